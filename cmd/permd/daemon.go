@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/rego"
+	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/native"
+)
+
+// daemon is permd without its sockets: everything that a decision needs, wired
+// together.
+type daemon struct {
+	dirs     xdg.Dirs
+	settings policy.Settings
+	store    *policy.Store
+	journal  *journal.Journal
+	memory   *remember.Store
+	engine   *decisions.Engine
+	sessions *decisions.Sessions
+	users    *users
+	log      *slog.Logger
+	started  time.Time
+	conns    atomic.Int64
+}
+
+// settingsName is the settings file of org and user.
+const settingsName = "permd.toml"
+
+// policyDir is where a layer's rules are, below its folder.
+const policyDir = "policy.d"
+
+// openPolicy reads settings and rules.
+func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*policy.Store, policy.Settings, error) {
+	settings, err := readSettings(dirs)
+	if err != nil {
+		return nil, settings, err
+	}
+	opts := policy.Options{
+		OrgDir:  filepath.Join(dirs.Org, policyDir),
+		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, policyDir), nil },
+		UID:     uint32(os.Geteuid()),
+		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Switches: func() (policy.Switches, error) { return readSwitches(dirs) },
+		OnChange: changed,
+	}
+	if relocated {
+		opts.OrgOwners = []uint32{0, uint32(os.Geteuid())}
+	}
+	store, err := policy.Open(ctx, opts)
+	if err != nil {
+		return nil, settings, policyFailure(err)
+	}
+	return store, settings, nil
+}
+
+// policyFailure gives an error of the rules its exit code.
+func policyFailure(err error) error {
+	if e, ok := errors.AsType[*policy.Error](err); ok {
+		hint := e.Problems[0].Hint
+		if hint == "" {
+			hint = "permd policy check DIR shows all problems"
+		}
+		return &failure{code: exitCompile, err: err, hint: hint}
+	}
+	return err
+}
+
+// readSettings reads permd.toml of org and user.
+func readSettings(dirs xdg.Dirs) (policy.Settings, error) {
+	var of [2]policy.Settings
+	for i, dir := range []string{dirs.Org, dirs.Config} {
+		file := filepath.Join(dir, settingsName)
+		data, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return policy.Settings{}, fmt.Errorf("reading settings: %w", err)
+		}
+		if of[i], err = policy.ParseSettings(file, data); err != nil {
+			return policy.Settings{}, err
+		}
+	}
+	return policy.Merge(of[0], of[1])
+}
+
+func readSwitches(dirs xdg.Dirs) (policy.Switches, error) {
+	s, err := readSettings(dirs)
+	if err != nil {
+		return policy.Switches{}, err
+	}
+	return policy.Switches{
+		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
+	}, nil
+}
+
+// openDaemon opens the rules and the databases.
+func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status)) (d *daemon, err error) {
+	d = &daemon{dirs: dirs, users: &users{}, log: log, started: time.Now()}
+	if d.store, d.settings, err = openPolicy(ctx, dirs, relocated, changed); err != nil {
+		return nil, err
+	}
+	d.journal, err = journal.Open(journal.Options{
+		Path: filepath.Join(dirs.Data, "decisions.db"), Durability: journal.Durability(d.settings.Durability),
+	})
+	if err != nil {
+		return nil, databaseFailure(err)
+	}
+	d.memory, err = remember.Open(remember.Options{Path: filepath.Join(dirs.Data, "remember.db")})
+	if err != nil {
+		return nil, errors.Join(databaseFailure(err), d.journal.Close())
+	}
+	if aside := d.journal.Status().Damaged; aside != "" {
+		log.Warn("the journal was damaged and has been set aside", "path", aside)
+	}
+	d.assemble(d.memory, d.journal, os.Getpid())
+	return d, nil
+}
+
+// assemble makes the engine and the sessions.
+func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int) {
+	fsys := effects.OSFS{}
+	d.engine = &decisions.Engine{
+		Policy: d.store, Memory: memory, Journal: j,
+		FS: fsys, Own: ownFiles(d.dirs), PID: pid,
+		Now: time.Now, NewID: newID, Log: d.log,
+	}
+	home := d.users.user(uint32(os.Geteuid())).Home
+	d.sessions = &decisions.Sessions{FindProject: func(cwd string) string {
+		return effects.FindProject(fsys, cwd, home)
+	}}
+}
+
+// newID is a version 7 UUID: unique, and sorted by time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// ownFiles are permd's own folders and files, as they are named and as they
+// resolve.
+func ownFiles(dirs xdg.Dirs) []string {
+	units := []string{"permd.service", "permd.socket", "permd-admin.socket"}
+	own := []string{dirs.Org, dirs.Config, dirs.Data, dirs.State, dirs.Run, dirs.Admin, "/etc/permd", "/var/lib/permd", "/run/permd", "/run/permd-admin"}
+	for _, dir := range []string{
+		"/etc/systemd/system", "/etc/systemd/user", "/usr/lib/systemd/system", "/usr/lib/systemd/user",
+		filepath.Join(filepath.Dir(dirs.Config), "systemd", "user"),
+	} {
+		for _, u := range units {
+			own = append(own, filepath.Join(dir, u), filepath.Join(dir, u+".d"))
+		}
+	}
+	for _, path := range own {
+		// The folders themselves may not exist yet, what they are in does.
+		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			if real := filepath.Join(dir, filepath.Base(path)); real != path {
+				own = append(own, real)
+			}
+		}
+		if real, err := filepath.EvalSymlinks(path); err == nil && real != path {
+			own = append(own, real)
+		}
+	}
+	return own
+}
+
+// decisionMethods are the methods of the decision socket.
+func (d *daemon) decisionMethods() socket.Methods {
+	m := socket.Methods{}
+	acp.Register(m, acp.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user})
+	native.Register(m, native.Deps{
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.user,
+		Prepare: func(ctx context.Context, uid uint32, project string) {
+			if err := d.store.Prepare(ctx, uid, project); err != nil {
+				d.log.Warn("project rules not loaded, calls there will ask", "project", project, "error", err)
+			}
+		},
+	})
+	return m
+}
+
+// adminMethods are the methods of the management socket.
+func (d *daemon) adminMethods(reload func(context.Context) (admin.Reloaded, error)) socket.Methods {
+	m := socket.Methods{}
+	admin.Register(m, admin.Deps{
+		Log:    journalLog{d.journal.Reader},
+		Status: func() any { return d.status() },
+		Reload: reload,
+	})
+	return m
+}
+
+// digest identifies the rules outside of any project.
+func (d *daemon) digest() string {
+	snap, err := d.store.Snapshot(uint32(os.Geteuid()), "")
+	if err != nil {
+		return ""
+	}
+	return snap.Digest()
+}
+
+// canary decides a call that everyone knows the answer to, without a trace in
+// the journal: a daemon that cannot even do that is started again.
+func (d *daemon) canary(ctx context.Context) error {
+	probe := *d.engine
+	probe.Journal = noJournal{}
+	req := &decisions.Request{Call: effects.Call{
+		ID: "canary", Protocol: native.Protocol, Tool: effects.Tool{Name: "permd-canary"},
+		Input: []byte(`{}`), Cwd: "/", User: effects.User{Home: "/nonexistent"},
+	}, Peer: decisions.Peer{UID: uint32(os.Geteuid())}}
+	got := probe.Decide(ctx, req)
+	if len(got) != 1 || got[0].Verdict == decisions.Allow || got[0].By == decisions.ByFailure {
+		return errors.New("the canary decision failed")
+	}
+	if s := d.journal.Status(); s.Queued == s.Capacity {
+		return errors.New("the journal's queue is full")
+	}
+	return nil
+}
+
+// close ends the databases, what is queued first.
+func (d *daemon) close() error { return errors.Join(d.journal.Close(), d.memory.Close()) }
+
+// noJournal is the journal of decisions that are not to be enforced.
+type noJournal struct{}
+
+func (noJournal) Append(context.Context, ...*decisions.Record) error { return nil }

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/socket/client"
+)
+
+// asPermd makes this test binary the permd program.
+const asPermd = "PERMD_TEST_AS_PERMD"
+
+// testDaemon is a real daemon, a process of its own with a home of its own.
+type testDaemon struct {
+	home, run string
+	env       []string
+	cmd       *exec.Cmd
+	output    lockedBuffer
+}
+
+// newTestDaemon makes the home; start starts the daemon.
+func newTestDaemon(t *testing.T) *testDaemon {
+	t.Helper()
+	// Socket paths are short: 107 bytes are all that the kernel takes.
+	run, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(run) })
+	d := &testDaemon{home: t.TempDir(), run: run}
+	d.env = []string{
+		asPermd + "=1", "HOME=" + d.home, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH"),
+		"GOCOVERDIR=" + t.TempDir(),
+	}
+	t.Cleanup(func() { d.kill() })
+	return d
+}
+
+// startDaemon is a daemon that answers.
+func startDaemon(t *testing.T) *testDaemon {
+	t.Helper()
+	d := newTestDaemon(t)
+	d.start(t)
+	return d
+}
+
+func (d *testDaemon) start(t *testing.T, args ...string) {
+	t.Helper()
+	d.cmd = d.command(append([]string{"serve"}, args...)...)
+	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) {
+		if c, err := client.Dial(context.Background(), d.socket(), client.Options{}); err == nil {
+			// The socket takes connections before the rules are read.
+			err = c.Call(t.Context(), "permd/close", map[string]string{"sessionId": "none"}, nil)
+			c.Close()
+			if err == nil {
+				return
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("the daemon did not come up:\n%s", d.output.String())
+}
+
+// command is a permd process in the daemon's home.
+func (d *testDaemon) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = d.env
+	return cmd
+}
+
+func (d *testDaemon) socket() string { return filepath.Join(d.run, "permd", "permd.sock") }
+
+func (d *testDaemon) data(name string) string {
+	return filepath.Join(d.home, ".local", "share", "permd", name)
+}
+
+// dial connects to the decision socket.
+func (d *testDaemon) dial(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.Dial(t.Context(), d.socket(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// kill ends the daemon as a crash would.
+func (d *testDaemon) kill() {
+	if d.cmd != nil && d.cmd.Process != nil {
+		d.cmd.Process.Kill()
+		d.cmd.Wait()
+		d.cmd = nil
+	}
+}
+
+// stop ends the daemon as a service manager would and returns how it ended.
+func (d *testDaemon) stop(t *testing.T) error {
+	t.Helper()
+	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	err := d.cmd.Wait()
+	d.cmd = nil
+	return err
+}
+
+// project makes a checkout with those files and returns its root.
+func (d *testDaemon) project(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := filepath.Join(d.home, "project")
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(root, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

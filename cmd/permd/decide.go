@@ -1,0 +1,334 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/client"
+)
+
+// maxDecideInput is the most that `permd decide` reads, in bytes.
+const maxDecideInput = 64 << 20
+
+type decideOptions struct {
+	local bool
+	cwd   string
+	agent string
+}
+
+func (a *app) decideCommand() *cobra.Command {
+	var o decideOptions
+	cmd := &cobra.Command{
+		Use:   "decide FILE|-",
+		Short: "Decide ACP requests or permd/decide calls from a file",
+		Long: `Decide what is in FILE, or on standard input: ACP messages
+(session/request_permission, with the session/update messages before them),
+permd/decide messages or their params, or bare calls, as one JSON document or
+as JSON lines. Prints the verdict and its reason, each effect with the member
+it was read from, and the rules that spoke with file and line.
+
+The daemon decides when one runs. With --local the decision is made in this
+process with the same policies, without memory, and nothing is logged: for
+trying out policies, not for enforcing them.
+
+The exit code is that of the strictest verdict.
+
+` + exitCodes,
+		Example: `  echo '{"tool":{"name":"Bash"},"input":{"command":"git status"}}' | permd decide --agent claude -
+  permd decide --local request.json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.decide(cmd.Context(), args[0], &o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.local, "local", false, "decide in this process, without the daemon")
+	f.StringVar(&o.cwd, "cwd", "", "working directory of sessions that the input does not declare (default: this folder)")
+	f.StringVar(&o.agent, "agent", "", "agent of such sessions, NAME or NAME@VERSION")
+	return cmd
+}
+
+// caller sends one message and waits for its answer.
+type caller interface {
+	Call(ctx context.Context, method string, params, result any) error
+	Notify(ctx context.Context, method string, params any) error
+}
+
+func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
+	data, err := a.readInput(file)
+	if err != nil {
+		return err
+	}
+	if o.cwd == "" {
+		if o.cwd, err = os.Getwd(); err != nil {
+			return fmt.Errorf("finding the working directory: %w", err)
+		}
+	}
+	if o.cwd, err = filepath.Abs(o.cwd); err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	messages, err := parseMessages(data)
+	if err != nil {
+		return failf(exitUsage, "one JSON value, or one on each line", "reading %s: %v", nameOf(file), err)
+	}
+	var to caller
+	if o.local {
+		local, err := a.localCaller(ctx)
+		if err != nil {
+			return err
+		}
+		to = local
+	} else {
+		c, err := client.Connect(ctx, client.Options{})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		to = c
+	}
+	return a.decideAll(ctx, to, messages, o)
+}
+
+// message is one message of the input.
+type message struct {
+	method string // "" for a bare call
+	notify bool
+	params strictjson.Value
+}
+
+func parseMessages(data []byte) ([]message, error) {
+	values, err := strictjson.Values(data)
+	if err != nil {
+		return nil, err
+	}
+	if len(values) == 0 {
+		return nil, errors.New("it is empty")
+	}
+	var messages []message
+	for i, v := range values {
+		m, err := parseMessage(v)
+		if err != nil {
+			return nil, fmt.Errorf("value %d: %w", i+1, err)
+		}
+		if m != nil {
+			messages = append(messages, *m)
+		}
+	}
+	return messages, nil
+}
+
+// parseMessage tells what a value is by its members; nil for a message that is
+// part of a transcript but nothing permd is sent.
+func parseMessage(v strictjson.Value) (*message, error) {
+	o, err := strictjson.ParseObject(v)
+	if err != nil {
+		return nil, err
+	}
+	if inner, ok := o.Get("msg"); ok { // a line of a transcript
+		return parseMessage(inner)
+	}
+	if raw, ok := o.Get("method"); ok {
+		method, _ := strictjson.ParseString(raw)
+		params, _ := o.Get("params")
+		switch method {
+		case "session/request_permission", "permd/decide", "permd/session":
+			return &message{method: method, params: params}, nil
+		case "session/update", "session/cancel":
+			return &message{method: method, notify: true, params: params}, nil
+		}
+		return nil, nil
+	}
+	has := func(name string) bool { _, ok := o.Get(name); return ok }
+	switch {
+	case has("result") || has("error"):
+		return nil, nil
+	case has("calls"):
+		return &message{method: "permd/decide", params: v}, nil
+	case has("toolCall") && has("options"):
+		return &message{method: "session/request_permission", params: v}, nil
+	case has("tool"):
+		return &message{params: v}, nil
+	}
+	return nil, errors.New("neither an ACP message, nor calls, nor a call with a tool")
+}
+
+// decideAll sends the messages in their order and prints the decisions.
+func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *decideOptions) error {
+	declared := map[string]bool{}
+	strictest := decisions.Allow
+	for i, m := range messages {
+		if m.method == "permd/session" {
+			declared[sessionOf(m.params)] = true
+		} else if id := sessionOf(m.params); !declared[id] {
+			if err := o.declare(ctx, to, id); err != nil {
+				return err
+			}
+			declared[id] = true
+		}
+		ds, err := send(ctx, to, m)
+		if err != nil {
+			return fmt.Errorf("value %d: %w", i+1, err)
+		}
+		for n, d := range ds {
+			strictest = decisions.Stricter(strictest, d.Verdict)
+			if a.json {
+				if err := printJSON(a.out, d); err != nil {
+					return err
+				}
+				continue
+			}
+			if i > 0 && n == 0 {
+				fmt.Fprintln(a.out)
+			}
+			renderDecision(a.out, d)
+		}
+	}
+	if code := verdictCode(strictest); code != exitOK {
+		return &failure{code: code}
+	}
+	return nil
+}
+
+// cliSession is the session of calls that name none.
+const cliSession = "permd-decide"
+
+func sessionOf(params strictjson.Value) string {
+	o, err := strictjson.ParseObject(params)
+	if err != nil {
+		return cliSession
+	}
+	raw, _ := o.Get("sessionId")
+	if id, ok := strictjson.ParseString(raw); ok && id != "" {
+		return id
+	}
+	return cliSession
+}
+
+func (o *decideOptions) declare(ctx context.Context, to caller, id string) error {
+	type party struct {
+		Name    string `json:"name"`
+		Version string `json:"version,omitzero"`
+	}
+	p := struct {
+		SessionID string `json:"sessionId"`
+		Cwd       string `json:"cwd"`
+		Agent     *party `json:"agent,omitzero"`
+		Client    party  `json:"client"`
+	}{id, o.cwd, nil, party{"permd decide", version()}}
+	if o.agent != "" {
+		name, v, _ := strings.Cut(o.agent, "@")
+		p.Agent = &party{name, v}
+	}
+	if err := to.Call(ctx, "permd/session", p, nil); err != nil {
+		return fmt.Errorf("declaring the session: %w", err)
+	}
+	return nil
+}
+
+// send sends one message and returns what was decided.
+func send(ctx context.Context, to caller, m message) ([]*decisions.Decision, error) {
+	switch {
+	case m.notify:
+		return nil, to.Notify(ctx, m.method, m.params)
+	case m.method == "permd/session":
+		return nil, to.Call(ctx, m.method, m.params, nil)
+	case m.method == "session/request_permission":
+		return sendACP(ctx, to, m.params)
+	}
+	params := m.params
+	if m.method == "" {
+		var err error
+		if params, err = bareCall(m.params); err != nil {
+			return nil, err
+		}
+	}
+	var out struct {
+		Decisions []*decisions.Decision `json:"decisions"`
+	}
+	if err := to.Call(ctx, "permd/decide", params, &out); err != nil {
+		return nil, err
+	}
+	return out.Decisions, nil
+}
+
+// bareCall wraps a call that stands by itself; a person who writes one by hand
+// need not think of an id.
+func bareCall(call strictjson.Value) (strictjson.Value, error) {
+	o, err := strictjson.ParseObject(call)
+	if err != nil {
+		return nil, err
+	}
+	members := map[string]strictjson.Value{"callId": strictjson.Value(`"1"`)}
+	for _, m := range o {
+		members[m.Name] = m.Value
+	}
+	p, err := json.Marshal(struct {
+		SessionID string                        `json:"sessionId"`
+		Calls     []map[string]strictjson.Value `json:"calls"`
+	}{sessionOf(call), []map[string]strictjson.Value{members}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the call: %w", err)
+	}
+	return p, nil
+}
+
+func sendACP(ctx context.Context, to caller, params strictjson.Value) ([]*decisions.Decision, error) {
+	var out struct {
+		Meta struct {
+			Permd *decisions.Decision `json:"permd"`
+		} `json:"_meta"`
+	}
+	err := to.Call(ctx, "session/request_permission", params, &out)
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == socket.CodeAsk {
+		var d decisions.Decision
+		if err := strictjson.Unmarshal(e.Data, &d); err != nil {
+			return nil, fmt.Errorf("reading the decision: %w", err)
+		}
+		return []*decisions.Decision{&d}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if out.Meta.Permd == nil {
+		return nil, errors.New("the answer carries no decision")
+	}
+	return []*decisions.Decision{out.Meta.Permd}, nil
+}
+
+func (a *app) readInput(file string) ([]byte, error) {
+	var r io.Reader = a.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("opening the input: %w", err)
+		}
+		defer f.Close()
+		r = f
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxDecideInput+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the input: %w", err)
+	}
+	if len(data) > maxDecideInput {
+		return nil, failf(exitUsage, "split it", "the input is larger than %d MiB", maxDecideInput>>20)
+	}
+	return data, nil
+}
+
+func nameOf(file string) string {
+	if file == "-" {
+		return "standard input"
+	}
+	return file
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/client"
+)
+
+func (a *app) logCommand() *cobra.Command {
+	return group("log", "Read the journal of decisions", a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
+}
+
+// logOptions are the options that choose records.
+type logOptions struct {
+	admin.Filter
+	verdict string
+	since   time.Duration
+	limit   int
+}
+
+func (o *logOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.verdict, "verdict", "", "only this verdict: allow, ask or deny")
+	f.StringVar(&o.Session, "session", "", "only this session")
+	f.StringVar(&o.Tool, "tool", "", "only this tool")
+}
+
+// filter is the chosen filter at that time.
+func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
+	f := o.Filter
+	f.Verdict = decisions.Verdict(o.verdict)
+	switch f.Verdict {
+	case "", decisions.Allow, decisions.Ask, decisions.Deny:
+	default:
+		return f, failf(exitUsage, "one of: allow, ask, deny", "unknown verdict %q", o.verdict)
+	}
+	if o.since > 0 {
+		f.Since = now.Add(-o.since)
+	}
+	if o.limit < 0 || o.limit > admin.MaxList {
+		return f, failf(exitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
+	}
+	f.Limit = o.limit
+	return f, nil
+}
+
+func (a *app) logListCommand() *cobra.Command {
+	var o logOptions
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List decisions, the newest last",
+		Long: `List decisions, the newest last. Reads the journal's file when no daemon runs.
+
+` + exitCodes,
+		Example: `  permd log list --verdict deny --since 24h
+  permd log list --limit 5 --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := o.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			log, err := a.openLog(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer log.close()
+			recs, err := log.List(cmd.Context(), f)
+			if err != nil {
+				return fmt.Errorf("reading the journal: %w", err)
+			}
+			if len(recs) == 0 && !a.json {
+				fmt.Fprintln(a.out, "no decisions")
+			}
+			return a.printRecords(recs)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this many")
+	cmd.Flags().DurationVar(&o.since, "since", 0, "only the last of this time, such as 24h")
+	return cmd
+}
+
+func (a *app) logShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show DECISION",
+		Short: "Show one decision with its effects and rules",
+		Long: `Show one decision with its effects and the rules that spoke.
+
+` + exitCodes,
+		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			log, err := a.openLog(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer log.close()
+			rec, err := log.Get(cmd.Context(), args[0])
+			if err != nil {
+				return fmt.Errorf("reading the journal: %w", err)
+			}
+			if rec == nil {
+				return failf(exitError, "permd log list", "no decision %q", args[0])
+			}
+			if a.json {
+				return printJSON(a.out, rec)
+			}
+			renderDecision(a.out, &rec.Decision)
+			renderCircumstances(a, rec)
+			return nil
+		},
+	}
+}
+
+func renderCircumstances(a *app, r *decisions.Record) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	line := func(name, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			fmt.Fprintf(w, "  %s\t%s\n", name, value)
+		}
+	}
+	line("time", r.Time.Local().Format("2006-01-02 15:04:05.000"))
+	line("tool", r.Tool)
+	line("agent", r.Agent.Name+" "+r.Agent.Version)
+	line("client", r.Client.Name+" "+r.Client.Version)
+	line("session", r.Session.ID)
+	line("cwd", r.Cwd)
+	line("peer", fmt.Sprintf("uid %d, pid %d", r.Peer.UID, r.Peer.PID))
+	line("took", time.Duration(r.LatencyNS).Round(time.Microsecond).String())
+	w.Flush()
+}
+
+func (a *app) logFollowCommand() *cobra.Command {
+	var o logOptions
+	cmd := &cobra.Command{
+		Use:   "follow",
+		Short: "Print decisions as they are made",
+		Long: `Print decisions as they are made, until interrupted. Needs a running daemon.
+
+` + exitCodes,
+		Example: `  permd log follow --verdict ask`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := o.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			return a.follow(cmd.Context(), remoteLog{c}, c, f)
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+// follow prints the records that come after now.
+func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f admin.Filter) error {
+	newest, err := log.List(ctx, admin.Filter{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	for _, r := range newest {
+		f.After = r.Seq
+	}
+	f.Limit = 0
+	for {
+		var got admin.Records
+		if err := c.Call(ctx, admin.MethodFollow, f, &got); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("following the journal: %w", err)
+		}
+		if err := a.printRecords(got.Records); err != nil {
+			return err
+		}
+		for _, r := range got.Records {
+			f.After = max(f.After, r.Seq)
+		}
+	}
+}
+
+// printRecords prints a line for each record: when, what was decided of what,
+// why, and the id to ask more with.
+func (a *app) printRecords(recs []*decisions.Record) error {
+	if a.json {
+		for i := range recs {
+			if err := printJSON(a.out, recs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for i := range recs {
+		r := recs[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
+			r.Decision.Verdict, summary(&r.Decision), clip(r.Decision.Reason, 40), r.Decision.ID)
+	}
+	return w.Flush()
+}
+
+// summary is what a call would do, in a few words.
+func summary(d *decisions.Decision) string {
+	if len(d.Effects) == 0 {
+		return "-"
+	}
+	s := clip(d.Effects[0].Text, 48)
+	if n := len(d.Effects) - 1; n > 0 {
+		s += fmt.Sprintf(" (+%d)", n)
+	}
+	return s
+}
+
+// clip cuts text to n characters.
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// reader is the reading side of the journal, wherever it is.
+type reader interface {
+	List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error)
+	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
+}
+
+type openedLog struct {
+	reader
+	close func()
+}
+
+// openLog reads through the daemon when one runs, else the file itself.
+func (a *app) openLog(ctx context.Context) (*openedLog, error) {
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err == nil {
+		return &openedLog{remoteLog{c}, func() { c.Close() }}, nil
+	}
+	if !errors.Is(err, client.ErrUnreachable) {
+		return nil, err
+	}
+	return a.openLogFile()
+}
+
+// remoteLog reads the journal through the daemon.
+type remoteLog struct{ c *client.Client }
+
+func (l remoteLog) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
+	var out admin.Records
+	err := l.c.Call(ctx, admin.MethodList, f, &out)
+	return out.Records, err
+}
+
+func (l remoteLog) Get(ctx context.Context, id string) (*decisions.Record, error) {
+	var r decisions.Record
+	err := l.c.Call(ctx, admin.MethodShow, map[string]string{"decisionId": id}, &r)
+	if rpc, ok := errors.AsType[*client.Error](err); ok && rpc.Code == admin.CodeNoDecision {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &r, nil
+}

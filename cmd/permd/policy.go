@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/rego"
+)
+
+func (a *app) policyCommand() *cobra.Command {
+	return group("policy", "Check, test and list rules", a.policyCheckCommand(), a.policyTestCommand(), a.policyListCommand())
+}
+
+// folderOptions choose a folder of rules.
+type folderOptions struct{ layer string }
+
+func (o *folderOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.layer, "layer", "", "the layer the rules are meant for: org, user, project or base (default: that of their package)")
+}
+
+// folder is the folder that was named, or this user's own rules.
+func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
+	f := policy.Folder{Layer: decisions.Layer(o.layer), Schema: rego.InputSchema()}
+	if o.layer != "" && !slices.Contains(decisions.Layers, f.Layer) {
+		return f, failf(exitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
+	}
+	if len(args) > 0 {
+		f.Dir = args[0]
+	} else {
+		dirs, err := a.dirs()
+		if err != nil {
+			return f, err
+		}
+		f.Dir = filepath.Join(dirs.Config, policyDir)
+	}
+	if _, err := os.Stat(f.Dir); err != nil {
+		return f, failf(exitError, "name the folder of your rules", "opening the folder of rules: %v", err)
+	}
+	return f, nil
+}
+
+func (a *app) policyCheckCommand() *cobra.Command {
+	var o folderOptions
+	cmd := &cobra.Command{
+		Use:   "check [DIR]",
+		Short: "Check rules without using them",
+		Long: `Compile the rules in DIR (default: your own) as the daemon would, and show what
+is wrong with them, each with file and line.
+
+` + exitCodes,
+		Example: `  permd policy check examples/policies/user`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			f, err := a.folder(args, &o)
+			if err != nil {
+				return err
+			}
+			report, err := f.Check()
+			if err != nil {
+				return policyFailure(err)
+			}
+			if a.json {
+				if err := printIndented(a.out, report); err != nil {
+					return err
+				}
+			} else {
+				a.renderProblems(report.Problems)
+				fmt.Fprintf(a.out, "%s: %s in %s for the %s layer\n", word(report.Passed(), "ok", "not usable"),
+					plural(report.Rules, "rule"), plural(report.Files, "file"), report.Layer)
+			}
+			if !report.Passed() {
+				return &failure{code: exitCompile}
+			}
+			return nil
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (a *app) renderProblems(problems []policy.Problem) {
+	for _, p := range problems {
+		fmt.Fprintf(a.out, "%s: %s\n", p.Severity, p)
+		if p.Hint != "" {
+			fmt.Fprintf(a.out, "  hint: %s\n", p.Hint)
+		}
+	}
+}
+
+func (a *app) policyTestCommand() *cobra.Command {
+	var o folderOptions
+	var verbose bool
+	cmd := &cobra.Command{
+		Use:   "test [DIR]",
+		Short: "Run the tests of rules",
+		Long: `Run the tests (*_test.rego) of the rules in DIR (default: your own) and show how
+much of the rules they reach.
+
+` + exitCodes,
+		Example: `  permd policy test examples/policies/user`,
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := a.folder(args, &o)
+			if err != nil {
+				return err
+			}
+			report, err := f.Test(cmd.Context())
+			if err != nil {
+				if e, ok := errors.AsType[*policy.Error](err); ok && !a.json {
+					a.renderProblems(e.Problems)
+					return &failure{code: exitCompile}
+				}
+				return policyFailure(err)
+			}
+			if a.json {
+				if err := printIndented(a.out, report); err != nil {
+					return err
+				}
+			} else {
+				a.renderTests(report, verbose)
+			}
+			if !report.Passed() {
+				return &failure{code: exitTests}
+			}
+			return nil
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show the tests that pass, and the lines that none reaches")
+	return cmd
+}
+
+func (a *app) renderTests(r *policy.TestReport, verbose bool) {
+	passed, failed, skipped := 0, 0, 0
+	for i := range r.Results {
+		t := &r.Results[i]
+		switch t.Outcome {
+		case policy.Pass:
+			passed++
+			if verbose {
+				fmt.Fprintf(a.out, "%s:%d: %s: pass\n", t.File, t.Line, t.Name)
+			}
+			continue
+		case policy.Skip:
+			skipped++
+		case policy.Fail, policy.Broken:
+			failed++
+		}
+		fmt.Fprintf(a.out, "%s:%d: %s: %s: %s\n", t.File, t.Line, t.Name, t.Outcome, t.Detail())
+		if t.Output != "" {
+			fmt.Fprintf(a.out, "  %s\n", t.Output)
+		}
+	}
+	if verbose {
+		for file, lines := range r.Uncovered {
+			fmt.Fprintf(a.out, "%s: no test reaches the lines %v\n", file, lines)
+		}
+	}
+	fmt.Fprintf(a.out, "%d passed, %d failed, %d skipped", passed, failed, skipped)
+	if r.Coverage != nil {
+		fmt.Fprintf(a.out, ", %.0f %% of the rules' lines reached", *r.Coverage)
+	}
+	fmt.Fprintln(a.out)
+	if len(r.Results) == 0 {
+		fmt.Fprintln(a.out, "there are no tests: add rules named test_… in a file *_test.rego")
+	}
+}
+
+func (a *app) policyListCommand() *cobra.Command {
+	var o folderOptions
+	cmd := &cobra.Command{
+		Use:   "list [DIR]",
+		Short: "List rules with their ids and places",
+		Long: `List the rules in DIR, or those that a daemon started here and now would use.
+
+` + exitCodes,
+		Example: `  permd policy list
+  permd policy list examples/policies/org`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			rules, err := a.rules(cmd.Context(), args, &o)
+			if err != nil {
+				return policyFailure(err)
+			}
+			if a.json {
+				return printIndented(a.out, rules)
+			}
+			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			for _, r := range rules {
+				what := r.Title
+				if what == "" {
+					what = r.Reason
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Layer, r.Set, r.ID, clip(what, 60), r.At)
+			}
+			return w.Flush()
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]policy.RuleInfo, error) {
+	if len(args) > 0 || o.layer != "" {
+		f, err := a.folder(args, o)
+		if err != nil {
+			return nil, err
+		}
+		return f.List()
+	}
+	dirs, err := a.dirs()
+	if err != nil {
+		return nil, err
+	}
+	store, _, err := openPolicy(ctx, dirs, a.root != "", nil)
+	if err != nil {
+		return nil, err
+	}
+	return store.List(), nil
+}
+
+func word(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/client"
+)
+
+// Exit codes, the same for every subcommand.
+const (
+	exitOK          = 0 // done, or allow
+	exitError       = 1
+	exitUsage       = 2
+	exitCompile     = 3 // a policy does not compile
+	exitTests       = 4 // policy tests fail
+	exitDeny        = 5
+	exitAsk         = 6
+	exitUnreachable = 7 // the daemon is not reachable
+)
+
+const exitCodes = `Exit codes: 0 ok or allow, 1 error, 2 usage, 3 policy does not compile,
+4 policy tests fail, 5 deny, 6 ask, 7 daemon not reachable.`
+
+// app is what every subcommand shares.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	json     bool
+	root     string // relocates /etc and /var
+}
+
+// failure is an error with its exit code and a hint for the person.
+type failure struct {
+	code int
+	err  error // nil: nothing is printed, the output has said it all
+	hint string
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return fmt.Sprintf("exit %d", f.code)
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+func failf(code int, hint, format string, args ...any) error {
+	return &failure{code: code, err: fmt.Errorf(format, args...), hint: hint}
+}
+
+// run is the program without the process: arguments in, exit code out.
+func run(args []string, in io.Reader, out, errw io.Writer) int {
+	a := &app{in: in, out: out, err: errw}
+	cmd := a.command()
+	cmd.SetArgs(args)
+	cmd.SetIn(in)
+	cmd.SetOut(out)
+	cmd.SetErr(errw)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return a.report(cmd.ExecuteContext(ctx))
+}
+
+// report prints an error in permd's form and returns its exit code.
+func (a *app) report(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	code, hint := exitError, ""
+	if f, ok := errors.AsType[*failure](err); ok {
+		code, hint = f.code, f.hint
+		if f.err == nil {
+			return code
+		}
+	} else {
+		if errors.Is(err, client.ErrUnreachable) {
+			code = exitUnreachable
+		}
+		if h, ok := errors.AsType[interface {
+			error
+			Hint() string
+		}](err); ok {
+			hint = h.Hint()
+		}
+	}
+	fmt.Fprintf(a.err, "permd: error: %v\n", err)
+	if hint != "" {
+		fmt.Fprintf(a.err, "permd: hint: %s\n", hint)
+	}
+	return code
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "permd",
+		Short: "Decide whether an AI agent's tool call may run",
+		Long: `permd decides whether an AI agent's tool call may run. Editors and agent
+harnesses ask it over a Unix socket; it answers allow, deny or ask the person,
+with the reason.
+
+` + exitCodes,
+		Version:       version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return failf(exitUsage, "see "+cmd.CommandPath()+" --help", "%v", err)
+	})
+	flags := root.PersistentFlags()
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.StringVar(&a.root, "root", "", "look for /etc and /var below this folder (for tests and trials)")
+	root.AddGroup(
+		&cobra.Group{ID: "daemon", Title: "The daemon:"},
+		&cobra.Group{ID: "calls", Title: "Calls and decisions:"},
+		&cobra.Group{ID: "policy", Title: "Policies:"},
+	)
+	for _, sub := range []struct {
+		group string
+		cmd   *cobra.Command
+	}{
+		{"daemon", a.serveCommand()},
+		{"daemon", a.statusCommand()},
+		{"daemon", a.reloadCommand()},
+		{"calls", a.decideCommand()},
+		{"calls", a.logCommand()},
+		{"policy", a.policyCommand()},
+	} {
+		sub.cmd.GroupID = sub.group
+		root.AddCommand(sub.cmd)
+	}
+	usageErrors(root)
+	return root
+}
+
+// usageErrors gives wrong arguments of a command and those below it the exit
+// code and the form of usage errors.
+func usageErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return failf(exitUsage, "see "+c.CommandPath()+" --help", "%v", err)
+			}
+			return nil
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		usageErrors(sub)
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, RunE: func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return c.Help()
+		}
+		names := make([]string, 0, len(subs))
+		for _, s := range subs {
+			names = append(names, s.Name())
+		}
+		return failf(exitUsage, "one of: "+strings.Join(names, ", "), "unknown command %q for %q", args[0], c.CommandPath())
+	}}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+// verdictCode is the exit code that tells a verdict.
+func verdictCode(v decisions.Verdict) int {
+	switch v {
+	case decisions.Allow:
+		return exitOK
+	case decisions.Deny:
+		return exitDeny
+	}
+	return exitAsk
+}
+
+// version is the module's version, or the revision it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return "devel-" + s.Value[:12]
+		}
+	}
+	return "devel"
+}

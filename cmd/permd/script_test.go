@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/permd/permd/socket/client"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asPermd) != "" { // a process that a test has started, see daemon_test.go
+		os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	}
+	testscript.Main(m, map[string]func(){
+		"permd": func() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs each testdata/script/*.txtar: one behaviour of the command
+// line each, with the real program, a real daemon where it needs one, and a
+// home of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(env *testscript.Env) error {
+			// Socket paths are short: 107 bytes are all that the kernel takes.
+			run, err := os.MkdirTemp("", "p")
+			if err != nil {
+				return err
+			}
+			env.Defer(func() { os.RemoveAll(run) })
+			home := filepath.Join(env.WorkDir, "home")
+			if err := os.MkdirAll(home, 0o700); err != nil {
+				return err
+			}
+			env.Setenv("HOME", home)
+			env.Setenv("XDG_RUNTIME_DIR", run)
+			for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "PERMD_SOCKET", "NOTIFY_SOCKET"} {
+				env.Setenv(name, "")
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"ready":    waitReady,
+			"exitcode": exitCode,
+			"followed": waitFollowed,
+			"showlast": showLast,
+			"newer":    makeNewer,
+		},
+	})
+}
+
+// waitReady waits until the daemon of the script answers.
+func waitReady(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: ready")
+	}
+	path := filepath.Join(ts.Getenv("XDG_RUNTIME_DIR"), "permd", "permd.sock")
+	deadline := time.Now().Add(20 * time.Second)
+	for time.Now().Before(deadline) {
+		c, err := client.Dial(context.Background(), path, client.Options{})
+		if err == nil {
+			c.Close()
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("the daemon did not come up at %s", path)
+}
+
+// exitCode runs a command and wants that exit code: exitcode N COMMAND ARGS…
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode N COMMAND ARGS…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// waitFollowed waits until the command in the background named follow has
+// printed that many lines.
+func waitFollowed(ts *testscript.TestScript, neg bool, args []string) {
+	// What a command in the background prints is only seen when it has ended;
+	// the daemon answers a follower within the time of a commit.
+	time.Sleep(500 * time.Millisecond)
+}
+
+// showLast runs permd log show on the newest decision.
+func showLast(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(ts.Exec("permd", "log", "list", "--json", "--limit", "1"))
+	id := regexp.MustCompile(`"decisionId":"([^"]+)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if id == nil {
+		ts.Fatalf("no decision")
+	}
+	ts.Check(ts.Exec("permd", "log", "show", id[1]))
+}
+
+// makeNewer marks a database as written by a version that does not exist yet.
+func makeNewer(ts *testscript.TestScript, neg bool, args []string) {
+	db, err := sql.Open("sqlite3", ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer db.Close()
+	_, err = db.Exec("PRAGMA user_version = 9999")
+	ts.Check(err)
+}

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/systemd"
+)
+
+func (a *app) serveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon",
+		Long: `Run the daemon in the foreground, for this user. It needs no configuration:
+without rules of your own the shipped base policy decides.
+
+  rules       ~/.config/permd/policy.d/  (of the organisation: /etc/permd/policy.d/)
+  settings    ~/.config/permd/permd.toml (of the organisation: /etc/permd/permd.toml)
+  data        ~/.local/share/permd/
+  sockets     $XDG_RUNTIME_DIR/permd/permd.sock, $XDG_RUNTIME_DIR/permd-admin/admin.sock
+
+SIGTERM and SIGINT answer what is in flight and end it, SIGHUP reads the rules
+again. Changed rules are read by themselves. Under systemd it takes the sockets
+named permd and permd-admin and reports its state.
+
+` + exitCodes,
+		Example: `  permd serve`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.serve(cmd.Context())
+		},
+	}
+}
+
+// serve runs until ctx ends, which SIGTERM and SIGINT do.
+func (a *app) serve(ctx context.Context) error {
+	dirs, err := a.dirs()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	for _, name := range dirs.Ignored {
+		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
+	}
+	s := &server{app: a, log: log}
+	if err := s.listen(dirs); err != nil {
+		return err
+	}
+	defer s.closeListeners()
+	if s.daemon, err = openDaemon(ctx, dirs, a.root != "", log, s.changed); err != nil {
+		return err
+	}
+	return s.run(ctx)
+}
+
+// dirs are permd's folders for this process.
+func (a *app) dirs() (xdg.Dirs, error) {
+	dirs, err := xdg.Find(xdg.FromOS(), xdg.Options{Root: a.root})
+	if err != nil {
+		return dirs, failf(exitUsage, "", "finding permd's folders: %v", err)
+	}
+	return dirs, nil
+}
+
+// server is a running daemon with its sockets.
+type server struct {
+	*app
+	*daemon
+	log *slog.Logger
+
+	decision, management net.Listener
+	activated            bool
+
+	statusMu sync.Mutex
+	ready    bool   // READY has been sent, STATUS may be
+	said     string // the newest status
+}
+
+// listen takes the sockets of the service manager, or opens its own: before the
+// databases, so that a second daemon is turned away while nothing is touched.
+func (s *server) listen(dirs xdg.Dirs) error {
+	passed, ok, err := systemd.Listeners()
+	if err != nil {
+		return fmt.Errorf("taking the sockets of the service manager: %w", err)
+	}
+	if ok {
+		s.activated = true
+		s.decision, s.management = socket.FromActivated(passed.Decision), socket.FromActivated(passed.Admin)
+		return nil
+	}
+	l, err := socket.Listen(dirs.Socket(), socket.ListenOptions{})
+	if err != nil {
+		return fmt.Errorf("opening the decision socket: %w", err)
+	}
+	s.decision = l
+	m, err := socket.Listen(dirs.AdminSocket(), socket.ListenOptions{})
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("opening the management socket: %w", err)
+	}
+	s.management = m
+	return nil
+}
+
+func (s *server) closeListeners() {
+	s.decision.Close()
+	s.management.Close()
+}
+
+// run serves until ctx ends.
+func (s *server) run(ctx context.Context) error {
+	defer func() {
+		if err := s.daemon.close(); err != nil {
+			s.log.Error("closing the databases", "error", err)
+		}
+	}()
+	s.greet()
+	if err := systemd.Ready(s.statusText(s.store.Status())); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+	s.setReady()
+
+	serving, stopServing := context.WithCancelCause(ctx)
+	defer stopServing(nil)
+	var all sync.WaitGroup
+	var failed [2]error
+	opts := s.options()
+	all.Go(func() {
+		failed[0] = socket.Serve(serving, s.decision, s.decisionMethods(), opts)
+		stopServing(failed[0])
+	})
+	all.Go(func() {
+		failed[1] = socket.Serve(serving, s.management, s.adminMethods(s.reload), opts)
+		stopServing(failed[1])
+	})
+	all.Go(func() { s.store.Watch(serving) })
+	all.Go(func() { s.reloadOnSignal(serving) })
+	all.Go(func() {
+		err := systemd.Watchdog(serving, s.canary, func(err error) {
+			s.log.Error("the self-check failed", "error", err)
+		})
+		if err != nil {
+			s.log.Warn("feeding the watchdog", "error", err)
+		}
+	})
+
+	<-serving.Done()
+	if err := systemd.Stopping("answering what is in flight"); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+	s.log.Info("stopping")
+	all.Wait()
+	return errors.Join(failed[:]...)
+}
+
+// options are the limits of the sockets, from the settings.
+func (s *server) options() socket.Options {
+	l := s.settings.Limits
+	return socket.Options{
+		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
+		Logger: s.log,
+	}
+}
+
+// greet says where permd listens, what it serves, and what to try next.
+func (s *server) greet() {
+	w := s.out
+	fmt.Fprintf(w, "permd %s, pid %d, for %s\n", version(), os.Getpid(), s.users.user(uint32(os.Geteuid())).Name)
+	fmt.Fprintf(w, "  listens  %s\n", s.decision.Addr())
+	fmt.Fprintf(w, "  manages  %s\n", s.management.Addr())
+	for _, l := range s.store.Status().Layers {
+		fmt.Fprintf(w, "  %s\n", layerLine(&l))
+	}
+	fmt.Fprintf(w, "  try      echo '{\"tool\":{\"name\":\"Bash\"},\"input\":{\"command\":\"git status\"}}' | permd decide --agent claude-agent-acp -\n")
+}
+
+// layerLine is a layer in one line: its rules, or what is wrong with it.
+func layerLine(l *policy.LayerStatus) string {
+	name := string(l.Layer)
+	if l.Project != "" {
+		name += " " + l.Project
+	}
+	rules := fmt.Sprintf("%s (%d allow, %d ask, %d deny)", plural(l.Rules(), "rule"), l.Allow, l.Ask, l.Deny)
+	where := ""
+	if len(l.Paths) > 0 {
+		where = " in " + l.Paths[0]
+	}
+	switch l.State {
+	case policy.StateDegraded:
+		if l.Digest == "" {
+			return fmt.Sprintf("%-8s none is in force, so everything asks: %s", name, l.Error)
+		}
+		return fmt.Sprintf("%-8s %s, the last that were good: %s", name, rules, l.Error)
+	case policy.StateAbsent:
+		return fmt.Sprintf("%-8s no rules%s", name, where)
+	}
+	return fmt.Sprintf("%-8s %s%s", name, rules, where)
+}
+
+// statusText is the daemon's state in one line, for the service manager.
+func (s *server) statusText(st policy.Status) string {
+	n := 0
+	for _, l := range st.Layers {
+		n += l.Rules()
+		if l.State == policy.StateDegraded {
+			return "degraded: " + l.Error
+		}
+	}
+	if st.Settings != "" {
+		return "degraded: " + st.Settings
+	}
+	return "serving " + plural(n, "rule")
+}
+
+// changed is called when rules, or the state of a layer, have changed.
+func (s *server) changed(st policy.Status) {
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
+	text := s.statusText(st)
+	if !s.ready || text == s.said {
+		s.said = text
+		return
+	}
+	s.said = text
+	if st.Degraded() {
+		s.log.Error("rules could not be read, the last good ones stay in force", "status", text)
+	} else {
+		s.log.Info("rules changed", "status", text)
+	}
+	if err := systemd.Status(text); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+}
+
+func (s *server) setReady() {
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
+	s.ready = true
+}
+
+// reload reads the rules again and tells the service manager before and after.
+func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
+	if err := systemd.Reloading(); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+	changed, err := s.store.Reload(ctx)
+	if rerr := systemd.Ready(s.statusText(s.store.Status())); rerr != nil {
+		s.log.Warn("telling the service manager", "error", rerr)
+	}
+	return admin.Reloaded{Changed: changed, Digest: s.digest()}, err
+}
+
+func (s *server) reloadOnSignal(ctx context.Context) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			if _, err := s.reload(ctx); err != nil {
+				s.log.Error("reloading", "error", err)
+			}
+		}
+	}
+}
+
+// databaseFailure gives an error of a database its hint.
+func databaseFailure(err error) error {
+	if errors.Is(err, sqlitedb.ErrNewer) {
+		return &failure{code: exitError, err: err, hint: "it was written by a newer permd: use that one; nothing was changed"}
+	}
+	return err
+}

@@ -1,0 +1,181 @@
+// Package decisions decides: it turns calls into effects, asks policy and
+// memory about each effect by itself, and lets the strictest verdict win. The
+// order in which policy and memory speak is one table, in precedence.go.
+//
+// It is the domain of permd. It knows no wire and no database: protocols,
+// policy, memory and journal reach it through the interfaces in ports.go.
+package decisions
+
+import (
+	"time"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Verdict is the answer to a call.
+type Verdict string
+
+// The verdicts, from the mildest to the strictest.
+const (
+	Allow Verdict = "allow"
+	Ask   Verdict = "ask" // a person must answer
+	Deny  Verdict = "deny"
+)
+
+// strictness orders verdicts.
+func (v Verdict) strictness() int {
+	switch v {
+	case Allow:
+		return 0
+	case Deny:
+		return 2
+	}
+	return 1 // an unknown verdict is a question
+}
+
+// Stricter returns the stricter of two verdicts.
+func Stricter(a, b Verdict) Verdict {
+	if b.strictness() > a.strictness() {
+		return b
+	}
+	return a
+}
+
+// Decider says who decided.
+type Decider string
+
+// The deciders.
+const (
+	ByPolicy  Decider = "policy"
+	ByMemory  Decider = "memory"
+	ByHuman   Decider = "human"
+	ByDefault Decider = "default" // nothing spoke
+	ByFailure Decider = "failure" // something broke on the way
+)
+
+// Needed says why a person is needed, so that a harness with a dialog of its
+// own can be left alone where only the default asked.
+type Needed string
+
+// The reasons for needing a person.
+const (
+	NeededByRule    Needed = "rule"
+	NeededByDefault Needed = "default"
+	NotNeeded       Needed = "none"
+)
+
+// Layer is where a rule comes from.
+type Layer string
+
+// The layers, from the highest to the lowest.
+const (
+	Org     Layer = "org"
+	User    Layer = "user"
+	Project Layer = "project"
+	Base    Layer = "base"
+)
+
+// Layers lists the layers from the highest to the lowest.
+var Layers = []Layer{Org, User, Project, Base}
+
+// RuleRef names a rule that spoke.
+type RuleRef struct {
+	ID    string `json:"id"`
+	Title string `json:"title,omitzero"`
+	At    string `json:"at"` // file:line
+	Layer Layer  `json:"layer"`
+}
+
+// EffectDecision is one effect and what was decided of it.
+type EffectDecision struct {
+	Kind     effects.Kind `json:"kind"`
+	Text     string       `json:"text"`
+	From     string       `json:"from"`
+	Tags     []string     `json:"tags,omitzero"`
+	Claimed  bool         `json:"claimed,omitzero"`
+	Verdict  Verdict      `json:"verdict"`
+	Reason   string       `json:"reason"`
+	Row      int          `json:"row"` // of DESIGN 4.2, 0 on failure
+	Rules    []RuleRef    `json:"rules"`
+	ChoiceID string       `json:"choiceId,omitzero"`
+}
+
+// PolicyRef says which policy a decision was made with.
+type PolicyRef struct {
+	Digest string `json:"digest"`
+}
+
+// Width is one way to remember an answer: a set of choices that would turn the
+// whole call to allow. The narrowest comes first.
+type Width struct {
+	ID    string `json:"id"`
+	Label string `json:"label"`
+	Rule  string `json:"rule"` // the rule lines it would save, joined by newlines
+	Scope string `json:"scope"`
+}
+
+// Decision is the answer to one call, with all that explains it. Its JSON form
+// is part of permd's wire (DESIGN 6); members may be added, none renamed.
+type Decision struct {
+	ID      string           `json:"decisionId"`
+	CallID  string           `json:"callId"`
+	Verdict Verdict          `json:"verdict"`
+	Needed  Needed           `json:"needed"`
+	Reason  string           `json:"reason"`
+	Message string           `json:"message,omitzero"` // for the model, from a rule
+	By      Decider          `json:"decidedBy"`
+	Policy  PolicyRef        `json:"policy"`
+	Defects []effects.Defect `json:"defects,omitzero"`
+	Effects []EffectDecision `json:"effects"`
+	Widths  []Width          `json:"widths,omitzero"`
+
+	// Permanent is set when a deny comes from a rule that holds for every such
+	// call, so that a protocol may answer "always".
+	Permanent bool `json:"-"`
+}
+
+// Peer is the process at the other end, from facts of the socket.
+type Peer struct {
+	UID uint32 `json:"uid"`
+	GID uint32 `json:"gid"`
+	PID int32  `json:"pid"` // 0 when it lives in another pid namespace
+}
+
+// Request is one call with where it comes from.
+type Request struct {
+	Call    effects.Call
+	Peer    Peer
+	Session SessionRef
+	// HarnessAsks says in words that the harness itself wants a person (a
+	// plan review, "default to no"); "" if not.
+	HarnessAsks string
+}
+
+// SessionRef is what policy and memory may know of a session.
+type SessionRef struct {
+	// Conn is the connection that the session belongs to (Owner.Conn), 0 for
+	// one that belongs to none. A choice for a session holds on it alone.
+	Conn      uint64   `json:"-"`
+	ID        string   `json:"id"`
+	Ancestors []string `json:"ancestors,omitzero"` // nearest first
+	Mode      string   `json:"mode,omitzero"`
+}
+
+// Record is one line of the journal: a decision with its circumstances. The
+// journal assigns the sequence number.
+type Record struct {
+	Seq      int64         `json:"seq,omitzero"`
+	Time     time.Time     `json:"time"`
+	Peer     Peer          `json:"peer"`
+	Agent    effects.Party `json:"agent"`
+	Client   effects.Party `json:"client"`
+	Session  SessionRef    `json:"session"`
+	Protocol string        `json:"protocol"`
+	Tool     string        `json:"tool"`
+	Cwd      string        `json:"cwd,omitzero"`
+	Project  string        `json:"project,omitzero"`
+	// LatencyNS is the time up to the hand-over to the journal, in nanoseconds;
+	// the JSON library encodes no time.Duration.
+	LatencyNS int64    `json:"latencyNs"`
+	Decision  Decision `json:"decision"`
+}

@@ -1,0 +1,32 @@
+package effects
+
+// builder collects the effects of one call. The parts of the package share it:
+// tools.go reads the tool's input and calls the rest, shell*.go takes command
+// text apart, programs*.go applies the program table, path*.go and host.go
+// resolve what a word names.
+type builder struct {
+	w       *World
+	c       *Call
+	res     *resolver
+	effects []Effect
+	defects []Defect
+	// nothing is set when shell text was understood and does nothing that an
+	// effect could be about: comments, true, a cd inside the project.
+	nothing bool
+	// depth is how many times shell text was found inside shell text.
+	depth int
+	// rearranged holds the folders in which an earlier run of the call may have
+	// put links anywhere (git checkout): paths below them are not known.
+	rearranged []string
+}
+
+// add appends an effect and returns its index.
+func (b *builder) add(e Effect) int {
+	b.effects = append(b.effects, e)
+	return len(b.effects) - 1
+}
+
+// unknown appends an Unknown effect.
+func (b *builder) unknown(from, why string) int {
+	return b.add(Effect{Kind: KindUnknown, From: from, Why: why, Text: why})
+}

@@ -1,0 +1,132 @@
+package effects
+
+import "github.com/permd/permd/internal/strictjson"
+
+// Call is one tool call that waits for permission, in the form every protocol
+// adapter brings it to. Its input has passed strictjson.Check.
+type Call struct {
+	// ID is the client's or agent's id of the call; not unique, never a key.
+	ID string
+	// Protocol names the adapter: "acp", "permd" …
+	Protocol string
+	Tool     Tool
+	// Input is the tool's raw input, nil when the agent sent none.
+	Input strictjson.Value
+	// Claims are what the agent says about the call. They are hints.
+	Claims Claims
+	Agent  Party
+	Client Party
+	// Cwd is the session's working directory, absolute; "" when not known.
+	Cwd string
+	// Roots are further folders that the session's files live in.
+	Roots []string
+	User  User
+	// Marks are what the adapter recognised the request itself to be.
+	Marks []Mark
+	// Defects are what the adapter found wrong with the request.
+	Defects []Defect
+	// Incomplete says what the adapter knows to be missing from the call; ""
+	// when it has all that the protocol sends.
+	Incomplete string
+	// LiveShell is set when an earlier call of the session changed the state of
+	// a shell that stays alive, so relative paths have no known base.
+	LiveShell bool
+}
+
+// Tool is the tool as the agent names it.
+type Tool struct {
+	Name   string // "" when the protocol brought none
+	Server string // the tool server, when the protocol names it apart
+	Source string // where that server's configuration comes from
+}
+
+// Party is a program that talks to permd or to the client, as it names itself.
+type Party struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitzero"`
+}
+
+// User is the person whose files are meant, from facts of the socket and the
+// system, never from a message.
+type User struct {
+	UID    uint32
+	Name   string
+	Home   string // absolute
+	Groups []string
+	// Env holds the values that a path may name: HOME, XDG_CONFIG_HOME,
+	// XDG_DATA_HOME, XDG_STATE_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR, USER,
+	// LOGNAME, TMPDIR. Absent ones have their standard defaults or are unknown.
+	Env map[string]string
+}
+
+// Claims are the agent's words about its call.
+type Claims struct {
+	Kind      string // the protocol's tool kind, as sent; "" if none
+	Title     string
+	Locations []Location
+	Diffs     []Diff
+	Texts     []string         // text content, in order
+	Meta      strictjson.Value // the tool call's _meta, nil if none
+}
+
+// Location is a path the agent says the call touches.
+type Location struct {
+	Path string
+	From string // the member, such as "locations[1].path"
+}
+
+// Diff is a change of a file that the agent announces.
+type Diff struct {
+	Path    string
+	OldPath string // the source of a move or copy, "" if not said
+	// Operation is "add", "modify", "delete", "move", "copy", or "" if not said.
+	Operation string
+	From      string // the member, such as "content[0]"
+}
+
+// Mark is a kind of request that is never a plain tool call.
+type Mark struct {
+	Kind Kind   // KindQuestion or KindMode
+	Why  string // in words
+	From string
+}
+
+// Defect is something wrong with a request that does not make it unreadable.
+// A call with a defect needs a person (DESIGN 4.2, row 3).
+type Defect struct {
+	Code string `json:"code"` // see the Defect… constants
+	At   string `json:"at"`   // the member
+	Text string `json:"text"` // in words, never repeating the input
+}
+
+// Codes of defects.
+const (
+	DefectDropped       = "dropped"       // a part was malformed and left out
+	DefectContradiction = "contradiction" // a claim contradicts the input
+	DefectNearMiss      = "near_miss"     // a name differs from a known one only by case
+	DefectOption        = "option"        // the options cannot be answered safely
+	DefectCharacters    = "characters"    // control or bidirectional characters hide text
+)
+
+// Completeness says how much of a call is known.
+type Completeness string
+
+// The degrees of completeness.
+const (
+	Full    Completeness = "full"    // the tool and its input are known
+	Partial Completeness = "partial" // only claims are known, or something is missing
+	None    Completeness = "none"    // nothing is known
+)
+
+// Result is what a call comes to.
+type Result struct {
+	// Effects has at least one member.
+	Effects []Effect
+	// Defects are the call's own and those found on the way.
+	Defects      []Defect
+	Completeness Completeness
+	// Missing says in words what is not known when not Full.
+	Missing string
+	// Project is the root of the project that the call belongs to, "" if none.
+	Project string
+}

@@ -1,0 +1,278 @@
+// Package effects turns one tool call into the effects it would have: programs
+// that would run, paths read, written or deleted, hosts reached, named tools
+// used. Policy and memory decide each effect by itself, so this package is
+// what makes a rule about one thing sound: everything a call would do must be
+// an effect, and what is not understood must be an Unknown one.
+//
+// It knows no wire, no policy and no database. It looks at the file system
+// only through the FS interface, to resolve links; it runs nothing.
+package effects
+
+import "slices"
+
+// Kind says what an effect is; the words are those of the policy input.
+type Kind string
+
+// The kinds of effects (DESIGN 2).
+const (
+	KindRun      Kind = "run"      // run a program
+	KindRead     Kind = "read"     // read a path
+	KindWrite    Kind = "write"    // create or change a path
+	KindDelete   Kind = "delete"   // remove a path
+	KindConnect  Kind = "connect"  // reach a host
+	KindUse      Kind = "use"      // call a named tool that is not known to be the agent's own
+	KindState    Kind = "state"    // change what later commands mean
+	KindMode     Kind = "mode"     // widen the agent's own permission mode
+	KindQuestion Kind = "question" // ask the person something
+	KindUnknown  Kind = "unknown"  // could not be understood
+)
+
+// Kinds lists all kinds.
+var Kinds = []Kind{
+	KindRun, KindRead, KindWrite, KindDelete, KindConnect, KindUse,
+	KindState, KindMode, KindQuestion, KindUnknown,
+}
+
+// Effect is one thing that a call would do. Exactly one of the detail members
+// that belongs to its kind is set; state, mode, question and unknown have Why.
+type Effect struct {
+	Kind Kind
+
+	// Text is the effect as a person reads it, on one line: secrets masked,
+	// control and bidirectional characters escaped.
+	Text string
+
+	// From names the member of the call that the effect was read from, such as
+	// "rawInput.command" or "diff[0].path".
+	From string
+
+	Tags Tags
+
+	// Claimed is set when the only source is something the agent says about
+	// its call (a title, a location) rather than the input its tool gets.
+	Claimed bool
+
+	// Via is set when the effect comes out of another of the same call: from the
+	// operands and options of a run, inherent to its program, or named by the
+	// arguments of a use.
+	Via *Via
+
+	Run     *Run     // KindRun
+	File    *File    // KindRead, KindWrite, KindDelete
+	Connect *Connect // KindConnect
+	Use     *Use     // KindUse
+
+	// Why is the reason in words: what could not be understood, what state
+	// changes, which mode would be widened.
+	Why string
+}
+
+// Via says which run or use an effect comes from.
+type Via struct {
+	// Effect is the index of the run or use in the call's effects.
+	Effect int
+	// Arg is the index in Run.Args of the word that causes the effect, or
+	// Inherent when the program and sub-command cause it whatever the words.
+	Arg int
+}
+
+// Inherent is the Via.Arg of an effect that a program and sub-command always
+// have (git push connects), or that a tool's arguments name. Such an effect
+// takes its allow from its run or use; every other one needs its own.
+const Inherent = -1
+
+// Inherent reports whether the effect takes its allow from a run or use.
+func (e *Effect) Inherent() bool { return e.Via != nil && e.Via.Arg == Inherent }
+
+// Stdin says where a run's standard input comes from.
+type Stdin string
+
+// The sources of standard input. The empty string means none.
+const (
+	StdinNone    Stdin = "none"
+	StdinFile    Stdin = "file"    // redirected from a file
+	StdinText    Stdin = "text"    // a here-document or here-string
+	StdinPipe    Stdin = "pipe"    // the output of another run
+	StdinNetwork Stdin = "network" // the output of a run that reaches the network
+)
+
+// Run is a program that would run.
+type Run struct {
+	// Program is the name a rule speaks of. It is a base name only when the
+	// program is found by name or in a system folder; a program given as any
+	// other path is named by that path (./npm is not npm).
+	Program string
+	// Executable is the program's path as written, when it was given as one.
+	Executable string
+	// Args are the words after the program, quoting removed. A word that is
+	// not known before it runs is an Unknown effect of its own and stands here
+	// as DynamicWord.
+	Args []string
+	// Subcommand is the sub-command's words joined by a space ("push",
+	// "remote add"), empty when the table knows none.
+	Subcommand string
+	// Flags are the options in canonical long names, with bundles,
+	// abbreviations and refspecs resolved ("--force" for "-f" and "+main"),
+	// sorted, without values, each once.
+	Flags []string
+	Stdin Stdin
+	// StdinText is the literal text of a here-document or here-string.
+	StdinText string
+	// Cwd is the folder the program runs in, "" if it is not known.
+	Cwd string
+	// Script is the script of the project that the run executes, if it is one.
+	Script *Script
+	// Known is set when the program is in the program table.
+	Known bool
+	// Readonly is set only when every option and operand is known not to
+	// change anything.
+	Readonly bool
+	// HarmlessFrom is the least n such that every word of Args from index n on
+	// is harmless: an operand whose effects are effects of their own, or an
+	// option that the table calls harmless. A prefix of n words or more with a
+	// last * covers the run.
+	HarmlessFrom int
+}
+
+// DynamicWord stands in Run.Args for a word whose text is only known when the
+// command runs.
+const DynamicWord = "\x00dynamic"
+
+// Script is a script by its path and content.
+type Script struct {
+	Path   string
+	SHA256 string // hexadecimal, "" when the file could not be read
+}
+
+// File is a path that would be read, written or deleted.
+type File struct {
+	// Path is absolute and cleaned, with links resolved.
+	Path string
+	// Given is the path as the call wrote it.
+	Given string
+	// Recursive is set when everything below Path is meant as well.
+	Recursive bool
+}
+
+// Method classes of a connect effect.
+const (
+	MethodGet  = "get"  // asks for something
+	MethodSend = "send" // can send something, or not known to be a plain get
+)
+
+// Connect is a host that would be reached.
+type Connect struct {
+	Host   string // lower case, ASCII (IDNA); an IP address in its canonical form
+	Port   int    // 0 when the call names none and the scheme has no default
+	Scheme string
+	URL    string // as given, user information masked; "" when the call names only a host
+	Method string // MethodGet or MethodSend
+}
+
+// Use is a named tool that would be called.
+type Use struct {
+	Server    string // "" for a tool that no server is named for
+	Source    string // where the server's configuration comes from, "" if not known
+	Tool      string
+	Arguments []byte // raw JSON, nil if none
+}
+
+// Tag is a fact about an effect that is computed from tables, such as "the
+// path is in the project" or "the path holds a secret".
+type Tag uint8
+
+// The tags. The second group is guarded for write and delete; of these Secret
+// and Permd also for read, and MetadataService for connect.
+const (
+	InProject Tag = iota // path or cwd in the session's project or roots
+	Outside              // path or cwd outside of them
+	Temp                 // below a temporary folder of the system
+	Home                 // below the person's home
+	System               // below a folder of the operating system
+	Loopback             // this machine
+	Private              // a host of a private network
+	Device               // a device file that is not harmless like /dev/null
+	Vital                // losing it is a catastrophe: /, a home, a system folder
+
+	Secret          // keys, tokens, credentials, .env files
+	Startup         // runs by itself later: shell rc, cron, git hooks, .envrc …
+	VCS             // a repository's own data (.git)
+	AgentConfig     // agents' settings, .mcp.json, instruction files
+	CI              // pipelines
+	Permd           // permd's own files
+	MetadataService // a cloud's instance metadata address
+
+	numTags
+)
+
+var tagNames = [numTags]string{
+	"in_project", "outside", "temp", "home", "system", "loopback", "private", "device", "vital",
+	"secret", "startup", "vcs", "agent_config", "ci", "permd", "metadata_service",
+}
+
+// String returns the tag's word in the policy input.
+func (t Tag) String() string { return tagNames[t] }
+
+// ParseTag returns the tag of that word.
+func ParseTag(name string) (Tag, bool) {
+	i := slices.Index(tagNames[:], name)
+	return Tag(max(i, 0)), i >= 0
+}
+
+// AllTags lists all tags.
+func AllTags() []Tag {
+	all := make([]Tag, numTags)
+	for i := range all {
+		all[i] = Tag(i)
+	}
+	return all
+}
+
+// Tags is a set of tags.
+type Tags uint32
+
+// TagsOf returns the set of the given tags.
+func TagsOf(tags ...Tag) Tags {
+	var s Tags
+	for _, t := range tags {
+		s |= 1 << t
+	}
+	return s
+}
+
+// Has reports whether t is in the set.
+func (s Tags) Has(t Tag) bool { return s&(1<<t) != 0 }
+
+// With returns the set with t in it.
+func (s Tags) With(t Tag) Tags { return s | 1<<t }
+
+// Names returns the tags' words, in a fixed order.
+func (s Tags) Names() []string {
+	names := []string{}
+	for t := range numTags {
+		if s.Has(t) {
+			names = append(names, t.String())
+		}
+	}
+	return names
+}
+
+// Guarded returns the tags of the effect that need an exact answer: no
+// wildcard, prefix or subtree ever allows them (DESIGN 4.2, row 5).
+func (e *Effect) Guarded() Tags {
+	switch e.Kind {
+	case KindWrite, KindDelete:
+		return e.Tags & guardedForWrite
+	case KindRead:
+		return e.Tags & guardedForRead
+	case KindConnect:
+		return e.Tags & guardedForConnect
+	}
+	return 0
+}
+
+const (
+	guardedForWrite   = Tags(1<<Secret | 1<<Startup | 1<<VCS | 1<<AgentConfig | 1<<CI | 1<<Permd)
+	guardedForRead    = Tags(1<<Secret | 1<<Permd)
+	guardedForConnect = Tags(1 << MetadataService)
+)

@@ -1,0 +1,119 @@
+package effects
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestRealFileSystem(t *testing.T) {
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"home/proj/.git", "home/proj/src", "outside/sub", "home/proj/locked/in"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		"home/proj/link": root + "/outside", "home/proj/loop": "loop", "home/proj/root": "/proc/self/root", "proj": "home/proj",
+		"home/proj/deep": "../../outside/sub",
+	} {
+		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(root, "home/proj/locked"), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "home/proj/locked"), 0o700) })
+	proj := root + "/home/proj"
+	r := newResolver(&World{FS: OSFS{}}, &Call{Cwd: root + "/proj", User: User{Home: root + "/home"}})
+	if got := r.project(); got != proj {
+		t.Errorf("project: got %q, want %q", got, proj)
+	}
+	for _, tt := range []struct{ given, want string }{
+		{"src/new/a.go", proj + "/src/new/a.go"},
+		{"link/x", root + "/outside/x"},
+		{"loop/x", "?"},
+		{"root/etc/passwd", "?"},
+		{"deep/../x", "?"},
+	} {
+		got := resolved(r.file(KindRead, tt.given, root+"/proj", ""))
+		if tt.want == "?" && got[0] != '?' || tt.want != "?" && got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.given, got, tt.want)
+		}
+	}
+	if got := resolved(r.operand(KindRead, "deep/../x", proj, "")); got != root+"/outside/x" {
+		t.Errorf("operand behind a link: got %q", got)
+	}
+	if os.Geteuid() != 0 { // root reads everything
+		if e := r.file(KindRead, "locked/in", proj, ""); e.Kind != KindUnknown {
+			t.Errorf("in a folder that cannot be searched: got %q", resolved(e))
+		}
+	}
+}
+
+func TestOSFSReadFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "f")
+	if err := os.WriteFile(file, []byte("12345"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(file, filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := (OSFS{}).ReadFile(file, 5); err != nil || string(data) != "12345" {
+		t.Errorf("at the limit: got %q, %v", data, err)
+	}
+	if _, err := (OSFS{}).ReadFile(file, 4); err == nil {
+		t.Error("above the limit: no error")
+	}
+	if _, err := (OSFS{}).ReadFile(filepath.Join(dir, "link"), 5); err == nil {
+		t.Error("a link: no error")
+	}
+	if _, err := (OSFS{}).ReadFile(dir, 5); err == nil {
+		t.Error("a folder: no error")
+	}
+	if _, err := (OSFS{}).Lstat(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: got %v", err)
+	}
+	if _, err := (OSFS{}).Lstat(file + "/x"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("below a file: got %v, which must not be ErrNotExist", err)
+	}
+}
+
+// BenchmarkFile is one effect of a path in a project on the real file system;
+// lstat is what the file system's part of it costs.
+func BenchmarkFile(b *testing.B) {
+	root := b.TempDir()
+	if err := os.MkdirAll(root+"/home/proj/.git", 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.MkdirAll(root+"/home/proj/src", 0o700); err != nil {
+		b.Fatal(err)
+	}
+	w := &World{FS: OSFS{}, Own: []string{root + "/home/.config/permd", "/etc/permd"}}
+	c := &Call{Cwd: root + "/home/proj", User: User{Home: root + "/home"}}
+	b.Run("effect", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			newResolver(w, c).file(KindRead, "src/a.go", c.Cwd, "rawInput.path")
+		}
+	})
+	b.Run("second", func(b *testing.B) {
+		b.ReportAllocs()
+		r := newResolver(w, c)
+		for b.Loop() {
+			r.file(KindRead, "src/a.go", c.Cwd, "rawInput.path")
+		}
+	})
+	b.Run("lstat", func(b *testing.B) {
+		for b.Loop() {
+			_, _ = OSFS{}.Lstat(root + "/home/proj/src")
+		}
+	})
+}

@@ -1,0 +1,160 @@
+package effects
+
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// patch adds the effects of a patch in the form of apply_patch. Readers of the
+// form differ in how they treat white space before a heading and text between
+// files, so every line that any of them could take for a heading counts, also
+// one that is only context.
+func (t *tool) patch(text, cwd, from string) {
+	before := len(t.effects)
+	begun, ended := false, false
+	last := "" // the path that a move would take away
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		rest, ok := strings.CutPrefix(line, "***")
+		if !ok {
+			continue
+		}
+		head, arg, _ := strings.Cut(strings.TrimSpace(rest), ":")
+		arg = strings.TrimSpace(arg)
+		switch strings.ToLower(head) {
+		case "begin patch":
+			begun = true
+		case "end patch":
+			ended = true
+		case "end of file":
+		case "add file":
+			t.file(KindWrite, arg, cwd, from)
+		case "update file":
+			last = arg
+			t.file(KindWrite, arg, cwd, from)
+		case "delete file":
+			t.file(KindDelete, arg, cwd, from)
+		case "move to":
+			t.file(KindWrite, arg, cwd, from)
+			if last != "" {
+				t.file(KindDelete, last, cwd, from)
+			}
+		default:
+			t.unknown(from, "a patch with a heading that is not known")
+		}
+		if t.counted {
+			return
+		}
+	}
+	switch {
+	case !begun:
+		t.lack("the patch is in a form that is not read")
+	case !ended:
+		t.lack("the patch ends in the middle")
+	case len(t.effects) == before:
+		t.lack("the patch names no file")
+	}
+}
+
+// changes adds the effects of changed files: an object by path, or a list of
+// objects that hold theirs.
+func (t *tool) changes(f fact, cwd string) {
+	switch strictjson.Kind(f.val) {
+	case '{':
+		o, err := strictjson.ParseObject(f.val)
+		if err != nil {
+			t.malformed(f.from, "the changes cannot be read")
+			return
+		}
+		for _, m := range o {
+			if t.change(m.Name, m.Value, cwd, memberOf(f.from, m.Name)); t.counted {
+				return
+			}
+		}
+		if len(o) == 0 {
+			t.lack("no changed file is named")
+		}
+	case '[':
+		items, err := strictjson.ParseArray(f.val)
+		if err != nil {
+			t.malformed(f.from, "the changes cannot be read")
+			return
+		}
+		for i, item := range items {
+			from := itemOf(f.from, i)
+			o, err := strictjson.ParseObject(item)
+			if err != nil {
+				t.malformed(from, "a change is no object")
+				continue
+			}
+			v, _ := o.Get("path")
+			name, ok := strictjson.ParseString(v)
+			if !ok || o.NearMiss("path") != "" {
+				t.malformed(from, "a change names no path")
+				continue
+			}
+			if t.change(name, item, cwd, from+".path"); t.counted {
+				return
+			}
+		}
+		if len(items) == 0 {
+			t.lack("no changed file is named")
+		}
+	default:
+		t.malformed(f.from, "the changes are "+strictjson.KindName(strictjson.Kind(f.val)))
+	}
+}
+
+// change adds the effects of one changed file: {type, move_path} or
+// {kind: {type, move_path}}.
+func (t *tool) change(path string, v strictjson.Value, cwd, from string) {
+	o, err := strictjson.ParseObject(v)
+	if err != nil {
+		t.malformed(from, "a change is no object")
+		t.file(KindWrite, path, cwd, from)
+		return
+	}
+	if o.NearMiss("type", "kind", "move_path", "movePath") != "" {
+		t.defect(DefectNearMiss, from, "a member's name differs from a known one only by case or hidden characters")
+	}
+	if kind, ok := o.Get("kind"); ok && strictjson.Kind(kind) == '{' {
+		inner, err := strictjson.ParseObject(kind)
+		if err != nil {
+			t.malformed(from, "a change is no object")
+			return
+		}
+		if inner.NearMiss("type", "move_path", "movePath") != "" {
+			t.defect(DefectNearMiss, from, "a member's name differs from a known one only by case or hidden characters")
+		}
+		o = append(inner, o...)
+	}
+	word := ""
+	for _, name := range []string{"type", "kind"} {
+		if v, ok := o.Get(name); ok && word == "" {
+			word, _ = strictjson.ParseString(v)
+		}
+	}
+	switch word {
+	case "delete":
+		t.file(KindDelete, path, cwd, from)
+	case "add", "create", "update", "modify":
+		t.file(KindWrite, path, cwd, from)
+	default:
+		t.file(KindWrite, path, cwd, from)
+		t.unknown(from, "what becomes of the file is not known")
+	}
+	for _, name := range []string{"move_path", "movePath"} {
+		v, ok := o.Get(name)
+		if !ok || strictjson.Kind(v) == 'n' {
+			continue
+		}
+		target, ok := strictjson.ParseString(v)
+		if !ok {
+			t.malformed(from, "the target of a move is no text")
+			continue
+		}
+		t.file(KindWrite, target, cwd, memberOf(strings.TrimSuffix(from, ".path"), name))
+		t.file(KindDelete, path, cwd, from)
+	}
+}

@@ -1,0 +1,269 @@
+package effects
+
+import (
+	"path"
+	"strings"
+)
+
+// apply adds what an option's value or an operand does.
+func (v *invocation) apply(does act, i int, w word, option, tree bool) {
+	switch does {
+	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actData, actRemote:
+		v.applyText(does, i, w, option)
+		return
+	case actChanges:
+		v.changes = true
+		v.harm(i)
+		return
+	case actUnknown:
+		why := "an operand that permd does not know: "
+		if option {
+			why = "an option that can do more: "
+		}
+		v.unknown(i, why+Display(v.args[i].show()))
+		return
+	case actInline:
+		v.harm(i)
+		v.changes = true
+		if v.p.interpreter == "shell" {
+			v.b.inline(v.index, i, []word{w}, v.at)
+		} else {
+			v.unknown(i, "code given inline")
+			v.tail(i + 1)
+		}
+		return
+	case actModule:
+		if w.dynamic() || w.glob {
+			v.dynamicWord(i)
+		}
+		v.harm(i)
+		v.changes = true
+		v.tail(i + 1)
+		return
+	case actCommand:
+		return
+	}
+	if w.dynamic() {
+		v.dynamicWord(i)
+		return
+	}
+	switch does {
+	case actReads, actLists, actWrites, actMakes, actDeletes, actMoves, actLink, actScript:
+		v.applyPath(does, i, w, tree)
+	case actInto:
+		v.into(i, w)
+	case actConnects, actSends, actDownload:
+		v.connects(does, i, w)
+	case actExecutes:
+		v.changes = true
+		v.harm(i)
+		v.b.nested(v.index, i, w.text, v.at)
+	case actChdir:
+		v.harm(i)
+		v.chdir(i, w)
+	case actAssign:
+		v.harm(i)
+		v.b.add(v.via(i, Effect{Kind: KindState, From: v.at.from, Why: "sets a variable", Text: Display(w.show())}))
+	default:
+		v.unknown(i, "an argument that permd does not know: "+Display(w.show()))
+	}
+}
+
+// via marks an effect as caused by a word.
+func (v *invocation) via(i int, e Effect) Effect {
+	e.Via = &Via{Effect: v.index, Arg: i}
+	return e
+}
+
+// applyText checks words that are text but for some forms.
+func (v *invocation) applyText(does act, i int, w word, option bool) {
+	if w.glob && !w.dynamic() {
+		// It becomes names of files, or stays as it is.
+		if does == actText && !option {
+			return
+		}
+		v.unknown(i, "a pattern where text is expected: "+Display(w.show()))
+		return
+	}
+	if w.dynamic() {
+		// In quotes it is one word; an operand must not be able to look like an
+		// option either.
+		safe := option || v.dashes >= 0 || (w.prefix != "" && w.prefix[0] != '-') ||
+			v.p.stop && len(v.operands) > 0 && v.operands[0] < i
+		if w.split || !safe || does != actText {
+			v.dynamicWord(i)
+		}
+		return
+	}
+	switch does {
+	case actGuarded:
+		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") {
+			v.unknown(i, "a value that names a file: "+Display(w.show()))
+		}
+	case actFormat:
+		if !strings.HasPrefix(w.text, "+") {
+			v.changes = true
+			v.harm(i)
+		}
+	case actRef:
+		if strings.HasPrefix(w.text, "/") || strings.HasPrefix(w.text, "./") || strings.Contains(w.text, "../") || w.text == ".." {
+			v.b.add(v.via(i, v.b.operand(KindRead, w.text, v.run.Cwd, v.at.from)))
+		}
+	case actRefspec:
+		if strings.HasPrefix(w.text, "+") {
+			v.flags = append(v.flags, "--force")
+			v.harm(i)
+		}
+		if strings.HasPrefix(strings.TrimPrefix(w.text, "+"), ":") {
+			v.flags = append(v.flags, "--delete")
+			v.harm(i)
+		}
+	case actPackage:
+		if strings.Contains(w.text, "@") {
+			v.changes = true
+			v.harm(i)
+		}
+	case actSed:
+		if !plainSed(w.text) {
+			v.unknown(i, "a sed script that may write or run something")
+		}
+	case actData:
+		v.send = true
+		if file, ok := strings.CutPrefix(w.text, "@"); ok && file != "-" {
+			v.b.add(v.via(i, v.b.operand(KindRead, file, v.run.Cwd, v.at.from)))
+		}
+	case actRemote:
+		v.remote(i, w)
+	}
+}
+
+// applyPath adds the effect of a path.
+func (v *invocation) applyPath(does act, i int, w word, tree bool) {
+	if w.text == "" || w.text == "-" && (does == actReads || does == actWrites) {
+		return // nothing, or a standard stream
+	}
+	tree = tree || w.tree
+	if w.glob {
+		v.pattern(does, i, w)
+		return
+	}
+	add := func(kind Kind, entry, tree bool) {
+		if w.text == "/dev/null" {
+			return
+		}
+		resolve := v.b.operand
+		if entry {
+			resolve = v.b.entry
+		}
+		v.b.add(v.via(i, v.below(resolve(kind, w.text, v.run.Cwd, v.at.from), tree, does == actLists)))
+	}
+	v.paths++
+	switch does {
+	case actReads:
+		add(KindRead, false, tree)
+		if v.has(v.p.writesWith) {
+			v.changes = true
+			add(KindWrite, false, tree)
+		}
+	case actLists:
+		add(KindRead, false, tree)
+	case actWrites:
+		v.changes = true
+		add(KindWrite, false, tree)
+	case actMakes:
+		v.changes = true
+		add(KindWrite, false, false)
+		v.b.res.mkdir(w.text, v.run.Cwd)
+	case actDeletes:
+		v.changes = true
+		add(KindDelete, true, tree)
+	case actMoves:
+		v.changes = true
+		add(KindDelete, true, true)
+		v.disturbs = append(v.disturbs, w.text)
+	case actLink:
+		// Writing through the link's name would write its target.
+		v.changes = true
+		if v.has([]string{"--symbolic"}) && w.text[0] != '/' && len(v.operands) > 1 {
+			v.linkTarget(i, w)
+			return
+		}
+		add(KindWrite, false, tree)
+	case actScript:
+		v.harm(i)
+		v.changes = true
+		e := v.b.operand(KindRead, w.text, v.run.Cwd, v.at.from)
+		if e.File != nil {
+			v.run.Script = v.b.script(e.File.Path)
+		}
+		v.b.add(v.via(i, e))
+	}
+}
+
+// below makes an effect mean all below its path, if tree. Where only names are
+// listed, what lies there is not read.
+func (v *invocation) below(e Effect, tree, names bool) Effect {
+	switch {
+	case !tree || e.File == nil:
+	case names:
+		e.File.Recursive = true
+	default:
+		hidden := v.has([]string{"--hidden", "--unrestricted", "--no-ignore"})
+		v.b.res.recurse(&e, v.p.skipsHidden && !hidden)
+	}
+	return e
+}
+
+// pattern adds the effect of a glob. Which names it matches is not looked up:
+// a read of names that cannot be secrets, or a listing, is a read below the
+// folder that the pattern begins with; so is the loss of all that is in one.
+func (v *invocation) pattern(does act, i int, w word) {
+	dir, last := path.Split(w.text)
+	literal := dir == "" || !strings.ContainsAny(dir, "*?[")
+	if dir == "" {
+		dir = "."
+	}
+	kind := Kind("")
+	switch {
+	case !literal:
+	case does == actLists, does == actReads && !v.has(v.p.writesWith) && v.b.w.Table.plainPattern(last):
+		kind = KindRead
+	case (does == actDeletes || does == actMoves) && strings.Trim(last, "*.") == "":
+		kind = KindDelete
+		v.changes = true
+	}
+	if kind == "" {
+		v.unknown(i, "a pattern whose files are not known: "+Display(w.show()))
+		return
+	}
+	v.paths++
+	e := v.b.operand(kind, dir, v.run.Cwd, v.at.from)
+	e = v.below(e, true, kind == KindRead)
+	if e.File != nil {
+		e.File.Given = w.text
+	}
+	if does == actMoves {
+		v.disturbs = append(v.disturbs, dir)
+	}
+	v.b.add(v.via(i, e))
+}
+
+// chdir follows an option that changes the folder the program runs in.
+func (v *invocation) chdir(i int, w word) {
+	v.run.Cwd = v.folder(i, w.text)
+	if v.run.Cwd == "" {
+		v.unknown(i, "a folder that is not known: "+Display(w.show()))
+	}
+}
+
+// folder is where a path of the run leads, "" when that is not known.
+func (v *invocation) folder(i int, text string) string {
+	if v.args[i].glob {
+		return ""
+	}
+	e := v.b.operand(KindRead, text, v.run.Cwd, v.at.from)
+	if e.File == nil {
+		return ""
+	}
+	return e.File.Path
+}

@@ -1,0 +1,380 @@
+package effects
+
+import (
+	"slices"
+	"strings"
+)
+
+// invocation is one run whose words are taken apart by the program table.
+type invocation struct {
+	b     *builder
+	at    setting
+	index int // of the run's effect
+	run   *Run
+	args  []word
+	p     *program // the program, then its sub-command
+
+	subs     []string
+	flags    []string
+	operands []int    // indexes in args
+	dashes   int      // how many operands stand before --, -1 without one
+	paths    int      // how many operands named paths
+	later    []later  // values of options that are applied after the operands
+	disturbs []string // paths that mean something else from now on
+	harmful  int      // the last word that is not harmless, -1 if none
+	changes  bool     // something is known or feared to change something
+	odd      bool     // a wrapper does more than run its command
+	dead     bool     // the rest of the words is not understood
+	send     bool     // what connects may send something
+}
+
+// later is an option's value that waits for the operands.
+type later struct {
+	act  act
+	arg  int
+	word word
+}
+
+// harm notes that a word is not harmless.
+func (v *invocation) harm(i int) { v.harmful = max(v.harmful, i) }
+
+// unknown adds an Unknown effect for a word.
+func (v *invocation) unknown(i int, why string) {
+	v.changes = true
+	v.harm(i)
+	if v.args[i].glob {
+		v.run.Args[i] = DynamicWord
+	}
+	v.b.unknownArg(v.index, i, v.at.from, why)
+}
+
+func (v *invocation) dynamicWord(i int) {
+	v.unknown(i, "an argument that is not known before it runs: "+Display(v.args[i].show()))
+}
+
+// known takes apart the words of a program of the table.
+func (v *invocation) known(p *program) {
+	v.p, v.dashes = p, -1
+	switch p.style {
+	case styleFind:
+		v.find()
+	case styleTest:
+		v.test()
+	default:
+		v.words()
+	}
+	p = v.p
+	if len(v.subs) > 0 {
+		v.run.Subcommand = strings.Join(v.subs, " ")
+	}
+	v.operandEffects()
+	v.implicitEffects()
+	// Operands can stand for options (+refspec).
+	slices.Sort(v.flags)
+	v.flags = slices.Compact(v.flags)
+	v.run.Flags = v.flags
+	v.readonly()
+	v.disturb()
+	if p.interpreter != "" {
+		v.standardInput()
+	}
+	if p.unknown != "" {
+		v.b.unknown(v.at.from, p.unknown)
+		v.run.Readonly = false
+	}
+}
+
+// words reads options, sub-commands and operands.
+func (v *invocation) words() {
+	for i := 0; i < len(v.args) && !v.dead; i++ {
+		w := &v.args[i]
+		if v.p.text {
+			continue
+		}
+		if v.p.wrapper != nil && len(v.operands) > 0 {
+			v.wrapperOperand(i)
+			continue
+		}
+		options := v.dashes < 0 && (!v.p.stop || len(v.operands) == 0)
+		switch {
+		case !options:
+			v.operands = append(v.operands, i)
+		case w.dynamic() && (w.split || w.prefix == "" || w.prefix[0] == '-'):
+			i += v.dynamicOption(i)
+		case w.glob && strings.IndexByte("*?[@+!", w.text[0]) >= 0 && !v.p.plainOptions:
+			// A file whose name looks like an option would become one.
+			v.unknown(i, "a pattern that may match a file named like an option: "+Display(w.show()))
+		case w.text == "--":
+			v.dashes = len(v.operands)
+		case len(w.text) > 1 && w.text[0] == '-':
+			i += v.option(i)
+		case v.p.subs != nil && len(v.operands) == 0:
+			v.subcommand(i)
+		default:
+			v.operands = append(v.operands, i)
+			if v.p.wrapper != nil {
+				v.wrapperOperand(i)
+			}
+		}
+	}
+}
+
+// wrapperOperand handles an assignment before the wrapped command; the words
+// of the command have effects of their own.
+func (v *invocation) wrapperOperand(i int) {
+	w := &v.args[i]
+	if !v.p.wrapper.assignments || w.dynamic() || v.odd {
+		return
+	}
+	name, _, ok := strings.Cut(w.text, "=")
+	if !ok {
+		v.odd = true // the command begins here
+		return
+	}
+	if !v.b.w.Table.harmlessVariable(name) {
+		v.harm(i)
+		v.b.add(Effect{
+			Kind: KindState, From: v.at.from, Why: "sets the variable " + name, Text: Display(w.show()),
+			Via: &Via{Effect: v.index, Arg: i},
+		})
+	}
+}
+
+// subcommand goes down to a sub-command.
+func (v *invocation) subcommand(i int) {
+	w := &v.args[i]
+	sub := v.p.subs[w.text]
+	switch {
+	case w.dynamic() || w.glob:
+		v.dynamicWord(i)
+		v.dead = true
+	case sub != nil:
+		v.subs = append(v.subs, sub.names[0])
+		v.harm(i)
+		v.p = sub
+	case v.p.subOptional:
+		v.operands = append(v.operands, i)
+	default:
+		// An alias, an extension, or newer than the table.
+		v.unknown(i, "a sub-command that the program table does not have: "+Display(w.show()))
+		v.subs = append(v.subs, w.text)
+		v.dead = true
+		v.harm(len(v.args) - 1)
+	}
+}
+
+// dynamicOption handles a word of unknown text where an option may stand.
+func (v *invocation) dynamicOption(i int) int {
+	w := &v.args[i]
+	if !w.split && strings.HasPrefix(w.prefix, "--") && v.p.style == styleGNU {
+		// "--format=$(…)" in quotes: the option is known, its value is not.
+		if name, _, ok := strings.Cut(w.prefix, "="); ok {
+			if o := v.p.options[name]; o != nil && o.arity != arityNone {
+				v.flag(o)
+				v.value(o, i, word{text: DynamicWord, shown: w.shown})
+				return 0
+			}
+		}
+	}
+	v.dynamicWord(i)
+	return 0
+}
+
+// option reads the option at i and returns how many further words it takes.
+func (v *invocation) option(i int) int {
+	text := v.args[i].text
+	if v.p.numeric && strings.Trim(text[1:], "0123456789") == "" {
+		return 0
+	}
+	if v.p.style == styleWords {
+		return v.longOption(i, "-"+strings.TrimLeft(text, "-"))
+	}
+	if strings.HasPrefix(text, "--") {
+		return v.longOption(i, text)
+	}
+	if o := v.p.options[text]; o != nil && len(text) > 2 {
+		// A few programs have options such as -version.
+		return v.longOption(i, text)
+	}
+	return v.bundle(i, text)
+}
+
+func (v *invocation) longOption(i int, text string) int {
+	name, value, attached := strings.Cut(text, "=")
+	found, abbreviated := v.p.find(name)
+	if len(found) == 0 {
+		v.unknownOption(i, name)
+		return 0
+	}
+	if abbreviated {
+		// The effects of all it may stand for, and a question: the table may
+		// lack an option that the program would take it for.
+		v.unknown(i, "an abbreviated option: "+Display(name))
+	}
+	used := 0
+	for _, o := range found {
+		v.flag(o)
+		switch {
+		case attached && o.arity == arityNone && v.p.style != styleWords:
+			v.unknown(i, "a value for an option that takes none: "+Display(name))
+		case attached:
+			v.value(o, i, word{text: value})
+		case o.arity == arityRequired && i+1 >= len(v.args):
+			v.unknown(i, "an option without its value: "+Display(name))
+		case o.arity == arityRequired:
+			used = 1
+			v.value(o, i+1, v.args[i+1])
+			v.harmLike(o, i)
+		default:
+			v.value(o, i, word{})
+		}
+	}
+	return used
+}
+
+// bundle reads short options in one word.
+func (v *invocation) bundle(i int, text string) int {
+	for j := 1; j < len(text); j++ {
+		o := v.p.options["-"+text[j:j+1]]
+		if o == nil {
+			v.unknownOption(i, "-"+text[j:j+1])
+			return 0
+		}
+		v.flag(o)
+		rest := text[j+1:]
+		switch {
+		case o.arity == arityNone:
+			v.value(o, i, word{})
+		case rest != "" || o.arity == arityOptional:
+			v.value(o, i, word{text: rest})
+			return 0
+		case i+1 >= len(v.args):
+			v.unknown(i, "an option without its value: -"+Display(text[j:j+1]))
+			return 0
+		default:
+			v.value(o, i+1, v.args[i+1])
+			v.harmLike(o, i)
+			return 1
+		}
+	}
+	return 0
+}
+
+func (v *invocation) unknownOption(i int, name string) {
+	v.unknown(i, "an option that the program table does not have: "+Display(name))
+	v.flags = append(v.flags, name)
+}
+
+func (v *invocation) flag(o *option) { v.flags = append(v.flags, o.canonical) }
+
+func (v *invocation) has(flags []string) bool {
+	for _, f := range flags {
+		if slices.Contains(v.flags, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// harmLike notes the option's own word when its value is a word of its own.
+func (v *invocation) harmLike(o *option, i int) {
+	switch o.act {
+	case actChanges, actUnknown, actInline, actScript, actChdir:
+		v.harm(i)
+	}
+}
+
+// value applies an option's act to its value; w.text is "" for none.
+func (v *invocation) value(o *option, i int, w word) {
+	if o.arity == arityNone {
+		switch o.act {
+		case actText:
+		case actChanges:
+			v.changes = true
+			v.harm(i)
+		case actInline:
+			v.unknown(i, "code given inline")
+		case actDownload:
+			v.flags = append(v.flags, "--remote-name")
+			v.changes = true
+		case actData:
+			v.send = true
+		default:
+			v.unknown(i, "the option "+o.canonical)
+		}
+		return
+	}
+	switch o.act {
+	case actInto, actConnects, actSends, actDownload:
+		// What it means depends on operands and options that may follow.
+		v.later = append(v.later, later{act: o.act, arg: i, word: w})
+		return
+	}
+	v.apply(o.act, i, w, true, false)
+}
+
+// operandEffects applies the table to the operands.
+func (v *invocation) operandEffects() {
+	if v.p.wrapper != nil || v.p.style == styleTest {
+		return
+	}
+	if v.dead {
+		v.operands = nil // a question is asked already
+	}
+	specs := v.operandSpecs()
+	tree := v.p.recursive || v.has(v.p.recursiveWith)
+	if v.p.interpreter == "shell" && v.has([]string{"-c"}) {
+		specs = []operand{{act: actInline}, {act: actText, many: true}}
+	}
+	for n, i := range v.operands {
+		does := actUnknown
+		switch {
+		case v.dashes >= 0 && n >= v.dashes && v.p.hasDashes:
+			does = v.p.afterDashes
+		default:
+			if spec := operandAt(specs, n, len(v.operands)); spec != nil {
+				does = spec.act
+			}
+		}
+		v.apply(does, i, v.args[i], false, tree)
+	}
+	for _, l := range v.later {
+		v.apply(l.act, l.arg, l.word, true, tree)
+	}
+}
+
+// operandSpecs are the positions that exist with the options given.
+func (v *invocation) operandSpecs() []operand {
+	all := true
+	for i := range v.p.operands {
+		all = all && !v.has(v.p.operands[i].unless)
+	}
+	if all {
+		return v.p.operands
+	}
+	var specs []operand
+	for _, o := range v.p.operands {
+		if !v.has(o.unless) {
+			specs = append(specs, o)
+		}
+	}
+	return specs
+}
+
+// operandAt is what the n-th of total operands is: positions before the one
+// that repeats are counted from the front, those after it from the back.
+func operandAt(specs []operand, n, total int) *operand {
+	many := slices.IndexFunc(specs, func(o operand) bool { return o.many })
+	switch {
+	case many < 0 && n < len(specs):
+		return &specs[n]
+	case many < 0:
+		return nil
+	case n < many:
+		return &specs[n]
+	}
+	if behind := len(specs) - many - 1; n >= total-behind && total > many+behind-1 {
+		return &specs[len(specs)-(total-n)]
+	}
+	return &specs[many]
+}

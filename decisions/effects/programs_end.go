@@ -1,0 +1,118 @@
+package effects
+
+import "slices"
+
+// implicitEffects adds what the program does without being told by a word.
+func (v *invocation) implicitEffects() {
+	list := v.p.inherent
+	if v.paths == 0 {
+		list = append(slices.Clip(list), v.p.implicit...)
+	}
+	for _, e := range list {
+		if len(e.with) == 0 || v.has(e.with) {
+			v.implicitly(e)
+		}
+	}
+	if v.p.repository {
+		v.foreignRepository()
+	}
+}
+
+// readonly decides whether everything about the run is known not to change
+// anything.
+func (v *invocation) readonly() {
+	p := v.p
+	ok := p.readonly && !v.changes
+	if ok && p.readonlyOperands >= 0 && len(v.operands) > p.readonlyOperands && !v.has(p.readonlyWith) {
+		ok = false
+	}
+	v.run.Readonly = ok
+	if !ok && p.changing != "" {
+		arg := 0
+		if len(v.operands) > 0 {
+			arg = v.operands[0]
+		}
+		v.unknown(arg, p.changing)
+	}
+}
+
+// disturb tells the resolver what the run links, moves or extracts: later
+// paths through it are not known.
+func (v *invocation) disturb() {
+	if v.p.rearranges {
+		v.b.rearranged = append(v.b.rearranged, v.folderOf(v.run.Cwd))
+	}
+	if len(v.p.disturbsWith) > 0 && !v.has(v.p.disturbsWith) {
+		return
+	}
+	for _, word := range v.disturbs {
+		v.b.res.disturb(word, v.run.Cwd)
+	}
+}
+
+// standardInput handles an interpreter that is given no script: it runs what
+// it reads.
+func (v *invocation) standardInput() {
+	if v.run.Script != nil || v.has([]string{"--version", "--help"}) {
+		return
+	}
+	for _, f := range v.flags {
+		if o := v.p.options[f]; o != nil && (o.act == actInline || o.act == actModule) {
+			return
+		}
+	}
+	if len(v.operands) > 0 && v.args[v.operands[0]].text != "-" {
+		return
+	}
+	if v.at.stdin == StdinText && v.p.interpreter == "shell" && v.at.text != DynamicWord {
+		v.b.unknown(v.at.from, "code given inline")
+		quiet := v.b.nothing
+		v.b.shell(v.at.text, v.run.Cwd, v.at.from)
+		v.b.nothing = quiet
+		v.run.Readonly = false
+		return
+	}
+	v.b.unknown(v.at.from, "an interpreter that runs what it reads")
+	v.run.Readonly = false
+}
+
+// implicitly adds an effect that no word spells out.
+func (v *invocation) implicitly(e implicitEffect) {
+	own := &Via{Effect: v.index, Arg: Inherent}
+	tree := v.p.recursive || v.has(v.p.recursiveWith)
+	kind := KindRead
+	switch e.act {
+	case actReads, actLists:
+	case actWrites:
+		kind = KindWrite
+	case actDeletes:
+		kind, tree = KindDelete, true
+	case actConnects, actSends:
+		method := MethodGet
+		if e.act == actSends {
+			method = MethodSend
+		}
+		if e.value != "remote" {
+			found := v.b.res.connect(e.value, method, v.at.from)
+			found.Via = own
+			v.b.add(found)
+			return
+		}
+		reached := slices.ContainsFunc(v.b.effects[v.index:], func(e Effect) bool {
+			return e.Kind == KindConnect && e.Via != nil && e.Via.Effect == v.index
+		})
+		if !reached {
+			v.namedRemote("", method)
+		}
+		return
+	default:
+		v.b.unknown(v.at.from, "an effect that permd does not know")
+		return
+	}
+	if v.run.Cwd == "" {
+		return // the run's unknown folder already says so
+	}
+	found := v.below(v.b.operand(kind, e.value, v.run.Cwd, v.at.from), tree, e.act == actLists)
+	found.Via = own
+	v.b.add(found)
+}

@@ -1,0 +1,121 @@
+package effects
+
+import (
+	"path"
+	"strings"
+)
+
+// connects adds the effect of an address.
+func (v *invocation) connects(does act, i int, w word) {
+	if w.glob || strings.ContainsAny(w.text, "{}[]") && !strings.Contains(w.text, "://[") {
+		// curl expands braces and brackets itself.
+		v.unknown(i, "an address that is a pattern: "+Display(w.show()))
+		return
+	}
+	scheme, rest, ok := strings.Cut(w.text, "://")
+	if ok && strings.EqualFold(scheme, "file") {
+		v.b.add(v.via(i, v.b.operand(KindRead, strings.TrimPrefix(rest, "localhost"), v.run.Cwd, v.at.from)))
+		return
+	}
+	method := MethodGet
+	if does == actSends || v.send || v.has([]string{"--request"}) {
+		method = MethodSend
+		v.changes = true
+	}
+	v.b.add(v.via(i, v.b.res.connect(w.text, method, v.at.from)))
+	if (does == actDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
+		v.download(i, w.text)
+	}
+}
+
+// download adds the write of a file named like the last part of a URL.
+func (v *invocation) download(i int, url string) {
+	v.changes = true
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		rest = url
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	rest, _, _ = strings.Cut(rest, "#")
+	name := path.Base(rest)
+	if !strings.Contains(rest, "/") || strings.HasSuffix(rest, "/") || strings.Contains(name, "%") {
+		name = "index.html"
+	}
+	if v.has([]string{"--remote-header-name", "--location"}) {
+		v.unknown(i, "the server names the file that is written")
+	}
+	v.b.add(v.via(i, v.b.operand(KindWrite, name, v.run.Cwd, v.at.from)))
+}
+
+// remote handles the word that names where git fetches from or pushes to.
+func (v *invocation) remote(i int, w word) {
+	method := MethodGet
+	if len(v.subs) > 0 && v.subs[0] == "push" {
+		method = MethodSend
+	}
+	head, rest, colon := strings.Cut(w.text, ":")
+	switch {
+	case strings.Contains(w.text, "::"):
+		v.unknown(i, "a remote helper, which may run any command")
+	case strings.HasPrefix(rest, "//") && colon && !strings.EqualFold(head, "file"):
+		v.b.add(v.via(i, v.b.res.connect(w.text, method, v.at.from)))
+	case colon && !strings.Contains(head, "/") && head != "" && !strings.HasPrefix(rest, "//"):
+		// user@host:path is ssh.
+		v.b.add(v.via(i, v.b.res.connect("ssh://"+head+"/"+strings.TrimLeft(rest, "/"), method, v.at.from)))
+	case colon, strings.ContainsAny(w.text, "/\\") || w.text == "." || w.text == "..":
+		v.unknown(i, "another repository, whose configuration may run commands: "+Display(w.show()))
+	default:
+		v.namedRemote(w.text, method)
+	}
+}
+
+// namedRemote adds the connection to a remote whose address stands in the
+// repository's configuration, which permd does not read. Its host is "": no
+// rule about a host matches it, and it is inherent to the run.
+func (v *invocation) namedRemote(name, method string) {
+	text := "connect to a git remote"
+	if name != "" {
+		text = "connect to the git remote " + Display(name)
+	}
+	v.b.add(Effect{
+		Kind: KindConnect, From: v.at.from, Text: text, Connect: &Connect{Method: method},
+		Via: &Via{Effect: v.index, Arg: Inherent},
+	})
+}
+
+// foreignRepository adds an Unknown effect when the run would obey the
+// configuration of a repository other than the project's: a repository's
+// configuration can name programs to run.
+func (v *invocation) foreignRepository() {
+	cwd := v.run.Cwd
+	if cwd == v.b.c.Cwd && cwd != "" {
+		return
+	}
+	root := v.b.res.project()
+	if root != "" && cwd != "" {
+		for dir := v.folderOf(cwd); ; dir = path.Dir(dir) {
+			if dir == root {
+				return
+			}
+			if dir == "/" || dir == "" || v.exists(dir+"/.git") || v.exists(dir+"/HEAD") {
+				break
+			}
+		}
+	}
+	v.b.unknown(v.at.from, "a repository other than the project's, whose configuration may run commands")
+	v.changes = true
+}
+
+func (v *invocation) exists(file string) bool {
+	_, err := v.b.res.lstat(file)
+	return err == nil
+}
+
+// folderOf resolves the run's folder, "" when that is not known.
+func (v *invocation) folderOf(cwd string) string {
+	e := v.b.res.operand(KindRead, cwd, "", v.at.from)
+	if e.File == nil {
+		return ""
+	}
+	return e.File.Path
+}

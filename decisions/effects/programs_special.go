@@ -1,0 +1,350 @@
+package effects
+
+import (
+	"slices"
+	"strings"
+)
+
+// find reads the words of find: starting points, then an expression.
+func (v *invocation) find() {
+	i := 0
+	for ; i < len(v.args); i++ {
+		w := &v.args[i]
+		if w.dynamic() && (w.split || w.prefix == "" || w.prefix[0] == '-') {
+			v.dynamicWord(i)
+			continue
+		}
+		text := w.text
+		if text == "-H" || text == "-L" || text == "-P" {
+			v.flags = append(v.flags, text)
+			continue
+		}
+		if len(text) > 0 && !w.dynamic() && (text[0] == '-' || text == "(" || text == "!" || text == ",") {
+			break
+		}
+		v.operands = append(v.operands, i)
+	}
+	for i < len(v.args) {
+		i += 1 + v.primary(i)
+	}
+}
+
+// primary reads one word of find's expression and returns how many further
+// words belong to it.
+func (v *invocation) primary(i int) int {
+	w := &v.args[i]
+	switch w.text {
+	case "(", ")", "!", ",":
+		return 0
+	}
+	if w.dynamic() || w.glob {
+		v.dynamicWord(i)
+		return 0
+	}
+	name := w.text
+	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
+		name = "-newerXY"
+	}
+	o := v.p.options[name]
+	if o == nil {
+		v.unknown(i, "a part of find's expression that permd does not know: "+Display(w.show()))
+		return 0
+	}
+	v.flag(o)
+	switch {
+	case o.act == actCommand:
+		return v.findCommand(i)
+	case o.act == actDeletes:
+		v.changes = true
+		v.harm(i)
+		v.deleteRoots(i)
+		return 0
+	case o.arity == arityNone:
+		v.value(o, i, word{})
+		return 0
+	case i+1 >= len(v.args):
+		v.unknown(i, "an option without its value: "+Display(name))
+		return 0
+	}
+	v.value(o, i+1, v.args[i+1])
+	if o.canonical == "-fprintf" {
+		return 2 // the file and the format
+	}
+	return 1
+}
+
+func (v *invocation) deleteRoots(i int) {
+	roots := v.findRoots()
+	for _, root := range roots {
+		if root.dynamic() || root.glob {
+			v.unknown(i, "deletes below a folder that is not known")
+			continue
+		}
+		e := v.b.operand(KindDelete, root.text, v.run.Cwd, v.at.from)
+		v.b.add(v.via(i, v.below(e, true, false)))
+	}
+}
+
+func (v *invocation) findRoots() []word {
+	if len(v.operands) == 0 {
+		return []word{{text: "."}}
+	}
+	roots := make([]word, 0, len(v.operands))
+	for _, i := range v.operands {
+		roots = append(roots, v.args[i])
+	}
+	return roots
+}
+
+// findCommand adds the run of -exec and its kin, whose words end at ; or +.
+// {} stands for any path below the starting points.
+func (v *invocation) findCommand(i int) int {
+	v.changes = true
+	v.harm(i)
+	end := i + 1
+	for end < len(v.args) && v.args[end].text != ";" && (v.args[end].text != "+" || v.args[end-1].text != "{}") {
+		end++
+	}
+	if end == i+1 || end >= len(v.args) {
+		v.unknown(i, "a command of find that does not end")
+		return len(v.args) - i - 1
+	}
+	roots := v.findRoots()
+	words := slices.Clone(v.args[i+1 : end])
+	known := true
+	for j := range words {
+		w := &words[j]
+		switch {
+		case w.dynamic() || !strings.Contains(w.text, "{}"):
+		case w.text == "{}" && len(roots) == 1 && !roots[0].dynamic() && !roots[0].glob && j > 0:
+			*w = word{text: roots[0].text, shown: "{}", tree: true}
+		default:
+			*w = word{text: DynamicWord, shown: w.text}
+			known = known && j > 0
+		}
+	}
+	if !known || words[0].dynamic() || words[0].glob {
+		v.unknown(i+1, "a program whose name is not known before it runs")
+		return end - i
+	}
+	at := v.at
+	at.cwd, at.stdin, at.text = v.run.Cwd, StdinNone, ""
+	at.via = &Via{Effect: v.index, Arg: i + 1}
+	if strings.HasSuffix(v.args[i].text, "dir") && strings.Contains(words[0].text, "/") && words[0].text[0] != '/' {
+		v.unknown(i+1, "a program that is looked up in many folders")
+	}
+	v.b.command(words, at)
+	return end - i
+}
+
+// test reads the words of test and [. Only -v and, in some shells, comparisons
+// of numbers evaluate what they are given; a dynamic word must not be able to
+// become such an operator.
+func (v *invocation) test() {
+	for i := range v.args {
+		w := &v.args[i]
+		switch {
+		case w.dynamic() && !w.split && !w.glob:
+			if !v.betweenOperators(i) {
+				v.dynamicWord(i)
+			}
+		case w.dynamic() && numericParameter(w.shown):
+		case w.dynamic(), w.glob:
+			v.dynamicWord(i)
+		case w.text == "-v" || w.text == "-R" || w.text == "-o" && i == 0:
+			v.unknown(i, "a test that can run code in a subscript")
+		case slices.Contains([]string{"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"}, w.text):
+			v.numbers(i)
+		}
+	}
+}
+
+// betweenOperators reports whether the word at i can only be an operand: an
+// operator stands before it, a binary one behind it, or nothing else is there.
+func (v *invocation) betweenOperators(i int) bool {
+	words := v.args
+	if n := len(words); n > 0 && words[n-1].text == "]" {
+		words = words[:n-1]
+	}
+	switch {
+	case len(words) == 1:
+		return true
+	case i+1 < len(words) && slices.Contains(binaryTests, words[i+1].text):
+		return true
+	case i == 0:
+		return false
+	}
+	before := words[i-1].text
+	return slices.Contains(binaryTests, before) ||
+		len(before) == 2 && before[0] == '-' && strings.IndexByte("bcdefghknprstuwxzLNOSG", before[1]) >= 0
+}
+
+var binaryTests = []string{"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
+
+// numericParameter reports whether a parameter is always a number.
+func numericParameter(shown string) bool {
+	switch strings.Trim(shown, `"`) {
+	case "$?", "$#", "$$", "$!", "${#}", "${?}":
+		return true
+	}
+	return false
+}
+
+// numbers checks the operands of a comparison of numbers.
+func (v *invocation) numbers(i int) {
+	for _, j := range []int{i - 1, i + 1} {
+		if j < 0 || j >= len(v.args) {
+			continue
+		}
+		w := &v.args[j]
+		if w.dynamic() && !numericParameter(w.shown) || !w.dynamic() && strings.ContainsAny(w.text, "[$`") {
+			v.unknown(j, "a test that can run code in a subscript")
+		}
+	}
+}
+
+// plainSed reports whether a sed script only prints, deletes and substitutes:
+// no w, W, r, R, e or F command and no e or w flag of s.
+func plainSed(script string) bool {
+	if script == "" {
+		// sed -i '' SCRIPT: there the option takes the empty word.
+		return false
+	}
+	s := sedScanner{text: script}
+	for {
+		s.skip(" \t\n;}")
+		if s.text == "" {
+			return true
+		}
+		if !s.address() {
+			return false
+		}
+		if strings.HasPrefix(s.text, ",") {
+			s.text = s.text[1:]
+			s.skip(" \t+~")
+			before := s.text
+			if !s.address() || s.text == before {
+				return false
+			}
+		}
+		s.skip(" \t!")
+		if s.text == "" {
+			return false
+		}
+		c := s.text[0]
+		s.text = s.text[1:]
+		switch c {
+		case '{':
+			continue
+		case 'p', 'd', '=', 'g', 'G', 'h', 'H', 'x', 'n', 'N', 'D', 'P':
+		case 'q', 'Q', 'l':
+			s.skip(" \t0123456789")
+		case 's':
+			if !s.substitution() {
+				return false
+			}
+		default:
+			return false
+		}
+		s.skip(" \t")
+		if s.text != "" && strings.IndexByte(";\n}", s.text[0]) < 0 {
+			return false
+		}
+	}
+}
+
+type sedScanner struct{ text string }
+
+func (s *sedScanner) skip(set string) { s.text = strings.TrimLeft(s.text, set) }
+
+// address passes an address, if there is one.
+func (s *sedScanner) address() bool {
+	if s.text == "" {
+		return true
+	}
+	switch c := s.text[0]; {
+	case c >= '0' && c <= '9':
+		s.skip("0123456789~")
+	case c == '$':
+		s.text = s.text[1:]
+	case c == '/':
+		s.text = s.text[1:]
+		if !s.until('/') {
+			return false
+		}
+		s.skip("IM")
+	case c == '\\':
+		return false
+	}
+	s.skip(" \t")
+	return true
+}
+
+// until passes a regular expression or replacement up to its delimiter. Not
+// every sed takes a delimiter inside brackets for the end, so a script with
+// one there does not scan: both readings must agree.
+func (s *sedScanner) until(delimiter byte) bool {
+	for i := 0; i < len(s.text); i++ {
+		switch s.text[i] {
+		case '\\':
+			i++
+		case '[':
+			end := bracketEnd(s.text[i:])
+			if end < 0 || strings.ContainsAny(s.text[i:i+end], "\\\n"+string(rune(delimiter))) {
+				return false
+			}
+			i += end - 1
+		case '\n':
+			return false
+		case delimiter:
+			s.text = s.text[i+1:]
+			return true
+		}
+	}
+	return false
+}
+
+// bracketEnd is the length of the bracket expression that s begins with, -1
+// when it does not end.
+func bracketEnd(s string) int {
+	i := 1
+	if strings.HasPrefix(s[i:], "^") {
+		i++
+	}
+	if strings.HasPrefix(s[i:], "]") {
+		i++
+	}
+	for i < len(s) {
+		if s[i] == ']' {
+			return i + 1
+		}
+		if s[i] == '[' && i+1 < len(s) && strings.IndexByte(":.=", s[i+1]) >= 0 {
+			end := strings.Index(s[i+2:], s[i+1:i+2]+"]")
+			if end < 0 {
+				return -1
+			}
+			i += end + 4
+			continue
+		}
+		i++
+	}
+	return -1
+}
+
+func (s *sedScanner) substitution() bool {
+	if s.text == "" {
+		return false
+	}
+	delimiter := s.text[0]
+	if delimiter == '\\' || delimiter == '\n' || delimiter >= 0x80 {
+		return false
+	}
+	s.text = s.text[1:]
+	for range 2 { // the expression and the replacement
+		if !s.until(delimiter) {
+			return false
+		}
+	}
+	s.skip("gpiIm0123456789")
+	return true
+}

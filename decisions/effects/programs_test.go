@@ -1,0 +1,140 @@
+package effects
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestPlainSed(t *testing.T) {
+	for _, script := range []string{
+		"p", "1,20p", "$p", "/x/p", "/a/,/b/d", "1~2d", "/x/!d", "s/a/b/", "s/a/b/gI", "s|a/b|c|2", "s,[0-9]*,x,g", "1p;2p", "{p;q}",
+		"/a/{s/x/y/;p}", "5q", "$!N", "s/\\//x/", "10,$ d", "/a/I,+3p", "s/[^/x]*//" + "x/"[2:], "p\nq 3", "s/[[:space:]]*$//",
+	} {
+		if strings.Contains(script, "[^/") {
+			continue // a delimiter in brackets has two readings
+		}
+		if !plainSed(script) {
+			t.Errorf("%q is not plain", script)
+		}
+	}
+	for _, script := range []string{
+		"", "w x", "1w x", "W x", "r x", "R x", "e", "1e ls", "s/a/b/e", "s/a/b/w x", "s/a/b/ge", "s/a/b/gw x", "F", "y/a/b/", "a text", "i\\", "c\\",
+		"s/[/]/x/", "s/[]/]/x/", "s/[[:a:]/]/g;s/e;s/x/y/", "s/a", "s/a/b", "s\\a\\b\\", "/a", "\\xaxp", "p p", "p}w x", "b", "t", ": x", "!", "1,p", "v",
+		"s/[\\]/w x/", "pw x", "s/a/b/;w x", "l;w x", "q;w x", "{w x", "s/a/b/\nw x",
+	} {
+		if plainSed(script) {
+			t.Errorf("%q is plain", script)
+		}
+	}
+}
+
+func TestAnsiC(t *testing.T) {
+	for in, want := range map[string]string{
+		`a\nb`: "a\nb", `\x41\x4a`: "AJ", `\101`: "A", `\u00e9`: "é", `\U0001F600`: "😀", `\'\"\\\?`: `'"\?`, `\e[0m`: "\x1b[0m", `\x4g`: "\x04g",
+	} {
+		if got, ok := ansiC(in); !ok || got != want {
+			t.Errorf("%q is %q, %v, want %q", in, got, ok, want)
+		}
+	}
+	for _, in := range []string{`\0`, `\x00a`, `\xff`, `\cA`, `\`, `\x`, `\u`, `\z`, `\u0000`} {
+		if got, ok := ansiC(in); ok {
+			t.Errorf("%q is taken for %q", in, got)
+		}
+	}
+}
+
+func TestArgv(t *testing.T) {
+	table := shippedTable(t)
+	for name, c := range map[string]struct {
+		args []string
+		want []string
+	}{
+		"no word":               {nil, []string{"unknown a command without a program"}},
+		"empty word":            {[]string{""}, []string{"unknown a command without a program"}},
+		"nothing is expanded":   {[]string{"cat", "~/x", "$HOME", "*.go"}, []string{"run cat '~/x' '$HOME' '*.go' ro h=0", "read ~/x ^0:0", "read $HOME ^0:1", "read *.go ^0:2"}},
+		"no builtin of a shell": {[]string{"cd", "/"}, []string{"run cd / unlisted h=1"}},
+		"a shell": {[]string{"bash", "-lc", "rm a.txt"}, []string{
+			"run bash -lc 'rm a.txt' flags=--login,-c h=2", "unknown code given inline ^0:1", "run rm a.txt h=0 ^0:1", "delete a.txt ^2:0",
+		}},
+		"a NUL":               {[]string{"ls", "\x00dynamic"}, []string{"unknown text with a control character"}},
+		"a control":           {[]string{"ls", "\x1b[8m"}, []string{"unknown text with a control character"}},
+		"an external wrapper": {[]string{"command", "rm", "a.txt"}, []string{"run rm a.txt h=0", "delete a.txt ^0:0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := shellBuilder(table, shellFiles())
+			b.argv(c.args, testCwd, "argv")
+			checkEffects(t, b)
+			var got []string
+			for i := range b.effects {
+				got = append(got, compact(&b.effects[i]))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestShellSecrets checks that a secret in a command stays out of the texts
+// that people and logs see.
+func TestShellSecrets(t *testing.T) {
+	table := shippedTable(t)
+	for _, text := range []string{
+		"curl https://me:canary-5f0c@a.dev/",
+		"curl -H 'Authorization: Bearer canary-5f0c' https://a.dev/",
+		"git push https://me:canary-5f0c@a.dev/x HEAD",
+		"AWS_SECRET_ACCESS_KEY=canary-5f0c aws s3 ls",
+	} {
+		b := shellBuilder(table, shellFiles())
+		b.shell(text, testCwd, "command")
+		for i := range b.effects {
+			if e := &b.effects[i]; strings.Contains(e.Text+e.Why, "canary-5f0c") {
+				t.Errorf("%q: %s", text, e.Text)
+			}
+		}
+	}
+}
+
+// TestScript checks that a script's text is part of its run.
+func TestScript(t *testing.T) {
+	table := shippedTable(t)
+	var sums []string
+	for _, body := range []string{"one", "two"} {
+		files := shellFiles()
+		files.File(testCwd+"/run.sh", body)
+		for _, text := range []string{"./run.sh", "sh run.sh"} {
+			b := shellBuilder(table, files)
+			b.shell(text, testCwd, "command")
+			script := b.effects[0].Run.Script
+			if script == nil || script.Path != testCwd+"/run.sh" || len(script.SHA256) != 64 {
+				t.Fatalf("%s: script is %+v", text, script)
+			}
+			sums = append(sums, script.SHA256)
+		}
+	}
+	if sums[0] != sums[1] || sums[2] != sums[3] || sums[0] == sums[2] {
+		t.Errorf("hashes are %v", sums)
+	}
+}
+
+// TestRunText checks that a run reads as it was typed.
+func TestRunText(t *testing.T) {
+	table := shippedTable(t)
+	for text, want := range map[string]string{
+		`git  commit -m   "a b"`:      `git commit -m 'a b'`,
+		`echo 'it'"'"'s' ""`:          `echo 'it'\''s' ''`,
+		`cat "$x" *.go`:               `cat "$x" *.go`,
+		`find . -exec grep x {} +`:    `find . -exec grep x {} +`,
+		`echo '$x' '~' 'a;b' '{a,b}'`: `echo '$x' '~' 'a;b' '{a,b}'`,
+	} {
+		b := shellBuilder(table, shellFiles())
+		b.shell(text, testCwd, "command")
+		i := slices.IndexFunc(b.effects, func(e Effect) bool { return e.Kind == KindRun })
+		if got := b.effects[i].Text; got != "run "+want {
+			t.Errorf("%s reads %s, want %s", text, got, want)
+		}
+	}
+}

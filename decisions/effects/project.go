@@ -1,0 +1,152 @@
+package effects
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// FindProject returns the root of the project that cwd belongs to, absolute and
+// with links resolved: the nearest folder upwards that holds ".git" (a folder,
+// or a file as in worktrees and submodules), else cwd itself. It is "" when
+// cwd is not absolute or cannot be resolved, and for folders that are never a
+// project: the root folder, a home, folders of the system, and those that hold
+// homes or projects of several people (/home, /srv, /tmp …).
+//
+// home is the person's home, "" when not known.
+func FindProject(fs FS, cwd, home string) string {
+	r := newResolver(&World{FS: fs}, &Call{Cwd: cwd, User: User{Home: home}})
+	return r.project()
+}
+
+// ground is what the tags of a call's paths are measured by.
+type ground struct {
+	project string   // resolved, "" if none
+	roots   []string // resolved folders of the session, the project among them
+	homes   []string // the person's home, as written and resolved, each once
+	folded  []string // homes, folded
+	own     []string // permd's own paths, folded
+	temps   []string // further temporary folders
+}
+
+// session returns the ground of the call's session.
+func (r *resolver) session() *ground {
+	if r.ground != nil {
+		return r.ground
+	}
+	// The session's folders are what they are before the call does anything,
+	// so marks of earlier parts of the call do not count here.
+	disturbed, made, lost := r.disturbed, r.made, r.lost
+	r.disturbed, r.made, r.lost = nil, nil, false
+	defer func() { r.disturbed, r.made, r.lost = disturbed, made, lost }()
+
+	g := &ground{}
+	r.ground = g
+	for _, h := range []string{r.c.User.Home, r.c.User.Env["HOME"]} {
+		g.addHome(r, h)
+	}
+	for _, o := range r.w.Own {
+		g.own = append(g.own, fold(path.Clean(o)))
+	}
+	if t := r.c.User.Env["TMPDIR"]; path.IsAbs(t) && badPath(t) == "" {
+		for _, p := range []string{path.Clean(t), r.real(t)} {
+			// A TMPDIR that is a home or a system folder makes nothing below
+			// it temporary.
+			if p != "" && !g.never(p) && !slices.Contains(g.temps, p) {
+				g.temps = append(g.temps, p)
+			}
+		}
+	}
+	if cwd := r.real(r.c.Cwd); cwd != "" {
+		g.project = r.climb(g, cwd)
+	}
+	if g.project != "" {
+		g.roots = append(g.roots, g.project)
+	}
+	for _, root := range r.c.Roots {
+		if p := r.real(root); p != "" && !g.never(p) && !slices.Contains(g.roots, p) {
+			g.roots = append(g.roots, p)
+		}
+	}
+	return g
+}
+
+func (g *ground) addHome(r *resolver, home string) {
+	if !path.IsAbs(home) || badPath(home) != "" {
+		return
+	}
+	for _, h := range []string{path.Clean(home), r.real(home)} {
+		if h != "" && h != "/" && !slices.Contains(systemFolders, fold(h)) && !slices.Contains(g.homes, h) {
+			g.homes = append(g.homes, h)
+			g.folded = append(g.folded, fold(h))
+		}
+	}
+}
+
+// real resolves a folder of the session; "" when that fails.
+func (r *resolver) real(p string) string {
+	at, why := r.base(p)
+	if why != "" {
+		return ""
+	}
+	return at.path
+}
+
+// climb looks for the root of the project upwards from cwd.
+func (r *resolver) climb(g *ground, cwd string) string {
+	if g.never(cwd) {
+		return ""
+	}
+	for dir := cwd; !g.never(dir); dir = path.Dir(dir) {
+		_, err := r.lstat(dir + "/.git")
+		if err == nil && !strings.HasSuffix(dir, "/.git") {
+			return dir
+		}
+	}
+	return cwd
+}
+
+// project is the root of the call's project, "" if none.
+func (r *resolver) project() string { return r.session().project }
+
+// never reports whether p can not be a project: the system's, a home, or a
+// folder that holds any of these.
+func (g *ground) never(p string) bool {
+	f := fold(p)
+	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
+		return true
+	}
+	for _, h := range g.folded {
+		if inside(f, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// system reports whether a folded path is the operating system's. Some systems
+// keep homes in their own folders.
+func (g *ground) system(f string) bool {
+	return below(systemFolders, f) && !below(homeFolders, f) && !below(rootHomes, f) && !below(g.folded, f)
+}
+
+// homeShaped reports whether a folded path is where systems keep a home, or
+// holds such places.
+func homeShaped(p string) bool {
+	for _, dir := range homeFolders {
+		if rest, ok := strings.CutPrefix(p, dir+"/"); ok && !strings.Contains(rest, "/") {
+			return true
+		}
+	}
+	return slices.Contains(rootHomes, p) || slices.Contains(homeFolders, p)
+}
+
+// below reports whether p is one of the folders or below one.
+func below(folders []string, p string) bool {
+	for _, dir := range folders {
+		if inside(dir, p) {
+			return true
+		}
+	}
+	return false
+}

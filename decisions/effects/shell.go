@@ -1,0 +1,280 @@
+package effects
+
+import (
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Bounds of shell text. The parser recurses for each level of nesting without
+// a limit of its own, and 400 KB of "(" overflow its stack, so text is bounded
+// before it is parsed.
+const (
+	maxShellText    = 32 << 10 // bytes
+	maxShellNesting = 200      // brackets, substitutions and quotes inside each other
+	maxShellInShell = 8        // bash -c inside bash -c
+	maxEffects      = 512      // of one call
+	maxBraceWords   = 64       // that one word may expand to
+)
+
+// shell appends the effects of shell text run in cwd ("" when not known).
+func (b *builder) shell(text, cwd, from string) {
+	before := len(b.effects)
+	if why := shellBounds(text); why != "" {
+		b.unknown(from, why)
+		return
+	}
+	if b.depth >= maxShellInShell {
+		b.unknown(from, "shell text inside shell text, too deep")
+		return
+	}
+	file, err := b.w.Table.parse(text)
+	if err != nil {
+		// The parser's message repeats the text; it is not worth masking.
+		b.unknown(from, "shell text that cannot be parsed")
+		return
+	}
+	b.depth++
+	defer func() { b.depth-- }()
+	s := &shell{b: b, text: text, from: from}
+	s.findFunctions(file)
+	at := scope{cwd: cwd}
+	s.stmts(file.Stmts, &at, input{kind: StdinNone})
+	if at.outside {
+		s.state("leaves the shell in another folder", "cd "+at.cwd)
+	}
+	if len(b.effects) == before {
+		b.nothing = true
+	}
+}
+
+// argv appends the effects of running a program without a shell: its words
+// mean what they say.
+func (b *builder) argv(args []string, cwd, from string) {
+	if len(args) == 0 || args[0] == "" {
+		b.unknown(from, "a command without a program")
+		return
+	}
+	words := make([]word, len(args))
+	for i, arg := range args {
+		if why := hiddenCharacter(arg); why != "" {
+			b.unknown(from, why)
+			return
+		}
+		words[i] = literalWord(arg)
+	}
+	b.command(words, setting{cwd: cwd, from: from, stdin: StdinNone})
+}
+
+// shellBounds says why text must not be parsed, "" when it may.
+func shellBounds(text string) string {
+	if len(text) > maxShellText {
+		return "shell text longer than 32 KiB"
+	}
+	if why := hiddenCharacter(text); why != "" {
+		return why
+	}
+	if strings.ContainsRune(text, '\r') {
+		// A carriage return separates words for the parser but not for bash.
+		return "shell text with a carriage return"
+	}
+	// Brackets inside quotes and comments are counted as well: that only makes
+	// the bound stricter for odd text. Closing ones in quotes can make it
+	// looser; the length bounds what the parser can then be made to do, and the
+	// walk counts the true depth again.
+	depth, ticks := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '{', '[':
+			if depth++; depth > maxShellNesting {
+				return "shell text nested too deeply"
+			}
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		case '`':
+			if i > 0 && text[i-1] == '\\' {
+				if ticks++; ticks > maxShellNesting {
+					return "shell text nested too deeply"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// hiddenCharacter says which character of the text a person could not see or
+// would see in another place, "" when there is none. Tab and newline are fine;
+// a carriage return is too, where no shell reads it.
+func hiddenCharacter(text string) string {
+	ascii := true
+	for i := range len(text) {
+		c := text[i]
+		if c >= utf8.RuneSelf {
+			ascii = false
+		} else if (c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f {
+			return "text with a control character"
+		}
+	}
+	if ascii {
+		return ""
+	}
+	if !utf8.ValidString(text) {
+		return "text that is not valid UTF-8"
+	}
+	for _, r := range text {
+		// Cf holds the bidirectional controls, zero-width characters and tags.
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\t' && r != '\n' && r != '\r' {
+			return "text with an invisible or bidirectional character"
+		}
+	}
+	return ""
+}
+
+// shell walks one parsed text.
+type shell struct {
+	b    *builder
+	text string
+	from string
+
+	level int // of nesting in the walk
+	full  bool
+
+	// redefined holds names that a function or alias of the text redefines.
+	redefined    map[string]bool
+	allRedefined bool
+	// assigned holds the variables that the text sets.
+	assigned map[string]bool
+}
+
+// scope is what a cd changes, and what a subshell has a copy of.
+type scope struct {
+	cwd     string // "" when not known
+	outside bool   // a cd left the project
+}
+
+// input is where the standard input of a command comes from.
+type input struct {
+	kind Stdin
+	text string
+}
+
+// unknown appends an Unknown effect of the text.
+func (s *shell) unknown(why string) { s.b.unknown(s.from, why) }
+
+// state appends a State effect.
+func (s *shell) state(why, text string) {
+	s.b.add(Effect{Kind: KindState, From: s.from, Why: why, Text: Display(text)})
+}
+
+// source is a node as it was typed.
+func (s *shell) source(n syntax.Node) string {
+	from, to := n.Pos().Offset(), n.End().Offset()
+	if from > to || to > uint(len(s.text)) {
+		return "…"
+	}
+	return s.text[from:to]
+}
+
+// findFunctions notes the names that functions of the text take, wherever they
+// are declared: a loop can run a command again after its name was redefined.
+func (s *shell) findFunctions(file *syntax.File) {
+	if !strings.Contains(s.text, "(") && !strings.Contains(s.text, "function") {
+		return
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
+			s.redefine(f.Name.Value)
+		}
+		return true
+	})
+}
+
+func (s *shell) redefine(name string) {
+	if s.redefined == nil {
+		s.redefined = map[string]bool{}
+	}
+	s.redefined[name] = true
+}
+
+func (s *shell) assign(name string) {
+	if s.assigned == nil {
+		s.assigned = map[string]bool{}
+	}
+	s.assigned[name] = true
+}
+
+// changesFolder reports whether something in the nodes could change the
+// working directory, so that it is not known in a loop's second round.
+func changesFolder(stmts []*syntax.Stmt) bool {
+	found := false
+	for _, stmt := range stmts {
+		syntax.Walk(stmt, func(n syntax.Node) bool {
+			call, ok := n.(*syntax.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return !found
+			}
+			switch call.Args[0].Lit() {
+			case "cd", "pushd", "popd", "", "eval", "source", ".", "builtin", "command":
+				found = true
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// cd follows a cd command to its target; certain says that the command after
+// it only runs when it worked.
+func (s *shell) cd(args []word, at *scope, certain bool) {
+	target := ""
+	switch {
+	case len(args) == 0:
+		target = s.b.c.User.Home
+	case len(args) == 2 && args[0].text == "--":
+		target = args[1].text
+	case len(args) == 1:
+		target = args[0].text
+	}
+	dynamic := len(args) > 2
+	for _, w := range args {
+		dynamic = dynamic || w.dynamic() || w.glob
+	}
+	switch {
+	case dynamic, target == "", strings.HasPrefix(target, "-"), target[0] == '+':
+		s.unknown("cd to a folder that is not known")
+		at.cwd = ""
+		return
+	case s.assigned["CDPATH"] || s.assigned["HOME"] || s.assigned["PWD"]:
+		s.unknown("cd after a change of the variables that guide it")
+		at.cwd = ""
+		return
+	}
+	if target[0] != '/' {
+		if at.cwd == "" {
+			s.unknown("cd from a folder that is not known")
+			return
+		}
+		// The shell keeps the path as typed: "cd link/.." stays where it was.
+		target = path.Join(at.cwd, target)
+	}
+	target = path.Clean(target)
+	e := s.b.res.operand(KindRead, target, at.cwd, s.from)
+	if e.Kind != KindRead || e.File == nil {
+		s.b.add(e)
+		at.cwd = ""
+		return
+	}
+	at.cwd = target
+	at.outside = !e.Tags.Has(InProject)
+	if certain {
+		return
+	}
+	// When the folder does not exist, the commands that follow run where the
+	// shell was before.
+	if mode, err := s.b.res.lstat(e.File.Path); err != nil || !mode.IsDir() {
+		at.cwd = ""
+	}
+}

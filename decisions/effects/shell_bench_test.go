@@ -1,0 +1,39 @@
+package effects
+
+import "testing"
+
+func BenchmarkShell(b *testing.B) {
+	table, files := shippedTable(b), shellFiles()
+	for _, bench := range []struct{ name, text string }{
+		{"status", "git status"},
+		{"pipeline", "cd src && grep -rn TODO . | head -20"},
+		{"commit", `git add -A && git commit -m "fix the parser" && git push origin main`},
+		{"redirect", "go test ./... 2>&1 | tee /tmp/out.txt"},
+		{"find", `find . -name '*.go' -exec grep -l Foo {} +`},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				builder := shellBuilder(table, files)
+				builder.shell(bench.text, testCwd, "command")
+			}
+		})
+	}
+}
+
+// BenchmarkShellParse is the parser's share of BenchmarkShell/pipeline.
+func BenchmarkShellParse(b *testing.B) {
+	table := shippedTable(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := table.parse("cd src && grep -rn TODO . | head -20"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkParseTable(b *testing.B) {
+	for b.Loop() {
+		shippedTable(b)
+	}
+}

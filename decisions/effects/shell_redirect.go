@@ -1,0 +1,186 @@
+package effects
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// redirects adds the effects of a statement's redirections and returns the
+// standard input that its command gets.
+func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
+	for _, r := range list {
+		descriptor := ""
+		if r.N != nil {
+			descriptor = r.N.Value
+			if strings.HasPrefix(descriptor, "{") {
+				s.state("a redirection sets a variable", s.source(r.N))
+			}
+		}
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			in = s.hereDocument(r, at, in, descriptor)
+		case syntax.WordHdoc:
+			words := s.expand(nil, r.Word, at, in, inAssignment)
+			if descriptor == "" || descriptor == "0" {
+				in = input{kind: StdinText, text: words[0].text + "\n"}
+				if words[0].dynamic() {
+					in.text = DynamicWord
+				}
+			}
+		default:
+			in = s.redirect(r, descriptor, at, in)
+		}
+	}
+	return in
+}
+
+func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in input) input {
+	words := s.expand(nil, r.Word, at, in, inRedirect)
+	target := words[0]
+	stdin := descriptor == "" || descriptor == "0"
+	switch r.Op {
+	case syntax.DplIn, syntax.DplOut:
+		if !target.dynamic() && strings.Trim(target.text, "0123456789-") == "" && target.text != "" {
+			if r.Op == syntax.DplIn && stdin && target.text != "0" && target.text != "-" {
+				s.unknown("standard input from a descriptor that is not known")
+			}
+			return in
+		}
+		if r.Op == syntax.DplIn || (descriptor != "" && descriptor != "1") {
+			s.unknown("a descriptor that is not known")
+			return in
+		}
+	}
+	if target.dynamic() || target.glob || len(words) != 1 {
+		s.unknown("a redirection to a path that is not known: " + Display(s.source(r)))
+		if stdin && (r.Op == syntax.RdrIn || r.Op == syntax.RdrInOut) {
+			in = input{kind: StdinFile}
+		}
+		return in
+	}
+	if rest, ok := cutDevice(target.text); ok {
+		s.b.add(s.b.res.connect(rest, MethodSend, s.from))
+		if stdin && (r.Op == syntax.RdrIn || r.Op == syntax.RdrInOut) {
+			in = input{kind: StdinNetwork}
+		}
+		return in
+	}
+	switch r.Op {
+	case syntax.RdrIn:
+		if target.text != "/dev/null" {
+			s.b.add(s.b.operand(KindRead, target.text, at.cwd, s.from))
+		}
+	case syntax.RdrInOut:
+		s.b.add(s.b.operand(KindRead, target.text, at.cwd, s.from))
+		s.b.add(s.b.operand(KindWrite, target.text, at.cwd, s.from))
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
+		switch target.text {
+		case "/dev/null", "/dev/stdout", "/dev/stderr":
+		default:
+			s.b.add(s.b.operand(KindWrite, target.text, at.cwd, s.from))
+		}
+		return in
+	default:
+		s.unknown("a kind of redirection that permd does not know")
+	}
+	if stdin {
+		in = input{kind: StdinFile}
+	}
+	return in
+}
+
+// cutDevice returns the host and port of bash's /dev/tcp and /dev/udp.
+func cutDevice(target string) (string, bool) {
+	for _, head := range []string{"/dev/tcp/", "/dev/udp/"} {
+		if rest, ok := strings.CutPrefix(target, head); ok {
+			host, port, _ := strings.Cut(rest, "/")
+			if port == "" {
+				return host, true
+			}
+			return host + ":" + port, true
+		}
+	}
+	return "", false
+}
+
+// hereDocument adds the effects of the substitutions in a here-document.
+func (s *shell) hereDocument(r *syntax.Redirect, at *scope, in input, descriptor string) input {
+	if r.Hdoc != nil {
+		s.inert(r.Hdoc, at, in)
+	}
+	if descriptor != "" && descriptor != "0" {
+		return in
+	}
+	text, known := s.hereText(r, at)
+	if !known {
+		text = DynamicWord
+	}
+	return input{kind: StdinText, text: text}
+}
+
+// hereText is the text of a here-document, when it is known.
+func (s *shell) hereText(r *syntax.Redirect, at *scope) (string, bool) {
+	if r.Hdoc == nil {
+		return "", true
+	}
+	var text strings.Builder
+	quoted := quotedDelimiter(r.Word)
+	for _, part := range r.Hdoc.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			if quoted {
+				text.WriteString(part.Value)
+			} else {
+				unescapeQuoted(&text, part.Value, "$`\\")
+			}
+		case *syntax.ParamExp:
+			value, ok := s.variable(part, at)
+			if !ok {
+				return "", false
+			}
+			text.WriteString(value)
+		default:
+			return "", false
+		}
+	}
+	if r.Op != syntax.DashHdoc {
+		return text.String(), true
+	}
+	lines := strings.Split(text.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimLeft(lines[i], "\t")
+	}
+	return strings.Join(lines, "\n"), true
+}
+
+// printed is what $(cat <<'EOF' … EOF) stands for, the way in which agents
+// write long texts.
+func (s *shell) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
+	if len(sub.Stmts) != 1 || s.allRedefined || s.redefined["cat"] {
+		return "", false
+	}
+	stmt := sub.Stmts[0]
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	if !ok || stmt.Negated || stmt.Background || stmt.Coprocess || len(stmt.Redirs) != 1 ||
+		len(call.Assigns) != 0 || len(call.Args) != 1 || call.Args[0].Lit() != "cat" {
+		return "", false
+	}
+	r := stmt.Redirs[0]
+	if r.N != nil || r.Op != syntax.Hdoc && r.Op != syntax.DashHdoc {
+		return "", false
+	}
+	text, ok := s.hereText(r, at)
+	return strings.TrimRight(text, "\n"), ok
+}
+
+// quotedDelimiter reports whether a here-document is taken as it stands.
+func quotedDelimiter(w *syntax.Word) bool {
+	for _, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok || strings.Contains(lit.Value, "\\") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,315 @@
+package effects
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// stmts walks a list of statements that run one after the other.
+func (s *shell) stmts(list []*syntax.Stmt, at *scope, in input) {
+	for _, stmt := range list {
+		s.stmt(stmt, at, in, false)
+	}
+}
+
+// stmt walks one statement. certain says that what follows only runs when the
+// statement succeeded.
+func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
+	if s.full {
+		return
+	}
+	if len(s.b.effects) > maxEffects {
+		s.full = true
+		s.unknown("more commands than permd follows")
+		return
+	}
+	if s.level >= maxShellNesting {
+		s.full = true
+		s.unknown("shell text nested too deeply")
+		return
+	}
+	s.level++
+	defer func() { s.level-- }()
+
+	if stmt.Coprocess || stmt.Disown {
+		s.unknown("a statement of another shell")
+	}
+	if stmt.Background {
+		inner := *at
+		at = &inner
+	}
+	// Redirections are opened before the command runs; what they substitute
+	// and read is known then, and the command's stdin is theirs.
+	in = s.redirects(stmt.Redirs, at, in)
+	if stmt.Negated {
+		// "! cd x && b" runs b when the cd failed.
+		defer func(before string) {
+			if at.cwd != before {
+				at.cwd = ""
+			}
+		}(at.cwd)
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		s.call(cmd, at, in, certain && !stmt.Negated, len(stmt.Redirs) > 0)
+	case *syntax.BinaryCmd:
+		s.binary(cmd, at, in, certain && !stmt.Negated)
+	case *syntax.Block:
+		s.stmts(cmd.Stmts, at, in)
+	case *syntax.Subshell:
+		inner := *at
+		s.stmts(cmd.Stmts, &inner, in)
+	case *syntax.TimeClause:
+		if cmd.Stmt != nil {
+			s.stmt(cmd.Stmt, at, in, certain)
+		}
+	case *syntax.IfClause:
+		s.ifClause(cmd, at, in)
+	case *syntax.WhileClause:
+		s.loop(at, cmd.Cond, cmd.Do, in)
+	case *syntax.ForClause:
+		s.forClause(cmd, at, in)
+	case *syntax.CaseClause:
+		s.caseClause(cmd, at, in)
+	case *syntax.TestClause:
+		s.testExpr(cmd.X, at, in)
+	case *syntax.FuncDecl:
+		s.state("defines a function", s.source(cmd))
+		inner := scope{}
+		s.stmt(cmd.Body, &inner, input{kind: StdinPipe}, false)
+	case *syntax.DeclClause:
+		s.declare(cmd, at, in)
+	case *syntax.ArithmCmd:
+		s.substitutions(cmd, at, in)
+		if !plainArithmetic(cmd.X) {
+			s.unknown("arithmetic on variables can run code that they hold")
+		}
+	case *syntax.LetClause:
+		s.substitutions(cmd, at, in)
+		s.unknown("arithmetic on variables can run code that they hold")
+	case *syntax.CoprocClause:
+		s.unknown("a coprocess")
+		inner := *at
+		s.stmt(cmd.Stmt, &inner, input{kind: StdinPipe}, false)
+	default:
+		s.unknown("a kind of command that permd does not know")
+	}
+}
+
+// binary walks lists and pipelines.
+func (s *shell) binary(cmd *syntax.BinaryCmd, at *scope, in input, certain bool) {
+	switch cmd.Op {
+	case syntax.AndStmt:
+		s.stmt(cmd.X, at, in, true)
+		before := at.cwd
+		s.stmt(cmd.Y, at, in, certain)
+		if at.cwd != before && !certain {
+			// "a && cd x; b": whether b runs in x depends on a.
+			at.cwd = ""
+		}
+	case syntax.OrStmt:
+		before := at.cwd
+		s.stmt(cmd.X, at, in, true)
+		moved := *at
+		// After "cd x || exit" the shell is in x; after any other failure it is
+		// where it was, or not.
+		leaves := leavesShell(cmd.Y)
+		if moved.cwd != before {
+			if leaves {
+				other := scope{}
+				s.stmt(cmd.Y, &other, in, false)
+				return
+			}
+			at.cwd = ""
+		}
+		after := at.cwd
+		s.stmt(cmd.Y, at, in, false)
+		if at.cwd != after {
+			at.cwd = ""
+		}
+	case syntax.Pipe, syntax.PipeAll:
+		left, first := *at, len(s.b.effects)
+		s.stmt(cmd.X, &left, in, false)
+		kind := StdinPipe
+		if s.reachesNetwork(first) || in.kind == StdinNetwork {
+			kind = StdinNetwork
+		}
+		right := *at
+		s.stmt(cmd.Y, &right, input{kind: kind}, false)
+	default:
+		s.unknown("a kind of list that permd does not know")
+	}
+}
+
+// leavesShell reports whether a statement ends the shell.
+func leavesShell(stmt *syntax.Stmt) bool {
+	call, ok := stmt.Cmd.(*syntax.CallExpr)
+	return ok && len(stmt.Redirs) == 0 && len(call.Assigns) == 0 && len(call.Args) > 0 && call.Args[0].Lit() == "exit"
+}
+
+// reachesNetwork reports whether one of the effects from index first on brings
+// data from the network.
+func (s *shell) reachesNetwork(first int) bool {
+	for i := first; i < len(s.b.effects); i++ {
+		e := &s.b.effects[i]
+		switch {
+		case e.Kind == KindConnect:
+			return true
+		case e.Kind == KindRun && (e.Run.Stdin == StdinNetwork || s.b.networkProgram(e.Run.Program)):
+			return true
+		}
+	}
+	return false
+}
+
+func (s *shell) ifClause(cmd *syntax.IfClause, at *scope, in input) {
+	start := at.cwd
+	moved := false
+	for clause := cmd; clause != nil; clause = clause.Else {
+		if len(clause.Cond) > 0 {
+			s.stmts(clause.Cond, at, in)
+			moved = moved || at.cwd != start
+		}
+		branch := *at
+		s.stmts(clause.Then, &branch, in)
+		moved = moved || branch.cwd != start
+		at.outside = at.outside || branch.outside
+		if moved {
+			// The next branch runs when a cd in the condition failed.
+			at.cwd = ""
+		}
+	}
+}
+
+// loop walks a condition and a body that may run many times.
+func (s *shell) loop(at *scope, cond, body []*syntax.Stmt, in input) {
+	if changesFolder(cond) || changesFolder(body) {
+		at.cwd = ""
+	}
+	s.stmts(cond, at, in)
+	s.stmts(body, at, in)
+}
+
+func (s *shell) forClause(cmd *syntax.ForClause, at *scope, in input) {
+	switch loop := cmd.Loop.(type) {
+	case *syntax.WordIter:
+		for _, item := range loop.Items {
+			s.substitutions(item, at, in)
+			if unsafeExpansion(item) {
+				s.unknown("an expansion that can run code or set a variable")
+			}
+		}
+		s.assign(loop.Name.Value)
+		if !plainVariable(loop.Name.Value) {
+			s.state("sets the variable "+loop.Name.Value, "for "+loop.Name.Value)
+		}
+	default:
+		s.substitutions(cmd.Loop, at, in)
+		s.unknown("arithmetic on variables can run code that they hold")
+	}
+	if cmd.Select {
+		s.unknown("a select loop")
+	}
+	s.loop(at, nil, cmd.Do, in)
+}
+
+func (s *shell) caseClause(cmd *syntax.CaseClause, at *scope, in input) {
+	s.inert(cmd.Word, at, in)
+	start, moved := *at, false
+	for _, item := range cmd.Items {
+		for _, pattern := range item.Patterns {
+			s.inert(pattern, at, in)
+		}
+		branch := start
+		if item.Op != syntax.Break {
+			// ;& goes on in the next branch, so its folder is not known there.
+			moved = true
+			start.cwd = ""
+		}
+		s.stmts(item.Stmts, &branch, in)
+		moved = moved || branch.cwd != start.cwd
+		at.outside = at.outside || branch.outside
+	}
+	if moved {
+		at.cwd = ""
+	}
+}
+
+// inert walks a word whose value decides nothing that a rule could be about.
+func (s *shell) inert(w *syntax.Word, at *scope, in input) {
+	if w == nil {
+		return
+	}
+	s.substitutions(w, at, in)
+	if unsafeExpansion(w) {
+		s.unknown("an expansion that can run code or set a variable")
+	}
+}
+
+// testExpr walks [[ … ]]. Comparisons of numbers and -v evaluate subscripts,
+// which can run code even out of single quotes.
+func (s *shell) testExpr(x syntax.TestExpr, at *scope, in input) {
+	switch x := x.(type) {
+	case *syntax.Word:
+		s.inert(x, at, in)
+	case *syntax.ParenTest:
+		s.testExpr(x.X, at, in)
+	case *syntax.UnaryTest:
+		s.testExpr(x.X, at, in)
+		switch x.Op {
+		case syntax.TsVarSet, syntax.TsRefVar, syntax.TsOptSet:
+			s.unknown("a test that can run code in a subscript")
+		}
+	case *syntax.BinaryTest:
+		s.testExpr(x.X, at, in)
+		s.testExpr(x.Y, at, in)
+		switch x.Op {
+		case syntax.TsMatch, syntax.TsMatchShort, syntax.TsNoMatch, syntax.TsReMatch, syntax.TsAfter, syntax.TsBefore,
+			syntax.AndTest, syntax.OrTest, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
+		default:
+			s.unknown("a test that can run code in a subscript")
+		}
+	default:
+		s.unknown("a test that permd does not know")
+	}
+}
+
+// declare walks export, declare, local, readonly and typeset.
+func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
+	for _, a := range cmd.Args {
+		s.assignment(a, at, in)
+		if a.Name == nil && a.Value != nil {
+			if words := s.expand(nil, a.Value, at, in, inAssignment); len(words) != 1 || words[0].dynamic() {
+				s.unknown("a declaration that is not known before it runs")
+			}
+		}
+	}
+	s.state("declares variables", s.source(cmd))
+}
+
+// assignment walks an assignment's value and notes its name.
+func (s *shell) assignment(a *syntax.Assign, at *scope, in input) {
+	if a.Name != nil {
+		s.assign(a.Name.Value)
+	}
+	if a.Index != nil {
+		s.substitutions(a.Index, at, in)
+		if !plainArithmetic(a.Index) {
+			s.unknown("a subscript can run code")
+		}
+	}
+	if a.Value != nil {
+		s.inert(a.Value, at, in)
+	}
+	if a.Array != nil {
+		s.substitutions(a.Array, at, in)
+		for _, elem := range a.Array.Elems {
+			if elem.Index != nil && !plainArithmetic(elem.Index) {
+				s.unknown("a subscript can run code")
+			}
+			if elem.Value != nil && unsafeExpansion(elem.Value) {
+				s.unknown("an expansion that can run code or set a variable")
+			}
+		}
+	}
+}

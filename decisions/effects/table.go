@@ -1,0 +1,228 @@
+package effects
+
+import (
+	"path"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Table is the program table: what the options and operands of known programs
+// do, and what the shell's own commands and variables mean. It is data (the
+// files of rego/programs), unchanging once parsed, and shared by requests.
+type Table struct {
+	programs map[string]*program
+	shell    shellTable
+	// parsers are shell parsers to use again: making one costs more than most
+	// commands take to parse.
+	parsers sync.Pool
+}
+
+// shellTable is what the table says about the shell itself.
+type shellTable struct {
+	harmlessEnv  map[string]bool // variables that may be set for a run
+	harmlessHead []string        // prefixes of such variables (LC_)
+	nothing      map[string]bool // builtins that do nothing a rule could be about
+	state        map[string]bool // builtins that change what later commands mean
+	network      map[string]bool // programs whose output comes from the network
+	folders      map[string]bool // the system's program folders
+	plainSuffix  []string        // file names that end so never hold secrets
+}
+
+// program is a program or one of its sub-commands.
+type program struct {
+	names   []string
+	style   style
+	options map[string]*option
+	long    []string // spellings of options that begin with two dashes
+
+	operands    []operand
+	afterDashes act  // what operands after -- are, when hasDashes
+	hasDashes   bool // whether afterDashes is set
+	subs        map[string]*program
+	subOptional bool // operands may stand where a sub-command could
+
+	readonly         bool
+	readonlyOperands int // with more operands it changes something; -1 = any number
+	readonlyWith     []string
+	changing         string // why a run that is not read-only is not understood
+
+	abbreviations bool // unique beginnings of long options are accepted
+	numeric       bool // -20 is an option
+	stop          bool // options end at the first operand
+	text          bool // every word is text, known or not
+	recursive     bool // operands mean everything below them
+	recursiveWith []string
+	writesWith    []string // operands that are read are written as well
+	skipsHidden   bool     // going through a folder, it leaves out hidden names
+	rearranges    bool     // it may put links anywhere in its folder
+	disturbsWith  []string // it only links or moves with one of these
+	network       bool
+	repository    bool // obeys the configuration of the repository it runs in
+	plainOptions  bool // no option does more than change the output
+
+	wrapper     *wrapper
+	interpreter string // "shell", "other" or ""
+	implicit    []implicitEffect
+	inherent    []implicitEffect
+	unknown     string // why the program is never understood
+}
+
+// style says how a program reads its words.
+type style uint8
+
+const (
+	styleGNU   style = iota // -abc is a bundle, --long=value
+	styleWords              // -long value, -long=value (the go command)
+	styleFind               // paths, then an expression of -words
+	styleTest               // an expression (test, [)
+)
+
+// wrapper says how a program runs the command in its operands.
+type wrapper struct {
+	// transparent wrappers change nothing about the command that matters, so
+	// they are no run of their own.
+	transparent bool
+	skip        int  // operands before the command
+	assignments bool // NAME=value operands before the command (env)
+	appends     bool // it adds words of its own to the command (xargs)
+}
+
+// option is one option of a program.
+type option struct {
+	canonical string
+	arity     arity
+	act       act
+}
+
+type arity uint8
+
+const (
+	arityNone     arity = iota
+	arityRequired       // in the same word or the next one
+	arityOptional       // only in the same word
+)
+
+// operand says what the operands at a position are.
+type operand struct {
+	act    act
+	many   bool
+	unless []string // the position does not exist when one of these is given
+}
+
+// implicitEffect is an effect that no word spells out.
+type implicitEffect struct {
+	act   act
+	value string
+	with  []string // only when one of these options is given; empty = always
+}
+
+// act is what a word of a command means.
+type act uint8
+
+const (
+	actText     act = iota // only text
+	actChanges             // changes what the program does: not harmless
+	actUnknown             // not understood
+	actReads               // a path that is read
+	actLists               // a path whose name or listing is read
+	actWrites              // a path that is written
+	actMakes               // a folder that is created
+	actDeletes             // a path that is deleted
+	actMoves               // a path that is read and deleted
+	actInto                // the target of a copy or a move: a file or a folder
+	actLink                // the target of a link
+	actConnects            // a URL or host that is read from
+	actSends               // a URL or host that is sent to
+	actData                // data that is sent: text, or @file
+	actExecutes            // a command line
+	actCommand             // the first word of a command that follows
+	actChdir               // the folder the program runs in
+	actRef                 // a revision, or a path of the repository
+	actRemote              // a remote's name or URL
+	actRefspec             // what is pushed: + and : mean more
+	actPackage             // a Go package, with @version fetched from elsewhere
+	actSed                 // a sed script
+	actGuarded             // text, unless it begins with @ or names %output
+	actFormat              // text that begins with +; anything else changes something
+	actScript              // a script that an interpreter runs
+	actInline              // code that an interpreter runs
+	actModule              // a module that an interpreter runs; the words behind it are its own
+	actDownload            // writes the last part of each URL
+	actAssign              // NAME=value or names of shell variables
+)
+
+// actNames are the words for acts in the program files.
+var actNames = map[string]act{
+	"text": actText, "harmless": actText, "changes": actChanges, "unknown": actUnknown, "reads": actReads,
+	"lists": actLists, "writes": actWrites, "makes": actMakes, "deletes": actDeletes, "moves": actMoves, "into": actInto,
+	"link": actLink, "connects": actConnects, "sends": actSends, "data": actData,
+	"executes": actExecutes, "command": actCommand, "chdir": actChdir, "ref": actRef,
+	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed,
+	"guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
+	"download": actDownload, "assigns": actAssign,
+}
+
+// parse reads shell text as bash does.
+func (t *Table) parse(text string) (*syntax.File, error) {
+	p, ok := t.parsers.Get().(*syntax.Parser)
+	if !ok {
+		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	defer t.parsers.Put(p)
+	return p.Parse(strings.NewReader(text), "")
+}
+
+// program returns the table's entry for a program found by name.
+func (t *Table) program(name string) *program { return t.programs[name] }
+
+// harmlessVariable reports whether setting the variable for one run changes
+// nothing but how its output looks.
+func (t *Table) harmlessVariable(name string) bool {
+	if t.shell.harmlessEnv[name] {
+		return true
+	}
+	for _, head := range t.shell.harmlessHead {
+		if strings.HasPrefix(name, head) {
+			return true
+		}
+	}
+	return false
+}
+
+// systemFolder reports whether programs in that folder go by their base name.
+func (t *Table) systemFolder(dir string) bool { return t.shell.folders[dir] }
+
+// plainPattern reports whether no name that a glob's last component matches
+// can be one that guards a secret.
+func (t *Table) plainPattern(pattern string) bool {
+	base := path.Base(pattern)
+	if base[0] == '.' {
+		return false
+	}
+	for _, suffix := range t.shell.plainSuffix {
+		if strings.HasSuffix(base, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns the option of that spelling. A long option's unique beginning
+// is found too when the program accepts it; abbreviated says so, and several
+// candidates of one beginning are all returned.
+func (p *program) find(spelling string) (found []*option, abbreviated bool) {
+	if o := p.options[spelling]; o != nil {
+		return []*option{o}, false
+	}
+	if !p.abbreviations || len(spelling) < 3 || spelling[:2] != "--" {
+		return nil, false
+	}
+	for _, name := range p.long {
+		if strings.HasPrefix(name, spelling) {
+			found = append(found, p.options[name])
+		}
+	}
+	return found, true
+}

@@ -1,0 +1,177 @@
+package effects
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Bounds of path resolution.
+const (
+	maxPath  = 4096 // bytes of a path, before and after each link; the kernel's PATH_MAX
+	maxName  = 255  // bytes of one component; NAME_MAX
+	maxLinks = 40   // links followed for one path; the kernel's MAXSYMLINKS
+	maxSteps = 8192 // components looked at for one path, those of links included
+)
+
+// place is where a path leads.
+type place struct {
+	path string // absolute and cleaned; no component but perhaps the last is a link
+	// mode is that of what lies there; not set when missing.
+	mode    fs.FileMode
+	missing bool
+	// links is how many links were followed.
+	links int
+	// aliases are the path as it stood at each link on the way. They count for
+	// the guarded tags: a file is also what the names that lead to it say.
+	aliases []string
+}
+
+var rootPlace = place{path: "/", mode: fs.ModeDir}
+
+type stat struct {
+	mode   fs.FileMode
+	err    error
+	target string // of a link, once it was read
+}
+
+// lstat asks the file system once for each path, so that all effects of a call
+// speak of the same moment.
+func (r *resolver) lstat(p string) (fs.FileMode, error) {
+	if s, ok := r.stats[p]; ok {
+		return s.mode, s.err
+	}
+	mode, err := r.fs.Lstat(p)
+	if r.stats == nil {
+		r.stats = make(map[string]stat, 16)
+	}
+	r.stats[p] = stat{mode: mode, err: err}
+	return mode, err
+}
+
+// readlink returns the target of a link that lstat saw, "" when it cannot be
+// read.
+func (r *resolver) readlink(p string) string {
+	s := r.stats[p]
+	if s.target == "" {
+		s.target, s.err = r.fs.Readlink(p)
+		if s.err != nil {
+			return ""
+		}
+		r.stats[p] = s
+	}
+	return s.target
+}
+
+// walk resolves rest from the folder at, component by component, as the kernel
+// does: a link is followed before the ".." after it is applied. A link in the
+// last component is followed when follow is set or a slash stands behind it.
+// When it cannot be told where the path leads, why says so in words.
+func (r *resolver) walk(at place, rest string, follow bool) (_ place, why string) {
+	for steps := 0; ; steps++ {
+		if steps > maxSteps {
+			return at, "path has too many components"
+		}
+		rest = strings.TrimLeft(rest, "/")
+		if rest == "" {
+			return at, ""
+		}
+		name, more, slash := strings.Cut(rest, "/")
+		rest = more
+		if !at.missing && !at.mode.IsDir() {
+			return at, "a component of the path is not a folder"
+		}
+		switch name {
+		case ".":
+			continue
+		case "..":
+			if at.missing {
+				return at, "path goes up from a folder that does not exist"
+			}
+			at.path = path.Dir(at.path)
+			continue
+		}
+		if len(name) > maxName {
+			return at, "a component of the path is too long"
+		}
+		next := at.path + "/" + name
+		if at.path == "/" {
+			next = next[1:]
+		}
+		if len(next) > maxPath {
+			return at, "path is too long"
+		}
+		if why := r.opaque(at.path, next); why != "" {
+			return at, why
+		}
+		if at.missing && len(r.made) == 0 {
+			at.path = next
+			continue
+		}
+		mode, err := r.lstat(next)
+		switch {
+		case at.missing, errors.Is(err, fs.ErrNotExist):
+			at.path, at.missing, at.mode = next, true, 0
+			if slices.Contains(r.made, next) {
+				at.missing, at.mode = false, fs.ModeDir
+			}
+			continue
+		case err != nil:
+			return at, "a component of the path cannot be read"
+		}
+		if mode&fs.ModeSymlink == 0 || !follow && !slash {
+			at.path, at.mode = next, mode
+			continue
+		}
+		if at.links++; at.links > maxLinks {
+			return at, "too many links, or links in a circle"
+		}
+		target := r.readlink(next)
+		if target == "" {
+			return at, "a link of the path cannot be read"
+		}
+		if why := badPath(target); why != "" {
+			return at, "a link of the path leads to an unclear place"
+		}
+		at.aliases = append(slices.Clip(at.aliases), path.Clean(next+"/"+rest))
+		if slash {
+			target += "/" + rest
+		}
+		if len(target) > maxPath {
+			return at, "path is too long"
+		}
+		if target[0] == '/' {
+			at.path, at.mode = "/", fs.ModeDir
+		}
+		rest = target
+	}
+}
+
+// opaque says why nothing can be known of the path next, a child of the folder
+// dir, whatever lies there; "" when it can be looked at.
+func (r *resolver) opaque(dir, next string) string {
+	switch dir {
+	case "/":
+		switch next {
+		case "/proc":
+			return "paths below /proc mean something else for each process"
+		case "/.vol", "/.nofollow", "/.resolve": // other ways to name files on macOS
+			return "path names a file by its number"
+		}
+	case "/dev":
+		switch next {
+		case "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr":
+			return "path means an open file of the process"
+		case "/dev/tcp", "/dev/udp":
+			return "path means a network connection in some shells"
+		}
+	}
+	for _, d := range r.disturbed {
+		if d == next {
+			return "an earlier part of the call changes what the path leads to"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,65 @@
+package decisions
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// fences are the denies that hold without any policy: what would take permd
+// itself out of the way. They are in the engine so that no rule, no broken
+// rule and no remembered choice can open them.
+type fences struct {
+	pid int // of the daemon, 0 when there is none
+}
+
+// why says why an effect is forbidden, "" if it is not.
+func (f fences) why(e *effects.Effect) string {
+	switch e.Kind {
+	case effects.KindWrite, effects.KindDelete:
+		if e.Tags.Has(effects.Permd) {
+			return "permd's own files may only be changed by a person"
+		}
+	case effects.KindRun:
+		if f.stops(e.Run) {
+			return "permd may only be stopped by a person"
+		}
+	}
+	return ""
+}
+
+// Programs that end or control processes and units by name.
+var (
+	byName = []string{"pkill", "killall"}
+	byUnit = []string{"systemctl", "service", "launchctl"}
+)
+
+// Sub-commands of systemctl that change nothing.
+var harmlessUnitWords = []string{"status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units"}
+
+func (f fences) stops(r *effects.Run) bool {
+	name := filepath.Base(r.Program)
+	switch {
+	case name == "kill":
+		return f.pid > 0 && slices.ContainsFunc(r.Args, func(a string) bool {
+			return strings.TrimPrefix(a, "-") == strconv.Itoa(f.pid)
+		})
+	case slices.Contains(byName, name):
+		return slices.ContainsFunc(r.Args, namesPermd)
+	case slices.Contains(byUnit, name):
+		return slices.ContainsFunc(r.Args, namesPermd) &&
+			!slices.ContainsFunc(r.Args, func(a string) bool { return slices.Contains(harmlessUnitWords, a) })
+	}
+	return false
+}
+
+// namesPermd reports whether a word names permd's process or units, also as a
+// pattern that pkill would match.
+func namesPermd(word string) bool {
+	word = strings.ToLower(strings.Trim(word, "^$"))
+	word = strings.TrimSuffix(strings.TrimSuffix(word, ".service"), ".socket")
+	return word == "permd" || word == "permd-admin" || word == "perm" || strings.HasPrefix(word, "permd@")
+}

@@ -1,0 +1,234 @@
+//go:build cgo && linux
+
+package journal_test
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	_ "github.com/mattn/go-sqlite3"
+	"go.uber.org/goleak"
+
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/sqlitedb"
+)
+
+// childMode makes the test binary a child that is killed or starved.
+const childMode = "PERMD_JOURNAL_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	mode, path, ok := strings.Cut(os.Getenv(childMode), ":")
+	switch {
+	case !ok:
+		goleak.VerifyTestMain(m)
+	case mode == "killed":
+		appendUntilKilled(path)
+	case mode == "full":
+		appendUntilFull(path)
+	}
+}
+
+// child starts this binary in a mode.
+func child(t *testing.T, mode, path string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), childMode+"="+mode+":"+path)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// appendUntilKilled appends from several goroutines and prints the id of each
+// record after its append has returned.
+func appendUntilKilled(path string) {
+	j, err := journal.Open(journal.Options{Path: path})
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	var mu sync.Mutex
+	for p := range 4 {
+		go func() {
+			for i := 0; ; i++ {
+				rec := record(1)
+				rec.Decision.ID = fmt.Sprintf("d%d-%d-%d", os.Getpid(), p, i)
+				if err := j.Append(context.Background(), rec); err != nil {
+					fmt.Println("error:", err)
+					os.Exit(1)
+				}
+				mu.Lock()
+				// One write for each line, so that a kill leaves no half of one.
+				fmt.Fprintln(os.Stdout, rec.Decision.ID)
+				mu.Unlock()
+			}
+		}()
+	}
+	select {}
+}
+
+func TestKilledLosesNothing(t *testing.T) {
+	o := journal.Options{Path: path(t)}
+	acknowledged := 0
+	for round := range 6 {
+		cmd := child(t, "killed", o.Path)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "error:") {
+				t.Error(lines.Text())
+				break
+			}
+			ids = append(ids, lines.Text())
+			if len(ids) == 100+round*150 {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		_ = cmd.Wait() // killed
+		acknowledged += len(ids)
+
+		j, err := journal.Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := j.Status(); s.Damaged != "" {
+			t.Fatalf("set aside: %s", s.Damaged)
+		}
+		for _, id := range ids {
+			if _, err := j.Get(t.Context(), id); err != nil {
+				t.Fatalf("round %d: acknowledged record %s: %v", round, id, err)
+			}
+		}
+		last, err := j.Last(t.Context())
+		n, cerr := j.Count(t.Context(), journal.Filter{})
+		if err != nil || cerr != nil || n != last || int(n) < acknowledged {
+			t.Fatalf("have %d records up to %d (%v, %v), %d were acknowledged", n, last, err, cerr, acknowledged)
+		}
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// appendUntilFull runs into a limit of the file size, clears it and goes on.
+func appendUntilFull(path string) {
+	// The kernel would end the process, not the write.
+	signal.Ignore(syscall.SIGXFSZ)
+	check := func(ok bool, what string, args ...any) {
+		if !ok {
+			fmt.Printf("error: "+what+"\n", args...)
+			os.Exit(1)
+		}
+	}
+	var limit syscall.Rlimit
+	check(syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit) == nil, "getrlimit")
+	hard := limit.Max
+	limit.Cur = 256 << 10
+	check(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit) == nil, "setrlimit")
+
+	j, err := journal.Open(journal.Options{Path: path})
+	check(err == nil, "opening: %v", err)
+	stored := 0
+	for ; stored < 10_000; stored++ {
+		if err = j.Append(context.Background(), record(stored)); err != nil {
+			break
+		}
+	}
+	check(err != nil && stored > 10, "no error after %d records", stored)
+	check(sqlitedb.IsFull(err), "not known as a full disk: %v", err)
+	check(!sqlitedb.IsDamaged(err), "taken for damage: %v", err)
+
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			err := j.Append(context.Background(), record(1_000_000+i))
+			check(err != nil, "stored on a full disk")
+		})
+	}
+	wg.Wait()
+	check(j.Status().Failing != "", "status does not say that it fails")
+	n, err := j.Count(context.Background(), journal.Filter{})
+	check(err == nil && int(n) == stored, "have %d records, %v; want %d", n, err, stored)
+
+	limit.Cur = hard
+	check(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit) == nil, "setrlimit")
+	rec := record(2_000_000)
+	err = j.Append(context.Background(), rec)
+	check(err == nil, "after space was made: %v", err)
+	check(int(rec.Seq) == stored+1, "sequence number %d, want %d", rec.Seq, stored+1)
+	check(j.Status().Failing == "", "status still fails: %s", j.Status().Failing)
+	err = j.Close()
+	check(err == nil, "closing: %v", err)
+	fmt.Println("stored", stored+1)
+}
+
+func TestFullDisk(t *testing.T) {
+	o := journal.Options{Path: path(t)}
+	out, err := child(t, "full", o.Path).Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var want int
+	if _, err := fmt.Sscanf(string(out), "stored %d", &want); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	j := open(t, o)
+	if s := j.Status(); s.Damaged != "" {
+		t.Fatalf("set aside: %s", s.Damaged)
+	}
+	if n, err := j.Count(t.Context(), journal.Filter{}); err != nil || int(n) != want {
+		t.Errorf("have %d records, %v; want %d", n, err, want)
+	}
+}
+
+// hold takes the write lock of a database until the returned function is
+// called.
+func hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sync.OnceFunc(func() {
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func setVersion(t *testing.T, path string, v int) {
+	t.Helper()
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec(fmt.Sprintf("PRAGMA user_version = %d", v)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,22 @@
+-- One row for each decision, in the order of commits. The columns before the
+-- record are what lists are filtered by; the record holds everything, as the
+-- exact bytes that the hash chain will cover.
+CREATE TABLE decisions (
+  seq         INTEGER PRIMARY KEY,
+  format      INTEGER NOT NULL,          -- of the record: 1 is JSON without seq
+  id          TEXT    NOT NULL UNIQUE,
+  time        INTEGER NOT NULL,          -- nanoseconds since 1970, UTC
+  uid         INTEGER NOT NULL,
+  session     TEXT    NOT NULL,
+  agent       TEXT    NOT NULL,
+  tool        TEXT    NOT NULL,
+  verdict     TEXT    NOT NULL,
+  decided_by  TEXT    NOT NULL,
+  latency     INTEGER NOT NULL,          -- nanoseconds
+  prev_hash   BLOB,                      -- of the row before, when the chain is on
+  hash        BLOB,                      -- of this row
+  answered_at INTEGER,                   -- when a person answered an ask
+  answer      TEXT,                      -- the person's verdict
+  answer_info BLOB,                      -- JSON: option, width, choices stored
+  record      BLOB    NOT NULL
+) STRICT;

@@ -1,0 +1,205 @@
+// Package pattern is the one list language of permd: a rule line such as
+// "go test *", "./docs/**", "*.python.org" or "github:get_*". It parses a line,
+// matches it against an effect and prints it again. Lists, remembered choices
+// and suggestions all use it, so that a line means the same everywhere.
+//
+// A line never speaks of a command string, only of one effect. It knows no
+// layers and no verdicts: what a match leads to is decided elsewhere.
+package pattern
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// MaxLine is the longest rule line, in bytes.
+const MaxLine = 4096
+
+// Kinds are the kinds of effects that a line can speak of.
+var Kinds = []effects.Kind{
+	effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete,
+	effects.KindConnect, effects.KindUse,
+}
+
+// Pattern is a parsed rule line. Exactly one of the members after Kind is set:
+// the one that belongs to the kind. It is immutable.
+type Pattern struct {
+	Kind effects.Kind
+	Run  *Run  // KindRun
+	Path *Path // KindRead, KindWrite, KindDelete
+	Host *Host // KindConnect
+	Tool *Tool // KindUse
+}
+
+// Context is what a line is relative to. An empty member makes the lines that
+// need it match nothing.
+type Context struct {
+	Project string // root of the call's project: what ./ stands for
+	Home    string // the person's home: what ~/ stands for
+	Cwd     string // the session's working directory
+}
+
+// Error says why a line cannot be used, and what to write instead.
+type Error struct {
+	Kind   effects.Kind
+	Line   string
+	Reason string
+	Fix    string // "" when there is nothing to suggest
+}
+
+// Error returns the line and the reason.
+func (e *Error) Error() string {
+	return fmt.Sprintf("reading %s line %q: %s", e.Kind, e.Line, e.Reason)
+}
+
+// Hint returns what to write instead, "" if nothing is known.
+func (e *Error) Hint() string { return e.Fix }
+
+// refusal is an Error without the line it belongs to.
+type refusal struct{ reason, fix string }
+
+func refuse(fix, format string, args ...any) *refusal {
+	return &refusal{reason: fmt.Sprintf(format, args...), fix: fix}
+}
+
+// Parse reads a rule line. The error is an *Error.
+func Parse(kind effects.Kind, line string) (*Pattern, error) {
+	p, r := parse(kind, line)
+	if r != nil {
+		return nil, &Error{Kind: kind, Line: line, Reason: r.reason, Fix: r.fix}
+	}
+	return p, nil
+}
+
+func parse(kind effects.Kind, line string) (*Pattern, *refusal) {
+	if r := readable(line); r != nil {
+		return nil, r
+	}
+	p := &Pattern{Kind: kind}
+	var r *refusal
+	switch kind {
+	case effects.KindRun:
+		p.Run, r = parseRun(line)
+	case effects.KindRead, effects.KindWrite, effects.KindDelete:
+		p.Path, r = parsePath(line)
+	case effects.KindConnect:
+		p.Host, r = parseHost(line)
+	case effects.KindUse:
+		p.Tool, r = parseTool(line)
+	default:
+		names := make([]string, len(Kinds))
+		for i, k := range Kinds {
+			names[i] = string(k)
+		}
+		return nil, refuse("the kinds are "+strings.Join(names, ", "), "no line can speak of the kind %q", kind)
+	}
+	if r != nil {
+		return nil, r
+	}
+	return p, nil
+}
+
+// readable refuses text that does not look like what it is: a person must be
+// able to review a line by looking at it.
+func readable(line string) *refusal {
+	switch {
+	case line == "":
+		return refuse("", "the line is empty")
+	case len(line) > MaxLine:
+		return refuse("", "the line is longer than %d bytes", MaxLine)
+	case !utf8.ValidString(line):
+		return refuse("", "the line is not valid UTF-8")
+	case strings.TrimSpace(line) != line:
+		return refuse("remove the spaces", "the line begins or ends with a space")
+	}
+	for _, c := range line {
+		if hidden(c) {
+			return refuse("", "the line has the control or invisible character %U", c)
+		}
+	}
+	return nil
+}
+
+// hidden reports whether a character is invisible or changes how its
+// neighbours are shown (controls, bidirectional and zero-width characters).
+func hidden(c rune) bool {
+	return c != ' ' && !unicode.IsPrint(c)
+}
+
+// String returns the line in its canonical form; Parse reads it back to an
+// equal pattern.
+func (p *Pattern) String() string {
+	switch {
+	case p.Run != nil:
+		return p.Run.String()
+	case p.Path != nil:
+		return p.Path.String()
+	case p.Host != nil:
+		return p.Host.String()
+	}
+	return p.Tool.String()
+}
+
+// Match reports whether the line speaks of all that the effect is: what an
+// allow or a remembered allow needs. all are the effects of the call, which
+// e.Via points into.
+func (p *Pattern) Match(e *effects.Effect, all []effects.Effect, ctx Context) bool {
+	if p.Kind == effects.KindRun {
+		return p.Run.match(e, all, ctx)
+	}
+	if e.Kind != p.Kind {
+		return false
+	}
+	switch {
+	case p.Path != nil && e.File != nil:
+		return p.Path.match(e.Kind, e.File, ctx)
+	case p.Host != nil && e.Connect != nil:
+		return p.Host.match(e.Connect)
+	case p.Tool != nil && e.Use != nil:
+		return p.Tool.match(e.Use)
+	}
+	return false
+}
+
+// Exact reports whether the line matches the effect and names its very path or
+// host, so that it answers the effect's guarded tags too.
+func (p *Pattern) Exact(e *effects.Effect, all []effects.Effect, ctx Context) bool {
+	if !p.Match(e, all, ctx) {
+		return false
+	}
+	switch {
+	case p.Run != nil:
+		return p.Run.exact(e, all)
+	case p.Path != nil:
+		return p.Path.Literal()
+	case p.Host != nil:
+		return !p.Host.Below
+	}
+	return false
+}
+
+// Touches reports whether any part of the effect may be what the line speaks
+// of: what a deny, an ask or a remembered reject needs. It is wider than Match
+// where silence would be dangerous: further options do not matter after a last
+// *, a program is also known by its base name, options count wherever they
+// stand, and a recursive effect touches all that lies below its path.
+func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
+	if e.Kind != p.Kind {
+		return false
+	}
+	switch {
+	case p.Run != nil && e.Run != nil:
+		return p.Run.touches(e.Run, ctx)
+	case p.Path != nil && e.File != nil:
+		return p.Path.touches(e.File, ctx)
+	case p.Host != nil && e.Connect != nil:
+		return p.Host.match(e.Connect)
+	case p.Tool != nil && e.Use != nil:
+		return p.Tool.match(e.Use)
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package pattern
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Run is a line about running a program.
+type Run struct {
+	// Program is a bare name, or a path: absolute, or beginning with ./ or ~/.
+	Program string
+	// Words are the words after the program.
+	Words []Glob
+	// Rest is set when a last * stands for further words.
+	Rest bool
+}
+
+// String returns the line.
+func (r *Run) String() string {
+	program := quoteWord(Glob{r.Program})
+	if rest, ok := strings.CutPrefix(r.Program, "~/"); ok {
+		program = "~/" + quotePiece(rest)
+	}
+	out := []string{program}
+	for _, w := range r.Words {
+		out = append(out, quoteWord(w))
+	}
+	if r.Rest {
+		out = append(out, "*")
+	}
+	return strings.Join(out, " ")
+}
+
+// match reports whether the line covers a run, or an effect of a word of a run
+// that the line spells out.
+func (r *Run) match(e *effects.Effect, all []effects.Effect, ctx Context) bool {
+	if e.Kind == effects.KindRun && e.Run != nil && r.matchRun(e, ctx) {
+		return true
+	}
+	return r.matchWord(e, all, ctx)
+}
+
+func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
+	run := e.Run
+	return (r.isProgram(run.Program, ctx) || r.isExecutable(run)) &&
+		r.matchWords(run.Args) &&
+		(!r.Rest || run.HarmlessFrom <= len(r.Words)) &&
+		silentStdin(run) &&
+		(!e.Tags.Has(effects.Outside) || run.Cwd != "" && run.Cwd == ctx.Cwd)
+}
+
+// silentStdin reports whether a line that says nothing of standard input may
+// cover the run: what a program that permd does not know makes of its input
+// may be anything, and what comes from the network is not the person's.
+func silentStdin(run *effects.Run) bool {
+	return run.Readonly ||
+		run.Stdin == effects.StdinNone || run.Stdin == "" ||
+		run.Known && run.Stdin != effects.StdinNetwork
+}
+
+// matchWords compares the words after the program, in order. A word with a *
+// matches no option and no way out of a folder unless it begins like one.
+func (r *Run) matchWords(args []string) bool {
+	if len(args) < len(r.Words) || !r.Rest && len(args) != len(r.Words) {
+		return false
+	}
+	for i, w := range r.Words {
+		if lit, ok := w.Literal(); ok {
+			if args[i] != lit {
+				return false
+			}
+		} else if !w.MatchWithin(args[i]) || slippery(w, args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// slippery reports whether a word fits a * in ways its author cannot have
+// meant: as an option, as a path that leaves its folder, or as text that is
+// only known when the command runs.
+func slippery(w Glob, arg string) bool {
+	option := strings.HasPrefix(arg, "-") && !strings.HasPrefix(w.Prefix(), "-")
+	control := strings.ContainsFunc(arg, func(c rune) bool { return c < 0x20 || c == 0x7f })
+	return option || control || slices.Contains(strings.Split(arg, "/"), "..")
+}
+
+// isProgram compares the program. A path in a line is one place in the file
+// system, whatever folder the run is in.
+func (r *Run) isProgram(program string, ctx Context) bool {
+	if !strings.Contains(r.Program, "/") {
+		return program == r.Program
+	}
+	base, rest := splitBase(r.Program)
+	root := base.root(ctx)
+	return root != "" && program == path.Join(root, rest)
+}
+
+// isExecutable reports whether the call gave the program as the very path that
+// the line gives: /usr/bin/git is the program git.
+func (r *Run) isExecutable(run *effects.Run) bool {
+	return strings.HasPrefix(r.Program, "/") && run.Executable == r.Program
+}
+
+// matchWord reports whether an effect comes from a word of a run that the line
+// spells out. What the run's program makes of the word must be what the word
+// says: a relative path must not lead out of the project, and a host must stand
+// in the word.
+func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bool {
+	word, ok := r.spelled(e, all)
+	if !ok || !r.isProgram(all[e.Via.Effect].Run.Program, ctx) {
+		return false
+	}
+	switch e.Kind {
+	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete:
+		return strings.HasPrefix(word, "/") || !e.Tags.Has(effects.Outside)
+	case effects.KindConnect:
+		return e.Connect != nil && e.Connect.Host != "" && strings.Contains(word, e.Connect.Host)
+	}
+	return false
+}
+
+// spelled returns the word that an effect comes from if its run's words are
+// those of the line and the line spells this word out. Where a * admits further
+// words, the word must stand there once: the same text in another place may
+// mean something else (the second file of cp).
+func (r *Run) spelled(e *effects.Effect, all []effects.Effect) (string, bool) {
+	if e.Via == nil || e.Via.Effect < 0 || e.Via.Effect >= len(all) || all[e.Via.Effect].Run == nil {
+		return "", false
+	}
+	args := all[e.Via.Effect].Run.Args
+	i := e.Via.Arg
+	if i < 0 || i >= len(r.Words) || !r.matchWords(args) {
+		return "", false
+	}
+	word, literal := r.Words[i].Literal()
+	if !literal || word == "" {
+		return "", false
+	}
+	if !r.Literal() && slices.Contains(slices.Delete(slices.Clone(args), i, i+1), word) {
+		return "", false
+	}
+	return word, true
+}
+
+// Literal reports whether the line has no * at all.
+func (r *Run) Literal() bool {
+	for _, w := range r.Words {
+		if _, ok := w.Literal(); !ok {
+			return false
+		}
+	}
+	return !r.Rest
+}
+
+// exact reports whether the effect is that of an absolute path that the line
+// spells out.
+func (r *Run) exact(e *effects.Effect, all []effects.Effect) bool {
+	word, ok := r.spelled(e, all)
+	return ok && e.File != nil && strings.HasPrefix(word, "/")
+}
+
+// touches reports whether a run may be what the line speaks of.
+func (r *Run) touches(run *effects.Run, ctx Context) bool {
+	named := run.Program == r.Program || strings.HasSuffix(run.Program, "/"+r.Program)
+	if strings.Contains(r.Program, "/") {
+		named = r.isProgram(run.Program, ctx) || r.isExecutable(run)
+	}
+	return named && (r.touchesWords(run.Args) || r.touchesParts(run))
+}
+
+func (r *Run) touchesWords(args []string) bool {
+	if len(args) < len(r.Words) || !r.Rest && len(args) != len(r.Words) {
+		return false
+	}
+	for i, w := range r.Words {
+		if !w.Match(args[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Parts splits a line that ends with * into a sub-command and options, so that
+// "git push --force *" also speaks of "git -C x push origin -f". ok is false
+// for every other line.
+func (r *Run) Parts() (subcommand string, options []string, ok bool) {
+	if !r.Rest || len(r.Words) == 0 {
+		return "", nil, false
+	}
+	var words []string
+	for _, w := range r.Words {
+		lit, literal := w.Literal()
+		switch {
+		case !literal:
+			return "", nil, false
+		case strings.HasPrefix(lit, "-"):
+			options = append(options, lit)
+		case len(options) > 0:
+			return "", nil, false // an operand after an option is a place, not a part
+		default:
+			words = append(words, lit)
+		}
+	}
+	return strings.Join(words, " "), options, true
+}
+
+func (r *Run) touchesParts(run *effects.Run) bool {
+	subcommand, options, ok := r.Parts()
+	if !ok {
+		return false
+	}
+	if subcommand != "" && run.Subcommand != subcommand && !strings.HasPrefix(run.Subcommand, subcommand+" ") {
+		return false
+	}
+	for _, o := range options {
+		if !slices.Contains(run.Flags, o) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,111 @@
+package decisions
+
+import (
+	"context"
+	"time"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Policy gives the rules that hold at one moment.
+type Policy interface {
+	// Snapshot returns the immutable rules that hold for calls of a person in
+	// the project with the given root ("" if none). It never blocks and never
+	// reads files; an error (a project layer that is not loaded yet) means that
+	// a person must answer.
+	Snapshot(uid uint32, project string) (Snapshot, error)
+}
+
+// Snapshot is one immutable set of rules. All calls of a request are decided
+// with one snapshot.
+type Snapshot interface {
+	// Digest identifies the rules, the program table and the settings.
+	Digest() string
+	// Table and Profiles are what effects are made with.
+	Table() *effects.Table
+	Profiles() *effects.Profiles
+	// OnFailure is the verdict of a call that could not be evaluated: Ask, or
+	// Deny where org's settings say so.
+	OnFailure() Verdict
+	// Trusted reports whether the project's allows count.
+	Trusted() bool
+	// Evaluate returns what the rules of all layers say of one effect. An error
+	// means that nothing is known of any layer.
+	Evaluate(ctx context.Context, in *Input) (Findings, error)
+}
+
+// Input is all that a rule can see, as typed facts. It is the same for each
+// effect of a call but for Effect.
+type Input struct {
+	Effect  *effects.Effect
+	All     []effects.Effect // of the call, Effect included; Via points into it
+	Call    *effects.Call
+	Result  *effects.Result
+	Session SessionRef
+	Trusted bool // the project is trusted
+	Now     time.Time
+}
+
+// Set is one of the three sets that rules add to.
+type Set string
+
+// The sets.
+const (
+	SetAllow Set = "allow"
+	SetDeny  Set = "deny"
+	SetAsk   Set = "ask"
+)
+
+// Finding is one rule that fired.
+type Finding struct {
+	Rule    RuleRef
+	Set     Set
+	Reason  string
+	Message string
+	// Remember is what an ask says of remembered allows: nil if nothing.
+	Remember *bool
+	// Covers are the guarded tags, and Unknown, that an allow speaks of.
+	Covers        effects.Tags
+	CoversUnknown bool
+}
+
+// Findings are the rules that fired for one effect, in the order of layers.
+type Findings struct {
+	Fired []Finding
+	// OnlyOrg is set when allows of user and project do not count.
+	OnlyOrg bool
+}
+
+// Memory answers from what people decided before.
+type Memory interface {
+	// Match returns the choices that fit an effect: the strictest reject and
+	// the narrowest allow, either nil. It never blocks and touches no disk. An
+	// error means that allows are off; a reject may still be returned.
+	Match(q *MemoryQuery) (reject, allow *Choice, err error)
+}
+
+// MemoryQuery is one effect with all that a choice may be bound to.
+type MemoryQuery struct {
+	UID     uint32
+	Session SessionRef
+	Project string
+	Effect  *effects.Effect
+	All     []effects.Effect
+	Now     time.Time
+}
+
+// Choice is a remembered answer, as a decision needs it.
+type Choice struct {
+	ID string
+	// Exact is set when the choice names the effect's exact path or host: only
+	// then does it answer guarded tags.
+	Exact bool
+	Label string // the rule line, as a person reads it
+}
+
+// Journal keeps decisions.
+type Journal interface {
+	// Append stores the records and returns when they are durable. On an error
+	// no allow may leave.
+	Append(ctx context.Context, recs ...*Record) error
+}

@@ -1,0 +1,226 @@
+package decisions
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// The rows of the precedence table, in the order in which they speak. The
+// numbers are those of the design and part of the explanation that people see;
+// RowFailure stands for a decision that no row made.
+const (
+	RowFailure       = 0
+	RowDeny          = 1  // deny of any layer, and the fences
+	RowReject        = 2  // a remembered reject
+	RowPerson        = 3  // a person is required, whatever rules and memory say
+	RowOrgAsk        = 4  // org asks
+	RowGuarded       = 5  // a guarded tag that nothing names exactly
+	RowFirmAsk       = 6  // user or project asks, and memory may not answer
+	RowRemembered    = 7  // a remembered allow
+	RowAsk           = 8  // user or project asks
+	RowAllow         = 9  // org, user or a trusted project allows
+	RowBase          = 10 // base asks or allows
+	RowNothingSpoken = 11
+)
+
+// voices are all that speaks of one effect.
+type voices struct {
+	fence    string // why permd itself forbids the effect, "" if it does not
+	person   string // why the whole call needs a person, "" if it does not
+	trusted  bool   // the project's allows count
+	findings Findings
+	reject   *Choice
+	allow    *Choice
+	// run is the outcome of the run that an inherent effect belongs to, nil for
+	// every other effect.
+	run *outcome
+}
+
+// outcome is what the table says of one effect.
+type outcome struct {
+	verdict Verdict
+	row     int
+	by      Decider
+	needed  Needed
+	reason  string
+	message string
+	rules   []Finding
+	choice  *Choice
+}
+
+// precede applies the precedence table (DESIGN 4.2) to one effect. It is the
+// one place where the order of policy and memory is written down; the oracle
+// in policy/testdata says the same in Rego and is compared case by case.
+func precede(e *effects.Effect, v *voices) outcome {
+	f := v.findings.Fired
+	if v.fence != "" {
+		return outcome{verdict: Deny, row: RowDeny, by: ByPolicy, needed: NotNeeded, reason: v.fence}
+	}
+	if r := pick(f, SetDeny, anyLayer); r != nil {
+		return spoken(Deny, RowDeny, r)
+	}
+	if v.reject != nil {
+		return remembered(Deny, RowReject, v.reject)
+	}
+	if why := v.personFor(e); why != "" {
+		return outcome{verdict: Ask, row: RowPerson, by: ByPolicy, needed: NeededByRule, reason: why}
+	}
+	if r := pick(f, SetAsk, inOrg); r != nil && (v.allow == nil || !all(r, memoryMayAnswer)) {
+		return spoken(Ask, RowOrgAsk, r)
+	}
+	if tags := v.unansweredGuard(e); tags != 0 {
+		return outcome{
+			verdict: Ask, row: RowGuarded, by: ByPolicy, needed: NeededByRule,
+			reason: "guarded: " + strings.Join(tags.Names(), ", "),
+			rules:  pick(f, SetAsk, anyLayer),
+		}
+	}
+	asks := pick(f, SetAsk, inUserOrProject)
+	if r := filter(asks, memoryMayNotAnswer); r != nil {
+		return spoken(Ask, RowFirmAsk, r)
+	}
+	if v.allow != nil {
+		return remembered(Allow, RowRemembered, v.allow)
+	}
+	if asks != nil {
+		return spoken(Ask, RowAsk, asks)
+	}
+	if r := pick(f, SetAllow, v.mayAllow); r != nil {
+		return spoken(Allow, RowAllow, r)
+	}
+	if v.run != nil && v.run.verdict == Allow && v.run.row < RowBase {
+		return inherited(RowAllow, v.run)
+	}
+	if r := pick(f, SetAsk, inBase); r != nil {
+		o := spoken(Ask, RowBase, r)
+		if filter(r, memoryMayNotAnswer) == nil {
+			// The shipped asks are defaults with better words: a harness with a
+			// dialog of its own need not be overruled by them.
+			o.needed = NeededByDefault
+		}
+		return o
+	}
+	if v.run != nil && v.run.verdict == Allow {
+		return inherited(RowBase, v.run)
+	}
+	if r := pick(f, SetAllow, inBase); r != nil && !e.Claimed {
+		return spoken(Allow, RowBase, r)
+	}
+	return outcome{
+		verdict: Ask, row: RowNothingSpoken, by: ByDefault, needed: NeededByDefault,
+		reason: "no rule speaks of this",
+	}
+}
+
+// personFor says why a person must answer, whatever rules and memory say.
+func (v *voices) personFor(e *effects.Effect) string {
+	switch {
+	case v.person != "":
+		return v.person
+	case e.Kind == effects.KindQuestion:
+		return "the agent asks the person something"
+	case e.Kind == effects.KindMode:
+		return "the agent's own permissions would be widened"
+	case e.Kind == effects.KindUnknown && !v.coversUnknown():
+		if e.Why == "" {
+			return "not understood"
+		}
+		return "not understood: " + e.Why
+	}
+	return ""
+}
+
+// coversUnknown reports whether an allow of org or user speaks of what could
+// not be understood.
+func (v *voices) coversUnknown() bool {
+	for _, r := range v.findings.Fired {
+		if r.Set == SetAllow && r.CoversUnknown && (inOrg(r) || inUser(r) && !v.findings.OnlyOrg) {
+			return true
+		}
+	}
+	return false
+}
+
+// unansweredGuard returns the guarded tags that neither an allow covers nor an
+// exact choice answers.
+func (v *voices) unansweredGuard(e *effects.Effect) effects.Tags {
+	tags := e.Guarded()
+	if tags == 0 || v.allow != nil && v.allow.Exact {
+		return 0
+	}
+	for _, r := range v.findings.Fired {
+		if r.Set == SetAllow && v.mayAllow(r) {
+			tags &^= r.Covers
+		}
+	}
+	return tags
+}
+
+// mayAllow reports whether an allow of that layer counts at row 9.
+func (v *voices) mayAllow(r Finding) bool {
+	switch r.Rule.Layer {
+	case Org:
+		return true
+	case User:
+		return !v.findings.OnlyOrg
+	case Project:
+		return !v.findings.OnlyOrg && v.trusted
+	}
+	return false
+}
+
+func anyLayer(Finding) bool          { return true }
+func inOrg(r Finding) bool           { return r.Rule.Layer == Org }
+func inUser(r Finding) bool          { return r.Rule.Layer == User }
+func inBase(r Finding) bool          { return r.Rule.Layer == Base }
+func inUserOrProject(r Finding) bool { return r.Rule.Layer == User || r.Rule.Layer == Project }
+
+// memoryMayAnswer: an org ask is answered by memory only where it says so.
+func memoryMayAnswer(r Finding) bool { return r.Remember != nil && *r.Remember }
+
+// memoryMayNotAnswer: every other ask is, unless it says not.
+func memoryMayNotAnswer(r Finding) bool { return r.Remember != nil && !*r.Remember }
+
+func pick(fired []Finding, set Set, of func(Finding) bool) []Finding {
+	return filter(fired, func(r Finding) bool { return r.Set == set && of(r) })
+}
+
+func filter(fired []Finding, keep func(Finding) bool) []Finding {
+	var kept []Finding
+	for _, r := range fired {
+		if keep(r) {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+func all(fired []Finding, is func(Finding) bool) bool {
+	return len(filter(fired, is)) == len(fired)
+}
+
+func spoken(v Verdict, row int, rules []Finding) outcome {
+	o := outcome{verdict: v, row: row, by: ByPolicy, needed: NotNeeded, reason: rules[0].Reason, rules: rules}
+	if v == Ask {
+		o.needed = NeededByRule
+	}
+	for _, r := range rules {
+		if r.Message != "" {
+			o.message = r.Message
+			break
+		}
+	}
+	return o
+}
+
+// inherited is the allow that an inherent effect takes from its run.
+func inherited(row int, run *outcome) outcome {
+	o := *run
+	o.row, o.message = row, ""
+	return o
+}
+
+func remembered(v Verdict, row int, c *Choice) outcome {
+	return outcome{verdict: v, row: row, by: ByMemory, needed: NotNeeded, reason: "remembered: " + c.Label, choice: c}
+}

@@ -1,0 +1,275 @@
+package decisions
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// oracle answers from policy/testdata/precedence.rego.
+type oracle struct {
+	compiler *ast.Compiler
+	query    ast.Body
+	store    storage.Store
+	txn      storage.Transaction
+}
+
+func newOracle(t *testing.T) *oracle {
+	t.Helper()
+	src, err := os.ReadFile("../policy/testdata/precedence.rego")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ast.CompileModules(map[string]string{"precedence.rego": string(src)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := c.QueryCompiler().Compile(ast.MustParseBody("data.permd.oracle.answer = x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := inmem.New()
+	txn, err := store.NewTransaction(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &oracle{c, q, store, txn}
+}
+
+func (o *oracle) answer(t *testing.T, in ast.Value) (row int, verdict Verdict) {
+	t.Helper()
+	rs, err := topdown.NewQuery(o.query).WithCompiler(o.compiler).WithStore(o.store).WithTransaction(o.txn).
+		WithMetrics(metrics.NoOp()).WithStrictBuiltinErrors(true).WithInput(ast.NewTerm(in)).Run(t.Context())
+	if err != nil || len(rs) != 1 {
+		t.Fatalf("oracle: %v, %d results", err, len(rs))
+	}
+	a := rs[0]["x"].Value.(ast.Object)
+	row, _ = a.Get(ast.InternedTerm("row")).Value.(ast.Number).Int()
+	return row, Verdict(a.Get(ast.InternedTerm("verdict")).Value.(ast.String))
+}
+
+// situation is one combination of all that the table looks at.
+type situation struct {
+	kind                    effects.Kind
+	guarded, claimed        bool
+	fence, person           bool
+	trusted, onlyOrg        bool
+	reject                  bool
+	choice, run             string
+	deny                    Layer // the layer that denies, "" for none
+	orgAsk, userAsk         string
+	projectAsk, baseAsk     string
+	orgAllow, userAllow     string
+	projectAllow, baseAllow string
+}
+
+func (s *situation) fired() []Finding {
+	var fired []Finding
+	add := func(l Layer, set Set, how string) {
+		if how == "" {
+			return
+		}
+		f := Finding{Rule: RuleRef{ID: string(l) + "/" + string(set), Layer: l}, Set: set, Reason: how}
+		switch how {
+		case "remember":
+			f.Remember = new(true)
+		case "firm":
+			f.Remember = new(false)
+		case "covers":
+			f.Covers, f.CoversUnknown = effects.TagsOf(effects.Secret), true
+		}
+		fired = append(fired, f)
+	}
+	if s.deny != "" {
+		add(s.deny, SetDeny, "plain")
+	}
+	add(Org, SetAsk, s.orgAsk)
+	add(User, SetAsk, s.userAsk)
+	add(Project, SetAsk, s.projectAsk)
+	add(Base, SetAsk, s.baseAsk)
+	add(Org, SetAllow, s.orgAllow)
+	add(User, SetAllow, s.userAllow)
+	add(Project, SetAllow, s.projectAllow)
+	add(Base, SetAllow, s.baseAllow)
+	return fired
+}
+
+func (s *situation) decide() outcome {
+	e := &effects.Effect{Kind: s.kind, Claimed: s.claimed}
+	if s.guarded {
+		e.Tags = effects.TagsOf(effects.Secret)
+	}
+	v := &voices{trusted: s.trusted, findings: Findings{Fired: s.fired(), OnlyOrg: s.onlyOrg}}
+	if s.fence {
+		v.fence = "fence"
+	}
+	if s.person {
+		v.person = "person"
+	}
+	if s.reject {
+		v.reject = &Choice{ID: "r"}
+	}
+	if s.choice != "none" {
+		v.allow = &Choice{ID: "a", Exact: s.choice == "exact"}
+	}
+	switch s.run {
+	case "allow": // by memory, or a rule of org, user or project
+		v.run = &outcome{verdict: Allow, row: RowAllow, by: ByPolicy}
+	case "base":
+		v.run = &outcome{verdict: Allow, row: RowBase, by: ByPolicy}
+	}
+	return precede(e, v)
+}
+
+func (s *situation) input() ast.Value {
+	fired := ast.NewArray()
+	for _, f := range s.fired() {
+		remember := "none"
+		if f.Remember != nil {
+			remember = fmt.Sprint(*f.Remember)
+		}
+		fired = fired.Append(ast.NewTerm(object(
+			"layer", string(f.Rule.Layer), "set", string(f.Set), "remember", remember, "covers", f.CoversUnknown)))
+	}
+	choice, run := s.choice, s.run
+	return object(
+		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed),
+		"fence", s.fence, "person", s.person, "trusted", s.trusted, "only_org", s.onlyOrg,
+		"reject", s.reject, "choice", choice, "run", run, "fired", fired)
+}
+
+func object(pairs ...any) ast.Object {
+	o := ast.NewObject()
+	for i := 0; i < len(pairs); i += 2 {
+		var v *ast.Term
+		switch x := pairs[i+1].(type) {
+		case string:
+			v = ast.StringTerm(x)
+		case bool:
+			v = ast.BooleanTerm(x)
+		case ast.Value:
+			v = ast.NewTerm(x)
+		default:
+			panic(fmt.Sprintf("object: %T", x))
+		}
+		o.Insert(ast.StringTerm(pairs[i].(string)), v)
+	}
+	return o
+}
+
+var (
+	kinds = []struct {
+		kind    effects.Kind
+		guarded bool
+	}{{effects.KindRead, false}, {effects.KindRead, true}, {effects.KindUnknown, false}, {effects.KindQuestion, false}, {effects.KindMode, false}}
+	bools = []bool{false, true}
+)
+
+// TestPrecedenceAgainstOracle compares the table with its mirror in Rego, in
+// two sweeps: every mixture of asks and allows of all layers with all that can
+// open or narrow them, and everything that stops a call before they speak.
+func TestPrecedenceAgainstOracle(t *testing.T) {
+	o := newOracle(t)
+	n := 0
+	check := func(s *situation) {
+		n++
+		wantRow, want := o.answer(t, s.input())
+		got := s.decide()
+		if got.row != wantRow || got.verdict != want {
+			t.Fatalf("got row %d %s, oracle row %d %s, for %+v", got.row, got.verdict, wantRow, want, *s)
+		}
+	}
+	step := 1
+	if raceEnabled || testing.Short() {
+		step = 13 // prime to the sizes of the dimensions, so that all values are met
+	}
+	i := 0
+	for s := range mixtures() {
+		if i++; i%step == 0 {
+			check(s)
+		}
+	}
+	for s := range stops() {
+		check(s)
+	}
+	t.Logf("%d combinations", n)
+}
+
+// mixtures yields all combinations in which no deny, fence, reject or person
+// stops the call.
+func mixtures() func(func(*situation) bool) {
+	return func(yield func(*situation) bool) {
+		layers := func(s situation) bool {
+			for _, s.orgAsk = range []string{"", "plain", "remember"} {
+				for _, s.userAsk = range []string{"", "plain", "firm"} {
+					for _, s.projectAsk = range []string{"", "firm"} {
+						for _, s.orgAllow = range []string{"", "plain", "covers"} {
+							for _, s.userAllow = range []string{"", "plain", "covers"} {
+								for _, s.projectAllow = range []string{"", "covers"} {
+									for b := range 4 {
+										s.baseAsk = []string{"", "plain"}[b&1]
+										s.baseAllow = []string{"", "plain"}[b>>1]
+										c := s
+										if !yield(&c) {
+											return false
+										}
+									}
+								}
+							}
+						}
+					}
+				}
+			}
+			return true
+		}
+		for _, k := range kinds[:3] {
+			for _, choice := range []string{"none", "plain", "exact"} {
+				for _, run := range []string{"none", "allow", "base"} {
+					for b := range 8 {
+						if run != "none" && b&1 != 0 {
+							continue // what a program always does is no claim
+						}
+						s := situation{kind: k.kind, guarded: k.guarded, choice: choice, run: run}
+						s.claimed, s.onlyOrg, s.trusted = b&1 != 0, b&2 != 0, b&4 != 0
+						if !layers(s) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// stops yields all combinations of what stops a call before allows speak, over
+// the strongest allows.
+func stops() func(func(*situation) bool) {
+	return func(yield func(*situation) bool) {
+		for _, k := range kinds {
+			for _, deny := range append([]Layer{""}, Layers...) {
+				for b := range 64 {
+					s := situation{kind: k.kind, guarded: k.guarded, deny: deny, choice: "none", run: "none"}
+					s.fence, s.person, s.reject = b&1 != 0, b&2 != 0, b&4 != 0
+					s.onlyOrg = b&8 != 0
+					if b&16 != 0 {
+						s.choice, s.orgAllow, s.userAllow, s.baseAllow = "exact", "covers", "covers", "plain"
+					}
+					if b&32 != 0 {
+						s.orgAsk, s.userAsk, s.baseAsk = "plain", "firm", "plain"
+					}
+					if !yield(&s) {
+						return
+					}
+				}
+			}
+		}
+	}
+}

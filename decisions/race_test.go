@@ -1,0 +1,5 @@
+//go:build race
+
+package decisions
+
+const raceEnabled = true

@@ -1,0 +1,158 @@
+package decisions
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Owner is who a session belongs to: no other connection can touch it.
+type Owner struct {
+	UID  uint32
+	Conn uint64 // unique for each connection while the daemon lives
+}
+
+// Declaration is what a client says of a session when it opens it.
+type Declaration struct {
+	ID     string
+	Cwd    string   // absolute
+	Roots  []string // absolute
+	Parent string
+	Agent  effects.Party
+	Client effects.Party
+	Mode   string
+}
+
+// Session is a declared session. It is immutable: a change makes a new one.
+type Session struct {
+	Declaration
+	Ancestors []string // nearest first
+	Project   string   // root of the project of Cwd, "" if none
+}
+
+// Ref is what policy and memory may know of the session.
+func (s *Session) Ref() SessionRef {
+	if s == nil {
+		return SessionRef{}
+	}
+	return SessionRef{ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode}
+}
+
+// Bounds of sessions, against a client that declares without end.
+const (
+	MaxSessions  = 1024 // of one connection
+	maxAncestors = 32
+	maxRoots     = 64
+	maxName      = 1024 // bytes of an id, a mode or a party's name
+)
+
+// ErrSessions is returned when a connection has declared too many sessions.
+var ErrSessions = errors.New("too many sessions on this connection")
+
+// Sessions holds the sessions of all connections. It is safe for concurrent use.
+type Sessions struct {
+	// FindProject returns the root of the project that a folder belongs to.
+	FindProject func(cwd string) string
+
+	mu sync.RWMutex
+	m  map[Owner]map[string]*Session
+}
+
+// Declare opens a session, or replaces the one of the same id and owner.
+func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	project := ""
+	if s.FindProject != nil && d.Cwd != "" {
+		project = s.FindProject(d.Cwd)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.m == nil {
+		s.m = map[Owner]map[string]*Session{}
+	}
+	mine := s.m[o]
+	if mine == nil {
+		mine = map[string]*Session{}
+		s.m[o] = mine
+	}
+	if mine[d.ID] == nil && len(mine) >= MaxSessions {
+		return nil, ErrSessions
+	}
+	ses := &Session{Declaration: d, Project: project}
+	if d.Parent != "" {
+		parent := mine[d.Parent]
+		if parent == nil {
+			return nil, fmt.Errorf("parent session %q is not declared", d.Parent)
+		}
+		if d.Parent == d.ID || len(parent.Ancestors)+1 > maxAncestors {
+			return nil, errors.New("session has too many ancestors")
+		}
+		for _, a := range parent.Ancestors {
+			if a == d.ID {
+				return nil, errors.New("session would be its own ancestor")
+			}
+		}
+		ses.Ancestors = append([]string{d.Parent}, parent.Ancestors...)
+	}
+	mine[d.ID] = ses
+	return ses, nil
+}
+
+// Get returns a session of that owner, nil if there is none.
+func (s *Sessions) Get(o Owner, id string) *Session {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.m[o][id]
+}
+
+// Close ends a session and reports whether it was open.
+func (s *Sessions) Close(o Owner, id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.m[o][id]
+	delete(s.m[o], id)
+	return ok
+}
+
+// Disconnect ends all sessions of an owner.
+func (s *Sessions) Disconnect(o Owner) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.m, o)
+}
+
+// Len returns the number of open sessions.
+func (s *Sessions) Len() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n := 0
+	for _, mine := range s.m {
+		n += len(mine)
+	}
+	return n
+}
+
+func (d *Declaration) check() error {
+	if d.ID == "" {
+		return errors.New("sessionId is empty")
+	}
+	for _, s := range []string{d.ID, d.Parent, d.Mode, d.Agent.Name, d.Agent.Version, d.Client.Name, d.Client.Version} {
+		if len(s) > maxName {
+			return fmt.Errorf("a name is longer than %d bytes", maxName)
+		}
+	}
+	if len(d.Roots) > maxRoots {
+		return fmt.Errorf("more than %d roots", maxRoots)
+	}
+	for _, p := range append([]string{d.Cwd}, d.Roots...) {
+		if p != "" && (!filepath.IsAbs(p) || len(p) > 4096) {
+			return errors.New("cwd and roots must be absolute paths of at most 4096 bytes")
+		}
+	}
+	return nil
+}

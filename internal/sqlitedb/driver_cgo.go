@@ -1,0 +1,32 @@
+//go:build cgo
+
+package sqlitedb
+
+import (
+	"database/sql/driver"
+	"errors"
+	"syscall"
+
+	"github.com/mattn/go-sqlite3"
+)
+
+func newDriver() (driver.Driver, error) { return &sqlite3.SQLiteDriver{}, nil }
+
+func saysDamaged(err error) bool {
+	e, ok := errors.AsType[sqlite3.Error](err)
+	return ok && (e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB)
+}
+
+// saysFull knows both forms: SQLite's own code, and an input/output error with
+// the system's reason (a limit of the file size or a quota shows up so).
+func saysFull(err error) bool {
+	e, ok := errors.AsType[sqlite3.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.SystemErrno {
+	case syscall.EFBIG, syscall.ENOSPC, syscall.EDQUOT:
+		return true
+	}
+	return e.Code == sqlite3.ErrFull
+}

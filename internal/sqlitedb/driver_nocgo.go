@@ -1,0 +1,11 @@
+//go:build !cgo
+
+package sqlitedb
+
+import "database/sql/driver"
+
+func newDriver() (driver.Driver, error) { return nil, ErrNoCgo }
+
+func saysDamaged(error) bool { return false }
+
+func saysFull(error) bool { return false }

@@ -1,0 +1,189 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+)
+
+// CheckReport is what Check finds.
+type CheckReport struct {
+	Layer    decisions.Layer `json:"layer"`
+	Files    int             `json:"files"`
+	Rules    int             `json:"rules"`
+	Problems []Problem       `json:"problems"` // errors and warnings, in the order of places
+}
+
+// Passed reports whether there is no error.
+func (r *CheckReport) Passed() bool { return !problems(r.Problems).failed() }
+
+// RuleInfo describes one rule.
+type RuleInfo struct {
+	ID      string          `json:"id"`
+	Title   string          `json:"title,omitzero"`
+	Layer   decisions.Layer `json:"layer"`
+	Set     decisions.Set   `json:"set"`
+	At      string          `json:"at"`              // file:line
+	Reason  string          `json:"reason,omitzero"` // "" when it is only known when the rule fires
+	UID     *uint32         `json:"uid,omitzero"`
+	Project string          `json:"project,omitzero"`
+}
+
+// Folder is a folder of rules to check, test or list, outside of any store.
+type Folder struct {
+	Dir string
+	// Layer is the layer that the rules are meant for; "" takes it from the
+	// package of the first .rego file, or user when there is none.
+	Layer  decisions.Layer
+	Schema []byte // of the input
+}
+
+// Check compiles the folder's rules as the daemon would, but for who owns the
+// files, which it cannot know before they are installed. The error is only for
+// a folder that cannot be read or holds no rules.
+func (f Folder) Check() (*CheckReport, error) {
+	u, schema, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	c, ps := compile(u, schema)
+	report := &CheckReport{Layer: u.layer, Files: len(u.files), Problems: ps.sorted()}
+	if report.Problems == nil {
+		report.Problems = []Problem{}
+	}
+	if c != nil {
+		report.Rules = len(c.list())
+	}
+	return report, nil
+}
+
+// Test runs the folder's tests (*_test.rego). When the rules do not compile the
+// error is an *Error; failing tests are in the report.
+func (f Folder) Test(ctx context.Context) (*TestReport, error) {
+	u, schema, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	// What the daemon would refuse must not pass its tests.
+	if _, ps := compile(u, schema); ps.failed() {
+		return nil, ps.err(u.layer)
+	}
+	report, ps := runTests(ctx, u, schema, true)
+	if ps.failed() {
+		return nil, ps.err(u.layer)
+	}
+	return report, nil
+}
+
+// List returns the folder's rules in the order of files and lines. When they do
+// not compile the error is an *Error.
+func (f Folder) List() ([]RuleInfo, error) {
+	u, schema, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	c, ps := compile(u, schema)
+	if ps.failed() {
+		return nil, ps.err(u.layer)
+	}
+	return c.list(), nil
+}
+
+// List returns the rules that are in use, from org to base.
+func (s *Store) List() []RuleInfo {
+	st := s.state.Load()
+	out := []RuleInfo{}
+	add := func(n *slot) {
+		if n.active == nil {
+			return
+		}
+		for _, info := range n.active.list() {
+			if n.layer == decisions.User || n.layer == decisions.Project {
+				uid := n.uid
+				info.UID, info.Project = &uid, n.project
+			}
+			out = append(out, info)
+		}
+	}
+	add(st.org)
+	for _, n := range st.users {
+		add(n)
+	}
+	for _, n := range st.projects {
+		add(n)
+	}
+	add(st.base)
+	return out
+}
+
+func (l *compiled) list() []RuleInfo {
+	out := make([]RuleInfo, 0, len(l.rules))
+	for _, r := range l.rules {
+		info := RuleInfo{ID: r.ref.ID, Title: r.ref.Title, Layer: l.layer, Set: r.set, At: r.ref.At}
+		if r.fixed != nil {
+			info.Reason = r.fixed.reason
+		}
+		out = append(out, info)
+	}
+	return slices.Compact(out) // an entry of a list may be several rules
+}
+
+// open reads the folder.
+func (f Folder) open() (unit, *inputSchema, error) {
+	schema, err := parseSchema(f.Schema)
+	if err != nil {
+		return unit{}, nil, err
+	}
+	dir, err := filepath.Abs(f.Dir)
+	if err != nil {
+		return unit{}, nil, fmt.Errorf("finding the folder of rules: %w", err)
+	}
+	t, err := readTree(dir, treeRules{writable: true})
+	if err != nil {
+		var ps problems
+		ps.err1(err)
+		return unit{}, nil, &Error{Layer: f.Layer, Problems: ps}
+	}
+	if len(t.files) == 0 {
+		return unit{}, nil, fmt.Errorf("no .rego file and no %s in %s", listName, f.Dir)
+	}
+	u := unit{layer: f.Layer, files: t.files}
+	for i := range u.files { // as the caller named the folder
+		u.files[i].name = filepath.Join(f.Dir, u.files[i].rel)
+	}
+	if u.layer == "" {
+		u.layer = layerOf(u.files)
+	}
+	if !slices.Contains(decisions.Layers, u.layer) {
+		return unit{}, nil, errors.New("the layer must be org, user, project or base")
+	}
+	return u, schema, nil
+}
+
+// layerOf reads the layer off the package of the first file that names one.
+func layerOf(files []source) decisions.Layer {
+	for _, f := range files {
+		if f.isList() {
+			continue
+		}
+		for line := range strings.Lines(string(f.data)) {
+			name, ok := strings.CutPrefix(strings.TrimSpace(line), "package permd.")
+			if !ok {
+				continue
+			}
+			if i := strings.IndexAny(name, ". \t#"); i >= 0 {
+				name = name[:i]
+			}
+			name = strings.TrimSuffix(name, "_test")
+			if layer := decisions.Layer(name); slices.Contains(decisions.Layers, layer) {
+				return layer
+			}
+		}
+	}
+	return decisions.User
+}

@@ -1,0 +1,251 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/topdown/cache"
+
+	"github.com/permd/permd/decisions"
+)
+
+// maxResidual is how many rules that the index cannot exclude a kind may have
+// before Check warns: each costs about a microsecond for each effect.
+const maxResidual = 16
+
+// unit is all that one layer is compiled from.
+type unit struct {
+	layer   decisions.Layer
+	files   []source
+	disable []string // ids of rules to drop
+	// listsOnly drops all but deny and ask entries of lists: an untrusted
+	// project may tighten, but not speak.
+	listsOnly bool
+}
+
+// compiled is a layer that is ready to be evaluated. It is immutable.
+type compiled struct {
+	layer    decisions.Layer
+	rules    []*rule
+	compiler *ast.Compiler // nil when there are no rules
+	queries  ast.QueryCompiler
+	query    ast.Body
+	index    ast.RuleIndex // of the rules, nil if OPA made none
+	// candidates are the rules that can be evaluated by themselves.
+	candidates map[*ast.Rule]candidate
+	store      storage.Store
+	txn        storage.Transaction // never ended: the store is never written
+	values     cache.InterQueryValueCache
+	needs      parts
+	speaks     [numKinds]bool // kinds for which a rule may fire
+	warnings   []Problem
+	tests      int // test files
+}
+
+// parsed are the modules of a layer, before compiling.
+type parsed struct {
+	policy map[string]*ast.Module // by the file's name
+	tests  map[string]*ast.Module
+	rel    map[string]string // the file's name -> its name within the layer
+}
+
+// compile checks and compiles a layer. The compiled layer is nil when there is
+// an error among the problems. OPA's compiler has panicked on odd rules before;
+// that is a problem of the layer, not the end of the daemon.
+func compile(u unit, schema *inputSchema) (c *compiled, ps problems) {
+	_, err := safely(func() bool {
+		c, ps = compileUnsafe(u, schema)
+		return true
+	})
+	if err != nil {
+		ps.errorf(nil, "", "compiling the %s layer: %v", u.layer, err)
+		c = nil
+	}
+	return c, ps
+}
+
+func compileUnsafe(u unit, schema *inputSchema) (*compiled, problems) {
+	var ps problems
+	mods := parse(u, &ps)
+	rules := collect(u, mods, &ps)
+	if ps.failed() {
+		return nil, ps
+	}
+	out := &compiled{layer: u.layer, rules: rules, tests: len(mods.tests)}
+	if len(rules) == 0 && len(mods.policy) == 0 {
+		return out, ps
+	}
+	// The sets themselves are compiled only if something refers to them (see
+	// rewrite.go). Whether it does is known for certain when all references
+	// are resolved, that is, after compiling.
+	c := compileModules(u.layer, mods.policy, rules, false, schema, &ps)
+	if !ps.failed() && refersToSets(u.layer, c) {
+		c = compileModules(u.layer, mods.policy, rules, true, schema, &problems{})
+		if c.Failed() {
+			ps.opa(c.Errors)
+		}
+	}
+	if !ps.failed() {
+		lintCompiled(u.layer, c, &ps)
+	}
+	if ps.failed() || len(rules) == 0 {
+		out.warnings = ps.warnings()
+		if ps.failed() {
+			return nil, ps
+		}
+		return out, ps
+	}
+	out.compiler = c
+	if err := out.prepare(); err != nil {
+		ps.errorf(nil, "", "preparing the query: %v", err)
+		return nil, ps
+	}
+	out.needs = partsOf(c)
+	probe(out, schema, &ps)
+	out.warnings = ps.warnings()
+	return out, ps
+}
+
+// prepare makes what evaluations share.
+func (l *compiled) prepare() error {
+	l.queries = l.compiler.QueryCompiler()
+	result := ast.Equality.Expr(ast.VarTerm(resultVar), ast.NewTerm(firedRef(l.layer)))
+	query, err := l.queries.Compile(ast.NewBody(result))
+	if err != nil {
+		return err
+	}
+	l.query = query
+	l.index = l.compiler.RuleIndex(firedRef(l.layer))
+	l.findCandidates()
+	l.store = inmem.New()
+	if l.txn, err = l.store.NewTransaction(context.Background()); err != nil {
+		return err
+	}
+	// Without a bound this cache grows without end, and OPA's own cache of 100
+	// patterns makes a policy with more of them many times slower.
+	config, err := cache.ParseCachingConfig([]byte(`{"inter_query_builtin_value_cache": {"max_num_entries": 4096}}`))
+	if err != nil {
+		return err
+	}
+	l.values = cache.NewInterQueryValueCache(context.Background(), config)
+	return nil
+}
+
+// parse reads all files of a layer and checks their packages.
+func parse(u unit, ps *problems) *parsed {
+	out := &parsed{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
+	policyOpts, testOpts := parserOptions(capabilities(false)), parserOptions(capabilities(true))
+	for _, f := range u.files {
+		out.rel[f.name] = strings.TrimPrefix(f.rel, string(u.layer)+"/")
+		if f.isList() {
+			m, err := CompileList(string(u.layer), f.name, f.data, u.listsOnly)
+			if err != nil {
+				listProblems(f, err, ps)
+				continue
+			}
+			out.policy[f.name] = m
+			continue
+		}
+		if u.listsOnly {
+			continue
+		}
+		opts := policyOpts
+		if f.isTest() {
+			opts = testOpts
+		}
+		m, err := ast.ParseModuleWithOpts(f.name, string(f.data), opts)
+		if err != nil {
+			ps.opa(err)
+			continue
+		}
+		if !inPackage(u.layer, m, f.isTest()) {
+			ps.errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.layer),
+				"rules of the %s layer must be in package permd.%s or below it, not in %s",
+				u.layer, u.layer, strings.TrimPrefix(m.Package.Path.String(), "data."))
+			continue
+		}
+		if f.isTest() {
+			out.tests[f.name] = m
+			continue
+		}
+		out.policy[f.name] = m
+		lintNot(m, ps)
+	}
+	return out
+}
+
+// listProblems adds what is wrong with a list.
+func listProblems(f source, err error, ps *problems) {
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
+	}
+	for _, err := range errs {
+		if le, ok := errors.AsType[*ListError](err); ok {
+			*ps = append(*ps, Problem{File: f.name, Line: le.Line, Severity: SeverityError, Text: le.Err.Error(), Hint: le.Hint()})
+			continue
+		}
+		ps.file(f.name, "", "%v", err)
+	}
+}
+
+func layerRef(layer decisions.Layer) ast.Ref {
+	return ast.Ref{ast.DefaultRootDocument, ast.StringTerm("permd"), ast.StringTerm(string(layer))}
+}
+
+// inPackage reports whether a module is in its layer's package or below. Tests
+// may also follow OPA's custom of a package of the same name with _test.
+func inPackage(layer decisions.Layer, m *ast.Module, test bool) bool {
+	want := layerRef(layer)
+	if m.Package.Path.HasPrefix(want) {
+		return true
+	}
+	want[2] = ast.StringTerm(string(layer) + "_test")
+	return test && m.Package.Path.HasPrefix(want)
+}
+
+// compileModules compiles a layer's policy for evaluation.
+func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule, keepSets bool,
+	schema *inputSchema, ps *problems) *ast.Compiler {
+	modules := rewrite(layer, policy, rules, keepSets)
+	c := newCompiler(schema, capabilities(false))
+	var lints problems
+	// After this stage all references are resolved, whatever was imported or
+	// renamed, and still stand where they were written.
+	c.WithStageAfterID(ast.StageRemoveImports, ast.CompilerStageDefinition{
+		Name: "PermdLints", MetricName: "permd_lints",
+		Stage: func(c *ast.Compiler) *ast.Error {
+			lintResolved(c, schema, &lints)
+			return nil
+		},
+	})
+	c.Compile(modules)
+	*ps = append(*ps, lints...)
+	if c.Failed() {
+		ps.opa(c.Errors)
+	}
+	return c
+}
+
+func newCompiler(schema *inputSchema, caps *ast.Capabilities) *ast.Compiler {
+	c := ast.NewCompiler().
+		WithCapabilities(caps).
+		WithStrict(true).
+		WithDefaultRegoVersion(ast.RegoV1)
+	if schema != nil {
+		set := ast.NewSchemaSet()
+		set.Put(ast.SchemaRootRef, schema.raw)
+		c = c.WithSchemas(set)
+	}
+	return c
+}
+
+// sortedNames returns the names of modules in a fixed order.
+func sortedNames(mods map[string]*ast.Module) []string { return slices.Sorted(maps.Keys(mods)) }

@@ -1,0 +1,119 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// evalTimeout bounds the evaluation of one effect over all layers. Less would
+// misfire when the machine stalls; OPA looks at it between expressions only,
+// which is why builtins that run long are not available.
+const evalTimeout = 250 * time.Millisecond
+
+// ErrTimeout is returned by Evaluate when the rules took longer than 250 ms, two
+// times in a row.
+var ErrTimeout = errors.New("evaluating rules: took longer than 250 ms")
+
+// snapshot is the rules that hold for one person in one project. It is
+// immutable and implements decisions.Snapshot.
+type snapshot struct {
+	digest   string
+	layers   []*compiled // from the highest to the lowest
+	blind    error       // a layer whose rules are not known, nil if all are
+	switches Switches
+	trusted  bool
+	table    *effects.Table
+	profiles *effects.Profiles
+}
+
+// Digest identifies the rules, the program table, the profiles and the settings.
+func (s *snapshot) Digest() string { return s.digest }
+
+// Table is the program table that effects are made with.
+func (s *snapshot) Table() *effects.Table { return s.table }
+
+// Profiles are the agent profiles that effects are made with.
+func (s *snapshot) Profiles() *effects.Profiles { return s.profiles }
+
+// OnFailure is the verdict of a call that cannot be evaluated.
+func (s *snapshot) OnFailure() decisions.Verdict {
+	if s.switches.DenyOnFailure {
+		return decisions.Deny
+	}
+	return decisions.Ask
+}
+
+// Trusted reports whether the project's allows count.
+func (s *snapshot) Trusted() bool { return s.trusted }
+
+// Evaluate returns the rules that fire for an effect.
+//
+// With an error, nothing is known of the layers that are silent. What the others
+// said is returned beside it, allows left out: a deny among it stands, whatever
+// broke elsewhere, and a caller that ignores it loses nothing but that.
+func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions.Findings, error) {
+	out := decisions.Findings{OnlyOrg: s.switches.OnlyOrg}
+	kind := -1
+	if in.Effect != nil {
+		kind = kindIndex(in.Effect.Kind)
+	}
+	if kind < 0 || in.Call == nil || in.Result == nil {
+		return out, errors.New("evaluating rules: the effect is not of a known kind, or its call is missing")
+	}
+	err := ctx.Err()
+	if err == nil {
+		err = s.evaluate(in, kind, &out)
+	}
+	if errors.Is(err, ErrTimeout) {
+		// The clock runs while a loaded machine lets us wait as well (measured:
+		// it does happen), and a question for that is a needless one. Rules
+		// that really run for ever take their time twice.
+		out.Fired = nil
+		err = s.evaluate(in, kind, &out)
+	}
+	if err = cmp.Or(err, s.blind); err != nil {
+		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool { return f.Set == decisions.SetAllow })
+	}
+	return out, err
+}
+
+func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findings) error {
+	var need parts
+	speaks := false
+	for _, l := range s.layers {
+		if l.speaks[kind] {
+			need |= l.needs
+			speaks = true
+		}
+	}
+	if !speaks {
+		return nil
+	}
+	cancel := topdown.NewCancel()
+	timer := time.AfterFunc(evalTimeout, cancel.Cancel)
+	defer timer.Stop()
+	input, err := safely(func() *ast.Term { return buildInput(in, need) })
+	if err != nil {
+		return fmt.Errorf("evaluating rules: %w", err)
+	}
+	var failed error
+	for _, l := range s.layers {
+		if !l.speaks[kind] {
+			continue
+		}
+		fired, err := l.eval(&query{input: input, now: in.Now, cancel: cancel})
+		failed = cmp.Or(failed, err)
+		out.Fired = append(out.Fired, fired...)
+	}
+	return failed
+}

@@ -1,0 +1,381 @@
+package policy
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// parts is a set of parts of the input. A part that no rule of a snapshot
+// refers to is not built: most policies read a few fields of the effect alone.
+type parts uint64
+
+const (
+	partCall parts = 1 << iota
+	partSession
+	partProject
+	partUser
+	partNow
+	partRaw // call.raw
+
+	// Fields of the effect; its kind is always there.
+	partText
+	partTags
+	partFrom
+	partClaimed
+	partBy
+	partProgram
+	partExecutable
+	partArgs
+	partSubcommand
+	partFlags
+	partStdin
+	partCwd
+	partScript
+	partReadonly
+	partKnown
+	partHarmlessFrom
+	partPath
+	partGiven
+	partRecursive
+	partProjectPath
+	partHomePath
+	partHost
+	partPort
+	partScheme
+	partURL
+	partMethod
+	partServer
+	partSource
+	partTool
+	partArguments
+	partWhy
+
+	partsEnd
+	allParts   = partsEnd - 1
+	effectPart = allParts &^ (partText - 1)
+)
+
+// partNames are the parts by the names of top-level members and of fields of
+// the effect.
+var (
+	topParts = map[string]parts{
+		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": partNow,
+	}
+	fieldParts = map[string]parts{
+		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "by": partBy,
+		"program": partProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
+		"flags": partFlags, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
+		"known": partKnown, "harmless_from": partHarmlessFrom, "path": partPath, "given": partGiven,
+		"recursive": partRecursive, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
+		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
+		"source": partSource, "tool": partTool, "arguments": partArguments, "why": partWhy,
+	}
+)
+
+// The keys of the input, made once: they are the same terms in each input.
+var (
+	keyEffect, keyCall, keySession, keyProject = key("effect"), key("call"), key("session"), key("project")
+	keyUser, keyNow, keyKind, keyText, keyTags = key("user"), key("now"), key("kind"), key("text"), key("tags")
+	keyFrom, keyClaimed, keyBy, keyProgram     = key("from"), key("claimed"), key("by"), key("program")
+	keyExecutable, keyArgs, keySubcommand      = key("executable"), key("args"), key("subcommand")
+	keyFlags, keyStdin, keyCwd, keyScript      = key("flags"), key("stdin"), key("cwd"), key("script")
+	keyPath, keySHA256, keyReadonly, keyKnown  = key("path"), key("sha256"), key("readonly"), key("known")
+	keyHarmlessFrom, keyGiven, keyRecursive    = key("harmless_from"), key("given"), key("recursive")
+	keyProjectPath, keyHomePath, keyHost       = key("project_path"), key("home_path"), key("host")
+	keyPort, keyScheme, keyURL, keyMethod      = key("port"), key("scheme"), key("url"), key("method")
+	keyServer, keySource, keyTool              = key("server"), key("source"), key("tool")
+	keyWhy, keyInherent, keyArg, keyName       = key("why"), key("inherent"), key("arg"), key("name")
+	keyProtocol, keyKinds, keyCompleteness     = key("protocol"), key("kinds"), key("completeness")
+	keyMissing, keyDefects, keyTitle           = key("missing"), key("defects"), key("title")
+	keyID, keyAncestors, keyMode, keyAgent     = key("id"), key("ancestors"), key("mode"), key("agent")
+	keyClient, keyVersion, keyRoot, keyTrusted = key("client"), key("version"), key("root"), key("trusted")
+	keyUID, keyHome, keyGroups                 = key("uid"), key("home"), key("groups")
+)
+
+func key(name string) *ast.Term { return ast.StringTerm(name) }
+
+type member = [2]*ast.Term
+
+func str(k *ast.Term, s string) member { return member{k, ast.InternedTerm(s)} }
+func flag(k *ast.Term, b bool) member  { return member{k, ast.InternedTerm(b)} }
+func num(k *ast.Term, n int) member    { return member{k, ast.InternedTerm(n)} }
+
+func strs(k *ast.Term, list []string) member {
+	terms := make([]*ast.Term, len(list))
+	for i, s := range list {
+		terms[i] = ast.InternedTerm(s)
+	}
+	return member{k, ast.ArrayTerm(terms...)}
+}
+
+// buildInput makes the document that rules see, as far as they need it. With all
+// parts it has exactly the fields of rego/input.schema.json.
+//
+// Raw JSON is converted only when a rule reads it. An OPA object hashes all
+// that it holds as soon as it is made, so whatever holds raw JSON has to be
+// lazy itself, up to the input.
+func buildInput(in *decisions.Input, need parts) *ast.Term {
+	members := make([]member, 0, 6)
+	if need&partSession != 0 {
+		members = append(members, member{keySession, sessionTerm(in)})
+	}
+	if need&partProject != 0 {
+		members = append(members, member{keyProject, ast.ObjectTerm(
+			str(keyRoot, in.Result.Project), flag(keyTrusted, in.Trusted))})
+	}
+	if need&partUser != 0 {
+		u := &in.Call.User
+		members = append(members, member{keyUser, ast.ObjectTerm(
+			num(keyUID, int(u.UID)), str(keyName, u.Name), str(keyHome, u.Home), strs(keyGroups, u.Groups))})
+	}
+	if need&partNow != 0 {
+		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)))
+	}
+	effect := effectMembers(in, need)
+	var call []member
+	if need&partCall != 0 {
+		call = callMembers(in)
+	}
+	hasArguments := need&partArguments != 0 && in.Effect.Use != nil && in.Effect.Use.Arguments != nil
+	hasRaw := need&partRaw != 0 && in.Call.Input != nil
+	if !hasArguments && !hasRaw {
+		members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
+		if call != nil {
+			members = append(members, member{keyCall, ast.ObjectTerm(call...)})
+		}
+		return ast.ObjectTerm(members...)
+	}
+	top := lazy(members)
+	top["effect"] = lazy(effect)
+	if hasArguments {
+		top["effect"].(map[string]any)["arguments"] = rawJSON(in.Effect.Use.Arguments)
+	}
+	if call != nil {
+		top["call"] = lazy(call)
+		if hasRaw {
+			top["call"].(map[string]any)["raw"] = rawJSON(in.Call.Input)
+		}
+	}
+	return ast.NewTerm(ast.LazyObject(top))
+}
+
+// fields collects the members of the effect that are needed.
+type fields struct {
+	need parts
+	list []member
+}
+
+func (f *fields) str(p parts, k *ast.Term, s string) {
+	if f.need&p != 0 {
+		f.list = append(f.list, str(k, s))
+	}
+}
+
+func (f *fields) flag(p parts, k *ast.Term, b bool) {
+	if f.need&p != 0 {
+		f.list = append(f.list, flag(k, b))
+	}
+}
+
+func (f *fields) num(p parts, k *ast.Term, n int) {
+	if f.need&p != 0 {
+		f.list = append(f.list, num(k, n))
+	}
+}
+
+func (f *fields) strs(p parts, k *ast.Term, list []string) {
+	if f.need&p != 0 {
+		f.list = append(f.list, strs(k, list))
+	}
+}
+
+func effectMembers(in *decisions.Input, need parts) []member {
+	e := in.Effect
+	f := &fields{need: need, list: make([]member, 0, 18)}
+	f.list = append(f.list, str(keyKind, string(e.Kind)))
+	f.str(partText, keyText, e.Text)
+	if need&partTags != 0 {
+		f.list = append(f.list, tagsMember(e.Tags))
+	}
+	f.str(partFrom, keyFrom, e.From)
+	f.flag(partClaimed, keyClaimed, e.Claimed)
+	if need&partBy != 0 {
+		if by := byTerm(in); by != nil {
+			f.list = append(f.list, member{keyBy, by})
+		}
+	}
+	switch {
+	case e.Run != nil:
+		f.run(e.Run)
+	case e.File != nil:
+		f.str(partPath, keyPath, e.File.Path)
+		f.str(partGiven, keyGiven, e.File.Given)
+		f.flag(partRecursive, keyRecursive, e.File.Recursive)
+		if rel, ok := below(in.Result.Project, e.File.Path); ok {
+			f.str(partProjectPath, keyProjectPath, rel)
+		}
+		if rel, ok := below(in.Call.User.Home, e.File.Path); ok {
+			f.str(partHomePath, keyHomePath, rel)
+		}
+	case e.Connect != nil:
+		c := e.Connect
+		method := c.Method
+		if method != effects.MethodGet {
+			method = effects.MethodSend // what is not known to be a plain get may send
+		}
+		f.str(partHost, keyHost, c.Host)
+		f.num(partPort, keyPort, c.Port)
+		f.str(partScheme, keyScheme, c.Scheme)
+		f.str(partURL, keyURL, c.URL)
+		f.str(partMethod, keyMethod, method)
+	case e.Use != nil:
+		f.str(partServer, keyServer, e.Use.Server)
+		f.str(partSource, keySource, e.Use.Source)
+		f.str(partTool, keyTool, e.Use.Tool)
+	default:
+		f.str(partWhy, keyWhy, e.Why)
+	}
+	return f.list
+}
+
+func (f *fields) run(r *effects.Run) {
+	stdin := r.Stdin
+	if stdin == "" {
+		stdin = effects.StdinNone
+	}
+	f.str(partProgram, keyProgram, r.Program)
+	f.str(partExecutable, keyExecutable, r.Executable)
+	f.strs(partArgs, keyArgs, r.Args)
+	f.str(partSubcommand, keySubcommand, r.Subcommand)
+	f.strs(partFlags, keyFlags, r.Flags)
+	f.str(partStdin, keyStdin, string(stdin))
+	f.str(partCwd, keyCwd, r.Cwd)
+	f.flag(partReadonly, keyReadonly, r.Readonly)
+	f.flag(partKnown, keyKnown, r.Known)
+	f.num(partHarmlessFrom, keyHarmlessFrom, r.HarmlessFrom)
+	if r.Script != nil && f.need&partScript != 0 {
+		f.list = append(f.list, member{keyScript, ast.ObjectTerm(str(keyPath, r.Script.Path), str(keySHA256, r.Script.SHA256))})
+	}
+}
+
+// byTerm describes the run that the effect comes out of, nil if none.
+func byTerm(in *decisions.Input) *ast.Term {
+	via := in.Effect.Via
+	if via == nil || via.Effect < 0 || via.Effect >= len(in.All) || in.All[via.Effect].Run == nil {
+		return nil
+	}
+	run := in.All[via.Effect].Run
+	arg := ""
+	if via.Arg >= 0 && via.Arg < len(run.Args) {
+		arg = run.Args[via.Arg]
+	}
+	return ast.ObjectTerm(
+		str(keyProgram, run.Program), str(keySubcommand, run.Subcommand), strs(keyArgs, run.Args),
+		flag(keyInherent, in.Effect.Inherent()), str(keyArg, arg))
+}
+
+func callMembers(in *decisions.Input) []member {
+	c := in.Call
+	var kinds []string
+	var tags effects.Tags
+	for _, kind := range effects.Kinds {
+		for i := range in.All {
+			if in.All[i].Kind == kind {
+				kinds = append(kinds, string(kind))
+				break
+			}
+		}
+	}
+	for i := range in.All {
+		tags |= in.All[i].Tags
+	}
+	defects := make([]string, len(in.Result.Defects))
+	for i, d := range in.Result.Defects {
+		defects[i] = d.Code
+	}
+	return []member{
+		{keyTool, ast.ObjectTerm(str(keyName, c.Tool.Name), str(keyServer, c.Tool.Server), str(keySource, c.Tool.Source))},
+		str(keyProtocol, c.Protocol),
+		str(keyCwd, c.Cwd),
+		strs(keyKinds, kinds),
+		tagsMember(tags),
+		str(keyCompleteness, string(in.Result.Completeness)),
+		str(keyMissing, in.Result.Missing),
+		strs(keyDefects, defects),
+		str(keyTitle, c.Claims.Title),
+		str(keyKind, c.Claims.Kind),
+	}
+}
+
+func sessionTerm(in *decisions.Input) *ast.Term {
+	party := func(p effects.Party) *ast.Term {
+		return ast.ObjectTerm(str(keyName, p.Name), str(keyVersion, p.Version))
+	}
+	return ast.ObjectTerm(
+		str(keyID, in.Session.ID), strs(keyAncestors, in.Session.Ancestors), str(keyMode, in.Session.Mode),
+		member{keyAgent, party(in.Call.Agent)}, member{keyClient, party(in.Call.Client)})
+}
+
+// tagTerms are the tags' words, by tag.
+var tagTerms = func() []*ast.Term {
+	var terms []*ast.Term
+	for _, t := range effects.AllTags() {
+		terms = append(terms, ast.StringTerm(t.String()))
+	}
+	return terms
+}()
+
+func tagsMember(tags effects.Tags) member {
+	var terms []*ast.Term
+	for t, term := range tagTerms {
+		if tags.Has(effects.Tag(t)) {
+			terms = append(terms, term)
+		}
+	}
+	return member{keyTags, ast.ArrayTerm(terms...)}
+}
+
+// below returns path relative to root, "." for root itself; false when root is
+// not known or path lies outside.
+func below(root, path string) (string, bool) {
+	if root == "" || !filepath.IsAbs(path) {
+		return "", false
+	}
+	if path == root {
+		return ".", true
+	}
+	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	return rel, ok
+}
+
+// lazy is an object of members in the form that ast.LazyObject takes; values
+// that are terms already stay what they are.
+func lazy(members []member) map[string]any {
+	m := make(map[string]any, len(members)+1)
+	for _, kv := range members {
+		m[string(kv[0].Value.(ast.String))] = kv[1].Value
+	}
+	return m
+}
+
+// rawJSON is a client's JSON in the form that ast.LazyObject converts when a
+// rule touches it, an object member by member.
+func rawJSON(data []byte) any {
+	value := strictjson.Value(data)
+	members, err := strictjson.ParseObject(value)
+	if err != nil {
+		return value
+	}
+	m := make(map[string]any, len(members))
+	for _, mem := range members {
+		m[mem.Name] = mem.Value
+	}
+	return m
+}

@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// lintResolved runs the checks that need the rules as they were written, with
+// all references resolved.
+func lintResolved(c *ast.Compiler, schema *inputSchema, ps *problems) {
+	for _, m := range c.Modules {
+		for _, r := range m.Rules {
+			if schema != nil && r.Location.File != stubsFile {
+				lintValues(r, schema, ps)
+				lintFields(r, schema, ps)
+			}
+		}
+	}
+}
+
+// lintValues refuses comparisons of a field with a word that it never has, such
+// as a kind of effect that does not exist: they never hold, silently.
+func lintValues(r *ast.Rule, schema *inputSchema, ps *problems) {
+	each := func(at *ast.Location, field, value *ast.Term) {
+		ref, ok := field.Value.(ast.Ref)
+		if !ok {
+			return
+		}
+		node := schema.at(ref)
+		if node == nil {
+			return
+		}
+		for _, word := range literals(value) {
+			if len(node.Enum) > 0 && word != "" && !slices.Contains(node.Enum, word) {
+				ps.errorf(at, "it is one of "+words(node.Enum), "%s is never %q", ref, word)
+			}
+		}
+	}
+	visit := func(at *ast.Location, op string, args []*ast.Term) {
+		if len(args) < 2 {
+			return
+		}
+		a, b := args[0], args[1]
+		switch op {
+		case "eq", "equal", "neq", "assign":
+			each(at, a, b)
+			each(at, b, a)
+		case "internal.member_2":
+			each(at, a, b) // input.effect.kind in {"run", "read"}
+			// "secret" in input.effect.tags
+			if ref, ok := b.Value.(ast.Ref); ok {
+				each(at, ast.NewTerm(ref.Append(ast.VarTerm("_"))), a)
+			}
+		}
+	}
+	ast.NewGenericVisitor(func(x any) bool {
+		switch x := x.(type) {
+		case *ast.Expr:
+			if x.IsCall() {
+				visit(x.Location, x.Operator().String(), x.Operands())
+			}
+		case *ast.Term:
+			if call, ok := x.Value.(ast.Call); ok {
+				visit(x.Location, call[0].String(), call[1:])
+			}
+		}
+		return false
+	}).Walk(r)
+}
+
+// literals returns the strings that a term spells out: itself, or its members.
+func literals(t *ast.Term) []string {
+	var out []string
+	add := func(t *ast.Term) {
+		if s, ok := t.Value.(ast.String); ok {
+			out = append(out, string(s))
+		}
+	}
+	switch v := t.Value.(type) {
+	case ast.String:
+		add(t)
+	case ast.Set:
+		v.Foreach(add)
+	case *ast.Array:
+		v.Foreach(add)
+	}
+	return out
+}
+
+// lintFields refuses rules that test the kind and then read a field that no
+// effect of this kind has.
+func lintFields(r *ast.Rule, schema *inputSchema, ps *problems) {
+	var kinds []string
+	for _, e := range r.Body {
+		if k := testedKinds(e); k != nil {
+			kinds = k
+			break
+		}
+	}
+	if kinds == nil {
+		return
+	}
+	seen := map[string]bool{}
+	ast.WalkTerms(r, func(t *ast.Term) bool {
+		ref, ok := t.Value.(ast.Ref)
+		if !ok {
+			return false
+		}
+		field, ok := fieldOf(ref)
+		node := schema.effect[field]
+		if !ok || node == nil || seen[field] {
+			return false
+		}
+		if !slices.ContainsFunc(kinds, func(k string) bool { return schema.has(effects.Kind(k), field) }) {
+			seen[field] = true
+			ps.errorf(t.Location, "effects that have it: "+words(node.Kinds),
+				"an effect of kind %s has no field %s", strings.Join(kinds, " or "), field)
+		}
+		return false
+	})
+}
+
+// testedKinds returns the kinds that an expression of a body admits, nil if it
+// does not test the kind.
+func testedKinds(e *ast.Expr) []string {
+	if e.Negated || !e.IsCall() || len(e.Operands()) < 2 || len(e.With) > 0 {
+		return nil
+	}
+	isKind := func(t *ast.Term) bool {
+		ref, ok := t.Value.(ast.Ref)
+		return ok && len(ref) == 3 && ref[0].Equal(ast.InputRootDocument) && ref[1].Equal(keyEffect) && ref[2].Equal(keyKind)
+	}
+	a, b := e.Operand(0), e.Operand(1)
+	switch e.Operator().String() {
+	case "eq", "equal":
+		if isKind(b) {
+			a, b = b, a
+		}
+		if isKind(a) {
+			return literals(b)
+		}
+	case "internal.member_2":
+		if isKind(a) {
+			return literals(b)
+		}
+	}
+	return nil
+}
+
+// lintCompiled runs the checks that need compiled rules.
+func lintCompiled(layer decisions.Layer, c *ast.Compiler, ps *problems) {
+	for _, m := range c.Modules {
+		for _, r := range m.Rules {
+			if r.Location.File != stubsFile {
+				lintData(r, c, ps)
+			}
+		}
+	}
+	lintPatterns(c, ps)
+}
+
+// lintNot warns of negation without import rego.v2: there a negated call with
+// an undefined argument makes the whole rule fail instead of holding.
+func lintNot(m *ast.Module, ps *problems) {
+	for _, imp := range m.Imports {
+		if imp.Path.String() == "rego.v2" {
+			return
+		}
+	}
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if e.Negated {
+			ps.add(e.Location, SeverityWarning, "write: import rego.v2",
+				"not fails instead of holding when an argument of what it negates is undefined")
+		}
+		return false
+	})
+}
+
+// lintData refuses references to data that nothing defines: permd gives
+// policies no data document, so they would be undefined for ever, and a deny
+// that waits for one would never fire.
+func lintData(r *ast.Rule, c *ast.Compiler, ps *problems) {
+	ast.WalkTerms(r, func(t *ast.Term) bool {
+		ref, ok := t.Value.(ast.Ref)
+		if !ok || !ref[0].Equal(ast.DefaultRootDocument) {
+			return false
+		}
+		node := c.RuleTree
+		for i, t := range ref {
+			if i > 0 && !ast.IsConstant(t.Value) {
+				return false // which one is only known at run time
+			}
+			next := node.Child(t.Value)
+			if next == nil {
+				ps.errorf(r.Location, "rules can refer to input and to rules of their own layer",
+					"%s is defined nowhere", ref[:i+1])
+				return true
+			}
+			if len(next.Values) > 0 {
+				return false // a rule; what is inside its value OPA checks
+			}
+			node = next
+		}
+		return false
+	})
+}

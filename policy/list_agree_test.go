@@ -1,0 +1,286 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"pgregory.net/rapid"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// Where the effects of these tests happen.
+var listContext = pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
+
+// listAnswer is what a list says of one effect.
+type listAnswer struct {
+	Fired bool
+	Exact bool // an allow that covers the guarded tags
+}
+
+// evaluate returns what the compiled list says of an effect.
+func evaluate(t *rapid.T, m *ast.Module, set decisions.Set, input map[string]any) listAnswer {
+	t.Helper()
+	c := ast.NewCompiler().WithCapabilities(capabilitiesForLists())
+	c.Compile(map[string]*ast.Module{"rules.yaml": m})
+	if c.Failed() {
+		t.Fatalf("compiling:\n%s\n%v", m, c.Errors)
+	}
+	rs, err := rego.New(
+		rego.Query("data.permd.user"), rego.Compiler(c), rego.Input(input), rego.StrictBuiltinErrors(true),
+	).Eval(t.Context())
+	if err != nil {
+		t.Fatalf("evaluating:\n%s\n%v", m, err)
+	}
+	var a listAnswer
+	sets, ok := rs[0].Expressions[0].Value.(map[string]any)
+	if !ok {
+		t.Fatalf("the package is a %T", rs[0].Expressions[0].Value)
+	}
+	elements, ok := sets[string(set)].([]any)
+	if !ok {
+		t.Fatalf("the package has no set %s: %v", set, sets)
+	}
+	for _, element := range elements {
+		a.Fired = true
+		if _, object := element.(map[string]any); object {
+			a.Exact = true
+		}
+	}
+	return a
+}
+
+// capabilitiesForLists are stock OPA's: an exported list has to run there.
+func capabilitiesForLists() *ast.Capabilities {
+	return ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
+}
+
+// listInput is the input of an effect, made here by hand so that the lists are
+// held to the published fields and not to the code that makes them.
+func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
+	out := map[string]any{"kind": string(e.Kind), "tags": e.Tags.Names()}
+	if e.Via != nil {
+		r := all[e.Via.Effect].Run
+		word := ""
+		if e.Via.Arg >= 0 {
+			word = r.Args[e.Via.Arg]
+		}
+		out["by"] = map[string]any{
+			"program": r.Program, "subcommand": r.Subcommand, "args": r.Args,
+			"arg": word, "inherent": e.Via.Arg < 0,
+		}
+	}
+	switch {
+	case e.Run != nil:
+		r := e.Run
+		for k, v := range map[string]any{
+			"program": r.Program, "executable": r.Executable, "args": r.Args, "subcommand": r.Subcommand,
+			"flags": r.Flags, "stdin": string(r.Stdin), "cwd": r.Cwd, "readonly": r.Readonly,
+			"known": r.Known, "harmless_from": r.HarmlessFrom,
+		} {
+			out[k] = v
+		}
+	case e.File != nil:
+		out["path"], out["recursive"] = e.File.Path, e.File.Recursive
+		for name, root := range map[string]string{"project_path": listContext.Project, "home_path": listContext.Home} {
+			if e.File.Path == root {
+				out[name] = "."
+			} else if rest, ok := strings.CutPrefix(e.File.Path, root+"/"); ok {
+				out[name] = rest
+			}
+		}
+	case e.Connect != nil:
+		out["host"], out["port"] = e.Connect.Host, e.Connect.Port
+	case e.Use != nil:
+		out["server"], out["tool"] = e.Use.Server, e.Use.Tool
+	}
+	return map[string]any{
+		"effect":  out,
+		"call":    map[string]any{"cwd": listContext.Cwd},
+		"project": map[string]any{"root": listContext.Project},
+		"user":    map[string]any{"home": listContext.Home},
+	}
+}
+
+// says returns what the Go matcher says of the same line and effect.
+func says(p *pattern.Pattern, set decisions.Set, e *effects.Effect, all []effects.Effect) listAnswer {
+	if set == decisions.SetAllow {
+		return listAnswer{Fired: p.Match(e, all, listContext), Exact: p.Exact(e, all, listContext)}
+	}
+	return listAnswer{Fired: p.Touches(e, listContext)}
+}
+
+// word draws a word that is likely to be one of the line's.
+func word(words ...string) *rapid.Generator[string] {
+	return rapid.OneOf(rapid.SampledFrom(append(words, "a", "b/c", "/a", "-a", "", "..", "a/../b", "\x00dynamic")),
+		rapid.StringMatching(`[ab/-]{0,3}`))
+}
+
+func drawRun(t *rapid.T, p *pattern.Run) *effects.Run {
+	program := "prog"
+	words := []string{"a"}
+	if p != nil {
+		program = p.Program
+		for _, w := range p.Words {
+			words = append(words, strings.Join(w, rapid.SampledFrom([]string{"", "a", "/"}).Draw(t, "star")))
+		}
+	}
+	r := &effects.Run{
+		Program: rapid.SampledFrom([]string{
+			program, program, "/x/" + program, "/h/p" + strings.TrimPrefix(program, "."), "/h" + strings.TrimPrefix(program, "~"), "b",
+		}).Draw(t, "program"),
+		Executable: rapid.SampledFrom([]string{"", program, "/x"}).Draw(t, "executable"),
+		Subcommand: rapid.SampledFrom([]string{"", "a", "a b", "b"}).Draw(t, "subcommand"),
+		Flags:      rapid.SliceOfDistinct(rapid.SampledFrom([]string{"-a", "--b", "-b"}), rapid.ID[string]).Draw(t, "flags"),
+		Stdin: rapid.SampledFrom([]effects.Stdin{
+			effects.StdinNone, effects.StdinNone, effects.StdinPipe, effects.StdinNetwork,
+		}).Draw(t, "stdin"),
+		Cwd:          rapid.SampledFrom([]string{"/h/p", "/h/p/a", "/x", ""}).Draw(t, "cwd"),
+		Known:        rapid.Bool().Draw(t, "known"),
+		Readonly:     rapid.Bool().Draw(t, "readonly"),
+		HarmlessFrom: rapid.IntRange(0, 2).Draw(t, "harmless"),
+	}
+	if rapid.Bool().Draw(t, "plain") {
+		r.Program, r.Stdin, r.Cwd, r.HarmlessFrom = program, effects.StdinNone, "/h/p", 0
+	}
+	if rapid.IntRange(0, 2).Draw(t, "asWritten") > 0 {
+		r.Args = words[1:]
+		if rapid.Bool().Draw(t, "more") {
+			r.Args = append(slices.Clone(r.Args), word(words...).Draw(t, "last"))
+		}
+	} else {
+		r.Args = rapid.SliceOfN(word(words...), 0, 3).Draw(t, "args")
+	}
+	if r.Args == nil {
+		r.Args = []string{}
+	}
+	return r
+}
+
+func drawPath(t *rapid.T, p *pattern.Path) *effects.File {
+	if p != nil && rapid.Bool().Draw(t, "asWritten") {
+		path := map[pattern.Base]string{pattern.Root: "", pattern.Home: "/h", pattern.Project: "/h/p"}[p.Base]
+		for _, part := range p.Parts {
+			if part == nil {
+				path += rapid.SampledFrom([]string{"", "/a", "/b/x"}).Draw(t, "deep")
+			} else if name := strings.Join(part, rapid.SampledFrom([]string{"", "a"}).Draw(t, "star")); name != "" {
+				path += "/" + name
+			}
+		}
+		return &effects.File{Path: cmp.Or(path, "/"), Recursive: rapid.Bool().Draw(t, "recursive")}
+	}
+	f := &effects.File{
+		Path:      rapid.SampledFrom([]string{"/", "/h", "/h/p", "/x"}).Draw(t, "base"),
+		Recursive: rapid.Bool().Draw(t, "recursive"),
+	}
+	for _, part := range rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "aab", "a\nb", ".a", "x"}), 0, 4).Draw(t, "parts") {
+		f.Path = strings.TrimSuffix(f.Path, "/") + "/" + part
+	}
+	return f
+}
+
+// drawEffect draws an effect that may be what the line speaks of.
+func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effect) {
+	e := effects.Effect{Kind: p.Kind}
+	for _, tag := range []effects.Tag{effects.Outside, effects.Secret} {
+		if rapid.Bool().Draw(t, tag.String()) {
+			e.Tags = e.Tags.With(tag)
+		}
+	}
+	var all []effects.Effect
+	if p.Run != nil && rapid.Bool().Draw(t, "derived") {
+		r := drawRun(t, p.Run)
+		all = append(all, effects.Effect{Kind: effects.KindRun, Run: r})
+		e.Via = &effects.Via{Effect: 0, Arg: rapid.IntRange(-1, len(r.Args)-1).Draw(t, "arg")}
+		e.Kind = rapid.SampledFrom(effects.Kinds).Draw(t, "kind")
+	}
+	switch e.Kind {
+	case effects.KindRun:
+		e.Run = drawRun(t, p.Run)
+	case effects.KindRead, effects.KindWrite, effects.KindDelete:
+		e.File = drawPath(t, p.Path)
+	case effects.KindConnect:
+		e.Connect = &effects.Connect{
+			Host: rapid.SampledFrom([]string{"a.example", "b.a.example", "xa.example", "a", "", "::1"}).Draw(t, "host"),
+			Port: rapid.SampledFrom([]int{0, 80}).Draw(t, "port"),
+		}
+	case effects.KindUse:
+		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb"})
+		e.Use = &effects.Use{Server: name.Draw(t, "server"), Tool: name.Draw(t, "tool")}
+	}
+	all = append(all, e)
+	return &all[len(all)-1], all
+}
+
+var lineFor = map[effects.Kind]*rapid.Generator[string]{
+	effects.KindRun:     rapid.StringMatching(`(prog|\./a|~/b/a|/x/prog)( (a|b/\*|\*b|a\*b|-a|--b|-a=\*|/a|''|'a b')){0,3}( \*)?`),
+	effects.KindRead:    rapid.StringMatching(`(\./|~/|/)((a|b|\*|a\*|\*b|a\*\*?b|\.a|x|h|\*\*)/){0,3}(a|\*|a\*b|\*\*)`),
+	effects.KindWrite:   rapid.StringMatching(`(\./|/h/p/)(a|\*)(/\*\*)?(/a)?`),
+	effects.KindDelete:  rapid.StringMatching(`(\./|~/|/)(a|p|h|\*)(/(b|\*|\*\*)){0,3}`),
+	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a"}),
+	effects.KindUse:     rapid.StringMatching(`((a|a\*|\*|\*b):)?(a\*|\*b|a|ab|a\*b\*)`),
+}
+
+// A list compiled to Rego and the matcher that choices use say the same.
+func TestListAgreesWithMatcher(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom(pattern.Kinds).Draw(t, "kind")
+		line := lineFor[kind].Draw(t, "line")
+		set := rapid.SampledFrom(listSets).Draw(t, "set")
+		p, err := pattern.Parse(kind, line)
+		if err != nil {
+			t.Skip(err)
+		}
+		list := fmt.Sprintf("%s:\n  %s:\n    - '%s'\n", set, kind, strings.ReplaceAll(line, "'", "''"))
+		m, err := CompileList("user", "rules.yaml", []byte(list), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			e, all := drawEffect(t, p)
+			got := evaluate(t, m, set, listInput(e, all))
+			if diff := gocmp.Diff(says(p, set, e, all), got); diff != "" {
+				t.Fatalf("%s %s: %s on %+v (-matcher +Rego):\n%s\n%s", set, kind, line, listInput(e, all), diff, m)
+			}
+		}
+	})
+}
+
+// The property above is worth something only if both answers come up.
+func TestListAgreementIsNotVacuous(t *testing.T) {
+	seen := map[string]int{}
+	for i := range 5000 {
+		gen := rapid.Custom(func(t *rapid.T) string {
+			kind := rapid.SampledFrom(pattern.Kinds).Draw(t, "kind")
+			p, err := pattern.Parse(kind, lineFor[kind].Draw(t, "line"))
+			if err != nil {
+				return "refused"
+			}
+			e, all := drawEffect(t, p)
+			set := rapid.SampledFrom(listSets[:2]).Draw(t, "set")
+			a := says(p, set, e, all)
+			return fmt.Sprintf("%s %s derived=%v fired=%v", set, kind, e.Via != nil, a.Fired)
+		})
+		seen[gen.Example(i)]++
+	}
+	for _, set := range listSets[:2] {
+		for _, kind := range pattern.Kinds {
+			for _, fired := range []bool{true, false} {
+				if key := fmt.Sprintf("%s %s derived=false fired=%v", set, kind, fired); seen[key] < 5 {
+					t.Errorf("%q came up %d times in 5000", key, seen[key])
+				}
+			}
+		}
+	}
+	if key := "allow run derived=true fired=true"; seen[key] < 5 {
+		t.Errorf("%q came up %d times in 5000", key, seen[key])
+	}
+}

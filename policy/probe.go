@@ -1,0 +1,76 @@
+package policy
+
+import (
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// numKinds is the number of kinds of effects.
+const numKinds = 10
+
+// kindIndex returns a kind's place in effects.Kinds, -1 if it is none.
+func kindIndex(kind effects.Kind) int {
+	for i, k := range effects.Kinds {
+		if k == kind {
+			return i
+		}
+	}
+	return -1
+}
+
+// probe asks OPA's rule index which rules could fire for each kind of effect,
+// with nothing but the kind known: a layer without any need not be evaluated.
+// Then it asks with fields that no rule names, which leaves the rules that the
+// index can never exclude; too many of them are worth a warning.
+func probe(l *compiled, schema *inputSchema, ps *problems) {
+	index := l.index
+	for i, kind := range effects.Kinds {
+		if index == nil || schema == nil {
+			l.speaks[i] = true
+			continue
+		}
+		candidates, err := index.Lookup(&kindResolver{schema: schema, kind: kind})
+		l.speaks[i] = err != nil || len(candidates.Rules) > 0
+		residual, err := index.Lookup(&kindResolver{schema: schema, kind: kind, strange: true})
+		if err != nil || len(residual.Rules) <= maxResidual {
+			continue
+		}
+		ps.add(residual.Rules[0].Location, SeverityWarning,
+			`begin rules with tests such as input.effect.program == "git" or "--force" in input.effect.flags`,
+			"%d rules have to be tried for each effect of kind %s, because nothing in them excludes it at once; this is the first of them",
+			len(residual.Rules), kind)
+	}
+}
+
+// kindResolver stands for the input when only the kind is known.
+type kindResolver struct {
+	schema  *inputSchema
+	kind    effects.Kind
+	strange bool // give fields of the effect a value that no rule names
+}
+
+// Resolve implements ast.ValueResolver. A field that the kind does not have is
+// undefined, exactly as in the input that Go builds.
+func (r *kindResolver) Resolve(ref ast.Ref) (ast.Value, error) {
+	field, ok := fieldOf(ref)
+	if !ok || len(ref) > 3 {
+		return nil, ast.UnknownValueErr{}
+	}
+	if field == "kind" {
+		return ast.String(r.kind), nil
+	}
+	if !r.schema.has(r.kind, field) {
+		return nil, nil
+	}
+	if node := r.schema.effect[field]; r.strange {
+		switch {
+		case len(node.Enum) > 0:
+		case node.Type == "string":
+			return ast.String("\x00"), nil
+		case node.Type == "array":
+			return ast.NewArray(), nil
+		}
+	}
+	return nil, ast.UnknownValueErr{}
+}

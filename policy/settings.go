@@ -1,0 +1,194 @@
+package policy
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/permd/permd/decisions"
+)
+
+// Settings are what a permd.toml says. A member that the file does not name has
+// its zero value, which stands for the default.
+type Settings struct {
+	// Profile is which base policy is used. There is one: "balanced", the
+	// default.
+	Profile string `toml:"profile"`
+
+	// OnlyOrg makes permd ignore what users and projects allow; their denies
+	// and asks count as ever. Org only.
+	OnlyOrg bool `toml:"only_org"`
+
+	// Disable names rules of the base layer that are left out, by their id
+	// ("base.network"). Base denies can be left out by org alone.
+	Disable []string `toml:"disable"`
+
+	// Durability is what a journalled decision survives: "process", the
+	// default, the end of permd; "power" a power cut as well, at the price of
+	// one disk write for each group of decisions.
+	Durability string `toml:"durability"`
+
+	// OnFailure is the answer where policy fails: "ask", the default, or
+	// "deny". Org only.
+	OnFailure decisions.Verdict `toml:"on_failure"`
+
+	Limits Limits `toml:"limits"`
+}
+
+// Limits bound what clients can make permd do.
+type Limits struct {
+	// MessageBytes is the longest message that is read, in bytes, from 64 KiB
+	// to 64 MiB; 4 MiB if not set.
+	MessageBytes int `toml:"message_bytes"`
+	// Connections is the greatest number of connections at one time, from 1 to
+	// 65536; 256 if not set.
+	Connections int `toml:"connections"`
+	// ConnectionsPerUser is the same for the connections of one uid; 128 if
+	// not set.
+	ConnectionsPerUser int `toml:"connections_per_user"`
+}
+
+// The values that settings may have.
+const (
+	ProfileBalanced   = "balanced"
+	DurabilityProcess = "process"
+	DurabilityPower   = "power"
+
+	minMessageBytes = 64 << 10
+	maxMessageBytes = 64 << 20
+	maxConnections  = 65536
+	maxSettings     = 1 << 20 // bytes of a file
+)
+
+// settingKeys are the keys of permd.toml. The decoder would take a key in any
+// case; a person who reads the file would not.
+var settingKeys = []string{
+	"profile", "only_org", "disable", "durability", "on_failure",
+	"limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
+}
+
+// SettingsError is something wrong with a permd.toml.
+type SettingsError struct {
+	File string
+	Line int // from 1; 0 when it is not known
+	Text string
+	Fix  string // "" when there is nothing to suggest
+}
+
+// Error returns the place and what is wrong.
+func (e *SettingsError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("reading settings %s: %s", e.File, e.Text)
+	}
+	return fmt.Sprintf("reading settings %s:%d: %s", e.File, e.Line, e.Text)
+}
+
+// Hint returns what to write instead, "" if nothing is known.
+func (e *SettingsError) Hint() string { return e.Fix }
+
+// ParseSettings reads a permd.toml. Keys that do not exist and values that
+// nothing means are errors, since a setting that is silently ignored protects
+// nobody. The error is a *SettingsError.
+func ParseSettings(file string, data []byte) (Settings, error) {
+	var s Settings
+	if len(data) > maxSettings {
+		return Settings{}, &SettingsError{File: file, Text: fmt.Sprintf("the file is longer than %d bytes", maxSettings)}
+	}
+	meta, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&s)
+	if err != nil {
+		return Settings{}, tomlError(file, err)
+	}
+	for _, key := range meta.Keys() {
+		if !slices.Contains(settingKeys, key.String()) {
+			return Settings{}, &SettingsError{
+				File: file, Line: lineOf(data, key[len(key)-1]), Text: fmt.Sprintf("the key %s is not known", key),
+				Fix: "the keys are " + strings.Join(settingKeys, ", "),
+			}
+		}
+	}
+	if e := s.check(); e != nil {
+		e.File, e.Line = file, lineOf(data, e.key)
+		return Settings{}, &e.SettingsError
+	}
+	return s, nil
+}
+
+var tomlPlace = regexp.MustCompile(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key [^)]*\))?:? ?`)
+
+// tomlError brings an error of the decoder into our form. Not all of its
+// errors carry the place as a value; all have it in front of their text.
+func tomlError(file string, err error) *SettingsError {
+	text := err.Error()
+	m := tomlPlace.FindStringSubmatch(text)
+	line, _ := strconv.Atoi(m[1]) // digits only; 0 when there are none
+	return &SettingsError{File: file, Line: line, Text: text[len(m[0]):]}
+}
+
+// valueError is a SettingsError with the key whose value is wrong.
+type valueError struct {
+	SettingsError
+	key string
+}
+
+func (s *Settings) check() *valueError {
+	wrong := func(key, fix, format string, args ...any) *valueError {
+		return &valueError{SettingsError: SettingsError{Text: fmt.Sprintf(format, args...), Fix: fix}, key: key}
+	}
+	between := func(key string, n, least, most int) *valueError {
+		if n != 0 && n < least || n > most {
+			return wrong(key, fmt.Sprintf("write a number from %d to %d", least, most), "%s is %d", key, n)
+		}
+		return nil
+	}
+	switch s.Profile {
+	case "", ProfileBalanced:
+	case "careful", "unattended":
+		return wrong("profile", `write profile = "balanced"`, "the profile %q is not available yet", s.Profile)
+	default:
+		return wrong("profile", `write profile = "balanced"`, "there is no profile %q", s.Profile)
+	}
+	if !slices.Contains([]string{"", DurabilityProcess, DurabilityPower}, s.Durability) {
+		return wrong("durability", `write "process" or "power"`, "there is no durability %q", s.Durability)
+	}
+	if !slices.Contains([]decisions.Verdict{"", decisions.Ask, decisions.Deny}, s.OnFailure) {
+		return wrong("on_failure", `write "ask" or "deny"`, "a failure cannot be answered with %q", s.OnFailure)
+	}
+	for _, id := range s.Disable {
+		if !strings.HasPrefix(id, "base.") {
+			return wrong("disable", "permd policy list shows the ids of the base rules", "%q is no id of a base rule", id)
+		}
+	}
+	for _, e := range []*valueError{
+		between("message_bytes", s.Limits.MessageBytes, minMessageBytes, maxMessageBytes),
+		between("connections", s.Limits.Connections, 1, maxConnections),
+		between("connections_per_user", s.Limits.ConnectionsPerUser, 1, maxConnections),
+	} {
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// lineOf returns the line in which a key is written, 0 if it is not found. The
+// decoder keeps no places of keys.
+func lineOf(data []byte, key string) int {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		text := strings.Trim(string(line), " \t[]\r\n")
+		name, _, _ := strings.Cut(text, "=")
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			name = name[i+1:]
+		}
+		if strings.Trim(name, ` "'`) == key || strings.HasPrefix(text, key+" ") {
+			return n
+		}
+	}
+	return 0
+}

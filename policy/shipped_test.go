@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/rego"
+)
+
+// The shipped base layer passes the checks and its own tests, without warnings.
+func TestShippedBase(t *testing.T) {
+	u := unit{layer: decisions.Base}
+	for name, data := range rego.Base() {
+		u.files = append(u.files, source{name: name, rel: name, data: data})
+	}
+	schema, err := parseSchema(rego.InputSchema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, ps := compile(u, schema)
+	for _, p := range ps.sorted() {
+		t.Errorf("%s: %s (%s)", p.Severity, p, p.Hint)
+	}
+	if ps.failed() {
+		t.FailNow()
+	}
+	if len(c.rules) == 0 {
+		t.Fatal("no rules")
+	}
+	report, ps := runTests(t.Context(), u, schema, true)
+	if ps.failed() {
+		t.Fatal(ps.errs())
+	}
+	if len(report.Results) == 0 {
+		t.Error("no tests ran")
+	}
+	for _, r := range report.Results {
+		if r.Outcome != Pass {
+			t.Errorf("%s:%d: %s %s: %s", r.File, r.Line, r.Outcome, r.Name, r.Detail())
+		}
+	}
+	if report.Coverage == nil || *report.Coverage < 80 {
+		t.Errorf("coverage %v, uncovered %v", report.Coverage, report.Uncovered)
+	}
+}

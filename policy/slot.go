@@ -1,0 +1,184 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+// State says how a layer is.
+type State string
+
+// The states of a layer.
+const (
+	StateOK       State = "ok"
+	StateDegraded State = "degraded" // its files are broken; what was good before is in use
+	StateAbsent   State = "absent"   // it has no files
+)
+
+// testBudget bounds the tests of one layer while it is loaded.
+const testBudget = 10 * time.Second
+
+// slot is one layer at one place, as it was after the last look at its files.
+// It is immutable; looking again makes a new one.
+type slot struct {
+	layer   decisions.Layer
+	uid     uint32
+	project string // root, for project layers
+	dirs    []string
+
+	active *compiled // nil when the layer has never been good
+	digest string    // of the files that active was compiled from
+	files  int       // of them
+	tried  string    // digest of the files that were looked at last
+	state  State
+	failed problems // why it is degraded
+	since  time.Time
+	watch  []string // folders that were read
+
+	used *atomic.Int64 // when it was asked for last, in ticks of the store
+}
+
+// look reads a slot's files again and, if they have changed, compiles and tests
+// them. A failure of any kind keeps what was good.
+func (s *Store) look(ctx context.Context, prev *slot) *slot {
+	next := *prev
+	if len(prev.dirs) == 0 && prev.state == StateDegraded {
+		return &next // not even its folder is known
+	}
+	rules := s.rulesOf(prev)
+	var files []source
+	next.watch = nil
+	for _, dir := range prev.dirs {
+		t, err := readTree(dir, rules)
+		if err != nil {
+			var ps problems
+			ps.err1(err)
+			next.tried = ""
+			return next.degrade(ps, s.opts.Now())
+		}
+		next.watch = append(next.watch, t.dirs...)
+		files = append(files, t.files...)
+	}
+	if len(next.watch) == 0 && prev.active != nil && len(prev.active.rules) > 0 && prev.layer != decisions.Project {
+		// The folder has gone while its rules were in use. Nobody drops rules
+		// that way on purpose, and a deny must not vanish by accident.
+		var ps problems
+		ps.file(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules stay in use")
+		next.tried = ""
+		return next.degrade(ps, s.opts.Now())
+	}
+	return s.build(ctx, &next, files, nil)
+}
+
+// build makes the slot's layer from files that were read, unless it has been
+// made from the same ones before.
+func (s *Store) build(ctx context.Context, next *slot, files []source, disable []string) *slot {
+	digest := digestOf(slices.Concat([]string{string(next.layer)}, disable), files)
+	switch {
+	case digest == next.tried:
+		return next // nothing new, good or bad
+	case next.active != nil && digest == next.digest:
+		next.tried = digest // back at what is in use
+		return next.succeed(s.opts.Now())
+	}
+	next.tried = digest
+	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project}
+	c, ps := compile(u, s.schema)
+	if ps.failed() {
+		return next.degrade(ps, s.opts.Now())
+	}
+	// The shipped layer's tests have been run where permd was built.
+	if c.tests > 0 && next.layer != decisions.Base {
+		ctx, cancel := context.WithTimeout(ctx, testBudget)
+		defer cancel()
+		if failed := failedTests(ctx, u, s.schema); failed.failed() {
+			return next.degrade(failed, s.opts.Now())
+		}
+	}
+	next.active, next.digest, next.files = c, digest, len(files)
+	return next.succeed(s.opts.Now())
+}
+
+func (n *slot) succeed(now time.Time) *slot {
+	state := StateOK
+	if n.files == 0 {
+		state = StateAbsent
+	}
+	if n.state != state || n.since.IsZero() {
+		n.since = now
+	}
+	n.state, n.failed = state, nil
+	return n
+}
+
+func (n *slot) degrade(ps problems, now time.Time) *slot {
+	if n.state != StateDegraded {
+		n.since = now
+	}
+	n.state, n.failed = StateDegraded, ps
+	return n
+}
+
+// err returns why the slot is degraded, nil if it is not.
+func (n *slot) err() error {
+	if n.state != StateDegraded {
+		return nil
+	}
+	return n.failed.err(n.layer)
+}
+
+// failedTests runs the layer's tests and returns those that do not pass.
+func failedTests(ctx context.Context, u unit, schema *inputSchema) problems {
+	report, ps := runTests(ctx, u, schema, false)
+	if ps.failed() {
+		return ps
+	}
+	for _, r := range report.Results {
+		if r.Outcome != Pass && r.Outcome != Skip {
+			ps = append(ps, Problem{File: r.File, Line: r.Line, Severity: SeverityError,
+				Text: fmt.Sprintf("test %s: %s", r.Name, r.Detail()), Hint: "run: permd policy test"})
+		}
+	}
+	if err := ctx.Err(); err != nil && !ps.failed() {
+		ps.file(u.files[0].dir, "", "the tests of the %s layer took too long", u.layer)
+	}
+	return ps
+}
+
+// rulesOf says whom the files of a slot must belong to.
+func (s *Store) rulesOf(n *slot) treeRules {
+	switch n.layer {
+	case decisions.Org:
+		return treeRules{owners: s.opts.OrgOwners}
+	case decisions.User:
+		return treeRules{owners: []uint32{0, n.uid}}
+	}
+	// A project's files can only tighten until somebody trusts them, so it
+	// does not matter who could change them.
+	return treeRules{writable: true, listsOnly: true}
+}
+
+// projectDirs returns the .permd folders that apply to a project: its own and
+// all on the way up, the nearest first.
+func projectDirs(root string) ([]string, error) {
+	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
+		return nil, errors.New("the project's root must be an absolute, clean path")
+	}
+	var dirs []string
+	for dir := root; ; dir = filepath.Dir(dir) {
+		dirs = append(dirs, filepath.Join(dir, ".permd"))
+		if dir == filepath.Dir(dir) || len(dirs) > maxLevels {
+			return dirs, nil
+		}
+	}
+}
+
+// maxLevels is how deep below the root folder a project may lie.
+const maxLevels = 128

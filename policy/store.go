@@ -1,0 +1,340 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// maxProjects is how many project layers are kept; the one that was not asked
+// for the longest makes room.
+const maxProjects = 64
+
+// ErrNotReady is returned by Snapshot for a person or project that Prepare has
+// not been called for, or no longer holds: a person must answer.
+var ErrNotReady = errors.New("the rules of this project or user are not loaded yet")
+
+// Switches are the settings that change what rules mean.
+type Switches struct {
+	OnlyOrg       bool     // allows of user and project do not count
+	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
+	Disable       []string // ids of base rules to drop before compiling
+}
+
+// Options say where rules come from.
+type Options struct {
+	// OrgDir is the admins' folder, such as /etc/permd/policy.d; "" for none.
+	OrgDir string
+	// OrgOwners are the uids that the files in OrgDir may belong to; root alone
+	// when nil. Only a relocated root (for tests and trials) adds another.
+	OrgOwners []uint32
+	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; ""
+	// or a nil function for none.
+	UserDir func(uid uint32) (string, error)
+	// System is set when the daemon serves several people. Else all calls are
+	// judged by the rules of UID, whoever asks.
+	System bool
+	UID    uint32
+
+	Base     map[string][]byte // the files of the base layer by name
+	Schema   []byte            // of the input
+	Programs map[string][]byte // the program table
+	Profiles []byte            // the agent profiles
+
+	// Switches reads the settings that hold, merged; called at the start and at
+	// each reload. Defaults when nil.
+	Switches func() (Switches, error)
+	// OnChange is called after something changed: rules, or how a layer is. It
+	// must not call back into the store.
+	OnChange func(Status)
+	// Now is the clock; time.Now when nil.
+	Now func() time.Time
+}
+
+// Store holds the rules that are in use and brings them up to date. It
+// implements decisions.Policy. Its methods may be called concurrently.
+type Store struct {
+	opts     Options
+	schema   *inputSchema
+	table    *effects.Table
+	profiles *effects.Profiles
+	shipped  string // digest of table and profiles
+
+	// mu is held by whoever loads rules; requests never take it.
+	mu    sync.Mutex
+	ticks atomic.Int64
+	state atomic.Pointer[state]
+	moved chan struct{} // tells Watch that other folders are to be watched
+}
+
+var _ decisions.Policy = (*Store)(nil)
+
+type place struct {
+	uid     uint32
+	project string
+}
+
+// state is all that is in use at one moment. It is immutable.
+type state struct {
+	switches Switches
+	trouble  error // reading the settings failed; the former ones are in use
+	base     *slot
+	org      *slot
+	users    map[uint32]*slot
+	projects map[place]*slot
+	snaps    map[place]*snapshot
+	blindTo  string // how Watch cannot see changes, "" if it can
+}
+
+// Open loads base, org and, for one person, user rules. It fails when the org
+// or base rules or the settings are broken: without them permd would enforce
+// something else than the admins wrote. Broken user rules do not keep it from
+// starting, but as long as they have never been good, Evaluate returns an error
+// beside what the other layers say, so that a person is asked: their denies are
+// not known, and an allow of another layer must not win by that.
+func Open(ctx context.Context, opts Options) (*Store, error) {
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	if opts.OrgOwners == nil {
+		opts.OrgOwners = []uint32{0}
+	}
+	s := &Store{opts: opts, moved: make(chan struct{}, 1)}
+	var err error
+	if s.schema, err = parseSchema(opts.Schema); err != nil {
+		return nil, err
+	}
+	if s.table, err = effects.ParseTable(opts.Programs); err != nil {
+		return nil, fmt.Errorf("reading the program table: %w", err)
+	}
+	if s.profiles, err = effects.ParseProfiles(opts.Profiles); err != nil {
+		return nil, fmt.Errorf("reading the agent profiles: %w", err)
+	}
+	shipped := []source{{name: "profiles", data: opts.Profiles}}
+	for _, name := range slices.Sorted(maps.Keys(opts.Programs)) {
+		shipped = append(shipped, source{name: "programs/" + name, data: opts.Programs[name]})
+	}
+	s.shipped = digestOf(nil, shipped)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := &state{users: map[uint32]*slot{}, projects: map[place]*slot{}}
+	if st.switches, err = s.readSwitches(); err != nil {
+		return nil, fmt.Errorf("reading settings: %w", err)
+	}
+	st.base = s.lookBase(ctx, &slot{layer: decisions.Base}, st.switches.Disable)
+	if err := st.base.err(); err != nil {
+		return nil, err
+	}
+	st.org = &slot{layer: decisions.Org, active: &compiled{layer: decisions.Org}, state: StateAbsent, since: opts.Now()}
+	if opts.OrgDir != "" {
+		st.org = s.look(ctx, &slot{layer: decisions.Org, dirs: []string{opts.OrgDir}})
+		if err := st.org.err(); err != nil {
+			return nil, err
+		}
+	}
+	if !opts.System {
+		st.users[opts.UID] = s.look(ctx, s.userSlot(opts.UID))
+	}
+	s.publish(st)
+	return s, nil
+}
+
+func (s *Store) readSwitches() (Switches, error) {
+	if s.opts.Switches == nil {
+		return Switches{}, nil
+	}
+	return s.opts.Switches()
+}
+
+// lookBase compiles the embedded layer, again when other rules are disabled.
+func (s *Store) lookBase(ctx context.Context, prev *slot, disable []string) *slot {
+	next := *prev
+	var files []source
+	for _, name := range slices.Sorted(maps.Keys(s.opts.Base)) {
+		files = append(files, source{name: name, rel: name, data: s.opts.Base[name]})
+	}
+	return s.build(ctx, &next, files, disable)
+}
+
+func (s *Store) userSlot(uid uint32) *slot {
+	n := &slot{layer: decisions.User, uid: uid, used: new(atomic.Int64)}
+	if s.opts.UserDir == nil {
+		return n
+	}
+	dir, err := s.opts.UserDir(uid)
+	switch {
+	case err != nil:
+		var ps problems
+		ps.errorf(nil, "", "finding the folder of rules of uid %d: %v", uid, err)
+		n.degrade(ps, s.opts.Now())
+	case dir != "":
+		n.dirs = []string{dir}
+	}
+	return n
+}
+
+// Snapshot returns the rules for calls of a person in a project ("" for none).
+// It takes no lock and reads no file.
+func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error) {
+	st := s.state.Load()
+	at := s.at(uid, project)
+	snap := st.snaps[at]
+	if snap == nil {
+		return nil, ErrNotReady
+	}
+	if n := st.projects[at]; n != nil {
+		n.used.Store(s.ticks.Add(1))
+	}
+	return snap, nil
+}
+
+func (s *Store) at(uid uint32, project string) place {
+	if !s.opts.System {
+		uid = s.opts.UID
+	}
+	return place{uid, project}
+}
+
+// Prepare loads the rules of a person and of a project ("" for none), or brings
+// them up to date, so that Snapshot has them. It is called when a session is
+// declared. An error means that the layer is broken: Snapshot answers
+// nevertheless, with the layer's last good rules, or with snapshots that can
+// only deny or ask when there are none.
+func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
+	at := s.at(uid, project)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.state.Load().clone()
+	user := st.users[at.uid]
+	if user == nil || len(user.dirs) == 0 {
+		user = s.userSlot(at.uid)
+	}
+	st.users[at.uid] = s.look(ctx, user)
+	errs := []error{st.users[at.uid].err()}
+	if project != "" {
+		n := st.projects[at]
+		if n == nil {
+			dirs, err := projectDirs(project)
+			if err != nil {
+				return fmt.Errorf("loading project rules: %w", err)
+			}
+			n = &slot{layer: decisions.Project, uid: at.uid, project: project, dirs: dirs, used: new(atomic.Int64)}
+		}
+		n.used.Store(s.ticks.Add(1))
+		st.projects[at] = s.look(ctx, n)
+		errs = append(errs, st.projects[at].err())
+		st.evict()
+	}
+	s.publish(st)
+	return errors.Join(errs...)
+}
+
+// evict drops the project layers that were not asked for the longest.
+func (st *state) evict() {
+	for len(st.projects) > maxProjects {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(st.projects)), func(a, b place) int {
+			return cmp.Compare(st.projects[a].used.Load(), st.projects[b].used.Load())
+		})
+		delete(st.projects, oldest)
+	}
+}
+
+// Reload looks at all files now and reports whether other rules are in use
+// afterwards. The error joins what is wrong with each layer that is broken;
+// their last good rules stay in use.
+func (s *Store) Reload(ctx context.Context) (changed bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.state.Load()
+	st := old.clone()
+	switches, err := s.readSwitches()
+	if st.trouble = err; err == nil {
+		st.switches = switches
+	}
+	errs := []error{err}
+	st.base = s.lookBase(ctx, old.base, st.switches.Disable)
+	if len(old.org.dirs) > 0 {
+		st.org = s.look(ctx, old.org)
+	}
+	errs = append(errs, st.base.err(), st.org.err())
+	for uid, n := range old.users {
+		if len(n.dirs) == 0 {
+			n = s.userSlot(uid)
+		}
+		st.users[uid] = s.look(ctx, n)
+		errs = append(errs, st.users[uid].err())
+	}
+	for at, n := range old.projects {
+		st.projects[at] = s.look(ctx, n)
+		errs = append(errs, st.projects[at].err())
+	}
+	s.publish(st)
+	for at, snap := range st.snaps {
+		if before := old.snaps[at]; before == nil || before.digest != snap.digest {
+			changed = true
+		}
+	}
+	return changed, errors.Join(errs...)
+}
+
+// publish makes a state the one in use.
+func (s *Store) publish(st *state) {
+	old := s.state.Load()
+	st.snaps = make(map[place]*snapshot, len(st.users)+len(st.projects))
+	for uid := range st.users {
+		st.snaps[place{uid: uid}] = s.snapshot(st, uid, nil)
+	}
+	for at, n := range st.projects {
+		st.snaps[at] = s.snapshot(st, at.uid, n)
+	}
+	s.state.Store(st)
+	select { // Watch may have other folders to watch now
+	case s.moved <- struct{}{}:
+	default:
+	}
+	if s.opts.OnChange == nil {
+		return
+	}
+	if now := st.status(); old == nil || !reflect.DeepEqual(old.status(), now) {
+		s.opts.OnChange(now)
+	}
+}
+
+// snapshot puts the layers of one person and project together.
+func (s *Store) snapshot(st *state, uid uint32, project *slot) *snapshot {
+	snap := &snapshot{switches: st.switches, table: s.table, profiles: s.profiles}
+	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
+	for _, n := range []*slot{st.org, st.users[uid], project, st.base} {
+		if n == nil {
+			continue
+		}
+		parts = append(parts, string(n.layer), n.digest)
+		switch {
+		case n.active == nil:
+			snap.blind = cmp.Or(snap.blind, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))
+			parts = append(parts, "unknown")
+		case len(n.active.rules) > 0:
+			snap.layers = append(snap.layers, n.active)
+		}
+	}
+	snap.digest = digestOf(parts, nil)
+	return snap
+}
+
+func (st *state) clone() *state {
+	c := *st
+	c.users, c.projects = maps.Clone(st.users), maps.Clone(st.projects)
+	return &c
+}

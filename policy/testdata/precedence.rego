@@ -1,0 +1,115 @@
+# The precedence table as an oracle for tests: each row says by itself when it
+# applies, and the first that applies answers. The engine's Go code walks the
+# rows in order instead; both must agree on every combination.
+#
+# Input: {effect: {kind, guarded, claimed}, fence, person, trusted, only_org,
+# reject, choice: none|plain|exact, run: none|allow|base (who allowed the run
+# that an inherent effect belongs to),
+# fired: [{layer, set, remember: none|true|false, covers}]}
+package permd.oracle
+
+import rego.v2
+
+answer := {"row": row, "verdict": verdict_of[row]} if {
+	row := min({r | some r, _ in verdict_of})
+}
+
+verdict_of[1] := "deny" if input.fence
+
+verdict_of[1] := "deny" if {
+	some f in input.fired
+	f.set == "deny"
+}
+
+verdict_of[2] := "deny" if input.reject
+
+verdict_of[3] := "ask" if input.person
+
+verdict_of[3] := "ask" if input.effect.kind in {"question", "mode"}
+
+verdict_of[3] := "ask" if {
+	input.effect.kind == "unknown"
+	count(unknown_covered) == 0
+}
+
+verdict_of[4] := "ask" if {
+	some f in input.fired
+	f.layer == "org"
+	f.set == "ask"
+	org_ask_stands(f)
+}
+
+verdict_of[5] := "ask" if {
+	input.effect.guarded
+	input.choice != "exact"
+	count(guard_covered) == 0
+}
+
+verdict_of[6] := "ask" if {
+	some f in input.fired
+	f.layer in {"user", "project"}
+	f.set == "ask"
+	f.remember == "false"
+}
+
+verdict_of[7] := "allow" if input.choice != "none"
+
+verdict_of[8] := "ask" if {
+	some f in input.fired
+	f.layer in {"user", "project"}
+	f.set == "ask"
+}
+
+verdict_of[9] := "allow" if {
+	some f in input.fired
+	f.set == "allow"
+	f.layer in allowing
+}
+
+verdict_of[9] := "allow" if input.run == "allow"
+
+verdict_of[10] := base_verdict
+
+# An inherent effect has no base allow of its own: it takes its run's answer.
+base_verdict := "ask" if {
+	some f in input.fired
+	f.layer == "base"
+	f.set == "ask"
+} else := "allow" if {
+	input.run == "base"
+} else := "allow" if {
+	some f in input.fired
+	f.layer == "base"
+	f.set == "allow"
+	input.effect.claimed == false
+}
+
+verdict_of[11] := "ask"
+
+org_ask_stands(_) if input.choice == "none"
+
+org_ask_stands(f) if f.remember != "true"
+
+allowing contains "org"
+
+allowing contains "user" if input.only_org == false
+
+allowing contains "project" if {
+	input.only_org == false
+	input.trusted
+}
+
+unknown_covered contains f if {
+	some f in input.fired
+	f.set == "allow"
+	f.covers
+	f.layer in allowing
+	f.layer != "project"
+}
+
+guard_covered contains f if {
+	some f in input.fired
+	f.set == "allow"
+	f.covers
+	f.layer in allowing
+}

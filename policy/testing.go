@@ -1,0 +1,177 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/cover"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+	"github.com/open-policy-agent/opa/v1/tester"
+)
+
+// oneTest bounds a single test.
+const oneTest = 5 * time.Second
+
+// Outcome is how a test ended.
+type Outcome string
+
+// The outcomes.
+const (
+	Pass   Outcome = "pass"
+	Fail   Outcome = "fail"  // the test's body did not hold
+	Broken Outcome = "error" // it could not be evaluated
+	Skip   Outcome = "skip"  // its name begins with todo_
+)
+
+// TestResult is the end of one test.
+type TestResult struct {
+	File       string   `json:"file"`
+	Line       int      `json:"line"`
+	Package    string   `json:"package"`
+	Name       string   `json:"name"`
+	Outcome    Outcome  `json:"outcome"`
+	Cases      []string `json:"cases,omitzero"` // the cases of a table test that do not hold
+	Text       string   `json:"text,omitzero"`  // why it could not be evaluated
+	Output     string   `json:"output,omitzero"`
+	DurationNS int64    `json:"durationNs"`
+}
+
+// Detail says why a test did not pass, in a few words.
+func (r *TestResult) Detail() string {
+	switch {
+	case r.Text != "":
+		return r.Text
+	case len(r.Cases) > 0:
+		return "does not hold for " + strings.Join(r.Cases, ", ")
+	}
+	return "does not hold"
+}
+
+// TestReport is the result of a layer's tests.
+type TestReport struct {
+	Results []TestResult `json:"results"`
+	// Coverage is the share of the rules' lines that the tests reach, in per
+	// cent; nil when it was not measured.
+	Coverage *float64 `json:"coverage,omitzero"`
+	// Uncovered are the lines of rules that no test reaches, by file.
+	Uncovered map[string][]int `json:"uncovered,omitzero"`
+}
+
+// Passed reports whether no test failed or was broken.
+func (r *TestReport) Passed() bool {
+	return !slices.ContainsFunc(r.Results, func(t TestResult) bool { return t.Outcome == Fail || t.Outcome == Broken })
+}
+
+// runTests runs a layer's tests on its rules as they were written. The problems
+// are those of compiling; failing tests are in the report.
+func runTests(ctx context.Context, u unit, schema *inputSchema, coverage bool) (*TestReport, problems) {
+	var ps problems
+	mods := parse(u, &ps)
+	collect(u, mods, &ps)
+	if ps.failed() {
+		return nil, ps
+	}
+	all := maps.Clone(mods.policy)
+	maps.Copy(all, mods.tests)
+	all[stubsFile] = stubs(u.layer)
+
+	store := inmem.New()
+	txn, err := store.NewTransaction(ctx, storage.TransactionParams{})
+	if err != nil {
+		ps.errorf(nil, "", "running tests: %v", err)
+		return nil, ps
+	}
+	defer store.Abort(ctx, txn)
+	// Not strict: a test may leave a variable unused.
+	compiler := newCompiler(schema, capabilities(true)).WithStrict(false).WithEnablePrintStatements(true)
+	runner := tester.NewRunner().
+		SetCompiler(compiler).
+		SetStore(store).
+		SetModules(all).
+		SetTimeout(oneTest).
+		CapturePrintOutput(true).
+		RaiseBuiltinErrors(true)
+	var tracer *cover.Cover
+	if coverage {
+		tracer = cover.New()
+		runner = runner.SetCoverageQueryTracer(tracer)
+	}
+	results, err := runner.RunTests(ctx, txn)
+	if err != nil {
+		ps.opa(err)
+		return nil, ps
+	}
+	report := &TestReport{Results: []TestResult{}}
+	for r := range results { // to the end, or the runner's goroutines stay
+		report.Results = append(report.Results, testResult(r))
+	}
+	slices.SortFunc(report.Results, func(a, b TestResult) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name, b.Name))
+	})
+	if tracer != nil {
+		report.cover(tracer, mods.policy)
+	}
+	return report, ps
+}
+
+func testResult(r *tester.Result) TestResult {
+	out := TestResult{
+		Package: strings.TrimPrefix(r.Package, "data."), Name: r.Name, Outcome: Pass,
+		Output: string(r.Output), DurationNS: r.Duration.Nanoseconds(),
+	}
+	if r.Location != nil {
+		out.File, out.Line = r.Location.File, r.Location.Row
+	}
+	for name, sub := range r.SubResults.Iter {
+		if sub.Fail {
+			out.Cases = append(out.Cases, strings.Join(name, "/"))
+		}
+	}
+	slices.Sort(out.Cases)
+	switch {
+	case r.Skip:
+		out.Outcome = Skip
+	case r.Error != nil:
+		out.Outcome, out.Text = Broken, strings.Join(strings.Fields(r.Error.Error()), " ")
+		if errors.Is(r.Error, context.DeadlineExceeded) {
+			out.Text = "took longer than " + oneTest.String()
+		}
+	case r.Fail:
+		out.Outcome = Fail
+	}
+	return out
+}
+
+// cover adds the lines of .rego files that the tests reach. Lists are left out:
+// each of their lines is several rules.
+func (r *TestReport) cover(tracer *cover.Cover, policy map[string]*ast.Module) {
+	written := maps.Clone(policy)
+	maps.DeleteFunc(written, func(name string, _ *ast.Module) bool { return !strings.HasSuffix(name, ".rego") })
+	covered, uncovered := 0, 0
+	for name, f := range tracer.Report(written).Files {
+		if written[name] == nil {
+			continue // a test
+		}
+		covered += f.CoveredLines
+		uncovered += f.NotCoveredLines
+		for _, span := range f.NotCovered {
+			for line := span.Start.Row; line <= span.End.Row; line++ {
+				if r.Uncovered == nil {
+					r.Uncovered = map[string][]int{}
+				}
+				r.Uncovered[name] = append(r.Uncovered[name], line)
+			}
+		}
+	}
+	if all := covered + uncovered; all > 0 {
+		percent := 100 * float64(covered) / float64(all)
+		r.Coverage = &percent
+	}
+}

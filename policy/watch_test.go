@@ -1,0 +1,86 @@
+package policy
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Watch finds changes by events and, in the end, without them.
+func TestWatch(t *testing.T) {
+	w := newWorld(t)
+	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "zero")})
+	s := w.open(t)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Watch(ctx) }()
+	steps := []struct {
+		name string
+		do   func()
+		want string
+	}{
+		{"rewritten", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")}) }, "one"},
+		{"renamed over", func() {
+			write(t, filepath.Dir(w.user), map[string]string{"tmp": rulesFor("user", "deny", "rm", "two")})
+			rename(t, filepath.Join(filepath.Dir(w.user), "tmp"), filepath.Join(w.user, "a.rego"))
+		}, "two"},
+		{"in a new folder", func() {
+			remove(t, w.user, "a.rego")
+			write(t, w.user, map[string]string{"new/a.rego": rulesFor("user", "deny", "rm", "three")})
+		}, "three"},
+		{"in that folder", func() { write(t, w.user, map[string]string{"new/a.rego": rulesFor("user", "deny", "rm", "four")}) }, "four"},
+		{"in another folder's place", func() {
+			rename(t, w.user, w.user+".off")
+			write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "five")})
+		}, "five"},
+		{"in the folder that took its place", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "six")}) }, "six"},
+	}
+	for _, step := range steps {
+		step.do()
+		deadline := time.Now().Add(10 * time.Second)
+		for {
+			got := reasons(t, s, "", "rm")
+			if len(got) > 0 && got[0] == "user deny "+step.want {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: still %q", step.name, got)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	stop()
+	<-done
+}
+
+// Steady events do not put the reload off: the wait counts from the first one.
+func TestSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d debounce
+		start := time.Now()
+		for range 5 {
+			d.arm()
+			time.Sleep(20 * time.Millisecond)
+			d.arm()
+		}
+		<-d.due
+		if took := time.Since(start); took != settle {
+			t.Errorf("due after %v, want %v", took, settle)
+		}
+	})
+}
+
+func TestWatcherMatters(t *testing.T) {
+	w := &watcher{dirs: []string{"/home/u/.config/permd/policy.d", "/home/u/p/.permd"}}
+	for name, want := range map[string]bool{
+		"/home/u/.config/permd/policy.d/a.rego": true, "/home/u/.config/permd/policy.d": true, "/home/u/.config/permd": true,
+		"/home/u/.config/permd/..data": true, "/home/u/p/.permd": true, "/home/u/p": true,
+		"/home/u/p/main.go": false, "/home/u/.config/permd/permd.toml": false, "/home/u/.config/permd/policy.d2": false,
+	} {
+		if got := w.matters(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+# Why permd asks where it has more to say than that no rule speaks of it. None
+# of these change the answer of a rule that a person wrote.
+package permd.base
+
+import rego.v2
+
+# METADATA
+# title: Programs that permd does not know
+# custom:
+#   id: base.unknown-program
+ask contains "runs a program that permd does not know" if {
+	input.effect.kind == "run"
+	input.effect.known == false
+}
+
+# METADATA
+# title: Programs that may change something
+# custom:
+#   id: base.changing-program
+ask contains "runs a program that may change something" if {
+	input.effect.kind == "run"
+	input.effect.readonly == false
+	input.effect.known == true
+}
+
+# METADATA
+# title: Programs that run outside of the project
+# custom:
+#   id: base.run-outside
+ask contains "runs outside of the project" if {
+	input.effect.kind == "run"
+	"outside" in input.effect.tags
+}
+
+# METADATA
+# title: What came from the network goes into a program
+# custom:
+#   id: base.network-input
+ask contains "gives a program what came from the network" if {
+	input.effect.kind == "run"
+	input.effect.stdin == "network"
+}
+
+# METADATA
+# title: Rewriting what others have of a repository
+# custom:
+#   id: base.force-push
+ask contains "may overwrite other people's commits" if {
+	input.effect.kind == "run"
+	input.effect.program == "git"
+	input.effect.subcommand == "push"
+	some flag in {"--force", "--force-with-lease", "--delete", "--mirror", "--prune"}
+	flag in input.effect.flags
+}
+
+# METADATA
+# title: Switching the machine off
+# custom:
+#   id: base.shutdown
+ask contains "switches the machine off" if {
+	input.effect.kind == "run"
+	input.effect.program in {"halt", "poweroff", "reboot", "shutdown"}
+}
+
+# METADATA
+# title: Becoming another user
+# custom:
+#   id: base.other-user
+ask contains "runs as another user" if {
+	input.effect.kind == "run"
+	input.effect.program in {"doas", "pkexec", "run0", "runuser", "su", "sudo"}
+}
+
+# METADATA
+# title: Talking to permd
+# custom:
+#   id: base.permd-program
+ask contains "talks to permd" if {
+	input.effect.kind == "run"
+	input.effect.program == "permd"
+}
+
+# METADATA
+# title: Reading outside of the project
+# custom:
+#   id: base.read-outside
+ask contains "reads outside of the project" if {
+	input.effect.kind == "read"
+	"outside" in input.effect.tags
+}
+
+# METADATA
+# title: Reading secrets
+# custom:
+#   id: base.read-secret
+ask contains "reads a secret" if {
+	input.effect.kind == "read"
+	"secret" in input.effect.tags
+}
+
+# METADATA
+# title: Reading permd's own files
+# custom:
+#   id: base.read-permd
+ask contains "reads permd's own files" if {
+	input.effect.kind == "read"
+	"permd" in input.effect.tags
+}
+
+# METADATA
+# title: Changing files of the project
+# custom:
+#   id: base.write-project
+ask contains "changes a file of the project" if {
+	input.effect.kind == "write"
+	"in_project" in input.effect.tags
+}
+
+# METADATA
+# title: Changing files outside of the project
+# custom:
+#   id: base.write-outside
+ask contains "changes a file outside of the project" if {
+	input.effect.kind == "write"
+	"outside" in input.effect.tags
+}
+
+# METADATA
+# title: Deleting
+# custom:
+#   id: base.delete
+ask contains "deletes a file" if {
+	input.effect.kind == "delete"
+	input.effect.recursive == false
+}
+
+# METADATA
+# title: Deleting whole folders
+# custom:
+#   id: base.delete-recursive
+ask contains "deletes a folder with all that is in it" if {
+	input.effect.kind == "delete"
+	input.effect.recursive == true
+}
+
+# METADATA
+# title: Changing or deleting what is worth a second look
+# custom:
+#   id: base.guarded
+ask contains reason if {
+	input.effect.kind in {"write", "delete"}
+	some tag, reason in {
+		"secret": "changes a secret",
+		"startup": "changes what runs by itself later",
+		"vcs": "changes the repository's own data",
+		"agent_config": "changes how an agent works",
+		"ci": "changes a pipeline",
+	}
+	tag in input.effect.tags
+}
+
+# METADATA
+# title: Asking the cloud for the machine's credentials
+# custom:
+#   id: base.metadata-service
+ask contains "asks the cloud for the machine's own credentials" if {
+	input.effect.kind == "connect"
+	"metadata_service" in input.effect.tags
+}
+
+# METADATA
+# title: Reaching a service of this machine
+# custom:
+#   id: base.loopback
+ask contains "reaches a service of this machine" if {
+	input.effect.kind == "connect"
+	"loopback" in input.effect.tags
+}
+
+# METADATA
+# title: Reaching the network
+# custom:
+#   id: base.network
+ask contains "reaches the network" if {
+	input.effect.kind == "connect"
+	not "loopback" in input.effect.tags
+	not "metadata_service" in input.effect.tags
+}
+
+# METADATA
+# title: Tools of a server
+# custom:
+#   id: base.use
+ask contains "calls a tool that permd cannot look into" if {
+	input.effect.kind == "use"
+	input.effect.source != "agent"
+}
+
+# METADATA
+# title: Changing what later commands mean
+# custom:
+#   id: base.state
+ask contains "changes what later commands mean" if input.effect.kind == "state"

@@ -1,0 +1,173 @@
+# Tests of the base layer. permd and `opa test` both run them.
+package permd.base_test
+
+import data.permd.base
+import rego.v2
+
+user := {"uid": 1000, "name": "dev", "home": "/home/dev", "groups": []}
+
+effect(kind, fields) := {"user": user, "effect": object.union(
+	{"kind": kind, "text": "", "from": "test", "claimed": false, "tags": ["in_project"]},
+	fields,
+)}
+
+run(program, args, fields) := effect("run", object.union(
+	{
+		"program": program, "executable": "", "args": args, "subcommand": "", "flags": [], "stdin": "none",
+		"cwd": "/home/dev/p", "readonly": false, "known": false, "harmless_from": 0,
+	},
+	fields,
+))
+
+reader := {"readonly": true, "known": true}
+
+file(kind, path, tags, recursive) := effect(kind, {"path": path, "given": path, "recursive": recursive, "tags": tags})
+
+connect(tags) := effect("connect", {"host": "x.example", "port": 443, "scheme": "https", "url": "", "method": "get", "tags": tags})
+
+use(server, source, tool) := effect("use", {"server": server, "source": source, "tool": tool})
+
+# What may happen without a person.
+test_allowed[name] if {
+	some name, example in {
+		"reader in the project": run("ls", [], reader),
+		"file of the project": file("read", "/home/dev/p/a", ["in_project"], false),
+		"whole project": file("read", "/home/dev/p", ["in_project"], true),
+		"null device read": file("read", "/dev/null", [], false),
+		"null device written": file("write", "/dev/null", [], false),
+		"to-do list": use("", "agent", "TodoWrite"),
+	}
+	count(base.allow) == 1 with input as example
+	count(base.ask) == 0 with input as example
+	count(base.deny) == 0 with input as example
+}
+
+# What permd asks about, with what it says.
+asked := {
+	"reader outside": {"input": run("ls", [], object.union(reader, {"tags": ["outside"]})), "reason": "runs outside of the project"},
+	"reader of the network": {"input": run("wc", [], object.union(reader, {"stdin": "network"})), "reason": "gives a program what came from the network"},
+	"unknown program": {"input": run("frob", [], {}), "reason": "runs a program that permd does not know"},
+	"known program": {"input": run("go", ["build"], {"known": true}), "reason": "runs a program that may change something"},
+	"force push": {
+		"input": run("git", ["push", "-f"], {"known": true, "subcommand": "push", "flags": ["--force"]}),
+		"reason": "may overwrite other people's commits",
+	},
+	"shutdown": {"input": run("reboot", [], {}), "reason": "switches the machine off"},
+	"sudo": {"input": run("sudo", ["ls"], {}), "reason": "runs as another user"},
+	"permd status": {"input": run("permd", ["status"], {}), "reason": "talks to permd"},
+	"read outside": {"input": file("read", "/etc/hosts", ["outside", "system"], false), "reason": "reads outside of the project"},
+	"secret": {"input": file("read", "/home/dev/p/.env", ["in_project", "secret"], false), "reason": "reads a secret"},
+	"permd's files": {"input": file("read", "/etc/permd/permd.toml", ["outside", "permd"], false), "reason": "reads permd's own files"},
+	"edit": {"input": file("write", "/home/dev/p/a", ["in_project"], false), "reason": "changes a file of the project"},
+	"write outside": {"input": file("write", "/tmp/a", ["outside", "temp"], false), "reason": "changes a file outside of the project"},
+	"delete": {"input": file("delete", "/home/dev/p/a", ["in_project"], false), "reason": "deletes a file"},
+	"delete folder": {"input": file("delete", "/home/dev/p/a", ["in_project"], true), "reason": "deletes a folder with all that is in it"},
+	"write secret": {"input": file("write", "/home/dev/p/.env", ["in_project", "secret"], false), "reason": "changes a secret"},
+	"startup": {"input": file("write", "/home/dev/.bashrc", ["outside", "startup"], false), "reason": "changes what runs by itself later"},
+	"vcs": {"input": file("delete", "/home/dev/p/.git", ["in_project", "vcs"], true), "reason": "changes the repository's own data"},
+	"agent's settings": {"input": file("write", "/home/dev/p/.mcp.json", ["agent_config"], false), "reason": "changes how an agent works"},
+	"pipeline": {"input": file("write", "/home/dev/p/.ci", ["in_project", "ci"], false), "reason": "changes a pipeline"},
+	"metadata service": {"input": connect(["metadata_service"]), "reason": "asks the cloud for the machine's own credentials"},
+	"loopback": {"input": connect(["loopback"]), "reason": "reaches a service of this machine"},
+	"network": {"input": connect([]), "reason": "reaches the network"},
+	"server tool": {"input": use("github", "", "get_me"), "reason": "calls a tool that permd cannot look into"},
+	"state": {"input": effect("state", {"why": "export"}), "reason": "changes what later commands mean"},
+}
+
+test_asked[name] if {
+	some name, example in asked
+	example.reason in base.ask with input as example.input
+	count(base.allow) == 0 with input as example.input
+	count(base.deny) == 0 with input as example.input
+}
+
+# What is never allowed.
+denied := {
+	"delete the system": {"input": file("delete", "/", ["vital", "outside"], true), "reason": "would delete the system or a whole home"},
+	"overwrite a home": {"input": file("write", "/home/dev", ["vital", "outside"], true), "reason": "would change all of the system or a whole home"},
+	"rm root": {"input": run("rm", ["-rf", "/"], {}), "reason": "would delete the system or a whole home"},
+	"rm below root": {"input": run("rm", ["-rf", "/usr/"], {}), "reason": "would delete the system or a whole home"},
+	"rm home": {"input": run("rm", ["-rf", "/home/dev/*"], {}), "reason": "would delete the system or a whole home"},
+	"rm home as written": {"input": run("rm", ["-rf", "~"], {}), "reason": "would delete the system or a whole home"},
+	"chmod": {"input": run("chmod", ["-vR", "777", "/"], {}), "reason": "would change who may use the whole system or home"},
+	"chown": {"input": run("chown", ["--recursive", "x", "/home/dev/"], {}), "reason": "would change who may use the whole system or home"},
+	"disk": {"input": file("write", "/dev/sda", ["device"], false), "reason": "would write over a disk"},
+	"mkfs": {"input": run("mkfs.ext4", ["/dev/nvme0n1p1"], {}), "reason": "would write over a disk"},
+	"wipefs": {"input": run("wipefs", ["-a", "/dev/sdb"], {}), "reason": "would write over a disk"},
+	"dd": {"input": run("dd", ["if=/dev/zero", "of=/dev/sda"], {}), "reason": "would write over a disk"},
+	"permd write": {"input": file("write", "/etc/permd/x", ["permd"], false), "reason": "would change permd's own files"},
+	"permd delete": {"input": file("delete", "/etc/permd/x", ["permd"], false), "reason": "would delete permd's own files"},
+	"pkill": {"input": run("pkill", ["-f", "permd"], {}), "reason": "would end permd"},
+	"killall by path": {"input": run("killall", ["/usr/bin/permd"], {}), "reason": "would end permd"},
+	"stop": {"input": run("systemctl", ["--user", "stop", "permd.service"], {}), "reason": "would stop permd or change how it runs"},
+	"unload": {"input": run("launchctl", ["unload", "dev.permd.plist"], {}), "reason": "would stop permd or change how it runs"},
+	"trust": {"input": run("permd", ["trust", "."], {}), "reason": "would answer permd in place of a person"},
+	"forget by path": {"input": run("/opt/permd/bin/permd", ["remember", "forget", "1"], {}), "reason": "would answer permd in place of a person"},
+	"socket": {
+		"input": run("curl", ["--unix-socket", "/run/user/1000/permd-admin/admin.sock", "x"], {}),
+		"reason": "would speak to permd in place of the editor",
+	},
+}
+
+test_denied[name] if {
+	some name, example in denied
+	example.reason in base.deny with input as example.input
+}
+
+# What looks like the above and is none of it.
+test_not_denied[name] if {
+	some name, example in {
+		"format the project": effect("write", {
+			"path": "/home/dev/p", "given": ".", "project_path": ".",
+			"recursive": true, "tags": ["in_project", "vital"],
+		}),
+		"build folder": file("delete", "/home/dev/p/build", ["in_project"], true),
+		"system folder itself": file("delete", "/usr", ["vital"], false),
+		"terminal": file("write", "/dev/tty", ["device"], false),
+		"rm of a file": run("rm", ["-rf", "./usr"], {}),
+		"rm in no home": object.union(run("rm", [""], {}), {"user": {"home": ""}}),
+		"chmod of a file": run("chmod", ["644", "/etc"], {}),
+		"chmod below the project": run("chmod", ["-R", "755", "bin"], {}),
+		"image file": run("mkfs.ext4", ["disk.img"], {}),
+		"dd from a disk": run("dd", ["if=/dev/sda", "of=disk.img"], {}),
+		"another daemon": run("pkill", ["permdb"], {}),
+		"permd status": run("systemctl", ["--user", "status", "permd"], {}),
+		"another unit": run("systemctl", ["stop", "nginx"], {}),
+		"explain": run("permd", ["explain", "x"], {}),
+		"another socket": run("curl", ["--unix-socket", "/run/docker.sock", "x"], {}),
+		"words about it": run("echo", ["rm", "-rf", "/"], reader),
+	}
+	count(base.deny) == 0 with input as example
+}
+
+# Facts that only the agent claims are never allowed here.
+test_claimed[name] if {
+	some name, example in {
+		"reader": run("ls", [], object.union(reader, {"claimed": true})),
+		"file": effect("read", {"path": "/home/dev/p/a", "given": "a", "recursive": false, "claimed": true}),
+		"device read": effect("read", {"path": "/dev/null", "given": "", "recursive": false, "claimed": true}),
+		"device write": effect("write", {"path": "/dev/null", "given": "", "recursive": false, "claimed": true}),
+		"tool": effect("use", {"server": "", "source": "agent", "tool": "TodoWrite", "claimed": true}),
+	}
+	count(base.allow) == 0 with input as example
+}
+
+# A tool of a server gains nothing by a harmless name, nor the agent's own by
+# being on no list.
+test_tools_not_allowed[name] if {
+	some name, example in {
+		"server": use("evil", "agent", "TodoWrite"),
+		"source": use("", "", "TodoWrite"),
+		"other tool": use("", "agent", "web_search"),
+	}
+	count(base.allow) == 0 with input as example
+}
+
+# permd speaks of nothing else by itself.
+test_silent[name] if {
+	some name, kind in {"unknown": "unknown", "mode": "mode", "question": "question"}
+	example := effect(kind, {"why": "x"})
+	count(base.allow) == 0 with input as example
+	count(base.ask) == 0 with input as example
+	count(base.deny) == 0 with input as example
+}

@@ -1,0 +1,49 @@
+// Package rego holds what permd ships as data: the base layer with its tests,
+// the schema of the policy input, the program table and the agent profiles. It
+// has no code but the embedding, so that everything in it can be read, tested
+// and used with stock OPA as well.
+package rego
+
+import (
+	"embed"
+	"io/fs"
+	"path"
+)
+
+//go:embed base/*.rego programs/*.yaml profiles.yaml input.schema.json
+var files embed.FS
+
+// Base returns the files of the base layer, its tests included, by their path
+// in this folder ("base/deny.rego"): the name under which rules are reported.
+// The maps and slices are the caller's own.
+func Base() map[string][]byte { return folder("base", "base/") }
+
+// Programs returns the files of the program table by their name ("git.yaml").
+func Programs() map[string][]byte { return folder("programs", "") }
+
+// Profiles returns the agent profiles, as YAML.
+func Profiles() []byte { return file("profiles.yaml") }
+
+// InputSchema returns the JSON schema of the document that rules see as input.
+func InputSchema() []byte { return file("input.schema.json") }
+
+// folder returns the files of an embedded folder by prefix and name.
+func folder(dir, prefix string) map[string][]byte {
+	entries, err := fs.ReadDir(files, dir)
+	if err != nil {
+		panic(err) // the embed directive names the folder, so it is there
+	}
+	out := make(map[string][]byte, len(entries))
+	for _, e := range entries {
+		out[prefix+e.Name()] = file(path.Join(dir, e.Name()))
+	}
+	return out
+}
+
+func file(name string) []byte {
+	data, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // as above
+	}
+	return data
+}

@@ -1,0 +1,193 @@
+package remember
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+)
+
+// The reasons of a revocation, as they are stored.
+const (
+	byPerson     = "person"
+	sessionEnded = "session ended"
+)
+
+// Forget revokes choices and returns how many held until now. The revocation
+// holds from this moment, whatever happens to the disk; when it could not be
+// made to survive a restart, the error is ErrPending. Ids that are not known
+// are ErrNotFound; the others are revoked all the same. Whether the caller may
+// revoke them is the caller's matter.
+func (s *Store) Forget(_ context.Context, ids ...string) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []*entry
+	var errs []error
+	for _, id := range ids {
+		if e := s.byID[id]; e == nil {
+			errs = append(errs, fmt.Errorf("%w: %q", ErrNotFound, id))
+		} else if !slices.Contains(found, e) {
+			found = append(found, e)
+		}
+	}
+	errs = append(errs, s.revoke(found, byPerson))
+	return len(found), errors.Join(errs...)
+}
+
+// EndSession revokes the choices that were made for a session.
+func (s *Store) EndSession(_ context.Context, o decisions.Owner, id string) error {
+	return s.end(func(c *Choice) bool {
+		return c.UID == o.UID && c.Scope.Conn == o.Conn && c.Scope.Key == id
+	})
+}
+
+// EndConnection revokes the choices that were made for any session of a
+// connection. Sessions that belong to no connection (Conn 0) stay.
+func (s *Store) EndConnection(_ context.Context, o decisions.Owner) error {
+	return s.end(func(c *Choice) bool {
+		return o.Conn != 0 && c.UID == o.UID && c.Scope.Conn == o.Conn
+	})
+}
+
+func (s *Store) end(which func(*Choice) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ended []*entry
+	for _, e := range s.byID {
+		if e.choice.Scope.Kind.ofSession() && which(&e.choice) {
+			ended = append(ended, e)
+		}
+	}
+	return s.revoke(ended, sessionEnded)
+}
+
+// revoke takes entries out of RAM first, then out of the database. When the
+// database cannot be written, the ids go to a file that needs no new space.
+func (s *Store) revoke(entries []*entry, reason string) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	s.drop(entries...)
+	now := s.now().UnixNano()
+	for _, e := range entries {
+		s.pending.ids[e.choice.ID] = revocation{at: now, by: reason}
+	}
+	if s.closed {
+		return errors.Join(ErrPending, ErrClosed)
+	}
+	err := s.storePending()
+	if err == nil {
+		return nil
+	}
+	if perr := s.pending.save(); perr != nil {
+		return fmt.Errorf("%w: %w", ErrPending, errors.Join(err, perr))
+	}
+	return nil
+}
+
+// storePending writes the revocations that the database lacks.
+func (s *Store) storePending() error {
+	if len(s.pending.ids) == 0 {
+		return nil
+	}
+	err := s.write(func(tx *sql.Tx) error {
+		stmt, err := tx.Prepare("UPDATE choices SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked IS NULL")
+		if err != nil {
+			return err
+		}
+		for id, r := range s.pending.ids {
+			if _, err := stmt.Exec(r.at, r.by, id); err != nil {
+				return errors.Join(err, stmt.Close())
+			}
+		}
+		return stmt.Close()
+	})
+	if err != nil {
+		return err
+	}
+	clear(s.pending.ids)
+	return s.pending.save()
+}
+
+// dropPending applies the revocations that an earlier run could not store.
+func (s *Store) dropPending() {
+	now := s.now().UnixNano()
+	for id := range s.pending.ids {
+		s.pending.ids[id] = revocation{at: now, by: byPerson}
+	}
+	if s.pending.all {
+		// More than the file can name: any allow may be among them.
+		s.wrong = append(s.wrong, "all remembered allows were revoked: more revocations than could be noted while the disk was full")
+		for id, e := range s.byID {
+			if e.choice.Verdict == decisions.Allow {
+				s.pending.ids[id] = revocation{at: now, by: byPerson}
+			}
+		}
+	}
+	var entries []*entry
+	for id := range s.pending.ids {
+		if e := s.byID[id]; e != nil {
+			entries = append(entries, e)
+		}
+	}
+	s.drop(entries...)
+	// They hold in RAM; the state says when the database still lacks them.
+	_ = s.storePending()
+}
+
+// Flush stores use counts and revocations that are not stored yet, and forgets
+// what has expired. The daemon calls it every few minutes; nothing but counts
+// depends on it.
+func (s *Store) Flush(context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	if err := s.flush(); err != nil {
+		return fmt.Errorf("storing use counts: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) flush() error {
+	if err := s.storePending(); err != nil {
+		return err
+	}
+	type count struct{ uses, last int64 }
+	used := map[*entry]count{}
+	var over []*entry
+	now := s.now().UnixNano()
+	for _, e := range s.byID {
+		if n := e.uses.Load(); n != e.flushed {
+			used[e] = count{n, e.last.Load()}
+		}
+		if e.over(now) {
+			over = append(over, e)
+		}
+	}
+	if len(used) > 0 {
+		err := s.write(func(tx *sql.Tx) error {
+			for _, e := range slices.SortedFunc(maps.Keys(used), func(a, b *entry) int { return int(a.row - b.row) }) {
+				if _, err := tx.Exec("UPDATE choices SET uses = ?, last_used = ? WHERE n = ?", used[e].uses, used[e].last, e.row); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for e, c := range used {
+			e.flushed = c.uses
+		}
+	}
+	if len(over) > 0 {
+		s.drop(over...)
+	}
+	return nil
+}

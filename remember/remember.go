@@ -1,0 +1,149 @@
+// Package remember keeps what people decided: choices, each an allow or a
+// reject of one effect within a scope. It answers from memory, without locks
+// and without the disk; a SQLite database is the truth behind it.
+//
+// A choice is matched on the exact facts of an effect, by a keyed hash of
+// them, so that secrets in arguments are never stored. What the hash covers is
+// in facts.go.
+//
+// It does not decide: whether a choice counts is the matter of the precedence
+// table. It does not know shells, interpreters and wrappers; who opens a Store
+// says what must not be remembered.
+package remember
+
+import (
+	"errors"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// ScopeKind says where a choice holds.
+type ScopeKind string
+
+// The scopes, from the narrowest to the widest.
+const (
+	ForSession  ScopeKind = "session"          // until it ends, or is idle for 12 hours
+	ForChildren ScopeKind = "session+children" // the same, with the sessions below it
+	ForProject  ScopeKind = "project"
+	ForUser     ScopeKind = "user" // everywhere, for this person
+)
+
+// SessionIdle is how long an unused choice for a session lasts.
+const SessionIdle = 12 * time.Hour
+
+// rank orders scopes from the narrowest, 0 for a word that is none.
+func (k ScopeKind) rank() int {
+	switch k {
+	case ForSession:
+		return 1
+	case ForChildren:
+		return 2
+	case ForProject:
+		return 3
+	case ForUser:
+		return 4
+	}
+	return 0
+}
+
+func (k ScopeKind) ofSession() bool { return k == ForSession || k == ForChildren }
+
+// Scope is where one choice holds.
+type Scope struct {
+	Kind ScopeKind `json:"kind"`
+	// Key is the session's id or the project's root, "" for ForUser.
+	Key string `json:"key,omitzero"`
+	// Conn is the connection of the session, 0 for one that has none.
+	Conn uint64 `json:"-"`
+}
+
+// Pins are what a choice is bound to beside its rule line, as far as a person
+// may see it; the hash of the facts covers them all.
+type Pins struct {
+	Project   string `json:"project,omitzero"`   // of the folder that the program runs in
+	Cwd       string `json:"cwd,omitzero"`       // that very folder
+	Stdin     string `json:"stdin,omitzero"`     // its source; a literal text is pinned too
+	Script    string `json:"script,omitzero"`    // the script's path
+	SHA256    string `json:"sha256,omitzero"`    // its content, hexadecimal
+	Below     bool   `json:"below,omitzero"`     // with everything below the path
+	Method    string `json:"method,omitzero"`    // of a connect
+	Arguments bool   `json:"arguments,omitzero"` // a tool's arguments, as they were
+	Claimed   bool   `json:"claimed,omitzero"`   // the effect was known from the agent's words alone
+}
+
+// Choice is one remembered answer.
+type Choice struct {
+	ID      string            `json:"id"`
+	Verdict decisions.Verdict `json:"verdict"` // Allow or Deny
+	Kind    effects.Kind      `json:"kind"`
+	Label   string            `json:"label"` // the rule line, secrets masked
+	Pins    Pins              `json:"pins"`
+	Scope   Scope             `json:"scope"`
+	UID     uint32            `json:"uid"`
+	// DecisionID is the decision that the choice answered.
+	DecisionID string    `json:"decisionId"`
+	Created    time.Time `json:"created"`
+	Expires    time.Time `json:"expires,omitzero"` // zero: never
+	// Uses counts how often the choice matched; LastUsed is the newest time.
+	// Both are stored now and then (Flush), so a crash may lose some.
+	Uses     int64     `json:"uses"`
+	LastUsed time.Time `json:"lastUsed,omitzero"`
+}
+
+// Draft is a choice to save.
+type Draft struct {
+	Verdict decisions.Verdict // Allow or Deny
+	// Query is the effect that the person answered, as it was asked about.
+	Query *decisions.MemoryQuery
+	Scope ScopeKind
+	// AnyArguments lets an answer about a named tool hold for all arguments.
+	AnyArguments bool
+	// Label is the rule line as the person was shown it, secrets masked; the
+	// effect's text if empty.
+	Label      string
+	DecisionID string
+	Expires    time.Time // zero: never
+}
+
+// Errors that callers tell apart.
+var (
+	// ErrNotRemembered means that an effect of this kind is never remembered,
+	// or that too little is known of it.
+	ErrNotRemembered = errors.New("cannot be remembered")
+	// ErrSelfCheck means that the stored choice would not have matched the
+	// effect that it came from. Nothing was stored.
+	ErrSelfCheck = errors.New("choice does not match the effect that it came from")
+	// ErrOff means that remembered allows do not count, since the memory was
+	// found damaged. Rejects still do.
+	ErrOff = errors.New("remembered allows are off")
+	// ErrTooMany means that a person has MaxChoices choices already.
+	ErrTooMany = errors.New("too many choices")
+	// ErrNotFound means that no choice has the id.
+	ErrNotFound = errors.New("no such choice")
+	// ErrPending means that a revocation holds from now on, but could not be
+	// stored and would be undone by a restart before the disk has space.
+	ErrPending = errors.New("revoked, but not stored yet")
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("memory is closed")
+)
+
+// MaxChoices bounds the choices of one person.
+const MaxChoices = 200_000
+
+// Status is what the memory says of itself.
+type Status struct {
+	Allows  int `json:"allows"`
+	Rejects int `json:"rejects"`
+	// Degraded says in words what is wrong, nil if nothing is.
+	Degraded []string `json:"degraded,omitzero"`
+	// AllowsOff is set when remembered allows do not count.
+	AllowsOff bool `json:"allowsOff,omitzero"`
+	// Pending counts the revocations that are not in the database yet.
+	Pending int `json:"pending,omitzero"`
+	// SetAside is where a damaged database lies, "" if none was found at the
+	// start; Salvaged counts the rejects that could be read from it.
+	SetAside string `json:"setAside,omitzero"`
+	Salvaged int    `json:"salvaged,omitzero"`
+}

@@ -1,0 +1,219 @@
+package remember
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+const (
+	columns = `n, id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
+		decision, created, expires, uses, last_used`
+	selectHolding = `SELECT ` + columns + ` FROM choices WHERE revoked IS NULL`
+	insertChoice  = `INSERT INTO choices
+		(id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
+		 decision, created, expires, uses, last_used, confirmed)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+)
+
+// execer is a database or a transaction.
+type execer interface {
+	Exec(query string, args ...any) (sql.Result, error)
+}
+
+// insert writes an entry and sets its row.
+func insert(db execer, e *entry) error {
+	c := &e.choice
+	pins, err := json.Marshal(&c.Pins, jsontext.AllowInvalidUTF8(true)) // the name of a file may be any bytes
+	if err != nil {
+		return fmt.Errorf("encoding pins: %w", err)
+	}
+	var expires, last any
+	if e.expire != 0 {
+		expires = e.expire
+	}
+	if t := e.last.Load(); t != 0 {
+		last = t
+	}
+	res, err := db.Exec(insertChoice, c.ID, int64(c.UID), string(c.Verdict), string(c.Kind), c.Label,
+		factsVersion, e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
+		c.DecisionID, c.Created.UnixNano(), expires, e.uses.Load(), last, c.Created.UnixNano())
+	if err != nil {
+		return err
+	}
+	e.row, err = res.LastInsertId()
+	return err
+}
+
+// scan reads one row of selectHolding.
+func scan(rows *sql.Rows) (*entry, error) {
+	e := &entry{}
+	c := &e.choice
+	var verdict, kind, scope string
+	var facts, uid, created, uses int64
+	var conn int64
+	var expires, last sql.NullInt64
+	var sum, pins []byte
+	if err := rows.Scan(&e.row, &c.ID, &uid, &verdict, &kind, &c.Label, &facts, &sum, &pins,
+		&scope, &c.Scope.Key, &conn, &c.DecisionID, &created, &expires, &uses, &last); err != nil {
+		return nil, err
+	}
+	if facts != factsVersion || len(sum) != len(e.digest) {
+		return nil, fmt.Errorf("choice %d: its facts cannot be read", e.row)
+	}
+	if err := strictjson.Unmarshal(pins, &c.Pins); err != nil {
+		return nil, fmt.Errorf("choice %d: its pins: %w", e.row, err)
+	}
+	c.Verdict, c.Kind, c.Scope.Kind = decisions.Verdict(verdict), effects.Kind(kind), ScopeKind(scope)
+	if c.Verdict != decisions.Allow && c.Verdict != decisions.Deny || c.Scope.Kind.rank() == 0 || c.ID == "" {
+		return nil, fmt.Errorf("choice %d: it has no id, or an unknown verdict or scope", e.row)
+	}
+	copy(e.digest[:], sum)
+	c.UID, c.Scope.Conn, c.Created = uint32(uid), uint64(conn), time.Unix(0, created).UTC()
+	if expires.Valid {
+		e.expire, c.Expires = expires.Int64, time.Unix(0, expires.Int64).UTC()
+	}
+	e.uses.Store(uses)
+	e.last.Store(last.Int64)
+	e.flushed = uses
+	e.finish()
+	return e, nil
+}
+
+// finish sets what follows from the choice.
+func (e *entry) finish() {
+	e.answer = decisions.Choice{ID: e.choice.ID, Label: e.choice.Label}
+	switch e.choice.Kind {
+	case effects.KindRead, effects.KindWrite, effects.KindDelete:
+		e.answer.Exact = !e.choice.Pins.Below
+	case effects.KindConnect:
+		e.answer.Exact = true
+	}
+}
+
+// load reads the key and all choices that hold into RAM.
+func (s *Store) load(db *sqlitedb.DB) error {
+	if err := s.loadKey(db.Write); err != nil {
+		return err
+	}
+	rows, err := db.Read.Query(selectHolding)
+	if err != nil {
+		return fmt.Errorf("reading choices: %w", err)
+	}
+	now := s.now().UnixNano()
+	var holding []*entry
+	var unreadable error
+	for rows.Next() {
+		e, err := scan(rows)
+		switch {
+		case err != nil:
+			unreadable = errors.Join(unreadable, err)
+		case e.choice.Scope.Conn != 0:
+			// Its connection ended with the daemon; numbers start anew.
+		case !e.over(now):
+			holding = append(holding, e)
+		}
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return fmt.Errorf("reading choices: %w", err)
+	}
+	s.add(holding...)
+	if unreadable != nil {
+		s.turnOff(fmt.Errorf("%w: %w", ErrOff, unreadable))
+	}
+	if _, err := db.Write.Exec(`UPDATE choices SET revoked = ?, revoked_by = 'restart'
+		WHERE revoked IS NULL AND scope_conn <> 0`, now); err != nil {
+		s.writing = err.Error() // they are not in RAM, which is what counts
+	}
+	return nil
+}
+
+// loadKey reads the key of the digests, or draws it for a new database.
+func (s *Store) loadKey(db *sql.DB) error {
+	key, err := readKey(db)
+	if err == nil {
+		s.key = key
+		return nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	var choices int
+	if err := db.QueryRow("SELECT count(*) FROM choices").Scan(&choices); err != nil {
+		return fmt.Errorf("counting choices: %w", err)
+	}
+	if choices > 0 {
+		return fmt.Errorf("%w: the key of its digests is missing", sqlitedb.ErrDamaged)
+	}
+	if s.key == (hashKey{}) { // else salvaged from a damaged database
+		_, _ = rand.Read(s.key[:]) // never fails
+	}
+	if _, err := db.Exec("INSERT INTO meta (name, value) VALUES ('digest_key', ?)", s.key[:]); err != nil {
+		return fmt.Errorf("storing the key of digests: %w", err)
+	}
+	return nil
+}
+
+func readKey(db *sql.DB) (hashKey, error) {
+	var key hashKey
+	var value []byte
+	err := db.QueryRowContext(context.Background(), "SELECT value FROM meta WHERE name = 'digest_key'").Scan(&value)
+	if err != nil {
+		return key, fmt.Errorf("reading the key of digests: %w", err)
+	}
+	if len(value) != len(key) {
+		return key, fmt.Errorf("%w: the key of its digests has %d bytes", sqlitedb.ErrDamaged, len(value))
+	}
+	copy(key[:], value)
+	return key, nil
+}
+
+// salvaged is what could be read from a damaged database.
+type salvaged struct {
+	key     hashKey
+	rejects []*entry
+}
+
+// salvage reads the rejects of a damaged database, from both ends up to the
+// damage. Without the key they would match nothing.
+func salvage(path string) salvaged {
+	var found salvaged
+	db, err := sqlitedb.OpenDamaged(path)
+	if err != nil {
+		return found
+	}
+	// The file stays as it is; closing can tell nothing new.
+	defer func() { _ = db.Close() }()
+	if found.key, err = readKey(db); err != nil {
+		found.key = hashKey{}
+		return found
+	}
+	seen := map[string]bool{}
+	for _, order := range []string{" ORDER BY n", " ORDER BY n DESC"} {
+		rows, err := db.Query(selectHolding + " AND verdict = 'deny' AND scope_conn = 0" + order)
+		if err != nil {
+			continue
+		}
+		for rows.Next() {
+			if e, err := scan(rows); err == nil && e.choice.Verdict == decisions.Deny && !seen[e.choice.ID] {
+				seen[e.choice.ID] = true
+				found.rejects = append(found.rejects, e)
+			}
+		}
+		// An error only means that the damage was reached.
+		_ = rows.Err()
+		_ = rows.Close()
+	}
+	return found
+}

@@ -1,0 +1,263 @@
+package remember
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "embed"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/sqlitedb"
+)
+
+//go:embed schema.sql
+var schema string
+
+// applicationID marks the file as a memory of permd: "pmdR".
+const applicationID = 0x706d_6452
+
+// Options say where the memory is and what must not get into it.
+type Options struct {
+	// Path is the database's file, absolute, in a folder of the daemon alone.
+	Path string
+	// Allowable says why an allow of the effect must not be remembered (a
+	// shell, code given inline, a wrapper), nil if it may be. Nil allows all.
+	Allowable func(q *decisions.MemoryQuery) error
+	// Now is the clock; time.Now if nil.
+	Now func() time.Time
+}
+
+// Store is an open memory. It is safe for concurrent use; Match takes no lock.
+type Store struct {
+	options Options
+	key     hashKey
+	db      *sqlitedb.DB
+	now     func() time.Time
+
+	state atomic.Pointer[state]
+
+	mu      sync.Mutex // of all that follows, and of changes of state
+	byID    map[string]*entry
+	ofUser  map[uint32]int // number of choices
+	pending pending
+	wrong   []string // what is wrong since the start
+	writing string   // why the newest write failed, "" if it did not
+	aside   string
+	rescued int
+	closed  bool
+}
+
+// state is what Match sees.
+type state struct {
+	index *index
+	off   error // why allows do not count, nil if they do
+}
+
+var _ decisions.Memory = (*Store)(nil)
+
+// Open opens or makes a memory.
+//
+// A damaged database is set aside, never deleted. The rejects that can be read
+// from it are kept; allows are off until the next start, which then begins
+// with none. A database from a newer version is left alone: the error is
+// sqlitedb.ErrNewer.
+func Open(o Options) (*Store, error) {
+	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.state.Store(&state{index: &index{}})
+	err := s.open()
+	if sqlitedb.IsDamaged(err) {
+		err = s.replace(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening memory: %w", err)
+	}
+	if err := s.pending.open(o.Path + ".revoked"); err != nil {
+		return nil, fmt.Errorf("opening memory: %w", errors.Join(err, s.db.Close()))
+	}
+	s.dropPending()
+	return s, nil
+}
+
+func (s *Store) database() sqlitedb.Options {
+	return sqlitedb.Options{
+		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema},
+		Synchronous: sqlitedb.Full, Now: s.now,
+	}
+}
+
+// open opens the database and reads all choices.
+func (s *Store) open() error {
+	db, err := sqlitedb.Open(s.database())
+	if err != nil {
+		return err
+	}
+	if err := s.load(db); err != nil {
+		return errors.Join(err, db.Close())
+	}
+	s.db = db
+	return nil
+}
+
+// replace sets a damaged database aside and goes on with a new one.
+func (s *Store) replace(damage error) error {
+	aside, err := sqlitedb.SetAside(s.options.Path, s.now())
+	if err != nil {
+		return errors.Join(damage, err)
+	}
+	found := salvage(aside)
+	if found.key == (hashKey{}) {
+		s.wrong = append(s.wrong, "no reject could be read from the damaged memory")
+	} else {
+		s.key = found.key
+		s.wrong = append(s.wrong, fmt.Sprintf("%d rejects were read from the damaged memory; there may have been more", len(found.rejects)))
+	}
+	if err := s.open(); err != nil {
+		return errors.Join(damage, err)
+	}
+	s.aside, s.rescued = aside, len(found.rejects)
+	s.turnOff(fmt.Errorf("%w: the database was damaged (%w); it was set aside as %s", ErrOff, damage, aside))
+	if err := s.insertAll(found.rejects); err != nil {
+		s.writing = err.Error() // they hold until the next start
+	}
+	s.add(found.rejects...)
+	return nil
+}
+
+// turnOff stops allows from counting. Rejects go on.
+func (s *Store) turnOff(why error) {
+	s.state.Store(&state{index: s.state.Load().index, off: why})
+	s.wrong = append(s.wrong, why.Error())
+}
+
+// add puts entries into RAM.
+func (s *Store) add(entries ...*entry) {
+	st := s.state.Load()
+	s.state.Store(&state{index: st.index.with(entries...), off: st.off})
+	for _, e := range entries {
+		s.byID[e.choice.ID] = e
+		s.ofUser[e.choice.UID]++
+	}
+}
+
+// drop takes entries out of RAM; from then on they match nothing.
+func (s *Store) drop(entries ...*entry) {
+	st := s.state.Load()
+	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
+	for _, e := range entries {
+		delete(s.byID, e.choice.ID)
+		s.ofUser[e.choice.UID]--
+	}
+}
+
+// Match returns the choices that fit an effect: the widest reject and the
+// narrowest allow. It takes no lock and never touches the disk. After damage
+// it returns no allow and an error that says so.
+func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
+	st := s.state.Load()
+	now := q.Now.UnixNano()
+	if q.Now.IsZero() {
+		now = s.now().UnixNano() // without a time nothing would ever expire
+	}
+	r, a := st.index.match(&s.key, q, now)
+	if r != nil {
+		r.used(now)
+		reject = &r.answer
+	}
+	if st.off != nil {
+		return reject, nil, st.off
+	}
+	if a != nil {
+		if r == nil {
+			a.used(now)
+		}
+		allow = &a.answer
+	}
+	return reject, allow, nil
+}
+
+// List returns the choices that hold, the oldest first; uid limits them to one
+// person's unless it is nil.
+func (s *Store) List(uid *uint32) []Choice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now().UnixNano()
+	list := make([]Choice, 0, len(s.byID))
+	for _, e := range s.byID {
+		if !e.over(now) && (uid == nil || *uid == e.choice.UID) {
+			list = append(list, e.snapshot())
+		}
+	}
+	slices.SortFunc(list, func(a, b Choice) int {
+		if c := a.Created.Compare(b.Created); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return list
+}
+
+// Get returns a choice that holds, or ErrNotFound.
+func (s *Store) Get(id string) (Choice, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[id]
+	if e == nil || e.over(s.now().UnixNano()) {
+		return Choice{}, ErrNotFound
+	}
+	return e.snapshot(), nil
+}
+
+// Status returns the memory's state.
+func (s *Store) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := Status{
+		Degraded: slices.Clone(s.wrong), AllowsOff: s.state.Load().off != nil,
+		Pending: len(s.pending.ids), SetAside: s.aside, Salvaged: s.rescued,
+	}
+	if st.Pending > 0 {
+		st.Degraded = append(st.Degraded, fmt.Sprintf("%d revocations hold, but are not in the database yet", st.Pending))
+	}
+	if s.writing != "" {
+		st.Degraded = append(st.Degraded, "writing failed: "+s.writing)
+	}
+	now := s.now().UnixNano()
+	for _, e := range s.byID {
+		switch {
+		case e.over(now):
+		case e.choice.Verdict == decisions.Allow:
+			st.Allows++
+		default:
+			st.Rejects++
+		}
+	}
+	return st
+}
+
+// Close stores what is not stored yet and closes the database. Match goes on
+// to answer.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	err := errors.Join(s.flush(), s.pending.close(), s.db.Close())
+	if err != nil {
+		return fmt.Errorf("closing memory: %w", err)
+	}
+	return nil
+}
+
+// newID returns an id that a person can type: 60 random bits in base 32.
+func newID() string { return strings.ToLower(rand.Text()[:12]) }

@@ -1,0 +1,115 @@
+// Package acp adapts the Agent Client Protocol, version 1: it merges what
+// session/update says of tool calls, turns session/request_permission into a
+// call, and answers in the protocol's words.
+//
+// It reads as tolerantly as the protocol's own schema, for a guard must accept
+// what agents really send, but it keeps a defect of everything that it left
+// out, and a call with a defect is never allowed without a person. It decides
+// nothing, and it knows no agent's tools: those are profiles of
+// decisions/effects. What it does recognise is what a request itself is: a
+// question to the person, a switch of mode, and what its options mean.
+package acp
+
+import (
+	"context"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// Protocol is the protocol's name in decisions.
+const Protocol = "acp"
+
+// The names of the methods.
+const (
+	MethodRequestPermission = "session/request_permission"
+	MethodUpdate            = "session/update"
+	MethodCancel            = "session/cancel"
+)
+
+// Decider decides calls; decisions.Engine is one.
+type Decider interface {
+	// Decide returns a decision for each request, in order.
+	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
+}
+
+// Deps are what the methods work with. All members but LiveShell are needed.
+type Deps struct {
+	// Sessions are those that permd/session declares. A session of the agent
+	// that nobody declared has no folder and no agent's name.
+	Sessions *decisions.Sessions
+	Decider  Decider
+	// Users returns the person with that uid, from facts of the system.
+	Users func(uid uint32) effects.User
+	// LiveShell reports whether the shell of that agent stays alive between
+	// calls; nil for none.
+	LiveShell func(agent effects.Party) bool
+}
+
+// Register adds the methods of ACP.
+func Register(methods socket.Methods, deps Deps) {
+	h := &handler{deps}
+	methods[MethodRequestPermission] = h.requestPermission
+	methods[MethodUpdate] = h.update
+	methods[MethodCancel] = h.cancel
+}
+
+type handler struct{ Deps }
+
+// run is what a method returns for the part that takes time.
+type run = func(ctx context.Context) (any, error)
+
+// stateKey is the key of this package's state of a connection.
+type stateKey struct{}
+
+// stateOf returns what was merged on a connection. Only to be called from a
+// method.
+func stateOf(c *socket.Conn) *connState {
+	return c.Value(stateKey{}, func() any {
+		s := new(connState)
+		native.StateOf(c).OnEnd(s.forget)
+		// A message that never got here may have been an update of any session.
+		c.OnUnread(func() { s.lose("") })
+		return s
+	}).(*connState)
+}
+
+// update takes a session/update notification in.
+func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
+	state := stateOf(c)
+	u, err := parseUpdate(params)
+	if err != nil {
+		// What the agent said of a call is lost, so nothing that was known of
+		// the session's calls can be relied on any more.
+		state.lose(u.sessionID)
+		return nil, err
+	}
+	switch {
+	case u.mode != "":
+		state.session(u.sessionID).noteMode(u.mode, h.Sessions.Get(c.Owner(), u.sessionID))
+	case u.call != nil:
+		state.apply(u.sessionID, u.call, u.created)
+	}
+	return nil, nil
+}
+
+// cancel takes a session/cancel notification in: whatever of the session is
+// being decided or waits for the person is answered "cancelled".
+func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
+	o, err := object(params, "params", "sessionId", "_meta")
+	if err != nil {
+		return nil, err
+	}
+	id, err := identifier(o, "sessionId", "sessionId")
+	if err != nil {
+		return nil, err
+	}
+	// First the turn, then the questions: a decision that is just being made
+	// looks at the turn after it has left its question.
+	stateOf(c).cancel(id)
+	native.StateOf(c).Asks.Drop(id)
+	return nil, nil
+}

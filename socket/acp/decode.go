@@ -1,0 +1,139 @@
+package acp
+
+import (
+	"fmt"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// Bounds of what one message may hold; what it is as a whole is bounded by the
+// socket.
+const (
+	maxOptions  = 64
+	maxID       = 1024 // bytes of a session's, call's or option's id
+	maxName     = 4096 // bytes of an option's name
+	maxItems    = 256  // locations, and content items, of one call
+	maxDefects  = 32   // kept of one call; one alone keeps it from being allowed
+	maxKindName = 64   // bytes of a kind, an unknown one included
+)
+
+// refuse is the error for a message that the protocol's schema refuses as
+// well, or that can be read in two ways. Its text names members, never values.
+func refuse(format string, args ...any) *socket.Error {
+	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// object reads an object of the protocol. A member that a careless reader
+// would take for a known one makes it ambiguous: that is an error at every
+// place, also where the schema would skip a malformed item.
+func object(v strictjson.Value, at string, known ...string) (strictjson.Object, error) {
+	if strictjson.Kind(v) != '{' {
+		return nil, refuse("%s must be an object, not %s", at, strictjson.KindName(strictjson.Kind(v)))
+	}
+	o, err := strictjson.ParseObject(v)
+	if err != nil {
+		return nil, refuse("reading %s: %v", at, err)
+	}
+	if o.NearMiss(known...) != "" {
+		return nil, refuse("%s has a member whose name differs from a known one only by case", at)
+	}
+	return o, nil
+}
+
+// identifier reads a string that must be there.
+func identifier(o strictjson.Object, name, at string) (string, error) {
+	v, ok := o.Get(name)
+	if !ok {
+		return "", refuse("%s is missing", at)
+	}
+	s, ok := strictjson.ParseString(v)
+	switch {
+	case !ok:
+		return "", refuse("%s must be a string", at)
+	case s == "":
+		return "", refuse("%s is empty", at)
+	case len(s) > maxID:
+		return "", refuse("%s is longer than %d bytes", at, maxID)
+	}
+	return s, nil
+}
+
+// lenient reads the members that the schema is tolerant of, and keeps a defect
+// of each that it leaves out.
+type lenient struct{ defects []effects.Defect }
+
+// drop notes that something was left out.
+func (l *lenient) drop(at, why string) {
+	l.defects = addDefect(l.defects, effects.Defect{Code: effects.DefectDropped, At: at, Text: at + " " + why})
+}
+
+// addDefect appends a defect that is not there yet, to at most maxDefects.
+func addDefect(list []effects.Defect, d effects.Defect) []effects.Defect {
+	if len(list) >= maxDefects {
+		return list
+	}
+	for _, have := range list {
+		if have.Code == d.Code && have.At == d.At {
+			return list
+		}
+	}
+	return append(list, d)
+}
+
+// get returns a member that is there and not null, which in version 1 means
+// "not in this update".
+func (l *lenient) get(o strictjson.Object, name string) (strictjson.Value, bool) {
+	v, ok := o.Get(name)
+	return v, ok && strictjson.Kind(v) != 'n'
+}
+
+// text reads a string; nil when it is absent, null or something else.
+func (l *lenient) text(o strictjson.Object, name, at string) *string {
+	v, ok := l.get(o, name)
+	if !ok {
+		return nil
+	}
+	s, ok := strictjson.ParseString(v)
+	if !ok {
+		l.drop(at, "is not a string and was left out")
+		return nil
+	}
+	return &s
+}
+
+// items reads an array; false when it is absent, null or something else.
+func (l *lenient) items(o strictjson.Object, name string) ([]strictjson.Value, bool) {
+	v, ok := l.get(o, name)
+	if !ok {
+		return nil, false
+	}
+	if strictjson.Kind(v) != '[' {
+		l.drop(name, "is not an array and was left out")
+		return nil, false
+	}
+	items, err := strictjson.ParseArray(v)
+	if err != nil {
+		l.drop(name, "could not be read and was left out")
+		return nil, false
+	}
+	if len(items) > maxItems {
+		l.drop(name, fmt.Sprintf("holds more than %d items; the others were left out", maxItems))
+		items = items[:maxItems]
+	}
+	return items, true
+}
+
+// meta reads a _meta member; nil when it is absent, null or something else.
+func (l *lenient) meta(o strictjson.Object, at string) strictjson.Value {
+	v, ok := l.get(o, "_meta")
+	if !ok {
+		return nil
+	}
+	if strictjson.Kind(v) != '{' {
+		l.drop(at, "is not an object and was left out")
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,115 @@
+package acp
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// seeds adds the params of all samples' messages.
+func seeds(f *testing.F) {
+	f.Helper()
+	files, err := filepath.Glob("testdata/*.json*")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("%d samples, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if filepath.Ext(file) == ".json" {
+			f.Add([]byte(member(data, "params")))
+			f.Add([]byte(member(data, "params", "toolCall")))
+			continue
+		}
+		for raw := range bytes.Lines(data) {
+			f.Add([]byte(member(raw, "msg", "params")))
+		}
+	}
+}
+
+// FuzzRequest checks that whatever is read as a request has an identity, that
+// an answer is one of its options, and that nothing is allowed of a request
+// that is defective, incomplete, a question or a switch of mode.
+func FuzzRequest(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if strictjson.Check(data) != nil {
+			return
+		}
+		r, err := parseRequest(data)
+		if err != nil {
+			return
+		}
+		if r.sessionID == "" || r.call.id == "" {
+			t.Fatal("a request without an identity")
+		}
+		var state connState
+		s := state.session(r.sessionID)
+		p := r.pending(state.merged(s, r.call), nil, s)
+		call := &p.request.Call
+		if len(call.Defects) > maxDefects {
+			t.Fatalf("%d defects", len(call.Defects))
+		}
+		if call.Claims.Meta != nil && strictjson.Check(call.Claims.Meta) != nil {
+			t.Fatalf("_meta is not valid: %s", call.Claims.Meta)
+		}
+		never := len(call.Defects) > 0 || call.Incomplete != "" ||
+			slices.ContainsFunc(call.Marks, func(m effects.Mark) bool { return m.Kind == effects.KindQuestion })
+		for _, v := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
+			id, ok := Choose(p.options, v, p.facts)
+			if !ok {
+				continue
+			}
+			i := slices.IndexFunc(p.options, func(o Option) bool { return o.ID == id })
+			switch {
+			case i < 0:
+				t.Fatalf("%s: an id that was not offered", v)
+			case v == decisions.Allow && never:
+				t.Fatalf("allow of %+v", call)
+			case v == decisions.Allow && p.options[i].Kind != AllowOnce, v == decisions.Deny && p.options[i].Kind != RejectOnce:
+				t.Fatalf("%s: option of kind %s", v, p.options[i].Kind)
+			}
+		}
+	})
+}
+
+// FuzzUpdate merges two updates and checks the accounting.
+func FuzzUpdate(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if strictjson.Check(data) != nil {
+			return
+		}
+		u, err := parseUpdate(data)
+		var state connState
+		if err != nil {
+			state.lose(u.sessionID)
+			return
+		}
+		if u.call == nil {
+			return
+		}
+		state.apply(u.sessionID, u.call, u.created)
+		once := state.bytes
+		state.apply(u.sessionID, u.call, u.created)
+		if state.bytes != once {
+			t.Fatalf("the same update twice: %d bytes, then %d", once, state.bytes)
+		}
+		t1 := state.merged(state.session(u.sessionID), &patch{id: u.call.id})
+		if known := len(state.session(u.sessionID).calls) == 1; known == u.call.ended || known && t1.id != u.call.id {
+			t.Fatalf("known: %v, ended: %v", known, u.call.ended)
+		}
+		state.forget(u.sessionID)
+		if state.bytes != 0 {
+			t.Fatalf("%d bytes are kept of nothing", state.bytes)
+		}
+	})
+}

@@ -1,0 +1,291 @@
+package acp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// OptionKind is the kind of a permission option; version 1 has four.
+type OptionKind string
+
+// The kinds of options.
+const (
+	AllowOnce    OptionKind = "allow_once"
+	AllowAlways  OptionKind = "allow_always"
+	RejectOnce   OptionKind = "reject_once"
+	RejectAlways OptionKind = "reject_always"
+)
+
+// Option is one answer that the agent offers.
+type Option struct {
+	ID   string
+	Name string
+	Kind OptionKind
+}
+
+// Facts are what the choice of an option depends on beside the options.
+type Facts struct {
+	Agent effects.Party
+	// Question is set when the request asks the person something; ModeSwitch
+	// when it changes the agent's mode.
+	Question, ModeSwitch bool
+	// Defective is set when a part of the request was left out or contradicts
+	// another, Incomplete when it does not say what would happen.
+	Defective, Incomplete bool
+	// Permanent is set for a deny that holds for every such call.
+	Permanent bool
+}
+
+// plainOptions names, for agents that offer several options of kind
+// allow_once, the one that allows this call and changes nothing else.
+// OpenHands: its second one makes the agent confirm less for the session.
+var plainOptions = map[string]string{
+	"openhands cli acp agent": "accept",
+	"openhands-cli":           "accept",
+	"openhands":               "accept",
+}
+
+// continuing are ids of reject options that let the agent's turn go on, where
+// an agent offers several: decline (Codex), denied (Codex's Rust adapter),
+// revise (plan reviews of Codex and Kimi Code).
+var continuing = []string{"decline", "denied", "revise_plan", "plan_revise"}
+
+// Choose returns the id of the option that says the verdict and nothing more.
+// It is false when the agent offers none: an allow must then be left to the
+// person, a deny is answered "cancelled". It never chooses an option that the
+// agent would remember, but for a deny that is itself permanent.
+func Choose(options []Option, verdict decisions.Verdict, facts Facts) (id string, ok bool) {
+	if repeats(options) {
+		return "", false
+	}
+	switch verdict {
+	case decisions.Allow:
+		if facts.Question || facts.ModeSwitch || facts.Defective || facts.Incomplete || oneKind(options) {
+			return "", false
+		}
+		return plainAllow(options, facts.Agent)
+	case decisions.Deny:
+		return plainReject(options, facts)
+	}
+	return "", false
+}
+
+// plainAllow picks the only option that allows once.
+func plainAllow(options []Option, agent effects.Party) (string, bool) {
+	once := ofKind(options, AllowOnce)
+	if len(once) > 1 {
+		plain, ok := plainOptions[strings.ToLower(agent.Name)]
+		if !ok {
+			return "", false
+		}
+		once = slices.DeleteFunc(once, func(o Option) bool { return o.ID != plain })
+	}
+	if len(once) != 1 || once[0].widens() {
+		return "", false
+	}
+	return once[0].ID, true
+}
+
+// plainReject picks an option that rejects, best one that lets the turn go on.
+func plainReject(options []Option, facts Facts) (string, bool) {
+	if facts.Question && len(ofKind(options, AllowOnce)) != 1 {
+		// Where the options are answers, the one called reject is an answer
+		// as well ("skip").
+		return "", false
+	}
+	once := ofKind(options, RejectOnce)
+	if len(once) == 0 {
+		always := ofKind(options, RejectAlways)
+		if facts.Permanent && len(always) == 1 {
+			return always[0].ID, true
+		}
+		return "", false
+	}
+	for _, id := range continuing {
+		if i := slices.IndexFunc(once, func(o Option) bool { return o.ID == id }); i >= 0 {
+			return id, true
+		}
+	}
+	if i := slices.IndexFunc(once, func(o Option) bool { return !o.stops() }); i >= 0 {
+		return once[i].ID, true
+	}
+	return once[0].ID, true
+}
+
+func ofKind(options []Option, kind OptionKind) []Option {
+	var list []Option
+	for _, o := range options {
+		if o.Kind == kind {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// repeats reports whether two options have the same id, so that an answer
+// would not say which is meant.
+func repeats(options []Option) bool {
+	for i, o := range options {
+		if slices.ContainsFunc(options[:i], func(p Option) bool { return p.ID == o.ID }) {
+			return true
+		}
+	}
+	return false
+}
+
+// oneKind reports whether all options are of one kind: then they are answers,
+// not permissions.
+func oneKind(options []Option) bool {
+	return !slices.ContainsFunc(options, func(o Option) bool { return o.Kind != options[0].Kind })
+}
+
+// wideningWords are words in an option that allow more than the call at hand.
+// A needless one costs a question, a missing one a wrong allow.
+var wideningWords = []string{
+	"all", "always", "any", "anything", "bypass", "conversation", "ever", "every", "everything", "forever",
+	"future", "mode", "permanent", "permanently", "remember", "remembered", "restore", "session", "sessions",
+	"switch", "trust", "unattended", "unrestricted", "whitelist", "allowlist", "yolo",
+}
+
+// modeWords are words in an option that change how the agent asks at all.
+var modeWords = []string{"autopilot", "bypass", "dangerously", "mode", "unattended", "unrestricted", "yolo"}
+
+// stoppingWords are words in an option that end the agent's turn.
+var stoppingWords = []string{
+	"abort", "cancel", "end", "exit", "interrupt", "quit", "stop", "terminate", "timed", "timeout",
+}
+
+// widens reports whether the option's words say that more than this call would
+// be allowed, or cannot be read for certain.
+func (o Option) widens() bool {
+	if hidden(o.ID) || hidden(o.Name) {
+		return true
+	}
+	ws := o.words()
+	for i, w := range ws {
+		switch {
+		case slices.Contains(wideningWords, w), automatic(w):
+			return true
+		case asks(w) && slices.ContainsFunc(ws[:i], negates):
+			return true // "don't ask again"
+		}
+	}
+	return false
+}
+
+// switchesMode reports whether the option's words say that the agent's mode
+// would change.
+func (o Option) switchesMode() bool {
+	return slices.ContainsFunc(o.words(), func(w string) bool { return slices.Contains(modeWords, w) || automatic(w) })
+}
+
+// stops reports whether the option's words say that the turn would end.
+func (o Option) stops() bool {
+	return slices.ContainsFunc(o.words(), func(w string) bool { return slices.Contains(stoppingWords, w) })
+}
+
+// automatic matches auto, auto-accept, autonomous and their like.
+func automatic(word string) bool { return strings.HasPrefix(word, "auto") }
+
+func asks(word string) bool {
+	switch word {
+	case "ask", "asking", "confirm", "confirming", "confirmation", "prompt", "prompts", "prompting":
+		return true
+	}
+	return false
+}
+
+func negates(word string) bool {
+	return word == "not" || word == "never" || word == "without" || word == "don" || word == "dont" || word == "stop"
+}
+
+// words are the words of the option's id and name in lower case; an id is
+// also split where a small letter meets a capital one.
+func (o Option) words() []string {
+	var words []string
+	var b strings.Builder
+	flush := func() {
+		if b.Len() > 0 {
+			words = append(words, strings.ToLower(b.String()))
+			b.Reset()
+		}
+	}
+	for _, text := range []string{o.ID, o.Name} {
+		last := ' '
+		for _, r := range text {
+			switch {
+			case !unicode.IsLetter(r):
+				flush()
+			case unicode.IsUpper(r) && unicode.IsLower(last):
+				flush()
+				b.WriteRune(r)
+			default:
+				b.WriteRune(r)
+			}
+			last = r
+		}
+		flush()
+	}
+	return words
+}
+
+// hidden reports whether a text holds characters that are not shown, which
+// could hide a word from whoever compares it.
+func hidden(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) })
+}
+
+// parseOptions reads the options, strictly as the protocol does: one that is
+// malformed makes the request unreadable.
+func parseOptions(o strictjson.Object) ([]Option, error) {
+	v, ok := o.Get("options")
+	if !ok {
+		return nil, refuse("options is missing")
+	}
+	if strictjson.Kind(v) != '[' {
+		return nil, refuse("options must be an array")
+	}
+	items, err := strictjson.ParseArray(v)
+	if err != nil {
+		return nil, refuse("reading options: %v", err)
+	}
+	if len(items) > maxOptions {
+		return nil, refuse("more than %d options", maxOptions)
+	}
+	options := make([]Option, len(items))
+	for i, item := range items {
+		if options[i], err = parseOption(item, fmt.Sprintf("options[%d]", i)); err != nil {
+			return nil, err
+		}
+	}
+	return options, nil
+}
+
+func parseOption(v strictjson.Value, at string) (Option, error) {
+	var opt Option
+	o, err := object(v, at, "optionId", "name", "kind", "_meta")
+	if err != nil {
+		return opt, err
+	}
+	if opt.ID, err = identifier(o, "optionId", at+".optionId"); err != nil {
+		return opt, err
+	}
+	name, _ := o.Get("name")
+	if opt.Name, _ = strictjson.ParseString(name); strictjson.Kind(name) != '"' || len(opt.Name) > maxName {
+		return opt, refuse("%s.name must be a string of at most %d bytes", at, maxName)
+	}
+	kind, _ := o.Get("kind")
+	word, _ := strictjson.ParseString(kind)
+	opt.Kind = OptionKind(word)
+	switch opt.Kind {
+	case AllowOnce, AllowAlways, RejectOnce, RejectAlways:
+		return opt, nil
+	}
+	return opt, refuse("%s.kind must be allow_once, allow_always, reject_once or reject_always", at)
+}

@@ -1,0 +1,77 @@
+package acp
+
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+func opt(kind OptionKind, id, name string) Option { return Option{ID: id, Name: name, Kind: kind} }
+
+func TestChoose(t *testing.T) {
+	yes, no := opt(AllowOnce, "y", "Yes"), opt(RejectOnce, "n", "No")
+	always := opt(AllowAlways, "a", "Always")
+	never := opt(RejectAlways, "x", "Never")
+	openhands := []Option{
+		opt(AllowOnce, "accept", "Yes, proceed"), no,
+		opt(AllowOnce, "risk_based", "Auto-confirm LOW/MEDIUM risk"),
+	}
+	tests := []struct {
+		name        string
+		options     []Option
+		facts       Facts
+		allow, deny string // "" for none
+	}{
+		{"plain", []Option{yes, always, no}, Facts{}, "y", "n"},
+		{"none at all", nil, Facts{}, "", ""},
+		{"never always for allow", []Option{always, no}, Facts{}, "", "n"},
+		{"two once", []Option{yes, opt(AllowOnce, "y2", "Yes, for the turn"), no}, Facts{}, "", "n"},
+		{"two once, one named by the agent's profile", openhands, Facts{Agent: effects.Party{Name: "OpenHands-CLI"}}, "accept", "n"},
+		{"two once, agent not known", openhands, Facts{}, "", "n"},
+		{"profile's option not offered", []Option{yes, opt(AllowOnce, "z", "Go"), no}, Facts{Agent: effects.Party{Name: "OpenHands"}}, "", "n"},
+		{"profile's option offered twice", append(openhands[:3:3], openhands[0]), Facts{Agent: effects.Party{Name: "OpenHands"}}, "", ""},
+		{"profile's option widens", []Option{opt(AllowOnce, "accept", "Always accept"), yes, no}, Facts{Agent: effects.Party{Name: "OpenHands"}}, "", "n"},
+		{"once that says always", []Option{opt(AllowOnce, "y", "Always allow"), no}, Facts{}, "", "n"},
+		{"once that says it in its id", []Option{opt(AllowOnce, "allow-session", "Yes"), no}, Facts{}, "", "n"},
+		{"once that says it in camel case", []Option{opt(AllowOnce, "allowAlways", "Yes"), no}, Facts{}, "", "n"},
+		{"once that bypasses", []Option{opt(AllowOnce, "y", "Yes, and bypass permissions"), no}, Facts{}, "", "n"},
+		{"once that accepts automatically", []Option{opt(AllowOnce, "y", "Yes, auto-accept edits"), no}, Facts{}, "", "n"},
+		{"once that does not ask again", []Option{opt(AllowOnce, "y", "Yes, and don’t ask again"), no}, Facts{}, "", "n"},
+		{"once that will stop asking", []Option{opt(AllowOnce, "y", "Yes, without asking"), no}, Facts{}, "", "n"},
+		{"once that hides a word", []Option{opt(AllowOnce, "y", "al\u200bways"), no}, Facts{}, "", "n"},
+		{"once with a reversed word", []Option{opt(AllowOnce, "y", "\u202esyawla"), no}, Facts{}, "", "n"},
+		{"once that mentions just once", []Option{opt(AllowOnce, "y", "Yes, just this once"), no}, Facts{}, "y", "n"},
+		{"repeated ids", []Option{yes, opt(RejectOnce, "y", "No")}, Facts{}, "", ""},
+		{"repeated ids elsewhere", []Option{yes, no, always, always}, Facts{}, "", ""},
+		{"all of one kind", []Option{yes}, Facts{}, "", ""},
+		{"question", []Option{yes, no}, Facts{Question: true}, "", "n"},
+		{"question with answers", []Option{yes, opt(AllowOnce, "z", "Other"), no}, Facts{Question: true}, "", ""},
+		{"mode switch", []Option{yes, no}, Facts{ModeSwitch: true}, "", "n"},
+		{"defect", []Option{yes, no}, Facts{Defective: true}, "", "n"},
+		{"incomplete", []Option{yes, no}, Facts{Incomplete: true}, "", "n"},
+		{"reject that goes on, named", []Option{yes, opt(RejectOnce, "cancel", "No, and tell"), opt(RejectOnce, "decline", "No, continue")}, Facts{}, "y", "decline"},
+		{"reject that goes on, by words", []Option{yes, opt(RejectOnce, "abort", "No"), opt(RejectOnce, "timed_out", "-"), opt(RejectOnce, "r", "No")}, Facts{}, "y", "r"},
+		{"rejects that all stop", []Option{yes, opt(RejectOnce, "abort", "No"), opt(RejectOnce, "timed_out", "-")}, Facts{}, "y", "abort"},
+		{"plan review", []Option{yes, opt(RejectOnce, "plan_reject_and_exit", "No"), opt(RejectOnce, "plan_revise", "Revise")}, Facts{ModeSwitch: true}, "", "plan_revise"},
+		{"only reject always", []Option{yes, never}, Facts{}, "y", ""},
+		{"only reject always, permanent rule", []Option{yes, never}, Facts{Permanent: true}, "y", "x"},
+		{"two reject always, permanent rule", []Option{yes, never, opt(RejectAlways, "x2", "Never")}, Facts{Permanent: true}, "y", ""},
+		{"reject once before always, permanent rule", []Option{yes, never, no}, Facts{Permanent: true}, "y", "n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			for v, want := range map[decisions.Verdict]string{decisions.Allow: tt.allow, decisions.Deny: tt.deny} {
+				got, ok := Choose(tt.options, v, tt.facts)
+				if got != want || ok != (want != "") {
+					t.Errorf("Choose(%s) = %q, %v, want %q", v, got, ok, want)
+				}
+			}
+			for _, v := range []decisions.Verdict{decisions.Ask, "", "Allow"} {
+				if got, ok := Choose(tt.options, v, tt.facts); ok {
+					t.Errorf("Choose(%q) = %q, want none", v, got)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package acp
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Agents put questions, plan reviews and requests for wider limits into the
+// same message as tool calls. Answering one of these by a rule about tools
+// would speak for the person, so they are recognised here by all that agents
+// are known to send; what is recognised without need costs a question.
+
+// questionTools are names of tools that ask the person something, without
+// case, blanks, dashes and underscores.
+var questionTools = []string{
+	"askfollowupquestion", "askhuman", "askquestion", "askquestions", "askuser", "askuserquestion", "askuserquestions",
+	"doomloop", "maxiterations", "planmoderespond", "question", "requestuserinput", "userquestion",
+}
+
+// modeTools are names of tools that change how the agent works or asks.
+var modeTools = []string{
+	"actmoderespond", "approveplan", "enterplanmode", "exitplan", "exitplanmode", "planenter", "planexit", "planmodeenter", "planmodeexit",
+	"setmode", "switchmode", "switchtoactmode",
+}
+
+// wideningTools are names of tools that ask for wider limits than the call's.
+var wideningTools = []string{"requestpermission", "requestpermissions"}
+
+// recognised is what a request turned out to be.
+type recognised struct {
+	marks                []effects.Mark
+	question, modeSwitch bool
+}
+
+func (r *recognised) isQuestion(why, from string) {
+	r.question = true
+	r.mark(effects.KindQuestion, why, from)
+}
+
+func (r *recognised) isSwitch(why, from string) {
+	r.modeSwitch = true
+	r.mark(effects.KindMode, why, from)
+}
+
+// widens notes that the agent's limits would be widened. Its once option still
+// says just that, so an explicit answer can be expressed.
+func (r *recognised) widens(why, from string) { r.mark(effects.KindMode, why, from) }
+
+// mark keeps the first reason of a kind: more of them tell the person nothing.
+func (r *recognised) mark(kind effects.Kind, why, from string) {
+	if !slices.ContainsFunc(r.marks, func(m effects.Mark) bool { return m.Kind == kind }) {
+		r.marks = append(r.marks, effects.Mark{Kind: kind, Why: why, From: from})
+	}
+}
+
+// recognise says what a request is beside a tool call.
+func recognise(call *effects.Call, options []Option) recognised {
+	var r recognised
+	r.byName(call.Tool.Name, "name")
+	r.byName(call.Claims.Title, "title")
+	r.byName(call.ID, "toolCallId")
+	if call.Claims.Kind == "switch_mode" {
+		r.isSwitch("the agent says that the call switches its mode", "kind")
+	}
+	r.byMeta(call.Claims.Meta)
+	r.byInput(call)
+	r.byOptions(options)
+	return r
+}
+
+func (r *recognised) byName(name, from string) {
+	switch bare := bareName(name); {
+	case bare == "":
+	case slices.Contains(questionTools, bare):
+		r.isQuestion("the tool asks the person something", from)
+	case slices.Contains(modeTools, bare):
+		r.isSwitch("the tool switches the agent's mode", from)
+	case slices.Contains(wideningTools, bare):
+		r.widens("the agent asks for wider permissions", from)
+	}
+}
+
+// byMeta looks for what agents say in _meta: Qwen Code calls a question so,
+// Vibe marks the stages of moving a session, Codex passes its own request on.
+func (r *recognised) byMeta(meta strictjson.Value) {
+	if meta == nil {
+		return
+	}
+	if text(meta, "qwenInteractionKind") == "user_question" {
+		r.isQuestion("the agent says that it asks the person something", "_meta.qwenInteractionKind")
+	}
+	if member(meta, "teleport") != nil {
+		r.isQuestion("the agent asks how to go on with moving the session", "_meta.teleport")
+	}
+	params, err := strictjson.ParseObject(orEmpty(member(meta, "codex", "params")))
+	if err != nil {
+		return
+	}
+	for _, name := range []string{"grantRoot", "additionalPermissions", "permissions"} {
+		if v, _ := params.Get(name); present(v) {
+			r.widens("the agent asks for wider permissions", "_meta.codex.params."+name)
+		}
+	}
+}
+
+// byInput looks for requests for wider limits: those of Codex hold the
+// permissions wanted, and Gemini's agents name a file outside of the workspace
+// in the call's id.
+func (r *recognised) byInput(call *effects.Call) {
+	if strings.HasPrefix(call.ID, "resolve-prompt-") {
+		r.widens("the file's path would be added to the agent's workspace", "toolCallId")
+	}
+	input, err := strictjson.ParseObject(orEmpty(call.Input))
+	if err != nil {
+		return
+	}
+	for _, m := range input {
+		switch m.Name {
+		case "permissions":
+			if strictjson.Kind(m.Value) != '{' {
+				continue // a file's mode, of a tool that sets it
+			}
+		case "additionalPermissions", "additional_permissions", "grantRoot", "grant_root":
+		default:
+			continue
+		}
+		if present(m.Value) {
+			r.widens("the agent asks for wider permissions", "rawInput."+m.Name)
+		}
+	}
+}
+
+// byOptions looks for options that are answers or modes.
+func (r *recognised) byOptions(options []Option) {
+	if len(options) > 0 && oneKind(options) {
+		r.isQuestion("all options are of one kind, so they are answers", "options")
+	}
+	for _, o := range options {
+		if isAnswer(o.ID) {
+			r.isQuestion("the options are answers to a question", "options")
+			break
+		}
+	}
+	if slices.ContainsFunc(options, isPlanOption) {
+		r.isSwitch("the options are those of a plan review", "options")
+	}
+	once := ofKind(options, AllowOnce)
+	if len(once) > 0 && !slices.ContainsFunc(once, func(o Option) bool { return !o.switchesMode() }) {
+		r.isSwitch("the option that allows once switches the agent's mode", "options")
+	}
+	for _, o := range options {
+		if o.Kind == AllowOnce && strings.HasPrefix(o.ID, "allow_permissions_") {
+			r.widens("the agent asks for wider permissions", "options")
+			break
+		}
+	}
+}
+
+// isAnswer matches the ids that Kimi Code gives to answers: q0_opt_1, q0_skip.
+func isAnswer(id string) bool {
+	rest, ok := strings.CutPrefix(id, "q")
+	if !ok {
+		return false
+	}
+	after := strings.TrimLeft(rest, "0123456789")
+	return len(after) < len(rest) && (strings.HasPrefix(after, "_opt_") || after == "_skip")
+}
+
+// isPlanOption matches the ids that Claude's adapter, Codex, Kimi Code and
+// Qwen Code give to the answers of a plan review.
+func isPlanOption(o Option) bool {
+	for _, prefix := range []string{"exit-plan-", "exit_plan_", "plan_opt_", "plan_approve", "implement_plan"} {
+		if strings.HasPrefix(o.ID, prefix) {
+			return true
+		}
+	}
+	return o.ID == "restore_previous"
+}
+
+// harnessAsks says why the agent itself wants a person to look; "" if it does
+// not say so. Claude's adapter tells JetBrains' client to offer "no" first.
+func harnessAsks(meta strictjson.Value) string {
+	air := member(meta, "jetbrains", "air")
+	for _, v := range []strictjson.Value{member(air, "permission", "defaultToNo"), member(air, "defaultToNo")} {
+		if strictjson.Kind(v) == 't' {
+			return "the agent offers no as the default answer"
+		}
+	}
+	return ""
+}
+
+// bareName drops what tools of one name differ in: case, blanks, dashes and
+// underscores.
+func bareName(s string) string {
+	const most = 64 // longer is no tool's name
+	if len(s) > most {
+		return ""
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
+// present reports whether a value is there and says something.
+func present(v strictjson.Value) bool {
+	switch strictjson.Kind(v) {
+	case 0, 'n', 'f':
+		return false
+	}
+	return !empty(v)
+}

@@ -1,0 +1,241 @@
+package acp
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// request is one session/request_permission.
+type request struct {
+	sessionID string
+	call      *patch
+	options   []Option
+	meta      strictjson.Value // of the params, beside the call's own
+	defects   []effects.Defect // of the params
+}
+
+// parseRequest reads the params of session/request_permission. Session, call
+// id and options are read strictly; of the rest, what is malformed is left out
+// with a defect.
+func parseRequest(params strictjson.Value) (*request, error) {
+	o, err := object(params, "params", "sessionId", "toolCall", "options", "_meta", "subject")
+	if err != nil {
+		return nil, err
+	}
+	r := new(request)
+	if r.sessionID, err = identifier(o, "sessionId", "sessionId"); err != nil {
+		return nil, err
+	}
+	v, ok := o.Get("toolCall")
+	if !ok {
+		if _, ok := o.Get("subject"); ok {
+			return nil, refuse("toolCall is missing: this is the shape of protocol version 2, which is not supported")
+		}
+		return nil, refuse("toolCall is missing")
+	}
+	if r.call, err = parseToolCall(v, "toolCall"); err != nil {
+		return nil, err
+	}
+	if r.options, err = parseOptions(o); err != nil {
+		return nil, err
+	}
+	l := new(lenient)
+	r.meta = l.meta(o, "params._meta")
+	r.defects = l.defects
+	return r, nil
+}
+
+// mergeMeta puts the two _meta objects that come with a request into one: the
+// members of the call's own, and those of the request that it has not.
+func mergeMeta(call, request strictjson.Value) (strictjson.Value, *effects.Defect) {
+	if call == nil || request == nil {
+		if call == nil {
+			return request, nil
+		}
+		return call, nil
+	}
+	mine, err := strictjson.ParseObject(call)
+	if err != nil {
+		return nil, unreadMeta()
+	}
+	more, err := strictjson.ParseObject(request)
+	if err != nil {
+		return nil, unreadMeta()
+	}
+	var defect *effects.Defect
+	for _, m := range more {
+		switch v, ok := mine.Get(m.Name); {
+		case !ok:
+			mine = append(mine, m)
+		case !bytes.Equal(v, m.Value):
+			defect = &effects.Defect{
+				Code: effects.DefectContradiction, At: "_meta",
+				Text: "a member of _meta differs between the tool call and the request",
+			}
+		}
+	}
+	var b bytes.Buffer
+	enc := jsontext.NewEncoder(&b)
+	_ = enc.WriteToken(jsontext.BeginObject) // a buffer takes everything
+	for _, m := range mine {
+		if err := enc.WriteToken(jsontext.String(m.Name)); err != nil {
+			return nil, unreadMeta()
+		}
+		if err := enc.WriteValue(m.Value); err != nil {
+			return nil, unreadMeta()
+		}
+	}
+	_ = enc.WriteToken(jsontext.EndObject)
+	return bytes.TrimSpace(b.Bytes()), defect
+}
+
+func unreadMeta() *effects.Defect {
+	return &effects.Defect{Code: effects.DefectDropped, At: "_meta", Text: "_meta could not be read and was left out"}
+}
+
+// assemble makes the domain's call of what is known of a tool call and the
+// request for it. Session, agent and person are added by the caller.
+func (r *request) assemble(t *toolCall) effects.Call {
+	call := effects.Call{
+		ID:       t.id,
+		Protocol: Protocol,
+		Tool:     effects.Tool{Name: t.name},
+		Input:    t.input,
+		Claims: effects.Claims{
+			Kind: t.kind, Title: t.title, Locations: t.locations, Diffs: t.diffs, Texts: t.texts,
+		},
+	}
+	for _, list := range [][]effects.Defect{t.defects, r.defects} {
+		for _, d := range list {
+			call.Defects = addDefect(call.Defects, d)
+		}
+	}
+	var d *effects.Defect
+	if call.Claims.Meta, d = mergeMeta(t.meta, r.meta); d != nil {
+		call.Defects = addDefect(call.Defects, *d)
+	}
+	for _, d := range nameTool(&call) {
+		call.Defects = addDefect(call.Defects, d)
+	}
+	call.Incomplete = missing(t, &call)
+	return call
+}
+
+// nameTool completes the tool's identity from _meta, where Claude's adapter
+// names the tool and the server it belongs to.
+func nameTool(call *effects.Call) (defects []effects.Defect) {
+	if call.Claims.Meta == nil {
+		return nil
+	}
+	meta, err := strictjson.ParseObject(call.Claims.Meta)
+	if err != nil {
+		return []effects.Defect{*unreadMeta()}
+	}
+	if meta.NearMiss("claudeCode", "codex", "jetbrains") != "" {
+		defects = append(defects, nearMiss("_meta"))
+	}
+	claude, _ := meta.Get("claudeCode")
+	o, err := strictjson.ParseObject(orEmpty(claude))
+	if err != nil {
+		return defects
+	}
+	if o.NearMiss("toolName", "mcpServer", "parentToolUseId") != "" {
+		defects = append(defects, nearMiss("_meta.claudeCode"))
+	}
+	switch name := text(claude, "toolName"); {
+	case name == "" || name == call.Tool.Name:
+	case call.Tool.Name == "":
+		call.Tool.Name = name
+	default:
+		defects = append(defects, effects.Defect{
+			Code: effects.DefectContradiction, At: "name",
+			Text: "name and _meta.claudeCode.toolName name two tools",
+		})
+	}
+	server := member(claude, "mcpServer")
+	call.Tool.Server, call.Tool.Source = text(server, "name"), text(server, "source")
+	return defects
+}
+
+func nearMiss(at string) effects.Defect {
+	return effects.Defect{
+		Code: effects.DefectNearMiss, At: at,
+		Text: at + " has a member whose name differs from a known one only by case",
+	}
+}
+
+// missing says what is not known of a call that the request is about; "" when
+// it holds what its agent ever sends, however little that may be.
+func missing(t *toolCall, call *effects.Call) string {
+	if t.missing != "" {
+		return t.missing
+	}
+	paths := len(t.locations) > 0 || len(t.diffs) > 0
+	switch {
+	case t.input == nil && !paths && call.Tool.Name == "" && t.title == "" && len(t.texts) == 0:
+		return "nothing was said of the call before, and the request only names it"
+	case call.Tool.Name != "" || paths:
+		return ""
+	case t.input != nil && empty(t.input):
+		return "the tool's input is empty; it may still be on its way"
+	case t.input == nil && (t.kind == "" || t.kind == "other") && !namedByID(t.id):
+		return "the tool's input was never sent, and nothing says what kind of call it is"
+	}
+	return ""
+}
+
+// namedByID reports whether a call's id has the form TOOL__id that Gemini's
+// agents give it; they never send an input.
+func namedByID(id string) bool {
+	tool, rest, ok := bytes.Cut([]byte(id), []byte("__"))
+	return ok && len(tool) > 0 && len(rest) > 0
+}
+
+// empty reports whether a value holds nothing: {}, [] or "".
+func empty(v strictjson.Value) bool {
+	switch strictjson.Kind(v) {
+	case '{':
+		o, err := strictjson.ParseObject(v)
+		return err == nil && len(o) == 0
+	case '[':
+		items, err := strictjson.ParseArray(v)
+		return err == nil && len(items) == 0
+	case '"':
+		s, ok := strictjson.ParseString(v)
+		return ok && s == ""
+	}
+	return false
+}
+
+// member returns a member of an object, found by names from the outside in;
+// nil when one is missing.
+func member(v strictjson.Value, names ...string) strictjson.Value {
+	for _, name := range names {
+		if strictjson.Kind(v) != '{' {
+			return nil
+		}
+		o, err := strictjson.ParseObject(v)
+		if err != nil {
+			return nil
+		}
+		v, _ = o.Get(name)
+	}
+	return v
+}
+
+// text returns a member that is a string, "" for everything else.
+func text(v strictjson.Value, names ...string) string {
+	s, _ := strictjson.ParseString(member(v, names...))
+	return s
+}
+
+func orEmpty(v strictjson.Value) strictjson.Value {
+	if strictjson.Kind(v) != '{' {
+		return strictjson.Value("{}")
+	}
+	return v
+}

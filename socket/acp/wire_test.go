@@ -1,0 +1,183 @@
+package acp_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/native"
+)
+
+// titled allows calls whose title is known to the request or before it.
+type titled struct{}
+
+func (titled) Decide(_ context.Context, reqs ...*decisions.Request) []*decisions.Decision {
+	d := &decisions.Decision{ID: "d-" + reqs[0].Call.ID, CallID: reqs[0].Call.ID, Verdict: decisions.Ask, Reason: "no title"}
+	if reqs[0].Call.Claims.Title != "" && reqs[0].Call.Cwd != "" {
+		d.Verdict, d.Reason = decisions.Allow, "title"
+	}
+	return []*decisions.Decision{d}
+}
+
+// wire is a served socket.
+type wire struct {
+	path     string
+	sessions *decisions.Sessions
+}
+
+func serve(t *testing.T) *wire {
+	t.Helper()
+	w := &wire{filepath.Join(t.TempDir(), "private", "permd.sock"), new(decisions.Sessions)}
+	users := func(uid uint32) effects.User { return effects.User{UID: uid} }
+	methods := socket.Methods{}
+	acp.Register(methods, acp.Deps{Sessions: w.sessions, Decider: titled{}, Users: users})
+	native.Register(methods, native.Deps{Sessions: w.sessions, Decider: titled{}, Users: users})
+	ln, err := socket.Listen(w.path, socket.ListenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- socket.Serve(ctx, ln, methods, socket.Options{}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("serving: %v", err)
+		}
+	})
+	return w
+}
+
+// client is a connection that sends lines and reads answers by their ids.
+type client struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+func (w *wire) dial(t *testing.T) *client {
+	t.Helper()
+	c, err := net.Dial("unix", w.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return &client{c, bufio.NewReader(c)}
+}
+
+// exchange sends all lines at once and returns the answers by their ids; each
+// line with an id has one.
+func (c *client) exchange(t *testing.T, lines ...string) map[string]string {
+	t.Helper()
+	if _, err := fmt.Fprint(c, strings.Join(lines, "\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[string]string{}
+	for _, l := range lines {
+		if !strings.Contains(l, `"id":`) {
+			continue
+		}
+		got, err := c.r.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, id, _ := strings.Cut(got, `"id":`)
+		answers[id[:strings.IndexAny(id, ",}")]] = got
+	}
+	return answers
+}
+
+const (
+	declare = `{"jsonrpc":"2.0","id":1,"method":"permd/session","params":{"sessionId":"s","cwd":"/w"}}`
+	update  = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"ls","kind":"execute","rawInput":{"command":"ls"}}}}`
+	request = `{"jsonrpc":"2.0","id":2,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c"},` +
+		`"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}`
+	choose = `{"jsonrpc":"2.0","id":3,"method":"permd/choose","params":{"decisionId":"d-c","verdict":"allow"}}`
+)
+
+// TestOverTheSocket pipelines all that a client has to say: what stands before
+// a request holds for it, without waiting for any answer.
+func TestOverTheSocket(t *testing.T) {
+	w := serve(t)
+	a, b := w.dial(t), w.dial(t)
+	got := a.exchange(t, declare, update, request)
+	if !strings.Contains(got["1"], `"result":{}`) {
+		t.Errorf("permd/session: %s", got["1"])
+	}
+	if !strings.Contains(got["2"], `"result":{"outcome":{"outcome":"selected","optionId":"y"},"_meta":{"permd":{"decisionId":"d-c"`) {
+		t.Errorf("request: %s", got["2"])
+	}
+	// Another connection has neither the session nor what was said in it.
+	got = b.exchange(t, request)
+	if !strings.Contains(got["2"], `"code":-32050,"message":"ask the person: no title","data":{"decisionId":"d-c"`) {
+		t.Errorf("request on another connection: %s", got["2"])
+	}
+	if got := a.exchange(t, choose); !strings.Contains(got["3"], `"code":-32602`) {
+		t.Errorf("another connection's question was answered: %s", got["3"])
+	}
+	if got := b.exchange(t, choose); !strings.Contains(got["3"], `"result":{"stored":[],"result":{"outcome":{"outcome":"selected","optionId":"y"}}}`) {
+		t.Errorf("choose: %s", got["3"])
+	}
+}
+
+// TestDisconnect ends the sessions of a connection with it.
+func TestDisconnect(t *testing.T) {
+	w := serve(t)
+	c := w.dial(t)
+	c.exchange(t, declare, strings.NewReplacer(`"s"`, `"t"`, `"id":1`, `"id":2`).Replace(declare))
+	if n := w.sessions.Len(); n != 2 {
+		t.Fatalf("%d sessions, want 2", n)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		if w.sessions.Len() == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d sessions are left", w.sessions.Len())
+}
+
+// TestUnreadUpdateIsNotForgotten: an update that the framing refuses might have
+// changed the call, so what was known of it before must not be decided on.
+func TestUnreadUpdateIsNotForgotten(t *testing.T) {
+	refused := map[string]string{
+		"duplicate names": strings.Replace(update, `"title":"ls"`, `"title":"ls","title":"rm"`, 1),
+		"invalid UTF-8":   strings.Replace(update, `"ls"`, "\"\xff\"", 1),
+		"too long":        strings.Replace(update, `"ls"`, `"`+strings.Repeat("x", socket.DefaultMaxMessage)+`"`, 1),
+		"case":            strings.Replace(update, `"params"`, `"PARAMS"`, 1),
+		"batch":           "[" + update + "]",
+		"half a value":    update[:len(update)-4],
+	}
+	for name, line := range refused {
+		t.Run(name, func(t *testing.T) {
+			c := serve(t).dial(t)
+			c.exchange(t, declare)
+			if got := c.exchange(t, update, request); !strings.Contains(got["2"], `"optionId":"y"`) {
+				t.Fatalf("before: %s", got["2"])
+			}
+			if _, err := fmt.Fprint(c, line+"\n"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := c.r.ReadString('\n'); err != nil || !strings.Contains(got, `"id":null`) {
+				t.Fatalf("the refusal: %s %v", got, err)
+			}
+			if got := c.exchange(t, request); !strings.Contains(got["2"], `"code":-32050`) {
+				t.Errorf("after: %s", got["2"])
+			}
+		})
+	}
+}

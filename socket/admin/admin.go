@@ -1,0 +1,203 @@
+// Package admin serves permd's management methods. They are on a socket of
+// their own, in a folder of its own, so that what may ask for decisions need
+// not be able to change what is decided.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// The methods.
+const (
+	MethodStatus = "permd/status"
+	MethodReload = "permd/reload"
+	MethodList   = "permd/decisions.list"
+	MethodShow   = "permd/decisions.show"
+	MethodFollow = "permd/decisions.follow"
+)
+
+// CodeNoDecision is the error code of a decision id that the journal does not
+// hold.
+const CodeNoDecision = -32052
+
+// Log is the journal's reading side.
+type Log interface {
+	List(ctx context.Context, f Filter) ([]*decisions.Record, error)
+	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
+	// Wait returns when a record after seq is there, or ctx is done.
+	Wait(ctx context.Context, seq int64) error
+}
+
+// Filter chooses records.
+type Filter struct {
+	// Limit is the most records to return, the newest of those that fit; 0
+	// means MaxList.
+	Limit int `json:"limit,omitzero"`
+	// After and Before bound the sequence numbers, both excluded; 0 means none.
+	After   int64             `json:"after,omitzero"`
+	Before  int64             `json:"before,omitzero"`
+	Since   time.Time         `json:"since,omitzero"`
+	Verdict decisions.Verdict `json:"verdict,omitzero"`
+	Session string            `json:"session,omitzero"`
+	Tool    string            `json:"tool,omitzero"`
+}
+
+// Bounds of what one answer holds and how long a follow waits.
+const (
+	MaxList    = 1000
+	followWait = 25 * time.Second
+)
+
+// Reloaded is the answer to a reload.
+type Reloaded struct {
+	Changed bool   `json:"changed"`
+	Digest  string `json:"digest"`
+}
+
+// Records is the answer to list and follow.
+type Records struct {
+	Records []*decisions.Record `json:"records"`
+}
+
+// Deps are what the methods work on.
+type Deps struct {
+	Log Log
+	// Status returns what `permd status` shows; it is marshalled as it is.
+	Status func() any
+	Reload func(ctx context.Context) (Reloaded, error)
+}
+
+// Register adds the management methods.
+func Register(m socket.Methods, d Deps) {
+	m[MethodStatus] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+		if err := decode(params, &struct{}{}); err != nil {
+			return nil, err
+		}
+		return func(context.Context) (any, error) { return d.Status(), nil }, nil
+	}
+	m[MethodReload] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+		if err := decode(params, &struct{}{}); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) {
+			r, err := d.Reload(ctx)
+			if err != nil {
+				// What is wrong with a policy is for the admin to read.
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: err.Error()}
+			}
+			return r, nil
+		}, nil
+	}
+	m[MethodList] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+		f, err := filter(params)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) { return list(ctx, d.Log, f) }, nil
+	}
+	m[MethodShow] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+		var p struct {
+			DecisionID string `json:"decisionId"`
+		}
+		if err := decode(params, &p); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) {
+			r, err := d.Log.Get(ctx, p.DecisionID)
+			if err != nil {
+				return nil, fmt.Errorf("reading the journal: %w", err)
+			}
+			if r == nil {
+				return nil, &socket.Error{Code: CodeNoDecision, Message: "no decision of that id"}
+			}
+			return r, nil
+		}, nil
+	}
+	m[MethodFollow] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
+		f, err := filter(params)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) { return follow(ctx, d.Log, f) }, nil
+	}
+}
+
+type run = func(context.Context) (any, error)
+
+// follow answers as soon as there is a record after f.After that fits, and
+// with none after followWait: the client asks again.
+func follow(ctx context.Context, log Log, f Filter) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, followWait)
+	defer cancel()
+	seen := f.After
+	for {
+		recs, err := log.List(ctx, f)
+		if len(recs) > 0 || err != nil && ctx.Err() == nil {
+			return Records{recs}, err
+		}
+		if err := log.Wait(ctx, seen); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				return Records{[]*decisions.Record{}}, nil
+			}
+			return nil, fmt.Errorf("waiting for the journal: %w", err)
+		}
+		// What came may not fit the filter: wait for what comes after it.
+		newest, err := log.List(ctx, Filter{Limit: 1})
+		if err != nil || len(newest) == 0 {
+			return Records{[]*decisions.Record{}}, err
+		}
+		if recs, err = log.List(ctx, f); len(recs) > 0 || err != nil {
+			return Records{recs}, err
+		}
+		seen = newest[0].Seq
+	}
+}
+
+func list(ctx context.Context, log Log, f Filter) (any, error) {
+	recs, err := log.List(ctx, f)
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	if recs == nil {
+		recs = []*decisions.Record{}
+	}
+	return Records{recs}, nil
+}
+
+func filter(params strictjson.Value) (Filter, error) {
+	var f Filter
+	if err := decode(params, &f); err != nil {
+		return f, err
+	}
+	switch {
+	case f.Limit < 0 || f.Limit > MaxList:
+		return f, invalid(fmt.Sprintf("limit must be between 0 and %d", MaxList))
+	case f.Verdict != "" && f.Verdict != decisions.Allow && f.Verdict != decisions.Ask && f.Verdict != decisions.Deny:
+		return f, invalid("verdict must be allow, ask or deny")
+	}
+	if f.Limit == 0 {
+		f.Limit = MaxList
+	}
+	return f, nil
+}
+
+func decode(params strictjson.Value, v any) error {
+	if params == nil {
+		return nil
+	}
+	if err := strictjson.Unmarshal(params, v); err != nil {
+		return invalid(err.Error())
+	}
+	return nil
+}
+
+func invalid(text string) error {
+	return &socket.Error{Code: socket.CodeParams, Message: "invalid params: " + text}
+}

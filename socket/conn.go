@@ -1,0 +1,242 @@
+package socket
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// maxIdle is how many idle workers a connection keeps. A kept worker has a
+// stack that has grown already, which a new goroutine would pay for again.
+const maxIdle = 4
+
+// Causes for which a connection's requests are cancelled.
+var (
+	errGone      = errors.New("the connection is gone")
+	errShutdown  = errors.New("shutting down")
+	errLate      = errors.New("not answered in time")
+	errWithdrawn = errors.New("the client withdrew the request")
+)
+
+// connection serves one client. Messages are read, and the first phase of
+// methods is run, on one goroutine; the second phase runs on workers.
+type connection struct {
+	Conn
+	net     net.Conn
+	server  *server
+	lines   lines
+	answers *answers
+	ctx     context.Context // of all its requests
+	cancel  context.CancelCauseFunc
+
+	// stopping is set when nothing more is to be decided.
+	stopping atomic.Bool
+	// work hands calls to idle workers.
+	work    chan *call
+	idle    atomic.Int32
+	workers sync.WaitGroup
+
+	mu      sync.Mutex
+	changed sync.Cond // calls became fewer
+	calls   []*call   // not answered yet, at most MaxInFlight
+	gone    bool      // dropped
+}
+
+// call is a request or notification on its way.
+type call struct {
+	id       strictjson.Value // nil for a notification
+	run      func(context.Context) (any, error)
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	answered bool // guarded by connection.mu
+	reserved int  // bytes of the shared budget
+}
+
+func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *connection {
+	conn := &connection{Conn: Conn{ID: id, Peer: peer}, net: c, server: s, work: make(chan *call)}
+	conn.changed.L = &conn.mu
+	conn.ctx, conn.cancel = context.WithCancelCause(s.ctx)
+	conn.answers = newAnswers(c, s.WriteTimeout, func(err error) {
+		s.Logger.Debug("dropping a connection that does not read", "conn", id, "error", err)
+		conn.drop()
+	})
+	conn.lines = lines{
+		r: c, max: s.MaxMessage,
+		reserve: func(n int) bool { return s.limits.reserve(peer.UID, n) },
+		release: func(n int) { s.limits.release(peer.UID, n) },
+	}
+	return conn
+}
+
+// serve reads until the client or the server ends the connection.
+func (c *connection) serve() {
+	defer c.close()
+	for {
+		line, err := c.lines.next()
+		switch {
+		case err == nil:
+			c.handle(line)
+		case errors.Is(err, errTooLong):
+			c.unread()
+			c.fault(null, invalid("message too long"))
+		case errors.Is(err, errNoRoom):
+			c.unread()
+			c.fault(null, busy(errNoRoom))
+		case errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+			// The client may have closed only its writing side; or the server
+			// stops. What was asked is answered.
+			return
+		default:
+			c.drop()
+			return
+		}
+	}
+}
+
+// unread tells the methods that a message has passed them by.
+func (c *connection) unread() {
+	for _, f := range c.onUnread {
+		f()
+	}
+}
+
+// handle does one message.
+func (c *connection) handle(line []byte) {
+	if len(bytes.TrimLeft(line, " \t\r")) == 0 {
+		return
+	}
+	m, id, fault := decode(line)
+	if fault != nil {
+		c.unread()
+		c.fault(id, fault)
+		return
+	}
+	if m.kind == dropped {
+		return
+	}
+	method, ok := c.server.methods[m.method]
+	switch {
+	case c.stopping.Load():
+		c.refuse(m, busy(errShutdown))
+	case ok:
+		c.dispatch(m, method, len(line))
+	case m.method == cancelMethod && m.kind == notification:
+		c.withdraw(m.params)
+	default:
+		c.refuse(m, &Error{Code: CodeMethod, Message: "method not found"})
+	}
+}
+
+// dispatch runs a method's first phase here and hands its second phase on.
+func (c *connection) dispatch(m message, method Method, size int) {
+	if c.inUse(m.id) {
+		// Answered with the same id, the error would be taken for the answer to
+		// the first.
+		c.fault(null, invalid("id is in use by a request that is not answered yet"))
+		return
+	}
+	cl := &call{id: m.id}
+	if size > keepBuffer {
+		if !c.server.limits.reserve(c.Peer.UID, size) {
+			c.unread()
+			c.refuse(m, busy(errNoRoom))
+			return
+		}
+		cl.reserved = size
+	}
+	if !c.enter(cl) {
+		c.server.limits.release(c.Peer.UID, cl.reserved)
+		c.refuse(m, busy(errShutdown))
+		return
+	}
+	run, ok := c.phase1(cl, method, m.params)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	cl.run = run
+	cl.ctx, cl.cancel = context.WithCancelCause(c.ctx)
+	c.mu.Unlock()
+	select {
+	case c.work <- cl:
+	default:
+		c.workers.Add(1)
+		go c.worker(cl)
+	}
+}
+
+// phase1 calls the method. It reports whether there is a second phase; if not,
+// the call is finished.
+func (c *connection) phase1(cl *call, method Method, params strictjson.Value) (run func(context.Context) (any, error), ok bool) {
+	returned := false
+	defer func() {
+		if !returned {
+			c.panicked(cl, recover())
+			c.unread()
+		}
+	}()
+	run, err := method(&c.Conn, params)
+	returned = true
+	if run == nil || err != nil {
+		c.finish(cl, nil, err)
+		return nil, false
+	}
+	return run, true
+}
+
+// worker runs second phases, first that of cl.
+func (c *connection) worker(cl *call) {
+	defer c.workers.Done()
+	for {
+		c.phase2(cl)
+		if c.idle.Add(1) > maxIdle {
+			c.idle.Add(-1)
+			return
+		}
+		var ok bool
+		cl, ok = <-c.work
+		c.idle.Add(-1)
+		if !ok {
+			return
+		}
+	}
+}
+
+func (c *connection) phase2(cl *call) {
+	returned := false
+	defer func() {
+		if !returned {
+			c.panicked(cl, recover())
+		}
+	}()
+	result, err := cl.run(cl.ctx)
+	var body []byte
+	if err == nil && cl.id != nil {
+		body, err = marshal(result) // may call methods of the result's types
+	}
+	returned = true
+	c.finish(cl, body, err)
+}
+
+// panicked answers for a method that panicked or ended its goroutine: never
+// with a result. The panic's value is logged only if it is the runtime's own;
+// another may hold the client's input.
+func (c *connection) panicked(cl *call, value any) {
+	what := fmt.Sprintf("%T", value)
+	if err, ok := value.(runtime.Error); ok {
+		what = err.Error()
+	}
+	c.server.Logger.Error("a method panicked", "conn", c.ID, "panic", what, "stack", string(debug.Stack()))
+	c.finish(cl, nil, &Error{Code: CodeInternal, Message: "internal error; ask the person"})
+}

@@ -1,0 +1,83 @@
+package socket
+
+import (
+	"errors"
+	"sync"
+)
+
+var (
+	errConns       = errors.New("too many connections")
+	errConnsPerUID = errors.New("too many connections of this user")
+)
+
+// limits counts what connections use, so that no user can take all of it.
+type limits struct {
+	maxConns, maxConnsPerUID int
+	maxBytes                 int // of long messages, for all users
+
+	mu    sync.Mutex
+	conns int
+	bytes int
+	users map[uint32]*usage
+}
+
+type usage struct{ conns, bytes int }
+
+// enter counts a connection, or says which limit it would exceed.
+func (l *limits) enter(uid uint32) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.users[uid]
+	if u == nil {
+		u = &usage{}
+	}
+	switch {
+	case l.conns >= l.maxConns:
+		return errConns
+	case u.conns >= l.maxConnsPerUID:
+		return errConnsPerUID
+	}
+	if l.users == nil {
+		l.users = map[uint32]*usage{}
+	}
+	l.users[uid] = u
+	l.conns++
+	u.conns++
+	return nil
+}
+
+// leave ends what enter began.
+func (l *limits) leave(uid uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns--
+	u := l.users[uid]
+	if u.conns--; u.conns == 0 && u.bytes == 0 {
+		delete(l.users, uid)
+	}
+}
+
+// reserve takes n bytes of the budget for a user who has entered. A user gets
+// at most half of it.
+func (l *limits) reserve(uid uint32, n int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.users[uid]
+	if u == nil || l.bytes+n > l.maxBytes || u.bytes+n > l.maxBytes/2 {
+		return false
+	}
+	l.bytes += n
+	u.bytes += n
+	return true
+}
+
+// release gives back n bytes.
+func (l *limits) release(uid uint32, n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bytes -= n
+	u := l.users[uid]
+	if u.bytes -= n; u.conns == 0 && u.bytes == 0 {
+		delete(l.users, uid)
+	}
+}

@@ -1,0 +1,315 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/internal/xdg"
+)
+
+// ListenOptions say who may connect to a socket.
+type ListenOptions struct {
+	// Mode of the socket: 0600 (also if 0), or 0660 for the group GID.
+	Mode fs.FileMode
+	// GID is the group of the socket, and of its folder if Listen makes it; only
+	// with mode 0660, and never 0.
+	GID int
+}
+
+// Listener is a Unix socket that permd listens on.
+type Listener struct {
+	*net.UnixListener
+	path string
+	lock *os.File // nil for an activated socket
+	id   inode    // of the socket that we bound
+
+	stopOnce, closeOnce sync.Once
+	stopErr, closeErr   error
+}
+
+type inode struct{ dev, ino uint64 }
+
+// Listen binds a socket at path, which must have a folder of its own: the
+// folder is made with mode 0700 (0750 with a group), or must be so already. A
+// lock file in it keeps a second daemon away (*ErrRunning); a stale socket of
+// ours is replaced, everything else that lies at the path stays and is an
+// error. Nobody can connect before the mode is set. Errors may have a method
+// Hint() string.
+func Listen(path string, o ListenOptions) (*Listener, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	path, err := checkPath(path)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Dir(path)
+	if err := o.prepare(dir); err != nil {
+		return nil, err
+	}
+	l := &Listener{path: path}
+	if l.lock, err = lock(filepath.Join(dir, lockName), path); err != nil {
+		return nil, err
+	}
+	if err := removeStale(path); err != nil {
+		return nil, errors.Join(err, unlock(l.lock))
+	}
+	if err := l.bind(o); err != nil {
+		return nil, errors.Join(err, unlock(l.lock))
+	}
+	return l, nil
+}
+
+// FromActivated takes a socket that the service manager has bound. Closing it
+// does not remove it, and there is no lock: the manager starts one daemon.
+func FromActivated(l *net.UnixListener) *Listener {
+	l.SetUnlinkOnClose(false)
+	return &Listener{UnixListener: l, path: l.Addr().String()}
+}
+
+// Path is where the socket lies.
+func (l *Listener) Path() string { return l.path }
+
+// Close stops listening, removes the socket if it is still the one that Listen
+// bound, and frees the lock. Connections stay.
+func (l *Listener) Close() error {
+	l.closeOnce.Do(func() {
+		l.closeErr = l.stop()
+		if l.lock != nil {
+			l.closeErr = errors.Join(l.closeErr, unlock(l.lock))
+		}
+	})
+	return l.closeErr
+}
+
+// stop is Close without freeing the lock, for the time in which the last
+// requests are answered.
+func (l *Listener) stop() error {
+	l.stopOnce.Do(func() {
+		if l.lock != nil {
+			if id, err := inodeOf(l.path); err == nil && id == l.id {
+				l.stopErr = os.Remove(l.path)
+			}
+		}
+		l.stopErr = errors.Join(l.stopErr, l.UnixListener.Close())
+	})
+	return l.stopErr
+}
+
+func (o ListenOptions) check() error {
+	switch o.Mode {
+	case 0, 0o600:
+		if o.GID != 0 {
+			return errors.New("a group needs socket mode 0660")
+		}
+	case 0o660:
+		if o.GID <= 0 {
+			return errors.New("socket mode 0660 needs a group other than root's")
+		}
+	default:
+		return fmt.Errorf("socket mode %#o is neither 0600 nor 0660", o.Mode)
+	}
+	return nil
+}
+
+func (o ListenOptions) mode() fs.FileMode {
+	if o.Mode == 0 {
+		return 0o600
+	}
+	return o.Mode
+}
+
+// checkPath makes path absolute, because the working directory may change
+// before the socket is removed, and measures it: the kernel would only say
+// "invalid argument".
+func checkPath(path string) (string, error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return "", errors.New("the socket's path is empty or holds a NUL")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding the socket's path: %w", err)
+	}
+	if len(path) > maxPath {
+		return "", hinted{
+			fmt.Errorf("socket path too long (%d > %d bytes): %s", len(path), maxPath, path),
+			"choose a shorter path with --socket or XDG_RUNTIME_DIR",
+		}
+	}
+	return path, nil
+}
+
+// prepare makes the socket's folder and those above it where they are missing,
+// and checks the result.
+func (o ListenOptions) prepare(dir string) error {
+	made, err := makeDirs(dir)
+	if err != nil {
+		return fmt.Errorf("making the socket's folder: %w", err)
+	}
+	forbidden := fs.FileMode(0o077)
+	if o.GID > 0 {
+		forbidden = 0o027
+		if made {
+			// Only now, and only our own: the folder was made 0700.
+			if err := os.Lchown(dir, -1, o.GID); err != nil {
+				return fmt.Errorf("giving the socket's folder to group %d: %w", o.GID, err)
+			}
+			if err := os.Chmod(dir, 0o750); err != nil {
+				return fmt.Errorf("opening the socket's folder to its group: %w", err)
+			}
+		}
+	}
+	err = xdg.CheckOwn(dir, uint32(os.Geteuid()), forbidden)
+	if untrusted, ok := errors.AsType[*xdg.UntrustedError](err); ok {
+		hint := "choose a socket in a folder that only you can change"
+		if untrusted.Path == dir {
+			hint = "give the socket a folder of its own, or make this one private: chmod 700 " + dir
+		}
+		return hinted{fmt.Errorf("checking the socket's folder: %w", err), hint}
+	}
+	if err != nil {
+		return fmt.Errorf("checking the socket's folder: %w", err)
+	}
+	return nil
+}
+
+// makeDirs is os.MkdirAll with mode 0700 that reports whether dir itself is
+// new, and does not follow a dangling link.
+func makeDirs(dir string) (made bool, err error) {
+	if _, err := os.Lstat(dir); err == nil {
+		return false, nil
+	}
+	if parent := filepath.Dir(dir); parent != dir {
+		if _, err := makeDirs(parent); err != nil {
+			return false, err
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return false, nil
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// removeStale removes the socket that a killed daemon left. The lock is held,
+// so it is not permd's; but another program's socket may have been named by
+// mistake, so it must also be ours and dead.
+func removeStale(path string) error {
+	fi, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking at the socket's path: %w", err)
+	}
+	if fi.Mode().Type() != fs.ModeSocket {
+		return hinted{
+			fmt.Errorf("%s is %s, not a socket: it was left as it is", path, typeName(fi.Mode())),
+			"look at it and move it away, or choose another socket",
+		}
+	}
+	if st, ok := fi.Sys().(*syscall.Stat_t); !ok || st.Uid != uint32(os.Geteuid()) {
+		return hinted{
+			fmt.Errorf("the socket at %s belongs to another user: it was left as it is", path),
+			"remove it as its owner, or choose another socket",
+		}
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		c.Close()
+	}
+	if !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+		return hinted{
+			fmt.Errorf("another program listens at %s: its socket was left as it is", path),
+			"stop that program, or choose another socket",
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the stale socket: %w", err)
+	}
+	return nil
+}
+
+func typeName(m fs.FileMode) string {
+	switch m.Type() {
+	case 0:
+		return "a regular file"
+	case fs.ModeDir:
+		return "a folder"
+	case fs.ModeSymlink:
+		return "a symbolic link"
+	case fs.ModeNamedPipe:
+		return "a named pipe"
+	}
+	return "a device"
+}
+
+// bind makes the socket in three steps, because a socket accepts connections
+// only after listen: bound and not yet listening, it can get its mode and group
+// with nobody on it. Setting the umask instead would hit the files of every
+// other goroutine.
+func (l *Listener) bind(o ListenOptions) error {
+	fd, err := newSocket()
+	if err != nil {
+		return fmt.Errorf("making a socket: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), l.path)
+	defer f.Close() // the listener works on a duplicate
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: l.path}); err != nil {
+		return fmt.Errorf("binding %s: %w", l.path, err)
+	}
+	if l.id, err = inodeOf(l.path); err != nil {
+		return fmt.Errorf("looking at the new socket: %w", err)
+	}
+	if err := l.open(f, fd, o); err != nil {
+		if id, ierr := inodeOf(l.path); ierr == nil && id == l.id {
+			_ = os.Remove(l.path)
+		}
+		return err
+	}
+	return nil
+}
+
+func (l *Listener) open(f *os.File, fd int, o ListenOptions) error {
+	if o.GID > 0 {
+		if err := os.Lchown(l.path, -1, o.GID); err != nil {
+			return fmt.Errorf("giving the socket to group %d: %w", o.GID, err)
+		}
+	}
+	if err := os.Chmod(l.path, o.mode()); err != nil {
+		return fmt.Errorf("setting the socket's mode: %w", err)
+	}
+	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
+		return fmt.Errorf("listening on %s: %w", l.path, err)
+	}
+	nl, err := net.FileListener(f)
+	if err != nil {
+		return fmt.Errorf("listening on %s: %w", l.path, err)
+	}
+	ul, ok := nl.(*net.UnixListener)
+	if !ok {
+		nl.Close()
+		return fmt.Errorf("listening on %s: not a Unix socket", l.path)
+	}
+	l.UnixListener = ul
+	return nil
+}
+
+func inodeOf(path string) (inode, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return inode{}, err
+	}
+	return inode{uint64(st.Dev), uint64(st.Ino)}, nil //nolint:unconvert // the types differ between systems
+}

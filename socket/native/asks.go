@@ -1,0 +1,134 @@
+package native
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+)
+
+// Bounds of the questions that wait on one connection. Over them the oldest
+// is forgotten; its client can still answer its agent, and ask again.
+const (
+	MaxAsks     = 1024
+	MaxAskBytes = 4 << 20
+)
+
+// Pick is what the person chose: an option of the request by its id, or a
+// verdict. Exactly one is set.
+type Pick struct {
+	OptionID string
+	Verdict  decisions.Verdict // Allow or Deny
+}
+
+// Ask is a call that was left to the person. It waits for one permd/choose on
+// the connection that asked.
+type Ask struct {
+	ID      string // the decision's id
+	Session string // the session's id, "" for none
+	// Size is about how many bytes Answer holds on to.
+	Size int
+	// Answer turns the pick into what to send the agent; nil if the protocol
+	// sends nothing. An error says why the pick does not fit the request; the
+	// question then keeps waiting.
+	Answer func(Pick) (result any, err error)
+}
+
+// Asks are the questions that wait on one connection. Unlike the rest of a
+// connection's state they may be used from any goroutine: a decision is made
+// on a goroutine of its own.
+type Asks struct {
+	mu   sync.Mutex
+	open []*Ask // the oldest first
+	size int
+}
+
+// Hold lets a question wait.
+func (a *Asks) Hold(ask *Ask) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open = append(a.open, ask)
+	a.size += ask.Size
+	for len(a.open) > MaxAsks || a.size > MaxAskBytes {
+		a.size -= a.open[0].Size
+		a.open[0] = nil
+		a.open = a.open[1:]
+	}
+}
+
+// Drop forgets the questions of a session.
+func (a *Asks) Drop(session string) {
+	a.forget(func(ask *Ask) bool { return ask.Session == session })
+}
+
+// Remove forgets one question.
+func (a *Asks) Remove(id string) {
+	a.forget(func(ask *Ask) bool { return ask.ID == id })
+}
+
+func (a *Asks) forget(which func(*Ask) bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open = slices.DeleteFunc(a.open, func(ask *Ask) bool {
+		if which(ask) {
+			a.size -= ask.Size
+			return true
+		}
+		return false
+	})
+}
+
+// answer answers a question once; an error leaves it open.
+func (a *Asks) answer(id string, p Pick) (any, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.IndexFunc(a.open, func(ask *Ask) bool { return ask.ID == id })
+	if i < 0 {
+		return nil, refuse("no question of that decisionId is open on this connection")
+	}
+	result, err := a.open[i].Answer(p)
+	if err != nil {
+		return nil, refuse("answering the question: %v", err)
+	}
+	a.size -= a.open[i].Size
+	a.open = slices.Delete(a.open, i, i+1)
+	return result, nil
+}
+
+// State is what permd's own protocol keeps for a connection. All but Asks and
+// Shells is only touched on the connection's reading goroutine.
+type State struct {
+	Asks   Asks
+	Shells Shells
+
+	ends         []func(session string)
+	disconnected bool // the end of the connection is already watched
+}
+
+type stateKey struct{}
+
+// StateOf returns the state of a connection. Only to be called from a method.
+func StateOf(c *socket.Conn) *State {
+	return c.Value(stateKey{}, func() any { return new(State) }).(*State)
+}
+
+// OnEnd registers f to be called, on the reading goroutine, when a session of
+// the connection is closed.
+func (s *State) OnEnd(f func(session string)) { s.ends = append(s.ends, f) }
+
+func (s *State) end(session string) {
+	s.Asks.Drop(session)
+	s.Shells.forget(session)
+	for _, f := range s.ends {
+		f(session)
+	}
+}
+
+// disconnect registers f once for the end of the connection.
+func (s *State) disconnect(c *socket.Conn, f func()) {
+	if !s.disconnected {
+		s.disconnected = true
+		c.OnClose(f)
+	}
+}

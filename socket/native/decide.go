@@ -1,0 +1,139 @@
+package native
+
+import (
+	"context"
+	"errors"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// Bounds of permd/decide.
+const (
+	MaxCalls  = 64
+	maxName   = 1024     // bytes of ids and names
+	maxTitle  = 64 << 10 // bytes
+	maxServer = maxName
+)
+
+// Protocol is the name of permd's own protocol in decisions.
+const Protocol = "permd"
+
+type decideParams struct {
+	SessionID string     `json:"sessionId"`
+	Calls     []callWire `json:"calls"`
+}
+
+type callWire struct {
+	CallID string           `json:"callId"`
+	Tool   toolWire         `json:"tool"`
+	Input  strictjson.Value `json:"input"`
+	Kind   string           `json:"kind"`
+	Title  string           `json:"title"`
+}
+
+type toolWire struct {
+	Name   string `json:"name"`
+	Server string `json:"server"`
+}
+
+// DecideResult is the answer of permd/decide: a decision for each call, in
+// the order of the calls, whatever the verdicts are.
+type DecideResult struct {
+	Decisions []*decisions.Decision `json:"decisions"`
+}
+
+func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
+	var p decideParams
+	if err := read(params, &p); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	var ses *decisions.Session
+	if p.SessionID != "" {
+		if ses = h.Sessions.Get(c.Owner(), p.SessionID); ses == nil {
+			return nil, refuse("the session of sessionId is not declared on this connection")
+		}
+	}
+	reqs := make([]*decisions.Request, len(p.Calls))
+	for i := range p.Calls {
+		reqs[i] = p.Calls[i].request(ses)
+		reqs[i].Peer = c.Peer
+	}
+	state := StateOf(c)
+	return func(ctx context.Context) (any, error) {
+		user := h.Users(reqs[0].Peer.UID)
+		live := ses != nil && h.LiveShell != nil && h.LiveShell(ses.Agent) && state.Shells.Changed(ses.ID)
+		for _, r := range reqs {
+			r.Call.User, r.Call.LiveShell = user, live
+		}
+		decided := h.Decider.Decide(ctx, reqs...)
+		if len(decided) != len(reqs) {
+			return nil, errDecider
+		}
+		for _, d := range decided {
+			if d == nil {
+				return nil, errDecider
+			}
+			state.Shells.Note(p.SessionID, d)
+			if d.Verdict == decisions.Ask {
+				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Answer: pickVerdict})
+			}
+		}
+		return DecideResult{decided}, nil
+	}, nil
+}
+
+// pickVerdict answers a question of permd/decide: the caller acts on the
+// verdict itself, so there is nothing to send.
+func pickVerdict(p Pick) (any, error) {
+	if p.OptionID != "" {
+		return nil, errors.New("the request had no options; name a verdict")
+	}
+	return nil, nil
+}
+
+func (p *decideParams) check() error {
+	if len(p.Calls) == 0 || len(p.Calls) > MaxCalls {
+		return refuse("calls must hold 1 to %d calls", MaxCalls)
+	}
+	seen := make(map[string]bool, len(p.Calls))
+	for i := range p.Calls {
+		w := &p.Calls[i]
+		switch {
+		case w.CallID == "":
+			return refuse("calls[%d].callId is missing", i)
+		case seen[w.CallID]:
+			return refuse("calls[%d].callId repeats an earlier one", i)
+		case w.Tool.Name == "":
+			return refuse("calls[%d].tool.name is missing", i)
+		case len(w.CallID) > maxName || len(w.Tool.Name) > maxName || len(w.Tool.Server) > maxServer || len(w.Kind) > maxName:
+			return refuse("calls[%d]: an id or name is longer than %d bytes", i, maxName)
+		case len(w.Title) > maxTitle:
+			return refuse("calls[%d].title is longer than %d bytes", i, maxTitle)
+		}
+		seen[w.CallID] = true
+	}
+	return nil
+}
+
+// request makes the domain's request of a call.
+func (w *callWire) request(ses *decisions.Session) *decisions.Request {
+	call := effects.Call{
+		ID:       w.CallID,
+		Protocol: Protocol,
+		Tool:     effects.Tool{Name: w.Tool.Name, Server: w.Tool.Server},
+		Claims:   effects.Claims{Kind: w.Kind, Title: w.Title},
+	}
+	if k := strictjson.Kind(w.Input); k != 0 && k != 'n' {
+		call.Input = w.Input
+	}
+	if ses != nil {
+		call.Agent, call.Client, call.Cwd, call.Roots = ses.Agent, ses.Client, ses.Cwd, ses.Roots
+	}
+	return &decisions.Request{Call: call, Session: ses.Ref()}
+}

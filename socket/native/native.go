@@ -1,0 +1,94 @@
+// Package native is permd's own protocol: permd/session and permd/close say
+// what a session is, permd/decide asks about calls of any tool, permd/choose
+// brings the person's answer to a question that permd left to them.
+//
+// It is also where questions wait for that answer, whatever protocol asked
+// them (see Asks). It decides nothing itself, and it stores no choices.
+package native
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// The names of the methods.
+const (
+	MethodSession = "permd/session"
+	MethodClose   = "permd/close"
+	MethodDecide  = "permd/decide"
+	MethodChoose  = "permd/choose"
+)
+
+// Decider decides calls; decisions.Engine is one.
+type Decider interface {
+	// Decide returns a decision for each request, in order.
+	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
+}
+
+// Deps are what the methods work with. All members but LiveShell and Prepare
+// are needed.
+type Deps struct {
+	Sessions *decisions.Sessions
+	Decider  Decider
+	// Users returns the person with that uid, from facts of the system.
+	Users func(uid uint32) effects.User
+	// LiveShell reports whether the shell of that agent stays alive between
+	// calls; nil for none.
+	LiveShell func(agent effects.Party) bool
+	// Prepare loads what calls of a person in a project will need, such as the
+	// project's rules. It may take time: permd/session is answered when it has
+	// returned, and calls that come earlier are left to the person.
+	Prepare func(ctx context.Context, uid uint32, project string)
+}
+
+// Register adds permd's own methods.
+func Register(methods socket.Methods, deps Deps) {
+	h := &handler{deps}
+	methods[MethodSession] = h.session
+	methods[MethodClose] = h.close
+	methods[MethodDecide] = h.decide
+	methods[MethodChoose] = h.choose
+}
+
+type handler struct{ Deps }
+
+// run is what a method returns for the part that takes time.
+type run = func(ctx context.Context) (any, error)
+
+// answer is a run that has nothing left to do.
+func answer(result any) run {
+	return func(context.Context) (any, error) { return result, nil }
+}
+
+// read decodes the params of permd's own methods, which know no tolerance: a
+// client of permd that sends something else has a mistake to find.
+func read(params strictjson.Value, into any) error {
+	if strictjson.Kind(params) != '{' {
+		return refuse("params must be an object")
+	}
+	if err := strictjson.Unmarshal(params, into); err != nil {
+		return refuse("reading params: %v", err)
+	}
+	return nil
+}
+
+// refuse is the error for params that do not say what is wanted. Its text
+// never repeats values of the message, only names.
+func refuse(format string, args ...any) *socket.Error {
+	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// tooMany is the error for a connection that is over a limit.
+func tooMany(err error) *socket.Error {
+	return &socket.Error{Code: socket.CodeBusy, Message: err.Error()}
+}
+
+// errDecider is what a client gets when the decider broke its promise; it is
+// no answer, so the client asks its person.
+var errDecider = errors.New("deciding: no decision for a call")

@@ -1,0 +1,86 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// sessionParams declare a session (DESIGN 6).
+type sessionParams struct {
+	SessionID string         `json:"sessionId"`
+	Cwd       string         `json:"cwd"`
+	Roots     []string       `json:"roots"`
+	Parent    string         `json:"parent"`
+	Agent     *effects.Party `json:"agent"`
+	Client    *effects.Party `json:"client"`
+	Mode      string         `json:"mode"`
+}
+
+type sessionResult struct{}
+
+// session declares a session. The declaration holds from here on, also for
+// messages that the client sent before it read the answer.
+func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) {
+	var p sessionParams
+	if err := read(params, &p); err != nil {
+		return nil, err
+	}
+	if p.Cwd == "" {
+		return nil, refuse("cwd is missing")
+	}
+	for _, path := range append([]string{p.Cwd}, p.Roots...) {
+		if path == "" || strings.ContainsRune(path, 0) {
+			return nil, refuse("cwd and roots must be absolute paths")
+		}
+	}
+	d := decisions.Declaration{ID: p.SessionID, Cwd: p.Cwd, Roots: p.Roots, Parent: p.Parent, Mode: p.Mode}
+	if p.Agent != nil {
+		d.Agent = *p.Agent
+	}
+	if p.Client != nil {
+		d.Client = *p.Client
+	}
+	owner := c.Owner()
+	StateOf(c).disconnect(c, func() { h.Sessions.Disconnect(owner) })
+	ses, err := h.Sessions.Declare(owner, d)
+	switch {
+	case errors.Is(err, decisions.ErrSessions):
+		return nil, tooMany(err)
+	case err != nil:
+		return nil, refuse("declaring the session: %v", err)
+	}
+	return func(ctx context.Context) (any, error) {
+		if h.Prepare != nil {
+			h.Prepare(ctx, owner.UID, ses.Project)
+		}
+		return sessionResult{}, nil
+	}, nil
+}
+
+type closeParams struct {
+	SessionID string `json:"sessionId"`
+}
+
+type closeResult struct {
+	Closed bool `json:"closed"`
+}
+
+// close ends a session of this connection, with all that waits in it.
+func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
+	var p closeParams
+	if err := read(params, &p); err != nil {
+		return nil, err
+	}
+	if p.SessionID == "" {
+		return nil, refuse("sessionId is missing")
+	}
+	closed := h.Sessions.Close(c.Owner(), p.SessionID)
+	StateOf(c).end(p.SessionID)
+	return answer(closeResult{closed}), nil
+}

@@ -1,0 +1,104 @@
+package systemd
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/coreos/go-systemd/v22/activation"
+)
+
+// The names of the two sockets: FileDescriptorName= in their units.
+const (
+	DecisionName = "permd"
+	AdminName    = "permd-admin"
+)
+
+// Sockets are the sockets that the service manager has opened.
+type Sockets struct {
+	Decision, Admin *net.UnixListener
+}
+
+// Listeners takes the sockets that the service manager passes, with the names
+// DecisionName and AdminName, and clears the variables that announce them. It
+// returns false if none are passed. Anything but these two is an error, and all
+// are closed: a unit that is wrong must not run half.
+func Listeners() (Sockets, bool, error) {
+	files := activation.Files(true)
+	if len(files) == 0 {
+		return Sockets{}, false, nil
+	}
+	s, err := take(files)
+	return s, err == nil, err
+}
+
+// take turns files into listeners and closes them.
+func take(files []*os.File) (s Sockets, err error) {
+	defer func() {
+		for _, f := range files {
+			_ = f.Close() // listeners work on duplicates
+		}
+		if err != nil {
+			s.close()
+			s = Sockets{}
+		}
+	}()
+	for _, f := range files {
+		var to **net.UnixListener
+		switch f.Name() {
+		case DecisionName:
+			to = &s.Decision
+		case AdminName:
+			to = &s.Admin
+		default:
+			return s, fmt.Errorf("the service manager passes a socket %q: want %s and %s (FileDescriptorName=)", f.Name(), DecisionName, AdminName)
+		}
+		if *to != nil {
+			return s, fmt.Errorf("the service manager passes two sockets named %s", f.Name())
+		}
+		l, err := listener(f)
+		if err != nil {
+			return s, fmt.Errorf("taking the socket %s of the service manager: %w", f.Name(), err)
+		}
+		*to = l
+	}
+	if s.Decision == nil || s.Admin == nil {
+		return s, errors.Join(missing(s.Decision, DecisionName), missing(s.Admin, AdminName))
+	}
+	return s, nil
+}
+
+func missing(l *net.UnixListener, name string) error {
+	if l != nil {
+		return nil
+	}
+	return fmt.Errorf("the service manager passes no socket named %s (FileDescriptorName=)", name)
+}
+
+func (s Sockets) close() {
+	for _, l := range []*net.UnixListener{s.Decision, s.Admin} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// listener makes sure that f listens: net.FileListener takes sockets that do
+// not, whose Accept fails only later.
+func listener(f *os.File) (*net.UnixListener, error) {
+	if err := listens(f); err != nil {
+		return nil, err
+	}
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, err
+	}
+	ul, ok := l.(*net.UnixListener)
+	if !ok {
+		_ = l.Close()
+		return nil, errors.New("not a Unix socket")
+	}
+	ul.SetUnlinkOnClose(false)
+	return ul, nil
+}
