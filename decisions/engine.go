@@ -21,7 +21,7 @@ type Engine struct {
 	// FS is the file system that paths are resolved in, Own are permd's own
 	// files (see effects.World).
 	FS  effects.FS
-	Own []string
+	Own effects.Own
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
 
@@ -39,7 +39,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	}
 	start := e.Now()
 	first := reqs[0]
-	project := effects.FindProject(e.FS, first.Call.Cwd, first.Call.User.Home)
+	w := effects.World{FS: e.FS, Own: e.Own}
+	scene := w.Scene(&first.Call)
+	project := scene.Project()
 	snap, err := e.Policy.Snapshot(first.Peer.UID, project)
 
 	decided := make([]*Decision, len(reqs))
@@ -50,7 +52,10 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
 		} else {
 			d.Policy.Digest = snap.Digest()
-			e.decide(ctx, snap, req, d, start)
+			if i > 0 {
+				scene = w.Scene(&req.Call)
+			}
+			e.decide(ctx, snap, req, scene, d, start)
 		}
 		decided[i] = d
 		records[i] = record(req, d, project, start)
@@ -71,15 +76,15 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 }
 
 // decide fills d. A panic anywhere below is a failure, never an answer.
-func (e *Engine) decide(ctx context.Context, snap Snapshot, req *Request, d *Decision, now time.Time) {
+func (e *Engine) decide(ctx context.Context, snap Snapshot, req *Request, scene *effects.Scene, d *Decision, now time.Time) {
 	defer func() {
 		if r := recover(); r != nil {
 			e.Log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
 		}
 	}()
-	w := effects.World{FS: e.FS, Table: snap.Table(), Profiles: snap.Profiles(), Own: e.Own}
-	res := w.Of(&req.Call)
+	w := effects.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
+	res := w.In(scene)
 	d.Defects = res.Defects
 
 	in := &Input{All: res.Effects, Call: &req.Call, Result: &res, Session: req.Session, Trusted: snap.Trusted(), Now: now}

@@ -210,7 +210,7 @@ func TestFences(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, m, _, e := newFakes(t)
-			e.Own = []string{home + "/.config/permd", home + "/.local/share/permd"}
+			e.Own = effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd")
 			allow := finding(Org, SetAllow)
 			allow.Covers, allow.CoversUnknown = ^effects.Tags(0), true
 			p.fired = []Finding{allow}

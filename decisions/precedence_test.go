@@ -170,7 +170,6 @@ var (
 		kind    effects.Kind
 		guarded bool
 	}{{effects.KindRead, false}, {effects.KindRead, true}, {effects.KindUnknown, false}, {effects.KindQuestion, false}, {effects.KindMode, false}}
-	bools = []bool{false, true}
 )
 
 // TestPrecedenceAgainstOracle compares the table with its mirror in Rego, in

@@ -36,8 +36,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func bytesContain(data []byte, s string) bool { return bytes.Contains(data, []byte(s)) }
-
 // forgetOnFullDisk saves, fills the disk and then revokes.
 func forgetOnFullDisk(path string) {
 	// The kernel would end the process, not the write.

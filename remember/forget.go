@@ -95,16 +95,12 @@ func (s *Store) storePending() error {
 		return nil
 	}
 	err := s.write(func(tx *sql.Tx) error {
-		stmt, err := tx.Prepare("UPDATE choices SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked IS NULL")
-		if err != nil {
-			return err
-		}
 		for id, r := range s.pending.ids {
-			if _, err := stmt.Exec(r.at, r.by, id); err != nil {
-				return errors.Join(err, stmt.Close())
+			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked IS NULL", r.at, r.by, id); err != nil {
+				return err
 			}
 		}
-		return stmt.Close()
+		return nil
 	})
 	if err != nil {
 		return err

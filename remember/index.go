@@ -145,12 +145,13 @@ func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now int64) (reject
 			if e.over(now) || !e.covers(q) {
 				continue
 			}
-			switch rank := e.choice.Scope.Kind.rank(); {
-			case e.choice.Verdict == decisions.Deny:
+			rank := e.choice.Scope.Kind.rank()
+			switch e.choice.Verdict {
+			case decisions.Deny:
 				if reject == nil || rank > reject.choice.Scope.Kind.rank() {
 					reject = e
 				}
-			case e.choice.Verdict == decisions.Allow:
+			case decisions.Allow:
 				if allow == nil || rank < allow.choice.Scope.Kind.rank() {
 					allow = e
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -42,6 +43,9 @@ func (p *pending) open(path string) error {
 	p.file = f
 	data := make([]byte, pendingBytes)
 	n, err := f.ReadAt(data, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return errors.Join(fmt.Errorf("reading revocations: %w", err), f.Close())
+	}
 	for _, id := range strings.Fields(string(bytes.Trim(data[:n], "\x00"))) {
 		p.used = true
 		if id == everything {

@@ -107,25 +107,9 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	if err := s.loadKey(db.Write); err != nil {
 		return err
 	}
-	rows, err := db.Read.Query(selectHolding)
-	if err != nil {
-		return fmt.Errorf("reading choices: %w", err)
-	}
 	now := s.now().UnixNano()
-	var holding []*entry
-	var unreadable error
-	for rows.Next() {
-		e, err := scan(rows)
-		switch {
-		case err != nil:
-			unreadable = errors.Join(unreadable, err)
-		case e.choice.Scope.Conn != 0:
-			// Its connection ended with the daemon; numbers start anew.
-		case !e.over(now):
-			holding = append(holding, e)
-		}
-	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+	holding, unreadable, err := holding(db.Read, now)
+	if err != nil {
 		return fmt.Errorf("reading choices: %w", err)
 	}
 	s.add(holding...)
@@ -137,6 +121,27 @@ func (s *Store) load(db *sqlitedb.DB) error {
 		s.writing = err.Error() // they are not in RAM, which is what counts
 	}
 	return nil
+}
+
+// holding reads the choices that hold, and says which rows cannot be read.
+func holding(db *sql.DB, now int64) (entries []*entry, unreadable, err error) {
+	rows, err := db.Query(selectHolding)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		e, err := scan(rows)
+		switch {
+		case err != nil:
+			unreadable = errors.Join(unreadable, err)
+		case e.choice.Scope.Conn != 0:
+			// Its connection ended with the daemon; numbers start anew.
+		case !e.over(now):
+			entries = append(entries, e)
+		}
+	}
+	return entries, unreadable, rows.Err()
 }
 
 // loadKey reads the key of the digests, or draws it for a new database.
@@ -201,19 +206,28 @@ func salvage(path string) salvaged {
 	}
 	seen := map[string]bool{}
 	for _, order := range []string{" ORDER BY n", " ORDER BY n DESC"} {
-		rows, err := db.Query(selectHolding + " AND verdict = 'deny' AND scope_conn = 0" + order)
-		if err != nil {
-			continue
-		}
-		for rows.Next() {
-			if e, err := scan(rows); err == nil && e.choice.Verdict == decisions.Deny && !seen[e.choice.ID] {
+		for _, e := range readRejects(db, order) {
+			if !seen[e.choice.ID] {
 				seen[e.choice.ID] = true
 				found.rejects = append(found.rejects, e)
 			}
 		}
-		// An error only means that the damage was reached.
-		_ = rows.Err()
-		_ = rows.Close()
 	}
 	return found
+}
+
+// readRejects reads rejects until it reaches damage.
+func readRejects(db *sql.DB, order string) (entries []*entry) {
+	rows, err := db.Query(selectHolding + " AND verdict = 'deny' AND scope_conn = 0" + order)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if e, err := scan(rows); err == nil && e.choice.Verdict == decisions.Deny {
+			entries = append(entries, e)
+		}
+	}
+	_ = rows.Err() // only means that the damage was reached
+	return entries
 }

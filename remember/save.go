@@ -116,10 +116,11 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if !d.Expires.IsZero() {
 		e.choice.Expires, e.expire = d.Expires.UTC(), d.Expires.UnixNano()
 	}
-	ok := false
-	if e.digest, ok = s.key.digestOf(q, anyArguments); !ok {
+	sum, ok := s.key.digestOf(q, anyArguments)
+	if !ok {
 		return nil, fmt.Errorf("%w: its facts are not known", ErrNotRemembered)
 	}
+	e.digest = sum
 	e.finish()
 	return e, nil
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,6 +29,7 @@ import (
 // together.
 type daemon struct {
 	dirs     xdg.Dirs
+	sockets  sockets
 	settings policy.Settings
 	store    *policy.Store
 	journal  *journal.Journal
@@ -39,8 +39,11 @@ type daemon struct {
 	users    *users
 	log      *slog.Logger
 	started  time.Time
-	conns    atomic.Int64
 }
+
+// sockets are where a daemon listens: its own folders, or where the service
+// manager has put them.
+type sockets struct{ decision, management string }
 
 // settingsName is the settings file of org and user.
 const settingsName = "permd.toml"
@@ -141,7 +144,7 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	fsys := effects.OSFS{}
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
-		FS: fsys, Own: ownFiles(d.dirs), PID: pid,
+		FS: fsys, Own: effects.OwnFiles(ownFiles(d.dirs, d.sockets)...), PID: pid,
 		Now: time.Now, NewID: newID, Log: d.log,
 	}
 	home := d.users.user(uint32(os.Geteuid())).Home
@@ -150,14 +153,25 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	}}
 }
 
+// listensAt says where the daemon listens, before it does.
+func (d *daemon) listensAt(at sockets) {
+	d.sockets = at
+	d.engine.Own = effects.OwnFiles(ownFiles(d.dirs, at)...)
+}
+
 // newID is a version 7 UUID: unique, and sorted by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // ownFiles are permd's own folders and files, as they are named and as they
 // resolve.
-func ownFiles(dirs xdg.Dirs) []string {
+func ownFiles(dirs xdg.Dirs, at sockets) []string {
 	units := []string{"permd.service", "permd.socket", "permd-admin.socket"}
 	own := []string{dirs.Org, dirs.Config, dirs.Data, dirs.State, dirs.Run, dirs.Admin, "/etc/permd", "/var/lib/permd", "/run/permd", "/run/permd-admin"}
+	for _, path := range []string{at.decision, at.management} {
+		if path != "" {
+			own = append(own, path)
+		}
+	}
 	for _, dir := range []string{
 		"/etc/systemd/system", "/etc/systemd/user", "/usr/lib/systemd/system", "/usr/lib/systemd/user",
 		filepath.Join(filepath.Dir(dirs.Config), "systemd", "user"),
@@ -183,9 +197,9 @@ func ownFiles(dirs xdg.Dirs) []string {
 // decisionMethods are the methods of the decision socket.
 func (d *daemon) decisionMethods() socket.Methods {
 	m := socket.Methods{}
-	acp.Register(m, acp.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user})
+	acp.Register(m, acp.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell})
 	native.Register(m, native.Deps{
-		Sessions: d.sessions, Decider: d.engine, Users: d.users.user,
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
 				d.log.Warn("project rules not loaded, calls there will ask", "project", project, "error", err)
@@ -193,6 +207,13 @@ func (d *daemon) decisionMethods() socket.Methods {
 		},
 	})
 	return m
+}
+
+// liveShell reports whether an agent keeps one shell for all of its commands, so
+// that what one of them changes is in force for the next.
+func (d *daemon) liveShell(agent effects.Party) bool {
+	snap, err := d.store.Snapshot(uint32(os.Geteuid()), "")
+	return err != nil || snap.Profiles().LiveShell(agent)
 }
 
 // adminMethods are the methods of the management socket.

@@ -3,14 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -115,6 +120,63 @@ func (d *testDaemon) stop(t *testing.T) error {
 	err := d.cmd.Wait()
 	d.cmd = nil
 	return err
+}
+
+// waitOutput waits until the daemon has printed that.
+func (d *testDaemon) waitOutput(t *testing.T, want string) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !strings.Contains(d.output.String(), want) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the daemon did not print %q:\n%s", want, d.output.String())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// status asks the daemon how it is.
+func (d *testDaemon) status(t *testing.T) (s status) {
+	t.Helper()
+	out, err := d.command("status", "--json").Output()
+	if err != nil {
+		t.Fatalf("permd status: %v", err)
+	}
+	if err := json.Unmarshal(out, &s); err != nil {
+		t.Fatalf("permd status: %v\n%s", err, out)
+	}
+	return s
+}
+
+// records are the newest of the journal, as permd log list shows them.
+func (d *testDaemon) records(t *testing.T, filter ...string) (recs []decisions.Record) {
+	t.Helper()
+	args := append([]string{"log", "list", "--json", "--limit", strconv.Itoa(admin.MaxList)}, filter...)
+	out, err := d.command(args...).Output()
+	if err != nil {
+		t.Fatalf("permd log list: %v", err)
+	}
+	for line := range bytes.Lines(out) {
+		var rec decisions.Record
+		if err := json.Unmarshal(line, &rec); err != nil {
+			t.Fatalf("permd log list: %v\n%s", err, line)
+		}
+		recs = append(recs, rec)
+	}
+	return recs
+}
+
+// wantLogged wants every answer that is a decision in the journal.
+func (d *testDaemon) wantLogged(t *testing.T, answers ...answer) {
+	t.Helper()
+	ids := map[string]bool{}
+	for _, rec := range d.records(t) {
+		ids[rec.Decision.ID] = true
+	}
+	for _, a := range answers {
+		if a.Verdict != "" && !ids[a.ID] {
+			t.Errorf("answered, but not logged: %+v", a)
+		}
+	}
 }
 
 // project makes a checkout with those files and returns its root.

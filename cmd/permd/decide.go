@@ -45,7 +45,7 @@ trying out policies, not for enforcing them.
 The exit code is that of the strictest verdict.
 
 ` + exitCodes,
-		Example: `  echo '{"tool":{"name":"Bash"},"input":{"command":"git status"}}' | permd decide --agent claude -
+		Example: `  echo '{"tool":{"name":"Bash"},"input":{"command":"git status"}}' | permd decide --agent claude-agent-acp -
   permd decide --local request.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -307,7 +307,7 @@ func sendACP(ctx context.Context, to caller, params strictjson.Value) ([]*decisi
 }
 
 func (a *app) readInput(file string) ([]byte, error) {
-	var r io.Reader = a.in
+	r := a.in
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {

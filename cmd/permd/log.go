@@ -16,7 +16,11 @@ import (
 )
 
 func (a *app) logCommand() *cobra.Command {
-	return group("log", "Read the journal of decisions", a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
+	long := `Read the journal: what was asked, what was decided and why, the newest last.
+Each decision has an id, which its answer carried too.`
+	example := `  permd log list --verdict ask --since 1h
+  permd log follow`
+	return group("log", "Read the journal of decisions", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
 }
 
 // logOptions are the options that choose records.

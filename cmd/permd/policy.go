@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +19,11 @@ import (
 )
 
 func (a *app) policyCommand() *cobra.Command {
-	return group("policy", "Check, test and list rules", a.policyCheckCommand(), a.policyTestCommand(), a.policyListCommand())
+	long := `Work on rules before they are used: compile them as the daemon does, run their
+tests, and list them with their places. See examples/policies for some.`
+	example := `  permd policy check ~/.config/permd/policy.d
+  permd policy test ~/.config/permd/policy.d`
+	return group("policy", "Check, test and list rules", long, example, a.policyCheckCommand(), a.policyTestCommand(), a.policyListCommand())
 }
 
 // folderOptions choose a folder of rules.
@@ -42,8 +48,12 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 		}
 		f.Dir = filepath.Join(dirs.Config, policyDir)
 	}
-	if _, err := os.Stat(f.Dir); err != nil {
-		return f, failf(exitError, "name the folder of your rules", "opening the folder of rules: %v", err)
+	_, err := os.Stat(f.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, failf(exitError, "make it, or name the folder of your rules", "there is no folder %s", f.Dir)
+	}
+	if err != nil {
+		return f, fmt.Errorf("opening the folder of rules: %w", err)
 	}
 	return f, nil
 }
@@ -161,8 +171,8 @@ func (a *app) renderTests(r *policy.TestReport, verbose bool) {
 		}
 	}
 	if verbose {
-		for file, lines := range r.Uncovered {
-			fmt.Fprintf(a.out, "%s: no test reaches the lines %v\n", file, lines)
+		for _, file := range slices.Sorted(maps.Keys(r.Uncovered)) {
+			fmt.Fprintf(a.out, "%s: no test reaches the lines %v\n", file, r.Uncovered[file])
 		}
 	}
 	fmt.Fprintf(a.out, "%d passed, %d failed, %d skipped", passed, failed, skipped)

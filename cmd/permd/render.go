@@ -34,7 +34,8 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 			from += ", claimed"
 		}
 		fmt.Fprintf(w, "  %s %-*s  from %s\n", marks[e.Verdict], width, e.Text, from)
-		if len(e.Rules) == 0 {
+		// What holds for the whole call has been said above.
+		if len(e.Rules) == 0 && e.Reason != d.Reason {
 			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, e.Reason)
 		}
 		for _, r := range e.Rules {

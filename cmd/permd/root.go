@@ -111,6 +111,9 @@ harnesses ask it over a Unix socket; it answers allow, deny or ask the person,
 with the reason.
 
 ` + exitCodes,
+		Example: `  permd serve
+  permd status
+  permd decide --local --agent claude-agent-acp calls.jsonl`,
 		Version:       version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -166,8 +169,8 @@ func usageErrors(cmd *cobra.Command) {
 }
 
 // group is a command that only holds others.
-func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, RunE: func(c *cobra.Command, args []string) error {
+func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + exitCodes, Example: example, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()
 		}

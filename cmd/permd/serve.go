@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -64,6 +66,7 @@ func (a *app) serve(ctx context.Context) error {
 	if s.daemon, err = openDaemon(ctx, dirs, a.root != "", log, s.changed); err != nil {
 		return err
 	}
+	s.listensAt(sockets{s.decision.Addr().String(), s.management.Addr().String()})
 	return s.run(ctx)
 }
 
@@ -124,7 +127,7 @@ func (s *server) closeListeners() {
 // run serves until ctx ends.
 func (s *server) run(ctx context.Context) error {
 	defer func() {
-		if err := s.daemon.close(); err != nil {
+		if err := s.close(); err != nil {
 			s.log.Error("closing the databases", "error", err)
 		}
 	}()
@@ -185,15 +188,33 @@ func (s *server) greet() {
 	for _, l := range s.store.Status().Layers {
 		fmt.Fprintf(w, "  %s\n", layerLine(&l))
 	}
-	fmt.Fprintf(w, "  try      echo '{\"tool\":{\"name\":\"Bash\"},\"input\":{\"command\":\"git status\"}}' | permd decide --agent claude-agent-acp -\n")
+	fmt.Fprintf(w, "  try      echo '{\"tool\":{\"name\":\"Bash\"},\"input\":{\"command\":\"git status\"}}' | %s decide --agent claude-agent-acp -\n", program())
+}
+
+// program is what to type to run this program: its name, or its path when the
+// name means nothing to the shell (go run) or something else.
+func program() string {
+	const name = "permd"
+	exe, err := os.Executable()
+	if err != nil {
+		return name
+	}
+	if found, err := exec.LookPath(name); err == nil {
+		a, errA := os.Stat(found)
+		b, errB := os.Stat(exe)
+		if errA == nil && errB == nil && os.SameFile(a, b) {
+			return name
+		}
+	}
+	if strings.Trim(exe, "/-._+@:0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+		return exe
+	}
+	return "'" + strings.ReplaceAll(exe, "'", `'\''`) + "'"
 }
 
 // layerLine is a layer in one line: its rules, or what is wrong with it.
 func layerLine(l *policy.LayerStatus) string {
 	name := string(l.Layer)
-	if l.Project != "" {
-		name += " " + l.Project
-	}
 	rules := fmt.Sprintf("%s (%d allow, %d ask, %d deny)", plural(l.Rules(), "rule"), l.Allow, l.Ask, l.Deny)
 	where := ""
 	if len(l.Paths) > 0 {
@@ -202,9 +223,13 @@ func layerLine(l *policy.LayerStatus) string {
 	switch l.State {
 	case policy.StateDegraded:
 		if l.Digest == "" {
-			return fmt.Sprintf("%-8s none is in force, so everything asks: %s", name, l.Error)
+			calls := "every call"
+			if l.Project != "" {
+				calls += " in " + l.Project
+			}
+			return fmt.Sprintf("%-8s no rules are in force, so %s asks: %s", name, calls, l.Error)
 		}
-		return fmt.Sprintf("%-8s %s, the last that were good: %s", name, rules, l.Error)
+		return fmt.Sprintf("%-8s %s%s, the last that were good: %s", name, rules, where, l.Error)
 	case policy.StateAbsent:
 		return fmt.Sprintf("%-8s no rules%s", name, where)
 	}

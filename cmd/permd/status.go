@@ -32,7 +32,7 @@ type status struct {
 func (d *daemon) status() status {
 	s := status{
 		PID: os.Getpid(), Version: version(), Started: d.started, Digest: d.digest(),
-		Socket: d.dirs.Socket(), Admin: d.dirs.AdminSocket(), Sessions: d.sessions.Len(),
+		Socket: d.sockets.decision, Admin: d.sockets.management, Sessions: d.sessions.Len(),
 		Policy: d.store.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || len(s.Memory.Degraded) > 0
@@ -76,6 +76,7 @@ func (a *app) renderStatus(s *status) {
 	}
 	fmt.Fprintf(a.out, "%s: permd %s, pid %d, since %s\n", state, s.Version, s.PID, s.Started.Local().Format("2006-01-02 15:04:05"))
 	fmt.Fprintf(a.out, "  listens  %s\n", s.Socket)
+	fmt.Fprintf(a.out, "  manages  %s\n", s.Admin)
 	fmt.Fprintf(a.out, "  policy   %s\n", short(s.Digest))
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(a.out, "  %s\n", layerLine(&s.Policy.Layers[i]))
@@ -86,7 +87,7 @@ func (a *app) renderStatus(s *status) {
 	if s.Policy.Watching != "" {
 		fmt.Fprintf(a.out, "  changes of rules are found within 20 seconds: %s\n", s.Policy.Watching)
 	}
-	fmt.Fprintf(a.out, "  journal  %s, newest %d\n", plural(int(s.Journal.Records), "decision"), s.Journal.Last)
+	fmt.Fprintf(a.out, "  journal  %s, %d of them since the start\n", plural(int(s.Journal.Last), "decision"), s.Journal.Records)
 	if s.Journal.Failing != "" {
 		fmt.Fprintf(a.out, "           cannot be written, so nothing is allowed: %s\n", s.Journal.Failing)
 	}

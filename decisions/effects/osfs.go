@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // OSFS is the machine's file system. Its zero value is ready for use.
@@ -16,13 +18,42 @@ import (
 // cannot be told from the first one.
 type OSFS struct{}
 
-// Lstat implements [FS].
+// Lstat implements [FS]. It takes half of the time of deciding on a path, so
+// it makes no fs.FileInfo of what it gets.
 func (OSFS) Lstat(path string) (fs.FileMode, error) {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return 0, err
+	var st unix.Stat_t
+	for {
+		err := unix.Lstat(path, &st)
+		if err == nil {
+			return modeOf(uint32(st.Mode)), nil
+		}
+		if err != unix.EINTR { // as os.Lstat does
+			return 0, err
+		}
 	}
-	return fi.Mode(), nil
+}
+
+// modeOf is the mode of a file in Go's terms, its kind and permissions.
+func modeOf(st uint32) fs.FileMode {
+	mode := fs.FileMode(st) & fs.ModePerm
+	switch st & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		mode |= fs.ModeDir
+	case unix.S_IFLNK:
+		mode |= fs.ModeSymlink
+	case unix.S_IFBLK:
+		mode |= fs.ModeDevice
+	case unix.S_IFCHR:
+		mode |= fs.ModeDevice | fs.ModeCharDevice
+	case unix.S_IFIFO:
+		mode |= fs.ModeNamedPipe
+	case unix.S_IFSOCK:
+		mode |= fs.ModeSocket
+	default:
+		mode |= fs.ModeIrregular
+	}
+	return mode
 }
 
 // Readlink implements [FS].

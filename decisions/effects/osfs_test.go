@@ -3,8 +3,10 @@ package effects
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -96,7 +98,7 @@ func BenchmarkFile(b *testing.B) {
 	if err := os.MkdirAll(root+"/home/proj/src", 0o700); err != nil {
 		b.Fatal(err)
 	}
-	w := &World{FS: OSFS{}, Own: []string{root + "/home/.config/permd", "/etc/permd"}}
+	w := &World{FS: OSFS{}, Own: OwnFiles(root+"/home/.config/permd", "/etc/permd")}
 	c := &Call{Cwd: root + "/home/proj", User: User{Home: root + "/home"}}
 	b.Run("effect", func(b *testing.B) {
 		b.ReportAllocs()
@@ -116,4 +118,40 @@ func BenchmarkFile(b *testing.B) {
 			_, _ = OSFS{}.Lstat(root + "/home/proj/src")
 		}
 	})
+}
+
+// TestOSFSLstat compares with the standard library on every kind of file.
+func TestOSFSLstat(t *testing.T) {
+	dir := t.TempDir()
+	paths := []string{dir, dir + "/file", dir + "/link", dir + "/fifo", dir + "/socket", "/dev/null"}
+	if err := os.WriteFile(dir+"/file", nil, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(dir+"/fifo", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", dir+"/socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, p := range paths {
+		fi, err := os.Lstat(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := OSFS{}.Lstat(p)
+		if want := fi.Mode() & (fs.ModeType | fs.ModePerm); err != nil || got != want {
+			t.Errorf("%s: got %v, %v, want %v", p, got, err, want)
+		}
+	}
+	if _, err := (OSFS{}).Lstat(dir + "/none"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	if _, err := (OSFS{}).Lstat(dir + "/file/x"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("below a file: %v", err)
+	}
 }

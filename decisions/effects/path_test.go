@@ -24,7 +24,7 @@ func tree(more ...string) *fsfake.FS {
 }
 
 func testResolver(fs FS) *resolver {
-	w := &World{FS: fs, Own: []string{testHome + "/.config/permd", "/etc/permd", testHome + "/data/permd"}}
+	w := &World{FS: fs, Own: OwnFiles(testHome+"/.config/permd", "/etc/permd", testHome+"/data/permd")}
 	return newResolver(w, &Call{Cwd: testProj, User: User{Home: testHome, Env: map[string]string{"HOME": testHome}}})
 }
 

@@ -45,9 +45,7 @@ func (r *resolver) session() *ground {
 	for _, h := range []string{r.c.User.Home, r.c.User.Env["HOME"]} {
 		g.addHome(r, h)
 	}
-	for _, o := range r.w.Own {
-		g.own = append(g.own, fold(path.Clean(o)))
-	}
+	g.own = r.w.Own.folded
 	if t := r.c.User.Env["TMPDIR"]; path.IsAbs(t) && badPath(t) == "" {
 		for _, p := range []string{path.Clean(t), r.real(t)} {
 			// A TMPDIR that is a home or a system folder makes nothing below

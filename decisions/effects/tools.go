@@ -53,9 +53,9 @@ const (
 	inputOther // text, a list, a number
 )
 
-func (w *World) of(c *Call) Result {
+func (w *World) of(c *Call, res *resolver) Result {
 	t := &tool{
-		builder: &builder{w: w, c: c, res: newResolver(w, c)},
+		builder: &builder{w: w, c: c, res: res},
 		all:     w.Profiles, p: stranger, use: -1, cwd: c.Cwd, from: "rawInput",
 	}
 	if t.all == nil {

@@ -1,6 +1,10 @@
 package effects
 
-import "io/fs"
+import (
+	"io/fs"
+	"path"
+	"slices"
+)
 
 // FS is the file system as path resolution sees it. Paths are absolute.
 // Implementations must not follow a link in Lstat's last component.
@@ -20,13 +24,66 @@ type World struct {
 	FS       FS
 	Table    *Table    // the programs
 	Profiles *Profiles // the agents' own tools
-	// Own are permd's own folders and files, absolute and resolved: what lies
-	// there carries the tag Permd.
-	Own []string
+	Own      Own       // permd's own files
+}
+
+// Own is permd's own folders and files: what lies there carries the tag Permd.
+// Its zero value is none.
+type Own struct {
+	folded []string
+}
+
+// OwnFiles makes an Own of absolute and resolved paths, once for all calls.
+func OwnFiles(paths ...string) Own {
+	all := make([]string, len(paths))
+	for i, p := range paths {
+		all[i] = fold(path.Clean(p))
+	}
+	slices.Sort(all) // a folder before what lies in it
+	var o Own
+	for _, p := range all {
+		if !below(o.folded, p) {
+			o.folded = append(o.folded, p)
+		}
+	}
+	return o
 }
 
 // Of returns the effects of a call. It never fails: what cannot be understood
 // is an Unknown effect.
 func (w *World) Of(c *Call) Result {
-	return w.of(c)
+	return w.In(w.Scene(c))
+}
+
+// Scene is where a call comes from, as it was found at one moment.
+type Scene struct {
+	c   *Call
+	res *resolver // nil when it was used
+}
+
+// Scene looks at where a call comes from. It needs neither Table nor Profiles:
+// which these are may depend on the project.
+func (w *World) Scene(c *Call) *Scene {
+	return &Scene{c: c, res: newResolver(w, c)}
+}
+
+// Project is the root of the project that the call belongs to, as in Result.
+// It is to be asked for before In.
+func (s *Scene) Project() string {
+	if s.res == nil {
+		return ""
+	}
+	return s.res.project()
+}
+
+// In is Of for the call of a scene, without a second look at what was seen
+// there; the file system is the scene's. What was seen holds for one call, so
+// the scene is used up: a second In looks again.
+func (w *World) In(s *Scene) Result {
+	res := s.res
+	if res == nil {
+		res = newResolver(w, s.c)
+	}
+	s.res, res.w = nil, w
+	return w.of(s.c, res)
 }

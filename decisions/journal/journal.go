@@ -3,14 +3,15 @@
 // followers. It stores records as it gets them: whoever makes a record masks
 // its secrets first.
 //
-// One goroutine writes. It commits whatever has queued up meanwhile as one
-// transaction (group commit without a timer), so a lone request waits for one
-// commit and many at once share one. The queue is bounded: when the disk is
-// slower than the requests, Append waits.
+// One caller writes at a time: who finds the journal idle writes its own
+// records at once, without a change of goroutine, which would cost as much as
+// the write. Those who come meanwhile queue up; when the write is done, the
+// first of them writes all that has queued as one transaction (group commit
+// without a timer). The queue is bounded: when the disk is slower than the
+// requests, Append waits.
 package journal
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -74,6 +75,7 @@ type Options struct {
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
 		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema}, Now: o.Now,
+		AutoCheckpoint: mostPages,
 	}
 	switch o.Durability {
 	case Process, "":
@@ -90,15 +92,22 @@ func (o *Options) database() (sqlitedb.Options, error) {
 type Journal struct {
 	*Reader
 	damaged string // where a damaged journal was set aside
+	start   int64  // newest sequence number at the start
 
 	requests sync.Pool
-	queue    chan *request
+	slots    chan struct{} // one for each Append under way
 	quit     chan struct{} // closed by Close
-	stopped  chan struct{} // closed when the writer has ended
 	close    sync.Once
 	closeErr error
 
-	writer writer
+	mu     sync.Mutex
+	queue  []*request // wait for a writer
+	busy   bool       // some caller writes, or has been told to
+	closed bool
+	idle   chan struct{} // closed when the last writer has ended after Close
+
+	writer writer // used by the caller that writes
+	folder folder
 	stats  stats
 }
 
@@ -131,36 +140,36 @@ func Open(o Options) (*Journal, error) {
 	j := &Journal{
 		Reader:  newReader(db),
 		damaged: aside,
-		queue:   make(chan *request, queueLength),
+		slots:   make(chan struct{}, queueLength),
 		quit:    make(chan struct{}),
-		stopped: make(chan struct{}),
+		idle:    make(chan struct{}),
 	}
-	j.requests.New = func() any { return &request{done: make(chan error, 1)} }
+	j.requests.New = func() any { return &request{turn: make(chan turn, 1)} }
 	if err := j.writer.prepare(db.Write); err != nil {
 		return nil, fmt.Errorf("opening journal: %w", errors.Join(err, db.Close()))
 	}
-	go j.run()
+	j.start = j.writer.next - 1
+	j.folder.start(db)
 	return j, nil
 }
 
 // Append stores the records and returns when they are durable, with their
 // sequence numbers set. It waits while the queue is full. On an error the
 // records may or may not be stored, and no allow may leave; a later call tries
-// afresh, since a full disk may have been cleared. When ctx ends, Append
-// returns at once; the records may still be stored.
+// afresh, since a full disk may have been cleared. When ctx ends while others
+// write, Append returns at once; a write of its own is not interrupted.
 func (j *Journal) Append(ctx context.Context, recs ...*decisions.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
 	req := j.requests.Get().(*request)
-	// The record is encoded here, so that many callers share the work and the
-	// writer only writes.
-	if err := req.fill(recs); err != nil {
-		j.free(req)
-		j.stats.failed.Add(1)
-		return fmt.Errorf("appending to journal: %w", err)
+	// Every caller encodes its own records before it queues, so that this is
+	// done in parallel.
+	err := req.fill(recs)
+	if err == nil {
+		err = j.pass(ctx, req)
 	}
-	if err := j.wait(ctx, req); err != nil {
+	if err != nil {
 		j.stats.failed.Add(1)
 		return fmt.Errorf("appending to journal: %w", err)
 	}
@@ -179,89 +188,19 @@ func (j *Journal) free(req *request) {
 	}
 }
 
-// wait queues a request and waits for its commit. After an error the request
-// may still be with the writer and must not be used again.
-func (j *Journal) wait(ctx context.Context, req *request) error {
-	select {
-	case <-j.quit: // or else the queue might take it after the writer has ended
-		return ErrClosed
-	default:
-	}
-	select {
-	case j.queue <- req:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-j.quit:
-		return ErrClosed
-	}
-	select {
-	case err := <-req.done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-j.stopped:
-	}
-	// The writer's last batch may have held it.
-	select {
-	case err := <-req.done:
-		return err
-	default:
-		return ErrClosed
-	}
-}
-
-// run is the writer's goroutine.
-func (j *Journal) run() {
-	defer close(j.stopped)
-	batch := make([]*request, 0, queueLength)
-	for {
-		batch = batch[:0]
-		select {
-		case req := <-j.queue:
-			batch = append(batch, req)
-		case <-j.quit:
-			// What was queued before Close is still written.
-			select {
-			case req := <-j.queue:
-				batch = append(batch, req)
-			default:
-				return
-			}
-		}
-		batch = j.more(batch)
-		err := j.writer.commit(batch)
-		j.stats.committed(batch, err)
-		if err == nil {
-			j.news.announce()
-		}
-		for i, req := range batch {
-			req.done <- err
-			batch[i] = nil
-		}
-	}
-}
-
-// more adds what is queued already, without waiting.
-func (j *Journal) more(batch []*request) []*request {
-	rows := len(batch[0].rows)
-	for rows < batchRows {
-		select {
-		case req := <-j.queue:
-			batch = append(batch, req)
-			rows += len(req.rows)
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-// Close writes what is queued, refuses what comes later, ends followers and
-// closes the database.
+// Close waits for the appends under way, refuses those that come later, ends
+// followers and closes the database.
 func (j *Journal) Close() error {
 	j.close.Do(func() {
 		close(j.quit)
-		<-j.stopped
+		j.mu.Lock()
+		j.closed = true
+		if !j.busy {
+			close(j.idle)
+		}
+		j.mu.Unlock()
+		<-j.idle
+		j.folder.stop()
 		err := errors.Join(j.writer.finish(), j.Reader.Close())
 		if err != nil {
 			j.closeErr = fmt.Errorf("closing journal: %w", err)
@@ -273,8 +212,9 @@ func (j *Journal) Close() error {
 // Status is what the journal says of itself.
 type Status struct {
 	Last      int64  `json:"last"`               // newest sequence number, 0 when empty
-	Queued    int    `json:"queued"`             // appends that wait for the writer
-	Capacity  int    `json:"capacity"`           // of the queue
+	Queued    int    `json:"queued"`             // appends that are neither stored nor refused yet
+	Waiting   int    `json:"waiting"`            // those of them that wait for another's write
+	Capacity  int    `json:"capacity"`           // the largest Queued; more callers wait outside
 	Records   uint64 `json:"records"`            // stored since the start
 	Commits   uint64 `json:"commits"`            // transactions since the start
 	Failed    uint64 `json:"failed"`             // appends that failed since the start
@@ -283,10 +223,13 @@ type Status struct {
 	LastBatch int    `json:"lastBatch,omitzero"` // records in the newest commit
 }
 
-// Status returns the journal's state. It never blocks.
+// Status returns the journal's state.
 func (j *Journal) Status() Status {
+	j.mu.Lock()
+	waiting := len(j.queue)
+	j.mu.Unlock()
 	s := Status{
-		Last: j.stats.last.Load(), Queued: len(j.queue), Capacity: cap(j.queue),
+		Last: j.stats.last.Load(), Queued: len(j.slots), Waiting: waiting, Capacity: cap(j.slots),
 		Records: j.stats.records.Load(), Commits: j.stats.commits.Load(), Failed: j.stats.failed.Load(),
 		Damaged: j.damaged, LastBatch: int(j.stats.batch.Load()),
 	}
@@ -294,7 +237,7 @@ func (j *Journal) Status() Status {
 		s.Failing = (*p).Error()
 	}
 	if s.Last == 0 {
-		s.Last = j.writer.start
+		s.Last = j.start
 	}
 	return s
 }
@@ -322,14 +265,6 @@ func (s *stats) committed(batch []*request, err error) {
 	if s.failing.Load() != nil {
 		s.failing.Store(nil)
 	}
-}
-
-// request is the records of one Append on their way through the writer.
-type request struct {
-	rows  []row
-	text  bytes.Buffer // holds the records of all rows
-	first int64        // sequence number of the first row, set by the writer
-	done  chan error
 }
 
 // newest returns the newest sequence number, 0 when the journal is empty.

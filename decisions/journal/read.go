@@ -135,14 +135,49 @@ func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error
 	return recs, nil
 }
 
-// Get returns the record of a decision, or ErrNotFound.
+// nearby is how far, in sequence numbers, a record can stand from where its id
+// belongs: those under way together may be stored in any order.
+const nearby = 8 * (queueLength + batchRows)
+
+// Get returns the record of a decision, or ErrNotFound. Ids are made in the
+// order of time, so it halves the sequence; an id that is out of order is
+// found by reading all.
 func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) {
-	recs, err := r.query(ctx, " WHERE id = ?", id)
+	rec, err := r.get(ctx, id)
 	if err != nil {
 		return nil, fmt.Errorf("reading decision: %w", err)
 	}
-	if len(recs) == 0 {
+	if rec == nil {
 		return nil, ErrNotFound
+	}
+	return rec, nil
+}
+
+func (r *Reader) get(ctx context.Context, id string) (*decisions.Record, error) {
+	last, err := newest(r.db.Read)
+	if err != nil {
+		return nil, err
+	}
+	low, high := int64(1), last
+	for low < high {
+		middle := low + (high-low)/2
+		var there string
+		row := r.db.Read.QueryRowContext(ctx, "SELECT id FROM decisions WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
+		if err := row.Scan(&there); err != nil {
+			return nil, err
+		}
+		if there < id {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	recs, err := r.query(ctx, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-nearby, low+nearby, id)
+	if err == nil && len(recs) == 0 {
+		recs, err = r.query(ctx, " WHERE id = ? LIMIT 1", id)
+	}
+	if err != nil || len(recs) == 0 {
+		return nil, err
 	}
 	return recs[0], nil
 }

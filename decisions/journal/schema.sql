@@ -1,10 +1,13 @@
 -- One row for each decision, in the order of commits. The columns before the
 -- record are what lists are filtered by; the record holds everything, as the
 -- exact bytes that the hash chain will cover.
+--
+-- There is no index: each would cost every commit a page. Ids are made in the
+-- order of time, so a record is found by halving.
 CREATE TABLE decisions (
   seq         INTEGER PRIMARY KEY,
   format      INTEGER NOT NULL,          -- of the record: 1 is JSON without seq
-  id          TEXT    NOT NULL UNIQUE,
+  id          TEXT    NOT NULL,          -- unique, made in the order of time
   time        INTEGER NOT NULL,          -- nanoseconds since 1970, UTC
   uid         INTEGER NOT NULL,
   session     TEXT    NOT NULL,

@@ -19,11 +19,10 @@ const (
 // writer stores batches. It works on the driver's own statements: on the way
 // of every request, database/sql's conversions would cost as much as the
 // insert itself. Contexts are never cancelable, which would cost a goroutine
-// for each statement. Only the writer's goroutine uses it.
+// for each statement. One caller uses it at a time.
 type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
-	start int64 // newest sequence number at the start
 	next  int64 // sequence number of the next record
 	stale bool  // next must be read again, since a commit failed
 
@@ -37,10 +36,11 @@ func (w *writer) prepare(db *sql.DB) error {
 		return fmt.Errorf("taking the writing connection: %w", err)
 	}
 	w.conn = conn
-	if w.start, err = newest(conn); err != nil {
+	last, err := newest(conn)
+	if err != nil {
 		return errors.Join(fmt.Errorf("reading the newest sequence number: %w", err), conn.Close())
 	}
-	w.next = w.start + 1
+	w.next, w.stale = last+1, false
 	err = conn.Raw(func(raw any) error {
 		for _, s := range []struct {
 			stmt  *driver.Stmt
@@ -65,17 +65,16 @@ func (w *writer) prepare(db *sql.DB) error {
 	return nil
 }
 
-// commit stores a batch, all of it or nothing.
+// commit stores a batch, all of it or nothing, and sets the requests' first
+// sequence numbers.
 func (w *writer) commit(batch []*request) error {
 	if w.stale {
-		// The failed commit may have happened after all.
-		seq, err := newest(w.conn)
-		if err != nil {
-			return fmt.Errorf("reading the newest sequence number: %w", err)
+		if err := w.refresh(); err != nil {
+			return err
 		}
-		w.next, w.stale = seq+1, false
 	}
 	next := w.next
+	w.stale = true // until it has gone well
 	err := w.conn.Raw(func(any) error {
 		if len(batch) == 1 && len(batch[0].rows) == 1 {
 			// One statement is its own transaction.
@@ -92,7 +91,6 @@ func (w *writer) commit(batch []*request) error {
 		return run(w.commitTx, nil)
 	})
 	if err != nil {
-		w.stale = true
 		_ = w.conn.Raw(func(any) error {
 			// Fails where SQLite has rolled back by itself.
 			_ = run(w.rollback, nil)
@@ -100,8 +98,19 @@ func (w *writer) commit(batch []*request) error {
 		})
 		return fmt.Errorf("writing: %w", err)
 	}
-	w.next = next
+	w.next, w.stale = next, false
 	return nil
+}
+
+// refresh goes on after an error: the failed commit may have happened after
+// all, and the connection itself may be of no more use.
+func (w *writer) refresh() error {
+	if last, err := newest(w.conn); err == nil {
+		w.next, w.stale = last+1, false
+		return nil
+	}
+	_ = w.finish() // what it says has been said
+	return w.prepare(w.db)
 }
 
 func (w *writer) store(req *request, next *int64) error {

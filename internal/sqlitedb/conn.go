@@ -35,7 +35,14 @@ var safety = []pragma{
 	{"foreign_keys", "1", int64(1)},
 }
 
+// defaultAutoCheckpoint is what SQLite uses when nobody says otherwise.
+const defaultAutoCheckpoint = 1000
+
 func writer(drv driver.Driver, o *Options) *sql.DB {
+	pages := o.AutoCheckpoint
+	if pages == 0 {
+		pages = defaultAutoCheckpoint
+	}
 	db := sql.OpenDB(&connector{
 		drv: drv,
 		// An immediate transaction waits for the lock at its start; no timeout
@@ -44,6 +51,7 @@ func writer(drv driver.Driver, o *Options) *sql.DB {
 		pragmas: append([]pragma{
 			{"journal_mode", "wal", "wal"},
 			{"synchronous", fmt.Sprint(int(o.Synchronous)), int64(o.Synchronous)},
+			{"wal_autocheckpoint", fmt.Sprint(pages), int64(pages)},
 		}, safety...),
 	})
 	db.SetMaxOpenConns(1)

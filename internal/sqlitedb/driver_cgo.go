@@ -10,7 +10,17 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-func newDriver() (driver.Driver, error) { return &sqlite3.SQLiteDriver{}, nil }
+// leastSQLite is the first version without the bug by which two connections
+// that write and fold the log at once can damage the database. The driver
+// brings a newer one, unless it was built with the system's library.
+const leastSQLite = 3_051_003
+
+func newDriver() (driver.Driver, error) {
+	if _, n, _ := sqlite3.Version(); n < leastSQLite {
+		return nil, ErrOldSQLite
+	}
+	return &sqlite3.SQLiteDriver{}, nil
+}
 
 func saysDamaged(err error) bool {
 	e, ok := errors.AsType[sqlite3.Error](err)

@@ -33,6 +33,9 @@ var (
 	ErrDamaged = errors.New("database is damaged")
 	// ErrUnsafe means that someone else could change the file or its folder.
 	ErrUnsafe = errors.New("not safe to use")
+	// ErrOldSQLite means that this program was linked with a SQLite that can
+	// damage a database which two connections write to.
+	ErrOldSQLite = errors.New("SQLite is older than 3.51.3")
 	// ErrNoCgo means that this program was built without SQLite.
 	ErrNoCgo = errors.New("built without cgo, which SQLite needs")
 )
@@ -59,6 +62,10 @@ type Options struct {
 	Migrations []string
 	// Synchronous is Normal or Full.
 	Synchronous Synchronous
+	// AutoCheckpoint is the number of pages in the write-ahead log at which a
+	// commit folds it into the file, and waits for the disk; 0 is SQLite's
+	// default of 1000. Who calls Checkpoint can make it large.
+	AutoCheckpoint int
 	// Now is the clock that names backups; time.Now if nil.
 	Now func() time.Time
 }
@@ -74,6 +81,8 @@ type DB struct {
 	Write *sql.DB
 	// Read cannot write.
 	Read *sql.DB
+
+	fold *sql.DB // makes checkpoints; connects at its first use
 }
 
 // Open opens a database to write and read, and makes or migrates it as needed.
@@ -96,7 +105,7 @@ func Open(o Options) (*DB, error) {
 			return nil, fmt.Errorf("opening %s: %w", o.Path, err)
 		}
 	}
-	db := &DB{Write: writer(drv, &o), Read: reader(drv, &o)}
+	db := &DB{Write: writer(drv, &o), Read: reader(drv, &o), fold: writer(drv, &o)}
 	if err := migrate(db.Write, &o); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening %s: %w", o.Path, damaged(err)), db.Close())
 	}
@@ -150,12 +159,23 @@ func OpenDamaged(path string) (*sql.DB, error) {
 	return db, nil
 }
 
+// Checkpoint folds what it can of the write-ahead log into the file, beside
+// commits that go on. It waits for the disk.
+func (db *DB) Checkpoint() error {
+	var busy, logged, folded int
+	row := db.fold.QueryRow("PRAGMA wal_checkpoint(PASSIVE)")
+	if err := row.Scan(&busy, &logged, &folded); err != nil {
+		return fmt.Errorf("folding the log into the database: %w", err)
+	}
+	return nil
+}
+
 // Close closes all connections, the writing one last, so that it can fold the
 // write-ahead log into the file.
 func (db *DB) Close() error {
 	err := db.Read.Close()
 	if db.Write != nil {
-		err = errors.Join(err, db.Write.Close())
+		err = errors.Join(err, db.fold.Close(), db.Write.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("closing database: %w", err)
@@ -185,6 +205,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("opening %q: want an absolute, clean path", o.Path)
 	case o.ApplicationID == 0 || len(o.Migrations) == 0:
 		return fmt.Errorf("opening %s: application id or migrations missing", o.Path)
+	case o.AutoCheckpoint < 0:
+		return fmt.Errorf("opening %s: negative checkpoint size", o.Path)
 	case o.Synchronous != Normal && o.Synchronous != Full:
 		return fmt.Errorf("opening %s: unknown synchronous mode %d", o.Path, o.Synchronous)
 	}

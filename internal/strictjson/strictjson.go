@@ -124,76 +124,6 @@ type Member struct {
 // Object is a JSON object's members in their order, names unique.
 type Object []Member
 
-// ParseObject reads an object's own members; their values stay raw. The data
-// must have passed Check as part of its message.
-func ParseObject(data Value) (Object, error) {
-	dec := decoders.Get().(*jsontext.Decoder)
-	defer release(dec)
-	dec.Reset(bytes.NewBuffer(data))
-	tok, err := dec.ReadToken()
-	if err != nil {
-		return nil, tidy(err)
-	}
-	if tok.Kind() != '{' {
-		return nil, fmt.Errorf("want an object, have %s", KindName(tok.Kind()))
-	}
-	var o Object
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return nil, tidy(err)
-		}
-		key := name.String()
-		val, err := dec.ReadValue()
-		if err != nil {
-			return nil, tidy(err)
-		}
-		o = append(o, Member{Name: key, Value: bytes.Clone(val)})
-	}
-	return o, nil
-}
-
-// decoders are kept because a new one costs more than reading a message.
-var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
-
-// release keeps a decoder, but nothing of what it has read.
-func release(dec *jsontext.Decoder) {
-	dec.Reset(bytes.NewBuffer(nil))
-	decoders.Put(dec)
-}
-
-// ParseArray reads an array's items; they stay raw.
-func ParseArray(data Value) ([]Value, error) {
-	dec := decoders.Get().(*jsontext.Decoder)
-	defer release(dec)
-	dec.Reset(bytes.NewBuffer(data))
-	tok, err := dec.ReadToken()
-	if err != nil {
-		return nil, tidy(err)
-	}
-	if tok.Kind() != '[' {
-		return nil, fmt.Errorf("want an array, have %s", KindName(tok.Kind()))
-	}
-	var items []Value
-	for dec.PeekKind() != ']' {
-		val, err := dec.ReadValue()
-		if err != nil {
-			return nil, tidy(err)
-		}
-		items = append(items, bytes.Clone(val))
-	}
-	return items, nil
-}
-
-// ParseString reads a string; false for every other kind of value.
-func ParseString(data Value) (string, bool) {
-	if Kind(data) != '"' {
-		return "", false
-	}
-	s, err := jsontext.AppendUnquote(nil, bytes.TrimSpace(data))
-	return string(s), err == nil
-}
-
 // Get returns the value of the member of exactly that name.
 func (o Object) Get(name string) (Value, bool) {
 	for _, m := range o {
@@ -240,13 +170,19 @@ func KindName(k jsontext.Kind) string {
 }
 
 func nearMiss(name string, known []string) bool {
-	folded := ""
 	for _, k := range known {
 		if k == name {
 			return false
 		}
 	}
+	folded, plain := "", isPlain(name)
 	for _, k := range known {
+		if plain && isPlain(k) {
+			if strings.EqualFold(k, name) {
+				return true
+			}
+			continue
+		}
 		if folded == "" {
 			folded = fold(name)
 		}
@@ -255,6 +191,17 @@ func nearMiss(name string, known []string) bool {
 		}
 	}
 	return false
+}
+
+// isPlain reports whether a name is of printable ASCII characters alone: only
+// the case of its letters can be taken for another.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // fold maps every name that a lenient reader might take for another onto one

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -172,6 +173,8 @@ func (c *connState) apply(sessionID string, p *patch, created bool) {
 			t.missing = s.lost
 		}
 	}
+	// What is kept must not hold on to the whole of its message.
+	p.input, p.meta = bytes.Clone(p.input), bytes.Clone(p.meta)
 	t.merge(p)
 	t.touched = c.clock
 	s.calls = append(s.calls, t)

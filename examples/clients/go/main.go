@@ -1,38 +1,68 @@
-// Command client shows how a program asks permd: it declares a session, passes
-// on an agent's permission request, and acts on the answer. Only the standard
-// library is used; a real client keeps the connection open.
+// Command client shows how a program asks permd: it declares a session and
+// passes on the params of a session/request_permission, read from standard
+// input as the agent sent them. Whatever goes wrong, the person is asked.
+//
+//	go run ./examples/clients/go <request.json
+//
+// A real client keeps the connection, and passes on session/update as well.
 package main
 
 import (
-	"bufio"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"log"
+	"io"
 	"net"
 	"os"
 )
 
 func main() {
-	conn, err := net.Dial("unix", os.Getenv("PERMD_SOCKET"))
-	if err != nil {
-		log.Fatal(err) // permd is away: ask the person
-	}
-	lines := bufio.NewScanner(conn)
-	ask := func(id int, method string, params any) map[string]json.RawMessage {
-		json.NewEncoder(conn).Encode(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
-		lines.Scan()
-		answer := map[string]json.RawMessage{}
-		json.Unmarshal(lines.Bytes(), &answer)
-		return answer
-	}
-	cwd, _ := os.Getwd()
-	ask(1, "permd/session", map[string]any{"sessionId": "s1", "cwd": cwd, "agent": map[string]string{"name": "claude-agent-acp", "version": "0.100.0"}})
-	var request json.RawMessage // as the agent sent it: the params of session/request_permission
-	json.NewDecoder(os.Stdin).Decode(&request)
-	answer := ask(2, "session/request_permission", request)
-	if result, ok := answer["result"]; ok {
-		fmt.Printf("answer the agent: %s\n", result)
+	if result, err := decide(os.Stdin); err != nil {
+		fmt.Println("undecided:", err) // here the client shows its own dialog
 	} else {
-		fmt.Printf("ask the person: %s\n", answer["error"])
+		fmt.Printf("answer the agent: %s\n", result)
 	}
+}
+
+// decide returns what to answer the agent. An error is never an allow.
+//
+//nolint:forbidigo // only the standard library, and nothing is decided by what it reads
+func decide(agent io.Reader) (json.RawMessage, error) {
+	request, err := io.ReadAll(agent)
+	if err != nil {
+		return nil, err
+	}
+	var of struct{ SessionID string }
+	if err := json.Unmarshal(request, &of); err != nil {
+		return nil, err
+	}
+	conn, err := net.Dial("unix", cmp.Or(os.Getenv("PERMD_SOCKET"), os.Getenv("XDG_RUNTIME_DIR")+"/permd/permd.sock"))
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	call := func(method string, params any) (json.RawMessage, error) {
+		if err := json.NewEncoder(conn).Encode(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params}); err != nil {
+			return nil, err
+		}
+		var answer struct {
+			Result json.RawMessage
+			Error  struct{ Message string }
+		}
+		if err := json.NewDecoder(conn).Decode(&answer); err != nil {
+			return nil, err // permd went away
+		}
+		if answer.Result == nil { // -32050: permd leaves it to the person; any other: it could not decide
+			return nil, errors.New(answer.Error.Message)
+		}
+		return answer.Result, nil
+	}
+	cwd, _ := os.Getwd() // without it permd asks
+	agentName := map[string]string{"name": "claude-agent-acp", "version": "0.100.0"}
+	if _, err := call("permd/session", map[string]any{"sessionId": of.SessionID, "cwd": cwd, "agent": agentName}); err != nil {
+		return nil, err
+	}
+	// The agent's own bytes: read and written anew it might be another call.
+	return call("session/request_permission", json.RawMessage(request))
 }

@@ -1,28 +1,42 @@
 """Ask permd about an agent's permission request, with the standard library alone.
 
-Reads the params of session/request_permission from standard input, as the
-agent sent them. A real client keeps the connection open.
+Reads the params of a session/request_permission from standard input, as the
+agent sent them. Whatever goes wrong, the person is asked.
+
+    python3 examples/clients/python/client.py <request.json
+
+A real client keeps the connection, and passes on session/update as well.
 """
 import json
 import os
 import socket
 import sys
 
-conn = socket.socket(socket.AF_UNIX)
-conn.connect(os.environ["PERMD_SOCKET"])  # fails when permd is away: ask the person
-lines = conn.makefile("rw", encoding="utf-8")
+
+def decide(text):
+    """Return what to answer the agent. An exception is never an allow."""
+    session = json.loads(text)["sessionId"]
+    path = os.environ.get("PERMD_SOCKET") or os.environ["XDG_RUNTIME_DIR"] + "/permd/permd.sock"
+    with socket.socket(socket.AF_UNIX) as conn:
+        conn.connect(path)
+        lines = conn.makefile("rw", encoding="utf-8", newline="\n")
+
+        def call(method, params):
+            lines.write(f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}\n')
+            lines.flush()
+            answer = json.loads(lines.readline())
+            if "result" not in answer:  # -32050: permd leaves it to the person; any other: permd could not decide
+                raise RuntimeError(answer["error"]["message"])
+            return answer["result"]
+
+        agent = {"name": "claude-agent-acp", "version": "0.100.0"}
+        call("permd/session", json.dumps({"sessionId": session, "cwd": os.getcwd(), "agent": agent}))
+        # The agent's own text: written anew, a name that it has twice would be
+        # there once, and permd would see another call than the agent makes.
+        return call("session/request_permission", text.replace("\n", " ").replace("\r", " "))
 
 
-def ask(number, method, params):
-    lines.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
-    lines.flush()
-    return json.loads(lines.readline())
-
-
-ask(1, "permd/session", {"sessionId": "s1", "cwd": os.getcwd(),
-                         "agent": {"name": "claude-agent-acp", "version": "0.100.0"}})
-answer = ask(2, "session/request_permission", json.load(sys.stdin))
-if "result" in answer:
-    print("answer the agent:", json.dumps(answer["result"]["outcome"]))
-else:
-    print("ask the person:", answer["error"]["message"])
+try:
+    print("answer the agent:", json.dumps(decide(sys.stdin.read())))
+except Exception as error:
+    print("undecided:", error)  # here the client shows its own dialog

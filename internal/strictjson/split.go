@@ -1,0 +1,198 @@
+package strictjson
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ParseObject reads an object's own members; their values stay raw, and share
+// one copy of data. The data must have passed Check as part of its message.
+func ParseObject(data Value) (Object, error) {
+	s, err := split(data, '{')
+	if err != nil {
+		return nil, err
+	}
+	o := make(Object, 0, 8) // as many as most have
+	for s.more(len(o), '}') {
+		name, ok := s.name()
+		value := s.value()
+		if !ok || value == nil {
+			return nil, errShape
+		}
+		o = append(o, Member{Name: name, Value: value})
+	}
+	return o, s.err
+}
+
+// ParseArray reads an array's items; they stay raw, and share one copy of data.
+// The data must have passed Check as part of its message.
+func ParseArray(data Value) ([]Value, error) {
+	s, err := split(data, '[')
+	if err != nil {
+		return nil, err
+	}
+	var items []Value
+	for s.more(len(items), ']') {
+		value := s.value()
+		if value == nil {
+			return nil, errShape
+		}
+		items = append(items, value)
+	}
+	return items, s.err
+}
+
+// errShape is an error of data that has not passed Check.
+var errShape = errors.New("not valid JSON")
+
+// splitter takes an object or an array apart. What it is given has passed
+// Check, so it only looks for where the values in it end, which is many times
+// as fast as to decode them again at every level.
+type splitter struct {
+	data []byte
+	at   int // of the next character that is no space
+	err  error
+}
+
+// split steps into an object or array.
+func split(data Value, open byte) (*splitter, error) {
+	if k := Kind(data); byte(k) != open {
+		return nil, fmt.Errorf("want %s, have %s", KindName(jsontext.Kind(open)), KindName(k))
+	}
+	s := &splitter{data: bytes.Clone(data)}
+	s.space()
+	s.take(open)
+	return s, nil
+}
+
+// more reports whether another member comes after the first n, and steps to it.
+func (s *splitter) more(n int, end byte) bool {
+	switch {
+	case s.take(end):
+		if s.at < len(s.data) {
+			s.err = errShape
+		}
+		return false
+	case n > 0 && !s.take(','):
+		s.err = errShape
+		return false
+	}
+	return true
+}
+
+// name returns the name of the next member and steps over its colon.
+func (s *splitter) name() (string, bool) {
+	name, ok := ParseString(s.value())
+	return name, ok && s.take(':')
+}
+
+// value returns the next value and steps over it; nil when there is none.
+func (s *splitter) value() Value {
+	start, depth := s.at, 0
+	for s.at < len(s.data) {
+		switch s.data[s.at] {
+		case '"':
+			if !s.text() {
+				return nil
+			}
+			if depth == 0 {
+				return s.since(start)
+			}
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth == 0 {
+				return s.since(start)
+			}
+			if depth--; depth == 0 {
+				s.at++
+				return s.since(start)
+			}
+		case ',', ':', ' ', '\t', '\r', '\n':
+			if depth == 0 {
+				return s.since(start)
+			}
+		}
+		s.at++
+	}
+	return nil
+}
+
+func (s *splitter) since(start int) Value {
+	if s.at == start {
+		return nil
+	}
+	v := s.data[start:s.at:s.at]
+	s.space()
+	return v
+}
+
+// text steps over a string.
+func (s *splitter) text() bool {
+	s.at++
+	for {
+		quote := bytes.IndexByte(s.data[s.at:], '"')
+		if quote < 0 {
+			return false
+		}
+		escape := bytes.IndexByte(s.data[s.at:s.at+quote], '\\')
+		if escape < 0 {
+			s.at += quote + 1
+			return true
+		}
+		// What stands behind the backslash is there: at least the quote is.
+		s.at += escape + 2
+	}
+}
+
+// take steps over one character and the space behind it.
+func (s *splitter) take(c byte) bool {
+	if s.at >= len(s.data) || s.data[s.at] != c {
+		return false
+	}
+	s.at++
+	s.space()
+	return true
+}
+
+func (s *splitter) space() {
+	for s.at < len(s.data) {
+		switch s.data[s.at] {
+		case ' ', '\t', '\r', '\n':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+// ParseString reads a string; false for every other kind of value.
+func ParseString(data Value) (string, bool) {
+	if s, ok := plainText(data); ok {
+		return s, true
+	}
+	if Kind(data) != '"' {
+		return "", false
+	}
+	s, err := jsontext.AppendUnquote(nil, bytes.TrimSpace(data))
+	return string(s), err == nil
+}
+
+// plainText returns the text of a string of printable ASCII characters without
+// escapes, which most are.
+func plainText(data []byte) (string, bool) {
+	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {
+		return "", false
+	}
+	data = data[1 : len(data)-1]
+	for _, c := range data {
+		if c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return "", false
+		}
+	}
+	return string(data), true
+}

@@ -1,0 +1,123 @@
+//go:build cgo
+
+package remember_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/remember"
+)
+
+func TestListAndForget(t *testing.T) {
+	o := options(path(t))
+	s := open(t, o)
+	q := ask(run("git", "commit", "-m", "canary-value"))
+	q.Effect.Text = "git commit -m …"
+	saved := save(t, s, remember.Draft{
+		Verdict: decisions.Allow, Query: q, Scope: remember.ForProject, DecisionID: "d1", Expires: noon.Add(time.Hour),
+	})
+	for range 2 {
+		if said(t, s, q) != "allow" {
+			t.Fatal("no match")
+		}
+	}
+	want := remember.Choice{
+		ID: saved.ID, Verdict: decisions.Allow, Kind: effects.KindRun, Label: "git commit -m …",
+		Pins: remember.Pins{Project: "/p", Stdin: "none"}, Scope: remember.Scope{Kind: remember.ForProject, Key: "/p"},
+		UID: ada, DecisionID: "d1", Created: noon, Expires: noon.Add(time.Hour), Uses: 2, LastUsed: noon,
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, o)
+	have, err := s.Get(saved.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Error(diff)
+	}
+	uid := uint32(ada)
+	if diff := cmp.Diff([]remember.Choice{want}, s.List(&uid)); diff != "" {
+		t.Error(diff)
+	}
+	uid++
+	if list := s.List(&uid); len(list) != 0 {
+		t.Errorf("another person's list has %v", list)
+	}
+	for _, name := range []string{o.Path, o.Path + "-wal"} {
+		data, err := os.ReadFile(name)
+		if err == nil && bytes.Contains(data, []byte("canary-value")) {
+			t.Errorf("%s holds an argument", filepath.Base(name))
+		}
+	}
+	n, err := s.Forget(t.Context(), saved.ID, "nosuch", saved.ID)
+	if n != 1 || !errors.Is(err, remember.ErrNotFound) {
+		t.Errorf("have %d, %v", n, err)
+	}
+	if said(t, s, q) != "" {
+		t.Error("a forgotten choice matches")
+	}
+	if _, err := s.Get(saved.ID); !errors.Is(err, remember.ErrNotFound) {
+		t.Errorf("have %v, want %v", err, remember.ErrNotFound)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if said(t, open(t, o), q) != "" {
+		t.Error("a forgotten choice is back after a restart")
+	}
+}
+
+func TestMatchWhileChanging(t *testing.T) {
+	s := open(t, options(path(t)))
+	stays := ask(run("ls"))
+	save(t, s, remember.Draft{Verdict: decisions.Allow, Query: stays, Scope: remember.ForProject})
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	for range 4 {
+		wg.Go(func() {
+			q := *stays
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if _, allow, err := s.Match(&q); allow == nil || err != nil {
+					t.Errorf("have %v, %v", allow, err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 30 {
+		q := ask(run("make", fmt.Sprint(i)))
+		c := save(t, s, remember.Draft{Verdict: decisions.Allow, Query: q, Scope: remember.ForProject})
+		if said(t, s, q) != "allow" {
+			t.Fatal("no match right after saving")
+		}
+		if _, err := s.Forget(t.Context(), c.ID); err != nil {
+			t.Fatal(err)
+		}
+		if said(t, s, q) != "" {
+			t.Fatal("a match right after forgetting")
+		}
+		if err := s.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
