@@ -129,9 +129,15 @@ type Decision struct {
 	Effects []EffectDecision `json:"effects"`
 	Widths  []Width          `json:"widths,omitzero"`
 
+	// Folders are those in which the call may leave a shell that stays alive
+	// (effects.Result).
+	Folders []string `json:"-"`
 	// Permanent is set when a deny comes from a rule that holds for every such
 	// call, so that a protocol may answer "always".
 	Permanent bool `json:"-"`
+	// Offer is what memory needs to store the person's answer to a question,
+	// nil when nothing of it can be remembered.
+	Offer *Offer `json:"-"`
 }
 
 // Peer is the process at the other end, from facts of the socket.
@@ -178,4 +184,13 @@ type Record struct {
 	// the JSON library encodes no time.Duration.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`
+	// Answer is what the person said to a question, nil while it is not known.
+	Answer *HumanAnswer `json:"answer,omitzero"`
+}
+
+// HumanAnswer is a person's answer to a question, as a client reported it.
+type HumanAnswer struct {
+	Time    time.Time `json:"time"`
+	Verdict Verdict   `json:"verdict"`          // Allow or Deny
+	Choices []string  `json:"choices,omitzero"` // the ids of what was remembered
 }

@@ -17,6 +17,8 @@ type Engine struct {
 	Policy  Policy
 	Memory  Memory
 	Journal Journal
+	// Proposer says what could be remembered; nil when nothing is offered.
+	Proposer Proposer
 
 	// FS is the file system that paths are resolved in, Own are permd's own
 	// files (see effects.World).
@@ -46,6 +48,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 
 	decided := make([]*Decision, len(reqs))
 	records := make([]*Record, len(reqs))
+	var before batch
 	for i, req := range reqs {
 		d := &Decision{ID: e.NewID(), CallID: req.Call.ID}
 		if err != nil {
@@ -53,9 +56,11 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		} else {
 			d.Policy.Digest = snap.Digest()
 			if i > 0 {
+				before.prepare(&req.Call, snap.Profiles())
 				scene = w.Scene(&req.Call)
 			}
-			e.decide(ctx, snap, req, scene, d, start)
+			after := e.decide(ctx, snap, req, scene, d, start)
+			before.note(d, after)
 		}
 		decided[i] = d
 		records[i] = record(req, d, project, start)
@@ -75,22 +80,30 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	return decided
 }
 
-// decide fills d. A panic anywhere below is a failure, never an answer.
-func (e *Engine) decide(ctx context.Context, snap Snapshot, req *Request, scene *effects.Scene, d *Decision, now time.Time) {
+// decide fills d, and returns what the call may change of where paths lead. A
+// panic anywhere below is a failure, never an answer.
+func (e *Engine) decide(
+	ctx context.Context, snap Snapshot, req *Request, scene *effects.Scene, d *Decision, now time.Time,
+) (after effects.Disturbance) {
 	defer func() {
 		if r := recover(); r != nil {
 			e.Log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
+			after = effects.Everything()
 		}
 	}()
 	w := effects.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
 	res := w.In(scene)
-	d.Defects = res.Defects
+	d.Defects, d.Folders = res.Defects, res.Folders
 
 	in := &Input{All: res.Effects, Call: &req.Call, Result: &res, Session: req.Session, Trusted: snap.Trusted(), Now: now}
-	query := &MemoryQuery{UID: req.Peer.UID, Session: req.Session, Project: res.Project, All: res.Effects, Now: now}
+	query := &MemoryQuery{
+		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
+		ProjectKey: ProjectKey(e.FS, res.Project), All: res.Effects, Now: now,
+	}
 	person := needsPerson(req, &res)
 	outcomes := make([]outcome, len(res.Effects))
+	heard := make([]voices, len(res.Effects))
 
 	// An inherent effect takes its allow from its run, so runs come first.
 	for _, inherent := range []bool{false, true} {
@@ -99,8 +112,9 @@ func (e *Engine) decide(ctx context.Context, snap Snapshot, req *Request, scene 
 			if eff.Inherent() != inherent {
 				continue
 			}
-			in.Effect, query.Effect = eff, eff
-			v := &voices{fence: fences{e.PID}.why(eff), person: person, trusted: snap.Trusted()}
+			in.Effect, query.Effect, query.Target = eff, eff, targetOf(e.FS, eff.Run)
+			v := &heard[i]
+			*v = voices{fence: fences{e.PID}.why(eff), person: person, trusted: snap.Trusted()}
 			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(outcomes) {
 				v.run = &outcomes[eff.Via.Effect]
 			}
@@ -108,6 +122,10 @@ func (e *Engine) decide(ctx context.Context, snap Snapshot, req *Request, scene 
 		}
 	}
 	d.conclude(res.Effects, outcomes)
+	if d.Verdict == Ask && e.Proposer != nil {
+		e.offer(d, query, heard, outcomes)
+	}
+	return res.After
 }
 
 // effect asks policy and memory about one effect.
@@ -201,7 +219,7 @@ func (d *Decision) conclude(effs []effects.Effect, outcomes []outcome) {
 // fail makes the decision one that something broke.
 func (d *Decision) fail(v Verdict, reason string) {
 	d.Verdict, d.Reason, d.By, d.Message, d.Permanent = v, reason, ByFailure, "", false
-	d.Needed = NotNeeded
+	d.Needed, d.Widths, d.Offer = NotNeeded, nil, nil
 	if v == Ask {
 		d.Needed = NeededByRule
 	}

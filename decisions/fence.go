@@ -44,9 +44,7 @@ func (f fences) stops(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
 	switch {
 	case name == "kill":
-		return f.pid > 0 && slices.ContainsFunc(r.Args, func(a string) bool {
-			return strings.TrimPrefix(a, "-") == strconv.Itoa(f.pid)
-		})
+		return slices.ContainsFunc(r.Args, f.meansDaemon) || slices.Contains(r.Args[min(1, len(r.Args)):], "-1")
 	case slices.Contains(byName, name):
 		return slices.ContainsFunc(r.Args, namesPermd)
 	case slices.Contains(byUnit, name):
@@ -54,6 +52,13 @@ func (f fences) stops(r *effects.Run) bool {
 			!slices.ContainsFunc(r.Args, func(a string) bool { return slices.Contains(harmlessUnitWords, a) })
 	}
 	return false
+}
+
+// meansDaemon reports whether a word of kill is the daemon's process or its
+// process group. (-1 after the first word means every process; as the first
+// word it is a signal.)
+func (f fences) meansDaemon(word string) bool {
+	return f.pid > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.pid)
 }
 
 // namesPermd reports whether a word names permd's process or units, also as a

@@ -2,6 +2,7 @@ package decisions
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -44,6 +45,8 @@ type Input struct {
 	Session SessionRef
 	Trusted bool // the project is trusted
 	Now     time.Time
+	// Scratch is the policy's own, kept from one effect of the call to the next.
+	Scratch any
 }
 
 // Set is one of the three sets that rules add to.
@@ -88,11 +91,82 @@ type Memory interface {
 type MemoryQuery struct {
 	UID     uint32
 	Session SessionRef
-	Project string
-	Effect  *effects.Effect
-	All     []effects.Effect
-	Now     time.Time
+	Project string // root of the call's project, "" if none
+	// ProjectKey is what a choice for the project is bound to (see
+	// ProjectKey); Project if empty.
+	ProjectKey string
+	Effect     *effects.Effect
+	All        []effects.Effect
+	// Target is the text in the project's files that a run of make, npm and
+	// their like executes; nil for other effects, or when it is not known.
+	Target *effects.Script
+	Now    time.Time
 }
+
+// Key returns what a choice for the query's project is bound to.
+func (q *MemoryQuery) Key() string {
+	if q.ProjectKey != "" {
+		return q.ProjectKey
+	}
+	return q.Project
+}
+
+// Proposer says how an answer of the person could be remembered.
+type Proposer interface {
+	// Propose returns the ways to remember an allow of an effect, the narrowest
+	// first and each wider than the one before; none when such an effect is
+	// not remembered. Every one of them matches the effect.
+	Propose(q *MemoryQuery) []Proposal
+	// Rejectable reports whether a reject of the call can be bound to the effect.
+	Rejectable(q *MemoryQuery) bool
+}
+
+// Proposal is one way to remember an allow of an effect.
+type Proposal struct {
+	// Level says how wide it is, 0 for the very effect.
+	Level int
+	// Rule is the rule line with its kind, secrets masked.
+	Rule string
+	// Choice is what Match would return, once it holds.
+	Choice Choice
+}
+
+// Keeper stores what people choose.
+type Keeper interface {
+	// Keep stores the choices that an answer asks for, all of them or none.
+	Keep(ctx context.Context, a Answer) ([]Kept, error)
+	// Drop revokes choices that Keep stored.
+	Drop(ctx context.Context, ids ...string) error
+	// EndSession and EndConnection revoke what holds for a session only.
+	EndSession(ctx context.Context, o Owner, id string) error
+	EndConnection(ctx context.Context, o Owner) error
+}
+
+// Answer is what a person said of a question, to be remembered.
+type Answer struct {
+	DecisionID string
+	Verdict    Verdict // Allow or Deny
+	Offer      *Offer
+	Width      string // the id of one that was offered; for Allow only
+	Scope      string // a scope's word, "" for the default
+	For        time.Duration
+}
+
+// Kept is a choice that was stored, in the form of the wire.
+type Kept struct {
+	ID      string    `json:"choiceId"`
+	Verdict Verdict   `json:"verdict"`
+	Label   string    `json:"label"` // the rule line
+	Scope   string    `json:"scope"`
+	Expires time.Time `json:"expires,omitzero"`
+	// Unconfirmed is set when the choice counts only once a person has
+	// confirmed it over the management socket.
+	Unconfirmed bool `json:"unconfirmed,omitzero"`
+}
+
+// ErrNotKept means that an answer cannot be remembered as it was asked; the
+// text says why and may be shown.
+var ErrNotKept = errors.New("cannot be remembered")
 
 // Choice is a remembered answer, as a decision needs it.
 type Choice struct {

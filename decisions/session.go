@@ -31,6 +31,7 @@ type Session struct {
 	Declaration
 	Ancestors []string // nearest first
 	Project   string   // root of the project of Cwd, "" if none
+	Conn      uint64   // the connection that it belongs to
 }
 
 // Ref is what policy and memory may know of the session.
@@ -38,7 +39,7 @@ func (s *Session) Ref() SessionRef {
 	if s == nil {
 		return SessionRef{}
 	}
-	return SessionRef{ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode}
+	return SessionRef{Conn: s.Conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode}
 }
 
 // Bounds of sessions, against a client that declares without end.
@@ -83,7 +84,7 @@ func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
 	if mine[d.ID] == nil && len(mine) >= MaxSessions {
 		return nil, ErrSessions
 	}
-	ses := &Session{Declaration: d, Project: project}
+	ses := &Session{Declaration: d, Project: project, Conn: o.Conn}
 	if d.Parent != "" {
 		parent := mine[d.Parent]
 		if parent == nil {

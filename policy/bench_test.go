@@ -23,9 +23,9 @@ func manyRules(layer decisions.Layer, n int) string {
 		set := []string{"allow", "ask", "deny"}[i%3]
 		fmt.Fprintf(&b, "\n# METADATA\n# title: Rule %d\n%s contains \"reason %d\" if {\n", i, set, i)
 		switch i % 10 {
-		case 0, 1, 2, 3, 4:
+		case 0, 1, 2, 4, 5:
 			fmt.Fprintf(&b, "\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"prog%d\"\n\t\"--flag%d\" in input.effect.flags\n", i, i)
-		case 5, 6:
+		case 3, 6:
 			fmt.Fprintf(&b, "\tinput.effect.kind in {\"write\", \"delete\"}\n\tstartswith(input.effect.path, \"/srv/%d/\")\n\tglob.match(\"/srv/%d/**/x\", [\"/\"], input.effect.path)\n", i, i)
 		case 7:
 			fmt.Fprintf(&b, "\tinput.effect.kind == \"connect\"\n\tendswith(input.effect.host, \".h%d.example.com\")\n", i)
@@ -65,7 +65,7 @@ func BenchmarkEvaluate(b *testing.B) {
 		}{
 			{"run-hit", input(run("prog4", "x", "--flag4"))},
 			{"run-silent", input(run("nothing", "here"))},
-			{"write-hit", input(file(effects.KindWrite, "/srv/5/a/x", effects.Outside))},
+			{"write-hit", input(file(effects.KindWrite, "/srv/3/a/x", effects.Outside))},
 			{"git", input(run("git", "push", "--force"))},
 		}
 		for _, bb := range inputs {

@@ -152,3 +152,30 @@ func TestLayerOf(t *testing.T) {
 		}
 	}
 }
+
+// TestProblemsAreShort has texts of files that errors quote.
+func TestProblemsAreShort(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	for name, files := range map[string]map[string]string{
+		"a line of a list": {"rules.yaml": "allow:\n  run: [\"go test " + long + "\"]\n"},
+		"a key of a list":  {"rules.yaml": long + ": {}\n"},
+		"a kind of a list": {"rules.yaml": "allow:\n  " + long + ": []\n"},
+		"a rule":           {"a.rego": "package permd.user\nimport rego.v2\nallow contains " + long + "y if true\n"},
+		"nesting":          {"a.rego": "package permd.user\nimport rego.v2\nallow contains \"x\" if { x := " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000) + " }\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := folder(t, files).Check()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Problems) == 0 {
+				t.Fatal("no problem")
+			}
+			for _, p := range r.Problems {
+				if len(p.Text) > mostText+len("…") {
+					t.Errorf("a text of %d bytes: %.200s", len(p.Text), p.Text)
+				}
+			}
+		})
+	}
+}

@@ -189,7 +189,7 @@ func listProblems(f source, err error, ps *problems) {
 	}
 	for _, err := range errs {
 		if le, ok := errors.AsType[*ListError](err); ok {
-			*ps = append(*ps, Problem{File: f.name, Line: le.Line, Severity: SeverityError, Text: le.Err.Error(), Hint: le.Hint()})
+			*ps = append(*ps, Problem{File: f.name, Line: le.Line, Severity: SeverityError, Text: shortened(le.Err.Error()), Hint: le.Hint()})
 			continue
 		}
 		ps.file(f.name, "", "%v", err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -34,6 +33,7 @@ type snapshot struct {
 	trusted  bool
 	table    *effects.Table
 	profiles *effects.Profiles
+	limiter  *limiter // of the evaluations under way, also those with other snapshots
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
@@ -99,9 +99,8 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 	if !speaks {
 		return nil
 	}
-	cancel := topdown.NewCancel()
-	timer := time.AfterFunc(evalTimeout, cancel.Cancel)
-	defer timer.Stop()
+	limited := s.limiter.start()
+	defer s.limiter.stop(limited)
 	input, err := safely(func() *ast.Term { return buildInput(in, need) })
 	if err != nil {
 		return fmt.Errorf("evaluating rules: %w", err)
@@ -111,7 +110,7 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 		if !l.speaks[kind] {
 			continue
 		}
-		fired, err := l.eval(&query{input: input, now: in.Now, cancel: cancel})
+		fired, err := l.eval(&query{input: input, now: in.Now, cancel: limited.cancel})
 		failed = cmp.Or(failed, err)
 		out.Fired = append(out.Fired, fired...)
 	}

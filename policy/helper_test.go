@@ -56,7 +56,9 @@ func mustCompile(t testing.TB, layer decisions.Layer, text string) *compiled {
 }
 
 // snapshotOf makes a snapshot of compiled layers.
-func snapshotOf(layers ...*compiled) *snapshot { return &snapshot{layers: layers} }
+func snapshotOf(layers ...*compiled) *snapshot {
+	return &snapshot{layers: layers, limiter: new(limiter)}
+}
 
 // input makes the input of the first of some effects.
 func input(list ...effects.Effect) *decisions.Input {

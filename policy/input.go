@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"time"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/strictjson"
 )
 
 // parts is a set of parts of the input. A part that no rule of a snapshot
@@ -97,6 +97,7 @@ var (
 	keyID, keyAncestors, keyMode, keyAgent     = key("id"), key("ancestors"), key("mode"), key("agent")
 	keyClient, keyVersion, keyRoot, keyTrusted = key("client"), key("version"), key("root"), key("trusted")
 	keyUID, keyHome, keyGroups                 = key("uid"), key("home"), key("groups")
+	keyRaw, keyArguments                       = key("raw"), key("arguments")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }
@@ -118,9 +119,7 @@ func strs(k *ast.Term, list []string) member {
 // buildInput makes the document that rules see, as far as they need it. With all
 // parts it has exactly the fields of rego/input.schema.json.
 //
-// Raw JSON is converted only when a rule reads it. An OPA object hashes all
-// that it holds as soon as it is made, so whatever holds raw JSON has to be
-// lazy itself, up to the input.
+// Raw JSON is converted only when a rule of the layer reads it.
 func buildInput(in *decisions.Input, need parts) *ast.Term {
 	members := make([]member, 0, 6)
 	if need&partSession != 0 {
@@ -143,27 +142,64 @@ func buildInput(in *decisions.Input, need parts) *ast.Term {
 	if need&partCall != 0 {
 		call = callMembers(in)
 	}
-	hasArguments := need&partArguments != 0 && in.Effect.Use != nil && in.Effect.Use.Arguments != nil
-	hasRaw := need&partRaw != 0 && in.Call.Input != nil
-	if !hasArguments && !hasRaw {
-		members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
-		if call != nil {
-			members = append(members, member{keyCall, ast.ObjectTerm(call...)})
+	raw := rawOf(in)
+	if need&partArguments != 0 && in.Effect.Use != nil {
+		if v := raw.term(in.Effect.Use.Arguments); v != nil {
+			effect = append(effect, member{keyArguments, v})
 		}
-		return ast.ObjectTerm(members...)
 	}
-	top := lazy(members)
-	top["effect"] = lazy(effect)
-	if hasArguments {
-		top["effect"].(map[string]any)["arguments"] = rawJSON(in.Effect.Use.Arguments)
-	}
+	members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
 	if call != nil {
-		top["call"] = lazy(call)
-		if hasRaw {
-			top["call"].(map[string]any)["raw"] = rawJSON(in.Call.Input)
+		if need&partRaw != 0 {
+			if v := raw.term(in.Call.Input); v != nil {
+				call = append(call, member{keyRaw, v})
+			}
+		}
+		members = append(members, member{keyCall, ast.ObjectTerm(call...)})
+	}
+	return ast.ObjectTerm(members...)
+}
+
+// rawTerms are a call's raw JSON values as terms, each converted once for all
+// effects and layers. Not ast.LazyObject: a builtin that asks for the whole of
+// one (json.marshal) is given its Go values as they are, and prints something
+// else than rules see.
+type rawTerms struct{ list []rawTerm }
+
+type rawTerm struct {
+	data []byte
+	term *ast.Term
+}
+
+// rawOf is what was converted of a call so far.
+func rawOf(in *decisions.Input) *rawTerms {
+	r, ok := in.Scratch.(*rawTerms)
+	if !ok {
+		r = &rawTerms{}
+		in.Scratch = r
+	}
+	return r
+}
+
+// term is a raw value, nil for none. What is no JSON has no meaning that rules
+// could be asked about: the panic becomes an error of the evaluation, as a
+// member that is silently missing would make a deny undefined.
+func (r *rawTerms) term(data []byte) *ast.Term {
+	if len(data) == 0 {
+		return nil
+	}
+	for _, t := range r.list {
+		if &t.data[0] == &data[0] && len(t.data) == len(data) {
+			return t.term
 		}
 	}
-	return ast.NewTerm(ast.LazyObject(top))
+	v, err := ast.ValueFromReader(bytes.NewReader(data))
+	if err != nil {
+		panic("the tool's input is no JSON")
+	}
+	t := ast.NewTerm(v)
+	r.list = append(r.list, rawTerm{data, t})
+	return t
 }
 
 // fields collects the members of the effect that are needed.
@@ -353,29 +389,4 @@ func below(root, path string) (string, bool) {
 	}
 	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
 	return rel, ok
-}
-
-// lazy is an object of members in the form that ast.LazyObject takes; values
-// that are terms already stay what they are.
-func lazy(members []member) map[string]any {
-	m := make(map[string]any, len(members)+1)
-	for _, kv := range members {
-		m[string(kv[0].Value.(ast.String))] = kv[1].Value
-	}
-	return m
-}
-
-// rawJSON is a client's JSON in the form that ast.LazyObject converts when a
-// rule touches it, an object member by member.
-func rawJSON(data []byte) any {
-	value := strictjson.Value(data)
-	members, err := strictjson.ParseObject(value)
-	if err != nil {
-		return value
-	}
-	m := make(map[string]any, len(members))
-	for _, mem := range members {
-		m[mem.Name] = mem.Value
-	}
-	return m
 }

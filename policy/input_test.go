@@ -306,3 +306,27 @@ deny contains input.effect.script.path if input.effect.program == "git"`)}
 		}
 	})
 }
+
+// TestWholeInputBesideRaw: a deny that looks at the whole effect as text sees
+// the same whether or not another rule reads the tool's raw input. (With a lazy
+// object json.marshal was given Go values that print otherwise, and the deny
+// did not fire.)
+func TestWholeInputBesideRaw(t *testing.T) {
+	const deny = "deny contains \"no force\" if contains(json.marshal(input.effect), `\"flags\":[\"--force\"]`)\n"
+	for name, text := range map[string]string{
+		"alone":                    deny,
+		"beside a rule on raw":     deny + `ask contains "x" if input.call.raw.x == 1`,
+		"beside the whole call":    deny + `ask contains "x" if contains(json.marshal(input.call), "canary")`,
+		"beside the raw arguments": deny + `ask contains "x" if input.effect.arguments.x == 1`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := snapshotOf(mustCompile(t, decisions.User, "\n"+text)).Evaluate(t.Context(), input(run("git", "push", "--force")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Fired) != 1 || got.Fired[0].Set != decisions.SetDeny {
+				t.Errorf("fired: %v", briefs(got))
+			}
+		})
+	}
+}

@@ -49,18 +49,33 @@ type Error struct {
 
 // Error returns the first problem with its place, and how many more there are.
 func (e *Error) Error() string {
-	text := fmt.Sprintf("loading %s rules: %s", e.Layer, e.Problems[0])
+	what := "rules"
+	if e.Layer != "" {
+		what = string(e.Layer) + " rules"
+	}
+	text := fmt.Sprintf("loading %s: %s", what, e.Problems[0])
 	if n := len(e.Problems) - 1; n > 0 {
 		text += fmt.Sprintf(" (and %d more)", n)
 	}
 	return text
 }
 
+// mostText bounds the text of a problem, in bytes: it can quote a rule, and
+// goes into logs and answers.
+const mostText = 1000
+
+func shortened(text string) string {
+	if len(text) <= mostText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:mostText], "") + "…"
+}
+
 // problems collects what is wrong with one layer.
 type problems []Problem
 
 func (ps *problems) add(loc *ast.Location, sev Severity, hint, format string, args ...any) {
-	p := Problem{Severity: sev, Hint: hint, Text: fmt.Sprintf(format, args...)}
+	p := Problem{Severity: sev, Hint: hint, Text: shortened(fmt.Sprintf(format, args...))}
 	if loc != nil {
 		p.File, p.Line = loc.File, loc.Row
 	}
@@ -72,7 +87,7 @@ func (ps *problems) errorf(loc *ast.Location, hint, format string, args ...any) 
 }
 
 func (ps *problems) file(name, hint, format string, args ...any) {
-	*ps = append(*ps, Problem{File: name, Severity: SeverityError, Hint: hint, Text: fmt.Sprintf(format, args...)})
+	*ps = append(*ps, Problem{File: name, Severity: SeverityError, Hint: hint, Text: shortened(fmt.Sprintf(format, args...))})
 }
 
 // opa adds the errors that OPA's parser or compiler reported.

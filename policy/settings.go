@@ -33,6 +33,11 @@ type Settings struct {
 	// one disk write for each group of decisions.
 	Durability string `toml:"durability"`
 
+	// Confirm says which remembered allows wait until a person confirms them by
+	// `permd remember confirm`: "guarded", the default, those for what is
+	// guarded; "always" all that a client reported.
+	Confirm string `toml:"confirm"`
+
 	// OnFailure is the answer where policy fails: "ask", the default, or
 	// "deny". Org only.
 	OnFailure decisions.Verdict `toml:"on_failure"`
@@ -58,6 +63,8 @@ const (
 	ProfileBalanced   = "balanced"
 	DurabilityProcess = "process"
 	DurabilityPower   = "power"
+	ConfirmGuarded    = "guarded"
+	ConfirmAlways     = "always"
 
 	minMessageBytes = 64 << 10
 	maxMessageBytes = 64 << 20
@@ -68,7 +75,7 @@ const (
 // settingKeys are the keys of permd.toml. The decoder would take a key in any
 // case; a person who reads the file would not.
 var settingKeys = []string{
-	"profile", "only_org", "disable", "durability", "on_failure",
+	"profile", "only_org", "disable", "durability", "confirm", "on_failure",
 	"limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
 }
 
@@ -154,6 +161,9 @@ func (s *Settings) check() *valueError {
 	}
 	if !slices.Contains([]string{"", DurabilityProcess, DurabilityPower}, s.Durability) {
 		return wrong("durability", `write "process" or "power"`, "there is no durability %q", s.Durability)
+	}
+	if !slices.Contains([]string{"", ConfirmGuarded, ConfirmAlways}, s.Confirm) {
+		return wrong("confirm", `write "guarded" or "always"`, "there is no way to confirm called %q", s.Confirm)
 	}
 	if !slices.Contains([]decisions.Verdict{"", decisions.Ask, decisions.Deny}, s.OnFailure) {
 		return wrong("on_failure", `write "ask" or "deny"`, "a failure cannot be answered with %q", s.OnFailure)

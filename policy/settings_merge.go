@@ -38,6 +38,7 @@ func Merge(org, user Settings) (Settings, error) {
 		OnlyOrg:    org.OnlyOrg,
 		Disable:    user.Disable,
 		Durability: cmp.Or(org.Durability, user.Durability, DurabilityProcess),
+		Confirm:    cmp.Or(org.Confirm, user.Confirm, ConfirmGuarded),
 		OnFailure:  cmp.Or(org.OnFailure, decisions.Ask),
 		Limits: Limits{
 			MessageBytes:       cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),

@@ -18,6 +18,7 @@ profile = "balanced"
 only_org = true
 disable = ["base.network"]
 durability = "power"
+confirm = "always"
 on_failure = "deny"
 
 [limits]
@@ -29,7 +30,7 @@ connections_per_user = 8
 		t.Fatal(err)
 	}
 	want := Settings{
-		Profile: "balanced", OnlyOrg: true, Disable: []string{"base.network"}, Durability: "power", OnFailure: decisions.Deny,
+		Profile: "balanced", OnlyOrg: true, Disable: []string{"base.network"}, Durability: "power", Confirm: "always", OnFailure: decisions.Deny,
 		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -60,6 +61,7 @@ func TestParseSettingsRefuses(t *testing.T) {
 		{"no TOML", "profile: balanced", 1, "expected", ""},
 		{"later profile", "profile = \"careful\"", 1, "not available yet", "balanced"},
 		{"no profile", "profile = \"yolo\"", 1, "no profile", "balanced"},
+		{"confirm", "confirm = \"never\"", 1, "no way to confirm", "always"},
 		{"durability", "durability = \"full\"", 1, "no durability", "power"},
 		{"failure that allows", "on_failure = \"allow\"", 1, "cannot be answered", "deny"},
 		{"disable of another layer", "disable = [\"org/x.rego:1\"]", 1, "no id of a base rule", "policy list"},
@@ -87,7 +89,7 @@ func TestParseSettingsRefuses(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	defaults := Settings{
-		Profile: ProfileBalanced, Durability: DurabilityProcess, OnFailure: decisions.Ask,
+		Profile: ProfileBalanced, Durability: DurabilityProcess, Confirm: ConfirmGuarded, OnFailure: decisions.Ask,
 		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128},
 	}
 	with := func(change func(*Settings)) Settings {

@@ -60,7 +60,10 @@ type treeRules struct {
 // "..data"), because everything else has surprised somebody. A folder that does
 // not exist is not an error.
 func readTree(dir string, rules treeRules) (*tree, error) {
-	root, err := os.OpenRoot(dir)
+	// The slash and dot make the kernel refuse what is no folder: opening a FIFO
+	// would wait for its other end, and whoever may write to a project can make
+	// one.
+	root, err := os.OpenRoot(dir + "/.")
 	if errors.Is(err, fs.ErrNotExist) {
 		return &tree{absent: true}, nil
 	}
@@ -97,7 +100,7 @@ func (r *treeReader) walk(rel string, depth int) error {
 	if depth > maxDepth {
 		return Problem{File: shown, Text: fmt.Sprintf("folders are nested more than %d deep", maxDepth)}.asError()
 	}
-	f, err := r.root.Open(rel)
+	f, err := r.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if err != nil {
 		return Problem{File: shown, Text: "opening the folder: " + plainErr(err)}.asError()
 	}

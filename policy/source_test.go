@@ -108,6 +108,14 @@ func TestReadTreeRefuses(t *testing.T) {
 			}
 		}, "b.rego", "not a regular file"},
 		{"other name of the list", func(t *testing.T, dir string) { write(t, dir, map[string]string{"rules.yml": "x"}) }, "rules.yml", "is not read"},
+		{"a FIFO for a folder", func(t *testing.T, dir string) {
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+			if err := syscall.Mkfifo(dir, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "", "not a directory"},
 		{"a file for a folder", func(t *testing.T, dir string) {
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)

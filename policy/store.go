@@ -76,6 +76,8 @@ type Store struct {
 	ticks atomic.Int64
 	state atomic.Pointer[state]
 	moved chan struct{} // tells Watch that other folders are to be watched
+
+	limiter limiter // of the evaluations with all snapshots
 }
 
 var _ decisions.Policy = (*Store)(nil)
@@ -314,7 +316,7 @@ func (s *Store) publish(st *state) {
 
 // snapshot puts the layers of one person and project together.
 func (s *Store) snapshot(st *state, uid uint32, project *slot) *snapshot {
-	snap := &snapshot{switches: st.switches, table: s.table, profiles: s.profiles}
+	snap := &snapshot{switches: st.switches, table: s.table, profiles: s.profiles, limiter: &s.limiter}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
 	for _, n := range []*slot{st.org, st.users[uid], project, st.base} {
 		if n == nil {

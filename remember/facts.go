@@ -3,6 +3,7 @@ package remember
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,6 +18,9 @@ import (
 // needs a new one: choices of another version match nothing.
 const factsVersion = 1
 
+// factsLine stands for the version of choices that are matched by their line.
+const factsLine = 0
+
 // digest is a keyed hash of an effect's exact facts.
 type digest [sha256.Size]byte
 
@@ -24,38 +28,65 @@ type digest [sha256.Size]byte
 // nothing about another, and a list of guesses cannot be made beforehand.
 type hashKey [32]byte
 
-// digestOf hashes the facts of the effect of q; anyArguments leaves out those
-// of a named tool. It is false for an effect that no choice can be about.
+// form says which facts of an effect a digest covers.
+type form struct {
+	// anyArguments leaves out those of a named tool.
+	anyArguments bool
+	// absolute names files of the project by where they are, else by where in
+	// the project they are, so that all worktrees share what is said of them.
+	absolute bool
+}
+
+// digestOf hashes the facts of the effect of q. It is false for an effect that
+// no choice can be about.
 //
 // The hash is over the key and fields that all carry their length, so no two
 // sets of facts have the same bytes. Different persons never share a digest.
-func (k *hashKey) digestOf(q *decisions.MemoryQuery, anyArguments bool) (digest, bool) {
+func (k *hashKey) digestOf(q *decisions.MemoryQuery, f form) (digest, bool) {
 	var buf [1024]byte // most effects fit, so that matching allocates nothing
 	b := append(buf[:0], k[:]...)
 	b = append(b, factsVersion)
 	b = binary.BigEndian.AppendUint32(b, q.UID)
-	b = appendText(b, string(q.Effect.Kind))
-	b = appendFlag(b, q.Effect.Claimed)
-	b, ok := appendEffect(b, q, anyArguments)
+	b = appendFlag(b, f.absolute)
+	b, ok := appendEffect(b, q, f)
 	if !ok {
 		return digest{}, false
 	}
 	return sha256.Sum256(b), true
 }
 
-func appendEffect(b []byte, q *decisions.MemoryQuery, anyArguments bool) ([]byte, bool) {
+// callOf hashes all effects of a call, so that a reject can be bound to it.
+func (k *hashKey) callOf(q *decisions.MemoryQuery) string {
+	b := append([]byte(nil), k[:]...)
+	b = append(b, factsVersion)
+	for i := range q.All {
+		other := *q
+		other.Effect, other.Target = &q.All[i], nil
+		more, ok := appendEffect(b, &other, form{})
+		if !ok {
+			more = appendText(appendText(appendText(b, string(other.Effect.Kind)), other.Effect.Text), other.Effect.Why)
+		}
+		b = more
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 	e := q.Effect
+	b = appendText(b, string(e.Kind))
+	b = appendFlag(b, e.Claimed)
 	switch e.Kind {
 	case effects.KindRun:
 		if e.Run == nil {
 			return b, false
 		}
-		return appendRun(b, e.Run, q.Project), true
+		return appendRun(b, e.Run, q, f), true
 	case effects.KindRead, effects.KindWrite, effects.KindDelete:
 		if e.File == nil {
 			return b, false
 		}
-		b = appendText(b, e.File.Path)
+		b = appendPath(b, e.File.Path, q, f)
 		return appendFlag(b, e.File.Recursive), true
 	case effects.KindConnect:
 		if e.Connect == nil {
@@ -71,8 +102,8 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, anyArguments bool) ([]byte
 		b = appendText(b, e.Use.Server)
 		b = appendText(b, e.Use.Source)
 		b = appendText(b, e.Use.Tool)
-		b = appendFlag(b, anyArguments)
-		if !anyArguments {
+		b = appendFlag(b, f.anyArguments)
+		if !f.anyArguments {
 			b = appendFlag(b, e.Use.Arguments != nil)
 			b = appendText(b, string(compact(e.Use.Arguments)))
 		}
@@ -81,8 +112,8 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, anyArguments bool) ([]byte
 	return b, false
 }
 
-func appendRun(b []byte, r *effects.Run, project string) []byte {
-	b = appendText(b, r.Program)
+func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byte {
+	b = appendPath(b, r.Program, q, f)
 	b = appendText(b, r.Executable)
 	b = binary.AppendUvarint(b, uint64(len(r.Args)))
 	for _, arg := range r.Args {
@@ -90,31 +121,46 @@ func appendRun(b []byte, r *effects.Run, project string) []byte {
 	}
 	b = appendText(b, string(stdinOf(r)))
 	b = appendText(b, r.StdinText)
-	place := placeOf(r, project)
-	b = appendText(b, place.project)
-	b = appendText(b, place.cwd)
-	b = appendFlag(b, r.Script != nil)
-	if r.Script != nil {
-		b = appendText(b, r.Script.Path)
-		b = appendText(b, r.Script.SHA256)
+	at := placeOf(r, q.Project)
+	b = appendFlag(b, at.inProject)
+	b = appendPath(b, at.cwd, q, f)
+	for _, s := range []*effects.Script{r.Script, q.Target} {
+		b = appendFlag(b, s != nil)
+		if s != nil {
+			b = appendPath(b, s.Path, q, f)
+			b = appendText(b, s.SHA256)
+		}
 	}
 	return b
 }
 
-// place is where a run is bound to: the project of its folder, the folder
-// itself, or both.
-type place struct{ project, cwd string }
+// appendPath appends a path, marked and from the project's root where it lies
+// in the project.
+func appendPath(b []byte, p string, q *decisions.MemoryQuery, f form) []byte {
+	if !f.absolute && within(p, q.Project) {
+		b = append(b, 1)
+		return appendText(b, p[len(q.Project):])
+	}
+	return appendText(append(b, 0), p)
+}
+
+// within reports whether a path is a project's root or below it.
+func within(p, project string) bool {
+	return project != "" && strings.HasPrefix(p, project) &&
+		(len(p) == len(project) || p[len(project)] == '/' || project == "/")
+}
+
+// place is where a run is bound to: a project, the folder itself, or both.
+type place struct {
+	inProject bool
+	cwd       string
+}
 
 func placeOf(r *effects.Run, project string) place {
-	var p place
-	if project != "" && (r.Cwd == project || strings.HasPrefix(r.Cwd, strings.TrimSuffix(project, "/")+"/")) {
-		p.project = project
-	} else {
-		p.cwd = r.Cwd
-	}
+	p := place{inProject: within(r.Cwd, project)}
 	// A relative path names another program in another folder, unless a script
 	// pins what it is.
-	if r.Executable != "" && !filepath.IsAbs(r.Executable) && r.Script == nil {
+	if !p.inProject || r.Executable != "" && !filepath.IsAbs(r.Executable) && r.Script == nil {
 		p.cwd = r.Cwd
 	}
 	return p
@@ -148,34 +194,46 @@ func appendFlag(b []byte, f bool) []byte {
 	return append(b, 0)
 }
 
-// pinsOf returns the facts that a person sees beside the label.
-func pinsOf(q *decisions.MemoryQuery, anyArguments bool) Pins {
+// pinsOf returns the facts that a choice holds with beside its rule line.
+func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	e := q.Effect
 	p := Pins{Claimed: e.Claimed}
+	inProject := false
 	switch {
 	case e.Run != nil:
 		at := placeOf(e.Run, q.Project)
-		p.Project, p.Cwd, p.Stdin = at.project, at.cwd, string(stdinOf(e.Run))
-		if e.Run.Script != nil {
-			p.Script, p.SHA256 = e.Run.Script.Path, e.Run.Script.SHA256
+		p.Cwd, p.Stdin, inProject = at.cwd, string(stdinOf(e.Run)), at.inProject
+		if s := scriptOf(q); s != nil {
+			p.Script, p.SHA256 = s.Path, s.SHA256
 		}
 	case e.File != nil:
 		p.Below = e.File.Recursive
+		inProject = within(e.File.Path, q.Project)
 	case e.Connect != nil:
 		p.Method = e.Connect.Method
-	case e.Use != nil:
-		p.Arguments = !anyArguments
+	}
+	if inProject && scope != ForUser {
+		p.Project = q.Key()
 	}
 	return p
 }
 
+// scriptOf is the text that a run executes, nil if it is none of the project's.
+func scriptOf(q *decisions.MemoryQuery) *effects.Script {
+	if q.Effect.Run != nil && q.Effect.Run.Script != nil {
+		return q.Effect.Run.Script
+	}
+	return q.Target
+}
+
 // known says what is missing for an exact answer about the effect. An allow
 // needs more than a reject: what is not known may be anything next time.
-func known(e *effects.Effect, verdict decisions.Verdict) error {
+func known(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
+	e := q.Effect
 	why := ""
 	switch e.Kind {
 	case effects.KindRun:
-		why = unknownRun(e.Run, verdict == decisions.Allow)
+		why = unknownRun(q, verdict == decisions.Allow)
 	case effects.KindRead, effects.KindWrite, effects.KindDelete:
 		if e.File == nil || !filepath.IsAbs(e.File.Path) {
 			why = "the path is not known"
@@ -197,7 +255,8 @@ func known(e *effects.Effect, verdict decisions.Verdict) error {
 	return nil
 }
 
-func unknownRun(r *effects.Run, allow bool) string {
+func unknownRun(q *decisions.MemoryQuery, allow bool) string {
+	r := q.Effect.Run
 	if r == nil || r.Program == "" {
 		return "the program is not known"
 	}
@@ -216,6 +275,10 @@ func unknownRun(r *effects.Run, allow bool) string {
 		return "the folder it runs in is not known"
 	case r.Script != nil && (r.Script.SHA256 == "" || r.Script.Path == ""):
 		return "the script could not be read"
+	case r.Stdin == effects.StdinNetwork && !r.Known:
+		return "what it reads comes from the network"
+	case filepath.Base(r.Program) == "git" && !within(r.Cwd, q.Project):
+		return "git obeys the configuration of where it runs, and that is no project"
 	}
 	return ""
 }

@@ -7,18 +7,24 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
 )
 
-// entry is a choice as it is matched. All but the two counters is immutable.
+// entry is a choice as it is matched. All but the counters is immutable.
 type entry struct {
 	choice Choice
 	answer decisions.Choice // what Match returns
+	// digest is that of the effect's facts; line is set instead of it where a
+	// choice is matched by its rule line.
 	digest digest
+	line   *pattern.Pattern
 	expire int64 // nanoseconds since 1970, 0 for never
 	row    int64 // in the database
 
-	uses atomic.Int64
-	last atomic.Int64 // nanoseconds since 1970, 0 for not yet
+	uses      atomic.Int64
+	last      atomic.Int64 // nanoseconds since 1970, 0 for not yet
+	confirmed atomic.Int64 // when a person confirmed it, 0 for not yet
 	// flushed is the value of uses in the database; under the Store's lock.
 	flushed int64
 }
@@ -26,9 +32,12 @@ type entry struct {
 // snapshot returns the choice with its counters.
 func (e *entry) snapshot() Choice {
 	c := e.choice
-	c.Uses = e.uses.Load()
+	c.Uses, c.ByLine = e.uses.Load(), e.line != nil
 	if last := e.last.Load(); last != 0 {
 		c.LastUsed = time.Unix(0, last).UTC()
+	}
+	if at := e.confirmed.Load(); at != 0 {
+		c.Confirmed = time.Unix(0, at).UTC()
 	}
 	return c
 }
@@ -45,19 +54,38 @@ func (e *entry) over(now int64) bool {
 	return now-since > int64(SessionIdle)
 }
 
-// covers reports whether the effect of q lies in the choice's scope. Who the
-// person is has been compared with the digest; it is compared again, since a
-// wrong allow would be worse than a comparison.
+// form is how the choice's digest is made.
+func (e *entry) form() form {
+	return form{
+		anyArguments: e.choice.Kind == effects.KindUse && !e.choice.Pins.Arguments,
+		absolute:     e.choice.absolute(),
+	}
+}
+
+// absolute reports whether the choice names files of a project by where they
+// are: one that holds everywhere does, since it must not mean the file of that
+// name in another project.
+func (c *Choice) absolute() bool {
+	switch c.Kind {
+	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete:
+		return c.Scope.Kind == ForUser
+	}
+	return false
+}
+
+// covers reports whether the effect of q lies in the choice's scope and
+// project. Who the person is has been compared with the digest; it is compared
+// again, since a wrong allow would be worse than a comparison.
 func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	c := &e.choice
-	if c.UID != q.UID {
+	if c.UID != q.UID || c.Pins.Project != "" && c.Pins.Project != q.Key() {
 		return false
 	}
 	switch c.Scope.Kind {
 	case ForUser:
 		return true
 	case ForProject:
-		return q.Project != "" && q.Project == c.Scope.Key
+		return q.Project != "" && q.Key() == c.Scope.Key
 	case ForSession, ForChildren:
 		if c.Scope.Key == "" || c.Scope.Conn != q.Session.Conn {
 			return false
@@ -68,33 +96,65 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	return false
 }
 
+// inForce reports whether an allow counts yet: one that only a client reported
+// must be confirmed before it answers guarded tags, or always if the settings
+// say so.
+func (e *entry) inForce(confirmAll bool) bool {
+	return e.choice.Verdict != decisions.Allow || e.confirmed.Load() != 0 ||
+		!confirmAll && !e.choice.Pins.Guarded
+}
+
 // used counts a match.
 func (e *entry) used(now int64) {
 	e.uses.Add(1)
 	e.last.Store(now)
 }
 
-// index finds choices by their digest. It is immutable: a change copies the
-// one shard that it is in.
+// index finds choices. It is immutable: a change copies the shards that it is
+// in.
 type index struct {
 	shards [256]map[digest][]*entry
+	lines  lineIndex
 	// exactArguments counts the choices that are bound to a tool's arguments,
-	// which are only hashed when there are any.
-	exactArguments int
+	// absolutes those that name files by where they are: the digests for these
+	// are only made when there are any.
+	exactArguments, absolutes int
+	// confirmAll says that no allow counts before it is confirmed.
+	confirmAll bool
+}
+
+// matchUnconfirmed is match with allows that wait to be confirmed.
+func (x *index) matchUnconfirmed(key *hashKey, q *decisions.MemoryQuery, now int64) (reject, allow *entry) {
+	s := search{x: x, key: key, q: q, now: now, newest: now, unconfirmed: true}
+	s.run()
+	return s.reject, s.allow
 }
 
 func (x *index) lookup(d *digest) []*entry { return x.shards[d[0]][*d] }
+
+// count changes the counters for an entry by n.
+func (x *index) count(e *entry, n int) {
+	if e.choice.Pins.Arguments {
+		x.exactArguments += n
+	}
+	if e.line == nil && e.choice.absolute() {
+		x.absolutes += n
+	}
+}
 
 // with returns an index that has more entries.
 func (x *index) with(entries ...*entry) *index {
 	n := *x
 	copied := [256]bool{}
+	edit := n.lines.edit()
 	for _, e := range entries {
+		n.count(e, 1)
+		if e.line != nil {
+			edit.add(e)
+			continue
+		}
 		shard := n.own(&copied, e.digest[0])
 		shard[e.digest] = append(slices.Clip(shard[e.digest]), e)
-		if e.choice.Pins.Arguments {
-			n.exactArguments++
-		}
 	}
 	return &n
 }
@@ -103,27 +163,38 @@ func (x *index) with(entries ...*entry) *index {
 func (x *index) without(entries ...*entry) *index {
 	n := *x
 	copied := [256]bool{}
+	edit := n.lines.edit()
 	for _, e := range entries {
-		shard := n.own(&copied, e.digest[0])
-		var rest []*entry
-		for _, other := range shard[e.digest] {
-			if other != e {
-				rest = append(rest, other)
+		if e.line != nil {
+			if edit.remove(e) {
+				n.count(e, -1)
 			}
+			continue
 		}
+		shard := n.own(&copied, e.digest[0])
+		rest := lacking(shard[e.digest], e)
 		if len(rest) == len(shard[e.digest]) {
 			continue
 		}
-		if rest == nil {
+		if len(rest) == 0 {
 			delete(shard, e.digest)
 		} else {
 			shard[e.digest] = rest
 		}
-		if e.choice.Pins.Arguments {
-			n.exactArguments--
-		}
+		n.count(e, -1)
 	}
 	return &n
+}
+
+// lacking is a new list without an entry.
+func lacking(list []*entry, e *entry) []*entry {
+	rest := make([]*entry, 0, len(list))
+	for _, other := range list {
+		if other != e {
+			rest = append(rest, other)
+		}
+	}
+	return rest
 }
 
 // own returns a shard that no older index shares.
@@ -138,37 +209,94 @@ func (x *index) own(copied *[256]bool, i byte) map[digest][]*entry {
 	return x.shards[i]
 }
 
+// search is one look for the choices that fit an effect.
+type search struct {
+	x   *index
+	key *hashKey
+	q   *decisions.MemoryQuery
+	now int64
+	// newest is the latest time that was ever seen, by which allows end: a
+	// clock that is set back brings none of them back.
+	newest int64
+	call   string // the digest of the whole call, once it is needed
+	// unconfirmed takes allows that wait to be confirmed as well.
+	unconfirmed bool
+
+	reject, allow *entry
+}
+
+// consider takes entries that match by their digest or line.
+func (s *search) consider(found []*entry) {
+	for _, e := range found {
+		if e.choice.Verdict == decisions.Deny {
+			s.considerReject(e)
+			continue
+		}
+		if e.over(s.newest) || !e.covers(s.q) || !s.unconfirmed && !e.inForce(s.x.confirmAll) {
+			continue
+		}
+		if s.allow == nil || e.narrower(s.allow) {
+			s.allow = e
+		}
+	}
+}
+
+func (s *search) considerReject(e *entry) {
+	if e.over(s.now) || !e.covers(s.q) {
+		return
+	}
+	if e.choice.Pins.Call != "" {
+		if s.call == "" {
+			s.call = s.key.callOf(s.q)
+		}
+		if s.call != e.choice.Pins.Call {
+			return
+		}
+	}
+	if s.reject == nil || e.choice.Scope.Kind.rank() > s.reject.choice.Scope.Kind.rank() {
+		s.reject = e
+	}
+}
+
+// narrower reports whether an allow says less than another one: first by what
+// it matches, then by where it holds.
+func (e *entry) narrower(than *entry) bool {
+	if e.answer.Exact != than.answer.Exact {
+		return e.answer.Exact
+	}
+	if (e.line == nil) != (than.line == nil) {
+		return e.line == nil
+	}
+	return e.choice.Scope.Kind.rank() < than.choice.Scope.Kind.rank()
+}
+
 // match returns the widest reject and the narrowest allow for the effect of q.
-func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now int64) (reject, allow *entry) {
-	consider := func(found []*entry) {
-		for _, e := range found {
-			if e.over(now) || !e.covers(q) {
-				continue
-			}
-			rank := e.choice.Scope.Kind.rank()
-			switch e.choice.Verdict {
-			case decisions.Deny:
-				if reject == nil || rank > reject.choice.Scope.Kind.rank() {
-					reject = e
-				}
-			case decisions.Allow:
-				if allow == nil || rank < allow.choice.Scope.Kind.rank() {
-					allow = e
-				}
-			}
+func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now, newest int64) (reject, allow *entry) {
+	s := search{x: x, key: key, q: q, now: now, newest: newest}
+	s.run()
+	return s.reject, s.allow
+}
+
+func (s *search) run() {
+	// The narrower first: at the same scope, it is the one that is used.
+	switch e := s.q.Effect; {
+	case e.Use != nil:
+		if s.x.exactArguments > 0 {
+			s.try(form{})
+		}
+		s.try(form{anyArguments: true})
+	default:
+		s.try(form{})
+		if s.x.absolutes > 0 && (e.Run != nil || e.File != nil) {
+			s.try(form{absolute: true})
 		}
 	}
-	// With arguments first: at the same scope, that choice is the narrower.
-	named := q.Effect.Use != nil
-	if !named || x.exactArguments > 0 {
-		if d, ok := key.digestOf(q, false); ok {
-			consider(x.lookup(&d))
-		}
+	s.x.lines.search(s)
+}
+
+// try takes the choices about the effect's very facts.
+func (s *search) try(f form) {
+	if d, ok := s.key.digestOf(s.q, f); ok {
+		s.consider(s.x.lookup(&d))
 	}
-	if named {
-		if d, ok := key.digestOf(q, true); ok {
-			consider(x.lookup(&d))
-		}
-	}
-	return reject, allow
 }

@@ -3,8 +3,8 @@
 // and without the disk; a SQLite database is the truth behind it.
 //
 // A choice is matched on the exact facts of an effect, by a keyed hash of
-// them, so that secrets in arguments are never stored. What the hash covers is
-// in facts.go.
+// them, so that secrets in arguments are never stored (facts.go), or by a rule
+// line of decisions/pattern together with pinned facts (lines.go).
 //
 // It does not decide: whether a choice counts is the matter of the precedence
 // table. It does not know shells, interpreters and wrappers; who opens a Store
@@ -62,7 +62,7 @@ type Scope struct {
 // Pins are what a choice is bound to beside its rule line, as far as a person
 // may see it; the hash of the facts covers them all.
 type Pins struct {
-	Project   string `json:"project,omitzero"`   // of the folder that the program runs in
+	Project   string `json:"project,omitzero"`   // that the program runs in, or the path lies in
 	Cwd       string `json:"cwd,omitzero"`       // that very folder
 	Stdin     string `json:"stdin,omitzero"`     // its source; a literal text is pinned too
 	Script    string `json:"script,omitzero"`    // the script's path
@@ -71,6 +71,9 @@ type Pins struct {
 	Method    string `json:"method,omitzero"`    // of a connect
 	Arguments bool   `json:"arguments,omitzero"` // a tool's arguments, as they were
 	Claimed   bool   `json:"claimed,omitzero"`   // the effect was known from the agent's words alone
+	Guarded   bool   `json:"guarded,omitzero"`   // it answers guarded tags
+	// Call is a keyed hash of all effects of the call that a reject is bound to.
+	Call string `json:"call,omitzero"`
 }
 
 // Choice is one remembered answer.
@@ -79,13 +82,18 @@ type Choice struct {
 	Verdict decisions.Verdict `json:"verdict"` // Allow or Deny
 	Kind    effects.Kind      `json:"kind"`
 	Label   string            `json:"label"` // the rule line, secrets masked
-	Pins    Pins              `json:"pins"`
-	Scope   Scope             `json:"scope"`
-	UID     uint32            `json:"uid"`
-	// DecisionID is the decision that the choice answered.
-	DecisionID string    `json:"decisionId"`
+	// ByLine is set when the choice is matched by its rule line, not by the very
+	// facts of the effect that it came from.
+	ByLine bool   `json:"byLine,omitzero"`
+	Pins   Pins   `json:"pins"`
+	Scope  Scope  `json:"scope"`
+	UID    uint32 `json:"uid"`
+	// DecisionID is the decision that the choice answered, as a client reported
+	// it; "" for a choice made over the management socket.
+	DecisionID string    `json:"decisionId,omitzero"`
 	Created    time.Time `json:"created"`
-	Expires    time.Time `json:"expires,omitzero"` // zero: never
+	Expires    time.Time `json:"expires,omitzero"`   // zero: never
+	Confirmed  time.Time `json:"confirmed,omitzero"` // over the management socket; zero: not
 	// Uses counts how often the choice matched; LastUsed is the newest time.
 	// Both are stored now and then (Flush), so a crash may lose some.
 	Uses     int64     `json:"uses"`
@@ -98,10 +106,13 @@ type Draft struct {
 	// Query is the effect that the person answered, as it was asked about.
 	Query *decisions.MemoryQuery
 	Scope ScopeKind
-	// AnyArguments lets an answer about a named tool hold for all arguments.
-	AnyArguments bool
-	// Label is the rule line as the person was shown it, secrets masked; the
-	// effect's text if empty.
+	// Level says how wide it is, as the Proposals for the query do; a reject
+	// has none.
+	Level int
+	// WholeCall binds a reject to all effects of the call, not to the one alone.
+	WholeCall bool
+	// Label is the rule line as the person was shown it, secrets masked; if
+	// empty it is made from the effect.
 	Label      string
 	DecisionID string
 	Expires    time.Time // zero: never
@@ -138,6 +149,8 @@ type Status struct {
 	Rejects int `json:"rejects"`
 	// Degraded says in words what is wrong, nil if nothing is.
 	Degraded []string `json:"degraded,omitzero"`
+	// Unconfirmed counts the allows that wait for a person to confirm them.
+	Unconfirmed int `json:"unconfirmed,omitzero"`
 	// AllowsOff is set when remembered allows do not count.
 	AllowsOff bool `json:"allowsOff,omitzero"`
 	// Pending counts the revocations that are not in the database yet.

@@ -161,8 +161,8 @@ func TestNarrowestAllowWidestReject(t *testing.T) {
 	q := ask(use("github", "get_issue", `{"n":1}`))
 	ids := map[string]remember.Choice{}
 	for name, d := range map[string]remember.Draft{
-		"user":    {Verdict: decisions.Allow, Scope: remember.ForUser, AnyArguments: true},
-		"project": {Verdict: decisions.Allow, Scope: remember.ForProject, AnyArguments: true},
+		"user":    {Verdict: decisions.Allow, Scope: remember.ForUser, Level: 1},
+		"project": {Verdict: decisions.Allow, Scope: remember.ForProject, Level: 1},
 		"exact":   {Verdict: decisions.Allow, Scope: remember.ForProject},
 		"no":      {Verdict: decisions.Deny, Scope: remember.ForSession},
 		"never":   {Verdict: decisions.Deny, Scope: remember.ForUser},

@@ -13,13 +13,14 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/strictjson"
 )
 
 const (
 	columns = `n, id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
-		decision, created, expires, uses, last_used`
+		decision, created, expires, uses, last_used, confirmed`
 	selectHolding = `SELECT ` + columns + ` FROM choices WHERE revoked IS NULL`
 	insertChoice  = `INSERT INTO choices
 		(id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
@@ -39,16 +40,19 @@ func insert(db execer, e *entry) error {
 	if err != nil {
 		return fmt.Errorf("encoding pins: %w", err)
 	}
-	var expires, last any
+	var expires, last, confirmed any
 	if e.expire != 0 {
 		expires = e.expire
 	}
 	if t := e.last.Load(); t != 0 {
 		last = t
 	}
+	if t := e.confirmed.Load(); t != 0 {
+		confirmed = t
+	}
 	res, err := db.Exec(insertChoice, c.ID, int64(c.UID), string(c.Verdict), string(c.Kind), c.Label,
-		factsVersion, e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
-		c.DecisionID, c.Created.UnixNano(), expires, e.uses.Load(), last, c.Created.UnixNano())
+		e.facts(), e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
+		c.DecisionID, c.Created.UnixNano(), expires, e.uses.Load(), last, confirmed)
 	if err != nil {
 		return err
 	}
@@ -63,13 +67,13 @@ func scan(rows *sql.Rows) (*entry, error) {
 	var verdict, kind, scope string
 	var facts, uid, created, uses int64
 	var conn int64
-	var expires, last sql.NullInt64
+	var expires, last, confirmed sql.NullInt64
 	var sum, pins []byte
 	if err := rows.Scan(&e.row, &c.ID, &uid, &verdict, &kind, &c.Label, &facts, &sum, &pins,
-		&scope, &c.Scope.Key, &conn, &c.DecisionID, &created, &expires, &uses, &last); err != nil {
+		&scope, &c.Scope.Key, &conn, &c.DecisionID, &created, &expires, &uses, &last, &confirmed); err != nil {
 		return nil, err
 	}
-	if facts != factsVersion || len(sum) != len(e.digest) {
+	if facts != factsVersion && facts != factsLine || len(sum) != len(e.digest) {
 		return nil, fmt.Errorf("choice %d: its facts cannot be read", e.row)
 	}
 	if err := strictjson.Unmarshal(pins, &c.Pins); err != nil {
@@ -86,14 +90,40 @@ func scan(rows *sql.Rows) (*entry, error) {
 	}
 	e.uses.Store(uses)
 	e.last.Store(last.Int64)
+	e.confirmed.Store(confirmed.Int64)
 	e.flushed = uses
+	if facts == factsLine {
+		var err error
+		if e.line, err = pattern.Parse(c.Kind, c.Label); err != nil {
+			return nil, fmt.Errorf("choice %d: %w", e.row, err)
+		}
+	}
 	e.finish()
 	return e, nil
+}
+
+// facts says what the choice is matched by.
+func (e *entry) facts() int64 {
+	if e.line != nil {
+		return factsLine
+	}
+	return factsVersion
 }
 
 // finish sets what follows from the choice.
 func (e *entry) finish() {
 	e.answer = decisions.Choice{ID: e.choice.ID, Label: e.choice.Label}
+	switch p := e.line; {
+	case p == nil:
+	case p.Path != nil:
+		e.answer.Exact = p.Path.Literal()
+		return
+	case p.Host != nil:
+		e.answer.Exact = !p.Host.Below
+		return
+	default:
+		return
+	}
 	switch e.choice.Kind {
 	case effects.KindRead, effects.KindWrite, effects.KindDelete:
 		e.answer.Exact = !e.choice.Pins.Below

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"path"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -44,8 +45,8 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 			entries[i] = same
 			continue
 		}
-		if s.ofUser[e.choice.UID]+len(fresh) >= MaxChoices {
-			return nil, ErrTooMany
+		if err := s.room(e, fresh); err != nil {
+			return nil, err
 		}
 		entries[i], fresh = e, append(fresh, e)
 	}
@@ -76,6 +77,35 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	return choices, nil
 }
 
+// room says whether there is room for one more choice beside fresh ones.
+func (s *Store) room(e *entry, fresh []*entry) error {
+	if s.ofUser[e.choice.UID]+len(fresh) >= MaxChoices {
+		return ErrTooMany
+	}
+	if e.line == nil {
+		return nil
+	}
+	n, most := 0, maxAnchored
+	if e.choice.Verdict == decisions.Deny {
+		most = maxLineRejects
+	}
+	key, _ := e.anchor()
+	for _, list := range [][]*entry{s.alike(e), fresh} {
+		for _, other := range list {
+			if other.line == nil || other.choice.Verdict != e.choice.Verdict || other.choice.UID != e.choice.UID {
+				continue
+			}
+			if beside, _ := other.anchor(); beside == key || e.choice.Verdict == decisions.Deny {
+				n++
+			}
+		}
+	}
+	if n >= most {
+		return fmt.Errorf("%w: there are %d lines that begin like this one", ErrTooMany, n)
+	}
+	return nil
+}
+
 // entryOf makes an entry from a draft, or says why there can be none.
 func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if d.Verdict != decisions.Allow && d.Verdict != decisions.Deny {
@@ -85,17 +115,12 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if q == nil || q.Effect == nil {
 		return nil, fmt.Errorf("%w: there is no effect", ErrNotRemembered)
 	}
-	if err := known(q.Effect, d.Verdict); err != nil {
+	if err := known(q, d.Verdict); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	if d.Verdict == decisions.Allow {
-		if off := s.state.Load().off; off != nil {
-			return nil, off
-		}
-		if s.options.Allowable != nil {
-			if err := s.options.Allowable(q); err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
-			}
+		if err := s.allowable(q); err != nil {
+			return nil, err
 		}
 	}
 	if !d.Expires.IsZero() && !d.Expires.After(now) {
@@ -105,24 +130,74 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
-	anyArguments := d.AnyArguments && q.Effect.Kind == effects.KindUse
 	e := &entry{choice: Choice{
-		ID: newID(), Verdict: d.Verdict, Kind: q.Effect.Kind, Label: d.Label, Pins: pinsOf(q, anyArguments),
+		ID: newID(), Verdict: d.Verdict, Kind: q.Effect.Kind, Label: d.Label, Pins: pinsOf(q, scope.Kind),
 		Scope: scope, UID: q.UID, DecisionID: d.DecisionID, Created: now.UTC(),
 	}}
-	if e.choice.Label == "" {
-		e.choice.Label = q.Effect.Text
-	}
+	c := &e.choice
 	if !d.Expires.IsZero() {
-		e.choice.Expires, e.expire = d.Expires.UTC(), d.Expires.UnixNano()
+		c.Expires, e.expire = d.Expires.UTC(), d.Expires.UnixNano()
 	}
-	sum, ok := s.key.digestOf(q, anyArguments)
+	if d.Verdict == decisions.Allow {
+		c.Pins.Guarded = q.Effect.Guarded() != 0
+	} else if d.WholeCall && len(q.All) > 1 {
+		c.Pins.Call = s.key.callOf(q)
+	}
+	if err := s.matchBy(e, d); err != nil {
+		return nil, err
+	}
+	if c.DecisionID == "" {
+		e.confirmed.Store(now.UnixNano())
+	}
+	e.finish()
+	if c.Pins.Guarded && !e.answer.Exact {
+		return nil, fmt.Errorf("%w: what is guarded is only remembered by its exact path", ErrNotRemembered)
+	}
+	return e, nil
+}
+
+// allowable says why an allow of the effect is not remembered.
+func (s *Store) allowable(q *decisions.MemoryQuery) error {
+	if off := s.state.Load().off; off != nil {
+		return off
+	}
+	if s.options.Allowable != nil {
+		if err := s.options.Allowable(q); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotRemembered, err)
+		}
+	}
+	return nil
+}
+
+// matchBy sets what the entry is matched by: the effect's very facts, or the
+// line of the draft's level.
+func (s *Store) matchBy(e *entry, d *Draft) error {
+	q, c := d.Query, &e.choice
+	any := false
+	switch {
+	case d.Level == 0:
+	case d.Verdict != decisions.Allow:
+		return fmt.Errorf("%w: a reject has no width", ErrNotRemembered)
+	case c.Kind == effects.KindUse && d.Level == 1:
+		any = true
+	default:
+		if e.line = lineOf(q, c.Scope.Kind, d.Level); e.line == nil {
+			return fmt.Errorf("%w: the effect has no line of that width", ErrNotRemembered)
+		}
+		// What a person reads is what is matched.
+		c.Label = e.line.String()
+		return nil
+	}
+	c.Pins.Arguments = c.Kind == effects.KindUse && !any
+	if c.Label == "" {
+		c.Label = labelOf(q, any)
+	}
+	sum, ok := s.key.digestOf(q, e.form())
 	if !ok {
-		return nil, fmt.Errorf("%w: its facts are not known", ErrNotRemembered)
+		return fmt.Errorf("%w: its facts are not known", ErrNotRemembered)
 	}
 	e.digest = sum
-	e.finish()
-	return e, nil
+	return nil
 }
 
 func scopeOf(d *Draft) (Scope, error) {
@@ -137,8 +212,11 @@ func scopeOf(d *Draft) (Scope, error) {
 		if q.Project == "" {
 			return Scope{}, errors.New("the call belongs to no project")
 		}
-		return Scope{Kind: ForProject, Key: q.Project}, nil
+		return Scope{Kind: ForProject, Key: q.Key()}, nil
 	case ForUser:
+		if r := q.Effect.Run; r != nil && path.Base(r.Program) == "git" && d.Verdict == decisions.Allow {
+			return Scope{}, errors.New("git obeys the configuration of where it runs, so it is bound to the project")
+		}
 		return Scope{Kind: ForUser}, nil
 	}
 	return Scope{}, fmt.Errorf("unknown scope %q", d.Scope)
@@ -146,16 +224,38 @@ func scopeOf(d *Draft) (Scope, error) {
 
 // same returns a choice that says exactly what e says, nil if there is none.
 func (s *Store) same(e *entry, fresh []*entry, now int64) *entry {
-	for _, list := range [][]*entry{s.state.Load().index.lookup(&e.digest), fresh} {
+	for _, list := range [][]*entry{s.alike(e), fresh} {
 		for _, other := range list {
 			a, b := &e.choice, &other.choice
 			if e.digest == other.digest && a.Verdict == b.Verdict && a.Scope == b.Scope && a.UID == b.UID &&
-				e.expire == other.expire && !other.over(now) {
+				(e.line == nil) == (other.line == nil) && (e.line == nil || a.Kind == b.Kind && a.Label == b.Label) &&
+				samePins(a.Pins, b.Pins) && e.expire == other.expire && !other.over(now) &&
+				// What a person said over the management socket counts for more.
+				(other.confirmed.Load() != 0 || e.confirmed.Load() == 0) {
 				return other
 			}
 		}
 	}
 	return nil
+}
+
+// alike returns the entries that may say the same as e.
+func (s *Store) alike(e *entry) []*entry {
+	x := s.state.Load().index
+	switch {
+	case e.line == nil:
+		return x.lookup(&e.digest)
+	case e.choice.Verdict == decisions.Deny:
+		return x.lines.rejects
+	}
+	key, _ := e.anchor()
+	return x.lines.at([]byte(key))
+}
+
+// samePins compares pins; the path of a script is only for people to read.
+func samePins(a, b Pins) bool {
+	a.Script, b.Script = "", ""
+	return a == b
 }
 
 // selfCheck reads a choice back as a restart would and matches it.
@@ -172,14 +272,23 @@ func (s *Store) selfCheck(tx *sql.Tx, e *entry, d *Draft, now int64) (err error)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSelfCheck, err)
 	}
-	reject, allow := (&index{}).with(stored).match(&s.key, d.Query, now)
+	if err := s.fits(stored, d, now); err != nil {
+		return err
+	}
+	return rows.Err()
+}
+
+// fits checks that a choice alone answers the effect that it came from.
+func (s *Store) fits(e *entry, d *Draft, now int64) error {
+	alone := (&index{}).with(e) // whether it is confirmed is another matter
+	reject, allow := alone.matchUnconfirmed(&s.key, d.Query, now)
 	switch d.Verdict {
 	case decisions.Allow:
-		if allow != stored || reject != nil {
+		if allow != e || reject != nil {
 			return ErrSelfCheck
 		}
 	default:
-		if reject != stored || allow != nil {
+		if reject != e || allow != nil {
 			return ErrSelfCheck
 		}
 	}
@@ -210,6 +319,10 @@ func (s *Store) write(f func(tx *sql.Tx) error) (err error) {
 			s.turnOff(fmt.Errorf("%w: %w", ErrOff, err))
 		}
 	}()
+	// What is written to a file that is gone would not be there tomorrow.
+	if err := s.db.InPlace(); err != nil {
+		return err
+	}
 	tx, err := s.db.Write.Begin()
 	if err != nil {
 		return err

@@ -29,6 +29,9 @@ type Options struct {
 	// Allowable says why an allow of the effect must not be remembered (a
 	// shell, code given inline, a wrapper), nil if it may be. Nil allows all.
 	Allowable func(q *decisions.MemoryQuery) error
+	// ConfirmAll keeps allows that a client reports from counting until they
+	// are confirmed; without it only those for guarded tags wait.
+	ConfirmAll bool
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 }
@@ -41,6 +44,8 @@ type Store struct {
 	now     func() time.Time
 
 	state atomic.Pointer[state]
+	// newest is the latest time that was seen, in nanoseconds since 1970.
+	newest atomic.Int64
 
 	mu      sync.Mutex // of all that follows, and of changes of state
 	byID    map[string]*entry
@@ -72,7 +77,7 @@ func Open(o Options) (*Store, error) {
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.state.Store(&state{index: &index{}})
+	s.state.Store(&state{index: &index{confirmAll: o.ConfirmAll}})
 	err := s.open()
 	if sqlitedb.IsDamaged(err) {
 		err = s.replace(err)
@@ -167,7 +172,7 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 	if q.Now.IsZero() {
 		now = s.now().UnixNano() // without a time nothing would ever expire
 	}
-	r, a := st.index.match(&s.key, q, now)
+	r, a := st.index.match(&s.key, q, now, s.latest(now))
 	if r != nil {
 		r.used(now)
 		reject = &r.answer
@@ -182,6 +187,16 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 		allow = &a.answer
 	}
 	return reject, allow, nil
+}
+
+// latest returns the latest time that was ever seen. It is kept to the second:
+// all who match would write to it otherwise.
+func (s *Store) latest(now int64) int64 {
+	newest := s.newest.Load()
+	if now > newest+int64(time.Second) {
+		s.newest.CompareAndSwap(newest, now)
+	}
+	return max(now, newest)
 }
 
 // List returns the choices that hold, the oldest first; uid limits them to one
@@ -234,6 +249,8 @@ func (s *Store) Status() Status {
 	for _, e := range s.byID {
 		switch {
 		case e.over(now):
+		case !e.inForce(s.options.ConfirmAll):
+			st.Unconfirmed++
 		case e.choice.Verdict == decisions.Allow:
 			st.Allows++
 		default:

@@ -38,10 +38,11 @@ func newAnswers(c net.Conn, timeout time.Duration, fail func(error)) *answers {
 }
 
 // send writes one answer: the body is the value of its member "result" or
-// "error". An answer that cannot be written is dropped, with its connection.
+// "error". An answer that cannot be written is dropped, with its connection. A
+// long answer is left to nobody else, so that it is written when send returns.
 func (a *answers) send(id strictjson.Value, member string, body []byte) {
 	a.mu.Lock()
-	for a.err == nil && len(a.pending) > maxPending {
+	for a.err == nil && (len(a.pending) > maxPending || a.writing && len(body) > keepBuffer) {
 		a.changed.Wait()
 	}
 	if a.err != nil {

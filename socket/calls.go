@@ -30,9 +30,10 @@ func (c *connection) enter(cl *call) bool {
 	return true
 }
 
-// inUse reports whether a request with that id is in flight. Null names none.
+// inUse reports whether a request with that id is in flight: two answers with
+// one id could be taken for each other. Null counts as an id here.
 func (c *connection) inUse(id strictjson.Value) bool {
-	if id == nil || strictjson.Kind(id) == 'n' {
+	if id == nil {
 		return false
 	}
 	c.mu.Lock()
@@ -43,11 +44,25 @@ func (c *connection) inUse(id strictjson.Value) bool {
 // find leaves out what is answered: a client may use the id again at once.
 func (c *connection) find(id strictjson.Value) *call {
 	for _, cl := range c.calls {
-		if !cl.answered && bytes.Equal(cl.id, id) {
+		if !cl.answered && cl.id != nil && sameID(cl.id, id) {
 			return cl
 		}
 	}
 	return nil
+}
+
+// sameID reports whether two valid ids are one to a client: integers are
+// written in one way only, strings in many.
+func sameID(a, b strictjson.Value) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	if bytes.IndexByte(a, '\\') < 0 && bytes.IndexByte(b, '\\') < 0 {
+		return false
+	}
+	x, ok := strictjson.ParseString(a)
+	y, yok := strictjson.ParseString(b)
+	return ok && yok && x == y
 }
 
 // finish answers a call, once, with body (nil: null) or err, and ends it.
@@ -82,12 +97,16 @@ func (c *connection) finish(cl *call, body []byte, err error) {
 // errorOf is what the client is told of an error.
 func (c *connection) errorOf(cl *call, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
+		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), errWithdrawn) {
+			// There is nothing left to ask the person.
+			return cancelled()
+		}
 		return e
 	}
 	if cl.ctx != nil && errors.Is(err, context.Canceled) {
 		cause := context.Cause(cl.ctx)
 		if errors.Is(cause, errWithdrawn) {
-			return &Error{Code: CodeCancelled, Message: "request cancelled"}
+			return cancelled()
 		}
 		if errors.Is(cause, errShutdown) || errors.Is(cause, errLate) || errors.Is(cause, errGone) {
 			return busy(cause)
@@ -96,6 +115,9 @@ func (c *connection) errorOf(cl *call, err error) *Error {
 	c.server.Logger.Error("a method failed", "conn", c.ID, "error", err)
 	return &Error{Code: CodeInternal, Message: "internal error; ask the person"}
 }
+
+// cancelled is the error for a request that the client has withdrawn.
+func cancelled() *Error { return &Error{Code: CodeCancelled, Message: "request cancelled"} }
 
 // busy is the error for a limit that was reached.
 func busy(why error) *Error {
@@ -145,6 +167,7 @@ func (c *connection) withdraw(params strictjson.Value) {
 func (c *connection) stopReading() {
 	c.stopping.Store(true)
 	_ = c.net.SetReadDeadline(time.Unix(1, 0))
+	c.relieve(c.leading.Load()) // the end is read now
 }
 
 // abandon cancels all requests that are not answered, and answers them with an

@@ -30,7 +30,8 @@ var (
 )
 
 // connection serves one client. Messages are read, and the first phase of
-// methods is run, on one goroutine; the second phase runs on workers.
+// methods is run, on one goroutine at a time; the second phase runs on workers,
+// or on the reading goroutine while nothing else is to be read (see lead.go).
 type connection struct {
 	Conn
 	net     net.Conn
@@ -45,7 +46,12 @@ type connection struct {
 	// work hands calls to idle workers.
 	work    chan *call
 	idle    atomic.Int32
-	workers sync.WaitGroup
+	workers sync.WaitGroup // the leading goroutine is one
+	// leading is the call whose second phase the reading goroutine runs. Whoever
+	// sets it to nil reads on.
+	leading atomic.Pointer[call]
+	seen    *call  // what was leading when the overseer last looked
+	ended   func() // called last
 
 	mu      sync.Mutex
 	changed sync.Cond // calls became fewer
@@ -79,14 +85,32 @@ func newConnection(s *server, c net.Conn, id uint64, peer decisions.Peer) *conne
 	return conn
 }
 
-// serve reads until the client or the server ends the connection.
-func (c *connection) serve() {
-	defer c.close()
+// read reads until the client or the server ends the connection, or another
+// goroutine goes on with it.
+func (c *connection) read() {
+	reading := true
+	defer func() {
+		if reading {
+			c.close()
+			c.ended()
+		}
+	}()
 	for {
 		line, err := c.lines.next()
 		switch {
 		case err == nil:
-			c.handle(line)
+			cl := c.handle(line)
+			switch {
+			case cl == nil:
+			case c.lines.waiting():
+				c.hand(cl)
+			default:
+				reading = false
+				if !c.lead(cl) {
+					return
+				}
+				reading = true
+			}
 		case errors.Is(err, errTooLong):
 			c.unread()
 			c.fault(null, invalid("message too long"))
@@ -111,63 +135,74 @@ func (c *connection) unread() {
 	}
 }
 
-// handle does one message.
-func (c *connection) handle(line []byte) {
+// handle does one message. It returns the call whose second phase is to be run,
+// nil if there is none.
+func (c *connection) handle(line []byte) *call {
 	if len(bytes.TrimLeft(line, " \t\r")) == 0 {
-		return
+		return nil
 	}
 	m, id, fault := decode(line)
 	if fault != nil {
 		c.unread()
 		c.fault(id, fault)
-		return
+		return nil
 	}
 	if m.kind == dropped {
-		return
+		if m.method != "" {
+			c.unread()
+		}
+		return nil
 	}
 	method, ok := c.server.methods[m.method]
 	switch {
 	case c.stopping.Load():
 		c.refuse(m, busy(errShutdown))
 	case ok:
-		c.dispatch(m, method, len(line))
+		return c.dispatch(m, method, len(line))
 	case m.method == cancelMethod && m.kind == notification:
 		c.withdraw(m.params)
 	default:
 		c.refuse(m, &Error{Code: CodeMethod, Message: "method not found"})
 	}
+	return nil
 }
 
-// dispatch runs a method's first phase here and hands its second phase on.
-func (c *connection) dispatch(m message, method Method, size int) {
+// dispatch runs a method's first phase, and returns the call if it has a second.
+func (c *connection) dispatch(m message, method Method, size int) *call {
 	if c.inUse(m.id) {
 		// Answered with the same id, the error would be taken for the answer to
 		// the first.
+		c.unread()
 		c.fault(null, invalid("id is in use by a request that is not answered yet"))
-		return
+		return nil
 	}
 	cl := &call{id: m.id}
 	if size > keepBuffer {
 		if !c.server.limits.reserve(c.Peer.UID, size) {
 			c.unread()
 			c.refuse(m, busy(errNoRoom))
-			return
+			return nil
 		}
 		cl.reserved = size
 	}
 	if !c.enter(cl) {
 		c.server.limits.release(c.Peer.UID, cl.reserved)
 		c.refuse(m, busy(errShutdown))
-		return
+		return nil
 	}
 	run, ok := c.phase1(cl, method, m.params)
 	if !ok {
-		return
+		return nil
 	}
 	c.mu.Lock()
 	cl.run = run
 	cl.ctx, cl.cancel = context.WithCancelCause(c.ctx)
 	c.mu.Unlock()
+	return cl
+}
+
+// hand hands a call's second phase to a worker.
+func (c *connection) hand(cl *call) {
 	select {
 	case c.work <- cl:
 	default:
@@ -224,9 +259,26 @@ func (c *connection) phase2(cl *call) {
 	var body []byte
 	if err == nil && cl.id != nil {
 		body, err = marshal(result) // may call methods of the result's types
+		if err == nil {
+			err = c.holdAnswer(cl, len(body))
+		}
 	}
 	returned = true
 	c.finish(cl, body, err)
+}
+
+// holdAnswer takes a long answer's bytes of the budget until it is written, or
+// says that there is no room: a short question can have a long answer, and the
+// client may not be reading.
+func (c *connection) holdAnswer(cl *call, size int) error {
+	if size <= keepBuffer {
+		return nil
+	}
+	if !c.server.limits.reserve(c.Peer.UID, size) {
+		return busy(errNoRoom)
+	}
+	cl.reserved += size
+	return nil
 }
 
 // panicked answers for a method that panicked or ended its goroutine: never

@@ -28,7 +28,7 @@ const (
 	notification
 	// dropped is neither answered nor called: a response (permd sends no
 	// requests, and an answer to an answer could go on for ever), or a
-	// notification whose params cannot be read.
+	// notification whose params cannot be read; only the latter has a method.
 	dropped
 )
 
@@ -48,7 +48,8 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 	default:
 		return message{}, null, invalid("a message must be an object")
 	}
-	obj, err := strictjson.ParseObject(line)
+	// What is read shares the copy; the line's buffer is used again.
+	obj, err := strictjson.ParseObject(bytes.Clone(line))
 	if err != nil {
 		return message{}, null, &Error{Code: CodeParse, Message: "reading message: " + err.Error()}
 	}
@@ -90,7 +91,7 @@ func decode(line []byte) (m message, id strictjson.Value, fault *Error) {
 	case 0, 'n': // absent; some clients write null
 	default:
 		if m.kind == notification {
-			return message{kind: dropped}, null, nil
+			return message{kind: dropped, method: name}, null, nil
 		}
 		return message{}, id, &Error{Code: CodeParams, Message: "params must be an object"}
 	}
@@ -101,7 +102,7 @@ func invalid(msg string) *Error { return &Error{Code: CodeRequest, Message: msg}
 
 // validID reports whether an id can be echoed without a doubt. Numbers with a
 // fraction or an exponent are refused: 1 and 1.0 are one id to some clients and
-// two to others.
+// two to others, as are 0 and -0.
 func validID(id strictjson.Value) bool {
 	if len(id) > maxID {
 		return false
@@ -110,7 +111,7 @@ func validID(id strictjson.Value) bool {
 	case '"', 'n':
 		return true
 	case '0':
-		return !bytes.ContainsAny(id, ".eE")
+		return !bytes.ContainsAny(id, ".eE") && string(id) != "-0"
 	}
 	return false
 }

@@ -46,7 +46,7 @@ var envelopes = []struct {
 
 	{name: "response", in: `{"jsonrpc":"2.0","id":1,"result":{}}`, want: message{kind: dropped}},
 	{name: "error response", in: `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}`, want: message{kind: dropped}},
-	{name: "notification with list params", in: `{"jsonrpc":"2.0","method":"m","params":[1]}`, want: message{kind: dropped}},
+	{name: "notification with list params", in: `{"jsonrpc":"2.0","method":"m","params":[1]}`, want: message{kind: dropped, method: "m"}},
 
 	{name: "not JSON", in: `hello`, id: `null`, code: CodeParse},
 	{name: "half", in: `{"jsonrpc":"2.0","id":1,`, id: `null`, code: CodeParse},
@@ -177,4 +177,20 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("an answer of more than one line: %q", answer)
 		}
 	})
+}
+
+// TestDecodeCopies: the buffer of a line is used again while what was read of
+// it is still at work.
+func TestDecodeCopies(t *testing.T) {
+	line := []byte(`{"jsonrpc":"2.0","id":"a","method":"m","params":{"command":"true"}}`)
+	m, _, fault := decode(line)
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	for i := range line {
+		line[i] = 'x'
+	}
+	if string(m.id) != `"a"` || m.method != "m" || string(m.params) != `{"command":"true"}` {
+		t.Errorf("the message changed with its line: %s %s %s", m.id, m.method, m.params)
+	}
 }

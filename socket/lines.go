@@ -71,6 +71,9 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
+// waiting reports whether something of a later line was read already.
+func (l *lines) waiting() bool { return l.start < l.end }
+
 func (l *lines) skip(err error) error {
 	l.skipping = true
 	l.start, l.end, l.scanned = 0, 0, 0

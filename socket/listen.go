@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/permd/permd/internal/lockfile"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -29,8 +30,8 @@ type ListenOptions struct {
 type Listener struct {
 	*net.UnixListener
 	path string
-	lock *os.File // nil for an activated socket
-	id   inode    // of the socket that we bound
+	lock *lockfile.Lock // nil for an activated socket
+	id   inode          // of the socket that we bound
 
 	stopOnce, closeOnce sync.Once
 	stopErr, closeErr   error
@@ -61,10 +62,10 @@ func Listen(path string, o ListenOptions) (*Listener, error) {
 		return nil, err
 	}
 	if err := removeStale(path); err != nil {
-		return nil, errors.Join(err, unlock(l.lock))
+		return nil, errors.Join(err, l.lock.Free())
 	}
 	if err := l.bind(o); err != nil {
-		return nil, errors.Join(err, unlock(l.lock))
+		return nil, errors.Join(err, l.lock.Free())
 	}
 	return l, nil
 }
@@ -85,7 +86,7 @@ func (l *Listener) Close() error {
 	l.closeOnce.Do(func() {
 		l.closeErr = l.stop()
 		if l.lock != nil {
-			l.closeErr = errors.Join(l.closeErr, unlock(l.lock))
+			l.closeErr = errors.Join(l.closeErr, l.lock.Free())
 		}
 	})
 	return l.closeErr

@@ -3,16 +3,11 @@ package socket
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/permd/permd/internal/lockfile"
 )
 
-// lockName is the lock file in a socket's folder. It is never removed: a
-// process that has just opened a removed lock file would lock nothing.
+// lockName is the lock file in a socket's folder.
 const lockName = "permd.lock"
 
 // ErrRunning is returned by Listen when another process listens at the path
@@ -50,63 +45,11 @@ func (h hinted) Hint() string { return h.hint }
 // Unwrap returns the error itself.
 func (h hinted) Unwrap() error { return h.error }
 
-// lock takes the lock file at path for the socket. The kernel frees it when the
-// process ends, in whatever way.
-func lock(path, socket string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, hinted{fmt.Errorf("opening lock file: %s is a symbolic link", path), "look at what it points to, then remove it"}
+// lock takes the lock file at path for the socket.
+func lock(path, socket string) (*lockfile.Lock, error) {
+	l, err := lockfile.Take(path)
+	if held, ok := errors.AsType[*lockfile.Held](err); ok {
+		return nil, &ErrRunning{PID: held.PID, Path: socket}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("opening lock file: %w", err)
-	}
-	if fi, err := f.Stat(); err != nil || !fi.Mode().IsRegular() {
-		f.Close()
-		return nil, hinted{fmt.Errorf("opening lock file: %s is not a regular file", path), "look at it, then remove it"}
-	}
-	if err := flock(f); err != nil {
-		defer f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &ErrRunning{PID: holder(f), Path: socket}
-		}
-		return nil, fmt.Errorf("locking %s: %w", path, err)
-	}
-	if err := f.Truncate(0); err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-		if err != nil {
-			// A full disk: the lock holds all the same, only nameless.
-			_ = f.Truncate(0)
-		}
-	}
-	return f, nil
-}
-
-func flock(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-// holder reads the pid of the lock's holder. It tries again for a moment,
-// because the holder writes it after it has the lock.
-func holder(f *os.File) int {
-	for range 10 {
-		var b [32]byte
-		n, _ := f.ReadAt(b[:], 0)
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n]))); err == nil && pid > 0 {
-			return pid
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	return 0
-}
-
-// unlock empties the file, so that the next holder's pid is not taken for
-// ours, and frees the lock.
-func unlock(f *os.File) error {
-	_ = f.Truncate(0)
-	return f.Close()
+	return l, err
 }

@@ -39,7 +39,7 @@ func listenUntilKilled() {
 // shortDir is a private folder whose name is short enough for sockets in it.
 func shortDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "p") //nolint:usetesting // a name with the test's in it is too long for a socket
+	dir, err := os.MkdirTemp("", "p")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,6 +105,9 @@ type server struct {
 	wg       sync.WaitGroup
 
 	stuck atomic.Bool // a method was left behind
+
+	led      atomic.Bool // a connection has led a call since the overseer last looked
+	overseen atomic.Bool // the overseer will look again
 }
 
 // Serve serves methods on ln until ctx is cancelled or ln fails, and closes ln.
@@ -206,12 +209,12 @@ func (s *server) admit(c net.Conn) {
 		turnAway(c, busy(errShutdown))
 		return
 	}
-	go func() {
-		defer s.wg.Done()
-		defer s.limits.leave(peer.UID)
-		defer s.remove(conn)
-		conn.serve()
-	}()
+	conn.ended = func() {
+		s.remove(conn)
+		s.limits.leave(peer.UID)
+		s.wg.Done()
+	}
+	go conn.read()
 }
 
 // turnAway tells a client why it is not served, as far as it takes it at once.

@@ -151,15 +151,19 @@ func TestLongMessagesShareABudget(t *testing.T) {
 	// Each request in flight keeps 3 MiB; a user has 32.
 	busy := false
 	c := r.dial()
+	refused := make(chan string, 1)
+	go func() {
+		line, _ := c.r.ReadString('\n') // "" fails the test below
+		refused <- line
+	}()
 	for i := range 16 {
 		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m","params":%s}`+"\n", i, params))
-		// Wait until it is taken or refused.
+		var got string
 		select {
 		case <-started:
 			continue
-		case <-time.After(500 * time.Millisecond):
+		case got = <-refused:
 		}
-		got := c.line()
 		if !strings.Contains(got, `"error":{"code":-32051,"message":"too many long messages at once; ask the person"}`) {
 			t.Fatalf("answer %.200s", got)
 		}

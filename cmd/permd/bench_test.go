@@ -24,7 +24,8 @@ import (
 )
 
 // benchCalls are the tool calls that agents ask for most, from one effect on.
-// The further ones of the longer commands are what an effect more costs.
+// The further ones of the longer commands are what an effect more costs. None
+// changes the agent's shell, or the calls after it would not be the same.
 var benchCalls = []struct {
 	name     string
 	toolCall string
@@ -34,7 +35,7 @@ var benchCalls = []struct {
 	{"bash", `"title":"git status","kind":"execute","rawInput":{"command":"git status","description":"Show the state of the working tree"},` +
 		`"content":[{"type":"content","content":{"type":"text","text":"Show the state of the working tree"}}],` +
 		`"_meta":{"claudeCode":{"toolName":"Bash"}}`},
-	{"pipeline", `"title":"cd src && grep -rn TODO . | head -20","kind":"execute","rawInput":{"command":"cd src && grep -rn TODO . | head -20",` +
+	{"pipeline", `"title":"grep -rn TODO src | head -20","kind":"execute","rawInput":{"command":"grep -rn TODO src | head -20",` +
 		`"description":"Find what is left to do"},"_meta":{"claudeCode":{"toolName":"Bash"}}`},
 	{"list", `"title":"cat src/main.go && wc -l src/lib.go && head -5 README.md && git diff --stat","kind":"execute","rawInput":{"command":"cat src/main.go && wc -l src/lib.go && head -5 README.md && git diff --stat",` +
 		`"description":"Look around"},"_meta":{"claudeCode":{"toolName":"Bash"}}`},

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -45,9 +43,6 @@ type daemon struct {
 // manager has put them.
 type sockets struct{ decision, management string }
 
-// settingsName is the settings file of org and user.
-const settingsName = "permd.toml"
-
 // policyDir is where a layer's rules are, below its folder.
 const policyDir = "policy.d"
 
@@ -87,35 +82,6 @@ func policyFailure(err error) error {
 	return err
 }
 
-// readSettings reads permd.toml of org and user.
-func readSettings(dirs xdg.Dirs) (policy.Settings, error) {
-	var of [2]policy.Settings
-	for i, dir := range []string{dirs.Org, dirs.Config} {
-		file := filepath.Join(dir, settingsName)
-		data, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return policy.Settings{}, fmt.Errorf("reading settings: %w", err)
-		}
-		if of[i], err = policy.ParseSettings(file, data); err != nil {
-			return policy.Settings{}, err
-		}
-	}
-	return policy.Merge(of[0], of[1])
-}
-
-func readSwitches(dirs xdg.Dirs) (policy.Switches, error) {
-	s, err := readSettings(dirs)
-	if err != nil {
-		return policy.Switches{}, err
-	}
-	return policy.Switches{
-		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
-	}, nil
-}
-
 // openDaemon opens the rules and the databases.
 func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status)) (d *daemon, err error) {
 	d = &daemon{dirs: dirs, users: &users{}, log: log, started: time.Now()}
@@ -128,14 +94,21 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	if err != nil {
 		return nil, databaseFailure(err)
 	}
-	d.memory, err = remember.Open(remember.Options{Path: filepath.Join(dirs.Data, "remember.db")})
+	d.memory, err = remember.Open(remember.Options{
+		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.allowable,
+		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways,
+	})
 	if err != nil {
 		return nil, errors.Join(databaseFailure(err), d.journal.Close())
 	}
 	if aside := d.journal.Status().Damaged; aside != "" {
 		log.Warn("the journal was damaged and has been set aside", "path", aside)
 	}
+	for _, why := range d.memory.Status().Degraded {
+		log.Warn("the memory is degraded", "why", why)
+	}
 	d.assemble(d.memory, d.journal, os.Getpid())
+	d.engine.Proposer = d.memory
 	return d, nil
 }
 
@@ -198,14 +171,18 @@ func ownFiles(dirs xdg.Dirs, at sockets) []string {
 func (d *daemon) decisionMethods() socket.Methods {
 	m := socket.Methods{}
 	acp.Register(m, acp.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell})
-	native.Register(m, native.Deps{
-		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell,
+	own := native.Deps{
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
-				d.log.Warn("project rules not loaded, calls there will ask", "project", project, "error", err)
+				d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
 			}
 		},
-	})
+	}
+	if d.journal != nil {
+		own.Answered = d.answered
+	}
+	native.Register(m, own)
 	return m
 }
 
@@ -217,12 +194,13 @@ func (d *daemon) liveShell(agent effects.Party) bool {
 }
 
 // adminMethods are the methods of the management socket.
-func (d *daemon) adminMethods(reload func(context.Context) (admin.Reloaded, error)) socket.Methods {
+func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Context) (admin.Reloaded, error)) socket.Methods {
 	m := socket.Methods{}
 	admin.Register(m, admin.Deps{
-		Log:    journalLog{d.journal.Reader},
+		Log:    journalLog{d.journal.Reader, ending},
 		Status: func() any { return d.status() },
 		Reload: reload,
+		Memory: choices{d},
 	})
 	return m
 }

@@ -166,7 +166,7 @@ func parseMessage(v strictjson.Value) (*message, error) {
 // decideAll sends the messages in their order and prints the decisions.
 func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *decideOptions) error {
 	declared := map[string]bool{}
-	strictest := decisions.Allow
+	strictest, decided := decisions.Allow, 0
 	for i, m := range messages {
 		if m.method == "permd/session" {
 			declared[sessionOf(m.params)] = true
@@ -180,6 +180,7 @@ func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *d
 		if err != nil {
 			return fmt.Errorf("value %d: %w", i+1, err)
 		}
+		decided += len(ds)
 		for n, d := range ds {
 			strictest = decisions.Stricter(strictest, d.Verdict)
 			if a.json {
@@ -193,6 +194,10 @@ func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *d
 			}
 			renderDecision(a.out, d)
 		}
+	}
+	if decided == 0 {
+		// The exit code of an allow would be believed.
+		return failf(exitUsage, "see permd decide --help", "the input asks for no decision")
 	}
 	if code := verdictCode(strictest); code != exitOK {
 		return &failure{code: code}
@@ -259,7 +264,35 @@ func send(ctx context.Context, to caller, m message) ([]*decisions.Decision, err
 	if err := to.Call(ctx, "permd/decide", params, &out); err != nil {
 		return nil, err
 	}
-	return out.Decisions, nil
+	return out.Decisions, checkAnswer(out.Decisions, callsIn(params))
+}
+
+// callsIn is how many calls the params of a permd/decide hold.
+func callsIn(params strictjson.Value) int {
+	var p struct {
+		Calls []strictjson.Value `json:"calls"`
+	}
+	if err := strictjson.Unmarshal(params, &p); err != nil {
+		return 0 // permd has refused them
+	}
+	return len(p.Calls)
+}
+
+// checkAnswer refuses an answer that does not decide each call: what is not
+// there would count as allowed.
+func checkAnswer(ds []*decisions.Decision, calls int) error {
+	if len(ds) != calls {
+		return fmt.Errorf("reading permd's answer: %s for %s", plural(len(ds), "decision"), plural(calls, "call"))
+	}
+	for _, d := range ds {
+		switch {
+		case d == nil:
+			return errors.New("reading permd's answer: a decision is missing")
+		case d.Verdict != decisions.Allow && d.Verdict != decisions.Ask && d.Verdict != decisions.Deny:
+			return errors.New("reading permd's answer: a decision without a known verdict")
+		}
+	}
+	return nil
 }
 
 // bareCall wraps a call that stands by itself; a person who writes one by hand
@@ -295,7 +328,8 @@ func sendACP(ctx context.Context, to caller, params strictjson.Value) ([]*decisi
 		if err := strictjson.Unmarshal(e.Data, &d); err != nil {
 			return nil, fmt.Errorf("reading the decision: %w", err)
 		}
-		return []*decisions.Decision{&d}, nil
+		ds := []*decisions.Decision{&d}
+		return ds, checkAnswer(ds, 1)
 	}
 	if err != nil {
 		return nil, err
@@ -303,7 +337,8 @@ func sendACP(ctx context.Context, to caller, params strictjson.Value) ([]*decisi
 	if out.Meta.Permd == nil {
 		return nil, errors.New("the answer carries no decision")
 	}
-	return []*decisions.Decision{out.Meta.Permd}, nil
+	ds := []*decisions.Decision{out.Meta.Permd}
+	return ds, checkAnswer(ds, 1)
 }
 
 func (a *app) readInput(file string) ([]byte, error) {

@@ -146,9 +146,9 @@ func (d *testDaemon) remember(t *testing.T, choices map[string]decisions.Verdict
 	}
 	for tool, verdict := range choices {
 		_, err := store.Save(t.Context(), remember.Draft{
-			Verdict: verdict, Scope: remember.ForUser, AnyArguments: true,
+			Verdict: verdict, Scope: remember.ForUser,
 			Query: &decisions.MemoryQuery{UID: uint32(os.Geteuid()), Effect: &effects.Effect{
-				Kind: effects.KindUse, Text: "github:" + tool, Use: &effects.Use{Server: "github", Tool: tool},
+				Kind: effects.KindUse, Text: "github:" + tool, Use: &effects.Use{Server: "github", Tool: tool, Arguments: []byte("{}")},
 			}},
 		})
 		if err != nil {

@@ -14,7 +14,11 @@ import (
 
 // journalLog is the journal's reading side in the words of the management
 // methods.
-type journalLog struct{ r *journal.Reader }
+type journalLog struct {
+	r *journal.Reader
+	// ending is closed when nobody is to wait any more; nil for never.
+	ending <-chan struct{}
+}
 
 func (l journalLog) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
 	return l.r.List(ctx, journal.Filter{
@@ -31,8 +35,22 @@ func (l journalLog) Get(ctx context.Context, id string) (*decisions.Record, erro
 	return rec, err
 }
 
+// Wait ends as if its time were over when the daemon ends: whoever follows
+// the journal must not keep it from ending.
 func (l journalLog) Wait(ctx context.Context, seq int64) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-l.ending:
+			cancel(context.DeadlineExceeded)
+		case <-ctx.Done():
+		}
+	}()
 	for _, err := range l.r.Follow(ctx, seq) {
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return err
 	}
 	return context.Cause(ctx)
@@ -52,5 +70,5 @@ func (a *app) openLogFile() (*openedLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", databaseFailure(err))
 	}
-	return &openedLog{journalLog{r}, func() { r.Close() }}, nil
+	return &openedLog{journalLog{r: r}, func() { r.Close() }}, nil
 }

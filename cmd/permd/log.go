@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -114,7 +115,7 @@ func (a *app) logShowCommand() *cobra.Command {
 				return fmt.Errorf("reading the journal: %w", err)
 			}
 			if rec == nil {
-				return failf(exitError, "permd log list", "no decision %q", args[0])
+				return failf(exitError, "permd log list shows their ids", "no decision %q", args[0])
 			}
 			if a.json {
 				return printJSON(a.out, rec)
@@ -140,6 +141,10 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	line("session", r.Session.ID)
 	line("cwd", r.Cwd)
 	line("peer", fmt.Sprintf("uid %d, pid %d", r.Peer.UID, r.Peer.PID))
+	if a := r.Answer; a != nil {
+		line("answer", fmt.Sprintf("%s, by the person at %s", a.Verdict, a.Time.Local().Format("2006-01-02 15:04:05")))
+		line("remembered", strings.Join(a.Choices, " "))
+	}
 	line("took", time.Duration(r.LatencyNS).Round(time.Microsecond).String())
 	w.Flush()
 }
@@ -186,6 +191,10 @@ func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f adm
 		if err := c.Call(ctx, admin.MethodFollow, f, &got); err != nil {
 			if ctx.Err() != nil {
 				return nil
+			}
+			rpc, ok := errors.AsType[*client.Error](err)
+			if errors.Is(err, client.ErrUnreachable) || ok && rpc.Code == socket.CodeBusy {
+				return failf(exitUnreachable, "start it with: permd serve", "following the journal: the daemon has ended")
 			}
 			return fmt.Errorf("following the journal: %w", err)
 		}

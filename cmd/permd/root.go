@@ -70,6 +70,9 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	cmd.SetErr(errw)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// A second signal ends what the first could not, such as a command whose
+	// output nobody reads.
+	context.AfterFunc(ctx, stop)
 	return a.report(cmd.ExecuteContext(ctx))
 }
 
@@ -133,6 +136,7 @@ with the reason.
 		&cobra.Group{ID: "daemon", Title: "The daemon:"},
 		&cobra.Group{ID: "calls", Title: "Calls and decisions:"},
 		&cobra.Group{ID: "policy", Title: "Policies:"},
+		&cobra.Group{ID: "setup", Title: "Setting up:"},
 	)
 	for _, sub := range []struct {
 		group string
@@ -143,7 +147,12 @@ with the reason.
 		{"daemon", a.reloadCommand()},
 		{"calls", a.decideCommand()},
 		{"calls", a.logCommand()},
+		{"calls", a.rememberCommand()},
 		{"policy", a.policyCommand()},
+		{"setup", a.initCommand()},
+		{"setup", a.doctorCommand()},
+		{"setup", a.serviceCommand()},
+		{"setup", a.generateCommand()},
 	} {
 		sub.cmd.GroupID = sub.group
 		root.AddCommand(sub.cmd)

@@ -55,9 +55,11 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready":    waitReady,
 			"exitcode": exitCode,
-			"followed": waitFollowed,
+			"follow":   letFollow,
 			"showlast": showLast,
 			"newer":    makeNewer,
+			"foreign":  makeForeign,
+			"aside":    checkAside,
 		},
 	})
 }
@@ -100,9 +102,9 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waitFollowed waits until the command in the background named follow has
-// printed that many lines.
-func waitFollowed(ts *testscript.TestScript, neg bool, args []string) {
+// letFollow gives a follower in the background the time to connect and to read
+// what has come.
+func letFollow(ts *testscript.TestScript, neg bool, args []string) {
 	// What a command in the background prints is only seen when it has ended;
 	// the daemon answers a follower within the time of a commit.
 	time.Sleep(500 * time.Millisecond)
@@ -120,9 +122,36 @@ func showLast(ts *testscript.TestScript, neg bool, args []string) {
 
 // makeNewer marks a database as written by a version that does not exist yet.
 func makeNewer(ts *testscript.TestScript, neg bool, args []string) {
-	db, err := sql.Open("sqlite3", ts.MkAbs(args[0]))
+	change(ts, args[0], "PRAGMA user_version = 9999")
+}
+
+// makeForeign makes a database look like that of another program.
+func makeForeign(ts *testscript.TestScript, neg bool, args []string) {
+	change(ts, args[0], "PRAGMA application_id = 5")
+}
+
+// change changes a database that nobody has open, and leaves nothing but its
+// file.
+func change(ts *testscript.TestScript, file, query string) {
+	db, err := sql.Open("sqlite3", ts.MkAbs(file))
 	ts.Check(err)
-	defer db.Close()
-	_, err = db.Exec("PRAGMA user_version = 9999")
+	_, err = db.Exec(query)
+	ts.Check(errors.Join(err, db.Close()))
+}
+
+// checkAside wants exactly one file that was set aside for a database, with
+// the content of another file: aside DATABASE FILE
+func checkAside(ts *testscript.TestScript, neg bool, args []string) {
+	want := ts.ReadFile(args[1])
+	found, err := filepath.Glob(ts.MkAbs(args[0]) + ".*")
 	ts.Check(err)
+	same := 0
+	for _, path := range found {
+		if got := ts.ReadFile(path); got == want {
+			same++
+		}
+	}
+	if same != 1 {
+		ts.Fatalf("%d of the files %v hold what %s does", same, found, args[1])
+	}
 }

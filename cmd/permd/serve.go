@@ -54,7 +54,7 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	log := newLog(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
@@ -131,6 +131,10 @@ func (s *server) run(ctx context.Context) error {
 			s.log.Error("closing the databases", "error", err)
 		}
 	}()
+	// Before READY: the signal's default is to end the process.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
 	s.greet()
 	if err := systemd.Ready(s.statusText(s.store.Status())); err != nil {
 		s.log.Warn("telling the service manager", "error", err)
@@ -147,11 +151,12 @@ func (s *server) run(ctx context.Context) error {
 		stopServing(failed[0])
 	})
 	all.Go(func() {
-		failed[1] = socket.Serve(serving, s.management, s.adminMethods(s.reload), opts)
+		failed[1] = socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
 		stopServing(failed[1])
 	})
 	all.Go(func() { s.store.Watch(serving) })
-	all.Go(func() { s.reloadOnSignal(serving) })
+	all.Go(func() { s.flushMemory(serving) })
+	all.Go(func() { s.reloadOnSignal(serving, hup) })
 	all.Go(func() {
 		err := systemd.Watchdog(serving, s.canary, func(err error) {
 			s.log.Error("the self-check failed", "error", err)
@@ -212,7 +217,11 @@ func program() string {
 	return "'" + strings.ReplaceAll(exe, "'", `'\''`) + "'"
 }
 
-// layerLine is a layer in one line: its rules, or what is wrong with it.
+// longestError is how much of a layer's error is shown, in characters: what
+// the compiler would have taken instead can fill a screen.
+const longestError = 240
+
+// layerLine is a layer in one line, and what is wrong with it in a second.
 func layerLine(l *policy.LayerStatus) string {
 	name := string(l.Layer)
 	rules := fmt.Sprintf("%s (%d allow, %d ask, %d deny)", plural(l.Rules(), "rule"), l.Allow, l.Ask, l.Deny)
@@ -227,9 +236,9 @@ func layerLine(l *policy.LayerStatus) string {
 			if l.Project != "" {
 				calls += " in " + l.Project
 			}
-			return fmt.Sprintf("%-8s no rules are in force, so %s asks: %s", name, calls, l.Error)
+			return fmt.Sprintf("%-8s no rules are in force, so %s asks:\n           %s", name, calls, clip(l.Error, longestError))
 		}
-		return fmt.Sprintf("%-8s %s%s, the last that were good: %s", name, rules, where, l.Error)
+		return fmt.Sprintf("%-8s %s%s, the last that were good:\n           %s", name, rules, where, clip(l.Error, longestError))
 	case policy.StateAbsent:
 		return fmt.Sprintf("%-8s no rules%s", name, where)
 	}
@@ -289,10 +298,7 @@ func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 	return admin.Reloaded{Changed: changed, Digest: s.digest()}, err
 }
 
-func (s *server) reloadOnSignal(ctx context.Context) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
+func (s *server) reloadOnSignal(ctx context.Context, hup <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():

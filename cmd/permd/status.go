@@ -95,6 +95,9 @@ func (a *app) renderStatus(s *status) {
 		fmt.Fprintf(a.out, "           an earlier one was damaged and is kept at %s\n", s.Journal.Damaged)
 	}
 	fmt.Fprintf(a.out, "  memory   %s to allow, %s to reject\n", plural(s.Memory.Allows, "choice"), plural(s.Memory.Rejects, "choice"))
+	if n := s.Memory.Unconfirmed; n > 0 {
+		fmt.Fprintf(a.out, "           %d more wait until you confirm them: permd remember list\n", n)
+	}
 	for _, why := range s.Memory.Degraded {
 		fmt.Fprintf(a.out, "           degraded: %s\n", why)
 	}

@@ -61,7 +61,7 @@ func (m *manager) next(t *testing.T, want string) map[string]string {
 		}
 		_, alive := got["WATCHDOG"]
 		_, text := got["STATUS"]
-		if !alive && !(text && len(got) == 1) {
+		if !alive && (!text || len(got) != 1) {
 			t.Fatalf("%q came, want %s", buf[:n], want)
 		}
 	}
@@ -203,6 +203,11 @@ func TestSocketActivation(t *testing.T) {
 	}
 	if got := w.ask(t, request(admin.MethodStatus, struct{}{})); got.Code != -32601 {
 		t.Errorf("%s on the decision socket: %+v", admin.MethodStatus, got)
+	}
+
+	// They are fenced where they are.
+	for _, name := range []string{"permd", "permd-admin"} {
+		wantAnswer(t, "removing a socket", w.ask(t, decideLine("rm "+d.activated(name))), "deny", "", "")
 	}
 
 	if err := d.stop(t); err != nil {

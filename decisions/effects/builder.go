@@ -15,6 +15,9 @@ type builder struct {
 	nothing bool
 	// depth is how many times shell text was found inside shell text.
 	depth int
+	// left holds the folders in which the call may leave a shell, see
+	// Result.Folders.
+	left []string
 	// rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	rearranged []string

@@ -31,6 +31,11 @@ type Call struct {
 	// LiveShell is set when an earlier call of the session changed the state of
 	// a shell that stays alive, so relative paths have no known base.
 	LiveShell bool
+	// Folders are further folders that such a shell may be in: those that
+	// earlier calls of the session moved it to, within the project.
+	Folders []string
+	// Before is what earlier calls of the same request may have changed.
+	Before Disturbance
 }
 
 // Tool is the tool as the agent names it.
@@ -129,4 +134,9 @@ type Result struct {
 	Missing string
 	// Project is the root of the project that the call belongs to, "" if none.
 	Project string
+	// Folders are those that a shell which stays alive may be in afterwards,
+	// beside those it may have been in; "" stands for one that is not known.
+	Folders []string
+	// After is what the call may change, Before included.
+	After Disturbance
 }

@@ -23,6 +23,9 @@ func (t *tool) contradict() {
 			t.quietKind()
 		}
 	}
+	if !t.p.kindIsHint && !t.guessed && t.id.shape != nil && t.have == inputObject {
+		t.loudKind()
+	}
 	if t.have == inputObject && !t.id.remote && (t.id.shape != nil || t.id.name == "") {
 		t.diffs()
 		t.locations()
@@ -75,6 +78,28 @@ func (t *tool) quietKind() {
 		t.defect(DefectContradiction, "kind", "the kind says that nothing changes, the input changes something")
 		return
 	}
+}
+
+// loudKind holds a kind that says that something changes or runs against
+// effects that only read: the tool may not be the one that its name says.
+func (t *tool) loudKind() {
+	why := "the kind says that something changes, the input only reads"
+	switch t.c.Claims.Kind {
+	case "edit", "delete", "move":
+	case "execute":
+		why = "the kind says that something runs, the input only reads"
+	default:
+		return
+	}
+	if len(t.effects) == 0 {
+		return
+	}
+	for i := range t.effects {
+		if e := &t.effects[i]; e.Kind != KindRead && (e.Kind != KindConnect || e.Connect.Method != MethodGet) {
+			return
+		}
+	}
+	t.defect(DefectContradiction, "kind", why)
 }
 
 // diffs holds announced changes against the files that the input names.

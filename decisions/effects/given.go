@@ -46,6 +46,10 @@ func (r *resolver) written(given, cwd string) (p, why string) {
 	if why := badPath(given); why != "" {
 		return "", why
 	}
+	if strings.TrimSpace(given) != given {
+		// Some tools take it off: ".env " is .env to them.
+		return "", "path begins or ends with a blank"
+	}
 	if len(given) >= 5 && strings.EqualFold(given[:5], "file:") {
 		return fileURL(given)
 	}

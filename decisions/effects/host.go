@@ -218,8 +218,13 @@ func canonicalHost(h string) (host, why string) {
 			inner = inner[:i] + "%" + inner[i+3:]
 		}
 		ip, err := netip.ParseAddr(inner)
-		if err != nil || !ip.Is6() || ip.Zone() != "" && !plainWord(ip.Zone()) {
+		if err != nil || !ip.Is6() || strings.Contains(ip.Zone(), ".") || ip.Zone() != "" && !plainWord(ip.Zone()) {
+			// A zone stands at the end: one with dots would pass for a name
+			// below a domain.
 			return "", "address with a broken IPv6 address"
+		}
+		if !ip.IsLinkLocalUnicast() && !ip.IsMulticast() {
+			ip = ip.WithZone("") // only addresses of one link have zones (RFC 4007)
 		}
 		return ip.Unmap().String(), ""
 	}

@@ -52,6 +52,7 @@ func TestConnect(t *testing.T) {
 		{"IPv6 long", "http://[0:0:0:0:0:0:0:1]/", Connect{Host: "::1", Port: 80, Scheme: "http"}, ""},
 		{"IPv6 mapped", "http://[::ffff:169.254.169.254]/", Connect{Host: "169.254.169.254", Port: 80, Scheme: "http"}, ""},
 		{"IPv6 zone", "http://[fe80::1%25eth0]/", Connect{Host: "fe80::1%eth0", Port: 80, Scheme: "http"}, ""},
+		{"IPv6 zone of no link", "http://[fd00::1%25eth0]/", Connect{Host: "fd00::1", Port: 80, Scheme: "http"}, ""},
 		{"IPv6 bare", "fe80::1", Connect{Host: "fe80::1"}, ""},
 		{"IPv6 of ssh", "[::1]:x", Connect{Host: "::1", Port: 22, Scheme: "ssh"}, ""},
 	} {
@@ -89,7 +90,7 @@ func TestConnectUnclear(t *testing.T) {
 		"ext::sh -c x", "ext::sh", "fd::3", "foo::bar", "user:pass@example.com", "1http://x/", "://x", "ht!tp://x/",
 		"http://1.2.3.4.5/", "http://256.1.1.1/", "http://1.2.3.256/", "http://08.0.0.1/", "http://4294967296/", "http://0x/", "http://1..2/",
 		"http://0x1ffffffff/", "http://a.0x7f/", "http://a.1/",
-		"http://[::1/", "http://[::1]x/", "http://[1.2.3.4]/", "http://[::g]/", "http://[]/", "http://[fe80::1%25a/b]/", "http://[fe80::1%25a b]/",
+		"http://[::1/", "http://[::1]x/", "http://[1.2.3.4]/", "http://[::g]/", "http://[]/", "http://[fe80::1%25a/b]/", "http://[fe80::1%25a.example.com]/", "http://[::1%25a.example.com]/", "http://[2001:db8::1%a.example.com]/", "http://[fe80::1%25a b]/",
 		"http://x:99999/", "http://x:0/", "http://x:-1/", "http://x:8a/", "http://x:80:90/", "x:y:z",
 		"http://127.0.0.1.nip.io/", "http://x.sslip.io/", "http://localtest.me/", "http://LVH.me./",
 		"http://fa\u00df.example/", "http://a\u2100b.example/", "http://-evil.example/", "-oProxyCommand=x", "http://a,b/", "http://a;b/", "http://$HOST/",

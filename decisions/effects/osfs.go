@@ -25,7 +25,7 @@ func (OSFS) Lstat(path string) (fs.FileMode, error) {
 	for {
 		err := unix.Lstat(path, &st)
 		if err == nil {
-			return modeOf(uint32(st.Mode)), nil
+			return modeOf(uint32(st.Mode)), nil //nolint:unconvert // 16 bits on macOS
 		}
 		if err != unix.EINTR { // as os.Lstat does
 			return 0, err

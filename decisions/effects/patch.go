@@ -12,12 +12,13 @@ import (
 // one that is only context.
 func (t *tool) patch(text, cwd, from string) {
 	before := len(t.effects)
-	begun, ended := false, false
+	begun, ended, around := false, false, false
 	last := "" // the path that a move would take away
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(line)
 		rest, ok := strings.CutPrefix(line, "***")
 		if !ok {
+			around = around || line != "" && begun == ended && !hereWord(line)
 			continue
 		}
 		head, arg, _ := strings.Cut(strings.TrimSpace(rest), ":")
@@ -47,6 +48,10 @@ func (t *tool) patch(text, cwd, from string) {
 			return
 		}
 	}
+	if begun && around {
+		// A command, maybe, of which the patch is one part.
+		t.unknown(from, "a patch with text around it")
+	}
 	switch {
 	case !begun:
 		t.lack("the patch is in a form that is not read")
@@ -55,6 +60,16 @@ func (t *tool) patch(text, cwd, from string) {
 	case len(t.effects) == before:
 		t.lack("the patch names no file")
 	}
+}
+
+// hereWord matches what models write around a patch as if a shell read it,
+// which readers of the form take off.
+func hereWord(line string) bool {
+	switch line {
+	case "<<EOF", "<<'EOF'", `<<"EOF"`, "EOF":
+		return true
+	}
+	return false
 }
 
 // changes adds the effects of changed files: an object by path, or a list of
@@ -106,6 +121,19 @@ func (t *tool) changes(f fact, cwd string) {
 	}
 }
 
+// changeMembers notes members of a change that may name other files.
+func (t *tool) changeMembers(o strictjson.Object, from string) {
+	for i := range o {
+		switch strings.ToLower(o[i].Name) {
+		case "path", "type", "kind", "move_path", "movepath":
+			continue
+		}
+		if t.all.roleOf(o[i].Name) != roleNone && strictjson.Kind(o[i].Value) != 'n' || t.telling(&o[i]) {
+			t.defect(DefectContradiction, memberOf(from, o[i].Name), "the change is not known to take this member")
+		}
+	}
+}
+
 // change adds the effects of one changed file: {type, move_path} or
 // {kind: {type, move_path}}.
 func (t *tool) change(path string, v strictjson.Value, cwd, from string) {
@@ -118,6 +146,7 @@ func (t *tool) change(path string, v strictjson.Value, cwd, from string) {
 	if o.NearMiss("type", "kind", "move_path", "movePath") != "" {
 		t.defect(DefectNearMiss, from, "a member's name differs from a known one only by case or hidden characters")
 	}
+	t.changeMembers(o, from)
 	if kind, ok := o.Get("kind"); ok && strictjson.Kind(kind) == '{' {
 		inner, err := strictjson.ParseObject(kind)
 		if err != nil {
@@ -127,6 +156,7 @@ func (t *tool) change(path string, v strictjson.Value, cwd, from string) {
 		if inner.NearMiss("type", "move_path", "movePath") != "" {
 			t.defect(DefectNearMiss, from, "a member's name differs from a known one only by case or hidden characters")
 		}
+		t.changeMembers(inner, from)
 		o = append(inner, o...)
 	}
 	word := ""

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +35,7 @@ type base struct {
 }
 
 func newResolver(w *World, c *Call) *resolver {
-	r := &resolver{w: w, c: c, fs: w.FS}
+	r := &resolver{w: w, c: c, fs: w.FS, disturbed: slices.Clip(c.Before.paths), lost: c.Before.lost}
 	if r.fs == nil {
 		r.fs = noFS{}
 	}

@@ -7,8 +7,14 @@ import (
 	"strings"
 )
 
-// maxScript is the size up to which a script is hashed.
-const maxScript = 1 << 20
+const (
+	// maxScript is the size up to which a script is hashed, in bytes.
+	maxScript = 1 << 20
+	// maxRunEffects is how many effects the words of one command may have.
+	maxRunEffects = 256
+	// maxWrappers is how many commands may be wrapped in each other.
+	maxWrappers = 32
+)
 
 // setting is where and with what input a command runs.
 type setting struct {
@@ -18,6 +24,8 @@ type setting struct {
 	text  string // literal standard input
 	// via is the run that this one comes out of, nil if none.
 	via *Via
+	// wrapped is how many commands this one is wrapped in.
+	wrapped int
 }
 
 // command adds the effects of running the words as a command. The first word
@@ -26,6 +34,10 @@ func (b *builder) command(words []word, at setting) {
 	first := len(b.effects)
 	p := b.w.Table.program(b.programName(words[0].text))
 	if p != nil && p.wrapper != nil {
+		if at.wrapped++; at.wrapped > maxWrappers {
+			b.unknown(at.from, "commands wrapped in each other too deeply")
+			return
+		}
 		b.wrapped(p, words, at)
 	} else {
 		b.run(words, at)
@@ -286,8 +298,8 @@ func (v *invocation) skipOperands(i, skip int) int {
 	for ; i < len(v.args); i++ {
 		w := &v.args[i]
 		if v.p.wrapper.assignments && !w.dynamic() {
-			if name, _, ok := strings.Cut(w.text, "="); ok && name != "" {
-				if !v.b.w.Table.harmlessVariable(name) {
+			if name, value, ok := strings.Cut(w.text, "="); ok && name != "" {
+				if !v.b.w.Table.harmlessAssignment(name, value) {
 					v.odd = true
 				}
 				continue

@@ -8,7 +8,7 @@ import (
 // apply adds what an option's value or an operand does.
 func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	switch does {
-	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actData, actRemote:
+	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote:
 		v.applyText(does, i, w, option)
 		return
 	case actChanges:
@@ -119,14 +119,23 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 			v.harm(i)
 		}
 	case actPackage:
-		if strings.Contains(w.text, "@") {
-			v.changes = true
-			v.harm(i)
-		}
+		v.goPackage(i, w)
 	case actSed:
 		if !plainSed(w.text) {
 			v.unknown(i, "a sed script that may write or run something")
 		}
+	case actAwk:
+		if !plainAwk(w.text) {
+			v.unknown(i, "an awk program that may read, write or run something")
+		}
+	case actGitFormat:
+		if checksSignatures(w.text) {
+			v.unknown(i, "a format for which git runs a program that checks signatures")
+		}
+	case actGlobs:
+		v.searchGlob(i, w)
+	case actTypes:
+		v.wide = v.wide || !v.b.w.Table.plainPattern("x."+w.text)
 	case actData:
 		v.send = true
 		if file, ok := strings.CutPrefix(w.text, "@"); ok && file != "-" {
@@ -208,8 +217,10 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 	case names:
 		e.File.Recursive = true
 	default:
-		hidden := v.has([]string{"--hidden", "--unrestricted", "--no-ignore"})
-		v.b.res.recurse(&e, v.p.skipsHidden && !hidden)
+		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--no-ignore", "--type-add", "--ignore-file"})
+		// After an --exclude, grep goes into what no --include names as well.
+		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from"})
+		v.b.res.recurse(&e, narrow || v.p.skipsHidden && !hidden)
 	}
 	return e
 }

@@ -23,9 +23,12 @@ type invocation struct {
 	disturbs []string // paths that mean something else from now on
 	harmful  int      // the last word that is not harmless, -1 if none
 	changes  bool     // something is known or feared to change something
+	over     bool     // there were too many effects
 	odd      bool     // a wrapper does more than run its command
 	dead     bool     // the rest of the words is not understood
 	send     bool     // what connects may send something
+	wide     bool     // a search goes into hidden names, too
+	narrow   bool     // a search goes only into names that hold no secret
 }
 
 // later is an option's value that waits for the operands.
@@ -33,6 +36,19 @@ type later struct {
 	act  act
 	arg  int
 	word word
+}
+
+// full reports whether the words have more effects than are followed, and asks:
+// the rest of them need not be looked at then.
+func (v *invocation) full() bool {
+	if len(v.b.effects)-v.index <= maxRunEffects {
+		return false
+	}
+	if !v.over {
+		v.over = true
+		v.unknown(len(v.args)-1, "more words than permd follows")
+	}
+	return true
 }
 
 // harm notes that a word is not harmless.
@@ -69,6 +85,11 @@ func (v *invocation) known(p *program) {
 	}
 	v.operandEffects()
 	v.implicitEffects()
+	for flag, more := range p.implies {
+		if v.has([]string{flag}) {
+			v.flags = append(v.flags, more...)
+		}
+	}
 	// Operands can stand for options (+refspec).
 	slices.Sort(v.flags)
 	v.flags = slices.Compact(v.flags)
@@ -86,7 +107,7 @@ func (v *invocation) known(p *program) {
 
 // words reads options, sub-commands and operands.
 func (v *invocation) words() {
-	for i := 0; i < len(v.args) && !v.dead; i++ {
+	for i := 0; i < len(v.args) && !v.dead && !v.full(); i++ {
 		w := &v.args[i]
 		if v.p.text {
 			continue
@@ -126,12 +147,12 @@ func (v *invocation) wrapperOperand(i int) {
 	if !v.p.wrapper.assignments || w.dynamic() || v.odd {
 		return
 	}
-	name, _, ok := strings.Cut(w.text, "=")
+	name, value, ok := strings.Cut(w.text, "=")
 	if !ok {
 		v.odd = true // the command begins here
 		return
 	}
-	if !v.b.w.Table.harmlessVariable(name) {
+	if !v.b.w.Table.harmlessAssignment(name, value) {
 		v.harm(i)
 		v.b.add(Effect{
 			Kind: KindState, From: v.at.from, Why: "sets the variable " + name, Text: Display(w.show()),
@@ -149,7 +170,11 @@ func (v *invocation) subcommand(i int) {
 		v.dynamicWord(i)
 		v.dead = true
 	case sub != nil:
-		v.subs = append(v.subs, sub.names[0])
+		name := w.text
+		if real := sub.aliases[name]; real != "" {
+			name = real
+		}
+		v.subs = append(v.subs, name)
 		v.harm(i)
 		v.p = sub
 	case v.p.subOptional:
@@ -311,70 +336,4 @@ func (v *invocation) value(o *option, i int, w word) {
 		return
 	}
 	v.apply(o.act, i, w, true, false)
-}
-
-// operandEffects applies the table to the operands.
-func (v *invocation) operandEffects() {
-	if v.p.wrapper != nil || v.p.style == styleTest {
-		return
-	}
-	if v.dead {
-		v.operands = nil // a question is asked already
-	}
-	specs := v.operandSpecs()
-	tree := v.p.recursive || v.has(v.p.recursiveWith)
-	if v.p.interpreter == "shell" && v.has([]string{"-c"}) {
-		specs = []operand{{act: actInline}, {act: actText, many: true}}
-	}
-	for n, i := range v.operands {
-		does := actUnknown
-		switch {
-		case v.dashes >= 0 && n >= v.dashes && v.p.hasDashes:
-			does = v.p.afterDashes
-		default:
-			if spec := operandAt(specs, n, len(v.operands)); spec != nil {
-				does = spec.act
-			}
-		}
-		v.apply(does, i, v.args[i], false, tree)
-	}
-	for _, l := range v.later {
-		v.apply(l.act, l.arg, l.word, true, tree)
-	}
-}
-
-// operandSpecs are the positions that exist with the options given.
-func (v *invocation) operandSpecs() []operand {
-	all := true
-	for i := range v.p.operands {
-		all = all && !v.has(v.p.operands[i].unless)
-	}
-	if all {
-		return v.p.operands
-	}
-	var specs []operand
-	for _, o := range v.p.operands {
-		if !v.has(o.unless) {
-			specs = append(specs, o)
-		}
-	}
-	return specs
-}
-
-// operandAt is what the n-th of total operands is: positions before the one
-// that repeats are counted from the front, those after it from the back.
-func operandAt(specs []operand, n, total int) *operand {
-	many := slices.IndexFunc(specs, func(o operand) bool { return o.many })
-	switch {
-	case many < 0 && n < len(specs):
-		return &specs[n]
-	case many < 0:
-		return nil
-	case n < many:
-		return &specs[n]
-	}
-	if behind := len(specs) - many - 1; n >= total-behind && total > many+behind-1 {
-		return &specs[len(specs)-(total-n)]
-	}
-	return &specs[many]
 }

@@ -85,25 +85,41 @@ func (v *invocation) namedRemote(name, method string) {
 
 // foreignRepository adds an Unknown effect when the run would obey the
 // configuration of a repository other than the project's: a repository's
-// configuration can name programs to run.
+// configuration can name programs to run. git takes any folder that has a HEAD,
+// refs and objects for a repository, wherever it lies in the project.
 func (v *invocation) foreignRepository() {
-	cwd := v.run.Cwd
-	if cwd == v.b.c.Cwd && cwd != "" {
+	cwd, root := v.run.Cwd, v.b.res.project()
+	if cwd == v.b.c.Cwd && cwd != "" && (root == "" || root == cwd) {
 		return
 	}
-	root := v.b.res.project()
 	if root != "" && cwd != "" {
 		for dir := v.folderOf(cwd); ; dir = path.Dir(dir) {
 			if dir == root {
 				return
 			}
-			if dir == "/" || dir == "" || v.exists(dir+"/.git") || v.exists(dir+"/HEAD") {
+			if dir == "/" || dir == "" || v.exists(dir+"/.git") || v.exists(dir+"/HEAD") || v.makes(dir) {
 				break
 			}
 		}
 	}
 	v.b.unknown(v.at.from, "a repository other than the project's, whose configuration may run commands")
 	v.changes = true
+}
+
+// makes reports whether an earlier part of the call may make the folder a
+// repository.
+func (v *invocation) makes(dir string) bool {
+	for i := range v.b.effects {
+		e := &v.b.effects[i]
+		if e.Kind != KindWrite || e.File == nil {
+			continue
+		}
+		p := e.File.Path
+		if strings.EqualFold(p, dir+"/HEAD") || strings.EqualFold(p, dir+"/.git") || e.File.Recursive && inside(p, dir) {
+			return true
+		}
+	}
+	return false
 }
 
 func (v *invocation) exists(file string) bool {

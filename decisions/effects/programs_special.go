@@ -24,7 +24,7 @@ func (v *invocation) find() {
 		}
 		v.operands = append(v.operands, i)
 	}
-	for i < len(v.args) {
+	for i < len(v.args) && !v.full() {
 		i += 1 + v.primary(i)
 	}
 }
@@ -99,8 +99,8 @@ func (v *invocation) findRoots() []word {
 // findCommand adds the run of -exec and its kin, whose words end at ; or +.
 // {} stands for any path below the starting points.
 func (v *invocation) findCommand(i int) int {
-	v.changes = true
 	v.harm(i)
+	v.changes = v.changes || v.args[i].text != "-exec"
 	end := i + 1
 	for end < len(v.args) && v.args[end].text != ";" && (v.args[end].text != "+" || v.args[end-1].text != "{}") {
 		end++
@@ -133,8 +133,20 @@ func (v *invocation) findCommand(i int) int {
 	if strings.HasSuffix(v.args[i].text, "dir") && strings.Contains(words[0].text, "/") && words[0].text[0] != '/' {
 		v.unknown(i+1, "a program that is looked up in many folders")
 	}
+	first := len(v.b.effects)
 	v.b.command(words, at)
+	v.changes = v.changes || !onlyLooks(v.b.effects[first:])
 	return end - i
+}
+
+// onlyLooks reports whether effects only run what looks, and read.
+func onlyLooks(list []Effect) bool {
+	for i := range list {
+		if e := &list[i]; e.Kind != KindRead && (e.Kind != KindRun || !e.Run.Readonly) {
+			return false
+		}
+	}
+	return true
 }
 
 // test reads the words of test and [. Only -v and, in some shells, comparisons

@@ -138,3 +138,119 @@ func TestRunText(t *testing.T) {
 		}
 	}
 }
+
+// TestSearchedSecrets checks that a search counts as one of the project's .env
+// exactly when it may go into it.
+func TestSearchedSecrets(t *testing.T) {
+	table := shippedTable(t)
+	for text, want := range map[string]bool{
+		"grep -r KEY .":                                true,
+		"grep -r KEY . --include=*.go":                 false,
+		"grep -r KEY . --include=*.go --include='*'":   true,
+		"grep -r KEY . --exclude=x --include=*.go":     true, // what neither names is searched then
+		"grep -r KEY . --include=*.go --exclude-dir=x": false,
+		"rg KEY":                         false,
+		"rg KEY .env":                    true,
+		"rg --hidden KEY":                true,
+		"rg --hidden -g '*.go' KEY":      false,
+		"rg -uu KEY":                     true,
+		"rg -g '*.go' KEY":               false,
+		"rg -g '!*.go' KEY":              false,
+		"rg -g '*' KEY":                  true, // a glob chooses hidden files, too
+		"rg -g '*.go' -g '*' KEY":        true,
+		"rg --iglob '**' KEY":            true,
+		"rg -t go KEY":                   false,
+		"rg -t all KEY":                  true,
+		"rg -te --type-add 'e:.env' KEY": true,
+	} {
+		_, b := shellEffects(t, table, text)
+		secret := false
+		for i := range b.effects {
+			secret = secret || b.effects[i].Tags.Has(Secret)
+		}
+		if secret != want {
+			t.Errorf("%s: reads a secret: %v, want %v", text, secret, want)
+		}
+	}
+}
+
+// TestManyWords checks that a command of many words asks, and that what is
+// found of it stays small.
+func TestManyWords(t *testing.T) {
+	table := shippedTable(t)
+	for name, text := range map[string]string{
+		"operands": "cat " + strings.Repeat("a ", 10000),
+		"options":  "git log " + strings.Repeat("--n ", 8000),
+		"roots":    "find " + strings.Repeat(". ", 10000),
+		"commands": "find . " + strings.Repeat("-exec ls {} + ", 2000),
+		"wrappers": strings.Repeat("sudo ", 6000) + "ls",
+		"appends":  strings.Repeat("xargs ", 5000) + "ls",
+	} {
+		_, b := shellEffects(t, table, text)
+		unknown := slices.ContainsFunc(b.effects, func(e Effect) bool { return e.Kind == KindUnknown })
+		if n := len(b.effects); n > maxRunEffects+8 || !unknown {
+			t.Errorf("%s: %d effects, asks: %v", name, n, unknown)
+		}
+	}
+}
+
+func TestPlainAwk(t *testing.T) {
+	for _, program := range []string{
+		"{print $1}", "NR==1,NR==5", "$1 ~ /x/ || $2 < 3 {s += $2} END {printf \"%d\\n\", s}", "!seen[$0]++", "{gsub(/a/, \"b\"); print toupper($0)}",
+	} {
+		if !plainAwk(program) {
+			t.Errorf("%q is not plain", program)
+		}
+	}
+	for _, program := range []string{
+		"{print > \"x\"}", "{print | \"sh\"}", "\"id\" | getline", "getline < \"/etc/passwd\"", "BEGIN{system(\"id\")}", "@include \"x\"", "{@f()}",
+		"BEGIN{ARGV[1]=\"/etc/passwd\"}", "BEGIN{SYMTAB[\"AR\" \"GV\"]}", "{print ||| \"sh\"}", "BEGIN{for (k in ENVIRON) print k}", "{print |& \"x\"}",
+	} {
+		if plainAwk(program) {
+			t.Errorf("%q is plain", program)
+		}
+	}
+}
+
+// TestFoldersOfLiveShell checks that what a command does is judged in every
+// folder that the agent's shell may be in.
+func TestFoldersOfLiveShell(t *testing.T) {
+	table := shippedTable(t)
+	for name, c := range map[string]struct {
+		text    string
+		folders []string
+		want    []string
+		leaves  []string
+	}{
+		"a relative path": {"cat a.txt", []string{testCwd + "/src"}, []string{
+			"run cat a.txt ro h=0", "read a.txt ^0:0", "run cat a.txt cwd=src ro h=0", "read src/a.txt ^2:0",
+		}, nil},
+		"the same in both": {"echo a; cat /etc/passwd; cd " + testCwd + "/docs && ls", []string{testCwd + "/src"}, []string{
+			"run echo a ro h=0", "run cat /etc/passwd ro h=0", "read /etc/passwd ^1:0", "run ls cwd=docs ro h=0", "read docs ^3:own",
+		}, []string{testCwd + "/docs"}},
+		"a folder on":            {"cd src", nil, nil, []string{testCwd + "/src"}},
+		"a folder on from both":  {"cd x", []string{testCwd + "/src"}, nil, []string{testCwd + "/x", testCwd + "/src/x"}},
+		"a folder that may fail": {"false && cd src; true", nil, nil, []string{testCwd + "/src"}},
+		"a subshell":             {"(cd src && true); true $(cd docs) & cd other | true", nil, nil, nil},
+		"a folder not known":     {"cd \"$x\"", nil, []string{"unknown cd to a folder that is not known"}, []string{""}},
+		"there and back":         {"cd src && cd " + testCwd, nil, nil, []string{testCwd + "/src"}},
+		"the project's own":      {"cd " + testCwd + " && true", nil, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := shellBuilder(table, shellFiles())
+			b.c.Folders = c.folders
+			b.shell(c.text, testCwd, "command")
+			checkEffects(t, b)
+			var got []string
+			for i := range b.effects {
+				got = append(got, compact(&b.effects[i]))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("effects (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.leaves, b.left); diff != "" {
+				t.Errorf("folders (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

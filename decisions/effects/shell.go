@@ -2,6 +2,7 @@ package effects
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,8 +21,52 @@ const (
 	maxBraceWords   = 64       // that one word may expand to
 )
 
-// shell appends the effects of shell text run in cwd ("" when not known).
+// shell appends the effects of shell text run in cwd ("" when not known). A
+// shell that stays alive may be in other folders as well: what the text would
+// do in those is added where it is not the same.
 func (b *builder) shell(text, cwd, from string) {
+	first := len(b.effects)
+	b.shellIn(text, cwd, from)
+	if b.depth > 0 || cwd == "" || cwd != b.c.Cwd {
+		return
+	}
+	base := b.effects[first:len(b.effects):len(b.effects)]
+	for _, folder := range b.c.Folders {
+		if len(b.effects) > maxEffects {
+			return
+		}
+		next, quiet := len(b.effects), b.nothing
+		b.shellIn(text, folder, from)
+		if sameElsewhere(base, b.effects[next:], next-first) {
+			b.effects, b.nothing = b.effects[:next], quiet
+		}
+	}
+}
+
+// sameElsewhere reports whether shell text does the same in another folder, so
+// that its effects, which begin shift later, say nothing new.
+func sameElsewhere(a, b []Effect, shift int) bool {
+	return slices.EqualFunc(a, b, func(x, y Effect) bool {
+		if x.Kind != y.Kind || x.Text != y.Text || x.Why != y.Why || x.Tags != y.Tags || (x.Run == nil) != (y.Run == nil) ||
+			(x.File == nil) != (y.File == nil) || (x.Via == nil) != (y.Via == nil) {
+			return false
+		}
+		return (x.File == nil || *x.File == *y.File) &&
+			(x.Run == nil || x.Run.Program == y.Run.Program && x.Run.Readonly == y.Run.Readonly && slices.Equal(x.Run.Args, y.Run.Args)) &&
+			(x.Via == nil || x.Via.Arg == y.Via.Arg && x.Via.Effect+shift == y.Via.Effect)
+	})
+}
+
+// leave notes a folder in which the call may leave its shell, "" for one that
+// is not known.
+func (b *builder) leave(folder string) {
+	if folder != b.c.Cwd && !slices.Contains(b.left, folder) {
+		b.left = append(b.left, folder)
+	}
+}
+
+// shellIn appends the effects of shell text run in cwd.
+func (b *builder) shellIn(text, cwd, from string) {
 	before := len(b.effects)
 	if why := shellBounds(text); why != "" {
 		b.unknown(from, why)
@@ -153,6 +198,14 @@ type shell struct {
 type scope struct {
 	cwd     string // "" when not known
 	outside bool   // a cd left the project
+	apart   bool   // of a process of its own: it moves no other
+}
+
+// subshell is the scope of a subshell.
+func (at *scope) subshell() scope {
+	inner := *at
+	inner.apart = true
+	return inner
 }
 
 // input is where the standard input of a command comes from.
@@ -229,7 +282,32 @@ func changesFolder(stmts []*syntax.Stmt) bool {
 // cd follows a cd command to its target; certain says that the command after
 // it only runs when it worked.
 func (s *shell) cd(args []word, at *scope, certain bool) {
-	target := ""
+	target, why := s.cdTarget(args, at)
+	if why == "" {
+		e := s.b.res.operand(KindRead, target, at.cwd, s.from)
+		if e.Kind == KindRead && e.File != nil {
+			at.cwd = target
+			at.outside = !e.Tags.Has(InProject)
+			s.leave(at, target)
+			if !certain {
+				// When the folder does not exist, the commands that follow run where
+				// the shell was before.
+				if mode, err := s.b.res.lstat(e.File.Path); err != nil || !mode.IsDir() {
+					at.cwd = ""
+				}
+			}
+			return
+		}
+		s.b.add(e)
+	} else {
+		s.unknown(why)
+	}
+	at.cwd = ""
+	s.leave(at, "")
+}
+
+// cdTarget is where the words of a cd lead, or why that is not known.
+func (s *shell) cdTarget(args []word, at *scope) (target, why string) {
 	switch {
 	case len(args) == 0:
 		target = s.b.c.User.Home
@@ -244,37 +322,23 @@ func (s *shell) cd(args []word, at *scope, certain bool) {
 	}
 	switch {
 	case dynamic, target == "", strings.HasPrefix(target, "-"), target[0] == '+':
-		s.unknown("cd to a folder that is not known")
-		at.cwd = ""
-		return
+		return "", "cd to a folder that is not known"
 	case s.assigned["CDPATH"] || s.assigned["HOME"] || s.assigned["PWD"]:
-		s.unknown("cd after a change of the variables that guide it")
-		at.cwd = ""
-		return
+		return "", "cd after a change of the variables that guide it"
 	}
 	if target[0] != '/' {
 		if at.cwd == "" {
-			s.unknown("cd from a folder that is not known")
-			return
+			return "", "cd from a folder that is not known"
 		}
 		// The shell keeps the path as typed: "cd link/.." stays where it was.
 		target = path.Join(at.cwd, target)
 	}
-	target = path.Clean(target)
-	e := s.b.res.operand(KindRead, target, at.cwd, s.from)
-	if e.Kind != KindRead || e.File == nil {
-		s.b.add(e)
-		at.cwd = ""
-		return
-	}
-	at.cwd = target
-	at.outside = !e.Tags.Has(InProject)
-	if certain {
-		return
-	}
-	// When the folder does not exist, the commands that follow run where the
-	// shell was before.
-	if mode, err := s.b.res.lstat(e.File.Path); err != nil || !mode.IsDir() {
-		at.cwd = ""
+	return path.Clean(target), ""
+}
+
+// leave notes where a cd may leave the shell of the call.
+func (s *shell) leave(at *scope, folder string) {
+	if !at.apart {
+		s.b.leave(folder)
 	}
 }

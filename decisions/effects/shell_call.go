@@ -11,7 +11,7 @@ func (s *shell) call(cmd *syntax.CallExpr, at *scope, in input, certain, redirec
 	for _, a := range cmd.Assigns {
 		s.assignment(a, at, in)
 		alone := len(cmd.Args) == 0
-		if alone || a.Index != nil || a.Array != nil || a.Append || !s.b.w.Table.harmlessVariable(a.Name.Value) {
+		if alone || a.Index != nil || a.Array != nil || a.Append || !s.harmlessAssignment(a, at) {
 			s.state("sets the variable "+a.Name.Value, s.showAssignment(a))
 		}
 	}
@@ -23,6 +23,16 @@ func (s *shell) call(cmd *syntax.CallExpr, at *scope, in input, certain, redirec
 		words = s.expand(words, arg, at, in, inCommand)
 	}
 	s.simple(words, at, in, certain, redirected)
+}
+
+// harmlessAssignment reports whether a variable set for one run changes nothing
+// but how its output looks.
+func (s *shell) harmlessAssignment(a *syntax.Assign, at *scope) bool {
+	value := word{}
+	if a.Value != nil {
+		value = s.value(a.Value, s.source(a.Value), at)
+	}
+	return !value.dynamic() && s.b.w.Table.harmlessAssignment(a.Name.Value, value.text)
 }
 
 // secretNames are parts of the names of variables that hold secrets.
@@ -69,6 +79,7 @@ func (s *shell) builtin(words []word, at *scope, in input, certain, redirected b
 	case "pushd", "popd":
 		s.unknown(name + " to a folder that is not known")
 		at.cwd = ""
+		s.leave(at, "")
 		return true
 	case "read":
 		if plainRead(args) {
@@ -87,6 +98,7 @@ func (s *shell) builtin(words []word, at *scope, in input, certain, redirected b
 		run := s.b.run(words, setting{cwd: at.cwd, from: s.from, stdin: in.kind, text: in.text})
 		s.b.inline(run, 0, args, setting{cwd: at.cwd, from: s.from, stdin: in.kind})
 		at.cwd = ""
+		s.leave(at, "")
 		s.allRedefined = true
 		return true
 	case "source", ".":
@@ -135,10 +147,22 @@ func (s *shell) builtin(words []word, at *scope, in input, certain, redirected b
 			s.state("sets a variable", showWords(words))
 			return true
 		}
+		if !plainPrintf(args) {
+			s.unknown("a number that a shell may have to calculate: " + Display(showWords(words)))
+		}
 		return false
+	case "set":
+		if plainSet(args) {
+			return true
+		}
 	}
 	switch {
 	case table.nothing[name]:
+		return true
+	case table.numbers[name]:
+		if !plainOperands(args) {
+			s.unknown("an operand of " + name + " that can run code: " + Display(showWords(words)))
+		}
 		return true
 	case table.state[name]:
 		s.state("changes the shell: "+name, showWords(words))

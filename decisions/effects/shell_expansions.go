@@ -13,14 +13,14 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			inner := *at
+			inner := at.subshell()
 			s.stmts(n.Stmts, &inner, in)
 			if n.TempFile || n.ReplyVar {
 				s.unknown("a substitution of another shell")
 			}
 			return false
 		case *syntax.ProcSubst:
-			inner, stdin := *at, in
+			inner, stdin := at.subshell(), in
 			if n.Op != syntax.CmdIn {
 				stdin = input{kind: StdinPipe}
 				if s.reachesNetwork(0) {
@@ -35,8 +35,8 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 }
 
 // unsafeExpansion reports whether a word holds an expansion that evaluates a
-// variable's value as code (${x@P}, ${!x}, arithmetic on names and subscripts)
-// or sets a variable (${x:=y}).
+// variable's value as code (${x@P}, ${!x}, arithmetic on names and subscripts),
+// is code for another shell, or sets a variable (${x:=y}).
 func unsafeExpansion(w *syntax.Word) bool {
 	unsafe := false
 	syntax.Walk(w, func(n syntax.Node) bool {
@@ -45,6 +45,12 @@ func unsafeExpansion(w *syntax.Word) bool {
 			return false
 		case *syntax.ArithmExp:
 			unsafe = unsafe || !plainArithmetic(n.X)
+		case *syntax.ExtGlob:
+			unsafe = true // in zsh *(e:'…':) runs code
+		case *syntax.Word:
+			unsafe = unsafe || subscripted(n.Parts)
+		case *syntax.DblQuoted:
+			unsafe = unsafe || subscripted(n.Parts)
 		case *syntax.ParamExp:
 			unsafe = unsafe || unsafeParam(n)
 		}

@@ -59,6 +59,11 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in in
 		}
 		return in
 	}
+	if target.text == "!" {
+		// zsh takes ">! f" for a redirection to f.
+		s.unknown("a redirection that shells read in two ways: " + Display(s.source(r)))
+		return in
+	}
 	if rest, ok := cutDevice(target.text); ok {
 		s.b.add(s.b.res.connect(rest, MethodSend, s.from))
 		if stdin && (r.Op == syntax.RdrIn || r.Op == syntax.RdrInOut) {

@@ -34,7 +34,7 @@ func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
 		s.unknown("a statement of another shell")
 	}
 	if stmt.Background {
-		inner := *at
+		inner := at.subshell()
 		at = &inner
 	}
 	// Redirections are opened before the command runs; what they substitute
@@ -57,7 +57,7 @@ func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
 	case *syntax.Block:
 		s.stmts(cmd.Stmts, at, in)
 	case *syntax.Subshell:
-		inner := *at
+		inner := at.subshell()
 		s.stmts(cmd.Stmts, &inner, in)
 	case *syntax.TimeClause:
 		if cmd.Stmt != nil {
@@ -128,7 +128,8 @@ func (s *shell) binary(cmd *syntax.BinaryCmd, at *scope, in input, certain bool)
 			at.cwd = ""
 		}
 	case syntax.Pipe, syntax.PipeAll:
-		left, first := *at, len(s.b.effects)
+		// The right side is one of its own in bash, but not in zsh.
+		left, first := at.subshell(), len(s.b.effects)
 		s.stmt(cmd.X, &left, in, false)
 		kind := StdinPipe
 		if s.reachesNetwork(first) || in.kind == StdinNetwork {

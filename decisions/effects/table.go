@@ -21,9 +21,10 @@ type Table struct {
 
 // shellTable is what the table says about the shell itself.
 type shellTable struct {
-	harmlessEnv  map[string]bool // variables that may be set for a run
+	harmlessEnv  map[string]bool // variables, or NAME=value, that may be set for a run
 	harmlessHead []string        // prefixes of such variables (LC_)
 	nothing      map[string]bool // builtins that do nothing a rule could be about
+	numbers      map[string]bool // builtins that do nothing either, but calculate their operands
 	state        map[string]bool // builtins that change what later commands mean
 	network      map[string]bool // programs whose output comes from the network
 	folders      map[string]bool // the system's program folders
@@ -33,6 +34,7 @@ type shellTable struct {
 // program is a program or one of its sub-commands.
 type program struct {
 	names   []string
+	aliases map[string]string // further names, and the one each stands for
 	style   style
 	options map[string]*option
 	long    []string // spellings of options that begin with two dashes
@@ -59,8 +61,9 @@ type program struct {
 	rearranges    bool     // it may put links anywhere in its folder
 	disturbsWith  []string // it only links or moves with one of these
 	network       bool
-	repository    bool // obeys the configuration of the repository it runs in
-	plainOptions  bool // no option does more than change the output
+	repository    bool                // obeys the configuration of the repository it runs in
+	plainOptions  bool                // no option does more than change the output
+	implies       map[string][]string // further flags that an option stands for
 
 	wrapper     *wrapper
 	interpreter string // "shell", "other" or ""
@@ -122,35 +125,39 @@ type implicitEffect struct {
 type act uint8
 
 const (
-	actText     act = iota // only text
-	actChanges             // changes what the program does: not harmless
-	actUnknown             // not understood
-	actReads               // a path that is read
-	actLists               // a path whose name or listing is read
-	actWrites              // a path that is written
-	actMakes               // a folder that is created
-	actDeletes             // a path that is deleted
-	actMoves               // a path that is read and deleted
-	actInto                // the target of a copy or a move: a file or a folder
-	actLink                // the target of a link
-	actConnects            // a URL or host that is read from
-	actSends               // a URL or host that is sent to
-	actData                // data that is sent: text, or @file
-	actExecutes            // a command line
-	actCommand             // the first word of a command that follows
-	actChdir               // the folder the program runs in
-	actRef                 // a revision, or a path of the repository
-	actRemote              // a remote's name or URL
-	actRefspec             // what is pushed: + and : mean more
-	actPackage             // a Go package, with @version fetched from elsewhere
-	actSed                 // a sed script
-	actGuarded             // text, unless it begins with @ or names %output
-	actFormat              // text that begins with +; anything else changes something
-	actScript              // a script that an interpreter runs
-	actInline              // code that an interpreter runs
-	actModule              // a module that an interpreter runs; the words behind it are its own
-	actDownload            // writes the last part of each URL
-	actAssign              // NAME=value or names of shell variables
+	actText      act = iota // only text
+	actChanges              // changes what the program does: not harmless
+	actUnknown              // not understood
+	actReads                // a path that is read
+	actLists                // a path whose name or listing is read
+	actWrites               // a path that is written
+	actMakes                // a folder that is created
+	actDeletes              // a path that is deleted
+	actMoves                // a path that is read and deleted
+	actInto                 // the target of a copy or a move: a file or a folder
+	actLink                 // the target of a link
+	actConnects             // a URL or host that is read from
+	actSends                // a URL or host that is sent to
+	actData                 // data that is sent: text, or @file
+	actExecutes             // a command line
+	actCommand              // the first word of a command that follows
+	actChdir                // the folder the program runs in
+	actRef                  // a revision, or a path of the repository
+	actRemote               // a remote's name or URL
+	actRefspec              // what is pushed: + and : mean more
+	actPackage              // a Go package, with @version fetched from elsewhere
+	actSed                  // a sed script
+	actAwk                  // an awk program
+	actGitFormat            // a format of git, of which some parts check signatures
+	actGlobs                // which names a search goes into
+	actTypes                // which types of files a search goes into
+	actGuarded              // text, unless it begins with @ or names %output
+	actFormat               // text that begins with +; anything else changes something
+	actScript               // a script that an interpreter runs
+	actInline               // code that an interpreter runs
+	actModule               // a module that an interpreter runs; the words behind it are its own
+	actDownload             // writes the last part of each URL
+	actAssign               // NAME=value or names of shell variables
 )
 
 // actNames are the words for acts in the program files.
@@ -159,7 +166,8 @@ var actNames = map[string]act{
 	"lists": actLists, "writes": actWrites, "makes": actMakes, "deletes": actDeletes, "moves": actMoves, "into": actInto,
 	"link": actLink, "connects": actConnects, "sends": actSends, "data": actData,
 	"executes": actExecutes, "command": actCommand, "chdir": actChdir, "ref": actRef,
-	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed,
+	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed, "awk": actAwk,
+	"git_format": actGitFormat, "globs": actGlobs, "types": actTypes,
 	"guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
 }
@@ -177,9 +185,16 @@ func (t *Table) parse(text string) (*syntax.File, error) {
 // program returns the table's entry for a program found by name.
 func (t *Table) program(name string) *program { return t.programs[name] }
 
-// harmlessVariable reports whether setting the variable for one run changes
-// nothing but how its output looks.
-func (t *Table) harmlessVariable(name string) bool {
+// harmlessAssignment reports whether setting the variable for one run changes
+// nothing but how its output looks. A value that may lead to a file is not
+// harmless: LC_ALL=/x takes messages from there, TZ=/x reads it.
+func (t *Table) harmlessAssignment(name, value string) bool {
+	if t.shell.harmlessEnv[name+"="+value] {
+		return true
+	}
+	if strings.HasPrefix(value, "/") || strings.HasPrefix(value, ":") || strings.Contains(value, "..") {
+		return false
+	}
 	if t.shell.harmlessEnv[name] {
 		return true
 	}

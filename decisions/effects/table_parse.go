@@ -55,6 +55,10 @@ type programEntry struct {
 	Implicit          []string       `yaml:"implicit"`
 	Inherent          []string       `yaml:"inherent"`
 	Unknown           string         `yaml:"unknown"`
+	PlainOptions      bool           `yaml:"plain_options"`
+
+	Implies map[string][]string `yaml:"implies"`
+	Aliases map[string]string   `yaml:"aliases"`
 }
 
 type wrapperEntry struct {
@@ -67,6 +71,7 @@ type wrapperEntry struct {
 type shellEntry struct {
 	HarmlessVariables []string `yaml:"harmless_variables"`
 	Nothing           []string `yaml:"nothing"`
+	Numbers           []string `yaml:"numbers"`
 	State             []string `yaml:"state"`
 	Network           []string `yaml:"network"`
 	SystemFolders     []string `yaml:"system_folders"`
@@ -79,7 +84,7 @@ type shellEntry struct {
 func ParseTable(files map[string][]byte) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
-			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, state: map[string]bool{},
+			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, numbers: map[string]bool{}, state: map[string]bool{},
 			network: map[string]bool{}, folders: map[string]bool{},
 		}},
 		groups: map[string]optionList{},
@@ -135,7 +140,7 @@ func (p *tableParser) shell(e *shellEntry) {
 		}
 	}
 	for set, list := range map[*map[string]bool][]string{
-		&t.nothing: e.Nothing, &t.state: e.State, &t.network: e.Network, &t.folders: e.SystemFolders,
+		&t.nothing: e.Nothing, &t.numbers: e.Numbers, &t.state: e.State, &t.network: e.Network, &t.folders: e.SystemFolders,
 	} {
 		for _, word := range list {
 			(*set)[word] = true
@@ -153,7 +158,12 @@ func (p *tableParser) add(e *programEntry) error {
 }
 
 func register(into map[string]*program, prog *program) error {
-	for _, name := range prog.names {
+	for alias, name := range prog.aliases {
+		if !slices.Contains(prog.names, name) {
+			return fmt.Errorf("alias %q stands for %q, which is no name of the program", alias, name)
+		}
+	}
+	for _, name := range slices.Concat(prog.names, slices.Sorted(maps.Keys(prog.aliases))) {
 		if name == "" || strings.ContainsAny(name, "/ ") {
 			return fmt.Errorf("program %q: a name is one word without a slash", name)
 		}
@@ -181,6 +191,7 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 		recursive: e.Recursive, recursiveWith: e.RecursiveWith, writesWith: e.WritesWith,
 		skipsHidden: e.SkipsHidden, rearranges: e.Rearranges, disturbsWith: e.DisturbsWith,
 		network: e.Network, repository: e.Repository, interpreter: e.Interpreter, unknown: e.Unknown,
+		implies: e.Implies, aliases: e.Aliases,
 	}
 	if e.ReadonlyOperands != nil {
 		prog.readonlyOperands = *e.ReadonlyOperands
@@ -242,8 +253,10 @@ func (p *tableParser) optionsOf(prog *program, e *programEntry) error {
 			if !ok {
 				return fmt.Errorf("unknown kind of option %q", name)
 			}
-			if does != actText && does != actReads {
-				prog.plainOptions = false
+			switch does {
+			case actText, actReads, actGlobs, actTypes:
+			default:
+				prog.plainOptions = e.PlainOptions
 			}
 			for _, line := range list[name] {
 				if err := addOption(prog, line, does); err != nil {

@@ -10,6 +10,8 @@ func TestParseTableErrors(t *testing.T) {
 		"unknown key":            {"programs: [{names: [x], readonyl: true}]", "readonyl"},
 		"no name":                {"programs: [{readonly: true}]", "no names"},
 		"name with a slash":      {"programs: [{names: [a/b]}]", "one word"},
+		"an alias of nothing":    {"programs: [{names: [x], aliases: {y: z}}]", "no name of the program"},
+		"an alias twice":         {"programs: [{names: [x, y], aliases: {y: x}}]", "described twice"},
 		"twice":                  {"programs: [{names: [x]}, {names: [y, x]}]", "described twice"},
 		"unknown kind of option": {"programs: [{names: [x], options: {burns: [-x]}}]", "burns"},
 		"option twice":           {"programs: [{names: [x], options: {harmless: [-x], writes: [-x=]}}]", "described twice"},
@@ -90,8 +92,20 @@ func TestShippedTable(t *testing.T) {
 		checkProgram(t, name, p)
 	}
 	for _, name := range []string{"PATH", "HOME", "PAGER", "EDITOR", "BASH_ENV", "ENV", "LD_PRELOAD", "IFS", "GIT_PAGER", "GIT_SSH_COMMAND", "NODE_OPTIONS"} {
-		if table.harmlessVariable(name) {
-			t.Errorf("%s counts as harmless", name)
+		for _, value := range []string{"", "x", "/x", "./x"} {
+			if table.harmlessAssignment(name, value) {
+				t.Errorf("%s=%s counts as harmless", name, value)
+			}
+		}
+	}
+	for assignment, want := range map[string]bool{
+		"LC_ALL=C.UTF-8": true, "TZ=Europe/Berlin": true, "CI=1": true, "GIT_PAGER=cat": true, "PAGER=cat": true, "GIT_EDITOR=true": true,
+		// These name files to read, or a program to run.
+		"LC_ALL=/tmp/x": false, "LANGUAGE=../x": false, "TZ=:/etc/shadow": false, "TERM=../x": false, "PAGER=cat x": false, "GIT_PAGER=./cat": false,
+	} {
+		name, value, _ := strings.Cut(assignment, "=")
+		if table.harmlessAssignment(name, value) != want {
+			t.Errorf("%s counts as harmless: %v", assignment, !want)
 		}
 	}
 }

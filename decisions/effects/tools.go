@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
@@ -55,7 +56,7 @@ const (
 
 func (w *World) of(c *Call, res *resolver) Result {
 	t := &tool{
-		builder: &builder{w: w, c: c, res: res},
+		builder: &builder{w: w, c: c, res: res, rearranged: slices.Clip(c.Before.trees)},
 		all:     w.Profiles, p: stranger, use: -1, cwd: c.Cwd, from: "rawInput",
 	}
 	if t.all == nil {
@@ -373,7 +374,7 @@ func (t *tool) result() Result {
 			r.Completeness = None
 		}
 	}
-	r.Effects, r.Defects = t.effects, t.defects
+	r.Effects, r.Defects, r.Folders, r.After = t.effects, t.defects, t.left, t.after()
 	return r
 }
 

@@ -33,6 +33,7 @@ func (r roles) has(x role) bool { return r&(1<<x) != 0 }
 // each adds the effects of the facts and returns the roles that were there.
 func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 	var have roles
+	before := len(t.effects)
 	for _, f := range fs {
 		have |= 1 << f.role
 		switch f.role {
@@ -81,9 +82,14 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 			t.changes(f, cwd)
 		case roleItems:
 			t.items(s, f, cwd)
+		case roleFilter:
+			t.filter(s, f)
 		case roleGrant:
 			t.grant(f)
 		}
+	}
+	if have.has(roleFrom) {
+		t.moved(before)
 	}
 	return have
 }

@@ -134,6 +134,12 @@ func (t *tool) nameless() {
 		if !acp || have&^(commands|1<<roleCwd|1<<roleGrant) != 0 {
 			t.lack("the tool has no name, and its input is more than a command")
 		}
+		switch t.c.Claims.Kind {
+		case "", "execute", "read", "search":
+		default:
+			// The kind of other tools, which call their argument so as well.
+			t.lack("the tool has no name, and its kind is not that of a shell")
+		}
 	case acp && t.plainInput() && t.byKind(s, fs, have):
 		t.claimed = true
 		t.markClaimed(n)

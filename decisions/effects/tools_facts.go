@@ -18,8 +18,8 @@ type fact struct {
 // facts takes the members of an input for what they mean to the shape. A
 // member that the shape does not take, but that means something in the input
 // of other tools, is a contradiction: it is read as there, so that denies see
-// it. All other unknown members are harmless: no fact of the profile's tools
-// stands in them. Null is absence.
+// it. One that means something nowhere is a contradiction if its name tells
+// that it might; all others are harmless. Null is absence.
 func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 	fs := make([]fact, 0, len(o))
 	for i := range o {
@@ -32,6 +32,9 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 			case f.role == roleNone:
 				exact, near := t.nearMiss(m)
 				if !near {
+					if s.name != "generic" && s.use+s.question+s.mode == "" && t.telling(m) {
+						t.defect(DefectContradiction, f.from, "the tool is not known to take this member")
+					}
 					continue
 				}
 				t.defect(DefectNearMiss, from, "a member's name differs from a known one only by case or hidden characters")
@@ -186,7 +189,7 @@ func granted(v strictjson.Value) bool {
 		return false
 	case '"':
 		s, ok := strictjson.ParseString(v)
-		return !ok || s != "" && s != "false"
+		return !ok || s != "" && s != "false" && s != "use_default" // as Codex says "no" for its sandbox
 	case '{':
 		o, err := strictjson.ParseObject(v)
 		if err != nil {

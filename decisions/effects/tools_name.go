@@ -33,6 +33,9 @@ func (t *tool) identify() {
 	if v, ok := metaAt(c.Claims.Meta, p.metaServer...); ok && len(p.metaServer) > 0 {
 		t.metaServer(v)
 	}
+	if t.serverApproval() {
+		t.id.remote = true
+	}
 	switch {
 	case c.Tool.Server != "":
 		t.id.remote, t.id.server, t.id.source = true, c.Tool.Server, foreignSource(c.Tool.Source)
@@ -52,8 +55,8 @@ func (t *tool) identify() {
 	if t.wrapped() {
 		return
 	}
-	if t.id.remote || t.serverApproval() {
-		t.id.remote, t.id.from = true, "_meta"
+	if t.id.remote {
+		t.id.from = "_meta"
 		t.titleTool()
 		return
 	}
@@ -208,14 +211,22 @@ func foreignSource(source string) string {
 
 // metaServer reads the server that the harness names beside the call.
 func (t *tool) metaServer(v strictjson.Value) {
-	if strictjson.Kind(v) != '{' {
+	switch strictjson.Kind(v) {
+	case '{':
+	case 'n', 'f':
+		return
+	default:
+		// It still says that there is a server.
+		t.id.remote = true
+		t.id.server, _ = strictjson.ParseString(v)
+		t.defect(DefectDropped, "_meta", "the server beside the call is "+strictjson.KindName(strictjson.Kind(v))+", not an object")
 		return
 	}
+	t.id.remote = true
 	o, err := strictjson.ParseObject(v)
 	if err != nil {
 		return
 	}
-	t.id.remote = true
 	if v, ok := o.Get("name"); ok {
 		t.id.server, _ = strictjson.ParseString(v)
 	}
@@ -290,17 +301,6 @@ func metaAt(meta strictjson.Value, path ...string) (strictjson.Value, bool) {
 	if len(path) == 0 {
 		return nil, false
 	}
-	for _, name := range path {
-		if strictjson.Kind(meta) != '{' {
-			return nil, false
-		}
-		o, err := strictjson.ParseObject(meta)
-		if err != nil {
-			return nil, false
-		}
-		if meta, _ = o.Get(name); meta == nil {
-			return nil, false
-		}
-	}
-	return meta, true
+	v := strictjson.Find(meta, path...)
+	return v, v != nil
 }

@@ -81,9 +81,14 @@ func (t *tool) grant(f fact) {
 // items adds the effects of objects whose members mean the same as those of
 // the input around them.
 func (t *tool) items(s *shape, f fact, cwd string) {
-	items, err := strictjson.ParseArray(f.val)
-	if err != nil {
-		// One edit as text is not a path.
+	var items []strictjson.Value
+	switch strictjson.Kind(f.val) {
+	case '"': // one edit as text is not a path
+		return
+	case '[':
+		items, _ = strictjson.ParseArray(f.val)
+	default:
+		t.malformed(f.from, "the items are "+strictjson.KindName(strictjson.Kind(f.val))+", not a list")
 		return
 	}
 	for i, item := range items {
@@ -134,6 +139,7 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 		fs = slices.DeleteFunc(fs, func(f fact) bool { return f.role == roleCommand })
 	}
 	cwd := t.folder(fs, false)
+	before := len(t.effects)
 	for _, f := range fs {
 		n := len(t.effects)
 		switch f.role {
@@ -169,6 +175,9 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 			}
 		}
 		t.coveredByUse(n)
+	}
+	if slices.ContainsFunc(fs, func(f fact) bool { return f.role == roleFrom }) {
+		t.moved(before)
 	}
 	if depth < foreignDepth {
 		t.nested(o, from, depth)

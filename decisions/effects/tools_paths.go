@@ -75,7 +75,17 @@ func (t *tool) file(kind Kind, given, cwd, from string) {
 		return
 	}
 	t.hidden(given, from)
-	t.add(t.res.file(kind, given, cwd, from))
+	t.add(t.settled(t.res.file(kind, given, cwd, from)))
+}
+
+// moved notes that what lies at the paths of the effects from index n on has
+// gone or come by a move: it may be a link.
+func (t *tool) moved(n int) {
+	for i := n; i < len(t.effects); i++ {
+		if f := t.effects[i].File; f != nil {
+			t.res.disturbed = append(t.res.disturbed, f.Path)
+		}
+	}
 }
 
 // tooMany counts and reports once when a bound is passed.
@@ -139,6 +149,19 @@ func (t *tool) glob(f fact, fs []fact, cwd string) {
 			root = base + "/" + root
 		}
 		t.tree(root, cwd, g.from)
+	}
+}
+
+// filter looks at patterns that choose among what is below a folder. Where the
+// search is git's, one that goes up or begins at the root chooses others.
+func (t *tool) filter(s *shape, f fact) {
+	for _, g := range t.texts(f, s) {
+		pattern, _ := strictjson.ParseString(g.val)
+		t.hidden(pattern, g.from)
+		pattern = strings.TrimLeft(pattern, "!:^ ")
+		if strings.Contains(pattern, "..") || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "\\") {
+			t.unknown(g.from, "a pattern that may leave its folder")
+		}
 	}
 }
 

@@ -145,7 +145,7 @@ func Open(o Options) (*Journal, error) {
 		idle:    make(chan struct{}),
 	}
 	j.requests.New = func() any { return &request{turn: make(chan turn, 1)} }
-	if err := j.writer.prepare(db.Write); err != nil {
+	if err := j.writer.prepare(db.Write, db.InPlace); err != nil {
 		return nil, fmt.Errorf("opening journal: %w", errors.Join(err, db.Close()))
 	}
 	j.start = j.writer.next - 1

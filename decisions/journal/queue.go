@@ -13,6 +13,8 @@ type request struct {
 	text  bytes.Buffer // holds the records of all rows
 	first int64        // sequence number of the first row, set by the writer
 	turn  chan turn    // of one; what the caller waits for
+	// answer is set instead of rows for a person's answer.
+	answer *answer
 
 	// chosen is set, under the lock, when the request's caller is to write.
 	chosen bool

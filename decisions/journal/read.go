@@ -82,10 +82,11 @@ type Filter struct {
 	UID          *uint32
 }
 
-// defaultLimit and maxLimit bound one list.
+// Bounds of one list, so that large records can be listed all the same.
 const (
 	defaultLimit = 100
 	maxLimit     = 10_000
+	maxBytes     = 8 << 20 // of records; the one that exceeds it is the last
 )
 
 func (f *Filter) where() (string, []any) {
@@ -114,7 +115,8 @@ func (f *Filter) where() (string, []any) {
 	return " WHERE " + strings.Join(terms, " AND "), args
 }
 
-// List returns the records that pass the filter, newest last.
+// List returns the records that pass the filter, newest last; fewer than the
+// limit when they are large (about 8 MiB in all).
 func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error) {
 	limit := min(f.Limit, maxLimit)
 	if limit <= 0 {
@@ -226,8 +228,8 @@ func (r *Reader) Follow(ctx context.Context, after int64) iter.Seq2[*decisions.R
 				}
 				after = rec.Seq
 			}
-			if len(recs) == pageRows {
-				continue
+			if len(recs) > 0 {
+				continue // there may be more than one read takes
 			}
 			if !r.sleep(ctx, next) {
 				return
@@ -256,15 +258,16 @@ func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
 }
 
 func (r *Reader) query(ctx context.Context, rest string, args ...any) (recs []*decisions.Record, err error) {
-	rows, err := r.db.Read.QueryContext(ctx, "SELECT seq, format, record FROM decisions"+rest, args...)
+	rows, err := r.db.Read.QueryContext(ctx, "SELECT seq, format, record, answered_at, answer, answer_info FROM decisions"+rest, args...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
+	for size := 0; size < maxBytes && rows.Next(); {
 		var seq, format int64
 		var data sql.RawBytes
-		if err := rows.Scan(&seq, &format, &data); err != nil {
+		var said answered
+		if err := rows.Scan(&seq, &format, &data, &said.at, &said.verdict, &said.info); err != nil {
 			return nil, err
 		}
 		if format != formatJSON {
@@ -275,7 +278,11 @@ func (r *Reader) query(ctx context.Context, rest string, args ...any) (recs []*d
 			return nil, fmt.Errorf("record %d: %w", seq, err)
 		}
 		rec.Seq = seq
+		if err := said.to(rec); err != nil {
+			return nil, fmt.Errorf("record %d: %w", seq, err)
+		}
 		recs = append(recs, rec)
+		size += len(data)
 	}
 	return recs, rows.Err()
 }

@@ -25,12 +25,14 @@ type writer struct {
 	conn  *sql.Conn
 	next  int64 // sequence number of the next record
 	stale bool  // next must be read again, since a commit failed
+	// inPlace says whether what is written can be found again.
+	inPlace func() error
 
-	insert, begin, commitTx, rollback driver.Stmt
+	insert, answer, begin, commitTx, rollback driver.Stmt
 }
 
-func (w *writer) prepare(db *sql.DB) error {
-	w.db = db
+func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
+	w.db, w.inPlace = db, inPlace
 	conn, err := db.Conn(context.Background())
 	if err != nil {
 		return fmt.Errorf("taking the writing connection: %w", err)
@@ -47,6 +49,7 @@ func (w *writer) prepare(db *sql.DB) error {
 			query string
 		}{
 			{&w.insert, insert},
+			{&w.answer, setAnswer},
 			{&w.begin, "BEGIN IMMEDIATE"},
 			{&w.commitTx, "COMMIT"},
 			{&w.rollback, "ROLLBACK"},
@@ -68,6 +71,9 @@ func (w *writer) prepare(db *sql.DB) error {
 // commit stores a batch, all of it or nothing, and sets the requests' first
 // sequence numbers.
 func (w *writer) commit(batch []*request) error {
+	if err := w.inPlace(); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
 	if w.stale {
 		if err := w.refresh(); err != nil {
 			return err
@@ -110,11 +116,14 @@ func (w *writer) refresh() error {
 		return nil
 	}
 	_ = w.finish() // what it says has been said
-	return w.prepare(w.db)
+	return w.prepare(w.db, w.inPlace)
 }
 
 func (w *writer) store(req *request, next *int64) error {
 	req.first = *next
+	if req.answer != nil {
+		return run(w.answer, req.answer[:])
+	}
 	for i := range req.rows {
 		req.rows[i][0].Value = *next
 		if err := run(w.insert, req.rows[i][:]); err != nil {
@@ -134,7 +143,7 @@ func run(stmt driver.Stmt, args []driver.NamedValue) error {
 func (w *writer) finish() error {
 	err := w.conn.Raw(func(any) error {
 		var errs []error
-		for _, stmt := range []driver.Stmt{w.insert, w.begin, w.commitTx, w.rollback} {
+		for _, stmt := range []driver.Stmt{w.insert, w.answer, w.begin, w.commitTx, w.rollback} {
 			if stmt != nil {
 				errs = append(errs, stmt.Close())
 			}

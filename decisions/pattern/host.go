@@ -142,7 +142,8 @@ func (h *Host) match(c *effects.Connect) bool {
 		return false
 	}
 	if h.Below {
-		return strings.HasSuffix(c.Host, "."+h.Name)
+		// No address is below a domain, whatever its zone.
+		return strings.HasSuffix(c.Host, "."+h.Name) && !strings.Contains(c.Host, ":")
 	}
 	return c.Host == h.Name
 }

@@ -51,9 +51,16 @@ type Error struct {
 	Fix    string // "" when there is nothing to suggest
 }
 
-// Error returns the line and the reason.
+// mostShown is as much of a line as an error shows, in bytes.
+const mostShown = 200
+
+// Error returns the line, or how it begins, and the reason.
 func (e *Error) Error() string {
-	return fmt.Sprintf("reading %s line %q: %s", e.Kind, e.Line, e.Reason)
+	line, rest := e.Line, ""
+	if len(line) > mostShown {
+		line, rest = strings.ToValidUTF8(line[:mostShown], ""), "…"
+	}
+	return fmt.Sprintf("reading %s line %q%s: %s", e.Kind, line, rest, e.Reason)
 }
 
 // Hint returns what to write instead, "" if nothing is known.

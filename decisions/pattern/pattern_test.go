@@ -409,6 +409,7 @@ func TestMatchHostAndTool(t *testing.T) {
 		{"connect", "*.a.example", effects.Effect{Connect: &effects.Connect{Host: "b.a.example"}}, true, false},
 		{"connect", "*.a.example", effects.Effect{Connect: &effects.Connect{Host: "a.example"}}, false, false},
 		{"connect", "*.a.example", effects.Effect{Connect: &effects.Connect{Host: "xa.example"}}, false, false},
+		{"connect", "*.a.example", effects.Effect{Connect: &effects.Connect{Host: "fe80::1%x.a.example"}}, false, false},
 		{"connect", "a.example", effects.Effect{Connect: &effects.Connect{Host: "a.example.evil.example"}}, false, false},
 		{"use", "github:get_*", effects.Effect{Use: &effects.Use{Server: "github", Tool: "get_x"}}, true, false},
 		{"use", "github:get_*", effects.Effect{Use: &effects.Use{Server: "github2", Tool: "get_x"}}, false, false},
@@ -436,5 +437,12 @@ func TestMatchHostAndTool(t *testing.T) {
 				t.Errorf("Exact = %v, want %v", got, tt.exact)
 			}
 		})
+	}
+}
+
+func TestErrorIsShort(t *testing.T) {
+	_, err := pattern.Parse("run", "go test "+strings.Repeat("ж", 100_000))
+	if err == nil || len(err.Error()) > 1000 || !strings.Contains(err.Error(), `"go test ж`) {
+		t.Errorf("error of a long line: %.2000v", err)
 	}
 }

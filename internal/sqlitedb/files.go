@@ -14,15 +14,13 @@ import (
 var sideFiles = []string{"-wal", "-shm", "-journal"}
 
 // prepare makes sure that the database's file exists and that only we can
-// touch it. It reports whether the file is still without content.
+// touch it; the folder has been prepared. It reports whether the file is still
+// without content.
 //
 // The file is made here because SQLite would make it readable for all and
 // follow a link; its side files take the mode of the file. The descriptor is
 // closed before SQLite opens the file (see the package comment).
 func prepare(path string) (fresh bool, err error) {
-	if err := prepareFolder(filepath.Dir(path)); err != nil {
-		return false, err
-	}
 	for _, side := range sideFiles {
 		if err := checkFile(path + side); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err

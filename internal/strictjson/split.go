@@ -8,8 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// ParseObject reads an object's own members; their values stay raw, and share
-// one copy of data. The data must have passed Check as part of its message.
+// ParseObject reads an object's own members; their values stay raw and share
+// the memory of data, which must not change after it. The data must have passed
+// Check as part of its message.
 func ParseObject(data Value) (Object, error) {
 	s, err := split(data, '{')
 	if err != nil {
@@ -27,8 +28,8 @@ func ParseObject(data Value) (Object, error) {
 	return o, s.err
 }
 
-// ParseArray reads an array's items; they stay raw, and share one copy of data.
-// The data must have passed Check as part of its message.
+// ParseArray reads an array's items; they stay raw and share the memory of data
+// as in ParseObject. The data must have passed Check as part of its message.
 func ParseArray(data Value) ([]Value, error) {
 	s, err := split(data, '[')
 	if err != nil {
@@ -45,6 +46,21 @@ func ParseArray(data Value) ([]Value, error) {
 	return items, s.err
 }
 
+// Find returns what stands under a path of names in objects within objects, nil
+// if there is none. It shares the memory of data as in ParseObject, and costs
+// less when a single member is wanted. The data must have passed Check as part
+// of its message, so that a name stands in an object once.
+func Find(data Value, path ...string) Value {
+	for _, name := range path {
+		if Kind(data) != '{' {
+			return nil
+		}
+		s := enter(data)
+		data = s.find(name)
+	}
+	return data
+}
+
 // errShape is an error of data that has not passed Check.
 var errShape = errors.New("not valid JSON")
 
@@ -58,14 +74,44 @@ type splitter struct {
 }
 
 // split steps into an object or array.
-func split(data Value, open byte) (*splitter, error) {
+func split(data Value, open byte) (splitter, error) {
 	if k := Kind(data); byte(k) != open {
-		return nil, fmt.Errorf("want %s, have %s", KindName(jsontext.Kind(open)), KindName(k))
+		return splitter{}, fmt.Errorf("want %s, have %s", KindName(jsontext.Kind(open)), KindName(k))
 	}
-	s := &splitter{data: bytes.Clone(data)}
+	return enter(data), nil
+}
+
+// enter steps over the opening character.
+func enter(data Value) splitter {
+	s := splitter{data: data}
 	s.space()
-	s.take(open)
-	return s, nil
+	s.take(s.data[s.at])
+	return s
+}
+
+// find returns the value of the member of that name.
+func (s *splitter) find(name string) Value {
+	for n := 0; s.more(n, '}'); n++ {
+		raw := s.value()
+		same := isQuoted(raw, name)
+		if !same && bytes.IndexByte(raw, '\\') >= 0 {
+			unquoted, ok := ParseString(raw)
+			same = ok && unquoted == name
+		}
+		if !s.take(':') {
+			return nil
+		}
+		value := s.value()
+		if value == nil || same {
+			return value
+		}
+	}
+	return nil
+}
+
+// isQuoted reports whether raw is name in quotes, nothing in it escaped.
+func isQuoted(raw []byte, name string) bool {
+	return len(raw) == len(name)+2 && raw[0] == '"' && string(raw[1:len(raw)-1]) == name
 }
 
 // more reports whether another member comes after the first n, and steps to it.

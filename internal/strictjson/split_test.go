@@ -104,6 +104,31 @@ func FuzzParseString(f *testing.F) {
 	})
 }
 
+// FuzzFind compares with ParseObject.
+func FuzzFind(f *testing.F) {
+	for _, s := range []string{
+		`{"a":{"b":1}}`, `{"\u0061":{"b":1}}`, `{"b":{},"a":{"a":2}}`, `{"a":[{"b":1}]}`, `{"a\"":1}`, `{"":{"":1}}`, `{}`, `1`,
+	} {
+		f.Add([]byte(s), "a", "b")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, outer, inner string) {
+		got := Find(data, outer, inner) // whatever it is: no panic
+		if Check(data) != nil {
+			return
+		}
+		var want Value
+		if o, err := ParseObject(data); err == nil {
+			v, _ := o.Get(outer)
+			if o, err = ParseObject(v); err == nil {
+				want, _ = o.Get(inner)
+			}
+		}
+		if !bytes.Equal(got, want) || (got == nil) != (want == nil) {
+			t.Fatalf("Find(%s, %q, %q) = %s, want %s", data, outer, inner, got, want)
+		}
+	})
+}
+
 // TestSplitRefuses: what has not passed Check is an error where the pieces
 // would not be clear, and never a panic.
 func TestSplitRefuses(t *testing.T) {

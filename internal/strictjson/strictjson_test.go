@@ -132,26 +132,3 @@ func FuzzFastCheck(f *testing.F) {
 		}
 	})
 }
-
-// TestParseObjectKeepsNothing: what a pooled decoder read before must not be
-// seen again, and the values outlive it.
-func TestParseObjectKeepsNothing(t *testing.T) {
-	first := []byte(`{"a":"canary-one","b":[1,2]}`)
-	o, err := ParseObject(first)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range first {
-		first[i] = 'x'
-	}
-	if _, err := ParseObject([]byte(`{"c":3`)); err == nil {
-		t.Error("half an object was read")
-	}
-	second, err := ParseObject([]byte(`{"d":4}`))
-	if err != nil || len(second) != 1 || second[0].Name != "d" {
-		t.Errorf("second object: %v %v", second, err)
-	}
-	if v, _ := o.Get("a"); string(v) != `"canary-one"` {
-		t.Errorf("the first object changed: %s", v)
-	}
-}

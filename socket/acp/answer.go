@@ -72,7 +72,9 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
-		call.LiveShell = h.LiveShell != nil && h.LiveShell(call.Agent) && p.state.Shells.Changed(p.session)
+		if h.LiveShell != nil && h.LiveShell(call.Agent) {
+			call.LiveShell, call.Folders = p.state.Shells.Changed(p.session), p.state.Shells.Folders(p.session)
+		}
 		return p.decide(ctx, h.Decider)
 	}, nil
 }
@@ -165,6 +167,7 @@ func unsaid(d *decisions.Decision) *decisions.Decision {
 	q.Verdict, q.Needed, q.By = decisions.Ask, decisions.NeededByRule, decisions.ByFailure
 	q.Reason = "no option says this allow and nothing more"
 	q.Defects = append(append([]effects.Defect(nil), d.Defects...), noOption())
+	q.Widths, q.Offer = nil, nil
 	return &q
 }
 
@@ -176,7 +179,7 @@ func (p *pending) ask(d *decisions.Decision) error {
 		return errors.New("encoding the decision")
 	}
 	// The question keeps the offer, and lets the call with its input go.
-	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Size: p.size(), Answer: p.pick})
+	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Size: p.size(), Offer: d.Offer, Answer: p.pick})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 

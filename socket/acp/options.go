@@ -27,6 +27,9 @@ type Option struct {
 	ID   string
 	Name string
 	Kind OptionKind
+	// Lasts is set where the option's _meta says that it holds for longer than
+	// the agent's turn.
+	Lasts bool
 }
 
 // Facts are what the choice of an option depends on beside the options.
@@ -86,7 +89,7 @@ func plainAllow(options []Option, agent effects.Party) (string, bool) {
 		}
 		once = slices.DeleteFunc(once, func(o Option) bool { return o.ID != plain })
 	}
-	if len(once) != 1 || once[0].widens() {
+	if len(once) != 1 || once[0].widens() || once[0].refuses() {
 		return "", false
 	}
 	return once[0].ID, true
@@ -99,6 +102,9 @@ func plainReject(options []Option, facts Facts) (string, bool) {
 		// as well ("skip").
 		return "", false
 	}
+	// One whose words grant something is none to answer a deny with, whatever
+	// its kind.
+	options = slices.DeleteFunc(slices.Clone(options), Option.grants)
 	once := ofKind(options, RejectOnce)
 	if len(once) == 0 {
 		always := ofKind(options, RejectAlways)
@@ -148,9 +154,12 @@ func oneKind(options []Option) bool {
 // wideningWords are words in an option that allow more than the call at hand.
 // A needless one costs a question, a missing one a wrong allow.
 var wideningWords = []string{
-	"all", "always", "any", "anything", "bypass", "conversation", "ever", "every", "everything", "forever",
-	"future", "mode", "permanent", "permanently", "remember", "remembered", "restore", "session", "sessions",
-	"switch", "trust", "unattended", "unrestricted", "whitelist", "allowlist", "yolo",
+	"access", "all", "allowlist", "always", "any", "anything", "bypass", "commands", "conversation", "directory", "disable", "edits",
+	"elevated", "escalate", "escalated", "ever", "every", "everything", "everywhere", "files", "folder", "forever", "full", "future",
+	"global", "globally", "later", "matching", "mode", "next", "pattern", "permanent", "permanently", "persist", "prefix", "project",
+	"projects", "remainder", "remember", "remembered", "repo", "repository", "rest", "restart", "restore", "root", "rule", "rules",
+	"sandbox", "save", "server", "session", "sessions", "similar", "starting", "sudo", "switch", "tools", "trust", "unattended",
+	"unrestricted", "unsandboxed", "until", "whitelist", "workspace", "yolo",
 }
 
 // modeWords are words in an option that change how the agent asks at all.
@@ -164,10 +173,13 @@ var stoppingWords = []string{
 // widens reports whether the option's words say that more than this call would
 // be allowed, or cannot be read for certain.
 func (o Option) widens() bool {
-	if hidden(o.ID) || hidden(o.Name) {
+	if o.Lasts || hidden(o.ID) || hidden(o.Name) {
 		return true
 	}
 	ws := o.words()
+	if slices.ContainsFunc(ws, mixed) {
+		return true
+	}
 	for i, w := range ws {
 		switch {
 		case slices.Contains(wideningWords, w), automatic(w):
@@ -177,6 +189,41 @@ func (o Option) widens() bool {
 		}
 	}
 	return false
+}
+
+// refuses reports whether the option's words say no.
+func (o Option) refuses() bool {
+	return slices.ContainsFunc(o.words(), func(w string) bool {
+		switch w {
+		case "no", "reject", "deny", "decline", "refuse", "skip", "cancel", "abort":
+			return true
+		}
+		return false
+	})
+}
+
+// grants reports whether the option's words say yes and not also no, as "No,
+// and don't allow it" does.
+func (o Option) grants() bool {
+	ws := o.words()
+	return !o.refuses() && !slices.ContainsFunc(ws, negates) && slices.ContainsFunc(ws, func(w string) bool {
+		switch w {
+		case "yes", "allow", "approve", "accept", "grant", "permit":
+			return true
+		}
+		return false
+	})
+}
+
+// mixed reports whether a word mixes Latin letters with those of scripts whose
+// letters look the same, so that it reads as a word that it is not.
+func mixed(word string) bool {
+	latin, other := false, false
+	for _, r := range word {
+		latin = latin || unicode.Is(unicode.Latin, r)
+		other = other || unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Cherokee)
+	}
+	return latin && other
 }
 
 // switchesMode reports whether the option's words say that the agent's mode
@@ -283,9 +330,34 @@ func parseOption(v strictjson.Value, at string) (Option, error) {
 	kind, _ := o.Get("kind")
 	word, _ := strictjson.ParseString(kind)
 	opt.Kind = OptionKind(word)
+	opt.Lasts = lasts(o)
 	switch opt.Kind {
 	case AllowOnce, AllowAlways, RejectOnce, RejectAlways:
 		return opt, nil
 	}
 	return opt, refuse("%s.kind must be allow_once, allow_always, reject_once or reject_always", at)
+}
+
+// lasts reads what Codex says in _meta of an option: the changes that choosing
+// it makes to what is permitted, each for a turn or for longer.
+func lasts(o strictjson.Object) bool {
+	meta, _ := o.Get("_meta")
+	permission := member(meta, "permission")
+	if !present(permission) {
+		return false
+	}
+	changes, err := strictjson.ParseArray(orEmptyList(member(permission, "changes")))
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(changes, func(c strictjson.Value) bool {
+		return text(c, "lifetime", "scope") != "turn" || text(c, "type") == "policy_rule"
+	})
+}
+
+func orEmptyList(v strictjson.Value) strictjson.Value {
+	if v == nil {
+		return strictjson.Value("[]")
+	}
+	return v
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
 )
 
 func opt(kind OptionKind, id, name string) Option { return Option{ID: id, Name: name, Kind: kind} }
@@ -41,6 +42,18 @@ func TestChoose(t *testing.T) {
 		{"once that will stop asking", []Option{opt(AllowOnce, "y", "Yes, without asking"), no}, Facts{}, "", "n"},
 		{"once that hides a word", []Option{opt(AllowOnce, "y", "al\u200bways"), no}, Facts{}, "", "n"},
 		{"once with a reversed word", []Option{opt(AllowOnce, "y", "\u202esyawla"), no}, Facts{}, "", "n"},
+		{"once for all that is alike", []Option{opt(AllowOnce, "y", "Allow similar commands"), no}, Facts{}, "", "n"},
+		{"once until a restart", []Option{opt(AllowOnce, "y", "Allow until restart"), no}, Facts{}, "", "n"},
+		{"once that switches the sandbox off", []Option{opt(AllowOnce, "y", "Run without sandbox"), no}, Facts{}, "", "n"},
+		{"once that accepts edits by its id", []Option{opt(AllowOnce, "accept-edits", "Yes"), no}, Facts{}, "", "n"},
+		{"once with a letter of another script", []Option{opt(AllowOnce, "y", "\u0410lways allow"), no}, Facts{}, "", "n"},
+		{"once in another script", []Option{opt(AllowOnce, "y", "\u0414\u0430"), no}, Facts{}, "y", "n"},
+		{"once that says no", []Option{opt(AllowOnce, "y", "Reject"), no}, Facts{}, "", "n"},
+		{"once that lasts by its meta", []Option{{ID: "y", Name: "Allow", Kind: AllowOnce, Lasts: true}, no}, Facts{}, "", "n"},
+		{"reject that says yes", []Option{yes, opt(RejectOnce, "n", "Allow")}, Facts{}, "y", ""},
+		{"reject that says yes beside one that says no", []Option{yes, opt(RejectOnce, "m", "Approve"), no}, Facts{}, "y", "n"},
+		{"reject that speaks of allowing", []Option{yes, opt(RejectOnce, "n", "Do not allow")}, Facts{}, "y", "n"},
+		{"reject always that says yes, permanent rule", []Option{yes, opt(RejectAlways, "x", "Accept")}, Facts{Permanent: true}, "y", ""},
 		{"once that mentions just once", []Option{opt(AllowOnce, "y", "Yes, just this once"), no}, Facts{}, "y", "n"},
 		{"repeated ids", []Option{yes, opt(RejectOnce, "y", "No")}, Facts{}, "", ""},
 		{"repeated ids elsewhere", []Option{yes, no, always, always}, Facts{}, "", ""},
@@ -71,6 +84,35 @@ func TestChoose(t *testing.T) {
 				if got, ok := Choose(tt.options, v, tt.facts); ok {
 					t.Errorf("Choose(%q) = %q, want none", v, got)
 				}
+			}
+		})
+	}
+}
+
+func TestOptionLasts(t *testing.T) {
+	change := func(kind, scope string) string {
+		return `{"permission":{"version":1,"changes":[{"type":"` + kind + `","lifetime":{"scope":"` + scope + `"}}]}}`
+	}
+	for name, tt := range map[string]struct {
+		meta string
+		want bool
+	}{
+		"none":                 {`null`, false},
+		"of somebody else":     {`{"x":{"changes":[1]}}`, false},
+		"a turn":               {change("grant", "turn"), false},
+		"a session":            {change("grant", "session"), true},
+		"a rule":               {change("policy_rule", "turn"), true},
+		"no lifetime":          {`{"permission":{"changes":[{"type":"grant"}]}}`, true},
+		"changes of no type":   {`{"permission":{"changes":"session"}}`, true},
+		"nothing that changes": {`{"permission":{"version":1,"changes":[]}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := parseOption(strictjson.Value(`{"optionId":"a","name":"Allow","kind":"allow_once","_meta":`+tt.meta+`}`), "options[0]")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Lasts != tt.want {
+				t.Errorf("Lasts = %v, want %v", o.Lasts, tt.want)
 			}
 		})
 	}

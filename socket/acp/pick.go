@@ -12,47 +12,61 @@ import (
 // what the agent is given differ in one case: for "always" the agent gets its
 // option for once, because it is permd that remembers.
 //
-// It returns a Result. An error says why the pick does not fit.
-func (f *offer) pick(choice native.Pick) (any, error) {
+// An error says why the pick does not fit.
+func (f *offer) pick(choice native.Pick) (native.Picked, error) {
+	none := native.Picked{}
 	if repeats(f.options) {
-		return nil, errors.New("the request's options have ids that repeat, so none can be named")
+		return none, errors.New("the request's options have ids that repeat, so none can be named")
 	}
 	if choice.Verdict != "" {
 		return f.pickVerdict(choice.Verdict)
 	}
 	i := slices.IndexFunc(f.options, func(o Option) bool { return o.ID == choice.OptionID })
 	if i < 0 {
-		return nil, errors.New("the request has no option of that id")
+		return none, errors.New("the request has no option of that id")
 	}
 	o := f.options[i]
 	if f.facts.Question || f.facts.ModeSwitch {
-		return selected(o.ID), nil // an answer, not a permission: there is no once
+		// An answer, not a permission: there is no once.
+		return native.Picked{Result: selected(o.ID)}, nil
 	}
 	switch o.Kind {
 	case AllowAlways:
 		id, ok := plainAllow(f.options, f.facts.Agent)
 		if !ok {
-			return nil, errors.New("the agent would remember this option itself, and it offers none that allows just this call")
+			return none, errors.New("the agent would remember this option itself, and it offers none that allows just this call")
 		}
-		return selected(id), nil
+		// What an option says beside "always" (switch the mode, all tools) is
+		// not what permd would remember.
+		return native.Picked{Result: selected(id), Verdict: decisions.Allow, Always: !o.switchesMode()}, nil
 	case RejectAlways:
+		p := native.Picked{Result: selected(o.ID), Verdict: decisions.Deny, Always: true}
 		if id, ok := plainReject(f.options, Facts{Permanent: true}); ok {
-			return selected(id), nil
+			p.Result = selected(id)
 		}
+		return p, nil
+	case RejectOnce:
+		return native.Picked{Result: selected(o.ID), Verdict: decisions.Deny}, nil
 	}
-	return selected(o.ID), nil
+	return native.Picked{Result: selected(o.ID), Verdict: decisions.Allow}, nil
 }
 
 // pickVerdict turns a verdict of the person into an option. What keeps permd
 // from allowing by itself does not keep the person from it.
-func (f *offer) pickVerdict(v decisions.Verdict) (any, error) {
+func (f *offer) pickVerdict(v decisions.Verdict) (native.Picked, error) {
 	facts := Facts{Agent: f.facts.Agent, Question: f.facts.Question, ModeSwitch: f.facts.ModeSwitch}
+	p := native.Picked{Verdict: v}
+	if facts.Question || facts.ModeSwitch {
+		p.Verdict = ""
+	}
 	id, ok := Choose(f.options, v, facts)
 	switch {
 	case ok:
-		return selected(id), nil
+		p.Result = selected(id)
 	case v == decisions.Deny:
-		return cancelled(), nil
+		p.Result = cancelled()
+	default:
+		return native.Picked{}, errors.New("no option says allow and nothing more; name the option")
 	}
-	return nil, errors.New("no option says allow and nothing more; name the option")
+	return p, nil
 }

@@ -96,12 +96,9 @@ func (r *recognised) byMeta(meta strictjson.Value) {
 	if member(meta, "teleport") != nil {
 		r.isQuestion("the agent asks how to go on with moving the session", "_meta.teleport")
 	}
-	params, err := strictjson.ParseObject(orEmpty(member(meta, "codex", "params")))
-	if err != nil {
-		return
-	}
+	params := member(meta, "codex", "params")
 	for _, name := range []string{"grantRoot", "additionalPermissions", "permissions"} {
-		if v, _ := params.Get(name); present(v) {
+		if present(member(params, name)) {
 			r.widens("the agent asks for wider permissions", "_meta.codex.params."+name)
 		}
 	}

@@ -214,17 +214,7 @@ func empty(v strictjson.Value) bool {
 // member returns a member of an object, found by names from the outside in;
 // nil when one is missing.
 func member(v strictjson.Value, names ...string) strictjson.Value {
-	for _, name := range names {
-		if strictjson.Kind(v) != '{' {
-			return nil
-		}
-		o, err := strictjson.ParseObject(v)
-		if err != nil {
-			return nil
-		}
-		v, _ = o.Get(name)
-	}
-	return v
+	return strictjson.Find(v, names...)
 }
 
 // text returns a member that is a string, "" for everything else.

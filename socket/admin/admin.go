@@ -72,10 +72,15 @@ type Deps struct {
 	// Status returns what `permd status` shows; it is marshalled as it is.
 	Status func() any
 	Reload func(ctx context.Context) (Reloaded, error)
+	// Memory is nil where nothing is remembered.
+	Memory Memory
 }
 
 // Register adds the management methods.
 func Register(m socket.Methods, d Deps) {
+	if d.Memory != nil {
+		registerChoices(m, d.Memory)
+	}
 	m[MethodStatus] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
 		if err := decode(params, &struct{}{}); err != nil {
 			return nil, err

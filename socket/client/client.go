@@ -10,6 +10,7 @@ package client
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +27,13 @@ import (
 // DefaultMaxAnswer is how long an answer may be, in bytes.
 const DefaultMaxAnswer = 64 << 20
 
+// DefaultTimeout is how long a call waits. permd answers at once, but for
+// reading many rules again, and for following the journal, which it answers
+// after 25 seconds with nothing.
+const DefaultTimeout = time.Minute
+
 // ErrUnreachable is wrapped by every error that means that no permd answered:
-// none listens, its socket is not to be trusted, or it went away.
+// none listens, its socket is not to be trusted, it went away, or is silent.
 var ErrUnreachable = errors.New("permd is not reachable")
 
 // Error is the error that permd answered with. Code is one of the codes of
@@ -43,9 +49,10 @@ func (e *Error) Error() string { return e.Message }
 
 // Client is a connection to permd. It is safe for concurrent use.
 type Client struct {
-	conn net.Conn
-	path string
-	max  int
+	conn    net.Conn
+	path    string
+	max     int
+	timeout time.Duration
 
 	writing sync.Mutex
 	done    chan struct{} // closed when the reading has ended
@@ -62,8 +69,11 @@ type reply struct {
 	err    error
 }
 
-func newClient(conn net.Conn, path string, maxAnswer int) *Client {
-	c := &Client{conn: conn, path: path, max: maxAnswer, done: make(chan struct{}), waiting: map[uint64]chan reply{}}
+func newClient(conn net.Conn, path string, o Options) *Client {
+	c := &Client{
+		conn: conn, path: path, max: cmp.Or(o.MaxAnswer, DefaultMaxAnswer), timeout: cmp.Or(o.Timeout, DefaultTimeout),
+		done: make(chan struct{}), waiting: map[uint64]chan reply{},
+	}
 	go c.read()
 	return c
 }
@@ -88,6 +98,8 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 		return err
 	}
 	defer c.forget(id)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, c.path, c.timeout))
+	defer cancel()
 	if err := c.send(ctx, strconv.FormatUint(id, 10), method, params); err != nil {
 		return err
 	}

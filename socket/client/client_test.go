@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // shortDir is a private folder whose name is short enough for sockets in it.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "p") //nolint:usetesting // a name with the test's in it is too long for a socket
+	dir, err := os.MkdirTemp("", "p")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,5 +276,20 @@ func TestNotify(t *testing.T) {
 	}
 	if line := <-got; line != `{"jsonrpc":"2.0","method":"session/update","params":{"a":1}}` {
 		t.Errorf("sent %s", line)
+	}
+}
+
+// TestSilentDaemon: a caller that forgets a deadline does not wait for ever.
+func TestSilentDaemon(t *testing.T) {
+	path := filepath.Join(shortDir(t), "permd.sock")
+	daemon(t, path, func(string) string { return "\n" })
+	c, err := Dial(t.Context(), path, Options{Timeout: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	err = c.Call(t.Context(), "m", nil, nil)
+	if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "did not answer within 50ms") {
+		t.Errorf("error is %v", err)
 	}
 }

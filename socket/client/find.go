@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/permd/permd/internal/xdg"
 )
@@ -22,6 +22,9 @@ type Options struct {
 	Env xdg.Env
 	// MaxAnswer is how long an answer may be, in bytes; 0 is DefaultMaxAnswer.
 	MaxAnswer int
+	// Timeout is how long a call waits for its answer, unless its context ends
+	// earlier; 0 is DefaultTimeout. After it the error wraps ErrUnreachable.
+	Timeout time.Duration
 }
 
 // unreachable says where permd was looked for.
@@ -54,7 +57,7 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 	}
 	failed := &unreachable{hint: "start it with: permd serve"}
 	for _, p := range places {
-		c, err := dial(ctx, p, env.UID, o.MaxAnswer)
+		c, err := dial(ctx, p, env.UID, o)
 		if err == nil {
 			return c, nil
 		}
@@ -76,14 +79,14 @@ func Connect(ctx context.Context, o Options) (*Client, error) {
 // Dial connects to the socket at path, an absolute path, whose folder must
 // belong to root or this user. The error wraps ErrUnreachable.
 func Dial(ctx context.Context, path string, o Options) (*Client, error) {
-	c, err := dial(ctx, xdg.Place{Path: path, Chosen: true}, os.Geteuid(), o.MaxAnswer)
+	c, err := dial(ctx, xdg.Place{Path: path, Chosen: true}, os.Geteuid(), o)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 	return c, nil
 }
 
-func dial(ctx context.Context, p xdg.Place, uid, maxAnswer int) (*Client, error) {
+func dial(ctx context.Context, p xdg.Place, uid int, o Options) (*Client, error) {
 	fi, err := os.Lstat(p.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -109,5 +112,5 @@ func dial(ctx context.Context, p xdg.Place, uid, maxAnswer int) (*Client, error)
 	if err != nil {
 		return nil, err
 	}
-	return newClient(conn, p.Path, cmp.Or(maxAnswer, DefaultMaxAnswer)), nil
+	return newClient(conn, p.Path, o), nil
 }

@@ -29,10 +29,24 @@ type Ask struct {
 	Session string // the session's id, "" for none
 	// Size is about how many bytes Answer holds on to.
 	Size int
-	// Answer turns the pick into what to send the agent; nil if the protocol
-	// sends nothing. An error says why the pick does not fit the request; the
-	// question then keeps waiting.
-	Answer func(Pick) (result any, err error)
+	// Offer is what the answer can be remembered as, nil for nothing.
+	Offer *decisions.Offer
+	// Answer turns the pick into what to send the agent. An error says why the
+	// pick does not fit the request; the question then keeps waiting.
+	Answer func(Pick) (Picked, error)
+
+	taken bool // an answer is being stored
+}
+
+// Picked is what a pick means.
+type Picked struct {
+	// Result is what to send the agent, nil if the protocol sends nothing.
+	Result any
+	// Verdict is Allow or Deny; "" for an answer that is no permission.
+	Verdict decisions.Verdict
+	// Always is set when the person picked an option that is meant for more
+	// than this call.
+	Always bool
 }
 
 // Asks are the questions that wait on one connection. Unlike the rest of a
@@ -49,9 +63,9 @@ func (a *Asks) Hold(ask *Ask) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open = append(a.open, ask)
-	a.size += ask.Size
+	a.size += ask.size()
 	for len(a.open) > MaxAsks || a.size > MaxAskBytes {
-		a.size -= a.open[0].Size
+		a.size -= a.open[0].size()
 		a.open[0] = nil
 		a.open = a.open[1:]
 	}
@@ -72,28 +86,52 @@ func (a *Asks) forget(which func(*Ask) bool) {
 	defer a.mu.Unlock()
 	a.open = slices.DeleteFunc(a.open, func(ask *Ask) bool {
 		if which(ask) {
-			a.size -= ask.Size
+			a.size -= ask.size()
 			return true
 		}
 		return false
 	})
 }
 
-// answer answers a question once; an error leaves it open.
-func (a *Asks) answer(id string, p Pick) (any, error) {
+// take reserves a question for one answer.
+func (a *Asks) take(id string) (*Ask, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.open, func(ask *Ask) bool { return ask.ID == id })
+	i := slices.IndexFunc(a.open, func(ask *Ask) bool { return ask.ID == id && !ask.taken })
 	if i < 0 {
 		return nil, refuse("no question of that decisionId is open on this connection")
 	}
-	result, err := a.open[i].Answer(p)
-	if err != nil {
-		return nil, refuse("answering the question: %v", err)
+	a.open[i].taken = true
+	return a.open[i], nil
+}
+
+// release lets a reserved question wait again.
+func (a *Asks) release(ask *Ask) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ask.taken = false
+}
+
+// finish ends a reserved question. It is false when the question was forgotten
+// meanwhile.
+func (a *Asks) finish(ask *Ask) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i := slices.Index(a.open, ask)
+	if i < 0 {
+		return false
 	}
-	a.size -= a.open[i].Size
+	a.size -= ask.size()
 	a.open = slices.Delete(a.open, i, i+1)
-	return result, nil
+	return true
+}
+
+// size is about how many bytes a question holds on to.
+func (a *Ask) size() int {
+	if a.Offer == nil {
+		return a.Size
+	}
+	return a.Size + a.Offer.Size
 }
 
 // State is what permd's own protocol keeps for a connection. All but Asks and

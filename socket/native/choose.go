@@ -1,6 +1,13 @@
 package native
 
 import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -12,20 +19,14 @@ type chooseParams struct {
 	Verdict    decisions.Verdict `json:"verdict"`
 	Width      string            `json:"width"`
 	Scope      string            `json:"scope"`
-	ExpiresIn  strictjson.Value  `json:"expiresIn"`
-}
-
-// Choice is a stored choice, as the person who made it sees it.
-type Choice struct {
-	ID    string `json:"choiceId"`
-	Label string `json:"label"` // the rule line
+	ExpiresIn  strictjson.Value  `json:"expiresIn"` // seconds
 }
 
 // ChooseResult is the answer of permd/choose.
 type ChooseResult struct {
 	// Stored are the choices that were remembered; none for an answer that
 	// holds once.
-	Stored []Choice `json:"stored"`
+	Stored []decisions.Kept `json:"stored"`
 	// Result is what to send the agent, absent when the protocol has no
 	// answer of its own.
 	Result any `json:"result,omitzero"`
@@ -45,16 +46,130 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, refuse("exactly one of optionId and verdict is needed")
 	case p.Verdict != "" && p.Verdict != decisions.Allow && p.Verdict != decisions.Deny:
 		return nil, refuse("verdict must be allow or deny")
-	case p.Width != "":
-		// A width is only taken from the decision's own list, and decisions
-		// offer what can be remembered; an id from elsewhere is a mistake.
-		return nil, refuse("no width of that id was offered")
-	case p.Scope != "" || len(p.ExpiresIn) > 0 && strictjson.Kind(p.ExpiresIn) != 'n':
-		return nil, refuse("scope and expiresIn belong to a width, and none was chosen")
 	}
-	result, err := StateOf(c).Asks.answer(p.DecisionID, Pick{OptionID: p.OptionID, Verdict: p.Verdict})
+	asks := &StateOf(c).Asks
+	// From here on no other answer is taken, while this one is stored.
+	ask, err := asks.take(p.DecisionID)
 	if err != nil {
 		return nil, err
 	}
-	return answer(ChooseResult{Stored: []Choice{}, Result: result}), nil
+	picked, err := ask.Answer(Pick{OptionID: p.OptionID, Verdict: p.Verdict})
+	if err != nil {
+		asks.release(ask)
+		return nil, refuse("answering the question: %v", err)
+	}
+	answer, err := p.remembers(ask, picked)
+	if err != nil {
+		asks.release(ask)
+		return nil, err
+	}
+	if answer == nil {
+		asks.finish(ask)
+		return func(ctx context.Context) (any, error) {
+			h.answered(ctx, ask.ID, picked.Verdict, nil)
+			return ChooseResult{Stored: []decisions.Kept{}, Result: picked.Result}, nil
+		}, nil
+	}
+	return func(ctx context.Context) (any, error) {
+		kept, err := h.keep(ctx, asks, ask, *answer)
+		if err != nil {
+			return nil, err
+		}
+		h.answered(ctx, ask.ID, picked.Verdict, kept)
+		return ChooseResult{Stored: kept, Result: picked.Result}, nil
+	}, nil
+}
+
+// limit is how long the choice is to hold.
+func (p *chooseParams) limit() (time.Duration, error) {
+	n, err := strconv.ParseInt(string(p.ExpiresIn), 10, 64)
+	if err == nil && n > 0 && n <= math.MaxInt64/int64(time.Second) {
+		return time.Duration(n) * time.Second, nil
+	}
+	return 0, refuse("expiresIn must be a whole number of seconds, at least 1")
+}
+
+// remembers says what of the person's answer is to be remembered, nil for an
+// answer that holds once.
+func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, error) {
+	limited := len(p.ExpiresIn) > 0 && strictjson.Kind(p.ExpiresIn) != 'n'
+	// A scope or a limit says that an answer is meant for more than this call.
+	more := p.Scope != "" || limited
+	switch picked.Verdict {
+	case decisions.Allow:
+		if p.Width == "" && !picked.Always {
+			if more {
+				return nil, refuse("scope and expiresIn belong to a width, and none was chosen")
+			}
+			return nil, nil
+		}
+		if !more && p.Width == "" && (ask.Offer == nil || len(ask.Offer.Sets) == 0) {
+			return nil, nil // "always" was meant, but cannot be had
+		}
+	case decisions.Deny:
+		if p.Width != "" {
+			return nil, refuse("a width belongs to an allow")
+		}
+		if !more && (!picked.Always || ask.Offer == nil || ask.Offer.Reject == nil) {
+			return nil, nil
+		}
+	default:
+		if p.Width != "" || more {
+			return nil, refuse("an answer to a question of the agent is never remembered")
+		}
+		return nil, nil
+	}
+	a := &decisions.Answer{DecisionID: ask.ID, Verdict: picked.Verdict, Offer: ask.Offer, Width: p.Width, Scope: p.Scope}
+	if a.Offer == nil {
+		if p.Width != "" {
+			return nil, refuse("no width of that id was offered")
+		}
+		return nil, refuse("nothing of this question can be remembered")
+	}
+	var err error
+	if limited {
+		a.For, err = p.limit()
+	}
+	return a, err
+}
+
+// keep stores what the person chose. The question stays open when that fails.
+func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.Answer) ([]decisions.Kept, error) {
+	if h.Keeper == nil {
+		asks.release(ask)
+		return nil, refuse("this permd remembers nothing")
+	}
+	kept, err := h.Keeper.Keep(ctx, a)
+	if err != nil {
+		asks.release(ask)
+		if errors.Is(err, decisions.ErrNotKept) {
+			return nil, refuse("%v", err)
+		}
+		return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
+	}
+	if !asks.finish(ask) {
+		// The session or its turn ended meanwhile. What holds elsewhere is the
+		// person's choice all the same; what was for the session ends with it.
+		var ended []string
+		for i := range kept {
+			if strings.HasPrefix(kept[i].Scope, "session") {
+				ended = append(ended, kept[i].ID)
+			}
+		}
+		if ended != nil {
+			if err := h.Keeper.Drop(ctx, ended...); err != nil {
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the session ended, and the choice holds until permd is restarted"}
+			}
+			return nil, refuse("no question of that decisionId is open on this connection")
+		}
+	}
+	return kept, nil
+}
+
+// answered notes the person's answer. The answer holds even where that fails:
+// it is the person's, and the choices that it made are stored.
+func (h *handler) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+	if h.Answered != nil && v != "" {
+		h.Answered(ctx, id, v, kept)
+	}
 }

@@ -67,9 +67,12 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 	state := StateOf(c)
 	return func(ctx context.Context) (any, error) {
 		user := h.Users(reqs[0].Peer.UID)
-		live := ses != nil && h.LiveShell != nil && h.LiveShell(ses.Agent) && state.Shells.Changed(ses.ID)
+		live := ses != nil && h.LiveShell != nil && h.LiveShell(ses.Agent)
 		for _, r := range reqs {
-			r.Call.User, r.Call.LiveShell = user, live
+			r.Call.User = user
+			if live {
+				r.Call.LiveShell, r.Call.Folders = state.Shells.Changed(ses.ID), state.Shells.Folders(ses.ID)
+			}
 		}
 		decided := h.Decider.Decide(ctx, reqs...)
 		if len(decided) != len(reqs) {
@@ -81,7 +84,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 			}
 			state.Shells.Note(p.SessionID, d)
 			if d.Verdict == decisions.Ask {
-				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Answer: pickVerdict})
+				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Offer: d.Offer, Answer: pickVerdict})
 			}
 		}
 		return DecideResult{decided}, nil
@@ -90,11 +93,11 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 
 // pickVerdict answers a question of permd/decide: the caller acts on the
 // verdict itself, so there is nothing to send.
-func pickVerdict(p Pick) (any, error) {
+func pickVerdict(p Pick) (Picked, error) {
 	if p.OptionID != "" {
-		return nil, errors.New("the request had no options; name a verdict")
+		return Picked{}, errors.New("the request had no options; name a verdict")
 	}
-	return nil, nil
+	return Picked{Verdict: p.Verdict}, nil
 }
 
 func (p *decideParams) check() error {

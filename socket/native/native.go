@@ -3,7 +3,8 @@
 // brings the person's answer to a question that permd left to them.
 //
 // It is also where questions wait for that answer, whatever protocol asked
-// them (see Asks). It decides nothing itself, and it stores no choices.
+// them (see Asks). It decides nothing itself, and what is to be remembered it
+// hands to a Keeper.
 package native
 
 import (
@@ -31,8 +32,8 @@ type Decider interface {
 	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
 }
 
-// Deps are what the methods work with. All members but LiveShell and Prepare
-// are needed.
+// Deps are what the methods work with. Only Sessions, Decider and
+// Users are needed.
 type Deps struct {
 	Sessions *decisions.Sessions
 	Decider  Decider
@@ -45,6 +46,10 @@ type Deps struct {
 	// project's rules. It may take time: permd/session is answered when it has
 	// returned, and calls that come earlier are left to the person.
 	Prepare func(ctx context.Context, uid uint32, project string)
+	// Keeper stores what people choose; nil when nothing is remembered.
+	Keeper decisions.Keeper
+	// Answered notes what the person answered to the decision; nil for nothing.
+	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.Kept)
 }
 
 // Register adds permd's own methods.

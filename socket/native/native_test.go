@@ -203,7 +203,7 @@ func TestDecide(t *testing.T) {
 	}
 	want := decisions.Request{
 		Peer:    c.Peer,
-		Session: decisions.SessionRef{ID: "s"},
+		Session: decisions.SessionRef{Conn: 1, ID: "s"},
 		Call: effects.Call{
 			ID: "1", Protocol: Protocol, Tool: effects.Tool{Name: "allow", Server: "gh"},
 			Input:  strictjson.Value(`{"n":9007199254740993}`),
@@ -212,7 +212,7 @@ func TestDecide(t *testing.T) {
 			Cwd: "/w", Roots: []string{"/x"}, User: effects.User{UID: 1000, Home: "/home/ana"},
 		},
 	}
-	if diff := cmp.Diff(&want, d.got[0]); diff != "" {
+	if diff := cmp.Diff(&want, d.got[0], cmp.AllowUnexported(effects.Disturbance{})); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
 	}
 	if d.got[1].Call.Input != nil || string(d.got[2].Call.Input) != `"x"` {
@@ -307,17 +307,24 @@ func TestChoose(t *testing.T) {
 }
 
 func TestAsksAreBounded(t *testing.T) {
-	answers := func(Pick) (any, error) { return nil, nil }
+	answers := func(Pick) (Picked, error) { return Picked{}, nil }
 	t.Run("number", func(t *testing.T) {
 		var a Asks
 		for i := range MaxAsks + 1 {
 			a.Hold(&Ask{ID: fmt.Sprint(i), Size: 1, Answer: answers})
 		}
-		if _, err := a.answer("0", Pick{}); err == nil {
+		if _, err := a.take("0"); err == nil {
 			t.Error("the oldest is still open")
 		}
-		if _, err := a.answer("1", Pick{}); err != nil {
-			t.Errorf("the second: %v", err)
+		second, err := a.take("1")
+		if err != nil {
+			t.Fatalf("the second: %v", err)
+		}
+		if _, err := a.take("1"); err == nil {
+			t.Error("two answers are taken for one question")
+		}
+		if !a.finish(second) || a.finish(second) {
+			t.Error("the second is not answered once")
 		}
 		if a.size != MaxAsks-1 || len(a.open) != MaxAsks-1 {
 			t.Errorf("%d open, size %d", len(a.open), a.size)
@@ -328,7 +335,7 @@ func TestAsksAreBounded(t *testing.T) {
 		for i := range 3 {
 			a.Hold(&Ask{ID: fmt.Sprint(i), Session: "s", Size: MaxAskBytes / 2, Answer: answers})
 		}
-		if _, err := a.answer("0", Pick{}); err == nil {
+		if _, err := a.take("0"); err == nil {
 			t.Error("the oldest is still open")
 		}
 		a.Remove("1")

@@ -47,7 +47,14 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 		d.Client = *p.Client
 	}
 	owner := c.Owner()
-	StateOf(c).disconnect(c, func() { h.Sessions.Disconnect(owner) })
+	StateOf(c).disconnect(c, func() {
+		h.Sessions.Disconnect(owner)
+		if h.Keeper != nil {
+			// What could not be stored holds in memory, and a restart ends all
+			// choices of connections.
+			_ = h.Keeper.EndConnection(context.Background(), owner)
+		}
+	})
 	ses, err := h.Sessions.Declare(owner, d)
 	switch {
 	case errors.Is(err, decisions.ErrSessions):
@@ -80,7 +87,14 @@ func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 	if p.SessionID == "" {
 		return nil, refuse("sessionId is missing")
 	}
-	closed := h.Sessions.Close(c.Owner(), p.SessionID)
+	owner := c.Owner()
+	closed := h.Sessions.Close(owner, p.SessionID)
 	StateOf(c).end(p.SessionID)
+	if closed && h.Keeper != nil {
+		// Here and not later, or a session that is declared anew would begin
+		// with the choices of the old one. What could not be stored is in the
+		// status; it holds all the same.
+		_ = h.Keeper.EndSession(context.Background(), owner, p.SessionID)
+	}
 	return answer(closeResult{closed}), nil
 }

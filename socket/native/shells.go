@@ -1,14 +1,19 @@
 package native
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 )
 
-// maxShells bounds the sessions whose shell is known to have changed.
-const maxShells = decisions.MaxSessions
+const (
+	// maxShells bounds the sessions whose shell is known to have changed.
+	maxShells = decisions.MaxSessions
+	// maxFolders bounds the folders that one shell may be in.
+	maxFolders = 8
+)
 
 // Shells says in which sessions of a connection a call may have changed what
 // later commands mean: in a shell that stays alive, a cd of one call moves the
@@ -17,13 +22,25 @@ type Shells struct {
 	mu      sync.Mutex
 	changed map[string]bool
 	all     bool // there were too many to tell apart
+	// folders are where the shell of a session may be, beside its own folder.
+	// They only become more: which calls ran, and in which order, is not told.
+	folders map[string][]string
 }
 
-// Changed reports whether an earlier call may have changed the session's shell.
+// Changed reports whether an earlier call may have changed the session's shell
+// in ways that cannot be followed.
 func (s *Shells) Changed(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all || s.changed[session]
+}
+
+// Folders returns the folders that the session's shell may be in, beside the
+// session's own. The caller must not change them.
+func (s *Shells) Folders(session string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.folders[session]
 }
 
 // Note takes a decision in. A call that was denied does not run; one that was
@@ -32,17 +49,36 @@ func (s *Shells) Note(session string, d *decisions.Decision) {
 	if session == "" || d.Verdict == decisions.Deny {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i := range d.Effects {
 		if d.Effects[i].Kind == effects.KindState {
-			s.note(session)
+			s.change(session)
 			return
 		}
 	}
+	for _, folder := range d.Folders {
+		s.move(session, folder)
+	}
 }
 
-func (s *Shells) note(session string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// move notes a folder, "" when it is not known.
+func (s *Shells) move(session, folder string) {
+	known := s.folders[session]
+	switch {
+	case slices.Contains(known, folder):
+	case folder == "", len(known) >= maxFolders, known == nil && len(s.folders) >= maxShells:
+		s.change(session)
+	default:
+		if s.folders == nil {
+			s.folders = map[string][]string{}
+		}
+		// A new list: others may still read the old one.
+		s.folders[session] = append(slices.Clip(known), folder)
+	}
+}
+
+func (s *Shells) change(session string) {
 	if s.changed == nil {
 		s.changed = map[string]bool{}
 	}
@@ -55,4 +91,5 @@ func (s *Shells) forget(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.changed, session)
+	delete(s.folders, session)
 }

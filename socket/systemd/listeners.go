@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 
 	"github.com/coreos/go-systemd/v22/activation"
+	"golang.org/x/sys/unix"
 )
 
 // The names of the two sockets: FileDescriptorName= in their units.
@@ -25,12 +27,56 @@ type Sockets struct {
 // returns false if none are passed. Anything but these two is an error, and all
 // are closed: a unit that is wrong must not run half.
 func Listeners() (Sockets, bool, error) {
+	if err := checkAnnounced(); err != nil {
+		unannounce()
+		return Sockets{}, false, err
+	}
 	files := activation.Files(true)
 	if len(files) == 0 {
 		return Sockets{}, false, nil
 	}
 	s, err := take(files)
 	return s, err == nil, err
+}
+
+// firstFD is the first descriptor that the service manager passes; maxFDs is
+// more than any unit of ours has.
+const (
+	firstFD = 3
+	maxFDs  = 8
+)
+
+// checkAnnounced looks at the descriptors before they are taken: taking one
+// that was not passed would take, and then close, one of the Go runtime's.
+func checkAnnounced() error {
+	pid, err := strconv.Atoi(os.Getenv("LISTEN_PID"))
+	if err != nil || pid != os.Getpid() {
+		return nil // not for us
+	}
+	n, err := strconv.Atoi(os.Getenv("LISTEN_FDS"))
+	if err != nil || n <= 0 {
+		return nil
+	}
+	if n > maxFDs {
+		return fmt.Errorf("the service manager passes %d sockets: want %s and %s", n, DecisionName, AdminName)
+	}
+	for fd := firstFD; fd < firstFD+n; fd++ {
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return fmt.Errorf("looking at descriptor %d of the service manager: %w", fd, err)
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFSOCK {
+			return fmt.Errorf("the service manager passes descriptor %d, which is no socket", fd)
+		}
+	}
+	return nil
+}
+
+// unannounce clears the variables, so that nobody takes the descriptors later.
+func unannounce() {
+	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"} {
+		_ = os.Unsetenv(name) // fails only for a name that cannot be one
+	}
 }
 
 // take turns files into listeners and closes them.
@@ -63,10 +109,28 @@ func take(files []*os.File) (s Sockets, err error) {
 		}
 		*to = l
 	}
+	if same(files) {
+		// What may ask would then be able to manage.
+		return s, fmt.Errorf("the service manager passes one socket as %s and %s", DecisionName, AdminName)
+	}
 	if s.Decision == nil || s.Admin == nil {
 		return s, errors.Join(missing(s.Decision, DecisionName), missing(s.Admin, AdminName))
 	}
 	return s, nil
+}
+
+// same reports whether two of the files are one socket.
+func same(files []*os.File) bool {
+	for i, f := range files {
+		a, err := f.Stat()
+		for _, g := range files[:i] {
+			b, berr := g.Stat()
+			if err == nil && berr == nil && os.SameFile(a, b) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func missing(l *net.UnixListener, name string) error {

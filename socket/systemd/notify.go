@@ -5,7 +5,10 @@ package systemd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"os"
 	"strings"
 	"time"
 	"unicode"
@@ -95,9 +98,30 @@ func field(text string) string {
 	return "STATUS=" + text
 }
 
+// patience is how long a message to the service manager may take. It takes no
+// time, unless the manager does not read: permd must answer all the same.
+const patience = time.Second
+
 func send(state string) error {
-	if _, err := daemon.SdNotify(false, state); err != nil {
+	if err := write(os.Getenv("NOTIFY_SOCKET"), state); err != nil {
 		return fmt.Errorf("telling the service manager: %w", err)
 	}
 	return nil
+}
+
+// write sends one datagram. It is not the library's, which waits without end
+// while the socket's queue is full.
+func write(path, state string) error {
+	if path == "" {
+		return nil
+	}
+	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	err = c.SetWriteDeadline(time.Now().Add(patience))
+	if err == nil {
+		_, err = c.Write([]byte(state))
+	}
+	return errors.Join(err, c.Close())
 }

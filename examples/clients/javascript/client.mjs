@@ -40,5 +40,5 @@ try {
   const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(readFileSync(0))
   console.log('answer the agent:', JSON.stringify(await decide(text)))
 } catch (error) {
-  console.log('ask the person:', error.message)
+  console.log('undecided:', error.message) // here the client shows its own dialog
 }

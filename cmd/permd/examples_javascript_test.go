@@ -40,12 +40,12 @@ func TestExampleClientJavaScript(t *testing.T) {
 	}{
 		{"allow", status, "answer the agent: ", `"optionId":"allow-once"`},
 		{"deny", exampleRequest("rm -rf /"), "answer the agent: ", `"optionId":"reject"`},
-		{"ask", exampleRequest("make install"), "ask the person: ", ""},
-		{"two commands under one name", strings.Replace(status, `"command":`, `"command": "rm -rf /", "command":`, 1), "ask the person: ", ""},
-		{"not UTF-8", strings.Replace(status, "git status\"}", "git status\xff\"}", 1), "ask the person: ", ""},
-		{"not JSON", `{"sessionId":`, "ask the person: ", ""},
-		{"a second value behind the first", status + `,"method":"permd/choose"`, "ask the person: ", ""},
-		{"nothing", "", "ask the person: ", ""},
+		{"ask", exampleRequest("make install"), "undecided: ", "ask the person: "},
+		{"two commands under one name", strings.Replace(status, `"command":`, `"command": "rm -rf /", "command":`, 1), "undecided: ", ""},
+		{"not UTF-8", strings.Replace(status, "git status\"}", "git status\xff\"}", 1), "undecided: ", ""},
+		{"not JSON", `{"sessionId":`, "undecided: ", ""},
+		{"a second value behind the first", status + `,"method":"permd/choose"`, "undecided: ", ""},
+		{"nothing", "", "undecided: ", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ask(t, tt.request, "XDG_RUNTIME_DIR="+d.run)
@@ -61,7 +61,7 @@ func TestExampleClientJavaScript(t *testing.T) {
 		t.Errorf("with PERMD_SOCKET: %s", got)
 	}
 	d.kill()
-	if got := ask(t, status, "PERMD_SOCKET="+d.socket()); !strings.HasPrefix(got, "ask the person: ") {
+	if got := ask(t, status, "PERMD_SOCKET="+d.socket()); !strings.HasPrefix(got, "undecided: ") {
 		t.Errorf("without permd: %s", got)
 	}
 }

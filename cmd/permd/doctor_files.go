@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/sqlitedb"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
+)
+
+// environment looks at the variables that permd reads.
+func (x *examination) environment() {
+	for _, name := range x.dirs.Ignored {
+		x.warn("variables", "unset "+name, "%s is set to a value that is not used: it must be an absolute path%s", name,
+			word(name == "XDG_RUNTIME_DIR", " of a folder that is yours alone", ""))
+	}
+	for _, name := range []string{"PERMD_SOCKET", "PERMD_ADMIN_SOCKET"} {
+		if v := os.Getenv(name); v != "" {
+			x.ok("variables", "%s sends clients to %s and nowhere else", name, v)
+		}
+	}
+}
+
+// folders looks at who may change what lies in permd's folders.
+func (x *examination) folders() {
+	for _, f := range []struct {
+		dir       string
+		forbidden fs.FileMode
+	}{
+		{x.dirs.Config, 0o022}, // rules are no secret, but nobody else's to write
+		{x.dirs.Data, 0o077},
+		{x.dirs.Run, 0o077},
+		{x.dirs.Admin, 0o077},
+	} {
+		err := xdg.CheckOwn(f.dir, x.uid, f.forbidden)
+		untrusted, bad := errors.AsType[*xdg.UntrustedError](err)
+		switch {
+		case err == nil:
+			x.ok("folders", "%s", f.dir)
+		case bad:
+			x.error("folders", repairFolder(untrusted.Path, f.dir, x.uid), "%v", untrusted)
+		case errors.Is(err, fs.ErrNotExist):
+			x.ok("folders", "%s is not there yet: it is made when it is needed", f.dir)
+		default:
+			x.error("folders", "ls -ld "+shellWord(f.dir), "looking at %s: %v", f.dir, err)
+		}
+	}
+	x.private(filepath.Join(x.dirs.Config, settingsName), 0o022, "go-w")
+	for _, name := range databaseNames {
+		x.private(filepath.Join(x.dirs.Data, name), 0o077, "go-rwx")
+	}
+}
+
+// private looks at the mode of a file, if it is there.
+func (x *examination) private(file string, forbidden fs.FileMode, change string) {
+	info, err := os.Stat(file)
+	if err == nil && info.Mode().Perm()&forbidden != 0 {
+		x.error("folders", "chmod "+change+" "+shellWord(file), "%s has mode %#o, so others may use it", file, info.Mode().Perm())
+	}
+}
+
+// repairFolder is the command that makes a folder, permd's own or one above it,
+// trustworthy.
+func repairFolder(path, own string, uid uint32) string {
+	quoted := shellWord(path)
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil || info.Mode()&fs.ModeSymlink != 0 || !info.IsDir():
+		return "move it away: mv " + quoted + " " + quoted + ".old"
+	case !belongsTo(info, uid):
+		return fmt.Sprintf("sudo chown %d %s", uid, quoted)
+	case path == own:
+		return "chmod 700 " + quoted
+	}
+	return "chmod o-w " + quoted
+}
+
+// belongsTo reports whether root or the user owns a file.
+func belongsTo(info fs.FileInfo, uid uint32) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (st.Uid == uid || st.Uid == 0)
+}
+
+// settings looks at permd.toml of org and user, and reports whether they can be
+// used.
+func (x *examination) settings() bool {
+	if _, err := readSettings(x.dirs); err != nil {
+		x.error("settings", hintOf(err, "correct the file, or move it away"), "%v", err)
+		return false
+	}
+	n := 0
+	for _, dir := range []string{x.dirs.Org, x.dirs.Config} {
+		file := filepath.Join(dir, settingsName)
+		if _, err := os.Stat(file); err == nil {
+			n++
+			x.ok("settings", "%s", file)
+		}
+	}
+	if n == 0 {
+		x.ok("settings", "the defaults: there is no %s (permd init writes one)", filepath.Join(x.dirs.Config, settingsName))
+	}
+	return true
+}
+
+// hintOf is what an error itself says to do, or else something.
+func hintOf(err error, otherwise string) string {
+	if f, ok := errors.AsType[*failure](err); ok && f.hint != "" {
+		return f.hint
+	}
+	if h, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok && h.Hint() != "" {
+		return h.Hint()
+	}
+	return otherwise
+}
+
+// rules compiles the rules as a daemon that starts now would, and runs their
+// tests.
+func (x *examination) rules(ctx context.Context) {
+	store, _, err := openPolicy(ctx, x.dirs, x.app.root != "", nil)
+	if err != nil {
+		x.error("rules", hintOf(err, "permd policy check "+shellWord(filepath.Join(x.dirs.Org, policyDir))), "%v", err)
+		return
+	}
+	status := store.Status()
+	for i := range status.Layers {
+		l := &status.Layers[i]
+		line := strings.Join(strings.Fields(layerLine(l)), " ")
+		check := "permd policy check"
+		if len(l.Paths) > 0 {
+			check += " " + shellWord(l.Paths[0])
+		}
+		switch {
+		case l.State == policy.StateDegraded:
+			fix := check
+			if len(l.Problems) > 0 && l.Problems[0].Hint != "" {
+				fix = l.Problems[0].Hint
+			}
+			x.error("rules", fix, "%s", line)
+		case len(l.Warnings) > 0:
+			x.warn("rules", check, "%s; %s, the first: %s", line, plural(len(l.Warnings), "warning"), l.Warnings[0])
+		default:
+			x.ok("rules", "%s", line)
+		}
+	}
+	if status.Watching != "" {
+		x.warn("rules", "sysctl fs.inotify", "changes are found within 20 seconds only: %s", status.Watching)
+	}
+}
+
+// databaseNames are the databases of the data folder.
+var databaseNames = []string{"decisions.db", "remember.db"}
+
+// databases reads the databases beside the daemon, if one runs.
+func (x *examination) databases(ctx context.Context) {
+	for _, name := range databaseNames {
+		path := filepath.Join(x.dirs.Data, name)
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			x.ok("databases", "%s is not there yet: permd serve makes it", path)
+			continue
+		}
+		if err == nil {
+			err = checkDatabase(ctx, path)
+		}
+		switch {
+		case err == nil:
+			x.ok("databases", "%s, %d KiB", path, (info.Size()+1023)/1024)
+		case errors.Is(err, context.DeadlineExceeded):
+			x.ok("databases", "%s, no damage found in %s; it was not read to its end", path, doctorPatience)
+		case errors.Is(err, sqlitedb.ErrNewer):
+			x.error("databases", "use the permd that wrote it", "%v", err)
+		case errors.Is(err, sqlitedb.ErrForeign):
+			x.error("databases", "mv "+shellWord(path)+" "+shellWord(path+".old"), "%v", err)
+		case sqlitedb.IsDamaged(err):
+			x.error("databases", "start the daemon again: it sets the file aside and goes on with a new one", "%v", err)
+		default:
+			x.error("databases", "ls -l "+shellWord(path), "%v", err)
+		}
+	}
+	aside, err := filepath.Glob(filepath.Join(x.dirs.Data, "*.damaged*"))
+	if err == nil && len(aside) > 0 {
+		x.warn("databases", "look at it, then move it elsewhere", "a damaged database was set aside: %s", aside[0])
+	}
+}
+
+// checkDatabase reads a database as a whole.
+func checkDatabase(ctx context.Context, path string) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
+	defer cancel()
+	if filepath.Base(path) == databaseNames[0] {
+		// It says of a journal also whether this permd can read it.
+		r, err := journal.OpenReadOnly(journal.Options{Path: path})
+		if err != nil && !errors.Is(err, sqlitedb.ErrOlder) {
+			return err
+		}
+		if err == nil {
+			if err := r.Close(); err != nil {
+				return err
+			}
+		}
+	}
+	db, err := sqlitedb.OpenDamaged(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var result string
+	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&result); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("checking %s: %w", path, err)
+	}
+	if result != "ok" {
+		return fmt.Errorf("checking %s: %w: %s", path, sqlitedb.ErrDamaged, result)
+	}
+	return nil
+}
+
+// shellWord quotes a path for a command that a person may copy.
+func shellWord(path string) string {
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/._-+@%:,", r)
+	}
+	if path != "" && !strings.ContainsFunc(path, special) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

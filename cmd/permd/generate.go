@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+// generateCommand is for those who package permd: what it writes depends on the
+// program alone, so that two builds of one source agree.
+func (a *app) generateCommand() *cobra.Command {
+	cmd := group("generate", "Write manual pages and shell completions",
+		"Write what a package of permd installs beside the program.",
+		`  permd generate man out/man1
+  permd generate completion out/completions`,
+		&cobra.Command{
+			Use:   "man DIR",
+			Short: "Write a manual page for each command",
+			Long: `Write a manual page for each command into DIR, which is made if needed.
+
+` + exitCodes,
+			Example: `  permd generate man out/man1`,
+			Args:    cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return generateInto(args[0], manPages(cmd.Root()))
+			},
+		},
+		&cobra.Command{
+			Use:   "completion DIR",
+			Short: "Write the completions of bash, zsh and fish",
+			Long: `Write permd.bash, _permd (of zsh) and permd.fish into DIR, which is made if
+needed.
+
+` + exitCodes,
+			Example: `  permd generate completion out/completions`,
+			Args:    cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				root := cmd.Root()
+				return generateInto(args[0], []generated{
+					{"permd.bash", func(w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
+					{"_permd", root.GenZshCompletion},
+					{"permd.fish", func(w io.Writer) error { return root.GenFishCompletion(w, true) }},
+				})
+			},
+		},
+	)
+	cmd.Hidden = true
+	return cmd
+}
+
+// generated is a file to write.
+type generated struct {
+	name  string
+	write func(io.Writer) error
+}
+
+func generateInto(dir string, files []generated) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making the folder: %w", err)
+	}
+	for _, g := range files {
+		f, err := os.Create(filepath.Join(dir, g.name))
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", g.name, err)
+		}
+		err = g.write(f)
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", g.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/internal/xdg"
+)
+
+// initial is what a new configuration begins with. Nothing in it allows
+// anything.
+//
+//go:embed initial
+var initial embed.FS
+
+// initialRules are the files of the rules' folder.
+var initialRules = []string{"rules.yaml", "example.rego", "example_test.rego"}
+
+// initReport is what was made. Its JSON form is kept.
+type initReport struct {
+	Files []serviceFile `json:"files"` // actions: wrote, kept
+	Next  []string      `json:"next"`
+}
+
+func (a *app) initCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "init",
+		Short: "Write a first configuration to change",
+		Long: `Write settings with all keys and their defaults, and first rules with a test,
+into ~/.config/permd. Nothing in them allows anything: what to allow is there to
+be uncommented.
+
+What exists is kept: a permd.toml as it is, and a folder of rules with anything
+in it whole, since a rule that is added to others changes what they mean.
+
+` + exitCodes,
+		Example: `  permd init`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			dirs, err := a.dirs()
+			if err != nil {
+				return err
+			}
+			report, err := writeInitial(dirs)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return printIndented(a.out, report)
+			}
+			for _, f := range report.Files {
+				fmt.Fprintf(a.out, "%-5s  %s\n", f.Action, f.Path)
+			}
+			fmt.Fprintf(a.out, "\nTo try next:\n")
+			for _, n := range report.Next {
+				fmt.Fprintf(a.out, "  %s\n", n)
+			}
+			return nil
+		},
+	}
+}
+
+// writeInitial writes what is not there yet.
+func writeInitial(dirs xdg.Dirs) (*initReport, error) {
+	if err := os.MkdirAll(dirs.Config, 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of settings: %w", err)
+	}
+	report := &initReport{Next: []string{
+		"permd policy check       # what permd makes of your rules",
+		"permd policy test        # their tests, which permd runs before it uses them",
+		"permd serve              # or, to keep it running: permd service install",
+		"permd doctor             # what is not as it should be",
+	}}
+	settings := serviceFile{filepath.Join(dirs.Config, settingsName), "wrote"}
+	switch err := writeNew(settings.Path, settingsName); {
+	case errors.Is(err, fs.ErrExist):
+		settings.Action = "kept"
+	case err != nil:
+		return nil, fmt.Errorf("writing settings: %w", err)
+	}
+	report.Files = append(report.Files, settings)
+
+	rules := filepath.Join(dirs.Config, policyDir)
+	switch err := writeRules(rules); {
+	case errors.Is(err, fs.ErrExist):
+		report.Files = append(report.Files, serviceFile{rules, "kept"})
+		return report, nil
+	case err != nil:
+		return nil, fmt.Errorf("writing rules: %w", err)
+	}
+	for _, name := range initialRules {
+		report.Files = append(report.Files, serviceFile{filepath.Join(rules, name), "wrote"})
+	}
+	return report, nil
+}
+
+// writeRules makes the folder of rules, beside its place and then at once: a
+// daemon that runs must not see half of them. The error is fs.ErrExist if there
+// is a folder with something in it, or anything else of that name.
+func writeRules(dir string) (err error) {
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		return fs.ErrExist
+	}
+	if err == nil {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		if len(entries) > 0 {
+			return fs.ErrExist
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	made, err := os.MkdirTemp(filepath.Dir(dir), "."+policyDir+"-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, name := range initialRules {
+			_ = os.Remove(filepath.Join(made, name)) // what is not there need not go
+		}
+		err = errors.Join(err, os.Remove(made))
+	}()
+	for _, name := range initialRules {
+		if err := writeNew(filepath.Join(made, name), name); err != nil {
+			return err
+		}
+	}
+	// It removes an empty folder only.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(made, dir)
+}
+
+// writeNew writes an initial file where there is none; else the error is
+// fs.ErrExist.
+func writeNew(file, name string) (err error) {
+	data, err := initial.ReadFile(path.Join("initial", name))
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(file))
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket/admin"
+)
+
+// flushEvery is how often use counts are stored.
+const flushEvery = 3 * time.Minute
+
+// shells are programs that run any text, whatever the program table says.
+var shells = []string{
+	"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "csh", "tcsh", "pwsh", "powershell",
+	"python", "pypy", "node", "nodejs", "deno", "ruby", "perl", "php", "lua", "tclsh", "osascript", "awk", "gawk", "mawk",
+	"eval", "exec", "source", "trap",
+}
+
+// wrappers are programs that run another one, as another user, elsewhere or
+// with other words.
+var wrappers = []string{
+	"sudo", "doas", "su", "runuser", "pkexec", "env", "xargs", "parallel", "ssh", "chroot", "unshare", "nsenter", "docker",
+	"podman", "nerdctl", "kubectl", "systemd-run", "timeout", "nice", "nohup", "time", "watch", "setsid", "stdbuf",
+	"strace", "ltrace", "gdb", "script", "flock", "entr", "at", "batch", "crontab", "npx", "pnpx", "bunx", "uvx", "pipx",
+}
+
+// allowable says why an allow of an effect must not be remembered.
+func (d *daemon) allowable(q *decisions.MemoryQuery) error {
+	r := q.Effect.Run
+	if r == nil {
+		return nil
+	}
+	snap, err := d.store.Snapshot(q.UID, "")
+	if err != nil {
+		return fmt.Errorf("the rules are not ready: %w", err)
+	}
+	return allowableRun(snap.Table(), q, r)
+}
+
+func allowableRun(table *effects.Table, q *decisions.MemoryQuery, r *effects.Run) error {
+	names := []string{baseName(r.Program), baseName(r.Executable)}
+	is := func(list []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return name != "" && (slices.Contains(list, name) || slices.Contains(list, strings.TrimRight(name, "-.0123456789")))
+		})
+	}
+	switch {
+	case is(wrappers), table.Runs(r.Program) == effects.RunsCommands:
+		return errors.New("it runs other programs")
+	case is(shells), table.Runs(r.Program) == effects.RunsCode:
+		// A script is pinned by its text; options and operands may name more
+		// code than that.
+		if r.Script == nil || r.Script.SHA256 == "" || len(r.Args) != 1 {
+			return errors.New("it runs code")
+		}
+	case decisions.RunsTargets(r.Program) && (q.Target == nil || q.Target.SHA256 == ""):
+		return errors.New("what it runs could not be told from the project's files")
+	}
+	return nil
+}
+
+func baseName(program string) string { return program[strings.LastIndexByte(program, '/')+1:] }
+
+// flushMemory stores use counts now and then.
+func (d *daemon) flushMemory(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := d.memory.Flush(ctx); err != nil {
+				d.log.Warn("use counts of choices not stored", "error", err)
+			}
+		}
+	}
+}
+
+// keeper stores what people choose, nil in a daemon without memory.
+func (d *daemon) keeper() decisions.Keeper {
+	if d.memory == nil {
+		return nil
+	}
+	return d.memory
+}
+
+// answered notes in the journal what the person said. The answer holds even
+// where that fails; the choices that it made name the decision as well.
+func (d *daemon) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
+	for i := range kept {
+		a.Choices = append(a.Choices, kept[i].ID)
+	}
+	if err := d.journal.Answer(ctx, id, a); err != nil {
+		d.log.Warn("a person's answer is not in the journal", "decision", id, "error", err)
+	}
+}
+
+// choices is the memory in the words of the management methods.
+type choices struct{ d *daemon }
+
+// List returns the choices of a person, or of everybody.
+func (m choices) List(uid *uint32) []admin.Choice {
+	list := m.d.memory.List(uid)
+	out := make([]admin.Choice, len(list))
+	for i := range list {
+		out[i] = m.wire(&list[i])
+	}
+	return out
+}
+
+func (m choices) wire(c *remember.Choice) admin.Choice {
+	return admin.Choice{
+		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
+		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
+		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
+		Uses: c.Uses, LastUsed: c.LastUsed,
+	}
+}
+
+// pinsInWords says what a choice is bound to beside its rule line.
+func pinsInWords(c *remember.Choice) []string {
+	p := &c.Pins
+	var words []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(p.Project != "" && p.Project != c.Scope.Key, "in the project %s", p.Project)
+	add(p.Cwd != "", "run in %s", p.Cwd)
+	add(p.Stdin != "" && p.Stdin != string(effects.StdinNone), "standard input: %s", p.Stdin)
+	add(p.Script != "", "while %s has the text %s", p.Script, short(p.SHA256))
+	add(p.Below, "with all that is below")
+	add(p.Method != "", "method class %s", p.Method)
+	add(p.Arguments, "with the very arguments")
+	add(p.Claimed, "known from the agent's words alone")
+	add(p.Call != "", "only in the very call that it was said of")
+	return words
+}
+
+// Forget revokes choices.
+func (m choices) Forget(ctx context.Context, ids []string) (bool, error) {
+	_, err := m.d.memory.Forget(ctx, ids...)
+	if errors.Is(err, remember.ErrPending) {
+		m.d.log.Error("a revocation holds, but is not stored", "error", err)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Confirm makes choices count that a client reported.
+func (m choices) Confirm(ctx context.Context, ids []string) error {
+	return m.d.memory.Confirm(ctx, ids...)
+}
+
+// Add stores a choice that a person made in words.
+func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.Choice, error) {
+	user := m.d.users.user(uid)
+	l := remember.Line{
+		UID: uid, Verdict: n.Verdict, Kind: effects.Kind(n.Kind), Line: n.Line,
+		Scope: remember.ScopeKind(n.Scope), Home: user.Home,
+	}
+	if n.ExpiresIn < 0 || n.ExpiresIn > int64(remember.MaxExpiry/time.Second) {
+		return admin.Choice{}, fmt.Errorf("%w: the time limit must be at most ten years", admin.ErrRefused)
+	}
+	l.For = time.Duration(n.ExpiresIn) * time.Second
+	if l.Scope == remember.ForProject {
+		l.Project = decisions.ProjectKey(m.d.engine.FS, effects.FindProject(m.d.engine.FS, n.Dir, user.Home))
+	}
+	c, err := m.d.memory.Add(ctx, l)
+	if bad, ok := errors.AsType[*pattern.Error](err); ok {
+		err = fmt.Errorf("%w: %w", admin.ErrRefused, bad)
+		if fix := bad.Hint(); fix != "" {
+			err = fmt.Errorf("%w; %s", err, fix)
+		}
+		return admin.Choice{}, err
+	}
+	if errors.Is(err, remember.ErrNotRemembered) || errors.Is(err, remember.ErrTooMany) || errors.Is(err, remember.ErrOff) {
+		return admin.Choice{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	if err != nil {
+		return admin.Choice{}, err
+	}
+	return m.wire(&c), nil
+}

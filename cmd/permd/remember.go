@@ -1,0 +1,331 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/client"
+)
+
+func (a *app) rememberCommand() *cobra.Command {
+	const long = `See and change what permd remembers: the choices that people made with
+"always". Needs a running daemon, which alone writes them.`
+	const example = `  permd remember list`
+	return group("remember", "See and change what permd remembers", long, example,
+		a.rememberListCommand(), a.rememberShowCommand(), a.rememberAddCommand(),
+		a.rememberForgetCommand(), a.rememberConfirmCommand(), a.rememberExportCommand())
+}
+
+// memory is the daemon's memory, as the management methods show it.
+type memory struct{ c *client.Client }
+
+func (a *app) openMemory(ctx context.Context) (*memory, error) {
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err != nil {
+		return nil, err
+	}
+	return &memory{c}, nil
+}
+
+func (m *memory) close() { m.c.Close() }
+
+// list returns all choices.
+func (m *memory) list(ctx context.Context) ([]admin.Choice, error) {
+	var all []admin.Choice
+	after := ""
+	for {
+		var page admin.Choices
+		if err := m.c.Call(ctx, admin.MethodChoicesList, map[string]string{"after": after}, &page); err != nil {
+			return nil, fmt.Errorf("listing choices: %w", err)
+		}
+		all = append(all, page.Choices...)
+		if after = page.Next; after == "" {
+			return all, nil
+		}
+	}
+}
+
+// about calls a method about choices by their ids.
+func (m *memory) about(ctx context.Context, method string, ids []string) (admin.Choices, error) {
+	var all admin.Choices
+	for part := range slices.Chunk(ids, admin.MaxList) {
+		var got admin.Choices
+		err := m.c.Call(ctx, method, map[string][]string{"choiceIds": part}, &got)
+		if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoChoice {
+			return all, failf(exitError, "permd remember list", "%s", e.Message)
+		}
+		if err != nil {
+			return all, err
+		}
+		all.Choices = append(all.Choices, got.Choices...)
+		all.Pending = all.Pending || got.Pending
+	}
+	return all, nil
+}
+
+// choiceFilter are the options that choose among choices.
+type choiceFilter struct{ kind, verdict, scope, of string }
+
+func (f *choiceFilter) flags(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.kind, "kind", "", "only this kind of effect: run, read, write, delete, connect or use")
+	fl.StringVar(&f.verdict, "verdict", "", "only this verdict: allow or deny")
+	fl.StringVar(&f.scope, "scope", "", "only this scope: session, session+children, project or user")
+	fl.StringVar(&f.of, "project", "", "only those for the project with this root")
+}
+
+func (f *choiceFilter) check() error {
+	if f.of != "" {
+		dir, err := filepath.Abs(f.of)
+		if err != nil {
+			return fmt.Errorf("finding the folder: %w", err)
+		}
+		f.of = dir
+	}
+	for _, o := range []struct {
+		name, value string
+		known       []string
+	}{
+		{"kind", f.kind, []string{"", "run", "read", "write", "delete", "connect", "use"}},
+		{"verdict", f.verdict, []string{"", "allow", "deny"}},
+		{"scope", f.scope, []string{"", "session", "session+children", "project", "user"}},
+	} {
+		if !slices.Contains(o.known, o.value) {
+			return failf(exitUsage, "one of: "+strings.Join(o.known[1:], ", "), "unknown %s %q", o.name, o.value)
+		}
+	}
+	return nil
+}
+
+func (f *choiceFilter) has(c *admin.Choice) bool {
+	return (f.kind == "" || f.kind == c.Kind) && (f.verdict == "" || f.verdict == string(c.Verdict)) &&
+		(f.scope == "" || f.scope == c.Scope) && (f.of == "" || c.Scope == "project" && f.of == c.Of)
+}
+
+func (f *choiceFilter) empty() bool { return *f == choiceFilter{} }
+
+// choose returns the choices that the filter lets pass.
+func (m *memory) choose(ctx context.Context, f *choiceFilter) ([]admin.Choice, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	all, err := m.list(ctx)
+	return slices.DeleteFunc(all, func(c admin.Choice) bool { return !f.has(&c) }), err
+}
+
+func (a *app) rememberListCommand() *cobra.Command {
+	var f choiceFilter
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List what is remembered, the newest last",
+		Long: `List the choices that hold, the newest last: what is allowed or denied, where,
+and how often it was used.
+
+` + exitCodes,
+		Example: `  permd remember list
+  permd remember list --kind run --scope user --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := a.openMemory(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer m.close()
+			list, err := m.choose(cmd.Context(), &f)
+			if err != nil {
+				return err
+			}
+			return a.printChoices(list)
+		},
+	}
+	f.flags(cmd)
+	return cmd
+}
+
+// printChoices prints a line for each choice.
+func (a *app) printChoices(list []admin.Choice) error {
+	if a.json {
+		for i := range list {
+			if err := printJSON(a.out, &list[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(a.out, "nothing is remembered")
+	}
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	for i := range list {
+		c := &list[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, c.Kind, clip(c.Rule, 60), where(c), used(c))
+	}
+	return w.Flush()
+}
+
+// where says where a choice holds.
+func where(c *admin.Choice) string {
+	if c.Of == "" {
+		return c.Scope
+	}
+	return c.Scope + " " + clip(effects.Display(c.Of), 60)
+}
+
+func used(c *admin.Choice) string {
+	switch {
+	case c.Unconfirmed:
+		return "not confirmed, so not used"
+	case c.Uses == 0:
+		return "never used"
+	case c.Uses == 1:
+		return "used once"
+	}
+	return fmt.Sprintf("used %d times", c.Uses)
+}
+
+func (a *app) rememberShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show CHOICE...",
+		Short: "Show choices with all that they are bound to",
+		Long: `Show choices with all that they are bound to, and the decision that each of them
+answered.
+
+` + exitCodes,
+		Example: `  permd remember show k3vq7xw2n5ab`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := a.openMemory(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer m.close()
+			got, err := m.about(cmd.Context(), admin.MethodChoicesShow, args)
+			if err != nil {
+				return err
+			}
+			for i := range got.Choices {
+				if a.json {
+					if err := printJSON(a.out, &got.Choices[i]); err != nil {
+						return err
+					}
+					continue
+				}
+				a.renderChoice(&got.Choices[i])
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) renderChoice(c *admin.Choice) {
+	fmt.Fprintf(a.out, "%s: %s %s\n", c.Verdict, c.Kind, c.Rule)
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "  %s\t%s\n", name, value)
+		}
+	}
+	date := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Local().Format("2006-01-02 15:04:05")
+	}
+	line("id", c.ID)
+	line("holds for", where(c))
+	line("matches", word(c.Line, "what the line says", "that very effect"))
+	for _, p := range c.Pins {
+		line("bound to", effects.Display(p))
+	}
+	line("made", date(c.Created))
+	line("ends", date(c.Expires))
+	line("said by", word(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
+	line("decision", c.DecisionID)
+	line("confirmed", date(c.Confirmed))
+	line("use", used(c))
+	line("last used", date(c.LastUsed))
+	w.Flush()
+}
+
+func (a *app) rememberAddCommand() *cobra.Command {
+	n := admin.NewChoice{Verdict: decisions.Allow, Scope: "project"}
+	var reject bool
+	var limit time.Duration
+	cmd := &cobra.Command{
+		Use:   "add KIND LINE",
+		Short: "Remember a line without being asked",
+		Long: `Remember a line of the list language: an allow, or a reject with --reject. KIND
+is run, read, write, delete, connect or use. It holds in the project of this
+folder, or everywhere with --scope user. A line that names an exact path or host
+also answers what is guarded.
+
+` + exitCodes,
+		Example: `  permd remember add run "go test *"
+  permd remember add connect docs.python.org --scope user --for 8h
+  permd remember add write "./docs/**"
+  permd remember add --reject run "git push --force *"`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n.Kind, n.Line = args[0], args[1]
+			if reject {
+				n.Verdict = decisions.Deny
+			}
+			if n.Scope != "project" && n.Scope != "user" {
+				return failf(exitUsage, "one of: project, user", "unknown scope %q", n.Scope)
+			}
+			if limit != 0 && limit < time.Second {
+				return failf(exitUsage, "", "--for must be at least a second")
+			}
+			n.ExpiresIn = int64(limit / time.Second)
+			return a.rememberAdd(cmd.Context(), n)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&reject, "reject", false, "remember a reject")
+	f.StringVar(&n.Scope, "scope", n.Scope, "where it holds: project or user")
+	f.StringVar(&n.Dir, "dir", "", "a folder of the project (default: this folder)")
+	f.DurationVar(&limit, "for", 0, "forget it after this time, such as 8h")
+	return cmd
+}
+
+func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
+	if n.Dir == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return fmt.Errorf("finding the working directory: %w", err)
+		}
+		n.Dir = dir
+	}
+	var err error
+	if n.Dir, err = filepath.Abs(n.Dir); err != nil {
+		return fmt.Errorf("finding the folder: %w", err)
+	}
+	m, err := a.openMemory(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	var got admin.Choices
+	if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
+		return fmt.Errorf("adding a choice: %w", err)
+	}
+	if err := a.printChoices(got.Choices); err != nil {
+		return err
+	}
+	for i := range got.Choices {
+		fmt.Fprintf(a.err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
+	}
+	return nil
+}

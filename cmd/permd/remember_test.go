@@ -1,0 +1,466 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/native"
+)
+
+// person is a client that asks permd and brings the person's answers.
+type person struct {
+	*client.Client
+	t *testing.T
+}
+
+// asks opens a connection with a session "s" in a folder.
+func (d *testDaemon) asks(t *testing.T, dir string) *person {
+	t.Helper()
+	p := &person{d.dial(t), t}
+	p.session("s", dir, "")
+	return p
+}
+
+func (p *person) session(id, dir, parent string) {
+	p.t.Helper()
+	params := map[string]any{"sessionId": id, "cwd": dir, "agent": map[string]string{"name": "claude-agent-acp", "version": "0.100.0"}}
+	if parent != "" {
+		params["parent"] = parent
+	}
+	if err := p.Call(p.t.Context(), native.MethodSession, params, nil); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ask decides a call of a tool in a session.
+func (p *person) ask(session, tool string, input map[string]string) *decisions.Decision {
+	p.t.Helper()
+	var got struct {
+		Decisions []*decisions.Decision `json:"decisions"`
+	}
+	err := p.Call(p.t.Context(), native.MethodDecide, map[string]any{
+		"sessionId": session,
+		"calls":     []any{map[string]any{"callId": "1", "tool": map[string]string{"name": tool}, "input": input}},
+	}, &got)
+	if err != nil || len(got.Decisions) != 1 {
+		p.t.Fatalf("deciding %v: %v, %v", input, got.Decisions, err)
+	}
+	return got.Decisions[0]
+}
+
+func (p *person) bash(command string) *decisions.Decision {
+	p.t.Helper()
+	return p.ask("s", "Bash", map[string]string{"command": command})
+}
+
+type answered struct {
+	Stored []decisions.Kept `json:"stored"`
+}
+
+// choose answers a question; says is what an error must say, "" for none.
+func (p *person) choose(d *decisions.Decision, members map[string]any, says string) []decisions.Kept {
+	p.t.Helper()
+	params := map[string]any{"decisionId": d.ID, "verdict": "allow"}
+	for name, v := range members {
+		params[name] = v
+	}
+	var got answered
+	err := p.Call(p.t.Context(), native.MethodChoose, params, &got)
+	switch e, ok := errors.AsType[*client.Error](err); {
+	case says == "" && err != nil:
+		p.t.Fatalf("choosing %v: %v", members, err)
+	case says != "" && (!ok || !strings.Contains(e.Message, says)):
+		p.t.Fatalf("choosing %v: %v and %v, want %q", members, got.Stored, err, says)
+	}
+	return got.Stored
+}
+
+// is checks who decided what.
+func (p *person) is(d *decisions.Decision, v decisions.Verdict, by decisions.Decider) {
+	p.t.Helper()
+	if d.Verdict != v || d.By != by {
+		p.t.Fatalf("%s by %s (%s), want %s by %s: %+v", d.Verdict, d.By, d.Reason, v, by, d.Effects)
+	}
+}
+
+func (d *testDaemon) permd(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := d.command(args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("permd %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// TestRemember goes the whole way: a question, the person's "always", the same
+// call allowed by memory, after a restart too, nowhere else, and not once it
+// is forgotten.
+func TestRemember(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n", "b/b.go": "package b\n"})
+	p := d.asks(t, project)
+
+	first := p.bash("go build ./a")
+	if first.Verdict != decisions.Ask || len(first.Widths) < 2 {
+		t.Fatalf("%s with the widths %+v", first.Verdict, first.Widths)
+	}
+	if w := first.Widths[0]; w.Rule != "run go build ./a" || w.Scope != "project" || w.Label != "exactly this" {
+		t.Errorf("the narrowest width is %+v", w)
+	}
+	if w := first.Widths[1]; w.Rule != "run go build *" || !strings.Contains(w.Label, "go build *") {
+		t.Errorf("the second width is %+v", w)
+	}
+	p.choose(first, map[string]any{"width": "none"}, "no width of that id")
+	p.choose(first, map[string]any{"width": first.Widths[0].ID, "scope": "world"}, "scopes are")
+	p.choose(first, map[string]any{"width": first.Widths[0].ID, "expiresIn": 0}, "at least 1")
+	p.choose(first, map[string]any{"width": first.Widths[0].ID, "verdict": "deny"}, "belongs to an allow")
+	other := d.asks(t, project)
+	other.choose(first, map[string]any{"width": first.Widths[0].ID}, "no question")
+
+	exact := p.choose(first, map[string]any{"width": first.Widths[0].ID}, "")
+	if len(exact) != 1 || exact[0].Label != "run go build ./a" || exact[0].Scope != "project" {
+		t.Fatalf("stored %+v", exact)
+	}
+	p.choose(first, map[string]any{"width": first.Widths[0].ID}, "no question")
+	for _, rec := range d.records(t) {
+		if said := rec.Answer; rec.Decision.ID == first.ID && (said == nil || said.Verdict != decisions.Allow || len(said.Choices) != 1 || said.Choices[0] != exact[0].ID) {
+			t.Errorf("the journal has the answer %+v", said)
+		}
+	}
+	again := p.bash("go build ./a")
+	p.is(again, decisions.Allow, decisions.ByMemory)
+	if again.Effects[0].ChoiceID != exact[0].ID {
+		t.Errorf("the choice is %q, want %q", again.Effects[0].ChoiceID, exact[0].ID)
+	}
+	if got := p.bash("go build ./b"); got.Verdict != decisions.Ask {
+		t.Errorf("another package: %s", got.Verdict)
+	}
+	if got := p.bash("go build ./a && go build ./b"); got.Verdict != decisions.Ask {
+		t.Errorf("with something else: %s", got.Verdict)
+	}
+
+	wide := p.bash("go build ./b")
+	prefix := p.choose(wide, map[string]any{"width": wide.Widths[1].ID}, "")
+	p.is(p.bash("go build ./a ./b"), decisions.Allow, decisions.ByMemory)
+	for _, command := range []string{"go build -toolexec ./x ./a", "go build -o /tmp/x ./a", "go test ./a", "cd / && go build ./a"} {
+		if got := p.bash(command); got.Verdict == decisions.Allow {
+			t.Errorf("%s: allowed by %+v", command, got.Effects)
+		}
+	}
+
+	// Another project, and this one after a restart.
+	elsewhere := filepath.Join(d.home, "elsewhere")
+	if err := os.MkdirAll(filepath.Join(elsewhere, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.asks(t, elsewhere).bash("go build ./a"); got.Verdict != decisions.Ask {
+		t.Errorf("in another project: %s", got.Verdict)
+	}
+	if err := d.stop(t); err != nil {
+		t.Fatal(err)
+	}
+	d.start(t)
+	p = d.asks(t, project)
+	p.is(p.bash("go build ./a"), decisions.Allow, decisions.ByMemory)
+
+	list := d.permd(t, "remember", "list")
+	for _, want := range []string{exact[0].ID, prefix[0].ID, "go build *", project} {
+		if !strings.Contains(list, want) {
+			t.Errorf("permd remember list lacks %q:\n%s", want, list)
+		}
+	}
+	out := d.permd(t, "remember", "forget", exact[0].ID, prefix[0].ID)
+	if !strings.Contains(out, "permd remember add run 'go build *' --scope project") {
+		t.Errorf("no hint how to undo it:\n%s", out)
+	}
+	if got := p.bash("go build ./a"); got.Verdict != decisions.Ask {
+		t.Errorf("forgotten: %s", got.Verdict)
+	}
+	if list := d.permd(t, "remember", "list"); !strings.Contains(list, "nothing is remembered") {
+		t.Errorf("still listed:\n%s", list)
+	}
+}
+
+// TestRememberReject wants a remembered reject to deny the very call and no other.
+func TestRememberReject(t *testing.T) {
+	d := startDaemon(t)
+	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
+	q := p.bash("go build ./a && go vet ./a")
+	if kept := p.choose(q, map[string]any{"verdict": "deny", "scope": "project"}, ""); len(kept) != 1 || kept[0].Verdict != decisions.Deny {
+		t.Fatalf("stored %+v", kept)
+	}
+	p.is(p.bash("go build ./a && go vet ./a"), decisions.Deny, decisions.ByMemory)
+	for _, command := range []string{"go build ./a", "go build ./a && go vet ./b"} {
+		if got := p.bash(command); got.Verdict != decisions.Ask {
+			t.Errorf("%s: %s", command, got.Verdict)
+		}
+	}
+}
+
+// TestRememberSessions wants choices for a session to end with it.
+func TestRememberSessions(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"go.mod": "module canary\n"})
+	p := d.asks(t, project)
+	p.session("child", project, "s")
+	keep := func(scope string) {
+		t.Helper()
+		q := p.bash("go build ./a")
+		p.choose(q, map[string]any{"width": q.Widths[0].ID, "scope": scope}, "")
+	}
+	in := func(session string) decisions.Verdict {
+		t.Helper()
+		return p.ask(session, "Bash", map[string]string{"command": "go build ./a"}).Verdict
+	}
+	keep("session")
+	if in("s") != decisions.Allow || in("child") != decisions.Ask {
+		t.Errorf("session: %s, its child %s", in("s"), in("child"))
+	}
+	if err := p.Call(t.Context(), native.MethodClose, map[string]string{"sessionId": "s"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	p.session("s", project, "")
+	p.session("child", project, "s")
+	if v := in("s"); v != decisions.Ask {
+		t.Errorf("closed and declared again: %s", v)
+	}
+	keep("session+children")
+	if in("s") != decisions.Allow || in("child") != decisions.Allow {
+		t.Errorf("with its children: %s, child %s", in("s"), in("child"))
+	}
+	if other := d.asks(t, project); other.bash("go build ./a").Verdict != decisions.Ask {
+		t.Error("another connection has the session's choice")
+	}
+}
+
+// TestRememberGuarded wants a client's word not to be enough for what is
+// guarded, and a line on the command line to be.
+func TestRememberGuarded(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"x": ""})
+	p := d.asks(t, project)
+	hook := map[string]string{"file_path": filepath.Join(project, ".git/hooks/pre-commit"), "content": "x"}
+	write := func() *decisions.Decision { return p.ask("s", "Write", hook) }
+	q := write()
+	if q.Verdict != decisions.Ask || len(q.Widths) != 1 {
+		t.Fatalf("%s with the widths %+v", q.Verdict, q.Widths)
+	}
+	kept := p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
+	if len(kept) != 1 || !kept[0].Unconfirmed {
+		t.Fatalf("stored %+v", kept)
+	}
+	if got := write(); got.Verdict != decisions.Ask {
+		t.Errorf("not confirmed: %s", got.Verdict)
+	}
+	d.permd(t, "remember", "confirm", kept[0].ID)
+	p.is(write(), decisions.Allow, decisions.ByMemory)
+	d.permd(t, "remember", "forget", kept[0].ID)
+	if got := write(); got.Verdict != decisions.Ask {
+		t.Errorf("forgotten: %s", got.Verdict)
+	}
+
+	d.permd(t, "remember", "add", "write", "./**", "--dir", project)
+	p.is(p.ask("s", "Write", map[string]string{"file_path": filepath.Join(project, "y"), "content": "x"}), decisions.Allow, decisions.ByMemory)
+	if got := write(); got.Verdict != decisions.Ask {
+		t.Errorf("a subtree covers what is guarded: %s", got.Verdict)
+	}
+	d.permd(t, "remember", "add", "write", "./.git/hooks/pre-commit", "--dir", project)
+	p.is(write(), decisions.Allow, decisions.ByMemory)
+}
+
+// TestRememberAlways wants the agent's own "always" to be remembered by permd,
+// in the narrowest width, while the agent gets its option for once.
+func TestRememberAlways(t *testing.T) {
+	d := startDaemon(t)
+	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
+	request := map[string]any{
+		"sessionId": "s",
+		"toolCall": map[string]any{
+			"toolCallId": "1", "title": "go build ./a", "kind": "execute", "rawInput": map[string]string{"command": "go build ./a"},
+			"_meta": map[string]any{"claudeCode": map[string]string{"toolName": "Bash"}},
+		},
+		"options": []map[string]string{
+			{"optionId": "y!", "name": "Always Allow", "kind": "allow_always"},
+			{"optionId": "y", "name": "Allow", "kind": "allow_once"},
+			{"optionId": "n", "name": "Reject", "kind": "reject_once"},
+			{"optionId": "n!", "name": "Never", "kind": "reject_always"},
+		},
+	}
+	var outcome struct {
+		Outcome struct {
+			OptionID string `json:"optionId"`
+		} `json:"outcome"`
+	}
+	ask := func() *decisions.Decision {
+		t.Helper()
+		err := p.Call(t.Context(), "session/request_permission", request, &outcome)
+		e, ok := errors.AsType[*client.Error](err)
+		if !ok {
+			t.Fatalf("no question: %v, %v", outcome, err)
+		}
+		var q decisions.Decision
+		if err := json.Unmarshal(e.Data, &q); err != nil {
+			t.Fatal(err)
+		}
+		return &q
+	}
+	pick := func(q *decisions.Decision, option, want string) []decisions.Kept {
+		t.Helper()
+		var got struct {
+			answered
+			Result struct {
+				Outcome struct {
+					OptionID string `json:"optionId"`
+				} `json:"outcome"`
+			} `json:"result"`
+		}
+		if err := p.Call(t.Context(), native.MethodChoose, map[string]string{"decisionId": q.ID, "optionId": option}, &got); err != nil {
+			t.Fatal(err)
+		}
+		if id := got.Result.Outcome.OptionID; id != want || len(got.Stored) != 1 {
+			t.Fatalf("the agent gets %q, stored %+v", id, got.Stored)
+		}
+		return got.Stored
+	}
+	q := ask()
+	if len(q.Widths) < 2 {
+		t.Fatalf("the widths are %+v", q.Widths)
+	}
+	kept := pick(q, "y!", "y")
+	if kept[0].Label != q.Widths[0].Rule || kept[0].Verdict != decisions.Allow {
+		t.Errorf("stored %+v", kept)
+	}
+	if err := p.Call(t.Context(), "session/request_permission", request, &outcome); err != nil || outcome.Outcome.OptionID != "y" {
+		t.Errorf("again: %q, %v", outcome.Outcome.OptionID, err)
+	}
+	d.permd(t, "remember", "forget", "--all")
+	pick(ask(), "n!", "n")
+	if err := p.Call(t.Context(), "session/request_permission", request, &outcome); err != nil || outcome.Outcome.OptionID != "n" {
+		t.Errorf("never again: %q, %v", outcome.Outcome.OptionID, err)
+	}
+}
+
+// TestRememberConfirm wants a choice that a client reports to wait for a person
+// where the settings say so, and a reject not to wait.
+func TestRememberConfirm(t *testing.T) {
+	d := newTestDaemon(t)
+	if err := os.MkdirAll(filepath.Join(d.home, ".config/permd"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.home, ".config/permd/permd.toml"), []byte("confirm = \"always\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.start(t)
+	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
+	q := p.bash("go build ./a")
+	kept := p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
+	if len(kept) != 1 || !kept[0].Unconfirmed {
+		t.Fatalf("stored %+v", kept)
+	}
+	if got := p.bash("go build ./a"); got.Verdict != decisions.Ask {
+		t.Errorf("not confirmed: %s", got.Verdict)
+	}
+	if list := d.permd(t, "remember", "list"); !strings.Contains(list, "not confirmed") {
+		t.Errorf("the list does not say that it waits:\n%s", list)
+	}
+	d.permd(t, "remember", "confirm", kept[0].ID)
+	p.is(p.bash("go build ./a"), decisions.Allow, decisions.ByMemory)
+	p.choose(p.bash("go vet ./a"), map[string]any{"verdict": "deny", "scope": "project"}, "")
+	p.is(p.bash("go vet ./a"), decisions.Deny, decisions.ByMemory)
+}
+
+// TestRememberNothing wants no widths where one of the asks cannot be remembered.
+func TestRememberNothing(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"run.sh": "echo canary\n", "x": ""})
+	p := d.asks(t, project)
+	for _, command := range []string{
+		"bash -c 'go build ./a'", "python3 -c 'print(1)'", "sudo go build ./a", "X=1 go build ./a", "cat x | sh",
+		"go build $(cat x)", "timeout 5 bash run.sh extra", "env -i go build ./a", "xargs go build < x", "go build ./a; export A=b",
+		"mystery() { go build ./a; }; mystery",
+	} {
+		q := p.bash(command)
+		if q.Verdict != decisions.Ask || q.Widths != nil {
+			t.Errorf("%s: %s with the widths %+v", command, q.Verdict, q.Widths)
+		}
+	}
+	// A script is remembered with its text alone. (What came before may have
+	// changed the agent's shell, so that its folder is not known any more.)
+	p = d.asks(t, project)
+	q := p.bash("bash run.sh")
+	if len(q.Widths) != 1 {
+		t.Fatalf("a script: %s with the widths %+v", q.Verdict, q.Widths)
+	}
+	p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
+	p.is(p.bash("bash run.sh"), decisions.Allow, decisions.ByMemory)
+	if err := os.WriteFile(filepath.Join(project, "run.sh"), []byte("echo changed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.bash("bash run.sh"); got.Verdict != decisions.Ask {
+		t.Errorf("a changed script: %s", got.Verdict)
+	}
+}
+
+// TestRememberCommand is what the command refuses, and what it prints.
+func TestRememberCommand(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"add", "run", "bash *", "--dir", project}, "runs code"},
+		{[]string{"add", "run", "sudo ls", "--dir", project}, "runs other programs"},
+		{[]string{"add", "run", "./x.sh", "--dir", project}, "without its path"},
+		{[]string{"add", "run", "npm test", "--dir", project}, "allow it when permd asks"},
+		{[]string{"add", "run", "*", "--dir", project}, "must not have a *"},
+		{[]string{"add", "run", "git status", "--scope", "user"}, "bound to the project"},
+		{[]string{"add", "run", "go vet *", "--dir", "/"}, "belongs to no project"},
+		{[]string{"add", "connect", "*.com", "--scope", "user"}, "public suffix"},
+		{[]string{"add", "state", "x", "--scope", "user"}, "kinds are"},
+		{[]string{"add", "run", "go vet", "--scope", "session"}, "unknown scope"},
+		{[]string{"add", "run", "curl https://ada:canary@example.com/", "--dir", project}, "secret"},
+		{[]string{"forget"}, "name the choices"},
+		{[]string{"forget", "none"}, "no choice of that id"},
+		{[]string{"forget", "none", "--all"}, "name the choices"},
+		{[]string{"show", "none"}, "no choice of that id"},
+		{[]string{"list", "--kind", "walk"}, "unknown kind"},
+	} {
+		out, err := d.command(append([]string{"remember"}, tt.args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), tt.says) {
+			t.Errorf("permd remember %v: %v, want %q\n%s", tt.args, err, tt.says, out)
+		}
+	}
+	d.permd(t, "remember", "add", "run", "go vet *", "--dir", project, "--for", "8h")
+	d.permd(t, "remember", "add", "--reject", "connect", "*.example.com", "--scope", "user")
+	export := d.permd(t, "remember", "export")
+	for _, want := range []string{"allow:\n  run:\n    - 'go vet *'  # project " + project, "deny:\n  connect:\n    - '*.example.com'  # user"} {
+		if !strings.Contains(export, want) {
+			t.Errorf("export lacks %q:\n%s", want, export)
+		}
+	}
+	p := d.asks(t, project)
+	p.is(p.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
+	p.is(p.bash("curl https://api.example.com/x"), decisions.Deny, decisions.ByMemory)
+	if out := d.permd(t, "remember", "forget", "--all"); strings.Count(out, "forgotten: ") != 2 {
+		t.Errorf("forgotten:\n%s", out)
+	}
+	var got admin.Choices
+	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, params := range []string{`{}`, `{"choiceIds":[]}`, `{"choiceIds":[1]}`, `{"choiceIds":["x"]}`} {
+		if err := c.Call(t.Context(), admin.MethodChoicesForget, []byte(params), &got); err == nil {
+			t.Errorf("forgetting %s: no error", params)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package decisions
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// mostFolders bounds the folders that the shell of a batch may be in.
+const mostFolders = 8
+
+// batch is what the calls of one request mean to those after them. All are
+// decided before any of them runs, so a later one is judged as it will find
+// things: with the links that an earlier one makes, in the folder that it goes
+// to. Calls that are denied do not run.
+type batch struct {
+	before  effects.Disturbance
+	changed bool // the shell changed in ways that cannot be followed
+	folders []string
+}
+
+// prepare tells a call of what the earlier ones may do.
+func (b *batch) prepare(c *effects.Call, profiles *effects.Profiles) {
+	c.Before = b.before
+	if !b.changed && len(b.folders) == 0 || !profiles.LiveShell(c.Agent) {
+		return
+	}
+	c.LiveShell = c.LiveShell || b.changed
+	for _, f := range b.folders {
+		if !slices.Contains(c.Folders, f) {
+			c.Folders = append(slices.Clip(c.Folders), f)
+		}
+	}
+}
+
+// note takes a decided call in.
+func (b *batch) note(d *Decision, after effects.Disturbance) {
+	if d.Verdict == Deny {
+		return
+	}
+	b.before = after
+	for i := range d.Effects {
+		b.changed = b.changed || d.Effects[i].Kind == effects.KindState
+	}
+	for _, f := range d.Folders {
+		switch {
+		case slices.Contains(b.folders, f):
+		case f == "" || len(b.folders) >= mostFolders:
+			b.changed = true
+		default:
+			b.folders = append(b.folders, f)
+		}
+	}
+}

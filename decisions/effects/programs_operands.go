@@ -1,0 +1,72 @@
+package effects
+
+import "slices"
+
+// operandEffects applies the table to the operands.
+func (v *invocation) operandEffects() {
+	if v.p.wrapper != nil || v.p.style == styleTest {
+		return
+	}
+	if v.dead {
+		v.operands = nil // a question is asked already
+	}
+	specs := v.operandSpecs()
+	tree := v.p.recursive || v.has(v.p.recursiveWith)
+	if v.p.interpreter == "shell" && v.has([]string{"-c"}) {
+		specs = []operand{{act: actInline}, {act: actText, many: true}}
+	}
+	for n, i := range v.operands {
+		if v.full() {
+			return
+		}
+		does := actUnknown
+		switch {
+		case v.dashes >= 0 && n >= v.dashes && v.p.hasDashes:
+			does = v.p.afterDashes
+		default:
+			if spec := operandAt(specs, n, len(v.operands)); spec != nil {
+				does = spec.act
+			}
+		}
+		v.apply(does, i, v.args[i], false, tree)
+	}
+	for _, l := range v.later {
+		v.apply(l.act, l.arg, l.word, true, tree)
+	}
+}
+
+// operandSpecs are the positions that exist with the options given.
+func (v *invocation) operandSpecs() []operand {
+	all := true
+	for i := range v.p.operands {
+		all = all && !v.has(v.p.operands[i].unless)
+	}
+	if all {
+		return v.p.operands
+	}
+	var specs []operand
+	for _, o := range v.p.operands {
+		if !v.has(o.unless) {
+			specs = append(specs, o)
+		}
+	}
+	return specs
+}
+
+// operandAt is what the n-th of total operands is: positions before the one
+// that repeats are counted from the front, those after it from the back.
+func operandAt(specs []operand, n, total int) *operand {
+	many := slices.IndexFunc(specs, func(o operand) bool { return o.many })
+	switch {
+	case many < 0 && n < len(specs):
+		return &specs[n]
+	case many < 0:
+		return nil
+	case n < many:
+		return &specs[n]
+	}
+	if behind := len(specs) - many - 1; n >= total-behind && total > many+behind-1 {
+		return &specs[len(specs)-(total-n)]
+	}
+	return &specs[many]
+}

@@ -1,0 +1,92 @@
+package effects
+
+import (
+	"path"
+	"strings"
+)
+
+// goProxy is where the go command fetches what is not in its cache.
+const goProxy = "https://proxy.golang.org"
+
+// goPackage handles a word that names Go packages or source files. Code of the
+// project is inherent to a run of the go command in it; code from elsewhere is
+// not, and what has a version may have to be fetched, by a name that can carry
+// anything to the server it belongs to.
+func (v *invocation) goPackage(i int, w word) {
+	if strings.Contains(w.text, "@") {
+		v.changes = true
+		v.harm(i)
+		e := v.b.res.connect(goProxy, MethodGet, v.at.from)
+		e.Via = &Via{Effect: v.index, Arg: Inherent}
+		v.b.add(e)
+	}
+	file, _ := strings.CutSuffix(w.text, "...")
+	if !strings.HasPrefix(file, ".") && !strings.HasPrefix(file, "/") && !strings.HasSuffix(file, ".go") {
+		return
+	}
+	if e := v.b.operand(KindRead, file, v.run.Cwd, v.at.from); e.File == nil || !e.Tags.Has(InProject) {
+		v.changes = true
+		v.harm(i)
+		v.b.add(v.via(i, e))
+	}
+}
+
+// searchGlob handles a pattern for the names that a search goes into: a plain
+// one leaves out all other names, any other brings in names that a search
+// leaves out by itself.
+func (v *invocation) searchGlob(i int, w word) {
+	base := path.Base(w.text)
+	switch {
+	case strings.HasPrefix(w.text, "!"):
+		return
+	case v.b.w.Table.plainPattern(base):
+		v.narrow = true
+		return
+	}
+	v.wide = true
+	for _, name := range strings.FieldsFunc(base, func(c rune) bool { return c == '{' || c == '}' || c == ',' }) {
+		plain := strings.Map(func(c rune) rune {
+			if strings.ContainsRune("*?[]\\", c) {
+				return -1
+			}
+			return c
+		}, name)
+		hidden := strings.HasPrefix(plain, ".") && plain != name && !strings.HasPrefix(name, "*")
+		if plain != "" && (hidden || guarded.match(fold("/"+plain), "").Has(Secret) || guarded.match(fold("/x"+plain), "").Has(Secret)) {
+			v.unknown(i, "a pattern that chooses files which may hold secrets: "+Display(w.show()))
+			return
+		}
+	}
+}
+
+// checksSignatures reports whether a format of git's has a part for which git
+// runs gpg or its like: %G? and its kin of log, %(signature) of for-each-ref.
+func checksSignatures(format string) bool {
+	for rest := format; ; {
+		_, after, ok := strings.Cut(rest, "%")
+		if !ok {
+			return false
+		}
+		if strings.HasPrefix(strings.TrimLeft(after, "+- "), "G") || strings.HasPrefix(after, "(signature") || strings.HasPrefix(after, "(*signature") {
+			return true
+		}
+		rest = after
+	}
+}
+
+// plainAwk reports whether an awk program only computes from its operands and
+// prints: it has no pipe, redirection, getline, command or include, and does
+// not change which files are read. The words are looked for anywhere, strings
+// and comments included.
+func plainAwk(program string) bool {
+	program = strings.ReplaceAll(program, "||", "")
+	if strings.ContainsAny(program, "|>@") {
+		return false
+	}
+	for _, word := range []string{"system", "getline", "ARGV", "ARGC", "ARGIND", "SYMTAB", "FUNCTAB", "PROCINFO", "ENVIRON"} {
+		if strings.Contains(program, word) {
+			return false
+		}
+	}
+	return true
+}

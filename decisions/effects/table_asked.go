@@ -1,0 +1,33 @@
+package effects
+
+import (
+	"path"
+	"strings"
+)
+
+// Runs says what a program is that runs something else than itself.
+type Runs string
+
+// What programs run.
+const (
+	RunsItself   Runs = ""
+	RunsCode     Runs = "code"     // a shell or an interpreter: code in words or in files
+	RunsCommands Runs = "commands" // a wrapper: the command in its operands
+)
+
+// Runs returns what the program of a run is, by its base name: a copy of a
+// shell in another folder is a shell. Versions at the end of a name do not
+// matter (python3.12).
+func (t *Table) Runs(program string) Runs {
+	base := path.Base(program)
+	for _, name := range []string{base, strings.TrimRight(base, "-.0123456789")} {
+		switch p := t.programs[name]; {
+		case p == nil:
+		case p.wrapper != nil:
+			return RunsCommands
+		case p.interpreter != "":
+			return RunsCode
+		}
+	}
+	return RunsItself
+}

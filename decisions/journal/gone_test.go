@@ -1,0 +1,73 @@
+//go:build cgo
+
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/sqlitedb"
+)
+
+// TestAppendToGoneFile: SQLite goes on writing to a file that was taken away,
+// and all of it would be gone with the process.
+func TestAppendToGoneFile(t *testing.T) {
+	p := path(t)
+	j := open(t, journal.Options{Path: p})
+	mustAppend(t, j, record(1))
+	if err := os.Rename(p, p+".x"); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Append(t.Context(), record(2)); !errors.Is(err, sqlitedb.ErrGone) {
+		t.Errorf("appending without the file: %v, want ErrGone", err)
+	}
+	if j.Status().Failing == "" {
+		t.Error("the status does not say so")
+	}
+	if err := os.Rename(p+".x", p); err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, j, record(3))
+	if s := j.Status(); s.Failing != "" || s.Last != 2 {
+		t.Errorf("after the file was put back: %+v", s)
+	}
+}
+
+// TestLargeRecords: one list of large records is shorter than asked for, and
+// still goes through an answer; who follows misses none.
+func TestLargeRecords(t *testing.T) {
+	const n = 12
+	j := open(t, journal.Options{Path: path(t)})
+	for i := range n {
+		rec := record(i + 1)
+		rec.Decision.Reason = strings.Repeat("x", 1<<20)
+		mustAppend(t, j, rec)
+	}
+	newest, err := j.List(t.Context(), journal.Filter{Limit: n})
+	if err != nil || len(newest) != 8 || newest[7].Seq != n {
+		t.Errorf("newest: %d records, %v; want 8, the last with number %d", len(newest), err, n)
+	}
+	oldest, err := j.List(t.Context(), journal.Filter{Limit: n, After: 1})
+	if err != nil || len(oldest) != 8 || oldest[0].Seq != 2 {
+		t.Errorf("after the first: %d records, %v; want 8, the first with number 2", len(oldest), err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	followed := 0
+	for _, err := range j.Follow(ctx, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if followed++; followed == n {
+			break
+		}
+	}
+	if followed != n {
+		t.Errorf("followed %d records, want %d", followed, n)
+	}
+}

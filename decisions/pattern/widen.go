@@ -1,0 +1,154 @@
+package pattern
+
+import (
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Wider is a line that speaks of more than one effect, as a suggestion of what
+// an answer about that effect could mean.
+type Wider struct {
+	// Level orders the lines for one effect from the narrowest, from 1.
+	Level   int
+	Pattern *Pattern
+}
+
+// leastFolder is how many components a folder outside of any project has at
+// least, before a subtree of it is suggested: /home/ana is nobody's detail.
+const leastFolder = 3
+
+// maxPrefix is the most words after the program in a suggested prefix.
+const maxPrefix = 15
+
+// Widen returns lines that match the effect and more of its like, each of them
+// wider than the one before. There are none for an effect with guarded tags,
+// nor for what a line would only seem to say: shell text in a word, a program
+// given as a path, input that is text or comes from the network.
+func Widen(e *effects.Effect, all []effects.Effect, ctx Context) []Wider {
+	if e.Guarded() != 0 {
+		return nil
+	}
+	var found []Wider
+	add := func(level int, p *Pattern) {
+		// What a person is shown must be what is meant: the line is read back.
+		again, err := Parse(p.Kind, p.String())
+		if err == nil && again.Match(e, all, ctx) && !slices.ContainsFunc(found, func(w Wider) bool {
+			return w.Pattern.String() == again.String()
+		}) {
+			found = append(found, Wider{level, again})
+		}
+	}
+	switch {
+	case e.Kind == effects.KindRun && e.Run != nil:
+		if r := prefixOf(e); r != nil {
+			add(1, &Pattern{Kind: e.Kind, Run: r})
+		}
+	case e.File != nil:
+		for i, p := range subtrees(e, ctx) {
+			add(i+1, &Pattern{Kind: e.Kind, Path: p})
+		}
+	case e.Connect != nil:
+		if h := suffixOf(e); h != nil {
+			add(2, &Pattern{Kind: e.Kind, Host: h})
+		}
+	}
+	return found
+}
+
+// prefixOf is the shortest prefix of a run that covers only harmless options
+// and operands beside those that are spelled out; nil if there is none.
+func prefixOf(e *effects.Effect) *Run {
+	r := e.Run
+	switch {
+	case strings.Contains(r.Program, "/"), r.Script != nil, e.Tags.Has(effects.Outside),
+		r.Stdin == effects.StdinText, r.Stdin == effects.StdinNetwork && !r.Readonly:
+		return nil
+	}
+	n := max(r.HarmlessFrom, subcommandEnd(r))
+	if n > len(r.Args) || n > maxPrefix || !r.Known && n == 0 {
+		return nil // the first word of a program nobody knows may be anything
+	}
+	p := &Run{Program: r.Program, Rest: true}
+	for _, word := range r.Args[:n] {
+		p.Words = append(p.Words, Glob{word})
+	}
+	return p
+}
+
+// subcommandEnd is the index after the last word of the sub-command; more than
+// there are words when it does not stand in them.
+func subcommandEnd(r *effects.Run) int {
+	end := 0
+	for word := range strings.FieldsSeq(r.Subcommand) {
+		i := slices.Index(r.Args[end:], word)
+		if i < 0 {
+			return len(r.Args) + 1
+		}
+		end += i + 1
+	}
+	return end
+}
+
+// subtrees are the folder that a path is in and, in a project, the project.
+func subtrees(e *effects.Effect, ctx Context) []*Path {
+	if e.Tags.Has(effects.System) || e.Tags.Has(effects.Vital) || e.Tags.Has(effects.Device) {
+		return nil
+	}
+	file := e.File.Path
+	folder := path.Dir(file)
+	if e.File.Recursive && e.Kind != effects.KindDelete {
+		folder = file
+	}
+	if root := ctx.Project; root != "" && (folder == root || below(folder, root)) {
+		rel := strings.Trim(strings.TrimPrefix(folder, root), "/")
+		var list []*Path
+		if rel != "" {
+			list = append(list, subtree(Project, rel))
+		}
+		if e.Kind != effects.KindDelete {
+			list = append(list, subtree(Project, ""))
+		}
+		return list
+	}
+	rel := strings.Trim(folder, "/")
+	if strings.Count(rel, "/")+1 < leastFolder {
+		return nil
+	}
+	return []*Path{subtree(Root, rel)}
+}
+
+func subtree(base Base, rel string) *Path {
+	p := &Path{Base: base}
+	for part := range strings.SplitSeq(rel, "/") {
+		if part != "" {
+			p.Parts = append(p.Parts, Glob{part})
+		}
+	}
+	p.Parts = append(p.Parts, nil)
+	return p
+}
+
+// suffixOf is the domain that an organisation registered, below which the
+// host lies, with the port of the effect.
+func suffixOf(e *effects.Effect) *Host {
+	c := e.Connect
+	if _, err := netip.ParseAddr(c.Host); err == nil || c.Port == 0 || e.Tags.Has(effects.Loopback) || e.Tags.Has(effects.Private) {
+		return nil
+	}
+	name, err := publicsuffix.EffectiveTLDPlusOne(c.Host)
+	if err != nil || name == c.Host {
+		return nil
+	}
+	// A suffix that is not in the list may be anybody's; only one that is
+	// managed, or has a dot, says who owns what is below it.
+	if suffix, known := publicsuffix.PublicSuffix(c.Host); !known && !strings.Contains(suffix, ".") {
+		return nil
+	}
+	return &Host{Name: name, Below: true, Port: c.Port}
+}

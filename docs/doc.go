@@ -1,0 +1,8 @@
+// Package docs holds permd's documentation, and tests that hold the documents
+// to the program: the tables of policy.md are compared with the schema and the
+// matcher, its examples with what the engine really makes of them, its recipes
+// are compiled, tested and tried on calls, and every link and every command of
+// the documents has to exist.
+//
+// It has no code of its own.
+package docs

@@ -1,0 +1,63 @@
+package policy
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// limiter cancels evaluations that take longer than evalTimeout. All of them
+// share one timer, which runs while there are any: to set a timer wakes a thread
+// that waits for the network, and that takes as long as most evaluations.
+type limiter struct {
+	mu      sync.Mutex
+	running []*limited
+	ticking bool
+}
+
+// limited is one evaluation under way.
+type limited struct {
+	cancel topdown.Cancel
+	ticks  int // seen
+}
+
+// limitTicks is how many ticks make evalTimeout; up to one more may pass.
+const limitTicks = 5
+
+// start begins to count; stop must be called after it.
+func (l *limiter) start() *limited {
+	e := &limited{cancel: topdown.NewCancel()}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = append(l.running, e)
+	if !l.ticking {
+		l.ticking = true
+		l.again()
+	}
+	return e
+}
+
+func (l *limiter) stop(e *limited) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.running, e); i >= 0 {
+		l.running = slices.Delete(l.running, i, i+1)
+	}
+}
+
+func (l *limiter) again() { time.AfterFunc(evalTimeout/limitTicks, l.tick) }
+
+func (l *limiter) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.running {
+		if e.ticks++; e.ticks > limitTicks {
+			e.cancel.Cancel()
+		}
+	}
+	if l.ticking = len(l.running) > 0; l.ticking {
+		l.again()
+	}
+}

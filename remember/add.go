@@ -1,0 +1,179 @@
+package remember
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// Line is a choice that a person makes in words, over the management socket.
+type Line struct {
+	UID     uint32
+	Verdict decisions.Verdict // Allow or Deny
+	Kind    effects.Kind
+	Line    string // in the language of decisions/pattern
+	Scope   ScopeKind
+	// Project is what the choice is bound to (decisions.ProjectKey), for ForProject.
+	Project string
+	Home    string // of the person: what ~/ stands for
+	For     time.Duration
+}
+
+// Add stores a choice that is matched by its line. It is a person's own, so it
+// counts at once, and one that names an exact path answers guarded tags.
+func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return Choice{}, ErrClosed
+	}
+	now := s.now()
+	e, err := s.entryOfLine(&l, now)
+	if err != nil {
+		return Choice{}, err
+	}
+	if same := s.same(e, nil, now.UnixNano()); same != nil {
+		return same.snapshot(), nil
+	}
+	if err := s.room(e, nil); err != nil {
+		return Choice{}, err
+	}
+	if err := s.write(func(tx *sql.Tx) error { return insert(tx, e) }); err != nil {
+		return Choice{}, fmt.Errorf("saving choice: %w", err)
+	}
+	s.add(e)
+	_ = s.storePending() // the state says if that fails
+	return e.snapshot(), nil
+}
+
+func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
+	p, err := pattern.Parse(l.Kind, l.Line)
+	if err != nil {
+		return nil, err
+	}
+	if p, err = atHome(p, l.Home); err != nil {
+		return nil, err
+	}
+	e := &entry{line: p, choice: Choice{
+		ID: newID(), Verdict: l.Verdict, Kind: l.Kind, Label: p.String(), UID: l.UID, Created: now.UTC(),
+		Scope: Scope{Kind: l.Scope},
+	}}
+	c := &e.choice
+	if effects.Display(c.Label) != c.Label {
+		return nil, fmt.Errorf("%w: the line is too long, or holds a secret that would be stored readable", ErrNotRemembered)
+	}
+	if l.For < 0 || l.For > MaxExpiry {
+		return nil, fmt.Errorf("%w: the time limit must be at most ten years", ErrNotRemembered)
+	}
+	if l.For > 0 {
+		c.Expires = now.Add(l.For).UTC()
+		e.expire = c.Expires.UnixNano()
+	}
+	switch l.Verdict {
+	case decisions.Allow:
+		if err := s.allowableLine(p, l.Scope); err != nil {
+			return nil, err
+		}
+	case decisions.Deny:
+	default:
+		return nil, fmt.Errorf("%w: %q is no verdict to remember", ErrNotRemembered, l.Verdict)
+	}
+	switch l.Scope {
+	case ForProject:
+		if !path.IsAbs(l.Project) {
+			return nil, fmt.Errorf("%w: the folder belongs to no project", ErrNotRemembered)
+		}
+		c.Scope.Key = l.Project
+	case ForUser:
+	default:
+		return nil, fmt.Errorf("%w: a line is stored for a project or for the user", ErrNotRemembered)
+	}
+	e.confirmed.Store(now.UnixNano())
+	e.finish()
+	return e, nil
+}
+
+// atHome puts a home in the place of ~/, since a choice is matched without
+// knowing homes.
+func atHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
+	if p.Path == nil || p.Path.Base != pattern.Home {
+		return p, nil
+	}
+	if !path.IsAbs(home) {
+		return nil, fmt.Errorf("%w: the home that ~/ stands for is not known, write the absolute path", ErrNotRemembered)
+	}
+	full := pattern.Path{Base: pattern.Root}
+	for part := range strings.SplitSeq(path.Clean(home), "/") {
+		if part != "" {
+			full.Parts = append(full.Parts, pattern.Glob{part})
+		}
+	}
+	full.Parts = append(full.Parts, p.Path.Parts...)
+	return pattern.Parse(p.Kind, full.String())
+}
+
+// allowableLine says why an allow of a line is not remembered.
+func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
+	if off := s.state.Load().off; off != nil {
+		return off
+	}
+	if p.Run == nil {
+		return nil
+	}
+	switch {
+	case strings.Contains(p.Run.Program, "/"):
+		return fmt.Errorf("%w: a program is named without its path, and a script is only remembered with its content: allow it when permd asks", ErrNotRemembered)
+	case decisions.RunsTargets(p.Run.Program):
+		return fmt.Errorf("%w: %s runs what the project's files say, which is only remembered with their content: allow it when permd asks", ErrNotRemembered, p.Run.Program)
+	case p.Run.Program == "git" && scope == ForUser:
+		return fmt.Errorf("%w: git obeys the configuration of where it runs, so it is bound to the project", ErrNotRemembered)
+	}
+	run := effects.Run{Program: p.Run.Program}
+	for _, w := range p.Run.Words {
+		run.Args = append(run.Args, strings.Join(w, "*"))
+	}
+	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
+	if s.options.Allowable != nil {
+		if err := s.options.Allowable(&q); err != nil {
+			return fmt.Errorf("%w: %w", ErrNotRemembered, err)
+		}
+	}
+	return nil
+}
+
+// Confirm makes choices count that only a client reported so far.
+func (s *Store) Confirm(_ context.Context, ids ...string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return ErrClosed
+	}
+	now := s.now().UnixNano()
+	for _, id := range ids {
+		if e := s.byID[id]; e == nil || e.over(now) {
+			return fmt.Errorf("%w: %q", ErrNotFound, id)
+		}
+	}
+	err := s.write(func(tx *sql.Tx) error {
+		for _, id := range ids {
+			if _, err := tx.Exec("UPDATE choices SET confirmed = ? WHERE id = ? AND confirmed IS NULL", now, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("confirming choices: %w", err)
+	}
+	for _, id := range ids {
+		s.byID[id].confirmed.CompareAndSwap(0, now)
+	}
+	return nil
+}

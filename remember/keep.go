@@ -1,0 +1,119 @@
+package remember
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+var _ decisions.Keeper = (*Store)(nil)
+
+// MaxExpiry is the longest time limit of a choice; what is to hold longer has
+// none.
+const MaxExpiry = 10 * 365 * 24 * time.Hour
+
+// Keep stores what a person answered: for an allow the choices of a width, for
+// a reject one that is bound to the whole call. What it cannot store as it was
+// asked is decisions.ErrNotKept, and then nothing is stored.
+func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+	drafts, err := s.draftsOf(a)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", decisions.ErrNotKept, err)
+	}
+	choices, err := s.Save(ctx, drafts...)
+	for _, refusal := range []error{ErrNotRemembered, ErrTooMany, ErrOff, ErrSelfCheck} {
+		if errors.Is(err, refusal) {
+			return nil, fmt.Errorf("%w: %w", decisions.ErrNotKept, err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	kept := make([]decisions.Kept, 0, len(choices))
+	for i := range choices {
+		c := &choices[i]
+		if slices.ContainsFunc(kept, func(k decisions.Kept) bool { return k.ID == c.ID }) {
+			continue // two effects of the call have one choice
+		}
+		kept = append(kept, decisions.Kept{
+			ID: c.ID, Verdict: c.Verdict, Label: string(c.Kind) + " " + c.Label,
+			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
+		})
+	}
+	return kept, nil
+}
+
+// Unconfirmed reports whether a choice waits for a person to confirm it.
+func (s *Store) Unconfirmed(c *Choice) bool {
+	return c.Verdict == decisions.Allow && c.Confirmed.IsZero() && (s.options.ConfirmAll || c.Pins.Guarded)
+}
+
+// draftsOf are the choices that an answer asks for.
+func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
+	if a.Offer == nil {
+		return nil, errors.New("nothing was offered for this question")
+	}
+	if a.For < 0 || a.For > MaxExpiry {
+		return nil, errors.New("the time limit must be more than nothing and at most ten years")
+	}
+	d := Draft{Verdict: a.Verdict, Scope: ScopeKind(a.Scope), DecisionID: a.DecisionID}
+	if a.For > 0 {
+		d.Expires = s.now().Add(a.For)
+	}
+	if a.Scope != "" && d.Scope.rank() == 0 {
+		return nil, errors.New("the scopes are session, session+children, project and user")
+	}
+	switch a.Verdict {
+	case decisions.Allow:
+		return widthOf(a, d)
+	case decisions.Deny:
+		if a.Width != "" {
+			return nil, errors.New("a width belongs to an allow")
+		}
+		if a.Offer.Reject == nil {
+			return nil, errors.New("the call has no effect that a reject could be bound to")
+		}
+		if d.Query, d.WholeCall = a.Offer.Reject, true; d.Scope == "" {
+			if d.Scope = ForProject; d.Query.Project == "" {
+				d.Scope = ForSession
+			}
+		}
+		return []Draft{d}, nil
+	}
+	return nil, errors.New("only an allow and a reject are remembered")
+}
+
+// widthOf are the choices of a width, d without what is of a single one.
+func widthOf(a decisions.Answer, d Draft) ([]Draft, error) {
+	i := 0
+	if a.Width != "" {
+		i = slices.IndexFunc(a.Offer.Sets, func(s decisions.OfferSet) bool { return s.ID == a.Width })
+	}
+	if i < 0 || i >= len(a.Offer.Sets) {
+		return nil, errors.New("no width of that id was offered")
+	}
+	set := &a.Offer.Sets[i]
+	if d.Scope == "" {
+		d.Scope = ScopeKind(set.Scope)
+	}
+	if d.Scope == "" {
+		return nil, errors.New("the call is outside of any project and session: name the scope user")
+	}
+	var drafts []Draft
+	for _, item := range set.Items {
+		one := d
+		one.Query, one.Level = item.Query, item.Level
+		drafts = append(drafts, one)
+	}
+	return drafts, nil
+}
+
+// Drop revokes choices that Keep stored.
+func (s *Store) Drop(ctx context.Context, ids ...string) error {
+	_, err := s.Forget(ctx, ids...)
+	return err
+}

@@ -1,0 +1,293 @@
+package remember
+
+import (
+	"encoding/binary"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// Bounds of the choices that are matched by their line.
+const (
+	// maxAnchored is how many of them may begin alike, so that looking through
+	// them takes no time that anybody notices.
+	maxAnchored = 256
+	// maxLineRejects is how many rejects of one person are lines: they speak of
+	// more than where they can be found by.
+	maxLineRejects = 256
+	// maxParts bounds the words and the folders that lines are found by.
+	maxParts = 16
+)
+
+// lineIndex finds the choices that are matched by a rule line. An allow stands
+// under its anchor: the literal beginning of its line, which every effect that
+// it matches has as well. A reject touches more than it matches; there are few,
+// and all of them are looked at.
+type lineIndex struct {
+	shards [256]map[string][]*entry
+	// runs and files count the lines by the number of parts of their anchor, so
+	// that no lookup is made for nothing; other counts the lines of hosts and
+	// tools.
+	runs, files [maxParts + 1]int
+	other       int
+	rejects     []*entry
+}
+
+// lineEdit changes a lineIndex that nobody else sees yet.
+type lineEdit struct {
+	x      *lineIndex
+	copied [256]bool
+}
+
+func (x *lineIndex) edit() *lineEdit { return &lineEdit{x: x} }
+
+func (l *lineEdit) shard(key string) map[string][]*entry {
+	i := shardOf([]byte(key))
+	if !l.copied[i] {
+		l.copied[i] = true
+		l.x.shards[i] = maps.Clone(l.x.shards[i])
+	}
+	if l.x.shards[i] == nil {
+		l.x.shards[i] = map[string][]*entry{}
+	}
+	return l.x.shards[i]
+}
+
+func (l *lineEdit) add(e *entry) {
+	if e.choice.Verdict == decisions.Deny {
+		l.x.rejects = append(slices.Clip(l.x.rejects), e)
+		return
+	}
+	key, parts := e.anchor()
+	shard := l.shard(key)
+	shard[key] = append(slices.Clip(shard[key]), e)
+	*l.x.counter(e, parts)++
+}
+
+func (l *lineEdit) remove(e *entry) bool {
+	if e.choice.Verdict == decisions.Deny {
+		n := len(l.x.rejects)
+		l.x.rejects = lacking(l.x.rejects, e)
+		return len(l.x.rejects) < n
+	}
+	key, parts := e.anchor()
+	shard := l.shard(key)
+	rest := lacking(shard[key], e)
+	if len(rest) == len(shard[key]) {
+		return false
+	}
+	if shard[key] = rest; len(rest) == 0 {
+		delete(shard, key)
+	}
+	*l.x.counter(e, parts)--
+	return true
+}
+
+func (x *lineIndex) counter(e *entry, parts int) *int {
+	switch {
+	case e.line.Run != nil:
+		return &x.runs[parts]
+	case e.line.Path != nil:
+		return &x.files[parts]
+	}
+	return &x.other
+}
+
+// at returns the allows that stand under an anchor.
+func (x *lineIndex) at(key []byte) []*entry { return x.shards[shardOf(key)][string(key)] }
+
+// shardOf spreads anchors (FNV-1a).
+func shardOf(key []byte) byte {
+	h := uint32(2166136261)
+	for _, c := range key {
+		h = (h ^ uint32(c)) * 16777619
+	}
+	return byte(h>>24) ^ byte(h>>16) ^ byte(h>>8) ^ byte(h)
+}
+
+// head begins every anchor: whose it is, and of what kind.
+func head(buf []byte, uid uint32, kind effects.Kind) []byte {
+	return append(append(binary.BigEndian.AppendUint32(buf[:0], uid), kind...), 0)
+}
+
+// anchor returns the beginning that the line is found by, and its parts.
+func (e *entry) anchor() (string, int) {
+	key := head(make([]byte, 0, 64), e.choice.UID, e.choice.Kind)
+	parts := 0
+	switch p := e.line; {
+	case p.Run != nil:
+		key = append(key, p.Run.Program...)
+		for _, w := range p.Run.Words {
+			word, literal := w.Literal()
+			if !literal || parts == maxParts {
+				break
+			}
+			key = append(append(key, 0), word...)
+			parts++
+		}
+	case p.Path != nil:
+		if p.Path.Base == pattern.Project {
+			key = append(key, '.')
+		}
+		for _, part := range p.Path.Parts {
+			if len(part) != 1 || parts == maxParts {
+				break
+			}
+			key = append(append(key, '/'), part[0]...)
+			parts++
+		}
+	case p.Host != nil:
+		key = append(key, p.Host.Name...)
+	case p.Tool != nil:
+		key = appendTool(key, literalOf(p.Tool.Server), literalOf(p.Tool.Name))
+	}
+	return string(key), parts
+}
+
+// literalOf is a name in the anchor of a tool: what has a star stands for all.
+func literalOf(g pattern.Glob) string {
+	switch {
+	case g == nil:
+		return ""
+	case len(g) == 1:
+		return g[0]
+	}
+	return "*"
+}
+
+func appendTool(key []byte, server, tool string) []byte {
+	return append(append(append(key, server...), 0), tool...)
+}
+
+// search looks for lines that match the effect.
+func (x *lineIndex) search(s *search) {
+	for _, e := range x.rejects {
+		if e.line.Touches(s.q.Effect, pattern.Context{Project: s.q.Project}) {
+			s.considerReject(e)
+		}
+	}
+	var buf [512]byte
+	e := s.q.Effect
+	key := head(buf[:], s.q.UID, e.Kind)
+	switch {
+	case e.Run != nil:
+		x.searchRun(s, key, e.Run)
+	case e.File != nil:
+		x.searchFile(s, key, e.File.Path)
+		if within(e.File.Path, s.q.Project) {
+			rel := e.File.Path[len(s.q.Project):]
+			if s.q.Project == "/" {
+				rel = e.File.Path
+			}
+			x.searchFile(s, append(key, '.'), rel)
+		}
+	case x.other == 0:
+	case e.Connect != nil:
+		for name := e.Connect.Host; ; {
+			x.consider(s, append(key, name...))
+			_, parent, ok := strings.Cut(name, ".")
+			if !ok {
+				break
+			}
+			name = parent
+		}
+	case e.Use != nil:
+		for _, server := range []string{e.Use.Server, "*"} {
+			for _, tool := range []string{e.Use.Tool, "*"} {
+				x.consider(s, appendTool(key, server, tool))
+			}
+		}
+	}
+}
+
+func (x *lineIndex) searchRun(s *search, key []byte, r *effects.Run) {
+	key = append(key, r.Program...)
+	for parts := 0; ; parts++ {
+		if x.runs[parts] > 0 {
+			x.consider(s, key)
+		}
+		if parts == maxParts || parts == len(r.Args) {
+			return
+		}
+		key = append(append(key, 0), r.Args[parts]...)
+	}
+}
+
+// searchFile looks for the path and for all folders above it.
+func (x *lineIndex) searchFile(s *search, key []byte, p string) {
+	end := len(key)
+	if p != "/" {
+		key = append(key, p...)
+	}
+	if x.files[0] > 0 {
+		x.consider(s, key[:end])
+	}
+	parts := 0
+	for i := end + 1; i <= len(key) && parts < maxParts; i++ {
+		if i < len(key) && key[i] != '/' {
+			continue
+		}
+		if parts++; x.files[parts] > 0 {
+			x.consider(s, key[:i])
+		}
+	}
+}
+
+// consider takes the lines under an anchor that match.
+func (x *lineIndex) consider(s *search, key []byte) {
+	for _, e := range x.at(key) {
+		if e.matches(s.q) {
+			one := [1]*entry{e}
+			s.consider(one[:])
+		}
+	}
+}
+
+// matches reports whether an allow's line and pins speak of all of the effect.
+// What is guarded is only matched by a line that names the very path or host.
+func (e *entry) matches(q *decisions.MemoryQuery) bool {
+	pins, eff := &e.choice.Pins, q.Effect
+	if eff.Guarded() != 0 && !e.answer.Exact {
+		return false
+	}
+	if e.choice.DecisionID != "" && pins.Claimed != eff.Claimed {
+		return false
+	}
+	switch {
+	case eff.Run != nil:
+		if pins.Stdin != "" && pins.Stdin != string(stdinOf(eff.Run)) || eff.Run.Stdin == effects.StdinText && !eff.Run.Readonly {
+			return false
+		}
+		// A script is only matched by its hash, and a target with that of its
+		// text.
+		if eff.Run.Script != nil || decisions.RunsTargets(eff.Run.Program) && !samePin(pins, q.Target) {
+			return false
+		}
+	case eff.Connect != nil:
+		if pins.Method != "" && pins.Method != eff.Connect.Method {
+			return false
+		}
+	case eff.File != nil && e.line.Path != nil && deepLiteral(e.line.Path):
+		return true // it stands below the anchor, which is all that the line says
+	}
+	return e.line.Match(eff, q.All, pattern.Context{Project: q.Project})
+}
+
+func samePin(pins *Pins, s *effects.Script) bool {
+	return s != nil && pins.SHA256 != "" && pins.SHA256 == s.SHA256 && path.Base(pins.Script) == path.Base(s.Path)
+}
+
+// deepLiteral reports whether a line is a folder's literal path and **.
+func deepLiteral(p *pattern.Path) bool {
+	for _, part := range p.Parts[:len(p.Parts)-1] {
+		if len(part) != 1 {
+			return false
+		}
+	}
+	return p.Deep() && len(p.Parts) <= maxParts
+}

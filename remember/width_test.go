@@ -1,0 +1,311 @@
+//go:build cgo
+
+package remember_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/remember"
+)
+
+// drawPlain draws effects of a project as calls have them, alike enough that
+// widths of one often speak of another.
+func drawPlain(t *rapid.T) effects.Effect {
+	from := func(list ...string) string { return rapid.SampledFrom(list).Draw(t, "one") }
+	switch kind := effects.Kind(from("run", "read", "write", "delete", "connect", "use")); kind {
+	case effects.KindRun:
+		r := &effects.Run{
+			Program: from("go", "mytool", "git"), Known: true, Cwd: from("/p", "/p/sub", "/q"),
+			Args:  rapid.SliceOfN(rapid.SampledFrom([]string{"build", "test", "./a", "./b", "-v", "--exec"}), 0, 4).Draw(t, "args"),
+			Stdin: effects.Stdin(from("none", "none", "pipe", "text", "network")),
+		}
+		if r.Stdin == effects.StdinText {
+			r.StdinText = from("x", "y")
+		}
+		if r.Known = r.Program != "mytool"; r.Known && len(r.Args) > 0 && (r.Args[0] == "build" || r.Args[0] == "test") {
+			r.Subcommand, r.HarmlessFrom = r.Args[0], 1
+		}
+		// Options that are not harmless, and the first word of a program that
+		// nobody knows.
+		for i, a := range r.Args {
+			if a == "--exec" || !r.Known && i == 0 {
+				r.HarmlessFrom = i + 1
+			}
+		}
+		e := effects.Effect{Kind: kind, Text: "run", Run: r, Tags: effects.TagsOf(effects.InProject)}
+		if r.Cwd == "/q" {
+			e.Tags = effects.TagsOf(effects.Outside)
+		}
+		return e
+	case effects.KindConnect:
+		return effects.Effect{Kind: kind, Text: "connect", Connect: &effects.Connect{
+			Host: from("docs.example.com", "api.example.com", "www.example.com", "example.com", "127.0.0.1"),
+			Port: rapid.SampledFrom([]int{443, 80}).Draw(t, "port"), Method: from("get", "send"),
+		}}
+	case effects.KindUse:
+		return effects.Effect{Kind: kind, Text: "use", Use: &effects.Use{
+			Server: from("github", "other"), Source: from("user", "project"), Tool: from("get", "put"), Arguments: []byte(from(`{}`, `{"a":1}`)),
+		}}
+	default:
+		e := effects.Effect{Kind: kind, Text: "file", File: &effects.File{
+			Path:      from("/p/a/x", "/p/a/b/y", "/p/z", "/p/.env", "/p/a/.env", "/q/r/s/x", "/q/r/s/y", "/p2/z", "/p"),
+			Recursive: rapid.Bool().Draw(t, "recursive"),
+		}}
+		if strings.HasSuffix(e.File.Path, ".env") {
+			e.Tags = effects.TagsOf(effects.Secret)
+		}
+		return e
+	}
+}
+
+// allows says what a choice of a width may match, apart from the code under
+// test: the effect was approved, or it differs from one only in what the width
+// leaves open.
+func allows(saved, other *effects.Effect, level int) bool {
+	if saved.Kind != other.Kind || saved.Claimed != other.Claimed {
+		return false
+	}
+	if level > 0 && other.Guarded() != 0 {
+		return false
+	}
+	switch {
+	case saved.Run != nil:
+		a, b := saved.Run, other.Run
+		if a.Program != b.Program || a.Stdin != b.Stdin || a.StdinText != b.StdinText || strings.HasPrefix(a.Cwd, "/p") != strings.HasPrefix(b.Cwd, "/p") {
+			return false
+		}
+		if level == 0 {
+			return slices.Equal(a.Args, b.Args) && (strings.HasPrefix(a.Cwd, "/p") || a.Cwd == b.Cwd)
+		}
+		// All that is not harmless was approved, in its place.
+		if b.Subcommand != a.Subcommand || b.HarmlessFrom > len(a.Args) {
+			return false
+		}
+		return slices.Equal(b.Args[:b.HarmlessFrom], a.Args[:b.HarmlessFrom])
+	case saved.Connect != nil:
+		a, b := saved.Connect, other.Connect
+		same := a.Port == b.Port && a.Method == b.Method
+		return same && (a.Host == b.Host || level >= 2 && strings.HasSuffix(a.Host, ".example.com") && strings.HasSuffix(b.Host, ".example.com"))
+	case saved.Use != nil:
+		a, b := saved.Use, other.Use
+		return a.Server == b.Server && a.Source == b.Source && a.Tool == b.Tool && (level > 0 || string(a.Arguments) == string(b.Arguments))
+	}
+	a, b := saved.File, other.File
+	if level == 0 {
+		return *a == *b
+	}
+	folder := a.Path[:strings.LastIndexByte(a.Path, '/')]
+	if a.Recursive && saved.Kind != effects.KindDelete {
+		folder = a.Path
+	}
+	if level >= 2 || folder == "" {
+		folder = "/p"
+	}
+	return b.Path == folder || strings.HasPrefix(b.Path, folder+"/")
+}
+
+// TestWidths saves an effect in a width that was proposed and asks about
+// others: the choice matches what was approved, nothing that was not, and all
+// that a narrower width matches; nothing guarded but by its very path; and
+// nothing once it is forgotten.
+func TestWidths(t *testing.T) {
+	s := open(t, options(path(t)))
+	seen := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		q := ask(drawPlain(t))
+		ways := s.Propose(q)
+		var others []*decisions.MemoryQuery
+		for range 12 {
+			others = append(others, ask(drawPlain(t)))
+		}
+		narrower := map[int]bool{}
+		for _, way := range ways {
+			saved, err := s.Save(t.Context(), remember.Draft{
+				Verdict: decisions.Allow, Query: q, Scope: remember.ForProject, Level: way.Level, DecisionID: "d",
+			})
+			if err != nil {
+				t.Fatalf("saving what was proposed as %q: %v", way.Rule, err)
+			}
+			if q.Effect.Guarded() != 0 {
+				if _, allow, _ := s.Match(q); allow != nil {
+					t.Fatalf("%q counts before it is confirmed", way.Rule)
+				}
+				if err := s.Confirm(t.Context(), saved[0].ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, allow, err := s.Match(q); err != nil || allow == nil {
+				t.Fatalf("%q does not match what was approved: %v", way.Rule, err)
+			}
+			seen[fmt.Sprint(q.Effect.Kind, way.Level)]++
+			for i, other := range others {
+				_, allow, err := s.Match(other)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if allow != nil && !allows(q.Effect, other.Effect, way.Level) {
+					t.Fatalf("%q matches what was not approved: %+v", way.Rule, show(other.Effect))
+				}
+				if allow != nil && other.Effect.Guarded() != 0 && !allow.Exact {
+					t.Fatalf("%q matches what is guarded", way.Rule)
+				}
+				if allow == nil && narrower[i] {
+					t.Fatalf("%q does not match what a narrower one does: %+v", way.Rule, show(other.Effect))
+				}
+				narrower[i] = allow != nil
+			}
+			if _, err := s.Forget(t.Context(), saved[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			for _, other := range append(others, q) {
+				if _, allow, _ := s.Match(other); allow != nil {
+					t.Fatalf("%q is forgotten, and matches", way.Rule)
+				}
+			}
+		}
+	})
+	for _, want := range []string{"run0", "run1", "read0", "write1", "delete1", "write2", "connect0", "connect2", "use0", "use1"} {
+		if seen[want] == 0 {
+			t.Errorf("no %s was tested: %v", want, seen)
+		}
+	}
+}
+
+func show(e *effects.Effect) string {
+	switch {
+	case e.Run != nil:
+		return fmt.Sprintf("%+v", *e.Run)
+	case e.File != nil:
+		return fmt.Sprintf("%s %+v", e.Kind, *e.File)
+	case e.Connect != nil:
+		return fmt.Sprintf("%+v", *e.Connect)
+	}
+	return fmt.Sprintf("%+v", *e.Use)
+}
+
+// TestWorktrees wants the worktrees of a repository to share its choices, by
+// where files are in the project, and nobody else to.
+func TestWorktrees(t *testing.T) {
+	s := open(t, options(path(t)))
+	in := func(root, key string, e effects.Effect) *decisions.MemoryQuery {
+		q := ask(e)
+		q.Project, q.ProjectKey = root, key
+		return q
+	}
+	for _, tt := range []struct {
+		name  string
+		saved effects.Effect
+		other effects.Effect // of the worktree /w
+	}{
+		{"run", run("go", "vet"), effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: "go", Args: []string{"vet"}, Cwd: "/w", Stdin: effects.StdinNone}}},
+		{"write", file(effects.KindWrite, "/p/a"), file(effects.KindWrite, "/w/a")},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			kept := save(t, s, remember.Draft{Verdict: decisions.Allow, Query: in("/p", "/p", tt.saved), Scope: remember.ForProject})
+			for name, c := range map[string]struct {
+				q    *decisions.MemoryQuery
+				want bool
+			}{
+				"the same":                {in("/p", "/p", tt.saved), true},
+				"a worktree":              {in("/w", "/p", tt.other), true},
+				"another repository":      {in("/w", "/w", tt.other), false},
+				"seen from another":       {in("/w", "/w", tt.saved), false},
+				"seen from the worktree":  {in("/w", "/p", tt.saved), false},
+				"outside of any project":  {in("", "", tt.saved), false},
+				"forged: only the folder": {in("/p", "/x", tt.saved), false},
+			} {
+				if _, allow, _ := s.Match(c.q); (allow != nil) != c.want {
+					t.Errorf("%s: matches is %v", name, allow != nil)
+				}
+			}
+			if _, err := s.Forget(t.Context(), kept.ID); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestClockJumps wants a choice with an end to stay ended when the clock is
+// set back, and no choice to hold longer than it was meant to.
+func TestClockJumps(t *testing.T) {
+	now := noon
+	o := options(path(t))
+	o.Now = func() time.Time { return now }
+	s := open(t, o)
+	q := ask(run("go", "vet"))
+	save(t, s, remember.Draft{Verdict: decisions.Allow, Query: q, Scope: remember.ForUser, Expires: noon.Add(time.Hour)})
+	for _, step := range []struct {
+		at   time.Duration
+		want bool
+	}{{0, true}, {59 * time.Minute, true}, {-time.Hour, true}, {2 * time.Hour, false}, {0, false}, {-24 * time.Hour, false}} {
+		now = noon.Add(step.at)
+		q.Now = now
+		if _, allow, _ := s.Match(q); (allow != nil) != step.want {
+			t.Errorf("at %v: matches is %v", step.at, allow != nil)
+		}
+	}
+}
+
+// BenchmarkMatchWidths matches among 100,000 choices of all widths.
+func BenchmarkMatchWidths(b *testing.B) {
+	s := open(b, options(path(b)))
+	const choices = 100_000
+	for start := 0; start < choices; start += 1000 {
+		var drafts []remember.Draft
+		for n := start; n < start+1000; n++ {
+			d := remember.Draft{Verdict: decisions.Allow, Scope: remember.ForProject, DecisionID: "d"}
+			switch n % 5 {
+			case 0:
+				e := run("go", fmt.Sprint("sub", n), "x")
+				e.Run.Known, e.Run.HarmlessFrom = true, 1
+				d.Query, d.Level = ask(e), 1
+			case 1:
+				d.Query, d.Level = ask(file(effects.KindWrite, fmt.Sprintf("/p/a%d/b%d/x", n%100, n))), 1
+			case 2:
+				d.Query, d.Level = ask(file(effects.KindWrite, fmt.Sprintf("/data/sets/a%d/x", n))), 1
+			case 3:
+				d.Query, d.Level = ask(connect(fmt.Sprintf("docs.example%d.com", n), 443, effects.MethodGet)), 2
+			default:
+				d.Query = ask(run("git", "show", fmt.Sprint(n)))
+			}
+			drafts = append(drafts, d)
+		}
+		if _, err := s.Save(b.Context(), drafts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	prefix := run("go", "sub5000", "y", "z")
+	prefix.Run.Known, prefix.Run.HarmlessFrom = true, 1
+	miss := run("go", "list", "-m", "all", "./...", "a", "b", "c")
+	for _, tt := range []struct {
+		name string
+		q    *decisions.MemoryQuery
+		want bool
+	}{
+		{"exact", ask(run("git", "show", "9999")), true},
+		{"prefix", ask(prefix), true},
+		{"prefix-miss", ask(miss), false},
+		{"subtree", ask(file(effects.KindWrite, "/p/a1/b5001/c/d/e/f.go")), true},
+		{"subtree-outside", ask(file(effects.KindWrite, "/data/sets/a5002/c/d/f.go")), true},
+		{"subtree-miss", ask(file(effects.KindWrite, "/p/internal/pkg/deep/er/main.go")), false},
+		{"suffix", ask(connect("api.eu.example5003.com", 443, effects.MethodGet)), true},
+		{"suffix-miss", ask(connect("api.eu.example.org", 443, effects.MethodGet)), false},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, allow, err := s.Match(tt.q); err != nil || (allow != nil) != tt.want {
+					b.Fatal(allow, err)
+				}
+			}
+		})
+	}
+}

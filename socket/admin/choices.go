@@ -1,0 +1,226 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// The methods about what permd remembers.
+const (
+	MethodChoicesList    = "permd/choices.list"
+	MethodChoicesShow    = "permd/choices.show"
+	MethodChoicesForget  = "permd/choices.forget"
+	MethodChoicesAdd     = "permd/choices.add"
+	MethodChoicesConfirm = "permd/choices.confirm"
+)
+
+// CodeNoChoice is the error code of a choice id that the memory does not hold,
+// or that is another person's.
+const CodeNoChoice = -32053
+
+// Choice is one remembered answer on the wire.
+type Choice struct {
+	ID      string            `json:"choiceId"`
+	Verdict decisions.Verdict `json:"verdict"`
+	Kind    string            `json:"kind"`
+	Rule    string            `json:"rule"`          // the rule line, secrets masked
+	Line    bool              `json:"line"`          // it is matched by that line, else by the effect's very facts
+	Scope   string            `json:"scope"`         // session, session+children, project or user
+	Of      string            `json:"of,omitzero"`   // the project's folder or the session's id
+	Pins    []string          `json:"pins,omitzero"` // what else it is bound to, in words
+	UID     uint32            `json:"uid"`
+	// DecisionID is the decision that it answered, as a client reported it; ""
+	// when it was made over the management socket.
+	DecisionID string    `json:"decisionId,omitzero"`
+	Created    time.Time `json:"created"`
+	Expires    time.Time `json:"expires,omitzero"`
+	Confirmed  time.Time `json:"confirmed,omitzero"`
+	// Unconfirmed is set while it does not count, since nobody confirmed it.
+	Unconfirmed bool      `json:"unconfirmed,omitzero"`
+	Uses        int64     `json:"uses"`
+	LastUsed    time.Time `json:"lastUsed,omitzero"`
+}
+
+// NewChoice is a choice that a person makes in words.
+type NewChoice struct {
+	Verdict   decisions.Verdict `json:"verdict"`
+	Kind      string            `json:"kind"`
+	Line      string            `json:"line"`
+	Scope     string            `json:"scope"`              // project or user
+	Dir       string            `json:"dir,omitzero"`       // a folder of the project
+	ExpiresIn int64             `json:"expiresIn,omitzero"` // seconds
+}
+
+// Choices are answers to list, show and forget. Next is the id to list on
+// after, "" at the end.
+type Choices struct {
+	Choices []Choice `json:"choices"`
+	Next    string   `json:"next,omitzero"`
+	// Pending is set when the revocation holds, but could not be stored yet.
+	Pending bool `json:"pending,omitzero"`
+}
+
+// Memory is what permd remembers.
+type Memory interface {
+	// List returns all choices of a person, of everybody for nil, the oldest
+	// first.
+	List(uid *uint32) []Choice
+	// Forget revokes choices; stored is false when that could not be made to
+	// survive a restart.
+	Forget(ctx context.Context, ids []string) (stored bool, err error)
+	Confirm(ctx context.Context, ids []string) error
+	// Add stores a choice. ErrRefused says that it is not one to remember.
+	Add(ctx context.Context, uid uint32, c NewChoice) (Choice, error)
+}
+
+// ErrRefused wraps what is wrong with a choice that a person wants to add.
+var ErrRefused = errors.New("not remembered")
+
+// registerChoices adds the methods about choices.
+func registerChoices(m socket.Methods, mem Memory) {
+	m[MethodChoicesList] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		var p struct {
+			After string `json:"after"`
+			Limit int    `json:"limit"`
+		}
+		if err := decode(params, &p); err != nil {
+			return nil, err
+		}
+		if p.Limit < 0 || p.Limit > MaxList {
+			return nil, invalid(fmt.Sprintf("limit must be between 0 and %d", MaxList))
+		}
+		return func(context.Context) (any, error) { return page(mem.List(visible(c)), p.After, p.Limit), nil }, nil
+	}
+	m[MethodChoicesShow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		ids, err := idsOf(params)
+		if err != nil {
+			return nil, err
+		}
+		return func(context.Context) (any, error) {
+			found, err := find(mem, c, ids)
+			return Choices{Choices: found}, err
+		}, nil
+	}
+	m[MethodChoicesForget] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		ids, err := idsOf(params)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) {
+			found, err := find(mem, c, ids)
+			if err != nil {
+				return nil, err
+			}
+			stored, err := mem.Forget(ctx, ids)
+			if err != nil {
+				return nil, fmt.Errorf("forgetting: %w", err)
+			}
+			return Choices{Choices: found, Pending: !stored}, nil
+		}, nil
+	}
+	m[MethodChoicesConfirm] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		ids, err := idsOf(params)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) {
+			if _, err := find(mem, c, ids); err != nil {
+				return nil, err
+			}
+			if err := mem.Confirm(ctx, ids); err != nil {
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the confirmation could not be stored"}
+			}
+			found, err := find(mem, c, ids)
+			return Choices{Choices: found}, err
+		}, nil
+	}
+	m[MethodChoicesAdd] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		var n NewChoice
+		if err := decode(params, &n); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (any, error) {
+			added, err := mem.Add(ctx, c.Peer.UID, n)
+			if errors.Is(err, ErrRefused) {
+				return nil, invalid(err.Error())
+			}
+			if err != nil {
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
+			}
+			return Choices{Choices: []Choice{added}}, nil
+		}, nil
+	}
+}
+
+// visible is whose choices a peer may see and change: its own, and root all.
+func visible(c *socket.Conn) *uint32 {
+	if c.Peer.UID == 0 {
+		return nil
+	}
+	uid := c.Peer.UID
+	return &uid
+}
+
+// page is a part of a list, so that an answer stays within a message.
+func page(all []Choice, after string, limit int) Choices {
+	if limit == 0 {
+		limit = MaxList
+	}
+	start := 0
+	for i := range all {
+		if all[i].ID == after {
+			start = i + 1
+		}
+	}
+	rest := all[start:]
+	if len(rest) <= limit {
+		return Choices{Choices: append([]Choice{}, rest...)}
+	}
+	return Choices{Choices: rest[:limit], Next: rest[limit-1].ID}
+}
+
+func idsOf(params strictjson.Value) ([]string, error) {
+	var p struct {
+		IDs []string `json:"choiceIds"`
+	}
+	if err := decode(params, &p); err != nil {
+		return nil, err
+	}
+	if len(p.IDs) == 0 || len(p.IDs) > MaxList {
+		return nil, invalid(fmt.Sprintf("choiceIds must hold 1 to %d ids", MaxList))
+	}
+	return p.IDs, nil
+}
+
+// find returns the choices of those ids, all of them or an error.
+func find(mem Memory, c *socket.Conn, ids []string) ([]Choice, error) {
+	byID := map[string]*Choice{}
+	all := mem.List(visible(c))
+	for i := range all {
+		byID[all[i].ID] = &all[i]
+	}
+	found := make([]Choice, 0, len(ids))
+	for _, id := range ids {
+		choice := byID[id]
+		if choice == nil {
+			return nil, &socket.Error{Code: CodeNoChoice, Message: "no choice of that id: " + clipID(id)}
+		}
+		found = append(found, *choice)
+	}
+	return found, nil
+}
+
+// clipID keeps what is repeated in an error short and printable.
+func clipID(id string) string {
+	const most = 40
+	if len(id) > most {
+		id = id[:most]
+	}
+	return fmt.Sprintf("%q", id)
+}

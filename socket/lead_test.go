@@ -1,0 +1,89 @@
+package socket
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+// TestSlowCallsLeaveReading: calls that come one by one are each led by the
+// goroutine that reads, and none keeps those behind it waiting for longer than
+// the overseer's patience.
+func TestSlowCallsLeaveReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := &piped{conns: make(chan net.Conn), done: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		gate := make(chan struct{})
+		ended := make(chan error, 1)
+		go func() {
+			ended <- Serve(ctx, ln, Methods{
+				"quick": now("quick", nil),
+				"slow":  later(func(context.Context) (any, error) { <-gate; return "slow", nil }),
+				"exits": later(func(context.Context) (any, error) { <-gate; runtime.Goexit(); return "allow", nil }),
+			}, Options{peer: func(net.Conn) (decisions.Peer, error) { return decisions.Peer{}, nil }})
+		}()
+		client, theirs := net.Pipe()
+		ln.conns <- theirs
+		r := bufio.NewReader(client)
+		send := func(id int, method string) {
+			fmt.Fprintf(client, `{"jsonrpc":"2.0","id":%d,"method":%q}`+"\n", id, method)
+			synctest.Wait()
+		}
+		const slow = 5
+		begin := time.Now()
+		for i := range slow {
+			send(i, []string{"slow", "exits"}[i%2])
+		}
+		send(slow, "quick")
+		if got, _ := r.ReadString('\n'); got != `{"jsonrpc":"2.0","id":5,"result":"quick"}`+"\n" {
+			t.Errorf("answer %s", got)
+		}
+		if d := time.Since(begin); d > 2*slow*patience {
+			t.Errorf("answered after %v", d)
+		}
+		close(gate)
+		for range slow {
+			if got, _ := r.ReadString('\n'); !strings.Contains(got, `"slow"`) && !strings.Contains(got, "internal error") {
+				t.Errorf("answer %s", got)
+			}
+		}
+		// Also a call that ends its goroutine while that still reads leaves the
+		// connection as it was.
+		send(slow+1, "exits")
+		_, _ = r.ReadString('\n')
+		send(slow+2, "quick")
+		if got, _ := r.ReadString('\n'); !strings.Contains(got, `"quick"`) {
+			t.Errorf("after a call that ended its goroutine: %s", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve returned %v", err)
+		}
+		client.Close()
+	})
+}
+
+// TestOverseerRests: it costs nothing while there is nothing to oversee.
+func TestOverseerRests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s server
+		for range 3 {
+			s.oversee()
+			if !s.overseen.Load() {
+				t.Fatal("it does not look")
+			}
+			time.Sleep(5 * patience)
+			if s.overseen.Load() {
+				t.Fatal("it does not rest")
+			}
+		}
+	})
+}
