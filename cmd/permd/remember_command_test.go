@@ -1,0 +1,68 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/client"
+)
+
+// TestRememberCommand is what the command refuses, and what it prints.
+func TestRememberCommand(t *testing.T) {
+	d := startDaemon(t)
+	project := d.project(t, nil)
+	for _, tt := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"add", "run", "bash *", "--dir", project}, "runs code"},
+		{[]string{"add", "run", "sudo ls", "--dir", project}, "runs other programs"},
+		{[]string{"add", "run", "./x.sh", "--dir", project}, "without its path"},
+		{[]string{"add", "run", "npm test", "--dir", project}, "allow it when permd asks"},
+		{[]string{"add", "run", "*", "--dir", project}, "must not have a *"},
+		{[]string{"add", "run", "git status", "--scope", "user"}, "bound to the project"},
+		{[]string{"add", "run", "go vet *", "--dir", "/"}, "belongs to no project"},
+		{[]string{"add", "connect", "*.com", "--scope", "user"}, "public suffix"},
+		{[]string{"add", "state", "x", "--scope", "user"}, "kinds are"},
+		{[]string{"add", "run", "go vet", "--scope", "session"}, "unknown scope"},
+		{[]string{"add", "run", "curl https://ada:canary@example.com/", "--dir", project}, "secret"},
+		{[]string{"forget"}, "name the choices"},
+		{[]string{"forget", "none"}, "no choice of that id"},
+		{[]string{"forget", "none", "--all"}, "name the choices"},
+		{[]string{"show", "none"}, "no choice of that id"},
+		{[]string{"list", "--kind", "walk"}, "unknown kind"},
+	} {
+		out, err := d.command(append([]string{"remember"}, tt.args...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), tt.says) {
+			t.Errorf("permd remember %v: %v, want %q\n%s", tt.args, err, tt.says, out)
+		}
+	}
+	d.permd(t, "remember", "add", "run", "go vet *", "--dir", project, "--for", "8h")
+	d.permd(t, "remember", "add", "--reject", "connect", "*.example.com", "--scope", "user")
+	export := d.permd(t, "remember", "export")
+	for _, want := range []string{"allow:\n  run:\n    - 'go vet *'  # project " + project, "deny:\n  connect:\n    - '*.example.com'  # user"} {
+		if !strings.Contains(export, want) {
+			t.Errorf("export lacks %q:\n%s", want, export)
+		}
+	}
+	p := d.asks(t, project)
+	p.is(p.bash("go vet ./a"), decisions.Allow, decisions.ByMemory)
+	p.is(p.bash("curl https://api.example.com/x"), decisions.Deny, decisions.ByMemory)
+	if out := d.permd(t, "remember", "forget", "--all"); strings.Count(out, "forgotten: ") != 2 {
+		t.Errorf("forgotten:\n%s", out)
+	}
+	var got admin.Choices
+	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, params := range []string{`{}`, `{"choiceIds":[]}`, `{"choiceIds":[1]}`, `{"choiceIds":["x"]}`} {
+		if err := c.Call(t.Context(), admin.MethodChoicesForget, []byte(params), &got); err == nil {
+			t.Errorf("forgetting %s: no error", params)
+		}
+	}
+}
