@@ -10,8 +10,11 @@ import (
 const (
 	// maxScript is the size up to which a script is hashed, in bytes.
 	maxScript = 1 << 20
-	// maxRunEffects is how many effects the words of one command may have.
+	// maxRunEffects is how many effects the words of one command may have, and
+	// maxRunWords how many words may then stand in rules' sight: all words of a
+	// run are seen with each of its effects.
 	maxRunEffects = 256
+	maxRunWords   = 256 << 10
 	// maxWrappers is how many commands may be wrapped in each other.
 	maxWrappers = 32
 )

@@ -49,7 +49,11 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	}
 	switch does {
 	case actReads, actLists, actWrites, actMakes, actDeletes, actMoves, actLink, actScript:
+		before := v.paths
 		v.applyPath(does, i, w, tree)
+		if option {
+			v.paths = before
+		}
 	case actInto:
 		v.into(i, w)
 	case actConnects, actSends, actDownload:

@@ -18,7 +18,7 @@ type invocation struct {
 	flags    []string
 	operands []int    // indexes in args
 	dashes   int      // how many operands stand before --, -1 without one
-	paths    int      // how many operands named paths
+	paths    int      // how many operands, not options, named paths
 	later    []later  // values of options that are applied after the operands
 	disturbs []string // paths that mean something else from now on
 	harmful  int      // the last word that is not harmless, -1 if none
@@ -41,7 +41,7 @@ type later struct {
 // full reports whether the words have more effects than are followed, and asks:
 // the rest of them need not be looked at then.
 func (v *invocation) full() bool {
-	if len(v.b.effects)-v.index <= maxRunEffects {
+	if len(v.b.effects)-v.index <= min(maxRunEffects, max(16, maxRunWords/(len(v.args)+1))) {
 		return false
 	}
 	if !v.over {

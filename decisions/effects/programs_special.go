@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -67,6 +68,10 @@ func (v *invocation) primary(i int) int {
 		return 0
 	}
 	v.value(o, i+1, v.args[i+1])
+	switch o.canonical {
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
+		v.wide = v.wide || choosesSecrets(path.Base(v.args[i+1].text))
+	}
 	if o.canonical == "-fprintf" {
 		return 2 // the file and the format
 	}
@@ -112,6 +117,9 @@ func (v *invocation) findCommand(i int) int {
 	roots := v.findRoots()
 	words := slices.Clone(v.args[i+1 : end])
 	known := true
+	if v.wide {
+		v.unknown(i, "a command for files that may hold secrets")
+	}
 	for j := range words {
 		w := &words[j]
 		switch {

@@ -151,6 +151,10 @@ func TestSearchedSecrets(t *testing.T) {
 		"grep -r KEY . --include=*.go --exclude-dir=x": false,
 		"rg KEY":                         false,
 		"rg KEY .env":                    true,
+		"rg -g '*.{go,ts}' KEY":          false,
+		"rg -f a.txt":                    false,
+		"rg --hidden -f a.txt":           true, // the folder is read as well
+		"grep -rf a.txt":                 true,
 		"rg --hidden KEY":                true,
 		"rg --hidden -g '*.go' KEY":      false,
 		"rg -uu KEY":                     true,

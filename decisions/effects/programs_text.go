@@ -2,6 +2,7 @@ package effects
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -35,28 +36,51 @@ func (v *invocation) goPackage(i int, w word) {
 // one leaves out all other names, any other brings in names that a search
 // leaves out by itself.
 func (v *invocation) searchGlob(i int, w word) {
-	base := path.Base(w.text)
-	switch {
-	case strings.HasPrefix(w.text, "!"):
+	if strings.HasPrefix(w.text, "!") {
 		return
-	case v.b.w.Table.plainPattern(base):
+	}
+	names := alternatives(path.Base(w.text))
+	if !slices.ContainsFunc(names, func(name string) bool { return name == "" || !v.b.w.Table.plainPattern(name) }) {
 		v.narrow = true
 		return
 	}
 	v.wide = true
-	for _, name := range strings.FieldsFunc(base, func(c rune) bool { return c == '{' || c == '}' || c == ',' }) {
-		plain := strings.Map(func(c rune) rune {
-			if strings.ContainsRune("*?[]\\", c) {
-				return -1
-			}
-			return c
-		}, name)
-		hidden := strings.HasPrefix(plain, ".") && plain != name && !strings.HasPrefix(name, "*")
-		if plain != "" && (hidden || guarded.match(fold("/"+plain), "").Has(Secret) || guarded.match(fold("/x"+plain), "").Has(Secret)) {
-			v.unknown(i, "a pattern that chooses files which may hold secrets: "+Display(w.show()))
-			return
-		}
+	if slices.ContainsFunc(names, choosesSecrets) {
+		v.unknown(i, "a pattern that chooses files which may hold secrets: "+Display(w.show()))
 	}
+}
+
+// alternatives are the patterns that a pattern with one list in braces stands
+// for; more than one list is not taken apart.
+func alternatives(pattern string) []string {
+	head, rest, ok := strings.Cut(pattern, "{")
+	list, tail, closed := strings.Cut(rest, "}")
+	if !ok || !closed || strings.ContainsAny(list+tail, "{}") {
+		return []string{pattern}
+	}
+	var all []string
+	for name := range strings.SplitSeq(list, ",") {
+		all = append(all, head+name+tail)
+	}
+	return all
+}
+
+// choosesSecrets reports whether a pattern for names is made for such that hold
+// secrets: .env*, *.pem, or hidden names in general.
+func choosesSecrets(name string) bool {
+	plain := strings.Map(func(c rune) rune {
+		if strings.ContainsRune("*?[]{}\\", c) {
+			return -1
+		}
+		return c
+	}, name)
+	switch {
+	case plain == "":
+		return false
+	case strings.HasPrefix(plain, ".") && plain != name && !strings.HasPrefix(name, "*"):
+		return true
+	}
+	return guarded.match(fold("/"+plain), "").Has(Secret) || guarded.match(fold("/x"+plain), "").Has(Secret)
 }
 
 // checksSignatures reports whether a format of git's has a part for which git
