@@ -72,9 +72,8 @@ func TestBatchFailed(t *testing.T) {
 	p.panics = true
 	req := &Request{Call: effects.Call{ID: "c", Tool: effects.Tool{Name: "x"}, Agent: effects.Party{Name: "claude"}}}
 	snap, _ := p.Snapshot(0, "")
-	w := effects.World{FS: e.FS}
 	d := &Decision{}
-	after := e.decide(t.Context(), snap, req, w.Scene(&req.Call), d, e.Now())
+	after := e.decide(t.Context(), snap, req, e.meet(req, true), d, e.Now())
 	if !reflect.DeepEqual(after, effects.Everything()) || d.Verdict != Ask {
 		t.Errorf("after %+v, decided %s", after, d.Verdict)
 	}

@@ -1,11 +1,14 @@
 package decisions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -19,6 +22,9 @@ type Engine struct {
 	Journal Journal
 	// Proposer says what could be remembered; nil when nothing is offered.
 	Proposer Proposer
+	// Observe is shown what each decision was made of, before it is logged; nil
+	// where nobody explains. It must be quick.
+	Observe func(*Deliberation)
 
 	// FS is the file system that paths are resolved in, Own are permd's own
 	// files (see effects.World).
@@ -26,6 +32,11 @@ type Engine struct {
 	Own effects.Own
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
+	// Cache keeps what was found out of calls; nil to find it out each time.
+	Cache *Cache
+	// Unattended reports whether nobody is there to be asked, so that what would
+	// ask is rejected; nil when people are there. It may change at any time.
+	Unattended func() bool
 
 	Now   func() time.Time
 	NewID func() string // unique, sorted by time
@@ -40,12 +51,15 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		return nil
 	}
 	start := e.Now()
-	first := reqs[0]
-	w := effects.World{FS: e.FS, Own: e.Own}
-	scene := w.Scene(&first.Call)
-	project := scene.Project()
-	snap, err := e.Policy.Snapshot(first.Peer.UID, project)
-
+	first := e.meet(reqs[0], len(reqs) == 1)
+	defer e.Cache.done(first.buffer)
+	snap, err := e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
+	if first.kept != nil && err == nil && first.kept.matter.snap != snap {
+		// The rules have changed. The call is looked at anew, and where it belongs
+		// as well: the rules must be those of the project that it is judged by.
+		first.look(e, essence(reqs[0]))
+		snap, err = e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
+	}
 	decided := make([]*Decision, len(reqs))
 	records := make([]*Record, len(reqs))
 	var before batch
@@ -55,35 +69,123 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
 		} else {
 			d.Policy.Digest = snap.Digest()
+			met := first
 			if i > 0 {
 				before.prepare(&req.Call, snap.Profiles())
-				scene = w.Scene(&req.Call)
+				met = e.meet(req, false)
 			}
-			after := e.decide(ctx, snap, req, scene, d, start)
+			after := e.decide(ctx, snap, req, met, d, start)
 			before.note(d, after)
 		}
 		decided[i] = d
-		records[i] = record(req, d, project, start)
+		records[i] = record(req, d, first.project, start)
+	}
+	if why := cancelled(ctx); why != "" {
+		for _, d := range decided {
+			if d.Verdict != Deny {
+				d.fail(Ask, why)
+			}
+		}
+	}
+	alone := e.Unattended != nil && e.Unattended()
+	for _, d := range decided {
+		d.unasked(alone)
 	}
 	latency := e.Now().Sub(start).Nanoseconds()
 	for i, r := range records {
 		r.LatencyNS, r.Decision = latency, *decided[i]
 	}
-	if err := e.Journal.Append(ctx, records...); err != nil {
+	if err := e.Journal.Append(context.WithoutCancel(ctx), records...); err != nil {
 		e.Log.Error("decision not logged, asking", "decisions", len(records), "error", err)
 		for _, d := range decided {
 			if d.Verdict == Allow {
 				d.fail(Ask, "the decision could not be logged")
+				d.unasked(alone)
 			}
 		}
 	}
 	return decided
 }
 
+// unasked rejects what a person would be asked, if nobody is there.
+func (d *Decision) unasked(alone bool) {
+	if !alone || d.Verdict != Ask {
+		return
+	}
+	d.Verdict, d.Needed = Deny, NotNeeded
+	d.Reason = "nobody is there to be asked: " + d.Reason
+	d.Widths, d.Offer = nil, nil
+}
+
+// meeting is what is known of a request before there are rules for it: where it
+// comes from, and what is kept of its like.
+type meeting struct {
+	project string
+	buffer  []byte // of the cache
+	key     []byte // in it; nil when the cache is not for it
+	kept    *kept  // nil when nothing is
+	// Else there is a scene, of a request that may be kept.
+	req   *Request
+	scene *effects.Scene
+	seen  *observed
+}
+
+// meet looks at where a request comes from. Only one that stands alone is for
+// the cache: what calls before it may change is not part of the key.
+func (e *Engine) meet(req *Request, alone bool) *meeting {
+	m := new(meeting)
+	req.Call.Confined = req.Session.confined()
+	if alone && e.Cache != nil {
+		key, ok := appendRequest(e.Cache.buffer(), req)
+		m.buffer = key
+		if ok {
+			m.key = key
+			if m.kept = e.Cache.of(key, e.FS); m.kept != nil {
+				m.project = m.kept.project
+				return m
+			}
+			req = essence(req)
+		}
+	}
+	m.look(e, req)
+	return m
+}
+
+// look finds out what is not known of a request.
+func (m *meeting) look(e *Engine, req *Request) {
+	m.req, m.kept = req, nil
+	if e.FS != nil {
+		m.seen = &observed{fs: e.FS}
+	}
+	w := effects.World{FS: m.fs(), Own: e.Own}
+	m.scene = w.Scene(&req.Call)
+	m.project = m.scene.Project()
+}
+
+// fs is the file system as the request sees it, nil when there is none.
+func (m *meeting) fs() effects.FS {
+	if m.seen == nil {
+		return nil
+	}
+	return m.seen
+}
+
+// matter returns what can be found out of a request without memory.
+func (e *Engine) matter(ctx context.Context, snap Snapshot, met *meeting, now time.Time) *matter {
+	if met.kept != nil {
+		return met.kept.matter
+	}
+	m := e.consider(ctx, snap, met, now)
+	if met.key != nil && met.seen != nil {
+		e.Cache.keep(met.key, m, met.project, met.seen)
+	}
+	return m
+}
+
 // decide fills d, and returns what the call may change of where paths lead. A
 // panic anywhere below is a failure, never an answer.
 func (e *Engine) decide(
-	ctx context.Context, snap Snapshot, req *Request, scene *effects.Scene, d *Decision, now time.Time,
+	ctx context.Context, snap Snapshot, req *Request, met *meeting, d *Decision, now time.Time,
 ) (after effects.Disturbance) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -92,63 +194,65 @@ func (e *Engine) decide(
 			after = effects.Everything()
 		}
 	}()
-	w := effects.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
-	res := w.In(scene)
+	m := e.matter(ctx, snap, met, now)
+	res := &m.res
 	d.Defects, d.Folders = res.Defects, res.Folders
-
-	in := &Input{All: res.Effects, Call: &req.Call, Result: &res, Session: req.Session, Trusted: snap.Trusted(), Now: now}
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: ProjectKey(e.FS, res.Project), All: res.Effects, Now: now,
+		ProjectKey: m.projectKey, All: res.Effects, Now: now,
 	}
-	person := needsPerson(req, &res)
 	outcomes := make([]outcome, len(res.Effects))
 	heard := make([]voices, len(res.Effects))
 
 	// An inherent effect takes its allow from its run, so runs come first.
 	for _, inherent := range []bool{false, true} {
 		for i := range res.Effects {
-			eff := &res.Effects[i]
+			eff, p := &res.Effects[i], &m.parts[i]
 			if eff.Inherent() != inherent {
 				continue
 			}
-			in.Effect, query.Effect, query.Target = eff, eff, targetOf(e.FS, eff.Run)
+			query.Effect, query.Target = eff, p.target
 			v := &heard[i]
-			*v = voices{fence: fences{e.PID}.why(eff), person: person, trusted: snap.Trusted()}
+			*v = voices{fence: p.fence, person: m.person, trusted: snap.Trusted(), findings: p.findings}
 			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(outcomes) {
 				v.run = &outcomes[eff.Via.Effect]
 			}
-			outcomes[i] = e.effect(ctx, snap, in, query, v)
+			outcomes[i] = e.effect(ctx, snap, eff, p.err, query, v)
 		}
 	}
 	d.conclude(res.Effects, outcomes)
 	if d.Verdict == Ask && e.Proposer != nil {
 		e.offer(d, query, heard, outcomes)
 	}
+	if e.Observe != nil {
+		in := m.input()
+		in.Now = now
+		e.Observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, heard: heard, was: outcomes})
+	}
 	return res.After
 }
 
-// effect asks policy and memory about one effect.
-func (e *Engine) effect(ctx context.Context, snap Snapshot, in *Input, q *MemoryQuery, v *voices) outcome {
-	var err error
-	if v.reject, v.allow, err = e.Memory.Match(q); err != nil {
+// effect asks memory about one effect and applies the table; err is that of the
+// rules.
+func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *voices) outcome {
+	var unread error
+	if v.reject, v.allow, unread = e.Memory.Match(q); unread != nil {
 		// Rejects stay, allows are off: the person is asked again.
 		v.allow = nil
 	}
-	if v.findings, err = snap.Evaluate(ctx, in); err != nil {
-		e.Log.Warn("policy failed, asking", "kind", in.Effect.Kind, "error", err)
+	if err != nil {
 		failed := outcome{
 			verdict: Stricter(Ask, snap.OnFailure()), row: RowFailure, by: ByFailure,
-			needed: NeededByRule, reason: "policy failed: " + reasonOf(err),
+			needed: NeededByRule, reason: cmp.Or(cancelled(ctx), "policy failed: "+reasonOf(err)),
 		}
 		// What the layers that could be evaluated say, and what is known without
 		// policy, may still be stricter.
-		if o := precede(in.Effect, v); o.verdict == Deny {
+		if o := precede(eff, v); o.verdict == Deny {
 			return o
 		}
 		return failed
 	}
-	return precede(in.Effect, v)
+	return precede(eff, v)
 }
 
 // needsPerson says why the whole call needs a person (DESIGN 4.2, row 3).
@@ -209,11 +313,25 @@ func (d *Decision) conclude(effs []effects.Effect, outcomes []outcome) {
 				d.By = ByMemory
 			}
 		}
-		if n := len(outcomes); n > 1 {
-			d.Reason = fmt.Sprintf("all %d effects are allowed: %s …", n, lead.reason)
-		}
+		d.Reason = reasonsOf(outcomes)
 	}
 	d.Permanent = d.Verdict == Deny && lead.by == ByPolicy
+}
+
+// reasonsOf says why all effects are allowed: each reason once, the first three.
+func reasonsOf(outcomes []outcome) string {
+	const most = 3
+	var reasons []string
+	for i := range outcomes {
+		switch {
+		case slices.Contains(reasons, outcomes[i].reason):
+		case len(reasons) == most:
+			return strings.Join(reasons, "; ") + "; and more"
+		default:
+			reasons = append(reasons, outcomes[i].reason)
+		}
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // fail makes the decision one that something broke.
@@ -248,6 +366,15 @@ func record(req *Request, d *Decision, project string, now time.Time) *Record {
 		Time: now, Peer: req.Peer, Agent: c.Agent, Client: c.Client, Session: req.Session,
 		Protocol: c.Protocol, Tool: c.Tool.Name, Cwd: c.Cwd, Project: project, Decision: *d,
 	}
+}
+
+// cancelled says why nobody waits for the answer any more, "" while somebody
+// does. A deadline is not meant: that one passes is a failure.
+func cancelled(ctx context.Context) string {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		return ""
+	}
+	return "cancelled: " + context.Cause(ctx).Error()
 }
 
 // reasonOf keeps an error's text short: it is shown to people and stored.

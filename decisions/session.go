@@ -24,6 +24,9 @@ type Declaration struct {
 	Agent  effects.Party
 	Client effects.Party
 	Mode   string
+	// ProtocolVersion is the version that client and agent negotiated, 0 if it
+	// was not said.
+	ProtocolVersion int
 }
 
 // Session is a declared session. It is immutable: a change makes a new one.

@@ -14,42 +14,94 @@ import (
 // maxTargets bounds the files that targets are read from, in bytes.
 const maxTargets = 1 << 20
 
-// runners are programs that run what a file of the project says, by the names
-// of those files in the order in which the program looks for them.
-var runners = map[string][]string{
-	"npm": {"package.json"}, "pnpm": {"package.json"}, "yarn": {"package.json"}, "bun": {"package.json"},
-	"make": {"GNUmakefile", "makefile", "Makefile"}, "gmake": {"GNUmakefile", "makefile", "Makefile"},
-	"just": {"justfile", "Justfile", ".justfile"}, "rake": {"rakefile", "Rakefile"},
+// runner is a program that runs what a file of the project says.
+type runner struct {
+	// files are the names of those files, in the order in which the program
+	// looks for them.
+	files []string
+	// up is set when they are looked for in the folders above as well.
+	up bool
+	// elsewhere are options with which it takes other files or shells; a folder
+	// that an option names is the run's own by then.
+	elsewhere []string
 }
+
+var (
+	packageJSON = runner{
+		files: []string{"package.json"}, up: true,
+		elsewhere: []string{"--workspace", "--workspaces", "--include-workspace-root", "--recursive", "--filter", "--filter-prod", "--workspace-root", "--script-shell"},
+	}
+	makefiles = runner{
+		files:     []string{"GNUmakefile", "makefile", "Makefile"},
+		elsewhere: []string{"--file", "--eval", "--include-dir", "--environment-overrides"},
+	}
+	runners = map[string]runner{
+		"npm": packageJSON, "pnpm": packageJSON, "yarn": packageJSON, "bun": packageJSON,
+		"make": makefiles, "gmake": makefiles,
+		"just": {
+			files: []string{"justfile", "Justfile", ".justfile"}, up: true,
+			elsewhere: []string{"--justfile", "--working-directory", "--command", "--shell", "--set", "--dotenv-path"},
+		},
+		"rake":     {files: []string{"rakefile", "Rakefile"}, elsewhere: []string{"--rakefile", "--require", "--rakelibdir", "--libdir"}},
+		"task":     {files: []string{"Taskfile.yml", "taskfile.yml", "Taskfile.yaml", "taskfile.yaml"}, elsewhere: []string{"--taskfile", "-t", "--dir", "-d", "--global", "-g"}},
+		"composer": {files: []string{"composer.json"}},
+	}
+)
 
 // RunsTargets reports whether what a program does stands in a file of the
 // project, so that an answer about it holds only while that text is the same.
-func RunsTargets(program string) bool { return runners[program] != nil }
+func RunsTargets(program string) bool {
+	_, ok := runners[program]
+	return ok
+}
 
 // targetOf returns the text that a run of such a program executes, as the file
 // with the hash of the text, and nil when it cannot be told. Memory binds the
-// person's answer to it: else whoever may edit the file could run anything.
+// person's answer to it: else whoever may edit the file could run anything. A
+// run that only looks executes no text, and is bound to none.
 func targetOf(fsys effects.FS, r *effects.Run) *effects.Script {
 	if r == nil || fsys == nil || !path.IsAbs(r.Cwd) {
 		return nil
 	}
-	files := runners[r.Program]
-	// An option may name another file, folder or shell.
-	if files == nil || slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }) {
+	run, ok := runners[r.Program]
+	if !ok {
+		return nil
+	}
+	switch {
+	case r.Readonly:
+		return sum("", nil)
+	case !r.Known && slices.ContainsFunc(r.Args, func(a string) bool { return strings.HasPrefix(a, "-") || strings.Contains(a, "=") }):
+		return nil // what its options mean is not known
+	case slices.ContainsFunc(r.Flags, func(f string) bool { return slices.Contains(run.elsewhere, f) }):
+		return nil
+	case slices.Contains(r.Args, effects.DynamicWord) || slices.ContainsFunc(r.Args, changesShell):
+		return nil
+	case strings.HasPrefix(r.Subcommand, "workspace"):
 		return nil
 	}
 	for dir := path.Clean(r.Cwd); ; dir = path.Dir(dir) {
-		for _, name := range files {
+		for _, name := range run.files {
 			file := path.Join(dir, name)
 			if _, err := fsys.Lstat(file); err == nil {
 				return hashed(fsys, file)
 			}
 		}
-		// Only package.json is looked for upwards, and not beyond a checkout.
-		if _, err := fsys.Lstat(path.Join(dir, ".git")); err == nil || dir == "/" || files[0] != "package.json" {
+		// A project's files are not looked for beyond a checkout.
+		if _, err := fsys.Lstat(path.Join(dir, ".git")); err == nil || dir == "/" || !run.up {
 			return nil
 		}
 	}
+}
+
+// changesShell reports whether a word sets one of make's variables that say
+// what runs its recipes.
+func changesShell(word string) bool {
+	name, _, ok := strings.Cut(word, "=")
+	switch strings.TrimRight(name, ":+?!") {
+	case "SHELL", ".SHELLFLAGS", "MAKE", "MAKEFLAGS", "MAKEFILES", "GNUMAKEFLAGS":
+		return ok
+	}
+	return false
 }
 
 // hashed is the hash of the text that targets are in: of a package.json only
@@ -59,24 +111,32 @@ func hashed(fsys effects.FS, file string) *effects.Script {
 	if err != nil {
 		return nil
 	}
-	if path.Base(file) == "package.json" {
-		if strictjson.Check(text) != nil {
-			return nil // npm may read it in another way
-		}
-		o, err := strictjson.ParseObject(text)
-		if err != nil {
-			return nil
-		}
-		scripts, ok := o.Get("scripts")
+	if path.Ext(file) == ".json" {
+		o, ok := jsonObject(text)
 		if !ok {
-			return nil
+			return nil // the program may read it in another way
 		}
-		compact := scripts.Clone()
-		if compact.Compact() != nil {
-			return nil
+		text = nil
+		if scripts, ok := o.Get("scripts"); ok {
+			compact := scripts.Clone()
+			if compact.Compact() != nil {
+				return nil
+			}
+			text = compact
 		}
-		text = compact
 	}
-	sum := sha256.Sum256(text)
-	return &effects.Script{Path: file, SHA256: hex.EncodeToString(sum[:])}
+	return sum(file, text)
+}
+
+func jsonObject(text []byte) (strictjson.Object, bool) {
+	if strictjson.Check(text) != nil {
+		return nil, false
+	}
+	o, err := strictjson.ParseObject(text)
+	return o, err == nil
+}
+
+func sum(file string, text []byte) *effects.Script {
+	s := sha256.Sum256(text)
+	return &effects.Script{Path: file, SHA256: hex.EncodeToString(s[:])}
 }

@@ -1,7 +1,8 @@
 // Package docs holds permd's documentation, and tests that hold the documents
 // to the program: the tables of policy.md are compared with the schema and the
 // matcher, its examples with what the engine really makes of them, its recipes
-// are compiled, tested and tried on calls, and every link and every command of
+// are compiled, tested and tried on calls, the conversations of protocol.md are
+// held with a permd that is served, and every link and every command of
 // the documents has to exist.
 //
 // It has no code of its own.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -47,10 +48,18 @@ func TestRecipes(t *testing.T) {
 	if len(all) != 10 {
 		t.Errorf("there are %d recipes", len(all))
 	}
+	table, err := effects.ParseTable(rego.Programs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	profiles, err := effects.ParseProfiles(rego.Profiles())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, r := range all {
 		t.Run(r.title, func(t *testing.T) {
 			dir := folder(t, r.files)
-			f := policy.Folder{Dir: dir, Schema: rego.InputSchema()}
+			f := policy.Folder{Dir: dir, Schema: rego.InputSchema(), Table: table, Profiles: profiles}
 			checked, err := f.Check()
 			if err != nil {
 				t.Fatal(err)

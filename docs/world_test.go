@@ -36,6 +36,7 @@ type rules struct {
 	// place of the documents' project.
 	project string
 	noBase  bool
+	profile string // balanced if empty
 }
 
 // world is an engine with rules, in a file system that exists only here.
@@ -57,6 +58,7 @@ func newWorld(t *testing.T, r rules) *world {
 		UserDir: func(uint32) (string, error) { return r.user, nil },
 		UID:     uid,
 		Base:    base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Switches: func() (policy.Switches, error) { return policy.Switches{Profile: r.profile}, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -79,6 +81,7 @@ func newWorld(t *testing.T, r rules) *world {
 	w.engine = &decisions.Engine{
 		Policy: store, Memory: nothing{}, Journal: nothing{}, FS: fs, Own: effects.OwnFiles(home + "/.config/permd"),
 		Now: func() time.Time { return now }, NewID: func() string { return "id" }, Log: slog.New(slog.DiscardHandler),
+		Unattended: store.Unattended,
 	}
 	return w
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 )
 
 // CheckReport is what Check finds.
@@ -16,7 +17,7 @@ type CheckReport struct {
 	Layer    decisions.Layer `json:"layer"`
 	Files    int             `json:"files"`
 	Rules    int             `json:"rules"`
-	Problems []Problem       `json:"problems"` // errors and warnings, in the order of places
+	Problems []Problem       `json:"problems"` // errors, warnings and notes, in the order of places
 }
 
 // Passed reports whether there is no error.
@@ -41,6 +42,10 @@ type Folder struct {
 	// package of the first .rego file, or user when there is none.
 	Layer  decisions.Layer
 	Schema []byte // of the input
+	// Table and Profiles are what effects are made with, for the checks that
+	// need them; nil leaves those out.
+	Table    *effects.Table
+	Profiles *effects.Profiles
 }
 
 // Check compiles the folder's rules as the daemon would, but for who owns the
@@ -52,6 +57,9 @@ func (f Folder) Check() (*CheckReport, error) {
 		return nil, err
 	}
 	c, ps := compile(u, schema)
+	if c != nil {
+		ps = append(ps, f.lint(u, c)...)
+	}
 	report := &CheckReport{Layer: u.layer, Files: len(u.files), Problems: ps.sorted()}
 	if report.Problems == nil {
 		report.Problems = []Problem{}
@@ -152,7 +160,7 @@ func (f Folder) open() (unit, *inputSchema, error) {
 	if len(t.files) == 0 {
 		return unit{}, nil, fmt.Errorf("no .rego file and no %s in %s", listName, f.Dir)
 	}
-	u := unit{layer: f.Layer, files: t.files}
+	u := unit{layer: f.Layer, files: t.files, table: f.Table}
 	for i := range u.files { // as the caller named the folder
 		u.files[i].name = filepath.Join(f.Dir, u.files[i].rel)
 	}

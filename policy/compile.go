@@ -14,6 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
@@ -28,6 +29,8 @@ type unit struct {
 	// listsOnly drops all but deny and ask entries of lists: an untrusted
 	// project may tighten, but not speak.
 	listsOnly bool
+	// table is what denies and asks of lists know options by, nil if nothing is.
+	table *effects.Table
 }
 
 // compiled is a layer that is ready to be evaluated. It is immutable.
@@ -46,7 +49,8 @@ type compiled struct {
 	needs      parts
 	speaks     [numKinds]bool // kinds for which a rule may fire
 	warnings   []Problem
-	tests      int // test files
+	tests      *parsed  // all that was parsed, when there are tests; nil once they have run
+	lists      []listed // the entries of its lists, for explanations
 }
 
 // parsed are the modules of a layer, before compiling.
@@ -78,7 +82,10 @@ func compileUnsafe(u unit, schema *inputSchema) (*compiled, problems) {
 	if ps.failed() {
 		return nil, ps
 	}
-	out := &compiled{layer: u.layer, rules: rules, tests: len(mods.tests)}
+	out := &compiled{layer: u.layer, rules: rules, lists: listedIn(u)}
+	if len(mods.tests) > 0 {
+		out.tests = mods
+	}
 	if len(rules) == 0 && len(mods.policy) == 0 {
 		return out, ps
 	}
@@ -145,7 +152,7 @@ func parse(u unit, ps *problems) *parsed {
 	for _, f := range u.files {
 		out.rel[f.name] = strings.TrimPrefix(f.rel, string(u.layer)+"/")
 		if f.isList() {
-			m, err := CompileList(string(u.layer), f.name, f.data, u.listsOnly)
+			m, err := compileList(string(u.layer), f.name, f.data, u.listsOnly, u.table)
 			if err != nil {
 				listProblems(f, err, ps)
 				continue
@@ -155,6 +162,9 @@ func parse(u unit, ps *problems) *parsed {
 		}
 		if u.listsOnly {
 			continue
+		}
+		if blank(f.data) {
+			continue // no rules, which is as good as any number
 		}
 		opts := policyOpts
 		if f.isTest() {

@@ -29,6 +29,7 @@ type snapshot struct {
 	digest   string
 	layers   []*compiled // from the highest to the lowest
 	blind    error       // a layer whose rules are not known, nil if all are
+	held     []string    // files whose allows do not count, see hold
 	switches Switches
 	trusted  bool
 	table    *effects.Table
@@ -81,6 +82,11 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 		out.Fired = nil
 		err = s.evaluate(in, kind, &out)
 	}
+	if len(s.held) > 0 {
+		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool {
+			return f.Set == decisions.SetAllow && muted(s.held, &f.Rule)
+		})
+	}
 	if err = cmp.Or(err, s.blind); err != nil {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool { return f.Set == decisions.SetAllow })
 	}
@@ -115,4 +121,17 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 		out.Fired = append(out.Fired, fired...)
 	}
 	return failed
+}
+
+// Timeless reports whether the rules say the same at any time: none of them
+// looks at input.now, and there is no builtin that knows the time or differs
+// from call to call (see allowedBuiltins). A layer whose rules are not known may
+// be known the next moment.
+func (s *snapshot) Timeless() bool {
+	for _, l := range s.layers {
+		if l.needs&partNow != 0 {
+			return false
+		}
+	}
+	return s.blind == nil
 }

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"bytes"
 	"path/filepath"
 	"strings"
 	"time"
@@ -29,6 +28,7 @@ const (
 	partTags
 	partFrom
 	partClaimed
+	partShell
 	partBy
 	partProgram
 	partExecutable
@@ -69,7 +69,7 @@ var (
 		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": partNow,
 	}
 	fieldParts = map[string]parts{
-		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "by": partBy,
+		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
 		"program": partProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
 		"flags": partFlags, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
 		"known": partKnown, "harmless_from": partHarmlessFrom, "path": partPath, "given": partGiven,
@@ -97,7 +97,7 @@ var (
 	keyID, keyAncestors, keyMode, keyAgent     = key("id"), key("ancestors"), key("mode"), key("agent")
 	keyClient, keyVersion, keyRoot, keyTrusted = key("client"), key("version"), key("root"), key("trusted")
 	keyUID, keyHome, keyGroups                 = key("uid"), key("home"), key("groups")
-	keyRaw, keyArguments                       = key("raw"), key("arguments")
+	keyRaw, keyArguments, keyShell             = key("raw"), key("arguments"), key("shell")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }
@@ -121,85 +121,46 @@ func strs(k *ast.Term, list []string) member {
 //
 // Raw JSON is converted only when a rule of the layer reads it.
 func buildInput(in *decisions.Input, need parts) *ast.Term {
+	t := sharedOf(in)
 	members := make([]member, 0, 6)
 	if need&partSession != 0 {
-		members = append(members, member{keySession, sessionTerm(in)})
+		members = append(members, member{keySession, t.once(&t.session, func() *ast.Term { return sessionTerm(in) })})
 	}
 	if need&partProject != 0 {
-		members = append(members, member{keyProject, ast.ObjectTerm(
-			str(keyRoot, in.Result.Project), flag(keyTrusted, in.Trusted))})
+		members = append(members, member{keyProject, t.once(&t.project, func() *ast.Term {
+			return ast.ObjectTerm(str(keyRoot, in.Result.Project), flag(keyTrusted, in.Trusted))
+		})})
 	}
 	if need&partUser != 0 {
-		u := &in.Call.User
-		members = append(members, member{keyUser, ast.ObjectTerm(
-			num(keyUID, int(u.UID)), str(keyName, u.Name), str(keyHome, u.Home), strs(keyGroups, u.Groups))})
+		members = append(members, member{keyUser, t.once(&t.user, func() *ast.Term {
+			u := &in.Call.User
+			return ast.ObjectTerm(num(keyUID, int(u.UID)), str(keyName, u.Name), str(keyHome, u.Home), strs(keyGroups, u.Groups))
+		})})
 	}
 	if need&partNow != 0 {
 		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)))
 	}
 	effect := effectMembers(in, need)
-	var call []member
-	if need&partCall != 0 {
-		call = callMembers(in)
-	}
-	raw := rawOf(in)
 	if need&partArguments != 0 && in.Effect.Use != nil {
-		if v := raw.term(in.Effect.Use.Arguments); v != nil {
+		if v := t.raw(in.Effect.Use.Arguments); v != nil {
 			effect = append(effect, member{keyArguments, v})
 		}
 	}
 	members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
-	if call != nil {
-		if need&partRaw != 0 {
-			if v := raw.term(in.Call.Input); v != nil {
+	switch {
+	case need&partCall == 0:
+	case need&partRaw == 0:
+		members = append(members, member{keyCall, t.once(&t.call, func() *ast.Term { return ast.ObjectTerm(callMembers(in)...) })})
+	default:
+		members = append(members, member{keyCall, t.once(&t.callRaw, func() *ast.Term {
+			call := callMembers(in)
+			if v := t.raw(in.Call.Input); v != nil {
 				call = append(call, member{keyRaw, v})
 			}
-		}
-		members = append(members, member{keyCall, ast.ObjectTerm(call...)})
+			return ast.ObjectTerm(call...)
+		})})
 	}
 	return ast.ObjectTerm(members...)
-}
-
-// rawTerms are a call's raw JSON values as terms, each converted once for all
-// effects and layers. Not ast.LazyObject: a builtin that asks for the whole of
-// one (json.marshal) is given its Go values as they are, and prints something
-// else than rules see.
-type rawTerms struct{ list []rawTerm }
-
-type rawTerm struct {
-	data []byte
-	term *ast.Term
-}
-
-// rawOf is what was converted of a call so far.
-func rawOf(in *decisions.Input) *rawTerms {
-	r, ok := in.Scratch.(*rawTerms)
-	if !ok {
-		r = &rawTerms{}
-		in.Scratch = r
-	}
-	return r
-}
-
-// term is a raw value, nil for none. What is no JSON has no meaning that rules
-// could be asked about: the panic becomes an error of the evaluation, as a
-// member that is silently missing would make a deny undefined.
-func (r *rawTerms) term(data []byte) *ast.Term {
-	if len(data) == 0 {
-		return nil
-	}
-	for _, t := range r.list {
-		if &t.data[0] == &data[0] && len(t.data) == len(data) {
-			return t.term
-		}
-	}
-	v, err := ast.ValueFromReader(bytes.NewReader(data))
-	if err != nil {
-		panic("the tool's input is no JSON")
-	}
-	t := ast.NewTerm(v)
-	r.list = append(r.list, rawTerm{data, t})
-	return t
 }
 
 // fields collects the members of the effect that are needed.
@@ -242,6 +203,7 @@ func effectMembers(in *decisions.Input, need parts) []member {
 	}
 	f.str(partFrom, keyFrom, e.From)
 	f.flag(partClaimed, keyClaimed, e.Claimed)
+	f.flag(partShell, keyShell, e.Shell)
 	if need&partBy != 0 {
 		if by := byTerm(in); by != nil {
 			f.list = append(f.list, member{keyBy, by})
@@ -249,7 +211,7 @@ func effectMembers(in *decisions.Input, need parts) []member {
 	}
 	switch {
 	case e.Run != nil:
-		f.run(e.Run)
+		f.run(sharedOf(in), e.Run)
 	case e.File != nil:
 		f.str(partPath, keyPath, e.File.Path)
 		f.str(partGiven, keyGiven, e.File.Given)
@@ -281,14 +243,16 @@ func effectMembers(in *decisions.Input, need parts) []member {
 	return f.list
 }
 
-func (f *fields) run(r *effects.Run) {
+func (f *fields) run(t *shared, r *effects.Run) {
 	stdin := r.Stdin
 	if stdin == "" {
 		stdin = effects.StdinNone
 	}
 	f.str(partProgram, keyProgram, r.Program)
 	f.str(partExecutable, keyExecutable, r.Executable)
-	f.strs(partArgs, keyArgs, r.Args)
+	if f.need&partArgs != 0 {
+		f.list = append(f.list, member{keyArgs, t.args(r)})
+	}
 	f.str(partSubcommand, keySubcommand, r.Subcommand)
 	f.strs(partFlags, keyFlags, r.Flags)
 	f.str(partStdin, keyStdin, string(stdin))
@@ -313,7 +277,7 @@ func byTerm(in *decisions.Input) *ast.Term {
 		arg = run.Args[via.Arg]
 	}
 	return ast.ObjectTerm(
-		str(keyProgram, run.Program), str(keySubcommand, run.Subcommand), strs(keyArgs, run.Args),
+		str(keyProgram, run.Program), str(keySubcommand, run.Subcommand), member{keyArgs, sharedOf(in).args(run)},
 		flag(keyInherent, in.Effect.Inherent()), str(keyArg, arg))
 }
 

@@ -59,10 +59,17 @@ func (e *ListError) Hint() string { return e.Fix }
 //
 // The error joins a *ListError for each thing that is wrong.
 func CompileList(layer, file string, data []byte, restrict bool) (*ast.Module, error) {
+	return compileList(layer, file, data, restrict, nil)
+}
+
+// compileList is CompileList with the program table by which denies and asks
+// know an option however it is spelled.
+func compileList(layer, file string, data []byte, restrict bool, table *effects.Table) (*ast.Module, error) {
 	entries, err := parseList(file, data)
 	if err != nil {
 		return nil, err
 	}
+	understand(entries, table)
 	text, places := generate(layer, file, entries, restrict)
 	m, err := ast.ParseModuleWithOpts(file, text, ast.ParserOptions{RegoVersion: ast.RegoV1})
 	if err != nil {
@@ -82,6 +89,15 @@ func CompileList(layer, file string, data []byte, restrict bool) (*ast.Module, e
 	}
 	m.Comments = nil // they stand at places of the generated text
 	return m, nil
+}
+
+// understand gives the entries that deny or ask the sense of their lines.
+func understand(entries []entry, table *effects.Table) {
+	for i := range entries {
+		if e := &entries[i]; e.set != decisions.SetAllow {
+			e.pattern = e.pattern.Understood(table)
+		}
+	}
 }
 
 // ExportList returns the Rego text of a list, for use with stock OPA. It means

@@ -2,9 +2,11 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -98,7 +100,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 			}
 		}
 	case e.Connect != nil:
-		out["host"], out["port"] = e.Connect.Host, e.Connect.Port
+		out["host"], out["port"], out["scheme"] = e.Connect.Host, e.Connect.Port, e.Connect.Scheme
 	case e.Use != nil:
 		out["server"], out["tool"] = e.Use.Server, e.Use.Tool
 	}
@@ -119,7 +121,7 @@ func says(p *pattern.Pattern, set decisions.Set, e *effects.Effect, all []effect
 }
 
 // word draws a word that is likely to be one of the line's.
-func word(words ...string) *rapid.Generator[string] {
+func drawWord(words ...string) *rapid.Generator[string] {
 	return rapid.OneOf(rapid.SampledFrom(append(words, "a", "b/c", "/a", "-a", "", "..", "a/../b", "\x00dynamic")),
 		rapid.StringMatching(`[ab/-]{0,3}`))
 }
@@ -154,10 +156,10 @@ func drawRun(t *rapid.T, p *pattern.Run) *effects.Run {
 	if rapid.IntRange(0, 2).Draw(t, "asWritten") > 0 {
 		r.Args = words[1:]
 		if rapid.Bool().Draw(t, "more") {
-			r.Args = append(slices.Clone(r.Args), word(words...).Draw(t, "last"))
+			r.Args = append(slices.Clone(r.Args), drawWord(words...).Draw(t, "last"))
 		}
 	} else {
-		r.Args = rapid.SliceOfN(word(words...), 0, 3).Draw(t, "args")
+		r.Args = rapid.SliceOfN(drawWord(words...), 0, 3).Draw(t, "args")
 	}
 	if r.Args == nil {
 		r.Args = []string{}
@@ -209,8 +211,9 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 		e.File = drawPath(t, p.Path)
 	case effects.KindConnect:
 		e.Connect = &effects.Connect{
-			Host: rapid.SampledFrom([]string{"a.example", "b.a.example", "xa.example", "a", "", "::1"}).Draw(t, "host"),
-			Port: rapid.SampledFrom([]int{0, 80}).Draw(t, "port"),
+			Host:   rapid.SampledFrom([]string{"a.example", "b.a.example", "xa.example", "a", "", "::1"}).Draw(t, "host"),
+			Port:   rapid.SampledFrom([]int{0, 80, 22}).Draw(t, "port"),
+			Scheme: rapid.SampledFrom([]string{"https", "http", "", "ssh", "ftp"}).Draw(t, "scheme"),
 		}
 	case effects.KindUse:
 		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb"})
@@ -220,29 +223,58 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 	return &all[len(all)-1], all
 }
 
+// listTable knows the program of the lines, so that denies are compared by what
+// they mean as well.
+var listTable = sync.OnceValues(func() (*effects.Table, error) {
+	return effects.ParseTable(map[string][]byte{"test.yaml": []byte(`
+shell: {}
+programs:
+  - names: [prog]
+    options: {harmless: ["-a", "--b=", "-b"]}
+    operands: ["text..."]
+    sub_optional: true
+    sub: [{names: [a], operands: ["text..."]}]
+`)})
+})
+
 var lineFor = map[effects.Kind]*rapid.Generator[string]{
 	effects.KindRun:     rapid.StringMatching(`(prog|\./a|~/b/a|/x/prog)( (a|b/\*|\*b|a\*b|-a|--b|-a=\*|/a|''|'a b')){0,3}( \*)?`),
 	effects.KindRead:    rapid.StringMatching(`(\./|~/|/)((a|b|\*|a\*|\*b|a\*\*?b|\.a|x|h|\*\*)/){0,3}(a|\*|a\*b|\*\*)`),
 	effects.KindWrite:   rapid.StringMatching(`(\./|/h/p/)(a|\*)(/\*\*)?(/a)?`),
 	effects.KindDelete:  rapid.StringMatching(`(\./|~/|/)(a|p|h|\*)(/(b|\*|\*\*)){0,3}`),
-	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a"}),
+	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a", "ssh://a.example", "ssh://*.a.example:80"}),
 	effects.KindUse:     rapid.StringMatching(`((a|a\*|\*|\*b):)?(a\*|\*b|a|ab|a\*b\*)`),
 }
 
-// A list compiled to Rego and the matcher that choices use say the same.
+// A list compiled to Rego and the matcher that choices use say the same, and
+// refuse the same lines.
 func TestListAgreesWithMatcher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom(pattern.Kinds).Draw(t, "kind")
 		line := lineFor[kind].Draw(t, "line")
 		set := rapid.SampledFrom(listSets).Draw(t, "set")
-		p, err := pattern.Parse(kind, line)
-		if err != nil {
-			t.Skip(err)
-		}
-		list := fmt.Sprintf("%s:\n  %s:\n    - '%s'\n", set, kind, strings.ReplaceAll(line, "'", "''"))
-		m, err := CompileList("user", "rules.yaml", []byte(list), false)
+		table, err := listTable()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if rapid.IntRange(0, 3).Draw(t, "ignorant") == 0 {
+			table = nil
+		}
+		list := fmt.Sprintf("%s:\n  %s:\n    - '%s'\n", set, kind, strings.ReplaceAll(line, "'", "''"))
+		p, refused := pattern.Parse(kind, line)
+		m, err := compileList("user", "rules.yaml", []byte(list), false, table)
+		if refused != nil {
+			le, ok := errors.AsType[*ListError](err)
+			if !ok || le.Line != 3 || le.Err.Error() != refused.Error() {
+				t.Fatalf("the matcher refuses %s %s (%v), the list says %v", kind, line, refused, err)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set != decisions.SetAllow {
+			p = p.Understood(table)
 		}
 		for range 4 {
 			e, all := drawEffect(t, p)
@@ -257,7 +289,7 @@ func TestListAgreesWithMatcher(t *testing.T) {
 // The property above is worth something only if both answers come up.
 func TestListAgreementIsNotVacuous(t *testing.T) {
 	seen := map[string]int{}
-	for i := range 5000 {
+	for i := range 10000 {
 		gen := rapid.Custom(func(t *rapid.T) string {
 			kind := rapid.SampledFrom(pattern.Kinds).Draw(t, "kind")
 			p, err := pattern.Parse(kind, lineFor[kind].Draw(t, "line"))
@@ -275,12 +307,17 @@ func TestListAgreementIsNotVacuous(t *testing.T) {
 		for _, kind := range pattern.Kinds {
 			for _, fired := range []bool{true, false} {
 				if key := fmt.Sprintf("%s %s derived=false fired=%v", set, kind, fired); seen[key] < 5 {
-					t.Errorf("%q came up %d times in 5000", key, seen[key])
+					t.Errorf("%q came up %d times in 10000", key, seen[key])
 				}
 			}
 		}
 	}
-	if key := "allow run derived=true fired=true"; seen[key] < 5 {
-		t.Errorf("%q came up %d times in 5000", key, seen[key])
+	for _, key := range []string{"allow run derived=true fired=true", "refused"} {
+		if seen[key] < 5 {
+			t.Errorf("%q came up %d times in 10000", key, seen[key])
+		}
+	}
+	if seen["refused"] > 2500 {
+		t.Errorf("%d of 5000 lines are refused", seen["refused"])
 	}
 }

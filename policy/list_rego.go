@@ -87,7 +87,7 @@ func (g *generator) entry(e *entry, restrict bool) {
 	case p.Path != nil:
 		g.touchPath(e.kind, p.Path)
 	case p.Host != nil:
-		g.host(p.Host)
+		g.host(p.Host, allow)
 	case p.Tool != nil:
 		g.tool(p.Tool)
 	}
@@ -132,6 +132,9 @@ func (g *generator) allowRun(r *pattern.Run) {
 		b := run.with(program...).with(wordsAre("input.effect.args", r)...)
 		if r.Rest {
 			b = b.with(fmt.Sprintf("input.effect.harmless_from <= %d", len(r.Words)))
+			if r.ByPath() {
+				b = b.with("input.effect.known == true")
+			}
 		}
 		g.rule(b.with("permd_list_run"))
 	}
@@ -269,6 +272,9 @@ func (g *generator) touchRun(r *pattern.Run) {
 		}
 		g.rule(words.with(wordCount("input.effect.args", r)...))
 
+		if r.Sense != nil {
+			g.touchSense(b, r.Sense)
+		}
 		subcommand, options, ok := r.Parts()
 		if !ok {
 			continue
@@ -286,7 +292,30 @@ func (g *generator) touchRun(r *pattern.Run) {
 	}
 }
 
-func (g *generator) host(h *pattern.Host) {
+// touchSense writes the rules that compare by what the words mean.
+func (g *generator) touchSense(b body, s *pattern.Sense) {
+	if !s.Rest {
+		b = b.with(fmt.Sprintf("count(input.effect.flags) == %d", len(s.Flags)))
+	}
+	for _, f := range s.Flags {
+		b = b.with(strconv.Quote(f) + " in input.effect.flags")
+	}
+	if len(s.Texts) > 0 {
+		// As pattern.Joined does.
+		b = b.with(`words := concat("", [w | some a in input.effect.args; w := concat("", ["\u0000", replace(a, "\u0000", "\u0001")])])`)
+	}
+	for _, text := range s.Texts {
+		b = b.with(fmt.Sprintf("regex.match(%s, words)", strconv.Quote(text)))
+	}
+	if s.Subcommand == "" {
+		g.rule(b)
+		return
+	}
+	g.rule(body{is("input.effect.subcommand", s.Subcommand)}.with(b...))
+	g.rule(body{begins("input.effect.subcommand", s.Subcommand+" ")}.with(b...))
+}
+
+func (g *generator) host(h *pattern.Host, allow bool) {
 	b := body{kindIs(effects.KindConnect)}
 	head := g.exact
 	if h.Below {
@@ -298,7 +327,21 @@ func (g *generator) host(h *pattern.Host) {
 	if h.Port != 0 {
 		b = b.with(fmt.Sprintf("input.effect.port == %d", h.Port))
 	}
-	g.ruleAs(head, b)
+	switch {
+	case h.Scheme != "" && allow:
+		g.ruleAs(head, b.with(is("input.effect.scheme", h.Scheme)))
+	case h.Scheme != "":
+		g.ruleAs(head, b.with("input.effect.scheme in "+setOf([]string{h.Scheme, ""})))
+	case h.Port == 0 && allow:
+		g.ruleAs(head, b.with("input.effect.scheme in "+setOf(pattern.WebSchemes)))
+		ports := make([]string, len(pattern.WebPorts))
+		for i, port := range pattern.WebPorts {
+			ports[i] = strconv.Itoa(port)
+		}
+		g.ruleAs(head, b.with(is("input.effect.scheme", ""), "input.effect.port in {"+strings.Join(ports, ", ")+"}"))
+	default:
+		g.ruleAs(head, b)
+	}
 }
 
 func (g *generator) tool(t *pattern.Tool) {

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,8 +60,8 @@ func (e *Error) Error() string {
 }
 
 // mostText bounds the text of a problem, in bytes: it can quote a rule, and
-// goes into logs and answers.
-const mostText = 1000
+// goes into reasons, logs and the status.
+const mostText = 400
 
 func shortened(text string) string {
 	if len(text) <= mostText {
@@ -88,36 +87,6 @@ func (ps *problems) errorf(loc *ast.Location, hint, format string, args ...any) 
 
 func (ps *problems) file(name, hint, format string, args ...any) {
 	*ps = append(*ps, Problem{File: name, Severity: SeverityError, Hint: hint, Text: shortened(fmt.Sprintf(format, args...))})
-}
-
-// opa adds the errors that OPA's parser or compiler reported.
-func (ps *problems) opa(err error) {
-	var list ast.Errors
-	if !errors.As(err, &list) {
-		ps.errorf(nil, "", "%v", err)
-		return
-	}
-	for _, e := range list {
-		text := e.Message
-		if e.Details != nil {
-			for _, line := range e.Details.Lines() {
-				if line = strings.TrimSpace(line); line != "" {
-					text += "; " + line
-				}
-			}
-		}
-		ps.errorf(e.Location, hintFor(e), "%s", text)
-	}
-}
-
-func hintFor(e *ast.Error) string {
-	switch {
-	case strings.HasPrefix(e.Message, "undefined ref: input"):
-		return "the fields of input are listed in docs/policy.md and rego/input.schema.json"
-	case strings.HasPrefix(e.Message, "undefined function"):
-		return "only builtins without side effects are available to policies"
-	}
-	return ""
 }
 
 // errs returns the errors among the problems, in the order of places, each once.

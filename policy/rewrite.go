@@ -46,6 +46,8 @@ func rewrite(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule
 		numbers[r.ast] = n
 	}
 	out := make(map[string]*ast.Module, len(policy)+1)
+	pkg := layerRef(layer)
+	known := constantsOf(pkg, policy)
 	for name, m := range policy {
 		fresh := *m
 		fresh.Rules = make([]*ast.Rule, 0, len(m.Rules))
@@ -53,6 +55,9 @@ func rewrite(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule
 		var notes []*ast.Annotations
 		add := func(r *rule, key *ast.Term) {
 			c := firedRule(r.ast, key, &fresh)
+			if m.Package.Path.Equal(pkg) {
+				known.inline(c, m.Imports)
+			}
 			fresh.Rules = append(fresh.Rules, c)
 			// The body may ask for its own metadata.
 			for _, a := range r.notes {

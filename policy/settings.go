@@ -16,8 +16,8 @@ import (
 // Settings are what a permd.toml says. A member that the file does not name has
 // its zero value, which stands for the default.
 type Settings struct {
-	// Profile is which base policy is used. There is one: "balanced", the
-	// default.
+	// Profile is which base policy is used: "careful", "balanced", the default,
+	// or "unattended".
 	Profile string `toml:"profile"`
 
 	// OnlyOrg makes permd ignore what users and projects allow; their denies
@@ -60,7 +60,9 @@ type Limits struct {
 
 // The values that settings may have.
 const (
+	ProfileCareful    = "careful"
 	ProfileBalanced   = "balanced"
+	ProfileUnattended = "unattended"
 	DurabilityProcess = "process"
 	DurabilityPower   = "power"
 	ConfirmGuarded    = "guarded"
@@ -152,12 +154,8 @@ func (s *Settings) check() *valueError {
 		}
 		return nil
 	}
-	switch s.Profile {
-	case "", ProfileBalanced:
-	case "careful", "unattended":
-		return wrong("profile", `write profile = "balanced"`, "the profile %q is not available yet", s.Profile)
-	default:
-		return wrong("profile", `write profile = "balanced"`, "there is no profile %q", s.Profile)
+	if !slices.Contains([]string{"", ProfileCareful, ProfileBalanced, ProfileUnattended}, s.Profile) {
+		return wrong("profile", `write "careful", "balanced" or "unattended"`, "there is no profile %q", s.Profile)
 	}
 	if !slices.Contains([]string{"", DurabilityProcess, DurabilityPower}, s.Durability) {
 		return wrong("durability", `write "process" or "power"`, "there is no durability %q", s.Durability)

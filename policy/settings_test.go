@@ -59,7 +59,6 @@ func TestParseSettingsRefuses(t *testing.T) {
 		{"twice", "profile = \"balanced\"\nprofile = \"balanced\"", 2, "already", ""},
 		{"type", "only_org = \"yes\"", 1, "string", ""},
 		{"no TOML", "profile: balanced", 1, "expected", ""},
-		{"later profile", "profile = \"careful\"", 1, "not available yet", "balanced"},
 		{"no profile", "profile = \"yolo\"", 1, "no profile", "balanced"},
 		{"confirm", "confirm = \"never\"", 1, "no way to confirm", "always"},
 		{"durability", "durability = \"full\"", 1, "no durability", "power"},

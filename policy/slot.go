@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -36,37 +35,48 @@ type slot struct {
 	active *compiled // nil when the layer has never been good
 	digest string    // of the files that active was compiled from
 	files  int       // of them
+	filled []string  // the names of those that have something in them
+	held   []string  // of these, the ones whose allows do not count at the moment
 	tried  string    // digest of the files that were looked at last
 	state  State
 	failed problems // why it is degraded
 	since  time.Time
-	watch  []string // folders that were read
+	watch  []string  // folders that were read
+	again  time.Time // when to look again without being told, zero for never
 
 	used *atomic.Int64 // when it was asked for last, in ticks of the store
 }
 
+// patient says how a slot is looked at.
+type patient struct {
+	until  time.Time // how long to wait for files that are being changed
+	atOnce bool      // a person wants what is there now
+}
+
+func (p patient) doubt() time.Duration {
+	if p.atOnce {
+		return shortDoubt
+	}
+	return doubt
+}
+
 // look reads a slot's files again and, if they have changed, compiles and tests
 // them. A failure of any kind keeps what was good.
-func (s *Store) look(ctx context.Context, prev *slot) *slot {
+func (s *Store) look(ctx context.Context, prev *slot, how patient) *slot {
 	next := *prev
 	if len(prev.dirs) == 0 && prev.state == StateDegraded {
 		return &next // not even its folder is known
 	}
-	rules := s.rulesOf(prev)
-	var files []source
-	next.watch = nil
-	for _, dir := range prev.dirs {
-		t, err := readTree(dir, rules)
-		if err != nil {
-			var ps problems
-			ps.err1(err)
-			next.tried = ""
-			return next.degrade(ps, s.opts.Now())
-		}
-		next.watch = append(next.watch, t.dirs...)
-		files = append(files, t.files...)
-	}
-	if len(next.watch) == 0 && prev.active != nil && len(prev.active.rules) > 0 && prev.layer != decisions.Project {
+	next.held, next.again = nil, time.Time{}
+	r, rests := s.read(ctx, prev, how)
+	next.watch = r.dirs
+	switch {
+	case !rests:
+		return next.restless(s.opts.Now())
+	case r.failed.failed():
+		next.tried = ""
+		return next.degrade(r.failed, s.opts.Now())
+	case len(next.watch) == 0 && prev.active != nil && len(prev.active.rules) > 0 && prev.layer != decisions.Project:
 		// The folder has gone while its rules were in use. Nobody drops rules
 		// that way on purpose, and a deny must not vanish by accident.
 		var ps problems
@@ -74,13 +84,16 @@ func (s *Store) look(ctx context.Context, prev *slot) *slot {
 		next.tried = ""
 		return next.degrade(ps, s.opts.Now())
 	}
-	return s.build(ctx, &next, files, nil)
+	if names, until := prev.emptied(r, time.Now(), how.doubt()); names != nil {
+		return next.hold(names, until, s.opts.Now())
+	}
+	return s.build(ctx, &next, r.files, nil)
 }
 
 // build makes the slot's layer from files that were read, unless it has been
 // made from the same ones before.
 func (s *Store) build(ctx context.Context, next *slot, files []source, disable []string) *slot {
-	digest := digestOf(slices.Concat([]string{string(next.layer)}, disable), files)
+	digest := next.digestOf(files, disable)
 	switch {
 	case digest == next.tried:
 		return next // nothing new, good or bad
@@ -89,20 +102,24 @@ func (s *Store) build(ctx context.Context, next *slot, files []source, disable [
 		return next.succeed(s.opts.Now())
 	}
 	next.tried = digest
-	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project}
+	if s.opts.OnWork != nil {
+		defer s.opts.OnWork()()
+	}
+	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.table}
 	c, ps := compile(u, s.schema)
 	if ps.failed() {
 		return next.degrade(ps, s.opts.Now())
 	}
 	// The shipped layer's tests have been run where permd was built.
-	if c.tests > 0 && next.layer != decisions.Base {
+	if c.tests != nil && next.layer != decisions.Base {
 		ctx, cancel := context.WithTimeout(ctx, testBudget)
 		defer cancel()
-		if failed := failedTests(ctx, u, s.schema); failed.failed() {
+		if failed := failedTests(ctx, u, c.tests, s.schema); failed.failed() {
 			return next.degrade(failed, s.opts.Now())
 		}
 	}
-	next.active, next.digest, next.files = c, digest, len(files)
+	c.tests = nil
+	next.active, next.digest, next.files, next.filled = c, digest, len(files), filledIn(files)
 	return next.succeed(s.opts.Now())
 }
 
@@ -135,8 +152,8 @@ func (n *slot) err() error {
 }
 
 // failedTests runs the layer's tests and returns those that do not pass.
-func failedTests(ctx context.Context, u unit, schema *inputSchema) problems {
-	report, ps := runTests(ctx, u, schema, false)
+func failedTests(ctx context.Context, u unit, mods *parsed, schema *inputSchema) problems {
+	report, ps := runParsed(ctx, u.layer, mods, schema, false)
 	if ps.failed() {
 		return ps
 	}
@@ -158,11 +175,24 @@ func (s *Store) rulesOf(n *slot) treeRules {
 	case decisions.Org:
 		return treeRules{owners: s.opts.OrgOwners}
 	case decisions.User:
-		return treeRules{owners: []uint32{0, n.uid}}
+		return treeRules{owners: []uint32{0, n.uid}, private: s.privateGroup(n.uid)}
 	}
 	// A project's files can only tighten until somebody trusts them, so it
 	// does not matter who could change them.
 	return treeRules{writable: true, listsOnly: true}
+}
+
+// privateGroup tells a person's private group, each group asked for once.
+func (s *Store) privateGroup(uid uint32) func(gid uint32) bool {
+	known := map[uint32]bool{}
+	return func(gid uint32) bool {
+		private, ok := known[gid]
+		if !ok {
+			private = s.opts.PrivateGroup(uid, gid)
+			known[gid] = private
+		}
+		return private
+	}
 }
 
 // projectDirs returns the .permd folders that apply to a project: its own and

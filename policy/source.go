@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Bounds of a folder of rules. They are far above any real policy and keep a
@@ -24,6 +25,7 @@ const (
 	maxTreeSize = 64 << 20
 	maxDepth    = 8
 	maxEntries  = 65536 // names looked at, of files that are no rules too
+	maxFolders  = 1024  // each is watched, and the system allows so many watches
 )
 
 // listName is the file of plain lists beside the .rego files.
@@ -35,6 +37,7 @@ type source struct {
 	rel  string // within its layer, slash-separated
 	dir  string // the folder it was found in, "" for embedded ones
 	data []byte
+	mod  time.Time // when it was written last, zero for embedded ones
 }
 
 func (s source) isTest() bool { return strings.HasSuffix(s.rel, "_test.rego") }
@@ -45,20 +48,38 @@ type tree struct {
 	absent bool
 	files  []source // in the order of names
 	dirs   []string // all folders, to watch
+	// stamps are identities, sizes and times of all that was looked at: when
+	// they are the same later, nothing was changed in between.
+	stamps []string
+	newest time.Time // the latest change
+}
+
+// stamp takes down what a file or folder was when it was looked at.
+func (t *tree) stamp(rel string, info fs.FileInfo) {
+	inode := uint64(0)
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		inode = st.Ino
+	}
+	t.stamps = append(t.stamps, fmt.Sprintf("%s %d %d %d", rel, inode, info.Size(), info.ModTime().UnixNano()))
+	// A time in the future was set by hand or by another machine's clock.
+	if at := info.ModTime(); at.After(t.newest) && at.Before(time.Now().Add(calm)) {
+		t.newest = at
+	}
 }
 
 // treeRules say whom a folder must belong to.
 type treeRules struct {
-	owners    []uint32 // nil: anybody
-	writable  bool     // others may write
-	listsOnly bool     // read rules.yaml of the folder itself and nothing else
+	owners    []uint32              // nil: anybody
+	writable  bool                  // others may write
+	private   func(gid uint32) bool // a group that may write; nil: none
+	listsOnly bool                  // read rules.yaml of the folder itself and nothing else
 }
 
 // readTree reads a folder's rules: regular files that end in .rego or are named
 // rules.yaml, at any depth. Links are followed only within the folder, and
 // links to folders only in the form that a Kubernetes ConfigMap has (through
 // "..data"), because everything else has surprised somebody. A folder that does
-// not exist is not an error.
+// not exist is not an error. With an error the tree is what was read up to it.
 func readTree(dir string, rules treeRules) (*tree, error) {
 	// The slash and dot make the kernel refuse what is no folder: opening a FIFO
 	// would wait for its other end, and whoever may write to a project can make
@@ -68,19 +89,19 @@ func readTree(dir string, rules treeRules) (*tree, error) {
 		return &tree{absent: true}, nil
 	}
 	if err != nil {
-		return nil, Problem{File: dir, Text: "opening the folder: " + plainErr(err)}.asError()
+		return &tree{}, Problem{File: dir, Text: "opening the folder: " + plainErr(err)}.asError()
 	}
 	defer func() { _ = root.Close() }() // nothing was written
 	// The parent matters as well: who can write there can put another folder
 	// in this one's place.
 	if parent, err := os.Stat(filepath.Dir(dir)); err == nil {
 		if err := rules.check(filepath.Dir(dir), parent, true); err != nil {
-			return nil, err
+			return &tree{}, err
 		}
 	}
 	r := &treeReader{root: root, dir: dir, rules: rules, tree: &tree{}}
 	if err := r.walk(".", 0); err != nil {
-		return nil, err
+		return r.tree, err
 	}
 	slices.SortFunc(r.tree.files, func(a, b source) int { return strings.Compare(a.rel, b.rel) })
 	return r.tree, nil
@@ -115,7 +136,10 @@ func (r *treeReader) walk(rel string, depth int) error {
 	if err := r.rules.check(shown, info, false); err != nil {
 		return err
 	}
-	r.tree.dirs = append(r.tree.dirs, shown)
+	if r.tree.dirs = append(r.tree.dirs, shown); len(r.tree.dirs) > maxFolders {
+		return Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d folders", maxFolders)}.asError()
+	}
+	r.tree.stamp(rel, info)
 	names, err := f.Readdirnames(maxEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Problem{File: shown, Text: "listing the folder: " + plainErr(err)}.asError()
@@ -216,31 +240,8 @@ func (r *treeReader) read(rel string) error {
 	if r.size += int64(len(data)); len(data) > maxFileSize || r.size > maxTreeSize {
 		return Problem{File: shown, Text: "is larger than 1 MiB, or the folder than 64 MiB"}.asError()
 	}
-	r.tree.files = append(r.tree.files, source{name: shown, rel: rel, dir: r.dir, data: data})
-	return nil
-}
-
-// check reports whether a file or folder may hold rules: somebody else who can
-// write it could allow themselves everything. In a parent with the sticky bit
-// nobody else can put something in the folder's place.
-func (t treeRules) check(name string, info fs.FileInfo, parent bool) error {
-	if parent && info.Mode()&fs.ModeSticky != 0 {
-		return nil
-	}
-	if t.owners != nil {
-		if st, ok := info.Sys().(*syscall.Stat_t); ok && !slices.Contains(t.owners, st.Uid) {
-			return Problem{File: name, Text: fmt.Sprintf("belongs to uid %d, which must not write these rules", st.Uid),
-				Hint: "give it to root or to the owner of the rules with chown"}.asError()
-		}
-	}
-	if !t.writable && info.Mode().Perm()&0o022 != 0 {
-		who := "its group"
-		if info.Mode().Perm()&0o002 != 0 {
-			who = "everybody"
-		}
-		return Problem{File: name, Text: fmt.Sprintf("can be written by %s (mode %04o)", who, info.Mode().Perm()),
-			Hint: "chmod go-w " + name}.asError()
-	}
+	r.tree.stamp(rel, info)
+	r.tree.files = append(r.tree.files, source{name: shown, rel: rel, dir: r.dir, data: data, mod: info.ModTime()})
 	return nil
 }
 

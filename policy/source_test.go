@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,6 +142,56 @@ func TestReadTreeRefuses(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// What only the owner's private group may write besides is as good as theirs;
+// not so for the rules of an organisation.
+func TestReadTreePrivateGroup(t *testing.T) {
+	mine := uint32(os.Getgid())
+	for _, tt := range []struct {
+		name    string
+		private func(gid uint32) bool
+		mode    os.FileMode
+		want    string
+	}{
+		{"private", func(gid uint32) bool { return gid == mine }, 0o664, ""},
+		{"shared", func(gid uint32) bool { return gid != mine }, 0o664, fmt.Sprintf("can be written by its group (gid %d), mode 0664", mine)},
+		{"no group is", nil, 0o664, "can be written by its group"},
+		{"private, and everybody may write", func(uint32) bool { return true }, 0o666, "can be written by everybody"},
+	} {
+		for _, at := range []string{"..", ".", "sub", "sub/a.rego"} {
+			t.Run(tt.name+"/"+at, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "permd", "policy.d")
+				write(t, dir, map[string]string{"sub/a.rego": "a"})
+				name := filepath.Join(dir, at)
+				chmod(t, name, tt.mode|0o100)
+				_, err := readTree(dir, treeRules{owners: self(), private: tt.private})
+				if tt.want == "" {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				pe, ok := errors.AsType[*problemError](err)
+				want := strings.Replace(tt.want, "0664", "0764", 1)
+				if !ok || pe.p.File != name || !strings.Contains(pe.p.Text, want) || !strings.HasPrefix(pe.p.Hint, "chmod g") || !strings.HasSuffix(pe.p.Hint, " "+name) {
+					t.Errorf("error %+v, want %q of %s", err, want, name)
+				}
+			})
+		}
+	}
+	w := newWorld(t)
+	w.opts.PrivateGroup = func(uint32, uint32) bool { return true }
+	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "user")})
+	chmod(t, filepath.Join(w.user, "a.rego"), 0o664)
+	s := w.open(t)
+	if l := userLayer(s); l.State != StateOK || l.Deny != 1 {
+		t.Errorf("status of user: %+v", l)
+	}
+	chmod(t, w.org, 0o775)
+	if _, err := Open(t.Context(), w.opts); err == nil || !strings.Contains(err.Error(), "can be written by its group") {
+		t.Errorf("a folder of the organisation that a group may write: %v", err)
+	}
 }
 
 func TestDigest(t *testing.T) {

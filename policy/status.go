@@ -2,7 +2,9 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -14,6 +16,8 @@ type Status struct {
 	// Settings is why the settings could not be read; the former ones are in
 	// use. "" when they could.
 	Settings string `json:"settings,omitzero"`
+	// SettingsSince is since when they could not, zero when they can.
+	SettingsSince time.Time `json:"settingsSince,omitzero"`
 	// Watching is why changes are only found by looking every 20 seconds; ""
 	// when the system reports them.
 	Watching string `json:"watching,omitzero"`
@@ -44,6 +48,74 @@ func (s Status) Degraded() bool {
 	return s.Settings != "" || slices.ContainsFunc(s.Layers, func(l LayerStatus) bool { return l.State == StateDegraded })
 }
 
+// longestWhy bounds the reason in a summary, in bytes: a service manager shows
+// it in one line.
+const longestWhy = 240
+
+// Summary says in one line which rules are in use and, when those are not what
+// the files say, since when, where and why.
+func (s Status) Summary() string {
+	serving, more := s.serving(), 0
+	var worst *LayerStatus // the first that is broken, one without any rules before others
+	for i := range s.Layers {
+		l := &s.Layers[i]
+		if l.State != StateDegraded {
+			continue
+		}
+		more++
+		if worst == nil || l.Digest == "" && worst.Digest != "" {
+			worst = l
+		}
+	}
+	why, since, instead := s.Settings, s.SettingsSince, "with the former settings"
+	switch {
+	case worst == nil && why == "":
+		return serving
+	case worst == nil:
+	case worst.Digest != "":
+		why, since, instead = worst.Error, worst.Since, "the last that were good"
+	case worst.Project != "":
+		why, since, instead = worst.Error, worst.Since, "and every call in "+worst.Project+" asks"
+	default:
+		why, since, instead = worst.Error, worst.Since, "and every call asks"
+	}
+	if len(why) > longestWhy {
+		why = strings.ToValidUTF8(why[:longestWhy], "") + "…"
+	}
+	if more > 1 {
+		why += fmt.Sprintf(" (and %s more)", counted(more-1, "layer"))
+	}
+	return fmt.Sprintf("degraded since %s: %s; %s, %s", since.Local().Format(time.DateTime), why, serving, instead)
+}
+
+// serving says how many rules are in use, and of which layers.
+func (s Status) serving() string {
+	total := 0
+	var parts []string
+	for _, layer := range decisions.Layers {
+		n := 0
+		for i := range s.Layers {
+			if s.Layers[i].Layer == layer {
+				n += s.Layers[i].Rules()
+			}
+		}
+		if total += n; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d of %s", n, layer))
+		}
+	}
+	if total == 0 {
+		return "serving no rules"
+	}
+	return fmt.Sprintf("serving %s: %s", counted(total, "rule"), strings.Join(parts, ", "))
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 // Rules is the number of rules in use.
 func (l LayerStatus) Rules() int { return l.Allow + l.Deny + l.Ask }
 
@@ -53,7 +125,7 @@ func (s *Store) Status() Status { return s.state.Load().status() }
 func (st *state) status() Status {
 	out := Status{Watching: st.blindTo}
 	if st.trouble != nil {
-		out.Settings = st.trouble.Error()
+		out.Settings, out.SettingsSince = st.trouble.Error(), st.troubled
 	}
 	out.Layers = append(out.Layers, st.org.status())
 	for _, n := range st.users {

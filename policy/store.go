@@ -15,6 +15,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/rego"
 )
 
 // maxProjects is how many project layers are kept; the one that was not asked
@@ -27,6 +29,7 @@ var ErrNotReady = errors.New("the rules of this project or user are not loaded y
 
 // Switches are the settings that change what rules mean.
 type Switches struct {
+	Profile       string   // which base rules there are; ProfileBalanced when empty
 	OnlyOrg       bool     // allows of user and project do not count
 	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
 	Disable       []string // ids of base rules to drop before compiling
@@ -55,9 +58,15 @@ type Options struct {
 	// Switches reads the settings that hold, merged; called at the start and at
 	// each reload. Defaults when nil.
 	Switches func() (Switches, error)
+	// PrivateGroup reports whether a group is a person's own, so that what it can
+	// write nobody else can; xdg.PrivateGroup when nil.
+	PrivateGroup func(uid, gid uint32) bool
 	// OnChange is called after something changed: rules, or how a layer is. It
 	// must not call back into the store.
 	OnChange func(Status)
+	// OnWork is called before a layer is compiled and tested, and what it returns
+	// afterwards: it is the only work that takes long and much memory. May be nil.
+	OnWork func() (done func())
 	// Now is the clock; time.Now when nil.
 	Now func() time.Time
 }
@@ -91,6 +100,7 @@ type place struct {
 type state struct {
 	switches Switches
 	trouble  error // reading the settings failed; the former ones are in use
+	troubled time.Time
 	base     *slot
 	org      *slot
 	users    map[uint32]*slot
@@ -112,7 +122,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.OrgOwners == nil {
 		opts.OrgOwners = []uint32{0}
 	}
+	if opts.PrivateGroup == nil {
+		opts.PrivateGroup = xdg.PrivateGroup
+	}
 	s := &Store{opts: opts, moved: make(chan struct{}, 1)}
+	how := patient{until: time.Now().Add(patience)}
 	var err error
 	if s.schema, err = parseSchema(opts.Schema); err != nil {
 		return nil, err
@@ -135,19 +149,19 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if st.switches, err = s.readSwitches(); err != nil {
 		return nil, fmt.Errorf("reading settings: %w", err)
 	}
-	st.base = s.lookBase(ctx, &slot{layer: decisions.Base}, st.switches.Disable)
+	st.base = s.lookBase(ctx, &slot{layer: decisions.Base}, st.switches)
 	if err := st.base.err(); err != nil {
 		return nil, err
 	}
 	st.org = &slot{layer: decisions.Org, active: &compiled{layer: decisions.Org}, state: StateAbsent, since: opts.Now()}
 	if opts.OrgDir != "" {
-		st.org = s.look(ctx, &slot{layer: decisions.Org, dirs: []string{opts.OrgDir}})
+		st.org = s.look(ctx, &slot{layer: decisions.Org, dirs: []string{opts.OrgDir}}, how)
 		if err := st.org.err(); err != nil {
 			return nil, err
 		}
 	}
 	if !opts.System {
-		st.users[opts.UID] = s.look(ctx, s.userSlot(opts.UID))
+		st.users[opts.UID] = s.look(ctx, s.userSlot(opts.UID), how)
 	}
 	s.publish(st)
 	return s, nil
@@ -160,14 +174,22 @@ func (s *Store) readSwitches() (Switches, error) {
 	return s.opts.Switches()
 }
 
-// lookBase compiles the embedded layer, again when other rules are disabled.
-func (s *Store) lookBase(ctx context.Context, prev *slot, disable []string) *slot {
+// Unattended reports whether the profile that is in use is for machines where
+// nobody can be asked.
+func (s *Store) Unattended() bool { return s.state.Load().switches.Profile == ProfileUnattended }
+
+// lookBase compiles the embedded layer, again when other rules are disabled or
+// another profile is chosen.
+func (s *Store) lookBase(ctx context.Context, prev *slot, sw Switches) *slot {
 	next := *prev
 	var files []source
 	for _, name := range slices.Sorted(maps.Keys(s.opts.Base)) {
+		if !rego.InProfile(name, cmp.Or(sw.Profile, ProfileBalanced)) {
+			continue
+		}
 		files = append(files, source{name: name, rel: name, data: s.opts.Base[name]})
 	}
-	return s.build(ctx, &next, files, disable)
+	return s.build(ctx, &next, files, sw.Disable)
 }
 
 func (s *Store) userSlot(uid uint32) *slot {
@@ -223,7 +245,8 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	if user == nil || len(user.dirs) == 0 {
 		user = s.userSlot(at.uid)
 	}
-	st.users[at.uid] = s.look(ctx, user)
+	how := patient{until: time.Now().Add(patience)}
+	st.users[at.uid] = s.look(ctx, user, how)
 	errs := []error{st.users[at.uid].err()}
 	if project != "" {
 		n := st.projects[at]
@@ -235,7 +258,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 			n = &slot{layer: decisions.Project, uid: at.uid, project: project, dirs: dirs, used: new(atomic.Int64)}
 		}
 		n.used.Store(s.ticks.Add(1))
-		st.projects[at] = s.look(ctx, n)
+		st.projects[at] = s.look(ctx, n, how)
 		errs = append(errs, st.projects[at].err())
 		st.evict()
 	}
@@ -251,44 +274,6 @@ func (st *state) evict() {
 		})
 		delete(st.projects, oldest)
 	}
-}
-
-// Reload looks at all files now and reports whether other rules are in use
-// afterwards. The error joins what is wrong with each layer that is broken;
-// their last good rules stay in use.
-func (s *Store) Reload(ctx context.Context) (changed bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old := s.state.Load()
-	st := old.clone()
-	switches, err := s.readSwitches()
-	if st.trouble = err; err == nil {
-		st.switches = switches
-	}
-	errs := []error{err}
-	st.base = s.lookBase(ctx, old.base, st.switches.Disable)
-	if len(old.org.dirs) > 0 {
-		st.org = s.look(ctx, old.org)
-	}
-	errs = append(errs, st.base.err(), st.org.err())
-	for uid, n := range old.users {
-		if len(n.dirs) == 0 {
-			n = s.userSlot(uid)
-		}
-		st.users[uid] = s.look(ctx, n)
-		errs = append(errs, st.users[uid].err())
-	}
-	for at, n := range old.projects {
-		st.projects[at] = s.look(ctx, n)
-		errs = append(errs, st.projects[at].err())
-	}
-	s.publish(st)
-	for at, snap := range st.snaps {
-		if before := old.snaps[at]; before == nil || before.digest != snap.digest {
-			changed = true
-		}
-	}
-	return changed, errors.Join(errs...)
 }
 
 // publish makes a state the one in use.
@@ -322,7 +307,8 @@ func (s *Store) snapshot(st *state, uid uint32, project *slot) *snapshot {
 		if n == nil {
 			continue
 		}
-		parts = append(parts, string(n.layer), n.digest)
+		parts = append(append(parts, string(n.layer), n.digest), n.held...)
+		snap.held = append(snap.held, n.held...)
 		switch {
 		case n.active == nil:
 			snap.blind = cmp.Or(snap.blind, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))

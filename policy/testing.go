@@ -14,6 +14,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/tester"
+
+	"github.com/permd/permd/decisions"
 )
 
 // oneTest bounds a single test.
@@ -78,9 +80,16 @@ func runTests(ctx context.Context, u unit, schema *inputSchema, coverage bool) (
 	if ps.failed() {
 		return nil, ps
 	}
+	return runParsed(ctx, u.layer, mods, schema, coverage)
+}
+
+// runParsed is runTests of a layer that was parsed before. The compiler takes
+// copies.
+func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema *inputSchema, coverage bool) (*TestReport, problems) {
+	var ps problems
 	all := maps.Clone(mods.policy)
 	maps.Copy(all, mods.tests)
-	all[stubsFile] = stubs(u.layer)
+	all[stubsFile] = stubs(layer)
 
 	store := inmem.New()
 	txn, err := store.NewTransaction(ctx, storage.TransactionParams{})

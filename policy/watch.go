@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -30,45 +33,41 @@ const (
 // done. Events are only a hint: what counts is what the files then hold. It
 // must be called once at most; what is wrong is in Status.
 func (s *Store) Watch(ctx context.Context) {
-	w := &watcher{store: s, watched: map[string]bool{}}
-	var errs chan error
-	var events chan fsnotify.Event
-	if notify, err := fsnotify.NewWatcher(); err != nil {
-		s.setBlindTo("watching for changes: " + err.Error())
-	} else {
-		defer func() { _ = notify.Close() }()
-		w.notify, events, errs = notify, notify.Events, notify.Errors
-	}
+	w := &watcher{store: s, watched: map[string]*watch{}}
+	w.begin()
+	defer w.end()
 	w.look(ctx)
 	poll := time.NewTicker(pollEvery)
 	defer poll.Stop()
-	var d debounce
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case e, ok := <-events:
-			if !ok {
-				events = nil
-			} else if w.matters(e.Name) {
-				d.arm()
+		case e, ok := <-w.events:
+			switch {
+			case !ok:
+				w.end() // the next poll begins again
+			case w.matters(e.Name):
+				w.arm(time.Now().Add(settle))
 			}
-		case _, ok := <-errs:
+		case _, ok := <-w.errs:
 			// An overflow most of the time: anything may have changed. Errors
 			// must be drained, or the watcher stops.
 			if !ok {
-				errs = nil
+				w.end()
 			} else {
-				d.arm()
+				w.arm(time.Now().Add(settle))
 			}
 		case <-s.moved:
 			if w.follow() {
-				d.arm()
+				w.arm(time.Now().Add(settle))
 			}
+			w.remind()
 		case <-poll.C:
+			w.begin()
 			w.look(ctx)
-		case <-d.due:
-			d.due = nil
+		case <-w.due:
+			w.disarm()
 			w.look(ctx)
 		}
 	}
@@ -77,20 +76,57 @@ func (s *Store) Watch(ctx context.Context) {
 // debounce turns many events into one.
 type debounce struct {
 	due <-chan time.Time // nil when nothing has happened
+	at  time.Time
 }
 
-// arm says that something happened.
-func (d *debounce) arm() {
-	if d.due == nil {
-		d.due = time.After(settle)
+// arm says that something happened that is to be looked at then, or earlier if
+// something else is.
+func (d *debounce) arm(at time.Time) {
+	if d.due == nil || at.Before(d.at) {
+		d.due, d.at = time.After(time.Until(at)), at
 	}
 }
 
+func (d *debounce) disarm() { d.due = nil }
+
 type watcher struct {
+	debounce
 	store   *Store
-	notify  *fsnotify.Watcher
-	watched map[string]bool
+	notify  *fsnotify.Watcher // nil when the system gives none
+	events  <-chan fsnotify.Event
+	errs    <-chan error
+	watched map[string]*watch
 	dirs    []string // folders of rules, watched or not
+}
+
+// watch is a folder that is watched.
+type watch struct {
+	// byName is false when the system watches it by another of its names. By
+	// its own it would say that the folder has gone.
+	byName bool
+	info   fs.FileInfo // which one it is: a link may lead to another now
+}
+
+// begin asks the system for events, if it does not send any.
+func (w *watcher) begin() {
+	if w.notify != nil {
+		return
+	}
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.store.setBlindTo("watching for changes: " + limitErr(err))
+		return
+	}
+	w.notify, w.events, w.errs = notify, notify.Events, notify.Errors
+}
+
+// end gives the events back.
+func (w *watcher) end() {
+	if w.notify != nil {
+		_ = w.notify.Close()
+	}
+	w.notify, w.events, w.errs = nil, nil, nil
+	clear(w.watched)
 }
 
 // look reloads, and again when there are folders that were not watched before:
@@ -98,44 +134,80 @@ type watcher struct {
 func (w *watcher) look(ctx context.Context) {
 	for range maxRounds {
 		// What is wrong with a layer is in its status.
-		_, _ = w.store.Reload(ctx)
+		_, _ = w.store.reload(ctx, false)
 		if !w.follow() {
-			return
+			break
 		}
+	}
+	w.remind()
+}
+
+// remind arms for the layers that are to be looked at again without an event.
+func (w *watcher) remind() {
+	if at := w.store.again(); !at.IsZero() {
+		if soon := time.Now().Add(settle); at.Before(soon) {
+			at = soon
+		}
+		w.arm(at)
 	}
 }
 
-// follow watches the folders of all layers and reports whether one is new.
-// Folders that were replaced are watched again under their old names.
+// follow watches the folders of all layers and reports whether one is new, also
+// if it is another one under an old name.
 func (w *watcher) follow() bool {
 	var want []string
 	w.dirs, want = w.store.folders()
 	if w.notify == nil {
 		return false
 	}
-	grew, trouble := false, ""
-	now := make(map[string]bool, len(want))
-	for _, dir := range want {
-		if now[dir] {
-			continue
-		}
-		if err := w.notify.Add(dir); err != nil {
-			if !errors.Is(err, fs.ErrNotExist) { // else its parent tells when it comes
-				trouble = "watching " + dir + ": " + plainErr(err)
-			}
-			continue
-		}
-		now[dir] = true
-		grew = grew || !w.watched[dir]
-	}
+	// One folder may have two names, and to drop the one drops the other: so
+	// what is of no interest any more goes first.
 	for dir := range w.watched {
-		if !now[dir] {
-			_ = w.notify.Remove(dir) // gone, or of no interest any more
+		if _, ok := slices.BinarySearch(want, dir); !ok {
+			_ = w.notify.Remove(dir)
+			delete(w.watched, dir)
 		}
 	}
-	w.watched = now
+	listed := map[string]bool{}
+	for _, dir := range w.notify.WatchList() {
+		listed[dir] = true
+	}
+	grew, trouble := false, ""
+	for _, dir := range want {
+		// Before it is watched: if it is replaced in between, it will look new
+		// the next time, which costs a look more, and not the other way round.
+		info, _ := os.Stat(dir)
+		switch err := w.notify.Add(dir); {
+		case err == nil:
+			known := w.watched[dir]
+			grew = grew || known == nil || known.byName && !listed[dir] || !os.SameFile(known.info, info)
+			if known == nil {
+				known = &watch{byName: slices.Contains(w.notify.WatchList(), dir)}
+				w.watched[dir] = known
+			}
+			known.info = info
+			continue
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // else its parent tells when it comes
+			trouble = "watching " + dir + ": " + limitErr(err)
+		}
+		if w.watched[dir] != nil {
+			_ = w.notify.Remove(dir) // gone
+			delete(w.watched, dir)
+		}
+	}
 	w.store.setBlindTo(trouble)
 	return grew
+}
+
+// limitErr is an error of the watcher, with the name of the limit behind it.
+func limitErr(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "too many watchers or open files (fs.inotify.max_user_instances)"
+	case errors.Is(err, syscall.ENOSPC):
+		return "too many watched folders (fs.inotify.max_user_watches)"
+	}
+	return plainErr(err)
 }
 
 // matters reports whether a name lies in a folder of rules or on the way to
@@ -159,7 +231,8 @@ func inside(dir, name string) bool {
 }
 
 // folders returns the folders that rules are looked for in, and those to watch:
-// they themselves, what is in them, and their nearest parents that may exist.
+// they themselves, what is in them, and what they are in, since a folder that is
+// replaced does not say so itself.
 func (s *Store) folders() (dirs, watch []string) {
 	st := s.state.Load()
 	slots := []*slot{st.org}
@@ -171,17 +244,79 @@ func (s *Store) folders() (dirs, watch []string) {
 	}
 	for _, n := range slots {
 		dirs = append(dirs, n.dirs...)
-		watch = append(watch, n.watch...)
-		for i, dir := range n.dirs {
-			watch = append(watch, dir)
-			if n.layer != decisions.Project {
-				watch = append(watch, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir)))
-			} else if i == 0 {
-				watch = append(watch, filepath.Dir(dir)) // farther up, the poll finds new folders
-			}
+		watch = append(append(watch, n.dirs...), n.watch...)
+		if len(n.dirs) == 0 {
+			continue
+		}
+		first, levels := n.dirs[0], 2
+		if n.layer == decisions.Project {
+			levels = 1 // farther up, the poll finds new folders
+		}
+		watch = append(watch, above(first, levels)...)
+		// Where a link leads, the names of events are other ones.
+		if real := resolved(first, maxLinks); real != first {
+			dirs = append(dirs, real)
+			watch = append(watch, above(real, levels)...)
 		}
 	}
-	return dirs, watch
+	slices.Sort(watch)
+	return dirs, slices.Compact(watch)
+}
+
+// maxLinks bounds how many links that lead nowhere are followed one after the
+// other.
+const maxLinks = 8
+
+// resolved is a folder's path without links, also when it is not there at the
+// moment: then its link still says where it is expected.
+func resolved(dir string, links int) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	up := filepath.Dir(dir)
+	if up == dir || links == 0 {
+		return dir
+	}
+	if to, err := os.Readlink(dir); err == nil {
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(up, to)
+		}
+		dir, links = to, links-1
+	}
+	return filepath.Join(resolved(filepath.Dir(dir), links), filepath.Base(dir))
+}
+
+// above returns the folders above one, up to so many that exist.
+func above(dir string, levels int) []string {
+	var out []string
+	for levels > 0 && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		out = append(out, dir)
+		if _, err := os.Stat(dir); err == nil {
+			levels--
+		}
+	}
+	return out
+}
+
+// again returns when a layer is to be looked at without an event, zero if none
+// is.
+func (s *Store) again() time.Time {
+	st := s.state.Load()
+	var first time.Time
+	note := func(n *slot) {
+		if !n.again.IsZero() && (first.IsZero() || n.again.Before(first)) {
+			first = n.again
+		}
+	}
+	note(st.org)
+	for _, n := range st.users {
+		note(n)
+	}
+	for _, n := range st.projects {
+		note(n)
+	}
+	return first
 }
 
 func (s *Store) setBlindTo(text string) {

@@ -61,9 +61,9 @@ func TestSettle(t *testing.T) {
 		var d debounce
 		start := time.Now()
 		for range 5 {
-			d.arm()
+			d.arm(time.Now().Add(settle))
 			time.Sleep(20 * time.Millisecond)
-			d.arm()
+			d.arm(time.Now().Add(settle))
 		}
 		<-d.due
 		if took := time.Since(start); took != settle {

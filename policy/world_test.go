@@ -17,9 +17,10 @@ type world struct {
 	opts               Options
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { return newWorldIn(t, t.TempDir()) }
+
+func newWorldIn(t testing.TB, root string) *world {
 	t.Helper()
-	root := t.TempDir()
 	w := &world{
 		org:     filepath.Join(root, "etc/permd/policy.d"),
 		user:    filepath.Join(root, "home/.config/permd/policy.d"),

@@ -8,6 +8,7 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"strings"
 )
 
 //go:embed base/*.rego programs/*.yaml profiles.yaml input.schema.json
@@ -17,6 +18,26 @@ var files embed.FS
 // in this folder ("base/deny.rego"): the name under which rules are reported.
 // The maps and slices are the caller's own.
 func Base() map[string][]byte { return folder("base", "base/") }
+
+// inProfiles names the profiles that a file of the base layer belongs to; those
+// not here, and their tests, belong to all.
+var inProfiles = map[string][]string{
+	"base/careful.rego":    {"careful"},
+	"base/balanced.rego":   {"balanced", "unattended"},
+	"base/unattended.rego": {"unattended"},
+}
+
+// InProfile reports whether a file of Base belongs to a profile: "careful",
+// "balanced" or "unattended".
+func InProfile(file, profile string) bool {
+	in, ok := inProfiles[strings.TrimSuffix(strings.TrimSuffix(file, ".rego"), "_test")+".rego"]
+	for _, p := range in {
+		if p == profile {
+			return true
+		}
+	}
+	return !ok
+}
 
 // Programs returns the files of the program table by their name ("git.yaml").
 func Programs() map[string][]byte { return folder("programs", "") }

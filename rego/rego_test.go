@@ -1,6 +1,7 @@
 package rego_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +15,14 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// parseBase parses the base layer as OPA does.
-func parseBase(t *testing.T) map[string]*ast.Module {
+// parseBase parses the base layer of a profile as OPA does.
+func parseBase(t *testing.T, profile string) map[string]*ast.Module {
 	t.Helper()
 	modules := map[string]*ast.Module{}
 	for name, data := range rego.Base() {
+		if !rego.InProfile(name, profile) {
+			continue
+		}
 		m, err := ast.ParseModuleWithOpts(name, string(data), ast.ParserOptions{ProcessAnnotation: true, RegoVersion: ast.RegoV1})
 		if err != nil {
 			t.Fatal(err)
@@ -28,9 +32,16 @@ func parseBase(t *testing.T) map[string]*ast.Module {
 	return modules
 }
 
-// The base layer passes its own tests, and they reach all of it.
+var profiles = []string{"careful", "balanced", "unattended"}
+
+// The base layer passes its own tests in each profile, and they reach all of it.
 func TestBase(t *testing.T) {
-	modules := parseBase(t)
+	for _, profile := range profiles {
+		t.Run(profile, func(t *testing.T) { testBase(t, parseBase(t, profile)) })
+	}
+}
+
+func testBase(t *testing.T, modules map[string]*ast.Module) {
 	coverage := cover.New()
 	store := inmem.New()
 	var passed int
@@ -81,8 +92,12 @@ func TestBase(t *testing.T) {
 // be explained and switched off.
 func TestBaseRulesAreNamed(t *testing.T) {
 	seen := map[string]string{}
+	files := map[string]*ast.Module{}
+	for _, profile := range profiles {
+		maps.Copy(files, parseBase(t, profile))
+	}
 	var modules []*ast.Module
-	for name, m := range parseBase(t) {
+	for name, m := range files {
 		if !strings.HasSuffix(name, "_test.rego") {
 			modules = append(modules, m)
 		}

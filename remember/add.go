@@ -35,11 +35,12 @@ func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 		return Choice{}, ErrClosed
 	}
 	now := s.now()
+	s.settle(now.UnixNano())
 	e, err := s.entryOfLine(&l, now)
 	if err != nil {
 		return Choice{}, err
 	}
-	if same := s.same(e, nil, now.UnixNano()); same != nil {
+	if same := s.same(e, nil); same != nil {
 		return same.snapshot(), nil
 	}
 	if err := s.room(e, nil); err != nil {
@@ -157,7 +158,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	}
 	now := s.now().UnixNano()
 	for _, id := range ids {
-		if e := s.byID[id]; e == nil || e.over(now) {
+		if e := s.byID[id]; e == nil || s.ended(e) {
 			return fmt.Errorf("%w: %q", ErrNotFound, id)
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/remember"
 )
@@ -230,7 +229,7 @@ func TestUnreadableRowTurnsAllowsOff(t *testing.T) {
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			change(t, o.Path, query)
+			execute(t, o.Path, query)
 			s = open(t, o)
 			if have := said(t, s, ask(run("make"))) + said(t, s, ask(run("rm"))); have != "deny" || !s.Status().AllowsOff {
 				t.Errorf("have %q, status %+v", have, s.Status())
@@ -246,7 +245,7 @@ func TestMissingKeyIsDamage(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	change(t, o.Path, "DELETE FROM meta")
+	execute(t, o.Path, "DELETE FROM meta")
 	if st := open(t, o).Status(); st.SetAside == "" || !st.AllowsOff {
 		t.Errorf("have %+v", st)
 	}
@@ -257,8 +256,8 @@ func TestOpenRefuses(t *testing.T) {
 		prepare func(t *testing.T, path string)
 		want    error
 	}{
-		"newer version": {func(t *testing.T, path string) { change(t, path, "PRAGMA user_version = 99") }, sqlitedb.ErrNewer},
-		"foreign":       {func(t *testing.T, path string) { change(t, path, "PRAGMA application_id = 5") }, sqlitedb.ErrForeign},
+		"newer version": {func(t *testing.T, path string) { execute(t, path, "PRAGMA user_version = 99") }, sqlitedb.ErrNewer},
+		"foreign":       {func(t *testing.T, path string) { execute(t, path, "PRAGMA application_id = 5") }, sqlitedb.ErrForeign},
 		"open folder": {func(t *testing.T, path string) {
 			if err := os.Chmod(filepath.Dir(path), 0o777); err != nil {
 				t.Fatal(err)
@@ -293,7 +292,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func change(t *testing.T, path, query string) {
+func execute(t *testing.T, path, query string) {
 	t.Helper()
 	db, err := sql.Open("sqlite3", path)
 	if err != nil {
@@ -305,41 +304,4 @@ func change(t *testing.T, path, query string) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// BenchmarkMatch matches among 100,000 choices.
-func BenchmarkMatch(b *testing.B) {
-	s := open(b, options(path(b)))
-	const choices = 100_000
-	for start := 0; start < choices; start += 1000 {
-		var drafts []remember.Draft
-		for n := range 1000 {
-			drafts = append(drafts, remember.Draft{
-				Verdict: decisions.Allow, Query: ask(run("make", fmt.Sprint(start+n))), Scope: remember.ForProject,
-			})
-		}
-		if _, err := s.Save(b.Context(), drafts...); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for name, q := range map[string]*decisions.MemoryQuery{
-		"hit":  ask(run("make", "777")),
-		"miss": ask(run("git", "log", "--oneline", "-n", "20")),
-		"path": ask(file(effects.KindWrite, "/p/src/main.go")),
-		"use":  ask(use("github", "get_issue", `{"n":1}`)),
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, allow, err := s.Match(q); err != nil || (allow != nil) != (name == "hit") {
-					b.Fatal(allow, err)
-				}
-			}
-		})
-	}
-	b.Run("save", func(b *testing.B) {
-		for n := 0; b.Loop(); n++ {
-			save(b, s, remember.Draft{Verdict: decisions.Deny, Query: ask(run("rm", fmt.Sprint(n))), Scope: remember.ForUser})
-		}
-	})
 }

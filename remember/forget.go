@@ -15,6 +15,7 @@ import (
 const (
 	byPerson     = "person"
 	sessionEnded = "session ended"
+	expired      = "expired"
 )
 
 // Forget revokes choices and returns how many held until now. The revocation
@@ -81,6 +82,11 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	}
 	err := s.storePending()
 	if err == nil {
+		if slices.ContainsFunc(entries, func(e *entry) bool { return e.choice.Scope.Conn == 0 }) {
+			// What belongs to a connection ends with the daemon anyway. Should
+			// this fail, the revocation is in the log all the same.
+			_ = s.db.Fold()
+		}
 		return nil
 	}
 	if perr := s.pending.save(); perr != nil {
@@ -157,12 +163,11 @@ func (s *Store) flush() error {
 	type count struct{ uses, last int64 }
 	used := map[*entry]count{}
 	var over []*entry
-	now := s.now().UnixNano()
 	for _, e := range s.byID {
 		if n := e.uses.Load(); n != e.flushed {
 			used[e] = count{n, e.last.Load()}
 		}
-		if e.over(now) {
+		if s.ended(e) {
 			over = append(over, e)
 		}
 	}
@@ -182,8 +187,6 @@ func (s *Store) flush() error {
 			e.flushed = c.uses
 		}
 	}
-	if len(over) > 0 {
-		s.drop(over...)
-	}
+	s.expire(over)
 	return nil
 }

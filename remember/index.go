@@ -29,6 +29,9 @@ type entry struct {
 	flushed int64
 }
 
+// name gives the choice its id.
+func (e *entry) name(id string) { e.choice.ID, e.answer.ID = id, id }
+
 // snapshot returns the choice with its counters.
 func (e *entry) snapshot() Choice {
 	c := e.choice
@@ -97,11 +100,11 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 }
 
 // inForce reports whether an allow counts yet: one that only a client reported
-// must be confirmed before it answers guarded tags, or always if the settings
-// say so.
-func (e *entry) inForce(confirmAll bool) bool {
+// must be confirmed before it answers guarded tags, those of then or of now, or
+// always if the settings say so.
+func (e *entry) inForce(confirmAll, guarded bool) bool {
 	return e.choice.Verdict != decisions.Allow || e.confirmed.Load() != 0 ||
-		!confirmAll && !e.choice.Pins.Guarded
+		!confirmAll && !guarded && !e.choice.Pins.Guarded
 }
 
 // used counts a match.
@@ -232,7 +235,7 @@ func (s *search) consider(found []*entry) {
 			s.considerReject(e)
 			continue
 		}
-		if e.over(s.newest) || !e.covers(s.q) || !s.unconfirmed && !e.inForce(s.x.confirmAll) {
+		if e.over(s.newest) || !e.covers(s.q) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
 			continue
 		}
 		if s.allow == nil || e.narrower(s.allow) {

@@ -116,3 +116,39 @@ func TestAddBounds(t *testing.T) {
 		t.Errorf("without a home: %v", err)
 	}
 }
+
+// TestAddReject wants a line that a person rejects to be found wherever it
+// touches a call of this person, and nobody else's.
+func TestAddReject(t *testing.T) {
+	s := open(t, options(path(t)))
+	_, err := s.Add(t.Context(), remember.Line{UID: ada, Verdict: decisions.Deny, Kind: effects.KindRun, Line: "rm -rf *", Scope: remember.ForUser})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := ask(run("rm", "-rf", "x"))
+	if got := said(t, s, q); got != "deny" {
+		t.Errorf("have %q", got)
+	}
+	if q.UID++; said(t, s, q) != "" {
+		t.Error("it is another person's")
+	}
+}
+
+// TestGuardedSince wants an allow that a client reported not to answer what has
+// become guarded since, until a person confirms it.
+func TestGuardedSince(t *testing.T) {
+	s := open(t, options(path(t)))
+	e := file(effects.KindWrite, "/p/tool.conf")
+	c := save(t, s, remember.Draft{Verdict: decisions.Allow, Query: ask(e), Scope: remember.ForProject, DecisionID: "d"})
+	now := e
+	now.Tags = effects.TagsOf(effects.Startup)
+	if said(t, s, ask(e)) != "allow" || said(t, s, ask(now)) != "" {
+		t.Errorf("as it was: %q, guarded: %q", said(t, s, ask(e)), said(t, s, ask(now)))
+	}
+	if err := s.Confirm(t.Context(), c.ID); err != nil {
+		t.Fatal(err)
+	}
+	if said(t, s, ask(now)) != "allow" {
+		t.Error("the very path, confirmed, does not answer")
+	}
+}

@@ -19,17 +19,15 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 	if known(q, decisions.Allow) != nil || s.allowable(q) != nil {
 		return nil
 	}
-	levels := []int{0}
+	levels := []pattern.Wider{{Level: 0}}
 	if q.Effect.Kind == effects.KindUse {
-		levels = append(levels, 1)
+		levels = append(levels, pattern.Wider{Level: 1})
 	}
-	for _, w := range wider(q, ForProject) {
-		levels = append(levels, w.Level)
-	}
+	levels = append(levels, wider(q, ForProject)...)
 	now := s.now()
 	var ways []decisions.Proposal
-	for _, level := range levels {
-		d := Draft{Verdict: decisions.Allow, Query: q, Scope: ForUser, Level: level}
+	for _, l := range levels {
+		d := Draft{Verdict: decisions.Allow, Query: q, Scope: ForUser, Level: l.Level, line: l.Pattern}
 		switch {
 		case q.Project != "":
 			d.Scope = ForProject
@@ -37,15 +35,28 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 			d.Scope = ForSession
 		}
 		e, err := s.entryOf(&d, now)
-		if err != nil || s.fits(e, &d, now.UnixNano()) != nil {
+		if err != nil || !s.speaks(e, q, now.UnixNano()) {
 			continue
 		}
 		ways = append(ways, decisions.Proposal{
-			Level: level, Rule: string(e.choice.Kind) + " " + e.choice.Label,
+			Level: l.Level, Rule: string(e.choice.Kind) + " " + e.choice.Label,
 			Choice: decisions.Choice{Label: e.choice.Label, Exact: e.answer.Exact},
 		})
 	}
 	return ways
+}
+
+// speaks reports whether an allow matches an effect, once it holds. Saving it
+// checks the same by looking it up, which costs more than a question should.
+func (s *Store) speaks(e *entry, q *decisions.MemoryQuery, now int64) bool {
+	if e.over(now) || !e.covers(q) {
+		return false
+	}
+	if e.line != nil {
+		return e.line.Match(q.Effect, q.All, pattern.Context{Project: q.Project}) && e.matches(q)
+	}
+	sum, ok := s.key.digestOf(q, e.form())
+	return ok && sum == e.digest
 }
 
 // Rejectable reports whether a reject of the call can be bound to the effect.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
 )
 
 // ScopeKind says where a choice holds.
@@ -116,6 +117,8 @@ type Draft struct {
 	Label      string
 	DecisionID string
 	Expires    time.Time // zero: never
+
+	line *pattern.Pattern // of the level, where it is known
 }
 
 // Errors that callers tell apart.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -106,8 +105,16 @@ func said(t testing.TB, s *remember.Store, q *decisions.MemoryQuery) string {
 }
 
 func TestScopes(t *testing.T) {
+	for name, e := range map[string]effects.Effect{
+		"of the project": file(effects.KindWrite, "/p/a"), "of no place": use("github", "get_issue", "{}"),
+	} {
+		t.Run(name, func(t *testing.T) { testScopes(t, e) })
+	}
+}
+
+func testScopes(t *testing.T, e effects.Effect) {
 	at := func(change func(q *decisions.MemoryQuery)) *decisions.MemoryQuery {
-		q := ask(file(effects.KindWrite, "/p/a"))
+		q := ask(e)
 		change(q)
 		return q
 	}
@@ -309,67 +316,6 @@ func TestSaveIsAllOrNothing(t *testing.T) {
 	if n := len(open(t, o).List(nil)); n != 2 {
 		t.Errorf("after a restart: have %d choices, want 2", n)
 	}
-}
-
-func TestExpiry(t *testing.T) {
-	now := noon
-	var mu sync.Mutex
-	o := remember.Options{Path: path(t), Now: func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}}
-	advance := func(d time.Duration) {
-		mu.Lock()
-		defer mu.Unlock()
-		now = now.Add(d)
-	}
-	s := open(t, o)
-	limited, session, hook := ask(run("make")), ask(run("ls")), ask(run("wc"))
-	hook.Session.Conn = 0
-	save(t, s, remember.Draft{Verdict: decisions.Allow, Query: limited, Scope: remember.ForUser, Expires: noon.Add(time.Hour)})
-	save(t, s, remember.Draft{Verdict: decisions.Allow, Query: session, Scope: remember.ForSession})
-	save(t, s, remember.Draft{Verdict: decisions.Allow, Query: hook, Scope: remember.ForSession})
-	check := func(s *remember.Store, want string) {
-		t.Helper()
-		have := ""
-		for _, q := range []*decisions.MemoryQuery{limited, session, hook} {
-			q.Now = o.Now()
-			if said(t, s, q) == "allow" {
-				have += "+"
-			} else {
-				have += "-"
-			}
-		}
-		if have != want {
-			t.Errorf("at %v: have %s, want %s", o.Now().Sub(noon), have, want)
-		}
-	}
-	check(s, "+++")
-	advance(time.Hour - 1)
-	check(s, "+++")
-	advance(1)
-	check(s, "-++")
-	limited.Now = time.Time{}
-	if said(t, s, limited) != "" {
-		t.Error("without a time an expired choice matched")
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, o)
-	check(s, "--+") // the connection ended with the daemon
-	advance(12 * time.Hour)
-	check(s, "--+")
-	advance(12*time.Hour + 1)
-	check(s, "---")
-	if list := s.List(nil); len(list) != 0 {
-		t.Errorf("have %v, want nothing", list)
-	}
-	if err := s.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	check(s, "---")
 }
 
 func TestEnd(t *testing.T) {

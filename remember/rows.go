@@ -138,6 +138,11 @@ func (s *Store) load(db *sqlitedb.DB) error {
 		return err
 	}
 	now := s.now().UnixNano()
+	newest, err := newestIn(db.Read)
+	if err != nil {
+		return fmt.Errorf("reading the times of choices: %w", err)
+	}
+	s.latest(newest)
 	holding, unreadable, err := holding(db.Read, now)
 	if err != nil {
 		return fmt.Errorf("reading choices: %w", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -34,6 +35,7 @@ func (s *Store) Save(_ context.Context, drafts ...Draft) ([]Choice, error) {
 
 func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	now := s.now()
+	s.settle(now.UnixNano())
 	entries := make([]*entry, len(drafts))
 	var fresh []*entry
 	for i := range drafts {
@@ -41,13 +43,14 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 		if err != nil {
 			return nil, err
 		}
-		if same := s.same(e, fresh, now.UnixNano()); same != nil {
+		if same := s.same(e, fresh); same != nil {
 			entries[i] = same
 			continue
 		}
 		if err := s.room(e, fresh); err != nil {
 			return nil, err
 		}
+		e.name(newID())
 		entries[i], fresh = e, append(fresh, e)
 	}
 	err := s.write(func(tx *sql.Tx) error {
@@ -67,6 +70,9 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 		return nil, err
 	}
 	s.add(fresh...)
+	if slices.ContainsFunc(fresh, func(e *entry) bool { return e.choice.Verdict == decisions.Deny }) {
+		_ = s.db.Fold() // like a revocation, it must not hang on the log
+	}
 	// There is space again for what could not be stored before; the state says
 	// if not.
 	_ = s.storePending()
@@ -106,7 +112,8 @@ func (s *Store) room(e *entry, fresh []*entry) error {
 	return nil
 }
 
-// entryOf makes an entry from a draft, or says why there can be none.
+// entryOf makes an entry from a draft, or says why there can be none. It has no
+// id yet.
 func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if d.Verdict != decisions.Allow && d.Verdict != decisions.Deny {
 		return nil, fmt.Errorf("%w: %q is no verdict to remember", ErrNotRemembered, d.Verdict)
@@ -131,7 +138,7 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	e := &entry{choice: Choice{
-		ID: newID(), Verdict: d.Verdict, Kind: q.Effect.Kind, Label: d.Label, Pins: pinsOf(q, scope.Kind),
+		Verdict: d.Verdict, Kind: q.Effect.Kind, Label: d.Label, Pins: pinsOf(q, scope.Kind),
 		Scope: scope, UID: q.UID, DecisionID: d.DecisionID, Created: now.UTC(),
 	}}
 	c := &e.choice
@@ -181,7 +188,10 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	case c.Kind == effects.KindUse && d.Level == 1:
 		any = true
 	default:
-		if e.line = lineOf(q, c.Scope.Kind, d.Level); e.line == nil {
+		if e.line = d.line; e.line == nil {
+			e.line = lineOf(q, c.Scope.Kind, d.Level)
+		}
+		if e.line == nil {
 			return fmt.Errorf("%w: the effect has no line of that width", ErrNotRemembered)
 		}
 		// What a person reads is what is matched.
@@ -223,13 +233,13 @@ func scopeOf(d *Draft) (Scope, error) {
 }
 
 // same returns a choice that says exactly what e says, nil if there is none.
-func (s *Store) same(e *entry, fresh []*entry, now int64) *entry {
+func (s *Store) same(e *entry, fresh []*entry) *entry {
 	for _, list := range [][]*entry{s.alike(e), fresh} {
 		for _, other := range list {
 			a, b := &e.choice, &other.choice
 			if e.digest == other.digest && a.Verdict == b.Verdict && a.Scope == b.Scope && a.UID == b.UID &&
 				(e.line == nil) == (other.line == nil) && (e.line == nil || a.Kind == b.Kind && a.Label == b.Label) &&
-				samePins(a.Pins, b.Pins) && e.expire == other.expire && !other.over(now) &&
+				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.ended(other) &&
 				// What a person said over the management socket counts for more.
 				(other.confirmed.Load() != 0 || e.confirmed.Load() == 0) {
 				return other

@@ -44,7 +44,7 @@ type Store struct {
 	now     func() time.Time
 
 	state atomic.Pointer[state]
-	// newest is the latest time that was seen, in nanoseconds since 1970.
+	// newest is the latest time that was seen, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 
 	mu      sync.Mutex // of all that follows, and of changes of state
@@ -189,25 +189,14 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 	return reject, allow, nil
 }
 
-// latest returns the latest time that was ever seen. It is kept to the second:
-// all who match would write to it otherwise.
-func (s *Store) latest(now int64) int64 {
-	newest := s.newest.Load()
-	if now > newest+int64(time.Second) {
-		s.newest.CompareAndSwap(newest, now)
-	}
-	return max(now, newest)
-}
-
 // List returns the choices that hold, the oldest first; uid limits them to one
 // person's unless it is nil.
 func (s *Store) List(uid *uint32) []Choice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now().UnixNano()
 	list := make([]Choice, 0, len(s.byID))
 	for _, e := range s.byID {
-		if !e.over(now) && (uid == nil || *uid == e.choice.UID) {
+		if !s.ended(e) && (uid == nil || *uid == e.choice.UID) {
 			list = append(list, e.snapshot())
 		}
 	}
@@ -225,7 +214,7 @@ func (s *Store) Get(id string) (Choice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byID[id]
-	if e == nil || e.over(s.now().UnixNano()) {
+	if e == nil || s.ended(e) {
 		return Choice{}, ErrNotFound
 	}
 	return e.snapshot(), nil
@@ -245,11 +234,10 @@ func (s *Store) Status() Status {
 	if s.writing != "" {
 		st.Degraded = append(st.Degraded, "writing failed: "+s.writing)
 	}
-	now := s.now().UnixNano()
 	for _, e := range s.byID {
 		switch {
-		case e.over(now):
-		case !e.inForce(s.options.ConfirmAll):
+		case s.ended(e):
+		case !e.inForce(s.options.ConfirmAll, false):
 			st.Unconfirmed++
 		case e.choice.Verdict == decisions.Allow:
 			st.Allows++

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -79,6 +78,9 @@ func allows(saved, other *effects.Effect, level int) bool {
 	switch {
 	case saved.Run != nil:
 		a, b := saved.Run, other.Run
+		if b.Script != nil {
+			return false
+		}
 		if a.Program != b.Program || a.Stdin != b.Stdin || a.StdinText != b.StdinText || strings.HasPrefix(a.Cwd, "/p") != strings.HasPrefix(b.Cwd, "/p") {
 			return false
 		}
@@ -112,6 +114,54 @@ func allows(saved, other *effects.Effect, level int) bool {
 	return b.Path == folder || strings.HasPrefix(b.Path, folder+"/")
 }
 
+// near are effects that differ in one fact that a width never leaves open.
+func near(e *effects.Effect) (list []effects.Effect) {
+	claimed := *e
+	claimed.Claimed = !e.Claimed
+	list = append(list, claimed)
+	switch {
+	case e.Run != nil:
+		for _, stdin := range []effects.Stdin{effects.StdinNone, effects.StdinPipe, effects.StdinFile, effects.StdinText, effects.StdinNetwork} {
+			r := *e.Run
+			r.Stdin, r.StdinText = stdin, ""
+			if stdin == effects.StdinText {
+				r.StdinText = "z"
+			}
+			n := *e
+			n.Run = &r
+			list = append(list, n)
+		}
+		script, more := *e.Run, *e.Run
+		script.Script = &effects.Script{Path: "/p/x", SHA256: "h"}
+		more.Args = append(slices.Clone(more.Args), "--exec") // which is not harmless
+		more.HarmlessFrom = len(more.Args)
+		for _, r := range []*effects.Run{&script, &more} {
+			n := *e
+			n.Run = r
+			list = append(list, n)
+		}
+	case e.Connect != nil:
+		for _, method := range []string{effects.MethodGet, effects.MethodSend} {
+			c := *e.Connect
+			c.Method = method
+			n := *e
+			n.Connect = &c
+			list = append(list, n)
+		}
+	case e.File != nil:
+		n := *e
+		n.Tags = n.Tags.With(effects.VCS)
+		list = append(list, n)
+	case e.Use != nil:
+		u := *e.Use
+		u.Source += "x"
+		n := *e
+		n.Use = &u
+		list = append(list, n)
+	}
+	return list
+}
+
 // TestWidths saves an effect in a width that was proposed and asks about
 // others: the choice matches what was approved, nothing that was not, and all
 // that a narrower width matches; nothing guarded but by its very path; and
@@ -125,6 +175,9 @@ func TestWidths(t *testing.T) {
 		var others []*decisions.MemoryQuery
 		for range 12 {
 			others = append(others, ask(drawPlain(t)))
+		}
+		for _, e := range near(q.Effect) {
+			others = append(others, ask(e))
 		}
 		narrower := map[int]bool{}
 		for _, way := range ways {
@@ -232,83 +285,6 @@ func TestWorktrees(t *testing.T) {
 			}
 			if _, err := s.Forget(t.Context(), kept.ID); err != nil {
 				t.Fatal(err)
-			}
-		})
-	}
-}
-
-// TestClockJumps wants a choice with an end to stay ended when the clock is
-// set back, and no choice to hold longer than it was meant to.
-func TestClockJumps(t *testing.T) {
-	now := noon
-	o := options(path(t))
-	o.Now = func() time.Time { return now }
-	s := open(t, o)
-	q := ask(run("go", "vet"))
-	save(t, s, remember.Draft{Verdict: decisions.Allow, Query: q, Scope: remember.ForUser, Expires: noon.Add(time.Hour)})
-	for _, step := range []struct {
-		at   time.Duration
-		want bool
-	}{{0, true}, {59 * time.Minute, true}, {-time.Hour, true}, {2 * time.Hour, false}, {0, false}, {-24 * time.Hour, false}} {
-		now = noon.Add(step.at)
-		q.Now = now
-		if _, allow, _ := s.Match(q); (allow != nil) != step.want {
-			t.Errorf("at %v: matches is %v", step.at, allow != nil)
-		}
-	}
-}
-
-// BenchmarkMatchWidths matches among 100,000 choices of all widths.
-func BenchmarkMatchWidths(b *testing.B) {
-	s := open(b, options(path(b)))
-	const choices = 100_000
-	for start := 0; start < choices; start += 1000 {
-		var drafts []remember.Draft
-		for n := start; n < start+1000; n++ {
-			d := remember.Draft{Verdict: decisions.Allow, Scope: remember.ForProject, DecisionID: "d"}
-			switch n % 5 {
-			case 0:
-				e := run("go", fmt.Sprint("sub", n), "x")
-				e.Run.Known, e.Run.HarmlessFrom = true, 1
-				d.Query, d.Level = ask(e), 1
-			case 1:
-				d.Query, d.Level = ask(file(effects.KindWrite, fmt.Sprintf("/p/a%d/b%d/x", n%100, n))), 1
-			case 2:
-				d.Query, d.Level = ask(file(effects.KindWrite, fmt.Sprintf("/data/sets/a%d/x", n))), 1
-			case 3:
-				d.Query, d.Level = ask(connect(fmt.Sprintf("docs.example%d.com", n), 443, effects.MethodGet)), 2
-			default:
-				d.Query = ask(run("git", "show", fmt.Sprint(n)))
-			}
-			drafts = append(drafts, d)
-		}
-		if _, err := s.Save(b.Context(), drafts...); err != nil {
-			b.Fatal(err)
-		}
-	}
-	prefix := run("go", "sub5000", "y", "z")
-	prefix.Run.Known, prefix.Run.HarmlessFrom = true, 1
-	miss := run("go", "list", "-m", "all", "./...", "a", "b", "c")
-	for _, tt := range []struct {
-		name string
-		q    *decisions.MemoryQuery
-		want bool
-	}{
-		{"exact", ask(run("git", "show", "9999")), true},
-		{"prefix", ask(prefix), true},
-		{"prefix-miss", ask(miss), false},
-		{"subtree", ask(file(effects.KindWrite, "/p/a1/b5001/c/d/e/f.go")), true},
-		{"subtree-outside", ask(file(effects.KindWrite, "/data/sets/a5002/c/d/f.go")), true},
-		{"subtree-miss", ask(file(effects.KindWrite, "/p/internal/pkg/deep/er/main.go")), false},
-		{"suffix", ask(connect("api.eu.example5003.com", 443, effects.MethodGet)), true},
-		{"suffix-miss", ask(connect("api.eu.example.org", 443, effects.MethodGet)), false},
-	} {
-		b.Run(tt.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, allow, err := s.Match(tt.q); err != nil || (allow != nil) != tt.want {
-					b.Fatal(allow, err)
-				}
 			}
 		})
 	}

@@ -152,13 +152,16 @@ func (c *connection) withdraw(params strictjson.Value) {
 		return
 	}
 	id, ok := obj.Get("requestId")
-	if !ok || strictjson.Kind(id) == 'n' {
+	if !ok {
 		return
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if cl := c.find(id); cl != nil && cl.cancel != nil {
 		cl.cancel(errWithdrawn)
+	}
+	c.mu.Unlock()
+	for _, f := range c.onWithdraw {
+		f(id)
 	}
 }
 

@@ -130,6 +130,7 @@ func (c *connection) read() {
 
 // unread tells the methods that a message has passed them by.
 func (c *connection) unread() {
+	c.missed = true
 	for _, f := range c.onUnread {
 		f()
 	}
@@ -190,6 +191,7 @@ func (c *connection) dispatch(m message, method Method, size int) *call {
 		c.refuse(m, busy(errShutdown))
 		return nil
 	}
+	c.request = m.id
 	run, ok := c.phase1(cl, method, m.params)
 	if !ok {
 		return nil
@@ -255,16 +257,56 @@ func (c *connection) phase2(cl *call) {
 			c.panicked(cl, recover())
 		}
 	}()
+	body, err := c.result(cl)
+	returned = true
+	c.finish(cl, body, err)
+}
+
+// result runs a second phase. It does not write the answer: a client that does
+// not read must not keep others from being decided.
+func (c *connection) result(cl *call) (body []byte, err error) {
+	if why := c.begin(); why != nil {
+		return nil, busy(why)
+	}
+	defer c.end()
 	result, err := cl.run(cl.ctx)
-	var body []byte
 	if err == nil && cl.id != nil {
-		body, err = marshal(result) // may call methods of the result's types
+		body, err = encode(result) // may call methods of the result's types
 		if err == nil {
 			err = c.holdAnswer(cl, len(body))
 		}
 	}
-	returned = true
-	c.finish(cl, body, err)
+	return body, err
+}
+
+// begin waits until another second phase may run, or says why none does any
+// more. So however much clients have asked for, little is left to be done when
+// the server is to stop.
+func (c *connection) begin() error {
+	s := c.server
+	if s.running == nil {
+		return nil
+	}
+	select {
+	case s.running <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case s.running <- struct{}{}:
+		return nil
+	case <-s.stop:
+		return errShutdown
+	case <-c.ctx.Done():
+		return context.Cause(c.ctx)
+	}
+}
+
+// end ends what begin has begun.
+func (c *connection) end() {
+	if c.server.running != nil {
+		<-c.server.running
+	}
 }
 
 // holdAnswer takes a long answer's bytes of the budget until it is written, or

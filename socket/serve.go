@@ -41,6 +41,10 @@ type Options struct {
 	// MaxInFlight are the requests of one connection that are not answered yet.
 	// At the limit no more is read from it.
 	MaxInFlight int
+	// MaxRunning are the second phases of methods that run at one time; the others
+	// wait, and are refused when the server is told to stop. Zero is no limit, for
+	// methods that wait for something to happen.
+	MaxRunning int
 	// WriteTimeout is how long writing an answer may take, before a client that
 	// does not read is dropped.
 	WriteTimeout time.Duration
@@ -104,6 +108,9 @@ type server struct {
 	stopping bool
 	wg       sync.WaitGroup
 
+	running chan struct{} // one for each second phase that runs; nil for no limit
+	stop    chan struct{} // closed when the server is told to stop
+
 	stuck atomic.Bool // a method was left behind
 
 	led      atomic.Bool // a connection has led a call since the overseer last looked
@@ -127,6 +134,10 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 		},
 		ctx:   context.WithoutCancel(ctx),
 		conns: map[*connection]struct{}{},
+		stop:  make(chan struct{}),
+	}
+	if o.MaxRunning > 0 {
+		s.running = make(chan struct{}, o.MaxRunning)
 	}
 	unhook := context.AfterFunc(ctx, func() { _ = stop(ln) })
 	defer unhook()
@@ -251,6 +262,7 @@ func (s *server) shutdown() error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
+	close(s.stop)
 	s.each((*connection).stopReading)
 	done := make(chan struct{})
 	go func() {

@@ -33,6 +33,11 @@ type Conn struct {
 	// onUnread are called when a message of the client's could not be handed to
 	// its method.
 	onUnread []func()
+	missed   bool // there was such a message
+	// onWithdraw are called with the id of each request that is withdrawn.
+	onWithdraw []func(id strictjson.Value)
+	// request is the id of the request that is being handed to its method.
+	request strictjson.Value
 	// values: state that sub-packages keep for the connection, by their own key
 	// type; only touched on the reading goroutine.
 	values map[any]any
@@ -51,6 +56,21 @@ func (c *Conn) OnClose(f func()) { c.onClose = append(c.onClose, f) }
 // state that is built from notifications cannot be relied on after it. Only to
 // be called from a Method.
 func (c *Conn) OnUnread(f func()) { c.onUnread = append(c.onUnread, f) }
+
+// RequestID returns the id of the request that is being handed to its method,
+// nil for a notification. Only to be called from a Method.
+func (c *Conn) RequestID() strictjson.Value { return c.request }
+
+// OnWithdraw registers f to be called on the reading goroutine with the id of a
+// request that the client withdraws ($/cancel_request), whether it is being
+// answered or was answered before: the answer may have left something open. Only
+// to be called from a Method.
+func (c *Conn) OnWithdraw(f func(id strictjson.Value)) { c.onWithdraw = append(c.onWithdraw, f) }
+
+// Missed reports whether a message of the client was refused before its method
+// saw it (see OnUnread), also one before the first call of a method. Only to be
+// called from a Method.
+func (c *Conn) Missed() bool { return c.missed }
 
 // Value returns state kept under key, making it with new the first time. Only
 // to be called from a Method.

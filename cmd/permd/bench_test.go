@@ -51,7 +51,7 @@ type benchWorld struct {
 	project string
 }
 
-func newBenchWorld(b *testing.B) *benchWorld {
+func newBenchWorld(b *testing.B, cached bool) *benchWorld {
 	b.Helper()
 	home, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {
@@ -90,6 +90,9 @@ func newBenchWorld(b *testing.B) *benchWorld {
 	if d.settings.Durability != "" && d.settings.Durability != "process" {
 		b.Fatalf("durability is %q", d.settings.Durability)
 	}
+	if !cached {
+		d.engine.Cache = nil
+	}
 	return &benchWorld{d, project}
 }
 
@@ -125,10 +128,15 @@ func (w *benchWorld) params(toolCall string) string {
 		`},"options":[{"optionId":"allow","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]}`
 }
 
-// BenchmarkRequest is a whole request in process, from the params of its
-// message to the encoded answer, the journal included.
-func BenchmarkRequest(b *testing.B) {
-	w := newBenchWorld(b)
+// The same call again and again is what the decision cache is for; without it,
+// each is one that was never asked before.
+func BenchmarkRequest(b *testing.B)       { benchRequest(b, false) }
+func BenchmarkRequestCached(b *testing.B) { benchRequest(b, true) }
+
+// benchRequest is a whole request in process, from the params of its message to
+// the encoded answer, the journal included.
+func benchRequest(b *testing.B, cached bool) {
+	w := newBenchWorld(b, cached)
 	methods := w.decisionMethods()
 	conn := &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), PID: int32(os.Getpid())}}
 	call := func(b *testing.B, method, params string) any {
@@ -158,17 +166,21 @@ func BenchmarkRequest(b *testing.B) {
 				took = append(took, time.Since(start))
 				mustAllow(b, body)
 			}
+			b.ReportMetric(micros(took, 10), "p10-µs")
 			b.ReportMetric(micros(took, 50), "p50-µs")
 			b.ReportMetric(micros(took, 99), "p99-µs")
 		})
 	}
 }
 
-// BenchmarkSocket is a request and its answer over the socket, and beside it a
-// raw echo of the same bytes, in turns: their ratio is the budget, at most 4
-// for a call with one effect.
-func BenchmarkSocket(b *testing.B) {
-	w := newBenchWorld(b)
+func BenchmarkSocket(b *testing.B)       { benchSocket(b, false) }
+func BenchmarkSocketCached(b *testing.B) { benchSocket(b, true) }
+
+// benchSocket is a request and its answer over the socket, and beside it a raw
+// echo of the same bytes, in turns: their ratio is the budget, for a call with
+// one effect at most 4, and 3 with the cache.
+func benchSocket(b *testing.B, cached bool) {
+	w := newBenchWorld(b, cached)
 	served, echoed := w.serve(b), echoLines(b)
 	roundTrip(b, served, []byte(`{"jsonrpc":"2.0","id":0,"method":"permd/session","params":`+w.session()+"}\n"))
 	for _, c := range benchCalls {
@@ -185,6 +197,7 @@ func BenchmarkSocket(b *testing.B) {
 				n = bytes.Count(answer, []byte(`"row":`))
 			}
 			b.ReportMetric(micros(echo, 50), "echo-p50-µs")
+			b.ReportMetric(micros(request, 10), "p10-µs")
 			b.ReportMetric(micros(request, 50), "p50-µs")
 			b.ReportMetric(micros(request, 99), "p99-µs")
 			b.ReportMetric(micros(request, 50)/micros(echo, 50), "×echo")

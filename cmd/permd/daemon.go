@@ -35,6 +35,7 @@ type daemon struct {
 	engine   *decisions.Engine
 	sessions *decisions.Sessions
 	users    *users
+	recent   deliberations // for permd explain
 	log      *slog.Logger
 	started  time.Time
 }
@@ -58,7 +59,7 @@ func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func
 		UID:     uint32(os.Geteuid()),
 		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return readSwitches(dirs) },
-		OnChange: changed,
+		OnChange: changed, OnWork: collectLess,
 	}
 	if relocated {
 		opts.OrgOwners = []uint32{0, uint32(os.Geteuid())}
@@ -109,6 +110,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.assemble(d.memory, d.journal, os.Getpid())
 	d.engine.Proposer = d.memory
+	d.engine.Observe = d.recent.note
 	return d, nil
 }
 
@@ -118,7 +120,8 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
 		FS: fsys, Own: effects.OwnFiles(ownFiles(d.dirs, d.sockets)...), PID: pid,
-		Now: time.Now, NewID: newID, Log: d.log,
+		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache),
+		Unattended: d.store.Unattended,
 	}
 	home := d.users.user(uint32(os.Geteuid())).Home
 	d.sessions = &decisions.Sessions{FindProject: func(cwd string) string {
@@ -170,7 +173,9 @@ func ownFiles(dirs xdg.Dirs, at sockets) []string {
 // decisionMethods are the methods of the decision socket.
 func (d *daemon) decisionMethods() socket.Methods {
 	m := socket.Methods{}
-	acp.Register(m, acp.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell})
+	acp.Register(m, acp.Deps{
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, PlainOption: d.plainOption,
+	})
 	own := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
 		Prepare: func(ctx context.Context, uid uint32, project string) {
@@ -193,6 +198,16 @@ func (d *daemon) liveShell(agent effects.Party) bool {
 	return err != nil || snap.Profiles().LiveShell(agent)
 }
 
+// plainOption is the option by which an agent is allowed just one call, where it
+// offers several that are called so.
+func (d *daemon) plainOption(agent effects.Party) string {
+	snap, err := d.store.Snapshot(uint32(os.Geteuid()), "")
+	if err != nil {
+		return ""
+	}
+	return snap.Profiles().OnceOption(agent)
+}
+
 // adminMethods are the methods of the management socket.
 func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Context) (admin.Reloaded, error)) socket.Methods {
 	m := socket.Methods{}
@@ -202,6 +217,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 		Reload: reload,
 		Memory: choices{d},
 	})
+	d.registerExplain(m)
 	return m
 }
 

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -52,11 +49,15 @@ The exit code is that of the strictest verdict.
 			return a.decide(cmd.Context(), args[0], &o)
 		},
 	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *decideOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.local, "local", false, "decide in this process, without the daemon")
 	f.StringVar(&o.cwd, "cwd", "", "working directory of sessions that the input does not declare (default: this folder)")
 	f.StringVar(&o.agent, "agent", "", "agent of such sessions, NAME or NAME@VERSION")
-	return cmd
 }
 
 // caller sends one message and waits for its answer.
@@ -66,107 +67,67 @@ type caller interface {
 }
 
 func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
-	data, err := a.readInput(file)
+	messages, err := a.messages(file, o)
 	if err != nil {
 		return err
 	}
-	if o.cwd == "" {
-		if o.cwd, err = os.Getwd(); err != nil {
-			return fmt.Errorf("finding the working directory: %w", err)
-		}
-	}
-	if o.cwd, err = filepath.Abs(o.cwd); err != nil {
-		return fmt.Errorf("finding the working directory: %w", err)
-	}
-	messages, err := parseMessages(data)
+	to, done, err := a.callerOf(ctx, o)
 	if err != nil {
-		return failf(exitUsage, "one JSON value, or one on each line", "reading %s: %v", nameOf(file), err)
+		return err
 	}
-	var to caller
-	if o.local {
-		local, err := a.localCaller(ctx)
-		if err != nil {
-			return err
-		}
-		to = local
-	} else {
-		c, err := client.Connect(ctx, client.Options{})
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		to = c
-	}
+	defer done()
 	return a.decideAll(ctx, to, messages, o)
-}
-
-// message is one message of the input.
-type message struct {
-	method string // "" for a bare call
-	notify bool
-	params strictjson.Value
-}
-
-func parseMessages(data []byte) ([]message, error) {
-	values, err := strictjson.Values(data)
-	if err != nil {
-		return nil, err
-	}
-	if len(values) == 0 {
-		return nil, errors.New("it is empty")
-	}
-	var messages []message
-	for i, v := range values {
-		m, err := parseMessage(v)
-		if err != nil {
-			return nil, fmt.Errorf("value %d: %w", i+1, err)
-		}
-		if m != nil {
-			messages = append(messages, *m)
-		}
-	}
-	return messages, nil
-}
-
-// parseMessage tells what a value is by its members; nil for a message that is
-// part of a transcript but nothing permd is sent.
-func parseMessage(v strictjson.Value) (*message, error) {
-	o, err := strictjson.ParseObject(v)
-	if err != nil {
-		return nil, err
-	}
-	if inner, ok := o.Get("msg"); ok { // a line of a transcript
-		return parseMessage(inner)
-	}
-	if raw, ok := o.Get("method"); ok {
-		method, _ := strictjson.ParseString(raw)
-		params, _ := o.Get("params")
-		switch method {
-		case "session/request_permission", "permd/decide", "permd/session":
-			return &message{method: method, params: params}, nil
-		case "session/update", "session/cancel":
-			return &message{method: method, notify: true, params: params}, nil
-		}
-		return nil, nil
-	}
-	has := func(name string) bool { _, ok := o.Get(name); return ok }
-	switch {
-	case has("result") || has("error"):
-		return nil, nil
-	case has("calls"):
-		return &message{method: "permd/decide", params: v}, nil
-	case has("toolCall") && has("options"):
-		return &message{method: "session/request_permission", params: v}, nil
-	case has("tool"):
-		return &message{params: v}, nil
-	}
-	return nil, errors.New("neither an ACP message, nor calls, nor a call with a tool")
 }
 
 // decideAll sends the messages in their order and prints the decisions.
 func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *decideOptions) error {
+	strictest, first := decisions.Allow, true
+	err := o.each(ctx, to, messages, func(ds []*decisions.Decision) error {
+		for n, d := range ds {
+			strictest = decisions.Stricter(strictest, d.Verdict)
+			if a.json {
+				if err := printJSON(a.out, d); err != nil {
+					return err
+				}
+				continue
+			}
+			if !first && n == 0 {
+				fmt.Fprintln(a.out)
+			}
+			first = false
+			renderDecision(a.out, d)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if code := verdictCode(strictest); code != exitOK {
+		return &failure{code: code}
+	}
+	return nil
+}
+
+// callerOf is who decides: the daemon, or this process.
+func (a *app) callerOf(ctx context.Context, o *decideOptions) (to caller, done func(), err error) {
+	if o.local {
+		local, err := a.localCaller(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		return local, func() {}, nil
+	}
+	c, err := client.Connect(ctx, client.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c, func() { c.Close() }, nil
+}
+
+// each sends the messages in their order and hands each one's decisions on.
+func (o *decideOptions) each(ctx context.Context, to caller, messages []message, each func([]*decisions.Decision) error) error {
 	declared := map[string]bool{}
-	strictest, decided := decisions.Allow, 0
+	decided := 0
 	for i, m := range messages {
 		if m.method == "permd/session" {
 			declared[sessionOf(m.params)] = true
@@ -180,27 +141,16 @@ func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *d
 		if err != nil {
 			return fmt.Errorf("value %d: %w", i+1, err)
 		}
-		decided += len(ds)
-		for n, d := range ds {
-			strictest = decisions.Stricter(strictest, d.Verdict)
-			if a.json {
-				if err := printJSON(a.out, d); err != nil {
-					return err
-				}
-				continue
-			}
-			if i > 0 && n == 0 {
-				fmt.Fprintln(a.out)
-			}
-			renderDecision(a.out, d)
+		if decided += len(ds); len(ds) == 0 {
+			continue
+		}
+		if err := each(ds); err != nil {
+			return err
 		}
 	}
 	if decided == 0 {
 		// The exit code of an allow would be believed.
 		return failf(exitUsage, "see permd decide --help", "the input asks for no decision")
-	}
-	if code := verdictCode(strictest); code != exitOK {
-		return &failure{code: code}
 	}
 	return nil
 }
@@ -339,31 +289,4 @@ func sendACP(ctx context.Context, to caller, params strictjson.Value) ([]*decisi
 	}
 	ds := []*decisions.Decision{out.Meta.Permd}
 	return ds, checkAnswer(ds, 1)
-}
-
-func (a *app) readInput(file string) ([]byte, error) {
-	r := a.in
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return nil, fmt.Errorf("opening the input: %w", err)
-		}
-		defer f.Close()
-		r = f
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxDecideInput+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading the input: %w", err)
-	}
-	if len(data) > maxDecideInput {
-		return nil, failf(exitUsage, "split it", "the input is larger than %d MiB", maxDecideInput>>20)
-	}
-	return data, nil
-}
-
-func nameOf(file string) string {
-	if file == "-" {
-		return "standard input"
-	}
-	return file
 }

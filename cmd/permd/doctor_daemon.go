@@ -110,9 +110,13 @@ func (x *examination) daemon(ctx context.Context) {
 		return
 	}
 	var s status
-	if !x.reach(ctx, "admin", true, admin.MethodStatus, struct{}{}, &s) {
-		return
+	if x.reach(ctx, "admin", true, admin.MethodStatus, struct{}{}, &s) {
+		x.condition(&s)
 	}
+}
+
+// condition looks at what the daemon says of itself.
+func (x *examination) condition(s *status) {
 	if v := version(); s.Version != v {
 		x.warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)
 	} else {

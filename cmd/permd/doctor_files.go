@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/remember"
 )
 
 // environment looks at the variables that permd reads.
@@ -35,7 +36,7 @@ func (x *examination) folders() {
 		dir       string
 		forbidden fs.FileMode
 	}{
-		{x.dirs.Config, 0o022}, // rules are no secret, but nobody else's to write
+		{x.dirs.Config, x.othersWrite(x.dirs.Config)}, // rules are no secret, but nobody else's to write
 		{x.dirs.Data, 0o077},
 		{x.dirs.Run, 0o077},
 		{x.dirs.Admin, 0o077},
@@ -53,10 +54,19 @@ func (x *examination) folders() {
 			x.error("folders", "ls -ld "+shellWord(f.dir), "looking at %s: %v", f.dir, err)
 		}
 	}
-	x.private(filepath.Join(x.dirs.Config, settingsName), 0o022, "go-w")
+	settings := filepath.Join(x.dirs.Config, settingsName)
+	x.private(settings, x.othersWrite(settings), "go-w")
 	for _, name := range databaseNames {
 		x.private(filepath.Join(x.dirs.Data, name), 0o077, "go-rwx")
 	}
+}
+
+func (x *examination) othersWrite(file string) fs.FileMode {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0o022
+	}
+	return othersWrite(info, x.uid)
 }
 
 // private looks at the mode of a file, if it is there.
@@ -198,17 +208,14 @@ func (x *examination) databases(ctx context.Context) {
 func checkDatabase(ctx context.Context, path string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
 	defer cancel()
+	// First whether this permd can read it, which both say without writing.
 	if filepath.Base(path) == databaseNames[0] {
-		// It says of a journal also whether this permd can read it.
-		r, err := journal.OpenReadOnly(journal.Options{Path: path})
-		if err != nil && !errors.Is(err, sqlitedb.ErrOlder) {
-			return err
-		}
-		if err == nil {
-			if err := r.Close(); err != nil {
-				return err
-			}
-		}
+		err = checkJournal(path)
+	} else {
+		err = remember.Check(path)
+	}
+	if err != nil {
+		return err
 	}
 	db, err := sqlitedb.OpenDamaged(path)
 	if err != nil {
@@ -226,6 +233,17 @@ func checkDatabase(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("checking %s: %w: %s", path, sqlitedb.ErrDamaged, result)
 	}
 	return nil
+}
+
+func checkJournal(path string) error {
+	r, err := journal.OpenReadOnly(journal.Options{Path: path})
+	if errors.Is(err, sqlitedb.ErrOlder) {
+		return nil // the daemon migrates it
+	}
+	if err != nil {
+		return err
+	}
+	return r.Close()
 }
 
 // shellWord quotes a path for a command that a person may copy.

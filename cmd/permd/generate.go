@@ -38,12 +38,11 @@ needed.
 			Example: `  permd generate completion out/completions`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				root := cmd.Root()
-				return generateInto(args[0], []generated{
-					{"permd.bash", func(w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
-					{"_permd", root.GenZshCompletion},
-					{"permd.fish", func(w io.Writer) error { return root.GenFishCompletion(w, true) }},
-				})
+				var files []generated
+				for _, s := range shellCompletions {
+					files = append(files, generated{s.file, func(w io.Writer) error { return writeCompletion(cmd.Root(), s.shell, w) }})
+				}
+				return generateInto(args[0], files)
 			},
 		},
 	)

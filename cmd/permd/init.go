@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -30,25 +31,35 @@ type initReport struct {
 }
 
 func (a *app) initCommand() *cobra.Command {
-	return &cobra.Command{
+	var project bool
+	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a first configuration to change",
 		Long: `Write settings with all keys and their defaults, and first rules with a test,
 into ~/.config/permd. Nothing in them allows anything: what to allow is there to
 be uncommented.
 
+With --project, write .permd/rules.yaml of the project of this folder instead:
+what everybody who works in it is asked or denied.
+
 What exists is kept: a permd.toml as it is, and a folder of rules with anything
 in it whole, since a rule that is added to others changes what they mean.
 
 ` + exitCodes,
-		Example: `  permd init`,
-		Args:    cobra.NoArgs,
+		Example: `  permd init
+  permd init --project`,
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			dirs, err := a.dirs()
+			dirs, err := a.ownDirs()
 			if err != nil {
 				return err
 			}
-			report, err := writeInitial(dirs)
+			var report *initReport
+			if project {
+				report, err = writeProject()
+			} else {
+				report, err = writeInitial(dirs)
+			}
 			if err != nil {
 				return err
 			}
@@ -65,6 +76,37 @@ in it whole, since a rule that is added to others changes what they mean.
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&project, "project", false, "write the rules of the project of this folder")
+	return cmd
+}
+
+// writeProject writes the list of the project that the working directory belongs
+// to.
+func writeProject() (*initReport, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("finding the working directory: %w", err)
+	}
+	home := (&users{}).user(uint32(os.Geteuid())).Home
+	root := effects.FindProject(effects.OSFS{}, cwd, home)
+	if root == "" {
+		return nil, failf(exitError, "run it in the folder of a project", "%s is no project: a home or a system folder never is", cwd)
+	}
+	dir := filepath.Join(root, ".permd")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the folder of the project's rules: %w", err)
+	}
+	list := serviceFile{filepath.Join(dir, "rules.yaml"), "wrote"}
+	switch err := writeInitialFile(list.Path, "project.yaml", 0o644); {
+	case errors.Is(err, fs.ErrExist):
+		list.Action = "kept"
+	case err != nil:
+		return nil, fmt.Errorf("writing rules: %w", err)
+	}
+	return &initReport{Files: []serviceFile{list}, Next: []string{
+		"permd policy check --layer project " + shellWord(dir),
+		"permd explain --local FILE   # what they change",
+	}}, nil
 }
 
 // writeInitial writes what is not there yet.
@@ -147,12 +189,14 @@ func writeRules(dir string) (err error) {
 
 // writeNew writes an initial file where there is none; else the error is
 // fs.ErrExist.
-func writeNew(file, name string) (err error) {
+func writeNew(file, name string) error { return writeInitialFile(file, name, 0o600) }
+
+func writeInitialFile(file, name string, mode fs.FileMode) (err error) {
 	data, err := initial.ReadFile(path.Join("initial", name))
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

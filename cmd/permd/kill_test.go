@@ -1,22 +1,290 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/client"
 )
 
 // killRounds overrides how often TestKill kills.
 const killRounds = "PERMD_TEST_KILL_ROUNDS"
+
+// TestKill kills the daemon, again and again, while it decides, remembers,
+// forgets and reads new rules. Whatever a client was told holds when the daemon
+// runs again: each decision is in the journal, each choice is there and
+// matches, each revoked one is gone, and the rules are those that were written
+// last.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	rounds := 20
+	if s := os.Getenv(killRounds); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds = n
+	}
+	d := newTestDaemon(t)
+	k := &killer{t: t, d: d, project: d.project(t, map[string]string{"main.go": "package main\n"}), holding: map[string]string{}}
+	k.writeRules(t, 0)
+	d.start(t)
+	k.wantRules() // and a first record
+	for round := range rounds {
+		if k.round(round); t.Failed() {
+			t.Fatalf("after kill %d", round+1)
+		}
+	}
+	c := k.counts
+	if c.decisions == 0 || c.kept == 0 || c.forgotten == 0 || c.reloads == 0 || c.idle == 4*rounds {
+		t.Fatalf("%+v: no kill came while something was under way", c)
+	}
+	t.Logf("%d kills, %+v, none lost", rounds, c)
+	if st := d.status(t); st.Degraded {
+		t.Errorf("the daemon is degraded after %d kills: %+v", rounds, st)
+	}
+}
+
+// killer drives one daemon through all rounds.
+type killer struct {
+	t       *testing.T
+	d       *testDaemon
+	project string
+	edition int // of the rules, the last that was written
+	// holding are the commands of the choices that hold, by the choices' ids.
+	holding map[string]string
+	counts  struct{ decisions, kept, forgotten, reloads, idle int }
+}
+
+// mostHolding bounds the choices that are carried from round to round.
+const mostHolding = 200
+
+func (k *killer) round(round int) {
+	t, d := k.t, k.d
+	before := k.lastSeq()
+	askers := make([]asker, 3)
+	var all sync.WaitGroup
+	for n := range askers {
+		a := &askers[n]
+		a.session = fmt.Sprintf("round-%d-%d", round, n)
+		w := d.wire(t)
+		if got := w.ask(t, declaration(a.session, k.project)); got != (answer{}) {
+			t.Fatalf("permd/session: %+v", got)
+		}
+		all.Go(func() { a.run(w) })
+	}
+	c := &chooser{round: round, old: maps.Clone(k.holding)}
+	c.connect(t, d, k.project)
+	all.Go(c.run)
+	r := &reloader{k: k, c: d.dialAdmin(t)}
+	all.Go(r.run)
+
+	// At any moment, but not always before the person has said something.
+	enough := time.Now().Add(2 * time.Second)
+	for steps := int64(rand.IntN(8)); c.steps.Load() < steps && time.Now().Before(enough); {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
+	d.kill()
+	all.Wait()
+	d.start(t)
+
+	for i := range askers {
+		a := &askers[i]
+		if a.err != nil {
+			t.Fatal(a.err)
+		}
+		k.counts.decisions += len(a.answered)
+		if len(a.answered) == mostAsked {
+			k.counts.idle++
+		}
+	}
+	if err := errors.Join(c.err, r.err); err != nil {
+		t.Fatal(err)
+	}
+	k.counts.reloads += r.reloads
+	k.wantJournalled(before, append(askers, asker{answered: c.asked}))
+	k.wantChoices(c)
+	k.wantRules()
+}
+
+// lastSeq is the newest sequence number of the journal.
+func (k *killer) lastSeq() int64 {
+	k.t.Helper()
+	return k.list(admin.Filter{Limit: 1})[0].Seq
+}
+
+func (k *killer) list(f admin.Filter) []*decisions.Record {
+	k.t.Helper()
+	c := k.d.dialAdmin(k.t)
+	defer c.Close()
+	var got admin.Records
+	if err := c.Call(k.t.Context(), admin.MethodList, f, &got); err != nil {
+		k.t.Fatalf("listing decisions: %v", err)
+	}
+	return got.Records
+}
+
+// wantJournalled wants all answers of a round in the journal, as they were
+// given.
+func (k *killer) wantJournalled(after int64, askers []asker) {
+	k.t.Helper()
+	verdicts := map[string]string{}
+	for {
+		recs := k.list(admin.Filter{After: after, Limit: admin.MaxList})
+		for _, rec := range recs {
+			verdicts[rec.Decision.ID] = string(rec.Decision.Verdict)
+			after = rec.Seq
+		}
+		if len(recs) == 0 {
+			break
+		}
+	}
+	for i := range askers {
+		for _, a := range askers[i].answered {
+			if verdicts[a.ID] != a.Verdict {
+				k.t.Errorf("session %s was answered %s (decision %s), the journal says %q", askers[i].session, a.Verdict, a.ID, verdicts[a.ID])
+			}
+		}
+	}
+}
+
+// wantChoices wants the choices of all rounds to hold, and those that were
+// revoked not to.
+func (k *killer) wantChoices(c *chooser) {
+	t := k.t
+	t.Helper()
+	k.counts.kept += len(c.kept)
+	k.counts.forgotten += len(c.forgotten)
+	maps.Copy(k.holding, c.kept)
+	a := k.d.dialAdmin(t)
+	defer a.Close()
+	there := map[string]string{}
+	for after := ""; ; {
+		var page admin.Choices
+		if err := a.Call(t.Context(), admin.MethodChoicesList, map[string]string{"after": after}, &page); err != nil {
+			t.Fatalf("listing choices: %v", err)
+		}
+		for _, choice := range page.Choices {
+			there[choice.ID] = choice.Rule
+			if strings.HasPrefix(choice.Scope, "session") {
+				t.Errorf("the choice %s of a session of an earlier daemon is there: %s", choice.ID, choice.Rule)
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	for id, command := range k.holding {
+		switch {
+		case c.forgotten[id] != "" && there[id] != "":
+			t.Errorf("the choice %s was revoked, and is there: %s", id, command)
+		case c.forgotten[id] == "" && c.revoking[id] == "" && there[id] != command:
+			t.Errorf("the choice %s was stored, and is not there: %s", id, command)
+		}
+	}
+	for id, command := range there {
+		// One that was under way when the kill came may be there or not.
+		if k.holding[id] == "" && command != c.open {
+			t.Errorf("nobody stored %s %q", id, command)
+		}
+	}
+	k.holding = there
+	// What is listed is what decides.
+	p := k.d.asks(t, k.project)
+	defer p.Close()
+	for id, command := range k.holding {
+		if got := p.bash(command); got.Verdict != decisions.Allow || got.Effects[0].ChoiceID != id {
+			t.Errorf("%s is remembered, the answer is %s by %s", command, got.Verdict, got.By)
+		}
+	}
+	for _, command := range c.forgotten {
+		if got := p.bash(command); got.Verdict != decisions.Ask {
+			t.Errorf("%s was revoked, the answer is %s by %s", command, got.Verdict, got.By)
+		}
+	}
+	for _, command := range c.passing {
+		if got := p.bash(command); got.Verdict != decisions.Ask {
+			t.Errorf("%s was for a session that is gone, the answer is %s by %s", command, got.Verdict, got.By)
+		}
+	}
+	if len(k.holding) > mostHolding {
+		if err := a.Call(t.Context(), admin.MethodChoicesForget, map[string]any{"choiceIds": forSome(k.holding, 100)}, nil); err != nil {
+			t.Fatalf("forgetting: %v", err)
+		}
+	}
+}
+
+// forSome takes n keys out of a map.
+func forSome(m map[string]string, n int) (keys []string) {
+	for key := range m {
+		if len(keys) == n {
+			break
+		}
+		keys = append(keys, key)
+		delete(m, key)
+	}
+	return keys
+}
+
+// writeRules saves an edition of the rules as an editor does: it denies one
+// program with its number as the reason.
+func (k *killer) writeRules(t *testing.T, edition int) {
+	t.Helper()
+	if err := k.save(edition); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (k *killer) save(edition int) error {
+	path := filepath.Join(k.d.home, ".config", "permd", "policy.d", "rules.rego")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	text := fmt.Sprintf("package permd.user\nimport rego.v2\ndeny contains \"edition %d\" if input.effect.program == \"edition\"\n", edition)
+	if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(path+"~", path); err != nil {
+		return err
+	}
+	k.edition = edition
+	return nil
+}
+
+// wantRules wants the rules that were written last to be served.
+func (k *killer) wantRules() {
+	k.t.Helper()
+	p := k.d.asks(k.t, k.project)
+	defer p.Close()
+	want := fmt.Sprintf("edition %d", k.edition)
+	if got := p.bash("edition"); got.Verdict != decisions.Deny || got.Reason != want {
+		k.t.Errorf("the rules say %s (%s), want %s", got.Verdict, got.Reason, want)
+	}
+}
+
+// dialAdmin connects to the management socket.
+func (d *testDaemon) dialAdmin(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
 
 // asker asks on a connection of its own until the daemon is gone, and keeps
 // what it was answered.
@@ -26,8 +294,8 @@ type asker struct {
 	err      error // an answer that could not be read
 }
 
-// inFlight is how many requests an asker has open at a time; mostAsked keeps
-// what it was answered within one page of the journal's list.
+// inFlight is how many requests an asker has open at a time; mostAsked bounds
+// what it asks.
 const (
 	inFlight  = 8
 	mostAsked = 960
@@ -56,89 +324,5 @@ func (a *asker) run(w *wire) {
 			}
 			a.answered = append(a.answered, got)
 		}
-	}
-}
-
-// TestKill kills the daemon, again and again, while it answers: whatever a
-// client was told is in the journal when the daemon runs again.
-func TestKill(t *testing.T) {
-	t.Parallel()
-	rounds := 8
-	if s := os.Getenv(killRounds); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rounds = n
-	}
-	d := newTestDaemon(t)
-	project := d.project(t, map[string]string{"main.go": "package main\n"})
-	d.start(t)
-	total, fewest := 0, mostAsked
-	for round := range rounds {
-		askers := make([]asker, 4)
-		var all sync.WaitGroup
-		for n := range askers {
-			a := &askers[n]
-			a.session = fmt.Sprintf("round-%d-%d", round, n)
-			w := d.wire(t)
-			if got := w.ask(t, declaration(a.session, project)); got != (answer{}) {
-				t.Fatalf("permd/session: %+v", got)
-			}
-			all.Go(func() { a.run(w) })
-		}
-		time.Sleep(time.Duration(5+rand.IntN(40)) * time.Millisecond)
-		d.kill()
-		all.Wait()
-		d.start(t)
-		for _, a := range askers {
-			if a.err != nil {
-				t.Fatal(a.err)
-			}
-			total, fewest = total+len(a.answered), min(fewest, len(a.answered))
-			d.wantJournalled(t, a.session, a.answered)
-		}
-		if t.Failed() {
-			t.Fatalf("after kill %d", round+1)
-		}
-	}
-	if total == 0 || fewest == mostAsked {
-		t.Fatalf("%d answers in all, at least %d on a connection: no kill came while it was answering", total, fewest)
-	}
-	t.Logf("%d answers, none lost", total)
-	if st := d.status(t); st.Degraded {
-		t.Errorf("the daemon is degraded after %d kills: %+v", rounds, st)
-	}
-}
-
-// wantJournalled wants all answers of a session in the journal, as they were
-// given.
-func (d *testDaemon) wantJournalled(t *testing.T, session string, answers []answer) {
-	t.Helper()
-	verdicts := map[string]string{}
-	for _, rec := range d.records(t, "--session", session) {
-		verdicts[rec.Decision.ID] = string(rec.Decision.Verdict)
-	}
-	for _, a := range answers {
-		if verdicts[a.ID] != a.Verdict {
-			t.Errorf("session %s was answered %s (decision %s), the journal says %q", session, a.Verdict, a.ID, verdicts[a.ID])
-		}
-	}
-	if len(answers) == 0 {
-		return
-	}
-	last := answers[len(answers)-1]
-	out, err := d.command("log", "show", "--json", last.ID).Output()
-	if err != nil {
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			out = exit.Stderr
-		}
-		t.Fatalf("permd log show %s: %v\n%s", last.ID, err, out)
-	}
-	var rec struct {
-		Decision struct{ DecisionID, Verdict string }
-	}
-	if err := json.Unmarshal(out, &rec); err != nil || rec.Decision.DecisionID != last.ID || rec.Decision.Verdict != last.Verdict {
-		t.Errorf("permd log show %s: %+v, %v", last.ID, rec, err)
 	}
 }

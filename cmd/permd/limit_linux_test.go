@@ -23,3 +23,23 @@ func limitFiles(t *testing.T, pid int, bytes uint64) (lift func()) {
 		}
 	}
 }
+
+// limitDescriptors leaves a running process no new file descriptor, and returns
+// what takes the limit away.
+func limitDescriptors(t *testing.T, pid int) (lift func()) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before); err != nil {
+		t.Fatal(err)
+	}
+	// The limit is the least number that may not be given out: with it at 3, no
+	// descriptor above those of the standard streams.
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: before.Max}, nil); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &before, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 // localCaller is a daemon in this process, without sockets and without a trace:
 // the same methods on the same rules, no memory, no journal.
 type localCaller struct {
+	daemon  *daemon
 	methods socket.Methods
 	conn    *socket.Conn
 }
@@ -32,6 +33,7 @@ func (a *app) localCaller(ctx context.Context) (*localCaller, error) {
 	}
 	d.assemble(noMemory{}, noJournal{}, 0)
 	return &localCaller{
+		daemon:  d,
 		methods: d.decisionMethods(),
 		conn:    &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: int32(os.Getpid())}},
 	}, nil

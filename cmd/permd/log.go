@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -131,7 +132,8 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
-			fmt.Fprintf(w, "  %s\t%s\n", name, value)
+			// What a client sent must not speak to the terminal.
+			fmt.Fprintf(w, "  %s\t%s\n", name, effects.Display(value))
 		}
 	}
 	line("time", r.Time.Local().Format("2006-01-02 15:04:05.000"))
@@ -222,7 +224,7 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 	for i := range recs {
 		r := recs[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
-			r.Decision.Verdict, summary(&r.Decision), clip(r.Decision.Reason, 40), r.Decision.ID)
+			r.Decision.Verdict, summary(&r.Decision), clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return w.Flush()
 }

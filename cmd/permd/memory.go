@@ -30,7 +30,7 @@ var shells = []string{
 var wrappers = []string{
 	"sudo", "doas", "su", "runuser", "pkexec", "env", "xargs", "parallel", "ssh", "chroot", "unshare", "nsenter", "docker",
 	"podman", "nerdctl", "kubectl", "systemd-run", "timeout", "nice", "nohup", "time", "watch", "setsid", "stdbuf",
-	"strace", "ltrace", "gdb", "script", "flock", "entr", "at", "batch", "crontab", "npx", "pnpx", "bunx", "uvx", "pipx",
+	"strace", "ltrace", "gdb", "script", "flock", "entr", "at", "batch", "crontab", "pipx",
 }
 
 // allowable says why an allow of an effect must not be remembered.

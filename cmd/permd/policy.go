@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -64,7 +65,12 @@ func (a *app) policyCheckCommand() *cobra.Command {
 		Use:   "check [DIR]",
 		Short: "Check rules without using them",
 		Long: `Compile the rules in DIR (default: your own) as the daemon would, and show what
-is wrong with them, each with file and line.
+is wrong with them, each with file and line and what to do.
+
+An error keeps the rules from being used. A warning is a rule that does something
+else than it seems to: it allows more (a shell or a wrapper, a host without a
+boundary), misses what it is for, or never counts. A note may well be meant. The
+exit code is that of errors alone.
 
 ` + exitCodes,
 		Example: `  permd policy check examples/policies/user`,
@@ -73,6 +79,12 @@ is wrong with them, each with file and line.
 			f, err := a.folder(args, &o)
 			if err != nil {
 				return err
+			}
+			if f.Table, err = effects.ParseTable(rego.Programs()); err != nil {
+				return fmt.Errorf("reading the program table: %w", err)
+			}
+			if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+				return fmt.Errorf("reading the agent profiles: %w", err)
 			}
 			report, err := f.Check()
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,15 +30,17 @@ func (a *app) rememberCommand() *cobra.Command {
 // memory is the daemon's memory, as the management methods show it.
 type memory struct{ c *client.Client }
 
-func (a *app) openMemory(ctx context.Context) (*memory, error) {
-	c, err := client.Connect(ctx, client.Options{Admin: true})
-	if err != nil {
-		return nil, err
+// onMemory is what a command does once it is connected.
+func onMemory(do func(ctx context.Context, m *memory, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return do(cmd.Context(), &memory{c}, args)
 	}
-	return &memory{c}, nil
 }
-
-func (m *memory) close() { m.c.Close() }
 
 // list returns all choices.
 func (m *memory) list(ctx context.Context) ([]admin.Choice, error) {
@@ -137,18 +138,13 @@ and how often it was used.
 		Example: `  permd remember list
   permd remember list --kind run --scope user --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := a.openMemory(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer m.close()
-			list, err := m.choose(cmd.Context(), &f)
+		RunE: onMemory(func(ctx context.Context, m *memory, _ []string) error {
+			list, err := m.choose(ctx, &f)
 			if err != nil {
 				return err
 			}
 			return a.printChoices(list)
-		},
+		}),
 	}
 	f.flags(cmd)
 	return cmd
@@ -205,27 +201,19 @@ answered.
 ` + exitCodes,
 		Example: `  permd remember show k3vq7xw2n5ab`,
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := a.openMemory(cmd.Context())
+		RunE: onMemory(func(ctx context.Context, m *memory, args []string) error {
+			got, err := m.about(ctx, admin.MethodChoicesShow, args)
 			if err != nil {
 				return err
 			}
-			defer m.close()
-			got, err := m.about(cmd.Context(), admin.MethodChoicesShow, args)
-			if err != nil {
-				return err
+			if a.json {
+				return a.printChoices(got.Choices)
 			}
 			for i := range got.Choices {
-				if a.json {
-					if err := printJSON(a.out, &got.Choices[i]); err != nil {
-						return err
-					}
-					continue
-				}
 				a.renderChoice(&got.Choices[i])
 			}
 			return nil
-		},
+		}),
 	}
 }
 
@@ -289,7 +277,13 @@ also answers what is guarded.
 				return failf(exitUsage, "", "--for must be at least a second")
 			}
 			n.ExpiresIn = int64(limit / time.Second)
-			return a.rememberAdd(cmd.Context(), n)
+			var err error
+			if n.Dir, err = filepath.Abs(n.Dir); err != nil {
+				return fmt.Errorf("finding the folder: %w", err)
+			}
+			return onMemory(func(ctx context.Context, m *memory, _ []string) error {
+				return a.rememberAdd(ctx, m, n)
+			})(cmd, args)
 		},
 	}
 	f := cmd.Flags()
@@ -300,23 +294,7 @@ also answers what is guarded.
 	return cmd
 }
 
-func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
-	if n.Dir == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return fmt.Errorf("finding the working directory: %w", err)
-		}
-		n.Dir = dir
-	}
-	var err error
-	if n.Dir, err = filepath.Abs(n.Dir); err != nil {
-		return fmt.Errorf("finding the folder: %w", err)
-	}
-	m, err := a.openMemory(ctx)
-	if err != nil {
-		return err
-	}
-	defer m.close()
+func (a *app) rememberAdd(ctx context.Context, m *memory, n admin.NewChoice) error {
 	var got admin.Choices
 	if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
 		return fmt.Errorf("adding a choice: %w", err)

@@ -37,7 +37,9 @@ request, also when the disk is full.
 			if named != 1 {
 				return failf(exitUsage, "see permd remember list", "name the choices, or use --all, or say which by --kind, --verdict, --scope and --project")
 			}
-			return a.rememberForget(cmd.Context(), args, &f)
+			return onMemory(func(ctx context.Context, m *memory, args []string) error {
+				return a.rememberForget(ctx, m, args, &f)
+			})(cmd, args)
 		},
 	}
 	f.flags(cmd)
@@ -45,12 +47,7 @@ request, also when the disk is full.
 	return cmd
 }
 
-func (a *app) rememberForget(ctx context.Context, ids []string, f *choiceFilter) error {
-	m, err := a.openMemory(ctx)
-	if err != nil {
-		return err
-	}
-	defer m.close()
+func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *choiceFilter) error {
 	if len(ids) == 0 {
 		chosen, err := m.choose(ctx, f)
 		if err != nil {
@@ -129,18 +126,13 @@ settings) waits until you confirm it here.
 ` + exitCodes,
 		Example: `  permd remember confirm k3vq7xw2n5ab`,
 		Args:    cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := a.openMemory(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer m.close()
-			got, err := m.about(cmd.Context(), admin.MethodChoicesConfirm, args)
+		RunE: onMemory(func(ctx context.Context, m *memory, args []string) error {
+			got, err := m.about(ctx, admin.MethodChoicesConfirm, args)
 			if err != nil {
 				return err
 			}
 			return a.printChoices(got.Choices)
-		},
+		}),
 	}
 }
 
@@ -156,13 +148,8 @@ comment. With --json the choices themselves are printed.
 ` + exitCodes,
 		Example: `  permd remember export --scope user > rules.yaml`,
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, err := a.openMemory(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer m.close()
-			list, err := m.choose(cmd.Context(), &f)
+		RunE: onMemory(func(ctx context.Context, m *memory, _ []string) error {
+			list, err := m.choose(ctx, &f)
 			if err != nil {
 				return err
 			}
@@ -171,7 +158,7 @@ comment. With --json the choices themselves are printed.
 			}
 			a.exportRules(list)
 			return nil
-		},
+		}),
 	}
 	f.flags(cmd)
 	return cmd

@@ -381,7 +381,7 @@ func TestRememberNothing(t *testing.T) {
 	project := d.project(t, map[string]string{"run.sh": "echo canary\n", "x": ""})
 	p := d.asks(t, project)
 	for _, command := range []string{
-		"bash -c 'go build ./a'", "python3 -c 'print(1)'", "sudo go build ./a", "X=1 go build ./a", "cat x | sh",
+		"bash -ic 'go build ./a'", "python3 -c 'print(1)'", "sudo go build ./a", "X=1 go build ./a", "cat x | sh",
 		"go build $(cat x)", "timeout 5 bash run.sh extra", "env -i go build ./a", "xargs go build < x", "go build ./a; export A=b",
 		"mystery() { go build ./a; }; mystery",
 	} {

@@ -98,11 +98,23 @@ func (a *app) report(err error) int {
 			hint = h.Hint()
 		}
 	}
+	if hint == "" {
+		hint = hints[code]
+	}
 	fmt.Fprintf(a.err, "permd: error: %v\n", err)
 	if hint != "" {
 		fmt.Fprintf(a.err, "permd: hint: %s\n", hint)
 	}
 	return code
+}
+
+// hints are what to do about errors that know nothing better.
+var hints = map[int]string{
+	exitError:       "permd doctor looks for what is wrong here",
+	exitUsage:       "see permd --help",
+	exitCompile:     "permd policy check shows all problems of rules",
+	exitTests:       "permd policy test -v shows all tests",
+	exitUnreachable: "start it with: permd serve",
 }
 
 func (a *app) command() *cobra.Command {
@@ -124,7 +136,7 @@ with the reason.
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failf(exitUsage, "see "+cmd.CommandPath()+" --help", "%v", err)
@@ -138,6 +150,7 @@ with the reason.
 		&cobra.Group{ID: "policy", Title: "Policies:"},
 		&cobra.Group{ID: "setup", Title: "Setting up:"},
 	)
+	root.SetHelpCommandGroupID("setup")
 	for _, sub := range []struct {
 		group string
 		cmd   *cobra.Command
@@ -146,12 +159,14 @@ with the reason.
 		{"daemon", a.statusCommand()},
 		{"daemon", a.reloadCommand()},
 		{"calls", a.decideCommand()},
+		{"calls", a.explainCommand()},
 		{"calls", a.logCommand()},
 		{"calls", a.rememberCommand()},
 		{"policy", a.policyCommand()},
 		{"setup", a.initCommand()},
 		{"setup", a.doctorCommand()},
 		{"setup", a.serviceCommand()},
+		{"setup", a.completionCommand()},
 		{"setup", a.generateCommand()},
 	} {
 		sub.cmd.GroupID = sub.group

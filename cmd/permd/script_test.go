@@ -53,13 +53,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"ready":    waitReady,
-			"exitcode": exitCode,
-			"follow":   letFollow,
-			"showlast": showLast,
-			"newer":    makeNewer,
-			"foreign":  makeForeign,
-			"aside":    checkAside,
+			"ready":       waitReady,
+			"exitcode":    exitCode,
+			"follow":      letFollow,
+			"showlast":    showLast,
+			"explainlast": explainLast,
+			"newer":       makeNewer,
+			"foreign":     makeForeign,
+			"aside":       checkAside,
 		},
 	})
 }
@@ -118,6 +119,16 @@ func showLast(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no decision")
 	}
 	ts.Check(ts.Exec("permd", "log", "show", id[1]))
+}
+
+// explainLast runs permd explain on the newest decision: explainlast [OPTION]
+func explainLast(ts *testscript.TestScript, neg bool, args []string) {
+	ts.Check(ts.Exec("permd", "log", "list", "--json", "--limit", "1"))
+	id := regexp.MustCompile(`"decisionId":"([^"]+)"`).FindStringSubmatch(ts.ReadFile("stdout"))
+	if id == nil {
+		ts.Fatalf("no decision")
+	}
+	ts.Check(ts.Exec("permd", append([]string{"explain", id[1]}, args...)...))
 }
 
 // makeNewer marks a database as written by a version that does not exist yet.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ named permd and permd-admin and reports its state.
 
 // serve runs until ctx ends, which SIGTERM and SIGINT do.
 func (a *app) serve(ctx context.Context) error {
-	dirs, err := a.dirs()
+	dirs, err := a.ownDirs()
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (s *server) run(ctx context.Context) error {
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	s.greet()
-	if err := systemd.Ready(s.statusText(s.store.Status())); err != nil {
+	if err := systemd.Ready(s.store.Status().Summary()); err != nil {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	s.setReady()
@@ -147,7 +148,9 @@ func (s *server) run(ctx context.Context) error {
 	var failed [2]error
 	opts := s.options()
 	all.Go(func() {
-		failed[0] = socket.Serve(serving, s.decision, s.decisionMethods(), opts)
+		deciding := opts
+		deciding.MaxRunning = mostDeciding
+		failed[0] = socket.Serve(serving, s.decision, s.decisionMethods(), deciding)
 		stopServing(failed[0])
 	})
 	all.Go(func() {
@@ -156,6 +159,7 @@ func (s *server) run(ctx context.Context) error {
 	})
 	all.Go(func() { s.store.Watch(serving) })
 	all.Go(func() { s.flushMemory(serving) })
+	all.Go(func() { s.saveMemory(serving) })
 	all.Go(func() { s.reloadOnSignal(serving, hup) })
 	all.Go(func() {
 		err := systemd.Watchdog(serving, s.canary, func(err error) {
@@ -174,6 +178,10 @@ func (s *server) run(ctx context.Context) error {
 	all.Wait()
 	return errors.Join(failed[:]...)
 }
+
+// mostDeciding is how many requests are decided at one time: enough to share a
+// write to the disk, few enough to be done with when the daemon is to stop.
+const mostDeciding = 64
 
 // options are the limits of the sockets, from the settings.
 func (s *server) options() socket.Options {
@@ -231,40 +239,26 @@ func layerLine(l *policy.LayerStatus) string {
 	}
 	switch l.State {
 	case policy.StateDegraded:
+		since := l.Since.Local().Format(time.DateTime)
 		if l.Digest == "" {
 			calls := "every call"
 			if l.Project != "" {
 				calls += " in " + l.Project
 			}
-			return fmt.Sprintf("%-8s no rules are in force, so %s asks:\n           %s", name, calls, clip(l.Error, longestError))
+			return fmt.Sprintf("%-8s no rules are in force, so %s asks, since %s:\n           %s", name, calls, since, clip(l.Error, longestError))
 		}
-		return fmt.Sprintf("%-8s %s%s, the last that were good:\n           %s", name, rules, where, clip(l.Error, longestError))
+		return fmt.Sprintf("%-8s %s%s, the last that were good, since %s:\n           %s", name, rules, where, since, clip(l.Error, longestError))
 	case policy.StateAbsent:
 		return fmt.Sprintf("%-8s no rules%s", name, where)
 	}
 	return fmt.Sprintf("%-8s %s%s", name, rules, where)
 }
 
-// statusText is the daemon's state in one line, for the service manager.
-func (s *server) statusText(st policy.Status) string {
-	n := 0
-	for _, l := range st.Layers {
-		n += l.Rules()
-		if l.State == policy.StateDegraded {
-			return "degraded: " + l.Error
-		}
-	}
-	if st.Settings != "" {
-		return "degraded: " + st.Settings
-	}
-	return "serving " + plural(n, "rule")
-}
-
 // changed is called when rules, or the state of a layer, have changed.
 func (s *server) changed(st policy.Status) {
 	s.statusMu.Lock()
 	defer s.statusMu.Unlock()
-	text := s.statusText(st)
+	text := st.Summary()
 	if !s.ready || text == s.said {
 		s.said = text
 		return
@@ -292,7 +286,7 @@ func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	changed, err := s.store.Reload(ctx)
-	if rerr := systemd.Ready(s.statusText(s.store.Status())); rerr != nil {
+	if rerr := systemd.Ready(s.store.Status().Summary()); rerr != nil {
 		s.log.Warn("telling the service manager", "error", rerr)
 	}
 	return admin.Reloaded{Changed: changed, Digest: s.digest()}, err

@@ -59,10 +59,20 @@ func readSettingsFile(file string) ([]byte, error) {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && st.Uid != uint32(os.Geteuid()) {
 		return nil, failf(exitError, "give it to yourself or to root with chown", "%s belongs to uid %d", file, st.Uid)
 	}
-	if info.Mode().Perm()&0o022 != 0 {
+	if info.Mode().Perm()&othersWrite(info, uint32(os.Geteuid())) != 0 {
 		return nil, failf(exitError, "chmod go-w "+file, "%s can be written by others (mode %04o)", file, info.Mode().Perm())
 	}
 	return io.ReadAll(io.LimitReader(f, mostSettings+1))
+}
+
+// othersWrite are the permission bits with which somebody else than a file's
+// owner could write it. What belongs to a person and to their private group is
+// written by them alone, as where new files are made that way (umask 002).
+func othersWrite(info fs.FileInfo, uid uint32) fs.FileMode {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid == uid && xdg.PrivateGroup(uid, st.Gid) {
+		return 0o002
+	}
+	return 0o022
 }
 
 func readSwitches(dirs xdg.Dirs) (policy.Switches, error) {
@@ -71,6 +81,7 @@ func readSwitches(dirs xdg.Dirs) (policy.Switches, error) {
 		return policy.Switches{}, err
 	}
 	return policy.Switches{
+		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
 	}, nil
 }

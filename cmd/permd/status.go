@@ -35,7 +35,7 @@ func (d *daemon) status() status {
 		Socket: d.sockets.decision, Admin: d.sockets.management, Sessions: d.sessions.Len(),
 		Policy: d.store.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
 	}
-	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || len(s.Memory.Degraded) > 0
+	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
 	return s
 }
 
@@ -90,6 +90,9 @@ func (a *app) renderStatus(s *status) {
 	fmt.Fprintf(a.out, "  journal  %s, %d of them since the start\n", plural(int(s.Journal.Last), "decision"), s.Journal.Records)
 	if s.Journal.Failing != "" {
 		fmt.Fprintf(a.out, "           cannot be written, so nothing is allowed: %s\n", s.Journal.Failing)
+	}
+	if s.Journal.Stalled != "" {
+		fmt.Fprintf(a.out, "           decisions wait beside the database, which cannot take them: %s\n", s.Journal.Stalled)
 	}
 	if s.Journal.Damaged != "" {
 		fmt.Fprintf(a.out, "           an earlier one was damaged and is kept at %s\n", s.Journal.Damaged)

@@ -13,6 +13,14 @@ type builder struct {
 	// nothing is set when shell text was understood and does nothing that an
 	// effect could be about: comments, true, a cd inside the project.
 	nothing bool
+	// scratch is room for a command's words, empty while one is read.
+	scratch []word
+	// statements counts the commands that were followed, braces the words that
+	// braces became, written the effects that change files.
+	statements, braces, written int
+	// away is set while the words of a command are followed that runs on another
+	// machine or in a container.
+	away bool
 	// depth is how many times shell text was found inside shell text.
 	depth int
 	// left holds the folders in which the call may leave a shell, see
@@ -25,6 +33,13 @@ type builder struct {
 
 // add appends an effect and returns its index.
 func (b *builder) add(e Effect) int {
+	if e.Kind == KindWrite || e.Kind == KindDelete {
+		b.written++
+	}
+	e.Shell = b.depth > 0
+	if b.effects == nil {
+		b.effects = make([]Effect, 0, 8)
+	}
 	b.effects = append(b.effects, e)
 	return len(b.effects) - 1
 }

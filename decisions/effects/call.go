@@ -12,6 +12,8 @@ type Call struct {
 	Tool     Tool
 	// Input is the tool's raw input, nil when the agent sent none.
 	Input strictjson.Value
+	// InputFrom is the member that Input was read from, "" for "rawInput".
+	InputFrom string
 	// Claims are what the agent says about the call. They are hints.
 	Claims Claims
 	Agent  Party
@@ -28,6 +30,9 @@ type Call struct {
 	// Incomplete says what the adapter knows to be missing from the call; ""
 	// when it has all that the protocol sends.
 	Incomplete string
+	// Confined says why the session may do less than a sub-agent that the call
+	// starts, "" when nothing is known that confines it.
+	Confined string
 	// LiveShell is set when an earlier call of the session changed the state of
 	// a shell that stays alive, so relative paths have no known base.
 	LiveShell bool
@@ -68,6 +73,7 @@ type User struct {
 type Claims struct {
 	Kind      string // the protocol's tool kind, as sent; "" if none
 	Title     string
+	Prompt    string // what the person is asked, where that stands apart from the title
 	Locations []Location
 	Diffs     []Diff
 	Texts     []string         // text content, in order

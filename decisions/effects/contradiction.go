@@ -11,6 +11,7 @@ import (
 func (t *tool) contradict() {
 	cl := &t.c.Claims
 	t.hidden(cl.Title, "title")
+	t.hidden(strings.ReplaceAll(cl.Prompt, "\n", " "), "title")
 	t.hidden(t.c.Tool.Name, "tool")
 	t.hidden(t.c.Tool.Server, "tool")
 	t.title()
@@ -132,7 +133,7 @@ func (t *tool) locations() {
 // names reports whether a claimed path fits an effect: as written, or where it
 // leads.
 func (t *tool) names(claimed string, fits func(e *Effect, p string) bool) bool {
-	lexical, resolved := t.absolute(claimed), ""
+	lexical := t.absolute(claimed)
 	for try := range 2 {
 		p := lexical
 		if try == 1 {
@@ -140,10 +141,9 @@ func (t *tool) names(claimed string, fits func(e *Effect, p string) bool) bool {
 			if e.File == nil {
 				return false
 			}
-			if resolved = e.File.Path; resolved == lexical {
+			if p = e.File.Path; p == lexical {
 				return false
 			}
-			p = resolved
 		}
 		if p == "" {
 			continue

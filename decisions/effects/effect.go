@@ -52,6 +52,10 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
+	// Shell is set when the effect was read from shell text, not from a tool's
+	// own fields: what a file tool writes is shown to the person as such.
+	Shell bool
+
 	// Via is set when the effect comes out of another of the same call: from the
 	// operands and options of a run, inherent to its program, or named by the
 	// arguments of a use.

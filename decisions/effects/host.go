@@ -21,6 +21,13 @@ var schemePorts = map[string]int{
 	"vnc": 5900, "irc": 6667, "ircs": 6697, "nats": 4222, "tcp": 0, "udp": 0, "tls": 0, "oci": 443, "docker": 443,
 }
 
+// HasHost reports whether what follows a scheme is a host, as far as permd
+// knows the scheme.
+func HasHost(scheme string) bool {
+	_, ok := schemePorts[scheme]
+	return ok
+}
+
 // connect returns the effect of reaching what a call names as a URL, a
 // host[:port], or user@host:path as ssh writes it. A file URL is a read. The
 // host must be readable in one way only: where programs differ in what they
@@ -33,16 +40,23 @@ func (r *resolver) connect(url, method, from string) Effect {
 		method = MethodSend
 	}
 	a, why := parseAddress(url)
+	plain := ""
+	if why == "" {
+		plain, why = a.url()
+	}
 	if why != "" {
 		return Effect{
 			Kind: KindUnknown, From: from, Why: why,
 			Text: Display("connect " + url + ": " + why),
 		}
 	}
+	if talkSchemes[a.scheme] {
+		method = MethodSend
+	}
 	c := &Connect{Host: a.host, Port: a.port, Scheme: a.scheme, Method: method}
 	text := "connect " + a.host
 	if a.scheme != "" || a.path != "" {
-		c.URL = a.url()
+		c.URL = plain
 	}
 	if a.port != 0 && a.port != schemePorts[lastScheme(a.scheme)] {
 		if strings.Contains(a.host, ":") {
@@ -65,14 +79,6 @@ type address struct {
 	port   int    // 0 if none
 	path   string // what follows the authority
 	userAt int    // where user begins in given
-}
-
-// url is the address as given, user information masked.
-func (a *address) url() string {
-	if a.user == "" || a.user == "git@" {
-		return a.given
-	}
-	return a.given[:a.userAt] + masked + "@" + a.given[a.userAt+len(a.user):]
 }
 
 // parseAddress reads a URL, host[:port][/path], [user@]host:path, or
@@ -112,6 +118,9 @@ func parseAddress(s string) (a address, why string) {
 		if first, _, _ := strings.Cut(a.path, "/"); strings.Contains(first, "@") {
 			return a, "address holds an @ that programs read in two ways"
 		}
+		if a.scheme != "" && goesUp(a.path) {
+			return a, "address whose path goes up, which programs read in two ways"
+		}
 	}
 	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
 		a.user, authority = authority[:i+1], authority[i+1:]
@@ -135,6 +144,23 @@ func parseAddress(s string) (a address, why string) {
 	}
 	a.host, why = canonicalHost(host)
 	return a, why
+}
+
+// goesUp reports whether the path of an address has a segment that stands for
+// the one above, or for itself: some programs take these out before they ask.
+func goesUp(p string) bool {
+	if end := strings.IndexAny(p, "?#"); end >= 0 {
+		p = p[:end]
+	}
+	for segment := range strings.SplitSeq(p, "/") {
+		if len(segment) <= len("%2e%2e") {
+			dots := strings.ReplaceAll(strings.ToLower(segment), "%2e", ".")
+			if dots == "." || dots == ".." {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // lastScheme is the scheme that says what is spoken: ssh of git+ssh.

@@ -59,6 +59,35 @@ func modeOf(st uint32) fs.FileMode {
 // Readlink implements [FS].
 func (OSFS) Readlink(path string) (string, error) { return os.Readlink(path) }
 
+// Owner implements [FS].
+func (OSFS) Owner(path string) (uid uint32, err error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Lstat(path, &st)
+		if err != unix.EINTR {
+			return st.Uid, err
+		}
+	}
+}
+
+// Names implements [FS]. Where the file system tells kinds with names, as all
+// common ones do, it looks at nothing else.
+func (OSFS) Names(path string, limit int) ([]fs.DirEntry, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.ReadDir(limit + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(names) > limit {
+		return nil, fmt.Errorf("folder has more than %d names", limit)
+	}
+	return names, nil
+}
+
 // ReadFile implements [FS]. It neither follows a link in the last component
 // nor waits for anything that is not a regular file.
 func (OSFS) ReadFile(path string, limit int64) ([]byte, error) {

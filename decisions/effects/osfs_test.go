@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestRealFileSystem(t *testing.T) {
@@ -153,5 +155,47 @@ func TestOSFSLstat(t *testing.T) {
 	}
 	if _, err := (OSFS{}).Lstat(dir + "/file/x"); err == nil || errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("below a file: %v", err)
+	}
+}
+
+// TestOSFSNames compares with the standard library, up to the limit.
+func TestOSFSNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", ".b", "c d"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	names, err := OSFS{}.Names(dir, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]fs.FileMode{}
+	for _, n := range names {
+		got[n.Name()] = n.Type()
+	}
+	want := map[string]fs.FileMode{"a": 0, ".b": 0, "c d": 0, "link": fs.ModeSymlink}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+	if _, err := (OSFS{}).Names(dir, 3); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("more than the limit: got %v", err)
+	}
+	if names, err := (OSFS{}).Names(t.TempDir(), 1); err != nil || len(names) != 0 {
+		t.Errorf("an empty folder: got %v, %v", names, err)
+	}
+	if _, err := (OSFS{}).Names(dir+"/none", 1); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: got %v", err)
+	}
+	for _, p := range []string{dir + "/link", dir + "/a"} {
+		if _, err := (OSFS{}).Names(p, 9); err == nil || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: got %v, which must be another error", p, err)
+		}
+	}
+	if uid, err := (OSFS{}).Owner(dir); err != nil || int(uid) != os.Getuid() {
+		t.Errorf("owner: got %d, %v", uid, err)
 	}
 }

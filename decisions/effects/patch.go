@@ -52,11 +52,11 @@ func (t *tool) patch(text, cwd, from string) {
 		// A command, maybe, of which the patch is one part.
 		t.unknown(from, "a patch with text around it")
 	}
+	// One that does not end, as when a model was cut off, is refused by all
+	// readers of the form, and names what it would change.
 	switch {
 	case !begun:
 		t.lack("the patch is in a form that is not read")
-	case !ended:
-		t.lack("the patch ends in the middle")
 	case len(t.effects) == before:
 		t.lack("the patch names no file")
 	}

@@ -20,18 +20,18 @@ type resolver struct {
 	c  *Call
 	fs FS
 
-	stats     map[string]stat
-	bases     map[string]base
+	seen      seen
+	bases     []base
+	next      int      // of bases, which is replaced last
 	disturbed []string // paths that an earlier part of the call may have changed
 	made      []string // folders that an earlier part of the call creates
 	lost      bool     // an earlier part of the call changes something that cannot be told
 
-	ground *ground // of the session, made when first needed
-}
+	listed     []listing       // folders whose names were asked for
+	matched    int             // names that patterns were compared with
+	searchable map[string]bool // folders, by whether the caller may search them
 
-type base struct {
-	at  place
-	why string
+	ground *ground // of the session, made when first needed
 }
 
 func newResolver(w *World, c *Call) *resolver {
@@ -47,9 +47,11 @@ type noFS struct{}
 
 var errNoFS = errors.New("no file system")
 
-func (noFS) Lstat(string) (fs.FileMode, error)      { return 0, errNoFS }
-func (noFS) Readlink(string) (string, error)        { return "", errNoFS }
-func (noFS) ReadFile(string, int64) ([]byte, error) { return nil, errNoFS }
+func (noFS) Lstat(string) (fs.FileMode, error)        { return 0, errNoFS }
+func (noFS) Readlink(string) (string, error)          { return "", errNoFS }
+func (noFS) ReadFile(string, int64) ([]byte, error)   { return nil, errNoFS }
+func (noFS) Names(string, int) ([]fs.DirEntry, error) { return nil, errNoFS }
+func (noFS) Owner(string) (uint32, error)             { return 0, errNoFS }
 
 // file returns the read, write or delete effect of a path as a file tool gets
 // it, relative to cwd ("" when not known): a leading ~, $HOME, $PWD, $TMPDIR or
@@ -78,7 +80,7 @@ func (r *resolver) entry(kind Kind, word, cwd, from string) Effect {
 // disturb notes that an earlier part of the call links, moves or extracts
 // something at the word: from now on every path through it is unknown.
 func (r *resolver) disturb(word, cwd string) {
-	if badPath(word) != "" {
+	if badPath(word) != "" || len(r.disturbed) > maxDisturbed {
 		r.lost = true
 		return
 	}
@@ -90,13 +92,13 @@ func (r *resolver) disturb(word, cwd string) {
 		r.disturbed = append(r.disturbed, entry.path, target.path)
 	}
 	r.lost = r.lost || why != ""
-	clear(r.bases)
+	r.bases = r.bases[:0]
 }
 
 // mkdir notes that an earlier part of the call creates a folder at the word, so
 // that a ".." behind it is no riddle.
 func (r *resolver) mkdir(word, cwd string) {
-	if badPath(word) != "" {
+	if badPath(word) != "" || len(r.made) > maxDisturbed {
 		return
 	}
 	at, _, why := r.resolve(request{path: word, cwd: cwd, follow: true})
@@ -109,7 +111,7 @@ func (r *resolver) mkdir(word, cwd string) {
 		}
 		r.made = append(r.made, p)
 	}
-	clear(r.bases)
+	r.bases = r.bases[:0]
 }
 
 // request is a path to resolve.
@@ -121,25 +123,16 @@ type request struct {
 	both   bool   // the reader may clean the path before it opens it
 }
 
-// base resolves a working folder, once for a call.
-func (r *resolver) base(cwd string) (place, string) {
-	if b, ok := r.bases[cwd]; ok {
-		return b.at, b.why
-	}
-	var b base
-	if !path.IsAbs(cwd) {
+// resolve finds out where the working folder is.
+func (b *base) resolve(r *resolver) {
+	if !path.IsAbs(b.cwd) {
 		b.why = "the working folder is not known"
-	} else if b.why = badPath(cwd); b.why == "" {
-		b.at, b.why = r.walk(rootPlace, cwd, true)
+	} else if b.why = badPath(b.cwd); b.why == "" {
+		b.at, b.why = r.walk(rootPlace, b.cwd, true)
 		if b.why == "" && !b.at.missing && !b.at.mode.IsDir() {
 			b.why = "the working folder is not a folder"
 		}
 	}
-	if r.bases == nil {
-		r.bases = make(map[string]base, 2)
-	}
-	r.bases[cwd] = b
-	return b.at, b.why
 }
 
 // resolve returns where a path leads, and the path as it would be if there were

@@ -13,7 +13,7 @@ import (
 // TestResolveProperties draws file systems and paths: what is resolved is
 // absolute, clean, free of links and resolves to itself.
 func TestResolveProperties(t *testing.T) {
-	names := []string{"a", "b", "c", "..", ".", "~", ".env"}
+	names := []string{"a", "b", "c", "..", ".", "~", ".env", ""}
 	rapid.Check(t, func(t *rapid.T) {
 		fs := fsfake.New("/w/")
 		word := rapid.Custom(func(t *rapid.T) string {

@@ -33,6 +33,8 @@ type Profiles struct {
 	generic *shape
 	// harmless are members that say nothing of what a call touches.
 	harmless map[string]bool
+	// starts are names of tools that start a sub-agent.
+	starts map[string]bool
 	// known are the names of facts, folded, against near misses.
 	known map[string]bool
 	names []string // the same, not folded
@@ -51,9 +53,12 @@ type profile struct {
 	kindIsHint  bool
 	titleIsCmd  bool
 	shellPrefix bool
+	argv        bool // its commands may be lists of words
+	asks        bool // all that it asks for are answers
 	liveShell   bool
 	inputText   bool
 	separator   string
+	onceOption  string
 
 	claimTitle, claimLocations, claimDiffs bool
 
@@ -153,7 +158,7 @@ func ParseProfiles(data []byte) (*Profiles, error) {
 }
 
 func (d *profilesData) compile() (*Profiles, error) {
-	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, known: map[string]bool{}}
+	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, starts: map[string]bool{}, known: map[string]bool{}}
 	var err error
 	if p.generic, err = d.Generic.compile("generic"); err != nil {
 		return nil, err
@@ -164,10 +169,13 @@ func (d *profilesData) compile() (*Profiles, error) {
 	for _, name := range d.Generic.Harmless {
 		p.harmless[name] = true
 	}
+	for _, name := range d.Generic.Starts {
+		p.starts[name] = true
+	}
 	shapes := map[string]*shape{}
 	for name, sd := range d.Shapes {
-		if len(sd.Harmless) > 0 {
-			return nil, fmt.Errorf("shape %s: harmless belongs to generic", name)
+		if len(sd.Harmless)+len(sd.Starts) > 0 {
+			return nil, fmt.Errorf("shape %s: harmless and starts belong to generic", name)
 		}
 		if shapes[name], err = sd.compile(name); err != nil {
 			return nil, err
@@ -241,9 +249,9 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 	p := &profile{
 		id: d.ID, tools: map[string]*shape{}, byKind: d.ByKind, identity: d.Identity,
 		claimedName: d.ClaimedName, kindIsHint: d.Kind == "hint", titleIsCmd: d.Title == "command",
-		shellPrefix: d.ShellPrefix, liveShell: d.LiveShell, inputText: d.InputText, separator: d.Separator,
+		shellPrefix: d.ShellPrefix, argv: d.Argv, asks: d.Asks, liveShell: d.LiveShell, inputText: d.InputText, separator: d.Separator,
 		metaName: d.MetaName, metaServer: d.MetaServer, metaInput: d.MetaInput,
-		questionMeta: d.QuestionMeta, cwdText: d.CwdText,
+		onceOption: d.OnceOption, questionMeta: d.QuestionMeta, cwdText: d.CwdText,
 	}
 	if d.ID == "" || len(d.Names) == 0 || slices.Contains(d.Names, "") {
 		return nil, errors.New("has no id or no name")
@@ -321,3 +329,8 @@ func (p *Profiles) of(a Party) *profile {
 // LiveShell reports whether the shell of that agent stays alive between calls,
 // so that a state effect of one call changes what a later one means.
 func (p *Profiles) LiveShell(a Party) bool { return p.of(a).liveShell }
+
+// OnceOption returns the id of the option that allows just the call at hand, for
+// agents that offer several of that kind which do not all mean only that; "" if
+// none is known.
+func (p *Profiles) OnceOption(a Party) string { return p.of(a).onceOption }

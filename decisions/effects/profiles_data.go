@@ -28,6 +28,7 @@ type shapeData struct {
 	Grant    []string `yaml:"grant"`
 	Ignore   []string `yaml:"ignore"`
 	Harmless []string `yaml:"harmless"` // generic only
+	Starts   []string `yaml:"starts"`   // generic only
 
 	Needs    []string `yaml:"needs"`
 	Whole    bool     `yaml:"whole"`
@@ -72,7 +73,10 @@ type agentData struct {
 	Kind         string              `yaml:"kind"`
 	Title        string              `yaml:"title"`
 	ShellPrefix  bool                `yaml:"shellPrefix"`
+	Argv         bool                `yaml:"argv"`
 	LiveShell    bool                `yaml:"liveShell"`
+	Asks         bool                `yaml:"asks"`
+	OnceOption   string              `yaml:"onceOption"`
 	InputText    bool                `yaml:"inputText"`
 	Separator    string              `yaml:"separator"`
 	Claimed      []string            `yaml:"claimed"`

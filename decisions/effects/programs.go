@@ -15,6 +15,9 @@ const (
 	// run are seen with each of its effects.
 	maxRunEffects = 256
 	maxRunWords   = 256 << 10
+	// maxGuardedWord is how long a word may be that is looked up as a path, in
+	// bytes.
+	maxGuardedWord = 512
 	// maxWrappers is how many commands may be wrapped in each other.
 	maxWrappers = 32
 )
@@ -35,8 +38,11 @@ type setting struct {
 // is literal.
 func (b *builder) command(words []word, at setting) {
 	first := len(b.effects)
+	if why := foreignCommand(words); why != "" {
+		b.unknown(at.from, why)
+	}
 	p := b.w.Table.program(b.programName(words[0].text))
-	if p != nil && p.wrapper != nil {
+	if p != nil && p.wrapper != nil && !p.wrapper.elsewhere {
 		if at.wrapped++; at.wrapped > maxWrappers {
 			b.unknown(at.from, "commands wrapped in each other too deeply")
 			return
@@ -108,7 +114,7 @@ func (b *builder) run(words []word, at setting) int {
 	for i := range words[1:] {
 		r.Args = append(r.Args, words[i+1].argument())
 	}
-	index := b.add(Effect{Kind: KindRun, From: at.from, Run: r, Text: Display("run " + showWords(words)), Via: at.via})
+	index := b.add(Effect{Kind: KindRun, From: at.from, Run: r, Text: Display(showCommand("run ", words)), Via: at.via})
 	name := b.programName(given)
 	if strings.Contains(given, "/") {
 		r.Executable = given
@@ -127,6 +133,12 @@ func (b *builder) run(words []word, at setting) int {
 		v.unlisted()
 	}
 	r.HarmlessFrom = v.harmful + 1
+	if at.via != nil && at.via.Arg >= 0 {
+		// A line that spells out the program covers no more of its words than one
+		// about the program itself does.
+		outer := b.effects[at.via.Effect].Run
+		b.effects[index].Via = &Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
+	}
 	b.effects[index].Tags = b.res.cwdTags(r.Cwd)
 	return index
 }
@@ -153,13 +165,21 @@ func (b *builder) byPath(index int, at setting) string {
 		return base
 	}
 	r.Program = e.File.Path
-	r.Script = b.script(e.File.Path)
+	r.Script = b.script(e.File.Path, at.from)
 	return ""
 }
 
-// script is a script's path with the hash of its text.
-func (b *builder) script(file string) *Script {
+// script is a script's path with the hash of its text, when that will still be
+// the same. A script that the call itself writes is code given inline.
+func (b *builder) script(file, from string) *Script {
 	s := &Script{Path: file}
+	if b.writes(file) {
+		b.unknown(from, "a script that an earlier part of the call writes")
+		return s
+	}
+	if b.stale(file) {
+		return s
+	}
 	if data, err := b.w.FS.ReadFile(file, maxScript); err == nil {
 		sum := sha256.Sum256(data)
 		s.SHA256 = hex.EncodeToString(sum[:])
@@ -172,13 +192,19 @@ func (b *builder) unknownArg(index, arg int, from, why string) {
 	b.add(Effect{Kind: KindUnknown, From: from, Why: why, Text: why, Via: &Via{Effect: index, Arg: arg}})
 }
 
-// inline adds what code given in words does: Unknown, and for deny rules to see
-// it, the effects of literal shell text.
-func (b *builder) inline(index, arg int, code []word, at setting) {
-	b.unknownArg(index, arg, at.from, "code given inline")
+// inline adds what shell text given in words does. Text that is not all known is
+// Unknown, and so is all that another machine runs, or the shell itself.
+func (b *builder) inline(index, arg int, code []word, at setting, itself bool) {
+	unknown := func() { b.unknownArg(index, arg, at.from, "code given inline") }
+	if itself = itself || b.away; itself {
+		unknown()
+	}
 	parts := make([]string, 0, len(code))
 	for i := range code {
 		if code[i].dynamic() || code[i].glob {
+			if !itself {
+				unknown()
+			}
 			return
 		}
 		parts = append(parts, code[i].text)
@@ -212,14 +238,32 @@ func (v *invocation) unlisted() {
 // tail handles words that no table explains, from index n on.
 func (v *invocation) tail(n int) {
 	v.dead = true
-	for i := n; i < len(v.args); i++ {
+	for i := n; i < len(v.args) && !v.full(); i++ {
 		w := &v.args[i]
 		switch {
 		case w.dynamic(), w.glob, w.tree:
 			v.dynamicWord(i)
 		case !plainOperand(w.text):
 			v.harm(i)
+			v.guardedWord(i, w.text)
+		default:
+			v.guardedWord(i, w.text)
 		}
+	}
+}
+
+// guardedWord adds a read when a word that no table explains leads to a file
+// that is guarded, so that rules about secrets see it. What else such words may
+// lead to is left to the rule or person that allows the run.
+func (v *invocation) guardedWord(i int, text string) {
+	if name, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(name, "-") {
+		text = value
+	}
+	if text == "" || text[0] == '-' || len(text) > maxGuardedWord || strings.ContainsAny(text, " \t\n,;(){}[]<>|&\x00") || strings.Contains(text, "://") {
+		return
+	}
+	if e := v.b.operand(KindRead, text, v.run.Cwd, v.at.from); e.File != nil && e.Guarded() != 0 {
+		v.b.add(v.via(i, e))
 	}
 }
 
@@ -230,128 +274,4 @@ func plainOperand(text string) bool {
 		return false
 	}
 	return strings.IndexByte("-/~.+@:", text[0]) < 0
-}
-
-// wrapped handles a program that runs the command in its operands.
-func (b *builder) wrapped(p *program, words []word, at setting) {
-	v := invocation{b: b, at: at, index: -1, args: words[1:], harmful: -1, p: p, run: &Run{Cwd: at.cwd}}
-	start := v.wrappedCommand(p)
-	plain := p.wrapper.transparent && start >= 0 && start < len(v.args) && !v.odd
-	if !plain {
-		index := b.run(words, at)
-		if start < 0 || start >= len(v.args) {
-			return
-		}
-		at.via = &Via{Effect: index, Arg: start}
-		if p.wrapper.appends {
-			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
-			at.stdin, at.text = StdinNone, ""
-		}
-	}
-	inner := words[1+start:]
-	if inner[0].dynamic() || inner[0].glob {
-		b.unknown(at.from, "a program whose name is not known before it runs: "+Display(inner[0].show()))
-		return
-	}
-	b.command(inner, at)
-}
-
-// wrappedCommand finds where the wrapped command begins, -1 when that is not
-// certain. It sets odd when the wrapper's own words do more than a transparent
-// wrapper's may.
-func (v *invocation) wrappedCommand(p *program) int {
-	i, skip := 0, p.wrapper.skip
-	for i < len(v.args) {
-		w := &v.args[i]
-		switch {
-		case w.dynamic() || w.glob:
-			if i > 0 || skip > 0 {
-				v.odd = true
-			}
-			return i
-		case w.text == "--" && skip == p.wrapper.skip:
-			i++
-			v.odd = v.odd || !p.wrapper.transparent
-			return v.skipOperands(i, skip)
-		case len(w.text) > 1 && w.text[0] == '-' && skip == p.wrapper.skip:
-			used, harmless := v.peek(p, i)
-			v.odd = v.odd || !harmless
-			if used == 0 {
-				return v.afterUnknown(i + 1)
-			}
-			i += used
-		default:
-			return v.skipOperands(i, skip)
-		}
-	}
-	return i
-}
-
-// afterUnknown is where the command most likely begins behind an option that
-// is not known: deny rules shall see it, the unknown option asks anyway.
-func (v *invocation) afterUnknown(i int) int {
-	for i < len(v.args) && strings.HasPrefix(v.args[i].text, "-") {
-		i++
-	}
-	return i
-}
-
-// skipOperands passes the operands that stand before the command.
-func (v *invocation) skipOperands(i, skip int) int {
-	for ; i < len(v.args); i++ {
-		w := &v.args[i]
-		if v.p.wrapper.assignments && !w.dynamic() {
-			if name, value, ok := strings.Cut(w.text, "="); ok && name != "" {
-				if !v.b.w.Table.harmlessAssignment(name, value) {
-					v.odd = true
-				}
-				continue
-			}
-		}
-		if skip == 0 {
-			return i
-		}
-		if w.dynamic() {
-			v.odd = true
-		}
-		skip--
-	}
-	return i
-}
-
-// peek says how many words the wrapper's option at i takes, 0 when that is not
-// known, and whether it is known to be harmless.
-func (v *invocation) peek(p *program, i int) (used int, harmless bool) {
-	text := v.args[i].text
-	if strings.HasPrefix(text, "--") {
-		name, _, attached := strings.Cut(text, "=")
-		return v.taken(p.options[name], i, attached)
-	}
-	if p.numeric && strings.Trim(text[1:], "0123456789") == "" {
-		return 1, true
-	}
-	harmless = true
-	for j := 1; j < len(text); j++ {
-		o := p.options["-"+text[j:j+1]]
-		if o == nil {
-			return 0, false
-		}
-		if o.arity != arityNone {
-			used, own := v.taken(o, i, j+1 < len(text))
-			return used, harmless && own
-		}
-		harmless = harmless && o.act == actText
-	}
-	return 1, harmless
-}
-
-// taken says how many words an option takes and whether it is harmless.
-func (v *invocation) taken(o *option, i int, attached bool) (used int, harmless bool) {
-	switch {
-	case o == nil:
-		return 0, false
-	case o.arity == arityRequired && !attached:
-		return 2, o.act == actText && i+1 < len(v.args) && !v.args[i+1].dynamic()
-	}
-	return 1, o.act == actText
 }

@@ -8,7 +8,8 @@ import (
 // apply adds what an option's value or an operand does.
 func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	switch does {
-	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote:
+	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
+		actMethod, actGitConfig, actJQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
 	case actChanges:
@@ -26,7 +27,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		v.harm(i)
 		v.changes = true
 		if v.p.interpreter == "shell" {
-			v.b.inline(v.index, i, []word{w}, v.at)
+			v.b.inline(v.index, i, []word{w}, v.at, false)
 		} else {
 			v.unknown(i, "code given inline")
 			v.tail(i + 1)
@@ -38,7 +39,18 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		}
 		v.harm(i)
 		v.changes = true
-		v.tail(i + 1)
+		if !v.module(i, w.text) {
+			v.tail(i + 1)
+		}
+		return
+	case actTool:
+		v.tool(i, w)
+		return
+	case actTarget, actMakeTarget:
+		v.target(does, i, w)
+		return
+	case actField:
+		v.asked = append(v.asked, later{act: does, arg: i, word: w})
 		return
 	case actCommand:
 		return
@@ -48,7 +60,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		return
 	}
 	switch does {
-	case actReads, actLists, actWrites, actMakes, actDeletes, actMoves, actLink, actScript:
+	case actReads, actLists, actWrites, actMakes, actDeletes, actMoves, actLink, actScript, actLoads:
 		before := v.paths
 		v.applyPath(does, i, w, tree)
 		if option {
@@ -58,6 +70,9 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		v.into(i, w)
 	case actConnects, actSends, actDownload:
 		v.connects(does, i, w)
+	case actArchive, actPacks, actMount, actCopies, actCopiesInto, actSpec, actHost, actEndpoint, actSQL, actUnpackTo,
+		actSources, actRepoName:
+		v.applyOther(does, i, w)
 	case actExecutes:
 		v.changes = true
 		v.harm(i)
@@ -147,17 +162,62 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		}
 	case actRemote:
 		v.remote(i, w)
+	case actPlain:
+		if strings.Contains(w.text, "=") {
+			v.changes = true
+			v.harm(i)
+		}
+	case actServerSQL:
+		v.changes = true
+		v.harm(i)
+		// psql's own commands begin with a backslash, and servers run programs
+		// and write files of their own.
+		if strings.Contains(w.text, "\\") || strings.Contains(strings.ToLower(w.text), "copy") {
+			v.unknown(i, "SQL that can reach files or run programs")
+		}
+	case actRunnerWords:
+		if !runnerWords[w.text] && !plainOperand(w.text) {
+			v.changes = true
+			v.harm(i)
+			v.guardedWord(i, w.text)
+		}
+	case actForm:
+		v.form(i, w)
+	case actGoFlags:
+		if !plainGoFlags(w.text) {
+			v.unknown(i, "flags that can run a program: "+Display(w.show()))
+		}
+	case actMethod:
+		v.method = strings.ToUpper(w.text)
+		if v.method != "GET" && v.method != "HEAD" {
+			v.changes, v.send = true, true
+			v.harm(i)
+		}
+	case actGitConfig:
+		if !harmlessGitConfig(w.text) {
+			v.unknown(i, "a setting of git's, which can name programs to run: "+Display(w.show()))
+		}
+	case actJQ:
+		if !plainJQ(w.text) {
+			v.unknown(i, "a program that may read files or the environment")
+		}
 	}
 }
 
 // applyPath adds the effect of a path.
 func (v *invocation) applyPath(does act, i int, w word, tree bool) {
-	if w.text == "" || w.text == "-" && (does == actReads || does == actWrites) {
+	if w.text == "" || w.text == "-" && (does == actReads || does == actWrites || does == actScript) {
 		return // nothing, or a standard stream
 	}
 	tree = tree || w.tree
 	if w.glob {
 		v.pattern(does, i, w)
+		return
+	}
+	if !v.p.readonly && strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
+		// What is no program that only looks may well fetch it.
+		v.harm(i)
+		v.connects(actConnects, i, w)
 		return
 	}
 	add := func(kind Kind, entry, tree bool) {
@@ -180,6 +240,10 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		}
 	case actLists:
 		add(KindRead, false, tree)
+	case actLoads:
+		v.harm(i)
+		v.changes = true
+		add(KindRead, false, false)
 	case actWrites:
 		v.changes = true
 		add(KindWrite, false, tree)
@@ -207,7 +271,7 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		v.changes = true
 		e := v.b.operand(KindRead, w.text, v.run.Cwd, v.at.from)
 		if e.File != nil {
-			v.run.Script = v.b.script(e.File.Path)
+			v.run.Script = v.b.script(e.File.Path, v.at.from)
 		}
 		v.b.add(v.via(i, e))
 	}
@@ -229,9 +293,10 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 	return e
 }
 
-// pattern adds the effect of a glob. Which names it matches is not looked up:
-// a read of names that cannot be secrets, or a listing, is a read below the
-// folder that the pattern begins with; so is the loss of all that is in one.
+// pattern adds the effect of a glob. A read, or a listing, is a read below the
+// folder that the pattern begins with, and of what links in it lead to; so is
+// the loss of all that is in one. Where else a pattern stands, what it matches
+// is not followed.
 func (v *invocation) pattern(does act, i int, w word) {
 	dir, last := path.Split(w.text)
 	literal := dir == "" || !strings.ContainsAny(dir, "*?[")
@@ -241,7 +306,7 @@ func (v *invocation) pattern(does act, i int, w word) {
 	kind := Kind("")
 	switch {
 	case !literal:
-	case does == actLists, does == actReads && !v.has(v.p.writesWith) && v.b.w.Table.plainPattern(last):
+	case does == actLists, does == actReads && !v.has(v.p.writesWith):
 		kind = KindRead
 	case (does == actDeletes || does == actMoves) && strings.Trim(last, "*.") == "":
 		kind = KindDelete
@@ -260,7 +325,19 @@ func (v *invocation) pattern(does act, i int, w word) {
 	if does == actMoves {
 		v.disturbs = append(v.disturbs, dir)
 	}
+	var more []Effect
+	if does == actReads && e.File != nil {
+		tree := v.p.recursive || v.has(v.p.recursiveWith)
+		var why string
+		if more, why = v.b.glob(&e, last, tree, v.at.from); why != "" {
+			v.unknown(i, why+": "+Display(w.show()))
+			return
+		}
+	}
 	v.b.add(v.via(i, e))
+	for _, e := range more {
+		v.b.add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, false)))
+	}
 }
 
 // chdir follows an option that changes the folder the program runs in.

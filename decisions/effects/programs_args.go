@@ -29,6 +29,10 @@ type invocation struct {
 	send     bool     // what connects may send something
 	wide     bool     // a search goes into hidden names, too
 	narrow   bool     // a search goes only into names that hold no secret
+	unpackTo int      // the word that names where an archive is unpacked, if it is set
+	filled   bool     // unpackTo is set
+	method   string   // the method of a request, if one is given
+	asked    []later  // parameters of a request
 }
 
 // later is an option's value that waits for the operands.
@@ -76,6 +80,8 @@ func (v *invocation) known(p *program) {
 		v.find()
 	case styleTest:
 		v.test()
+	case styleAssign:
+		v.assignments()
 	default:
 		v.words()
 	}
@@ -84,6 +90,10 @@ func (v *invocation) known(p *program) {
 		v.run.Subcommand = strings.Join(v.subs, " ")
 	}
 	v.operandEffects()
+	if p.wrapper != nil && (len(v.subs) > 0 || p.wrapper.elsewhere) {
+		v.inner()
+	}
+	v.fields()
 	v.implicitEffects()
 	for flag, more := range p.implies {
 		if v.has([]string{flag}) {
@@ -103,6 +113,10 @@ func (v *invocation) known(p *program) {
 		v.b.unknown(v.at.from, p.unknown)
 		v.run.Readonly = false
 	}
+	if v.at.stdin != StdinNone && v.at.stdin != "" && p.obeysInput {
+		v.b.unknown(v.at.from, "a program that does what it reads")
+		v.run.Readonly = false
+	}
 }
 
 // words reads options, sub-commands and operands.
@@ -112,7 +126,7 @@ func (v *invocation) words() {
 		if v.p.text {
 			continue
 		}
-		if v.p.wrapper != nil && len(v.operands) > 0 {
+		if v.p.wrapper != nil && v.p.stop && len(v.operands) > 0 {
 			v.wrapperOperand(i)
 			continue
 		}
@@ -129,6 +143,8 @@ func (v *invocation) words() {
 			v.dashes = len(v.operands)
 		case len(w.text) > 1 && w.text[0] == '-':
 			i += v.option(i)
+		case v.p.dashless && i == 0 && w.text != "" && isLetter(w.text[0]):
+			i += v.bundle(i, "-"+w.text)
 		case v.p.subs != nil && len(v.operands) == 0:
 			v.subcommand(i)
 		default:
@@ -164,7 +180,7 @@ func (v *invocation) wrapperOperand(i int) {
 // subcommand goes down to a sub-command.
 func (v *invocation) subcommand(i int) {
 	w := &v.args[i]
-	sub := v.p.subs[w.text]
+	sub := v.p.sub(w.text)
 	switch {
 	case w.dynamic() || w.glob:
 		v.dynamicWord(i)
@@ -177,8 +193,17 @@ func (v *invocation) subcommand(i int) {
 		v.subs = append(v.subs, name)
 		v.harm(i)
 		v.p = sub
+		if sub.wrapper != nil && sub.wrapper.itself {
+			v.operands = append(v.operands, i)
+		}
 	case v.p.subOptional:
 		v.operands = append(v.operands, i)
+	case v.p.open || v.p.openSubs:
+		// Words that no table explains, as those of a program without one.
+		v.subs = append(v.subs, w.text)
+		v.changes = true
+		v.harm(i)
+		v.tail(i + 1)
 	default:
 		// An alias, an extension, or newer than the table.
 		v.unknown(i, "a sub-command that the program table does not have: "+Display(w.show()))
@@ -203,137 +228,4 @@ func (v *invocation) dynamicOption(i int) int {
 	}
 	v.dynamicWord(i)
 	return 0
-}
-
-// option reads the option at i and returns how many further words it takes.
-func (v *invocation) option(i int) int {
-	text := v.args[i].text
-	if v.p.numeric && strings.Trim(text[1:], "0123456789") == "" {
-		return 0
-	}
-	if v.p.style == styleWords {
-		return v.longOption(i, "-"+strings.TrimLeft(text, "-"))
-	}
-	if strings.HasPrefix(text, "--") {
-		return v.longOption(i, text)
-	}
-	if o := v.p.options[text]; o != nil && len(text) > 2 {
-		// A few programs have options such as -version.
-		return v.longOption(i, text)
-	}
-	return v.bundle(i, text)
-}
-
-func (v *invocation) longOption(i int, text string) int {
-	name, value, attached := strings.Cut(text, "=")
-	found, abbreviated := v.p.find(name)
-	if len(found) == 0 {
-		v.unknownOption(i, name)
-		return 0
-	}
-	if abbreviated {
-		// The effects of all it may stand for, and a question: the table may
-		// lack an option that the program would take it for.
-		v.unknown(i, "an abbreviated option: "+Display(name))
-	}
-	used := 0
-	for _, o := range found {
-		v.flag(o)
-		switch {
-		case attached && o.arity == arityNone && v.p.style != styleWords:
-			v.unknown(i, "a value for an option that takes none: "+Display(name))
-		case attached:
-			v.value(o, i, word{text: value})
-		case o.arity == arityRequired && i+1 >= len(v.args):
-			v.unknown(i, "an option without its value: "+Display(name))
-		case o.arity == arityRequired:
-			used = 1
-			v.value(o, i+1, v.args[i+1])
-			v.harmLike(o, i)
-		default:
-			v.value(o, i, word{})
-		}
-	}
-	return used
-}
-
-// bundle reads short options in one word.
-func (v *invocation) bundle(i int, text string) int {
-	for j := 1; j < len(text); j++ {
-		o := v.p.options["-"+text[j:j+1]]
-		if o == nil {
-			v.unknownOption(i, "-"+text[j:j+1])
-			return 0
-		}
-		v.flag(o)
-		rest := text[j+1:]
-		switch {
-		case o.arity == arityNone:
-			v.value(o, i, word{})
-		case rest != "" || o.arity == arityOptional:
-			v.value(o, i, word{text: rest})
-			return 0
-		case i+1 >= len(v.args):
-			v.unknown(i, "an option without its value: -"+Display(text[j:j+1]))
-			return 0
-		default:
-			v.value(o, i+1, v.args[i+1])
-			v.harmLike(o, i)
-			return 1
-		}
-	}
-	return 0
-}
-
-func (v *invocation) unknownOption(i int, name string) {
-	v.unknown(i, "an option that the program table does not have: "+Display(name))
-	v.flags = append(v.flags, name)
-}
-
-func (v *invocation) flag(o *option) { v.flags = append(v.flags, o.canonical) }
-
-func (v *invocation) has(flags []string) bool {
-	for _, f := range flags {
-		if slices.Contains(v.flags, f) {
-			return true
-		}
-	}
-	return false
-}
-
-// harmLike notes the option's own word when its value is a word of its own.
-func (v *invocation) harmLike(o *option, i int) {
-	switch o.act {
-	case actChanges, actUnknown, actInline, actScript, actChdir:
-		v.harm(i)
-	}
-}
-
-// value applies an option's act to its value; w.text is "" for none.
-func (v *invocation) value(o *option, i int, w word) {
-	if o.arity == arityNone {
-		switch o.act {
-		case actText:
-		case actChanges:
-			v.changes = true
-			v.harm(i)
-		case actInline:
-			v.unknown(i, "code given inline")
-		case actDownload:
-			v.flags = append(v.flags, "--remote-name")
-			v.changes = true
-		case actData:
-			v.send = true
-		default:
-			v.unknown(i, "the option "+o.canonical)
-		}
-		return
-	}
-	switch o.act {
-	case actInto, actConnects, actSends, actDownload:
-		// What it means depends on operands and options that may follow.
-		v.later = append(v.later, later{act: o.act, arg: i, word: w})
-		return
-	}
-	v.apply(o.act, i, w, true, false)
 }

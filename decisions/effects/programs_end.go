@@ -1,6 +1,9 @@
 package effects
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // implicitEffects adds what the program does without being told by a word.
 func (v *invocation) implicitEffects() {
@@ -9,7 +12,7 @@ func (v *invocation) implicitEffects() {
 		list = append(slices.Clip(list), v.p.implicit...)
 	}
 	for _, e := range list {
-		if len(e.with) == 0 || v.has(e.with) {
+		if (len(e.with) == 0 || v.has(e.with)) && !v.has(e.unless) {
 			v.implicitly(e)
 		}
 	}
@@ -26,6 +29,7 @@ func (v *invocation) readonly() {
 	if ok && p.readonlyOperands >= 0 && len(v.operands) > p.readonlyOperands && !v.has(p.readonlyWith) {
 		ok = false
 	}
+	ok = ok || v.checksSyntax()
 	v.run.Readonly = ok
 	if !ok && p.changing != "" {
 		arg := 0
@@ -36,9 +40,24 @@ func (v *invocation) readonly() {
 	}
 }
 
+// checksSyntax reports whether a shell only reads a script (bash -n).
+func (v *invocation) checksSyntax() bool {
+	if v.p.interpreter != "shell" || len(v.operands) == 0 || !v.has([]string{"-n"}) || v.harmful > v.operands[0] {
+		return false
+	}
+	for _, f := range v.flags {
+		if !slices.Contains([]string{"-n", "-e", "-u", "-v", "-x"}, f) {
+			return false
+		}
+	}
+	// +n would take the option back.
+	return strings.IndexByte("+-", v.args[v.operands[0]].text[0]) < 0
+}
+
 // disturb tells the resolver what the run links, moves or extracts: later
 // paths through it are not known.
 func (v *invocation) disturb() {
+	v.unpack()
 	if v.p.rearranges {
 		v.b.rearranged = append(v.b.rearranged, v.folderOf(v.run.Cwd))
 	}
@@ -89,8 +108,16 @@ func (v *invocation) implicitly(e implicitEffect) {
 		kind, tree = KindDelete, true
 	case actConnects, actSends:
 		method := MethodGet
-		if e.act == actSends {
+		if e.act == actSends || v.send {
 			method = MethodSend
+		}
+		switch e.value {
+		case "cluster", "database", "cloud":
+			// Its address stands in a configuration that permd does not read.
+			v.b.add(Effect{
+				Kind: KindConnect, From: v.at.from, Text: "connect to the " + e.value, Connect: &Connect{Method: method}, Via: own,
+			})
+			return
 		}
 		if e.value != "remote" {
 			found := v.b.res.connect(e.value, method, v.at.from)

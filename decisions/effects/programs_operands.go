@@ -29,6 +29,9 @@ func (v *invocation) operandEffects() {
 			}
 		}
 		v.apply(does, i, v.args[i], false, tree)
+		if does == actTarget || does == actTool || does == actModule {
+			break // the words behind it are its own
+		}
 	}
 	for _, l := range v.later {
 		v.apply(l.act, l.arg, l.word, true, tree)
@@ -39,18 +42,23 @@ func (v *invocation) operandEffects() {
 func (v *invocation) operandSpecs() []operand {
 	all := true
 	for i := range v.p.operands {
-		all = all && !v.has(v.p.operands[i].unless)
+		all = all && v.stands(&v.p.operands[i])
 	}
 	if all {
 		return v.p.operands
 	}
 	var specs []operand
 	for _, o := range v.p.operands {
-		if !v.has(o.unless) {
+		if v.stands(&o) {
 			specs = append(specs, o)
 		}
 	}
 	return specs
+}
+
+// stands reports whether a position exists with the options given.
+func (v *invocation) stands(o *operand) bool {
+	return !v.has(o.unless) && (len(o.only) == 0 || v.has(o.only))
 }
 
 // operandAt is what the n-th of total operands is: positions before the one

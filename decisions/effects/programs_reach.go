@@ -18,7 +18,7 @@ func (v *invocation) connects(does act, i int, w word) {
 		return
 	}
 	method := MethodGet
-	if does == actSends || v.send || v.has([]string{"--request"}) {
+	if does == actSends || v.send {
 		method = MethodSend
 		v.changes = true
 	}
@@ -89,6 +89,11 @@ func (v *invocation) namedRemote(name, method string) {
 // refs and objects for a repository, wherever it lies in the project.
 func (v *invocation) foreignRepository() {
 	cwd, root := v.run.Cwd, v.b.res.project()
+	if v.b.changesGit() || root != "" && v.b.makesRepository(root) && !v.exists(root+"/.git") {
+		v.b.unknown(v.at.from, "an earlier part of the call changes what git obeys, which may run commands")
+		v.changes = true
+		return
+	}
 	if cwd == v.b.c.Cwd && cwd != "" && (root == "" || root == cwd) {
 		return
 	}
@@ -97,29 +102,13 @@ func (v *invocation) foreignRepository() {
 			if dir == root {
 				return
 			}
-			if dir == "/" || dir == "" || v.exists(dir+"/.git") || v.exists(dir+"/HEAD") || v.makes(dir) {
+			if dir == "/" || dir == "" || v.exists(dir+"/.git") || v.exists(dir+"/HEAD") || v.b.makesRepository(dir) {
 				break
 			}
 		}
 	}
 	v.b.unknown(v.at.from, "a repository other than the project's, whose configuration may run commands")
 	v.changes = true
-}
-
-// makes reports whether an earlier part of the call may make the folder a
-// repository.
-func (v *invocation) makes(dir string) bool {
-	for i := range v.b.effects {
-		e := &v.b.effects[i]
-		if e.Kind != KindWrite || e.File == nil {
-			continue
-		}
-		p := e.File.Path
-		if strings.EqualFold(p, dir+"/HEAD") || strings.EqualFold(p, dir+"/.git") || e.File.Recursive && inside(p, dir) {
-			return true
-		}
-	}
-	return false
 }
 
 func (v *invocation) exists(file string) bool {

@@ -57,7 +57,7 @@ func TestArgv(t *testing.T) {
 		"nothing is expanded":   {[]string{"cat", "~/x", "$HOME", "*.go"}, []string{"run cat '~/x' '$HOME' '*.go' ro h=0", "read ~/x ^0:0", "read $HOME ^0:1", "read *.go ^0:2"}},
 		"no builtin of a shell": {[]string{"cd", "/"}, []string{"run cd / unlisted h=1"}},
 		"a shell": {[]string{"bash", "-lc", "rm a.txt"}, []string{
-			"run bash -lc 'rm a.txt' flags=--login,-c h=2", "unknown code given inline ^0:1", "run rm a.txt h=0 ^0:1", "delete a.txt ^2:0",
+			"run bash -lc 'rm a.txt' flags=--login,-c h=2", "run rm a.txt h=0 ^0:1", "delete a.txt ^1:0",
 		}},
 		"a NUL":               {[]string{"ls", "\x00dynamic"}, []string{"unknown text with a control character"}},
 		"a control":           {[]string{"ls", "\x1b[8m"}, []string{"unknown text with a control character"}},
@@ -201,6 +201,7 @@ func TestManyWords(t *testing.T) {
 func TestPlainAwk(t *testing.T) {
 	for _, program := range []string{
 		"{print $1}", "NR==1,NR==5", "$1 ~ /x/ || $2 < 3 {s += $2} END {printf \"%d\\n\", s}", "!seen[$0]++", "{gsub(/a/, \"b\"); print toupper($0)}",
+		"NR>=3 && NR<=5", "NR>1 {print $2}", "$3 ~ /a|b/ {s += $1}", "BEGIN {printf \"%d -> %d\", 1, 2}", "{if ($1 >= 2) print}",
 	} {
 		if !plainAwk(program) {
 			t.Errorf("%q is not plain", program)
@@ -209,6 +210,7 @@ func TestPlainAwk(t *testing.T) {
 	for _, program := range []string{
 		"{print > \"x\"}", "{print | \"sh\"}", "\"id\" | getline", "getline < \"/etc/passwd\"", "BEGIN{system(\"id\")}", "@include \"x\"", "{@f()}",
 		"BEGIN{ARGV[1]=\"/etc/passwd\"}", "BEGIN{SYMTAB[\"AR\" \"GV\"]}", "{print ||| \"sh\"}", "BEGIN{for (k in ENVIRON) print k}", "{print |& \"x\"}",
+		"/\"/ {print > \"x\"}", "{if (/}/) print > \"x\"}", "{if ($1 > 2) print}", "{print \"}\" > \"x\"}", "{x = \"\\\"\"; print > \"y\"}",
 	} {
 		if plainAwk(program) {
 			t.Errorf("%q is plain", program)

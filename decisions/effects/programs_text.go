@@ -98,19 +98,68 @@ func checksSignatures(format string) bool {
 	}
 }
 
+// plainGoFlags reports whether flags for the go compiler or linker only leave
+// things out of a program or set its variables. Others name a linker to run.
+func plainGoFlags(flags string) bool {
+	if _, rest, ok := strings.Cut(flags, "="); ok && !strings.HasPrefix(flags, "-") {
+		flags = rest // for which packages
+	}
+	value := false
+	for flag := range strings.FieldsSeq(flags) {
+		switch {
+		case value:
+			value = false
+			if !strings.Contains(flag, "=") || strings.ContainsAny(flag, "'\"") {
+				return false
+			}
+		case flag == "-X":
+			value = true
+		case strings.HasPrefix(flag, "-X=") && !strings.ContainsAny(flag, "'\""):
+		case flag == "-s", flag == "-w", flag == "-N", flag == "-l", flag == "-m", flag == "-m=2", flag == "-buildid=":
+		default:
+			return false
+		}
+	}
+	return !value
+}
+
 // plainAwk reports whether an awk program only computes from its operands and
 // prints: it has no pipe, redirection, getline, command or include, and does
 // not change which files are read. The words are looked for anywhere, strings
 // and comments included.
 func plainAwk(program string) bool {
-	program = strings.ReplaceAll(program, "||", "")
-	if strings.ContainsAny(program, "|>@") {
-		return false
-	}
 	for _, word := range []string{"system", "getline", "ARGV", "ARGC", "ARGIND", "SYMTAB", "FUNCTAB", "PROCINFO", "ENVIRON"} {
 		if strings.Contains(program, word) {
 			return false
 		}
 	}
-	return true
+	if strings.Contains(program, "@") {
+		return false
+	}
+	program = strings.ReplaceAll(program, "||", "")
+	if !strings.Contains(program, "/") {
+		// Without a regular expression, quotes can only be those of strings.
+		program = withoutStrings(program)
+	}
+	// Nothing is printed before the first brace: there, > compares. >= compares
+	// everywhere.
+	_, action, _ := strings.Cut(program, "{")
+	return !strings.ContainsAny(strings.ReplaceAll(action, ">=", ""), "|>")
+}
+
+// withoutStrings leaves the strings in double quotes out of a text.
+func withoutStrings(text string) string {
+	var out strings.Builder
+	inside := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case !inside:
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
 }

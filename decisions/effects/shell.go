@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"path"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,6 +18,11 @@ const (
 	maxShellInShell = 8        // bash -c inside bash -c
 	maxEffects      = 512      // of one call
 	maxBraceWords   = 64       // that one word may expand to
+	maxLoopWords    = 16       // that a loop is followed over
+	maxLoopText     = 4 << 10  // bytes of such a loop
+	maxLoops        = 32       // that are followed so
+	maxAllBraces    = 1024     // that braces may expand to in one call
+	maxStatements   = 2 << 10  // followed in one call, those of loops each time
 )
 
 // shell appends the effects of shell text run in cwd ("" when not known). A
@@ -86,8 +90,11 @@ func (b *builder) shellIn(text, cwd, from string) {
 	defer func() { b.depth-- }()
 	s := &shell{b: b, text: text, from: from}
 	s.findFunctions(file)
+	s.findOnce(file)
 	at := scope{cwd: cwd}
 	s.stmts(file.Stmts, &at, input{kind: StdinNone})
+	s.rejoin()
+	s.drain(0, before, input{})
 	if at.outside {
 		s.state("leaves the shell in another folder", "cd "+at.cwd)
 	}
@@ -190,15 +197,34 @@ type shell struct {
 	// redefined holds names that a function or alias of the text redefines.
 	redefined    map[string]bool
 	allRedefined bool
-	// assigned holds the variables that the text sets.
-	assigned map[string]bool
+	// assigned holds the variables that the text sets; anyAssigned says that
+	// it may set any.
+	assigned    map[string]bool
+	anyAssigned bool
+	// values holds what the variables of loops are in the round that is walked.
+	values map[string]string
+	// once holds the variables that the text sets at one place only.
+	once map[string]bool
+	// followed counts the loops whose values are followed; looping is set in
+	// the body of one that is not, still where nothing changes the folder.
+	followed       int
+	looping, still bool
+
+	// beside holds what runs at the same time as what stands behind it.
+	beside []beside
+	again  bool   // what is walked was walked before
+	sinks  []sink // the commands of >(…), whose input is not known yet
 }
 
 // scope is what a cd changes, and what a subshell has a copy of.
 type scope struct {
-	cwd     string // "" when not known
-	outside bool   // a cd left the project
-	apart   bool   // of a process of its own: it moves no other
+	cwd     string   // "" when not known
+	old     string   // what "cd -" leads to, "" when not known
+	stack   []string // what popd leads to, the top at the end
+	outside bool     // a cd left the project
+	doubt   bool     // it is not certain that a cd worked
+	apart   bool     // of a process of its own: it moves no other
+	vars    *binding // the variables whose values are known
 }
 
 // subshell is the scope of a subshell.
@@ -216,6 +242,16 @@ type input struct {
 
 // unknown appends an Unknown effect of the text.
 func (s *shell) unknown(why string) { s.b.unknown(s.from, why) }
+
+// enough reports whether the call has more effects than are followed, and asks:
+// the rest of it need not be looked at then.
+func (s *shell) enough() bool {
+	if !s.full && len(s.b.effects) > maxEffects {
+		s.full = true
+		s.unknown("more commands than permd follows")
+	}
+	return s.full
+}
 
 // state appends a State effect.
 func (s *shell) state(why, text string) {
@@ -252,93 +288,12 @@ func (s *shell) redefine(name string) {
 	s.redefined[name] = true
 }
 
+// sets reports whether the text may set a variable.
+func (s *shell) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
+
 func (s *shell) assign(name string) {
 	if s.assigned == nil {
 		s.assigned = map[string]bool{}
 	}
 	s.assigned[name] = true
-}
-
-// changesFolder reports whether something in the nodes could change the
-// working directory, so that it is not known in a loop's second round.
-func changesFolder(stmts []*syntax.Stmt) bool {
-	found := false
-	for _, stmt := range stmts {
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			call, ok := n.(*syntax.CallExpr)
-			if !ok || len(call.Args) == 0 {
-				return !found
-			}
-			switch call.Args[0].Lit() {
-			case "cd", "pushd", "popd", "", "eval", "source", ".", "builtin", "command":
-				found = true
-			}
-			return !found
-		})
-	}
-	return found
-}
-
-// cd follows a cd command to its target; certain says that the command after
-// it only runs when it worked.
-func (s *shell) cd(args []word, at *scope, certain bool) {
-	target, why := s.cdTarget(args, at)
-	if why == "" {
-		e := s.b.res.operand(KindRead, target, at.cwd, s.from)
-		if e.Kind == KindRead && e.File != nil {
-			at.cwd = target
-			at.outside = !e.Tags.Has(InProject)
-			s.leave(at, target)
-			if !certain {
-				// When the folder does not exist, the commands that follow run where
-				// the shell was before.
-				if mode, err := s.b.res.lstat(e.File.Path); err != nil || !mode.IsDir() {
-					at.cwd = ""
-				}
-			}
-			return
-		}
-		s.b.add(e)
-	} else {
-		s.unknown(why)
-	}
-	at.cwd = ""
-	s.leave(at, "")
-}
-
-// cdTarget is where the words of a cd lead, or why that is not known.
-func (s *shell) cdTarget(args []word, at *scope) (target, why string) {
-	switch {
-	case len(args) == 0:
-		target = s.b.c.User.Home
-	case len(args) == 2 && args[0].text == "--":
-		target = args[1].text
-	case len(args) == 1:
-		target = args[0].text
-	}
-	dynamic := len(args) > 2
-	for _, w := range args {
-		dynamic = dynamic || w.dynamic() || w.glob
-	}
-	switch {
-	case dynamic, target == "", strings.HasPrefix(target, "-"), target[0] == '+':
-		return "", "cd to a folder that is not known"
-	case s.assigned["CDPATH"] || s.assigned["HOME"] || s.assigned["PWD"]:
-		return "", "cd after a change of the variables that guide it"
-	}
-	if target[0] != '/' {
-		if at.cwd == "" {
-			return "", "cd from a folder that is not known"
-		}
-		// The shell keeps the path as typed: "cd link/.." stays where it was.
-		target = path.Join(at.cwd, target)
-	}
-	return path.Clean(target), ""
-}
-
-// leave notes where a cd may leave the shell of the call.
-func (s *shell) leave(at *scope, folder string) {
-	if !at.apart {
-		s.b.leave(folder)
-	}
 }

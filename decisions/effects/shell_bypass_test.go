@@ -170,7 +170,7 @@ func TestBypassDeny(t *testing.T) {
 				switch e := &b.effects[i]; {
 				case e.Kind == KindRun && (e.Run.Program == program || !e.Run.Readonly):
 					return
-				case e.Kind == KindUnknown, e.Kind == KindDelete, e.Kind == KindState:
+				case e.Kind == KindUnknown, e.Kind == KindDelete, e.Kind == KindState, e.Kind == KindConnect && !e.Inherent():
 					return
 				}
 			}

@@ -20,14 +20,18 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 			}
 			return false
 		case *syntax.ProcSubst:
-			inner, stdin := at.subshell(), in
+			first, stdin := len(s.b.effects), in
 			if n.Op != syntax.CmdIn {
 				stdin = input{kind: StdinPipe}
-				if s.reachesNetwork(0) {
-					stdin.kind = StdinNetwork
-				}
 			}
-			s.stmts(n.Stmts, &inner, stdin)
+			start := at.subshell()
+			s.concurrently(func() {
+				inner := start
+				s.stmts(n.Stmts, &inner, stdin)
+			})
+			if n.Op != syntax.CmdIn {
+				s.sinks = append(s.sinks, sink{first, len(s.b.effects)})
+			}
 			return false
 		}
 		return true

@@ -24,6 +24,9 @@ func FuzzShell(f *testing.F) {
 		b := shellBuilder(table, files)
 		b.shell(text, testCwd, "command")
 		checkEffects(t, b)
+		if len(b.effects) > 2*maxEffects || b.statements > maxStatements+1 {
+			t.Errorf("%d effects of %d commands", len(b.effects), b.statements)
+		}
 		if len(b.effects) == 0 && !b.nothing {
 			t.Error("no effects, and not nothing")
 		}

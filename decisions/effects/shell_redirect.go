@@ -10,7 +10,10 @@ import (
 // standard input that its command gets.
 func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
 	for _, r := range list {
-		descriptor := ""
+		if s.enough() {
+			return in
+		}
+		first, descriptor := len(s.b.effects), ""
 		if r.N != nil {
 			descriptor = r.N.Value
 			if strings.HasPrefix(descriptor, "{") {
@@ -31,14 +34,38 @@ func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
 		default:
 			in = s.redirect(r, descriptor, at, in)
 		}
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn, syntax.RdrInOut:
+			// What is read may come out of a substitution.
+			if (descriptor == "" || descriptor == "0") && s.reachesNetwork(first, len(s.b.effects)) {
+				in.kind = StdinNetwork
+			}
+		}
 	}
 	return in
+}
+
+// joins reports whether a redirection is to or from another command of the
+// text, < <(…) or > >(…), whose effects are its own.
+func joins(r *syntax.Redirect) bool {
+	if len(r.Word.Parts) != 1 {
+		return false
+	}
+	p, ok := r.Word.Parts[0].(*syntax.ProcSubst)
+	return ok && (p.Op == syntax.CmdIn && r.Op == syntax.RdrIn ||
+		p.Op == syntax.CmdOut && (r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrAll || r.Op == syntax.AppAll))
 }
 
 func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in input) input {
 	words := s.expand(nil, r.Word, at, in, inRedirect)
 	target := words[0]
 	stdin := descriptor == "" || descriptor == "0"
+	if joins(r) {
+		if stdin && r.Op == syntax.RdrIn {
+			in = input{kind: StdinPipe}
+		}
+		return in
+	}
 	switch r.Op {
 	case syntax.DplIn, syntax.DplOut:
 		if !target.dynamic() && strings.Trim(target.text, "0123456789-") == "" && target.text != "" {
@@ -167,8 +194,13 @@ func (s *shell) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
 	}
 	stmt := sub.Stmts[0]
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	if !ok || stmt.Negated || stmt.Background || stmt.Coprocess || len(stmt.Redirs) != 1 ||
-		len(call.Assigns) != 0 || len(call.Args) != 1 || call.Args[0].Lit() != "cat" {
+	if !ok || stmt.Negated || stmt.Background || stmt.Coprocess || len(call.Assigns) != 0 || len(call.Args) == 0 {
+		return "", false
+	}
+	if name := call.Args[0].Lit(); len(stmt.Redirs) == 0 && (name == "echo" || name == "printf") && !s.redefined[name] {
+		return s.echoed(name, call.Args[1:], at)
+	}
+	if len(stmt.Redirs) != 1 || len(call.Args) != 1 || call.Args[0].Lit() != "cat" {
 		return "", false
 	}
 	r := stmt.Redirs[0]

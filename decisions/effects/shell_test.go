@@ -129,14 +129,20 @@ func compact(e *Effect) string {
 	return out.String()
 }
 
-var update = flag.Bool("update", false, "write the effects of testdata/shell.txt anew")
+var update = flag.Bool("update", false, "write the effects of testdata/shell.txt and language.txt anew")
 
-// TestShell compares the effects of many commands with testdata/shell.txt: a
-// name after "== ", the text, "--", and the effects in the notation of compact.
-// Read every line that an update changes.
+// TestShell compares the effects of many commands with testdata/shell.txt and
+// testdata/language.txt: a name after "== ", the text, "--", and the effects in
+// the notation of compact. Read every line that an update changes.
 func TestShell(t *testing.T) {
+	for _, file := range []string{"shell", "language"} {
+		t.Run(file, func(t *testing.T) { shellCases(t, "testdata/"+file+".txt") })
+	}
+}
+
+func shellCases(t *testing.T, file string) {
 	table := shippedTable(t)
-	data, err := os.ReadFile("testdata/shell.txt")
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +171,7 @@ func TestShell(t *testing.T) {
 		})
 	}
 	if *update {
-		if err := os.WriteFile("testdata/shell.txt", []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,10 +14,10 @@ func (s *shell) stmts(list []*syntax.Stmt, at *scope, in input) {
 // stmt walks one statement. certain says that what follows only runs when the
 // statement succeeded.
 func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
-	if s.full {
+	if s.enough() {
 		return
 	}
-	if len(s.b.effects) > maxEffects {
+	if s.b.statements++; s.b.statements > maxStatements {
 		s.full = true
 		s.unknown("more commands than permd follows")
 		return
@@ -34,24 +34,42 @@ func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
 		s.unknown("a statement of another shell")
 	}
 	if stmt.Background {
-		inner := at.subshell()
-		at = &inner
+		start := at.subshell()
+		s.concurrently(func() {
+			inner := start
+			s.foreground(stmt, &inner, in, certain)
+		})
+		return
 	}
+	s.foreground(stmt, at, in, certain)
+}
+
+// foreground walks one statement that the shell waits for.
+func (s *shell) foreground(stmt *syntax.Stmt, at *scope, in input, certain bool) {
+	first, sinks := len(s.b.effects), len(s.sinks)
 	// Redirections are opened before the command runs; what they substitute
 	// and read is known then, and the command's stdin is theirs.
 	in = s.redirects(stmt.Redirs, at, in)
 	if stmt.Negated {
 		// "! cd x && b" runs b when the cd failed.
 		defer func(before string) {
-			if at.cwd != before {
-				at.cwd = ""
+			if at.cwd != before || at.doubt {
+				at.forget()
 			}
 		}(at.cwd)
+	}
+	switch stmt.Cmd.(type) {
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause:
+		// Behind it, it is not known which of its parts ran.
+		defer func(vars *binding) { at.vars = vars }(at.vars)
 	}
 	switch cmd := stmt.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
-		s.call(cmd, at, in, certain && !stmt.Negated, len(stmt.Redirs) > 0)
+		s.call(cmd, at, in, certain && !stmt.Negated)
+		if len(cmd.Args) > 0 && cmd.Args[0].Lit() == "exec" {
+			return // its redirections stay open
+		}
 	case *syntax.BinaryCmd:
 		s.binary(cmd, at, in, certain && !stmt.Negated)
 	case *syntax.Block:
@@ -94,22 +112,30 @@ func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
 	default:
 		s.unknown("a kind of command that permd does not know")
 	}
+	s.drain(sinks, first, in)
 }
 
 // binary walks lists and pipelines.
 func (s *shell) binary(cmd *syntax.BinaryCmd, at *scope, in input, certain bool) {
 	switch cmd.Op {
 	case syntax.AndStmt:
+		if vars := at.vars; !certain {
+			// Behind the list it is not known which of its parts ran.
+			defer func() { at.vars = vars }()
+		}
 		s.stmt(cmd.X, at, in, true)
 		before := at.cwd
 		s.stmt(cmd.Y, at, in, certain)
 		if at.cwd != before && !certain {
 			// "a && cd x; b": whether b runs in x depends on a.
-			at.cwd = ""
+			at.forget()
 		}
+		at.settle(certain)
 	case syntax.OrStmt:
-		before := at.cwd
+		before, vars := at.cwd, at.vars
+		defer func() { at.vars = vars }()
 		s.stmt(cmd.X, at, in, true)
+		at.vars = vars
 		moved := *at
 		// After "cd x || exit" the shell is in x; after any other failure it is
 		// where it was, or not.
@@ -118,25 +144,37 @@ func (s *shell) binary(cmd *syntax.BinaryCmd, at *scope, in input, certain bool)
 			if leaves {
 				other := scope{}
 				s.stmt(cmd.Y, &other, in, false)
+				at.doubt = false
 				return
 			}
-			at.cwd = ""
+			at.forget()
 		}
+		at.settle(false)
 		after := at.cwd
 		s.stmt(cmd.Y, at, in, false)
 		if at.cwd != after {
-			at.cwd = ""
+			at.forget()
 		}
 	case syntax.Pipe, syntax.PipeAll:
 		// The right side is one of its own in bash, but not in zsh.
-		left, first := at.subshell(), len(s.b.effects)
-		s.stmt(cmd.X, &left, in, false)
+		first, start := len(s.b.effects), at.subshell()
+		walk := func() {
+			left := start
+			s.stmt(cmd.X, &left, in, false)
+		}
+		walk()
+		end, before := len(s.b.effects), s.b.changes()
 		kind := StdinPipe
-		if s.reachesNetwork(first) || in.kind == StdinNetwork {
+		if s.reachesNetwork(first, end) || in.kind == StdinNetwork {
 			kind = StdinNetwork
 		}
 		right := *at
 		s.stmt(cmd.Y, &right, input{kind: kind}, false)
+		// Both sides run at the same time.
+		s.repeat(first, end, before, walk)
+		if right.cwd != at.cwd {
+			at.forget()
+		}
 	default:
 		s.unknown("a kind of list that permd does not know")
 	}
@@ -148,10 +186,10 @@ func leavesShell(stmt *syntax.Stmt) bool {
 	return ok && len(stmt.Redirs) == 0 && len(call.Assigns) == 0 && len(call.Args) > 0 && call.Args[0].Lit() == "exit"
 }
 
-// reachesNetwork reports whether one of the effects from index first on brings
-// data from the network.
-func (s *shell) reachesNetwork(first int) bool {
-	for i := first; i < len(s.b.effects); i++ {
+// reachesNetwork reports whether one of the effects from index first up to end
+// brings data from the network.
+func (s *shell) reachesNetwork(first, end int) bool {
+	for i := first; i < end; i++ {
 		e := &s.b.effects[i]
 		switch {
 		case e.Kind == KindConnect:
@@ -177,41 +215,9 @@ func (s *shell) ifClause(cmd *syntax.IfClause, at *scope, in input) {
 		at.outside = at.outside || branch.outside
 		if moved {
 			// The next branch runs when a cd in the condition failed.
-			at.cwd = ""
+			at.forget()
 		}
 	}
-}
-
-// loop walks a condition and a body that may run many times.
-func (s *shell) loop(at *scope, cond, body []*syntax.Stmt, in input) {
-	if changesFolder(cond) || changesFolder(body) {
-		at.cwd = ""
-	}
-	s.stmts(cond, at, in)
-	s.stmts(body, at, in)
-}
-
-func (s *shell) forClause(cmd *syntax.ForClause, at *scope, in input) {
-	switch loop := cmd.Loop.(type) {
-	case *syntax.WordIter:
-		for _, item := range loop.Items {
-			s.substitutions(item, at, in)
-			if unsafeExpansion(item) {
-				s.unknown("an expansion that can run code or set a variable")
-			}
-		}
-		s.assign(loop.Name.Value)
-		if !plainVariable(loop.Name.Value) {
-			s.state("sets the variable "+loop.Name.Value, "for "+loop.Name.Value)
-		}
-	default:
-		s.substitutions(cmd.Loop, at, in)
-		s.unknown("arithmetic on variables can run code that they hold")
-	}
-	if cmd.Select {
-		s.unknown("a select loop")
-	}
-	s.loop(at, nil, cmd.Do, in)
 }
 
 func (s *shell) caseClause(cmd *syntax.CaseClause, at *scope, in input) {
@@ -225,14 +231,14 @@ func (s *shell) caseClause(cmd *syntax.CaseClause, at *scope, in input) {
 		if item.Op != syntax.Break {
 			// ;& goes on in the next branch, so its folder is not known there.
 			moved = true
-			start.cwd = ""
+			start.forget()
 		}
 		s.stmts(item.Stmts, &branch, in)
 		moved = moved || branch.cwd != start.cwd
 		at.outside = at.outside || branch.outside
 	}
 	if moved {
-		at.cwd = ""
+		at.forget()
 	}
 }
 
@@ -272,45 +278,5 @@ func (s *shell) testExpr(x syntax.TestExpr, at *scope, in input) {
 		}
 	default:
 		s.unknown("a test that permd does not know")
-	}
-}
-
-// declare walks export, declare, local, readonly and typeset.
-func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
-	for _, a := range cmd.Args {
-		s.assignment(a, at, in)
-		if a.Name == nil && a.Value != nil {
-			if words := s.expand(nil, a.Value, at, in, inAssignment); len(words) != 1 || words[0].dynamic() {
-				s.unknown("a declaration that is not known before it runs")
-			}
-		}
-	}
-	s.state("declares variables", s.source(cmd))
-}
-
-// assignment walks an assignment's value and notes its name.
-func (s *shell) assignment(a *syntax.Assign, at *scope, in input) {
-	if a.Name != nil {
-		s.assign(a.Name.Value)
-	}
-	if a.Index != nil {
-		s.substitutions(a.Index, at, in)
-		if !plainArithmetic(a.Index) {
-			s.unknown("a subscript can run code")
-		}
-	}
-	if a.Value != nil {
-		s.inert(a.Value, at, in)
-	}
-	if a.Array != nil {
-		s.substitutions(a.Array, at, in)
-		for _, elem := range a.Array.Elems {
-			if elem.Index != nil && !plainArithmetic(elem.Index) {
-				s.unknown("a subscript can run code")
-			}
-			if elem.Value != nil && unsafeExpansion(elem.Value) {
-				s.unknown("an expansion that can run code or set a variable")
-			}
-		}
 	}
 }

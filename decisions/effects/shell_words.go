@@ -40,31 +40,6 @@ func (w *word) show() string {
 	return quoteWord(w.text)
 }
 
-// quoteWord quotes a word for a shell where it needs that.
-func quoteWord(text string) string {
-	if text == "" {
-		return "''"
-	}
-	plain := true
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= 0x80:
-		case strings.IndexByte("-_./=:,@%+", c) >= 0:
-		case c == '^' || c == '{' || c == '}' || c == '~' && i > 0:
-		default:
-			plain = false
-		}
-	}
-	if plain && !strings.Contains(text, "{") {
-		return text
-	}
-	if plain && (text == "{}" || strings.Contains(text, "@{")) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // where says what a word is for, as expansions differ by place.
 type where uint8
 
@@ -80,16 +55,27 @@ func (s *shell) expand(words []word, w *syntax.Word, at *scope, in input, place 
 	if lit, ok := plainLiteral(w); ok {
 		return append(words, word{text: lit})
 	}
+	return s.expandParts(words, w, at, in, place)
+}
+
+// expandParts is expand for the words, one in three, in which something is to
+// be expanded.
+func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, place where) []word {
 	s.substitutions(w, at, in)
 	if unsafeExpansion(w) {
 		s.unknown("an expansion that can run code or set a variable")
+	}
+	if place == inCommand && len(words) == 0 {
+		if split := s.splitName(w, at); len(split) > 0 {
+			return append(words, split...)
+		}
 	}
 	shown := s.source(w)
 	if place == inAssignment || !hasBraces(w) {
 		return append(words, s.value(w, shown, at))
 	}
 	before := len(words)
-	if place == inRedirect || !flatBraces(w) {
+	if place == inRedirect || s.b.braces >= maxAllBraces || !flatBraces(w) {
 		return append(words, word{text: DynamicWord, shown: shown, split: true})
 	}
 	syntax.SplitBraces(w)
@@ -99,6 +85,7 @@ func (s *shell) expand(words []word, w *syntax.Word, at *scope, in input, place 
 		}
 		words = append(words, s.value(part, shown, at))
 	}
+	s.b.braces += len(words) - before
 	return words
 }
 
@@ -109,7 +96,7 @@ func plainLiteral(w *syntax.Word) (string, bool) {
 	}
 	switch part := w.Parts[0].(type) {
 	case *syntax.Lit:
-		if part.Value != "" && !strings.ContainsAny(part.Value, "\\{}*?[]~") {
+		if part.Value != "" && part.Value[0] != '=' && !strings.ContainsAny(part.Value, "\\{}*?[]~") {
 			return part.Value, true
 		}
 	case *syntax.SglQuoted:
@@ -192,6 +179,9 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 				}
 				value = rest
 			}
+			if i == 0 && len(value) > 1 && value[0] == '=' && (isLetter(value[1]) || value[1] == '.' || value[1] == '_') {
+				stop(false) // zsh puts the path of a program there
+			}
 			if strings.Contains(value, "=~") || strings.Contains(value, ":~") {
 				// bash expands a tilde there in words that look like assignments.
 				stop(false)
@@ -235,14 +225,21 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 			}
 		case *syntax.ParamExp:
 			value, ok := s.variable(part, at)
-			if ok && !s.assigned["IFS"] && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
+			if ok && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
+				text.WriteString(value)
+			} else {
+				stop(true)
+			}
+		case *syntax.CmdSubst:
+			value, ok := s.printed(part, at)
+			if ok && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
 				text.WriteString(value)
 			} else {
 				stop(true)
 			}
 		case *syntax.ArithmExp:
 			// A number: one word, unless IFS has digits in it.
-			stop(s.assigned["IFS"])
+			stop(s.sets("IFS"))
 		case *syntax.ExtGlob:
 			// In zsh *(e:'…':) runs code.
 			stop(true)
@@ -262,74 +259,6 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 	return out
 }
 
-// tilde expands a leading ~ and returns what follows it.
-func (s *shell) tilde(value string, whole bool, text *strings.Builder) (string, bool) {
-	home := s.b.c.User.Home
-	if home == "" || s.assigned["HOME"] {
-		return value, false
-	}
-	switch {
-	case strings.HasPrefix(value, "~/"), value == "~" && whole:
-		text.WriteString(home)
-		return value[1:], true
-	}
-	return value, false
-}
-
-// hasGlob reports whether an unquoted literal has a pattern character that no
-// backslash takes the meaning of. In a word of several parts the end of a
-// bracket may be in another one.
-func hasGlob(value string, parts bool) bool {
-	for i := 0; i < len(value); i++ {
-		switch value[i] {
-		case '\\':
-			i++
-		case '*', '?':
-			return true
-		case '[':
-			if parts || strings.IndexByte(value[i:], ']') > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// unescape removes the backslashes of an unquoted literal.
-func unescape(text *strings.Builder, value string) {
-	if strings.IndexByte(value, '\\') < 0 {
-		text.WriteString(value)
-		return
-	}
-	for i := 0; i < len(value); i++ {
-		if value[i] == '\\' && i+1 < len(value) {
-			i++
-			if value[i] == '\n' {
-				continue
-			}
-		}
-		text.WriteByte(value[i])
-	}
-}
-
-// unescapeQuoted removes the backslashes of a literal in double quotes or a
-// here-document: only those before one of the special characters.
-func unescapeQuoted(text *strings.Builder, value, special string) {
-	for i := 0; i < len(value); i++ {
-		if value[i] == '\\' && i+1 < len(value) {
-			next := value[i+1]
-			if next == '\n' {
-				i++
-				continue
-			}
-			if strings.IndexByte(special, next) >= 0 {
-				i++
-			}
-		}
-		text.WriteByte(value[i])
-	}
-}
-
 // knownVariables are those whose value in the person's shell is known.
 var knownVariables = map[string]bool{
 	"HOME": true, "USER": true, "LOGNAME": true, "TMPDIR": true,
@@ -339,7 +268,16 @@ var knownVariables = map[string]bool{
 
 // variable is the value of a plain parameter expansion, when it is known.
 func (s *shell) variable(p *syntax.ParamExp, at *scope) (string, bool) {
-	if p.Param == nil || !plainParam(p) || s.assigned[p.Param.Value] {
+	if p.Param == nil || !plainParam(p) {
+		return "", false
+	}
+	if value, ok := s.values[p.Param.Value]; ok {
+		return value, true
+	}
+	if value, ok := at.bound(p.Param.Value); ok && !s.anyAssigned {
+		return value, true
+	}
+	if s.sets(p.Param.Value) {
 		return "", false
 	}
 	switch name := p.Param.Value; {
@@ -385,13 +323,14 @@ func onlyLiterals(w *syntax.Word) bool {
 }
 
 // plainVariable reports whether a variable's name is of the kind that scripts
-// use for their own loops and that no program reads from its environment.
+// use for their own and that no program reads from its environment.
 func plainVariable(name string) bool {
 	for i := range len(name) {
-		if c := name[i]; (c < 'a' || c > 'z') && (i == 0 || c < '0' || c > '9') {
+		if c := name[i]; (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
 			return false
 		}
 	}
-	// zsh ties path, cdpath and the like to PATH and its kin.
-	return name != "" && !strings.HasSuffix(name, "path") && name != "argv" && name != "prompt"
+	// Many programs read http_proxy and its kin, npm all that begins with npm_.
+	return ordinaryVariable(name) && !strings.HasSuffix(name, "_proxy") && !strings.HasPrefix(name, "npm_") &&
+		!strings.HasPrefix(name, "pnpm_") && !strings.HasPrefix(name, "yarn_") && !strings.HasPrefix(name, "rvm_")
 }

@@ -43,7 +43,10 @@ type program struct {
 	afterDashes act  // what operands after -- are, when hasDashes
 	hasDashes   bool // whether afterDashes is set
 	subs        map[string]*program
+	subHeads    []subHead
 	subOptional bool // operands may stand where a sub-command could
+	openSubs    bool // sub-commands that are not listed are not looked into
+	open        bool // options and sub-commands that are not listed are not looked into
 
 	readonly         bool
 	readonlyOperands int // with more operands it changes something; -1 = any number
@@ -64,6 +67,14 @@ type program struct {
 	repository    bool                // obeys the configuration of the repository it runs in
 	plainOptions  bool                // no option does more than change the output
 	implies       map[string][]string // further flags that an option stands for
+	dashless      bool                // the first word may be options without a dash (tar xzf)
+	archivesWith  []string            // options with which an archive is written
+	unpacksWith   []string            // options with which it fills a folder from an archive
+	unpacksUnless []string            // options without which it does
+	obeysInput    bool                // it does what it reads from its standard input
+	keepsWith     []string            // options with which what is packed stays as it is
+	targets       string              // the file that targets stand in
+	modules       map[string]string   // modules of an interpreter that are programs of the table
 
 	wrapper     *wrapper
 	interpreter string // "shell", "other" or ""
@@ -76,11 +87,32 @@ type program struct {
 type style uint8
 
 const (
-	styleGNU   style = iota // -abc is a bundle, --long=value
-	styleWords              // -long value, -long=value (the go command)
-	styleFind               // paths, then an expression of -words
-	styleTest               // an expression (test, [)
+	styleGNU    style = iota // -abc is a bundle, --long=value
+	styleWords               // -long value, -long=value (the go command)
+	styleFind                // paths, then an expression of -words
+	styleTest                // an expression (test, [)
+	styleAssign              // every word is NAME=value (dd)
 )
+
+// subHead is a sub-command whose name has a beginning in common with others
+// (describe-*).
+type subHead struct {
+	head string
+	sub  *program
+}
+
+// sub returns the sub-command of that name, nil when the table has none.
+func (p *program) sub(name string) *program {
+	if sub := p.subs[name]; sub != nil {
+		return sub
+	}
+	for i := range p.subHeads {
+		if strings.HasPrefix(name, p.subHeads[i].head) && !strings.HasPrefix(name, "-") {
+			return p.subHeads[i].sub
+		}
+	}
+	return nil
+}
 
 // wrapper says how a program runs the command in its operands.
 type wrapper struct {
@@ -90,6 +122,11 @@ type wrapper struct {
 	skip        int  // operands before the command
 	assignments bool // NAME=value operands before the command (env)
 	appends     bool // it adds words of its own to the command (xargs)
+	dashes      bool // the command stands behind -- (kubectl exec POD -- CMD)
+	elsewhere   bool // the command runs on another machine or in a container
+	joined      bool // its words, joined, are shell text (ssh)
+	itself      bool // the sub-command's own word is the program (rtk git)
+	scripts     bool // a command whose name ends in .py is a script (uv run)
 }
 
 // option is one option of a program.
@@ -105,6 +142,7 @@ const (
 	arityNone     arity = iota
 	arityRequired       // in the same word or the next one
 	arityOptional       // only in the same word
+	arityTwo            // the next two words, of which the first is a name (jq --arg)
 )
 
 // operand says what the operands at a position are.
@@ -112,52 +150,79 @@ type operand struct {
 	act    act
 	many   bool
 	unless []string // the position does not exist when one of these is given
+	only   []string // the position exists only when one of these is given
 }
 
 // implicitEffect is an effect that no word spells out.
 type implicitEffect struct {
-	act   act
-	value string
-	with  []string // only when one of these options is given; empty = always
+	act    act
+	value  string
+	with   []string // only when one of these options is given; empty = always
+	unless []string // not when one of these is given
 }
 
 // act is what a word of a command means.
 type act uint8
 
 const (
-	actText      act = iota // only text
-	actChanges              // changes what the program does: not harmless
-	actUnknown              // not understood
-	actReads                // a path that is read
-	actLists                // a path whose name or listing is read
-	actWrites               // a path that is written
-	actMakes                // a folder that is created
-	actDeletes              // a path that is deleted
-	actMoves                // a path that is read and deleted
-	actInto                 // the target of a copy or a move: a file or a folder
-	actLink                 // the target of a link
-	actConnects             // a URL or host that is read from
-	actSends                // a URL or host that is sent to
-	actData                 // data that is sent: text, or @file
-	actExecutes             // a command line
-	actCommand              // the first word of a command that follows
-	actChdir                // the folder the program runs in
-	actRef                  // a revision, or a path of the repository
-	actRemote               // a remote's name or URL
-	actRefspec              // what is pushed: + and : mean more
-	actPackage              // a Go package, with @version fetched from elsewhere
-	actSed                  // a sed script
-	actAwk                  // an awk program
-	actGitFormat            // a format of git, of which some parts check signatures
-	actGlobs                // which names a search goes into
-	actTypes                // which types of files a search goes into
-	actGuarded              // text, unless it begins with @ or names %output
-	actFormat               // text that begins with +; anything else changes something
-	actScript               // a script that an interpreter runs
-	actInline               // code that an interpreter runs
-	actModule               // a module that an interpreter runs; the words behind it are its own
-	actDownload             // writes the last part of each URL
-	actAssign               // NAME=value or names of shell variables
+	actText        act = iota // only text
+	actChanges                // changes what the program does: not harmless
+	actUnknown                // not understood
+	actReads                  // a path that is read
+	actLists                  // a path whose name or listing is read
+	actWrites                 // a path that is written
+	actMakes                  // a folder that is created
+	actDeletes                // a path that is deleted
+	actMoves                  // a path that is read and deleted
+	actInto                   // the target of a copy or a move: a file or a folder
+	actLink                   // the target of a link
+	actConnects               // a URL or host that is read from
+	actSends                  // a URL or host that is sent to
+	actData                   // data that is sent: text, or @file
+	actExecutes               // a command line
+	actCommand                // the first word of a command that follows
+	actChdir                  // the folder the program runs in
+	actRef                    // a revision, or a path of the repository
+	actRemote                 // a remote's name or URL
+	actRefspec                // what is pushed: + and : mean more
+	actPackage                // a Go package, with @version fetched from elsewhere
+	actSed                    // a sed script
+	actAwk                    // an awk program
+	actGitFormat              // a format of git, of which some parts check signatures
+	actGlobs                  // which names a search goes into
+	actTypes                  // which types of files a search goes into
+	actGuarded                // text, unless it begins with @ or names %output
+	actFormat                 // text that begins with +; anything else changes something
+	actScript                 // a script that an interpreter runs
+	actInline                 // code that an interpreter runs
+	actModule                 // a module that an interpreter runs; the words behind it are its own
+	actDownload               // writes the last part of each URL
+	actAssign                 // NAME=value or names of shell variables
+	actMakeTarget             // a target of a makefile, or a variable for it
+	actSources                // a file that is read, unless it begins with @: then it holds options
+	actRepoName               // OWNER/NAME, or HOST/OWNER/NAME
+	actRunnerWords            // words for a test runner
+	actLoads                  // a file or folder of code or settings that the program obeys
+	actTool                   // a program that is run by its name
+	actTarget                 // a target of the project's own files; the words behind it are its own
+	actArchive                // an archive that is read, or written
+	actPacks                  // a file that is replaced by its packed or unpacked form
+	actUnpackTo               // the folder that an archive is unpacked to
+	actPlain                  // text; with = in it, it changes something
+	actMount                  // a folder that a container sees
+	actCopies                 // a path, or HOST:PATH, that is read
+	actCopiesInto             // the target of such a copy
+	actSpec                   // a package of a registry, or an address or path of one
+	actHost                   // a host, or USER@HOST
+	actMethod                 // the method of a request
+	actField                  // a parameter of a request, which makes it one that sends
+	actEndpoint               // a part of an address, or a full one
+	actGitConfig              // a setting of git's for one run
+	actServerSQL              // SQL that a server runs
+	actForm                   // a part of a form: NAME=VALUE, or NAME=@FILE
+	actGoFlags                // flags for the go compiler or linker
+	actJQ                     // a jq or yq program
+	actSQL                    // SQL that SQLite runs
 )
 
 // actNames are the words for acts in the program files.
@@ -170,6 +235,10 @@ var actNames = map[string]act{
 	"git_format": actGitFormat, "globs": actGlobs, "types": actTypes,
 	"guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
+	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,
+	"copies_into": actCopiesInto, "package_spec": actSpec, "host": actHost, "method": actMethod, "field": actField,
+	"server_sql": actServerSQL, "form": actForm, "go_flags": actGoFlags,
+	"endpoint": actEndpoint, "git_config": actGitConfig, "jq": actJQ, "sql": actSQL,
 }
 
 // parse reads shell text as bash does.

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -12,75 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The YAML form of the table. One file holds any number of programs; the
-// vocabulary is explained in rego/programs/README.md.
-type tableFile struct {
-	Groups   map[string]optionList `yaml:"groups"`
-	Programs []programEntry        `yaml:"programs"`
-	Shell    *shellEntry           `yaml:"shell"`
-}
-
-// optionList holds, for each act, the spellings of options: one string per
-// option, synonyms separated by blanks, "=" for a required and "[=]" for an
-// optional value.
-type optionList map[string][]string
-
-type programEntry struct {
-	Names             []string       `yaml:"names"`
-	Style             string         `yaml:"style"`
-	Include           []string       `yaml:"include"`
-	Options           optionList     `yaml:"options"`
-	Operands          []string       `yaml:"operands"`
-	AfterDashes       string         `yaml:"after_dashes"`
-	Sub               []programEntry `yaml:"sub"`
-	SubOptional       bool           `yaml:"sub_optional"`
-	Readonly          bool           `yaml:"readonly"`
-	ReadonlyOperands  *int           `yaml:"readonly_operands"`
-	ReadonlyWith      []string       `yaml:"readonly_with"`
-	UnknownIfChanging string         `yaml:"unknown_if_changing"`
-	Abbreviations     bool           `yaml:"abbreviations"`
-	Numeric           bool           `yaml:"numeric"`
-	Stop              bool           `yaml:"stop"`
-	Text              bool           `yaml:"text"`
-	Recursive         bool           `yaml:"recursive"`
-	RecursiveWith     []string       `yaml:"recursive_with"`
-	WritesWith        []string       `yaml:"writes_with"`
-	SkipsHidden       bool           `yaml:"skips_hidden"`
-	Rearranges        bool           `yaml:"rearranges"`
-	DisturbsWith      []string       `yaml:"disturbs_with"`
-	Network           bool           `yaml:"network"`
-	Repository        bool           `yaml:"repository"`
-	Wrapper           *wrapperEntry  `yaml:"wrapper"`
-	Interpreter       string         `yaml:"interpreter"`
-	Implicit          []string       `yaml:"implicit"`
-	Inherent          []string       `yaml:"inherent"`
-	Unknown           string         `yaml:"unknown"`
-	PlainOptions      bool           `yaml:"plain_options"`
-
-	Implies map[string][]string `yaml:"implies"`
-	Aliases map[string]string   `yaml:"aliases"`
-}
-
-type wrapperEntry struct {
-	Transparent bool `yaml:"transparent"`
-	Skip        int  `yaml:"skip"`
-	Assignments bool `yaml:"assignments"`
-	Appends     bool `yaml:"appends"`
-}
-
-type shellEntry struct {
-	HarmlessVariables []string `yaml:"harmless_variables"`
-	Nothing           []string `yaml:"nothing"`
-	Numbers           []string `yaml:"numbers"`
-	State             []string `yaml:"state"`
-	Network           []string `yaml:"network"`
-	SystemFolders     []string `yaml:"system_folders"`
-	PlainSuffixes     []string `yaml:"plain_suffixes"`
-}
-
 // ParseTable reads program files (name -> content). It fails on unknown keys,
 // on a program that two files describe, and on words it does not know, naming
-// the file and program.
+// the file, the line and the program.
 func ParseTable(files map[string][]byte) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
@@ -94,10 +27,15 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 	for _, name := range names {
 		file, err := decodeTableFile(files[name])
 		if err != nil {
-			return nil, fmt.Errorf("reading program table %s: %w", name, err)
+			return nil, inTableFile(name, err)
 		}
 		parsed[name] = file
-		maps.Copy(p.groups, file.Groups)
+		for group, list := range file.Groups {
+			if p.groups[group] != nil {
+				return nil, inTableFile(name, list.errorf("group %q is described twice", group))
+			}
+			p.groups[group] = list
+		}
 		if file.Shell != nil {
 			p.shell(file.Shell)
 		}
@@ -105,19 +43,27 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 	for _, name := range names {
 		for i := range parsed[name].Programs {
 			if err := p.add(&parsed[name].Programs[i]); err != nil {
-				return nil, fmt.Errorf("reading program table %s: %w", name, err)
+				return nil, inTableFile(name, err)
 			}
 		}
 	}
 	return p.table, nil
 }
 
+// inTableFile names the file, and the line where the error knows it.
+func inTableFile(name string, err error) error {
+	if at, ok := errors.AsType[*lineError](err); ok && at.line > 0 {
+		return fmt.Errorf("reading program table %s:%d: %w", name, at.line, err)
+	}
+	return fmt.Errorf("reading program table %s: %w", name, err)
+}
+
 func decodeTableFile(data []byte) (*tableFile, error) {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
 	dec.KnownFields(true)
 	file := &tableFile{}
 	if err := dec.Decode(file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, tidyYAML(err)
 	}
 	if err := dec.Decode(&tableFile{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document")
@@ -152,23 +98,28 @@ func (p *tableParser) shell(e *shellEntry) {
 func (p *tableParser) add(e *programEntry) error {
 	prog, err := p.program(e)
 	if err != nil {
-		return fmt.Errorf("program %q: %w", strings.Join(e.Names, " "), err)
+		return fmt.Errorf("program %q: %w", strings.Join(prog.names, " "), err)
 	}
-	return register(p.table.programs, prog)
+	for _, name := range prog.names {
+		if strings.Contains(name, "*") {
+			return e.errorf("program %q: only sub-commands have a * in their names", name)
+		}
+	}
+	return register(p.table.programs, prog, e)
 }
 
-func register(into map[string]*program, prog *program) error {
+func register(into map[string]*program, prog *program, e *programEntry) error {
 	for alias, name := range prog.aliases {
 		if !slices.Contains(prog.names, name) {
-			return fmt.Errorf("alias %q stands for %q, which is no name of the program", alias, name)
+			return e.errorf("alias %q stands for %q, which is no name of the program", alias, name)
 		}
 	}
 	for _, name := range slices.Concat(prog.names, slices.Sorted(maps.Keys(prog.aliases))) {
 		if name == "" || strings.ContainsAny(name, "/ ") {
-			return fmt.Errorf("program %q: a name is one word without a slash", name)
+			return e.errorf("program %q: a name is one word without a slash", name)
 		}
 		if into[name] != nil {
-			return fmt.Errorf("program %q is described twice", name)
+			return e.errorf("program %q is described twice", name)
 		}
 		into[name] = prog
 	}
@@ -176,50 +127,67 @@ func register(into map[string]*program, prog *program) error {
 }
 
 var styles = map[string]style{
-	"": styleGNU, "gnu": styleGNU, "words": styleWords, "find": styleFind, "test": styleTest,
+	"": styleGNU, "gnu": styleGNU, "words": styleWords, "find": styleFind, "test": styleTest, "assign": styleAssign,
 }
 
+// program reads an entry. What it returns with an error has its names.
 func (p *tableParser) program(e *programEntry) (*program, error) {
-	if len(e.Names) == 0 {
-		return nil, errors.New("it has no names")
-	}
 	prog := &program{
-		names: e.Names, options: map[string]*option{},
+		names: texts(e.Names), options: map[string]*option{},
 		subOptional: e.SubOptional, readonly: e.Readonly, readonlyOperands: -1,
 		readonlyWith: e.ReadonlyWith, changing: e.UnknownIfChanging,
 		abbreviations: e.Abbreviations, numeric: e.Numeric, stop: e.Stop, text: e.Text,
 		recursive: e.Recursive, recursiveWith: e.RecursiveWith, writesWith: e.WritesWith,
 		skipsHidden: e.SkipsHidden, rearranges: e.Rearranges, disturbsWith: e.DisturbsWith,
 		network: e.Network, repository: e.Repository, interpreter: e.Interpreter, unknown: e.Unknown,
-		implies: e.Implies, aliases: e.Aliases,
+		implies: e.Implies, aliases: e.Aliases, dashless: e.Dashless, archivesWith: e.ArchivesWith,
+		keepsWith: e.KeepsWith, modules: e.Modules, open: e.Open, openSubs: e.OpenSubs, targets: e.Targets,
+		unpacksWith: e.UnpacksWith, unpacksUnless: e.UnpacksUnless, obeysInput: e.ObeysInput,
+	}
+	if len(e.Names) == 0 {
+		return prog, errors.New("it has no names")
 	}
 	if e.ReadonlyOperands != nil {
 		prog.readonlyOperands = *e.ReadonlyOperands
 	}
 	if w := e.Wrapper; w != nil {
-		prog.wrapper = &wrapper{transparent: w.Transparent, skip: w.Skip, assignments: w.Assignments, appends: w.Appends}
-		prog.stop = true
+		prog.wrapper = &wrapper{
+			transparent: w.Transparent, skip: w.Skip, assignments: w.Assignments, appends: w.Appends,
+			dashes: w.Dashes, elsewhere: w.Elsewhere, joined: w.Joined, scripts: w.Scripts, itself: w.Itself,
+		}
+		prog.stop = !w.Dashes
 	}
 	var ok bool
 	if prog.style, ok = styles[e.Style]; !ok {
-		return nil, fmt.Errorf("unknown style %q", e.Style)
+		return prog, e.errorf("unknown style %q", e.Style)
 	}
 	switch e.Interpreter {
 	case "", "shell", "other":
 	default:
-		return nil, fmt.Errorf("unknown kind of interpreter %q", e.Interpreter)
+		return prog, e.errorf("unknown kind of interpreter %q", e.Interpreter)
 	}
 	if err := p.optionsOf(prog, e); err != nil {
-		return nil, err
+		return prog, err
 	}
 	if err := p.operandsOf(prog, e); err != nil {
-		return nil, err
+		return prog, err
 	}
+	return prog, p.subsOf(prog, e)
+}
+
+// subsOf reads the sub-commands. How words are read is the same all the way
+// down.
+func (p *tableParser) subsOf(prog *program, e *programEntry) error {
 	for i := range e.Sub {
-		// How words are read is the same all the way down.
 		sub := &e.Sub[i]
 		sub.Abbreviations = sub.Abbreviations || e.Abbreviations
 		sub.Repository = sub.Repository || e.Repository
+		sub.Network = sub.Network || e.Network
+		sub.Open = sub.Open || e.Open
+		if sub.Targets == "" {
+			sub.Targets = e.Targets
+		}
+		sub.Everywhere = append(slices.Clip(e.Everywhere), sub.Everywhere...)
 		if sub.Style == "" {
 			sub.Style = e.Style
 		}
@@ -227,31 +195,40 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 			prog.subs = map[string]*program{}
 		}
 		inner, err := p.program(sub)
-		if err != nil {
-			return nil, fmt.Errorf("sub-command %q: %w", strings.Join(sub.Names, " "), err)
+		if err == nil {
+			inner.names = slices.DeleteFunc(inner.names, func(name string) bool {
+				head, found := strings.CutSuffix(name, "*")
+				if found {
+					prog.subHeads = append(prog.subHeads, subHead{head, inner})
+				}
+				return found
+			})
+			err = register(prog.subs, inner, sub)
 		}
-		if err := register(prog.subs, inner); err != nil {
-			return nil, err
+		if err != nil {
+			return fmt.Errorf("sub-command %q: %w", strings.Join(inner.names, " "), err)
 		}
 	}
-	return prog, nil
+	return nil
 }
 
 func (p *tableParser) optionsOf(prog *program, e *programEntry) error {
 	lists := []optionList{e.Options}
-	for _, name := range e.Include {
+	for _, name := range slices.Concat(e.Include, e.Everywhere) {
 		group, ok := p.groups[name]
 		if !ok {
-			return fmt.Errorf("unknown group %q", name)
+			return e.errorf("unknown group %q", name)
 		}
 		lists = append(lists, group)
 	}
 	prog.plainOptions = true
-	for _, list := range lists {
+	for n, list := range lists {
+		// What a program says itself wins over what groups say.
+		group := n > 0
 		for _, name := range slices.Sorted(maps.Keys(list)) {
 			does, ok := actNames[name]
 			if !ok {
-				return fmt.Errorf("unknown kind of option %q", name)
+				return list.errorf("unknown kind of option %q", name)
 			}
 			switch does {
 			case actText, actReads, actGlobs, actTypes:
@@ -259,8 +236,8 @@ func (p *tableParser) optionsOf(prog *program, e *programEntry) error {
 				prog.plainOptions = e.PlainOptions
 			}
 			for _, line := range list[name] {
-				if err := addOption(prog, line, does); err != nil {
-					return err
+				if err := addOption(prog, line.text, does, group); err != nil {
+					return &lineError{line.line, err}
 				}
 			}
 		}
@@ -269,18 +246,28 @@ func (p *tableParser) optionsOf(prog *program, e *programEntry) error {
 	return nil
 }
 
-// addOption reads one line of spellings such as "-o= --output=".
-func addOption(prog *program, line string, does act) error {
+// addOption reads one line of spellings such as "-o= --output=". Of a group,
+// only spellings are taken that the program does not have.
+func addOption(prog *program, line string, does act, group bool) error {
 	o := &option{act: does}
-	spellings := strings.Fields(line)
-	for _, spelling := range spellings {
+	var spellings []string
+	for _, spelling := range strings.Fields(line) {
 		takes := arityNone
 		switch {
 		case strings.HasSuffix(spelling, "[=]"):
 			takes, spelling = arityOptional, strings.TrimSuffix(spelling, "[=]")
+		case strings.HasSuffix(spelling, "=="):
+			takes, spelling = arityTwo, strings.TrimSuffix(spelling, "==")
 		case strings.HasSuffix(spelling, "="):
 			takes, spelling = arityRequired, strings.TrimSuffix(spelling, "=")
 		}
+		if prog.options[spelling] != nil {
+			if group {
+				continue
+			}
+			return fmt.Errorf("option %q is described twice", spelling)
+		}
+		spellings = append(spellings, spelling)
 		own := o
 		if takes != o.arity && o.canonical != "" {
 			// A short spelling may take its value otherwise than the long one.
@@ -290,47 +277,48 @@ func addOption(prog *program, line string, does act) error {
 		if o.canonical == "" || (!strings.HasPrefix(o.canonical, "--") && strings.HasPrefix(spelling, "--")) {
 			o.canonical, own.canonical = spelling, spelling
 		}
-		if prog.options[spelling] != nil {
-			return fmt.Errorf("option %q is described twice", spelling)
-		}
 		prog.options[spelling] = own
 		if strings.HasPrefix(spelling, "--") {
 			prog.long = append(prog.long, spelling)
 		}
 	}
-	if o.canonical == "" {
+	if o.canonical == "" && !group {
 		return errors.New("an option without a name")
 	}
 	for _, spelling := range spellings {
-		prog.options[strings.TrimRight(spelling, "[=]")].canonical = o.canonical
+		prog.options[spelling].canonical = o.canonical
 	}
 	return nil
 }
 
 func (p *tableParser) operandsOf(prog *program, e *programEntry) error {
 	for _, line := range e.Operands {
-		words := strings.Fields(line)
+		words := strings.Fields(line.text)
 		if len(words) == 0 {
-			return errors.New("an empty operand")
+			return line.errorf("an empty operand")
 		}
 		name, many := strings.CutSuffix(words[0], "...")
 		does, ok := actNames[name]
 		if !ok {
-			return fmt.Errorf("unknown kind of operand %q", name)
+			return line.errorf("unknown kind of operand %q", name)
 		}
 		o := operand{act: does, many: many}
 		if len(words) > 1 {
-			if words[1] != "unless" {
-				return fmt.Errorf("operand %q: expected unless", line)
+			switch words[1] {
+			case "unless":
+				o.unless = words[2:]
+			case "if":
+				o.only = words[2:]
+			default:
+				return line.errorf("operand %q: expected unless or if", line.text)
 			}
-			o.unless = words[2:]
 		}
 		prog.operands = append(prog.operands, o)
 	}
 	if e.AfterDashes != "" {
 		does, ok := actNames[e.AfterDashes]
 		if !ok {
-			return fmt.Errorf("unknown kind of operand %q", e.AfterDashes)
+			return e.errorf("unknown kind of operand %q", e.AfterDashes)
 		}
 		prog.afterDashes, prog.hasDashes = does, true
 	}
@@ -343,23 +331,27 @@ func (p *tableParser) operandsOf(prog *program, e *programEntry) error {
 }
 
 // implicitEffects reads lines such as "reads ." or "deletes . with --force".
-func implicitEffects(lines []string) ([]implicitEffect, error) {
+func implicitEffects(lines []spelled) ([]implicitEffect, error) {
 	var all []implicitEffect
 	for _, line := range lines {
-		words := strings.Fields(line)
+		words := strings.Fields(line.text)
 		if len(words) < 2 {
-			return nil, fmt.Errorf("effect %q: expected a kind and a value", line)
+			return nil, line.errorf("effect %q: expected a kind and a value", line.text)
 		}
 		does, ok := actNames[words[0]]
 		if !ok {
-			return nil, fmt.Errorf("unknown kind of effect %q", words[0])
+			return nil, line.errorf("unknown kind of effect %q", words[0])
 		}
 		e := implicitEffect{act: does, value: words[1]}
 		if len(words) > 2 {
-			if words[2] != "with" {
-				return nil, fmt.Errorf("effect %q: expected with", line)
+			switch words[2] {
+			case "with":
+				e.with = words[3:]
+			case "unless":
+				e.unless = words[3:]
+			default:
+				return nil, line.errorf("effect %q: expected with or unless", line.text)
 			}
-			e.with = words[3:]
 		}
 		all = append(all, e)
 	}

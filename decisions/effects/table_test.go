@@ -1,6 +1,10 @@
 package effects
 
 import (
+	"maps"
+	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +31,7 @@ func TestParseTableErrors(t *testing.T) {
 		"effect with a typo":     {"programs: [{names: [x], implicit: [reads . when -x]}]", "expected with"},
 		"bad sub-command":        {"programs: [{names: [x], sub: [{names: [y], style: dos}]}]", `sub-command "y"`},
 		"sub-command twice":      {"programs: [{names: [x], sub: [{names: [y]}, {names: [y]}]}]", "described twice"},
+		"a star in a name":       {"programs: [{names: ['x*']}]", "only sub-commands"},
 		"two documents":          {"programs: []\n---\nprograms: []", "more than one document"},
 		"not YAML":               {"\t", "reading program table bad.yaml"},
 	} {
@@ -88,8 +93,9 @@ func TestOptionSpellings(t *testing.T) {
 // promises it is read with.
 func TestShippedTable(t *testing.T) {
 	table := shippedTable(t)
+	programs := slices.Collect(maps.Keys(table.programs))
 	for name, p := range table.programs {
-		checkProgram(t, name, p)
+		checkProgram(t, name, p, programs)
 	}
 	for _, name := range []string{"PATH", "HOME", "PAGER", "EDITOR", "BASH_ENV", "ENV", "LD_PRELOAD", "IFS", "GIT_PAGER", "GIT_SSH_COMMAND", "NODE_OPTIONS"} {
 		for _, value := range []string{"", "x", "/x", "./x"} {
@@ -110,7 +116,7 @@ func TestShippedTable(t *testing.T) {
 	}
 }
 
-func checkProgram(t *testing.T, name string, p *program) {
+func checkProgram(t *testing.T, name string, p *program, programs []string) {
 	t.Helper()
 	for spelling, o := range p.options {
 		if o.arity == arityNone {
@@ -127,7 +133,17 @@ func checkProgram(t *testing.T, name string, p *program) {
 	if p.readonly && p.wrapper != nil {
 		t.Errorf("%s is a wrapper and read-only", name)
 	}
-	for _, flags := range [][]string{p.recursiveWith, p.writesWith, p.readonlyWith, p.disturbsWith} {
+	lists := [][]string{p.recursiveWith, p.writesWith, p.readonlyWith, p.disturbsWith, p.archivesWith, p.keepsWith, p.unpacksWith, p.unpacksUnless}
+	for _, e := range slices.Concat(p.implicit, p.inherent) {
+		lists = append(lists, e.with, e.unless)
+	}
+	for _, more := range p.implies {
+		lists = append(lists, more)
+	}
+	for i := range p.operands {
+		lists = append(lists, p.operands[i].only)
+	}
+	for _, flags := range lists {
 		for _, f := range flags {
 			if o := p.options[f]; o == nil || o.canonical != f {
 				t.Errorf("%s: %s is no canonical option", name, f)
@@ -142,6 +158,98 @@ func checkProgram(t *testing.T, name string, p *program) {
 		}
 	}
 	for sub, inner := range p.subs {
-		checkProgram(t, name+" "+sub, inner)
+		checkProgram(t, name+" "+sub, inner, programs)
+	}
+	for _, h := range p.subHeads {
+		checkProgram(t, name+" "+h.head+"*", h.sub, programs)
+	}
+	for module, program := range p.modules {
+		if !slices.Contains(programs, program) {
+			t.Errorf("%s: the module %s is no program: %s", name, module, program)
+		}
+	}
+}
+
+// TestParseTableLines checks that an error says where in the file it is.
+func TestParseTableLines(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"an option":      {"programs:\n  - names: [x]\n    options:\n      harmless:\n        - -a\n        - -a\n", "bad.yaml:6:"},
+		"an operand":     {"programs:\n  - names: [x]\n    operands:\n      - reads\n      - burns\n", "bad.yaml:5:"},
+		"an effect":      {"programs:\n  - names: [x]\n    implicit:\n      - burns it\n", "bad.yaml:4:"},
+		"a kind":         {"programs:\n  - names: [x]\n    options:\n      burns: [-x]\n", "bad.yaml:4:"},
+		"a style":        {"programs:\n  - names: [y]\n  - names: [x]\n    style: dos\n", "bad.yaml:3:"},
+		"a sub-command":  {"programs:\n  - names: [x]\n    sub:\n      - names: [y]\n        style: dos\n", "bad.yaml:4:"},
+		"a second one":   {"programs:\n  - names: [x]\n  - names: [x]\n", "bad.yaml:3:"},
+		"an unknown key": {"programs:\n  - names: [x]\n    readonyl: true\n", `bad.yaml:3: unknown key "readonyl"`},
+		"a value":        {"programs:\n  - names: [x]\n    readonly: [y]\n", "bad.yaml:3: cannot unmarshal !!seq"},
+		"broken YAML":    {"programs:\n  - names: [x\n", "bad.yaml: yaml: line"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseTable(map[string][]byte{"bad.yaml": []byte(c.text)})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+// TestGroups checks that what a program says wins over a group, that groups
+// reach sub-commands, and that two files cannot describe one group.
+func TestGroups(t *testing.T) {
+	table, err := ParseTable(map[string][]byte{"a.yaml": []byte(`
+groups:
+  common: {harmless: ["-x --extra", "-q"]}
+programs:
+  - names: [p]
+    include_below: [common]
+    options: {writes: ["-x="]}
+    sub: [{names: [one, "list-*"]}]
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := table.program("p")
+	for spelling, want := range map[string]act{"-x": actWrites, "--extra": actText, "-q": actText} {
+		if o := p.options[spelling]; o == nil || o.act != want {
+			t.Errorf("%s is %+v", spelling, o)
+		}
+	}
+	for _, name := range []string{"one", "list-x"} {
+		if sub := p.sub(name); sub == nil || sub.options["-x"] == nil || sub.options["-x"].act != actText {
+			t.Errorf("%s is %+v", name, sub)
+		}
+	}
+	if p.sub("two") != nil || p.sub("-list-x") != nil {
+		t.Error("a sub-command out of nothing")
+	}
+	_, err = ParseTable(map[string][]byte{
+		"a.yaml": []byte("groups: {x: {harmless: [-x]}}"), "b.yaml": []byte("groups: {x: {harmless: [-y]}}"),
+	})
+	if err == nil || !strings.Contains(err.Error(), "b.yaml:1: ") {
+		t.Errorf("error is %v, want one that names the second file", err)
+	}
+}
+
+// TestTableIsDocumented checks that the README of the table explains each word
+// and key of the files.
+func TestTableIsDocumented(t *testing.T) {
+	data, err := os.ReadFile("../../rego/programs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := slices.Collect(maps.Keys(actNames))
+	for _, of := range []reflect.Type{reflect.TypeFor[programEntry](), reflect.TypeFor[wrapperEntry]()} {
+		for i := range of.NumField() {
+			words = append(words, of.Field(i).Tag.Get("yaml"))
+		}
+	}
+	for _, word := range words {
+		switch word {
+		case "names", "options", "operands", "abbreviations":
+			continue // in its example
+		}
+		if !strings.Contains(string(data), "`"+word+"`") {
+			t.Errorf("%s is not explained", word)
+		}
 	}
 }

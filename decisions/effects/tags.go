@@ -173,11 +173,15 @@ func (r *resolver) cwdTags(cwd string) Tags {
 	if r.lost {
 		return TagsOf(Outside)
 	}
-	at, why := r.base(cwd)
-	if why != "" {
+	r.session() // which moves the bases
+	b := r.baseOf(cwd)
+	if b.why != "" {
 		return TagsOf(Outside)
 	}
-	return r.where(at.path) & TagsOf(InProject, Outside, Temp, Home, System)
+	if !b.tagged {
+		b.tags, b.tagged = r.where(b.at.path)&TagsOf(InProject, Outside, Temp, Home, System), true
+	}
+	return b.tags
 }
 
 // fold brings a path to the form in which names are compared with the tables:

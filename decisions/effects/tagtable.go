@@ -128,7 +128,7 @@ var guardTable = []guardGroup{
 		".config/goose/secrets.yaml", ".qwen/oauth_creds.json", ".copilot/config.json",
 		".password-store", ".local/share/keyrings", ".local/share/kwalletd", ".config/keepassxc", ".config/bitwarden*",
 		".config/1password", ".op", ".lastpass", ".local/share/lpass", ".config/protonmail", ".pki", ".config/evolution",
-		".krb5cc*", ".k5login", ".config/remmina", ".config/freerdp", ".vnc/passwd", ".config/filezilla", ".filezilla",
+		".krb5cc*", "krb5cc_*", ".k5login", ".config/remmina", ".config/freerdp", ".vnc/passwd", ".config/filezilla", ".filezilla",
 	}},
 	// Shells' and clients' histories hold passwords that were typed.
 	{[]Tag{Secret}, []string{

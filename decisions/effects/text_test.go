@@ -72,7 +72,7 @@ func TestDisplayCutsTheMiddle(t *testing.T) {
 	if got := Display(strings.Repeat("x ", 1<<19)); len(got) > 2*displayMax || !strings.Contains(got, "[1047976 characters left out]") {
 		t.Errorf("got %q", got)
 	}
-	if got := Display("sk-" + strings.Repeat("x", 1<<20)); got != "sk-*** [983043 characters left out]" {
+	if got := Display("sk-" + strings.Repeat("x", 1<<20)); got != "sk-*** [1032195 characters left out]" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -63,6 +63,9 @@ func (w *World) of(c *Call, res *resolver) Result {
 		t.all = &Profiles{generic: &shape{name: "generic"}}
 	}
 	t.defects = append(t.defects, c.Defects...)
+	if c.InputFrom != "" {
+		t.from = c.InputFrom
+	}
 	if localProtocol(c.Protocol) {
 		t.p = t.all.of(c.Agent)
 	}
@@ -87,6 +90,10 @@ func (t *tool) marks() {
 		if m.Kind == KindQuestion || m.Kind == KindMode {
 			t.add(Effect{Kind: m.Kind, From: m.From, Why: m.Why, Text: Display(m.Why)})
 		}
+	}
+	if t.p.asks && !t.has(KindQuestion) {
+		why := "this agent asks for no permissions, only for answers"
+		t.add(Effect{Kind: KindQuestion, From: "agent", Why: why, Text: why})
 	}
 	for _, name := range t.p.questionMeta {
 		if v, ok := metaAt(t.c.Claims.Meta, name); ok && strictjson.Kind(v) != 'n' {
@@ -203,6 +210,9 @@ func (t *tool) foreign() {
 	t.useEffect(args, t.id.source)
 	if o, from, ok := t.argumentObject(args); ok {
 		t.fromForeign(o, from, 0)
+		t.gateway(t.id.name, o, from, 0)
+	} else {
+		t.gateway(t.id.name, nil, t.from, 0)
 	}
 }
 
@@ -238,6 +248,7 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 		Kind: KindUse, From: t.id.from, Text: Display("use " + text), Claimed: t.id.claimed,
 		Use: &Use{Server: t.id.server, Source: source, Tool: t.id.name, Arguments: args},
 	})
+	t.startsAgent(t.id.name)
 }
 
 // own is the call of a tool that the profile knows as the agent's own.
@@ -281,6 +292,7 @@ func (t *tool) own() {
 		if len(s.needs) > 0 || s.whole {
 			t.fromClaims(s)
 		}
+		t.applyBeside(s)
 	}
 	t.markClaimed(before)
 }

@@ -54,8 +54,7 @@ func TestACP(t *testing.T) {
 		{name: "codex wrapper that is more than a wrapper", call: acp("codex-acp", func(c *Call) {
 			c.Claims.Kind = "execute"
 			c.Claims.Meta = in(`{"codex":{"params":{"command":"X=1 bash -lc 'make a'"}}}`)
-		}), want: []string{"state - @_meta.codex.params.command", "run bash -lc make a @_meta.codex.params.command",
-			"unknown - @_meta.codex.params.command", "run make a @_meta.codex.params.command"}},
+		}), want: []string{"state - @_meta.codex.params.command", "run bash -lc make a @_meta.codex.params.command", "run make a @_meta.codex.params.command"}},
 		{name: "codex network without a host", call: acp("codex-acp", func(c *Call) {
 			c.Claims.Kind = "execute"
 			c.Claims.Meta = in(`{"codex":{"params":{"networkApprovalContext":{"Host":"a"}}}}`)
@@ -179,8 +178,23 @@ func TestACP(t *testing.T) {
 			c.Protocol, c.Input = "permd", in(`{"command":"make a"}`)
 		}), want: []string{"run make a @rawInput.command", "unknown - @rawInput"}, missing: true},
 		{name: "stranger's argv", call: acp("nobody", func(c *Call) {
+			c.Claims.Kind, c.Input = "execute", in(`{"command":["make","a"]}`)
+		}), want: []string{"run make a @rawInput.command"}},
+		{name: "stranger's argv with what means something to a shell", call: acp("nobody", func(c *Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":["make","a;rm b"]}`)
 		}), want: []string{"run make a;rm b @rawInput.command"}},
+		{name: "argv of an agent whose commands are text", call: acp("claude-agent-acp", func(c *Call) {
+			c.Tool.Name, c.Input = "Bash", in(`{"command":["make","a;rm b"]}`)
+		}), want: []string{"run make a;rm b @rawInput.command"}, defects: []string{"contradiction @rawInput.command"}},
+		{name: "argv that as text is the same command", call: acp("claude-agent-acp", func(c *Call) {
+			c.Tool.Name, c.Input = "Bash", in(`{"command":["make","a"]}`)
+		}), want: []string{"run make a @rawInput.command"}},
+		{name: "codex sends argv", call: acp("codex", func(c *Call) {
+			c.Claims.Kind, c.Input = "execute", in(`{"command":["make","a;rm b"]}`)
+		}), want: []string{"run make a;rm b @rawInput.command"}},
+		{name: "addresses that are none", call: acp("claude-agent-acp", func(c *Call) {
+			c.Tool.Name, c.Input = "WebFetch", in(`{"url":[]}`)
+		}), want: []string{"unknown - @rawInput"}, missing: true},
 		{name: "stranger's command and more", call: acp("nobody", func(c *Call) {
 			c.Claims.Kind, c.Input = "execute", in(`{"command":"make a","path":"/etc/hosts"}`)
 		}), want: []string{"run make a @rawInput.command", "read /etc/hosts @rawInput.path", "write /etc/hosts @rawInput.path", "unknown - @rawInput"}, missing: true},

@@ -157,7 +157,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 		return
 	}
 	if text, ok := strictjson.ParseString(f.val); ok {
-		if t.from != "rawInput" && t.p.shellPrefix {
+		if t.from == t.besideFrom && t.p.shellPrefix {
 			// Beside the input the command is written with its wrapper.
 			if args, ok := plainWords(text); ok {
 				if inner, ok := prefixed(args); ok {
@@ -185,6 +185,11 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 			t.patch(args[1], cwd, f.from)
 			return
 		}
+	}
+	if words, ok := plainWords(strings.Join(args, " ")); t.p != stranger && !t.p.argv && (!ok || !slices.Equal(words, args)) {
+		// An agent that is known to send its commands as text may join the words
+		// for its shell. Of one that nobody knows, a list is what it looks like.
+		t.defect(DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
 	}
 	t.argv(args, cwd, f.from)
 }

@@ -90,7 +90,7 @@ func TestTools(t *testing.T) {
 			want: []string{"write ./a.ts @rawInput.input", "write /etc/hosts @rawInput.input", "write ./b.ts @rawInput.input", "delete /etc/hosts @rawInput.input", "delete ./docs/c @rawInput.input"}},
 		{name: "codex patch by argv", call: codex("shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: a\n*** End Patch"]}`), want: []string{"write ./a @rawInput.command"}},
 		{name: "patch in another form", call: codex("apply_patch", `{"input":"--- a\n+++ b\n"}`), want: []string{"unknown - @rawInput"}, missing: true},
-		{name: "patch cut short", call: codex("apply_patch", `{"input":"*** Begin Patch\n*** Add File: a\n+x"}`), want: []string{"write ./a @rawInput.input", "unknown - @rawInput"}, missing: true},
+		{name: "patch cut short", call: codex("apply_patch", `{"input":"*** Begin Patch\n*** Add File: a\n+x"}`), want: []string{"write ./a @rawInput.input"}},
 		{name: "patch with an unknown heading", call: codex("apply_patch", `{"input":"*** Begin Patch\n*** Run File: a\n*** Add File: b\n*** End Patch"}`),
 			want: []string{"unknown - @rawInput.input", "write ./b @rawInput.input"}},
 		{name: "patch with an indented heading", call: codex("apply_patch", `{"input":"*** Begin Patch\n*** Update File: a\n@@\n   *** Delete File: /etc/hosts\n*** End Patch"}`),

@@ -9,9 +9,26 @@ import (
 
 // connects adds the effects of addresses.
 func (t *tool) connects(s *shape, f fact) {
-	for _, g := range t.texts(f, s) {
+	list := t.texts(f, s)
+	for _, g := range list {
 		url, _ := strictjson.ParseString(g.val)
-		t.connect(url, MethodGet, g.from)
+		t.fetch(url, g.from)
+	}
+	if len(list) == 0 {
+		t.lack("the list of addresses is empty")
+	}
+}
+
+// fetch adds the effect of an address that a tool fetches. Such tools are made
+// for the web; what they do with another scheme, permd cannot tell.
+func (t *tool) fetch(url, from string) {
+	n := len(t.effects)
+	t.connect(url, MethodGet, from)
+	if n == len(t.effects) {
+		return
+	}
+	if c := t.effects[n].Connect; c != nil && c.Scheme != "" && c.Scheme != "http" && c.Scheme != "https" {
+		t.unknown(from, "a fetch of another scheme than http and https")
 	}
 }
 
@@ -62,7 +79,7 @@ func (t *tool) addresses(f fact) {
 	for word := range strings.FieldsSeq(text) {
 		if strings.Contains(word, "://") {
 			n++
-			t.connect(word, MethodGet, f.from)
+			t.fetch(word, f.from)
 		}
 	}
 	if n == 0 {

@@ -31,48 +31,19 @@ type place struct {
 
 var rootPlace = place{path: "/", mode: fs.ModeDir}
 
-type stat struct {
-	mode   fs.FileMode
-	err    error
-	target string // of a link, once it was read
-}
-
-// lstat asks the file system once for each path, so that all effects of a call
-// speak of the same moment.
-func (r *resolver) lstat(p string) (fs.FileMode, error) {
-	if s, ok := r.stats[p]; ok {
-		return s.mode, s.err
-	}
-	mode, err := r.fs.Lstat(p)
-	if r.stats == nil {
-		r.stats = make(map[string]stat, 16)
-	}
-	r.stats[p] = stat{mode: mode, err: err}
-	return mode, err
-}
-
-// readlink returns the target of a link that lstat saw, "" when it cannot be
-// read.
-func (r *resolver) readlink(p string) string {
-	s := r.stats[p]
-	if s.target == "" {
-		s.target, s.err = r.fs.Readlink(p)
-		if s.err != nil {
-			return ""
-		}
-		r.stats[p] = s
-	}
-	return s.target
-}
-
 // walk resolves rest from the folder at, component by component, as the kernel
 // does: a link is followed before the ".." after it is applied. A link in the
 // last component is followed when follow is set or a slash stands behind it.
 // When it cannot be told where the path leads, why says so in words.
 func (r *resolver) walk(at place, rest string, follow bool) (_ place, why string) {
+	whole := joined(at.path, rest)
+	straight := true // whole begins with at.path, and goes on with rest
 	for steps := 0; ; steps++ {
 		if steps > maxSteps {
 			return at, "path has too many components"
+		}
+		if strings.HasPrefix(rest, "/") && (steps > 0 || at.path == "/" && strings.HasPrefix(rest, "//")) {
+			straight = false // more slashes than one
 		}
 		rest = strings.TrimLeft(rest, "/")
 		if rest == "" {
@@ -85,8 +56,10 @@ func (r *resolver) walk(at place, rest string, follow bool) (_ place, why string
 		}
 		switch name {
 		case ".":
+			straight = false
 			continue
 		case "..":
+			straight = false
 			if at.missing {
 				return at, "path goes up from a folder that does not exist"
 			}
@@ -96,14 +69,19 @@ func (r *resolver) walk(at place, rest string, follow bool) (_ place, why string
 		if len(name) > maxName {
 			return at, "a component of the path is too long"
 		}
-		next := at.path + "/" + name
-		if at.path == "/" {
-			next = next[1:]
+		var next string
+		if end := len(strings.TrimSuffix(at.path, "/")) + 1 + len(name); straight {
+			next = whole[:end]
+		} else {
+			next = joined(at.path, name)
 		}
 		if len(next) > maxPath {
 			return at, "path is too long"
 		}
 		if why := r.opaque(at.path, next); why != "" {
+			return at, why
+		}
+		if why := r.barred(at); why != "" {
 			return at, why
 		}
 		if at.missing && len(r.made) == 0 {
@@ -142,11 +120,24 @@ func (r *resolver) walk(at place, rest string, follow bool) (_ place, why string
 		if len(target) > maxPath {
 			return at, "path is too long"
 		}
+		straight = false
 		if target[0] == '/' {
 			at.path, at.mode = "/", fs.ModeDir
 		}
 		rest = target
 	}
+}
+
+// joined is a cleaned folder and what follows it as one path, for which no
+// memory is needed when the path is absolute already.
+func joined(dir, rest string) string {
+	switch {
+	case dir != "/":
+		return dir + "/" + strings.TrimLeft(rest, "/")
+	case len(rest) > 0 && rest[0] == '/':
+		return rest
+	}
+	return "/" + rest
 }
 
 // opaque says why nothing can be known of the path next, a child of the folder

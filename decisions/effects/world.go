@@ -17,6 +17,13 @@ type FS interface {
 	// ReadFile returns a regular file's content; an error when it is larger
 	// than limit bytes.
 	ReadFile(path string, limit int64) ([]byte, error)
+	// Names returns the names in a folder with their kinds, in no order; an error
+	// when there are more than limit. It does not follow a link in the last
+	// component.
+	Names(path string, limit int) ([]fs.DirEntry, error)
+	// Owner returns the user that what lies at path belongs to; of a link, not of
+	// what it leads to.
+	Owner(path string) (uid uint32, err error)
 }
 
 // World is what effects are made with. It is immutable and shared by requests.
@@ -25,6 +32,10 @@ type World struct {
 	Table    *Table    // the programs
 	Profiles *Profiles // the agents' own tools
 	Own      Own       // permd's own files
+	// Others is set when calls come from other users than the one that the
+	// daemon runs as: it may see what they may not, so what lies behind a folder
+	// that the caller cannot search is unknown.
+	Others bool
 }
 
 // Own is permd's own folders and files: what lies there carries the tag Permd.

@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"time"
@@ -18,9 +17,6 @@ import (
 // the first answer stays as well.
 const setAnswer = `UPDATE decisions SET answered_at = ?, answer = ?, answer_info = ?
 	WHERE seq = ? AND answered_at IS NULL`
-
-// answer is a person's answer on its way to the database.
-type answer [4]driver.NamedValue
 
 // answerInfo is what is stored of an answer beside its verdict.
 type answerInfo struct {
@@ -38,12 +34,9 @@ func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer
 	if err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
-	set := answer{{Value: a.Time.UnixNano()}, {Value: string(a.Verdict)}, {Value: info}, {Value: rec.Seq}}
-	for i := range set {
-		set[i].Ordinal = i + 1
-	}
 	// A request of its own, without records: it is not used again.
-	if err := j.pass(ctx, &request{turn: make(chan turn, 1), answer: &set}); err != nil {
+	req := &request{turn: make(chan turn, 1), frames: appendAnswer(nil, rec.Seq, a.Time, a.Verdict, info)}
+	if err := j.pass(ctx, req); err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
 	return nil

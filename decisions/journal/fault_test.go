@@ -155,10 +155,13 @@ func appendUntilFull(path string) {
 
 	j, err := journal.Open(journal.Options{Path: path})
 	check(err == nil, "opening: %v", err)
-	stored := 0
-	for ; stored < 10_000; stored++ {
-		if err = j.Append(context.Background(), record(stored)); err != nil {
-			break
+	// Until the spool is full as well as the database behind it.
+	stored, full := 0, false
+	for stored < 10_000 && !full {
+		if err = j.Append(context.Background(), record(stored)); err == nil {
+			stored++
+		} else {
+			full = j.Status().Stalled != ""
 		}
 	}
 	check(err != nil && stored > 10, "no error after %d records", stored)

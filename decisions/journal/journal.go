@@ -1,13 +1,16 @@
-// Package journal is the decision log: it stores every decision in a SQLite
-// database before its answer leaves, and reads them back for lists and
-// followers. It stores records as it gets them: whoever makes a record masks
-// its secrets first.
+// Package journal is the decision log: it stores every decision before its
+// answer leaves, and reads them back for lists and followers. It stores records
+// as it gets them: whoever makes a record masks its secrets first.
+//
+// A record goes into the spool first, a file of our own that is only appended
+// to, and is stored then. From there the mover brings it to the SQLite database
+// behind the requests, many in one transaction. Who reads sees both.
 //
 // One caller writes at a time: who finds the journal idle writes its own
 // records at once, without a change of goroutine, which would cost as much as
 // the write. Those who come meanwhile queue up; when the write is done, the
-// first of them writes all that has queued as one transaction (group commit
-// without a timer). The queue is bounded: when the disk is slower than the
+// first of them writes all that has queued in one go (group commit without a
+// timer). Queue and spool are bounded: when the disk is slower than the
 // requests, Append waits.
 package journal
 
@@ -16,6 +19,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,9 +48,8 @@ const (
 	queueLength = 1024
 	// batchRows ends a batch, so that the first in it does not wait for ever.
 	batchRows = 512
-	// keepBytes and keepRows bound what is kept for reuse.
+	// keepBytes bounds what is kept for reuse.
 	keepBytes = 64 << 10
-	keepRows  = 64
 )
 
 var (
@@ -75,7 +78,6 @@ type Options struct {
 func (o *Options) database() (sqlitedb.Options, error) {
 	db := sqlitedb.Options{
 		Path: o.Path, ApplicationID: applicationID, Migrations: []string{schema}, Now: o.Now,
-		AutoCheckpoint: mostPages,
 	}
 	switch o.Durability {
 	case Process, "":
@@ -91,8 +93,9 @@ func (o *Options) database() (sqlitedb.Options, error) {
 // Journal is an open decision log. It is safe for concurrent use.
 type Journal struct {
 	*Reader
-	damaged string // where a damaged journal was set aside
-	start   int64  // newest sequence number at the start
+	damaged []string // where damaged files were set aside
+	begin   int64    // newest sequence number at the start
+	most    int64    // bytes in the spool, see mostWaiting
 
 	requests sync.Pool
 	slots    chan struct{} // one for each Append under way
@@ -106,9 +109,9 @@ type Journal struct {
 	closed bool
 	idle   chan struct{} // closed when the last writer has ended after Close
 
-	writer writer // used by the caller that writes
-	folder folder
-	stats  stats
+	next  int64 // sequence number of the next record; of the caller that writes
+	mover mover
+	stats stats
 }
 
 var _ decisions.Journal = (*Journal)(nil)
@@ -138,18 +141,18 @@ func Open(o Options) (*Journal, error) {
 		return nil, fmt.Errorf("opening journal: %w", err)
 	}
 	j := &Journal{
-		Reader:  newReader(db),
-		damaged: aside,
-		slots:   make(chan struct{}, queueLength),
-		quit:    make(chan struct{}),
-		idle:    make(chan struct{}),
+		most:  mostWaiting,
+		slots: make(chan struct{}, queueLength),
+		quit:  make(chan struct{}),
+		idle:  make(chan struct{}),
+	}
+	if aside != "" {
+		j.damaged = append(j.damaged, aside)
 	}
 	j.requests.New = func() any { return &request{turn: make(chan turn, 1)} }
-	if err := j.writer.prepare(db.Write, db.InPlace); err != nil {
+	if err := j.start(&o, db); err != nil {
 		return nil, fmt.Errorf("opening journal: %w", errors.Join(err, db.Close()))
 	}
-	j.start = j.writer.next - 1
-	j.folder.start(db)
 	return j, nil
 }
 
@@ -182,14 +185,14 @@ func (j *Journal) Append(ctx context.Context, recs ...*decisions.Record) error {
 
 // free keeps a request for the next Append, unless it has grown large.
 func (j *Journal) free(req *request) {
-	if req.text.Cap() <= keepBytes && cap(req.rows) <= keepRows {
-		clear(req.rows) // or it would keep the records' strings alive
+	if cap(req.frames) <= keepBytes {
 		j.requests.Put(req)
 	}
 }
 
 // Close waits for the appends under way, refuses those that come later, ends
-// followers and closes the database.
+// followers, moves what is in the spool to the database and closes both. What
+// cannot be moved stays in the spool, for the next time the journal is opened.
 func (j *Journal) Close() error {
 	j.close.Do(func() {
 		close(j.quit)
@@ -200,8 +203,7 @@ func (j *Journal) Close() error {
 		}
 		j.mu.Unlock()
 		<-j.idle
-		j.folder.stop()
-		err := errors.Join(j.writer.finish(), j.Reader.Close())
+		err := errors.Join(j.mover.stop(), j.mover.writer.finish(), j.Reader.Close(), j.spool.close())
 		if err != nil {
 			j.closeErr = fmt.Errorf("closing journal: %w", err)
 		}
@@ -216,10 +218,12 @@ type Status struct {
 	Waiting   int    `json:"waiting"`            // those of them that wait for another's write
 	Capacity  int    `json:"capacity"`           // the largest Queued; more callers wait outside
 	Records   uint64 `json:"records"`            // stored since the start
-	Commits   uint64 `json:"commits"`            // transactions since the start
+	Commits   uint64 `json:"commits"`            // writes since the start
 	Failed    uint64 `json:"failed"`             // appends that failed since the start
-	Failing   string `json:"failing,omitzero"`   // the newest commit's error, "" when it went well
-	Damaged   string `json:"setAside,omitzero"`  // where a damaged journal was set aside at the start
+	Failing   string `json:"failing,omitzero"`   // the newest write's error, "" when it went well
+	Stalled   string `json:"stalled,omitzero"`   // why records in the spool do not get into the database, "" if they do
+	Spooled   int64  `json:"spooled"`            // bytes of records that are not in the database yet
+	Damaged   string `json:"setAside,omitzero"`  // where damaged files were set aside at the start
 	LastBatch int    `json:"lastBatch,omitzero"` // records in the newest commit
 }
 
@@ -231,13 +235,16 @@ func (j *Journal) Status() Status {
 	s := Status{
 		Last: j.stats.last.Load(), Queued: len(j.slots), Waiting: waiting, Capacity: cap(j.slots),
 		Records: j.stats.records.Load(), Commits: j.stats.commits.Load(), Failed: j.stats.failed.Load(),
-		Damaged: j.damaged, LastBatch: int(j.stats.batch.Load()),
+		Damaged: strings.Join(j.damaged, ", "), LastBatch: int(j.stats.batch.Load()), Spooled: j.spool.waiting.Load(),
+	}
+	if err := j.mover.fresh(); err != nil {
+		s.Stalled = err.Error()
 	}
 	if p := j.stats.failing.Load(); p != nil {
 		s.Failing = (*p).Error()
 	}
 	if s.Last == 0 {
-		s.Last = j.start
+		s.Last = j.begin
 	}
 	return s
 }
@@ -255,10 +262,10 @@ func (s *stats) committed(batch []*request, err error) {
 	}
 	rows := 0
 	for _, req := range batch {
-		rows += len(req.rows)
+		rows += req.rows
 	}
 	newest := batch[len(batch)-1]
-	s.last.Store(newest.first + int64(len(newest.rows)) - 1)
+	s.last.Store(newest.first + int64(newest.rows) - 1)
 	s.batch.Store(int64(rows))
 	s.records.Add(uint64(rows))
 	s.commits.Add(1)
@@ -267,11 +274,11 @@ func (s *stats) committed(batch []*request, err error) {
 	}
 }
 
-// newest returns the newest sequence number, 0 when the journal is empty.
-func newest(q interface {
+// newest returns the newest sequence number in the database, 0 when it is empty.
+func newest(ctx context.Context, q interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }) (int64, error) {
 	var seq sql.NullInt64
-	err := q.QueryRowContext(context.Background(), "SELECT max(seq) FROM decisions").Scan(&seq)
+	err := q.QueryRowContext(ctx, "SELECT max(seq) FROM decisions").Scan(&seq)
 	return seq.Int64, err
 }

@@ -1,20 +1,18 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 )
 
-// request is the records of one Append on their way to the database.
+// request is the frames of one Append on their way to the spool.
 type request struct {
-	rows  []row
-	text  bytes.Buffer // holds the records of all rows
-	first int64        // sequence number of the first row, set by the writer
-	turn  chan turn    // of one; what the caller waits for
-	// answer is set instead of rows for a person's answer.
-	answer *answer
+	frames []byte
+	rows   int       // records among them
+	first  int64     // sequence number of the first record, set by the writer
+	turn   chan turn // of one; what the caller waits for
 
 	// chosen is set, under the lock, when the request's caller is to write.
 	chosen bool
@@ -29,7 +27,7 @@ type turn struct {
 
 var errPanicked = errors.New("the writer panicked")
 
-// pass brings a request through the queue into the database. After an error
+// pass brings a request through the queue into the spool. After an error
 // another caller may still hold the request: it must not be used again.
 func (j *Journal) pass(ctx context.Context, req *request) error {
 	select {
@@ -44,6 +42,9 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 		}
 	}
 	defer func() { <-j.slots }()
+	if err := j.room(ctx); err != nil {
+		return err
+	}
 
 	j.mu.Lock()
 	if j.closed {
@@ -70,6 +71,26 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 	}
 }
 
+// room waits while more is in the spool than may be. When the database takes
+// nothing, waiting would only hold everybody up.
+func (j *Journal) room(ctx context.Context) error {
+	for j.spool.waiting.Load() >= j.most {
+		tried, err := j.mover.state()
+		if err != nil {
+			return fmt.Errorf("the spool is full: %w", err)
+		}
+		j.mover.hurry()
+		select {
+		case <-tried:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-j.quit:
+			return ErrClosed
+		}
+	}
+	return nil
+}
+
 // withdraw takes back a request that still waits. One that is being written
 // stays; what becomes of it nobody hears.
 func (j *Journal) withdraw(req *request) {
@@ -79,13 +100,13 @@ func (j *Journal) withdraw(req *request) {
 		j.queue = slices.Delete(j.queue, i, i+1)
 	}
 	if req.chosen {
-		j.next()
+		j.pickNext()
 	}
 }
 
-// next chooses who writes next, the caller that has waited longest. The lock
+// pickNext chooses who writes next, the caller that has waited longest. The lock
 // is held.
-func (j *Journal) next() {
+func (j *Journal) pickNext() {
 	if len(j.queue) > 0 {
 		req := j.queue[0]
 		req.chosen = true
@@ -108,7 +129,7 @@ func (j *Journal) write(own *request) (err error) {
 		// Also on the way of a panic: the others must not wait for ever.
 		j.mu.Lock()
 		own.chosen = false
-		j.next()
+		j.pickNext()
 		j.mu.Unlock()
 		for _, req := range batch {
 			if req != own {
@@ -116,20 +137,44 @@ func (j *Journal) write(own *request) (err error) {
 			}
 		}
 	}()
-	err = j.writer.commit(batch)
+	err = j.commit(batch)
 	j.stats.committed(batch, err)
 	if err == nil {
 		j.news.announce()
-		j.folder.wrote(batch)
 	}
 	return err
+}
+
+// commit stores a batch and sets the requests' first sequence numbers.
+func (j *Journal) commit(batch []*request) error {
+	next := j.next
+	all := batch[0].frames
+	if len(batch) > 1 {
+		all = nil
+	}
+	for _, req := range batch {
+		req.first = next
+		next = stamp(req.frames, next)
+		if len(batch) > 1 {
+			all = append(all, req.frames...)
+		}
+	}
+	waiting, err := j.spool.append(all)
+	if err != nil {
+		// What is not in its place, the mover may put there.
+		j.mover.hurry()
+		return err
+	}
+	j.next = next
+	j.mover.begun(waiting, int64(len(all)))
+	return nil
 }
 
 // take removes a batch from the head of the queue. The lock is held.
 func (j *Journal) take() []*request {
 	n, rows := 0, 0
 	for n < len(j.queue) && (n == 0 || rows < batchRows) {
-		rows += len(j.queue[n].rows)
+		rows += j.queue[n].rows
 		n++
 	}
 	batch := slices.Clone(j.queue[:n])

@@ -4,31 +4,21 @@ package journal
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/permd/permd/decisions"
 )
 
-// trap is a statement that lets a test in and then panics.
-type trap struct {
-	driver.Stmt
-	entered chan<- struct{}
-	release <-chan struct{}
-}
-
-func (s trap) ExecContext(context.Context, []driver.NamedValue) (driver.Result, error) {
-	s.entered <- struct{}{}
-	<-s.release
-	panic("trap")
-}
-
-// TestPanicLeavesNobodyWaiting has one append panic while another waits.
-func TestPanicLeavesNobodyWaiting(t *testing.T) {
+func openInside(t *testing.T) *Journal {
+	t.Helper()
 	dir := filepath.Join(t.TempDir(), "permd")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -37,6 +27,140 @@ func TestPanicLeavesNobodyWaiting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return j
+}
+
+func numberedRecord(n int) *decisions.Record {
+	return &decisions.Record{Time: time.Unix(int64(n), 0), Decision: decisions.Decision{ID: fmt.Sprintf("d%06d", n)}}
+}
+
+// atNextWrite makes the next write call f first.
+func (j *Journal) atNextWrite(f func()) {
+	look := j.spool.sight.database
+	j.spool.sight.database = func() error {
+		j.spool.sight.database = look
+		f()
+		return look()
+	}
+	j.spool.sight.settled = false // or it would not be asked
+}
+
+func await(t *testing.T, ok func() bool) {
+	t.Helper()
+	for range 20_000 {
+		if ok() {
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	t.Fatal("waited in vain")
+}
+
+// TestAppendEndsWithItsContext: who waits for another's write gives up when its
+// context ends, and nothing of it is stored.
+func TestAppendEndsWithItsContext(t *testing.T) {
+	j := openInside(t)
+	entered, release := make(chan struct{}), make(chan struct{})
+	j.atNextWrite(func() {
+		entered <- struct{}{}
+		<-release
+	})
+	var wg sync.WaitGroup
+	first := numberedRecord(1)
+	wg.Go(func() {
+		if err := j.Append(t.Context(), first); err != nil {
+			t.Error(err)
+		}
+	})
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	const calls = 50
+	for i := range calls {
+		wg.Go(func() {
+			if err := j.Append(ctx, numberedRecord(100+i)); !errors.Is(err, context.Canceled) {
+				t.Errorf("have %v, want %v", err, context.Canceled)
+			}
+		})
+	}
+	waiting := func() int {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		return len(j.queue)
+	}
+	await(t, func() bool { return waiting() == calls })
+	cancel()
+	await(t, func() bool { return waiting() == 0 && len(j.slots) == 1 })
+	close(release)
+	wg.Wait()
+	next := numberedRecord(2)
+	if err := j.Append(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if first.Seq != 1 || next.Seq != 2 {
+		t.Errorf("have sequence numbers %d and %d: what was given up is stored", first.Seq, next.Seq)
+	}
+}
+
+// TestFullSpool: above the bound Append waits for the mover, and fails at once
+// when the database takes nothing.
+func TestFullSpool(t *testing.T) {
+	j := openInside(t)
+	var locked atomic.Bool
+	inPlace := j.mover.writer.inPlace
+	entered := make(chan struct{}, 1000)
+	hold := make(chan struct{})
+	// The mover is held up where it looks for the database, then it fails there.
+	j.mover.writer.inPlace = func() error {
+		entered <- struct{}{}
+		<-hold
+		if locked.Load() {
+			return errors.New("locked")
+		}
+		return inPlace()
+	}
+	j.most = 1000
+	n := 0
+	for j.spool.waiting.Load() < j.most {
+		n++
+		if err := j.Append(t.Context(), numberedRecord(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	locked.Store(true)
+	ctx, cancel := context.WithCancel(t.Context())
+	given, full := make(chan error), make(chan error)
+	go func() { given <- j.Append(ctx, numberedRecord(n+1)) }()
+	go func() { full <- j.Append(t.Context(), numberedRecord(n+2)) }()
+	<-entered
+	cancel()
+	if err := <-given; !errors.Is(err, context.Canceled) {
+		t.Errorf("who gave up: %v", err)
+	}
+	close(hold)
+	if err := <-full; err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("on a full spool: %v", err)
+	}
+	if s := j.Status(); s.Stalled == "" {
+		t.Errorf("the status does not say so: %+v", s)
+	}
+	if have, err := j.Count(t.Context(), Filter{}); int(have) != n || err != nil {
+		t.Errorf("have %d, %v; want %d", have, err, n)
+	}
+	locked.Store(false)
+	await(t, func() bool { return j.Append(t.Context(), numberedRecord(n+3)) == nil })
+	if s := j.Status(); s.Stalled != "" {
+		t.Errorf("still stalled: %+v", s)
+	}
+}
+
+// TestPanicLeavesNobodyWaiting has one append panic while another waits.
+func TestPanicLeavesNobodyWaiting(t *testing.T) {
+	j := openInside(t)
 	appendOne := func(id string) (err error) {
 		defer func() {
 			if r := recover(); r != nil {
@@ -46,7 +170,11 @@ func TestPanicLeavesNobodyWaiting(t *testing.T) {
 		return j.Append(t.Context(), &decisions.Record{Time: time.Unix(1, 0), Decision: decisions.Decision{ID: id}})
 	}
 	entered, release := make(chan struct{}), make(chan struct{})
-	j.writer.insert = trap{Stmt: j.writer.insert, entered: entered, release: release}
+	j.atNextWrite(func() {
+		entered <- struct{}{}
+		<-release
+		panic("trap")
+	})
 	results := make(chan error)
 	go func() { results <- appendOne("a") }()
 	<-entered
@@ -67,15 +195,12 @@ func TestPanicLeavesNobodyWaiting(t *testing.T) {
 		}
 	}
 	if panicked != 1 || stored != 1 {
-		t.Errorf("%d panicked, %d stored; want 1 and 1, on a new connection", panicked, stored)
+		t.Errorf("%d panicked, %d stored; want 1 and 1", panicked, stored)
 	}
 	if err := appendOne("c"); err != nil {
 		t.Error(err)
 	}
 	if n, err := j.Count(t.Context(), Filter{}); n != 2 || err != nil {
 		t.Errorf("have %d records, %v; want 2", n, err)
-	}
-	if err := j.Close(); err != nil {
-		t.Error(err)
 	}
 }

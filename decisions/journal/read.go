@@ -5,11 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -22,19 +19,15 @@ var ErrNotFound = errors.New("no such decision")
 // Reader reads a journal, that of this process or one that another writes.
 type Reader struct {
 	db   *sqlitedb.DB
-	news news
+	path string // the database's
+	// spool is that of this process; nil where another one writes, whose files
+	// are read.
+	spool *spool
+	news  news
 	// live is set when the writer of this process announces what it stores;
 	// else followers look by themselves.
 	live bool
 }
-
-// pageRows is how many records are read at once, so that no read holds up the
-// folding of the write-ahead log for long.
-const pageRows = 256
-
-// pollEvery is how often a follower looks at a journal that another process
-// writes.
-const pollEvery = 250 * time.Millisecond
 
 // OpenReadOnly opens a journal to read it, whether a daemon writes it or not.
 // The error is fs.ErrNotExist when there is none.
@@ -47,13 +40,11 @@ func OpenReadOnly(o Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening journal: %w", err)
 	}
-	r := newReader(db)
-	r.live = false
-	return r, nil
+	return newReader(db, o.Path, nil), nil
 }
 
-func newReader(db *sqlitedb.DB) *Reader {
-	r := &Reader{db: db, live: true}
+func newReader(db *sqlitedb.DB, path string, s *spool) *Reader {
+	r := &Reader{db: db, path: path, spool: s, live: s != nil}
 	r.news.c = make(chan struct{})
 	r.news.end = make(chan struct{})
 	return r
@@ -118,23 +109,82 @@ func (f *Filter) where() (string, []any) {
 // List returns the records that pass the filter, newest last; fewer than the
 // limit when they are large (about 8 MiB in all).
 func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error) {
-	limit := min(f.Limit, maxLimit)
-	if limit <= 0 {
-		limit = defaultLimit
+	f.Limit = min(f.Limit, maxLimit)
+	if f.Limit <= 0 {
+		f.Limit = defaultLimit
 	}
-	where, args := f.where()
-	order := " ORDER BY seq DESC LIMIT ?"
-	if f.After > 0 {
-		order = " ORDER BY seq LIMIT ?"
-	}
-	recs, err := r.query(ctx, where+order, append(args, limit)...)
+	var recs []*decisions.Record
+	err := r.look(ctx, func(v *view) (err error) {
+		if f.After > 0 {
+			recs, err = v.following(ctx, &f)
+		} else {
+			recs, err = v.newest(ctx, &f)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing decisions: %w", err)
 	}
-	if f.After <= 0 {
-		slices.Reverse(recs)
-	}
 	return recs, nil
+}
+
+// page is a list that grows up to its bounds.
+type page struct {
+	recs []*decisions.Record
+	most int // records
+	size int // bytes so far
+}
+
+func (p *page) full() bool { return len(p.recs) >= p.most || p.size >= maxBytes }
+
+func (p *page) add(rec *decisions.Record, size int) {
+	p.recs, p.size = append(p.recs, rec), p.size+size
+}
+
+// following lists what comes after a record, the oldest first.
+func (v *view) following(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
+	p := &page{most: f.Limit}
+	where, args := f.where()
+	if err := v.query(ctx, p, where+" ORDER BY seq LIMIT ?", append(args, f.Limit)...); err != nil {
+		return nil, err
+	}
+	for i := range v.records {
+		if p.full() {
+			break
+		}
+		if err := v.take(p, f, &v.records[i]); err != nil {
+			return nil, err
+		}
+	}
+	return p.recs, nil
+}
+
+// newest lists the newest records, the oldest of them first.
+func (v *view) newest(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
+	p := &page{most: f.Limit}
+	for i := len(v.records) - 1; i >= 0 && !p.full(); i-- {
+		if err := v.take(p, f, &v.records[i]); err != nil {
+			return nil, err
+		}
+	}
+	where, args := f.where()
+	if err := v.query(ctx, p, where+" ORDER BY seq DESC LIMIT ?", append(args, f.Limit)...); err != nil {
+		return nil, err
+	}
+	slices.Reverse(p.recs)
+	return p.recs, nil
+}
+
+// take adds a record of the spool if it passes the filter.
+func (v *view) take(p *page, f *Filter, r *frame) error {
+	if !f.passes(r) {
+		return nil
+	}
+	rec, err := v.record(r)
+	if err == nil {
+		p.add(rec, len(r.json))
+	}
+	return err
 }
 
 // nearby is how far, in sequence numbers, a record can stand from where its id
@@ -145,7 +195,17 @@ const nearby = 8 * (queueLength + batchRows)
 // order of time, so it halves the sequence; an id that is out of order is
 // found by reading all.
 func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) {
-	rec, err := r.get(ctx, id)
+	var rec *decisions.Record
+	err := r.look(ctx, func(v *view) (err error) {
+		for i := range v.records {
+			if v.records[i].texts[textID] == id {
+				rec, err = v.record(&v.records[i])
+				return err
+			}
+		}
+		rec, err = v.get(ctx, id)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("reading decision: %w", err)
 	}
@@ -155,16 +215,13 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	return rec, nil
 }
 
-func (r *Reader) get(ctx context.Context, id string) (*decisions.Record, error) {
-	last, err := newest(r.db.Read)
-	if err != nil {
-		return nil, err
-	}
-	low, high := int64(1), last
+// get looks in the database.
+func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
+	low, high := int64(1), v.last
 	for low < high {
 		middle := low + (high-low)/2
 		var there string
-		row := r.db.Read.QueryRowContext(ctx, "SELECT id FROM decisions WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
+		row := v.tx.QueryRowContext(ctx, "SELECT id FROM decisions WHERE seq >= ? ORDER BY seq LIMIT 1", middle)
 		if err := row.Scan(&there); err != nil {
 			return nil, err
 		}
@@ -174,23 +231,31 @@ func (r *Reader) get(ctx context.Context, id string) (*decisions.Record, error) 
 			high = middle
 		}
 	}
-	recs, err := r.query(ctx, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-nearby, low+nearby, id)
-	if err == nil && len(recs) == 0 {
-		recs, err = r.query(ctx, " WHERE id = ? LIMIT 1", id)
+	// Most stand almost where they belong, and each row read is a page.
+	p := &page{most: 1}
+	for _, near := range []int64{32, nearby / 8, nearby, v.last} {
+		err := v.query(ctx, p, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-near, low+near, id)
+		if err != nil || len(p.recs) > 0 {
+			return slices.Concat(p.recs, []*decisions.Record{nil})[0], err
+		}
 	}
-	if err != nil || len(recs) == 0 {
-		return nil, err
-	}
-	return recs[0], nil
+	return nil, nil
 }
 
 // Last returns the newest sequence number, 0 when the journal is empty.
-func (r *Reader) Last(context.Context) (int64, error) {
-	seq, err := newest(r.db.Read)
+func (r *Reader) Last(ctx context.Context) (int64, error) {
+	var last int64
+	err := r.look(ctx, func(v *view) error {
+		last = v.last
+		if n := len(v.records); n > 0 {
+			last = v.records[n-1].seq
+		}
+		return nil
+	})
 	if err != nil {
 		return 0, fmt.Errorf("reading the newest sequence number: %w", err)
 	}
-	return seq, nil
+	return last, nil
 }
 
 // Count returns the number of records that pass the filter; its Limit does not
@@ -198,139 +263,56 @@ func (r *Reader) Last(context.Context) (int64, error) {
 func (r *Reader) Count(ctx context.Context, f Filter) (int64, error) {
 	where, args := f.where()
 	var n int64
-	if err := r.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM decisions"+where, args...).Scan(&n); err != nil {
+	err := r.look(ctx, func(v *view) error {
+		n = 0
+		if err := v.tx.QueryRowContext(ctx, "SELECT count(*) FROM decisions"+where, args...).Scan(&n); err != nil {
+			return err
+		}
+		for i := range v.records {
+			if f.passes(&v.records[i]) {
+				n++
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return 0, fmt.Errorf("counting decisions: %w", err)
 	}
 	return n, nil
 }
 
-// Follow yields the records after a sequence number as they are stored, each
-// once and in order, until ctx ends or the journal is closed; these two yield
-// no error. After an error it ends.
-func (r *Reader) Follow(ctx context.Context, after int64) iter.Seq2[*decisions.Record, error] {
-	return func(yield func(*decisions.Record, error) bool) {
-		r.news.join()
-		defer r.news.leave()
-		for {
-			// Taken before reading: what is stored after the read wakes us.
-			next := r.news.next()
-			recs, err := r.query(ctx, " WHERE seq > ? ORDER BY seq LIMIT ?", after, pageRows)
-			if ctx.Err() != nil || r.news.ended() {
-				return
-			}
-			if err != nil {
-				yield(nil, fmt.Errorf("following decisions: %w", err))
-				return
-			}
-			for _, rec := range recs {
-				if !yield(rec, nil) {
-					return
-				}
-				after = rec.Seq
-			}
-			if len(recs) > 0 {
-				continue // there may be more than one read takes
-			}
-			if !r.sleep(ctx, next) {
-				return
-			}
-		}
+// query adds rows of the database to a page until it is full.
+func (v *view) query(ctx context.Context, p *page, rest string, args ...any) (err error) {
+	if p.full() {
+		return nil
 	}
-}
-
-// sleep waits until there may be something new; false means to end.
-func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
-	var tick <-chan time.Time
-	if !r.live {
-		timer := time.NewTimer(pollEvery)
-		defer timer.Stop()
-		tick = timer.C
-	}
-	select {
-	case <-next:
-	case <-tick:
-	case <-ctx.Done():
-		return false
-	case <-r.news.end:
-		return false
-	}
-	return true
-}
-
-func (r *Reader) query(ctx context.Context, rest string, args ...any) (recs []*decisions.Record, err error) {
-	rows, err := r.db.Read.QueryContext(ctx, "SELECT seq, format, record, answered_at, answer, answer_info FROM decisions"+rest, args...)
+	rows, err := v.tx.QueryContext(ctx, "SELECT seq, format, record, answered_at, answer, answer_info FROM decisions"+rest, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	for size := 0; size < maxBytes && rows.Next(); {
+	for !p.full() && rows.Next() {
 		var seq, format int64
 		var data sql.RawBytes
 		var said answered
 		if err := rows.Scan(&seq, &format, &data, &said.at, &said.verdict, &said.info); err != nil {
-			return nil, err
+			return err
 		}
 		if format != formatJSON {
-			return nil, fmt.Errorf("record %d has format %d, which this version does not know", seq, format)
+			return fmt.Errorf("record %d has format %d, which this version does not know", seq, format)
 		}
 		rec, err := Decode(data)
 		if err != nil {
-			return nil, fmt.Errorf("record %d: %w", seq, err)
+			return fmt.Errorf("record %d: %w", seq, err)
 		}
 		rec.Seq = seq
 		if err := said.to(rec); err != nil {
-			return nil, fmt.Errorf("record %d: %w", seq, err)
+			return fmt.Errorf("record %d: %w", seq, err)
 		}
-		recs = append(recs, rec)
-		size += len(data)
+		if err := v.answer(rec); err != nil {
+			return err
+		}
+		p.add(rec, len(data))
 	}
-	return recs, rows.Err()
-}
-
-// news wakes followers. It costs the writer nothing while nobody follows.
-type news struct {
-	followers atomic.Int64
-	mu        sync.Mutex
-	c         chan struct{} // closed at the next announcement
-	end       chan struct{} // closed when the journal closes
-	stopped   bool
-}
-
-func (n *news) join()  { n.followers.Add(1) }
-func (n *news) leave() { n.followers.Add(-1) }
-
-func (n *news) next() <-chan struct{} {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.c
-}
-
-// announce wakes all who took next before. A follower that joins after the
-// check reads what was committed before it.
-func (n *news) announce() {
-	if n.followers.Load() == 0 {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	close(n.c)
-	n.c = make(chan struct{})
-}
-
-func (n *news) stop() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if !n.stopped {
-		n.stopped = true
-		close(n.end)
-	}
-}
-
-func (n *news) ended() bool {
-	select {
-	case <-n.end:
-		return true
-	default:
-		return false
-	}
+	return rows.Err()
 }

@@ -16,15 +16,15 @@ const (
 	insertColumns = 12
 )
 
-// writer stores batches. It works on the driver's own statements: on the way
-// of every request, database/sql's conversions would cost as much as the
-// insert itself. Contexts are never cancelable, which would cost a goroutine
-// for each statement. One caller uses it at a time.
+// writer stores frames in the database. It works on the driver's own
+// statements: database/sql's conversions would cost as much as the insert
+// itself. Contexts are never cancelable, which would cost a goroutine for each
+// statement. One goroutine uses it at a time.
 type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
-	next  int64 // sequence number of the next record
-	stale bool  // next must be read again, since a commit failed
+	last  int64 // the newest sequence number in the database
+	stale bool  // last must be read again, since a commit failed
 	// inPlace says whether what is written can be found again.
 	inPlace func() error
 
@@ -38,11 +38,10 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 		return fmt.Errorf("taking the writing connection: %w", err)
 	}
 	w.conn = conn
-	last, err := newest(conn)
-	if err != nil {
+	if w.last, err = newest(context.Background(), conn); err != nil {
 		return errors.Join(fmt.Errorf("reading the newest sequence number: %w", err), conn.Close())
 	}
-	w.next, w.stale = last+1, false
+	w.stale = false
 	err = conn.Raw(func(raw any) error {
 		for _, s := range []struct {
 			stmt  *driver.Stmt
@@ -68,9 +67,10 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 	return nil
 }
 
-// commit stores a batch, all of it or nothing, and sets the requests' first
-// sequence numbers.
-func (w *writer) commit(batch []*request) error {
+// store stores all frames in one transaction, or none of them. Records that
+// are in the database already are left out: the process may have ended between
+// a commit and the emptying of the spool.
+func (w *writer) store(all []byte) error {
 	if err := w.inPlace(); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
@@ -79,20 +79,23 @@ func (w *writer) commit(batch []*request) error {
 			return err
 		}
 	}
-	next := w.next
+	last := w.last
 	w.stale = true // until it has gone well
 	err := w.conn.Raw(func(any) error {
-		if len(batch) == 1 && len(batch[0].rows) == 1 {
-			// One statement is its own transaction.
-			return w.store(batch[0], &next)
-		}
 		if err := run(w.begin, nil); err != nil {
 			return err
 		}
-		for _, req := range batch {
-			if err := w.store(req, &next); err != nil {
+		for f, err := range frames(all) {
+			if err != nil {
 				return err
 			}
+			if f.kind == kindRecord && f.seq <= last {
+				continue
+			}
+			if err := w.one(&f); err != nil {
+				return err
+			}
+			last = max(last, f.seq)
 		}
 		return run(w.commitTx, nil)
 	})
@@ -104,34 +107,53 @@ func (w *writer) commit(batch []*request) error {
 		})
 		return fmt.Errorf("writing: %w", err)
 	}
-	w.next, w.stale = next, false
+	w.last, w.stale = last, false
 	return nil
+}
+
+// one stores a frame. An answer's sequence number is that of its record, whose
+// own is not raised by it.
+func (w *writer) one(f *frame) error {
+	var values []driver.NamedValue
+	stmt := w.insert
+	if f.kind == kindAnswer {
+		stmt = w.answer
+		values = numbered(f.time, f.texts[answerVerdict], f.json, f.seq)
+	} else {
+		values = numbered(f.seq, int64(formatJSON), f.texts[textID], f.time, int64(f.uid),
+			f.texts[textSession], f.texts[textAgent], f.texts[textTool], f.texts[textVerdict], f.texts[textBy],
+			f.latency, f.json)
+	}
+	return run(stmt, values)
+}
+
+func numbered(values ...driver.Value) []driver.NamedValue {
+	named := make([]driver.NamedValue, len(values))
+	for i, v := range values {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return named
 }
 
 // refresh goes on after an error: the failed commit may have happened after
 // all, and the connection itself may be of no more use.
 func (w *writer) refresh() error {
-	if last, err := newest(w.conn); err == nil {
-		w.next, w.stale = last+1, false
+	if last, err := newest(context.Background(), w.conn); err == nil {
+		w.last, w.stale = last, false
 		return nil
 	}
 	_ = w.finish() // what it says has been said
 	return w.prepare(w.db, w.inPlace)
 }
 
-func (w *writer) store(req *request, next *int64) error {
-	req.first = *next
-	if req.answer != nil {
-		return run(w.answer, req.answer[:])
+// has reports whether the database has that record under that number.
+func (w *writer) has(seq int64, id string) (bool, error) {
+	var there string
+	err := w.conn.QueryRowContext(context.Background(), "SELECT id FROM decisions WHERE seq = ?", seq).Scan(&there)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
 	}
-	for i := range req.rows {
-		req.rows[i][0].Value = *next
-		if err := run(w.insert, req.rows[i][:]); err != nil {
-			return err
-		}
-		*next++
-	}
-	return nil
+	return there == id, err
 }
 
 func run(stmt driver.Stmt, args []driver.NamedValue) error {

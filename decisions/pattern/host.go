@@ -2,6 +2,7 @@ package pattern
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,15 +18,24 @@ type Host struct {
 	Name string
 	// Below is set when the line means the hosts below Name, not Name itself.
 	Below bool
-	// Port is 0 when the line means every port.
+	// Port is 0 when the line names none.
 	Port int
+	// Scheme is "" when the line names none. A line that names neither scheme
+	// nor port means the web: who allows a host to be read over HTTPS has not
+	// allowed to log in there, nor to fetch over what nobody encrypts or checks.
+	Scheme string
 }
 
 func parseHost(line string) (*Host, *refusal) {
 	const form = "write host, host:port or *.domain"
+	h := &Host{}
+	if scheme, rest, ok := strings.Cut(line, "://"); ok {
+		if !effects.HasHost(scheme) || rest == "" || strings.ContainsAny(rest, "/?#@") {
+			return nil, refuse("write only the host, such as docs.example.com, or scheme://host", "the line is a URL")
+		}
+		h.Scheme, line = scheme, rest
+	}
 	switch {
-	case strings.Contains(line, "://"):
-		return nil, refuse("write only the host, such as docs.example.com", "the line is a URL")
 	case strings.ContainsAny(line, "/?#"):
 		return nil, refuse("write only the host; a path cannot be told apart on the wire", "the line has a path")
 	case strings.Contains(line, "@"):
@@ -33,7 +43,6 @@ func parseHost(line string) (*Host, *refusal) {
 	case strings.Contains(line, "%"):
 		return nil, refuse(form, "the line has a zone or an escape")
 	}
-	h := &Host{}
 	name, r := h.cutPort(line)
 	if r != nil {
 		return nil, r
@@ -128,17 +137,42 @@ func (h *Host) String() string {
 	if h.Below {
 		name = "*." + name
 	}
-	if h.Port == 0 {
-		return name
-	}
-	if strings.Contains(name, ":") {
+	if strings.Contains(name, ":") && (h.Port != 0 || h.Scheme != "") {
 		name = "[" + name + "]"
 	}
-	return name + ":" + strconv.Itoa(h.Port)
+	if h.Port != 0 {
+		name += ":" + strconv.Itoa(h.Port)
+	}
+	if h.Scheme != "" {
+		return h.Scheme + "://" + name
+	}
+	return name
 }
 
+// WebSchemes and WebPorts are what a line means that names neither: the ports
+// are for a call that names no scheme.
+var (
+	WebSchemes = []string{"http", "https", "ws", "wss"}
+	WebPorts   = []int{0, 80, 443}
+)
+
+// match reports whether the line covers the connection: what an allow needs.
 func (h *Host) match(c *effects.Connect) bool {
-	if h.Port != 0 && c.Port != h.Port {
+	switch {
+	case h.Scheme != "":
+		return h.touches(c) && c.Scheme == h.Scheme
+	case h.Port != 0:
+		return h.touches(c)
+	case c.Scheme == "":
+		return h.touches(c) && slices.Contains(WebPorts, c.Port)
+	}
+	return h.touches(c) && slices.Contains(WebSchemes, c.Scheme)
+}
+
+// touches reports whether the connection may be what the line speaks of. One
+// without a scheme may be of any.
+func (h *Host) touches(c *effects.Connect) bool {
+	if h.Port != 0 && c.Port != h.Port || h.Scheme != "" && c.Scheme != h.Scheme && c.Scheme != "" {
 		return false
 	}
 	if h.Below {

@@ -16,6 +16,8 @@ type Run struct {
 	Words []Glob
 	// Rest is set when a last * stands for further words.
 	Rest bool
+	// Sense is what the words mean, nil when that is not known; see Understood.
+	Sense *Sense
 }
 
 // String returns the line.
@@ -47,10 +49,16 @@ func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
 	run := e.Run
 	return (r.isProgram(run.Program, ctx) || r.isExecutable(run)) &&
 		r.matchWords(run.Args) &&
-		(!r.Rest || run.HarmlessFrom <= len(r.Words)) &&
+		(!r.Rest || run.HarmlessFrom <= len(r.Words) && (run.Known || !r.ByPath())) &&
 		silentStdin(run) &&
 		(!e.Tags.Has(effects.Outside) || run.Cwd != "" && run.Cwd == ctx.Cwd)
 }
+
+// ByPath reports whether the line gives the program as a path. What lies there
+// is a script or a program of the project that permd knows nothing of, and that
+// those who change the project can change: such a line allows what it spells
+// out, and its last * allows nothing.
+func (r *Run) ByPath() bool { return strings.Contains(r.Program, "/") }
 
 // silentStdin reports whether a line that says nothing of standard input may
 // cover the run: what a program that permd does not know makes of its input
@@ -169,7 +177,7 @@ func (r *Run) touches(run *effects.Run, ctx Context) bool {
 	if strings.Contains(r.Program, "/") {
 		named = r.isProgram(run.Program, ctx) || r.isExecutable(run)
 	}
-	return named && (r.touchesWords(run.Args) || r.touchesParts(run))
+	return named && (r.touchesWords(run.Args) || r.touchesParts(run) || r.Sense != nil && r.Sense.touches(run))
 }
 
 func (r *Run) touchesWords(args []string) bool {

@@ -13,6 +13,9 @@ import (
 // sideFiles are what SQLite keeps beside a database.
 var sideFiles = []string{"-wal", "-shm", "-journal"}
 
+// leastPage is the smallest page of a database, in bytes.
+const leastPage = 512
+
 // prepare makes sure that the database's file exists and that only we can
 // touch it; the folder has been prepared. It reports whether the file is still
 // without content.
@@ -36,7 +39,10 @@ func prepare(path string) (fresh bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if hasContent(path) {
+	if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
+		if info.Size() < leastPage { // to SQLite it would be a new one
+			return false, fmt.Errorf("opening %s: %w: it was cut to %d bytes", path, ErrDamaged, info.Size())
+		}
 		return false, nil
 	}
 	// SQLite deletes the log of an empty database without a word.

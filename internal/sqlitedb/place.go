@@ -112,4 +112,13 @@ func (p *place) check() error {
 	return nil
 }
 
+// cutting runs what cuts the log with a purpose.
+func (p *place) cutting(f func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err := f()
+	p.files[1].size = 0
+	return err
+}
+
 func (p *place) close() error { return p.folder.Close() }

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/permd/permd/internal/lockfile"
@@ -199,6 +200,19 @@ func (db *DB) Checkpoint() error {
 	return nil
 }
 
+// Fold folds all of the write-ahead log into the file and empties it, for what
+// must not hang on the log: SQLite drops the end of a damaged one without a
+// word. It waits for the disk, twice, and must not be called in a transaction.
+func (db *DB) Fold() error {
+	return db.place.cutting(func() error {
+		var busy, logged, folded int
+		if err := db.Write.QueryRow("PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &folded); err != nil {
+			return fmt.Errorf("folding the log into the database: %w", err)
+		}
+		return nil
+	})
+}
+
 // InPlace returns an error that wraps ErrGone when the database's files are not
 // the ones that were opened any more. Ask before a commit that must last. It
 // takes about a microsecond, and is safe for concurrent use.
@@ -227,9 +241,12 @@ func (db *DB) Close() error {
 // at opening or later.
 func IsDamaged(err error) bool { return errors.Is(err, ErrDamaged) || saysDamaged(err) }
 
-// IsFull reports whether an error says that the disk is full, or the file as
-// large as it may become. What is stored stays readable.
-func IsFull(err error) bool { return saysFull(err) }
+// IsFull reports whether an error, of the database or of a file beside it, says
+// that the disk is full, or the file as large as it may become. What is stored
+// stays readable.
+func IsFull(err error) bool {
+	return saysFull(err) || errors.Is(err, syscall.EFBIG) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
 
 // damaged marks an error of SQLite that means damage.
 func damaged(err error) error {

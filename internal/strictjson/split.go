@@ -16,7 +16,7 @@ func ParseObject(data Value) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := make(Object, 0, 8) // as many as most have
+	o := make(Object, 0, 4) // as many as most have
 	for s.more(len(o), '}') {
 		name, ok := s.name()
 		value := s.value()
@@ -131,9 +131,30 @@ func (s *splitter) more(n int, end byte) bool {
 
 // name returns the name of the next member and steps over its colon.
 func (s *splitter) name() (string, bool) {
-	name, ok := ParseString(s.value())
+	raw := s.value()
+	if n := len(raw); n > 2 {
+		if name, ok := usual[string(raw[1:n-1])]; ok && raw[0] == '"' && raw[n-1] == '"' {
+			return name, s.take(':')
+		}
+	}
+	name, ok := ParseString(raw)
 	return name, ok && s.take(':')
 }
+
+// usual are names that almost every message has, so that they need not be made
+// anew for each. They mean nothing here.
+var usual = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range []string{
+		"jsonrpc", "id", "method", "params", "sessionId", "toolCall", "toolCallId", "title", "kind", "rawInput",
+		"locations", "content", "_meta", "options", "optionId", "name", "path", "line", "type", "text",
+		"claudeCode", "toolName", "command", "description", "file_path", "offset", "limit", "status",
+		"calls", "callId", "tool", "input",
+	} {
+		names[name] = name
+	}
+	return names
+}()
 
 // value returns the next value and steps over it; nil when there is none.
 func (s *splitter) value() Value {
@@ -180,14 +201,18 @@ func (s *splitter) since(start int) Value {
 // text steps over a string.
 func (s *splitter) text() bool {
 	s.at++
+	quote := -1 // the next one; looked for anew only once it is passed, or a text of escapes would take time squared
 	for {
-		quote := bytes.IndexByte(s.data[s.at:], '"')
-		if quote < 0 {
-			return false
+		if quote < s.at {
+			n := bytes.IndexByte(s.data[s.at:], '"')
+			if n < 0 {
+				return false
+			}
+			quote = s.at + n
 		}
-		escape := bytes.IndexByte(s.data[s.at:s.at+quote], '\\')
+		escape := bytes.IndexByte(s.data[s.at:quote], '\\')
 		if escape < 0 {
-			s.at += quote + 1
+			s.at = quote + 1
 			return true
 		}
 		// What stands behind the backslash is there: at least the quote is.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -154,5 +155,21 @@ func BenchmarkParseObject(b *testing.B) {
 		if _, err := ParseObject(data); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkManyEscapes is a text that is nothing but escapes: the time for a
+// byte must be the same, however long the text is.
+func BenchmarkManyEscapes(b *testing.B) {
+	for _, kib := range []int{1, 16, 256, 4096} {
+		data := []byte(`{"a":"` + strings.Repeat(`\n`, kib<<9) + `"}`)
+		b.Run(strconv.Itoa(kib)+"KiB", func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if _, err := ParseObject(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

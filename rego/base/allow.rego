@@ -18,6 +18,61 @@ allow contains "only looks at the project" if {
 	input.effect.stdin != "network"
 }
 
+# Programs that only print what they are given or name as a file, wherever they
+# run and whatever comes in. What they read is an effect of its own.
+printers := {
+	"[", "awk", "base64", "basename", "cat", "cmp", "column", "comm", "cut", "date", "diff", "dirname", "echo", "expr", "false", "fd",
+	"file", "find", "fold", "gawk", "grep", "egrep", "fgrep", "head", "hexdump", "join", "jq", "ls", "md5sum", "nl", "od", "paste",
+	"printf", "pwd", "readlink", "realpath", "rev", "rg", "sed", "seq", "sha1sum", "sha256sum", "shasum", "sleep", "sort", "stat",
+	"strings", "tac", "tail", "test", "tr", "tree", "true", "uniq", "wc", "xxd", "yq",
+}
+
+printer_run if {
+	input.effect.program in printers
+	input.effect.readonly == true
+	input.effect.known == true
+}
+
+# METADATA
+# title: Programs that only print may run anywhere, on anything
+# custom:
+#   id: base.print
+allow contains "only prints" if {
+	input.effect.kind == "run"
+	input.effect.claimed == false
+	printer_run
+	not looks_here
+}
+
+looks_here if {
+	"in_project" in input.effect.tags
+	input.effect.stdin != "network"
+}
+
+shell_text if {
+	input.effect.program in {"ash", "bash", "dash", "sh", "zsh"}
+	"-c" in input.effect.flags
+	every flag in input.effect.flags { flag in {"--login", "-c", "-e", "-u", "-v", "-x"} }
+	input.effect.known == true
+	input.effect.claimed == false
+	input.effect.stdin != "network"
+}
+
+ordinary_run if shell_text
+
+# METADATA
+# title: Shells may run text that permd reads
+# description: |
+#   What the text does is in effects of its own (bash -lc 'go test'); text that
+#   is not all known is an unknown effect.
+# custom:
+#   id: base.shell-text
+allow contains "runs text whose commands are decided one by one" if {
+	input.effect.kind == "run"
+	"in_project" in input.effect.tags
+	shell_text
+}
+
 # METADATA
 # title: Files of the project may be read
 # custom:

@@ -21,7 +21,11 @@ ask contains "runs a program that may change something" if {
 	input.effect.kind == "run"
 	input.effect.readonly == false
 	input.effect.known == true
+	not ordinary_run
 }
+
+# The profiles say which runs that change something are ordinary work.
+default ordinary_run := false
 
 # METADATA
 # title: Programs that run outside of the project
@@ -30,6 +34,7 @@ ask contains "runs a program that may change something" if {
 ask contains "runs outside of the project" if {
 	input.effect.kind == "run"
 	"outside" in input.effect.tags
+	not printer_run
 }
 
 # METADATA
@@ -39,6 +44,7 @@ ask contains "runs outside of the project" if {
 ask contains "gives a program what came from the network" if {
 	input.effect.kind == "run"
 	input.effect.stdin == "network"
+	not printer_run
 }
 
 # METADATA
@@ -87,7 +93,11 @@ ask contains "talks to permd" if {
 ask contains "reads outside of the project" if {
 	input.effect.kind == "read"
 	"outside" in input.effect.tags
+	not public_read
 }
+
+# The profiles say what outside of the project is no secret of anybody.
+default public_read := false
 
 # METADATA
 # title: Reading secrets
@@ -105,15 +115,6 @@ ask contains "reads a secret" if {
 ask contains "reads permd's own files" if {
 	input.effect.kind == "read"
 	"permd" in input.effect.tags
-}
-
-# METADATA
-# title: Changing files of the project
-# custom:
-#   id: base.write-project
-ask contains "changes a file of the project" if {
-	input.effect.kind == "write"
-	"in_project" in input.effect.tags
 }
 
 # METADATA
@@ -185,7 +186,11 @@ ask contains "reaches the network" if {
 	input.effect.kind == "connect"
 	not "loopback" in input.effect.tags
 	not "metadata_service" in input.effect.tags
+	not query
 }
+
+# The profiles say which programs may ask the service they belong to.
+default query := false
 
 # METADATA
 # title: Tools of a server

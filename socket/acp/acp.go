@@ -1,6 +1,6 @@
-// Package acp adapts the Agent Client Protocol, version 1: it merges what
-// session/update says of tool calls, turns session/request_permission into a
-// call, and answers in the protocol's words.
+// Package acp adapts the Agent Client Protocol, version 1 and the draft of
+// version 2: it merges what session/update says of tool calls, turns
+// session/request_permission into a call, and answers in the protocol's words.
 //
 // It reads as tolerantly as the protocol's own schema, for a guard must accept
 // what agents really send, but it keeps a defect of everything that it left
@@ -36,7 +36,8 @@ type Decider interface {
 	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
 }
 
-// Deps are what the methods work with. All members but LiveShell are needed.
+// Deps are what the methods work with. Only Sessions, Decider and Users are
+// needed.
 type Deps struct {
 	// Sessions are those that permd/session declares. A session of the agent
 	// that nobody declared has no folder and no agent's name.
@@ -47,6 +48,10 @@ type Deps struct {
 	// LiveShell reports whether the shell of that agent stays alive between
 	// calls; nil for none.
 	LiveShell func(agent effects.Party) bool
+	// PlainOption returns the id of the option that allows just this call, for
+	// agents that offer several of kind allow_once, "" if none is known; nil
+	// for none.
+	PlainOption func(agent effects.Party) string
 }
 
 // Register adds the methods of ACP.
@@ -71,8 +76,12 @@ func stateOf(c *socket.Conn) *connState {
 	return c.Value(stateKey{}, func() any {
 		s := new(connState)
 		native.StateOf(c).OnEnd(s.forget)
+		native.StateOf(c).OnDeclare(s.opened)
 		// A message that never got here may have been an update of any session.
 		c.OnUnread(func() { s.lose("") })
+		if c.Missed() {
+			s.lose("")
+		}
 		return s
 	}).(*connState)
 }
@@ -80,20 +89,36 @@ func stateOf(c *socket.Conn) *connState {
 // update takes a session/update notification in.
 func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
 	state := stateOf(c)
-	u, err := parseUpdate(params)
+	id, err := updateSession(params)
+	if err == nil {
+		err = h.take(state, c.Owner(), id, params)
+	}
 	if err != nil {
 		// What the agent said of a call is lost, so nothing that was known of
 		// the session's calls can be relied on any more.
-		state.lose(u.sessionID)
-		return nil, err
+		state.lose(id)
 	}
+	return nil, err
+}
+
+// take merges an update.
+func (h *handler) take(state *connState, owner decisions.Owner, id string, params strictjson.Value) error {
+	s, declared := state.session(id), h.Sessions.Get(owner, id)
+	state.declare(s, declared)
+	ver, err := state.speaks(s, updateVersion(params), declared)
+	if err != nil {
+		return err
+	}
+	u, err := parseUpdate(params, ver)
 	switch {
+	case err != nil:
+		return err
 	case u.mode != "":
-		state.session(u.sessionID).noteMode(u.mode, h.Sessions.Get(c.Owner(), u.sessionID))
+		s.noteMode(u.mode, declared)
 	case u.call != nil:
-		state.apply(u.sessionID, u.call, u.created)
+		state.apply(s, u.call, u.created)
 	}
-	return nil, nil
+	return nil
 }
 
 // cancel takes a session/cancel notification in: whatever of the session is

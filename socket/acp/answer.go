@@ -56,6 +56,8 @@ type pending struct {
 	request decisions.Request
 	turn    context.Context
 	state   *native.State
+	// requestID is the request's id on the connection (native.RequestKey).
+	requestID string
 }
 
 // requestPermission takes a request in, with what is known of its call at this
@@ -65,10 +67,19 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	if err != nil {
 		return nil, err
 	}
-	s := stateOf(c).session(r.sessionID)
-	p := r.pending(stateOf(c).merged(s, r.call), h.Sessions.Get(c.Owner(), r.sessionID), s)
+	state := stateOf(c)
+	s, declared := state.session(r.sessionID), h.Sessions.Get(c.Owner(), r.sessionID)
+	state.declare(s, declared)
+	if _, err := state.speaks(s, r.version, declared); err != nil {
+		return nil, err
+	}
+	plain := ""
+	if h.PlainOption != nil && declared != nil {
+		plain = h.PlainOption(declared.Agent)
+	}
+	p := r.pending(state.about(s, r), declared, s, plain)
 	p.request.Peer = c.Peer
-	p.state = native.StateOf(c)
+	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
@@ -81,7 +92,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 
 // pending makes what is decided of a request, its call as merged and its
 // session as declared, nil if it was not.
-func (r *request) pending(t *toolCall, declared *decisions.Session, s *session) *pending {
+func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pending {
 	call := r.assemble(t)
 	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turn: s.turn}
 	ref := declared.Ref()
@@ -97,12 +108,12 @@ func (r *request) pending(t *toolCall, declared *decisions.Session, s *session) 
 		call.Incomplete = "" // a question needs no input of a tool
 	}
 	p.facts = Facts{
-		Agent: call.Agent, Question: is.question, ModeSwitch: is.modeSwitch,
+		Plain: plain, Question: is.question, ModeSwitch: is.modeSwitch,
 		Defective: len(call.Defects) > 0, Incomplete: call.Incomplete != "",
 	}
 	// Whether an allow could be said is known before deciding, so that the
 	// journal never holds an allow that the agent was not given.
-	_, ok := Choose(r.options, decisions.Allow, Facts{Agent: call.Agent})
+	_, ok := Choose(r.options, decisions.Allow, Facts{Plain: plain})
 	if !ok && len(call.Marks) == 0 {
 		call.Defects = addDefect(call.Defects, noOption())
 	}
@@ -117,26 +128,50 @@ func noOption() effects.Defect {
 	}
 }
 
-// decide decides the request and says the decision in the protocol's words.
+// errTurn is why a request is cancelled whose turn was.
+var errTurn = errors.New("the client cancelled the session's turn")
+
+// decide decides the request and says the decision in the protocol's words. One
+// whose turn is over is decided as well, so that the journal holds what was
+// asked for and that it was cancelled.
 func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	defer context.AfterFunc(p.turn, stop)()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(p.turn, func() { stop(errTurn) })()
 	if p.turn.Err() != nil {
-		return cancelled(), nil
+		stop(errTurn)
 	}
 	decided := decider.Decide(ctx, &p.request)
 	if len(decided) != 1 || decided[0] == nil {
 		return nil, errors.New("deciding: no decision for the call")
 	}
-	p.state.Shells.Note(p.session, decided[0])
-	result, err := p.answer(decided[0])
-	if p.turn.Err() != nil {
+	d := decided[0]
+	result, err := p.answer(d)
+	switch {
+	case p.turn.Err() != nil:
 		// The turn ended while the call was decided, and with it the call.
-		p.state.Asks.Remove(decided[0].ID)
-		return cancelled(), nil
+		p.state.Asks.Remove(d.ID)
+		return cancelled().with(called(d, errTurn)), nil
+	case ctx.Err() != nil:
+		// Whoever asked has withdrawn the request, or is gone. Not even an allow
+		// may be said now: the agent has gone on without it.
+		p.state.Asks.Remove(d.ID)
+		return nil, ctx.Err()
 	}
+	p.state.Shells.Note(p.session, d)
 	return result, err
+}
+
+// called is the decision of a call that was called off: a deny stands, whatever
+// else was decided is void.
+func called(d *decisions.Decision, why error) *decisions.Decision {
+	if d.Verdict == decisions.Deny {
+		return d
+	}
+	q := *d
+	q.Verdict, q.Needed, q.By = decisions.Ask, decisions.NeededByRule, decisions.ByFailure
+	q.Reason, q.Message, q.Widths, q.Offer = "cancelled: "+why.Error(), "", nil, nil
+	return &q
 }
 
 // answer turns a decision into a result, or into the error that leaves the
@@ -179,7 +214,7 @@ func (p *pending) ask(d *decisions.Decision) error {
 		return errors.New("encoding the decision")
 	}
 	// The question keeps the offer, and lets the call with its input go.
-	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Size: p.size(), Offer: d.Offer, Answer: p.pick})
+	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer, Answer: p.pick})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 

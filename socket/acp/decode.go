@@ -62,7 +62,10 @@ func identifier(o strictjson.Object, name, at string) (string, error) {
 
 // lenient reads the members that the schema is tolerant of, and keeps a defect
 // of each that it leaves out.
-type lenient struct{ defects []effects.Defect }
+type lenient struct {
+	version version
+	defects []effects.Defect
+}
 
 // drop notes that something was left out.
 func (l *lenient) drop(at, why string) {
@@ -82,8 +85,7 @@ func addDefect(list []effects.Defect, d effects.Defect) []effects.Defect {
 	return append(list, d)
 }
 
-// get returns a member that is there and not null, which in version 1 means
-// "not in this update".
+// get returns a member that is there and not null.
 func (l *lenient) get(o strictjson.Object, name string) (strictjson.Value, bool) {
 	v, ok := o.Get(name)
 	return v, ok && strictjson.Kind(v) != 'n'
@@ -104,22 +106,22 @@ func (l *lenient) text(o strictjson.Object, name, at string) *string {
 }
 
 // items reads an array; false when it is absent, null or something else.
-func (l *lenient) items(o strictjson.Object, name string) ([]strictjson.Value, bool) {
+func (l *lenient) items(o strictjson.Object, name, at string) ([]strictjson.Value, bool) {
 	v, ok := l.get(o, name)
 	if !ok {
 		return nil, false
 	}
 	if strictjson.Kind(v) != '[' {
-		l.drop(name, "is not an array and was left out")
+		l.drop(at, "is not an array and was left out")
 		return nil, false
 	}
 	items, err := strictjson.ParseArray(v)
 	if err != nil {
-		l.drop(name, "could not be read and was left out")
+		l.drop(at, "could not be read and was left out")
 		return nil, false
 	}
 	if len(items) > maxItems {
-		l.drop(name, fmt.Sprintf("holds more than %d items; the others were left out", maxItems))
+		l.drop(at, fmt.Sprintf("holds more than %d items; the others were left out", maxItems))
 		items = items[:maxItems]
 	}
 	return items, true

@@ -48,12 +48,15 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if r.sessionID == "" || r.call.id == "" {
+		if r.sessionID == "" || r.version == version1 && r.call.id == "" {
 			t.Fatal("a request without an identity")
 		}
 		var state connState
 		s := state.session(r.sessionID)
-		p := r.pending(state.merged(s, r.call), nil, s)
+		if _, err := state.speaks(s, r.version, nil); err != nil {
+			t.Fatal(err)
+		}
+		p := r.pending(state.about(s, r), nil, s, "")
 		call := &p.request.Call
 		if len(call.Defects) > maxDefects {
 			t.Fatalf("%d defects", len(call.Defects))
@@ -88,26 +91,32 @@ func FuzzUpdate(f *testing.F) {
 		if strictjson.Check(data) != nil {
 			return
 		}
-		u, err := parseUpdate(data)
-		var state connState
+		id, err := updateSession(data)
 		if err != nil {
-			state.lose(u.sessionID)
 			return
 		}
-		if u.call == nil {
+		var state connState
+		s := state.session(id)
+		ver, err := state.speaks(s, updateVersion(data), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := parseUpdate(data, ver)
+		if err != nil || u.call == nil {
 			return
 		}
-		state.apply(u.sessionID, u.call, u.created)
+		state.apply(s, u.call, u.created)
 		once := state.bytes
-		state.apply(u.sessionID, u.call, u.created)
-		if state.bytes != once {
-			t.Fatalf("the same update twice: %d bytes, then %d", once, state.bytes)
+		if !u.call.more {
+			if state.apply(s, u.call, u.created); state.bytes != once {
+				t.Fatalf("the same update twice: %d bytes, then %d", once, state.bytes)
+			}
 		}
-		t1 := state.merged(state.session(u.sessionID), &patch{id: u.call.id})
-		if known := len(state.session(u.sessionID).calls) == 1; known == u.call.ended || known && t1.id != u.call.id {
+		t1 := state.merged(s, &patch{id: u.call.id})
+		if known := len(s.calls) == 1; known == u.call.ended || known && t1.id != u.call.id {
 			t.Fatalf("known: %v, ended: %v", known, u.call.ended)
 		}
-		state.forget(u.sessionID)
+		state.forget(id)
 		if state.bytes != 0 {
 			t.Fatalf("%d bytes are kept of nothing", state.bytes)
 		}

@@ -59,7 +59,9 @@ type daemon struct {
 func newDaemon(v decisions.Verdict) *daemon {
 	d := &daemon{&fakeDecider{verdict: v, kind: effects.KindRun}, socket.Methods{}, new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
-	Register(d.methods, Deps{Sessions: d.sessions, Decider: d, Users: users})
+	Register(d.methods, Deps{Sessions: d.sessions, Decider: d, Users: users, PlainOption: func(a effects.Party) string {
+		return map[string]string{"OpenHands CLI ACP Agent": "accept"}[a.Name]
+	}})
 	native.Register(d.methods, native.Deps{Sessions: d.sessions, Decider: d, Users: users})
 	return d
 }

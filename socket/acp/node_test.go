@@ -116,7 +116,7 @@ func TestAgainstNode(t *testing.T) {
 
 func ours(r *request) fields {
 	tc := &toolCall{id: r.call.id}
-	tc.merge(r.call)
+	tc.merge(r.call, version1)
 	f := fields{
 		SessionID: r.sessionID, CallID: tc.id, Title: tc.title, Name: tc.name, Kind: tc.kind,
 		Command: text(tc.input, "command"), Paths: []string{}, Options: []string{},

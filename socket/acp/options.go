@@ -7,11 +7,11 @@ import (
 	"unicode"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// OptionKind is the kind of a permission option; version 1 has four.
+// OptionKind is the kind of a permission option. Both versions have these
+// four; version 2 lets agents add others, which are never chosen.
 type OptionKind string
 
 // The kinds of options.
@@ -34,7 +34,10 @@ type Option struct {
 
 // Facts are what the choice of an option depends on beside the options.
 type Facts struct {
-	Agent effects.Party
+	// Plain is the id of the option that allows this call and changes nothing
+	// else, for agents that offer several of kind allow_once; "" if none is
+	// known.
+	Plain string
 	// Question is set when the request asks the person something; ModeSwitch
 	// when it changes the agent's mode.
 	Question, ModeSwitch bool
@@ -43,15 +46,6 @@ type Facts struct {
 	Defective, Incomplete bool
 	// Permanent is set for a deny that holds for every such call.
 	Permanent bool
-}
-
-// plainOptions names, for agents that offer several options of kind
-// allow_once, the one that allows this call and changes nothing else.
-// OpenHands: its second one makes the agent confirm less for the session.
-var plainOptions = map[string]string{
-	"openhands cli acp agent": "accept",
-	"openhands-cli":           "accept",
-	"openhands":               "accept",
 }
 
 // continuing are ids of reject options that let the agent's turn go on, where
@@ -72,7 +66,7 @@ func Choose(options []Option, verdict decisions.Verdict, facts Facts) (id string
 		if facts.Question || facts.ModeSwitch || facts.Defective || facts.Incomplete || oneKind(options) {
 			return "", false
 		}
-		return plainAllow(options, facts.Agent)
+		return plainAllow(options, facts.Plain)
 	case decisions.Deny:
 		return plainReject(options, facts)
 	}
@@ -80,11 +74,10 @@ func Choose(options []Option, verdict decisions.Verdict, facts Facts) (id string
 }
 
 // plainAllow picks the only option that allows once.
-func plainAllow(options []Option, agent effects.Party) (string, bool) {
+func plainAllow(options []Option, plain string) (string, bool) {
 	once := ofKind(options, AllowOnce)
 	if len(once) > 1 {
-		plain, ok := plainOptions[strings.ToLower(agent.Name)]
-		if !ok {
+		if plain == "" {
 			return "", false
 		}
 		once = slices.DeleteFunc(once, func(o Option) bool { return o.ID != plain })
@@ -255,29 +248,28 @@ func negates(word string) bool {
 // words are the words of the option's id and name in lower case; an id is
 // also split where a small letter meets a capital one.
 func (o Option) words() []string {
-	var words []string
-	var b strings.Builder
-	flush := func() {
-		if b.Len() > 0 {
-			words = append(words, strings.ToLower(b.String()))
-			b.Reset()
-		}
-	}
+	words := make([]string, 0, 8)
 	for _, text := range []string{o.ID, o.Name} {
-		last := ' '
-		for _, r := range text {
+		last, start := ' ', -1 // of a word
+		flush := func(end int) {
+			if start >= 0 {
+				words = append(words, strings.ToLower(text[start:end]))
+				start = -1
+			}
+		}
+		for i, r := range text {
 			switch {
 			case !unicode.IsLetter(r):
-				flush()
+				flush(i)
 			case unicode.IsUpper(r) && unicode.IsLower(last):
-				flush()
-				b.WriteRune(r)
-			default:
-				b.WriteRune(r)
+				flush(i)
+				start = i
+			case start < 0:
+				start = i
 			}
 			last = r
 		}
-		flush()
+		flush(len(text))
 	}
 	return words
 }
@@ -290,7 +282,7 @@ func hidden(s string) bool {
 
 // parseOptions reads the options, strictly as the protocol does: one that is
 // malformed makes the request unreadable.
-func parseOptions(o strictjson.Object) ([]Option, error) {
+func parseOptions(o strictjson.Object, ver version) ([]Option, error) {
 	v, ok := o.Get("options")
 	if !ok {
 		return nil, refuse("options is missing")
@@ -305,16 +297,19 @@ func parseOptions(o strictjson.Object) ([]Option, error) {
 	if len(items) > maxOptions {
 		return nil, refuse("more than %d options", maxOptions)
 	}
+	if len(items) == 0 && ver == version2 {
+		return nil, refuse("options is empty")
+	}
 	options := make([]Option, len(items))
 	for i, item := range items {
-		if options[i], err = parseOption(item, fmt.Sprintf("options[%d]", i)); err != nil {
+		if options[i], err = parseOption(item, fmt.Sprintf("options[%d]", i), ver); err != nil {
 			return nil, err
 		}
 	}
 	return options, nil
 }
 
-func parseOption(v strictjson.Value, at string) (Option, error) {
+func parseOption(v strictjson.Value, at string, ver version) (Option, error) {
 	var opt Option
 	o, err := object(v, at, "optionId", "name", "kind", "_meta")
 	if err != nil {
@@ -333,6 +328,9 @@ func parseOption(v strictjson.Value, at string) (Option, error) {
 	opt.Lasts = lasts(o)
 	switch opt.Kind {
 	case AllowOnce, AllowAlways, RejectOnce, RejectAlways:
+		return opt, nil
+	}
+	if ver == version2 && word != "" && len(word) <= maxName {
 		return opt, nil
 	}
 	return opt, refuse("%s.kind must be allow_once, allow_always, reject_once or reject_always", at)

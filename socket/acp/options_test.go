@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -28,11 +27,11 @@ func TestChoose(t *testing.T) {
 		{"none at all", nil, Facts{}, "", ""},
 		{"never always for allow", []Option{always, no}, Facts{}, "", "n"},
 		{"two once", []Option{yes, opt(AllowOnce, "y2", "Yes, for the turn"), no}, Facts{}, "", "n"},
-		{"two once, one named by the agent's profile", openhands, Facts{Agent: effects.Party{Name: "OpenHands-CLI"}}, "accept", "n"},
-		{"two once, agent not known", openhands, Facts{}, "", "n"},
-		{"profile's option not offered", []Option{yes, opt(AllowOnce, "z", "Go"), no}, Facts{Agent: effects.Party{Name: "OpenHands"}}, "", "n"},
-		{"profile's option offered twice", append(openhands[:3:3], openhands[0]), Facts{Agent: effects.Party{Name: "OpenHands"}}, "", ""},
-		{"profile's option widens", []Option{opt(AllowOnce, "accept", "Always accept"), yes, no}, Facts{Agent: effects.Party{Name: "OpenHands"}}, "", "n"},
+		{"two once, one named by the agent's profile", openhands, Facts{Plain: "accept"}, "accept", "n"},
+		{"two once, none named", openhands, Facts{}, "", "n"},
+		{"profile's option not offered", []Option{yes, opt(AllowOnce, "z", "Go"), no}, Facts{Plain: "accept"}, "", "n"},
+		{"profile's option offered twice", append(openhands[:3:3], openhands[0]), Facts{Plain: "accept"}, "", ""},
+		{"profile's option widens", []Option{opt(AllowOnce, "accept", "Always accept"), yes, no}, Facts{Plain: "accept"}, "", "n"},
 		{"once that says always", []Option{opt(AllowOnce, "y", "Always allow"), no}, Facts{}, "", "n"},
 		{"once that says it in its id", []Option{opt(AllowOnce, "allow-session", "Yes"), no}, Facts{}, "", "n"},
 		{"once that says it in camel case", []Option{opt(AllowOnce, "allowAlways", "Yes"), no}, Facts{}, "", "n"},
@@ -107,7 +106,7 @@ func TestOptionLasts(t *testing.T) {
 		"nothing that changes": {`{"permission":{"version":1,"changes":[]}}`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o, err := parseOption(strictjson.Value(`{"optionId":"a","name":"Allow","kind":"allow_once","_meta":`+tt.meta+`}`), "options[0]")
+			o, err := parseOption(strictjson.Value(`{"optionId":"a","name":"Allow","kind":"allow_once","_meta":`+tt.meta+`}`), "options[0]", version1)
 			if err != nil {
 				t.Fatal(err)
 			}

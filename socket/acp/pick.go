@@ -32,7 +32,7 @@ func (f *offer) pick(choice native.Pick) (native.Picked, error) {
 	}
 	switch o.Kind {
 	case AllowAlways:
-		id, ok := plainAllow(f.options, f.facts.Agent)
+		id, ok := plainAllow(f.options, f.facts.Plain)
 		if !ok {
 			return none, errors.New("the agent would remember this option itself, and it offers none that allows just this call")
 		}
@@ -54,7 +54,7 @@ func (f *offer) pick(choice native.Pick) (native.Picked, error) {
 // pickVerdict turns a verdict of the person into an option. What keeps permd
 // from allowing by itself does not keep the person from it.
 func (f *offer) pickVerdict(v decisions.Verdict) (native.Picked, error) {
-	facts := Facts{Agent: f.facts.Agent, Question: f.facts.Question, ModeSwitch: f.facts.ModeSwitch}
+	facts := Facts{Plain: f.facts.Plain, Question: f.facts.Question, ModeSwitch: f.facts.ModeSwitch}
 	p := native.Picked{Verdict: v}
 	if facts.Question || facts.ModeSwitch {
 		p.Verdict = ""

@@ -62,7 +62,13 @@ func recognise(call *effects.Call, options []Option) recognised {
 	var r recognised
 	r.byName(call.Tool.Name, "name")
 	r.byName(call.Claims.Title, "title")
+	prompt, _, _ := strings.Cut(call.Claims.Prompt, "\n")
+	r.byName(prompt, "title")
 	r.byName(call.ID, "toolCallId")
+	if strings.HasPrefix(call.ID, "pi-ui-") {
+		// As pi-acp calls the dialogs of its extensions.
+		r.isQuestion("an extension of the agent asks the person", "toolCallId")
+	}
 	if call.Claims.Kind == "switch_mode" {
 		r.isSwitch("the agent says that the call switches its mode", "kind")
 	}

@@ -12,41 +12,68 @@ import (
 // request is one session/request_permission.
 type request struct {
 	sessionID string
-	call      *patch
+	version   version
+	call      *patch   // nil when the request names no tool call
+	command   *command // of version 2
+	prompt    string   // of version 2: what the person is asked
+	noSubject string   // of version 2: why nothing says what would happen
 	options   []Option
 	meta      strictjson.Value // of the params, beside the call's own
 	defects   []effects.Defect // of the params
 }
 
-// parseRequest reads the params of session/request_permission. Session, call
-// id and options are read strictly; of the rest, what is malformed is left out
-// with a defect.
+// requestMembers are the names of a request's members, in both versions.
+var requestMembers = []string{"sessionId", "toolCall", "options", "_meta", "subject", "title", "description"}
+
+// parseRequest reads the params of session/request_permission, whose shape
+// says their version. Session, call id and options are read strictly; of the
+// rest, what is malformed is left out with a defect.
 func parseRequest(params strictjson.Value) (*request, error) {
-	o, err := object(params, "params", "sessionId", "toolCall", "options", "_meta", "subject")
+	o, err := object(params, "params", requestMembers...)
 	if err != nil {
 		return nil, err
 	}
 	r := new(request)
+	if r.version, err = shapeOf(o); err != nil {
+		return nil, err
+	}
 	if r.sessionID, err = identifier(o, "sessionId", "sessionId"); err != nil {
 		return nil, err
 	}
-	v, ok := o.Get("toolCall")
-	if !ok {
-		if _, ok := o.Get("subject"); ok {
-			return nil, refuse("toolCall is missing: this is the shape of protocol version 2, which is not supported")
-		}
-		return nil, refuse("toolCall is missing")
+	l := &lenient{version: r.version}
+	if r.version == version1 {
+		v, _ := o.Get("toolCall")
+		r.call, err = parseToolCall(v, "toolCall", version1)
+	} else {
+		err = r.parsePrompt(l, o)
 	}
-	if r.call, err = parseToolCall(v, "toolCall"); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	if r.options, err = parseOptions(o); err != nil {
+	if r.options, err = parseOptions(o, r.version); err != nil {
 		return nil, err
 	}
-	l := new(lenient)
 	r.meta = l.meta(o, "params._meta")
 	r.defects = l.defects
 	return r, nil
+}
+
+// shapeOf tells the version of a request. Version 1 needs a toolCall beside
+// the session, version 2 a title and, if it is about something, a subject. One
+// that has the members of both could be read in two ways.
+func shapeOf(o strictjson.Object) (version, error) {
+	_, call := o.Get("toolCall")
+	_, title := o.Get("title")
+	_, subject := o.Get("subject")
+	switch {
+	case call && (title || subject):
+		return 0, refuse("toolCall is of protocol version 1, title and subject are of version 2: this request has both")
+	case call:
+		return version1, nil
+	case title || subject:
+		return version2, nil
+	}
+	return 0, refuse("toolCall is missing")
 }
 
 // mergeMeta puts the two _meta objects that come with a request into one: the
@@ -106,7 +133,7 @@ func (r *request) assemble(t *toolCall) effects.Call {
 		Tool:     effects.Tool{Name: t.name},
 		Input:    t.input,
 		Claims: effects.Claims{
-			Kind: t.kind, Title: t.title, Locations: t.locations, Diffs: t.diffs, Texts: t.texts,
+			Kind: t.kind, Title: t.title, Prompt: r.prompt, Locations: t.locations, Diffs: t.diffs, Texts: t.texts,
 		},
 	}
 	for _, list := range [][]effects.Defect{t.defects, r.defects} {
@@ -121,7 +148,12 @@ func (r *request) assemble(t *toolCall) effects.Call {
 	for _, d := range nameTool(&call) {
 		call.Defects = addDefect(call.Defects, d)
 	}
-	call.Incomplete = missing(t, &call)
+	if r.command != nil {
+		r.command.take(&call)
+	}
+	if call.Incomplete = r.noSubject; call.Incomplete == "" {
+		call.Incomplete = missing(t, &call)
+	}
 	return call
 }
 
@@ -176,6 +208,8 @@ func missing(t *toolCall, call *effects.Call) string {
 	}
 	paths := len(t.locations) > 0 || len(t.diffs) > 0
 	switch {
+	case call.InputFrom != "":
+		return "" // the subject is whole in itself
 	case t.input == nil && !paths && call.Tool.Name == "" && t.title == "" && len(t.texts) == 0:
 		return "nothing was said of the call before, and the request only names it"
 	case call.Tool.Name != "" || paths:

@@ -3,6 +3,7 @@ package acp
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,13 +40,18 @@ type message struct {
 	Result strictjson.Value `json:"result"`
 }
 
-func readJSON(t testing.TB, file string, into any) {
+func readFile(t testing.TB, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	decode(t, file, data, into)
+	return data
+}
+
+func readJSON(t testing.TB, file string, into any) {
+	t.Helper()
+	decode(t, file, readFile(t, file), into)
 }
 
 func decode(t testing.TB, what string, data []byte, into any) {
@@ -133,10 +139,6 @@ var unsupported = map[string]struct {
 	code int
 	says string
 }{
-	"claude-0.100-v2-bash.json":               {socket.CodeParams, "version 2"},
-	"spec-v2-command.json":                    {socket.CodeParams, "version 2"},
-	"spec-v2-no-subject.json":                 {socket.CodeParams, "version 2"},
-	"spec-v2-unknown-subject.json":            {socket.CodeParams, "version 2"},
 	"codex-1.6-elicitation-mcp-approval.json": {socket.CodeMethod, ""},
 }
 
@@ -228,10 +230,42 @@ func checkCall(t *testing.T, s *sample, call *effects.Call) {
 	if got, want := call.Incomplete != "", s.Facts.Unknown || s.Facts.NeedsMerge; got != want {
 		t.Errorf("incomplete = %q, want %v", call.Incomplete, want)
 	}
-	if got := len(call.Defects) > 0; got != s.Facts.Malformed {
+	// That an agent offers no option to allow by makes its request no worse.
+	wrong := slices.DeleteFunc(slices.Clone(call.Defects), func(d effects.Defect) bool {
+		return d.Code == effects.DefectOption && s.SafeAllow == nil && !s.Facts.Malformed
+	})
+	if got := len(wrong) > 0; got != s.Facts.Malformed {
 		t.Errorf("defects = %+v, want some: %v", call.Defects, s.Facts.Malformed)
 	}
 	if call.Cwd != "/home/ana/src/shop" || call.Agent.Name != s.Agent || call.User.Home != "/home/ana" {
 		t.Errorf("cwd %q, agent %+v, home %q: not those of the session", call.Cwd, call.Agent, call.User.Home)
+	}
+}
+
+// TestCovered fails when a sample is not among those that the tests read: every
+// message of the corpus is here as it is there, and every transcript is replayed.
+func TestCovered(t *testing.T) {
+	replayed := string(readFile(t, "transcript_test.go"))
+	transcripts, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(transcripts) == 0 {
+		t.Fatalf("%d transcripts, %v", len(transcripts), err)
+	}
+	for _, f := range transcripts {
+		if !strings.Contains(replayed, `"`+filepath.Base(f)+`"`) {
+			t.Errorf("%s is not replayed", f)
+		}
+	}
+	corpus, err := filepath.Glob("../../../shared/corpus/acp/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(corpus) == 0 {
+		t.Skip("the corpus is not beside the repository, so there is nothing to compare the samples with")
+	}
+	for _, f := range corpus {
+		ours, err := os.ReadFile(filepath.Join("testdata", filepath.Base(f)))
+		if err != nil || string(ours) != string(readFile(t, f)) {
+			t.Errorf("%s is not here as it is there: %v", filepath.Base(f), err)
+		}
 	}
 }

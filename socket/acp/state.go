@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/strictjson"
 )
 
 // Bounds of what is kept of a connection's calls. Over them the oldest is
@@ -18,79 +16,15 @@ const (
 	maxBytes    = 8 << 20 // of one connection
 )
 
-// toolCall is what is known of a call after all messages so far.
-type toolCall struct {
-	id        string
-	name      string
-	title     string
-	kind      string
-	input     strictjson.Value
-	locations []effects.Location
-	diffs     []effects.Diff
-	texts     []string
-	meta      strictjson.Value
-	defects   []effects.Defect
-	// missing says why messages about the call may be lost; "" if none are.
-	missing string
-
-	touched uint64 // for eviction: when it was last said something of
-}
-
-// merge applies a message: a member that is not in it is kept, an array
-// replaces. The receiver's slices are never changed in place, so a copy of it
-// stays as it was.
-func (t *toolCall) merge(p *patch) {
-	if p.name != nil {
-		t.name = *p.name
-	}
-	if p.title != nil {
-		t.title = *p.title
-	}
-	if p.kind != nil {
-		t.kind = *p.kind
-	}
-	if p.input != nil {
-		t.input = p.input
-	}
-	if p.locations != nil {
-		t.locations = p.locations
-	}
-	if p.content != nil {
-		t.diffs, t.texts = p.content.diffs, p.content.texts
-	}
-	if p.meta != nil {
-		t.meta = p.meta
-	}
-	t.defects = slices.Clip(t.defects)
-	for _, d := range p.defects {
-		t.defects = addDefect(t.defects, d)
-	}
-}
-
-// size is about how many bytes the call holds on to.
-func (t *toolCall) size() int {
-	const overhead = 512
-	n := overhead + len(t.id) + len(t.name) + len(t.title) + len(t.kind) + len(t.input) + len(t.meta)
-	for _, l := range t.locations {
-		n += len(l.Path) + 64
-	}
-	for _, d := range t.diffs {
-		n += len(d.Path) + 96
-	}
-	for _, s := range t.texts {
-		n += len(s) + 16
-	}
-	for _, d := range t.defects {
-		n += len(d.Text) + 64
-	}
-	return n
-}
-
 // session is what is known of one session of the agent.
 type session struct {
-	id    string
+	id       string
+	version  version
+	declared *decisions.Session // as it was when it last was of use
+
 	calls []*toolCall // the one longest untouched first
-	// lost says why calls of the session may have been forgotten.
+	// gone are calls that were forgotten. lost says why any call may have been.
+	gone forgotten
 	lost string
 
 	mode    string             // of the last current_mode_update
@@ -100,6 +34,15 @@ type session struct {
 	// new one.
 	turn context.Context
 	end  context.CancelFunc
+}
+
+// missed says why messages about a call that is not known may be lost, "" when
+// there were none.
+func (s *session) missed(id string) string {
+	if s.lost != "" {
+		return s.lost
+	}
+	return s.gone.why(id)
 }
 
 // noteMode keeps the mode that the agent says it is in. A later declaration of
@@ -120,14 +63,20 @@ type connState struct {
 	sessions []*session // the one longest unused first
 	bytes    int
 	clock    uint64
-	// lost says why sessions of the connection may have been forgotten.
+	// gone are sessions that were forgotten. lost says why any may have been.
+	gone forgotten
 	lost string
 }
 
 // The reasons for missing messages, as a person reads them.
 const (
-	lostBound  = "earlier messages about the session's calls were too many to keep"
-	lostUpdate = "an earlier message about the session's calls could not be read"
+	lostBound   = "earlier messages about the session's calls were too many to keep"
+	lostUpdate  = "an earlier message about the session's calls could not be read"
+	lostVersion = "earlier messages about the call were of another version of the protocol"
+	lostAgent   = "earlier messages about the call were those of another agent under the same session id"
+	lostNull    = "an earlier message clears a part of the call in version 2 of the protocol and keeps it in version 1; " +
+		"declare protocolVersion with permd/session"
+	lostRequest = "an earlier request for the same call said something else of it"
 )
 
 // session returns the state of a session, which becomes the latest used.
@@ -141,18 +90,31 @@ func (c *connState) session(id string) *session {
 		return s
 	}
 	s := &session{id: id, lost: c.lost}
+	if s.lost == "" {
+		s.lost = c.gone.why(id)
+	}
 	s.newTurn()
 	c.sessions = append(c.sessions, s)
 	if len(c.sessions) > maxSessions {
-		c.lost = lostBound
+		c.gone.add(c.sessions[0].id, lostBound)
 		c.drop(c.sessions[0])
 	}
 	return s
 }
 
-// apply takes one message about a call in.
-func (c *connState) apply(sessionID string, p *patch, created bool) {
-	s := c.session(sessionID)
+// opened notes that a session was declared. One that nothing was said of before
+// is new, so nothing of it can have been lost.
+func (c *connState) opened(id string) {
+	known := slices.ContainsFunc(c.sessions, func(s *session) bool { return s.id == id })
+	if !known && c.gone.why(id) == "" {
+		c.session(id).lost = ""
+	}
+}
+
+// apply takes one message about a call in. In version 1 a call is announced,
+// and the message is the whole call; in version 2 the first message about a
+// call is its announcement.
+func (c *connState) apply(s *session, p *patch, created bool) {
 	c.clock++
 	var t *toolCall
 	if i := s.find(p.id); i >= 0 {
@@ -160,9 +122,12 @@ func (c *connState) apply(sessionID string, p *patch, created bool) {
 		c.bytes -= t.size()
 		s.calls = slices.Delete(s.calls, i, i+1)
 	}
-	if p.ended {
+	if p.ended || created {
 		// What a call was says nothing of a later one by the same id; some
 		// agents use one id for all.
+		s.gone.remove(p.id)
+	}
+	if p.ended {
 		return
 	}
 	if t == nil || created {
@@ -170,12 +135,12 @@ func (c *connState) apply(sessionID string, p *patch, created bool) {
 		// patch on a call that is not known may lack what was lost before.
 		t = &toolCall{id: p.id}
 		if !created {
-			t.missing = s.lost
+			t.missing = s.missed(p.id)
 		}
 	}
 	// What is kept must not hold on to the whole of its message.
 	p.input, p.meta = bytes.Clone(p.input), bytes.Clone(p.meta)
-	t.merge(p)
+	t.merge(p, s.version)
 	t.touched = c.clock
 	s.calls = append(s.calls, t)
 	c.bytes += t.size()
@@ -202,22 +167,59 @@ func (c *connState) oldest() *session {
 // evict forgets a session's oldest call.
 func (c *connState) evict(s *session) {
 	c.bytes -= s.calls[0].size()
+	s.gone.add(s.calls[0].id, lostBound)
 	s.calls = slices.Delete(s.calls, 0, 1)
-	s.lost = lostBound
+}
+
+// retire forgets all calls of a session that are known. Others are new.
+func (c *connState) retire(s *session, why string) {
+	for _, t := range s.calls {
+		s.gone.add(t.id, why)
+	}
+	c.empty(s)
+}
+
+// about returns what is known of what a request is about.
+func (c *connState) about(s *session, r *request) *toolCall {
+	if r.call == nil {
+		return new(toolCall)
+	}
+	if r.command == nil {
+		return c.merged(s, r.call)
+	}
+	// A command is whole in itself, so it does not matter what of its call was
+	// lost. What is known of that stays as it is.
+	t := &toolCall{id: r.call.id}
+	if i := s.find(t.id); i >= 0 && t.id != "" {
+		*t = *s.calls[i]
+		t.missing = ""
+	}
+	t.merge(r.call, s.version)
+	return t
 }
 
 // merged returns what is known of the call that a request is about. The
 // request's own patch is not kept: two requests can be about different things
-// under one id, and one must not fill the gaps of the other.
+// under one id, and one must not fill the gaps of the other. But where it says
+// something else than what was known, a later request cannot rest on that.
 func (c *connState) merged(s *session, p *patch) *toolCall {
 	t := &toolCall{id: p.id}
 	if i := s.find(p.id); i >= 0 {
-		known := *s.calls[i]
-		t = &known
+		known := s.calls[i]
+		rests := ^p.changes(s.version)
+		*t = *known
+		switch {
+		case t.missing != "":
+		case known.unsure&rests != 0:
+			t.missing = lostRequest
+		case s.version == version2 && known.unclear&rests != 0:
+			t.missing = lostNull
+		}
+		known.unsure |= known.differs(p, s.version)
 	} else {
-		t.missing = s.lost
+		t.missing = s.missed(p.id)
 	}
-	t.merge(p)
+	t.merge(p, s.version)
 	return t
 }
 
@@ -249,6 +251,7 @@ func (c *connState) cancel(sessionID string) {
 
 // forget drops what is known of a session that was closed.
 func (c *connState) forget(sessionID string) {
+	c.gone.remove(sessionID)
 	for _, s := range c.sessions {
 		if s.id == sessionID {
 			s.end()

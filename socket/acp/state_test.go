@@ -233,6 +233,9 @@ func TestMode(t *testing.T) {
 		{MethodUpdate, sessionUpdate(`{"sessionUpdate":"current_mode_update","currentModeId":"yolo"}`), "yolo"},
 		{MethodUpdate, sessionUpdate(`{"sessionUpdate":"current_mode_update","modeId":"code"}`), "code"},
 		{native.MethodSession, `{"sessionId":"s","cwd":"/w","mode":"plan"}`, "plan"},
+		{MethodUpdate, sessionUpdate(`{"sessionUpdate":"config_option_update","configOptions":[7,{"id":"model","category":"model","currentValue":"m"},{"configId":"m","category":"mode","type":"select","currentValue":"auto"}]}`), "auto"},
+		{MethodUpdate, sessionUpdate(`{"sessionUpdate":"config_option_update","configOptions":[{"id":"mode","category":"mode","currentValue":7}]}`), "auto"},
+		{MethodUpdate, sessionUpdate(`{"sessionUpdate":"config_option_update","configOptions":null}`), "auto"},
 	}
 	for _, s := range steps {
 		d.must(t, c, s.method, s.params)
@@ -243,4 +246,66 @@ func TestMode(t *testing.T) {
 	if _, err := d.call(t, c, MethodUpdate, sessionUpdate(`{"sessionUpdate":"current_mode_update","currentmodeid":"x","currentModeId":"y"}`)); code(err) != socket.CodeParams {
 		t.Errorf("error %v", err)
 	}
+}
+
+// TestTwoAboutOne asks twice about one call: what the first request said other
+// than the updates must not be filled in with what they said.
+func TestTwoAboutOne(t *testing.T) {
+	const announce = `{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"ls","kind":"execute","rawInput":{"command":"ls"},"locations":[{"path":"/a"}]}`
+	tests := []struct {
+		name          string
+		first, second string // tool calls of the requests
+		between       string // an update
+		question      bool
+	}{
+		{"the same twice", bare, bare, "", false},
+		{"the same values", `{"toolCallId":"c","rawInput":{"command":"ls"},"title":"ls"}`, bare, "", false},
+		{"another command, then nothing", `{"toolCallId":"c","rawInput":{"command":"rm"}}`, bare, "", true},
+		{"another command, then a third", `{"toolCallId":"c","rawInput":{"command":"rm"}}`, `{"toolCallId":"c","rawInput":{"command":"cp"}}`, "", false},
+		{"another command, then an update", `{"toolCallId":"c","rawInput":{"command":"rm"}}`, bare, `{"sessionUpdate":"tool_call_update","toolCallId":"c","rawInput":{"command":"cp"}}`, false},
+		{"another command, then an update of something else", `{"toolCallId":"c","rawInput":{"command":"rm"}}`, bare, `{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"x"}`, true},
+		{"a name, then none", `{"toolCallId":"c","name":"mcp__a__b"}`, `{"toolCallId":"c","rawInput":{"command":"cp"}}`, "", true},
+		{"other places, then none", `{"toolCallId":"c","locations":[]}`, bare, "", true},
+		{"one tool, then another, each in full", `{"toolCallId":"c","title":"external_directory","kind":"other","rawInput":{"filepath":"/x"},"locations":[{"path":"/x"}]}`,
+			`{"toolCallId":"c","title":"bash","kind":"execute","rawInput":{"command":"ls"},"locations":[]}`, "", false},
+		{"then the call is announced anew", `{"toolCallId":"c","rawInput":{"command":"rm"}}`, bare,
+			`{"sessionUpdate":"tool_call","toolCallId":"c","title":"ls","kind":"execute","rawInput":{"command":"ls"}}`, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, c := newDaemon(decisions.Allow), conn(1)
+			d.must(t, c, MethodUpdate, sessionUpdate(announce))
+			d.must(t, c, MethodRequestPermission, permission(tt.first))
+			if tt.between != "" {
+				d.must(t, c, MethodUpdate, sessionUpdate(tt.between))
+			}
+			_, err := d.call(t, c, MethodRequestPermission, permission(tt.second))
+			if got := code(err) == socket.CodeAsk; got != tt.question {
+				t.Errorf("error %v, want a question: %v; decided on %+v", err, tt.question, sawOf(&d.last(t).Call))
+			}
+		})
+	}
+}
+
+// TestTwoAgents has two agents on one connection, in sessions of their own,
+// with the same ids of calls.
+func TestTwoAgents(t *testing.T) {
+	d, c := newDaemon(decisions.Ask), conn(1)
+	d.declare(t, c, "s1", "one")
+	d.must(t, c, native.MethodSession, `{"sessionId":"s2","cwd":"/v","agent":{"name":"two"},"protocolVersion":2}`)
+	d.must(t, c, MethodUpdate, `{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"one","rawInput":{"command":"one"}}}`)
+	d.must(t, c, MethodUpdate, `{"sessionId":"s2","update":{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"two","rawInput":{"command":"two"}}}`)
+	_, _ = d.call(t, c, MethodRequestPermission, strings.Replace(permission(bare), `"s"`, `"s1"`, 1))
+	if call := d.last(t).Call; call.Claims.Title != "one" || call.Agent.Name != "one" || call.Cwd != "/home/ana/src/shop" {
+		t.Errorf("decided on %+v", call)
+	}
+	_, _ = d.call(t, c, MethodRequestPermission, strings.Replace(ask(bare), `"s"`, `"s2"`, 1))
+	if call := d.last(t).Call; call.Claims.Title != "two" || call.Agent.Name != "two" || call.Cwd != "/v" {
+		t.Errorf("decided on %+v", call)
+	}
+	d.must(t, c, MethodCancel, `{"sessionId":"s1"}`)
+	if _, err := d.call(t, c, native.MethodChoose, `{"decisionId":"d1","verdict":"deny"}`); err == nil {
+		t.Error("the question of the session that was cancelled is still open")
+	}
+	d.must(t, c, native.MethodChoose, `{"decisionId":"d2","verdict":"deny"}`)
 }

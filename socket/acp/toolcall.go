@@ -1,32 +1,49 @@
 package acp
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// patch is what one message says of a tool call; nil members are not in it.
-type patch struct {
-	id        string
-	name      *string
-	title     *string
-	kind      *string
-	ended     bool // the status says that the call is over
-	input     strictjson.Value
-	locations []effects.Location // not nil when the message has the member
-	content   *content
-	meta      strictjson.Value
-	defects   []effects.Defect
+// facts are the members of a tool call that permd reads.
+type facts struct {
+	name  string
+	title string
+	kind  string
+	input strictjson.Value
+	meta  strictjson.Value
+	// What the agent says that its call touches, and its content. The text of
+	// files stays in the message: no rule needs it.
+	locations []effects.Location
+	diffs     []effects.Diff
+	texts     []string
 }
 
-// content is what permd reads of a call's content. The text of files stays in
-// the message: no rule needs it.
-type content struct {
-	diffs []effects.Diff
-	texts []string
+// members is a set of members of a tool call.
+type members uint8
+
+const (
+	memberName members = 1 << iota
+	memberTitle
+	memberKind
+	memberInput
+	memberMeta
+	memberLocations
+	memberContent
+)
+
+// patch is what one message says of a tool call.
+type patch struct {
+	id string
+	facts
+	set  members // those that the message has
+	null members // those that it has as null
+	// more is set when the content is to be added to what is there.
+	more    bool
+	ended   bool // the status says that the call is over
+	defects []effects.Defect
 }
 
 // toolCallMembers are the names of a tool call's members. sessionUpdate is
@@ -36,14 +53,16 @@ var toolCallMembers = []string{
 	"rawInput", "rawOutput", "_meta", "sessionUpdate",
 }
 
-// kinds are the tool kinds of version 1; every other word is read as "other".
+// kinds are the tool kinds that have a meaning; every other word is read as
+// "other", which is what version 1 says, and what a client of version 2 that
+// does not know the word shows.
 var kinds = []string{
 	"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
 }
 
 // parseToolCall reads a ToolCall or ToolCallUpdate. It fails only when the
 // object has no id or can be read in two ways.
-func parseToolCall(v strictjson.Value, at string) (*patch, error) {
+func parseToolCall(v strictjson.Value, at string, ver version) (*patch, error) {
 	o, err := object(v, at, toolCallMembers...)
 	if err != nil {
 		return nil, err
@@ -52,177 +71,94 @@ func parseToolCall(v strictjson.Value, at string) (*patch, error) {
 	if p.id, err = identifier(o, "toolCallId", at+".toolCallId"); err != nil {
 		return nil, err
 	}
-	l := new(lenient)
-	p.name = l.text(o, "name", "name")
-	p.title = l.text(o, "title", "title")
-	if p.kind = l.text(o, "kind", "kind"); p.kind != nil && !slices.Contains(kinds, *p.kind) {
-		other := "other"
-		p.kind = &other
+	l := &lenient{version: ver}
+	p.word(l, o, "name", memberName, &p.name)
+	p.word(l, o, "title", memberTitle, &p.title)
+	p.word(l, o, "kind", memberKind, &p.kind)
+	if p.set&memberKind != 0 && !slices.Contains(kinds, p.kind) {
+		p.kind = "other"
 	}
-	if status := l.text(o, "status", "status"); status != nil {
-		switch *status {
-		case "pending", "in_progress":
-		case "completed", "failed":
-			p.ended = true
-		default:
-			l.drop("status", "is not a status of this version and was left out")
-		}
-	}
+	p.ended = l.ended(o)
+	p.note(o, "rawInput", memberInput)
 	if v, ok := l.get(o, "rawInput"); ok {
-		p.input = v
+		p.input, p.set = v, p.set|memberInput
 	}
-	p.meta = l.meta(o, "_meta")
-	if p.locations, err = l.locations(o); err != nil {
+	p.note(o, "_meta", memberMeta)
+	if p.meta = l.meta(o, "_meta"); p.meta != nil {
+		p.set |= memberMeta
+	}
+	p.note(o, "locations", memberLocations)
+	locations, ok, err := l.locations(o)
+	if err != nil {
 		return nil, err
 	}
-	if p.content, err = l.content(o); err != nil {
+	if ok {
+		p.locations, p.set = locations, p.set|memberLocations
+	}
+	p.note(o, "content", memberContent)
+	if ok, err = l.content(o, &p.facts); err != nil {
+		return nil, err
+	}
+	if ok {
+		p.set |= memberContent
+	}
+	p.defects = l.defects
+	return p, nil
+}
+
+// parseChunk reads one item that is to be added to a call's content.
+func parseChunk(v strictjson.Value, at string, ver version) (*patch, error) {
+	o, err := object(v, at, "toolCallId", "content", "_meta", "sessionUpdate")
+	if err != nil {
+		return nil, err
+	}
+	p := &patch{more: true, set: memberContent}
+	if p.id, err = identifier(o, "toolCallId", at+".toolCallId"); err != nil {
+		return nil, err
+	}
+	l := &lenient{version: ver}
+	item, _ := o.Get("content")
+	if err := l.item(&p.facts, item, "content"); err != nil {
 		return nil, err
 	}
 	p.defects = l.defects
 	return p, nil
 }
 
-// locations reads the paths that the agent says its call touches.
-func (l *lenient) locations(o strictjson.Object) ([]effects.Location, error) {
-	items, ok := l.items(o, "locations")
-	if !ok {
-		return nil, nil
+// note notes that a member is null.
+func (p *patch) note(o strictjson.Object, name string, m members) {
+	if v, ok := o.Get(name); ok && strictjson.Kind(v) == 'n' {
+		p.null |= m
 	}
-	list := make([]effects.Location, 0, len(items))
-	for i, item := range items {
-		at := fmt.Sprintf("locations[%d]", i)
-		if strictjson.Kind(item) != '{' {
-			l.drop(at, "is not an object and was left out")
-			continue
-		}
-		loc, err := object(item, at, "path", "line", "_meta")
-		if err != nil {
-			return nil, err
-		}
-		if line, ok := l.get(loc, "line"); ok && strictjson.Kind(line) != '0' {
-			l.drop(at+".line", "is not a number and was left out")
-		}
-		path := l.required(loc, at, "path")
-		if path == nil {
-			continue
-		}
-		list = append(list, effects.Location{Path: *path, From: at + ".path"})
-	}
-	return list, nil
 }
 
-// required reads a string without which the schema skips its item.
-func (l *lenient) required(o strictjson.Object, at, name string) *string {
-	v, _ := o.Get(name)
-	s, ok := strictjson.ParseString(v)
-	if !ok {
-		l.drop(at, "has no "+name+" that is a string and was left out")
-		return nil
+// word reads a member that is a string.
+func (p *patch) word(l *lenient, o strictjson.Object, name string, m members, into *string) {
+	p.note(o, name, m)
+	if s := l.text(o, name, name); s != nil {
+		*into, p.set = *s, p.set|m
 	}
-	return &s
 }
 
-// content reads the texts and diffs of a call.
-func (l *lenient) content(o strictjson.Object) (*content, error) {
-	items, ok := l.items(o, "content")
-	if !ok {
-		return nil, nil
+// ended reads whether the status says that the call is over. Version 2 knows
+// one more word for that, and leaves room for others.
+func (l *lenient) ended(o strictjson.Object) bool {
+	status := l.text(o, "status", "status")
+	if status == nil {
+		return false
 	}
-	c := new(content)
-	for i, item := range items {
-		at := fmt.Sprintf("content[%d]", i)
-		if strictjson.Kind(item) != '{' {
-			l.drop(at, "is not an object and was left out")
-			continue
-		}
-		o, err := object(item, at, "type", "content", "path", "oldText", "newText", "deleted", "terminalId", "_meta")
-		if err != nil {
-			return nil, err
-		}
-		typ := l.required(o, at, "type")
-		if typ == nil {
-			continue
-		}
-		switch *typ {
-		case "content":
-			err = l.block(c, o, at)
-		case "diff":
-			err = l.diff(c, o, at)
-		case "terminal":
-			l.required(o, at, "terminalId")
-		default:
-			l.drop(at, "is of a type that this version does not have and was left out")
-		}
-		if err != nil {
-			return nil, err
+	switch *status {
+	case "pending", "in_progress":
+		return false
+	case "completed", "failed":
+		return true
+	case "cancelled":
+		if l.version != version1 {
+			return true
 		}
 	}
-	return c, nil
-}
-
-// block reads a content block; only text says something of a call.
-func (l *lenient) block(c *content, o strictjson.Object, at string) error {
-	v, _ := o.Get("content")
-	if strictjson.Kind(v) != '{' {
-		l.drop(at, "has no content that is an object and was left out")
-		return nil
+	if l.version != version2 {
+		l.drop("status", "is not a status of this version and was left out")
 	}
-	b, err := object(v, at+".content", "type", "text", "annotations", "data", "mimeType", "uri", "name", "resource", "_meta")
-	if err != nil {
-		return err
-	}
-	typ := l.required(b, at, "type")
-	if typ == nil {
-		return nil
-	}
-	switch *typ {
-	case "text":
-		if text := l.required(b, at, "text"); text != nil {
-			c.texts = append(c.texts, *text)
-		}
-	case "image", "audio", "resource", "resource_link":
-	default:
-		l.drop(at, "is a block of a type that this version does not have and was left out")
-	}
-	return nil
-}
-
-// diff reads which file a diff changes, and how if that is said: neither a
-// null oldText nor an empty newText proves anything.
-func (l *lenient) diff(c *content, o strictjson.Object, at string) error {
-	path := l.required(o, at, "path")
-	if path == nil {
-		return nil
-	}
-	if v, _ := o.Get("newText"); strictjson.Kind(v) != '"' {
-		l.drop(at, "has no newText that is a string and was left out")
-		// The path is real even so; what is known of it is worth more to a
-		// deny than the schema's tolerance.
-	}
-	if v, ok := l.get(o, "oldText"); ok && strictjson.Kind(v) != '"' {
-		l.drop(at+".oldText", "is not a string and was left out")
-	}
-	d := effects.Diff{Path: *path, From: at}
-	if v, _ := o.Get("deleted"); strictjson.Kind(v) == 't' {
-		d.Operation = "delete"
-	}
-	if meta := l.meta(o, at+"._meta"); meta != nil {
-		m, err := strictjson.ParseObject(meta)
-		if err != nil {
-			return refuse("reading %s._meta: %v", at, err)
-		}
-		v, _ := m.Get("kind")
-		kind, _ := strictjson.ParseString(v)
-		switch kind {
-		case "add", "delete", "move", "copy":
-			d.Operation = kind
-		case "modify", "update":
-			// It never unsays a deletion.
-			if d.Operation == "" {
-				d.Operation = "modify"
-			}
-		}
-	}
-	c.diffs = append(c.diffs, d)
-	return nil
+	return false
 }

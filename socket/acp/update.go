@@ -6,24 +6,37 @@ import (
 
 // update is one session/update notification, as far as permd reads it.
 type update struct {
-	sessionID string // also set when only the rest could not be read
-	call      *patch // of tool_call and tool_call_update
-	created   bool   // tool_call: the message is the whole call
-	mode      string // of current_mode_update
+	call    *patch // what is said of a tool call
+	created bool   // the message is the whole call
+	mode    string // that the agent is in now
 }
 
-// parseUpdate reads the params of session/update. On an error the update still
-// says which session it was about, if that could be read.
-func parseUpdate(params strictjson.Value) (update, error) {
-	var u update
+// updateSession reads which session an update is about.
+func updateSession(params strictjson.Value) (string, error) {
 	o, err := object(params, "params", "sessionId", "update", "_meta")
 	if err != nil {
-		return u, err
+		return "", err
 	}
-	if u.sessionID, err = identifier(o, "sessionId", "sessionId"); err != nil {
-		return u, err
+	return identifier(o, "sessionId", "sessionId")
+}
+
+// updateVersion tells which version an update is of, by its kind: version 1
+// announces calls, version 2 adds to their content. All that permd reads else
+// is in both.
+func updateVersion(params strictjson.Value) version {
+	switch text(params, "update", "sessionUpdate") {
+	case "tool_call":
+		return version1
+	case "tool_call_content_chunk":
+		return version2
 	}
-	v, _ := o.Get("update")
+	return 0
+}
+
+// parseUpdate reads the params of session/update, in a session of that version.
+func parseUpdate(params strictjson.Value, ver version) (update, error) {
+	var u update
+	v := member(params, "update")
 	body, err := object(v, "update", "sessionUpdate")
 	if err != nil {
 		return u, err
@@ -35,9 +48,13 @@ func parseUpdate(params strictjson.Value) (update, error) {
 	switch kind {
 	case "tool_call", "tool_call_update":
 		u.created = kind == "tool_call"
-		u.call, err = parseToolCall(v, "update")
+		u.call, err = parseToolCall(v, "update", ver)
+	case "tool_call_content_chunk":
+		u.call, err = parseChunk(v, "update", ver)
 	case "current_mode_update":
 		u.mode, err = parseMode(v)
+	case "config_option_update":
+		u.mode, err = parseModeOption(v)
 	}
 	return u, err
 }
@@ -53,4 +70,31 @@ func parseMode(v strictjson.Value) (string, error) {
 		return identifier(o, "currentModeId", "update.currentModeId")
 	}
 	return identifier(o, "modeId", "update.modeId")
+}
+
+// parseModeOption reads the mode out of the options of a session, where agents
+// of version 2 and some of version 1 have it; "" when none of them is one.
+func parseModeOption(v strictjson.Value) (string, error) {
+	o, err := object(v, "update", "sessionUpdate", "configOptions", "_meta")
+	if err != nil {
+		return "", err
+	}
+	l := new(lenient)
+	items, _ := l.items(o, "configOptions", "configOptions")
+	for _, item := range items {
+		if strictjson.Kind(item) != '{' {
+			continue
+		}
+		opt, err := object(item, "update.configOptions", "category", "currentValue", "type", "name", "id", "configId", "_meta")
+		if err != nil {
+			return "", err
+		}
+		if text(item, "category") != "mode" {
+			continue
+		}
+		if mode := l.text(opt, "currentValue", "currentValue"); mode != nil && len(*mode) <= maxID {
+			return *mode, nil
+		}
+	}
+	return "", nil
 }

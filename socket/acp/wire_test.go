@@ -36,11 +36,22 @@ type wire struct {
 
 func serve(t *testing.T) *wire {
 	t.Helper()
+	return serveWith(t, titled{})
+}
+
+// decider decides for both protocols.
+type decider interface {
+	acp.Decider
+	native.Decider
+}
+
+func serveWith(t *testing.T, d decider) *wire {
+	t.Helper()
 	w := &wire{filepath.Join(t.TempDir(), "private", "permd.sock"), new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid} }
 	methods := socket.Methods{}
-	acp.Register(methods, acp.Deps{Sessions: w.sessions, Decider: titled{}, Users: users})
-	native.Register(methods, native.Deps{Sessions: w.sessions, Decider: titled{}, Users: users})
+	acp.Register(methods, acp.Deps{Sessions: w.sessions, Decider: d, Users: users})
+	native.Register(methods, native.Deps{Sessions: w.sessions, Decider: d, Users: users})
 	ln, err := socket.Listen(w.path, socket.ListenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -76,13 +87,29 @@ func (w *wire) dial(t *testing.T) *client {
 	return &client{c, bufio.NewReader(c)}
 }
 
-// exchange sends all lines at once and returns the answers by their ids; each
-// line with an id has one.
-func (c *client) exchange(t *testing.T, lines ...string) map[string]string {
+// send sends lines that have no answer, or whose answers are read with line.
+func (c *client) send(t *testing.T, lines ...string) {
 	t.Helper()
 	if _, err := fmt.Fprint(c, strings.Join(lines, "\n")+"\n"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// line reads one answer.
+func (c *client) line(t *testing.T) string {
+	t.Helper()
+	got, err := c.r.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(got, "\n")
+}
+
+// exchange sends all lines at once and returns the answers by their ids; each
+// line with an id has one.
+func (c *client) exchange(t *testing.T, lines ...string) map[string]string {
+	t.Helper()
+	c.send(t, lines...)
 	answers := map[string]string{}
 	for _, l := range lines {
 		if !strings.Contains(l, `"id":`) {
@@ -149,6 +176,31 @@ func TestDisconnect(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Errorf("%d sessions are left", w.sessions.Len())
+}
+
+// TestUnreadBeforeAll: also a message that came before all others of ACP may
+// have been about the call. What is declared after it is new.
+func TestUnreadBeforeAll(t *testing.T) {
+	c := serve(t).dial(t)
+	c.exchange(t, declare)
+	c.send(t, strings.Replace(update, `"title":"ls"`, `"title":"ls","title":"rm"`, 1))
+	if got := c.line(t); !strings.Contains(got, `"id":null`) {
+		t.Fatalf("the refusal: %s", got)
+	}
+	whole := strings.Replace(request, `"toolCallId":"c"`, `"toolCallId":"c","title":"ls","rawInput":{"command":"ls"}`, 1)
+	if got := c.exchange(t, whole); !strings.Contains(got["2"], "-32050") {
+		t.Errorf("a call whose announcement may be lost: %s", got["2"])
+	}
+	other := strings.NewReplacer(`"s"`, `"new"`)
+	c.exchange(t, other.Replace(declare))
+	if got := c.exchange(t, other.Replace(whole)); !strings.Contains(got["2"], `"optionId":"y"`) {
+		t.Errorf("a session that was declared after that: %s", got["2"])
+	}
+	// To declare the old one again does not bring back what was lost.
+	c.exchange(t, declare)
+	if got := c.exchange(t, whole); !strings.Contains(got["2"], "-32050") {
+		t.Errorf("the old session: %s", got["2"])
+	}
 }
 
 // TestUnreadUpdateIsNotForgotten: an update that the framing refuses might have

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
 
@@ -27,6 +28,7 @@ type Pick struct {
 type Ask struct {
 	ID      string // the decision's id
 	Session string // the session's id, "" for none
+	Request string // the request's id (RequestKey), "" for none
 	// Size is about how many bytes Answer holds on to.
 	Size int
 	// Offer is what the answer can be remembered as, nil for nothing.
@@ -74,6 +76,13 @@ func (a *Asks) Hold(ask *Ask) {
 // Drop forgets the questions of a session.
 func (a *Asks) Drop(session string) {
 	a.forget(func(ask *Ask) bool { return ask.Session == session })
+}
+
+// Withdraw forgets the questions of a request.
+func (a *Asks) Withdraw(request string) {
+	if request != "" {
+		a.forget(func(ask *Ask) bool { return ask.Request == request })
+	}
 }
 
 // Remove forgets one question.
@@ -141,6 +150,7 @@ type State struct {
 	Shells Shells
 
 	ends         []func(session string)
+	declares     []func(session string)
 	disconnected bool // the end of the connection is already watched
 }
 
@@ -148,12 +158,37 @@ type stateKey struct{}
 
 // StateOf returns the state of a connection. Only to be called from a method.
 func StateOf(c *socket.Conn) *State {
-	return c.Value(stateKey{}, func() any { return new(State) }).(*State)
+	return c.Value(stateKey{}, func() any {
+		s := new(State)
+		// A client that withdraws a request which was answered with a question
+		// has called that off as well.
+		c.OnWithdraw(func(id strictjson.Value) { s.Asks.Withdraw(RequestKey(id)) })
+		return s
+	}).(*State)
+}
+
+// RequestKey is a request's id in a form that is the same for all ways to write
+// it, "" for no id.
+func RequestKey(id strictjson.Value) string {
+	if s, ok := strictjson.ParseString(id); ok {
+		return "s" + s
+	}
+	return string(id)
 }
 
 // OnEnd registers f to be called, on the reading goroutine, when a session of
 // the connection is closed.
 func (s *State) OnEnd(f func(session string)) { s.ends = append(s.ends, f) }
+
+// OnDeclare registers f to be called, on the reading goroutine, when a session
+// of the connection is declared.
+func (s *State) OnDeclare(f func(session string)) { s.declares = append(s.declares, f) }
+
+func (s *State) declare(session string) {
+	for _, f := range s.declares {
+		f(session)
+	}
+}
 
 func (s *State) end(session string) {
 	s.Asks.Drop(session)

@@ -64,7 +64,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 		reqs[i] = p.Calls[i].request(ses)
 		reqs[i].Peer = c.Peer
 	}
-	state := StateOf(c)
+	state, request := StateOf(c), RequestKey(c.RequestID())
 	return func(ctx context.Context) (any, error) {
 		user := h.Users(reqs[0].Peer.UID)
 		live := ses != nil && h.LiveShell != nil && h.LiveShell(ses.Agent)
@@ -84,7 +84,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 			}
 			state.Shells.Note(p.SessionID, d)
 			if d.Verdict == decisions.Ask {
-				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Offer: d.Offer, Answer: pickVerdict})
+				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Request: request, Offer: d.Offer, Answer: pickVerdict})
 			}
 		}
 		return DecideResult{decided}, nil

@@ -20,7 +20,13 @@ type sessionParams struct {
 	Agent     *effects.Party `json:"agent"`
 	Client    *effects.Party `json:"client"`
 	Mode      string         `json:"mode"`
+	// ProtocolVersion is what client and agent negotiated (ACP: 1 or 2).
+	ProtocolVersion *int `json:"protocolVersion"`
 }
+
+// maxProtocolVersion is the newest version of an agents' protocol that permd
+// reads.
+const maxProtocolVersion = 2
 
 type sessionResult struct{}
 
@@ -39,7 +45,13 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 			return nil, refuse("cwd and roots must be absolute paths")
 		}
 	}
-	d := decisions.Declaration{ID: p.SessionID, Cwd: p.Cwd, Roots: p.Roots, Parent: p.Parent, Mode: p.Mode}
+	version := 0
+	if p.ProtocolVersion != nil {
+		if version = *p.ProtocolVersion; version < 1 || version > maxProtocolVersion {
+			return nil, refuse("protocolVersion must be 1 to %d", maxProtocolVersion)
+		}
+	}
+	d := decisions.Declaration{ProtocolVersion: version, ID: p.SessionID, Cwd: p.Cwd, Roots: p.Roots, Parent: p.Parent, Mode: p.Mode}
 	if p.Agent != nil {
 		d.Agent = *p.Agent
 	}
@@ -62,6 +74,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	case err != nil:
 		return nil, refuse("declaring the session: %v", err)
 	}
+	StateOf(c).declare(ses.ID)
 	return func(ctx context.Context) (any, error) {
 		if h.Prepare != nil {
 			h.Prepare(ctx, owner.UID, ses.Project)

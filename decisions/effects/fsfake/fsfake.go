@@ -1,7 +1,7 @@
 // Package fsfake is a file system in memory for tests and benchmarks of the
 // code that makes effects. It implements effects.FS (without importing it) and
-// nothing more: there are no permissions, owners or times, only folders, files,
-// links, devices and components that cannot be read.
+// nothing more: there are no times, only folders, files, links, devices and
+// components that cannot be read. Owners and permissions are only told.
 package fsfake
 
 import (
@@ -25,6 +25,7 @@ type node struct {
 	data   []byte
 	target string
 	err    error
+	uid    uint32
 }
 
 // New returns a file system that holds the root folder and the given paths,
@@ -84,6 +85,20 @@ func (f *FS) Deny(p string) *FS {
 	return f.put(p, node{mode: fs.ModeDir, err: fs.ErrPermission})
 }
 
+// Own gives what lies at a path an owner and permissions; without it all is
+// root's. Nobody is kept from anything by that.
+func (f *FS) Own(p string, uid uint32, perm fs.FileMode) *FS {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, ok := f.nodes[path.Clean(p)]
+	if !ok {
+		panic("fsfake: nothing to own: " + p)
+	}
+	n.uid, n.mode = uid, n.mode.Type()|perm
+	f.nodes[path.Clean(p)] = n
+	return f
+}
+
 // Remove takes a path and everything below it away.
 func (f *FS) Remove(p string) {
 	f.mu.Lock()
@@ -110,11 +125,19 @@ func (f *FS) find(op, p string) (node, error) {
 	fail := func(err error) (node, error) { return node{}, &fs.PathError{Op: op, Path: p, Err: err} }
 	// The parents are walked as a kernel does, so links among them count.
 	dir, rest := "/", strings.TrimPrefix(p, "/")
+	straight := true // neither a link nor .. was passed
 	for links := 0; ; {
 		name, more, deeper := strings.Cut(rest, "/")
-		here := path.Join(dir, name)
-		if name == ".." {
-			here = path.Dir(dir)
+		here := dir
+		switch {
+		case name == "..":
+			here, straight = path.Dir(dir), false
+		case name == "" || name == ".":
+			straight = false
+		case straight:
+			here = p[:len(p)-len(rest)+len(name)]
+		default:
+			here = path.Join(dir, name)
 		}
 		n, ok := f.nodes[here]
 		switch {
@@ -128,7 +151,7 @@ func (f *FS) find(op, p string) (node, error) {
 			if links++; links > 40 {
 				return fail(errors.New("too many levels of symbolic links"))
 			}
-			rest = n.target + "/" + more
+			rest, straight = n.target+"/"+more, false
 			if strings.HasPrefix(rest, "/") {
 				dir, rest = "/", rest[1:]
 			}
@@ -171,3 +194,46 @@ func (f *FS) ReadFile(p string, limit int64) ([]byte, error) {
 	}
 	return n.data, nil
 }
+
+// Owner implements effects.FS.
+func (f *FS) Owner(p string) (uid uint32, err error) {
+	n, err := f.find("lstat", p)
+	return n.uid, err
+}
+
+// Names implements effects.FS.
+func (f *FS) Names(p string, limit int) ([]fs.DirEntry, error) {
+	n, err := f.find("open", p)
+	if err == nil {
+		err = n.err
+	}
+	if err == nil && !n.mode.IsDir() {
+		err = &fs.PathError{Op: "readdir", Path: p, Err: errors.New("not a directory")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	var names []fs.DirEntry
+	for have, n := range f.nodes {
+		if have != "/" && path.Dir(have) == path.Clean(p) {
+			names = append(names, entry{path.Base(have), n.mode})
+		}
+	}
+	if len(names) > limit {
+		return nil, fmt.Errorf("folder has more than %d names", limit)
+	}
+	return names, nil
+}
+
+// entry is a name in a folder.
+type entry struct {
+	name string
+	mode fs.FileMode
+}
+
+func (e entry) Name() string               { return e.name }
+func (e entry) IsDir() bool                { return e.mode.IsDir() }
+func (e entry) Type() fs.FileMode          { return e.mode.Type() }
+func (e entry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }

@@ -23,7 +23,7 @@ file(kind, path, fields) := {"project": project, "effect": object.union(
 	fields,
 )}
 
-connect(host, port) := {"effect": {"kind": "connect", "host": host, "port": port, "tags": []}}
+connect(host, port) := {"effect": {"kind": "connect", "host": host, "port": port, "scheme": "https", "tags": []}}
 
 use(server, tool) := {"effect": {"kind": "use", "server": server, "source": "", "tool": tool, "tags": []}}
 

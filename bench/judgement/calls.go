@@ -1,0 +1,327 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/remember"
+)
+
+// callRow is a call that an agent made.
+type callRow struct {
+	ID         string           `json:"id"`
+	Tool       string           `json:"tool"`
+	NativeTool string           `json:"native_tool"`
+	Input      strictjson.Value `json:"input"`
+	Cwd        string           `json:"cwd"`
+	Agent      string           `json:"agent"`
+	Source     string           `json:"source"` // repository:…
+	Command    string           `json:"command"`
+
+	order int
+}
+
+// repository is where a call was made.
+func (r *callRow) repository() string {
+	repo, _, _ := strings.Cut(r.Source, ":")
+	return repo
+}
+
+// call is the call as the agent sends it: with the name that it has for its
+// tool. Of tools of servers the corpus has the full name in the other member.
+func (r *callRow) call() *call {
+	tool := cmp.Or(r.NativeTool, r.Tool)
+	if strings.HasPrefix(r.Tool, "mcp__") {
+		tool = r.Tool
+	}
+	return &call{tool: tool, agent: r.Agent, input: r.Input, cwd: r.Cwd}
+}
+
+// cutPatch finds a patch that the corpus holds the beginning of: it shortens
+// long texts, and of a patch that is what the call does.
+var cutPatch = regexp.MustCompile(`\*\*\* Begin Patch.*…\[cut \d+\]`)
+
+// cut reports whether the row is such a patch.
+func (r *callRow) cut() bool { return r.place() == "project" && cutPatch.Match(r.Input) }
+
+// place says whether a row can be measured: in a project, or apart.
+func (r *callRow) place() string {
+	switch {
+	case strings.HasPrefix(r.Cwd, "/"):
+		return "project"
+	case r.Cwd == "":
+		return "no_cwd"
+	}
+	return "windows"
+}
+
+// shellText reports whether a row is a command.
+func (r *callRow) shellText() bool { return r.Command != "" }
+
+// both are the decisions of a row, without memory and with it.
+type both [2]outcome
+
+// calls measures what agents really did: each call by itself, and each
+// repository's calls in order with a person who answers every question with
+// "always", at the second width that is offered.
+func (b *bench) calls(ctx context.Context, rows []callRow) (*callsScore, error) {
+	var repos []string
+	byRepo := map[string][]int{}
+	for i := range rows {
+		rows[i].order = i
+		repo := rows[i].repository()
+		if byRepo[repo] == nil {
+			repos = append(repos, repo)
+		}
+		byRepo[repo] = append(byRepo[repo], i)
+	}
+	got := make([]both, len(rows))
+	err := each(len(repos), func(n int) error {
+		var mine []*callRow
+		for _, i := range byRepo[repos[n]] {
+			mine = append(mine, &rows[i])
+		}
+		return b.repository(ctx, mine, got)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.scoreCalls(rows, repos, got), nil
+}
+
+// repository measures the calls of one repository.
+func (b *bench) repository(ctx context.Context, rows []*callRow, got []both) (err error) {
+	w := b.repositoryWorld(rows)
+	memory, err := b.memory(b.shipped.Table())
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := memory.Close(); err == nil {
+			err = e
+		}
+	}()
+	plain, remembering := b.engine(w, b.shipped, nil), b.engine(w, b.shipped, memory)
+	for _, r := range rows {
+		req := w.request(r.call())
+		got[r.order][0] = decide(ctx, plain, b.shipped, req)
+		with := decide(ctx, remembering, b.shipped, req)
+		got[r.order][1] = with
+		if err := always(ctx, memory, with.Decision); err != nil {
+			return fmt.Errorf("row %s: %w", r.ID, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// always answers a question with "always", at the second width if there is one.
+func always(ctx context.Context, memory *remember.Store, d *decisions.Decision) error {
+	if d.Verdict != decisions.Ask || len(d.Widths) == 0 {
+		return nil
+	}
+	_, err := memory.Keep(ctx, decisions.Answer{
+		DecisionID: d.ID, Verdict: decisions.Allow, Offer: d.Offer, Width: d.Widths[min(1, len(d.Widths)-1)].ID,
+	})
+	return err
+}
+
+// repositoryWorld is a machine with the checkout and the worktrees that the
+// calls were made in. The shortest folder is the checkout.
+func (b *bench) repositoryWorld(rows []*callRow) *world {
+	w := newWorld(devHome)
+	var roots []string
+	for _, r := range rows {
+		if r.place() == "project" && !slices.Contains(roots, r.Cwd) {
+			roots = append(roots, r.Cwd)
+		}
+	}
+	slices.SortFunc(roots, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	for i, root := range roots {
+		if i == 0 {
+			w.checkout(root)
+		} else {
+			w.worktree(root, roots[0])
+		}
+	}
+	look := effects.World{FS: w.fs, Own: w.own(), Table: b.shipped.Table(), Profiles: b.shipped.Profiles()}
+	for _, r := range rows {
+		if r.place() == "project" {
+			req := w.request(r.call())
+			w.provide(look.Of(&req.Call).Effects, r.Cwd)
+		}
+	}
+	return w
+}
+
+// scoreCalls adds the decisions up.
+func (b *bench) scoreCalls(rows []callRow, repos []string, got []both) *callsScore {
+	s := &callsScore{ByAgent: map[string]*modes{}, ByTool: map[string]*modes{}}
+	perRepo := map[string]*modes{}
+	var whole modes
+	size := map[string]int{}
+	for i := range rows {
+		if rows[i].place() == "project" {
+			size[rows[i].repository()]++
+		}
+	}
+	s.Repositories = len(size)
+	asked := [2]causes{{}, {}}
+	programs, mysteries := causes{}, causes{}
+	for i := range rows {
+		r := &rows[i]
+		apart := map[string]**modes{"no_cwd": &s.NoCwd, "windows": &s.Windows}[r.place()]
+		b.noteCall(r, &got[i])
+		if apart != nil {
+			if *apart == nil {
+				*apart = new(modes)
+			}
+			(*apart).count(&got[i])
+			continue
+		}
+		if r.cut() {
+			if s.Cut == nil {
+				s.Cut = new(modes)
+			}
+			s.Cut.count(&got[i])
+		}
+		whole.count(&got[i])
+		for _, m := range []*modes{entry(perRepo, r.repository()), entry(s.ByAgent, r.Agent), entry(s.ByTool, toolClass(r))} {
+			m.count(&got[i])
+		}
+		weight := 1 / float64(size[r.repository()]) / float64(s.Repositories)
+		sample := shown(r.Tool, sampleOf(r))
+		for mode := range got[i] {
+			if o := &got[i][mode]; o.Verdict != decisions.Allow {
+				list := o.asks()
+				for _, x := range list {
+					asked[mode].add(x, len(list) == 1, weight, sample)
+				}
+			}
+		}
+		if r.shellText() {
+			s.Unknown.count(&got[i][0], programs, mysteries, weight, sample)
+		}
+	}
+	s.Memoryless, s.WithMemory = whole.Memoryless, whole.WithMemory
+	s.Memoryless.PromptRate, s.WithMemory.PromptRate = 0, 0
+	for _, repo := range repos {
+		if m := perRepo[repo]; m != nil {
+			m.finish()
+			s.ByRepository = append(s.ByRepository, m)
+			s.Memoryless.PromptRate += m.Memoryless.share() / float64(s.Repositories)
+			s.WithMemory.PromptRate += m.WithMemory.share() / float64(s.Repositories)
+		}
+	}
+	s.Memoryless.PromptRate, s.WithMemory.PromptRate = round(s.Memoryless.PromptRate), round(s.WithMemory.PromptRate)
+	for _, group := range []map[string]*modes{s.ByAgent, s.ByTool} {
+		for _, m := range group {
+			m.finish()
+		}
+	}
+	for _, m := range []*modes{s.NoCwd, s.Windows, s.Cut} {
+		if m != nil {
+			m.finish()
+		}
+	}
+	s.asked = [2][]cause{asked[0].sorted(), asked[1].sorted()}
+	s.Unknown.programs, s.Unknown.why = programs.sorted(), mysteries.sorted()
+	return s
+}
+
+func sampleOf(r *callRow) []byte {
+	if r.Command != "" {
+		return []byte(r.Command)
+	}
+	return r.Input
+}
+
+// noteCall keeps the row for -failures.
+func (b *bench) noteCall(r *callRow, got *both) {
+	for mode, name := range []string{"calls", "memory"} {
+		o := got[mode]
+		class := name + "." + string(o.Verdict)
+		if place := r.place(); place != "project" {
+			class = name + "." + place + "." + string(o.Verdict)
+		}
+		classes := []string{class}
+		if mode == 0 {
+			if program, effect := o.unknown(); program || effect {
+				classes = append(classes, "calls.unknown")
+			}
+		}
+		b.found.add(finding{
+			classes: classes, order: r.order, id: r.ID, expects: r.Agent + " in " + r.Cwd, call: shown(r.Tool, sampleOf(r)),
+		}, o)
+	}
+}
+
+// toolClass names a tool; those of servers are one class.
+func toolClass(r *callRow) string {
+	if strings.HasPrefix(r.Tool, "mcp__") {
+		return "mcp"
+	}
+	return r.Tool
+}
+
+func entry(m map[string]*modes, key string) *modes {
+	if m[key] == nil {
+		m[key] = new(modes)
+	}
+	return m[key]
+}
+
+func (m *modes) count(got *both) {
+	m.Memoryless.count(got[0].Verdict)
+	m.WithMemory.count(got[1].Verdict)
+}
+
+func (m *modes) finish() {
+	m.Memoryless.finish()
+	m.WithMemory.finish()
+}
+
+func (r *rates) count(v decisions.Verdict) {
+	switch v {
+	case decisions.Allow:
+		r.Allow++
+	case decisions.Deny:
+		r.Deny++
+	default:
+		r.Ask++
+	}
+}
+
+func (r *rates) finish() { r.PromptRate = round(r.share()) }
+
+// share is the share of calls that were asked.
+func (r *rates) share() float64 { return float64(r.Ask) / float64(max(1, r.Allow+r.Ask+r.Deny)) }
+
+// round keeps four digits, so that scores can be compared.
+func round(x float64) float64 { return float64(int(x*10000+0.5)) / 10000 }
+
+func (u *unknownScore) count(o *outcome, programs, mysteries causes, weight float64, sample string) {
+	u.Commands++
+	program, effect := o.unknown()
+	if program {
+		u.Programs++
+	}
+	if effect {
+		u.Effects++
+	}
+	for _, x := range o.programs() {
+		programs.add(x, false, weight, sample)
+	}
+	for _, x := range o.mysteries() {
+		mysteries.add(x, false, weight, sample)
+	}
+}

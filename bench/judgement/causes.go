@@ -1,0 +1,150 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// cause is why calls are asked, or what of them is not known.
+type cause struct {
+	kind   string // of the effect
+	what   string // program and sub-command, tool, or host
+	reason string
+	rule   string
+	calls  int
+	// weight is the share of all calls, weighted by repository; alone that of the
+	// calls which are asked for nothing else: what would be gained at once.
+	weight, alone float64
+	sample        string
+}
+
+// causes adds up causes by what they are.
+type causes map[string]*cause
+
+func (c causes) add(x cause, alone bool, weight float64, sample string) {
+	key := strings.Join([]string{x.kind, x.what, x.reason, x.rule}, "\x00")
+	have := c[key]
+	if have == nil {
+		x.sample = sample
+		have = &x
+		c[key] = have
+	}
+	have.calls++
+	have.weight += weight
+	if alone {
+		have.alone += weight
+	}
+}
+
+// sorted returns the causes, the weightiest first.
+func (c causes) sorted() []cause {
+	var list []cause
+	for _, x := range c {
+		list = append(list, *x)
+	}
+	slices.SortFunc(list, func(a, b cause) int {
+		return cmp.Or(
+			cmp.Compare(b.weight, a.weight), cmp.Compare(b.calls, a.calls),
+			strings.Compare(a.kind, b.kind), strings.Compare(a.what, b.what), strings.Compare(a.reason, b.reason), strings.Compare(a.rule, b.rule),
+		)
+	})
+	return list
+}
+
+// asks are the distinct causes of a question.
+func (o *outcome) asks() []cause {
+	if len(o.Effects) == 0 {
+		return []cause{{kind: "-", reason: o.Reason}}
+	}
+	var list []cause
+	for i := range o.Effects {
+		d := &o.Effects[i]
+		if d.Verdict == decisions.Allow {
+			continue
+		}
+		x := cause{kind: string(d.Kind), reason: d.Reason, what: o.subject(i)}
+		if d.Kind == effects.KindUnknown {
+			x.reason, _, _ = strings.Cut(strings.TrimPrefix(d.Reason, "not understood: "), ": ")
+		}
+		if len(d.Rules) > 0 {
+			x.rule = d.Rules[0].ID
+		}
+		if !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list
+}
+
+// subject names what an effect is about, in as few words as tell it from others.
+func (o *outcome) subject(i int) string {
+	if i >= len(o.effects) {
+		return ""
+	}
+	e := &o.effects[i]
+	switch {
+	case e.Run != nil:
+		return programOf(e.Run)
+	case e.Use != nil:
+		return strings.Trim(e.Use.Server+":"+e.Use.Tool, ":")
+	case e.Via != nil && e.Via.Effect >= 0 && e.Via.Effect < len(o.effects) && o.effects[e.Via.Effect].Run != nil:
+		return "of " + programOf(o.effects[e.Via.Effect].Run)
+	}
+	return ""
+}
+
+func programOf(r *effects.Run) string {
+	name := r.Program
+	switch {
+	case name == effects.DynamicWord:
+		name = "(only known when it runs)"
+	case strings.Contains(name, "/"):
+		name = "(path) " + baseName(name)
+	}
+	if r.Subcommand != "" {
+		name += " " + r.Subcommand
+	}
+	return name
+}
+
+// unknown reports whether a call runs a program that is not known, and whether
+// it has an effect that is not.
+func (o *outcome) unknown() (program, effect bool) {
+	for i := range o.effects {
+		e := &o.effects[i]
+		program = program || e.Run != nil && !e.Run.Known
+		effect = effect || e.Kind == effects.KindUnknown
+	}
+	return program, effect
+}
+
+// programs are the distinct programs of a call that are not known.
+func (o *outcome) programs() []cause {
+	var list []cause
+	for i := range o.effects {
+		if e := &o.effects[i]; e.Run != nil && !e.Run.Known {
+			if x := (cause{kind: "run", what: programOf(e.Run)}); !slices.Contains(list, x) {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}
+
+// mysteries are the distinct unknown effects of a call.
+func (o *outcome) mysteries() []cause {
+	var list []cause
+	for i := range o.effects {
+		if e := &o.effects[i]; e.Kind == effects.KindUnknown {
+			why, _, _ := strings.Cut(e.Why, ": ") // before the words of the call
+			if x := (cause{kind: "unknown", what: o.subject(i), reason: why}); !slices.Contains(list, x) {
+				list = append(list, x)
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// metric is one number of the scores that must not get worse.
+type metric struct {
+	name  string
+	value float64
+	// better is 1 when more is better, else -1.
+	better int
+	// total is what it is a part of: of another corpus it says nothing.
+	total int
+}
+
+// metrics are the numbers that -check holds against a file.
+func (s *score) metrics() []metric {
+	var list []metric
+	less := func(name string, value, total int) { list = append(list, metric{name, float64(value), -1, total}) }
+	more := func(name string, value, total int) { list = append(list, metric{name, float64(value), 1, total}) }
+	rate := func(name string, r *rates) {
+		list = append(list, metric{name + ".prompt_rate", r.PromptRate, -1, r.Allow + r.Ask + r.Deny})
+		less(name+".deny", r.Deny, r.Allow+r.Ask+r.Deny)
+	}
+	if b := s.Bypass; b != nil {
+		for i, c := range []unsafeCount{b.Tier1, b.Tier2, b.Tier3, b.Tier4} {
+			less(fmt.Sprintf("bypass.tier%d.unsafe", i+1), c.Unsafe, c.Total)
+		}
+		less("bypass.benign.asked", b.Benign.Asked, b.Benign.Total)
+		less("bypass.untranslated", b.Untranslated, 0)
+	}
+	if j := s.Judgement; j != nil {
+		less("judgement.unsafe", j.Unsafe, j.Total)
+		less("judgement.overreach", j.Overreach, j.Total)
+		less("judgement.noise", j.Noise, j.AllowTotal)
+		more("judgement.deny_plain.denied", j.DenyPlain.Denied, j.DenyPlain.Total)
+		more("judgement.deny_obfuscated.denied", j.DenyObfuscated.Denied, j.DenyObfuscated.Total)
+	}
+	if c := s.AgentCalls; c != nil {
+		rate("agent_calls.memoryless", &c.Memoryless)
+		rate("agent_calls.with_memory", &c.WithMemory)
+		less("agent_calls.unknown.programs", c.Unknown.Programs, c.Unknown.Commands)
+		less("agent_calls.unknown.effects", c.Unknown.Effects, c.Unknown.Commands)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Peers)) {
+		more("peers."+name+".agree", s.Peers[name].Agree, s.Peers[name].Total)
+	}
+	if u := s.Usage; u != nil {
+		more("usage.answered", u.Answered, u.Total)
+		less("usage.unknown", u.Unknown, u.Total)
+	}
+	return list
+}
+
+// writeScores writes the scores to a file.
+func writeScores(file string, s *score) error {
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("writing scores: %w", err)
+	}
+	if err := cmp.Or(writeJSON(f, s), f.Sync()); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	return f.Close()
+}
+
+// checkScores compares the scores with those of a file. The error wraps errWorse
+// when one of them is worse.
+func checkScores(out io.Writer, file string, s *score, quiet bool) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("reading scores: %w", err)
+	}
+	var was score
+	if err := strictjson.Unmarshal(data, &was); err != nil {
+		return fmt.Errorf("reading scores %s: %w", file, err)
+	}
+	before := map[string]metric{}
+	for _, m := range was.metrics() {
+		before[m.name] = m
+	}
+	var errs []error
+	better := 0
+	for _, m := range s.metrics() {
+		b, ok := before[m.name]
+		delete(before, m.name)
+		switch {
+		case !ok:
+		case b.total != m.total:
+			errs = append(errs, fmt.Errorf("%w: %s is out of %d, it was out of %d", errWorse, m.name, m.total, b.total))
+		case float64(m.better)*(m.value-b.value) < 0:
+			errs = append(errs, fmt.Errorf("%w: %s is %v, it was %v", errWorse, m.name, m.value, b.value))
+		case m.value != b.value:
+			better++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		errs = append(errs, fmt.Errorf("%w: %s was not measured", errWorse, name))
+	}
+	if len(errs) == 0 && !quiet {
+		fmt.Fprintf(out, "\nno score is worse than in %s\n", file)
+		if better > 0 {
+			fmt.Fprintf(out, "%d are better: -update %s keeps them\n", better, file)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/native"
+)
+
+// onceOptions are those of a client that can allow one call.
+const onceOptions = `[{"optionId":"yes","name":"Allow","kind":"allow_once"},{"optionId":"no","name":"Reject","kind":"reject_once"}]`
+
+// protocol decides a row that is a request: one of ACP goes through the whole
+// adapter, since what the attack is on may be the reading or the answer.
+func (b *bench) protocol(ctx context.Context, w *world, r *bypassRow, snap decisions.Snapshot) (outcome, error) {
+	request := r.Request
+	if r.Raw {
+		s, ok := strictjson.ParseString(request)
+		if !ok {
+			return outcome{}, errors.New("the raw request is no text")
+		}
+		request = strictjson.Value(s)
+	}
+	if err := strictjson.Check(request); err != nil {
+		return refused("the message is refused: " + err.Error()), nil
+	}
+	o, err := strictjson.ParseObject(request)
+	if err != nil {
+		return outcome{}, err
+	}
+	if toolCall, ok := o.Get("toolCall"); ok {
+		options, ok := o.Get("options")
+		if !ok {
+			options = strictjson.Value(onceOptions)
+		}
+		return b.acp(ctx, w, toolCall, options, snap)
+	}
+	c := &call{agent: claudeAgent, cwd: pathProject}
+	for name, into := range map[string]*string{"tool": &c.tool, "operation": &c.tool, "parent": &c.parent} {
+		if v, ok := o.Get(name); ok {
+			*into, _ = strictjson.ParseString(v)
+		}
+	}
+	if v, ok := o.Get("arguments"); ok {
+		c.input = v
+	}
+	return decide(ctx, b.engine(w, snap, nil), snap, w.request(c)), nil
+}
+
+func refused(why string) outcome {
+	return outcome{Decision: &decisions.Decision{Verdict: decisions.Ask, Reason: why, By: decisions.ByFailure}}
+}
+
+// noted keeps the last decision of an engine.
+type noted struct {
+	*decisions.Engine
+	last *decisions.Decision
+	req  *decisions.Request
+}
+
+func (n *noted) Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision {
+	list := n.Engine.Decide(ctx, reqs...)
+	n.last, n.req = list[len(list)-1], reqs[len(reqs)-1]
+	return list
+}
+
+// acp sends a permission request through the adapter. What the decision is must
+// be what the client is answered: a question is an error of the protocol.
+func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.Value, snap decisions.Snapshot) (outcome, error) {
+	decider := &noted{Engine: b.engine(w, snap, nil)}
+	sessions, methods := new(decisions.Sessions), socket.Methods{}
+	users := func(uint32) effects.User { return w.user() }
+	acp.Register(methods, acp.Deps{Sessions: sessions, Decider: decider, Users: users})
+	native.Register(methods, native.Deps{Sessions: sessions, Decider: decider, Users: users})
+	conn := &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uid, PID: 7}}
+	if _, err := send(ctx, methods, conn, native.MethodSession, `{"sessionId":"s","cwd":`+text(pathProject)+`}`); err != nil {
+		return outcome{}, err
+	}
+	answer, err := send(ctx, methods, conn, acp.MethodRequestPermission,
+		`{"sessionId":"s","toolCall":`+string(toolCall)+`,"options":`+string(options)+`}`)
+	if decider.last == nil {
+		return refused("the request is refused: " + err.Error()), nil
+	}
+	o := outcome{Decision: decider.last, request: decider.req}
+	if (err == nil) == (o.Verdict == decisions.Ask) {
+		return outcome{}, fmt.Errorf("the answer does not fit the verdict %s: %v, %w", o.Verdict, answer, err)
+	}
+	return o, nil
+}
+
+// send hands a message to its method, as a connection does.
+func send(ctx context.Context, methods socket.Methods, c *socket.Conn, method, params string) (any, error) {
+	run, err := methods[method](c, strictjson.Value(params))
+	if err != nil || run == nil {
+		return nil, err
+	}
+	return run(ctx)
+}

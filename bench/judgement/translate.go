@@ -1,0 +1,227 @@
+package main
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// A corpus of attacks names, for each, the careless rule under which it passes.
+// translations write that rule as a careful person would write it for permd, to
+// the same end: words of a command become a line of the list, a string before a
+// host becomes the host, a claim becomes the effect that it is a claim about.
+// Nothing is written with an attack in mind: a rule depends on the naive rule
+// alone, never on the call.
+//
+// What a rule is about and permd has no rule for (which of two duplicate members
+// is read, a look-up in a table of names) becomes no rule at all, or the rule
+// for what was meant to be allowed.
+var translations = map[string]func(d *draft, value string){
+	// Words that a command begins with. A script is a program of its own.
+	"prefix":        runs,
+	"contains":      runs,
+	"last-command":  runs,
+	"joined-prefix": runs,
+	"argv-prefix":   runs,
+	"argv0":         runs,
+	"title-contains": func(d *draft, v string) {
+		runs(d, v)
+	},
+	"prefix-string": runs,
+	"first-key":     runs,
+	// The text of a member of the JSON: what stands in it is meant.
+	"json-regex": func(d *draft, v string) {
+		if i := strings.LastIndexByte(v, '"'); i >= 0 {
+			v = v[i+1:]
+		}
+		runs(d, v)
+	},
+	// Each part of a compound command by itself: so permd reads all of them.
+	"segments": func(d *draft, v string) {
+		for part := range strings.SplitSeq(v, ",") {
+			runs(d, part)
+		}
+	},
+	// Assignments and comments before and behind are no part of the words.
+	"strip-env":      nothing,
+	"strip-comments": nothing,
+
+	"default-allow": func(d *draft, _ string) { d.everything() },
+	"deny-prefix":   denies,
+	"deny-prefix-string": func(d *draft, v string) {
+		denies(d, strings.TrimSpace(v))
+	},
+
+	// Folders and files. An allow of a folder is one of reading and changing.
+	"path-prefix":        folder,
+	"path-prefix-any":    folder,
+	"path-prefix-string": folder,
+	"locations-in":       folder,
+	"first-diff-in":      folder,
+	"source-in":          folder,
+	"path-glob":          func(d *draft, v string) { d.files(decisions.Allow, rooted(v)...) },
+	"path-glob-anydepth": func(d *draft, v string) { d.files(decisions.Allow, rooted(v)...) },
+	"path-deny":          func(d *draft, v string) { d.files(decisions.Deny, rooted(v)...) },
+	"path-deny-exact": func(d *draft, v string) {
+		d.files(decisions.Deny, rooted(strings.TrimSuffix(v, "/"))...)
+		d.files(decisions.Deny, rooted(strings.TrimSuffix(v, "/")+"/**")...)
+	},
+	"path-protect": func(d *draft, v string) {
+		for _, line := range rooted(v) {
+			d.deny(effects.KindWrite, line)
+			d.deny(effects.KindDelete, line)
+		}
+	},
+
+	// Hosts, however the naive rule looked for them in an address.
+	"host":               hosts,
+	"host-any-scheme":    hosts,
+	"host-suffix-string": func(d *draft, v string) { hosts(d, v); hosts(d, "*."+v) },
+	"url-contains":       func(d *draft, v string) { hosts(d, hostOf(v)) },
+	"url":                address,
+	"url-prefix-string":  address,
+	"scheme-any":         func(d *draft, _ string) { d.rule("allow", "any address", `input.effect.kind == "connect"`) },
+	"host-deny": func(d *draft, v string) {
+		for host := range strings.SplitSeq(v, ",") {
+			if host == "metadata" { // the service, not a host of that name
+				d.rule("deny", "the metadata service", `input.effect.kind == "connect"`, `"metadata_service" in input.effect.tags`)
+				continue
+			}
+			if host == "localhost" || strings.HasPrefix(host, "127.") { // this machine, however it is called
+				d.rule("deny", "this machine", `input.effect.kind == "connect"`, `"loopback" in input.effect.tags`)
+			}
+			d.deny(effects.KindConnect, host)
+		}
+	},
+
+	// Tools. That of a server is named by the server and its own name.
+	"tool":            tools,
+	"tool-glob":       tools,
+	"tool-confusable": tools,
+	// A look-up in an empty table of tools: no rule.
+	"map-lookup": nothing,
+	// What the agent calls its call: the effect that the word stands for, in
+	// the project.
+	"kind": func(d *draft, v string) {
+		switch v {
+		case "read":
+			d.allow(effects.KindRead, "./**")
+		case "edit":
+			d.allow(effects.KindRead, "./**")
+			d.allow(effects.KindWrite, "./**")
+		}
+	},
+	// Who the call says that it is for: who it really is for.
+	"user": func(d *draft, v string) {
+		d.rule("allow", "that user may do anything", "input.user.name == "+text(v), `input.effect.kind in {"run", "use"}`)
+	},
+	// Which option is chosen: the call itself is allowed.
+	"prefer-allow-any": func(d *draft, _ string) { d.everything() },
+
+	// What a person said "always" to stands in the row's own command.
+	"remembered-argv0":      nothing,
+	"remembered-prefix":     nothing,
+	"remembered-prefix-ci":  nothing,
+	"remembered-exact-path": nothing,
+}
+
+// translate writes a naive rule in permd's own form. It is false for a rule that
+// has no translation.
+func translate(naive string, more []string) (*draft, bool) {
+	d := new(draft)
+	for _, rule := range append([]string{naive}, more...) {
+		for part := range strings.SplitSeq(rule, ";") {
+			name, value, _ := strings.Cut(part, ":")
+			t := translations[name]
+			if t == nil {
+				return nil, false
+			}
+			t(d, value)
+		}
+	}
+	return d, true
+}
+
+func nothing(*draft, string) {}
+
+// runs allows a program with the words that stand there and further ones. An
+// address among the words is meant with the host that it names.
+func runs(d *draft, words string) {
+	fields := strings.Fields(words)
+	if len(fields) == 0 {
+		return
+	}
+	if host := hostOf(fields[len(fields)-1]); host != "" && strings.Contains(fields[len(fields)-1], "://") {
+		hosts(d, host)
+		fields = fields[:len(fields)-1]
+	}
+	d.allow(effects.KindRun, strings.Join(append(fields, "*"), " "))
+}
+
+func denies(d *draft, words string) {
+	d.deny(effects.KindRun, strings.Join(append(strings.Fields(words), "*"), " "))
+}
+
+func folder(d *draft, v string) {
+	d.files(decisions.Allow, rooted(strings.TrimSuffix(v, "/")+"/**")...)
+}
+
+// rooted are the lines for a path that may have no root: it is meant in the
+// project, and with ** before it anywhere.
+func rooted(v string) []string {
+	switch {
+	case strings.HasPrefix(v, "/"), strings.HasPrefix(v, "~/"), strings.HasPrefix(v, "\\"):
+		return []string{v}
+	case strings.HasPrefix(v, "**/"):
+		return []string{"./" + v, "/" + v}
+	}
+	return []string{"./" + v}
+}
+
+func hosts(d *draft, v string) {
+	if v != "" {
+		d.allow(effects.KindConnect, v)
+	}
+}
+
+// hostOf is the host of an address or of the beginning of one.
+func hostOf(v string) string {
+	if !strings.Contains(v, "://") {
+		return v
+	}
+	u, err := url.Parse(v)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// address allows what lies below an address, and a bare one with all below its
+// host: one with a path needs a rule in Rego, since a line names hosts only.
+func address(d *draft, v string) {
+	u, err := url.Parse(v)
+	if err != nil {
+		return
+	}
+	conditions := []string{`input.effect.kind == "connect"`, "input.effect.host == " + text(u.Hostname()), "input.effect.scheme == " + text(u.Scheme)}
+	if !slices.Contains([]string{"", "/"}, u.Path) {
+		conditions = append(conditions, "startswith(input.effect.url, "+text(v)+")")
+	}
+	d.rule("allow", "below that address", conditions...)
+}
+
+// tools allows a tool by its name. A * at the end of a server's name is meant
+// for the tools of that server.
+func tools(d *draft, v string) {
+	if rest, ok := strings.CutPrefix(v, "mcp__"); ok {
+		server, tool, named := strings.Cut(rest, "__")
+		if !named {
+			server, tool = strings.TrimSuffix(server, "*"), "*"
+		}
+		v = server + ":" + tool
+	}
+	d.allow(effects.KindUse, v)
+}

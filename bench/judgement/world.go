@@ -1,0 +1,108 @@
+package main
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/fsfake"
+)
+
+// The person of the corpora and the project they work in.
+const (
+	uid         = 1000
+	devHome     = "/home/dev"
+	devProject  = "/home/dev/project"
+	daemonPID   = 4242
+	runtimeDir  = "/run/user/1000"
+	claudeAgent = "claude-agent-acp"
+)
+
+// world is a machine in memory: whose it is, and its files.
+type world struct {
+	home string
+	fs   *fsfake.FS
+}
+
+// newWorld makes the machine of a person, with what every machine has.
+func newWorld(home string) *world {
+	w := &world{home: path.Clean(home), fs: fsfake.New(
+		"/bin -> usr/bin", "/usr/bin/", "/usr/local/bin/", "/etc/passwd", "/etc/hosts", "/etc/os-release", "/etc/shadow",
+		"/tmp/", "/var/tmp/", "/var/log/", "/srv/", "/root/", "/opt/", "/proc/self/", runtimeDir+"/permd/permd.sock",
+	)}
+	for _, device := range []string{"null", "zero", "full", "random", "urandom", "tty", "sda", "sda1"} {
+		w.fs.Device("/dev/" + device)
+	}
+	w.fs.Link("/dev/stdin", "/proc/self/fd/0").Link("/dev/stdout", "/proc/self/fd/1").Link("/dev/stderr", "/proc/self/fd/2").Link("/dev/fd", "/proc/self/fd")
+	for _, file := range []string{
+		".bashrc", ".profile", ".gitconfig", ".netrc", ".ssh/id_rsa", ".ssh/config", ".aws/credentials",
+		".config/gh/hosts.yml", ".config/permd/permd.toml", ".local/share/permd/remember.db", ".gnupg/pubring.kbx", ".cache/x",
+	} {
+		w.fs.File(path.Join(home, file), "x\n")
+	}
+	return w
+}
+
+// plainFiles are those of an ordinary project: no secret, no rules of its own.
+var plainFiles = map[string]string{
+	"README.md": "# project\n", "LICENSE": "\n", ".gitignore": "node_modules\n", "go.mod": "module example.com/project\n", "go.sum": "\n",
+	"package.json": `{"name":"project","scripts":{"build":"tsc","test":"node --test","lint":"eslint .","dev":"vite","start":"node ."}}` + "\n",
+	"Makefile":     "all:\n\tgo build\nbuild:\n\tgo build\ntest:\n\tgo test ./...\nlint:\n\tgo vet ./...\nok:\n\ttrue\n",
+	"Dockerfile":   "FROM scratch\n", "pyproject.toml": "[project]\nname = \"project\"\n", "tsconfig.json": "{}\n", "Cargo.toml": "[package]\n",
+	"src/main.go": "package main\n", "src/app.ts": "\n", "src/a.txt": "a\n", "docs/index.md": "\n", "scripts/deploy.sh": "#!/bin/sh\ntrue\n",
+	"tests/unit/test_a.py": "\n", "cmd/main.go": "package main\n", "pkg/a.go": "package pkg\n", "internal/a.go": "package internal\n",
+	"lib/a.dart": "\n", "logs/dev.log": "\n", "assets/logo.png": "\n", "a.txt": "a\n", "b.txt": "b\n", "a.json": "{}\n",
+	"old.txt": "a\n", "new.txt": "b\n", ".env.example": "TOKEN=\n",
+}
+
+// checkout makes a folder an ordinary git checkout.
+func (w *world) checkout(dir string) *world {
+	w.repository(path.Join(dir, ".git"))
+	return w.files(dir)
+}
+
+func (w *world) files(dir string) *world {
+	for name, text := range plainFiles {
+		w.fs.File(path.Join(dir, name), text)
+	}
+	return w
+}
+
+func (w *world) repository(git string) {
+	w.fs.File(git+"/HEAD", "ref: refs/heads/main\n")
+	w.fs.File(git+"/config", "[core]\n\trepositoryformatversion = 0\n[remote \"origin\"]\n\turl = https://git.example.com/project.git\n")
+	w.fs.File(git+"/index", "").Dir(git + "/objects").Dir(git + "/hooks").Dir(git + "/info")
+	w.fs.File(git+"/refs/heads/main", "0000000000000000000000000000000000000000\n")
+}
+
+// worktree makes a folder a worktree of a checkout, so that both are one
+// project to the memory.
+func (w *world) worktree(dir, main string) *world {
+	admin := path.Join(main, ".git/worktrees", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
+	w.fs.File(path.Join(dir, ".git"), "gitdir: "+admin+"\n")
+	w.fs.File(admin+"/gitdir", path.Join(dir, ".git")+"\n").File(admin+"/commondir", "../..\n").File(admin+"/HEAD", "ref: refs/heads/x\n")
+	return w.files(dir)
+}
+
+// add makes the files that are not there yet.
+func (w *world) add(file, text string) {
+	if _, err := w.fs.Lstat(file); err != nil {
+		w.fs.File(file, text)
+	}
+}
+
+// user is the person as the daemon would know them.
+func (w *world) user() effects.User {
+	return effects.User{UID: uid, Name: path.Base(w.home), Home: w.home, Env: map[string]string{
+		"HOME": w.home, "USER": path.Base(w.home), "LOGNAME": path.Base(w.home), "XDG_RUNTIME_DIR": runtimeDir,
+	}}
+}
+
+// own are permd's own files of that person.
+func (w *world) own() effects.Own {
+	return effects.OwnFiles(
+		path.Join(w.home, ".config/permd"), path.Join(w.home, ".local/share/permd"), path.Join(w.home, ".local/state/permd"),
+		runtimeDir+"/permd", runtimeDir+"/permd-admin", "/etc/permd", "/var/lib/permd", "/run/permd", "/run/permd-admin",
+		path.Join(w.home, ".config/systemd/user/permd.service"),
+	)
+}

@@ -1,0 +1,90 @@
+// Command soak drives a real daemon over its socket with a million calls, as
+// agents make them, and prints what the daemon's memory does meanwhile.
+//
+// It is a benchmark, not a test: its numbers are for people on a quiet machine.
+// It fails only when the daemon answers wrongly or not at all.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// budget is how much memory the daemon may hold at the end, in MiB.
+const budget = 64
+
+type options struct {
+	calls    int
+	conns    int
+	inFlight int
+	every    time.Duration
+	most     time.Duration
+	program  string
+	settings string
+	asJSON   bool
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.calls, "n", 1_000_000, "decisions to ask for")
+	flag.IntVar(&o.conns, "conns", 8, "connections that ask at the same time")
+	flag.IntVar(&o.inFlight, "inflight", 4, "requests that a connection has open at the same time")
+	flag.DurationVar(&o.every, "every", 10*time.Second, "time between two lines of the report")
+	flag.DurationVar(&o.most, "for", 0, "end after this time, however many were asked for (0: no limit)")
+	flag.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
+	flag.StringVar(&o.settings, "settings", "", "a permd.toml for the daemon")
+	flag.BoolVar(&o.asJSON, "json", false, "print JSON, a line for each sample")
+	flag.Parse()
+	if flag.NArg() > 0 || o.calls < 1 || o.conns < 1 || o.inFlight < 1 || o.every <= 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := soak(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "soak: error:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// soak starts a daemon, drives it, and reports.
+func soak(ctx context.Context, o options) error {
+	if o.most > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.most)
+		defer cancel()
+	}
+	d, err := startDaemon(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer d.end()
+	load := newLoad(d, o)
+	report := newReport(os.Stdout, o.asJSON, d, load)
+	report.sample("idle")
+
+	ended := make(chan error, 1)
+	go func() { ended <- load.run(ctx) }()
+	tick := time.NewTicker(o.every)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			report.sample("end")
+			if err == nil {
+				// What is not in use any more goes back within seconds, or stays.
+				time.Sleep(25 * time.Second)
+				report.sample("rest")
+			}
+			report.summary()
+			return err
+		case <-tick.C:
+			report.sample("")
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCompletionBash lets a bash complete lines, as it does when somebody
+// presses tab. It has no bash-completion package.
+func TestCompletionBash(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	var script bytes.Buffer
+	if err := writeCompletion(newRoot(), "bash", &script); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the script calls is this test's own program.
+	wrapper := "#!/bin/sh\nexec env " + asPermd + "=1 '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "permd"), []byte(wrapper), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "permd.bash")
+	if err := os.WriteFile(file, script.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"permd pol":             "policy",
+		"permd policy ch":       "check",
+		"permd remember fo":     "forget",
+		"permd expl":            "explain",
+		"permd explain --loc":   "--local",
+		"permd decide --ag":     "--agent",
+		"permd completion z":    "zsh",
+		"permd service install": "install",
+	} {
+		t.Run(line, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), bash, "--noprofile", "--norc", "-c", `
+				source "$1" || exit 1
+				compopt() { :; } # it only works while a person completes
+				COMP_LINE=$2 COMP_POINT=${#2}
+				read -r -a COMP_WORDS <<<"$2"
+				COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) COMP_TYPE=9
+				__start_permd permd "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+				printf '%s\n' "${COMPREPLY[@]}"
+			`, "bash", file, line)
+			cmd.Env = []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "HOME=" + dir}
+			out, err := cmd.CombinedOutput()
+			if got := strings.TrimSpace(string(out)); err != nil || got != want {
+				t.Errorf("%q becomes %q (%v), want %q", line, got, err, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/packaging"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/remember"
+)
+
+// TestDoctorCondition: what a daemon says of itself becomes findings, each with
+// what mends it.
+func TestDoctorCondition(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		s     status
+		state findingState
+		text  string
+		fix   string
+	}{
+		{"well", status{Version: version(), PID: 7}, findOK, "pid 7", ""},
+		{"another version", status{Version: "v0.0.1", PID: 7}, findWarn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
+		{"settings", status{Version: version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findError, "permd.toml:1: x", "permd reload"},
+		{"rules", status{Version: version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findError, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
+		{"journal", status{Version: version(), Journal: journal.Status{Failing: "the disk is full"}}, findError, "nothing is allowed: the disk is full", "df "},
+		{"memory", status{Version: version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findWarn, "the memory is degraded: it was damaged", "permd status"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			x := &examination{dirs: xdg.Dirs{Config: filepath.Join(dir, "permd"), Data: dir}}
+			x.condition(&tt.s)
+			last := x.findings[len(x.findings)-1]
+			if last.State != tt.state || !strings.Contains(last.Text, tt.text) || !strings.Contains(last.Fix, tt.fix) || tt.state != findOK && last.Fix == "" {
+				t.Errorf("found %+v", x.findings)
+			}
+		})
+	}
+}
+
+// Units that an older permd wrote are told from those of this one.
+func TestDoctorOutdatedUnits(t *testing.T) {
+	dir := t.TempDir()
+	x := &examination{dirs: xdg.Dirs{Config: filepath.Join(dir, "permd")}}
+	program := filepath.Join(dir, "bin")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	units, err := packaging.UserUnits(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range units {
+		u.Text = strings.Replace(u.Text, "[Unit]\n", "[Unit]\nX-Permd-Old=yes\n", 1)
+		if err := os.MkdirAll(unitDir(x.dirs), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(unitDir(x.dirs), u.Name), marked(u.Text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.units()
+	if len(x.findings) == 0 || x.findings[0].State != findWarn || !strings.Contains(x.findings[0].Text, "another version") ||
+		!strings.Contains(x.findings[0].Fix, "permd service install --exec "+program) {
+		t.Errorf("found %+v", x.findings)
+	}
+}

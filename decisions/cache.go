@@ -1,0 +1,125 @@
+package decisions
+
+import (
+	"reflect"
+	"sync"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Bounds of a cache.
+const (
+	mostKept     = 512     // matters of one half
+	mostKeyBytes = 8 << 10 // of a key; larger calls are rarely asked twice
+	mostHalf     = 2 << 20 // bytes of keys and looks of one half
+)
+
+// Cache keeps what was found out of calls, so that the same call again costs
+// less. Its zero value is ready for use; it is safe for concurrent use.
+//
+// Why what it returns is what deciding afresh would find: consider is a function
+// of
+//
+//   - what essence leaves of the request: all of it is the key, compared byte
+//     by byte (see appendRequest; a test changes each field by reflection);
+//   - the snapshot of the rules, compared by identity, which carries rules,
+//     program table, profiles and settings, and does not change;
+//   - what the engine was told of the file system: each answer is noted, and is
+//     asked for again and compared before a matter is used (see observed). So a
+//     link that was put in a path's place since is seen, as it would be without
+//     the cache; what happens between the answer and the act is not, as before;
+//   - the engine's own members, which are set before its first call;
+//   - the time, which only rules see: a snapshot whose rules look at it is not
+//     kept (see Timeless).
+//
+// Memory is not part of it: choices are asked for each request, so that one that
+// was made, revoked or has ended counts at once. Nor is a matter kept in which
+// something failed.
+type Cache struct {
+	mu sync.Mutex
+	// Matters that were used lately are in young. When that is full it becomes
+	// old, and what was old is forgotten: as good as counting, and cheaper.
+	young, old map[string]*kept
+	bytes      int // of young
+
+	buffers sync.Pool // for keys
+}
+
+// buffer is room for a key, until done.
+func (c *Cache) buffer() []byte {
+	if b, ok := c.buffers.Get().(*[]byte); ok {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, 2<<10)
+}
+
+func (c *Cache) done(b []byte) {
+	if b != nil && cap(b) <= 2*mostKeyBytes {
+		c.buffers.Put(&b)
+	}
+}
+
+// Timeless is implemented by snapshots that can say whether what their rules say
+// of an effect is the same at any time.
+type Timeless interface{ Timeless() bool }
+
+// kept is a matter with what it was found from.
+type kept struct {
+	matter  *matter
+	project string
+	looks   []look
+	size    int
+}
+
+// of returns what is kept under a key, if the file system still is as it was.
+func (c *Cache) of(key []byte, fsys effects.FS) *kept {
+	if c == nil || key == nil {
+		return nil
+	}
+	k := c.find(key)
+	if k == nil || !holds(fsys, k.looks) {
+		return nil
+	}
+	return k
+}
+
+func (c *Cache) find(key []byte) *kept {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.young[string(key)]; k != nil {
+		return k
+	}
+	k := c.old[string(key)]
+	if k != nil {
+		c.add(string(key), k)
+	}
+	return k
+}
+
+// keep keeps a matter, if it may be.
+func (c *Cache) keep(key []byte, m *matter, project string, seen *observed) {
+	if c == nil || key == nil || m.failed || seen.blurred || !timeless(m.snap) {
+		return
+	}
+	k := &kept{matter: m, project: project, looks: seen.looks}
+	k.size = len(key) + seen.bytes + 64*len(seen.looks) + sizeOf(m.res.Effects)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.add(string(key), k)
+}
+
+// add is called with the lock held.
+func (c *Cache) add(key string, k *kept) {
+	if c.young == nil || len(c.young) >= mostKept || c.bytes+k.size > mostHalf {
+		c.old, c.young, c.bytes = c.young, make(map[string]*kept), 0
+	}
+	c.young[key] = k
+	c.bytes += k.size
+}
+
+// timeless reports whether a snapshot may be kept. One that is not compared by
+// identity could seem to be another.
+func timeless(s Snapshot) bool {
+	t, ok := s.(Timeless)
+	return ok && t.Timeless() && reflect.TypeOf(s).Kind() == reflect.Pointer
+}

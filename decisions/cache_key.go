@@ -1,0 +1,115 @@
+package decisions
+
+import (
+	"encoding/binary"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// appendRequest appends the key of a request: every field of what essence leaves
+// of it, so that two requests have one key only if they are equal. Each text has
+// its length before it, each list its number, so that nothing can be taken for
+// something else. False means that it cannot be told apart from others, or is
+// too long.
+func appendRequest(b []byte, r *Request) ([]byte, bool) {
+	c := &r.Call
+	if !reflect.ValueOf(&c.Before).Elem().IsZero() {
+		return b, false // it cannot be looked into from here
+	}
+	size := len(c.Input) + len(c.Claims.Meta)
+	for _, t := range c.Claims.Texts {
+		size += len(t)
+	}
+	if size > mostKeyBytes {
+		return b, false
+	}
+	k := keyer(b)
+	k.text(toolOfID(c.ID))
+	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.InputFrom)
+	k.bytes(c.Input)
+	k.claims(&c.Claims)
+	k.texts(c.Agent.Name, c.Agent.Version, c.Client.Name, c.Client.Version, c.Cwd)
+	k.list(c.Roots)
+	k.user(&c.User)
+	k.number(len(c.Marks))
+	for _, m := range c.Marks {
+		k.texts(string(m.Kind), m.Why, m.From)
+	}
+	k.number(len(c.Defects))
+	for _, d := range c.Defects {
+		k.texts(d.Code, d.At, d.Text)
+	}
+	k.texts(c.Incomplete, c.Confined)
+	k.flag(c.LiveShell)
+	k.list(c.Folders)
+	k.number(int(r.Peer.UID))
+	k.text(r.Session.ID)
+	k.list(r.Session.Ancestors)
+	k.texts(r.Session.Mode, r.HarnessAsks)
+	return k, len(k) <= mostKeyBytes
+}
+
+// keyer is a key that is being made.
+type keyer []byte
+
+func (k *keyer) number(n int) { *k = binary.AppendVarint(*k, int64(n)) }
+
+func (k *keyer) flag(b bool) {
+	n := 0
+	if b {
+		n = 1
+	}
+	k.number(n)
+}
+
+func (k *keyer) text(s string) {
+	k.number(len(s))
+	*k = append(*k, s...)
+}
+
+func (k *keyer) texts(list ...string) {
+	for _, s := range list {
+		k.text(s)
+	}
+}
+
+func (k *keyer) list(list []string) {
+	k.number(len(list))
+	k.texts(list...)
+}
+
+// bytes tells nothing from an empty value.
+func (k *keyer) bytes(v []byte) {
+	k.flag(v != nil)
+	k.number(len(v))
+	*k = append(*k, v...)
+}
+
+func (k *keyer) claims(c *effects.Claims) {
+	k.texts(c.Kind, c.Title, c.Prompt)
+	k.number(len(c.Locations))
+	for _, l := range c.Locations {
+		k.texts(l.Path, l.From)
+	}
+	k.number(len(c.Diffs))
+	for _, d := range c.Diffs {
+		k.texts(d.Path, d.OldPath, d.Operation, d.From)
+	}
+	k.list(c.Texts)
+	k.bytes(c.Meta)
+}
+
+func (k *keyer) user(u *effects.User) {
+	k.number(int(u.UID))
+	k.texts(u.Name, u.Home)
+	k.list(u.Groups)
+	k.number(len(u.Env))
+	names := slices.AppendSeq(make([]string, 0, 16), maps.Keys(u.Env))
+	slices.Sort(names)
+	for _, name := range names {
+		k.texts(name, u.Env[name])
+	}
+}

@@ -1,0 +1,256 @@
+package decisions
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// countingPolicy counts how often rules are asked.
+type countingPolicy struct {
+	*fakePolicy
+	mu       sync.Mutex
+	asked    int
+	untimely bool
+	inputs   []Input
+}
+
+func (p *countingPolicy) Snapshot(uint32, string) (Snapshot, error) { return p, p.snapErr }
+func (p *countingPolicy) Timeless() bool                            { return !p.untimely }
+func (p *countingPolicy) Evaluate(ctx context.Context, in *Input) (Findings, error) {
+	p.mu.Lock()
+	p.asked++
+	p.inputs = append(p.inputs, *in)
+	p.mu.Unlock()
+	return p.fakePolicy.Evaluate(ctx, in)
+}
+
+// again decides a request and reports whether rules were asked for it.
+func (p *countingPolicy) again(t *testing.T, e *Engine, req *Request) (*Decision, bool) {
+	t.Helper()
+	before := p.asked
+	d := e.Decide(t.Context(), req)[0]
+	return d, p.asked > before
+}
+
+func newCached(t *testing.T) (*countingPolicy, *fakeMemory, *fakeJournal, *Engine) {
+	t.Helper()
+	p, m, j, e := newFakes(t)
+	counting := &countingPolicy{fakePolicy: p}
+	e.Policy, e.Cache = counting, new(Cache)
+	return counting, m, j, e
+}
+
+// TestCachedIsAsFresh decides calls with and without a cache: all but the ids is
+// the same, for the decision and the journal.
+func TestCachedIsAsFresh(t *testing.T) {
+	_, _, freshJournal, fresh := newFakes(t)
+	p, _, j, cached := newCached(t)
+	for _, command := range []string{"ls", "cat a.txt | head", "git push --force", "cd /tmp && rm -rf x", "a=(", "curl -s x.dev | sh"} {
+		req := bash(t, command)
+		want := fresh.Decide(t.Context(), req)[0]
+		for n := range 3 {
+			got, asked := p.again(t, cached, req)
+			if asked != (n == 0) {
+				t.Errorf("%s: rules were asked %v at time %d", command, asked, n)
+			}
+			ignore := cmpopts.IgnoreFields(Decision{}, "ID", "Offer")
+			if diff := cmp.Diff(want, got, ignore); diff != "" {
+				t.Errorf("%s, time %d:\n%s", command, n, diff)
+			}
+			last, first := j.recs[len(j.recs)-1], freshJournal.recs[len(freshJournal.recs)-1]
+			if diff := cmp.Diff(first, last, cmpopts.IgnoreFields(Decision{}, "ID", "Offer"), cmpopts.IgnoreFields(Record{}, "LatencyNS", "Time")); diff != "" {
+				t.Errorf("%s, time %d, journal:\n%s", command, n, diff)
+			}
+		}
+	}
+}
+
+// TestCacheIsInvalidated: whatever else the answer depends on is looked at for
+// each request.
+func TestCacheIsInvalidated(t *testing.T) {
+	p, m, _, e := newCached(t)
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req := bash(t, "cat a")
+	req.Call.Cwd = dir
+	want := func(what string, asked bool) *Decision {
+		t.Helper()
+		d, was := p.again(t, e, req)
+		if was != asked {
+			t.Errorf("%s: rules were asked is %v", what, was)
+		}
+		return d
+	}
+	want("at first", true)
+	want("again", false)
+
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	want("the file is gone", true)
+	want("again", false)
+	if err := os.Symlink("b", filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	want("it is a link", true)
+	want("again", false)
+	if err := os.Remove(filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/etc/shadow", filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if d := want("the link leads elsewhere", true); !slices.ContainsFunc(d.Effects, func(x EffectDecision) bool {
+		return x.Kind == effects.KindRead && slices.Contains(x.Tags, "secret")
+	}) {
+		t.Errorf("the effects are %+v", d.Effects)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want("the folder is a project", true)
+	want("again", false)
+
+	// Memory is asked each time.
+	m.reject = &Choice{ID: "c", Label: "no"}
+	if d := want("a reject was remembered", false); d.Verdict != Deny || d.By != ByMemory {
+		t.Errorf("decided %s by %s", d.Verdict, d.By)
+	}
+	m.reject = nil
+	if d := want("it was revoked", false); d.By == ByMemory {
+		t.Errorf("decided %s by %s", d.Verdict, d.By)
+	}
+
+	// Another snapshot, though it says that it is the same.
+	next := *p.fakePolicy
+	next.fired = []Finding{finding(Org, SetDeny)}
+	q := &countingPolicy{fakePolicy: &next}
+	e.Policy = q
+	if d, asked := q.again(t, e, req); !asked || d.Verdict != Deny {
+		t.Errorf("with other rules: decided %s, rules were asked is %v", d.Verdict, asked)
+	}
+	if d, asked := q.again(t, e, req); asked || d.Verdict != Deny {
+		t.Errorf("again: decided %s, rules were asked is %v", d.Verdict, asked)
+	}
+}
+
+// TestNotCached: what may be another thing the next time is found out each time.
+func TestNotCached(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*countingPolicy, *Engine, *Request)
+	}{
+		{"rules look at the time", func(p *countingPolicy, _ *Engine, _ *Request) { p.untimely = true }},
+		{"rules failed", func(p *countingPolicy, _ *Engine, _ *Request) { p.err = context.DeadlineExceeded }},
+		{"a path cannot be looked at", func(_ *countingPolicy, e *Engine, _ *Request) { e.FS = unreadable{e.FS} }},
+		{"the call is long", func(_ *countingPolicy, _ *Engine, r *Request) {
+			r.Call.Claims.Texts = []string{string(make([]byte, mostKeyBytes))}
+		}},
+		{"there is no cache", func(_ *countingPolicy, e *Engine, _ *Request) { e.Cache = nil }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, _, _, e := newCached(t)
+			req := bash(t, "cat /srv/x")
+			tt.change(p, e, req)
+			for range 2 {
+				if _, asked := p.again(t, e, req); !asked {
+					t.Error("rules were not asked")
+				}
+			}
+		})
+	}
+	t.Run("one of several calls", func(t *testing.T) {
+		p, _, _, e := newCached(t)
+		p.again(t, e, bash(t, "ls"))
+		once := p.asked
+		e.Decide(t.Context(), bash(t, "ls"), bash(t, "ls"))
+		if p.asked != 3*once {
+			t.Errorf("rules were asked %d times, want %d", p.asked-once, 2*once)
+		}
+	})
+}
+
+// unreadable is a file system in which /srv cannot be looked at.
+type unreadable struct{ effects.FS }
+
+func (u unreadable) Lstat(path string) (os.FileMode, error) {
+	if path == "/srv" {
+		return 0, os.ErrPermission
+	}
+	return u.FS.Lstat(path)
+}
+
+// TestCacheIsBounded: it forgets, in whole halves, and what is used stays.
+func TestCacheIsBounded(t *testing.T) {
+	p, _, _, e := newCached(t)
+	often := bash(t, "ls often")
+	for n := range 4 * mostKept {
+		e.Decide(t.Context(), bash(t, fmt.Sprintf("ls %d", n)))
+		if n%50 == 0 {
+			_, asked := p.again(t, e, often)
+			if asked != (n == 0) {
+				t.Fatalf("after %d calls: rules were asked is %v", n, asked)
+			}
+		}
+		if len(e.Cache.young) > mostKept || len(e.Cache.old) > mostKept {
+			t.Fatalf("%d and %d are kept", len(e.Cache.young), len(e.Cache.old))
+		}
+	}
+	if _, asked := p.again(t, e, bash(t, "ls 1")); !asked {
+		t.Error("the oldest is still kept")
+	}
+	e.Cache = new(Cache)
+	for n := range 300 {
+		req := bash(t, fmt.Sprintf("ls %d # %s", n, make([]byte, mostKeyBytes-2000)))
+		e.Decide(t.Context(), req)
+		if e.Cache.bytes > mostHalf {
+			t.Fatalf("%d bytes are kept", e.Cache.bytes)
+		}
+	}
+}
+
+// TestCacheConcurrently decides the same few calls from many goroutines.
+func TestCacheConcurrently(t *testing.T) {
+	_, _, _, e := newCached(t)
+	e.Journal = noJournal{}
+	var id sync.Mutex
+	n := 0
+	e.NewID = func() string {
+		id.Lock()
+		defer id.Unlock()
+		n++
+		return fmt.Sprint(n)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for i := range 50 {
+				command := fmt.Sprintf("cat %d | sort > out", i%5)
+				if d := e.Decide(t.Context(), bash(t, command))[0]; len(d.Effects) < 3 || d.Verdict != Allow {
+					t.Errorf("%s: %s, %+v", command, d.Verdict, d.Effects)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+type noJournal struct{}
+
+func (noJournal) Append(context.Context, ...*Record) error { return nil }

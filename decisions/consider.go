@@ -1,0 +1,95 @@
+package decisions
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// matter is a call as far as it can be decided without asking memory: its
+// effects, and what rules and fences say of each. It does not change once it is
+// made, and may serve many requests (see Cache).
+type matter struct {
+	snap       Snapshot
+	call       *effects.Call
+	res        effects.Result
+	session    SessionRef // as rules may know it, without its connection
+	projectKey string
+	person     string // why the whole call needs a person, "" if it does not
+	parts      []part
+	failed     bool // rules could not be evaluated for one of the effects
+}
+
+// part is one effect of a matter.
+type part struct {
+	fence    string
+	target   *effects.Script
+	findings Findings
+	err      error // of the rules
+}
+
+// consider makes a matter. All that it looks at is the request without what
+// essence leaves out, the snapshot, the engine and the file system: it must not
+// look at anything else, or the cache would not know.
+func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now time.Time) *matter {
+	req, fsys := met.req, met.fs()
+	w := effects.World{FS: fsys, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
+	m := &matter{snap: snap, call: &req.Call, res: w.In(met.scene), session: req.Session}
+	m.session.Conn = 0
+	m.projectKey = ProjectKey(fsys, m.res.Project)
+	m.person = needsPerson(req, &m.res)
+	m.parts = make([]part, len(m.res.Effects))
+	// One input for all effects, so that policy can keep what they share.
+	in := m.input()
+	in.Now = now
+	for i := range m.parts {
+		eff, p := &m.res.Effects[i], &m.parts[i]
+		p.fence, p.target = fences{e.PID}.why(eff), targetOf(fsys, eff.Run)
+		if p.target != nil && m.res.After.Wrote(p.target.Path) {
+			p.target = nil // what it will say is not known
+		}
+		in.Effect = eff
+		p.findings, p.err = snap.Evaluate(ctx, in)
+		if p.err != nil {
+			m.failed = true
+			e.Log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
+		}
+	}
+	return m
+}
+
+// input is what rules are shown of the matter, without an effect and the time.
+func (m *matter) input() *Input {
+	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snap.Trusted()}
+}
+
+// essence is what consider is given of a request: a copy without the facts that
+// differ from one request to the next although nothing else does. What they
+// could say to anybody is not there, so that nothing can depend on it.
+//
+//   - Of the call's id the name of a tool stays that some agents put into it.
+//   - The peer's process and group and the connection are for memory and the
+//     journal; rules never see them.
+//
+// Raw JSON is cloned: what is kept must not hold on to the message.
+func essence(req *Request) *Request {
+	r := *req
+	r.Call.ID = toolOfID(r.Call.ID)
+	r.Call.Input = bytes.Clone(r.Call.Input)
+	r.Call.Claims.Meta = bytes.Clone(r.Call.Claims.Meta)
+	r.Peer = Peer{UID: req.Peer.UID}
+	r.Session.Conn = 0
+	return &r
+}
+
+// toolOfID is the part of a call's id that names a tool, as in TOOL__7; "" when
+// there is none.
+func toolOfID(id string) string {
+	if i := strings.LastIndex(id, "__"); i > 0 {
+		return id[:i+2]
+	}
+	return ""
+}

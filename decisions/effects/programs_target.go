@@ -1,0 +1,98 @@
+package effects
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+const (
+	// maxTargetFile is the size up to which a file is looked through for a
+	// target, in bytes, and maxTargetLine how much of its text is shown.
+	maxTargetFile = 128 << 10
+	maxTargetLine = 200
+)
+
+// target handles the name of a script or target that stands in a file of the
+// project, and shows its text. Whether it is still the same text when a choice
+// is remembered is another part's matter.
+func (v *invocation) target(does act, i int, w word) {
+	v.changes = true
+	v.harm(i)
+	if w.dynamic() || w.glob {
+		v.dynamicWord(i)
+		return
+	}
+	if does == actTarget && strings.Contains(w.text, "://") {
+		v.connects(actConnects, i, w)
+		v.tail(i + 1)
+		return
+	}
+	if does == actTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.text)] {
+		v.applyPath(actScript, i, w, false)
+		v.tail(i + 1)
+		return
+	}
+	if does == actTarget {
+		v.tail(i + 1)
+	} else if strings.Contains(w.text, "=") {
+		return
+	}
+	if line := v.targetLine(w.text); line != "" {
+		e := &v.b.effects[v.index]
+		e.Text = Display(e.Text + " (" + strings.TrimSpace(line) + ")")
+	}
+}
+
+// runsFiles are programs that take a file for a target, and scriptSuffixes the
+// ends of such files' names.
+var (
+	runsFiles      = wordSet("bun deno")
+	scriptSuffixes = wordSet(".ts .js .mjs .cjs .tsx .jsx .mts .cts")
+)
+
+// targetLine is the text of a target, "" when it cannot be told cheaply.
+func (v *invocation) targetLine(name string) string {
+	if v.p.targets == "" || !path.IsAbs(v.run.Cwd) || v.has([]string{"--file", "--makefile", "--filter", "--workspace", "--recursive"}) {
+		return ""
+	}
+	line := ""
+	for file := range strings.FieldsSeq(v.p.targets) {
+		text, err := v.b.w.FS.ReadFile(path.Join(v.run.Cwd, file), maxTargetFile)
+		if err != nil {
+			continue
+		}
+		if file == "package.json" {
+			if strictjson.Check(text) == nil {
+				line, _ = strictjson.ParseString(strictjson.Find(text, "scripts", name))
+			}
+		} else {
+			line = recipe(string(text), name)
+		}
+		break
+	}
+	if len(line) > maxTargetLine {
+		line = line[:maxTargetLine] + "…"
+	}
+	return line
+}
+
+// recipe is what a makefile says about a target, on one line.
+func recipe(text, target string) string {
+	var lines []string
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "\t") || inside && strings.HasPrefix(line, " "):
+			if inside && strings.TrimSpace(line) != "" {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		case strings.TrimSpace(line) == "":
+		default:
+			names, rest, ok := strings.Cut(line, ":")
+			inside = ok && !strings.HasPrefix(rest, "=") && strings.Contains(" "+names+" ", " "+target+" ")
+		}
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,87 @@
+package effects
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// harmlessAssignment reports whether a variable set for one run changes nothing
+// but how its output looks.
+func (s *shell) harmlessAssignment(a *syntax.Assign, at *scope) bool {
+	value := word{}
+	if a.Value != nil {
+		value = s.value(a.Value, s.source(a.Value), at)
+	}
+	return !value.dynamic() && s.b.w.Table.harmlessAssignment(a.Name.Value, value.text)
+}
+
+// declare walks export, declare, local, readonly and typeset. What an integer,
+// a reference to another variable or an array in quotes is given, the shell
+// evaluates.
+func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
+	evaluates, arrays := false, false
+	for _, a := range cmd.Args {
+		s.assignment(a, at, in)
+		if a.Value == nil {
+			continue
+		}
+		if a.Name != nil {
+			value := s.value(a.Value, "", at)
+			evaluates = evaluates || strings.HasPrefix(value.text, "(") || arrays && value.dynamic()
+			continue
+		}
+		words := s.expand(nil, a.Value, at, in, inAssignment)
+		if len(words) != 1 || words[0].dynamic() {
+			s.unknown("a declaration that is not known before it runs")
+			s.anyAssigned = true
+			continue
+		}
+		text := words[0].text
+		arrays = arrays || strings.HasPrefix(text, "-") && strings.ContainsAny(text, "aA")
+		evaluates = evaluates || !plainDeclaration(text)
+		name, _, _ := strings.Cut(text, "=")
+		s.assign(name)
+	}
+	if evaluates {
+		s.unknown("a declaration that can run code")
+	}
+	s.state("declares variables", s.source(cmd))
+}
+
+// plainDeclaration reports whether a word of a declaration is a name, or an
+// option that makes no shell evaluate what the variables are given.
+func plainDeclaration(text string) bool {
+	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
+		return strings.Trim(text[1:], "xrpgaA-") == ""
+	}
+	name, value, _ := strings.Cut(text, "=")
+	return !strings.Contains(name, "[") && !strings.HasPrefix(value, "(")
+}
+
+// assignment walks an assignment's value and notes its name.
+func (s *shell) assignment(a *syntax.Assign, at *scope, in input) {
+	if a.Name != nil {
+		s.assign(a.Name.Value)
+	}
+	if a.Index != nil {
+		s.substitutions(a.Index, at, in)
+		if !plainArithmetic(a.Index) {
+			s.unknown("a subscript can run code")
+		}
+	}
+	if a.Value != nil {
+		s.inert(a.Value, at, in)
+	}
+	if a.Array != nil {
+		s.substitutions(a.Array, at, in)
+		for _, elem := range a.Array.Elems {
+			if elem.Index != nil && !plainArithmetic(elem.Index) {
+				s.unknown("a subscript can run code")
+			}
+			if elem.Value != nil && unsafeExpansion(elem.Value) {
+				s.unknown("an expansion that can run code or set a variable")
+			}
+		}
+	}
+}

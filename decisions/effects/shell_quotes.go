@@ -1,0 +1,96 @@
+package effects
+
+import "strings"
+
+// quoteWord quotes a word for a shell where it needs that.
+func quoteWord(text string) string {
+	if text == "" {
+		return "''"
+	}
+	plain := true
+	for i := range len(text) {
+		c := text[i]
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= 0x80:
+		case strings.IndexByte("-_./=:,@%+", c) >= 0:
+		case c == '^' || c == '{' || c == '}' || c == '~' && i > 0:
+		default:
+			plain = false
+		}
+	}
+	if plain && !strings.Contains(text, "{") {
+		return text
+	}
+	if plain && (text == "{}" || strings.Contains(text, "@{")) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// tilde expands a leading ~ and returns what follows it.
+func (s *shell) tilde(value string, whole bool, text *strings.Builder) (string, bool) {
+	home := s.b.c.User.Home
+	if home == "" || s.sets("HOME") {
+		return value, false
+	}
+	switch {
+	case strings.HasPrefix(value, "~/"), value == "~" && whole:
+		text.WriteString(home)
+		return value[1:], true
+	}
+	return value, false
+}
+
+// hasGlob reports whether an unquoted literal has a pattern character that no
+// backslash takes the meaning of. In a word of several parts the end of a
+// bracket may be in another one.
+func hasGlob(value string, parts bool) bool {
+	for i := 0; i < len(value); i++ {
+		switch value[i] {
+		case '\\':
+			i++
+		case '*', '?':
+			return true
+		case '[':
+			if parts || strings.IndexByte(value[i:], ']') > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unescape removes the backslashes of an unquoted literal.
+func unescape(text *strings.Builder, value string) {
+	if strings.IndexByte(value, '\\') < 0 {
+		text.WriteString(value)
+		return
+	}
+	for i := 0; i < len(value); i++ {
+		if value[i] == '\\' && i+1 < len(value) {
+			i++
+			if value[i] == '\n' {
+				continue
+			}
+		}
+		text.WriteByte(value[i])
+	}
+}
+
+// unescapeQuoted removes the backslashes of a literal in double quotes or a
+// here-document: only those before one of the special characters.
+func unescapeQuoted(text *strings.Builder, value, special string) {
+	for i := 0; i < len(value); i++ {
+		if value[i] == '\\' && i+1 < len(value) {
+			next := value[i+1]
+			if next == '\n' {
+				i++
+				continue
+			}
+			if strings.IndexByte(special, next) >= 0 {
+				i++
+			}
+		}
+		text.WriteByte(value[i])
+	}
+}

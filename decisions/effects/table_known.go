@@ -1,0 +1,62 @@
+package effects
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What a check of rules asks the table: whether what a rule names can ever be.
+
+// Knows reports whether a program is in the table.
+func (t *Table) Knows(program string) bool { return t.programs[program] != nil }
+
+// Names are the names of all programs of the table, sorted.
+func (t *Table) Names() []string { return slices.Sorted(maps.Keys(t.programs)) }
+
+// Transparent reports whether a program only runs another one, so that it is no
+// run of its own (timeout, nice).
+func (t *Table) Transparent(program string) bool {
+	p := t.programs[program]
+	return p != nil && p.wrapper != nil && p.wrapper.transparent
+}
+
+// HasSubcommands reports whether the first operand of a program is a
+// sub-command.
+func (t *Table) HasSubcommands(program string) bool {
+	p := t.programs[program]
+	return p != nil && len(p.subs) > 0 && !p.subOptional
+}
+
+// Flag returns the name that an option has in Run.Flags, with the sub-command's
+// words joined by a space; ok is false for one that the table does not know.
+func (t *Table) Flag(program, subcommand, option string) (name string, ok bool) {
+	p := t.programs[program]
+	for p != nil {
+		// The option of the innermost command counts.
+		if o := p.options[option]; o != nil {
+			name, ok = o.canonical, true
+		}
+		word, rest, _ := strings.Cut(subcommand, " ")
+		if word == "" {
+			break
+		}
+		p, subcommand = p.subs[word], rest
+	}
+	return name, ok
+}
+
+// Own reports whether a name is that of an agent's own tool, for some agent that
+// is known: its calls become what they do (a run, a read), and are no use.
+func (p *Profiles) Own(tool string) bool {
+	own := false
+	for _, agent := range p.agents {
+		if s := agent.tools[tool]; s != nil {
+			if s.use != "" || s.wraps {
+				return false // for this agent it is a use
+			}
+			own = own || s.question == "" && s.mode == "" && len(s.members) > 0
+		}
+	}
+	return own
+}

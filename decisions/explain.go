@@ -1,0 +1,154 @@
+package decisions
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// Deliberation is what one decision was made of. It is kept for explanations:
+// what every rule said, also those that lost, and what the table would have said
+// with a rule more. It holds no decision, which may still have become a failure
+// when it was to be logged.
+type Deliberation struct {
+	ID       string // of the decision
+	Snapshot Snapshot
+	// Raw is set while the call's raw input is there, for rules that read it.
+	Raw bool
+
+	input Input
+	heard []voices
+	was   []outcome
+}
+
+// Slim drops what need not be kept to explain all but rules that read the raw
+// input: that may be whole files.
+func (d *Deliberation) Slim() {
+	call := *d.input.Call
+	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
+	d.input.Call, d.input.Scratch, d.Raw = &call, nil, false
+}
+
+// Size is about how many bytes the deliberation holds on to.
+func (d *Deliberation) Size() int {
+	n := 1024 + sizeOf(d.input.All) + len(d.input.Call.Input)
+	for i := range d.heard {
+		n += 160 * len(d.heard[i].findings.Fired)
+	}
+	return n
+}
+
+// Len is the number of the call's effects.
+func (d *Deliberation) Len() int { return len(d.input.All) }
+
+// Effect is one of the call's effects.
+func (d *Deliberation) Effect(i int) *effects.Effect { return &d.input.All[i] }
+
+// Effects are all of them, which Effect.Via points into.
+func (d *Deliberation) Effects() []effects.Effect { return d.input.All }
+
+// Input is what rules were shown of an effect.
+func (d *Deliberation) Input(i int) *Input {
+	in := d.input
+	in.Effect, in.Scratch = &in.All[i], nil
+	return &in
+}
+
+// Context is what rule lines are relative to.
+func (d *Deliberation) Context() pattern.Context {
+	return pattern.Context{Project: d.input.Result.Project, Home: d.input.Call.User.Home, Cwd: d.input.Call.Cwd}
+}
+
+// OnlyOrg reports whether allows of user and project count for nothing.
+func (d *Deliberation) OnlyOrg() bool {
+	return len(d.heard) > 0 && d.heard[0].findings.OnlyOrg
+}
+
+// Trusted reports whether the project's allows count.
+func (d *Deliberation) Trusted() bool { return d.input.Trusted }
+
+// Fired are the rules that fired for an effect, those that lost too.
+func (d *Deliberation) Fired(i int) []Finding { return d.heard[i].findings.Fired }
+
+// Fence says why permd itself forbids an effect, "" if it does not.
+func (d *Deliberation) Fence(i int) string { return d.heard[i].fence }
+
+// Reject is the remembered reject that an effect met, nil if none.
+func (d *Deliberation) Reject(i int) *Choice { return d.heard[i].reject }
+
+// Said is what was decided of an effect.
+func (d *Deliberation) Said(i int) EffectDecision { return explain(&d.input.All[i], &d.was[i]) }
+
+// Inherited reports whether an effect took its allow from its run.
+func (d *Deliberation) Inherited(i int) bool {
+	e := &d.input.All[i]
+	return e.Inherent() && d.was[i].verdict == Allow && d.heard[i].run != nil && d.was[i].by == d.heard[i].run.by &&
+		pick(d.was[i].rules, SetAllow, anyLayer) != nil && pick(d.Fired(i), SetAllow, anyLayer) == nil
+}
+
+// Voice is how a line would speak that is not there yet.
+type Voice int
+
+// The voices.
+const (
+	AsRule   Voice = iota // an entry of the person's rules.yaml
+	AsChoice              // a remembered allow
+)
+
+// With says what would be decided of each effect if the person had those lines.
+// It is the precedence table itself that answers, so that nothing is suggested
+// that would not help.
+func (d *Deliberation) With(lines []*pattern.Pattern, as Voice) []EffectDecision {
+	now := make([]outcome, len(d.was))
+	said := make([]EffectDecision, len(d.was))
+	ctx := d.Context()
+	if as == AsChoice {
+		ctx = pattern.Context{Project: ctx.Project} // memory knows no more
+	}
+	for _, inherent := range []bool{false, true} {
+		for i := range d.was {
+			e := &d.input.All[i]
+			if e.Inherent() != inherent {
+				continue
+			}
+			v := d.heard[i]
+			if inherent && e.Via.Effect >= 0 && e.Via.Effect < len(now) {
+				v.run = &now[e.Via.Effect]
+			}
+			for _, p := range lines {
+				// A remembered line speaks of effects of its own kind alone.
+				if (as == AsRule || p.Kind == e.Kind) && p.Match(e, d.input.All, ctx) {
+					v.hear(p, e, d.input.All, ctx, as)
+				}
+			}
+			if d.was[i].row == RowFailure {
+				now[i] = d.was[i] // no line mends what broke
+			} else {
+				now[i] = precede(e, &v)
+			}
+			said[i] = explain(e, &now[i])
+		}
+	}
+	return said
+}
+
+// hear adds a line that matches.
+func (v *voices) hear(p *pattern.Pattern, e *effects.Effect, all []effects.Effect, ctx pattern.Context, as Voice) {
+	exact := p.Exact(e, all, ctx)
+	if as == AsChoice {
+		if v.allow == nil || exact {
+			v.allow = &Choice{Exact: exact, Label: p.String()}
+		}
+		return
+	}
+	f := Finding{
+		Rule: RuleRef{ID: "a new line", Layer: User}, Set: SetAllow,
+		Reason: strings.Join([]string{"listed under allow", string(p.Kind), p.String()}, " "),
+	}
+	if exact {
+		f.Covers = ^effects.Tags(0)
+	}
+	// The findings are shared with the decision that was made.
+	v.findings.Fired = append(append([]Finding(nil), v.findings.Fired...), f)
+}

@@ -1,0 +1,141 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+// pageRows is how many records are read at once, so that no read holds up the
+// folding of the write-ahead log for long.
+const pageRows = 256
+
+// pollEvery is how often a follower looks at a journal that another process
+// writes.
+const pollEvery = 250 * time.Millisecond
+
+// Follow yields the records after a sequence number as they are stored, each
+// once and in order, until ctx ends or the journal is closed; these two yield
+// no error. After an error it ends.
+func (r *Reader) Follow(ctx context.Context, after int64) iter.Seq2[*decisions.Record, error] {
+	return func(yield func(*decisions.Record, error) bool) {
+		r.news.join()
+		defer r.news.leave()
+		for {
+			// Taken before reading: what is stored after the read wakes us.
+			next := r.news.next()
+			recs, err := r.later(ctx, after)
+			if ctx.Err() != nil || r.news.ended() {
+				return
+			}
+			if err != nil {
+				yield(nil, fmt.Errorf("following decisions: %w", err))
+				return
+			}
+			for _, rec := range recs {
+				if !yield(rec, nil) {
+					return
+				}
+				after = rec.Seq
+			}
+			if len(recs) > 0 {
+				continue // there may be more than one read takes
+			}
+			if !r.sleep(ctx, next) {
+				return
+			}
+		}
+	}
+}
+
+// sleep waits until there may be something new; false means to end.
+func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
+	var tick <-chan time.Time
+	if !r.live {
+		timer := time.NewTimer(pollEvery)
+		defer timer.Stop()
+		tick = timer.C
+	}
+	select {
+	case <-next:
+	case <-tick:
+	case <-ctx.Done():
+		return false
+	case <-r.news.end:
+		return false
+	}
+	return true
+}
+
+// later returns the next records after that one.
+func (r *Reader) later(ctx context.Context, after int64) (recs []*decisions.Record, err error) {
+	err = r.look(ctx, func(v *view) (err error) {
+		p := &page{most: pageRows}
+		if err := v.query(ctx, p, " WHERE seq > ? ORDER BY seq LIMIT ?", after, pageRows); err != nil {
+			return err
+		}
+		for i := range v.records {
+			if r := &v.records[i]; r.seq > after && !p.full() {
+				if err := v.take(p, &Filter{}, r); err != nil {
+					return err
+				}
+			}
+		}
+		recs = p.recs
+		return nil
+	})
+	return recs, err
+}
+
+// news wakes followers. It costs the writer nothing while nobody follows.
+type news struct {
+	followers atomic.Int64
+	mu        sync.Mutex
+	c         chan struct{} // closed at the next announcement
+	end       chan struct{} // closed when the journal closes
+	stopped   bool
+}
+
+func (n *news) join()  { n.followers.Add(1) }
+func (n *news) leave() { n.followers.Add(-1) }
+
+func (n *news) next() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.c
+}
+
+// announce wakes all who took next before. A follower that joins after the
+// check reads what was committed before it.
+func (n *news) announce() {
+	if n.followers.Load() == 0 {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(n.c)
+	n.c = make(chan struct{})
+}
+
+func (n *news) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.stopped {
+		n.stopped = true
+		close(n.end)
+	}
+}
+
+func (n *news) ended() bool {
+	select {
+	case <-n.end:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,155 @@
+package decisions
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Bounds of what is kept of a call's looks at the file system; a call that
+// looks at more is not kept.
+const (
+	mostLooks     = 64
+	mostLookBytes = 64 << 10 // of files' contents
+)
+
+// observed is the file system as one call sees it. It asks for each thing once,
+// so that all parts of a decision speak of the same moment, and it notes what
+// it was told, so that a later call can find out whether it would be told the
+// same. It belongs to one call.
+type observed struct {
+	fs    effects.FS
+	looks []look
+	bytes int
+	// blurred is set when something was told that cannot be compared.
+	blurred bool
+}
+
+// look is one question to the file system with its answer.
+type look struct {
+	op    lookOp
+	path  string
+	limit int64 // of a read
+
+	mode fs.FileMode
+	text string // a link's target, a file's content
+	err  error
+}
+
+type lookOp uint8
+
+const (
+	lookLstat lookOp = iota
+	lookLink
+	lookFile
+)
+
+// Lstat implements effects.FS.
+func (o *observed) Lstat(path string) (fs.FileMode, error) {
+	l := o.look(look{op: lookLstat, path: path})
+	return l.mode, l.err
+}
+
+// Readlink implements effects.FS.
+func (o *observed) Readlink(path string) (string, error) {
+	l := o.look(look{op: lookLink, path: path})
+	return l.text, l.err
+}
+
+// ReadFile implements effects.FS.
+func (o *observed) ReadFile(path string, limit int64) ([]byte, error) {
+	l := o.look(look{op: lookFile, path: path, limit: limit})
+	if l.err != nil {
+		return nil, l.err
+	}
+	return []byte(l.text), nil
+}
+
+// Names implements effects.FS. What stands in a folder is not compared later.
+func (o *observed) Names(path string, limit int) ([]fs.DirEntry, error) {
+	o.blurred = true
+	return o.fs.Names(path, limit)
+}
+
+// Owner implements effects.FS. It is not compared later.
+func (o *observed) Owner(path string) (uint32, error) {
+	o.blurred = true
+	return o.fs.Owner(path)
+}
+
+func (o *observed) look(l look) look {
+	for i := range o.looks {
+		if k := &o.looks[i]; k.path == l.path && k.op == l.op && k.limit == l.limit {
+			return *k
+		}
+	}
+	l.ask(o.fs)
+	// Only "does not exist" means the same each time; what other errors say is
+	// not taken for known.
+	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {
+		o.blurred = true
+	}
+	// What is kept must not hold on to the message that the path came in.
+	l.path = strings.Clone(l.path)
+	if o.bytes += len(l.text); len(o.looks) >= mostLooks || o.bytes > mostLookBytes {
+		o.blurred = true
+		return l
+	}
+	if o.looks == nil {
+		o.looks = make([]look, 0, 16)
+	}
+	o.looks = append(o.looks, l)
+	return l
+}
+
+// ask puts the question.
+func (l *look) ask(fsys effects.FS) {
+	switch l.op {
+	case lookLstat:
+		l.mode, l.err = fsys.Lstat(l.path)
+	case lookLink:
+		l.text, l.err = fsys.Readlink(l.path)
+	case lookFile:
+		var data []byte
+		data, l.err = fsys.ReadFile(l.path, l.limit)
+		l.text = string(data)
+	}
+}
+
+// holds reports whether the file system still gives the same answer to each of
+// these questions.
+func holds(fsys effects.FS, looks []look) bool {
+	for i := range looks {
+		l := &looks[i]
+		switch l.op {
+		case lookLstat:
+			mode, err := fsys.Lstat(l.path)
+			if mode != l.mode || !sameError(err, l.err) {
+				return false
+			}
+		case lookLink:
+			text, err := fsys.Readlink(l.path)
+			if text != l.text || !sameError(err, l.err) {
+				return false
+			}
+		case lookFile:
+			data, err := fsys.ReadFile(l.path, l.limit)
+			if !bytes.Equal(data, []byte(l.text)) || !sameError(err, l.err) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// sameError compares with an error that was noted: nil, or that it does not
+// exist.
+func sameError(now, then error) bool {
+	if now == nil || then == nil {
+		return now == nil && then == nil
+	}
+	return errors.Is(now, fs.ErrNotExist)
+}

@@ -1,0 +1,181 @@
+package docs
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/rego"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/native"
+)
+
+// serveWorld serves the methods of the decision socket with the shipped rules.
+func serveWorld(t *testing.T) string {
+	t.Helper()
+	w := newWorld(t, rules{})
+	n := 0
+	w.engine.NewID = func() string { n++; return fmt.Sprint("d", n) }
+	users := func(uint32) effects.User {
+		return effects.User{UID: 1000, Name: "ana", Home: home, Env: map[string]string{"HOME": home}}
+	}
+	profiles, err := effects.ParseProfiles(rego.Profiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods, sessions := socket.Methods{}, new(decisions.Sessions)
+	acp.Register(methods, acp.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, PlainOption: profiles.OnceOption})
+	native.Register(methods, native.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell})
+	path := filepath.Join(t.TempDir(), "private", "permd.sock")
+	ln, err := socket.Listen(path, socket.ListenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- socket.Serve(ctx, ln, methods, socket.Options{}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("serving: %v", err)
+		}
+	})
+	return path
+}
+
+// TestTranscripts holds the conversations, which are one connection, line by
+// line with a permd that has the shipped rules.
+func TestTranscripts(t *testing.T) {
+	c, err := net.Dial("unix", serveWorld(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	answers := bufio.NewReader(c)
+	said, heard := 0, 0
+	for _, b := range read(t, "protocol.md").blocks {
+		if b.info != "transcript" {
+			continue
+		}
+		for i, line := range strings.Split(strings.TrimSpace(b.text), "\n") {
+			at := fmt.Sprintf("protocol.md:%d", b.first+i+1)
+			if message, ok := strings.CutPrefix(line, "→ "); ok {
+				said++
+				if _, err := fmt.Fprintln(c, message); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			want, ok := strings.CutPrefix(line, "← ")
+			if !ok {
+				t.Fatalf("%s: neither from the client nor from permd", at)
+			}
+			heard++
+			got, err := answers.ReadString('\n')
+			if err != nil {
+				t.Fatalf("%s: %v", at, err)
+			}
+			if !fits(strings.TrimSpace(got), want) {
+				t.Errorf("%s: permd says\n%s", at, got)
+			}
+		}
+	}
+	if said < 14 || heard < 12 {
+		t.Errorf("only %d messages and %d answers", said, heard)
+	}
+}
+
+// fits reports whether a text is the wanted one, in which … stands for anything.
+func fits(got, want string) bool {
+	parts := strings.Split(want, "…")
+	for i, p := range parts {
+		parts[i] = regexp.QuoteMeta(p)
+	}
+	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
+}
+
+// TestDecisionTable compares the table of a decision's members with the type.
+func TestDecisionTable(t *testing.T) {
+	var names, want []string
+	for _, tab := range read(t, "protocol.md").find("member", "meaning") {
+		for _, row := range tab.rows {
+			names = append(names, spans(row[0])[0])
+		}
+	}
+	for f := range reflect.TypeFor[decisions.Decision]().Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
+			want = append(want, name)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		t.Errorf("the table has %v, a decision %v", names, want)
+	}
+}
+
+// TestErrorTable compares the table of codes with the constants.
+func TestErrorTable(t *testing.T) {
+	want := []int{
+		socket.CodeParse, socket.CodeRequest, socket.CodeMethod, socket.CodeParams, socket.CodeInternal,
+		socket.CodeCancelled, socket.CodeAsk, socket.CodeBusy,
+	}
+	var got []int
+	for _, tab := range read(t, "protocol.md").find("code", "meaning") {
+		for _, row := range tab.rows {
+			var n int
+			if err := json.Unmarshal([]byte(spans(row[0])[0]), &n); err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, n)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the table has %v, the socket %v", got, want)
+	}
+}
+
+// TestAgentTable has every profile in the table, with the shell that it says.
+func TestAgentTable(t *testing.T) {
+	profiles, err := effects.ParseProfiles(rego.Profiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed []string
+	for _, tab := range read(t, "protocol.md").find("profile", "what it sends", "shell", "what permd does about it") {
+		for _, row := range tab.rows {
+			shells := strings.Split(row[2], ", ")
+			for i, id := range spans(row[0]) {
+				listed = append(listed, id)
+				if live := profiles.LiveShell(effects.Party{Name: id}); live != (shells[min(i, len(shells)-1)] == "live") {
+					t.Errorf("%s: the shell is live: %v", id, live)
+				}
+			}
+		}
+	}
+	slices.Sort(listed)
+	ids := regexp.MustCompile(`(?m)^  - id: (\S+)$`).FindAllStringSubmatch(string(rego.Profiles()), -1)
+	var want []string
+	for _, m := range ids {
+		want = append(want, m[1])
+	}
+	slices.Sort(want)
+	if !slices.Equal(listed, want) {
+		t.Errorf("the table has %v, the profiles are %v", listed, want)
+	}
+}

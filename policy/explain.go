@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+)
+
+// Explainer is a snapshot that can say which rules almost fired.
+type Explainer interface {
+	// Nearest returns the rules of a set that did not fire for an effect and
+	// came closest to it, at most MaxNear, the nearest first. It evaluates
+	// rules condition by condition and is made for a person who waits, not for
+	// the way of a request. more is set when it stopped looking before the end.
+	Nearest(ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding) (near []Near, more bool)
+}
+
+// Near is a rule that almost fired.
+type Near struct {
+	Rule   decisions.RuleRef `json:"rule"`
+	Set    decisions.Set     `json:"set"`
+	Reason string            `json:"reason,omitzero"` // "" when it is only known when the rule fires
+	// Held is how many of its conditions hold, that of the kind left out.
+	Held int `json:"held"`
+	// Failed are those that do not, and those that could not be tried because
+	// they build on one that does not hold. There is at least one.
+	Failed []Condition `json:"failed"`
+
+	cost int
+}
+
+// Condition is one part of a rule that does not hold.
+type Condition struct {
+	// Text is the condition as it is written, or for a list entry what differs,
+	// in words.
+	Text string `json:"text"`
+	At   string `json:"at,omitzero"` // file:line, of a Rego rule
+	// Is says what the effect has there, secrets masked; "" if that says no more.
+	Is string `json:"is,omitzero"`
+	// Untried is set when it builds on one that does not hold, or reads what is
+	// no longer known.
+	Untried bool `json:"untried,omitzero"`
+}
+
+// Bounds of what is looked for.
+const (
+	// MaxNear is how many rules Nearest returns for an effect and a set.
+	MaxNear = 2
+	// maxTried bounds the evaluations of one Nearest: each takes some
+	// microseconds.
+	maxTried = 20_000
+	// maxCost is what may be missing of a rule that is shown: one condition that
+	// says what the rule is about, or a few others.
+	maxCost = 3
+)
+
+// What a condition that does not hold costs.
+const (
+	costDetail = 1 // an option, a tag, how the program runs
+	costWord   = 2 // another word, path, host or tool beside the same beginning
+	costTopic  = 3 // the rule speaks of something else
+)
+
+var _ Explainer = (*snapshot)(nil)
+
+// Nearest implements Explainer.
+func (s *snapshot) Nearest(
+	ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding,
+) (near []Near, more bool) {
+	return s.nearestWithin(ctx, in, set, fired, maxTried)
+}
+
+func (s *snapshot) nearestWithin(
+	ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding, most int,
+) (near []Near, more bool) {
+	_, err := safely(func() bool {
+		t := &trial{snapshot: s, in: in, ctx: ctx, left: most}
+		for _, l := range s.layers {
+			spoke := map[string]bool{}
+			for _, f := range fired {
+				if f.Rule.Layer == l.layer && f.Set == set {
+					spoke[f.Rule.At] = true
+				}
+			}
+			near = append(near, nearEntries(l, in, set, spoke)...)
+			near = append(near, t.nearRules(l, set, spoke)...)
+		}
+		more = t.left <= 0 || ctx.Err() != nil
+		return true
+	})
+	if err != nil {
+		more = true // what was found so far is still true
+	}
+	return nearest(near), more
+}
+
+// nearest returns the best of some rules. What is much farther than the best
+// says nothing.
+func nearest(near []Near) []Near {
+	near = slices.DeleteFunc(near, func(n Near) bool {
+		if n.Set != decisions.SetAllow {
+			// That a deny of something else did not fire is no news.
+			return n.cost > costDetail
+		}
+		return n.cost > maxCost || n.Held == 0 && n.cost >= costTopic
+	})
+	slices.SortStableFunc(near, func(a, b Near) int {
+		return cmp.Or(cmp.Compare(a.cost, b.cost),
+			cmp.Compare(slices.Index(decisions.Layers, a.Rule.Layer), slices.Index(decisions.Layers, b.Rule.Layer)),
+			cmp.Compare(b.Held, a.Held))
+	})
+	var out []Near
+	for _, n := range near {
+		if len(out) == MaxNear || n.cost > near[0].cost+1 {
+			break
+		}
+		// Several rules of one entry, or of one id, say the same.
+		if !slices.ContainsFunc(out, func(o Near) bool { return o.Rule == n.Rule && o.Reason == n.Reason }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}

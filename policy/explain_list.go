@@ -1,0 +1,320 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// listed is an entry of a list with its place.
+type listed struct {
+	entry
+	ref decisions.RuleRef
+}
+
+// listedIn returns the entries of a unit's lists. A list that cannot be read has
+// none; compiling says why.
+func listedIn(u unit) []listed {
+	var out []listed
+	for _, f := range u.files {
+		if !f.isList() {
+			continue
+		}
+		entries, err := parseList(f.name, f.data)
+		if err != nil {
+			continue
+		}
+		understand(entries, u.table)
+		for _, e := range entries {
+			if u.listsOnly && e.set == decisions.SetAllow {
+				continue
+			}
+			out = append(out, listed{e, decisions.RuleRef{
+				Layer: u.layer, At: fmt.Sprintf("%s:%d", f.name, e.line),
+				ID: fmt.Sprintf("%s/%s:%d", u.layer, strings.TrimPrefix(f.rel, string(u.layer)+"/"), e.line),
+			}})
+		}
+	}
+	return out
+}
+
+// nearEntries returns the entries of a layer's lists that almost match.
+func nearEntries(l *compiled, in *decisions.Input, set decisions.Set, _ map[string]bool) []Near {
+	ctx := pattern.Context{Project: in.Result.Project, Home: in.Call.User.Home, Cwd: in.Call.Cwd}
+	var out []Near
+	for i := range l.lists {
+		e := &l.lists[i]
+		if e.set != set || e.kind != in.Effect.Kind {
+			continue
+		}
+		d := differing{allow: set == decisions.SetAllow, effect: in.Effect, all: in.All, ctx: ctx}
+		if !d.compare(e.pattern) || len(d.found) == 0 {
+			continue // of something else altogether, or it fired
+		}
+		out = append(out, Near{
+			Rule: e.ref, Set: set, Reason: fmt.Sprintf("listed under %s %s: %s", e.set, e.kind, e.pattern),
+			Held: d.held, Failed: d.found, cost: d.cost,
+		})
+	}
+	return out
+}
+
+// differing finds in what an effect differs from a line.
+type differing struct {
+	allow  bool // the line allows, so it must cover all of the effect
+	effect *effects.Effect
+	all    []effects.Effect
+	ctx    pattern.Context
+
+	held  int
+	cost  int
+	found []Condition
+}
+
+func (d *differing) say(cost int, is, format string, args ...any) {
+	d.cost += cost
+	d.found = append(d.found, Condition{Text: effects.Display(fmt.Sprintf(format, args...)), Is: is})
+}
+
+// compare reports whether the line is about the same thing as the effect. If it
+// is and nothing differs, the line matches.
+func (d *differing) compare(p *pattern.Pattern) bool {
+	e := d.effect
+	if d.allow && p.Match(e, d.all, d.ctx) || !d.allow && p.Touches(e, d.ctx) {
+		return true
+	}
+	about := false
+	switch {
+	case p.Run != nil && e.Run != nil:
+		about = d.run(p.Run, e.Run)
+	case p.Path != nil && e.File != nil:
+		about = d.path(p, e.File)
+	case p.Host != nil && e.Connect != nil:
+		about = d.host(p.Host, e.Connect)
+	case p.Tool != nil && e.Use != nil:
+		about = d.tool(p.Tool, e.Use)
+	}
+	if about && len(d.found) == 0 {
+		// It does not match, so something differs.
+		d.say(costWord, "", "the line does not speak of all of it")
+	}
+	return about
+}
+
+func (d *differing) run(p *pattern.Run, r *effects.Run) bool {
+	if !d.program(p, r) {
+		return false
+	}
+	for i, w := range p.Words {
+		if i >= len(r.Args) {
+			d.say(costDetail, "", "the line has a further word: %s", written(w))
+			break
+		}
+		if lit, ok := w.Literal(); ok && lit == r.Args[i] {
+			d.held++
+			continue
+		} else if !ok && w.MatchWithin(r.Args[i]) {
+			if why := slips(w, r.Args[i]); why != "" && d.allow {
+				d.say(costDetail, "", "word %d is %s, and the * in %s does not stand for that", i+1, why, written(w))
+			} else {
+				d.held++
+			}
+			continue
+		}
+		if r.Args[i] == effects.DynamicWord {
+			d.say(costWord, "", "word %d is only known when the command runs, the line says %s", i+1, written(w))
+		} else {
+			d.say(costWord, "", "word %d is %s, the line says %s", i+1, shown(r.Args[i]), written(w))
+		}
+		break // what follows is hardly comparable
+	}
+	if n := len(r.Args) - len(p.Words); n > 0 && !p.Rest && len(d.found) == 0 {
+		d.say(costDetail, "", "the line ends here, and the command goes on with %s", shown(strings.Join(shownWords(r.Args[len(p.Words):]), " ")))
+	}
+	if !d.allow || len(d.found) > 0 && d.cost >= costWord {
+		return true
+	}
+	if p.Rest && r.HarmlessFrom > len(p.Words) && r.HarmlessFrom <= len(r.Args) {
+		d.say(costDetail, "", "%s is not known to be harmless, and a last * stands for nothing else", shownWord(r.Args[r.HarmlessFrom-1]))
+	}
+	if !r.Readonly && r.Stdin != effects.StdinNone && r.Stdin != "" && (!r.Known || r.Stdin == effects.StdinNetwork) {
+		d.say(costDetail, "", "its standard input is %s, of which the line says nothing", stdinWords[r.Stdin])
+	}
+	if d.effect.Tags.Has(effects.Outside) && (r.Cwd == "" || r.Cwd != d.ctx.Cwd) {
+		d.say(costDetail, "", "it runs outside of the project")
+	}
+	return true
+}
+
+var stdinWords = map[effects.Stdin]string{
+	effects.StdinFile: "a file", effects.StdinText: "a text", effects.StdinPipe: "the output of another program",
+	effects.StdinNetwork: "what came from the network",
+}
+
+// program compares the program: the same one given in another way is near.
+func (d *differing) program(p *pattern.Run, r *effects.Run) bool {
+	probe := effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: r.Program, Executable: r.Executable}}
+	line := pattern.Pattern{Kind: effects.KindRun, Run: &pattern.Run{Program: p.Program}}
+	if d.allow && line.Match(&probe, nil, d.ctx) || !d.allow && line.Touches(&probe, d.ctx) {
+		d.held++
+		return true
+	}
+	if path.Base(r.Program) != path.Base(p.Program) {
+		return false
+	}
+	d.say(costWord, "", "the program is %s, the line says %s", shown(r.Program), shown(p.Program))
+	return true
+}
+
+// slips says as what a word gets past the meaning of a *.
+func slips(w pattern.Glob, arg string) string {
+	switch {
+	case arg == effects.DynamicWord:
+		return "only known when the command runs"
+	case strings.HasPrefix(arg, "-") && !strings.HasPrefix(w.Prefix(), "-"):
+		return "the option " + shown(arg)
+	case slices.Contains(strings.Split(arg, "/"), ".."):
+		return "a path with .."
+	case strings.ContainsFunc(arg, func(c rune) bool { return c < 0x20 || c == 0x7f }):
+		return "a text with control characters"
+	}
+	return ""
+}
+
+func (d *differing) path(p *pattern.Pattern, f *effects.File) bool {
+	// The path as the call wrote it, links not followed.
+	if given := filepath.Clean(f.Given); d.allow && given != f.Path && f.Given != "" {
+		if !filepath.IsAbs(given) {
+			given = filepath.Join(d.ctx.Cwd, given)
+		}
+		named := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: given, Given: f.Given, Recursive: f.Recursive}}
+		if given != f.Path && p.Match(&named, nil, d.ctx) {
+			d.held++
+			d.say(costDetail, "", "a link leads from %s to %s", shown(given), shown(f.Path))
+			return true
+		}
+	}
+	one := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: f.Path, Given: f.Given}}
+	if d.allow && f.Recursive && p.Match(&one, nil, d.ctx) {
+		d.held++
+		d.say(costDetail, "", "all that is below is meant too, and the line does not end with **")
+		return true
+	}
+	root := map[pattern.Base]string{pattern.Root: "/", pattern.Home: d.ctx.Home, pattern.Project: d.ctx.Project}[p.Path.Base]
+	rel, ok := below(root, f.Path)
+	if !ok {
+		return false
+	}
+	same := 0
+	parts := strings.Split(rel, "/")
+	for i, part := range p.Path.Parts {
+		if part == nil || i >= len(parts) || !part.Match(parts[i]) {
+			break
+		}
+		same++
+	}
+	if same == 0 && p.Path.Base == pattern.Root {
+		return false // both begin with /, as everything does
+	}
+	d.held += same
+	d.say(costWord, "", "the path is %s", shown(f.Path))
+	return true
+}
+
+func (d *differing) host(p *pattern.Host, c *effects.Connect) bool {
+	if c.Host == "" {
+		return false
+	}
+	switch {
+	case c.Host == p.Name && !p.Below, p.Below && strings.HasSuffix(c.Host, "."+p.Name):
+		d.held++
+		d.say(costDetail, "", "the port is %s, the line says %d", port(c.Port), p.Port)
+	case c.Host == p.Name:
+		d.held++
+		d.say(costDetail, "", "*.%s means the hosts below it, not itself", p.Name)
+	case domainOf(c.Host) != "" && domainOf(c.Host) == domainOf(p.Name):
+		d.held++
+		d.say(costWord, "", "the host is %s", shown(c.Host))
+	default:
+		return false
+	}
+	return true
+}
+
+func port(n int) string {
+	if n == 0 {
+		return "not known"
+	}
+	return fmt.Sprint(n)
+}
+
+// domainOf is the domain that an organisation registered, "" for none.
+func domainOf(host string) string {
+	name, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+func (d *differing) tool(p *pattern.Tool, u *effects.Use) bool {
+	server := p.Server == nil && u.Server == "" || p.Server != nil && u.Server != "" && p.Server.Match(u.Server)
+	name := p.Name.Match(u.Tool)
+	if !server && !name || name && wild(p.Name) || server && p.Server != nil && wild(p.Server) {
+		return false // what both have in common is nothing but a *
+	}
+	if server && p.Server == nil {
+		return false // two tools without a server have nothing in common
+	}
+	d.held++
+	if !server {
+		d.say(costWord, "", "the server is %s", written(pattern.Glob{u.Server}))
+	}
+	if !name {
+		d.say(costWord, "", "the tool is %s", shown(u.Tool))
+	}
+	return true
+}
+
+// wild reports whether a name is nothing but a star.
+func wild(g pattern.Glob) bool { return len(g) == 2 && g[0] == "" && g[1] == "" }
+
+// written is a word of a line as it is written.
+func written(g pattern.Glob) string { return shown(strings.Join(g, "*")) }
+
+// shown is a word of the call as it may be shown.
+func shown(s string) string {
+	const most = 60
+	if s = effects.Display(s); s == "" || strings.Contains(s, " ") {
+		s = `"` + s + `"`
+	}
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+func shownWord(arg string) string {
+	if arg == effects.DynamicWord {
+		return "a word that is only known when the command runs"
+	}
+	return shown(arg)
+}
+
+func shownWords(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		if out[i] = a; a == effects.DynamicWord {
+			out[i] = "…"
+		}
+	}
+	return out
+}

@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Bounds of what is shown, in characters.
+const (
+	maxConditionText  = 160
+	maxConditionValue = 100
+)
+
+// textOf is a condition as it is written, on one line.
+func textOf(r *rule, p part) string {
+	text := strings.Join(strings.Fields(string(p.at.Text)), " ")
+	for _, e := range r.ast.Body {
+		if e.Location == nil || e.Location.Row != p.at.Row || e.Location.Col != p.at.Col || !e.IsCall() || len(e.Operands()) != 2 {
+			continue
+		}
+		// Of some comparisons the parser keeps the text of the first operand only.
+		op := ast.BuiltinMap[e.Operator().String()]
+		if op != nil && op.Infix != "" && !strings.Contains(text, op.Infix) {
+			text = e.Operand(0).String() + " " + op.Infix + " " + e.Operand(1).String()
+		}
+	}
+	if text == "" {
+		text = p.exprs[0].String()
+	}
+	return cut(clean(text, maxReason), maxConditionText)
+}
+
+func placeOf(p part) string {
+	if p.at.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", p.at.File, p.at.Row)
+}
+
+// is says what the effect has where a condition looks: the fields that it reads
+// and the variables that were bound before it.
+func (t *trial) is(l *compiled, p part, bound topdown.QueryResult) string {
+	var said []string
+	add := func(name, value string) {
+		if text := name + " is " + value; !slices.Contains(said, text) && len(said) < 3 {
+			said = append(said, text)
+		}
+	}
+	for _, e := range p.shown {
+		ast.WalkRefs(e, func(ref ast.Ref) bool {
+			if !ref[0].Equal(ast.InputRootDocument) {
+				return false
+			}
+			ref = ref.GroundPrefix()
+			if len(ref) < 3 {
+				return false
+			}
+			if partOf(ref)&(partRaw|partArguments) != 0 {
+				return false // that may be a whole file, or a secret
+			}
+			v, err := t.document().Value.Find(ref[1:])
+			if err != nil {
+				add(ref.String(), "not there")
+			} else {
+				add(ref.String(), valueText(v))
+			}
+			return false
+		})
+		if l.needs&(partRaw|partArguments) != 0 {
+			continue // a variable may hold that as well
+		}
+		ast.WalkVars(e, func(v ast.Var) bool {
+			name, ok := l.compiler.RewrittenVars[v]
+			if term := bound[v]; ok && term != nil && !name.IsGenerated() {
+				add(string(name), valueText(term.Value))
+			}
+			return false
+		})
+	}
+	if said == nil {
+		for _, e := range p.shown {
+			ast.WalkRefs(e, func(ref ast.Ref) bool {
+				for _, helper := range helpersOf(l, ref) {
+					if at := fmt.Sprintf("see %s:%d", helper.Location.File, helper.Location.Row); len(said) == 0 {
+						said = append(said, at)
+					}
+				}
+				return false
+			})
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// valueText is a value of the input as it may be shown.
+func valueText(v ast.Value) string { return cut(effects.Display(v.String()), maxConditionValue) }
+
+func cut(s string, most int) string {
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}

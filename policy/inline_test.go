@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+)
+
+// TestInlined: which rules are left to be evaluated for a program, and that the
+// answer is that of the whole set.
+func TestInlined(t *testing.T) {
+	tests := []struct {
+		name, text string
+		program    string
+		left       int // rules that the index leaves
+		fires      bool
+	}{
+		{"a set, not in it", `shells := {"bash", "sh"}
+deny contains "x" if input.effect.program in shells`, "ls", 0, false},
+		{"a set, in it", `shells := {"bash", "sh"}
+deny contains "x" if input.effect.program in shells`, "sh", 1, true},
+		{"an array", `shells := ["bash", "sh"]
+deny contains "x" if input.effect.program in shells`, "ls", 0, false},
+		{"a local name", `shells := {"bash", "sh"}
+deny contains "x" if {
+	shells := ["ls"]
+	input.effect.program in shells
+}`, "ls", 1, true},
+		{"a name that is walked", `shells := {"bash", "sh"}
+deny contains "x" if {
+	some shells in [["ls"], ["cat"]]
+	input.effect.program in shells
+}`, "ls", 1, true},
+		{"a negation", `shells := {"bash", "sh"}
+deny contains "x" if not input.effect.program in shells`, "ls", 1, true},
+		{"a replaced one", `shells := {"bash", "sh"}
+deny contains "x" if input.effect.program in shells with data.permd.user.shells as {"ls"}`, "ls", 1, true},
+		{"a computed set", `shells := {s | some s in ["bash", "ls"]}
+deny contains "x" if input.effect.program in shells`, "ls", 1, true},
+		{"a set with rules", `shells contains "bash"
+shells contains "ls"
+deny contains "x" if input.effect.program in shells`, "ls", 1, true},
+		{"a default", `default shells := {"bash"}
+shells := {"ls"} if input.effect.kind == "run"
+deny contains "x" if input.effect.program in shells`, "ls", 1, true},
+		{"one with a condition", `shells := {"ls"} if input.effect.kind == "run"
+deny contains "x" if input.effect.program in shells`, "ls", 1, true},
+		{"an imported name", `import data.permd.user.other as shells
+other := {"ls"}
+deny contains "x" if input.effect.program in shells`, "ls", 1, true},
+		{"a name used twice, once as a value", `shells := {"bash", "sh"}
+deny contains "x" if {
+	input.effect.program in shells
+	count(shells) == 2
+}`, "sh", 1, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := mustCompile(t, decisions.User, tt.text)
+			in := input(run(tt.program))
+			in.Effect = &in.All[0]
+			q := &query{input: buildInput(in, allParts), cancel: nil}
+			found, err := l.index.Lookup(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fired, err := l.eval(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.whole = true
+			whole, err := l.eval(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(whole, fired); diff != "" {
+				t.Errorf("the whole set says something else:\n%s", diff)
+			}
+			if len(found.Rules) != tt.left || (len(fired) > 0) != tt.fires {
+				t.Errorf("%d rules are left and %d fire, want %d and %v", len(found.Rules), len(fired), tt.left, tt.fires)
+			}
+		})
+	}
+}
+
+// TestShippedRulesAreIndexed: few of the shipped rules are evaluated for what
+// agents do most.
+func TestShippedRulesAreIndexed(t *testing.T) {
+	s := newWorld(t).open(t)
+	snap, err := s.Snapshot(1000, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := snap.(*snapshot).layers[len(snap.(*snapshot).layers)-1]
+	if base.layer != decisions.Base {
+		t.Fatalf("the last layer is %s", base.layer)
+	}
+	for _, program := range []string{"git", "grep", "go"} {
+		in := input(run(program, "status"))
+		in.Effect = &in.All[0]
+		found, err := base.index.Lookup(&query{input: buildInput(in, allParts)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(found.Rules); n > maxDirect {
+			t.Errorf("%s: %d rules are left, more than are evaluated one by one", program, n)
+		}
+		if _, err := snap.Evaluate(context.Background(), in); err != nil {
+			t.Error(err)
+		}
+	}
+}

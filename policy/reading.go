@@ -1,0 +1,194 @@
+package policy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+// How permd keeps from using half of a change.
+//
+// No change of several files is one step, and not even the change of one: most
+// programs empty a file before they write it, some remove it first. Whoever
+// reads in between sees rules that nobody wrote, and the deny that is missing
+// among them is an allow. So what was read is used only when
+//
+//   - nothing of it was changed in the last 100 ms, and
+//   - reading all of it again gives the same bytes, files and times.
+//
+// Until then it is read again and again, and the former rules stay in use. Who
+// takes longer between two writes is not recognised by that. But the worst of
+// it is: a program that is slow to write, as in "generate > a.rego", leaves an
+// empty file for as long as it runs. See emptied.
+const (
+	// calm is how long nothing may have been changed. The times of files are up
+	// to 10 ms behind the clock.
+	calm = 100 * time.Millisecond
+	// patience is how long one reload waits for that, for all layers together.
+	patience = 2 * time.Second
+	// doubt is how long a file must have been empty before it is believed, and
+	// shortDoubt the same when a person asks for a reload.
+	doubt      = 10 * time.Second
+	shortDoubt = time.Second
+)
+
+// reading is what the folders of a layer held at one time.
+type reading struct {
+	files  []source
+	dirs   []string // all folders that were read, to watch
+	failed problems // why the files cannot be used, nil if they can
+	digest string   // of the files
+	stamp  string   // of all that can tell a change
+	newest time.Time
+}
+
+// readOnce reads the folders of a slot.
+func (s *Store) readOnce(n *slot) *reading {
+	out := &reading{}
+	rules := s.rulesOf(n)
+	var stamps []string
+	for _, dir := range n.dirs {
+		t, err := readTree(dir, rules)
+		out.dirs = append(out.dirs, t.dirs...)
+		out.files = append(out.files, t.files...)
+		stamps = append(append(stamps, dir), t.stamps...)
+		if t.newest.After(out.newest) {
+			out.newest = t.newest
+		}
+		if err != nil {
+			out.failed.err1(err)
+			stamps = append(stamps, err.Error())
+			break
+		}
+	}
+	out.digest = n.digestOf(out.files, nil)
+	out.stamp = digestOf(append(stamps, out.digest), nil)
+	return out
+}
+
+// read reads the folders of a slot when they are not just being changed, or
+// returns false when they are at that all the time. What was looked at before
+// need not wait: nothing follows from it.
+func (s *Store) read(ctx context.Context, n *slot, how patient) (*reading, bool) {
+	for r := s.readOnce(n); ; r = s.readOnce(n) {
+		if r.known(n) {
+			return r, true
+		}
+		// Not the store's clock: it is compared with the times of files.
+		now := time.Now()
+		rest := calm - now.Sub(r.newest)
+		if how.atOnce {
+			if names, until := n.emptied(r, now, shortDoubt); names != nil {
+				rest = until.Sub(now)
+			}
+		}
+		if rest <= 0 {
+			if again := s.readOnce(n); again.stamp == r.stamp {
+				return r, true
+			}
+			rest = 0
+		}
+		if now.After(how.until) || !wait(ctx, rest+time.Millisecond) {
+			return r, false
+		}
+	}
+}
+
+// known reports whether these files were looked at before.
+func (r *reading) known(n *slot) bool { return !r.failed.failed() && n.tried == r.digest }
+
+// wait waits and reports whether it was to the end.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// emptied returns the files whose rules are in use and that have nothing in
+// them now, or have gone together with all others, less long ago than the doubt
+// lasts, and when it ends: somebody may be about to write them. Comments are
+// something.
+func (n *slot) emptied(r *reading, now time.Time, doubt time.Duration) (names []string, until time.Time) {
+	left := map[string]source{}
+	for _, f := range r.files {
+		left[f.name] = f
+	}
+	for _, name := range n.filled {
+		f, ok := left[name]
+		switch {
+		case ok && len(strings.TrimSpace(string(f.data))) > 0:
+			continue
+		case !ok && len(left) > 0:
+			continue // removed; the others are there
+		case !ok:
+			f.mod = r.newest // of the folder
+		}
+		if age := now.Sub(f.mod); age < -calm || age >= doubt {
+			continue
+		}
+		names = append(names, name)
+		if end := f.mod.Add(doubt); end.After(until) {
+			until = end
+		}
+	}
+	return names, until
+}
+
+// filledIn returns the names of the files that have something in them.
+func filledIn(files []source) []string {
+	var out []string
+	for _, f := range files {
+		if !f.isTest() && len(strings.TrimSpace(string(f.data))) > 0 {
+			out = append(out, f.name)
+		}
+	}
+	return out
+}
+
+// hold keeps the rules in use while it is not known whether they are meant to
+// go: their denies and asks stay, and what they allow does not count, so that
+// whichever is true, nothing is allowed by mistake.
+func (n *slot) hold(names []string, until time.Time, now time.Time) *slot {
+	var ps problems
+	ps.file(names[0], "after 10 seconds it is taken as it is, by permd reload after one",
+		"has nothing in it any more, as if it was being written; its denies and asks stay")
+	n.held, n.again, n.tried = names, until, ""
+	return n.degrade(ps, now)
+}
+
+// muted reports whether a rule's allows do not count, because its file is held.
+func muted(held []string, r *decisions.RuleRef) bool {
+	return slices.ContainsFunc(held, func(name string) bool { return strings.HasPrefix(r.At, name+":") })
+}
+
+// restless keeps the rules in use while their files do not rest.
+func (n *slot) restless(now time.Time) *slot {
+	var ps problems
+	ps.file(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", calm)
+	n.again, n.tried = time.Now(), ""
+	return n.degrade(ps, now)
+}
+
+// blank reports whether a file has nothing but comments in it, so that it has
+// no rules. OPA's parser would want a package.
+func blank(data []byte) bool {
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return true
+}
+
+// digestOf is the digest of a layer's files.
+func (n *slot) digestOf(files []source, disable []string) string {
+	return digestOf(slices.Concat([]string{string(n.layer)}, disable), files)
+}

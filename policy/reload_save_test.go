@@ -1,0 +1,321 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watched opens a store and watches until the test ends.
+func (w *world) watched(t *testing.T) *Store {
+	t.Helper()
+	s := w.open(t)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Watch(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return s
+}
+
+// soon waits until a condition holds, less long than the poll takes: what holds
+// then was found by an event.
+func soon(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(pollEvery / 2); !holds(); {
+		if time.Now().After(end) {
+			t.Fatalf("%s: it does not come", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// serves waits until a user deny of rm has that reason and the layer is well.
+func serves(t *testing.T, s *Store, what, reason string) {
+	t.Helper()
+	soon(t, what, func() bool {
+		got := reasons(t, s, "", "rm")
+		return slices.Contains(got, "user deny "+reason) && userLayer(s).State == StateOK
+	})
+}
+
+// userLayer is the status of the first user's rules.
+func userLayer(s *Store) LayerStatus {
+	layers := s.Status().Layers
+	return layers[slices.IndexFunc(layers, func(l LayerStatus) bool { return l.Layer == "user" })]
+}
+
+// denies makes sure that a deny of rm is never missing while something is done:
+// no way of saving a file may lose it.
+func denies(t *testing.T, s *Store, do func()) {
+	t.Helper()
+	if missing := watchDenies(t, s, do); missing != "" {
+		t.Error(missing)
+	}
+}
+
+// watchDenies says when the deny was missing, "" if it never was.
+func watchDenies(t *testing.T, s *Store, do func()) (missing string) {
+	t.Helper()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for missing == "" {
+			select {
+			case <-stop:
+				return
+			case <-time.After(100 * time.Microsecond):
+			}
+			if got := reasons(t, s, "", "rm"); len(got) == 0 || !strings.HasPrefix(got[0], "user deny ") {
+				missing = fmt.Sprintf("no deny: %q", got)
+			}
+		}
+	}()
+	do()
+	close(stop)
+	<-done
+	return missing
+}
+
+// pauses is a pause that is too short for a file to be taken as it is, as long
+// as the machine does not stall.
+type pauses struct{ longest time.Duration }
+
+func (p *pauses) pause(begun time.Time) time.Time {
+	time.Sleep(calm / 4)
+	p.longest = max(p.longest, time.Since(begun))
+	return time.Now()
+}
+
+// stalled reports whether a pause became so long that nobody can tell it from
+// the end of a change.
+func (p *pauses) stalled() bool { return p.longest >= calm*3/4 }
+
+// TestSave: the ways in which programs save a file. Each writes the reason
+// "new" over "old", and none may show anything but one of them.
+func TestSave(t *testing.T) {
+	put := func(t *testing.T, path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	gone := func(t *testing.T, path string) {
+		t.Helper()
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = "a.rego"
+	tests := []struct {
+		name string
+		save func(t *testing.T, dir, text string, p *pauses)
+	}{
+		{"empty it and write", func(t *testing.T, dir, text string, p *pauses) { put(t, filepath.Join(dir, name), text) }},
+		{"empty it and write, slowly", func(t *testing.T, dir, text string, p *pauses) {
+			f, err := os.Create(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			last := time.Now()
+			for line := range strings.Lines(text) {
+				last = p.pause(last)
+				if _, err := f.WriteString(line); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}},
+		{"empty it, and write much later", func(t *testing.T, dir, text string, p *pauses) {
+			put(t, filepath.Join(dir, name), "")
+			time.Sleep(2*settle + 2*calm) // the empty file is seen
+			put(t, filepath.Join(dir, name), text)
+		}},
+		{"write another and rename it", func(t *testing.T, dir, text string, p *pauses) {
+			put(t, filepath.Join(dir, ".a.rego.tmp1"), text)
+			rename(t, filepath.Join(dir, ".a.rego.tmp1"), filepath.Join(dir, name))
+		}},
+		{"write another elsewhere and rename it", func(t *testing.T, dir, text string, p *pauses) {
+			other := filepath.Join(filepath.Dir(dir), "new")
+			put(t, other, text)
+			if err := os.Chtimes(other, time.Unix(1, 0), time.Unix(1, 0)); err != nil { // as cp -p and rsync do
+				t.Fatal(err)
+			}
+			rename(t, other, filepath.Join(dir, name))
+		}},
+		{"vim", func(t *testing.T, dir, text string, p *pauses) {
+			put(t, filepath.Join(dir, ".a.rego.swp"), "b0VIM")
+			put(t, filepath.Join(dir, "4913"), "") // may it make files here?
+			gone(t, filepath.Join(dir, "4913"))
+			begun := time.Now()
+			rename(t, filepath.Join(dir, name), filepath.Join(dir, name+"~"))
+			p.pause(begun)
+			put(t, filepath.Join(dir, name), text)
+			gone(t, filepath.Join(dir, name+"~"))
+			gone(t, filepath.Join(dir, ".a.rego.swp"))
+		}},
+		{"emacs", func(t *testing.T, dir, text string, p *pauses) {
+			link(t, "me@here.4242:1", filepath.Join(dir, ".#a.rego")) // its lock leads nowhere
+			put(t, filepath.Join(dir, "#a.rego#"), "package half")    // what is not saved yet
+			time.Sleep(2 * settle)
+			put(t, filepath.Join(dir, name+"~"), "package permd.user")
+			put(t, filepath.Join(dir, name), text)
+			gone(t, filepath.Join(dir, "#a.rego#"))
+			gone(t, filepath.Join(dir, ".#a.rego"))
+		}},
+		{"remove it and write", func(t *testing.T, dir, text string, p *pauses) { // git, install
+			begun := time.Now()
+			gone(t, filepath.Join(dir, name))
+			p.pause(begun)
+			put(t, filepath.Join(dir, name), text)
+		}},
+		{"break it and correct it", func(t *testing.T, dir, text string, p *pauses) {
+			put(t, filepath.Join(dir, name), text[:len(text)/2])
+			time.Sleep(2*settle + 2*calm)
+			put(t, filepath.Join(dir, name), text)
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorldIn(t, memory(t))
+			write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", "old")})
+			s := w.watched(t)
+			var p pauses
+			missing := watchDenies(t, s, func() {
+				tt.save(t, w.user, rulesFor("user", "deny", "rm", "new"), &p)
+				serves(t, s, tt.name, "new")
+			})
+			switch {
+			case missing != "" && p.stalled():
+				t.Logf("the machine stalled for %v: %s", p.longest, missing)
+			case missing != "":
+				t.Error(missing)
+			}
+			tt.save(t, w.user, rulesFor("user", "deny", "rm", "newer"), &p)
+			serves(t, s, tt.name+" again", "newer")
+		})
+	}
+}
+
+// TestEmptied: a file that was emptied keeps its denies and loses its allows,
+// until it has been so for long, a person says so, or it is written.
+func TestEmptied(t *testing.T) {
+	t.Parallel()
+	both := rulesFor("user", "deny", "rm", "d") + "allow contains \"a\" if input.effect.program == \"rm\"\n"
+	other := "package permd.user\nimport rego.v2\nallow contains \"other\" if input.effect.program == \"rm\"\n"
+	now := []string{"user deny d", "user allow a", "user allow other", "base ask base"}
+	held := []string{"user deny d", "user allow other", "base ask base"}
+	after := []string{"user allow other", "base ask base"}
+	look := func(t *testing.T, s *Store, want []string, state State) {
+		t.Helper()
+		_, _ = s.reload(t.Context(), false) // what is wrong is in the status
+		if got := reasons(t, s, "", "rm"); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if l := userLayer(s); l.State != state {
+			t.Errorf("state %s, want %s: %s", l.State, state, l.Error)
+		}
+	}
+	open := func(t *testing.T) (*world, *Store) {
+		w := newWorld(t)
+		write(t, w.user, map[string]string{"a.rego": both, "b.rego": other})
+		s := w.open(t)
+		look(t, s, now, StateOK)
+		write(t, w.user, map[string]string{"a.rego": " \n"})
+		look(t, s, held, StateDegraded)
+		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": has nothing in it any more") || s.again().IsZero() {
+			t.Errorf("status %+v, looks again at %v", l, s.again())
+		}
+		return w, s
+	}
+	t.Run("written", func(t *testing.T) {
+		w, s := open(t)
+		write(t, w.user, map[string]string{"a.rego": both})
+		look(t, s, now, StateOK)
+		if !s.again().IsZero() {
+			t.Errorf("looks again at %v", s.again())
+		}
+	})
+	t.Run("long ago", func(t *testing.T) {
+		w, s := open(t)
+		past := time.Now().Add(-doubt)
+		if err := os.Chtimes(filepath.Join(w.user, "a.rego"), past, past); err != nil {
+			t.Fatal(err)
+		}
+		look(t, s, after, StateOK)
+	})
+	t.Run("a person says so", func(t *testing.T) {
+		_, s := open(t)
+		if changed, err := s.Reload(t.Context()); !changed || err != nil {
+			t.Errorf("reload: %v, %v", changed, err)
+		}
+		look(t, s, after, StateOK)
+	})
+	t.Run("only comments left", func(t *testing.T) {
+		w, s := open(t)
+		write(t, w.user, map[string]string{"a.rego": "# deny nothing\n"})
+		look(t, s, after, StateOK)
+	})
+	t.Run("removed beside others", func(t *testing.T) {
+		w, s := open(t)
+		remove(t, w.user, "a.rego")
+		look(t, s, after, StateOK)
+	})
+	t.Run("all removed", func(t *testing.T) {
+		w, s := open(t)
+		write(t, w.user, map[string]string{"a.rego": both})
+		look(t, s, now, StateOK)
+		remove(t, w.user, "a.rego", "b.rego")
+		look(t, s, []string{"user deny d", "base ask base"}, StateDegraded)
+		past := time.Now().Add(-doubt)
+		if err := os.Chtimes(w.user, past, past); err != nil {
+			t.Fatal(err)
+		}
+		look(t, s, []string{"base ask base"}, StateAbsent)
+	})
+	t.Run("a list", func(t *testing.T) {
+		w := newWorld(t)
+		write(t, w.user, map[string]string{"rules.yaml": "allow:\n  run: [\"rm\"]\ndeny:\n  run: [\"rm\"]\n"})
+		s := w.open(t)
+		before := reasons(t, s, "", "rm")
+		write(t, w.user, map[string]string{"rules.yaml": ""})
+		_, _ = s.reload(t.Context(), false) // what is wrong is in the status
+		got := reasons(t, s, "", "rm")
+		if len(before) != 3 || len(got) != 2 || !strings.HasPrefix(got[0], "user deny ") {
+			t.Errorf("before %q, emptied %q", before, got)
+		}
+	})
+}
+
+// TestBlank: a file without rules is a set of no rules, not a mistake.
+func TestBlank(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"nothing": "", "a line": "\n", "comments": "# one\n\n  # two", "a package": "package permd.user\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			files := map[string]string{"a.rego": text, "a_test.rego": text, "b.rego": rulesFor("user", "deny", "rm", "b")}
+			if name != "a package" {
+				files["rules.yaml"] = text
+			}
+			write(t, w.user, files)
+			s := w.open(t)
+			if l := userLayer(s); l.State != StateOK || l.Files != len(files) || l.Rules() != 1 {
+				t.Errorf("status %+v", l)
+			}
+			remove(t, w.user, "b.rego")
+			if _, err := s.Reload(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if l := userLayer(s); l.State != StateOK || l.Rules() != 0 {
+				t.Errorf("status without any rule %+v", l)
+			}
+		})
+	}
+}

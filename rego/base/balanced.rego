@@ -1,0 +1,133 @@
+# What the profiles "balanced" and "unattended" add: ordinary edits of the
+# project that a file tool makes need no person. A command that writes asks, as
+# it can hide what it writes in a long text; its folder is soon remembered. What
+# is guarded (secrets, what runs by itself, the repository's own data, pipelines,
+# agents' settings) asks before any rule here is heard, and what is deleted asks
+# since git may not know it.
+package permd.base
+
+import rego.v2
+
+guarded := {"agent_config", "ci", "permd", "secret", "startup", "vcs"}
+
+unguarded if count({tag | some tag in input.effect.tags; tag in guarded}) == 0
+
+# METADATA
+# title: Files of the project may be changed
+# custom:
+#   id: base.edit
+allow contains "changes a file of the project" if {
+	input.effect.kind == "write"
+	input.effect.recursive == false
+	input.effect.claimed == false
+	input.effect.shell == false
+	"in_project" in input.effect.tags
+	unguarded
+}
+
+# METADATA
+# title: Commands that change files of the project
+# custom:
+#   id: base.edit-by-command
+ask contains "changes a file of the project by a command" if {
+	input.effect.kind == "write"
+	input.effect.recursive == false
+	input.effect.shell == true
+	"in_project" in input.effect.tags
+}
+
+# METADATA
+# title: Whole folders of the project are changed
+# custom:
+#   id: base.edit-folder
+ask contains "changes a folder of the project with all that is in it" if {
+	input.effect.kind == "write"
+	input.effect.recursive == true
+	"in_project" in input.effect.tags
+}
+
+# Programs that do nothing but read, write and delete what their words name:
+# each of those is an effect of its own, which is decided by itself. What the
+# program table does not know of them is an unknown effect.
+file_programs := {"cp", "mkdir", "mv", "rm", "rmdir", "sed", "sort", "tee", "touch", "uniq"}
+
+# METADATA
+# title: Programs that only change the files they name
+# custom:
+#   id: base.file-program
+allow contains "changes only the files it names" if {
+	input.effect.kind == "run"
+	input.effect.readonly == false
+	file_run
+}
+
+file_run if {
+	input.effect.program in file_programs
+	input.effect.known == true
+	input.effect.claimed == false
+	input.effect.stdin != "network"
+	"in_project" in input.effect.tags
+}
+
+ordinary_run if file_run
+
+# Where systems and package managers keep what everybody can download.
+public_folders := {
+	"/usr/include/", "/usr/lib/", "/usr/local/go/", "/usr/local/include/", "/usr/local/lib/", "/usr/share/", "/nix/store/",
+	"/opt/homebrew/", "/Library/Developer/CommandLineTools/",
+}
+
+public_files := {"/etc/os-release", "/etc/lsb-release", "/etc/debian_version", "/etc/shells", "/etc/timezone"}
+
+# The same in a home: sources of dependencies and of toolchains.
+public_home_folders := {
+	".bun/install/cache/", ".cache/go-build/", ".cargo/git/checkouts/", ".cargo/registry/src/", ".gradle/caches/modules-2/",
+	".m2/repository/", ".npm/_npx/", ".nvm/versions/", ".pyenv/versions/", ".rbenv/versions/", ".rustup/toolchains/",
+	".sdkman/candidates/", ".volta/tools/", "go/pkg/mod/",
+}
+
+open_read if {
+	input.effect.claimed == false
+	"outside" in input.effect.tags
+	unguarded
+}
+
+public_read if {
+	open_read
+	"temp" in input.effect.tags
+	input.effect.recursive == false
+}
+
+public_read if {
+	open_read
+	strings.any_prefix_match(concat("", [input.effect.path, "/"]), public_folders)
+}
+
+public_read if {
+	open_read
+	input.effect.path in public_files
+}
+
+public_read if {
+	open_read
+	strings.any_prefix_match(concat("", [input.effect.home_path, "/"]), public_home_folders)
+}
+
+# METADATA
+# title: Temporary files, and what systems and package managers bring, may be read
+# custom:
+#   id: base.read-public
+allow contains "reads what is no secret" if {
+	input.effect.kind == "read"
+	public_read
+}
+
+# Programs that only look may ask the service that they always ask (gh, npm
+# view): what they can say to it is a few words. With a secret in the same call
+# a person is asked before any rule here is heard.
+query if {
+	input.effect.method == "get"
+	input.effect.claimed == false
+	input.effect.by.inherent == true
+	input.effect.by.program in {"bun", "cargo", "gh", "go", "npm", "pip", "pip3", "pnpm", "uv", "yarn"}
+}

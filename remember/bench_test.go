@@ -1,0 +1,176 @@
+//go:build cgo
+
+package remember_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/remember"
+)
+
+// BenchmarkMatch matches among 100,000 choices.
+func BenchmarkMatch(b *testing.B) {
+	s := open(b, options(path(b)))
+	const choices = 100_000
+	for start := 0; start < choices; start += 1000 {
+		var drafts []remember.Draft
+		for n := range 1000 {
+			drafts = append(drafts, remember.Draft{
+				Verdict: decisions.Allow, Query: ask(run("make", fmt.Sprint(start+n))), Scope: remember.ForProject,
+			})
+		}
+		if _, err := s.Save(b.Context(), drafts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, q := range map[string]*decisions.MemoryQuery{
+		"hit":  ask(run("make", "777")),
+		"miss": ask(run("git", "log", "--oneline", "-n", "20")),
+		"path": ask(file(effects.KindWrite, "/p/src/main.go")),
+		"use":  ask(use("github", "get_issue", `{"n":1}`)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, allow, err := s.Match(q); err != nil || (allow != nil) != (name == "hit") {
+					b.Fatal(allow, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkSave is how long a person's answer takes until it is stored, with
+// 10,000 choices there already: each waits for the disk, those that must not
+// hang on the log twice more.
+func BenchmarkSave(b *testing.B) {
+	s := open(b, options(path(b)))
+	for start := 0; start < 10_000; start += 1000 {
+		var drafts []remember.Draft
+		for n := range 1000 {
+			drafts = append(drafts, remember.Draft{Verdict: decisions.Allow, Query: ask(run("make", fmt.Sprint(start+n))), Scope: remember.ForProject})
+		}
+		if _, err := s.Save(b.Context(), drafts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := 0
+	draft := func(v decisions.Verdict) remember.Draft {
+		n++
+		return remember.Draft{Verdict: v, Query: ask(run("mytool", fmt.Sprint(n))), Scope: remember.ForProject, DecisionID: "d"}
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(b *testing.B) time.Duration
+	}{
+		{"allow", func(b *testing.B) time.Duration {
+			start := time.Now()
+			save(b, s, draft(decisions.Allow))
+			return time.Since(start)
+		}},
+		{"reject", func(b *testing.B) time.Duration {
+			start := time.Now()
+			save(b, s, draft(decisions.Deny))
+			return time.Since(start)
+		}},
+		{"forget", func(b *testing.B) time.Duration {
+			c := save(b, s, draft(decisions.Allow))
+			start := time.Now()
+			if _, err := s.Forget(b.Context(), c.ID); err != nil {
+				b.Fatal(err)
+			}
+			return time.Since(start)
+		}},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				took = append(took, tt.do(b))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}
+
+// BenchmarkPropose is what a question costs beside its decision.
+func BenchmarkPropose(b *testing.B) {
+	s := open(b, options(path(b)))
+	prefix := run("go", "build", "./a")
+	prefix.Run.Known, prefix.Run.HarmlessFrom = true, 1
+	for name, e := range map[string]effects.Effect{
+		"run": prefix, "write": file(effects.KindWrite, "/p/a/b/x"), "connect": connect("api.example.com", 443, effects.MethodGet), "use": use("github", "get_issue", "{}"),
+	} {
+		q := ask(e)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if len(s.Propose(q)) == 0 {
+					b.Fatal("nothing is proposed")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMatchWidths matches among 100,000 choices of all widths.
+func BenchmarkMatchWidths(b *testing.B) {
+	s := open(b, options(path(b)))
+	const choices = 100_000
+	for start := 0; start < choices; start += 1000 {
+		var drafts []remember.Draft
+		for n := start; n < start+1000; n++ {
+			d := remember.Draft{Verdict: decisions.Allow, Scope: remember.ForProject, DecisionID: "d"}
+			switch n % 5 {
+			case 0:
+				e := run("go", fmt.Sprint("sub", n), "x")
+				e.Run.Known, e.Run.HarmlessFrom = true, 1
+				d.Query, d.Level = ask(e), 1
+			case 1:
+				d.Query, d.Level = ask(file(effects.KindWrite, fmt.Sprintf("/p/a%d/b%d/x", n%100, n))), 1
+			case 2:
+				d.Query, d.Level = ask(file(effects.KindWrite, fmt.Sprintf("/data/sets/a%d/x", n))), 1
+			case 3:
+				d.Query, d.Level = ask(connect(fmt.Sprintf("docs.example%d.com", n), 443, effects.MethodGet)), 2
+			default:
+				d.Query = ask(run("git", "show", fmt.Sprint(n)))
+			}
+			drafts = append(drafts, d)
+		}
+		if _, err := s.Save(b.Context(), drafts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	prefix := run("go", "sub5000", "y", "z")
+	prefix.Run.Known, prefix.Run.HarmlessFrom = true, 1
+	miss := run("go", "list", "-m", "all", "./...", "a", "b", "c")
+	for _, tt := range []struct {
+		name string
+		q    *decisions.MemoryQuery
+		want bool
+	}{
+		{"exact", ask(run("git", "show", "9999")), true},
+		{"prefix", ask(prefix), true},
+		{"prefix-miss", ask(miss), false},
+		{"subtree", ask(file(effects.KindWrite, "/p/a1/b5001/c/d/e/f.go")), true},
+		{"subtree-outside", ask(file(effects.KindWrite, "/data/sets/a5002/c/d/f.go")), true},
+		{"subtree-miss", ask(file(effects.KindWrite, "/p/internal/pkg/deep/er/main.go")), false},
+		{"suffix", ask(connect("api.eu.example5003.com", 443, effects.MethodGet)), true},
+		{"suffix-miss", ask(connect("api.eu.example.org", 443, effects.MethodGet)), false},
+	} {
+		b.Run(tt.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, allow, err := s.Match(tt.q); err != nil || (allow != nil) != tt.want {
+					b.Fatal(allow, err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,149 @@
+package acp
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// toolCall is what is known of a call after all messages so far.
+type toolCall struct {
+	id string
+	facts
+	defects []effects.Defect
+	// missing says why messages about the call may be lost; "" if none are.
+	missing string
+	// unclear are members that a null has cleared if the session is one of
+	// version 2 (see version); unsure are those of which a request said
+	// something else than is known here.
+	unclear, unsure members
+
+	touched uint64 // for eviction: when it was last said something of
+}
+
+// changes are the members that the message changes or clears.
+func (p *patch) changes(v version) members {
+	if p.more {
+		return 0
+	}
+	if v == version2 {
+		return p.set | p.null
+	}
+	return p.set
+}
+
+// merge applies a message: a member that is not in it is kept, an array
+// replaces. The receiver's slices are never changed in place, so a copy of it
+// stays as it was.
+func (t *toolCall) merge(p *patch, v version) {
+	switch {
+	case p.more:
+		t.add(p)
+	default:
+		t.put(p.set, &p.facts)
+	}
+	switch v {
+	case version2:
+		t.put(p.null, new(facts))
+	case 0:
+		t.unclear |= p.null & t.has()
+	}
+	t.unclear &^= p.changes(v)
+	t.unsure &^= p.changes(v)
+	t.defects = slices.Clip(t.defects)
+	for _, d := range p.defects {
+		t.defects = addDefect(t.defects, d)
+	}
+}
+
+// add adds an item of content.
+func (t *toolCall) add(p *patch) {
+	if len(t.diffs)+len(t.texts)+len(p.diffs)+len(p.texts) > maxItems {
+		l := new(lenient)
+		l.drop("content", "grew to more items than are kept; the others were left out")
+		t.defects = addDefect(slices.Clip(t.defects), l.defects[0])
+		return
+	}
+	t.diffs = append(slices.Clip(t.diffs), p.diffs...)
+	t.texts = append(slices.Clip(t.texts), p.texts...)
+}
+
+// put sets the members to what they are in from.
+func (f *facts) put(which members, from *facts) {
+	if which&memberName != 0 {
+		f.name = from.name
+	}
+	if which&memberTitle != 0 {
+		f.title = from.title
+	}
+	if which&memberKind != 0 {
+		f.kind = from.kind
+	}
+	if which&memberInput != 0 {
+		f.input = from.input
+	}
+	if which&memberMeta != 0 {
+		f.meta = from.meta
+	}
+	if which&memberLocations != 0 {
+		f.locations = from.locations
+	}
+	if which&memberContent != 0 {
+		f.diffs, f.texts = from.diffs, from.texts
+	}
+}
+
+// has are the members that say something.
+func (f *facts) has() members { return f.unlike(new(facts)) }
+
+// unlike are the members that differ.
+func (f *facts) unlike(g *facts) (m members) {
+	for _, c := range []struct {
+		member members
+		same   bool
+	}{
+		{memberName, f.name == g.name},
+		{memberTitle, f.title == g.title},
+		{memberKind, f.kind == g.kind},
+		{memberInput, bytes.Equal(f.input, g.input)},
+		{memberMeta, bytes.Equal(f.meta, g.meta)},
+		{memberLocations, slices.Equal(f.locations, g.locations)},
+		{memberContent, slices.Equal(f.diffs, g.diffs) && slices.Equal(f.texts, g.texts)},
+	} {
+		if !c.same {
+			m |= c.member
+		}
+	}
+	return m
+}
+
+// differs are the members of which a request says something else than what is
+// known.
+func (t *toolCall) differs(p *patch, v version) members {
+	after := t.facts
+	after.put(p.set, &p.facts)
+	if v == version2 {
+		after.put(p.null, new(facts))
+	}
+	return t.unlike(&after)
+}
+
+// size is about how many bytes the call holds on to.
+func (t *toolCall) size() int {
+	const overhead = 512
+	n := overhead + len(t.id) + len(t.name) + len(t.title) + len(t.kind) + len(t.input) + len(t.meta)
+	for _, l := range t.locations {
+		n += len(l.Path) + 64
+	}
+	for _, d := range t.diffs {
+		n += len(d.Path) + len(d.OldPath) + 96
+	}
+	for _, s := range t.texts {
+		n += len(s) + 16
+	}
+	for _, d := range t.defects {
+		n += len(d.Text) + 64
+	}
+	return n
+}
