@@ -14,7 +14,7 @@ import (
 var profileCalls = map[string][]string{
 	"reads or searches the project":                 {"Read src/main.py", "grep -rn x src", "git status", "ls | wc -l"},
 	"reads temporary files":                         {"Read /usr/include/stdio.h", "cat /tmp/x.log"},
-	"asks a package registry":                       {"npm view left-pad", "gh pr view 1"},
+	"asks a code host":                              {"gh pr view 1", "pip index versions x"},
 	"changes a file of the project by an edit tool": {"Write src/main.py"},
 	"changes a file of the project by a command":    {"touch src/new.py", "echo x > src/new.py"},
 	"builds or tests the project":                   {"go test ./...", "make test"},

@@ -44,6 +44,7 @@ func TestKill(t *testing.T) {
 	k.wantRules() // and a first record
 	for round := range rounds {
 		if k.round(round); t.Failed() {
+			k.report()
 			t.Fatalf("after kill %d", round+1)
 		}
 	}
@@ -118,6 +119,23 @@ func (k *killer) round(round int) {
 	k.wantJournalled(before, append(askers, asker{answered: c.asked}))
 	k.wantChoices(c)
 	k.wantRules()
+}
+
+// report says what there is to know of a daemon that has lost something.
+func (k *killer) report() {
+	k.t.Helper()
+	lines := strings.SplitAfter(k.d.output.String(), "\n")
+	k.t.Logf("the end of the daemons' log:\n%s", strings.Join(lines[max(0, len(lines)-40):], ""))
+	entries, err := os.ReadDir(filepath.Dir(k.d.data("decisions.db")))
+	if err != nil {
+		k.t.Log(err)
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			k.t.Logf("%10d %s %s", info.Size(), info.ModTime().Format("15:04:05.000"), e.Name())
+		}
+	}
+	k.t.Logf("status: %+v", k.d.status(k.t).Journal)
 }
 
 // lastSeq is the newest sequence number of the journal.

@@ -390,6 +390,12 @@ func TestRememberNothing(t *testing.T) {
 			t.Errorf("%s: %s with the widths %+v", command, q.Verdict, q.Widths)
 		}
 	}
+	// What a shell runs is remembered, the shell is not.
+	for _, w := range d.asks(t, project).bash("bash -c 'go build ./a'").Widths {
+		if strings.Contains(w.Rule, "bash") {
+			t.Errorf("the shell is offered: %+v", w)
+		}
+	}
 	// A script is remembered with its text alone. (What came before may have
 	// changed the agent's shell, so that its folder is not known any more.)
 	p = d.asks(t, project)

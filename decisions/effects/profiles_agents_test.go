@@ -247,6 +247,9 @@ func TestAgents(t *testing.T) {
 		{name: "a command as the subject of a request", call: acp("codex-acp", func(c *Call) {
 			c.Agent.Version, c.InputFrom, c.Claims.Kind, c.Input = "3.0.0", "subject", "execute", in(`{"command":"bash -lc 'make a'","cwd":"`+testCwd+`"}`)
 		}), want: []string{"run bash -lc make a @subject.command", "run make a @subject.command"}},
+		{name: "a command under a tool of the conversation", call: acp("claude-agent-acp", func(c *Call) {
+			c.Tool.Name, c.InputFrom, c.Claims.Kind, c.Input = "Task", "subject", "think", in(`{"command":"make a","cwd":"`+testCwd+`"}`)
+		}), want: []string{"use :Task of agent @tool", "run make a @subject.command"}, defects: []string{"contradiction @subject.command", "contradiction @kind"}},
 		{name: "a command of a server's tool", call: acp("claude-agent-acp", func(c *Call) {
 			c.Tool.Name, c.InputFrom, c.Claims.Kind, c.Input = "mcp__prod__exec", "subject", "execute", in(`{"command":"make a","cwd":"`+testCwd+`"}`)
 		}), want: []string{"use prod:exec @tool", "run make a @subject.command", "^read . @subject.cwd", "^write . @subject.cwd"}},

@@ -87,6 +87,11 @@ func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
 			s.evaluated(name, args[:min(len(args), 2)])
 			return true
 		}
+		if len(args) > 1 && countsInto(args[0].text) {
+			s.state("sets a variable", showWords(words))
+			s.anyAssigned = true
+			return true
+		}
 		if !plainPrintf(args) {
 			s.unknown("a number that a shell may have to calculate: " + Display(showWords(words)))
 		}

@@ -52,6 +52,25 @@ func plainPrintf(args []word) bool {
 	return true
 }
 
+// countsInto reports whether a format of printf may have a %n in it, with which
+// bash stores a number in the variable that an operand names.
+func countsInto(format string) bool {
+	for {
+		_, rest, ok := strings.Cut(format, "%")
+		if !ok {
+			return false
+		}
+		rest = strings.TrimLeft(rest, "-+ #0123456789.'*hlLqjzt")
+		if rest == "" {
+			return false
+		}
+		if rest[0] == 'n' {
+			return true
+		}
+		format = rest[1:]
+	}
+}
+
 // numericFormat reports whether a format of printf takes a number, a width or a
 // time from the operands.
 func numericFormat(format string) bool {

@@ -136,7 +136,7 @@ func setsVariables(call *syntax.CallExpr, count map[string]int) bool {
 			return false
 		}
 		format, known := staticWord(call.Args[1])
-		return !known || strings.HasPrefix(format, "-")
+		return !known || strings.HasPrefix(format, "-") || countsInto(format)
 	case "read", "mapfile", "readarray", "getopts", "unset", "wait", "print", "declare", "typeset", "local", "export", "readonly":
 	default:
 		if known {

@@ -202,12 +202,12 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 			if part.Dollar {
 				stop(false)
 			}
-			for _, inner := range part.Parts {
+			for i, inner := range part.Parts {
 				switch inner := inner.(type) {
 				case *syntax.Lit:
 					unescapeQuoted(&text, inner.Value, "$`\"\\")
 				case *syntax.ParamExp:
-					if value, ok := s.variable(inner, at); ok {
+					if value, ok := s.variable(inner, at); ok && !modified(part.Parts, i) {
 						text.WriteString(value)
 					} else {
 						// "$@" and "${a[@]}" become any number of words.
@@ -225,7 +225,7 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 			}
 		case *syntax.ParamExp:
 			value, ok := s.variable(part, at)
-			if ok && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
+			if ok && !modified(w.Parts, i) && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
 				text.WriteString(value)
 			} else {
 				stop(true)
@@ -257,6 +257,20 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 		}
 	}
 	return out
+}
+
+// modified reports whether zsh takes what follows an expansion without braces
+// for a modifier of it ($f:h, $f:s/a/b/) or its subscript ($f[2,-1]).
+func modified(parts []syntax.WordPart, i int) bool {
+	p, ok := parts[i].(*syntax.ParamExp)
+	if !ok || !p.Short || i+1 >= len(parts) {
+		return false
+	}
+	lit, ok := parts[i+1].(*syntax.Lit)
+	if !ok || lit.Value == "" {
+		return false
+	}
+	return lit.Value[0] == '[' || len(lit.Value) > 1 && lit.Value[0] == ':' && (isLetter(lit.Value[1]) || lit.Value[1] == '&')
 }
 
 // knownVariables are those whose value in the person's shell is known.

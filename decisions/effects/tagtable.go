@@ -89,7 +89,7 @@ var guardTable = []guardGroup{
 	// environment of Python may be named .env: only what lies directly in a
 	// folder of that name counts.
 	{[]Tag{Secret}, []string{
-		".env !.env/*/*", ".env.* !.env.*example !.env.*sample !.env.*template !.env.dist !.env.schema",
+		".env !.env/*/*", ".env~", ".env.* !.env.*example !.env.*sample !.env.*template !.env.dist !.env.schema",
 		"*.env !example.env !sample.env !template.env !*.example.env !*.sample.env !*.template.env !.env",
 		".envrc !.envrc.example", ".dev.vars", ".secrets", ".secret", ".secrets.*", "secrets.yml", "secrets.yaml",
 		"secrets.json", "secrets.toml", "secrets.tfvars", "credentials.json", "client_secret*.json", "service-account*.json",

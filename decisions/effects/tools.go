@@ -73,9 +73,36 @@ func (w *World) of(c *Call, res *resolver) Result {
 	t.readInput()
 	t.identify()
 	t.dispatch()
+	t.subject()
 	t.switchMode()
 	t.contradict()
 	return t.result()
+}
+
+// subject looks at a command that is itself what a request is about (ACP v2).
+// It runs whatever the tool is called under which it is shown: one that takes no
+// command must not hide it.
+func (t *tool) subject() {
+	if t.c.InputFrom != "subject" || t.shellTexts > 0 {
+		return
+	}
+	t.defect(DefectContradiction, "subject.command", "the request is to run a command, and names a tool that runs none")
+	o, err := strictjson.ParseObject(t.c.Input)
+	if err != nil {
+		return
+	}
+	v, _ := o.Get("command")
+	text, ok := strictjson.ParseString(v)
+	if !ok {
+		return
+	}
+	cwd := t.cwd
+	if v, ok := o.Get("cwd"); ok {
+		if dir, ok := strictjson.ParseString(v); ok && dir != "" {
+			cwd = dir
+		}
+	}
+	t.command(text, cwd, "subject.command")
 }
 
 // localProtocol reports whether the callers of a protocol are agents that run

@@ -74,7 +74,9 @@ func (j *Journal) openSpool(o *Options, db *sqlitedb.DB, w *writer) (*spool, err
 // belong to another database, since their numbers mean other records there. It
 // puts the segment with the older records first in line to be moved.
 func (s *spool) unusable(w *writer) (names []string, err error) {
-	if a, b := firstOf(s.seg[0].frames), firstOf(s.seg[1].frames); b > a {
+	// One that holds answers alone is never the older: they may be answers to
+	// records of the other.
+	if a, b := firstOf(s.seg[0].frames), firstOf(s.seg[1].frames); a > 0 && (b == 0 || b > a) {
 		s.active = 1
 	}
 	for _, i := range []int{1 - s.active, s.active} {

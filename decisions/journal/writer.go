@@ -95,7 +95,9 @@ func (w *writer) store(all []byte) error {
 			if err := w.one(&f); err != nil {
 				return err
 			}
-			last = max(last, f.seq)
+			if f.kind == kindRecord {
+				last = max(last, f.seq)
+			}
 		}
 		return run(w.commitTx, nil)
 	})

@@ -122,7 +122,7 @@ allow contains "reads what is no secret" if {
 	public_read
 }
 
-# Programs that only look may ask the service that they always ask (gh, npm
+# Programs that only look may ask the service that they always ask (gh pr
 # view): what they can say to it is a few words. With a secret in the same call
 # a person is asked before any rule here is heard.
 query if {

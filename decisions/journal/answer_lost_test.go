@@ -1,0 +1,56 @@
+//go:build cgo && linux
+
+package journal_test
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions/journal"
+)
+
+// A person answers while the database cannot take what is in the spool, and the
+// process is killed: the records that came before the answer are all there, and
+// so is the answer.
+func TestAnswerInASegmentOfItsOwn(t *testing.T) {
+	from := path(t)
+	j := open(t, journal.Options{Path: from})
+	release := hold(t, from)
+	defer release()
+	const n = 21
+	for i := 1; i <= n; i++ {
+		mustAppend(t, j, record(i))
+	}
+	// The mover takes the segment with the records, and cannot store it; what
+	// comes then goes into the other one.
+	deadline := time.Now().Add(20 * time.Second)
+	for i := 0; j.Status().Stalled == ""; i++ {
+		if time.Now().After(deadline) {
+			t.Fatal("the database was not found to be held")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := j.Answer(t.Context(), record(n).Decision.ID, said); err != nil {
+		t.Fatal(err)
+	}
+	to := path(t)
+	for _, side := range []string{"", "-wal", ".spool-0", ".spool-1"} {
+		copyFile(t, from+side, to+side)
+	}
+	for _, side := range []string{".spool-0", ".spool-1"} {
+		if st, err := os.Stat(to + side); err != nil || st.Size() == 0 {
+			t.Fatalf("%s: %v", side, err)
+		}
+	}
+	k := open(t, journal.Options{Path: to})
+	for time.Now().Before(deadline) && k.Status().Spooled > 0 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if got, err := k.Count(t.Context(), journal.Filter{}); err != nil || got != n {
+		t.Errorf("after the kill: %d of %d records (%v)", got, n, err)
+	}
+	if got, err := k.Get(t.Context(), record(n).Decision.ID); err != nil || got.Answer == nil {
+		t.Errorf("the answer is lost: %+v (%v)", got, err)
+	}
+}
