@@ -9,9 +9,9 @@ import (
 
 // Bounds of a cache.
 const (
-	mostKept     = 512     // matters of one half
+	mostKept     = 256     // matters of one half, each some 10 KiB in RAM
 	mostKeyBytes = 8 << 10 // of a key; larger calls are rarely asked twice
-	mostHalf     = 2 << 20 // bytes of keys and looks of one half
+	mostHalf     = 1 << 20 // bytes of keys and looks of one half
 )
 
 // Cache keeps what was found out of calls, so that the same call again costs
