@@ -17,13 +17,20 @@ type batch struct {
 	before  effects.Disturbance
 	changed bool // the shell changed in ways that cannot be followed
 	folders []string
+	// activated are the folders of programs that its shell may look into first.
+	activated []string
 }
 
 // prepare tells a call of what the earlier ones may do.
 func (b *batch) prepare(c *effects.Call, profiles *effects.Profiles) {
 	c.Before = b.before
-	if !b.changed && len(b.folders) == 0 || !profiles.LiveShell(c.Agent) {
+	if !b.changed && len(b.folders) == 0 && len(b.activated) == 0 || !profiles.LiveShell(c.Harness()) {
 		return
+	}
+	for _, bin := range b.activated {
+		if !slices.Contains(c.Activated, bin) {
+			c.Activated = append(slices.Clip(c.Activated), bin)
+		}
 	}
 	c.LiveShell = c.LiveShell || b.changed
 	for _, f := range b.folders {
@@ -41,6 +48,14 @@ func (b *batch) note(d *Decision, after effects.Disturbance) {
 	b.before = after
 	for i := range d.Effects {
 		b.changed = b.changed || d.Effects[i].Kind == effects.KindState
+	}
+	for _, bin := range d.Activated {
+		if len(b.activated) >= mostFolders {
+			bin = ""
+		}
+		if !slices.Contains(b.activated, bin) {
+			b.activated = append(b.activated, bin)
+		}
 	}
 	for _, f := range d.Folders {
 		switch {

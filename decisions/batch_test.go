@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
@@ -17,17 +18,18 @@ func TestBatch(t *testing.T) {
 	for name, tt := range map[string]struct {
 		calls [][2]string
 		want  Verdict // of the last
+		sees  string  // an effect that it has
 	}{
-		"nothing before":                      {[][2]string{read("x/passwd")}, Allow},
-		"a look before":                       {[][2]string{shell("ls"), read("x/passwd")}, Allow},
-		"a link before":                       {[][2]string{shell("ln -s /etc x"), read("x/passwd")}, Ask},
-		"a link before, by a shell":           {[][2]string{shell("ln -s /etc x"), shell("cat x/passwd")}, Ask},
-		"a link long before":                  {[][2]string{shell("ln -s /etc x"), shell("ls"), read("x/passwd")}, Ask},
-		"a link elsewhere":                    {[][2]string{shell("ln -s /etc y"), read("x/passwd")}, Allow},
-		"a link after":                        {[][2]string{read("x/passwd"), shell("ln -s /etc x"), shell("ls")}, Allow},
-		"another commit before":               {[][2]string{shell("git checkout other"), read("x/passwd")}, Ask},
-		"another folder, then a relative one": {[][2]string{shell("cd /etc"), shell("cat passwd")}, Ask},
-		"what cannot be followed":             {[][2]string{shell("eval $X"), shell("cat a")}, Ask},
+		"nothing before":                      {[][2]string{read("x/passwd")}, Allow, ""},
+		"a look before":                       {[][2]string{shell("ls"), read("x/passwd")}, Allow, ""},
+		"a link before":                       {[][2]string{shell("ln -s /etc x"), read("x/passwd")}, Ask, ""},
+		"a link before, by a shell":           {[][2]string{shell("ln -s /etc x"), shell("cat x/passwd")}, Ask, ""},
+		"a link long before":                  {[][2]string{shell("ln -s /etc x"), shell("ls"), read("x/passwd")}, Ask, ""},
+		"a link elsewhere":                    {[][2]string{shell("ln -s /etc y"), read("x/passwd")}, Allow, ""},
+		"a link after":                        {[][2]string{read("x/passwd"), shell("ln -s /etc x"), shell("ls")}, Allow, ""},
+		"another commit before":               {[][2]string{shell("git checkout other"), read("x/passwd")}, Ask, ""},
+		"another folder, then a relative one": {[][2]string{shell("cd /etc"), shell("cat passwd")}, Allow, "read /etc/passwd"},
+		"what cannot be followed":             {[][2]string{shell("eval $X"), shell("cat a")}, Ask, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, _, e := newFakes(t)
@@ -45,6 +47,8 @@ func TestBatch(t *testing.T) {
 			got := e.Decide(t.Context(), reqs...)
 			if last := got[len(got)-1]; last.Verdict != tt.want {
 				t.Errorf("got %s (%s), want %s; effects %+v", last.Verdict, last.Reason, tt.want, last.Effects)
+			} else if tt.sees != "" && !slices.ContainsFunc(last.Effects, func(e EffectDecision) bool { return e.Text == tt.sees }) {
+				t.Errorf("%q is not among %+v", tt.sees, last.Effects)
 			}
 		})
 	}
@@ -56,6 +60,12 @@ func TestBatchDenied(t *testing.T) {
 	b.note(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.Everything())
 	if b.changed || len(b.folders) > 0 {
 		t.Errorf("a denied call is carried over: %+v", b)
+	}
+	for i := range mostFolders + 1 {
+		b.note(&Decision{Verdict: Ask, Activated: []string{string(rune('a' + i))}}, effects.Disturbance{})
+	}
+	if len(b.activated) != mostFolders+1 || b.activated[mostFolders] != "" {
+		t.Errorf("environments %q", b.activated)
 	}
 	for range mostFolders + 1 {
 		b.note(&Decision{Verdict: Ask, Folders: []string{string(rune('a' + len(b.folders)))}}, effects.Disturbance{})

@@ -9,7 +9,7 @@ import (
 
 // Bounds of a cache.
 const (
-	mostKept     = 256     // matters of one half, each some 10 KiB in RAM
+	mostKept     = 96      // matters of one half, each some 10 KiB in RAM
 	mostKeyBytes = 8 << 10 // of a key; larger calls are rarely asked twice
 	mostHalf     = 1 << 20 // bytes of keys and looks of one half
 )

@@ -45,6 +45,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.texts(c.Incomplete, c.Confined)
 	k.flag(c.LiveShell)
 	k.list(c.Folders)
+	k.list(c.Activated)
 	k.number(int(r.Peer.UID))
 	k.text(r.Session.ID)
 	k.list(r.Session.Ancestors)

@@ -27,7 +27,7 @@ func whole(t *testing.T) *Request {
 			User:       effects.User{UID: 1, Name: "ada", Home: "/home/ada", Groups: text("g"), Env: map[string]string{"HOME": "/home/ada"}},
 			Marks:      []effects.Mark{{Kind: effects.KindMode, Why: "why", From: "from"}},
 			Defects:    []effects.Defect{{Code: "code", At: "at", Text: "text"}},
-			Incomplete: "gap", Confined: "mode", LiveShell: true, Folders: text("/folder"),
+			Incomplete: "gap", Confined: "mode", LiveShell: true, Folders: text("/folder"), Activated: text("/bin"),
 		},
 		Peer:        Peer{UID: 1, GID: 2, PID: 3},
 		Session:     SessionRef{Conn: 4, ID: "s", Ancestors: text("p"), Mode: "mode"},

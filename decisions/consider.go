@@ -39,7 +39,7 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 	w := effects.World{FS: fsys, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
 	m := &matter{snap: snap, call: &req.Call, res: w.In(met.scene), session: req.Session}
 	m.session.Conn = 0
-	m.projectKey = ProjectKey(fsys, m.res.Project)
+	m.projectKey = effects.ProjectKey(fsys, m.res.Project)
 	m.person = needsPerson(req, &m.res)
 	m.parts = make([]part, len(m.res.Effects))
 	// One input for all effects, so that policy can keep what they share.
@@ -55,6 +55,9 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 		p.findings, p.err = snap.Evaluate(ctx, in)
 		if p.err != nil {
 			m.failed = true
+			if cancelled(ctx) != "" {
+				continue // nobody waits for it, and nothing is wrong
+			}
 			e.Log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}

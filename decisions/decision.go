@@ -132,6 +132,12 @@ type Decision struct {
 	// Folders are those in which the call may leave a shell that stays alive
 	// (effects.Result).
 	Folders []string `json:"-"`
+	// Activated are the folders of programs that such a shell may look into
+	// first (effects.Result).
+	Activated []string `json:"-"`
+	// Contents are the files whose content is part of what a call does that is
+	// left to the person.
+	Contents []Content `json:"-"`
 	// Permanent is set when a deny comes from a rule that holds for every such
 	// call, so that a protocol may answer "always".
 	Permanent bool `json:"-"`

@@ -38,6 +38,10 @@ type Engine struct {
 	// ask is rejected; nil when people are there. It may change at any time.
 	Unattended func() bool
 
+	// Answered reports whether a person said yes, elsewhere, to the very question
+	// that the decision is; the yes is used up. It is nil where nobody can.
+	Answered func(req *Request, d *Decision) bool
+
 	Now   func() time.Time
 	NewID func() string // unique, sorted by time
 	Log   *slog.Logger
@@ -75,6 +79,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				met = e.meet(req, false)
 			}
 			after := e.decide(ctx, snap, req, met, d, start)
+			e.answered(req, d)
 			before.note(d, after)
 		}
 		decided[i] = d
@@ -196,7 +201,7 @@ func (e *Engine) decide(
 	}()
 	m := e.matter(ctx, snap, met, now)
 	res := &m.res
-	d.Defects, d.Folders = res.Defects, res.Folders
+	d.Defects, d.Folders, d.Activated = res.Defects, res.Folders, res.Activated
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
 		ProjectKey: m.projectKey, All: res.Effects, Now: now,
@@ -221,6 +226,7 @@ func (e *Engine) decide(
 		}
 	}
 	d.conclude(res.Effects, outcomes)
+	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.Proposer != nil {
 		e.offer(d, query, heard, outcomes)
 	}
@@ -270,19 +276,27 @@ func needsPerson(req *Request, res *effects.Result) string {
 	return ""
 }
 
-// secretLeaves reports whether a call both reads a secret and reaches something
-// other than this machine.
+// secretLeaves reports whether a call both has a secret and reaches something
+// other than this machine. A program that prints secrets has them from the
+// service that it always asks, so for what it prints only others count.
 func secretLeaves(effs []effects.Effect) bool {
-	var secret, leaves bool
+	var read, printed, leaves, elsewhere bool
 	for i := range effs {
+		secret := effs[i].Tags.Has(effects.Secret)
 		switch e := &effs[i]; e.Kind {
 		case effects.KindRead:
-			secret = secret || e.Tags.Has(effects.Secret)
+			read = read || secret
+		case effects.KindRun, effects.KindState:
+			printed = printed || secret
 		case effects.KindConnect:
-			leaves = leaves || !e.Tags.Has(effects.Loopback)
+			if e.Tags.Has(effects.Loopback) {
+				continue
+			}
+			leaves = true
+			elsewhere = elsewhere || !e.Inherent() || !effs[e.Via.Effect].Tags.Has(effects.Secret)
 		}
 	}
-	return secret && leaves
+	return read && leaves || printed && elsewhere
 }
 
 // conclude makes the decision from what was decided of each effect.

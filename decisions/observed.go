@@ -35,7 +35,7 @@ type look struct {
 	limit int64 // of a read
 
 	mode fs.FileMode
-	text string // a link's target, a file's content
+	text string // a link's target, a file's content, what a survey says
 	err  error
 }
 
@@ -45,6 +45,7 @@ const (
 	lookLstat lookOp = iota
 	lookLink
 	lookFile
+	lookSurvey // limit is how much of the path is the project's root
 )
 
 // Lstat implements effects.FS.
@@ -78,6 +79,48 @@ func (o *observed) Names(path string, limit int) ([]fs.DirEntry, error) {
 func (o *observed) Owner(path string) (uint32, error) {
 	o.blurred = true
 	return o.fs.Owner(path)
+}
+
+// Survey implements effects.Surveyor. A file system that is none has nothing to
+// say, and nothing is in doubt then.
+func (o *observed) Survey(root, dir string) effects.Survey {
+	if !strings.HasPrefix(dir, root) {
+		return effects.Survey{Doubtful: true}
+	}
+	l := o.look(look{op: lookSurvey, path: dir, limit: int64(len(root))})
+	var s effects.Survey
+	s.Doubtful = strings.HasPrefix(l.text, doubtful)
+	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, doubtful), "\x00") {
+		switch link, isLink := strings.CutPrefix(name, linked); {
+		case isLink:
+			s.Links = append(s.Links, link)
+		case name != "":
+			s.Secrets = append(s.Secrets, name)
+		}
+	}
+	return s
+}
+
+const (
+	doubtful = "?" // stands before the names of a survey that is
+	linked   = "@" // stands before the name of a link
+)
+
+// surveyed asks for a survey, as text: absolute paths hold no zero.
+func surveyed(fsys effects.FS, path string, root int64) string {
+	by, ok := fsys.(effects.Surveyor)
+	if !ok {
+		return ""
+	}
+	s := by.Survey(path[:root], path)
+	text := strings.Join(s.Secrets, "\x00")
+	for _, link := range s.Links {
+		text += "\x00" + linked + link
+	}
+	if s.Doubtful {
+		text = doubtful + text
+	}
+	return text
 }
 
 func (o *observed) look(l look) look {
@@ -116,6 +159,8 @@ func (l *look) ask(fsys effects.FS) {
 		var data []byte
 		data, l.err = fsys.ReadFile(l.path, l.limit)
 		l.text = string(data)
+	case lookSurvey:
+		l.text = surveyed(fsys, l.path, l.limit)
 	}
 }
 
@@ -138,6 +183,10 @@ func holds(fsys effects.FS, looks []look) bool {
 		case lookFile:
 			data, err := fsys.ReadFile(l.path, l.limit)
 			if !bytes.Equal(data, []byte(l.text)) || !sameError(err, l.err) {
+				return false
+			}
+		case lookSurvey:
+			if surveyed(fsys, l.path, l.limit) != l.text {
 				return false
 			}
 		}

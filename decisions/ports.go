@@ -93,7 +93,7 @@ type MemoryQuery struct {
 	Session SessionRef
 	Project string // root of the call's project, "" if none
 	// ProjectKey is what a choice for the project is bound to (see
-	// ProjectKey); Project if empty.
+	// effects.ProjectKey); Project if empty.
 	ProjectKey string
 	Effect     *effects.Effect
 	All        []effects.Effect

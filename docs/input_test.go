@@ -71,6 +71,9 @@ func schemaFields(t *testing.T, path string, n *schemaNode, out map[string]field
 			f.Type = "number"
 		case "array":
 			f.Type, f.Words = "list of strings", child.Items.Enum
+			if child.Items.Type == "integer" {
+				f.Type = "list of numbers"
+			}
 		default:
 			f.Type = child.Type
 		}

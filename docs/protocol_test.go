@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/aap"
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/native"
 )
@@ -37,7 +38,13 @@ func serveWorld(t *testing.T) string {
 	}
 	methods, sessions := socket.Methods{}, new(decisions.Sessions)
 	acp.Register(methods, acp.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, PlainOption: profiles.OnceOption})
-	native.Register(methods, native.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell})
+	own := native.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell}
+	native.Register(methods, own)
+	batches := 0
+	aap.Register(methods, aap.Deps{
+		Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, Answers: own,
+		NewID: func() string { batches++; return fmt.Sprint("b", batches) },
+	})
 	path := filepath.Join(t.TempDir(), "private", "permd.sock")
 	ln, err := socket.Listen(path, socket.ListenOptions{})
 	if err != nil {

@@ -17,7 +17,8 @@ type CheckReport struct {
 	Layer    decisions.Layer `json:"layer"`
 	Files    int             `json:"files"`
 	Rules    int             `json:"rules"`
-	Problems []Problem       `json:"problems"` // errors, warnings and notes, in the order of places
+	Programs []ProgramInfo   `json:"programs,omitzero"` // that the folder says something about
+	Problems []Problem       `json:"problems"`          // errors, warnings and notes, in the order of places
 }
 
 // Passed reports whether there is no error.
@@ -46,6 +47,9 @@ type Folder struct {
 	// need them; nil leaves those out.
 	Table    *effects.Table
 	Profiles *effects.Profiles
+	// Org is the admins' folder, what of whose programs is known to the layers
+	// below it; "" for none.
+	Org string
 }
 
 // Check compiles the folder's rules as the daemon would, but for who owns the
@@ -65,7 +69,7 @@ func (f Folder) Check() (*CheckReport, error) {
 		report.Problems = []Problem{}
 	}
 	if c != nil {
-		report.Rules = len(c.list())
+		report.Rules, report.Programs = len(c.list()), c.described
 	}
 	return report, nil
 }
@@ -100,6 +104,20 @@ func (f Folder) List() ([]RuleInfo, error) {
 		return nil, ps.err(u.layer)
 	}
 	return c.list(), nil
+}
+
+// Programs returns the programs that the folder says something about. When it
+// does not compile the error is an *Error.
+func (f Folder) Programs() ([]ProgramInfo, error) {
+	u, schema, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	c, ps := compile(u, schema)
+	if ps.failed() {
+		return nil, ps.err(u.layer)
+	}
+	return c.described, nil
 }
 
 // List returns the rules that are in use, from org to base.
@@ -158,7 +176,7 @@ func (f Folder) open() (unit, *inputSchema, error) {
 		return unit{}, nil, &Error{Layer: f.Layer, Problems: ps}
 	}
 	if len(t.files) == 0 {
-		return unit{}, nil, fmt.Errorf("no .rego file and no %s in %s", listName, f.Dir)
+		return unit{}, nil, fmt.Errorf("no .rego file, no %s and no file in %s/ in %s", listName, programsDir, f.Dir)
 	}
 	u := unit{layer: f.Layer, files: t.files, table: f.Table}
 	for i := range u.files { // as the caller named the folder
@@ -166,17 +184,42 @@ func (f Folder) open() (unit, *inputSchema, error) {
 	}
 	if u.layer == "" {
 		u.layer = layerOf(u.files)
+		if filepath.Base(dir) == ".permd" {
+			u.layer = decisions.Project
+		}
 	}
 	if !slices.Contains(decisions.Layers, u.layer) {
 		return unit{}, nil, errors.New("the layer must be org, user, project or base")
 	}
+	if u.layer == decisions.User && f.Org != "" && u.table != nil {
+		if err := f.underOrg(&u); err != nil {
+			return unit{}, nil, err
+		}
+	}
 	return u, schema, nil
+}
+
+// underOrg takes over what org says of programs. A folder that may not be read
+// says nothing here: the daemon reads it by itself.
+func (f Folder) underOrg(u *unit) error {
+	t, err := readTree(f.Org, treeRules{writable: true})
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	var out compiled
+	var ps problems
+	org := unit{layer: decisions.Org, files: t.files, table: u.table}
+	if org.programs(&out, &ps); ps.failed() {
+		return ps.err(decisions.Org)
+	}
+	u.table = org.table
+	return nil
 }
 
 // layerOf reads the layer off the package of the first file that names one.
 func layerOf(files []source) decisions.Layer {
 	for _, f := range files {
-		if f.isList() {
+		if f.isList() || f.isPrograms() {
 			continue
 		}
 		for line := range strings.Lines(string(f.data)) {

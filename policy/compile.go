@@ -49,8 +49,11 @@ type compiled struct {
 	needs      parts
 	speaks     [numKinds]bool // kinds for which a rule may fire
 	warnings   []Problem
-	tests      *parsed  // all that was parsed, when there are tests; nil once they have run
-	lists      []listed // the entries of its lists, for explanations
+	table      *effects.Table    // of org: the program table with what it adds, nil if nothing
+	opinions   *effects.Opinions // of a user: what it says of programs, nil if nothing
+	described  []ProgramInfo     // the programs that it says something about
+	tests      *parsed           // all that was parsed, when there are tests; nil once they have run
+	lists      []listed          // the entries of its lists, for explanations
 }
 
 // parsed are the modules of a layer, before compiling.
@@ -77,16 +80,19 @@ func compile(u unit, schema *inputSchema) (c *compiled, ps problems) {
 
 func compileUnsafe(u unit, schema *inputSchema) (*compiled, problems) {
 	var ps problems
+	out := &compiled{layer: u.layer}
+	u.programs(out, &ps)
 	mods := parse(u, &ps)
 	rules := collect(u, mods, &ps)
 	if ps.failed() {
 		return nil, ps
 	}
-	out := &compiled{layer: u.layer, rules: rules, lists: listedIn(u)}
+	out.rules, out.lists = rules, listedIn(u)
 	if len(mods.tests) > 0 {
 		out.tests = mods
 	}
 	if len(rules) == 0 && len(mods.policy) == 0 {
+		out.warnings = ps.warnings()
 		return out, ps
 	}
 	// The sets themselves are compiled only if something refers to them (see
@@ -150,6 +156,9 @@ func parse(u unit, ps *problems) *parsed {
 	out := &parsed{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
 	policyOpts, testOpts := parserOptions(capabilities(false)), parserOptions(capabilities(true))
 	for _, f := range u.files {
+		if f.isPrograms() {
+			continue
+		}
 		out.rel[f.name] = strings.TrimPrefix(f.rel, string(u.layer)+"/")
 		if f.isList() {
 			m, err := compileList(string(u.layer), f.name, f.data, u.listsOnly, u.table)

@@ -116,7 +116,13 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 		if !l.speaks[kind] {
 			continue
 		}
-		fired, err := l.eval(&query{input: input, now: in.Now, cancel: limited.cancel})
+		shown := input
+		if seen := asSeenBy(l.layer, in); seen != in {
+			if shown, err = safely(func() *ast.Term { return buildInput(seen, l.needs) }); err != nil {
+				return fmt.Errorf("evaluating rules: %w", err)
+			}
+		}
+		fired, err := l.eval(&query{input: shown, now: in.Now, cancel: limited.cancel})
 		failed = cmp.Or(failed, err)
 		out.Fired = append(out.Fired, fired...)
 	}

@@ -84,8 +84,15 @@ func (s *snapshot) nearestWithin(
 					spoke[f.Rule.At] = true
 				}
 			}
-			near = append(near, nearEntries(l, in, set, spoke)...)
-			near = append(near, t.nearRules(l, set, spoke)...)
+			seen := asSeenBy(l.layer, in)
+			near = append(near, nearEntries(l, seen, set, spoke)...)
+			if seen == in {
+				near = append(near, t.nearRules(l, set, spoke)...)
+				continue
+			}
+			own := &trial{snapshot: s, in: seen, ctx: ctx, left: t.left}
+			near = append(near, own.nearRules(l, set, spoke)...)
+			t.left = own.left
 		}
 		more = t.left <= 0 || ctx.Err() != nil
 		return true

@@ -142,7 +142,10 @@ func (d *differing) run(p *pattern.Run, r *effects.Run) bool {
 	if !d.allow || len(d.found) > 0 && d.cost >= costWord {
 		return true
 	}
-	if p.Rest && r.HarmlessFrom > len(p.Words) && r.HarmlessFrom <= len(r.Args) {
+	switch {
+	case len(p.Named) > 0:
+		d.named(p, r)
+	case p.Rest && r.HarmlessFrom > len(p.Words) && r.HarmlessFrom <= len(r.Args):
 		d.say(costDetail, "", "%s is not known to be harmless, and a last * stands for nothing else", shownWord(r.Args[r.HarmlessFrom-1]))
 	}
 	if !r.Readonly && r.Stdin != effects.StdinNone && r.Stdin != "" && (!r.Known || r.Stdin == effects.StdinNetwork) {
@@ -152,6 +155,37 @@ func (d *differing) run(p *pattern.Run, r *effects.Run) bool {
 		d.say(costDetail, "", "it runs outside of the project")
 	}
 	return true
+}
+
+// named compares the words that are not harmless, from the line's * on, with
+// those that it names.
+func (d *differing) named(p *pattern.Run, r *effects.Run) {
+	n, k, before := len(p.Words), 0, -1
+	for _, i := range r.Harmful {
+		switch {
+		case i < n || i >= len(r.Args):
+			continue
+		case i < r.OptionsFrom && !pattern.IsOption(r.Args[i]):
+			d.say(costDetail, "", "%s is not known to be harmless, and behind its * a line names only options", shownWord(r.Args[i]))
+			return
+		case k == len(p.Named) && !pattern.IsOption(r.Args[i]) && i == before+1:
+			d.say(costDetail, "", "%s may be the value of %s, and the line gives it none", shownWord(r.Args[i]), shown(r.Args[before]))
+			return
+		case k == len(p.Named):
+			d.say(costDetail, "", "%s is not known to be harmless, and the line does not name it", shownWord(r.Args[i]))
+			return
+		case r.Args[i] != p.Named[k] || !pattern.IsOption(p.Named[k]) && i != before+1:
+			d.say(costDetail, "", "where the line names %s the command has %s", shown(p.Named[k]), shownWord(r.Args[i]))
+			return
+		}
+		k, before = k+1, i
+	}
+	switch {
+	case k < len(p.Named):
+		d.say(costDetail, "", "the line names %s, which the command does not have, or which needs no name", shown(p.Named[k]))
+	case r.OptionsFrom > n:
+		d.say(costDetail, "", "the command has words behind which a line cannot name options")
+	}
 }
 
 var stdinWords = map[effects.Stdin]string{

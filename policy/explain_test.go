@@ -188,6 +188,11 @@ func TestNearestEntries(t *testing.T) {
 	outside.Tags, outside.Run.Cwd = effects.TagsOf(effects.Outside), "/tmp"
 	exec := run("go", "test", "-exec", "./x", "./...")
 	exec.Run.HarmlessFrom = 3
+	options := func(harmful []int, from int, args ...string) effects.Effect {
+		e := run("tool", args...)
+		e.Run.Known, e.Run.Harmful, e.Run.OptionsFrom, e.Run.HarmlessFrom = false, harmful, from, harmful[len(harmful)-1]+1
+		return e
+	}
 	given := run("npm", "test")
 	given.Run.Program, given.Run.Executable = "/home/u/p/npm", "./npm"
 	dynamic := run("make", effects.DynamicWord)
@@ -208,6 +213,12 @@ func TestNearestEntries(t *testing.T) {
 		{"a word more", "run: [\"make lint\"]", run("make", "lint", "deploy"), []string{"the line ends here, and the command goes on with deploy"}},
 		{"a word less", "run: [\"npm run lint\"]", run("npm", "run"), []string{"the line has a further word: lint"}},
 		{"not harmless", "run: [\"go test *\"]", exec, []string{"./x is not known to be harmless, and a last * stands for nothing else"}},
+		{"a named option is missing", "run: [\"tool do * --json\"]", options([]int{0}, 1, "do", "x"), []string{"the line names --json, which the command does not have, or which needs no name"}},
+		{"an option too many", "run: [\"tool do * --json\"]", options([]int{0, 1, 2}, 1, "do", "--json", "--all"), []string{"--all is not known to be harmless, and the line does not name it"}},
+		{"another option", "run: [\"tool do * --json\"]", options([]int{0, 1}, 1, "do", "--all"), []string{"where the line names --json the command has --all"}},
+		{"another value", "run: [\"tool do * --env a\"]", options([]int{0, 1, 2}, 1, "do", "--env", "b"), []string{"where the line names a the command has b"}},
+		{"what may be a value", "run: [\"tool do * --json\"]", options([]int{0, 1, 2}, 1, "do", "--json", "x"), []string{"x may be the value of --json, and the line gives it none"}},
+		{"a word that is no option", "run: [\"tool do * --json\"]", options([]int{0, 1, 2}, 2, "do", "../x", "--json"), []string{"../x is not known to be harmless, and behind its * a line names only options"}},
 		{"piped", "run: [\"mystery *\"]", pipe, []string{"its standard input is the output of another program, of which the line says nothing"}},
 		{"outside", "run: [\"go test *\"]", outside, []string{"it runs outside of the project"}},
 		{"by its path", "run: [\"npm test\"]", given, []string{"the program is /home/u/p/npm, the line says npm"}},

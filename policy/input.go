@@ -41,6 +41,8 @@ const (
 	partReadonly
 	partKnown
 	partHarmlessFrom
+	partHarmful
+	partOptionsFrom
 	partPath
 	partGiven
 	partRecursive
@@ -72,7 +74,8 @@ var (
 		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
 		"program": partProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
 		"flags": partFlags, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
-		"known": partKnown, "harmless_from": partHarmlessFrom, "path": partPath, "given": partGiven,
+		"known": partKnown, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
+		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
 		"recursive": partRecursive, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
 		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
 		"source": partSource, "tool": partTool, "arguments": partArguments, "why": partWhy,
@@ -88,6 +91,7 @@ var (
 	keyFlags, keyStdin, keyCwd, keyScript      = key("flags"), key("stdin"), key("cwd"), key("script")
 	keyPath, keySHA256, keyReadonly, keyKnown  = key("path"), key("sha256"), key("readonly"), key("known")
 	keyHarmlessFrom, keyGiven, keyRecursive    = key("harmless_from"), key("given"), key("recursive")
+	keyHarmful, keyOptionsFrom                 = key("harmful"), key("options_from")
 	keyProjectPath, keyHomePath, keyHost       = key("project_path"), key("home_path"), key("host")
 	keyPort, keyScheme, keyURL, keyMethod      = key("port"), key("scheme"), key("url"), key("method")
 	keyServer, keySource, keyTool              = key("server"), key("source"), key("tool")
@@ -187,6 +191,17 @@ func (f *fields) num(p parts, k *ast.Term, n int) {
 	}
 }
 
+func (f *fields) nums(p parts, k *ast.Term, list []int) {
+	if f.need&p == 0 {
+		return
+	}
+	terms := make([]*ast.Term, len(list))
+	for i, n := range list {
+		terms[i] = ast.InternedTerm(n)
+	}
+	f.list = append(f.list, member{k, ast.ArrayTerm(terms...)})
+}
+
 func (f *fields) strs(p parts, k *ast.Term, list []string) {
 	if f.need&p != 0 {
 		f.list = append(f.list, strs(k, list))
@@ -260,6 +275,8 @@ func (f *fields) run(t *shared, r *effects.Run) {
 	f.flag(partReadonly, keyReadonly, r.Readonly)
 	f.flag(partKnown, keyKnown, r.Known)
 	f.num(partHarmlessFrom, keyHarmlessFrom, r.HarmlessFrom)
+	f.nums(partHarmful, keyHarmful, r.Harmful)
+	f.num(partOptionsFrom, keyOptionsFrom, r.OptionsFrom)
 	if r.Script != nil && f.need&partScript != 0 {
 		f.list = append(f.list, member{keyScript, ast.ObjectTerm(str(keyPath, r.Script.Path), str(keySHA256, r.Script.SHA256))})
 	}

@@ -19,6 +19,9 @@ type shared struct {
 
 	session, project, user, call, callRaw *ast.Term
 
+	looked    bool             // whether there is something to leave out was looked at
+	unvouched []effects.Effect // see plain
+
 	words []runWords
 	raws  []rawTerm
 }

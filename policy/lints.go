@@ -25,7 +25,13 @@ type linter struct {
 
 // lint checks a layer that compiles.
 func (f Folder) lint(u unit, c *compiled) problems {
-	l := &linter{layer: u.layer, table: f.Table, profiles: f.Profiles}
+	l := &linter{layer: u.layer, table: u.table, profiles: f.Profiles}
+	switch {
+	case c.table != nil:
+		l.table = c.table
+	case c.opinions != nil:
+		l.table = u.table.With(c.opinions, true)
+	}
 	l.project(u)
 	l.entries(c.lists)
 	l.rules(c)
@@ -62,7 +68,7 @@ func (l *linter) project(u unit) {
 			}
 			continue
 		}
-		if f.isTest() {
+		if f.isTest() || f.isPrograms() {
 			continue // for those who change the list
 		}
 		l.found.add(&ast.Location{File: f.name, Row: 1}, SeverityNote, "write ask and deny entries into "+listName,

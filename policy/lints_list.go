@@ -66,6 +66,25 @@ func (l *linter) runEntry(e listed, r *pattern.Run) {
 			"is narrower than it looks: a last * stands for operands and harmless options, not for every sub-command")
 	}
 	l.shortOption(e, r)
+	if allow {
+		l.namedOptions(e, r)
+	}
+}
+
+// namedOptions finds options that an allow names although the table explains
+// them: a line names only what may do anything, so it would wait in vain.
+func (l *linter) namedOptions(e listed, r *pattern.Run) {
+	words := make([]string, len(r.Words))
+	for i, w := range r.Words {
+		words[i], _ = w.Literal()
+	}
+	for _, option := range r.Named {
+		if pattern.IsOption(option) && l.table.Explains(r.Program, words, option) {
+			l.warn(e, "leave it out, where the * stands for it, or write it before the *",
+				"never matches: the program table says what %s does, and behind the * stand only options that may change something", option)
+			return
+		}
+	}
 }
 
 // anyTarget reports whether a line leaves the target open: a last * stands for
@@ -204,6 +223,9 @@ func within(wide, narrow listed) bool {
 func runWithin(w, n *pattern.Run, allow bool) bool {
 	if w.Program != n.Program || len(w.Words) > len(n.Words) || n.Rest && !w.Rest {
 		return false
+	}
+	if !slices.Equal(w.Named, n.Named) && (allow || len(w.Named) > 0) {
+		return false // what a line names must be there
 	}
 	if len(w.Words) < len(n.Words) && (!w.Rest || allow) {
 		// What stands for a last * must be harmless, and words that are written

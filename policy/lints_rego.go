@@ -276,7 +276,7 @@ func narrows(c *compiled, x any, depth int) bool {
 	found := false
 	ast.WalkRefs(x, func(ref ast.Ref) bool {
 		if field, ok := fieldOf(ref); ok {
-			found = found || slices.Contains([]string{"args", "script", "subcommand", "text", "readonly", "harmless_from"}, field)
+			found = found || slices.Contains([]string{"args", "script", "subcommand", "text", "readonly", "harmless_from", "harmful"}, field)
 		} else if ref[0].Equal(ast.InputRootDocument) && len(ref) > 1 {
 			found = found || ref[1].Equal(keyProject)
 		} else if depth > 0 {

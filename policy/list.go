@@ -127,3 +127,15 @@ func relocate(n ast.Node, file string, lines []string, p listPlace) {
 		return false
 	}).Walk(n)
 }
+
+// ExportListFor is ExportList with the program table by which denies and asks
+// know an option however it is spelled.
+func ExportListFor(layer, file string, data []byte, table *effects.Table) (string, error) {
+	entries, err := parseList(file, data)
+	if err != nil {
+		return "", err
+	}
+	understand(entries, table)
+	text, _ := generate(layer, path.Base(file), entries, false)
+	return text, nil
+}

@@ -86,7 +86,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 		for k, v := range map[string]any{
 			"program": r.Program, "executable": r.Executable, "args": r.Args, "subcommand": r.Subcommand,
 			"flags": r.Flags, "stdin": string(r.Stdin), "cwd": r.Cwd, "readonly": r.Readonly,
-			"known": r.Known, "harmless_from": r.HarmlessFrom,
+			"known": r.Known, "harmless_from": r.HarmlessFrom, "harmful": r.Harmful, "options_from": r.OptionsFrom,
 		} {
 			out[k] = v
 		}
@@ -150,12 +150,13 @@ func drawRun(t *rapid.T, p *pattern.Run) *effects.Run {
 		Readonly:     rapid.Bool().Draw(t, "readonly"),
 		HarmlessFrom: rapid.IntRange(0, 2).Draw(t, "harmless"),
 	}
-	if rapid.Bool().Draw(t, "plain") {
+	likely := p != nil && len(p.Named) > 0 && rapid.IntRange(0, 3).Draw(t, "likely") > 0
+	if likely || rapid.Bool().Draw(t, "plain") {
 		r.Program, r.Stdin, r.Cwd, r.HarmlessFrom = program, effects.StdinNone, "/h/p", 0
 	}
-	if rapid.IntRange(0, 2).Draw(t, "asWritten") > 0 {
+	if likely || rapid.IntRange(0, 2).Draw(t, "asWritten") > 0 {
 		r.Args = words[1:]
-		if rapid.Bool().Draw(t, "more") {
+		if !likely && rapid.Bool().Draw(t, "more") {
 			r.Args = append(slices.Clone(r.Args), drawWord(words...).Draw(t, "last"))
 		}
 	} else {
@@ -164,7 +165,49 @@ func drawRun(t *rapid.T, p *pattern.Run) *effects.Run {
 	if r.Args == nil {
 		r.Args = []string{}
 	}
+	drawHarmful(t, p, r)
 	return r
+}
+
+// drawHarmful draws which words are not harmless: often just those that the
+// line names, somewhere among others.
+func drawHarmful(t *rapid.T, p *pattern.Run, r *effects.Run) {
+	r.Harmful = []int{}
+	if p == nil || len(p.Named) == 0 || rapid.IntRange(0, 3).Draw(t, "harmful") == 0 {
+		for i := range r.Args {
+			if rapid.Bool().Draw(t, "isHarmful") {
+				r.Harmful = append(r.Harmful, i)
+			}
+		}
+		r.OptionsFrom = rapid.IntRange(0, 3).Draw(t, "options")
+		return
+	}
+	named := slices.Clone(p.Named)
+	switch rapid.IntRange(0, 7).Draw(t, "change") {
+	case 0:
+		named = named[1:]
+	case 1:
+		named = slices.Repeat(named, 2)
+	case 2:
+		slices.Reverse(named)
+	}
+	plain := rapid.SampledFrom([]string{"x", "a", "--b", "-a=1", "5"})
+	for i, word := range named {
+		if gap := rapid.IntRange(0, 6).Draw(t, "gap"); gap == 0 || gap < 3 && i == 0 {
+			r.Args = append(r.Args, plain.Draw(t, "plain"))
+		}
+		r.Harmful = append(r.Harmful, len(r.Args))
+		r.Args = append(r.Args, word)
+	}
+	if rapid.IntRange(0, 2).Draw(t, "end") == 0 {
+		r.Args = append(r.Args, plain.Draw(t, "last"))
+	}
+	r.OptionsFrom = rapid.SampledFrom([]int{0, len(p.Words), len(p.Words) + 1}).Draw(t, "optionsFrom")
+	end := 0
+	if n := len(r.Harmful); n > 0 {
+		end = r.Harmful[n-1] + 1
+	}
+	r.HarmlessFrom = rapid.SampledFrom([]int{end, end, 0, end + 1}).Draw(t, "harmlessFrom")
 }
 
 func drawPath(t *rapid.T, p *pattern.Path) *effects.File {
@@ -238,7 +281,7 @@ programs:
 })
 
 var lineFor = map[effects.Kind]*rapid.Generator[string]{
-	effects.KindRun:     rapid.StringMatching(`(prog|\./a|~/b/a|/x/prog)( (a|b/\*|\*b|a\*b|-a|--b|-a=\*|/a|''|'a b')){0,3}( \*)?`),
+	effects.KindRun:     rapid.StringMatching(`(prog|\./a|~/b/a|/x/prog)( (a|b/\*|\*b|a\*b|-a|--b|-a=\*|/a|''|'a b')){0,3}( \*( (-a|--b|-b x|-b x|--b=1|-a -5|-a -|--b '')){0,3}( (--|a|'\*'|\*))?)?`),
 	effects.KindRead:    rapid.StringMatching(`(\./|~/|/)((a|b|\*|a\*|\*b|a\*\*?b|\.a|x|h|\*\*)/){0,3}(a|\*|a\*b|\*\*)`),
 	effects.KindWrite:   rapid.StringMatching(`(\./|/h/p/)(a|\*)(/\*\*)?(/a)?`),
 	effects.KindDelete:  rapid.StringMatching(`(\./|~/|/)(a|p|h|\*)(/(b|\*|\*\*)){0,3}`),
@@ -299,6 +342,9 @@ func TestListAgreementIsNotVacuous(t *testing.T) {
 			e, all := drawEffect(t, p)
 			set := rapid.SampledFrom(listSets[:2]).Draw(t, "set")
 			a := says(p, set, e, all)
+			if p.Run != nil && len(p.Run.Named) > 0 && e.Via == nil {
+				return fmt.Sprintf("%s named fired=%v", set, a.Fired)
+			}
 			return fmt.Sprintf("%s %s derived=%v fired=%v", set, kind, e.Via != nil, a.Fired)
 		})
 		seen[gen.Example(i)]++
@@ -312,7 +358,10 @@ func TestListAgreementIsNotVacuous(t *testing.T) {
 			}
 		}
 	}
-	for _, key := range []string{"allow run derived=true fired=true", "refused"} {
+	for _, key := range []string{
+		"allow run derived=true fired=true", "refused",
+		"allow named fired=true", "allow named fired=false", "ask named fired=true", "ask named fired=false",
+	} {
 		if seen[key] < 5 {
 			t.Errorf("%q came up %d times in 10000", key, seen[key])
 		}

@@ -131,7 +131,7 @@ func (g *generator) allowRun(r *pattern.Run) {
 	for _, program := range programIs("input.effect", r, true) {
 		b := run.with(program...).with(wordsAre("input.effect.args", r)...)
 		if r.Rest {
-			b = b.with(fmt.Sprintf("input.effect.harmless_from <= %d", len(r.Words)))
+			b = b.with(restIs(r)...)
 			if r.ByPath() {
 				b = b.with("input.effect.known == true")
 			}
@@ -270,7 +270,7 @@ func (g *generator) touchRun(r *pattern.Run) {
 				words = words.with(globIs(word, w, ".*")...)
 			}
 		}
-		g.rule(words.with(wordCount("input.effect.args", r)...))
+		g.rule(words.with(wordCount("input.effect.args", r)...).with(namedIn("input.effect.args", r)...))
 
 		if r.Sense != nil {
 			g.touchSense(b, r.Sense)

@@ -190,5 +190,5 @@ func blank(data []byte) bool {
 
 // digestOf is the digest of a layer's files.
 func (n *slot) digestOf(files []source, disable []string) string {
-	return digestOf(slices.Concat([]string{string(n.layer)}, disable), files)
+	return digestOf(slices.Concat([]string{string(n.layer), n.under.programsDigest()}, disable), files)
 }

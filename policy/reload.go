@@ -39,11 +39,11 @@ func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err erro
 		if len(n.dirs) == 0 {
 			n = s.userSlot(uid)
 		}
-		st.users[uid] = s.look(ctx, n, how)
+		st.users[uid] = s.look(ctx, n.over(st.org), how)
 		errs = append(errs, st.users[uid].err())
 	}
 	for at, n := range old.projects {
-		st.projects[at] = s.look(ctx, n, how)
+		st.projects[at] = s.look(ctx, n.over(st.org), how)
 		errs = append(errs, st.projects[at].err())
 	}
 	s.publish(st)

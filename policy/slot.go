@@ -31,6 +31,7 @@ type slot struct {
 	uid     uint32
 	project string // root, for project layers
 	dirs    []string
+	under   *slot // org, for the layers of users and projects
 
 	active *compiled // nil when the layer has never been good
 	digest string    // of the files that active was compiled from
@@ -76,7 +77,7 @@ func (s *Store) look(ctx context.Context, prev *slot, how patient) *slot {
 	case r.failed.failed():
 		next.tried = ""
 		return next.degrade(r.failed, s.opts.Now())
-	case len(next.watch) == 0 && prev.active != nil && len(prev.active.rules) > 0 && prev.layer != decisions.Project:
+	case len(next.watch) == 0 && prev.active != nil && len(prev.active.rules)+len(prev.active.described) > 0 && prev.layer != decisions.Project:
 		// The folder has gone while its rules were in use. Nobody drops rules
 		// that way on purpose, and a deny must not vanish by accident.
 		var ps problems
@@ -105,7 +106,7 @@ func (s *Store) build(ctx context.Context, next *slot, files []source, disable [
 	if s.opts.OnWork != nil {
 		defer s.opts.OnWork()()
 	}
-	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.table}
+	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.tableOf(next.under)}
 	c, ps := compile(u, s.schema)
 	if ps.failed() {
 		return next.degrade(ps, s.opts.Now())

@@ -76,7 +76,7 @@ type treeRules struct {
 }
 
 // readTree reads a folder's rules: regular files that end in .rego or are named
-// rules.yaml, at any depth. Links are followed only within the folder, and
+// rules.yaml, at any depth, and *.yaml in folders named programs. Links are followed only within the folder, and
 // links to folders only in the form that a Kubernetes ConfigMap has (through
 // "..data"), because everything else has surprised somebody. A folder that does
 // not exist is not an error. With an error the tree is what was read up to it.
@@ -170,13 +170,15 @@ func (r *treeReader) entry(rel string, depth int) error {
 	if err != nil {
 		return Problem{File: shown, Text: plainErr(err)}.asError()
 	}
-	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == listName
+	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == listName || isPrograms(rel)
 	if r.rules.listsOnly {
 		if rel != listName {
 			return nil
 		}
 	} else if name := path.Base(rel); name == "rules.yml" {
 		return Problem{File: shown, Text: "is not read", Hint: "name it " + listName}.asError()
+	} else if hint := strayPrograms(rel); hint != "" {
+		return Problem{File: shown, Text: "is not read", Hint: hint}.asError()
 	}
 	switch mode := info.Mode(); {
 	case mode.IsDir():

@@ -35,6 +35,8 @@ type LayerStatus struct {
 	Deny  int `json:"deny"`
 	Ask   int `json:"ask"`
 	Files int `json:"files"`
+	// Programs is of how many programs the layer says something.
+	Programs int `json:"programs,omitzero"`
 	// Digest is of the rules in use, "" when the layer has never been good.
 	Digest   string    `json:"digest,omitzero"`
 	Error    string    `json:"error,omitzero"`    // the first problem, with its place
@@ -163,7 +165,7 @@ func (n *slot) status() LayerStatus {
 		out.Error, out.Problems = err.Error(), n.failed.errs()
 	}
 	if n.active != nil {
-		out.Warnings = n.active.warnings
+		out.Warnings, out.Programs = n.active.warnings, len(n.active.described)
 		for _, r := range n.active.list() {
 			switch r.Set {
 			case decisions.SetAllow:

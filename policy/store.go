@@ -161,7 +161,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 		}
 	}
 	if !opts.System {
-		st.users[opts.UID] = s.look(ctx, s.userSlot(opts.UID), how)
+		st.users[opts.UID] = s.look(ctx, s.userSlot(opts.UID).over(st.org), how)
 	}
 	s.publish(st)
 	return s, nil
@@ -246,7 +246,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 		user = s.userSlot(at.uid)
 	}
 	how := patient{until: time.Now().Add(patience)}
-	st.users[at.uid] = s.look(ctx, user, how)
+	st.users[at.uid] = s.look(ctx, user.over(st.org), how)
 	errs := []error{st.users[at.uid].err()}
 	if project != "" {
 		n := st.projects[at]
@@ -258,7 +258,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 			n = &slot{layer: decisions.Project, uid: at.uid, project: project, dirs: dirs, used: new(atomic.Int64)}
 		}
 		n.used.Store(s.ticks.Add(1))
-		st.projects[at] = s.look(ctx, n, how)
+		st.projects[at] = s.look(ctx, n.over(st.org), how)
 		errs = append(errs, st.projects[at].err())
 		st.evict()
 	}
@@ -301,7 +301,7 @@ func (s *Store) publish(st *state) {
 
 // snapshot puts the layers of one person and project together.
 func (s *Store) snapshot(st *state, uid uint32, project *slot) *snapshot {
-	snap := &snapshot{switches: st.switches, table: s.table, profiles: s.profiles, limiter: &s.limiter}
+	snap := &snapshot{switches: st.switches, table: s.tableFor(st, st.users[uid]), profiles: s.profiles, limiter: &s.limiter}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
 	for _, n := range []*slot{st.org, st.users[uid], project, st.base} {
 		if n == nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-//go:embed base/*.rego programs/*.yaml profiles.yaml input.schema.json
+//go:embed base/*.rego programs/*.yaml profiles.yaml input.schema.json programs.schema.json
 var files embed.FS
 
 // Base returns the files of the base layer, its tests included, by their path
@@ -44,6 +44,9 @@ func Programs() map[string][]byte { return folder("programs", "") }
 
 // Profiles returns the agent profiles, as YAML.
 func Profiles() []byte { return file("profiles.yaml") }
+
+// ProgramsSchema returns the JSON schema of the program table's files.
+func ProgramsSchema() []byte { return file("programs.schema.json") }
 
 // InputSchema returns the JSON schema of the document that rules see as input.
 func InputSchema() []byte { return file("input.schema.json") }

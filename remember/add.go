@@ -20,7 +20,7 @@ type Line struct {
 	Kind    effects.Kind
 	Line    string // in the language of decisions/pattern
 	Scope   ScopeKind
-	// Project is what the choice is bound to (decisions.ProjectKey), for ForProject.
+	// Project is what the choice is bound to (effects.ProjectKey), for ForProject.
 	Project string
 	Home    string // of the person: what ~/ stands for
 	For     time.Duration

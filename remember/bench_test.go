@@ -103,7 +103,7 @@ func BenchmarkSave(b *testing.B) {
 func BenchmarkPropose(b *testing.B) {
 	s := open(b, options(path(b)))
 	prefix := run("go", "build", "./a")
-	prefix.Run.Known, prefix.Run.HarmlessFrom = true, 1
+	prefix.Run.Known, prefix.Run.HarmlessFrom, prefix.Run.OptionsFrom, prefix.Run.Harmful = true, 1, 1, []int{0}
 	for name, e := range map[string]effects.Effect{
 		"run": prefix, "write": file(effects.KindWrite, "/p/a/b/x"), "connect": connect("api.example.com", 443, effects.MethodGet), "use": use("github", "get_issue", "{}"),
 	} {
@@ -119,6 +119,13 @@ func BenchmarkPropose(b *testing.B) {
 	}
 }
 
+// named is a run with options that a line names.
+func named(sub string) effects.Effect {
+	e := run("go", sub, "x", "--status", "open", "--json")
+	e.Run.Known, e.Run.HarmlessFrom, e.Run.OptionsFrom, e.Run.Harmful = true, 5, 1, []int{0, 2, 3, 4}
+	return e
+}
+
 // BenchmarkMatchWidths matches among 100,000 choices of all widths.
 func BenchmarkMatchWidths(b *testing.B) {
 	s := open(b, options(path(b)))
@@ -130,7 +137,10 @@ func BenchmarkMatchWidths(b *testing.B) {
 			switch n % 5 {
 			case 0:
 				e := run("go", fmt.Sprint("sub", n), "x")
-				e.Run.Known, e.Run.HarmlessFrom = true, 1
+				e.Run.Known, e.Run.HarmlessFrom, e.Run.OptionsFrom, e.Run.Harmful = true, 1, 1, []int{0}
+				if n%10 == 0 {
+					e = named(fmt.Sprint("sub", n))
+				}
 				d.Query, d.Level = ask(e), 1
 			case 1:
 				d.Query, d.Level = ask(file(effects.KindWrite, fmt.Sprintf("/p/a%d/b%d/x", n%100, n))), 1
@@ -147,8 +157,10 @@ func BenchmarkMatchWidths(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	prefix := run("go", "sub5000", "y", "z")
-	prefix.Run.Known, prefix.Run.HarmlessFrom = true, 1
+	prefix := run("go", "sub5005", "y", "z")
+	prefix0 := run("go", "sub5000", "y", "--status", "open")
+	prefix0.Run.Known, prefix0.Run.HarmlessFrom, prefix0.Run.OptionsFrom, prefix0.Run.Harmful = true, 4, 1, []int{0, 2, 3}
+	prefix.Run.Known, prefix.Run.HarmlessFrom, prefix.Run.OptionsFrom, prefix.Run.Harmful = true, 1, 1, []int{0}
 	miss := run("go", "list", "-m", "all", "./...", "a", "b", "c")
 	for _, tt := range []struct {
 		name string
@@ -157,6 +169,8 @@ func BenchmarkMatchWidths(b *testing.B) {
 	}{
 		{"exact", ask(run("git", "show", "9999")), true},
 		{"prefix", ask(prefix), true},
+		{"named", ask(named("sub5000")), true},
+		{"named-miss", ask(prefix0), false},
 		{"prefix-miss", ask(miss), false},
 		{"subtree", ask(file(effects.KindWrite, "/p/a1/b5001/c/d/e/f.go")), true},
 		{"subtree-outside", ask(file(effects.KindWrite, "/data/sets/a5002/c/d/f.go")), true},

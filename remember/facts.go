@@ -277,7 +277,7 @@ func unknownRun(q *decisions.MemoryQuery, allow bool) string {
 		return "the script could not be read"
 	case r.Stdin == effects.StdinNetwork && !r.Known:
 		return "what it reads comes from the network"
-	case filepath.Base(r.Program) == "git" && !within(r.Cwd, q.Project):
+	case filepath.Base(r.Program) == "git" && !within(r.Cwd, q.Project) && !q.Effect.Tags.Has(effects.Worktree):
 		return "git obeys the configuration of where it runs, and that is no project"
 	}
 	return ""

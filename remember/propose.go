@@ -113,7 +113,8 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool) string {
 		}
 	case e.Use != nil:
 		line = e.Use.Tool
-		if e.Use.Server != "" {
+		if e.Use.Server != "" || strings.Contains(line, ":") {
+			// A tool's own colon must not make a server of what is before it.
 			line = e.Use.Server + ":" + line
 		}
 		if !anyArguments && len(e.Use.Arguments) > 0 {

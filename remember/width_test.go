@@ -38,6 +38,12 @@ func drawPlain(t *rapid.T) effects.Effect {
 			if a == "--exec" || !r.Known && i == 0 {
 				r.HarmlessFrom = i + 1
 			}
+			if a == "--exec" || i < r.HarmlessFrom {
+				r.Harmful = append(r.Harmful, i)
+				if a != "--exec" || i == 0 {
+					r.OptionsFrom = i + 1
+				}
+			}
 		}
 		e := effects.Effect{Kind: kind, Text: "run", Run: r, Tags: effects.TagsOf(effects.InProject)}
 		if r.Cwd == "/q" {
@@ -87,11 +93,9 @@ func allows(saved, other *effects.Effect, level int) bool {
 		if level == 0 {
 			return slices.Equal(a.Args, b.Args) && (strings.HasPrefix(a.Cwd, "/p") || a.Cwd == b.Cwd)
 		}
-		// All that is not harmless was approved, in its place.
-		if b.Subcommand != a.Subcommand || b.HarmlessFrom > len(a.Args) {
-			return false
-		}
-		return slices.Equal(b.Args[:b.HarmlessFrom], a.Args[:b.HarmlessFrom])
+		// All that is not harmless was approved, each but options in its place.
+		return b.Subcommand == a.Subcommand && slices.Equal(harmful(a, 0), harmful(b, 0)) &&
+			slices.Equal(harmful(a, a.OptionsFrom), harmful(b, a.OptionsFrom)) && b.OptionsFrom <= max(a.OptionsFrom, 1)
 	case saved.Connect != nil:
 		a, b := saved.Connect, other.Connect
 		same := a.Port == b.Port && a.Method == b.Method
@@ -114,6 +118,16 @@ func allows(saved, other *effects.Effect, level int) bool {
 	return b.Path == folder || strings.HasPrefix(b.Path, folder+"/")
 }
 
+// harmful are the words of a run that are not harmless, from one on.
+func harmful(r *effects.Run, from int) (words []string) {
+	for i := from; i < len(r.Args); i++ {
+		if slices.Contains(r.Harmful, i) || i == r.HarmlessFrom-1 {
+			words = append(words, r.Args[i])
+		}
+	}
+	return words
+}
+
 // near are effects that differ in one fact that a width never leaves open.
 func near(e *effects.Effect) (list []effects.Effect) {
 	claimed := *e
@@ -134,8 +148,10 @@ func near(e *effects.Effect) (list []effects.Effect) {
 		script, more := *e.Run, *e.Run
 		script.Script = &effects.Script{Path: "/p/x", SHA256: "h"}
 		more.Args = append(slices.Clone(more.Args), "--exec") // which is not harmless
-		more.HarmlessFrom = len(more.Args)
-		for _, r := range []*effects.Run{&script, &more} {
+		more.HarmlessFrom, more.Harmful = len(more.Args), append(slices.Clone(more.Harmful), len(more.Args)-1)
+		lying := more // its facts do not agree
+		lying.Harmful = e.Run.Harmful
+		for _, r := range []*effects.Run{&script, &more, &lying} {
 			n := *e
 			n.Run = r
 			list = append(list, n)

@@ -97,7 +97,7 @@ func (c *connection) finish(cl *call, body []byte, err error) {
 // errorOf is what the client is told of an error.
 func (c *connection) errorOf(cl *call, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
-		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), errWithdrawn) {
+		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), ErrWithdrawn) {
 			// There is nothing left to ask the person.
 			return cancelled()
 		}
@@ -105,7 +105,7 @@ func (c *connection) errorOf(cl *call, err error) *Error {
 	}
 	if cl.ctx != nil && errors.Is(err, context.Canceled) {
 		cause := context.Cause(cl.ctx)
-		if errors.Is(cause, errWithdrawn) {
+		if errors.Is(cause, ErrWithdrawn) {
 			return cancelled()
 		}
 		if errors.Is(cause, errShutdown) || errors.Is(cause, errLate) || errors.Is(cause, errGone) {
@@ -157,7 +157,7 @@ func (c *connection) withdraw(params strictjson.Value) {
 	}
 	c.mu.Lock()
 	if cl := c.find(id); cl != nil && cl.cancel != nil {
-		cl.cancel(errWithdrawn)
+		cl.cancel(ErrWithdrawn)
 	}
 	c.mu.Unlock()
 	for _, f := range c.onWithdraw {

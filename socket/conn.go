@@ -23,10 +23,9 @@ const maxIdle = 4
 
 // Causes for which a connection's requests are cancelled.
 var (
-	errGone      = errors.New("the connection is gone")
-	errShutdown  = errors.New("shutting down")
-	errLate      = errors.New("not answered in time")
-	errWithdrawn = errors.New("the client withdrew the request")
+	errGone     = errors.New("the connection is gone")
+	errShutdown = errors.New("shutting down")
+	errLate     = errors.New("not answered in time")
 )
 
 // connection serves one client. Messages are read, and the first phase of

@@ -6,6 +6,7 @@ package socket
 
 import (
 	"context"
+	"errors"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
@@ -95,6 +96,10 @@ type Error struct {
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
+
+// ErrWithdrawn is why the context of a request is cancelled that its client has
+// withdrawn. A method that returns the context's error answers CodeCancelled.
+var ErrWithdrawn = errors.New("the client withdrew the request")
 
 // Codes of errors: those of JSON-RPC 2.0, of ACP, and permd's own.
 const (

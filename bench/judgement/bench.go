@@ -167,7 +167,7 @@ func (dropped) Append(context.Context, ...*decisions.Record) error { return nil 
 func (b *bench) engine(w *world, snap decisions.Snapshot, memory *remember.Store) *decisions.Engine {
 	n := 0
 	e := &decisions.Engine{
-		Policy: fixed{snap}, Memory: forgetful{}, Journal: dropped{}, FS: w.fs, Own: w.own(), PID: daemonPID,
+		Policy: fixed{snap}, Memory: forgetful{}, Journal: dropped{}, FS: effects.NewIndex(w.fs, time.Now), Own: w.own(), PID: daemonPID,
 		Now: func() time.Time { return b.now }, Log: slog.New(slog.DiscardHandler),
 		NewID: func() string { n++; return strconv.Itoa(n) },
 	}
@@ -185,12 +185,7 @@ func (b *bench) memory(table *effects.Table) (*remember.Store, error) {
 	b.mu.Unlock()
 	return remember.Open(remember.Options{
 		Path: filepath.Join(b.dir, name), Now: func() time.Time { return b.now },
-		Allowable: func(q *decisions.MemoryQuery) error {
-			if q.Effect.Run == nil {
-				return nil
-			}
-			return allowableRun(table, q, q.Effect.Run)
-		},
+		Allowable: func(q *decisions.MemoryQuery) error { return remember.AllowableRun(table, q) },
 	})
 }
 

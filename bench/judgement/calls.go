@@ -136,31 +136,55 @@ func always(ctx context.Context, memory *remember.Store, d *decisions.Decision) 
 }
 
 // repositoryWorld is a machine with the checkout and the worktrees that the
-// calls were made in. The shortest folder is the checkout.
+// calls were made in. A folder below another is a part of that checkout if its
+// path does not say that it is a worktree; the shortest folder is the main
+// checkout, or lies in a worktree of it.
 func (b *bench) repositoryWorld(rows []*callRow) *world {
 	w := newWorld(devHome)
-	var roots []string
+	var folders []string
 	for _, r := range rows {
-		if r.place() == "project" && !slices.Contains(roots, r.Cwd) {
-			roots = append(roots, r.Cwd)
+		if r.place() == "project" && !slices.Contains(folders, r.Cwd) {
+			folders = append(folders, r.Cwd)
 		}
 	}
-	slices.SortFunc(roots, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
-	for i, root := range roots {
-		if i == 0 {
-			w.checkout(root)
-		} else {
-			w.worktree(root, roots[0])
+	slices.SortFunc(folders, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	var roots []string // of the checkout and its worktrees
+	for _, folder := range folders {
+		if len(roots) == 0 {
+			roots = append(roots, mainOf(folder))
+			w.checkout(roots[0])
 		}
+		in := ""
+		for _, root := range roots {
+			if within(folder, root) && len(root) > len(in) {
+				in = root
+			}
+		}
+		if in == "" || mainOf(folder[len(in):]) != folder[len(in):] {
+			roots = append(roots, folder)
+			w.worktree(folder, roots[0])
+			continue
+		}
+		w.fs.Dir(folder)
 	}
 	look := effects.World{FS: w.fs, Own: w.own(), Table: b.shipped.Table(), Profiles: b.shipped.Profiles()}
 	for _, r := range rows {
 		if r.place() == "project" {
 			req := w.request(r.call())
-			w.provide(look.Of(&req.Call).Effects, r.Cwd)
+			w.provide(look.Of(&req.Call).Effects, r.Cwd, roots[0])
 		}
 	}
 	return w
+}
+
+// mainOf is the checkout that a folder belongs to, as far as its path says.
+func mainOf(folder string) string {
+	for _, between := range []string{"/.worktrees/", "/.claude/worktrees/"} {
+		if before, _, ok := strings.Cut(folder, between); ok {
+			return before
+		}
+	}
+	return folder
 }
 
 // scoreCalls adds the decisions up.

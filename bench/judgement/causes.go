@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -103,7 +104,7 @@ func programOf(r *effects.Run) string {
 	case name == effects.DynamicWord:
 		name = "(only known when it runs)"
 	case strings.Contains(name, "/"):
-		name = "(path) " + baseName(name)
+		name = "(path) " + path.Base(name)
 	}
 	if r.Subcommand != "" {
 		name += " " + r.Subcommand

@@ -48,6 +48,9 @@ func (f *findings) add(x finding, o outcome) {
 			}
 			x.effects = append(x.effects, line+")")
 		}
+		for _, w := range o.Widths {
+			x.effects = append(x.effects, "offers "+w.Rule)
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

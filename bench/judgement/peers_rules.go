@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -179,9 +180,9 @@ func words(d *draft, v decisions.Verdict, command string, more bool) bool {
 }
 
 // program adds the line of a program.
-func (p *peerRule) program(d *draft, v decisions.Verdict, name string, path bool) {
-	if path && v == decisions.Deny {
-		name = baseName(name) // a deny of a program is one of its name
+func (p *peerRule) program(d *draft, v decisions.Verdict, name string, byPath bool) {
+	if byPath && v == decisions.Deny {
+		name = path.Base(name) // a deny of a program is one of its name
 	}
 	d.line(v, effects.KindRun, name+" *")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/aap"
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/native"
@@ -34,6 +35,7 @@ type daemon struct {
 	memory   *remember.Store
 	engine   *decisions.Engine
 	sessions *decisions.Sessions
+	lasting  *native.Lasting
 	users    *users
 	recent   deliberations // for permd explain
 	log      *slog.Logger
@@ -109,6 +111,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		log.Warn("the memory is degraded", "why", why)
 	}
 	d.assemble(d.memory, d.journal, os.Getpid())
+	d.keepHarnesses()
 	d.engine.Proposer = d.memory
 	d.engine.Observe = d.recent.note
 	return d, nil
@@ -116,7 +119,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 
 // assemble makes the engine and the sessions.
 func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int) {
-	fsys := effects.OSFS{}
+	fsys := effects.NewIndex(effects.OSFS{}, time.Now)
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
 		FS: fsys, Own: effects.OwnFiles(ownFiles(d.dirs, d.sockets)...), PID: pid,
@@ -178,6 +181,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 	})
 	own := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
+		Lasting: d.lasting,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
 				d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
@@ -188,6 +192,9 @@ func (d *daemon) decisionMethods() socket.Methods {
 		own.Answered = d.answered
 	}
 	native.Register(m, own)
+	aap.Register(m, aap.Deps{
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
+	})
 	return m
 }
 
@@ -216,6 +223,7 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 		Status: func() any { return d.status() },
 		Reload: reload,
 		Memory: choices{d},
+		Asked:  questions{d},
 	})
 	d.registerExplain(m)
 	return m

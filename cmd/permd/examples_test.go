@@ -160,6 +160,10 @@ func TestExamplePoliciesServed(t *testing.T) {
 		{map[string]string{"user": ".config/permd/policy.d"}, "npm publish", "deny", "releases are made by hand"},
 		{map[string]string{"lists": ".config/permd/policy.d"}, "go vet ./...", "allow", ""},
 		{map[string]string{"lists": ".config/permd/policy.d"}, "git push -f", "deny", ""},
+		{map[string]string{"team": ".config/permd/policy.d"}, "deployctl status --json -e prod", "allow", ""},
+		{map[string]string{"team": ".config/permd/policy.d"}, "deployctl push web -f", "deny", ""},
+		{map[string]string{"team": ".config/permd/policy.d"}, "deployctl push --before 'rm -rf /' web", "deny", ""},
+		{map[string]string{"team": ".config/permd/policy.d"}, "tree src", "ask", ""},
 		{map[string]string{"org": "root/etc/permd/policy.d", "user": ".config/permd/policy.d"}, "git commit -m x", "ask", "I read what is committed"},
 	} {
 		t.Run(tt.command, func(t *testing.T) {

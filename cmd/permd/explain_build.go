@@ -43,8 +43,10 @@ type explainedEffect struct {
 	decisions.EffectDecision
 	Why string `json:"why"` // the row in words
 	// Inherited is set when the effect takes its allow from its run.
-	Inherited bool        `json:"inherited,omitzero"`
-	Fired     []firedRule `json:"fired"`
+	Inherited bool `json:"inherited,omitzero"`
+	// Table is the file and line of a layer that says what the run's program does.
+	Table string      `json:"table,omitzero"`
+	Fired []firedRule `json:"fired"`
 	// Near are the rules that came closest to saying something else.
 	Near []policy.Near `json:"near"`
 }
@@ -137,6 +139,9 @@ func (x *explanation) fill(ctx context.Context) {
 	for i := range x.Effects {
 		e := &x.Effects[i]
 		fired := x.from.Fired(i)
+		if r := x.from.Effect(i).Run; r != nil {
+			e.Table = r.Table
+		}
 		e.Inherited = x.from.Inherited(i)
 		x.fired(e, fired)
 		if near == nil || e.Inherited {

@@ -17,7 +17,7 @@ const methodExplain = "permd/explain"
 // Bounds of what is kept for explanations.
 const (
 	maxDeliberations     = 512
-	maxDeliberationBytes = 2 << 20
+	maxDeliberationBytes = 1 << 20
 	// maxSnapshots bounds the sets of rules that are kept alive by decisions
 	// that were made with them.
 	maxSnapshots = 16

@@ -64,6 +64,9 @@ func (e *explainedEffect) render(w io.Writer) {
 		fmt.Fprintf(w, "    %-8s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("from", "%s%s", e.From, word(e.Claimed, ", which only the agent claims", ""))
+	if e.Table != "" {
+		line("table", "%s", e.Table)
+	}
 	if len(e.Tags) > 0 {
 		line("tags", "%s", strings.Join(e.Tags, ", "))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember"
 )
 
 // way is something that would make the whole call allowed. It was tried.
@@ -236,7 +237,7 @@ func rememberable(d *decisions.Deliberation, p *pattern.Pattern) bool {
 	}
 	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
 	if strings.Contains(p.Run.Program, "/") || decisions.RunsTargets(p.Run.Program) ||
-		allowableRun(d.Snapshot.Table(), &q, &run) != nil {
+		remember.AllowableRun(d.Snapshot.Table(), &q) != nil {
 		return false
 	}
 	for i := range d.Len() {

@@ -10,8 +10,7 @@ import (
 // TestFailures goes through what can fail between a client and its answer: each
 // row breaks one thing for real, wants an answer that is not allow, and asks
 // the same while nothing is broken, where the answer is allow. What fails at
-// clients that permd does not have yet (hooks, proxy, nobody to ask) comes with
-// them.
+// clients that permd does not have yet comes with them.
 func TestFailures(t *testing.T) {
 	rows := []struct {
 		name string
@@ -19,6 +18,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"message cannot be read in one way", unreadableMessages},
 		{"call not understood", callsNotUnderstood},
+		{"a turn cannot be read, or is not what it seems", brokenTurns},
 		{"policy fails", policyFailures},
 		{"organisation denies on failure", policyFailuresDenied},
 		{"policy cannot be read", unreadablePolicies},
@@ -36,6 +36,11 @@ func TestFailures(t *testing.T) {
 		{"slow reader", slowReader},
 		{"shutting down", shuttingDown},
 		{"daemon not reachable", notReachable},
+		{"hook without a daemon", hooksUnreachable},
+		{"hook with a daemon that is silent", hooksSilent},
+		{"hook with a daemon that breaks off", hooksBrokenOff},
+		{"hook with a daemon that answers nonsense", hooksNonsense},
+		{"hook whose harness does not end its input", hooksOpenInput},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

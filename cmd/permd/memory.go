@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -18,57 +16,17 @@ import (
 // flushEvery is how often use counts are stored.
 const flushEvery = 3 * time.Minute
 
-// shells are programs that run any text, whatever the program table says.
-var shells = []string{
-	"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "csh", "tcsh", "pwsh", "powershell",
-	"python", "pypy", "node", "nodejs", "deno", "ruby", "perl", "php", "lua", "tclsh", "osascript", "awk", "gawk", "mawk",
-	"eval", "exec", "source", "trap",
-}
-
-// wrappers are programs that run another one, as another user, elsewhere or
-// with other words.
-var wrappers = []string{
-	"sudo", "doas", "su", "runuser", "pkexec", "env", "xargs", "parallel", "ssh", "chroot", "unshare", "nsenter", "docker",
-	"podman", "nerdctl", "kubectl", "systemd-run", "timeout", "nice", "nohup", "time", "watch", "setsid", "stdbuf",
-	"strace", "ltrace", "gdb", "script", "flock", "entr", "at", "batch", "crontab", "pipx",
-}
-
 // allowable says why an allow of an effect must not be remembered.
 func (d *daemon) allowable(q *decisions.MemoryQuery) error {
-	r := q.Effect.Run
-	if r == nil {
+	if q.Effect.Run == nil {
 		return nil
 	}
 	snap, err := d.store.Snapshot(q.UID, "")
 	if err != nil {
 		return fmt.Errorf("the rules are not ready: %w", err)
 	}
-	return allowableRun(snap.Table(), q, r)
+	return remember.AllowableRun(snap.Table(), q)
 }
-
-func allowableRun(table *effects.Table, q *decisions.MemoryQuery, r *effects.Run) error {
-	names := []string{baseName(r.Program), baseName(r.Executable)}
-	is := func(list []string) bool {
-		return slices.ContainsFunc(names, func(name string) bool {
-			return name != "" && (slices.Contains(list, name) || slices.Contains(list, strings.TrimRight(name, "-.0123456789")))
-		})
-	}
-	switch {
-	case is(wrappers), table.Runs(r.Program) == effects.RunsCommands:
-		return errors.New("it runs other programs")
-	case is(shells), table.Runs(r.Program) == effects.RunsCode:
-		// A script is pinned by its text; options and operands may name more
-		// code than that.
-		if r.Script == nil || r.Script.SHA256 == "" || len(r.Args) != 1 {
-			return errors.New("it runs code")
-		}
-	case decisions.RunsTargets(r.Program) && (q.Target == nil || q.Target.SHA256 == ""):
-		return errors.New("what it runs could not be told from the project's files")
-	}
-	return nil
-}
-
-func baseName(program string) string { return program[strings.LastIndexByte(program, '/')+1:] }
 
 // flushMemory stores use counts now and then.
 func (d *daemon) flushMemory(ctx context.Context) {
@@ -176,7 +134,7 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 	}
 	l.For = time.Duration(n.ExpiresIn) * time.Second
 	if l.Scope == remember.ForProject {
-		l.Project = decisions.ProjectKey(m.d.engine.FS, effects.FindProject(m.d.engine.FS, n.Dir, user.Home))
+		l.Project = effects.ProjectKey(m.d.engine.FS, effects.FindProject(m.d.engine.FS, n.Dir, user.Home))
 	}
 	c, err := m.d.memory.Add(ctx, l)
 	if bad, ok := errors.AsType[*pattern.Error](err); ok {

@@ -40,16 +40,23 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	if o.layer != "" && !slices.Contains(decisions.Layers, f.Layer) {
 		return f, failf(exitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
 	}
-	if len(args) > 0 {
+	var err error
+	if f.Table, err = effects.ParseTable(rego.Programs()); err != nil {
+		return f, fmt.Errorf("reading the program table: %w", err)
+	}
+	dirs, err := a.dirs()
+	if err == nil {
+		f.Org = filepath.Join(dirs.Org, policyDir)
+	}
+	switch {
+	case len(args) > 0:
 		f.Dir = args[0]
-	} else {
-		dirs, err := a.dirs()
-		if err != nil {
-			return f, err
-		}
+	case err != nil:
+		return f, err
+	default:
 		f.Dir = filepath.Join(dirs.Config, policyDir)
 	}
-	_, err := os.Stat(f.Dir)
+	_, err = os.Stat(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, failf(exitError, "make it, or name the folder of your rules", "there is no folder %s", f.Dir)
 	}
@@ -80,9 +87,6 @@ exit code is that of errors alone.
 			if err != nil {
 				return err
 			}
-			if f.Table, err = effects.ParseTable(rego.Programs()); err != nil {
-				return fmt.Errorf("reading the program table: %w", err)
-			}
 			if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
 				return fmt.Errorf("reading the agent profiles: %w", err)
 			}
@@ -96,8 +100,12 @@ exit code is that of errors alone.
 				}
 			} else {
 				a.renderProblems(report.Problems)
+				what := plural(report.Rules, "rule")
+				if n := len(report.Programs); n > 0 {
+					what += " and " + plural(n, "program")
+				}
 				fmt.Fprintf(a.out, "%s: %s in %s for the %s layer\n", word(report.Passed(), "ok", "not usable"),
-					plural(report.Rules, "rule"), plural(report.Files, "file"), report.Layer)
+					what, plural(report.Files, "file"), report.Layer)
 			}
 			if !report.Passed() {
 				return &failure{code: exitCompile}
@@ -202,7 +210,8 @@ func (a *app) policyListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [DIR]",
 		Short: "List rules with their ids and places",
-		Long: `List the rules in DIR, or those that a daemon started here and now would use.
+		Long: `List the rules in DIR, or those that a daemon started here and now would use, and
+the programs that layers add to the program table or extend.
 
 ` + exitCodes,
 		Example: `  permd policy list
@@ -237,7 +246,12 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 		if err != nil {
 			return nil, err
 		}
-		return f.List()
+		rules, err := f.List()
+		if err != nil {
+			return nil, err
+		}
+		programs, err := f.Programs()
+		return append(rules, inList(programs)...), err
 	}
 	dirs, err := a.dirs()
 	if err != nil {
@@ -247,7 +261,19 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 	if err != nil {
 		return nil, err
 	}
-	return store.List(), nil
+	return append(store.List(), inList(store.Programs())...), nil
+}
+
+// inList are programs in the form of a list of rules.
+func inList(programs []policy.ProgramInfo) []policy.RuleInfo {
+	out := make([]policy.RuleInfo, len(programs))
+	for i, p := range programs {
+		out[i] = policy.RuleInfo{
+			ID: p.Program, Layer: p.Layer, Set: "program", At: p.At, UID: p.UID,
+			Title: word(p.Extends, "says more of a program that is known", "adds a program"),
+		}
+	}
+	return out
 }
 
 func word(is bool, yes, no string) string {

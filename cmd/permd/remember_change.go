@@ -107,6 +107,9 @@ func asLine(c *admin.Choice) bool {
 	if bound || strings.Contains(c.Rule, "***") {
 		return false
 	}
+	if c.Kind == string(effects.KindUse) && !c.Line && (strings.Contains(c.Rule, "*") || strings.Count(c.Rule, ":") > 1) {
+		return false // in a name; a line would speak of other tools
+	}
 	p, err := pattern.Parse(effects.Kind(c.Kind), c.Rule)
 	return err == nil && (p.Run == nil || !strings.Contains(p.Run.Program, "/"))
 }

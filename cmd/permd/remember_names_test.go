@@ -216,3 +216,34 @@ func TestHome(t *testing.T) {
 		t.Errorf("with folders elsewhere: %v\n%s", err, out)
 	}
 }
+
+// TestNamesNoLineSays wants a choice about a tool whose names hold what means
+// something in a line to be exported as none: the line would speak of others.
+func TestNamesNoLineSays(t *testing.T) {
+	d := startDaemon(t)
+	p := d.asks(t, d.project(t, nil))
+	for _, tool := range []map[string]string{
+		{"server": "github", "name": "get_issue"},
+		{"server": "git*", "name": "get_issue"}, {"server": "github", "name": "get_*"},
+		{"server": "a:b", "name": "c"}, {"name": "github:get_issue"},
+	} {
+		var got struct {
+			Decisions []*decisions.Decision `json:"decisions"`
+		}
+		err := p.Call(t.Context(), native.MethodDecide, map[string]any{
+			"sessionId": "s", "calls": []any{map[string]any{"callId": "1", "tool": tool, "input": map[string]string{}}},
+		}, &got)
+		if err != nil || len(got.Decisions[0].Widths) == 0 {
+			t.Fatalf("%v: %v, %+v", tool, err, got.Decisions)
+		}
+		q := got.Decisions[0]
+		p.choose(q, map[string]any{"width": q.Widths[len(q.Widths)-1].ID}, "")
+	}
+	out := d.permd(t, "remember", "export")
+	if strings.Count(out, "    - ") != 1 || !strings.Contains(out, "'github:get_issue'") || !strings.Contains(out, "Left out: 4 choices") {
+		t.Errorf("exported:\n%s", out)
+	}
+	if out = d.permd(t, "remember", "forget", "--all"); strings.Count(out, "remember add") != 1 {
+		t.Errorf("forgotten:\n%s", out)
+	}
+}

@@ -63,6 +63,9 @@ func failf(code int, hint, format string, args ...any) error {
 // run is the program without the process: arguments in, exit code out.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{in: in, out: out, err: errw}
+	if code, ok := a.hookProcess(args); ok {
+		return code
+	}
 	cmd := a.command()
 	cmd.SetArgs(args)
 	cmd.SetIn(in)
@@ -73,7 +76,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	// A second signal ends what the first could not, such as a command whose
 	// output nobody reads.
 	context.AfterFunc(ctx, stop)
-	return a.report(cmd.ExecuteContext(ctx))
+	return a.hookRefused(args, a.report(cmd.ExecuteContext(ctx)))
 }
 
 // report prints an error in permd's form and returns its exit code.
@@ -159,10 +162,15 @@ with the reason.
 		{"daemon", a.statusCommand()},
 		{"daemon", a.reloadCommand()},
 		{"calls", a.decideCommand()},
+		{"calls", a.acpCommand()},
+		{"calls", a.aapCommand()},
 		{"calls", a.explainCommand()},
 		{"calls", a.logCommand()},
 		{"calls", a.rememberCommand()},
+		{"calls", a.allowCommand()},
+		{"setup", a.hookCommand()},
 		{"policy", a.policyCommand()},
+		{"policy", a.importCommand()},
 		{"setup", a.initCommand()},
 		{"setup", a.doctorCommand()},
 		{"setup", a.serviceCommand()},

@@ -288,6 +288,32 @@ func installUnits(dir string, units []packaging.Unit, force bool) (*serviceRepor
 	return report, nil
 }
 
+// enableSockets makes the links that systemctl enable makes, so that from the
+// next login on the daemon starts when somebody asks it.
+func enableSockets(dir string, report *serviceReport) error {
+	for _, link := range enabledLinks(dir) {
+		f := serviceFile{link, "unchanged"}
+		if _, err := os.Lstat(link); errors.Is(err, fs.ErrNotExist) {
+			if err := os.MkdirAll(filepath.Dir(link), 0o700); err != nil {
+				return fmt.Errorf("enabling a socket: %w", err)
+			}
+			if err := os.Symlink(filepath.Join(dir, filepath.Base(link)), link); err != nil {
+				return fmt.Errorf("enabling a socket: %w", err)
+			}
+			f.Action = "enabled"
+		} else if err != nil {
+			return fmt.Errorf("enabling a socket: %w", err)
+		}
+		report.Files = append(report.Files, f)
+	}
+	report.Next = []string{
+		"systemctl --user daemon-reload",
+		"systemctl --user start " + packaging.DecisionSocket + " " + packaging.AdminSocket,
+		"permd doctor",
+	}
+	return nil
+}
+
 // removeUnits removes the units and the links to them.
 func removeUnits(dir string, force bool) (*serviceReport, error) {
 	if !force {

@@ -18,6 +18,10 @@ type builder struct {
 	// statements counts the commands that were followed, braces the words that
 	// braces became, written the effects that change files.
 	statements, braces, written int
+	// parsed counts the bytes of shell text that were taken apart.
+	parsed int
+	// twice is set while a run's words are taken apart a second time.
+	twice bool
 	// away is set while the words of a command are followed that runs on another
 	// machine or in a container.
 	away bool
@@ -26,6 +30,12 @@ type builder struct {
 	// left holds the folders in which the call may leave a shell, see
 	// Result.Folders.
 	left []string
+	// activated holds the folders of programs of the environments that the call
+	// activates, see Result.Activated.
+	activated []string
+	// helped is set when the call asks for a program of an environment that
+	// others may run.
+	helped bool
 	// rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	rearranged []string

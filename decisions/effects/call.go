@@ -39,6 +39,11 @@ type Call struct {
 	// Folders are further folders that such a shell may be in: those that
 	// earlier calls of the session moved it to, within the project.
 	Folders []string
+	// Activated are the folders of programs that such a shell may look into
+	// before all others (bin of a virtual environment of Python): those that
+	// earlier calls of the session activated; "" stands for ones that are not
+	// known any more.
+	Activated []string
 	// Before is what earlier calls of the same request may have changed.
 	Before Disturbance
 }
@@ -143,6 +148,9 @@ type Result struct {
 	// Folders are those that a shell which stays alive may be in afterwards,
 	// beside those it may have been in; "" stands for one that is not known.
 	Folders []string
+	// Activated are the folders of programs that such a shell may look into
+	// first afterwards, "" for one that is not known.
+	Activated []string
 	// After is what the call may change, Before included.
 	After Disturbance
 }

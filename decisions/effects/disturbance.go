@@ -45,7 +45,7 @@ func covers(written, folded string) bool {
 // changed is what an effect writes or deletes, in the form of Disturbance; ""
 // for nothing. To delete a folder or to move it is to change all below.
 func (e *Effect) changed() string {
-	if e.File == nil || e.Kind != KindWrite && e.Kind != KindDelete {
+	if e.File == nil || e.Opinion || e.Kind != KindWrite && e.Kind != KindDelete {
 		return ""
 	}
 	f := fold(e.File.Path)

@@ -61,6 +61,10 @@ type Effect struct {
 	// arguments of a use.
 	Via *Via
 
+	// Opinion is set when only a person's own layer, by what it says of a program,
+	// names the effect. What the rest of the call means does not depend on it.
+	Opinion bool
+
 	Run     *Run     // KindRun
 	File    *File    // KindRead, KindWrite, KindDelete
 	Connect *Connect // KindConnect
@@ -128,6 +132,12 @@ type Run struct {
 	Script *Script
 	// Known is set when the program is in the program table.
 	Known bool
+	// Table is the file and line of a layer that describes the program, "" when
+	// only the shipped table does or none.
+	Table string
+	// Unvouched is the run as it is when a person's own layer says nothing of its
+	// program, nil when it does not: what that person cannot change for others.
+	Unvouched *Run
 	// Readonly is set only when every option and operand is known not to
 	// change anything.
 	Readonly bool
@@ -136,6 +146,16 @@ type Run struct {
 	// option that the table calls harmless. A prefix of n words or more with a
 	// last * covers the run.
 	HarmlessFrom int
+	// Harmful are the indexes of the words that are not known to be harmless, in
+	// order. Among them are both words of an option whose value stands in a word
+	// of its own and, behind an option that no table explains, the word that may
+	// be its value: that one alone may lie at HarmlessFrom or behind.
+	Harmful []int
+	// OptionsFrom is the least n such that every word of Harmful from index n on
+	// is an option, or the value of the option before it, that means the same
+	// wherever it stands. It is more than there are words when a sub-command may
+	// be among any of them.
+	OptionsFrom int
 }
 
 // DynamicWord stands in Run.Args for a word whose text is only known when the
@@ -196,6 +216,7 @@ const (
 	Loopback             // this machine
 	Private              // a host of a private network
 	Device               // a device file that is not harmless like /dev/null
+	Worktree             // outside, in another working tree of the project's repository
 	Vital                // losing it is a catastrophe: /, a home, a system folder
 
 	Secret          // keys, tokens, credentials, .env files
@@ -210,7 +231,7 @@ const (
 )
 
 var tagNames = [numTags]string{
-	"in_project", "outside", "temp", "home", "system", "loopback", "private", "device", "vital",
+	"in_project", "outside", "temp", "home", "system", "loopback", "private", "device", "worktree", "vital",
 	"secret", "startup", "vcs", "agent_config", "ci", "permd", "metadata_service",
 }
 

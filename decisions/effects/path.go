@@ -30,6 +30,7 @@ type resolver struct {
 	listed     []listing       // folders whose names were asked for
 	matched    int             // names that patterns were compared with
 	searchable map[string]bool // folders, by whether the caller may search them
+	doubts     []string        // folders that are searched and may hold a secret
 
 	ground *ground // of the session, made when first needed
 }

@@ -56,6 +56,7 @@ type profile struct {
 	argv        bool // its commands may be lists of words
 	asks        bool // all that it asks for are answers
 	liveShell   bool
+	freshShell  bool
 	inputText   bool
 	separator   string
 	onceOption  string
@@ -249,7 +250,7 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 	p := &profile{
 		id: d.ID, tools: map[string]*shape{}, byKind: d.ByKind, identity: d.Identity,
 		claimedName: d.ClaimedName, kindIsHint: d.Kind == "hint", titleIsCmd: d.Title == "command",
-		shellPrefix: d.ShellPrefix, argv: d.Argv, asks: d.Asks, liveShell: d.LiveShell, inputText: d.InputText, separator: d.Separator,
+		shellPrefix: d.ShellPrefix, argv: d.Argv, asks: d.Asks, liveShell: d.LiveShell, freshShell: d.FreshShell, inputText: d.InputText, separator: d.Separator,
 		metaName: d.MetaName, metaServer: d.MetaServer, metaInput: d.MetaInput,
 		onceOption: d.OnceOption, questionMeta: d.QuestionMeta, cwdText: d.CwdText,
 	}
@@ -284,6 +285,9 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 		if !slices.Contains([]string{"meta", "kind", "idPrefix", "title", "titlePrefix"}, how) {
 			return nil, fmt.Errorf("identity %q is not known", how)
 		}
+	}
+	if d.LiveShell && d.FreshShell {
+		return nil, errors.New("its shell cannot both stay alive and be made anew")
 	}
 	if (d.Kind != "" && !p.kindIsHint) || (d.Title != "" && !p.titleIsCmd) {
 		return nil, errors.New("kind is not hint, or title not command")
@@ -329,6 +333,18 @@ func (p *Profiles) of(a Party) *profile {
 // LiveShell reports whether the shell of that agent stays alive between calls,
 // so that a state effect of one call changes what a later one means.
 func (p *Profiles) LiveShell(a Party) bool { return p.of(a).liveShell }
+
+// followsFolder reports whether a folder in which a call leaves that agent's
+// shell is accounted for without asking: later calls of a shell that stays
+// alive are judged in each folder that it may be in (Call.Folders), and a shell
+// that is made anew for each call takes its folder with it.
+func (p *Profiles) followsFolder(a Party) bool {
+	if p == nil {
+		return false
+	}
+	of := p.of(a)
+	return of.liveShell || of.freshShell
+}
 
 // OnceOption returns the id of the option that allows just the call at hand, for
 // agents that offer several of that kind which do not all mean only that; "" if

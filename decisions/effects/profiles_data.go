@@ -75,6 +75,7 @@ type agentData struct {
 	ShellPrefix  bool                `yaml:"shellPrefix"`
 	Argv         bool                `yaml:"argv"`
 	LiveShell    bool                `yaml:"liveShell"`
+	FreshShell   bool                `yaml:"freshShell"`
 	Asks         bool                `yaml:"asks"`
 	OnceOption   string              `yaml:"onceOption"`
 	InputText    bool                `yaml:"inputText"`

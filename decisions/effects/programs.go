@@ -28,6 +28,9 @@ type setting struct {
 	from  string
 	stdin Stdin
 	text  string // literal standard input
+	// printed is what comes out of a pipe, when that is known: rules may look at
+	// what it would do, but nothing is allowed by it.
+	printed string
 	// via is the run that this one comes out of, nil if none.
 	via *Via
 	// wrapped is how many commands this one is wrapped in.
@@ -79,6 +82,9 @@ func (b *builder) networkProgram(name string) bool {
 	if p := b.w.Table.program(name); p != nil && p.network {
 		return true
 	}
+	if p := b.w.Table.opinion(name); p != nil && p.network {
+		return true
+	}
 	return b.w.Table.shell.network[name]
 }
 
@@ -125,14 +131,20 @@ func (b *builder) run(words []word, at setting) int {
 			r.Program = name
 		}
 	}
-	v := invocation{b: b, at: at, index: index, run: r, args: words[1:], harmful: -1}
-	if p := b.w.Table.program(name); p != nil {
-		r.Known = true
-		v.known(p)
-	} else {
-		v.unlisted()
+	v := invocation{b: b, at: at, index: index, run: r, args: words[1:]}
+	p, opinion := b.w.Table.program(name), b.w.Table.opinion(name)
+	switch {
+	case p != nil:
+		r.Known, r.Table = true, p.at
+		if v.known(p); opinion != nil {
+			v.second(opinion)
+		}
+	default:
+		if v.unlisted(); opinion != nil {
+			v.vouch(opinion)
+		}
 	}
-	r.HarmlessFrom = v.harmful + 1
+	v.harms.tell(r)
 	if at.via != nil && at.via.Arg >= 0 {
 		// A line that spells out the program covers no more of its words than one
 		// about the program itself does.
@@ -140,6 +152,13 @@ func (b *builder) run(words []word, at setting) int {
 		b.effects[index].Via = &Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
 	}
 	b.effects[index].Tags = b.res.cwdTags(r.Cwd)
+	if p := b.w.Table.program(name); p == nil || p.wrapper == nil || p.wrapper.elsewhere {
+		b.printed(index, words)
+	}
+	if r.Unvouched != nil && r.Cwd != at.cwd {
+		b.effects[index].Tags |= b.res.cwdTags(at.cwd)
+	}
+	b.inVenvs(words, at)
 	return index
 }
 
@@ -174,7 +193,11 @@ func (b *builder) byPath(index int, at setting) string {
 func (b *builder) script(file, from string) *Script {
 	s := &Script{Path: file}
 	if b.writes(file) {
-		b.unknown(from, "a script that an earlier part of the call writes")
+		why := "a script that an earlier part of the call writes"
+		if b.fetches(file) {
+			why = "a script that an earlier part of the call fetches"
+		}
+		b.unknown(from, why)
 		return s
 	}
 	if b.stale(file) {
@@ -201,13 +224,16 @@ func (b *builder) inline(index, arg int, code []word, at setting, itself bool) {
 	}
 	parts := make([]string, 0, len(code))
 	for i := range code {
+		text := code[i].text
 		if code[i].dynamic() || code[i].glob {
 			if !itself {
 				unknown()
 			}
-			return
+			if text = code[i].guess; text == "" {
+				return
+			}
 		}
-		parts = append(parts, code[i].text)
+		parts = append(parts, text)
 	}
 	b.nested(index, arg, strings.Join(parts, " "), at)
 }
@@ -231,6 +257,7 @@ func (b *builder) nested(index, arg int, text string, at setting) {
 func (v *invocation) unlisted() {
 	if len(v.args) > 0 {
 		v.harm(0)
+		v.harms.options = firstPlain(v.args)
 	}
 	v.tail(0)
 }
@@ -243,10 +270,8 @@ func (v *invocation) tail(n int) {
 		switch {
 		case w.dynamic(), w.glob, w.tree:
 			v.dynamicWord(i)
-		case !plainOperand(w.text):
-			v.harm(i)
-			v.guardedWord(i, w.text)
 		default:
+			v.unexplained(n, i)
 			v.guardedWord(i, w.text)
 		}
 	}

@@ -14,7 +14,11 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		return
 	case actChanges:
 		v.changes = true
-		v.harm(i)
+		if option {
+			v.harmOption(i)
+		} else {
+			v.harm(i)
+		}
 		return
 	case actUnknown:
 		why := "an operand that permd does not know: "
@@ -57,6 +61,13 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	}
 	if w.dynamic() {
 		v.dynamicWord(i)
+		if does == actScript && v.p.interpreter == "shell" && w.guess != "" {
+			v.b.glimpse(w.guess, v.run.Cwd, v.at.from)
+		}
+		return
+	}
+	if does == actScript && option && v.p.interpreter == "" && standardInputs[w.text] {
+		v.recipes(i)
 		return
 	}
 	switch does {
@@ -71,7 +82,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	case actConnects, actSends, actDownload:
 		v.connects(does, i, w)
 	case actArchive, actPacks, actMount, actCopies, actCopiesInto, actSpec, actHost, actEndpoint, actSQL, actUnpackTo,
-		actSources, actRepoName:
+		actSources, actViewed, actDatabase, actName, actRepoName:
 		v.applyOther(does, i, w)
 	case actExecutes:
 		v.changes = true
@@ -154,7 +165,8 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 	case actGlobs:
 		v.searchGlob(i, w)
 	case actTypes:
-		v.wide = v.wide || !v.b.w.Table.plainPattern("x."+w.text)
+		plain := v.b.w.Table.plainPattern("x." + w.text)
+		v.wide, v.narrow = v.wide || !plain, v.narrow || plain
 	case actData:
 		v.send = true
 		if file, ok := strings.CutPrefix(w.text, "@"); ok && file != "-" {
@@ -210,6 +222,14 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		return // nothing, or a standard stream
 	}
 	tree = tree || w.tree
+	if w.tree {
+		defer func(linked bool) { v.linked = linked }(v.linked)
+		v.linked = w.linked
+	}
+	if w.plain {
+		defer func(narrow bool) { v.narrow = narrow }(v.narrow)
+		v.narrow = true
+	}
 	if w.glob {
 		v.pattern(does, i, w)
 		return
@@ -281,7 +301,12 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 // listed, what lies there is not read.
 func (v *invocation) below(e Effect, tree, names bool) Effect {
 	switch {
-	case !tree || e.File == nil:
+	case e.File == nil:
+	case !tree:
+		// Of two folders, diff compares what lies in them.
+		if mode, err := v.b.res.lstat(e.File.Path); v.run.Program == "diff" && err == nil && mode.IsDir() && v.followsLinks() {
+			v.followed = append(v.followed, e.File.Path)
+		}
 	case names:
 		e.File.Recursive = true
 	default:
@@ -289,6 +314,10 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 		// After an --exclude, grep goes into what no --include names as well.
 		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from"})
 		v.b.res.recurse(&e, narrow || v.p.skipsHidden && !hidden)
+		v.b.res.search(&e, v.reach(narrow, hidden))
+		if v.linked || v.followsLinks() {
+			v.followed = append(v.followed, e.File.Path)
+		}
 	}
 	return e
 }

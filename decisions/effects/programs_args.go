@@ -21,13 +21,15 @@ type invocation struct {
 	paths    int      // how many operands, not options, named paths
 	later    []later  // values of options that are applied after the operands
 	disturbs []string // paths that mean something else from now on
-	harmful  int      // the last word that is not harmless, -1 if none
+	harms    harms
 	changes  bool     // something is known or feared to change something
 	over     bool     // there were too many effects
 	odd      bool     // a wrapper does more than run its command
 	dead     bool     // the rest of the words is not understood
 	send     bool     // what connects may send something
 	wide     bool     // a search goes into hidden names, too
+	linked   bool     // links are among the paths that a word stands for
+	followed []string // folders in which the run follows links
 	narrow   bool     // a search goes only into names that hold no secret
 	unpackTo int      // the word that names where an archive is unpacked, if it is set
 	filled   bool     // unpackTo is set
@@ -51,12 +53,10 @@ func (v *invocation) full() bool {
 	if !v.over {
 		v.over = true
 		v.unknown(len(v.args)-1, "more words than permd follows")
+		v.harmFrom(0)
 	}
 	return true
 }
-
-// harm notes that a word is not harmless.
-func (v *invocation) harm(i int) { v.harmful = max(v.harmful, i) }
 
 // unknown adds an Unknown effect for a word.
 func (v *invocation) unknown(i int, why string) {
@@ -95,6 +95,7 @@ func (v *invocation) known(p *program) {
 	}
 	v.fields()
 	v.implicitEffects()
+	v.strays()
 	for flag, more := range p.implies {
 		if v.has([]string{flag}) {
 			v.flags = append(v.flags, more...)
@@ -139,6 +140,9 @@ func (v *invocation) words() {
 		case w.glob && strings.IndexByte("*?[@+!", w.text[0]) >= 0 && !v.p.plainOptions:
 			// A file whose name looks like an option would become one.
 			v.unknown(i, "a pattern that may match a file named like an option: "+Display(w.show()))
+			if v.p.subs == nil && v.p.wrapper == nil && v.p.interpreter == "" {
+				v.operands = append(v.operands, i)
+			}
 		case w.text == "--":
 			v.dashes = len(v.operands)
 		case len(w.text) > 1 && w.text[0] == '-':
@@ -181,6 +185,13 @@ func (v *invocation) wrapperOperand(i int) {
 func (v *invocation) subcommand(i int) {
 	w := &v.args[i]
 	sub := v.p.sub(w.text)
+	if v.harms.last(i) {
+		// It may be the value of an option, and the sub-command be the next word.
+		if i+1 < len(v.args) {
+			v.harm(i + 1)
+		}
+		v.harms.options = max(v.harms.options, i+2)
+	}
 	switch {
 	case w.dynamic() || w.glob:
 		v.dynamicWord(i)
@@ -209,7 +220,7 @@ func (v *invocation) subcommand(i int) {
 		v.unknown(i, "a sub-command that the program table does not have: "+Display(w.show()))
 		v.subs = append(v.subs, w.text)
 		v.dead = true
-		v.harm(len(v.args) - 1)
+		v.harmFrom(i)
 	}
 }
 
@@ -227,5 +238,9 @@ func (v *invocation) dynamicOption(i int) int {
 		}
 	}
 	v.dynamicWord(i)
+	if v.p.interpreter == "shell" && w.guess != "" {
+		// bash -c "$(…)", bash <(…)
+		v.b.glimpse(w.guess, v.run.Cwd, v.at.from)
+	}
 	return 0
 }

@@ -19,7 +19,7 @@ func foreignCommand(words []word) string {
 			return "a command of cmd: " + Display(name+" "+w.text)
 		case w.text[0] == '%' && cmdVariable(w.text) && name != "date" && name != "printf" && name != "echo":
 			return "a variable of cmd: " + Display(w.text)
-		case strings.HasPrefix(strings.ToLower(w.text), "$env:"):
+		case w.text[0] == '$' && strings.HasPrefix(strings.ToLower(w.text), "$env:"):
 			return "a variable of PowerShell: " + Display(w.text)
 		}
 	}

@@ -18,6 +18,7 @@ func (v *invocation) implicitEffects() {
 	}
 	if v.p.repository {
 		v.foreignRepository()
+		v.repositorySecrets()
 	}
 }
 
@@ -29,7 +30,8 @@ func (v *invocation) readonly() {
 	if ok && p.readonlyOperands >= 0 && len(v.operands) > p.readonlyOperands && !v.has(p.readonlyWith) {
 		ok = false
 	}
-	ok = ok || v.checksSyntax()
+	ok = ok || v.checksSyntax() || v.tellsOfItself()
+	ok = ok && !v.obeysProject()
 	v.run.Readonly = ok
 	if !ok && p.changing != "" {
 		arg := 0
@@ -42,7 +44,7 @@ func (v *invocation) readonly() {
 
 // checksSyntax reports whether a shell only reads a script (bash -n).
 func (v *invocation) checksSyntax() bool {
-	if v.p.interpreter != "shell" || len(v.operands) == 0 || !v.has([]string{"-n"}) || v.harmful > v.operands[0] {
+	if v.p.interpreter != "shell" || len(v.operands) == 0 || !v.has([]string{"-n"}) || v.harms.from > v.operands[0]+1 {
 		return false
 	}
 	for _, f := range v.flags {
@@ -80,7 +82,7 @@ func (v *invocation) standardInput() {
 			return
 		}
 	}
-	if len(v.operands) > 0 && v.args[v.operands[0]].text != "-" {
+	if len(v.operands) > 0 && !standardInputs[v.args[v.operands[0]].text] {
 		return
 	}
 	if v.at.stdin == StdinText && v.p.interpreter == "shell" && v.at.text != DynamicWord {
@@ -93,6 +95,20 @@ func (v *invocation) standardInput() {
 	}
 	v.b.unknown(v.at.from, "an interpreter that runs what it reads")
 	v.run.Readonly = false
+	if v.p.interpreter == "shell" && v.at.stdin == StdinPipe && v.at.printed != "" {
+		v.b.glimpse(v.at.printed, v.run.Cwd, v.at.from)
+	}
+}
+
+// standardInputs are the names of what a program reads from its input.
+var standardInputs = map[string]bool{"-": true, "/dev/stdin": true, "/dev/fd/0": true, "/proc/self/fd/0": true}
+
+// glimpse adds the effects of shell text that most likely runs. That it is not
+// certain is a question already.
+func (b *builder) glimpse(text, cwd, from string) {
+	quiet := b.nothing
+	b.shell(text, cwd, from)
+	b.nothing = quiet
 }
 
 // implicitly adds an effect that no word spells out.

@@ -64,6 +64,11 @@ func (v *invocation) longOption(i int, text string) int {
 			used = 2
 			v.apply(actText, i+1, v.args[i+1], true, false)
 			v.value(o, i+2, v.args[i+2])
+			if v.harms.last(i + 2) {
+				v.harm(i)
+				v.harm(i + 1)
+				v.harm(i + 2)
+			}
 		default:
 			v.value(o, i, word{})
 		}
@@ -114,16 +119,27 @@ func (v *invocation) bundle(i int, text string) int {
 func (v *invocation) unknownOption(i int, name string) {
 	if v.p.open {
 		v.changes = true
-		v.harm(i)
-		if i+1 < len(v.args) && !strings.HasPrefix(v.args[i+1].text, "-") {
-			v.harm(i + 1) // it may be the option's value
+		v.harmOption(i)
+		if v.valueBehind(i) {
+			v.harmOption(i + 1) // it may be the option's value
 		}
 		v.flags = append(v.flags, name)
 		v.guardedWord(i, v.args[i].text)
 		return
 	}
 	v.unknown(i, "an option that the program table does not have: "+Display(name))
+	if v.valueBehind(i) && dashed(v.args[i].text) {
+		v.harms.maybe(i + 1)
+	}
 	v.flags = append(v.flags, name)
+}
+
+// valueBehind reports whether the word behind an option that nobody explains may
+// be its value.
+func (v *invocation) valueBehind(i int) bool {
+	text := v.args[i].text
+	attached := strings.HasPrefix(text, "--") && strings.Contains(text, "=")
+	return !attached && i+1 < len(v.args) && !strings.HasPrefix(v.args[i+1].text, "-")
 }
 
 func (v *invocation) flag(o *option) { v.flags = append(v.flags, o.canonical) }
@@ -140,7 +156,9 @@ func (v *invocation) has(flags []string) bool {
 // harmLike notes the option's own word when its value is a word of its own.
 func (v *invocation) harmLike(o *option, i int) {
 	switch o.act {
-	case actChanges, actUnknown, actInline, actScript, actChdir, actTarget, actMount, actModule, actLoads:
+	case actChanges:
+		v.harmOption(i)
+	case actUnknown, actInline, actScript, actChdir, actTarget, actMount, actModule, actLoads:
 		v.harm(i)
 	}
 }
@@ -152,7 +170,7 @@ func (v *invocation) value(o *option, i int, w word) {
 		case actText:
 		case actChanges:
 			v.changes = true
-			v.harm(i)
+			v.harmOption(i)
 		case actInline:
 			v.unknown(i, "code given inline")
 		case actDownload:
@@ -166,6 +184,9 @@ func (v *invocation) value(o *option, i int, w word) {
 			v.unknown(i, "the option "+o.canonical)
 		}
 		return
+	}
+	if o.canonical == "--config" && v.run.Program == "curl" && w.text == "-" {
+		v.curlConfig()
 	}
 	switch o.act {
 	case actInto, actConnects, actSends, actDownload, actArchive, actEndpoint, actCopiesInto:

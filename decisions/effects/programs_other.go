@@ -32,12 +32,16 @@ func (v *invocation) applyOther(does act, i int, w word) {
 		}
 	case actSQL:
 		v.sql(i, w)
-	case actSources:
-		if strings.HasPrefix(w.text, "@") {
-			v.unknown(i, "a file of options: "+Display(w.show()))
+	case actSources, actViewed, actDatabase:
+		if why := noFile(does, w.text); why != "" {
+			v.unknown(i, why+": "+Display(w.show()))
 			return
 		}
 		v.applyPath(actReads, i, w, v.p.recursive)
+	case actName:
+		if w.glob || !v.isName(w.text) {
+			v.unknown(i, "a name that may lead to a file: "+Display(w.show()))
+		}
 	case actRepoName:
 		if host, rest, _ := strings.Cut(w.text, "/"); strings.Contains(w.text, "://") || strings.Contains(rest, "/") {
 			if strings.Contains(w.text, "://") {
@@ -64,7 +68,7 @@ func (v *invocation) unpack() {
 	// beginning.
 	v.changes = true
 	v.run.Readonly = false
-	v.harm(len(v.args) - 1)
+	v.harmFrom(0)
 	arg, to := Inherent, "."
 	if v.filled {
 		arg, to = v.unpackTo, strings.TrimPrefix(v.args[v.unpackTo].text, "-d")
@@ -222,6 +226,9 @@ func (v *invocation) copies(does act, i int, w word) {
 // packageSpec handles what a package manager installs: a name of its registry,
 // which is inherent, or a path or address.
 func (v *invocation) packageSpec(i int, w word) {
+	if v.p.readonly && !w.glob && plainSpec(w.text) {
+		return // it is looked up and nothing more
+	}
 	v.harm(i)
 	v.changes = true
 	text := w.text

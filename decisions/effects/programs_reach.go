@@ -94,21 +94,33 @@ func (v *invocation) foreignRepository() {
 		v.changes = true
 		return
 	}
-	if cwd == v.b.c.Cwd && cwd != "" && (root == "" || root == cwd) {
+	if cwd == v.b.c.Cwd && cwd != "" && (root == "" || root == cwd) && !v.isBare(cwd) {
 		return
 	}
 	if root != "" && cwd != "" {
 		for dir := v.folderOf(cwd); ; dir = path.Dir(dir) {
-			if dir == root {
+			if dir == root && !v.isBare(root) {
 				return
 			}
-			if dir == "/" || dir == "" || v.exists(dir+"/.git") || v.exists(dir+"/HEAD") || v.b.makesRepository(dir) {
+			if dir == "/" || dir == "" || v.exists(dir+"/HEAD") || v.b.makesRepository(dir) {
+				break
+			}
+			if v.exists(dir + "/.git") {
+				if v.b.res.where(dir).Has(Worktree) {
+					return // it is of the same repository
+				}
 				break
 			}
 		}
 	}
 	v.b.unknown(v.at.from, "a repository other than the project's, whose configuration may run commands")
 	v.changes = true
+}
+
+// isBare reports whether git may take a folder itself for a repository: whoever
+// can write files there then says what git runs.
+func (v *invocation) isBare(dir string) bool {
+	return v.exists(dir+"/HEAD") && !v.exists(dir+"/.git")
 }
 
 func (v *invocation) exists(file string) bool {

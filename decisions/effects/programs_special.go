@@ -125,7 +125,7 @@ func (v *invocation) findCommand(i int) int {
 		switch {
 		case w.dynamic() || !strings.Contains(w.text, "{}"):
 		case w.text == "{}" && len(roots) == 1 && !roots[0].dynamic() && !roots[0].glob && j > 0:
-			*w = word{text: roots[0].text, shown: "{}", tree: true}
+			*w = word{text: roots[0].text, shown: "{}", tree: true, linked: v.findsLinks(), plain: v.findsPlain(i)}
 		default:
 			*w = word{text: DynamicWord, shown: w.text}
 			known = known && j > 0

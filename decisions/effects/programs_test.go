@@ -202,6 +202,7 @@ func TestPlainAwk(t *testing.T) {
 	for _, program := range []string{
 		"{print $1}", "NR==1,NR==5", "$1 ~ /x/ || $2 < 3 {s += $2} END {printf \"%d\\n\", s}", "!seen[$0]++", "{gsub(/a/, \"b\"); print toupper($0)}",
 		"NR>=3 && NR<=5", "NR>1 {print $2}", "$3 ~ /a|b/ {s += $1}", "BEGIN {printf \"%d -> %d\", 1, 2}", "{if ($1 >= 2) print}",
+		"{if ($1 > 2) print}", "{ if (($1 > 2) && ($2 > 3)) s += $2 } END { print (s > 9) }", "{print ($1 > 2)}",
 	} {
 		if !plainAwk(program) {
 			t.Errorf("%q is not plain", program)
@@ -210,11 +211,46 @@ func TestPlainAwk(t *testing.T) {
 	for _, program := range []string{
 		"{print > \"x\"}", "{print | \"sh\"}", "\"id\" | getline", "getline < \"/etc/passwd\"", "BEGIN{system(\"id\")}", "@include \"x\"", "{@f()}",
 		"BEGIN{ARGV[1]=\"/etc/passwd\"}", "BEGIN{SYMTAB[\"AR\" \"GV\"]}", "{print ||| \"sh\"}", "BEGIN{for (k in ENVIRON) print k}", "{print |& \"x\"}",
-		"/\"/ {print > \"x\"}", "{if (/}/) print > \"x\"}", "{if ($1 > 2) print}", "{print \"}\" > \"x\"}", "{x = \"\\\"\"; print > \"y\"}",
+		"/\"/ {print > \"x\"}", "{if (/}/) print > \"x\"}", "{print \"}\" > \"x\"}", "{x = \"\\\"\"; print > \"y\"}",
+		"{ # \"\n print 1 > \"f\"\n}", "{if ($1 > 2) print > \"x\"}", "{for (; i < 1; print i > \"x\") i++}", "{print (1) > \"x\"}",
+		"{ # (\n print 1 > \"x\" # )\n}", "{print(1)(2) > \"x\"}", "{x = \"a\\\\\"; print > \"y\"}", "{print \"a\" > (\"x\")}",
 	} {
 		if plainAwk(program) {
 			t.Errorf("%q is plain", program)
 		}
+	}
+}
+
+// TestFoldersOfLongText: to judge a long command once for each folder would take
+// too long.
+func TestFoldersOfLongText(t *testing.T) {
+	table := shippedTable(t)
+	long := "echo " + strings.Repeat("a", maxShellText/2)
+	for name, c := range map[string]struct {
+		folders []string
+		known   bool
+	}{
+		"one":  {[]string{testCwd + "/src"}, true},
+		"many": {[]string{testCwd + "/src", testCwd + "/docs", testCwd + "/other"}, false},
+	} {
+		b := shellBuilder(table, shellFiles())
+		b.c.Folders = c.folders
+		b.shell(long, testCwd, "command")
+		if last := b.effects[len(b.effects)-1]; (last.Kind == KindUnknown) == c.known {
+			t.Errorf("%s: %s", name, last.Text)
+		}
+	}
+}
+
+// TestShellTextWithin: what a command makes permd parse is bounded.
+func TestShellTextWithin(t *testing.T) {
+	b := shellBuilder(shippedTable(t), shellFiles())
+	b.shell(strings.Repeat("eval ", 5000)+"ls", testCwd, "command")
+	if b.parsed > maxAllText+maxShellText {
+		t.Errorf("%d bytes parsed", b.parsed)
+	}
+	if last := b.effects[len(b.effects)-1]; !strings.Contains(last.Why, "more shell text") {
+		t.Errorf("the last effect is %q", last.Why)
 	}
 }
 
@@ -239,6 +275,7 @@ func TestFoldersOfLiveShell(t *testing.T) {
 		"a folder that may fail": {"false && cd src; true", nil, nil, []string{testCwd + "/src"}},
 		"a subshell":             {"(cd src && true); true $(cd docs) & cd other | true", nil, nil, nil},
 		"a folder not known":     {"cd \"$x\"", nil, []string{"unknown cd to a folder that is not known"}, []string{""}},
+		"a link":                 {"cd out", nil, []string{"state leaves the shell in another folder"}, []string{testCwd + "/out", "/etc"}},
 		"there and back":         {"cd src && cd " + testCwd, nil, nil, []string{testCwd + "/src"}},
 		"the project's own":      {"cd " + testCwd + " && true", nil, nil, nil},
 	} {

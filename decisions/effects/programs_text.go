@@ -137,29 +137,65 @@ func plainAwk(program string) bool {
 		return false
 	}
 	program = strings.ReplaceAll(program, "||", "")
+	bare := false
 	if !strings.Contains(program, "/") {
 		// Without a regular expression, quotes can only be those of strings.
-		program = withoutStrings(program)
+		program, bare = withoutStrings(program)
 	}
 	// Nothing is printed before the first brace: there, > compares. >= compares
 	// everywhere.
 	_, action, _ := strings.Cut(program, "{")
-	return !strings.ContainsAny(strings.ReplaceAll(action, ">=", ""), "|>")
+	action = strings.ReplaceAll(action, ">=", "")
+	if bare {
+		action = withoutComparisons(action)
+	}
+	return !strings.ContainsAny(action, "|>")
 }
 
-// withoutStrings leaves the strings in double quotes out of a text.
-func withoutStrings(text string) string {
+// withoutStrings leaves the strings in double quotes out of a text. It is false
+// for a text with quotes that no string has, such as those of a comment.
+func withoutStrings(text string) (string, bool) {
 	var out strings.Builder
 	inside := false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case inside && c == '\\':
 			i++
+		case inside && c == '\n':
+			return text, false
 		case c == '"':
 			inside = !inside
 		case !inside:
 			out.WriteByte(c)
 		}
+	}
+	return out.String(), !inside
+}
+
+// withoutComparisons leaves out each > within parentheses of an awk program
+// without strings and regular expressions: there it compares, unless a statement
+// stands there that prints, as one may in for (…;…;…).
+func withoutComparisons(action string) string {
+	if strings.ContainsAny(action, "#\\") {
+		return action // a comment may hold parentheses
+	}
+	var out strings.Builder
+	depth, outer, printed := 0, 0, -1
+	for i := 0; i < len(action); i++ {
+		c := action[i]
+		switch {
+		case c == '(':
+			if depth++; depth == 1 {
+				outer = i
+			}
+		case c == ')':
+			depth = max(0, depth-1)
+		case c == 'p' && strings.HasPrefix(action[i:], "print"):
+			printed = i
+		case c == '>' && depth > 0 && printed < outer:
+			continue
+		}
+		out.WriteByte(c)
 	}
 	return out.String()
 }

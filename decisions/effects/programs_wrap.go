@@ -6,18 +6,20 @@ import (
 
 // wrapped handles a program that runs the command in its operands.
 func (b *builder) wrapped(p *program, words []word, at setting) {
-	v := invocation{b: b, at: at, index: -1, args: words[1:], harmful: -1, p: p, run: &Run{Cwd: at.cwd}}
+	v := invocation{b: b, at: at, index: -1, args: words[1:], p: p, run: &Run{Cwd: at.cwd}}
 	start := v.wrappedCommand(p)
 	plain := p.wrapper.transparent && start >= 0 && start < len(v.args) && !v.odd
 	if !plain {
 		index := b.run(words, at)
 		if start < 0 || start >= len(v.args) {
+			b.printed(index, words)
 			return
 		}
 		at.via = &Via{Effect: index, Arg: start}
 		if p.wrapper.appends {
 			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
-			at.stdin, at.text = StdinNone, ""
+			b.appended(words[1:1+start], words[1+start:], at)
+			at.stdin, at.text, at.printed = StdinNone, "", ""
 		}
 	}
 	inner := words[1+start:]
@@ -197,7 +199,7 @@ func (v *invocation) inner() {
 // it runs and reaches is kept, and its words must be spelled out by whoever
 // allows it.
 func (v *invocation) elsewhere(start int) {
-	v.harm(len(v.args) - 1)
+	v.harmFrom(start)
 	first := len(v.b.effects)
 	rearranged, disturbed, lost, quiet := v.b.rearranged, v.b.res.disturbed, v.b.res.lost, v.b.nothing
 	at := v.at
@@ -232,6 +234,9 @@ func (v *invocation) elsewhere(start int) {
 			continue
 		case KindRun:
 			e.Run.Cwd, e.Run.Script, e.Tags = "", nil, TagsOf(Outside)
+			if e.Run.Unvouched != nil {
+				e.Run.Unvouched.Cwd = ""
+			}
 		}
 		e.Via = &Via{Effect: v.index, Arg: len(v.args) - 1}
 		kept = append(kept, e)

@@ -27,6 +27,12 @@ type ground struct {
 	folded  []string // homes, folded
 	own     []string // permd's own paths, folded
 	temps   []string // further temporary folders
+	key     string   // ProjectKey of project, "" until it is needed
+	looked  bool     // whether trees is known
+	trees   bool     // the project's repository may have other working trees
+	// isTree says of folders that hold ".git" whether they are working trees of
+	// the project's repository.
+	isTree map[string]bool
 }
 
 // session returns the ground of the call's session.
@@ -102,6 +108,60 @@ func (r *resolver) climb(g *ground, cwd string) string {
 		}
 	}
 	return cwd
+}
+
+// ofRepository reports whether a path outside of the project lies in another
+// working tree of the project's repository: its main checkout, or a worktree
+// that this points back to.
+func (r *resolver) ofRepository(p string) bool {
+	g := r.ground
+	if g.project == "" || !r.hasTrees() {
+		return false
+	}
+	root := r.treeOf(p)
+	if root == "" {
+		return false
+	}
+	if g.key == "" {
+		g.key = ProjectKey(r.fs, g.project)
+		g.isTree = map[string]bool{}
+	}
+	is, known := g.isTree[root]
+	if !known {
+		is = ProjectKey(r.fs, root) == g.key
+		g.isTree[root] = is
+	}
+	return is
+}
+
+// hasTrees reports whether the project's repository may have more than one
+// working tree. Most have not, and then nothing is looked for.
+func (r *resolver) hasTrees() bool {
+	g := r.ground
+	if g.looked {
+		return g.trees
+	}
+	g.looked = true
+	switch mode, err := r.lstat(g.project + "/.git"); {
+	case err != nil:
+	case mode.IsDir():
+		mode, err = r.lstat(g.project + "/.git/worktrees")
+		g.trees = err == nil && mode.IsDir()
+	default:
+		g.trees = true
+	}
+	return g.trees
+}
+
+// treeOf is the nearest folder of a path, upwards, that holds ".git"; "" if none
+// does that can be a project.
+func (r *resolver) treeOf(p string) string {
+	for dir := p; !r.ground.never(dir); dir = path.Dir(dir) {
+		if _, err := r.lstat(dir + "/.git"); err == nil {
+			return dir
+		}
+	}
+	return ""
 }
 
 // project is the root of the call's project, "" if none.

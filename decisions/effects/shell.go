@@ -13,16 +13,17 @@ import (
 // a limit of its own, and 400 KB of "(" overflow its stack, so text is bounded
 // before it is parsed.
 const (
-	maxShellText    = 32 << 10 // bytes
-	maxShellNesting = 200      // brackets, substitutions and quotes inside each other
-	maxShellInShell = 8        // bash -c inside bash -c
-	maxEffects      = 512      // of one call
-	maxBraceWords   = 64       // that one word may expand to
-	maxLoopWords    = 16       // that a loop is followed over
-	maxLoopText     = 4 << 10  // bytes of such a loop
-	maxLoops        = 32       // that are followed so
-	maxAllBraces    = 1024     // that braces may expand to in one call
-	maxStatements   = 2 << 10  // followed in one call, those of loops each time
+	maxShellText    = 32 << 10         // bytes
+	maxAllText      = 4 * maxShellText // of one call, text within text each time
+	maxShellNesting = 200              // brackets, substitutions and quotes inside each other
+	maxShellInShell = 8                // bash -c inside bash -c
+	maxEffects      = 512              // of one call
+	maxBraceWords   = 64               // that one word may expand to
+	maxLoopWords    = 16               // that a loop is followed over
+	maxLoopText     = 4 << 10          // bytes of such a loop
+	maxLoops        = 32               // that are followed so
+	maxAllBraces    = 1024             // that braces may expand to in one call
+	maxStatements   = 2 << 10          // followed in one call, those of loops each time
 )
 
 // shell appends the effects of shell text run in cwd ("" when not known). A
@@ -35,6 +36,10 @@ func (b *builder) shell(text, cwd, from string) {
 		return
 	}
 	base := b.effects[first:len(b.effects):len(b.effects)]
+	if len(b.c.Folders)*len(text) > maxShellText {
+		b.unknown(from, "a command too long to be judged in each folder that its shell may be in")
+		return
+	}
 	for _, folder := range b.c.Folders {
 		if len(b.effects) > maxEffects {
 			return
@@ -76,6 +81,10 @@ func (b *builder) shellIn(text, cwd, from string) {
 		b.unknown(from, why)
 		return
 	}
+	if b.parsed += len(text); b.parsed > maxAllText {
+		b.unknown(from, "more shell text than permd follows")
+		return
+	}
 	if b.depth >= maxShellInShell {
 		b.unknown(from, "shell text inside shell text, too deep")
 		return
@@ -95,7 +104,7 @@ func (b *builder) shellIn(text, cwd, from string) {
 	s.stmts(file.Stmts, &at, input{kind: StdinNone})
 	s.rejoin()
 	s.drain(0, before, input{})
-	if at.outside {
+	if at.outside && !b.w.Profiles.followsFolder(b.c.Harness()) {
 		s.state("leaves the shell in another folder", "cd "+at.cwd)
 	}
 	if len(b.effects) == before {
@@ -178,7 +187,7 @@ func hiddenCharacter(text string) string {
 	}
 	for _, r := range text {
 		// Cf holds the bidirectional controls, zero-width characters and tags.
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\t' && r != '\n' && r != '\r' {
+		if r >= utf8.RuneSelf && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\t' && r != '\n' && r != '\r' {
 			return "text with an invisible or bidirectional character"
 		}
 	}
@@ -193,6 +202,10 @@ type shell struct {
 
 	level int // of nesting in the walk
 	full  bool
+	// socket is set when a redirection of the text has reached another machine.
+	socket bool
+	// guessing is how deep in pipes what a command prints is looked for.
+	guessing int
 
 	// redefined holds names that a function or alias of the text redefines.
 	redefined    map[string]bool
@@ -238,6 +251,8 @@ func (at *scope) subshell() scope {
 type input struct {
 	kind Stdin
 	text string
+	// printed is what comes out of a pipe, when that is known.
+	printed string
 }
 
 // unknown appends an Unknown effect of the text.

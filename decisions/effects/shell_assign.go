@@ -21,8 +21,10 @@ func (s *shell) harmlessAssignment(a *syntax.Assign, at *scope) bool {
 // evaluates.
 func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
 	evaluates, arrays := false, false
+	lists := true // without a name, it prints what is set
 	for _, a := range cmd.Args {
 		s.assignment(a, at, in)
+		lists = lists && a.Name == nil
 		if a.Value == nil {
 			continue
 		}
@@ -38,6 +40,7 @@ func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
 			continue
 		}
 		text := words[0].text
+		lists = lists && strings.HasPrefix(text, "-") && !strings.ContainsAny(text, "fF")
 		arrays = arrays || strings.HasPrefix(text, "-") && strings.ContainsAny(text, "aA")
 		evaluates = evaluates || !plainDeclaration(text)
 		name, _, _ := strings.Cut(text, "=")
@@ -47,6 +50,10 @@ func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
 		s.unknown("a declaration that can run code")
 	}
 	s.state("declares variables", s.source(cmd))
+	if lists {
+		e := &s.b.effects[len(s.b.effects)-1]
+		e.Tags = e.Tags.With(Secret)
+	}
 }
 
 // plainDeclaration reports whether a word of a declaration is a name, or an

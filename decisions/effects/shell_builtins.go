@@ -36,12 +36,22 @@ func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
 		s.allRedefined, s.anyAssigned = true, true
 		return true
 	case "source", ".":
+		if s.activate(args, at) {
+			return true
+		}
 		s.state("runs a file in the shell", showWords(words))
 		if len(args) > 0 {
 			if args[0].dynamic() || args[0].glob {
 				s.unknown("a file that is not known before it runs")
 			} else {
 				s.b.add(s.b.operand(KindRead, args[0].text, at.cwd, s.from))
+			}
+			text, ok := in.known()
+			switch {
+			case args[0].guess != "":
+				s.b.glimpse(args[0].guess, at.cwd, s.from)
+			case ok && standardInputs[args[0].text]:
+				s.b.glimpse(text, at.cwd, s.from)
 			}
 		}
 		s.lose(at)
@@ -111,6 +121,10 @@ func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
 		return true
 	case table.state[name]:
 		s.state("changes the shell: "+name, showWords(words))
+		if name == "set" && len(args) == 0 { // which prints all variables
+			e := &s.b.effects[len(s.b.effects)-1]
+			e.Tags = e.Tags.With(Secret)
+		}
 		s.stateful(name, args)
 		return true
 	}

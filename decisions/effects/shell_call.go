@@ -1,6 +1,8 @@
 package effects
 
 import (
+	"slices"
+
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -42,6 +44,11 @@ func (s *shell) simple(words []word, at *scope, in input, certain bool) {
 	name := &words[0]
 	if name.dynamic() || name.glob || name.text == "" {
 		s.unknown("a program whose name is not known before it runs: " + Display(name.show()))
+		if likely := likelyName(name); likely != "" {
+			guessed := slices.Clone(words)
+			guessed[0] = literalWord(likely)
+			s.b.command(guessed, setting{cwd: at.cwd, from: s.from, stdin: in.kind, text: in.text, printed: in.printed})
+		}
 		return
 	}
 	if s.allRedefined || s.redefined[name.text] {
@@ -55,5 +62,5 @@ func (s *shell) simple(words []word, at *scope, in input, certain bool) {
 	if s.builtin(words, at, in, certain) {
 		return
 	}
-	s.b.command(words, setting{cwd: at.cwd, from: s.from, stdin: in.kind, text: in.text})
+	s.b.command(words, setting{cwd: at.cwd, from: s.from, stdin: in.kind, text: in.text, printed: in.printed})
 }

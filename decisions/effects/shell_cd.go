@@ -68,6 +68,9 @@ func (s *shell) move(target string, at *scope, certain bool) {
 	at.old, at.cwd = at.cwd, target
 	at.outside = !e.Tags.Has(InProject)
 	s.leave(at, target)
+	// A harness that starts a new shell for the next call starts it where the
+	// folder really is, and there ".." is another one.
+	s.leave(at, e.File.Path)
 	at.doubt = at.doubt || !s.there(e.File.Path)
 	at.settle(certain)
 }

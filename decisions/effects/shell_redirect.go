@@ -72,6 +72,9 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in in
 			if r.Op == syntax.DplIn && stdin && target.text != "0" && target.text != "-" {
 				s.unknown("standard input from a descriptor that is not known")
 			}
+			if s.socket && descriptor == "0" || s.socket && stdin && r.Op == syntax.DplIn {
+				in = input{kind: StdinNetwork} // 0>&1 behind >& /dev/tcp/…
+			}
 			return in
 		}
 		if r.Op == syntax.DplIn || (descriptor != "" && descriptor != "1") {
@@ -93,6 +96,7 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in in
 	}
 	if rest, ok := cutDevice(target.text); ok {
 		s.b.add(s.b.res.connect(rest, MethodSend, s.from))
+		s.socket = true
 		if stdin && (r.Op == syntax.RdrIn || r.Op == syntax.RdrInOut) {
 			in = input{kind: StdinNetwork}
 		}

@@ -176,3 +176,23 @@ func shellCases(t *testing.T, file string) {
 		}
 	}
 }
+
+// TestGitInWorktree wants git to be known in another working tree of the
+// project's repository, whose configuration is the same, and nowhere else.
+func TestGitInWorktree(t *testing.T) {
+	const tree, admin = "/home/ana/trees/fix", testCwd + "/.git/worktrees/fix"
+	fs := shellFiles()
+	fs.Dir(testCwd+"/.git/objects").File(tree+"/.git", "gitdir: "+admin+"\n").File(admin+"/gitdir", tree+"/.git\n").File(admin+"/commondir", "../..\n")
+	fs.File("/home/ana/other/.git/HEAD", "").Dir("/home/ana/trees/plain")
+	for dir, want := range map[string]bool{tree: true, tree + "/src": true, "/home/ana/other": false, "/home/ana/trees/plain": false} {
+		b := shellBuilder(shippedTable(t), fs)
+		b.shell("git -C "+dir+" status", testCwd, "command")
+		known := true
+		for i := range b.effects {
+			known = known && b.effects[i].Kind != KindUnknown
+		}
+		if known != want {
+			t.Errorf("%s: known %v", dir, known)
+		}
+	}
+}

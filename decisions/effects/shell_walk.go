@@ -168,8 +168,11 @@ func (s *shell) binary(cmd *syntax.BinaryCmd, at *scope, in input, certain bool)
 		if s.reachesNetwork(first, end) || in.kind == StdinNetwork {
 			kind = StdinNetwork
 		}
-		right := *at
-		s.stmt(cmd.Y, &right, input{kind: kind}, false)
+		right, piped := *at, input{kind: kind}
+		if kind == StdinPipe {
+			piped.printed = s.output(cmd.X, at, in)
+		}
+		s.stmt(cmd.Y, &right, piped, false)
 		// Both sides run at the same time.
 		s.repeat(first, end, before, walk)
 		if right.cwd != at.cwd {

@@ -22,6 +22,13 @@ type word struct {
 	glob bool
 	// tree is set when the word stands for every path below text (find's {}).
 	tree bool
+	// linked is set when links are among those paths.
+	linked bool
+	// plain is set when those paths have names that hold no secret.
+	plain bool
+	// guess is the text that a dynamic word most likely has: of a command whose
+	// output is known, or a file with that output.
+	guess string
 }
 
 func (w *word) dynamic() bool { return w.text == DynamicWord }
@@ -252,6 +259,7 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 	out.text = text.String()
 	if dynamic || strings.ContainsRune(out.text, 0) {
 		out.text = DynamicWord
+		out.guess = s.guess(w, at)
 		if out.glob {
 			out.split = true
 		}

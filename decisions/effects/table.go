@@ -10,13 +10,25 @@ import (
 
 // Table is the program table: what the options and operands of known programs
 // do, and what the shell's own commands and variables mean. It is data (the
-// files of rego/programs), unchanging once parsed, and shared by requests.
+// files of rego/programs, and what layers add), unchanging once made, and shared
+// by requests.
 type Table struct {
 	programs map[string]*program
 	shell    shellTable
+	printers []printer // programs that print secrets
+	// printersOf are the indices in printers by a program's name, and
+	// printersOfAny those of the lines with a pattern for one.
+	printersOf    map[string][]int
+	printersOfAny []int
+	groups        map[string]optionList // of options, for layers that include them
+	// second is what a person's own layer says beside, nil if nothing.
+	second *Opinions
+	// vouched is set when the person's word counts for programs that nobody else
+	// describes.
+	vouched bool
 	// parsers are shell parsers to use again: making one costs more than most
 	// commands take to parse.
-	parsers sync.Pool
+	parsers *sync.Pool
 }
 
 // shellTable is what the table says about the shell itself.
@@ -34,6 +46,7 @@ type shellTable struct {
 // program is a program or one of its sub-commands.
 type program struct {
 	names   []string
+	at      string            // file and line, of what a layer says
 	aliases map[string]string // further names, and the one each stands for
 	style   style
 	options map[string]*option
@@ -44,14 +57,17 @@ type program struct {
 	hasDashes   bool // whether afterDashes is set
 	subs        map[string]*program
 	subHeads    []subHead
-	subOptional bool // operands may stand where a sub-command could
-	openSubs    bool // sub-commands that are not listed are not looked into
-	open        bool // options and sub-commands that are not listed are not looked into
+	subOptional bool     // operands may stand where a sub-command could
+	openSubs    bool     // sub-commands that are not listed are not looked into
+	below       []string // the groups of options that all sub-commands have
+	open        bool     // options and sub-commands that are not listed are not looked into
 
 	readonly         bool
 	readonlyOperands int // with more operands it changes something; -1 = any number
 	readonlyWith     []string
-	changing         string // why a run that is not read-only is not understood
+	readonlyAlone    []string // options with which, as the only word, it changes nothing
+	obeys            []obeyed // files of a project with which it may change something after all
+	changing         string   // why a run that is not read-only is not understood
 
 	abbreviations bool // unique beginnings of long options are accepted
 	numeric       bool // -20 is an option
@@ -200,6 +216,9 @@ const (
 	actAssign                 // NAME=value or names of shell variables
 	actMakeTarget             // a target of a makefile, or a variable for it
 	actSources                // a file that is read, unless it begins with @: then it holds options
+	actViewed                 // a file that is read, unless it begins with +: then it is a command
+	actDatabase               // a file that is read, unless it begins with file: then it is an address
+	actName                   // a name: no path, no address, and no file of that name
 	actRepoName               // OWNER/NAME, or HOST/OWNER/NAME
 	actRunnerWords            // words for a test runner
 	actLoads                  // a file or folder of code or settings that the program obeys
@@ -235,7 +254,7 @@ var actNames = map[string]act{
 	"git_format": actGitFormat, "globs": actGlobs, "types": actTypes,
 	"guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
-	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,
+	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "viewed": actViewed, "database": actDatabase, "name": actName, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,
 	"copies_into": actCopiesInto, "package_spec": actSpec, "host": actHost, "method": actMethod, "field": actField,
 	"server_sql": actServerSQL, "form": actForm, "go_flags": actGoFlags,
 	"endpoint": actEndpoint, "git_config": actGitConfig, "jq": actJQ, "sql": actSQL,

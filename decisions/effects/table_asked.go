@@ -18,15 +18,17 @@ const (
 // Runs returns what the program of a run is, by its base name: a copy of a
 // shell in another folder is a shell. Versions at the end of a name do not
 // matter (python3.12).
-func (t *Table) Runs(program string) Runs {
-	base := path.Base(program)
-	for _, name := range []string{base, strings.TrimRight(base, "-.0123456789")} {
-		switch p := t.programs[name]; {
-		case p == nil:
-		case p.wrapper != nil:
-			return RunsCommands
-		case p.interpreter != "":
-			return RunsCode
+func (t *Table) Runs(name string) Runs {
+	base := path.Base(name)
+	for _, known := range []string{base, strings.TrimRight(base, "-.0123456789")} {
+		for _, p := range []*program{t.programs[known], t.opinion(known)} {
+			switch {
+			case p == nil:
+			case p.wrapper != nil:
+				return RunsCommands
+			case p.interpreter != "":
+				return RunsCode
+			}
 		}
 	}
 	return RunsItself

@@ -13,7 +13,9 @@ import (
 type tableFile struct {
 	Groups   map[string]optionList `yaml:"groups"`
 	Programs []programEntry        `yaml:"programs"`
+	Extend   []programEntry        `yaml:"extend"` // of a layer: more about programs that are known
 	Shell    *shellEntry           `yaml:"shell"`
+	Prints   []spelled             `yaml:"prints_secrets"`
 }
 
 // optionList holds, for each act, the spellings of options: one string per
@@ -134,11 +136,17 @@ type programEntry struct {
 	Inherent          []spelled      `yaml:"inherent"`
 	Unknown           string         `yaml:"unknown"`
 	PlainOptions      bool           `yaml:"plain_options"`
+	ReadonlyAlone     []string       `yaml:"readonly_alone"`
+	Obeys             []spelled      `yaml:"obeys"`
 	Dashless          bool           `yaml:"dashless"`
 
 	Implies map[string][]string `yaml:"implies"`
 	Aliases map[string]string   `yaml:"aliases"`
 	Modules map[string]string   `yaml:"modules"`
+
+	// said are the keys that an entry of a layer has, with their lines; "" is the
+	// entry itself.
+	said map[string]int
 }
 
 type wrapperEntry struct {

@@ -9,10 +9,26 @@ import (
 // What a check of rules asks the table: whether what a rule names can ever be.
 
 // Knows reports whether a program is in the table.
-func (t *Table) Knows(program string) bool { return t.programs[program] != nil }
+func (t *Table) Knows(program string) bool { return t.described(program) != nil }
+
+// described is what the table says of a program, or a person beside it of one
+// that the table does not have.
+func (t *Table) described(program string) *program {
+	if p := t.programs[program]; p != nil || !t.vouched {
+		return p
+	}
+	return t.opinion(program)
+}
 
 // Names are the names of all programs of the table, sorted.
-func (t *Table) Names() []string { return slices.Sorted(maps.Keys(t.programs)) }
+func (t *Table) Names() []string {
+	names := slices.Collect(maps.Keys(t.programs))
+	if t.second != nil && t.vouched {
+		names = slices.AppendSeq(names, maps.Keys(t.second.programs))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
 
 // Transparent reports whether a program only runs another one, so that it is no
 // run of its own (timeout, nice).
@@ -24,14 +40,14 @@ func (t *Table) Transparent(program string) bool {
 // HasSubcommands reports whether the first operand of a program is a
 // sub-command.
 func (t *Table) HasSubcommands(program string) bool {
-	p := t.programs[program]
+	p := t.described(program)
 	return p != nil && len(p.subs) > 0 && !p.subOptional
 }
 
 // Flag returns the name that an option has in Run.Flags, with the sub-command's
 // words joined by a space; ok is false for one that the table does not know.
 func (t *Table) Flag(program, subcommand, option string) (name string, ok bool) {
-	p := t.programs[program]
+	p := t.described(program)
 	for p != nil {
 		// The option of the innermost command counts.
 		if o := p.options[option]; o != nil {

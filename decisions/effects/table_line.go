@@ -19,7 +19,7 @@ type LineWords struct {
 // option that the table does not know.
 func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	var l LineWords
-	p := t.programs[program]
+	p := t.described(program)
 	if p == nil || p.style != styleGNU && p.style != styleWords || p.dashless {
 		return l, false
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,15 +20,18 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
 			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, numbers: map[string]bool{}, state: map[string]bool{},
 			network: map[string]bool{}, folders: map[string]bool{},
-		}},
-		groups: map[string]optionList{},
+		}, groups: map[string]optionList{}, parsers: &sync.Pool{}},
 	}
+	p.groups = p.table.groups
 	parsed := map[string]*tableFile{}
 	names := slices.Sorted(maps.Keys(files))
 	for _, name := range names {
 		file, err := decodeTableFile(files[name])
 		if err != nil {
 			return nil, inTableFile(name, err)
+		}
+		if len(file.Extend) > 0 {
+			return nil, inTableFile(name, file.Extend[0].errorf("only layers extend programs"))
 		}
 		parsed[name] = file
 		for group, list := range file.Groups {
@@ -39,6 +43,9 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		if file.Shell != nil {
 			p.shell(file.Shell)
 		}
+		if err := p.prints(file.Prints); err != nil {
+			return nil, inTableFile(name, err)
+		}
 	}
 	for _, name := range names {
 		for i := range parsed[name].Programs {
@@ -47,6 +54,7 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 			}
 		}
 	}
+	p.table.indexPrinters()
 	return p.table, nil
 }
 
@@ -142,10 +150,15 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 		network: e.Network, repository: e.Repository, interpreter: e.Interpreter, unknown: e.Unknown,
 		implies: e.Implies, aliases: e.Aliases, dashless: e.Dashless, archivesWith: e.ArchivesWith,
 		keepsWith: e.KeepsWith, modules: e.Modules, open: e.Open, openSubs: e.OpenSubs, targets: e.Targets,
-		unpacksWith: e.UnpacksWith, unpacksUnless: e.UnpacksUnless, obeysInput: e.ObeysInput,
+		unpacksWith: e.UnpacksWith, unpacksUnless: e.UnpacksUnless, obeysInput: e.ObeysInput, below: e.Everywhere,
 	}
 	if len(e.Names) == 0 {
 		return prog, errors.New("it has no names")
+	}
+	prog.readonlyAlone = e.ReadonlyAlone
+	var err error
+	if prog.obeys, err = obeyedFiles(e.Obeys); err != nil {
+		return prog, err
 	}
 	if e.ReadonlyOperands != nil {
 		prog.readonlyOperands = *e.ReadonlyOperands
@@ -180,17 +193,7 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 func (p *tableParser) subsOf(prog *program, e *programEntry) error {
 	for i := range e.Sub {
 		sub := &e.Sub[i]
-		sub.Abbreviations = sub.Abbreviations || e.Abbreviations
-		sub.Repository = sub.Repository || e.Repository
-		sub.Network = sub.Network || e.Network
-		sub.Open = sub.Open || e.Open
-		if sub.Targets == "" {
-			sub.Targets = e.Targets
-		}
-		sub.Everywhere = append(slices.Clip(e.Everywhere), sub.Everywhere...)
-		if sub.Style == "" {
-			sub.Style = e.Style
-		}
+		sub.inherit(e)
 		if prog.subs == nil {
 			prog.subs = map[string]*program{}
 		}
@@ -210,6 +213,22 @@ func (p *tableParser) subsOf(prog *program, e *programEntry) error {
 		}
 	}
 	return nil
+}
+
+// inherit takes over what is the same for a program and its sub-commands.
+func (e *programEntry) inherit(from *programEntry) {
+	e.Abbreviations = e.Abbreviations || from.Abbreviations
+	e.Repository = e.Repository || from.Repository
+	e.Network = e.Network || from.Network
+	e.Open = e.Open || from.Open
+	if e.Targets == "" {
+		e.Targets = from.Targets
+	}
+	e.Everywhere = append(slices.Clip(from.Everywhere), e.Everywhere...)
+	e.Obeys = append(slices.Clip(from.Obeys), e.Obeys...)
+	if e.Style == "" {
+		e.Style = from.Style
+	}
 }
 
 func (p *tableParser) optionsOf(prog *program, e *programEntry) error {

@@ -11,6 +11,8 @@ import (
 
 func TestParseTableErrors(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
+		"a printer of nothing":   {`prints_secrets: ["a", "! "]`, "without a program"},
+		"a printer taken back":   {`prints_secrets: ["!a b -c"]`, "has no options"},
 		"unknown key":            {"programs: [{names: [x], readonyl: true}]", "readonyl"},
 		"no name":                {"programs: [{readonly: true}]", "no names"},
 		"name with a slash":      {"programs: [{names: [a/b]}]", "one word"},
@@ -118,44 +120,8 @@ func TestShippedTable(t *testing.T) {
 
 func checkProgram(t *testing.T, name string, p *program, programs []string) {
 	t.Helper()
-	for spelling, o := range p.options {
-		if o.arity == arityNone {
-			switch o.act {
-			case actText, actChanges, actUnknown, actDownload, actDeletes, actReads:
-			default:
-				t.Errorf("%s %s does something with a value that it does not take", name, spelling)
-			}
-		}
-	}
-	if p.readonly && p.interpreter != "" {
-		t.Errorf("%s is an interpreter and read-only", name)
-	}
-	if p.readonly && p.wrapper != nil {
-		t.Errorf("%s is a wrapper and read-only", name)
-	}
-	lists := [][]string{p.recursiveWith, p.writesWith, p.readonlyWith, p.disturbsWith, p.archivesWith, p.keepsWith, p.unpacksWith, p.unpacksUnless}
-	for _, e := range slices.Concat(p.implicit, p.inherent) {
-		lists = append(lists, e.with, e.unless)
-	}
-	for _, more := range p.implies {
-		lists = append(lists, more)
-	}
-	for i := range p.operands {
-		lists = append(lists, p.operands[i].only)
-	}
-	for _, flags := range lists {
-		for _, f := range flags {
-			if o := p.options[f]; o == nil || o.canonical != f {
-				t.Errorf("%s: %s is no canonical option", name, f)
-			}
-		}
-	}
-	for i := range p.operands {
-		for _, f := range p.operands[i].unless {
-			if o := p.options[f]; o == nil || o.canonical != f {
-				t.Errorf("%s: %s is no canonical option", name, f)
-			}
-		}
+	for _, wrong := range p.promises() {
+		t.Errorf("%s: %s", name, wrong)
 	}
 	for sub, inner := range p.subs {
 		checkProgram(t, name+" "+sub, inner, programs)
@@ -240,7 +206,9 @@ func TestTableIsDocumented(t *testing.T) {
 	words := slices.Collect(maps.Keys(actNames))
 	for _, of := range []reflect.Type{reflect.TypeFor[programEntry](), reflect.TypeFor[wrapperEntry]()} {
 		for i := range of.NumField() {
-			words = append(words, of.Field(i).Tag.Get("yaml"))
+			if of.Field(i).IsExported() {
+				words = append(words, of.Field(i).Tag.Get("yaml"))
+			}
 		}
 	}
 	for _, word := range words {

@@ -26,6 +26,8 @@ func (r *resolver) where(p string) Tags {
 		// A project below /opt or /var/www is the person's work.
 		if g.system(f) && !below(tempFolders, f) {
 			t = t.With(System)
+		} else if r.ofRepository(p) {
+			t = t.With(Worktree)
 		}
 	}
 	if below(tempFolders, f) || below(g.temps, p) {
@@ -179,7 +181,7 @@ func (r *resolver) cwdTags(cwd string) Tags {
 		return TagsOf(Outside)
 	}
 	if !b.tagged {
-		b.tags, b.tagged = r.where(b.at.path)&TagsOf(InProject, Outside, Temp, Home, System), true
+		b.tags, b.tagged = r.where(b.at.path)&TagsOf(InProject, Outside, Temp, Home, System, Worktree), true
 	}
 	return b.tags
 }

@@ -275,6 +275,48 @@ func TestCwdTags(t *testing.T) {
 	}
 }
 
+// TestWorktree has the other working trees of the project's repository, and
+// folders that only look like them.
+func TestWorktree(t *testing.T) {
+	const main, tree, admin = "/home/ana/shop", "/home/ana/trees/fix", "/home/ana/shop/.git/worktrees/fix"
+	files := func() *fsfake.FS {
+		fs := fsfake.New(main+"/.git/HEAD", main+"/.git/objects/", main+"/src/a", tree+"/src/a", tree+"/sub/.git/HEAD",
+			"/home/ana/other/.git/HEAD", "/home/ana/other/.git/objects/", "/home/ana/forged/a", "/home/ana/plain/a")
+		fs.File(tree+"/.git", "gitdir: "+admin+"\n").File(admin+"/gitdir", tree+"/.git\n").File(admin+"/commondir", "../..\n")
+		fs.File("/home/ana/forged/.git", "gitdir: "+admin+"\n")
+		return fs
+	}
+	for _, tt := range []struct {
+		name, cwd, file string
+		want            bool
+	}{
+		{"a worktree from the checkout", main, tree + "/src/a", true},
+		{"the worktree itself", main, tree, true},
+		{"what is new there", main, tree + "/new/a", true},
+		{"the checkout from a worktree", tree, main + "/src/a", true},
+		{"the project itself", main, main + "/src/a", false},
+		{"another repository", main, "/home/ana/other/a", false},
+		{"a repository in the worktree", main, tree + "/sub/a", false},
+		{"a folder that says so by itself", main, "/home/ana/forged/a", false},
+		{"no repository", main, "/home/ana/plain/a", false},
+		{"a session without a repository", "/home/ana/plain", main + "/src/a", false},
+		{"a home", main, "/home/ana/.bashrc", false},
+		{"the system's", main, "/etc/passwd", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &Call{Cwd: tt.cwd, User: User{UID: 1000, Name: "ana", Home: "/home/ana"}}
+			r := newResolver(&World{FS: files()}, c)
+			e := r.operand(KindRead, tt.file, tt.cwd, "test")
+			if e.File == nil || e.Tags.Has(Worktree) != tt.want {
+				t.Errorf("tags %v", e.Tags.Names())
+			}
+			if tt.want && !e.Tags.Has(Outside) {
+				t.Error("it is not outside")
+			}
+		})
+	}
+}
+
 func TestFold(t *testing.T) {
 	for _, tt := range []struct{ name, a, b string }{
 		{"case", "/a/.ENV", "/a/.env"},

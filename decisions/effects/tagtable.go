@@ -224,7 +224,7 @@ var guardTable = []guardGroup{
 	// Agents keep worktrees of projects in their own folder: what lies in one
 	// is the project.
 	{[]Tag{AgentConfig}, []string{
-		".claude !.claude/worktrees/*/*", ".claude.json", ".claude-plugin", "claude.md", "claude.local.md", ".claudeignore",
+		".claude !.claude/worktrees/*/* !.claude/plans/*.md", ".claude.json", ".claude-plugin", "claude.md", "claude.local.md", ".claudeignore",
 		".codex !.codex/worktrees/*/*", ".cursor !.cursor/worktrees/*/*", ".gemini", ".opencode",
 		"agents.md", "agents.override.md", "agent.md", ".agents", ".agent", "gemini.md", ".geminiignore", "qwen.md", ".qwen",
 		".qwenignore", ".cursorrules", ".cursorignore", ".cursorindexingignore", ".mcp.json", "mcp.json", "mcp_config.json",

@@ -66,8 +66,8 @@ func (w *World) of(c *Call, res *resolver) Result {
 	if c.InputFrom != "" {
 		t.from = c.InputFrom
 	}
-	if localProtocol(c.Protocol) {
-		t.p = t.all.of(c.Agent)
+	if c.local() {
+		t.p = t.all.of(c.Harness())
 	}
 	t.marks()
 	t.readInput()
@@ -76,6 +76,7 @@ func (w *World) of(c *Call, res *resolver) Result {
 	t.subject()
 	t.switchMode()
 	t.contradict()
+	t.doubt()
 	return t.result()
 }
 
@@ -413,7 +414,7 @@ func (t *tool) result() Result {
 			r.Completeness = None
 		}
 	}
-	r.Effects, r.Defects, r.Folders, r.After = t.effects, t.defects, t.left, t.after()
+	r.Effects, r.Defects, r.Folders, r.Activated, r.After = t.effects, t.defects, t.left, t.activated, t.after()
 	return r
 }
 

@@ -17,7 +17,9 @@ func (t *tool) apply(s *shape, o strictjson.Object, from string) {
 	verb := t.verb(fs)
 	have := t.each(s, fs, cwd, verb)
 	if s.whole && !have.has(roleTree) {
+		n := len(t.effects)
 		t.tree(".", cwd, "cwd")
+		t.searched(n)
 		return
 	}
 	if len(s.needs) > 0 && !slices.ContainsFunc(s.needs, have.has) {

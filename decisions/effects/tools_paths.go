@@ -106,7 +106,9 @@ func (t *tool) treeText(f fact, cwd string) {
 	if given == "" {
 		given = "."
 	}
+	n := len(t.effects)
 	t.tree(given, cwd, f.from)
+	t.searched(n)
 }
 
 // tree adds the read of a folder with all below.
@@ -148,7 +150,9 @@ func (t *tool) glob(f fact, fs []fact, cwd string) {
 		default:
 			root = base + "/" + root
 		}
+		n := len(t.effects)
 		t.tree(root, cwd, g.from)
+		t.matched(n, f.name, pattern)
 	}
 }
 

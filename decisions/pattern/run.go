@@ -16,6 +16,9 @@ type Run struct {
 	Words []Glob
 	// Rest is set when a last * stands for further words.
 	Rest bool
+	// Named are the words behind the last *: options, each with as much as one
+	// value in a word of its own.
+	Named []string
 	// Sense is what the words mean, nil when that is not known; see Understood.
 	Sense *Sense
 }
@@ -33,6 +36,9 @@ func (r *Run) String() string {
 	if r.Rest {
 		out = append(out, "*")
 	}
+	for _, word := range r.Named {
+		out = append(out, quoteWord(Glob{word}))
+	}
 	return strings.Join(out, " ")
 }
 
@@ -49,9 +55,18 @@ func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
 	run := e.Run
 	return (r.isProgram(run.Program, ctx) || r.isExecutable(run)) &&
 		r.matchWords(run.Args) &&
-		(!r.Rest || run.HarmlessFrom <= len(r.Words) && (run.Known || !r.ByPath())) &&
+		(!r.Rest || r.covers(run) && (run.Known || !r.ByPath())) &&
 		silentStdin(run) &&
 		(!e.Tags.Has(effects.Outside) || run.Cwd != "" && run.Cwd == ctx.Cwd)
+}
+
+// covers reports whether the words behind those that the line spells out are
+// harmless, or named by it.
+func (r *Run) covers(run *effects.Run) bool {
+	if len(r.Named) > 0 {
+		return r.names(run)
+	}
+	return run.HarmlessFrom <= len(r.Words)
 }
 
 // ByPath reports whether the line gives the program as a path. What lies there
@@ -189,10 +204,10 @@ func (r *Run) touchesWords(args []string) bool {
 			return false
 		}
 	}
-	return true
+	return r.touchesNamed(args)
 }
 
-// Parts splits a line that ends with * into a sub-command and options, so that
+// Parts splits a line with a last * into a sub-command and options, so that
 // "git push --force *" also speaks of "git -C x push origin -f". ok is false
 // for every other line.
 func (r *Run) Parts() (subcommand string, options []string, ok bool) {
@@ -200,7 +215,7 @@ func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 		return "", nil, false
 	}
 	var words []string
-	for _, w := range r.Words {
+	for _, w := range r.spoken() {
 		lit, literal := w.Literal()
 		switch {
 		case !literal:
@@ -214,6 +229,18 @@ func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 		}
 	}
 	return strings.Join(words, " "), options, true
+}
+
+// spoken are all words after the program that the line gives.
+func (r *Run) spoken() []Glob {
+	if len(r.Named) == 0 {
+		return r.Words
+	}
+	words := slices.Clip(r.Words)
+	for _, word := range r.Named {
+		words = append(words, Glob{word})
+	}
+	return words
 }
 
 func (r *Run) touchesParts(run *effects.Run) bool {

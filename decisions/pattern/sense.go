@@ -61,8 +61,9 @@ func (p *Pattern) Understood(t *effects.Table) *Pattern {
 }
 
 func (r *Run) senseOf(t *effects.Table) *Sense {
-	words := make([]string, len(r.Words))
-	for i, w := range r.Words {
+	spoken := r.spoken()
+	words := make([]string, len(spoken))
+	for i, w := range spoken {
 		lit, ok := w.Literal()
 		if !ok {
 			if strings.HasPrefix(w.Prefix(), "-") {
@@ -83,7 +84,7 @@ func (r *Run) senseOf(t *effects.Table) *Sense {
 	if len(l.Operands) > 0 || !r.Rest {
 		text := "(?s)^" + skipped + strings.Repeat("(?:"+subword+")", l.Subwords)
 		for _, i := range l.Operands {
-			text += `\x00` + r.Words[i].Regexp(anyInWord) + skipped
+			text += `\x00` + spoken[i].Regexp(anyInWord) + skipped
 		}
 		if r.Rest {
 			text += wordEnd

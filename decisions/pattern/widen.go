@@ -62,7 +62,8 @@ func Widen(e *effects.Effect, all []effects.Effect, ctx Context) []Wider {
 }
 
 // prefixOf is the shortest prefix of a run that covers only harmless options
-// and operands beside those that are spelled out; nil if there is none.
+// and operands beside those that are spelled out and the options that are
+// named; nil if there is none.
 func prefixOf(e *effects.Effect) *Run {
 	r := e.Run
 	switch {
@@ -70,15 +71,35 @@ func prefixOf(e *effects.Effect) *Run {
 		r.Stdin == effects.StdinText, r.Stdin == effects.StdinNetwork && !r.Readonly:
 		return nil
 	}
-	n := max(r.HarmlessFrom, subcommandEnd(r))
-	if n > len(r.Args) || n > maxPrefix || !r.Known && n == 0 {
+	n, named := nameable(r, max(r.OptionsFrom, subcommandEnd(r)))
+	if n > len(r.Args) || n+len(named) > maxPrefix || !r.Known && n == 0 {
 		return nil // the first word of a program nobody knows may be anything
 	}
-	p := &Run{Program: r.Program, Rest: true}
+	p := &Run{Program: r.Program, Rest: true, Named: named}
 	for _, word := range r.Args[:n] {
 		p.Words = append(p.Words, Glob{word})
 	}
 	return p
+}
+
+// nameable are the words that are not harmless, from index n on, as a line can
+// name them; n grows over those that it cannot.
+func nameable(r *effects.Run, n int) (int, []string) {
+	var named []string
+	before := -1
+	for _, i := range r.Harmful {
+		if i < n || i >= len(r.Args) {
+			continue
+		}
+		word := r.Args[i]
+		value := len(named) > 0 && IsOption(named[len(named)-1]) && i == before+1
+		if word == "--" || !IsOption(word) && !value {
+			n, named = i+1, nil
+			continue
+		}
+		named, before = append(named, word), i
+	}
+	return n, named
 }
 
 // subcommandEnd is the index after the last word of the sub-command; more than
@@ -96,6 +117,7 @@ func subcommandEnd(r *effects.Run) int {
 }
 
 // subtrees are the folder that a path is in and, in a project, the project.
+// Outside of it, what is read is suggested by a folder that will be met again.
 func subtrees(e *effects.Effect, ctx Context) []*Path {
 	if e.Tags.Has(effects.System) || e.Tags.Has(effects.Vital) || e.Tags.Has(effects.Device) {
 		return nil
@@ -120,7 +142,37 @@ func subtrees(e *effects.Effect, ctx Context) []*Path {
 	if strings.Count(rel, "/")+1 < leastFolder {
 		return nil
 	}
+	if e.Kind == effects.KindRead {
+		rel = lasting(rel)
+	}
 	return []*Path{subtree(Root, rel)}
+}
+
+// lasting is the folder above the first one whose name a program made up, such
+// as run-2026-06-23T08-07-13Z: that name will not come again, so what is said of
+// it would never be of use.
+func lasting(rel string) string {
+	parts := strings.Split(rel, "/")
+	for i := leastFolder; i < len(parts); i++ {
+		if madeUp(parts[i]) {
+			return strings.Join(parts[:i], "/")
+		}
+	}
+	return rel
+}
+
+// leastDigits is how many digits make a name a time stamp or a random one;
+// versions have fewer.
+const leastDigits = 6
+
+func madeUp(name string) bool {
+	digits := 0
+	for i := range len(name) {
+		if '0' <= name[i] && name[i] <= '9' {
+			digits++
+		}
+	}
+	return digits >= leastDigits
 }
 
 func subtree(base Base, rel string) *Path {

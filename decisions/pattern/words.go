@@ -35,10 +35,12 @@ func parseRun(line string) (*Run, *refusal) {
 		switch {
 		case literal && lit == effects.DynamicWord:
 			return nil, refuse("", "the word %d cannot be written down", i+1)
-		case !literal && len(w) == 2 && w[0] == "" && w[1] == "":
-			if i != len(words)-1 {
-				return nil, refuse("write the words out, or quote the *", "a * of its own stands only at the end")
+		case run.Rest:
+			if r = run.name(w, i); r != nil {
+				return nil, r
 			}
+			continue
+		case !literal && len(w) == 2 && w[0] == "" && w[1] == "":
 			run.Rest = true
 			continue
 		case !literal && hasEmptyMiddle(w):

@@ -5,6 +5,12 @@ package permd.base
 
 import rego.v2
 
+# The project, and other working trees of its repository: they hold the same
+# work, but to change one is to leave the one that the session is in.
+of_project if "in_project" in input.effect.tags
+
+of_project if "worktree" in input.effect.tags
+
 # METADATA
 # title: Programs that only look may run in the project
 # custom:
@@ -12,10 +18,11 @@ import rego.v2
 allow contains "only looks at the project" if {
 	input.effect.kind == "run"
 	input.effect.readonly == true
-	"in_project" in input.effect.tags
+	of_project
 	input.effect.known == true
 	input.effect.claimed == false
 	input.effect.stdin != "network"
+	not "secret" in input.effect.tags
 }
 
 # Programs that only print what they are given or name as a file, wherever they
@@ -42,10 +49,11 @@ allow contains "only prints" if {
 	input.effect.claimed == false
 	printer_run
 	not looks_here
+	not "secret" in input.effect.tags
 }
 
 looks_here if {
-	"in_project" in input.effect.tags
+	of_project
 	input.effect.stdin != "network"
 }
 
@@ -79,7 +87,7 @@ allow contains "runs text whose commands are decided one by one" if {
 #   id: base.read-project
 allow contains "reads the project" if {
 	input.effect.kind == "read"
-	"in_project" in input.effect.tags
+	of_project
 	input.effect.claimed == false
 	not "secret" in input.effect.tags
 	not "permd" in input.effect.tags
@@ -106,12 +114,13 @@ allow contains "writes to a device that keeps nothing" if {
 }
 
 # The agents' own tools that touch nothing outside of the conversation. Others
-# that a profile calls the agent's own (a web search, typing into a shell) reach
-# further and ask.
+# that a profile calls the agent's own (a web search) reach further and ask. What
+# write_stdin types into a program is an effect of its own: without any, it only
+# looks at what the program has said.
 conversation_tools := {
 	"ReadTodos", "Task", "TodoRead", "TodoWrite", "agent", "codebase_investigator", "delegate_to_agent",
 	"list_agents", "read_agent", "report_intent", "spawn_agent", "task", "think", "todo_read", "todo_write",
-	"todoread", "todos", "todowrite", "update_plan", "update_todo", "wait", "wait_agent", "write_todos",
+	"todoread", "todos", "todowrite", "update_plan", "update_todo", "wait", "wait_agent", "write_stdin", "write_todos",
 }
 
 # METADATA

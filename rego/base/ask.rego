@@ -28,12 +28,30 @@ ask contains "runs a program that may change something" if {
 default ordinary_run := false
 
 # METADATA
+# title: Programs that print a secret
+# description: |
+#   What a program prints goes to the model: a key of the environment, the token
+#   of a tool.
+# custom:
+#   id: base.print-secret
+ask contains "prints a secret" if {
+	input.effect.kind == "run"
+	"secret" in input.effect.tags
+}
+
+looks_at_tree if {
+	"worktree" in input.effect.tags
+	input.effect.readonly == true
+}
+
+# METADATA
 # title: Programs that run outside of the project
 # custom:
 #   id: base.run-outside
 ask contains "runs outside of the project" if {
 	input.effect.kind == "run"
 	"outside" in input.effect.tags
+	not looks_at_tree
 	not printer_run
 }
 
@@ -93,6 +111,7 @@ ask contains "talks to permd" if {
 ask contains "reads outside of the project" if {
 	input.effect.kind == "read"
 	"outside" in input.effect.tags
+	not "worktree" in input.effect.tags
 	not public_read
 }
 

@@ -26,6 +26,24 @@ allow contains "changes a file of the project" if {
 }
 
 # METADATA
+# title: Folders may be made in the project
+# custom:
+#   id: base.make-folder
+allow contains "makes a folder in the project" if {
+	input.effect.kind == "write"
+	makes_folder
+	input.effect.claimed == false
+	"in_project" in input.effect.tags
+	unguarded
+}
+
+# mkdir changes nothing that is there.
+makes_folder if {
+	input.effect.by.program == "mkdir"
+	input.effect.by.inherent == false
+}
+
+# METADATA
 # title: Commands that change files of the project
 # custom:
 #   id: base.edit-by-command
@@ -33,6 +51,7 @@ ask contains "changes a file of the project by a command" if {
 	input.effect.kind == "write"
 	input.effect.recursive == false
 	input.effect.shell == true
+	not makes_folder
 	"in_project" in input.effect.tags
 }
 
@@ -129,5 +148,5 @@ query if {
 	input.effect.method == "get"
 	input.effect.claimed == false
 	input.effect.by.inherent == true
-	input.effect.by.program in {"bun", "cargo", "gh", "go", "npm", "pip", "pip3", "pnpm", "uv", "yarn"}
+	input.effect.by.program in {"brew", "bun", "cargo", "gem", "gh", "go", "npm", "pip", "pip3", "pnpm", "rustup", "uv", "yarn"}
 }

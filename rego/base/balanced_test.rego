@@ -13,6 +13,7 @@ test_balanced_edit if {
 test_balanced_no_edit[name] if {
 	some name, example in {
 		"outside": file("write", "/home/dev/q/a", ["outside"], false),
+		"worktree": file("write", "/home/dev/wt/a", ["outside", "worktree"], false),
 		"temp": file("write", "/tmp/a", ["outside", "temp"], false),
 		"folder": file("write", "/home/dev/p/a", ["in_project"], true),
 		"delete": file("delete", "/home/dev/p/a", ["in_project"], false),
@@ -31,6 +32,27 @@ test_balanced_command_edit if {
 	by_command := object.union(file("write", "/home/dev/p/a", ["in_project"], false), {"effect": {"shell": true}})
 	base.ask == {"changes a file of the project by a command"} with input as by_command
 	count(base.allow) == 0 with input as by_command
+}
+
+made(tags, by) := object.union(
+	file("write", "/home/dev/p/a", tags, false),
+	{"effect": {"shell": true, "by": object.union({"program": "mkdir", "subcommand": "", "args": ["a"], "inherent": false, "arg": "a"}, by)}},
+)
+
+test_balanced_folder if {
+	base.allow == {"makes a folder in the project"} with input as made(["in_project"], {})
+	count(base.ask) == 0 with input as made(["in_project"], {})
+}
+
+test_balanced_no_folder[name] if {
+	some name, example in {
+		"outside": made(["outside"], {}),
+		"guarded": made(["in_project", "vcs"], {}),
+		"another program": made(["in_project"], {"program": "touch"}),
+		"its own": made(["in_project"], {"inherent": true}),
+	}
+	count(base.allow) == 0 with input as example
+	count(base.ask) > 0 with input as example
 }
 
 test_balanced_edit_folder if {

@@ -56,7 +56,7 @@ deny contains "would send a secret away" if {
 deny contains "would send a secret away" if {
 	input.effect.kind == "run"
 	input.effect.program in senders
-	input.effect.stdin == "pipe"
+	input.effect.stdin in {"pipe", "network"}
 	takes_stdin
 	"secret" in input.call.tags
 	leaves
@@ -79,11 +79,17 @@ deny contains "would send a secret away" if {
 	input.effect.kind == "run"
 	input.effect.program in askers
 	"secret" in input.call.tags
-	"read" in input.call.kinds
+	secret_known
 	some i
 	input.effect.args[i] == "\u0000dynamic"
 	not logging_in(i)
 	not "loopback" in input.call.tags
 }
+
+# The call has the secret from a file, or from a program that prints one: what
+# it only writes into a file with a secret's name is none yet.
+secret_known if "read" in input.call.kinds
+
+secret_known if count({"delete", "write"} & {kind | some kind in input.call.kinds}) == 0
 
 logging_in(i) if input.effect.args[i - 1] in login_options

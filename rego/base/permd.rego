@@ -50,8 +50,9 @@ deny contains "would stop permd or change how it runs" if {
 	regex.match(`(?i)^(.*[./])?permd(-admin)?(@.*)?(\.(service|socket|plist))?$`, word)
 }
 
-# The words of permd's own commands that answer for the person.
-answering := {"choose", "confirm", "edit", "forget", "import", "review", "trust"}
+# The words of permd's own commands that answer for the person, or that keep it
+# from being asked.
+answering := {"choose", "confirm", "edit", "forget", "import", "review", "trust", "uninstall"}
 
 # METADATA
 # title: Answering permd for the person
@@ -73,6 +74,17 @@ deny contains "would answer permd in place of a person" if {
 	endswith(input.effect.program, "/permd")
 	some word in input.effect.args
 	word in answering
+}
+
+# METADATA
+# title: Allowing a call for the person
+# custom:
+#   id: base.permd-allow
+deny contains "would answer permd in place of a person" if {
+	input.effect.kind == "run"
+	regex.match(`^(.*/)?permd$`, input.effect.program)
+	"allow" in input.effect.args
+	not input.effect.args[0] in {"log", "remember"} # allow is a verdict there
 }
 
 # METADATA

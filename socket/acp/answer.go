@@ -84,7 +84,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
 		if h.LiveShell != nil && h.LiveShell(call.Agent) {
-			call.LiveShell, call.Folders = p.state.Shells.Changed(p.session), p.state.Shells.Folders(p.session)
+			p.state.Shells.Tell(p.session, call)
 		}
 		return p.decide(ctx, h.Decider)
 	}, nil

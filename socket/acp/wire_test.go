@@ -203,6 +203,25 @@ func TestUnreadBeforeAll(t *testing.T) {
 	}
 }
 
+// TestUnreadThenDeclaredAgain: a session that was declared before is not new when
+// it is declared again, also where nothing was said of it in between.
+func TestUnreadThenDeclaredAgain(t *testing.T) {
+	c := serve(t).dial(t)
+	whole := strings.Replace(request, `"toolCallId":"c"`, `"toolCallId":"c","title":"ls","rawInput":{"command":"ls"}`, 1)
+	other := strings.NewReplacer(`"s"`, `"other"`)
+	c.exchange(t, declare)
+	c.exchange(t, other.Replace(declare))
+	c.exchange(t, other.Replace(whole))
+	c.send(t, strings.Replace(update, `"title":"ls"`, `"title":"ls","title":"rm"`, 1))
+	if got := c.line(t); !strings.Contains(got, `"id":null`) {
+		t.Fatalf("the refusal: %s", got)
+	}
+	c.exchange(t, declare)
+	if got := c.exchange(t, whole); !strings.Contains(got["2"], "-32050") {
+		t.Errorf("a call whose announcement may be lost: %s", got["2"])
+	}
+}
+
 // TestUnreadUpdateIsNotForgotten: an update that the framing refuses might have
 // changed the call, so what was known of it before must not be decided on.
 func TestUnreadUpdateIsNotForgotten(t *testing.T) {

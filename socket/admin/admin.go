@@ -74,12 +74,17 @@ type Deps struct {
 	Reload func(ctx context.Context) (Reloaded, error)
 	// Memory is nil where nothing is remembered.
 	Memory Memory
+	// Asked is nil where no questions wait.
+	Asked Asked
 }
 
 // Register adds the management methods.
 func Register(m socket.Methods, d Deps) {
 	if d.Memory != nil {
 		registerChoices(m, d.Memory)
+	}
+	if d.Asked != nil {
+		registerQuestions(m, d.Asked)
 	}
 	m[MethodStatus] = func(_ *socket.Conn, params strictjson.Value) (run, error) {
 		if err := decode(params, &struct{}{}); err != nil {

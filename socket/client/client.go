@@ -93,26 +93,61 @@ func (c *Client) Close() error {
 // none. It fails with an *Error that permd answered, an error that wraps
 // ErrUnreachable, or ctx's.
 func (c *Client) Call(ctx context.Context, method string, params, result any) error {
-	id, answer, err := c.register()
+	p, err := c.Start(ctx, method, params)
 	if err != nil {
 		return err
 	}
-	defer c.forget(id)
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, c.path, c.timeout))
+	return p.Wait(ctx, result)
+}
+
+// Pending is a call that was sent.
+type Pending struct {
+	// ID is the call's id, by which $/cancel_request withdraws it.
+	ID     uint64
+	client *Client
+	answer chan reply
+}
+
+// Start sends a call, so that what is sent after it comes after it. Its answer
+// is waited for with Wait, which must be called.
+func (c *Client) Start(ctx context.Context, method string, params any) (*Pending, error) {
+	id, answer, err := c.register()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
 	if err := c.send(ctx, strconv.FormatUint(id, 10), method, params); err != nil {
-		return err
+		c.forget(id)
+		return nil, err
 	}
+	return &Pending{id, c, answer}, nil
+}
+
+// limited bounds how long is waited for permd.
+func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%w: %s did not answer within %s", ErrUnreachable, c.path, c.timeout))
+}
+
+// Wait waits for the answer, once; results and errors are those of Call.
+func (p *Pending) Wait(ctx context.Context, result any) error {
+	c := p.client
+	defer c.forget(p.ID)
+	ctx, cancel := c.limited(ctx)
+	defer cancel()
 	select {
 	case <-ctx.Done():
 		return fmt.Errorf("waiting for permd: %w", context.Cause(ctx))
-	case r := <-answer:
+	case r := <-p.answer:
 		if r.err != nil {
 			return r.err
 		}
 		return into(r.result, result)
 	}
 }
+
+// Done is closed when the connection has ended.
+func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Notify sends a notification, which is not answered.
 func (c *Client) Notify(ctx context.Context, method string, params any) error {

@@ -149,6 +149,8 @@ type State struct {
 	Asks   Asks
 	Shells Shells
 
+	// seats are where the sessions belong that were declared on the connection.
+	seats        map[string]seat
 	ends         []func(session string)
 	declares     []func(session string)
 	disconnected bool // the end of the connection is already watched
@@ -159,7 +161,7 @@ type stateKey struct{}
 // StateOf returns the state of a connection. Only to be called from a method.
 func StateOf(c *socket.Conn) *State {
 	return c.Value(stateKey{}, func() any {
-		s := new(State)
+		s := &State{seats: map[string]seat{}}
 		// A client that withdraws a request which was answered with a question
 		// has called that off as well.
 		c.OnWithdraw(func(id strictjson.Value) { s.Asks.Withdraw(RequestKey(id)) })
@@ -181,7 +183,7 @@ func RequestKey(id strictjson.Value) string {
 func (s *State) OnEnd(f func(session string)) { s.ends = append(s.ends, f) }
 
 // OnDeclare registers f to be called, on the reading goroutine, when a session
-// of the connection is declared.
+// of the connection is declared for the first time.
 func (s *State) OnDeclare(f func(session string)) { s.declares = append(s.declares, f) }
 
 func (s *State) declare(session string) {
@@ -193,6 +195,7 @@ func (s *State) declare(session string) {
 func (s *State) end(session string) {
 	s.Asks.Drop(session)
 	s.Shells.forget(session)
+	delete(s.seats, session)
 	for _, f := range s.ends {
 		f(session)
 	}

@@ -37,6 +37,7 @@ type callWire struct {
 type toolWire struct {
 	Name   string `json:"name"`
 	Server string `json:"server"`
+	Source string `json:"source"`
 }
 
 // DecideResult is the answer of permd/decide: a decision for each call, in
@@ -55,8 +56,11 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	var ses *decisions.Session
 	if p.SessionID != "" {
-		if ses = h.Sessions.Get(c.Owner(), p.SessionID); ses == nil {
+		if ses = h.Sessions.Get(StateOf(c).owner(c, p.SessionID), p.SessionID); ses == nil {
 			return nil, refuse("the session of sessionId is not declared on this connection")
+		}
+		if own := StateOf(c).seats[p.SessionID]; own.family != nil {
+			ses = own.session
 		}
 	}
 	reqs := make([]*decisions.Request, len(p.Calls))
@@ -65,25 +69,34 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 		reqs[i].Peer = c.Peer
 	}
 	state, request := StateOf(c), RequestKey(c.RequestID())
+	at := state.seats[p.SessionID]
+	shells := &state.Shells
+	if at.family != nil {
+		shells = &at.family.shells
+	}
 	return func(ctx context.Context) (any, error) {
 		user := h.Users(reqs[0].Peer.UID)
-		live := ses != nil && h.LiveShell != nil && h.LiveShell(ses.Agent)
+		live := ses != nil && !at.atShell && h.LiveShell != nil && h.LiveShell(ses.Agent)
 		for _, r := range reqs {
 			r.Call.User = user
 			if live {
-				r.Call.LiveShell, r.Call.Folders = state.Shells.Changed(ses.ID), state.Shells.Folders(ses.ID)
+				shells.Tell(ses.ID, &r.Call)
 			}
 		}
 		decided := h.Decider.Decide(ctx, reqs...)
 		if len(decided) != len(reqs) {
 			return nil, errDecider
 		}
-		for _, d := range decided {
+		for i, d := range decided {
 			if d == nil {
 				return nil, errDecider
 			}
-			state.Shells.Note(p.SessionID, d)
-			if d.Verdict == decisions.Ask {
+			shells.Note(p.SessionID, d)
+			switch {
+			case d.Verdict != decisions.Ask:
+			case at.family != nil:
+				h.Lasting.hold(at.family, reqs[i], d)
+			default:
 				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Request: request, Offer: d.Offer, Answer: pickVerdict})
 			}
 		}
@@ -114,7 +127,7 @@ func (p *decideParams) check() error {
 			return refuse("calls[%d].callId repeats an earlier one", i)
 		case w.Tool.Name == "":
 			return refuse("calls[%d].tool.name is missing", i)
-		case len(w.CallID) > maxName || len(w.Tool.Name) > maxName || len(w.Tool.Server) > maxServer || len(w.Kind) > maxName:
+		case len(w.CallID) > maxName || len(w.Tool.Name) > maxName || len(w.Tool.Server) > maxServer || len(w.Tool.Source) > maxServer || len(w.Kind) > maxName:
 			return refuse("calls[%d]: an id or name is longer than %d bytes", i, maxName)
 		case len(w.Title) > maxTitle:
 			return refuse("calls[%d].title is longer than %d bytes", i, maxTitle)
@@ -129,7 +142,7 @@ func (w *callWire) request(ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID:       w.CallID,
 		Protocol: Protocol,
-		Tool:     effects.Tool{Name: w.Tool.Name, Server: w.Tool.Server},
+		Tool:     effects.Tool{Name: w.Tool.Name, Server: w.Tool.Server, Source: w.Tool.Source},
 		Claims:   effects.Claims{Kind: w.Kind, Title: w.Title},
 	}
 	if k := strictjson.Kind(w.Input); k != 0 && k != 'n' {

@@ -48,6 +48,9 @@ type Deps struct {
 	Prepare func(ctx context.Context, uid uint32, project string)
 	// Keeper stores what people choose; nil when nothing is remembered.
 	Keeper decisions.Keeper
+	// Lasting are the sessions that outlive their connections; nil where there are
+	// none.
+	Lasting *Lasting
 	// Answered notes what the person answered to the decision; nil for nothing.
 	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.Kept)
 }

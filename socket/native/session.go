@@ -20,6 +20,11 @@ type sessionParams struct {
 	Agent     *effects.Party `json:"agent"`
 	Client    *effects.Party `json:"client"`
 	Mode      string         `json:"mode"`
+	// Harness makes the session one that outlives the connection (see Lasting).
+	Harness string `json:"harness"`
+	// AtShell says that Cwd is where the agent's shell is now, and that nothing
+	// else of the shell lives on from one call to the next.
+	AtShell bool `json:"atShell"`
 	// ProtocolVersion is what client and agent negotiated (ACP: 1 or 2).
 	ProtocolVersion *int `json:"protocolVersion"`
 }
@@ -58,23 +63,38 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	if p.Client != nil {
 		d.Client = *p.Client
 	}
-	owner := c.Owner()
+	owner, own := c.Owner(), c.Owner()
+	at, err := h.seat(c, &p)
+	if err != nil {
+		return nil, err
+	}
+	if at.family != nil {
+		owner = at.family.owner
+	}
 	StateOf(c).disconnect(c, func() {
-		h.Sessions.Disconnect(owner)
+		h.Sessions.Disconnect(own)
 		if h.Keeper != nil {
 			// What could not be stored holds in memory, and a restart ends all
 			// choices of connections.
-			_ = h.Keeper.EndConnection(context.Background(), owner)
+			_ = h.Keeper.EndConnection(context.Background(), own)
 		}
 	})
 	ses, err := h.Sessions.Declare(owner, d)
 	switch {
 	case errors.Is(err, decisions.ErrSessions):
+		if at.family != nil {
+			h.Sessions.Disconnect(owner) // the next call begins anew
+		}
 		return nil, tooMany(err)
 	case err != nil:
 		return nil, refuse("declaring the session: %v", err)
 	}
-	StateOf(c).declare(ses.ID)
+	at.session = ses
+	state := StateOf(c)
+	_, again := state.seats[ses.ID]
+	if state.seats[ses.ID] = at; !again {
+		state.declare(ses.ID)
+	}
 	return func(ctx context.Context) (any, error) {
 		if h.Prepare != nil {
 			h.Prepare(ctx, owner.UID, ses.Project)
@@ -100,7 +120,10 @@ func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 	if p.SessionID == "" {
 		return nil, refuse("sessionId is missing")
 	}
-	owner := c.Owner()
+	owner := StateOf(c).owner(c, p.SessionID)
+	if h.Lasting != nil && owner != c.Owner() {
+		h.Lasting.forget(owner, p.SessionID)
+	}
 	closed := h.Sessions.Close(owner, p.SessionID)
 	StateOf(c).end(p.SessionID)
 	if closed && h.Keeper != nil {

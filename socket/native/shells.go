@@ -25,7 +25,23 @@ type Shells struct {
 	// folders are where the shell of a session may be, beside its own folder.
 	// They only become more: which calls ran, and in which order, is not told.
 	folders map[string][]string
+	// activated are the folders of programs that the shell of a session may look
+	// into first. They only become more as well.
+	activated map[string][]string
 }
+
+// Tell tells a call of the shell that it will run in.
+func (s *Shells) Tell(session string, c *effects.Call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.LiveShell, c.Folders, c.Activated = s.all || s.changed[session], s.folders[session], s.activated[session]
+	if s.all {
+		c.Activated = unknownFolder
+	}
+}
+
+// unknownFolder stands for environments that are not known any more.
+var unknownFolder = []string{""}
 
 // Changed reports whether an earlier call may have changed the session's shell
 // in ways that cannot be followed.
@@ -33,14 +49,6 @@ func (s *Shells) Changed(session string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all || s.changed[session]
-}
-
-// Folders returns the folders that the session's shell may be in, beside the
-// session's own. The caller must not change them.
-func (s *Shells) Folders(session string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.folders[session]
 }
 
 // Note takes a decision in. A call that was denied does not run; one that was
@@ -51,6 +59,9 @@ func (s *Shells) Note(session string, d *decisions.Decision) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, bin := range d.Activated {
+		s.activate(session, bin)
+	}
 	for i := range d.Effects {
 		if d.Effects[i].Kind == effects.KindState {
 			s.change(session)
@@ -78,6 +89,26 @@ func (s *Shells) move(session, folder string) {
 	}
 }
 
+// activate notes an environment, "" when it is not known which.
+func (s *Shells) activate(session, bin string) {
+	known := s.activated[session]
+	switch {
+	case slices.Contains(known, bin):
+		return
+	case known == nil && len(s.activated) >= maxShells:
+		s.all = true
+		return
+	case len(known) >= maxFolders:
+		bin = ""
+	}
+	if s.activated == nil {
+		s.activated = map[string][]string{}
+	}
+	if !slices.Contains(known, bin) {
+		s.activated[session] = append(slices.Clip(known), bin)
+	}
+}
+
 func (s *Shells) change(session string) {
 	if s.changed == nil {
 		s.changed = map[string]bool{}
@@ -92,4 +123,5 @@ func (s *Shells) forget(session string) {
 	defer s.mu.Unlock()
 	delete(s.changed, session)
 	delete(s.folders, session)
+	delete(s.activated, session)
 }

@@ -32,14 +32,14 @@ func TestShells(t *testing.T) {
 			for _, d := range c.notes {
 				s.Note("s", d)
 			}
-			if s.Changed("s") != c.changed || !slices.Equal(s.Folders("s"), c.folders) {
-				t.Errorf("changed %v, folders %q", s.Changed("s"), s.Folders("s"))
+			if s.Changed("s") != c.changed || !slices.Equal(told(&s, "s").Folders, c.folders) {
+				t.Errorf("changed %v, folders %q", s.Changed("s"), told(&s, "s").Folders)
 			}
-			if s.Changed("other") || s.Folders("other") != nil {
+			if s.Changed("other") || told(&s, "other").Folders != nil {
 				t.Error("another session is changed")
 			}
 			s.forget("s")
-			if s.Changed("s") || s.Folders("s") != nil {
+			if s.Changed("s") || told(&s, "s").Folders != nil {
 				t.Error("the session is not forgotten")
 			}
 		})
@@ -52,17 +52,50 @@ func TestShells(t *testing.T) {
 			}
 			s.Note("s", moved(decisions.Allow, fmt.Sprintf("/p/%d", i)))
 		}
-		if !s.Changed("s") || len(s.Folders("s")) != maxFolders {
-			t.Errorf("changed %v with %d folders", s.Changed("s"), len(s.Folders("s")))
+		if !s.Changed("s") || len(told(&s, "s").Folders) != maxFolders {
+			t.Errorf("changed %v with %d folders", s.Changed("s"), len(told(&s, "s").Folders))
+		}
+	})
+	t.Run("environments", func(t *testing.T) {
+		var s Shells
+		for i := range maxFolders + 2 {
+			s.Note("s", &decisions.Decision{Verdict: decisions.Allow, Activated: []string{fmt.Sprintf("/p/%d/bin", i), "/p/0/bin"}})
+		}
+		got := told(&s, "s").Activated
+		if len(got) != maxFolders+1 || got[0] != "/p/0/bin" || got[maxFolders] != "" {
+			t.Errorf("have %q", got)
+		}
+		s.Note("t", &decisions.Decision{Verdict: decisions.Deny, Activated: []string{"/p/bin"}})
+		if got := told(&s, "t").Activated; got != nil {
+			t.Errorf("of a call that was denied: %q", got)
+		}
+		s.forget("s")
+		if got := told(&s, "s").Activated; got != nil {
+			t.Errorf("not forgotten: %q", got)
+		}
+	})
+	t.Run("environments of too many sessions", func(t *testing.T) {
+		var s Shells
+		for i := range maxShells + 1 {
+			s.Note(fmt.Sprint(i), &decisions.Decision{Verdict: decisions.Allow, Activated: []string{"/p/bin"}})
+		}
+		if c := told(&s, "none of them"); !c.LiveShell || len(c.Activated) != 1 || c.Activated[0] != "" {
+			t.Errorf("told %v, %q", c.LiveShell, c.Activated)
 		}
 	})
 	t.Run("a list that others read", func(t *testing.T) {
 		var s Shells
 		s.Note("s", moved(decisions.Allow, "/p/a"))
-		before := s.Folders("s")
+		before := told(&s, "s").Folders
 		s.Note("s", moved(decisions.Allow, "/p/b"))
 		if len(before) != 1 {
 			t.Errorf("it became %q", before)
 		}
 	})
+}
+
+// told is what a call of a session is told of its shell.
+func told(s *Shells, session string) (c effects.Call) {
+	s.Tell(session, &c)
+	return c
 }

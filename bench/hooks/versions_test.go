@@ -1,0 +1,22 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestVersions wants the versions that are installed to be those that the
+// documentation speaks of.
+func TestVersions(t *testing.T) {
+	data, err := os.ReadFile("../../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range harnesses {
+		h := &harnesses[i]
+		if cell := "| " + h.title + " " + h.seen + " |"; !strings.Contains(string(data), cell) {
+			t.Errorf("docs/clients.md has no column %q", cell)
+		}
+	}
+}

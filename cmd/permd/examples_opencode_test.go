@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOpencodeExample runs the bridge against a server that tells of questions
+// in opencode's words.
+func TestOpencodeExample(t *testing.T) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Skip("node is not installed: the example is not run")
+	}
+	bridge, err := filepath.Abs("../../examples/clients/opencode/bridge.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newTestDaemon(t)
+	d.policy(t, "hook.rego", hookRules)
+	d.start(t)
+	replies := make(chan string, 10)
+	events := make(chan string, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, _ := io.ReadAll(r.Body)
+			replies <- r.URL.Path + " " + string(body)
+			fmt.Fprint(w, "true")
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			select {
+			case event := <-events:
+				fmt.Fprint(w, event)
+				w.(http.Flusher).Flush()
+			case <-r.Context().Done():
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	cmd := exec.Command(node, bridge, server.URL)
+	cmd.Dir, cmd.Env = d.project(t, nil), d.env
+	var output lockedBuffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		server.CloseClientConnections()
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}()
+	first := func(id, command string) string {
+		return `data: {"id":"evt_01","type":"permission.asked","properties":{"id":"` + id + `","sessionID":"ses_01","permission":"bash","patterns":["` + command + `"],"metadata":{"command":"` + command + `"},"always":["x *"],"tool":{"messageID":"msg_01","callID":"call_o1"}}}`
+	}
+	second := func(id, command string) string {
+		return `data: {"id":"evt_02","type":"permission.v2.asked","properties":{"id":"` + id + `","sessionID":"ses_01","action":"shell","resources":["` + command + `"],"metadata":{"command":"` + command + `"}}}`
+	}
+	wait := func(what string, text <-chan string) string {
+		t.Helper()
+		select {
+		case got := <-text:
+			return got
+		case <-time.After(30 * time.Second):
+			t.Fatalf("no %s:\n%s", what, output.String())
+		}
+		return ""
+	}
+	for _, c := range []struct{ event, want string }{
+		{": a comment\n\ndata: no JSON\n\n" + first("per_01", "welcome") + "\n\n", `/permission/per_01/reply {"reply":"once"}`},
+		{first("per_02", "forbidden") + "\r\n\r\n", `/permission/per_02/reply {"reply":"reject","message":"permd: forbidden"}`},
+		{second("per_03", "welcome") + "\n\n", `/api/session/ses_01/permission/per_03/reply {"reply":"once"}`},
+		{second("per_04", "forbidden") + "\n\n", `/api/session/ses_01/permission/per_04/reply {"reply":"reject","message":"permd: forbidden"}`},
+		// What permd leaves to the person is not answered: the next answer is that
+		// to the next question.
+		{first("per_05", "questioned") + "\n\n" + first("per_06", "welcome") + "\n\n", `/permission/per_06/reply {"reply":"once"}`},
+	} {
+		// In pieces, as networks do.
+		events <- c.event[:len(c.event)/2]
+		events <- c.event[len(c.event)/2:]
+		if got := wait("answer", replies); got != c.want {
+			t.Errorf("the answer is %s, want %s", got, c.want)
+		}
+	}
+	d.kill()
+	events <- first("per_07", "welcome") + "\n\n"
+	deadline := time.Now().Add(30 * time.Second)
+	for !strings.Contains(output.String(), "per_07 bash is for you") && time.Now().Before(deadline) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if !strings.Contains(output.String(), "per_07 bash is for you") || !strings.Contains(output.String(), "per_05 bash is for you: questioned") || len(replies) > 0 {
+		t.Errorf("%d answers too many:\n%s", len(replies), output.String())
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/permd/permd/socket/hook/hooktest"
+)
+
+// undecidedHooks is what each harness does of a hook that has no decision: it
+// asks where it is certain that it does, else it stops.
+var undecidedHooks = map[string]string{
+	"claude": hooktest.Asks, "claude, plan": hooktest.Asks, "claude, sub-agent": hooktest.Asks, "claude, asked": hooktest.Leaves,
+	"codex, asked": hooktest.Leaves, "gemini": hooktest.Asks,
+}
+
+// wantUndecided runs the hook of every harness, all at once, for a call that is
+// allowed where there is a daemon.
+func wantUndecided(t *testing.T, d *testDaemon, why string) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, s := range hookShell {
+		all.Go(func() {
+			want := undecidedHooks[s.name]
+			if want == "" {
+				want = hooktest.Stops
+			}
+			out := d.hook(t, s.harness, hookInput(s.in, filepath.Join(d.home, "project"), probe))
+			wantHook(t, s.name, s.harness, s.event, out, want)
+			if said := string(out.Stdout) + out.Stderr; want != hooktest.Leaves && !strings.Contains(said, why) {
+				t.Errorf("%s: it does not say %q: %s", s.name, why, said)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// wantHooksAllowed is the control.
+func wantHooksAllowed(t *testing.T, d *testDaemon) {
+	t.Helper()
+	for _, s := range hookShell {
+		want := hooktest.Runs
+		if s.name == "codex" || s.name == "claude, plan" {
+			want = hooktest.Leaves
+		}
+		out := d.hook(t, s.harness, hookInput(s.in, d.project(t, nil), probe))
+		wantHook(t, "control, "+s.name, s.harness, s.event, out, want)
+	}
+}
+
+func hooksUnreachable(t *testing.T) {
+	d := newTestDaemon(t)
+	d.project(t, nil)
+	wantUndecided(t, d, "not reachable")
+	d.start(t)
+	wantHooksAllowed(t, d)
+	d.kill() // the socket stays and nobody listens
+	wantUndecided(t, d, "not reachable")
+	d.start(t)
+	wantHooksAllowed(t, d)
+	if err := os.Chmod(filepath.Dir(d.socket()), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	wantUndecided(t, d, "not trusting")
+}
+
+// pretend listens in the daemon's place; serve gets each line of each connection
+// and answers it, or hangs up by false.
+func (d *testDaemon) pretend(t *testing.T, serve func(c net.Conn, line string) bool) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(d.socket()), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("unix", d.socket())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer c.Close()
+				lines := bufio.NewScanner(c)
+				lines.Buffer(nil, 1<<20)
+				for lines.Scan() {
+					if !serve(c, lines.Text()) {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() { ln.Close(); conns.Wait() })
+}
+
+// hooksSilent: the hook has a limit of its own.
+func hooksSilent(t *testing.T) {
+	d := newTestDaemon(t)
+	d.pretend(t, func(net.Conn, string) bool { return true })
+	wantUndecided(t, d, "permd cannot decide")
+}
+
+func hooksBrokenOff(t *testing.T) {
+	for name, serve := range map[string]func(c net.Conn, line string) bool{
+		"at once":           func(net.Conn, string) bool { return false },
+		"within the answer": func(c net.Conn, _ string) bool { fmt.Fprint(c, `{"jsonrpc":"2.0","id":1,"resu`); return false },
+		"before it decides": func(c net.Conn, line string) bool {
+			if strings.Contains(line, "permd/decide") {
+				return false
+			}
+			return pretendDeclared(c, line)
+		},
+		"within the decision": func(c net.Conn, line string) bool {
+			if strings.Contains(line, "permd/decide") {
+				fmt.Fprint(c, strings.TrimSuffix(pretendDecision("allow"), "}]}}\n"))
+				return false
+			}
+			return pretendDeclared(c, line)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTestDaemon(t)
+			d.pretend(t, serve)
+			wantUndecided(t, d, "permd cannot decide")
+		})
+	}
+}
+
+// pretendID is the id of a request in a line.
+func pretendID(line string) string {
+	_, rest, _ := strings.Cut(line, `"id":`)
+	id, _, _ := strings.Cut(rest, ",")
+	return id
+}
+
+func pretendDeclared(c net.Conn, line string) bool {
+	_, err := c.Write([]byte(`{"jsonrpc":"2.0","id":` + pretendID(line) + `,"result":{}}` + "\n"))
+	return err == nil
+}
+
+func pretendDecision(verdict string) string {
+	return `{"jsonrpc":"2.0","id":ID,"result":{"decisions":[{"decisionId":"d","callId":"CALL","verdict":"` + verdict + `","needed":"none","reason":"r","decidedBy":"policy","policy":{"digest":"x"},"effects":[]}]}}` + "\n"
+}
+
+// hooksNonsense: only a decision of this very call counts.
+func hooksNonsense(t *testing.T) {
+	allow := pretendDecision("allow")
+	swap := func(old, with string) string { return strings.Replace(allow, old, with, 1) }
+	for name, answer := range map[string]string{
+		"no JSON":                          "allow\n",
+		"no decisions":                     `{"jsonrpc":"2.0","id":ID,"result":{}}` + "\n",
+		"an empty list":                    `{"jsonrpc":"2.0","id":ID,"result":{"decisions":[]}}` + "\n",
+		"a null":                           `{"jsonrpc":"2.0","id":ID,"result":{"decisions":[null]}}` + "\n",
+		"an empty decision":                `{"jsonrpc":"2.0","id":ID,"result":{"decisions":[{}]}}` + "\n",
+		"result and error":                 swap(`"result"`, `"error":{"code":1,"message":"x"},"result"`),
+		"an error":                         `{"jsonrpc":"2.0","id":ID,"error":{"code":-32603,"message":"broken"}}` + "\n",
+		"no id":                            `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"broken"}}` + "\n",
+		"another version":                  swap(`"2.0"`, `"1.0"`),
+		"another call":                     swap(`"CALL"`, `"another"`),
+		"two decisions":                    swap(`"decisions":[`, `"decisions":[{"verdict":"allow","callId":"CALL"},`),
+		"a doubled verdict":                swap(`"verdict":"allow"`, `"verdict":"deny","verdict":"allow"`),
+		"in other letters":                 swap(`"verdict":"allow"`, `"Verdict":"deny","verdict":"allow"`),
+		"an unknown verdict":               swap(`"allow"`, `"ALLOW"`),
+		"a verdict of a kind that is none": swap(`"allow"`, `true`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newTestDaemon(t)
+			d.pretend(t, func(c net.Conn, line string) bool {
+				if !strings.Contains(line, "permd/decide") {
+					return pretendDeclared(c, line)
+				}
+				_, rest, _ := strings.Cut(line, `"callId":"`)
+				call, _, _ := strings.Cut(rest, `"`)
+				_, err := c.Write([]byte(strings.NewReplacer("ID", pretendID(line), "CALL", call).Replace(answer)))
+				return err == nil
+			})
+			wantUndecided(t, d, "permd cannot decide")
+		})
+	}
+	t.Run("control", func(t *testing.T) {
+		d := newTestDaemon(t)
+		d.pretend(t, func(c net.Conn, line string) bool {
+			if !strings.Contains(line, "permd/decide") {
+				return pretendDeclared(c, line)
+			}
+			_, rest, _ := strings.Cut(line, `"callId":"`)
+			call, _, _ := strings.Cut(rest, `"`)
+			_, err := c.Write([]byte(strings.NewReplacer("ID", pretendID(line), "CALL", call).Replace(allow)))
+			return err == nil
+		})
+		wantHooksAllowed(t, d)
+	})
+}
+
+// hooksOpenInput: a harness that writes and does not end what it writes gets an
+// answer all the same, in time.
+func hooksOpenInput(t *testing.T) {
+	d := startDaemon(t)
+	cmd := d.command("hook", "claude")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	defer r.Close()
+	cmd.Stdin = r
+	if _, err := w.WriteString(hookInput(hookShell[0].in, d.project(t, nil), probe)); err != nil {
+		t.Fatal(err)
+	}
+	wantHook(t, "an open input", "claude", "", runHook(t, cmd), hooktest.Stops)
+}

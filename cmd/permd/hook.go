@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/hook"
+	"github.com/permd/permd/socket/native"
+)
+
+// hookDeadline is how long a hook takes at most, reading what the harness writes
+// included. It is well below the time after which harnesses go on without an
+// answer, 10 seconds in the configurations that permd writes.
+const hookDeadline = 5 * time.Second
+
+func (a *app) hookCommand() *cobra.Command {
+	prompt := false
+	cmd := &cobra.Command{
+		Use:   "hook HARNESS",
+		Short: "Answer an agent harness's hook",
+		Long: `Answer an agent harness's hook: reads what the harness is about to do from standard
+input, asks the daemon, and answers in the harness's own words and exit codes.
+HARNESS is ` + strings.Join(hook.Names(), ", ") + `.
+Harnesses run it; docs/clients.md shows their settings.
+
+Where permd leaves a call to the person, the harness is told to ask them if it is
+certain that it will. Where it is not, the answer is no, and names the command
+that says yes: permd allow. If nothing but the default asks, and the harness goes
+by its person's own rules, it is left to them. If something goes wrong, or nothing
+is known within ` + strconv.Itoa(int(hookDeadline/time.Second)) + ` seconds, the answer is ask or no.
+
+With --permission-prompt-tool it is Claude Code's permission-prompt tool instead,
+an MCP server on standard input and output.
+
+The exit code is 0 with an answer, and 2 for no where there is no answer.
+
+` + exitCodes,
+		Example: `  permd hook claude
+  permd hook claude --permission-prompt-tool
+  claude -p --permission-prompt-tool mcp__permd__approve "run the tests"`,
+		ValidArgs: hook.Names(),
+		Args:      cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h := hook.Of(args[0])
+			switch {
+			case h == nil:
+				return failf(exitUsage, "one of: "+strings.Join(hook.Names(), ", "), "unknown harness %q", args[0])
+			case prompt && h.Name != "claude":
+				return failf(exitUsage, "leave it out", "only claude has a permission-prompt tool")
+			case prompt:
+				return a.hookPrompt(cmd.Context())
+			}
+			if code := a.hook(cmd.Context(), h); code != exitOK {
+				return &failure{code: code}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&prompt, "permission-prompt-tool", false, "be Claude Code's permission-prompt tool, an MCP server")
+	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand())
+	return cmd
+}
+
+// hookProcess is `permd hook HARNESS` without all that the other commands need:
+// an agent waits for it at each of its calls. ok is false for other arguments.
+func (a *app) hookProcess(args []string) (code int, ok bool) {
+	if len(args) != 2 || args[0] != "hook" {
+		return 0, false
+	}
+	h := hook.Of(args[1])
+	if h == nil {
+		return 0, false
+	}
+	// Ended by a signal, a hook would be one that failed, and most harnesses go on.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	// Nor must a harness that has closed the output end it without a word on
+	// standard error: some go on then.
+	signal.Ignore(syscall.SIGPIPE)
+	return a.hook(ctx, h), true
+}
+
+// hookRefused says no to the harness when its command line was wrong; code is
+// what permd would end with.
+func (a *app) hookRefused(args []string, code int) int {
+	if code == exitOK || len(args) < 2 || args[0] != "hook" {
+		return code
+	}
+	if h := hook.Of(args[1]); h != nil && code == exitUsage {
+		out := h.Failed(nil, "its command line is wrong")
+		fmt.Fprintf(a.out, "%s", out.Stdout)
+	}
+	return code
+}
+
+// hook answers one hook.
+func (a *app) hook(ctx context.Context, h *hook.Harness) int {
+	out := a.hookAnswer(ctx, h)
+	if _, err := a.out.Write(out.Stdout); err != nil && len(out.Stdout) > 0 {
+		out = hook.Block("writing the answer: " + err.Error())
+	}
+	if out.Stderr != "" {
+		fmt.Fprint(a.err, out.Stderr)
+	}
+	return out.Code
+}
+
+func (a *app) hookAnswer(ctx context.Context, h *hook.Harness) (out hook.Output) {
+	defer func() {
+		if r := recover(); r != nil {
+			out = h.Failed(nil, "permd hook broke: "+fmt.Sprint(r))
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, hookDeadline, errors.New("it took too long"))
+	defer cancel()
+	in, err := readHook(ctx, a.in)
+	if err != nil {
+		return h.Failed(nil, err.Error())
+	}
+	req, err := h.Read(in)
+	if err != nil {
+		return h.Failed(nil, err.Error())
+	}
+	d, err := askForHook(ctx, h, req)
+	if err != nil {
+		return h.Failed(req, undecided(err))
+	}
+	return h.Answer(req, d)
+}
+
+// undecided says why there is no decision, and what to do.
+func undecided(err error) string {
+	if errors.Is(err, client.ErrUnreachable) {
+		return "permd cannot decide, " + err.Error() + "; start it with: permd serve"
+	}
+	return "permd cannot decide, " + err.Error() + "; permd doctor looks for what is wrong"
+}
+
+// readHook reads what the harness writes, until it ends or ctx does.
+func readHook(ctx context.Context, r io.Reader) ([]byte, error) {
+	type result struct {
+		in  []byte
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		in, err := io.ReadAll(io.LimitReader(r, hook.MaxInput+1))
+		done <- result{in, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading what the harness wrote: %w", context.Cause(ctx))
+	case got := <-done:
+		if got.err != nil {
+			return nil, fmt.Errorf("reading what the harness wrote: %w", got.err)
+		}
+		return got.in, nil
+	}
+}
+
+// hookSession declares the session of a harness.
+type hookSession struct {
+	SessionID string        `json:"sessionId"`
+	Parent    string        `json:"parent,omitzero"`
+	Harness   string        `json:"harness"`
+	Cwd       string        `json:"cwd"`
+	Roots     []string      `json:"roots,omitzero"`
+	Agent     effects.Party `json:"agent"`
+	Client    effects.Party `json:"client"`
+	Mode      string        `json:"mode,omitzero"`
+	AtShell   bool          `json:"atShell,omitzero"`
+}
+
+// askForHook has the daemon decide a request.
+func askForHook(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisions.Decision, error) {
+	c, err := client.Connect(ctx, client.Options{Timeout: hookDeadline})
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	s := hookSession{
+		SessionID: r.Session, Harness: h.Name, Cwd: r.Cwd, Roots: r.Roots, Agent: h.Agent,
+		Client: effects.Party{Name: "permd hook"}, Mode: r.Mode, AtShell: r.AtShell,
+	}
+	if r.Parent != "" {
+		parent := s
+		parent.SessionID = r.Parent
+		if err := c.Call(ctx, native.MethodSession, parent, nil); err != nil {
+			return nil, err
+		}
+		s.Parent = r.Parent
+	}
+	if err := c.Call(ctx, native.MethodSession, s, nil); err != nil {
+		return nil, err
+	}
+	var out struct {
+		Decisions []*decisions.Decision `json:"decisions"`
+	}
+	if err := c.Call(ctx, native.MethodDecide, hookCall(r), &out); err != nil {
+		return nil, err
+	}
+	if err := checkAnswer(out.Decisions, 1); err != nil {
+		return nil, err
+	}
+	if out.Decisions[0].CallID != r.Call.ID {
+		return nil, errors.New("reading permd's answer: it is to another call")
+	}
+	return out.Decisions[0], nil
+}
+
+// hookCall are the params of permd/decide.
+func hookCall(r *hook.Request) any {
+	type tool struct {
+		Name   string `json:"name"`
+		Server string `json:"server,omitzero"`
+		Source string `json:"source,omitzero"`
+	}
+	type call struct {
+		CallID string `json:"callId"`
+		Tool   tool   `json:"tool"`
+		Input  any    `json:"input"`
+	}
+	return struct {
+		SessionID string `json:"sessionId"`
+		Calls     []call `json:"calls"`
+	}{r.Session, []call{{r.Call.ID, tool{r.Call.Name, r.Call.Server, r.Call.Source}, r.Call.Input}}}
+}
+
+// hookPrompt serves the permission-prompt tool until its input ends.
+func (a *app) hookPrompt(ctx context.Context) error {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("finding the working directory: %w", err)
+	}
+	p := &hook.Prompt{
+		Session: fmt.Sprintf("prompt-%d-%d", os.Getpid(), time.Now().UnixNano()), Cwd: cwd, Version: version(),
+	}
+	lines := bufio.NewScanner(a.in)
+	lines.Buffer(make([]byte, 0, 64<<10), hook.MaxInput)
+	for lines.Scan() {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		answer, call := p.Line(line)
+		if call != nil {
+			answer = answerPrompt(ctx, call)
+		}
+		if _, err := a.out.Write(answer); err != nil {
+			return fmt.Errorf("writing the answer: %w", err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("reading what the harness wrote: %w", err)
+	}
+	return nil
+}
+
+func answerPrompt(ctx context.Context, call *hook.PromptCall) (answer []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			answer = call.Failed("permd hook broke: " + fmt.Sprint(r))
+		}
+	}()
+	ctx, cancel := context.WithTimeoutCause(ctx, hookDeadline, errors.New("it took too long"))
+	defer cancel()
+	d, err := askForHook(ctx, hook.Of("claude"), call.Request)
+	if err != nil {
+		return call.Failed(undecided(err))
+	}
+	return call.Answer(d)
+}

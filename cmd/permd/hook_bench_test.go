@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// BenchmarkHook is a whole hook process beside a running daemon. Its time is to
+// be compared with that of BenchmarkHook/true, a program that does nothing.
+func BenchmarkHook(b *testing.B) {
+	dir := b.TempDir()
+	program := filepath.Join(dir, "permd")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	run, err := os.MkdirTemp("", "p")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(run) })
+	env := []string{"HOME=" + dir, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH")}
+	serve := exec.Command(program, "serve")
+	serve.Env = env
+	if err := serve.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = serve.Process.Kill(); _ = serve.Wait() })
+	project := filepath.Join(dir, "project")
+	if err := os.MkdirAll(filepath.Join(project, ".git"), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	in := hookInput(hookShell[0].in, project, "git status")
+	once := func(name string, args ...string) (string, time.Duration) {
+		cmd := exec.Command(name, args...)
+		cmd.Env, cmd.Stdin = env, strings.NewReader(in)
+		start := time.Now()
+		out, _ := cmd.Output()
+		return string(out), time.Since(start)
+	}
+	for range 200 { // until the daemon is there
+		if out, _ := once(program, "hook", "claude"); strings.Contains(out, `"allow"`) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+	}{{"claude", []string{program, "hook", "claude"}}, {"true", []string{"true"}}} {
+		b.Run(c.name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				out, d := once(c.args[0], c.args[1:]...)
+				if took = append(took, d); c.name != "true" && !strings.Contains(out, `"allow"`) {
+					b.Fatalf("the answer is %q", out)
+				}
+			}
+			b.ReportMetric(micros(took, 50), "p50-µs")
+			b.ReportMetric(micros(took, 99), "p99-µs")
+		})
+	}
+}

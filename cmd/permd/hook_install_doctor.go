@@ -1,0 +1,66 @@
+package main
+
+import (
+	"os"
+	"strings"
+)
+
+// hooks looks at the harnesses' configurations: whether the permd that they run
+// is there, and whether anything lets a call past it.
+func (x *examination) hooks() {
+	home, err := personHome()
+	if err != nil {
+		return // the folders say why
+	}
+	for _, harness := range hookHarnesses {
+		for _, p := range x.app.hookPlaces(harness, home) {
+			x.hook(&p)
+		}
+	}
+}
+
+func (x *examination) hook(p *hookPlace) {
+	info, err := os.Stat(p.path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxHookFile {
+		return // not installed: permd does not replace such files either
+	}
+	text, err := os.ReadFile(p.path)
+	if err != nil {
+		if p.managed {
+			return // for root to look at
+		}
+		x.warn("hooks", "ls -l "+shellWord(p.path), "looking at %s: %v", p.path, err)
+		return
+	}
+	if !strings.Contains(string(text), " hook "+p.harness) {
+		return
+	}
+	again := "permd hook install " + p.harness
+	if p.managed {
+		again = "sudo permd hook install " + p.harness + " --managed"
+	}
+	entries, err := p.edit.check(text)
+	if err != nil {
+		x.error("hooks", hintOf(err, again), "%v", inFile(p, err))
+		return
+	}
+	for _, program := range entries.programs {
+		if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
+			x.error("hooks", again, "%s: %s runs %s, which is no program: every call is stopped", p.harness, p.path, program)
+			continue
+		}
+		if len(entries.problems) == 0 {
+			x.ok("hooks", "%s: %s runs %s", p.harness, p.path, program)
+		}
+	}
+	if len(entries.programs) == 0 && len(entries.problems) == 0 && strings.Contains(string(text), "permd") {
+		// Such as one that ends in || true.
+		x.warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.harness, p.path, p.harness)
+	}
+	if entries.untold != "" {
+		x.warn("hooks", entries.untold, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.harness, p.path)
+	}
+	for _, problem := range entries.problems {
+		x.error("hooks", again, "%s: %s: %s", p.harness, p.path, problem)
+	}
+}

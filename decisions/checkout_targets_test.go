@@ -1,0 +1,63 @@
+package decisions
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+func put(t *testing.T, top, name, text string) {
+	t.Helper()
+	path := filepath.Join(top, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTargets wants an answer about make and npm to be bound to the text that
+// they run, and to nothing where that cannot be told.
+func TestTargets(t *testing.T) {
+	top := t.TempDir()
+	put(t, top, ".git/HEAD", "")
+	put(t, top, "make/Makefile", "test:\n\techo canary\n")
+	put(t, top, "npm/package.json", `{"scripts": {"test": "jest"}, "dependencies": {}}`)
+	put(t, top, "npm/sub/x", "")
+	put(t, top, "odd/package.json", `{"scripts": {"test": "jest"}, "scripts": {"test": "evil"}}`)
+	of := func(dir string, words ...string) *effects.Script {
+		return targetOf(effects.OSFS{}, &effects.Run{Program: words[0], Args: words[1:], Cwd: filepath.Join(top, dir)})
+	}
+	for _, tt := range []struct {
+		name, dir string
+		words     []string
+		want      string
+	}{
+		{"make", "make", []string{"make", "test"}, "make/Makefile"},
+		{"npm", "npm", []string{"npm", "test"}, "npm/package.json"},
+		{"npm below", "npm/sub", []string{"npm", "test"}, "npm/package.json"},
+		{"make elsewhere", "npm", []string{"make"}, ""},
+		{"npm beyond the checkout", "", []string{"npm", "test"}, ""},
+		{"another file", "make", []string{"make", "-f", "x"}, ""},
+		{"another shell", "make", []string{"make", "SHELL=./x"}, ""},
+		{"two scripts", "odd", []string{"npm", "test"}, ""},
+		{"another program", "make", []string{"go", "test"}, ""},
+	} {
+		got := of(tt.dir, tt.words...)
+		if (got == nil) != (tt.want == "") || got != nil && (got.Path != filepath.Join(top, tt.want) || len(got.SHA256) != 64) {
+			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
+		}
+	}
+	before := of("npm", "npm", "test").SHA256
+	put(t, top, "npm/package.json", `{"scripts":{"test":"jest"},"dependencies":{"x":"1"}}`)
+	if of("npm", "npm", "test").SHA256 != before {
+		t.Error("a dependency changes the scripts' hash")
+	}
+	put(t, top, "npm/package.json", `{"scripts":{"test":"jest","pretest":"evil"}}`)
+	if of("npm", "npm", "test").SHA256 == before {
+		t.Error("a new script does not change the hash")
+	}
+}

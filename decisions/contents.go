@@ -1,0 +1,76 @@
+package decisions
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Content is a file whose content is part of what a call does.
+type Content struct {
+	Path string // "" for files that are too many
+	// Code is set when the call runs what is in it.
+	Code bool
+}
+
+// Bounds of the files of one call: how many, and of a path, which is no file's
+// when it is longer.
+const (
+	maxContents = 1024
+	maxPath     = 4096
+)
+
+// contents are the files whose content is part of what a call does that is left to
+// the person: the scripts and the texts of targets that it runs, and then what it
+// reads or names, which may be code as well (sh < file, psql -f file). A yes to the
+// call is not one to what they say later. Nobody needs them of other calls.
+func (e *Engine) contents(m *matter, d *Decision) []Content {
+	if d.Verdict != Ask || e.Answered == nil {
+		return nil
+	}
+	var list []Content
+	add := func(file string, code bool) {
+		switch {
+		case !path.IsAbs(file) || len(file) > maxPath || len(list) > maxContents:
+		case slices.ContainsFunc(list, func(c Content) bool { return c.Path == file }):
+		case len(list) == maxContents:
+			list = append(list, Content{Code: true}) // more than can be told
+		default:
+			list = append(list, Content{file, code})
+		}
+	}
+	for i := range m.res.Effects {
+		if r := m.res.Effects[i].Run; r != nil && r.Script != nil {
+			add(r.Script.Path, true)
+		}
+		if t := m.parts[i].target; t != nil {
+			add(t.Path, true)
+		}
+	}
+	for i := range m.res.Effects {
+		switch eff := &m.res.Effects[i]; {
+		case eff.Kind == effects.KindRead && eff.File != nil:
+			add(eff.File.Path, false)
+		case eff.Run != nil:
+			for _, word := range eff.Run.Args {
+				_, value, _ := strings.Cut(word, "=")
+				for _, name := range []string{word, value} {
+					if name != "" && !strings.HasPrefix(name, "-") && !strings.ContainsRune(name, 0) {
+						add(inFolder(eff.Run.Cwd, name), false)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// inFolder is the path of a name in a folder, "" when that is not known.
+func inFolder(dir, name string) string {
+	if path.IsAbs(name) {
+		return path.Clean(name)
+	}
+	return path.Join(dir, name) // relative, and so no file, without a folder
+}

@@ -1,0 +1,105 @@
+package effects
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions/effects/fsfake"
+)
+
+func TestObeyedFiles(t *testing.T) {
+	table := shippedTable(t)
+	for name, c := range map[string]struct {
+		files   map[string]string
+		command string
+		want    bool // whether the last run is read-only
+	}{
+		"no such file":                    {nil, "cargo --version", true},
+		"a toolchain by its name":         {map[string]string{"rust-toolchain.toml": "[toolchain]\nchannel = \"1.80\"\n"}, "cargo --version", true},
+		"a toolchain of the project":      {map[string]string{"rust-toolchain.toml": "[toolchain]\npath = \"tools\"\n"}, "cargo --version", false},
+		"in a folder above":               {map[string]string{"rust-toolchain.toml": "path = \"x\"", "sub/a.txt": ""}, "cd sub && rustc -V", false},
+		"in a folder below":               {map[string]string{"sub/rust-toolchain.toml": "path = \"x\""}, "rustc -V", true},
+		"a toolchain in the older file":   {map[string]string{"rust-toolchain": "[toolchain]\npath = \"tools\"\n"}, "rustc -V", false},
+		"above where a link leads":        {map[string]string{"a/rust-toolchain.toml": "path = \"x\"", "a/b/c.txt": ""}, "cd link && cargo -V", false},
+		"above in another working tree":   {map[string]string{"../tree/.git": "", "../tree/sub/a.txt": "", "../tree/rust-toolchain.toml": "path = \"x\""}, "cd ../tree/sub && cargo -V", false},
+		"a sub-command":                   {map[string]string{".cargo/config.toml": ""}, "cargo search x", false},
+		"written before":                  {nil, "cp a.txt rust-toolchain.toml; cargo -V", false},
+		"what may come with a branch":     {nil, "git checkout other; cargo -V", false},
+		"too large to look into":          {map[string]string{"rust-toolchain.toml": strings.Repeat("#", maxObeyed+1)}, "cargo -V", false},
+		"settings of the Java machine":    {map[string]string{".mvn/jvm.config": "-javaagent:x.jar"}, "mvn --version", false},
+		"a backend":                       {map[string]string{".terraform/terraform.tfstate": "{}"}, "terraform state list", false},
+		"no backend":                      {nil, "terraform state list", true},
+		"a file to fetch":                 {map[string]string{"compose.yaml": "include:\n  - https://evil.example/x.git\n"}, "docker compose ps", false},
+		"plain services":                  {map[string]string{"compose.yaml": "services:\n  a:\n    image: x\n"}, "docker compose ps", true},
+		"a registry of the project":       {map[string]string{".npmrc": "registry=https://evil.example"}, "npm view x", false},
+		"other settings":                  {map[string]string{".npmrc": "save-exact=true"}, "npm view x", true},
+		"a release of yarn":               {map[string]string{".yarnrc.yml": "yarnPath: .yarn/releases/y.cjs"}, "yarn --version", false},
+		"yarn without":                    {nil, "yarn --version", true},
+		"more than the option":            {nil, "cargo --version x", false},
+		"two options":                     {nil, "python3 --version -c 1", false},
+		"a program of the project":        {map[string]string{"cargo": ""}, "./cargo --version", false},
+		"an option that is no question":   {nil, "make -n", false},
+		"with a variable that means more": {nil, "make --version VAR=x", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fs := shellFiles()
+			for file, text := range c.files {
+				fs.File(testCwd+"/"+file, text)
+			}
+			fs.Link(testCwd+"/link", "a/b")
+			b := shellBuilder(table, fs)
+			b.shell(c.command, testCwd, "command")
+			var last *Run
+			for i := range b.effects {
+				if r := b.effects[i].Run; r != nil {
+					last = r
+				}
+			}
+			if last == nil || last.Readonly != c.want {
+				t.Errorf("%s: %+v, want read-only: %v", c.command, last, c.want)
+			}
+		})
+	}
+}
+
+func TestObeyedFilesOfTheTable(t *testing.T) {
+	for text, ok := range map[string]bool{
+		`["a.toml", "b/c: x y"]`: true,
+		`["/etc/x"]`:             false,
+		`["a: "]`:                false,
+		`[": x"]`:                false,
+		`["a b"]`:                false,
+	} {
+		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("programs:\n  - names: [x]\n    obeys: " + text + "\n")})
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestPlainSpec(t *testing.T) {
+	for text, want := range map[string]bool{
+		"react": true, "@types/node": true, "react@18.2.0": true, "lodash.merge@^4": true, "a/b": false, "./x": false, "../x": false, "/x": false,
+		"@/x": false, "x.tgz": false, "git+ssh://x": false, "x@npm:y": false, "x@https://y": false, "~x": false, "": false, ".": false, "github:a/b": false,
+		"@a/b/c": false, "a@../b": false,
+	} {
+		if got := plainSpec(text); got != want {
+			t.Errorf("%q is the name of a package: %v", text, got)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	fs := fsfake.New()
+	fs.Dir(testCwd)
+	fs.File(testCwd+"/here.rb", "")
+	b := shellBuilder(shippedTable(t), fs)
+	for text, want := range map[string]bool{
+		"ls": true, "openssl@3": true, "git-log": true, "here.rb": false, "a/b": false, "./x": false, ".x": false, "https:x": false, "~x": false,
+	} {
+		v := invocation{b: b, run: &Run{Cwd: testCwd}}
+		if got := v.isName(text); got != want {
+			t.Errorf("%q is a name: %v", text, got)
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package effects
+
+import (
+	"reflect"
+	"slices"
+)
+
+// second adds what a person's own layer says of a program that the table knows:
+// its words are taken apart once more, with what that layer says of them, and
+// what either finds counts. The name of the sub-command and of the options stay
+// the table's, since a rule can want them to be there or not to be there.
+func (v *invocation) second(p *program) {
+	b := v.b
+	if b.twice {
+		return // within a second look; to double it at each level would never end
+	}
+	b.twice = true
+	defer func() { b.twice = false }()
+	run, found := v.lookAgain(p)
+	v.run.Readonly, v.run.Table = v.run.Readonly && run.Readonly, p.at
+	v.harms.add(found)
+}
+
+// vouch adds what a person's own layer says of a program that nobody else knows
+// to the effects that it has as such a one. That it is known, read-only or
+// harmless is the person's word alone: rules of org are shown the run without it.
+func (v *invocation) vouch(p *program) {
+	plain := *v.run
+	plain.Args = slices.Clone(v.run.Args)
+	v.harms.tell(&plain)
+	run, found := v.lookAgain(p)
+	r := v.run
+	if r.Table = p.at; !v.b.w.Table.vouched {
+		return
+	}
+	r.Unvouched = &plain
+	r.Known, r.Readonly, r.Subcommand, r.Flags = true, run.Readonly, run.Subcommand, run.Flags
+	r.Cwd, r.Script = run.Cwd, run.Script
+	v.harms = found
+}
+
+// lookAgain takes the run's words apart by another entry than the table's. It
+// adds the effects that are not there yet and returns what it found of the run.
+//
+// Nothing else follows from it: that a run moves, links or makes something would
+// turn what is known of later paths into what is not, or the other way round, and
+// so a deny of org into a question, or a question into nothing.
+func (v *invocation) lookAgain(p *program) (run Run, found harms) {
+	b := v.b
+	first, text, before, paths := len(b.effects), b.effects[v.index].Text, *b, *b.res
+	run = Run{
+		Program: v.run.Program, Executable: v.run.Executable, Args: v.run.Args, Stdin: v.run.Stdin, StdinText: v.run.StdinText, Cwd: v.at.cwd,
+	}
+	w := invocation{b: b, at: v.at, index: v.index, run: &run, args: v.args}
+	w.known(p)
+	if p.wrapper != nil && !p.wrapper.elsewhere {
+		w.wraps(p)
+	}
+	b.rearranged, b.left, b.statements, b.braces, b.nothing = before.rearranged, before.left, before.statements, before.braces, before.nothing
+	b.res.disturbed, b.res.lost, b.res.made, b.res.matched = paths.disturbed, paths.lost, paths.made, paths.matched
+	b.res.bases = b.res.bases[:0]
+	b.effects[v.index].Text = text
+	b.once(v.index, first)
+	for i := first; i < len(b.effects); i++ {
+		b.effects[i].Opinion = true
+	}
+	return run, w.harms
+}
+
+// wraps adds the command that the operands of a wrapper are, as wrapped does for
+// those of the table.
+func (v *invocation) wraps(p *program) {
+	peek := invocation{b: v.b, at: v.at, index: v.index, run: v.run, args: v.args, p: p}
+	start := peek.wrappedCommand(p)
+	if start < 0 || start >= len(v.args) {
+		return
+	}
+	v.harm(start)
+	at := v.at
+	at.via = &Via{Effect: v.index, Arg: start}
+	if p.wrapper.appends {
+		v.unknown(start, "arguments that are read while it runs")
+		at.stdin, at.text = StdinNone, ""
+	}
+	if at.wrapped++; at.wrapped > maxWrappers {
+		v.unknown(start, "commands wrapped in each other too deeply")
+		return
+	}
+	inner := v.args[start:]
+	if inner[0].dynamic() || inner[0].glob {
+		v.unknown(start, "a program whose name is not known before it runs: "+Display(inner[0].show()))
+		return
+	}
+	v.b.command(inner, at)
+}
+
+// once drops the effects from index again on that are among those from index
+// first on already, each against one.
+func (b *builder) once(first, again int) {
+	old := b.effects[first+1 : again]
+	used := make([]bool, len(old))
+	moved := map[int]int{} // where effects of the second look are now
+	kept := again
+	for i := again; i < len(b.effects); i++ {
+		e := b.effects[i]
+		if e.Via != nil {
+			if to, ok := moved[e.Via.Effect]; ok {
+				e.Via = &Via{Effect: to, Arg: e.Via.Arg}
+			}
+		}
+		same := -1
+		for j := range old {
+			if !used[j] && old[j].Kind == e.Kind && old[j].Text == e.Text && reflect.DeepEqual(old[j], e) {
+				same = j
+				break
+			}
+		}
+		if same >= 0 {
+			used[same] = true
+			moved[i] = first + 1 + same
+			continue
+		}
+		b.effects[kept] = e
+		moved[i] = kept
+		kept++
+	}
+	b.effects = b.effects[:kept]
+}

@@ -1,0 +1,361 @@
+package effects
+
+import (
+	"encoding/base32"
+	"encoding/base64"
+	"encoding/hex"
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// What the commands of a text are known to print, so that rules see what hides
+// behind a decoder or comes to a shell by a pipe. It is only ever looked at
+// beside the question that such a command asks anyway: nothing is allowed by it.
+
+const (
+	// maxOutput is the longest output that is followed, in bytes.
+	maxOutput = 4 << 10
+	// maxStages is how many commands of a pipe it is followed through.
+	maxStages = 8
+)
+
+// output is what a statement prints when its own words say all of it, "" when
+// that is not known.
+func (s *shell) output(stmt *syntax.Stmt, at *scope, in input) string {
+	if stmt == nil || stmt.Negated || stmt.Background || stmt.Coprocess || s.allRedefined || s.guessing >= maxStages {
+		return ""
+	}
+	// What is guessed stands on what is known, not on other guesses: each level
+	// of substitutions would double the work.
+	s.guessing++
+	defer func() { s.guessing-- }()
+	for _, r := range stmt.Redirs {
+		switch {
+		case r.Op == syntax.WordHdoc && r.N == nil:
+			value := s.value(r.Word, "", at)
+			if value.dynamic() || value.glob {
+				return ""
+			}
+			in = input{kind: StdinText, text: value.text}
+		case (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc) && r.N == nil:
+			text, ok := s.hereText(r, at)
+			if !ok {
+				return ""
+			}
+			in = input{kind: StdinText, text: text}
+		case r.N != nil && r.N.Value == "2":
+		default:
+			return ""
+		}
+	}
+	switch cmd := stmt.Cmd.(type) {
+	case *syntax.CallExpr:
+		return s.commandOutput(cmd, at, in)
+	case *syntax.BinaryCmd:
+		if cmd.Op != syntax.Pipe && cmd.Op != syntax.PipeAll {
+			return ""
+		}
+		left := s.output(cmd.X, at, in)
+		if left == "" {
+			return ""
+		}
+		return s.output(cmd.Y, at, input{kind: StdinText, text: left})
+	}
+	return ""
+}
+
+// guess is the text that a word has, or the file that it names: a word that is
+// nothing but one substitution.
+func (s *shell) guess(w *syntax.Word, at *scope) string {
+	parts := w.Parts
+	if len(parts) == 1 {
+		if quoted, ok := parts[0].(*syntax.DblQuoted); ok {
+			parts = quoted.Parts
+		}
+	}
+	if s.guessing > 0 || len(parts) != 1 {
+		return ""
+	}
+	var stmts []*syntax.Stmt
+	switch part := parts[0].(type) {
+	case *syntax.CmdSubst:
+		stmts = part.Stmts
+	case *syntax.ProcSubst:
+		if part.Op == syntax.CmdIn {
+			stmts = part.Stmts
+		}
+	}
+	if len(stmts) != 1 {
+		return ""
+	}
+	return s.output(stmts[0], at, input{})
+}
+
+// commandOutput is output for a simple command.
+func (s *shell) commandOutput(call *syntax.CallExpr, at *scope, in input) string {
+	if len(call.Assigns) != 0 || len(call.Args) == 0 {
+		return ""
+	}
+	name := call.Args[0].Lit()
+	if name == "" || s.redefined[name] {
+		return ""
+	}
+	switch name {
+	case "echo", "printf":
+		if name == "echo" && len(call.Args) == 2 {
+			// Nothing but the text.
+			if value := s.value(call.Args[1], "", at); !value.dynamic() && !value.glob && len(value.text) <= maxOutput {
+				return value.text
+			}
+		}
+		if name == "echo" && len(call.Args) == 3 && strings.Trim(call.Args[1].Lit(), "ne") == "-" {
+			if value := s.value(call.Args[2], "", at); !value.dynamic() && !value.glob && len(value.text) <= maxOutput {
+				text, _ := ansiC(value.text)
+				return text
+			}
+		}
+		text, _ := s.echoed(name, call.Args[1:], at)
+		if len(text) > maxOutput {
+			return ""
+		}
+		return text
+	}
+	text, ok := in.known()
+	if !ok || len(text) > maxOutput {
+		return ""
+	}
+	var args []string
+	for _, w := range call.Args[1:] {
+		value := s.value(w, "", at)
+		if value.dynamic() || value.glob {
+			return ""
+		}
+		args = append(args, value.text)
+	}
+	return transformed(name, args, text)
+}
+
+// known is the text that a command reads.
+func (in *input) known() (string, bool) {
+	switch {
+	case in.kind == StdinText && in.text != DynamicWord:
+		return in.text, true
+	case in.kind == StdinPipe && in.printed != "":
+		return in.printed, true
+	}
+	return "", false
+}
+
+// transformed is what a program that only transforms its input makes of it, "" for
+// others.
+func transformed(name string, args []string, text string) string {
+	is := func(options ...string) bool {
+		return len(args) > 0 && !slices.ContainsFunc(args, func(a string) bool { return !slices.Contains(options, a) })
+	}
+	compact := strings.Map(func(c rune) rune {
+		if strings.ContainsRune(" \t\r\n", c) {
+			return -1
+		}
+		return c
+	}, text)
+	var data []byte
+	var err error
+	switch {
+	case name == "cat" && len(args) == 0, name == "cat" && is("-"):
+		return text
+	case name == "base64" && is("-d", "-D", "--decode", "-i", "-di", "--ignore-garbage", "-"):
+		data, err = base64.StdEncoding.DecodeString(compact)
+		if err != nil {
+			data, err = base64.RawStdEncoding.DecodeString(compact)
+		}
+	case name == "openssl" && len(args) > 1 && (args[0] == "base64" || args[0] == "enc") && slices.Contains(args, "-d"):
+		data, err = base64.StdEncoding.DecodeString(compact)
+	case name == "base32" && is("-d", "--decode"):
+		data, err = base32.StdEncoding.DecodeString(compact)
+	case name == "xxd" && (is("-r", "-p", "-ps", "-plain", "-revert") || is("-rp") || is("-r", "-ps")):
+		data, err = hex.DecodeString(compact)
+	case name == "rev" && len(args) == 0:
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			runes := []rune(line)
+			slices.Reverse(runes)
+			lines[i] = string(runes)
+		}
+		return strings.Join(lines, "\n")
+	case name == "tr" && len(args) == 2:
+		return translated(args[0], args[1], text)
+	}
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+// translated is what tr makes of a text, for sets of characters and ranges.
+func translated(from, to, text string) string {
+	a, b := characters(from), characters(to)
+	if len(a) == 0 || len(b) == 0 || len(a) > maxOutput || len(b) > maxOutput {
+		return ""
+	}
+	return strings.Map(func(c rune) rune {
+		if i := slices.Index(a, c); i >= 0 {
+			return b[min(i, len(b)-1)]
+		}
+		return c
+	}, text)
+}
+
+// characters are those of a set of tr's, with its ranges; none for other forms.
+func characters(set string) []rune {
+	if strings.ContainsAny(set, "[\\") {
+		return nil
+	}
+	var all []rune
+	list := []rune(set)
+	for i := 0; i < len(list); i++ {
+		if i+2 < len(list) && list[i+1] == '-' && list[i] <= list[i+2] && list[i+2] < 128 {
+			for c := list[i]; c <= list[i+2]; c++ {
+				all = append(all, c)
+			}
+			i += 2
+			continue
+		}
+		all = append(all, list[i])
+	}
+	return all
+}
+
+// recipes handles a makefile, or its like, that comes from standard input: the
+// lines of its recipes are shell text.
+func (v *invocation) recipes(i int) {
+	v.unknown(i, "a program that does what it reads")
+	input := input{kind: v.at.stdin, text: v.at.text, printed: v.at.printed}
+	text, ok := input.known()
+	if !ok || len(text) > maxOutput {
+		return
+	}
+	for line := range strings.Lines(text) {
+		recipe, ok := strings.CutPrefix(line, "\t")
+		if _, after, found := strings.Cut(line, ";"); !ok && found {
+			recipe, ok = after, true // target: ; command
+		}
+		if recipe = strings.TrimLeft(strings.TrimSpace(recipe), "@-+ "); ok && recipe != "" {
+			v.b.glimpse(recipe, v.run.Cwd, v.at.from)
+		}
+	}
+}
+
+// curlConfig adds what curl would do with the options that it reads from its
+// standard input; that it reads such is a question already.
+func (v *invocation) curlConfig() {
+	input := input{kind: v.at.stdin, text: v.at.text, printed: v.at.printed}
+	text, ok := input.known()
+	if !ok || len(text) > maxOutput {
+		return
+	}
+	words := []word{literalWord(v.run.Program)}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		end := strings.IndexAny(line, "=: \t")
+		if line == "" || line[0] == '#' || len(words) > maxAppended {
+			continue
+		}
+		if end < 0 {
+			words = append(words, literalWord("--"+strings.TrimLeft(line, "-")))
+			continue
+		}
+		value := strings.Trim(strings.TrimLeft(line[end:], "=: \t"), `"`)
+		words = append(words, literalWord("--"+strings.TrimLeft(line[:end], "-")), literalWord(value))
+	}
+	if len(words) > 1 && !slices.ContainsFunc(words[1:], func(w word) bool { return w.text == "--config" }) {
+		v.b.run(words, setting{cwd: v.run.Cwd, from: v.at.from, stdin: StdinNone})
+	}
+}
+
+// maxAppended is how many words of its input are added to a command.
+const maxAppended = 64
+
+// appended adds what a command does with the words that its wrapper reads, when
+// those are known: xargs.
+func (b *builder) appended(options, command []word, at setting) {
+	text := at.printed
+	if at.stdin == StdinText && at.text != DynamicWord {
+		text = at.text
+	}
+	given := strings.Fields(text)
+	if len(given) == 0 || len(given) > maxAppended || command[0].dynamic() || command[0].glob {
+		return
+	}
+	place := "" // what stands for the words, with -I
+	for i := range options {
+		rest, ok := strings.CutPrefix(options[i].text, "-I")
+		switch {
+		case ok && rest != "":
+			place = rest
+		case ok && i+1 < len(options):
+			place = options[i+1].text
+		}
+	}
+	words := slices.Clone(command)
+	if place == "" {
+		for _, text := range given {
+			words = append(words, literalWord(strings.Trim(text, `"'`)))
+		}
+	} else {
+		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		for i := range words {
+			words[i].text = strings.ReplaceAll(words[i].text, place, line)
+		}
+	}
+	at.stdin, at.text, at.printed = StdinNone, "", ""
+	b.command(words, at)
+}
+
+// destroyers are programs that a pattern in the place of a program's name is
+// taken for when it may match them.
+var destroyers = []string{"rm", "dd", "shred", "chmod", "chown", "wipefs", "bash", "sh", "curl", "nc"}
+
+// likelyName is the program that a word most likely names which is not known for
+// certain: a pattern such as /???/rm, or what a command prints. "" for none.
+func likelyName(w *word) string {
+	if w.dynamic() {
+		if strings.ContainsAny(w.guess, " \t\n/*?[") {
+			return ""
+		}
+		return w.guess
+	}
+	if !w.glob {
+		return ""
+	}
+	base := path.Base(w.text)
+	if !strings.ContainsAny(base, "*?[") {
+		return base
+	}
+	i := slices.IndexFunc(destroyers, func(name string) bool {
+		ok, err := path.Match(base, name)
+		return ok && err == nil
+	})
+	if i < 0 || strings.Trim(base, "*") == "" {
+		return ""
+	}
+	return destroyers[i]
+}
+
+// fetches reports whether an earlier part of the call, a program that fetches
+// from the network, writes the file.
+func (b *builder) fetches(file string) bool {
+	f := fold(file)
+	for i := range b.effects {
+		e := &b.effects[i]
+		if e.Kind != KindWrite || e.Via == nil || !covers(e.changed(), f) {
+			continue
+		}
+		if r := b.effects[e.Via.Effect].Run; r != nil && b.networkProgram(r.Program) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package pattern
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// IsOption reports whether a word looks like an option: a dash with something
+// behind it. A lone -- is none.
+func IsOption(word string) bool {
+	return len(word) > 1 && word[0] == '-' && word != "--"
+}
+
+// name takes a word that stands behind the last * of a line: an option, or the
+// one value of the option before it.
+func (r *Run) name(w Glob, index int) *refusal {
+	word, literal := w.Literal()
+	if !literal {
+		return refuse("write the option and its value out", "a * stands behind the * of its own")
+	}
+	if !IsOption(word) && (len(r.Named) == 0 || !IsOption(r.Named[len(r.Named)-1])) {
+		if word == "--" {
+			return refuse("write the -- and the words before it out, before the *", "a -- stands behind the *")
+		}
+		if len(r.Named) == 0 {
+			return refuse("write the words out, or quote the *", "a * of its own stands only at the end, or before options")
+		}
+		return refuse("write operands before the *", "the word %d is neither an option nor the one value of an option", index+1)
+	}
+	if word == "--" {
+		return refuse("write the -- and the words before it out, before the *", "a -- stands behind the *")
+	}
+	r.Named = append(r.Named, word)
+	return nil
+}
+
+// names reports whether the words that are not harmless from the * on are just
+// those that the line names, in its order, each value right behind its option.
+// A word that is not there is as different as one too many: who allows a run
+// with --dry-run does not allow it without.
+func (r *Run) names(run *effects.Run) bool {
+	n := len(r.Words)
+	if run.OptionsFrom > n {
+		return false
+	}
+	k, before := 0, -1
+	for _, i := range run.Harmful {
+		if i < n {
+			continue
+		}
+		if k == len(r.Named) || i >= len(run.Args) || run.Args[i] != r.Named[k] {
+			return false
+		}
+		if !IsOption(r.Named[k]) && i != before+1 {
+			return false
+		}
+		k, before = k+1, i
+	}
+	return k == len(r.Named) && run.HarmlessFrom <= before+1
+}
+
+// touchesNamed reports whether all that the line names stands among words, in
+// any order and place, a value also in the word of its option.
+func (r *Run) touchesNamed(args []string) bool {
+	for k, option := range r.Named {
+		if !IsOption(option) {
+			continue
+		}
+		value, has := r.ValueOf(k)
+		if !slices.ContainsFunc(args, func(arg string) bool { return option == arg || attached(option, arg, value, has) }) {
+			return false
+		}
+		if has && !slices.ContainsFunc(args, func(arg string) bool { return value == arg || attached(option, arg, value, has) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// ValueOf is the value that the line gives to its option at k of Named.
+func (r *Run) ValueOf(k int) (string, bool) {
+	if k+1 < len(r.Named) && !IsOption(r.Named[k+1]) {
+		return r.Named[k+1], true
+	}
+	return "", false
+}
+
+// attached reports whether a word is an option with its value: --env=prod, and
+// -eprod of an option of one letter.
+func attached(option, arg, value string, has bool) bool {
+	rest, ok := strings.CutPrefix(arg, option)
+	if !ok {
+		return false
+	}
+	if !has {
+		return strings.HasPrefix(rest, "=")
+	}
+	return rest == "="+value || len(option) == 2 && rest == value
+}

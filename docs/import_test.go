@@ -1,0 +1,84 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/imports"
+	"github.com/permd/permd/rego"
+)
+
+// TestImports imports the settings that import.md shows, compares the lists, and
+// decides the calls with them.
+func TestImports(t *testing.T) {
+	table, err := effects.ParseTable(rego.Programs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	profiles, err := effects.ParseProfiles(rego.Profiles())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var im *imports.Import
+	var w *world
+	var seen []imports.Peer
+	for _, b := range read(t, "import.md").blocks {
+		words := strings.Fields(b.info)
+		switch {
+		case len(words) == 3:
+			peer := imports.Peer(words[1])
+			seen = append(seen, peer)
+			im, err = imports.Translate(peer, []imports.File{{Name: filepath.Join(home, words[2]), Data: []byte(b.text)}},
+				imports.Options{Home: home, Table: table, Profiles: profiles})
+			if err != nil {
+				t.Fatalf("import.md:%d: %v", b.first, err)
+			}
+			files := map[string]string{}
+			for _, f := range im.Files {
+				files[f.Name] = f.Text
+			}
+			w = newWorld(t, rules{user: folder(t, files)})
+		case b.info == "yaml rules":
+			got := ""
+			for _, f := range im.Files {
+				if f.Name == "rules.yaml" {
+					got = regexp.MustCompile(`(?m)^#.*\n| #.*$`).ReplaceAllString(f.Text, "")
+				}
+			}
+			if diff := cmp.Diff(b.text, got); diff != "" {
+				t.Errorf("import.md:%d: the list differs (-shown +made):\n%s", b.first, diff)
+			}
+		case b.info == "text calls":
+			for line := range strings.Lines(b.text) {
+				verdict, call, _ := strings.Cut(strings.TrimSpace(line), " ")
+				call = strings.TrimSpace(call)
+				if d := w.decide(t, w.call(t, call)); string(d.Verdict) != verdict {
+					t.Errorf("import.md:%d: %s: the verdict is %s (%s), want %s", b.first, call, d.Verdict, d.Reason, verdict)
+				}
+			}
+		}
+	}
+	if !slices.Equal(seen, imports.Peers) {
+		t.Errorf("there are examples of %v, want %v", seen, imports.Peers)
+	}
+}
+
+// TestImportOutcomes: the table of outcomes names all of them.
+func TestImportOutcomes(t *testing.T) {
+	text, err := os.ReadFile("import.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range imports.Outcomes {
+		if !strings.Contains(string(text), "\n| `"+string(o)+"` |") {
+			t.Errorf("import.md has no row %s", o)
+		}
+	}
+}

@@ -1,0 +1,211 @@
+package jsonedit
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// KindError says that a value on the way is not what it has to be.
+type KindError struct {
+	Path string // the names on the way, with dots
+	Want string // "an object", "an array"
+}
+
+// Error says so.
+func (e *KindError) Error() string {
+	if e.Path == "" {
+		return "the file is not " + e.Want
+	}
+	return e.Path + " is not " + e.Want
+}
+
+// Append adds a value at the end of the array that path names, below the root.
+// Objects on the way, and the array, are made where there are none. The value
+// is laid out like what is around it.
+func (t *Text) Append(value string, path ...string) (*Text, error) {
+	at, edited, err := t.reach(path, "["+value+"]")
+	if err != nil || edited != nil {
+		return edited, err
+	}
+	if at.Kind() != '[' {
+		return nil, &KindError{strings.Join(path, "."), "an array"}
+	}
+	return t.insert(at.node, "", value)
+}
+
+// Set makes the member that path names, below the root, with the objects on the
+// way. A member that is there stays as it is.
+func (t *Text) Set(value string, path ...string) (*Text, error) {
+	_, edited, err := t.reach(path, value)
+	if err == nil && edited == nil {
+		edited = t
+	}
+	return edited, err
+}
+
+// reach goes to the value that path names; where the way ends it is made, with
+// that value.
+func (t *Text) reach(path []string, value string) (at Node, edited *Text, err error) {
+	at = t.Root()
+	for i, name := range path {
+		if at.Kind() != '{' {
+			return at, nil, &KindError{strings.Join(path[:i], "."), "an object"}
+		}
+		next := at.Member(name)
+		if !next.Exists() {
+			for j := len(path) - 1; j > i; j-- {
+				value = "{" + quote(path[j]) + ":" + value + "}"
+			}
+			edited, err = t.insert(at.node, quote(name)+":", value)
+			return at, edited, err
+		}
+		at = next
+	}
+	return at, nil, nil
+}
+
+// Remove takes an element or a member by its place out of the array or object
+// that holds it. Comments around it stay.
+func (t *Text) Remove(from Node, i int) (*Text, error) {
+	c := from.node
+	child := c.children[i]
+	var cuts [][2]int // what goes, in order
+	switch last := len(c.children) - 1; {
+	case last == 0:
+		start, end := c.start+1, c.end-1
+		if len(bytes.TrimSpace(t.data[start:child.from])) > 0 || len(bytes.TrimSpace(t.data[child.end:end])) > 0 {
+			start, end = t.gap(child.from, c.start+1), child.end
+		}
+		cuts = [][2]int{{start, end}}
+	case i == last:
+		comma := c.children[i-1].end + bytes.IndexByte(t.bare[c.children[i-1].end:], ',')
+		cuts = [][2]int{{comma, comma + 1}, {t.gap(child.from, comma+1), child.end}}
+	default:
+		comma := child.end + bytes.IndexByte(t.bare[child.end:], ',')
+		next := c.children[i+1].from
+		if len(bytes.TrimSpace(t.data[comma+1:next])) > 0 || comma != child.end {
+			next = comma + 1
+			cuts = [][2]int{{child.from, child.end}, {comma, next}}
+		} else {
+			cuts = [][2]int{{child.from, next}}
+		}
+	}
+	var out []byte
+	at := 0
+	for _, cut := range cuts {
+		out = append(out, t.data[at:cut[0]]...)
+		at = cut[1]
+	}
+	return t.again(append(out, t.data[at:]...))
+}
+
+// gap is where the white space before a place begins, not before limit.
+func (t *Text) gap(at, limit int) int {
+	for at > limit && strings.IndexByte(white, t.data[at-1]) >= 0 {
+		at--
+	}
+	return at
+}
+
+// again parses an edited text; comments are fine if there were some.
+func (t *Text) again(data []byte) (*Text, error) {
+	n, err := Parse(data, true)
+	if err != nil {
+		return nil, fmt.Errorf("editing JSON: %w", err)
+	}
+	return n, nil
+}
+
+// insert puts a value behind the last one of a container.
+func (t *Text) insert(c *node, name, value string) (*Text, error) {
+	if len(c.children) == 0 {
+		inner := t.gap(c.end-1, c.start+1) // after a comment, if there is one
+		indent := t.lineIndent(c.start)
+		value, err := t.layout(name, value, indent+t.unit())
+		if err != nil {
+			return nil, err
+		}
+		tail := t.newline() + indent
+		return t.again(splice(t.data, [2]int{inner, c.end - 1}, t.newline()+indent+t.unit()+value+tail))
+	}
+	last := c.children[len(c.children)-1]
+	if !bytes.Contains(t.data[c.start:c.end], []byte("\n")) {
+		value, err := t.layout(name, value, "")
+		if err != nil {
+			return nil, err
+		}
+		return t.again(splice(t.data, [2]int{last.end, last.end}, ", "+value))
+	}
+	indent := t.lineIndent(c.start) + t.unit()
+	if from := t.lineStart(last.from); len(bytes.TrimSpace(t.data[from:last.from])) == 0 {
+		indent = string(t.data[from:last.from])
+	}
+	value, err := t.layout(name, value, indent)
+	if err != nil {
+		return nil, err
+	}
+	// The comma stands at the value, and the new one below the comments that
+	// belong to it.
+	below := t.gap(c.end-1, last.end)
+	data := splice(t.data, [2]int{below, below}, t.newline()+indent+value)
+	return t.again(splice(data, [2]int{last.end, last.end}, ","))
+}
+
+func splice(data []byte, cut [2]int, text string) []byte {
+	out := make([]byte, 0, len(data)+len(text))
+	out = append(out, data[:cut[0]]...)
+	out = append(out, text...)
+	return append(out, data[cut[1]:]...)
+}
+
+// layout writes a member or an element in the way of the file; with no indent on
+// one line.
+func (t *Text) layout(name, value, indent string) (string, error) {
+	v := jsontext.Value(value)
+	options := []jsontext.Options{jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true)}
+	if indent != "" {
+		options = []jsontext.Options{jsontext.WithIndentPrefix(indent), jsontext.WithIndent(t.unit())}
+	}
+	if err := v.Format(options...); err != nil {
+		return "", fmt.Errorf("laying out JSON: %w", err)
+	}
+	if name != "" {
+		name += " "
+	}
+	return name + strings.ReplaceAll(string(v), "\n", t.newline()), nil
+}
+
+func (t *Text) newline() string {
+	if i := bytes.IndexByte(t.data, '\n'); i > 0 && t.data[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// unit is what one level is indented by: what the first value of the root is,
+// if it stands on a line of its own.
+func (t *Text) unit() string {
+	if len(t.root.children) > 0 {
+		first := t.root.children[0].from
+		if from := t.lineStart(first); from > t.root.start && from < first && len(bytes.TrimSpace(t.data[from:first])) == 0 {
+			return string(t.data[from:first])
+		}
+	}
+	return "  "
+}
+
+func (t *Text) lineStart(at int) int { return bytes.LastIndexByte(t.data[:at], '\n') + 1 }
+
+// lineIndent is the white space that the line of a place begins with.
+func (t *Text) lineIndent(at int) string {
+	line := t.data[t.lineStart(at):at]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+func quote(name string) string {
+	b, _ := jsontext.AppendQuote(nil, name) // names are the caller's own words
+	return string(b)
+}

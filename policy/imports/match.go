@@ -1,0 +1,306 @@
+package imports
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// area is what kind of thing a rule of a peer speaks of.
+type area uint8
+
+const (
+	anyArea area = iota // every tool
+	runArea             // commands
+	readArea
+	editArea
+	deleteArea
+	fetchArea
+	toolArea // named tools, of servers or of the agent
+)
+
+// match is what a rule of a peer speaks of, in three forms: lines of a list,
+// conditions in Rego, and a function, for comparing.
+type match struct {
+	area area
+	all  bool // everything of the area
+	// lines are what a list can say of it.
+	lines []line
+	// exact is set when the lines cover at least all that the peer matches, so
+	// that a deny may be nothing but them.
+	exact bool
+	// narrow says how the lines cover less than the peer does, "" if they do not.
+	narrow string
+	// bodies are Rego conditions that match as the peer does, or more; each of
+	// them is enough. textsName and lineName stand for the helpers.
+	bodies []string
+	// none says why there are no lines.
+	none *none
+	// apart names a question that the peer asks beside others: only rules of the
+	// same one are exceptions.
+	apart string
+	says  func(*Item) bool
+}
+
+type line struct {
+	kind effects.Kind
+	text string
+}
+
+// none is why something cannot be said.
+type none struct {
+	reason       Reason
+	why, instead string
+}
+
+// Item is one thing that a peer judges: a command of a command line, a file, an
+// address, a tool.
+type Item struct {
+	area area
+	// Text is the command, without its neighbours; Line the whole line.
+	Text, Line string
+	Path       string // absolute
+	Project    string // root
+	Home       string
+	URL, Host  string
+	Server     string
+	Tool       string
+}
+
+// Names of the Rego helpers in bodies, replaced when they are written.
+const (
+	textsName = "imported_texts"
+	lineName  = "imported_line"
+	// writtenName takes the place of textsName in exceptions: a copy of a program
+	// in another folder is not what an exception speaks of.
+	writtenName = "imported_written"
+)
+
+func kindIs(k effects.Kind) string { return `input.effect.kind == "` + string(k) + `"` }
+
+func body(conditions ...string) string { return strings.Join(conditions, "\n\t") }
+
+func regoText(re, ref string) string {
+	return fmt.Sprintf("regex.match(%s, %s)", quote(re), ref)
+}
+
+// quote writes a text as Rego, YAML and JSON read it alike.
+func quote(s string) string {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil { // not UTF-8: what cannot be read matches nothing like it
+		b, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
+	}
+	return string(b)
+}
+
+// unread is a pattern that permd cannot read and the peer perhaps can: an allow
+// of it is left out, and a deny asks for everything of the area.
+func unread(a area, err error) match {
+	return match{area: a, bodies: allBodies(a, false), says: func(*Item) bool { return false },
+		none: &none{Unreadable, "permd cannot read the expression: " + err.Error(), "write an entry for each thing that you mean"}}
+}
+
+// everything of an area.
+func everything(a area) match {
+	return match{area: a, all: true, says: func(i *Item) bool { return a == anyArea || i.area == a }}
+}
+
+// allBodies are the conditions for everything of an area. With exceptions only
+// what a tool does by itself counts: what the files and hosts of a command are,
+// the peer leaves to the command's rule.
+func allBodies(a area, excepted bool) []string {
+	const plain = "input.effect.shell == false"
+	switch a {
+	case runArea:
+		if excepted {
+			return []string{kindIs(effects.KindRun)}
+		}
+		return []string{kindIs(effects.KindRun), "input.effect.shell == true"}
+	case readArea:
+		return []string{body(kindIs(effects.KindRead), plain)}
+	case editArea:
+		return []string{body(`input.effect.kind in {"write", "delete"}`, plain)}
+	case deleteArea:
+		return []string{body(kindIs(effects.KindDelete), plain)}
+	case fetchArea:
+		return []string{body(kindIs(effects.KindConnect), plain)}
+	case toolArea:
+		return []string{body(kindIs(effects.KindUse), `input.effect.server != ""`)}
+	}
+	if !excepted {
+		return []string{`input.effect.kind != ""`}
+	}
+	return []string{kindIs(effects.KindRun), kindIs(effects.KindUse),
+		body(`input.effect.kind in {"read", "write", "delete", "connect"}`, plain)}
+}
+
+// runs is the match of commands by a regular expression over their text, with
+// the lines that a list has for it. wide is set when the expression also speaks
+// of what stands between commands.
+func runs(re string, wide bool, lines []string, exact bool) match {
+	m := match{area: runArea, exact: exact}
+	for _, l := range lines {
+		m.lines = append(m.lines, line{effects.KindRun, l})
+	}
+	if re == "" {
+		return m
+	}
+	compiled, err := regexp.Compile(re)
+	if err != nil {
+		return unread(runArea, err)
+	}
+	m.bodies = []string{body(kindIs(effects.KindRun), "some text in "+textsName, regoText(re, "text"))}
+	if wide {
+		m.bodies = append(m.bodies, body("input.effect.shell == true", regoText(re, lineName)))
+	}
+	m.says = func(i *Item) bool {
+		return i.area == runArea && (compiled.MatchString(i.Text) || wide && compiled.MatchString(i.Line))
+	}
+	return m
+}
+
+// operators are what stands between commands: a pattern with one of them never
+// matches a single command.
+const operators = "|&;<>$`\n"
+
+// runGlob is a command pattern in which * stands for any text. A last " *" also
+// stands for nothing.
+func runGlob(glob string) match {
+	re := "(?s)^" + globRegexp(glob) + "$"
+	if head, ok := strings.CutSuffix(glob, " *"); ok {
+		re = "(?s)^" + globRegexp(head) + `(\s.*)?$`
+	}
+	wide := strings.ContainsAny(glob, operators)
+	if strings.Contains(glob, "?") {
+		m := runs(re, wide, nil, false)
+		m.none = &none{NoPattern, "a list has no ?", "write the words out"}
+		return m
+	}
+	if strings.Trim(glob, "* ") == "" {
+		return everything(runArea)
+	}
+	head, open := strings.CutSuffix(glob, "*")
+	bounded := strings.HasSuffix(head, " ")
+	switch {
+	case !strings.Contains(glob, "*"):
+		return runs(re, wide, []string{glob}, true)
+	case open && bounded && !strings.Contains(head, "*"):
+		return runs(re, wide, []string{glob}, true)
+	case open && !bounded && !strings.Contains(head, "*"):
+		// The last word may go on, or words may follow it.
+		m := runs(re, wide, []string{head + " *"}, false)
+		m.narrow = fmt.Sprintf("the pattern ends within a word: %q and what goes on like it are not covered, only the word itself", head+"…")
+		return m
+	}
+	m := runs(re, wide, []string{glob}, false)
+	if strings.Contains(strings.TrimSuffix(glob, " *"), "*") {
+		m.narrow = "a * in the middle stands for a part of one word, and for no option"
+	}
+	return m
+}
+
+// globRegexp is a regular expression for text in which * stands for any
+// characters and ? for one.
+func globRegexp(glob string) string {
+	var b strings.Builder
+	for _, c := range glob {
+		switch c {
+		case '*':
+			b.WriteString(".*")
+		case '?':
+			b.WriteString(".")
+		default:
+			b.WriteString(regexp.QuoteMeta(string(c)))
+		}
+	}
+	return b.String()
+}
+
+// runPrefix is a command that begins with these words.
+func runPrefix(words string) match {
+	return runs("(?s)^"+regexp.QuoteMeta(words)+`(\s|$)`, strings.ContainsAny(words, operators), []string{words + " *"}, true)
+}
+
+// hosts is the match of addresses by hosts.
+func hosts(lines []string, exact bool, re string) match {
+	m := match{area: fetchArea, exact: exact}
+	for _, l := range lines {
+		m.lines = append(m.lines, line{effects.KindConnect, l})
+	}
+	compiled, err := regexp.Compile(re)
+	if err != nil {
+		m.none = &none{Broken, "the pattern is no regular expression: " + err.Error(), ""}
+		m.says = func(*Item) bool { return false }
+		return m
+	}
+	m.says = func(i *Item) bool {
+		return i.area == fetchArea && (compiled.MatchString(i.Host) || compiled.MatchString(i.URL))
+	}
+	m.bodies = []string{
+		body(kindIs(effects.KindConnect), regoText(re, "input.effect.url")),
+		body(kindIs(effects.KindConnect), regoText(re, "input.effect.host")),
+	}
+	return m
+}
+
+// tool is the match of a named tool; an empty server means the agent's own.
+func tool(server, name string) match {
+	m := match{area: toolArea, exact: true}
+	text := name
+	if server != "" {
+		text = server + ":" + name
+	}
+	m.lines = []line{{effects.KindUse, text}}
+	conditions := []string{kindIs(effects.KindUse)}
+	test := func(ref, glob string) {
+		if strings.Contains(glob, "*") {
+			conditions = append(conditions, regoText("(?s)^"+globRegexp(glob)+"$", ref))
+		} else {
+			conditions = append(conditions, ref+" == "+quote(glob))
+		}
+	}
+	test("input.effect.server", server)
+	if server == "*" {
+		conditions = append(conditions, `input.effect.server != ""`)
+	}
+	test("input.effect.tool", name)
+	m.bodies = []string{body(conditions...)}
+	m.says = func(i *Item) bool {
+		ok := func(glob, s string) bool { return pattern.Glob(strings.Split(glob, "*")).Match(s) }
+		return i.area == toolArea && (server == "") == (i.Server == "") && ok(server, i.Server) && ok(name, i.Tool)
+	}
+	return m
+}
+
+// nothing is a match that no list can say, with the bodies of a wider one.
+func nothing(wider match, reason Reason, instead, format string, args ...any) match {
+	wider.lines, wider.exact = nil, false
+	wider.none = &none{reason, fmt.Sprintf(format, args...), instead}
+	return wider
+}
+
+// under joins a folder of a settings file with a pattern, as a path line has it.
+func under(folder, rest string) string { return strings.TrimPrefix(path.Join(folder, rest), "/") }
+
+func either(a, b func(*Item) bool) func(*Item) bool {
+	return func(i *Item) bool { return a(i) || b(i) }
+}
+
+// matching are the names that a pattern of names matches, when it is one.
+func matching(glob string, names ...string) (found []string) {
+	if !strings.Contains(glob, "*") {
+		return nil
+	}
+	for _, n := range names {
+		if pattern.Glob(strings.Split(glob, "*")).Match(n) {
+			found = append(found, n)
+		}
+	}
+	return found
+}

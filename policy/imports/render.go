@@ -1,0 +1,211 @@
+package imports
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/policy"
+)
+
+// How rules are written down: a list, and Rego for what it cannot say.
+
+const (
+	listFile = "rules.yaml"
+	regoFile = "imported.rego"
+)
+
+func (t *translator) header(b *strings.Builder) {
+	fmt.Fprintf(b, "# Made by permd import %s.\n", t.peer)
+	for _, f := range t.im.Read {
+		fmt.Fprintf(b, "# From %s\n", comment(f.File))
+	}
+}
+
+// inProject makes a condition on a path from the project's root one on the path
+// from that folder, which may lie within the project that permd knows.
+func inProject(b, project string) string {
+	return strings.ReplaceAll(b, "input.effect.project_path", fmt.Sprintf("trim_prefix(input.effect.path, %s)", quote(project+"/")))
+}
+
+// within is the condition under which a deny or an ask of a project holds: in it,
+// in what is within it, and where it is a part of what permd takes for the
+// project.
+func (t *translator) within(out *output, project string) string {
+	i := slices.Index(out.projects, project)
+	if i < 0 {
+		i = len(out.projects)
+		out.projects = append(out.projects, project)
+	}
+	return fmt.Sprintf("imported_in_%s_%d", out.id, i)
+}
+
+// places writes the conditions that within has used.
+func (out *output) places() string {
+	var b strings.Builder
+	for i, p := range out.projects {
+		fmt.Fprintf(&b, `
+# In the project %[1]s, within it, or in one around it.
+%[2]s if input.project.root == %[3]s
+
+%[2]s if startswith(input.call.cwd, %[4]s)
+
+%[2]s if {
+	input.project.root != ""
+	startswith(%[4]s, concat("", [input.project.root, "/"]))
+}
+`, comment(p), fmt.Sprintf("imported_in_%s_%d", out.id, i), quote(p), quote(p+"/"))
+	}
+	return b.String()
+}
+
+// bound is the condition that an allow holds in one project alone.
+func bound(project string) string { return "input.project.root == " + quote(project) }
+
+// files renders what was collected: lists that hold everywhere as a list, and
+// everything else as Rego.
+func (t *translator) files(out *output) error {
+	if list := t.yaml(out, ""); list != "" {
+		t.im.Files = append(t.im.Files, Out{listFile, list})
+	}
+	var b strings.Builder
+	if rego := out.rego.String(); rego != "" {
+		b.WriteString(t.helpers(out, rego))
+		b.WriteString(rego)
+	}
+	var projects []string
+	for _, e := range out.entries {
+		if e.project != "" && !slices.Contains(projects, e.project) {
+			projects = append(projects, e.project)
+		}
+	}
+	for _, project := range projects {
+		if err := t.bind(&b, out, project, t.yaml(out, project)); err != nil {
+			return err
+		}
+	}
+	b.WriteString(out.places())
+	if b.Len() > 0 {
+		var head strings.Builder
+		t.header(&head)
+		t.im.Files = append(t.im.Files, Out{regoFile, head.String() + "package permd.user\n\nimport rego.v2\n" + b.String()})
+	}
+	return nil
+}
+
+// helpers are the rules that conditions use.
+func (t *translator) helpers(out *output, rego string) string {
+	var b strings.Builder
+	if name := textsName + "_" + out.id; strings.Contains(rego, name) {
+		fmt.Fprintf(&b, `
+# What runs, as one text: by its name, by its path, and by the last part of it.
+%[1]s contains concat(" ", array.concat([input.effect.program], input.effect.args)) if {
+	input.effect.kind == "run"
+}
+
+%[1]s contains concat(" ", array.concat([input.effect.executable], input.effect.args)) if {
+	input.effect.kind == "run"
+	input.effect.executable != ""
+}
+
+%[1]s contains concat(" ", array.concat([regex.replace(input.effect.program, "^.*/", "")], input.effect.args)) if {
+	input.effect.kind == "run"
+}
+`, name)
+	}
+	if name := writtenName + "_" + out.id; strings.Contains(rego, name) {
+		fmt.Fprintf(&b, `
+# What runs, as it was written.
+%[1]s contains concat(" ", array.concat([input.effect.program], input.effect.args)) if {
+	input.effect.kind == "run"
+	input.effect.executable == ""
+}
+
+%[1]s contains concat(" ", array.concat([input.effect.executable], input.effect.args)) if {
+	input.effect.kind == "run"
+	input.effect.executable != ""
+}
+`, name)
+	}
+	if name := lineName + "_" + out.id; strings.Contains(rego, name) {
+		fmt.Fprintf(&b, `
+# The whole line, where the agent sends it as one text.
+%s := line if {
+	line := input.call.raw.command
+	is_string(line)
+}
+`, name)
+	}
+	return b.String()
+}
+
+var sets = []decisions.Set{decisions.SetDeny, decisions.SetAsk, decisions.SetAllow}
+
+// yaml renders the list that holds for a project, or everywhere; "" when it is
+// empty.
+func (t *translator) yaml(out *output, project string) string {
+	if !slices.ContainsFunc(out.entries, func(e entry) bool { return e.project == project }) {
+		return ""
+	}
+	var b strings.Builder
+	if project == "" {
+		t.header(&b)
+	}
+	for _, set := range sets {
+		first := true
+		for _, kind := range pattern.Kinds {
+			any := false
+			for _, e := range out.entries {
+				if e.set != set || e.kind != kind || e.project != project {
+					continue
+				}
+				if first {
+					fmt.Fprintf(&b, "%s:\n", set)
+					first = false
+				}
+				if !any {
+					fmt.Fprintf(&b, "  %s:\n", kind)
+					any = true
+				}
+				fmt.Fprintf(&b, "    - %s # %s\n", quote(e.line), comment(e.from))
+			}
+		}
+	}
+	return b.String()
+}
+
+// bind writes a list as rules in Rego that hold in the project alone.
+func (t *translator) bind(b *strings.Builder, out *output, project, list string) error {
+	exported, err := policy.ExportListFor(string(decisions.User), listFile, []byte(list), t.o.Table)
+	if err != nil {
+		return fmt.Errorf("writing the list as Rego: %w", err)
+	}
+	_, text, ok := strings.Cut(exported, "import rego.v2\n")
+	if !ok {
+		return errors.New("writing the list as Rego: it has no import")
+	}
+	fmt.Fprintf(b, "\n# In the project %s alone, as a list:\n#\n", comment(project))
+	for l := range strings.Lines(list) {
+		b.WriteString("#   " + l)
+	}
+	for l := range strings.Lines(text) {
+		b.WriteString(l)
+		for _, set := range sets {
+			if !strings.HasPrefix(l, string(set)+" contains ") {
+				continue
+			}
+			if !strings.HasSuffix(l, " if {\n") {
+				return fmt.Errorf("binding rules to the project: %q has no body", l)
+			}
+			condition := bound(project)
+			if set != decisions.SetAllow {
+				condition = t.within(out, project)
+			}
+			b.WriteString("\t" + condition + "\n")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package imports
+
+import (
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+)
+
+// Command is one command of a line, as the peer's rules see it.
+func Command(text, line string) Item { return Item{area: runArea, Text: text, Line: line} }
+
+// Reading, Writing and Deleting are what tools do to a file; the path is
+// absolute.
+func Reading(path string) Item  { return Item{area: readArea, Path: path} }
+func Writing(path string) Item  { return Item{area: editArea, Path: path} }
+func Deleting(path string) Item { return Item{area: deleteArea, Path: path} }
+
+// Fetching is what a tool does with an address.
+func Fetching(address string) Item {
+	i := Item{area: fetchArea, URL: address}
+	if u, err := url.Parse(address); err == nil {
+		i.Host = u.Hostname()
+	}
+	return i
+}
+
+// Using is the call of a named tool; no server means the agent's own.
+func Using(server, tool string) Item { return Item{area: toolArea, Server: server, Tool: tool} }
+
+// Saying is what the rules of the peer say of a call.
+type Saying struct {
+	// Verdict is "" when no rule speaks of some part of the call: then the peer
+	// does what it does by default.
+	Verdict decisions.Verdict `json:"verdict,omitzero"`
+	// At and Text are the rule that decided.
+	At   string `json:"at,omitzero"`
+	Text string `json:"text,omitzero"`
+}
+
+// Says returns what the peer's rules say of the parts of a call in a project, by
+// the peer's own documentation: each part by itself, and the strictest counts.
+// Rules that hold only in some cases, which a call does not show, are left out.
+func (im *Import) Says(project, home string, items []Item) Saying {
+	var all Saying
+	silent := len(items) == 0
+	for i := range items {
+		item := items[i]
+		item.Project, item.Home = filepath.Clean(project), home
+		if project == "" {
+			item.Project = ""
+		}
+		one, ok := im.saysOf(&item)
+		switch {
+		case !ok:
+			silent = true
+		case all.Verdict == "" || decisions.Stricter(all.Verdict, one.Verdict) != all.Verdict:
+			all = one
+		}
+	}
+	if silent && all.Verdict != decisions.Deny && all.Verdict != decisions.Ask {
+		return Saying{}
+	}
+	return all
+}
+
+// saysOf is the rule that decides one part: of the highest rank the strictest.
+func (im *Import) saysOf(item *Item) (Saying, bool) {
+	var best *rule
+	for i := range im.rules {
+		r := &im.rules[i]
+		if r.only != "" || r.project != "" && r.project != item.Project || r.m.says == nil || !r.m.says(item) {
+			continue
+		}
+		if best == nil || r.rank > best.rank || r.rank == best.rank && strict(r.set) > strict(best.set) {
+			best = r
+		}
+	}
+	if best == nil {
+		return Saying{}, false
+	}
+	return Saying{Verdict: decisions.Verdict(best.set), At: best.at.String(), Text: best.text}, true
+}
+
+// Replayable reports whether the text of a recorded effect is all that it was:
+// nothing masked and nothing cut out.
+func Replayable(text string) bool {
+	return !strings.Contains(text, "***") && !strings.Contains(text, "characters left out]") && !strings.Contains(text, `\u{`) && !strings.Contains(text, `\x{`)
+}

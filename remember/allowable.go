@@ -1,0 +1,56 @@
+package remember
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// shells are programs that run any text, whatever the program table says.
+var shells = []string{
+	"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "csh", "tcsh", "pwsh", "powershell",
+	"python", "pypy", "node", "nodejs", "deno", "ruby", "perl", "php", "lua", "tclsh", "osascript", "awk", "gawk", "mawk",
+	"eval", "exec", "source", "trap",
+}
+
+// wrappers are programs that run another one, as another user, elsewhere or
+// with other words.
+var wrappers = []string{
+	"sudo", "doas", "su", "runuser", "pkexec", "env", "xargs", "parallel", "ssh", "chroot", "unshare", "nsenter", "docker",
+	"podman", "nerdctl", "kubectl", "systemd-run", "timeout", "nice", "nohup", "time", "watch", "setsid", "stdbuf",
+	"strace", "ltrace", "gdb", "script", "flock", "entr", "at", "batch", "crontab", "pipx",
+}
+
+// AllowableRun says why an allow of a run must not be remembered: it runs code
+// or other programs that the choice could not be bound to. It returns nil when
+// it may be, and for an effect that is no run.
+func AllowableRun(table *effects.Table, q *decisions.MemoryQuery) error {
+	r := q.Effect.Run
+	if r == nil {
+		return nil
+	}
+	names := []string{baseName(r.Program), baseName(r.Executable)}
+	is := func(list []string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return name != "" && (slices.Contains(list, name) || slices.Contains(list, strings.TrimRight(name, "-.0123456789")))
+		})
+	}
+	switch {
+	case is(wrappers), table.Runs(r.Program) == effects.RunsCommands:
+		return errors.New("it runs other programs")
+	case is(shells), table.Runs(r.Program) == effects.RunsCode:
+		// A script is pinned by its text; options and operands may name more
+		// code than that.
+		if r.Script == nil || r.Script.SHA256 == "" || len(r.Args) != 1 {
+			return errors.New("it runs code")
+		}
+	case decisions.RunsTargets(r.Program) && (q.Target == nil || q.Target.SHA256 == ""):
+		return errors.New("what it runs could not be told from the project's files")
+	}
+	return nil
+}
+
+func baseName(program string) string { return program[strings.LastIndexByte(program, '/')+1:] }

@@ -1,0 +1,50 @@
+package remember_test
+
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/rego"
+	"github.com/permd/permd/remember"
+)
+
+// TestAllowableRun wants no answer to cover a run that means whatever its words
+// say: those are only bound to a text.
+func TestAllowableRun(t *testing.T) {
+	table, err := effects.ParseTable(rego.Programs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := &effects.Script{Path: "/p/a.py", SHA256: "00"}
+	for _, tt := range []struct {
+		name   string
+		run    effects.Run
+		target *effects.Script
+		want   bool
+	}{
+		{"a program", effects.Run{Program: "git", Args: []string{"push"}}, nil, true},
+		{"one that nobody knows", effects.Run{Program: "frobnicate"}, nil, true},
+		{"a shell", effects.Run{Program: "bash", Args: []string{"-c", "ls"}}, nil, false},
+		{"an interpreter with a version", effects.Run{Program: "python3.12", Args: []string{"-c", "1"}}, nil, false},
+		{"an interpreter by its path", effects.Run{Program: "/opt/x/python3", Executable: "/opt/x/python3"}, nil, false},
+		{"a script", effects.Run{Program: "python3", Args: []string{"a.py"}, Script: script}, nil, true},
+		{"a script with more words", effects.Run{Program: "python3", Args: []string{"a.py", "b.py"}, Script: script}, nil, false},
+		{"a script without a text", effects.Run{Program: "python3", Args: []string{"a.py"}, Script: &effects.Script{Path: "/p/a.py"}}, nil, false},
+		{"a wrapper", effects.Run{Program: "sudo", Args: []string{"ls"}}, nil, false},
+		{"a wrapper of containers", effects.Run{Program: "docker", Args: []string{"ps"}}, nil, false},
+		{"a target that is known", effects.Run{Program: "make", Args: []string{"test"}}, &effects.Script{Path: "/p/Makefile", SHA256: "00"}, true},
+		{"a target that is not", effects.Run{Program: "make", Args: []string{"test"}}, nil, false},
+		{"a target without a text", effects.Run{Program: "npm", Args: []string{"test"}}, &effects.Script{Path: "/p/package.json"}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			q := &decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &tt.run}, Target: tt.target}
+			if err := remember.AllowableRun(table, q); (err == nil) != tt.want {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	if err := remember.AllowableRun(table, &decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRead}}); err != nil {
+		t.Errorf("what is no run: %v", err)
+	}
+}

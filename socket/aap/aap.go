@@ -1,0 +1,96 @@
+// Package aap speaks the Agent Application Protocol, version 3, in which a
+// server's turn stops with all calls that wait and goes on with one request
+// that answers them all. It reads a stopped turn into calls, and makes the
+// messages of that request out of decisions.
+//
+// It decides nothing but what the protocol itself forbids: ids and names that
+// could be taken for two things. It posts nothing, and of messages it reads
+// only who called what, so that neither secrets nor the contents of files come
+// further than here.
+package aap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// The names of the methods.
+const (
+	MethodPermissions = "aap/permissions"
+	MethodAnswer      = "aap/answer"
+)
+
+// Version is the version of the protocol that is read.
+const Version = 3
+
+// Bounds of one batch. Over them there is no decision.
+const (
+	MaxCalls    = 256      // that wait
+	MaxItems    = 16 << 10 // calls and results of a turn with its history
+	maxTools    = 1024     // of each side
+	maxName     = 1024     // bytes of ids and names
+	maxReason   = 4 << 10  // bytes of a reason, for the model
+	maxEndpoint = 2 << 10  // bytes
+)
+
+// Decider decides calls; decisions.Engine is one.
+type Decider interface {
+	// Decide returns a decision for each request, in order.
+	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
+}
+
+// Deps are what the methods work with. All but LiveShell are needed.
+type Deps struct {
+	Sessions *decisions.Sessions
+	Decider  Decider
+	// Users returns the person with that uid, from facts of the system.
+	Users func(uid uint32) effects.User
+	// LiveShell reports whether the shell of that client stays alive between
+	// calls; nil for none.
+	LiveShell func(client effects.Party) bool
+	// NewID names batches, each time anew: a batch must not be taken for one of
+	// another connection.
+	NewID func() string
+	// Answers stores what people answer, as permd/choose does.
+	Answers native.Deps
+}
+
+// Register adds the methods.
+func Register(methods socket.Methods, deps Deps) {
+	h := &handler{deps}
+	methods[MethodPermissions] = h.permissions
+	methods[MethodAnswer] = h.answer
+}
+
+type handler struct{ Deps }
+
+// run is what a method returns for the part that takes time.
+type run = func(ctx context.Context) (any, error)
+
+// read decodes a value whose names are known, without tolerance.
+func read(what string, v strictjson.Value, into any) error {
+	if strictjson.Kind(v) != '{' {
+		return refuse("%s must be an object", what)
+	}
+	if err := strictjson.Unmarshal(v, into); err != nil {
+		return refuse("reading %s: %v", what, err)
+	}
+	return nil
+}
+
+// refuse is the error for params that do not say what is wanted. Its text
+// never repeats values of the message, only names.
+func refuse(format string, args ...any) *socket.Error {
+	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// errDecider is what a client gets when the decider broke its promise; it is
+// no answer, so the client asks its person.
+var errDecider = errors.New("deciding: no decision for a call")

@@ -1,0 +1,246 @@
+package aap
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// TestAgain: a repeated batch can only become stricter.
+func TestAgain(t *testing.T) {
+	const retry = `{"sessionId":"s","batchId":"b1"}`
+	done := func(t *testing.T, width string) *daemon {
+		d, _ := newTurn(t)
+		d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"`+width+`}`))
+		return d
+	}
+	for name, c := range map[string]struct {
+		width  string
+		change func(d *daemon)
+		want   string
+	}{
+		"nothing has changed":                  {"", func(*daemon) {}, "a denied b granted c granted d denied"},
+		"a rule forbids what rules allowed":    {"", func(d *daemon) { d.verdicts["theirs"] = decisions.Deny }, "a denied b granted c denied d denied"},
+		"a rule asks what rules allowed":       {"", func(d *daemon) { d.verdicts["theirs"] = decisions.Ask }, "a denied b granted c ask d denied"},
+		"a rule forbids what a person allowed": {"", func(d *daemon) { d.verdicts["t"] = decisions.Deny }, "a denied b denied c granted d denied"},
+		"a choice was revoked":                 {`,"width":"w1"`, func(d *daemon) { delete(d.verdicts, "t") }, "a denied b ask c granted d denied"},
+		"deciding fails":                       {"", func(d *daemon) { d.by = decisions.ByFailure }, "a denied b ask c granted d denied"},
+		"rules allow what was denied":          {"", func(d *daemon) { d.verdicts["hers"], d.verdicts["mine"] = decisions.Allow, decisions.Allow }, "a denied b granted c granted d denied"},
+	} {
+		for _, way := range []string{"answer", "permissions"} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				d := done(t, c.width)
+				c.change(d)
+				var r *Result
+				if way == "answer" {
+					r = d.must(t, MethodAnswer, retry)
+				} else {
+					r = d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))
+				}
+				var got []string
+				for _, call := range r.Calls {
+					got = append(got, call.ToolCallID+" "+string(call.Outcome))
+				}
+				if strings.Join(got, " ") != c.want {
+					t.Errorf("%v, want %s", got, c.want)
+				}
+				if (r.Messages == nil) != strings.Contains(c.want, "ask") {
+					t.Errorf("messages %v", r.Messages)
+				}
+			})
+		}
+	}
+}
+
+// TestMeanwhile: what was allowed is not handed out when it has become forbidden
+// while a question of the same batch waited.
+func TestMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		now  decisions.Verdict
+		want string
+	}{
+		"revoked":   {decisions.Ask, "c server ask"},
+		"forbidden": {decisions.Deny, "c server denied: not hers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := newTurn(t)
+			d.verdicts["theirs"] = c.now
+			r := d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`))
+			diff(t, "outcomes", []string{"a client denied: denied by the user", "b server granted", c.want, "d server denied: not hers"}, outcomes(r))
+		})
+	}
+}
+
+// TestForbiddenMeanwhile: what a person allowed is not handed out when it has been
+// forbidden since the question was put, whether other questions waited or not.
+func TestForbiddenMeanwhile(t *testing.T) {
+	for name, steps := range map[string][]string{
+		"between two answers": {`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`, `{"toolCallId":"c","verdict":"allow"}`},
+		"before the answers":  {``, `{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"},{"toolCallId":"c","verdict":"allow"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDaemon(t)
+			d.must(t, MethodPermissions, theTurn+`,`+turnOf("a mine 1", "b t 1", "c theirs 1")+`}`)
+			d.must(t, MethodAnswer, answers(steps[0]))
+			d.verdicts["t"], d.message = decisions.Deny, "no more"
+			r := d.must(t, MethodAnswer, answers(steps[1]))
+			want := []string{"a client denied: denied by the user", "b server denied: no more", "c server granted"}
+			diff(t, "outcomes", want, outcomes(r))
+			diff(t, "again", posts(t, r), posts(t, d.must(t, MethodAnswer, answers(``))))
+		})
+	}
+}
+
+// TestAnotherQuestion: a yes to one question is none to another that the same
+// call has become. What was the case when it was put is in asked.
+func TestAnotherQuestion(t *testing.T) {
+	asked := decisions.EffectDecision{
+		Kind: "write", Text: "write ./out/x", Tags: []string{"in_project"}, Verdict: decisions.Ask, Row: 10, Reason: "changes a file",
+	}
+	change := func(f func(e *decisions.EffectDecision)) []decisions.EffectDecision {
+		e := asked
+		f(&e)
+		return []decisions.EffectDecision{e}
+	}
+	for name, c := range map[string]struct {
+		now  []decisions.EffectDecision
+		want Outcome
+	}{
+		"the same":            {[]decisions.EffectDecision{asked}, Granted},
+		"less":                {change(func(e *decisions.EffectDecision) { e.Verdict = decisions.Allow }), Granted},
+		"more that may be":    {append(change(func(e *decisions.EffectDecision) { e.Text, e.Verdict = "read ./y", decisions.Allow }), asked), Granted},
+		"another line":        {change(func(e *decisions.EffectDecision) { e.Rules = []decisions.RuleRef{{At: "rules.yaml:9"}} }), Granted},
+		"more":                {append(change(func(e *decisions.EffectDecision) { e.Text = "write ./y" }), asked), Ask},
+		"another place":       {change(func(e *decisions.EffectDecision) { e.Text = "write ~/.bashrc (given as out/x)" }), Ask},
+		"another kind":        {change(func(e *decisions.EffectDecision) { e.Kind = "delete" }), Ask},
+		"another reason":      {change(func(e *decisions.EffectDecision) { e.Reason = "ask the person on call" }), Ask},
+		"another row":         {change(func(e *decisions.EffectDecision) { e.Row = 5 }), Ask},
+		"other tags":          {change(func(e *decisions.EffectDecision) { e.Tags = []string{"in_project", "startup"} }), Ask},
+		"only what it claims": {change(func(e *decisions.EffectDecision) { e.Claimed = true }), Ask},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDaemon(t)
+			d.effects = []decisions.EffectDecision{asked}
+			d.must(t, MethodPermissions, theTurn+`,`+turnOf("b t 1")+`}`)
+			d.effects = c.now
+			r := d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
+			if got := r.Calls[0].Outcome; got != c.want {
+				t.Errorf("%s", got)
+			}
+			if got := d.must(t, MethodAnswer, answers(``)).Calls[0].Outcome; got != c.want {
+				t.Errorf("again: %s", got)
+			}
+			if c.want == Ask {
+				// The question as it is now is answered like any other.
+				r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
+				if got := r.Calls[0].Outcome; got != Granted {
+					t.Errorf("answered: %s", got)
+				}
+			}
+		})
+	}
+}
+
+// TestAnsweredFailure: while permd cannot decide, a person's yes still counts; it
+// does not for another failure.
+func TestAnsweredFailure(t *testing.T) {
+	d := newDaemon(t)
+	d.by = decisions.ByFailure
+	d.must(t, MethodPermissions, theTurn+`,`+turnOf("b t 1")+`}`)
+	if got := d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`)).Calls[0].Outcome; got != Granted {
+		t.Errorf("answered: %s", got)
+	}
+	d.reason = "something else broke"
+	if got := d.must(t, MethodAnswer, answers(``)).Calls[0].Outcome; got != Ask {
+		t.Errorf("again: %s", got)
+	}
+}
+
+// TestCancelled: a request that is over before its calls are decided takes no
+// outcome back, and the person's yes is there when the client asks again.
+func TestCancelled(t *testing.T) {
+	late, cancel := context.WithCancel(t.Context())
+	cancel()
+	withdrawn, withdraw := context.WithCancelCause(t.Context())
+	withdraw(socket.ErrWithdrawn)
+
+	d, _ := newTurn(t)
+	d.by = decisions.ByFailure
+	answered := answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`)
+	if _, err := d.callWith(late, t, MethodAnswer, answered); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	d.by = ""
+	want := []string{"a client denied: denied by the user", "b server granted", "c server granted", "d server denied: not hers"}
+	diff(t, "then", want, outcomes(d.must(t, MethodAnswer, answers(``))))
+	if _, err := d.callWith(late, t, MethodPermissions, theTurnParams(`,"batchId":"b1"`)); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+
+	// The first time, what is not decided is for the person, if they are there.
+	if _, err := d.callWith(late, t, MethodPermissions, theTurnParams("")); err != nil {
+		t.Errorf("error %v", err)
+	}
+	if _, err := d.callWith(withdrawn, t, MethodPermissions, theTurnParams("")); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestAskedAgain: a question that is asked anew is answered by its new id.
+func TestAskedAgain(t *testing.T) {
+	d, r := newTurn(t)
+	old := r.Calls[1].Decision.ID
+	d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))
+	// What is denied is not decided again.
+	if n := len(d.got); n != 4+3 {
+		t.Errorf("%d calls were decided", n)
+	}
+	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
+	if r.Calls[1].Outcome != Granted || r.Calls[1].Decision.ID == old {
+		t.Errorf("call %+v", r.Calls[1])
+	}
+	diff(t, "noted", []string{"d6 allow 0"}, d.answered)
+	if _, err := native.Settle(t.Context(), native.Deps{}, &native.StateOf(d.conn).Asks, native.Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
+		t.Error("the question of before is still open")
+	}
+}
+
+// TestResultsStay: what the client has run is not run again, nor forgotten when
+// it would be forbidden now.
+func TestResultsStay(t *testing.T) {
+	d, _ := newTurn(t)
+	d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"},
+		{"toolCallId":"b","verdict":"deny"}],"results":[{"toolCallId":"a","content":"done"}]}`)
+	d.verdicts["mine"] = decisions.Deny
+	r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)
+	if got := outcomes(r)[0]; got != "a client skip: the client's own result is there" {
+		t.Error(got)
+	}
+	if got := posts(t, r)[0]; got != `{"role":"tool","toolCallId":"a","content":"done"}` {
+		t.Error(got)
+	}
+}
+
+// TestResultsCount: a client that ran its tool when it was told to can say so,
+// also when the call has become forbidden or a question since.
+func TestResultsCount(t *testing.T) {
+	for _, now := range []decisions.Verdict{decisions.Ask, decisions.Deny} {
+		t.Run(string(now), func(t *testing.T) {
+			d := newDaemon(t)
+			d.verdicts["mine"] = decisions.Allow
+			d.must(t, MethodPermissions, theTurn+`,`+turnOf("a mine 1", "b mine 2")+`}`)
+			d.verdicts["mine"] = now
+			d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":"one"}]}`)
+			r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"b","content":"two"}]}`)
+			diff(t, "messages", []string{`{"role":"tool","toolCallId":"a","content":"one"}`, `{"role":"tool","toolCallId":"b","content":"two"}`}, posts(t, r))
+			if _, err := native.Settle(t.Context(), native.Deps{}, &native.StateOf(d.conn).Asks, native.Answer{DecisionID: "d3", Verdict: decisions.Allow}); err == nil {
+				t.Error("the question is still open")
+			}
+		})
+	}
+}

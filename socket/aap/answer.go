@@ -1,0 +1,190 @@
+package aap
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+type answerParams struct {
+	SessionID string       `json:"sessionId"`
+	BatchID   string       `json:"batchId"`
+	Answers   []answerWire `json:"answers"`
+	Results   []resultWire `json:"results"`
+}
+
+type answerWire struct {
+	ToolCallID string            `json:"toolCallId"`
+	Verdict    decisions.Verdict `json:"verdict"`
+	Reason     string            `json:"reason"`
+	Width      string            `json:"width"`
+	Scope      string            `json:"scope"`
+	ExpiresIn  strictjson.Value  `json:"expiresIn"`
+}
+
+type resultWire struct {
+	ToolCallID string           `json:"toolCallId"`
+	Content    strictjson.Value `json:"content"`
+}
+
+// answer brings the person's answers and the client's results. Without either
+// it gives the messages again.
+func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
+	var p answerParams
+	if err := read("params", params, &p); err != nil {
+		return nil, err
+	}
+	t, err := h.talkOf(c, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	b, err := t.batch(p.BatchID)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (any, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err := p.check(b, t.batches); err != nil {
+			return nil, err
+		}
+		stored := h.take(ctx, t, b, p.Answers)
+		b.bring(t.batches, &t.state.Asks, p.Results)
+		if b.runs() {
+			// Time has passed since these calls were decided, and since a person was
+			// asked: what is forbidden by now must not be handed out.
+			if err := h.decide(ctx, t, b); err != nil {
+				return nil, err
+			}
+		}
+		return b.result(stored)
+	}, nil
+}
+
+// check looks at all of it before any of it is taken.
+func (p *answerParams) check(b *batch, all *batches) error {
+	allowed := map[string]bool{}
+	seen := map[string]bool{}
+	for _, a := range p.Answers {
+		e := b.entry(a.ToolCallID)
+		switch {
+		case e == nil:
+			return refuse("answers: the batch has no call of that toolCallId")
+		case seen[a.ToolCallID]:
+			return refuse("answers: two of them are for one call")
+		case e.outcome != Ask:
+			return refuse("answers: a call of that toolCallId does not wait for the person")
+		case a.Verdict != decisions.Allow && a.Verdict != decisions.Deny:
+			return refuse("answers: verdict must be allow or deny")
+		case a.Reason != "" && a.Verdict != decisions.Deny:
+			return refuse("answers: a reason belongs to a deny")
+		case len(a.Reason) > maxReason:
+			return refuse("answers: a reason is longer than %d bytes", maxReason)
+		}
+		seen[a.ToolCallID] = true
+		allowed[a.ToolCallID] = a.Verdict == decisions.Allow
+	}
+	seen = map[string]bool{}
+	size := 0
+	for _, r := range p.Results {
+		e := b.entry(r.ToolCallID)
+		switch {
+		case e == nil || e.side != client:
+			return refuse("results: the client has no call of that toolCallId in the batch")
+		case seen[r.ToolCallID]:
+			return refuse("results: two of them are for one call")
+		case e.result != nil && !same(e.result, r.Content):
+			return refuse("results: another result of that call was brought before")
+		case !e.told && e.result == nil && !allowed[r.ToolCallID]:
+			return refuse("results: a call of that toolCallId may not run")
+		}
+		switch strictjson.Kind(r.Content) {
+		case '"', '[':
+		default:
+			return refuse("results: content must be text or a list of blocks")
+		}
+		seen[r.ToolCallID] = true
+		if e.result == nil {
+			size += len(r.Content)
+		}
+	}
+	if !all.fits(b, size) {
+		return refuse("results: the batch would be larger than %d MiB", MaxBatchBytes>>20)
+	}
+	return nil
+}
+
+func (b *batch) entry(id string) *entry {
+	for _, e := range b.entries {
+		if e.id == id {
+			return e
+		}
+	}
+	return nil
+}
+
+// runs reports whether no question is left, and a call is about to run.
+func (b *batch) runs() bool {
+	some := false
+	for _, e := range b.entries {
+		if e.outcome == Ask {
+			return false
+		}
+		some = some || e.outcome == Granted || e.outcome == Execute
+	}
+	return some
+}
+
+// take takes the answers, each by itself: one that cannot be stored leaves its
+// question open and the others alone.
+func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerWire) (stored []decisions.Kept) {
+	for _, a := range answers {
+		e := b.entry(a.ToolCallID)
+		kept, err := native.Settle(ctx, h.Answers, &t.state.Asks, native.Answer{
+			DecisionID: e.decision.ID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn,
+		})
+		if err != nil {
+			e.problem = "the answer could not be taken"
+			if s, ok := errors.AsType[*socket.Error](err); ok {
+				e.problem = s.Message
+			}
+			continue
+		}
+		e.problem = ""
+		stored = append(stored, kept...)
+		switch {
+		case a.Verdict == decisions.Allow:
+			// What was stored answers by itself, for as long as it is stored.
+			if !slices.ContainsFunc(kept, func(k decisions.Kept) bool { return !k.Unconfirmed }) {
+				e.once = e.decision
+			}
+			e.allow()
+		case a.Reason != "":
+			e.deny(a.Reason)
+		default:
+			e.deny(whyPerson)
+		}
+	}
+	return stored
+}
+
+// bring takes the client's results, also of calls that would no longer run: the
+// model is told what has happened.
+func (b *batch) bring(all *batches, asks *native.Asks, results []resultWire) {
+	for _, r := range results {
+		e := b.entry(r.ToolCallID)
+		if e.outcome != Execute && !e.told || e.result != nil {
+			continue // its answer could not be taken, or it is said again
+		}
+		asks.Remove(e.decision.ID) // there is nothing left to answer
+		all.grow(b, len(r.Content))
+		e.result = bytes.Clone(r.Content)
+		e.outcome, e.reason = Skip, whySkipHere
+	}
+}

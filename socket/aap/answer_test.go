@@ -1,0 +1,242 @@
+package aap
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// theTurn has a call of each side that rules leave to the person, and one of each
+// that they decide.
+const theTurn = `{"sessionId":"s",` + open
+
+func theTurnParams(more string) string {
+	return theTurn + more + `,` + turnOf("a mine 1", "b t 1", "c theirs 1", "d hers 1") + `}`
+}
+
+func newTurn(t testing.TB) (*daemon, *Result) {
+	t.Helper()
+	d := newDaemon(t)
+	d.verdicts["theirs"], d.verdicts["hers"], d.message = decisions.Allow, decisions.Deny, "not hers"
+	return d, d.must(t, MethodPermissions, theTurnParams(""))
+}
+
+func answers(list string) string {
+	return `{"sessionId":"s","batchId":"b1","answers":[` + list + `]}`
+}
+
+// TestAnswers: all comes bit by bit, in any order; messages are in the order of
+// the calls.
+func TestAnswers(t *testing.T) {
+	d, r := newTurn(t)
+	diff(t, "needs", Needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
+	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
+	diff(t, "needs", Needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
+	if r.Messages != nil {
+		t.Errorf("messages %v", r.Messages)
+	}
+	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"allow"}`))
+	diff(t, "needs", Needs{Answers: []string{}, Results: []string{"a"}}, r.Needs)
+	ready := []string{
+		`{"role":"tool_permission","toolCallId":"b","granted":true}`,
+		`{"role":"tool_permission","toolCallId":"c","granted":true}`,
+		`{"role":"tool_permission","toolCallId":"d","granted":false,"reason":"not hers"}`,
+	}
+	diff(t, "messages", ready, posts(t, r))
+	r = d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":[{"type":"text","text":"1 < 2"}]}]}`)
+	whole := append([]string{`{"role":"tool","toolCallId":"a","content":[{"type":"text","text":"1 < 2"}]}`}, ready...)
+	diff(t, "messages", whole, posts(t, r))
+	diff(t, "needs", Needs{Answers: []string{}, Results: []string{}}, r.Needs)
+	// Calls are decided again when they are handed out, and the log has what the
+	// person said of each.
+	diff(t, "noted", []string{"d2 allow 0", "d1 allow 0", "d5 allow 0", "d6 allow 0", "d8 allow 0"}, d.answered)
+
+	// The POST failed: again, in both ways.
+	diff(t, "messages again", whole, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)))
+	diff(t, "messages again", whole, posts(t, d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))))
+	diff(t, "messages again", whole, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":[ {"text":"1 < 2","type":"text"} ]}]}`)))
+	// The same calls without saying so may be those of a later turn.
+	r = d.must(t, MethodPermissions, theTurnParams(""))
+	diff(t, "needs", Needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
+	if r.BatchID == "b1" {
+		t.Error("it is taken for the old batch")
+	}
+}
+
+// TestAllAtOnce: a client that has run its tool after the person's yes may bring
+// both together.
+func TestAllAtOnce(t *testing.T) {
+	d, _ := newTurn(t)
+	r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"},
+		{"toolCallId":"b","verdict":"deny","reason":"<b> first"}],"results":[{"toolCallId":"a","content":"done"}]}`)
+	diff(t, "messages", []string{
+		`{"role":"tool","toolCallId":"a","content":"done"}`,
+		`{"role":"tool_permission","toolCallId":"b","granted":false,"reason":"<b> first"}`,
+		`{"role":"tool_permission","toolCallId":"c","granted":true}`,
+		`{"role":"tool_permission","toolCallId":"d","granted":false,"reason":"not hers"}`,
+	}, posts(t, r))
+}
+
+// TestReasons: the model is told what a rule says for it, never what permd knows.
+func TestReasons(t *testing.T) {
+	for name, c := range map[string]struct {
+		message string
+		by      decisions.Decider
+		want    string
+	}{
+		"a rule's message":   {"use staging", decisions.ByPolicy, "use staging"},
+		"a rule without one": {"", decisions.ByPolicy, "not allowed by policy"},
+		"a remembered no":    {"", decisions.ByMemory, "denied by the user"},
+		"a failure":          {"", decisions.ByFailure, "it could not be decided"},
+		"a long message":     {strings.Repeat("ä", maxReason), decisions.ByPolicy, strings.Repeat("ä", maxReason/2)},
+		"no UTF-8":           {"a\xffb", decisions.ByPolicy, "a\ufffdb"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := reasonOf(&decisions.Decision{Message: c.message, By: c.by, Reason: "rules.rego:7"}); got != c.want {
+				t.Errorf("%.60q, want %.60q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestAlways: what is remembered is stored once, and the batch is the same again,
+// on this connection and, since it is remembered, on another.
+func TestAlways(t *testing.T) {
+	d, _ := newTurn(t)
+	r := d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow","width":"w1"}`))
+	if len(r.Stored) != 1 || r.Stored[0].ID != "c1" {
+		t.Errorf("stored %+v", r.Stored)
+	}
+	want := posts(t, r)
+	diff(t, "again", want, posts(t, d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))))
+	diff(t, "again", want, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)))
+	diff(t, "noted", []string{"d1 deny 0", "d2 allow 1"}, d.answered)
+
+	d.connect(t, 2)
+	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch of that batchId")
+	d.refused(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`), "no batch of that batchId")
+	r = d.must(t, MethodPermissions, theTurnParams(""))
+	diff(t, "another connection", []string{
+		"a client ask", "b server granted", "c server granted", "d server denied: not hers",
+	}, outcomes(r))
+}
+
+func TestAnswersRefused(t *testing.T) {
+	for name, c := range map[string]struct{ params, says string }{
+		"no session":           {`{"batchId":"b1"}`, "sessionId is missing"},
+		"no batch":             {`{"sessionId":"s"}`, "no batch of that batchId"},
+		"another batch":        {`{"sessionId":"s","batchId":"b2"}`, "no batch of that batchId"},
+		"another session":      {`{"sessionId":"z","batchId":"b1"}`, "not declared"},
+		"a call of another":    {answers(`{"toolCallId":"z","verdict":"allow"}`), "no call of that toolCallId"},
+		"a call without":       {answers(`{"verdict":"allow"}`), "no call of that toolCallId"},
+		"twice":                {answers(`{"toolCallId":"a","verdict":"allow"},{"toolCallId":"a","verdict":"allow"}`), "two of them"},
+		"one that is granted":  {answers(`{"toolCallId":"c","verdict":"deny"}`), "does not wait for the person"},
+		"one that is denied":   {answers(`{"toolCallId":"d","verdict":"allow"}`), "does not wait for the person"},
+		"no verdict":           {answers(`{"toolCallId":"a"}`), "verdict must be"},
+		"another verdict":      {answers(`{"toolCallId":"a","verdict":"ask"}`), "verdict must be"},
+		"a verdict's case":     {answers(`{"toolCallId":"a","Verdict":"allow"}`), "reading params"},
+		"a reason to allow":    {answers(`{"toolCallId":"a","verdict":"allow","reason":"x"}`), "a reason belongs to a deny"},
+		"a long reason":        {answers(`{"toolCallId":"a","verdict":"deny","reason":"` + strings.Repeat("x", maxReason+1) + `"}`), "longer than"},
+		"a result of a server": {`{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"c","content":""}]}`, "the client has no call"},
+		"a result of nothing":  {`{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"z","content":""}]}`, "the client has no call"},
+		"a result of an ask":   {`{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":""}]}`, "may not run"},
+		"a result of a deny":   {`{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"deny"}],"results":[{"toolCallId":"a","content":""}]}`, "may not run"},
+		"a result of a kind":   {`{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"}],"results":[{"toolCallId":"a","content":{}}]}`, "must be text or a list"},
+		"a result without one": {`{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"}],"results":[{"toolCallId":"a"}]}`, "must be text or a list"},
+		"two results":          {`{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"}],"results":[{"toolCallId":"a","content":""},{"toolCallId":"a","content":""}]}`, "two of them"},
+		"good beside bad":      {answers(`{"toolCallId":"b","verdict":"allow"},{"toolCallId":"c","verdict":"allow"}`), "does not wait"},
+		"another turn's batch": {theTurn + `,"batchId":"b1",` + turnOf("a mine 2", "b t 1", "c theirs 1", "d hers 1") + `}`, "not that of batchId"},
+		"fewer calls":          {theTurn + `,"batchId":"b1",` + turnOf("a mine 1") + `}`, "not that of batchId"},
+		"another order":        {theTurn + `,"batchId":"b1",` + turnOf("b t 1", "a mine 1", "c theirs 1", "d hers 1") + `}`, "not that of batchId"},
+		"another agent":        {`{"sessionId":"s","agent":{"name":"z"},"tools":[{"name":"mine"}],"batchId":"b1",` + turnOf("a mine 1", "b t 1", "c theirs 1", "d hers 1") + `}`, "not that of batchId"},
+		"another endpoint":     {theTurnParams(`,"batchId":"b1","endpoint":"https://x"`), "not that of batchId"},
+		"too much of results":  {`{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"}],"results":[{"toolCallId":"a","content":"` + strings.Repeat("x", MaxBatchBytes) + `"}]}`, "larger than"},
+		"another side's":       {`{"sessionId":"s","agent":{"name":"helper"},"tools":[{"name":"mine"},{"name":"t"}],"batchId":"b1",` + turnOf("a mine 1", "b t 1", "c theirs 1", "d hers 1") + `}`, "not that of batchId"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, _ := newTurn(t)
+			method := MethodAnswer
+			if strings.Contains(c.params, `"turn"`) {
+				method = MethodPermissions
+			}
+			d.refused(t, method, c.params, c.says)
+			// Nothing of it was taken.
+			if len(d.answered) > 0 || len(d.got) != 4 {
+				t.Errorf("noted %v, decided %d", d.answered, len(d.got))
+			}
+			r := d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"},{"toolCallId":"b","verdict":"allow"}`))
+			if len(r.Messages) != 4 {
+				t.Errorf("messages %v", posts(t, r))
+			}
+		})
+	}
+}
+
+// TestProblems: an answer that cannot be taken leaves its question open, and the
+// others alone.
+func TestProblems(t *testing.T) {
+	d, _ := newTurn(t)
+	r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow","width":"w9"},
+		{"toolCallId":"b","verdict":"allow"}],"results":[{"toolCallId":"a","content":"done"}]}`)
+	if c := r.Calls[0]; c.Outcome != Ask || !strings.Contains(c.Problem, "cannot be remembered") || r.Calls[1].Outcome != Granted {
+		t.Errorf("calls %+v", r.Calls)
+	}
+	diff(t, "needs", Needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
+	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"}`))
+	if c := r.Calls[0]; c.Outcome != Denied || c.Problem != "" {
+		t.Errorf("call %+v", c)
+	}
+}
+
+// TestOneUse: a question of a batch is answered here or nowhere, and one that is
+// gone is asked again.
+func TestOneUse(t *testing.T) {
+	d, r := newTurn(t)
+	id := r.Calls[1].Decision.ID
+	if _, err := d.call(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`); err == nil || !strings.Contains(err.Error(), MethodAnswer) {
+		t.Errorf("permd/choose: %v", err)
+	}
+	native.StateOf(d.conn).Asks.Remove(id)
+	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
+	if c := r.Calls[1]; c.Outcome != Ask || !strings.Contains(c.Problem, "no question") {
+		t.Errorf("call %+v", c)
+	}
+	d.must(t, MethodPermissions, theTurnParams(`,"batchId":"b1"`))
+	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
+	if r.Calls[1].Outcome != Granted {
+		t.Errorf("call %+v", r.Calls[1])
+	}
+}
+
+// TestSessions: a batch is of the session that it was asked in, as that was then.
+func TestSessions(t *testing.T) {
+	d, _ := newTurn(t)
+	d.raw(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop"}`)
+	d.refused(t, MethodAnswer, `{"sessionId":"s2","batchId":"b1"}`, "no batch")
+	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/other"}`)
+	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch")
+	d.must(t, MethodPermissions, theTurnParams(""))
+	d.raw(t, native.MethodClose, `{"sessionId":"s"}`)
+	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop"}`)
+	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b2"}`, "no batch")
+	if s := batchesOf(d.conn); len(s.list) != 0 || s.size != 0 {
+		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
+	}
+}
+
+// TestDecider: no decision is no answer.
+func TestDecider(t *testing.T) {
+	d := newDaemon(t)
+	d.short = true
+	if _, err := d.call(t, MethodPermissions, theTurnParams("")); !errors.Is(err, errDecider) {
+		t.Errorf("error %v", err)
+	}
+	var e *socket.Error
+	if errors.As(errDecider, &e) {
+		t.Error("it is told to the client as it is")
+	}
+}

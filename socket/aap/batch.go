@@ -1,0 +1,190 @@
+package aap
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Outcome is what becomes of a call.
+type Outcome string
+
+// The outcomes.
+const (
+	Granted Outcome = "granted" // the server may run it
+	Execute Outcome = "execute" // the client may run it
+	Denied  Outcome = "denied"
+	Ask     Outcome = "ask"  // the person must say
+	Skip    Outcome = "skip" // it has its result
+)
+
+// entry is one call of a batch, with what became of it.
+type entry struct {
+	planned
+	outcome  Outcome
+	reason   string // for the model, of a call that is denied or skipped
+	decision *decisions.Decision
+	// once is the question to which the person said yes, this once; nil if they
+	// did not.
+	once *decisions.Decision
+	// told is set once the client was told to run the call: it may have done so,
+	// whatever is decided later.
+	told bool
+	// result is what the client's tool gave, nil while it has not.
+	result strictjson.Value
+	// problem says why the person's answer could not be taken.
+	problem string
+}
+
+// batch is the calls of one stopped turn. Its members are only touched with its
+// lock held; requests about it take their turns.
+type batch struct {
+	id      string
+	session *decisions.Session
+	parties *parties // without the tools' names, which the calls' sides came from
+	// size is what the calls and results hold, decided what the decisions do;
+	// both are only touched with the lock of the connection's batches held.
+	size, decided int
+
+	mu      sync.Mutex
+	entries []*entry
+	digest  string // of the rules
+}
+
+// newBatch makes a batch of planned calls. What it keeps of them is its own.
+func newBatch(id string, ses *decisions.Session, w *parties, calls []planned) *batch {
+	b := &batch{id: id, session: ses, parties: &parties{agent: w.agent, version: w.version, endpoint: w.endpoint}, size: 8 << 10}
+	for _, c := range calls {
+		c.input = bytes.Clone(c.input)
+		e := &entry{planned: c}
+		if c.skip {
+			e.outcome, e.reason = Skip, whySkip
+		}
+		b.entries = append(b.entries, e)
+		b.size += 2<<10 + len(c.id) + len(c.name) + len(c.input)
+	}
+	return b
+}
+
+// sameAs reports whether the batch is of those calls.
+func (b *batch) sameAs(w *parties, calls []planned) bool {
+	mine, theirs := waiting(b.entries, func(e *entry) planned { return e.planned }), waiting(calls, func(c planned) planned { return c })
+	if w.agent != b.parties.agent || w.endpoint != b.parties.endpoint || len(mine) != len(theirs) {
+		return false
+	}
+	for i := range mine {
+		x, y := &mine[i], &theirs[i]
+		if x.id != y.id || x.name != y.name || x.side != y.side || !same(x.input, y.input) {
+			return false
+		}
+	}
+	return true
+}
+
+// waiting are the calls that have no result. Those that have one are left out of
+// a history, or not, with the turns that it holds.
+func waiting[T any](list []T, of func(T) planned) []planned {
+	var calls []planned
+	for _, v := range list {
+		if c := of(v); !c.skip {
+			calls = append(calls, c)
+		}
+	}
+	return calls
+}
+
+// requests are those for the calls of the batch that rules are asked about: all
+// that may still run. Which entry each is for is returned beside them.
+func (b *batch) requests() (reqs []*decisions.Request, of []*entry) {
+	for _, e := range b.entries {
+		if e.asksRules() {
+			reqs = append(reqs, e.request(b.parties, b.session))
+			of = append(of, e)
+		}
+	}
+	return reqs, of
+}
+
+// asksRules: what is denied stays denied, and does not run before the others.
+func (e *entry) asksRules() bool { return !e.skip && e.result == nil && e.outcome != Denied }
+
+func (b *batch) asksRules() bool { return slices.ContainsFunc(b.entries, (*entry).asksRules) }
+
+// decide takes the decision for a call in. Said again, it can only become
+// stricter: what the person denied stays denied, and what they allowed this once
+// stays allowed unless it is forbidden now.
+func (e *entry) decide(d *decisions.Decision) {
+	kept := *d
+	kept.Offer = nil // the question that waits has it
+	e.decision = &kept
+	switch {
+	case e.denied != "":
+		e.outcome, e.reason = Denied, e.denied
+	case d.Verdict == decisions.Allow:
+		e.allow()
+	case d.Verdict == decisions.Deny:
+		e.deny(reasonOf(d))
+	case e.once != nil && sameQuestion(e.once, d):
+		e.allow()
+	default:
+		e.outcome, e.reason, e.once = Ask, "", nil
+	}
+}
+
+func (e *entry) allow() {
+	e.outcome, e.reason = Granted, ""
+	if e.side == client {
+		e.outcome = Execute
+	}
+}
+
+func (e *entry) deny(reason string) { e.outcome, e.reason, e.once = Denied, reason, nil }
+
+// sameQuestion reports whether who said yes to one question has said yes to the
+// other: it asks for no more, and for the same reasons. The same call may do
+// something else by now, where a link leads to another place, and another rule
+// may ask.
+func sameQuestion(answered, d *decisions.Decision) bool {
+	if d.By != answered.By || d.By == decisions.ByFailure && d.Reason != answered.Reason || !slices.Equal(d.Defects, answered.Defects) {
+		return false
+	}
+	for i := range d.Effects {
+		e := &d.Effects[i]
+		if e.Verdict == decisions.Ask && !slices.ContainsFunc(answered.Effects, func(a decisions.EffectDecision) bool {
+			return a.Kind == e.Kind && a.Text == e.Text && a.Claimed == e.Claimed && slices.Equal(a.Tags, e.Tags) &&
+				a.Verdict == e.Verdict && a.Row == e.Row && a.Reason == e.Reason
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// reasonOf is what the model is told of a deny: what the rule says for it. Rules,
+// paths of files and memory are nobody's business there.
+func reasonOf(d *decisions.Decision) string {
+	switch {
+	case d.Message != "":
+		return clip(strings.ToValidUTF8(d.Message, "\ufffd"), maxReason)
+	case d.By == decisions.ByMemory:
+		return whyPerson
+	case d.By == decisions.ByFailure:
+		return whyUndecided
+	}
+	return whyPolicy
+}
+
+// clip cuts a text to n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && s[n]&0xc0 == 0x80 {
+		n--
+	}
+	return s[:n]
+}

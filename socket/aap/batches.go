@@ -1,0 +1,136 @@
+package aap
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// Bounds of the batches that are kept of one connection. Over them the oldest
+// is forgotten; its client asks again. The newest is kept whatever its decisions
+// hold; its calls and results are bounded by themselves.
+const (
+	MaxBatches    = 32
+	MaxBatchBytes = 8 << 20
+)
+
+// batches are those of one connection. They may be used from any goroutine.
+type batches struct {
+	mu   sync.Mutex
+	list []*batch // the oldest first
+	size int
+}
+
+type stateKey struct{}
+
+// batchesOf returns the batches of a connection. Only to be called from a
+// method.
+func batchesOf(c *socket.Conn) *batches {
+	return c.Value(stateKey{}, func() any {
+		s := new(batches)
+		native.StateOf(c).OnEnd(s.end)
+		return s
+	}).(*batches)
+}
+
+// hold keeps a batch.
+func (s *batches) hold(b *batch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = append(s.list, b)
+	s.size += b.size + b.decided
+	s.makeRoom(b)
+}
+
+// makeRoom forgets the oldest batches, but never b.
+func (s *batches) makeRoom(b *batch) {
+	for i := 0; i < len(s.list) && (len(s.list) > MaxBatches || s.size > MaxBatchBytes); {
+		if s.list[i] == b {
+			i++
+			continue
+		}
+		s.size -= s.list[i].size + s.list[i].decided
+		s.list = slices.Delete(s.list, i, i+1)
+	}
+}
+
+// find returns the batch of that id, if it was decided in that very session: one
+// that was declared anew may mean other folders and another mode.
+func (s *batches) find(id string, ses *decisions.Session) *batch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.list {
+		if b.id == id && b.session == ses {
+			return b
+		}
+	}
+	return nil
+}
+
+// fits reports whether there is room for n bytes of results in a batch.
+func (s *batches) fits(b *batch, n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.size+n <= MaxBatchBytes
+}
+
+// grow counts n bytes of results that a batch holds more.
+func (s *batches) grow(b *batch, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b.size += n
+	s.grew(b, n)
+}
+
+// weigh counts what the decisions of a batch hold. Its lock is held.
+func (s *batches) weigh(b *batch) {
+	n := 0
+	for _, e := range b.entries {
+		n += sizeOf(e.decision) + sizeOf(e.once)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	more := n - b.decided
+	b.decided = n
+	s.grew(b, more)
+}
+
+// grew makes room for what a batch holds more, if it was not forgotten.
+func (s *batches) grew(b *batch, n int) {
+	if slices.Contains(s.list, b) {
+		s.size += n
+		s.makeRoom(b)
+	}
+}
+
+// sizeOf is about how many bytes a decision holds, without what is shared with
+// the rules.
+func sizeOf(d *decisions.Decision) int {
+	if d == nil {
+		return 0
+	}
+	n := 1 << 10
+	for i := range d.Effects {
+		e := &d.Effects[i]
+		n += 400 + len(e.Text) + len(e.From) + len(e.Reason) + 16*len(e.Tags) + 96*len(e.Rules)
+	}
+	return n
+}
+
+// end forgets the batches of a session.
+func (s *batches) end(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var left []*batch
+	for _, b := range s.list {
+		if b.session.ID == session {
+			s.size -= b.size + b.decided
+		} else {
+			left = append(left, b)
+		}
+	}
+	s.list = left
+}

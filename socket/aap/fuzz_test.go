@@ -1,0 +1,98 @@
+package aap
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// FuzzPermissions: whatever is read, each id is listed once, what may run has
+// the one meaning that the document gives it however carelessly it is read, and
+// each call has at most one message.
+func FuzzPermissions(f *testing.F) {
+	for _, turn := range sampleTurns(f) {
+		f.Add([]byte(sampleParams(f, turn)))
+	}
+	f.Add([]byte(`{"sessionId":"s",` + open + `,` + turnOf("x t 1", "x t 2", "y mine 1") + `,` + historyOf("user", "x t 1", "permit x", "y") + `}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if strictjson.Check(data) != nil {
+			return
+		}
+		var p permissionsParams
+		if read("params", data, &p) != nil {
+			return
+		}
+		w, calls, err := p.calls()
+		if err != nil {
+			return
+		}
+		var doc any
+		if err := json.Unmarshal(data, &doc); err != nil {
+			return
+		}
+		all := said{map[string][]string{}, map[string]int{}}
+		all.collect(doc)
+		seen := map[string]bool{}
+		for _, c := range calls {
+			if c.id == "" || c.name == "" || seen[c.id] || c.skip && c.denied != "" {
+				t.Fatalf("call %+v", c)
+			}
+			seen[c.id] = true
+			if c.denied != "" || c.skip {
+				continue
+			}
+			if w.client[c.name] && (w.server[c.name] || w.exposed[c.name]) {
+				t.Fatalf("%s is of both", c.name)
+			}
+			for _, text := range all.calls[c.id] {
+				if name, _, _ := strings.Cut(text[1:], " "); name != strings.SplitN(c.name, " ", 2)[0] && p.History == nil {
+					t.Fatalf("%s is of %s and %s", c.id, c.name, text)
+				}
+			}
+		}
+		b := newBatch("b", nil, w, calls)
+		for _, e := range b.entries {
+			if !e.skip {
+				e.allow()
+			}
+		}
+		r, err := b.result(nil)
+		if err != nil || len(r.Messages)+len(r.Needs.Results) > len(calls) {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		if !b.sameAs(w, calls) {
+			t.Fatal("a batch is not that of its own turn")
+		}
+	})
+}
+
+// FuzzSSE: what is read of a stream is the same whatever ends its lines, and each
+// event's data stand in the stream.
+func FuzzSSE(f *testing.F) {
+	f.Add(sample(f, "05-turn.tool_use.sse"))
+	f.Add(theStream)
+	f.Add("data\ndata\n\n:x\nevent\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		list, err := parseSSE(text)
+		if err != nil {
+			return
+		}
+		again, err := parseSSE(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "\r\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "with CRLF", len(list), len(again))
+		for i := range list {
+			if list[i] != again[i] {
+				t.Fatalf("%+v is %+v with CRLF", list[i], again[i])
+			}
+			for line := range strings.SplitSeq(list[i].data, "\n") {
+				if !strings.Contains(text, line) {
+					t.Fatalf("%q does not stand there", line)
+				}
+			}
+		}
+	})
+}

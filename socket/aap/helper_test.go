@@ -1,0 +1,261 @@
+package aap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// fakeDecider answers by the tool's name; what it does not know is ask. Like the
+// engine, it allows nothing that needs a person.
+type fakeDecider struct {
+	verdicts map[string]decisions.Verdict
+	message  string               // of denies
+	reason   string               // beside the usual one
+	by       decisions.Decider    // of asks, if not the default
+	got      []*decisions.Request // all of them
+	batches  int
+	short    bool // it breaks its promise
+	digest   string
+	effects  []decisions.EffectDecision // of every decision
+}
+
+func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) []*decisions.Decision {
+	f.batches++
+	var list []*decisions.Decision
+	for _, r := range reqs {
+		f.got = append(f.got, r)
+		v := f.verdicts[r.Call.Tool.Name]
+		if v == "" || v == decisions.Allow && (r.HarnessAsks != "" || r.Call.Incomplete != "" || r.Call.Defects != nil) {
+			v = decisions.Ask
+		}
+		d := &decisions.Decision{
+			ID: fmt.Sprintf("d%d", len(f.got)), CallID: r.Call.ID, Verdict: v, Reason: "internal: /etc/permd/rules.rego:7" + f.reason,
+			By: decisions.ByPolicy, Policy: decisions.PolicyRef{Digest: f.digest}, Effects: append([]decisions.EffectDecision{}, f.effects...),
+		}
+		switch v {
+		case decisions.Deny:
+			d.Message = f.message
+		case decisions.Ask:
+			if f.by != "" {
+				d.By = f.by
+			}
+			d.Offer = &decisions.Offer{Sets: []decisions.OfferSet{{Width: decisions.Width{ID: "w1"}, Items: []decisions.OfferItem{{Query: &decisions.MemoryQuery{
+				Effect: &effects.Effect{Text: r.Call.Tool.Name},
+			}}}}}}
+			d.Widths = []decisions.Width{{ID: "w1"}}
+		}
+		list = append(list, d)
+	}
+	if f.short {
+		return list[1:]
+	}
+	return list
+}
+
+// Keep makes the fake a memory: what is kept is allowed from then on.
+func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+	if a.Width != "w1" {
+		return nil, fmt.Errorf("keeping: %w", decisions.ErrNotKept)
+	}
+	f.verdicts[a.Offer.Sets[0].Items[0].Query.Effect.Text] = decisions.Allow
+	return []decisions.Kept{{ID: "c1", Verdict: a.Verdict, Label: "use it", Scope: "project"}}, nil
+}
+
+func (*fakeDecider) Drop(context.Context, ...string) error                     { return nil }
+func (*fakeDecider) EndSession(context.Context, decisions.Owner, string) error { return nil }
+func (*fakeDecider) EndConnection(context.Context, decisions.Owner) error      { return nil }
+
+// daemon is the methods with a fake decider, on one connection at a time.
+type daemon struct {
+	*fakeDecider
+	methods  socket.Methods
+	answered []string
+	conn     *socket.Conn
+}
+
+// newDaemon declares session s on the first connection.
+func newDaemon(t testing.TB) *daemon {
+	t.Helper()
+	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}}, methods: socket.Methods{}}
+	own := native.Deps{
+		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
+		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
+		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
+		},
+	}
+	native.Register(d.methods, own)
+	n := 0
+	Register(d.methods, Deps{
+		Sessions: own.Sessions, Decider: d, Users: own.Users, Answers: own,
+		NewID: func() string { n++; return fmt.Sprintf("b%d", n) },
+	})
+	d.connect(t, 1)
+	return d
+}
+
+func (d *daemon) connect(t testing.TB, id uint64) {
+	t.Helper()
+	d.conn = &socket.Conn{ID: id, Peer: decisions.Peer{UID: 1000, PID: 7}}
+	d.raw(t, native.MethodSession, `{"sessionId":"s","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
+}
+
+func (d *daemon) call(t testing.TB, method, params string) (strictjson.Value, error) {
+	t.Helper()
+	return d.callWith(t.Context(), t, method, params)
+}
+
+func (d *daemon) callWith(ctx context.Context, t testing.TB, method, params string) (strictjson.Value, error) {
+	t.Helper()
+	if err := strictjson.Check([]byte(params)); err != nil {
+		t.Fatalf("the test's params are not valid: %v\n%s", err, params)
+	}
+	r, err := d.methods[method](d.conn, strictjson.Value(params))
+	if err != nil {
+		return nil, err
+	}
+	res, err := r(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(res, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, nil
+}
+
+func (d *daemon) raw(t testing.TB, method, params string) strictjson.Value {
+	t.Helper()
+	v, err := d.call(t, method, params)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, params, err)
+	}
+	return v
+}
+
+func (d *daemon) must(t testing.TB, method, params string) *Result {
+	t.Helper()
+	var r Result
+	if err := strictjson.Unmarshal(d.raw(t, method, params), &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// refused wants params to be refused with a text.
+func (d *daemon) refused(t testing.TB, method, params, says string) {
+	t.Helper()
+	res, err := d.call(t, method, params)
+	e, ok := errors.AsType[*socket.Error](err)
+	if !ok || e.Code != socket.CodeParams || !strings.Contains(e.Message, says) {
+		t.Errorf("%s %s: %s, error %v; want one with %q", method, params, res, err, says)
+	}
+}
+
+// outcomes are those of a result, with the reasons.
+func outcomes(r *Result) (list []string) {
+	for _, c := range r.Calls {
+		s := fmt.Sprintf("%s %s %s", c.ToolCallID, c.Side, c.Outcome)
+		if c.Reason != "" {
+			s += ": " + c.Reason
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// posts are the messages of a result, one a line.
+func posts(t testing.TB, r *Result) (list []string) {
+	t.Helper()
+	for _, m := range r.Messages {
+		b, err := json.Marshal(m, json.Deterministic(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, string(b))
+	}
+	return list
+}
+
+func diff(t testing.TB, what string, want, got any) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func sample(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func quote(t testing.TB, s string) string {
+	t.Helper()
+	v, err := encodeText(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(v)
+}
+
+// sampleParams are the params of aap/permissions that the samples make.
+func sampleParams(t testing.TB, turn string) string {
+	t.Helper()
+	var session struct {
+		Agent strictjson.Value `json:"agent"`
+		Tools strictjson.Value `json:"tools"`
+	}
+	if err := strictjson.Unmarshal([]byte(sample(t, "02-post-sessions.request.json")), &session); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`{"sessionId":"s","agent":%s,"tools":%s,"meta":%s,%s}`, session.Agent, session.Tools, sample(t, "01-get-meta.response.json"), turn)
+}
+
+// sampleTurns are the three forms of the samples' turn, and its history.
+func sampleTurns(t testing.TB) map[string]string {
+	t.Helper()
+	none := sample(t, "06-turn.stream-none.response.json")
+	return map[string]string{
+		"sse":     `"turn":{"sse":` + quote(t, sample(t, "05-turn.tool_use.sse")) + `}`,
+		"events":  `"turn":{"events":` + sampleEvents(t) + `}`,
+		"none":    `"turn":` + none,
+		"history": `"history":` + sample(t, "07-get-history.full.response.json"),
+	}
+}
+
+// sampleEvents is the samples' stream as a list of events.
+func sampleEvents(t testing.TB) string {
+	t.Helper()
+	list, err := parseSSE(sample(t, "05-turn.tool_use.sse"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	for _, ev := range list {
+		members := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(ev.data), "{"), "}"))
+		if members != "" {
+			members = "," + members
+		}
+		events = append(events, `{"event":"`+ev.name+`"`+members+`}`)
+	}
+	return "[" + strings.Join(events, ",") + "]"
+}

@@ -1,0 +1,332 @@
+package aap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// allowList is a decider that allows two calls of the samples, to the letter,
+// denies deploying, and leaves all else to the person.
+type allowList struct{}
+
+var allowedCalls = []string{
+	`client read_workspace_file {"path":"CHANGELOG.md"}`,
+	`server search_docs {"q":"staging deploy window"}`,
+}
+
+func (l *allowList) Decide(_ context.Context, reqs ...*decisions.Request) []*decisions.Decision {
+	var list []*decisions.Decision
+	for _, r := range reqs {
+		d := &decisions.Decision{ID: "d", CallID: r.Call.ID, Verdict: decisions.Ask, By: decisions.ByDefault, Effects: []decisions.EffectDecision{}}
+		of := server
+		if r.Call.Tool.Server == "" {
+			of = client
+		}
+		var input any
+		_ = json.Unmarshal(r.Call.Input, &input) // nil for none
+		switch {
+		case r.Call.Tool.Name == "deploy_service":
+			d.Verdict = decisions.Deny
+		case r.HarnessAsks == "" && r.Call.Incomplete == "" && r.Call.Defects == nil && slices.Contains(allowedCalls, callText(string(of), r.Call.Tool.Name, input)):
+			d.Verdict = decisions.Allow
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+func callText(of, name string, input any) string {
+	b, _ := json.Marshal(input)
+	return of + " " + name + " " + string(b)
+}
+
+// mutant is a changed document with what was done to it.
+type mutant struct {
+	what string
+	doc  any
+}
+
+// hostile are texts that somebody may have put in any place.
+var hostile = []string{
+	"", "call_a1", "call_a3", "call_a4", "search_docs", "read_workspace_file", "deploy_service", "tool_call", "tool_result", "tool_use", "end_turn",
+	"turn_start", "turn_stop", "user", "tool", "tool_permission", "assistant", "\u202egnp.exe", "a\x00b", "\x1b[2J", "../../etc/passwd", "\u200bsearch_docs", strings.Repeat("x", 70<<10),
+}
+
+// mutants changes a document in one place, in all ways there are.
+func mutants(doc any, hostile []string) (list []mutant) {
+	var at func(path string, v any, set func(any))
+	at = func(path string, v any, set func(any)) {
+		try := func(what string, with any) {
+			set(with)
+			list = append(list, mutant{path + ": " + what, copied(doc)})
+			set(v)
+		}
+		for _, with := range []any{nil, true, 7, "x", []any{}, map[string]any{}} {
+			if !reflect.DeepEqual(v, with) {
+				try(fmt.Sprintf("becomes %#v", with), with)
+			}
+		}
+		switch x := v.(type) {
+		case string:
+			for _, text := range hostile {
+				if text != x {
+					try(fmt.Sprintf("becomes %.40q", text), text)
+				}
+			}
+		case []any:
+			for i, item := range x {
+				try(fmt.Sprintf("loses %d", i), slices.Delete(slices.Clone(x), i, i+1))
+				try(fmt.Sprintf("has %d twice", i), slices.Insert(slices.Clone(x), i, item))
+				try(fmt.Sprintf("has %d again at the end", i), append(slices.Clone(x), item))
+				try(fmt.Sprintf("has %d first", i), append([]any{item}, slices.Delete(slices.Clone(x), i, i+1)...))
+			}
+			for i := range x {
+				at(fmt.Sprintf("%s[%d]", path, i), x[i], func(with any) { x[i] = with })
+			}
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(x)) {
+				value := x[name]
+				less := maps.Clone(x)
+				delete(less, name)
+				try("loses "+name, less)
+				for _, other := range []string{strings.ToUpper(name), name + "\u200b", "_" + name} {
+					renamed := maps.Clone(less)
+					renamed[other] = value
+					try(fmt.Sprintf("has %q for %s", other, name), renamed)
+					also := maps.Clone(x)
+					also[other] = value
+					try(fmt.Sprintf("has %q beside %s", other, name), also)
+				}
+				at(path+"."+name, value, func(with any) { x[name] = with })
+			}
+		}
+	}
+	root := doc
+	at("params", root, func(with any) { doc = with })
+	return list
+}
+
+func copied(v any) any {
+	switch x := v.(type) {
+	case []any:
+		list := make([]any, len(x))
+		for i := range x {
+			list[i] = copied(x[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(x))
+		for name, value := range x {
+			m[name] = copied(value)
+		}
+		return m
+	}
+	return v
+}
+
+// streamMutants changes a stream by its lines.
+func streamMutants(text string) (list []mutant) {
+	lines := strings.Split(text, "\n")
+	add := func(what string, i int, with ...string) {
+		changed := strings.Join(slices.Concat(lines[:i], with, lines[i+1:]), "\n")
+		list = append(list, mutant{fmt.Sprintf("line %d %s", i, what), changed})
+	}
+	for i, line := range lines {
+		add("is lost", i)
+		add("stands twice", i, line, line)
+		add("is a comment", i, ":"+line)
+		add("is upper case", i, strings.ToUpper(line))
+		add("has a space before", i, " "+line)
+		add("ends in CR", i, line+"\r")
+		add("ends in two CRs", i, line+"\r\r")
+		add("has an empty line before", i, "", line)
+		add("goes on", i, line+" ")
+		add("has a line separator", i, strings.Replace(line, " ", "\u2028", 1))
+		for _, name := range events {
+			add("is "+name, i, "event: "+name)
+			if strings.HasPrefix(line, "event:") {
+				add("has another name before", i, "event: "+name, line)
+			}
+		}
+		for j, other := range lines {
+			if strings.HasPrefix(line, "data:") && strings.HasPrefix(other, "data:") && i != j {
+				add(fmt.Sprintf("is line %d", j), i, other)
+				add(fmt.Sprintf("has line %d behind", j), i, line, other)
+			}
+		}
+		for _, id := range []string{"call_a1", "call_a3", "call_a4"} {
+			for _, with := range []string{"call_a1", "call_a2", "call_a4"} {
+				if strings.Contains(line, id) && id != with {
+					add(id+" becomes "+with, i, strings.Replace(line, id, with, 1))
+				}
+			}
+		}
+	}
+	return list
+}
+
+// said are all calls and results that stand anywhere in a document, read as
+// carelessly as can be.
+type said struct {
+	calls map[string][]string // by id: name and input
+	ended map[string]int
+}
+
+func (s *said) collect(v any) {
+	switch x := v.(type) {
+	case []any:
+		for _, item := range x {
+			s.collect(item)
+		}
+	case map[string]any:
+		if id, ok := x["toolCallId"].(string); ok {
+			if name, ok := x["name"].(string); ok {
+				s.calls[id] = append(s.calls[id], callText("", name, x["input"]))
+			} else if _, ok := x["content"]; ok {
+				s.ended[id]++
+			}
+		}
+		for _, value := range x {
+			s.collect(value)
+		}
+	case string:
+		if !strings.Contains(x, "data:") {
+			return
+		}
+		for line := range strings.FieldsFuncSeq(x, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			if _, data, ok := strings.Cut(line, "data:"); ok {
+				var inner any
+				if json.Unmarshal([]byte(data), &inner) == nil {
+					s.collect(inner)
+				}
+			}
+		}
+	}
+}
+
+// TestMutants changes every sample in every place. Nothing that comes of it may
+// run a call that the unchanged ones would not: whatever runs is one of the two
+// calls that are allowed, to the letter, and nothing else that the document says
+// of its id is another call or, for the calls that rules deny or leave to the
+// person, anything at all.
+func TestMutants(t *testing.T) {
+	if raceEnabled {
+		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
+	}
+	list := []mutant{}
+	history := func() any { return parsed(t, sample(t, "07-get-history.full.response.json")) }
+	for _, form := range slices.Sorted(maps.Keys(sampleTurns(t))) {
+		doc := parsed(t, sampleParams(t, sampleTurns(t)[form])).(map[string]any)
+		for _, m := range mutants(doc, hostile) {
+			list = append(list, mutant{form + " " + m.what, m.doc})
+		}
+		if form == "history" {
+			continue
+		}
+		// With the history beside it, which may be the one that is changed.
+		doc["history"] = history()
+		few := []string{"", "call_a1", "call_a4", "search_docs", "deploy_service", "user", "tool"}
+		for _, m := range mutants(doc, few) {
+			if strings.HasPrefix(m.what, "params.history") || strings.HasPrefix(m.what, "params.turn") {
+				list = append(list, mutant{form + " and history " + m.what, m.doc})
+			}
+		}
+	}
+	for _, m := range streamMutants(sample(t, "05-turn.tool_use.sse")) {
+		doc := parsed(t, sampleParams(t, sampleTurns(t)["sse"])).(map[string]any)
+		doc["turn"] = map[string]any{"sse": m.doc}
+		list = append(list, mutant{"stream " + m.what, copied(doc)})
+		doc["history"] = history()
+		list = append(list, mutant{"stream and history " + m.what, doc})
+	}
+
+	sessions := new(decisions.Sessions)
+	conn := &socket.Conn{ID: 1}
+	if _, err := sessions.Declare(conn.Owner(), decisions.Declaration{ID: "s", Cwd: "/home/ana/shop"}); err != nil {
+		t.Fatal(err)
+	}
+	h := &handler{Deps{
+		Sessions: sessions, Decider: new(allowList), Users: func(uint32) effects.User { return effects.User{} },
+		NewID: func() string { return "b" },
+	}}
+	refused, ran, asked := 0, 0, 0
+	for _, m := range list {
+		text, err := json.Marshal(m.doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := permissions(h, conn, text)
+		if err != nil {
+			refused++
+			if e, ok := errors.AsType[*socket.Error](err); !ok || e.Code != socket.CodeParams {
+				t.Errorf("%s: error %v", m.what, err)
+			} else if len(e.Message) > 300 {
+				t.Errorf("%s: the error is long: %.80s", m.what, e.Message)
+			}
+			continue
+		}
+		all := said{map[string][]string{}, map[string]int{}}
+		all.collect(m.doc)
+		for _, c := range r.Calls {
+			if c.Outcome == Ask || c.Outcome == Denied {
+				asked++
+			}
+			if c.Outcome != Granted && c.Outcome != Execute {
+				continue
+			}
+			ran++
+			// The history may say the same once more.
+			for _, text := range slices.Compact(slices.Sorted(slices.Values(all.calls[c.ToolCallID]))) {
+				if !slices.Contains(allowedCalls, string(c.Side)+text) {
+					t.Errorf("%s: %s %s, but %s", m.what, c.ToolCallID, c.Outcome, text)
+				}
+			}
+			if all.ended[c.ToolCallID] > 0 && c.Outcome == Granted && !strings.Contains(m.what, "role") && !strings.Contains(m.what, "event") && !strings.Contains(m.what, "stream") {
+				t.Errorf("%s: %s %s, and has a result", m.what, c.ToolCallID, c.Outcome)
+			}
+			if c.ToolCallID == "call_a2" || c.ToolCallID == "call_a4" {
+				t.Errorf("%s: %s %s", m.what, c.ToolCallID, c.Outcome)
+			}
+		}
+	}
+	t.Logf("%d mutants: %d refused; %d calls may run, %d do not", len(list), refused, ran, asked)
+	if len(list) < 5000 || refused < 1000 || ran < 1000 || asked < 1000 {
+		t.Errorf("%d mutants: %d refused, %d calls may run, %d do not: it tests too little", len(list), refused, ran, asked)
+	}
+}
+
+// permissions asks about a document, as the socket would.
+func permissions(h *handler, c *socket.Conn, params strictjson.Value) (*Result, error) {
+	if err := strictjson.Check(params); err != nil {
+		return nil, refuse("reading message: %v", err)
+	}
+	run, err := h.permissions(c, params)
+	if err != nil {
+		return nil, err
+	}
+	r, err := run(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return r.(*Result), nil
+}
+
+func parsed(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}

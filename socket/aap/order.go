@@ -1,0 +1,97 @@
+package aap
+
+import (
+	"context"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket"
+)
+
+// The calls of a turn wait together, and a client may run its own side by side.
+// Rules judge each call as if those before it had run: a link that one makes is
+// seen by those after it. So where one of the client's calls changes something,
+// all of them are judged in the other order as well, and the stricter answer
+// counts: then each was judged with every other before it.
+
+// ordered decides requests in the order in which they came, and the client's in
+// every order that matters. All decisions it returns are by the same rules.
+func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.Decision, []*entry, error) {
+	const tries = 3
+	for range tries {
+		reqs, of := h.requests(t, b)
+		decided, err := h.ask(ctx, reqs)
+		if err != nil {
+			return nil, nil, err
+		}
+		mine := sideBySide(of, decided)
+		if mine == nil {
+			return decided, of, nil
+		}
+		slices.Reverse(mine)
+		again, _ := h.requests(t, b)
+		var back []*decisions.Request
+		for _, i := range mine {
+			back = append(back, again[i])
+		}
+		backwards, err := h.ask(ctx, back)
+		if err != nil {
+			return nil, nil, err
+		}
+		same := true
+		for n, i := range mine {
+			same = same && backwards[n].Policy == decided[i].Policy
+			if decisions.Stricter(decided[i].Verdict, backwards[n].Verdict) != decided[i].Verdict {
+				decided[i] = backwards[n]
+			}
+		}
+		if same {
+			return decided, of, nil
+		}
+	}
+	return nil, nil, &socket.Error{Code: socket.CodeBusy, Message: "the rules changed while the calls were decided; ask again"}
+}
+
+// requests are those for the calls of a batch that rules are asked about, and
+// whose they are.
+func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
+	reqs, of := b.requests()
+	user := h.Users(t.peer.UID)
+	live := h.LiveShell != nil && h.LiveShell(t.session.Client)
+	for i, r := range reqs {
+		r.Peer, r.Call.User = t.peer, user
+		if live && of[i].side == client {
+			t.state.Shells.Tell(t.session.ID, &r.Call)
+		}
+	}
+	return reqs, of
+}
+
+// ask has requests decided, or fails.
+func (h *handler) ask(ctx context.Context, reqs []*decisions.Request) ([]*decisions.Decision, error) {
+	decided := h.Decider.Decide(ctx, reqs...)
+	if len(decided) != len(reqs) || slices.Contains(decided, nil) {
+		return nil, errDecider
+	}
+	return decided, nil
+}
+
+// sideBySide returns which calls the client may run at one time, if that matters:
+// nil if there is only one, or none that changes what others find.
+func sideBySide(of []*entry, decided []*decisions.Decision) (mine []int) {
+	changes := false
+	for i, e := range of {
+		if e.side != client || decided[i].Verdict == decisions.Deny {
+			continue
+		}
+		mine = append(mine, i)
+		changes = changes || len(decided[i].Folders)+len(decided[i].Activated) > 0 || slices.ContainsFunc(decided[i].Effects, func(x decisions.EffectDecision) bool {
+			return x.Kind == effects.KindWrite || x.Kind == effects.KindDelete || x.Kind == effects.KindState || x.Kind == effects.KindUnknown
+		})
+	}
+	if len(mine) < 2 || !changes {
+		return nil
+	}
+	return mine
+}

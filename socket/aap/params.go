@@ -1,0 +1,197 @@
+package aap
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// permissionsParams are the params of aap/permissions. What is not named in
+// these types is not read: descriptions, schemas, options with their secrets.
+type permissionsParams struct {
+	SessionID string           `json:"sessionId"`
+	Endpoint  string           `json:"endpoint"`
+	Agent     agentWire        `json:"agent"`
+	Tools     []toolWire       `json:"tools"`
+	Meta      strictjson.Value `json:"meta"`
+	Turn      strictjson.Value `json:"turn"`
+	History   strictjson.Value `json:"history"`
+	BatchID   string           `json:"batchId"`
+}
+
+type agentWire struct {
+	Name  string     `json:"name"`
+	Tools []toolWire `json:"tools"` // nil if it was not said
+}
+
+type toolWire struct {
+	Name  string `json:"name"`
+	Trust bool   `json:"trust"` // what the server does with it is not asked about
+}
+
+type metaWire struct {
+	Version *int `json:"version"`
+	Agents  []struct {
+		Name    string     `json:"name"`
+		Version string     `json:"version"`
+		Tools   []toolWire `json:"tools"`
+	} `json:"agents"`
+}
+
+// parties are who takes part in a turn, and whose tools are whose.
+type parties struct {
+	agent, version string
+	endpoint       string
+	client         map[string]bool
+	// server are the tools that the server was told to use, exposed those that
+	// it has beside them; either may be nil when nothing was said.
+	server, exposed map[string]bool
+}
+
+// readParties reads who takes part.
+func (p *permissionsParams) readParties() (*parties, error) {
+	if err := checkName("agent.name", p.Agent.Name); err != nil {
+		return nil, err
+	}
+	w := &parties{agent: p.Agent.Name}
+	var err error
+	if w.endpoint, err = readEndpoint(p.Endpoint); err != nil {
+		return nil, err
+	}
+	if w.client, err = toolSet("tools", p.Tools); err != nil {
+		return nil, err
+	}
+	if p.Agent.Tools != nil {
+		if w.server, err = toolSet("agent.tools", p.Agent.Tools); err != nil {
+			return nil, err
+		}
+	}
+	if k := strictjson.Kind(p.Meta); k != 0 && k != 'n' {
+		return w, w.readMeta(p.Meta)
+	}
+	return w, nil
+}
+
+// readMeta reads which tools the agent has.
+func (w *parties) readMeta(v strictjson.Value) error {
+	var m metaWire
+	if err := read("meta", v, &m); err != nil {
+		return err
+	}
+	if m.Version == nil || *m.Version != Version {
+		return refuse("meta.version is not %d, the version of the protocol that permd reads", Version)
+	}
+	found := false
+	for _, a := range m.Agents {
+		if a.Name != w.agent {
+			continue
+		}
+		if found {
+			return refuse("meta.agents holds the agent twice")
+		}
+		found = true
+		if len(a.Version) > maxName {
+			return refuse("the version of an agent in meta is longer than %d bytes", maxName)
+		}
+		w.version = a.Version
+		var err error
+		if w.exposed, err = toolSet("the tools of the agent in meta", a.Tools); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return refuse("meta.agents does not hold the agent")
+	}
+	return nil
+}
+
+func toolSet(what string, list []toolWire) (map[string]bool, error) {
+	if len(list) > maxTools {
+		return nil, refuse("%s: more than %d tools", what, maxTools)
+	}
+	set := make(map[string]bool, len(list))
+	for _, t := range list {
+		if err := checkName("the name of a tool in "+what, t.Name); err != nil {
+			return nil, err
+		}
+		if set[t.Name] {
+			return nil, refuse("%s: a name stands twice", what)
+		}
+		set[t.Name] = true
+	}
+	return set, nil
+}
+
+func checkName(what, s string) error {
+	switch {
+	case s == "":
+		return refuse("%s is missing", what)
+	case len(s) > maxName:
+		return refuse("%s is longer than %d bytes", what, maxName)
+	}
+	return nil
+}
+
+// readEndpoint brings a server's address to one form, without what may be a
+// secret in it.
+func readEndpoint(s string) (string, error) {
+	if s == "" {
+		return "", nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || len(s) > maxEndpoint || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return "", refuse("endpoint must be an http or https address of at most %d bytes", maxEndpoint)
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port != "" && port == (map[string]string{"http": "80", "https": "443"})[u.Scheme] {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host + cmp.Or(strings.TrimRight(u.EscapedPath(), "/"), "/"), nil
+}
+
+// Side says who runs a tool.
+type Side string
+
+const (
+	client Side = "client"
+	server Side = "server"
+)
+
+// Why calls are denied without asking rules, and why they are skipped; the
+// model is told. Why a call needs a person is told to the person alone.
+const (
+	whyBoth      = "the client and the server both have a tool of this name"
+	whyUnknown   = "no tool of this name is enabled in this session"
+	whyOther     = "the id of this call was also used for another call"
+	whyContrary  = "the turn and the session's history disagree about this call"
+	whyFinished  = "a call with this id already has its result"
+	whySkip      = "it has its result"
+	whySkipHere  = "the client's own result is there"
+	whyAnswered  = "a permission for this call was given before: it may have run"
+	whyNoInput   = "the call's input is missing"
+	whyBadInput  = "the call's input is no object"
+	whyPolicy    = "not allowed by policy"
+	whyPerson    = "denied by the user"
+	whyUndecided = "it could not be decided"
+)
+
+// origin finds out whose tool a name is; why is set when that is a reason to
+// deny the call.
+func (w *parties) origin(name string) (of Side, why string) {
+	isServer := w.server[name] || w.exposed[name]
+	switch {
+	case w.client[name] && isServer:
+		return client, whyBoth
+	case w.client[name]:
+		return client, ""
+	case w.server != nil:
+		if !w.server[name] {
+			return server, whyUnknown
+		}
+	case w.exposed != nil && !isServer:
+		return server, whyUnknown
+	}
+	return server, ""
+}

@@ -1,0 +1,152 @@
+package aap
+
+import (
+	"context"
+	"errors"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// permissions decides the calls of a stopped turn.
+func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, error) {
+	var p permissionsParams
+	if err := read("params", params, &p); err != nil {
+		return nil, err
+	}
+	t, err := h.talkOf(c, p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (any, error) {
+		w, calls, err := p.calls()
+		if err != nil {
+			return nil, err
+		}
+		b := newBatch("", t.session, w, calls)
+		switch {
+		case p.BatchID != "":
+			if b, err = t.batch(p.BatchID); err != nil {
+				return nil, err
+			}
+			if !b.sameAs(w, calls) {
+				return nil, refuse("the turn is not that of batchId: leave batchId out for another turn")
+			}
+		case b.size > MaxBatchBytes:
+			return nil, refuse("the calls are larger than %d MiB", MaxBatchBytes>>20)
+		default:
+			b.id = h.NewID()
+			t.batches.hold(b)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if err := h.decide(ctx, t, b); err != nil {
+			return nil, err
+		}
+		return b.result(nil)
+	}, nil
+}
+
+// calls reads the turn.
+func (p *permissionsParams) calls() (*parties, []planned, error) {
+	w, err := p.readParties()
+	if err != nil {
+		return nil, nil, err
+	}
+	has := func(v strictjson.Value) bool { k := strictjson.Kind(v); return k != 0 && k != 'n' }
+	if !has(p.Turn) && !has(p.History) {
+		return nil, nil, refuse("turn is missing, or history to resume a session")
+	}
+	var t *turn
+	if has(p.Turn) {
+		if t, err = readTurn(p.Turn); err != nil {
+			return nil, nil, err
+		}
+	}
+	var history []item
+	if has(p.History) {
+		if history, err = readHistory(p.History); err != nil {
+			return nil, nil, err
+		}
+	}
+	calls, err := plan(w, t, history)
+	return w, calls, err
+}
+
+// talk is what one request works with: its session and what its connection
+// keeps.
+type talk struct {
+	peer    decisions.Peer
+	session *decisions.Session
+	request string
+	state   *native.State
+	batches *batches
+}
+
+// talkOf finds the session of a request. It is called on the connection's
+// reading goroutine.
+func (h *handler) talkOf(c *socket.Conn, session string) (*talk, error) {
+	if session == "" {
+		return nil, refuse("sessionId is missing")
+	}
+	ses := h.Sessions.Get(c.Owner(), session)
+	if ses == nil {
+		return nil, refuse("the session of sessionId is not declared on this connection: say permd/session first")
+	}
+	return &talk{
+		peer: c.Peer, session: ses, request: native.RequestKey(c.RequestID()),
+		state: native.StateOf(c), batches: batchesOf(c),
+	}, nil
+}
+
+func (t *talk) batch(id string) (*batch, error) {
+	if b := t.batches.find(id, t.session); b != nil {
+		return b, nil
+	}
+	return nil, refuse("no batch of that batchId is known on this connection: say aap/permissions without it")
+}
+
+// decide has the calls of a batch decided, all at once. The batch's lock is held.
+func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
+	if !b.asksRules() {
+		return nil
+	}
+	decided, of, err := h.ordered(ctx, t, b)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil && (errors.Is(context.Cause(ctx), socket.ErrWithdrawn) || of[0].outcome != "") {
+		// A call that was decided before keeps its outcome, and nothing is handed
+		// out: a yes must not be lost because nobody waited.
+		return ctx.Err()
+	}
+	for i, d := range decided {
+		e := of[i]
+		if e.decision != nil {
+			t.state.Asks.Remove(e.decision.ID) // the question is asked anew
+		}
+		e.decide(d)
+		b.digest = d.Policy.Digest
+		if e.once != nil && d.Verdict == decisions.Ask && h.Answers.Answered != nil {
+			h.Answers.Answered(ctx, d.ID, decisions.Allow, nil) // as they said before
+		}
+		if e.outcome == Ask {
+			t.state.Asks.Hold(&native.Ask{
+				ID: d.ID, Session: t.session.ID, Request: t.request, Offer: d.Offer, Answer: notChosen,
+			})
+		}
+		if e.outcome != Denied && e.side == client {
+			t.state.Shells.Note(t.session.ID, d)
+		}
+	}
+	t.batches.weigh(b)
+	return nil
+}
+
+// notChosen keeps permd/choose from answering one call of a batch: the batch
+// would not know.
+func notChosen(native.Pick) (native.Picked, error) {
+	return native.Picked{}, errors.New("it belongs to a batch: answer with " + MethodAnswer)
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package aap
+
+const raceEnabled = true

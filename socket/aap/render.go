@@ -1,0 +1,106 @@
+package aap
+
+import (
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Result is the answer of both methods.
+type Result struct {
+	BatchID string              `json:"batchId"`
+	Policy  decisions.PolicyRef `json:"policy"`
+	Calls   []Call              `json:"calls"`
+	Needs   Needs               `json:"needs"`
+	// Messages are nil while a call is ask.
+	Messages []Message        `json:"messages,omitzero"`
+	Stored   []decisions.Kept `json:"stored,omitzero"`
+}
+
+// Call is one call of a turn, with what became of it.
+type Call struct {
+	ToolCallID string              `json:"toolCallId"`
+	Name       string              `json:"name"`
+	Side       Side                `json:"side"`
+	Outcome    Outcome             `json:"outcome"`
+	Reason     string              `json:"reason,omitzero"`
+	Problem    string              `json:"problem,omitzero"`
+	Decision   *decisions.Decision `json:"decision,omitzero"`
+}
+
+// Needs are the calls that something is missing of.
+type Needs struct {
+	Answers []string `json:"answers"`
+	Results []string `json:"results"`
+}
+
+// Message is one message to post: a tool's result, or a permission.
+type Message struct {
+	Role       string           `json:"role"`
+	ToolCallID string           `json:"toolCallId"`
+	Content    strictjson.Value `json:"content,omitzero"`
+	Granted    *bool            `json:"granted,omitzero"`
+	Reason     string           `json:"reason,omitzero"`
+}
+
+// result renders the batch as it is. The batch's lock is held.
+func (b *batch) result(stored []decisions.Kept) (*Result, error) {
+	r := &Result{
+		BatchID: b.id, Policy: decisions.PolicyRef{Digest: b.digest}, Calls: make([]Call, 0, len(b.entries)),
+		Needs: Needs{Answers: []string{}, Results: []string{}}, Stored: stored,
+	}
+	messages := []Message{}
+	for _, e := range b.entries {
+		c := Call{
+			ToolCallID: e.id, Name: e.name, Side: e.side, Outcome: e.outcome, Reason: e.reason, Problem: e.problem,
+		}
+		if e.denied == "" { // else rules had no say
+			c.Decision = e.decision
+		}
+		switch e.outcome {
+		case Ask:
+			r.Needs.Answers = append(r.Needs.Answers, e.id)
+		case Execute:
+			e.told = true
+			r.Needs.Results = append(r.Needs.Results, e.id)
+		default:
+			m, ok, err := e.message()
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				messages = append(messages, m)
+			}
+		}
+		r.Calls = append(r.Calls, c)
+	}
+	if len(r.Needs.Answers) == 0 {
+		r.Messages = messages
+	}
+	return r, nil
+}
+
+// message is what is posted of a call that nothing is missing of; false if that
+// is nothing.
+func (e *entry) message() (m Message, ok bool, err error) {
+	m = Message{ToolCallID: e.id}
+	switch {
+	case e.result != nil:
+		m.Role, m.Content = "tool", e.result
+	case e.outcome == Skip:
+		return m, false, nil
+	case e.outcome == Granted:
+		yes := true
+		m.Role, m.Granted = "tool_permission", &yes
+	case e.side == client:
+		text := "Tool call denied"
+		if e.reason != "" {
+			text += ": " + e.reason
+		}
+		m.Role = "tool"
+		m.Content, err = encodeText(text)
+	default:
+		no := false
+		m.Role, m.Granted, m.Reason = "tool_permission", &no, e.reason
+	}
+	return m, true, err
+}

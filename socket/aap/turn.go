@@ -1,0 +1,373 @@
+package aap
+
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// item is one thing of a turn or a history that matters to permissions, in the
+// order in which they stand there. Texts, results and options are never kept.
+type item struct {
+	what itemKind
+	id   string // of the call, result or permission
+	name string // of a call's tool
+	// input is what a call's tool would get, nil if it was left out.
+	input strictjson.Value
+}
+
+type itemKind uint8
+
+const (
+	itemCall itemKind = iota
+	itemResult
+	itemPermission // one that was given; servers do not keep them
+	itemUser       // a message of the user
+)
+
+// stopToolUse is the reason of a stop in which calls wait.
+const stopToolUse = "tool_use"
+
+// stopReasons are those of the protocol.
+var stopReasons = []string{"end_turn", stopToolUse, "max_tokens", "refusal", "error"}
+
+// turn is a turn that has stopped.
+type turn struct {
+	items []item
+	stop  string
+}
+
+// readTurn reads the param turn, in one of its three forms.
+func readTurn(v strictjson.Value) (*turn, error) {
+	o, err := object("turn", v, "sse", "events", "stopReason", "messages")
+	if err != nil {
+		return nil, err
+	}
+	sse, isSSE := o.Get("sse")
+	list, isEvents := o.Get("events")
+	messages, isMessages := o.Get("messages")
+	stop, hasStop := o.Get("stopReason")
+	forms := 0
+	for _, is := range []bool{isSSE, isEvents, isMessages || hasStop} {
+		if is {
+			forms++
+		}
+	}
+	if forms != 1 {
+		return nil, refuse("turn must hold one of sse, events, or stopReason with messages")
+	}
+	switch {
+	case isSSE:
+		text, ok := strictjson.ParseString(sse)
+		if !ok {
+			return nil, refuse("turn.sse must be text")
+		}
+		return readStream(text)
+	case isEvents:
+		return readEvents(list)
+	}
+	t := new(turn)
+	var ok bool
+	if t.stop, ok = strictjson.ParseString(stop); !ok {
+		return nil, refuse("turn.stopReason must be text")
+	}
+	if t.items, err = readMessages("turn.messages", messages); err != nil {
+		return nil, err
+	}
+	for _, it := range t.items {
+		if it.what == itemUser || it.what == itemPermission {
+			return nil, refuse("turn.messages holds a message of the client's")
+		}
+	}
+	return t, t.check()
+}
+
+func (t *turn) check() error {
+	if !isOneOf(t.stop, stopReasons) {
+		return refuse("the turn's stopReason is not known")
+	}
+	return nil
+}
+
+// readStream reads a turn from its event stream.
+func readStream(text string) (*turn, error) {
+	list, err := parseSSE(text)
+	if err != nil {
+		return nil, err
+	}
+	var f follower
+	for _, ev := range list {
+		known, what := isOneOf(ev.name, events), "an event"
+		if name := strings.TrimSpace(ev.name); known {
+			what = name
+		} else if like(name, events) || isOneOf(name, events) {
+			return nil, refuse("turn.sse: an event's name differs from a known one only by case or spaces")
+		}
+		data := strictjson.Value(ev.data)
+		if known || strictjson.Kind(data) == '{' {
+			if err := strictjson.Check(data); err != nil {
+				return nil, refuse("turn.sse: reading the data of %s: %v", what, err)
+			}
+			if ev.isRenamed() {
+				return nil, refuse("turn.sse: the data of %s names another event", what)
+			}
+		}
+		if !known {
+			continue
+		}
+		if err := f.event(ev.name, data, "turn.sse"); err != nil {
+			return nil, err
+		}
+	}
+	return f.turn("turn.sse")
+}
+
+// readEvents reads a turn from its events, each with its name as the member
+// event.
+func readEvents(v strictjson.Value) (*turn, error) {
+	list, err := array("turn.events", v)
+	if err != nil {
+		return nil, err
+	}
+	var f follower
+	for _, e := range list {
+		o, err := object("an event", e, "event", "data", "type")
+		if err != nil {
+			return nil, err
+		}
+		raw, _ := o.Get("event")
+		name, ok := strictjson.ParseString(raw)
+		if !ok {
+			return nil, refuse("turn.events: an event has no name")
+		}
+		if !isOneOf(name, events) {
+			if like(name, events) {
+				return nil, refuse("turn.events: an event's name differs from a known one only by case")
+			}
+			continue
+		}
+		if _, ok := o.Get("data"); ok {
+			return nil, refuse("turn.events: an event's members must stand beside its name, not in data")
+		}
+		if err := f.event(name, e, "turn.events"); err != nil {
+			return nil, err
+		}
+	}
+	return f.turn("turn.events")
+}
+
+// follower follows the events of a turn.
+type follower struct {
+	t              turn
+	begun, stopped bool
+}
+
+func (f *follower) event(name string, data strictjson.Value, at string) error {
+	switch {
+	case f.stopped:
+		return refuse("%s goes on after turn_stop", at)
+	case f.begun == (name == "turn_start"):
+		return refuse("%s must hold one turn_start, as its first event", at)
+	case len(f.t.items) >= MaxItems:
+		return refuse("%s holds more than %d calls and results", at, MaxItems)
+	}
+	switch name {
+	case "turn_start":
+		f.begun = true
+	case "turn_stop":
+		o, err := object("turn_stop", data, "stopReason")
+		if err != nil {
+			return err
+		}
+		raw, _ := o.Get("stopReason")
+		f.t.stop, _ = strictjson.ParseString(raw)
+		f.stopped = true
+	case "tool_call":
+		it, err := readCall(data)
+		if err != nil {
+			return err
+		}
+		f.t.items = append(f.t.items, it)
+	case "tool_result":
+		id, err := readID("tool_result", data)
+		if err != nil {
+			return err
+		}
+		f.t.items = append(f.t.items, item{what: itemResult, id: id})
+	}
+	return nil
+}
+
+func (f *follower) turn(at string) (*turn, error) {
+	if !f.stopped {
+		return nil, refuse("%s ends before turn_stop: read the session's history, and send that", at)
+	}
+	return &f.t, f.t.check()
+}
+
+// readHistory reads the param history: a list of messages, or what the server
+// said when it was asked for one.
+func readHistory(v strictjson.Value) ([]item, error) {
+	if strictjson.Kind(v) != '{' {
+		return readMessages("history", v)
+	}
+	o, err := object("history", v, "history", "full", "compacted")
+	if err != nil {
+		return nil, err
+	}
+	if inner, ok := o.Get("history"); ok {
+		if o, err = object("history.history", inner, "full", "compacted"); err != nil {
+			return nil, err
+		}
+	}
+	full, isFull := o.Get("full")
+	compacted, isCompacted := o.Get("compacted")
+	switch {
+	case isFull == isCompacted:
+		return nil, refuse("history must hold one of full and compacted")
+	case isFull:
+		return readMessages("history.full", full)
+	}
+	return readMessages("history.compacted", compacted)
+}
+
+// readMessages reads what matters of messages.
+func readMessages(at string, v strictjson.Value) ([]item, error) {
+	list, err := array(at, v)
+	if err != nil {
+		return nil, err
+	}
+	var items []item
+	for _, m := range list {
+		o, err := object("a message of "+at, m, "role", "content", "toolCallId")
+		if err != nil {
+			return nil, err
+		}
+		raw, _ := o.Get("role")
+		role, _ := strictjson.ParseString(raw)
+		switch role {
+		case "system":
+		case "user":
+			items = append(items, item{what: itemUser})
+		case "assistant":
+			content, _ := o.Get("content")
+			if items, err = readBlocks(items, at, content); err != nil {
+				return nil, err
+			}
+		case "tool", "tool_permission":
+			id, err := readID(at, m)
+			if err != nil {
+				return nil, err
+			}
+			what := itemResult
+			if role == "tool_permission" {
+				what = itemPermission
+			}
+			items = append(items, item{what: what, id: id})
+		default:
+			return nil, refuse("%s: a message has no role that is known", at)
+		}
+		if len(items) > MaxItems {
+			return nil, refuse("%s holds more than %d calls and results", at, MaxItems)
+		}
+	}
+	return items, nil
+}
+
+// readBlocks adds the calls of an assistant's message.
+func readBlocks(items []item, at string, content strictjson.Value) ([]item, error) {
+	if strictjson.Kind(content) == '"' {
+		return items, nil
+	}
+	blocks, err := array("the content of an assistant's message in "+at, content)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range blocks {
+		o, err := object("a block of "+at, b, "type")
+		if err != nil {
+			return nil, err
+		}
+		raw, _ := o.Get("type")
+		kind, ok := strictjson.ParseString(raw)
+		switch {
+		case !ok:
+			return nil, refuse("%s: a block has no type", at)
+		case kind == "tool_use":
+			it, err := readCall(b)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, it)
+		case like(kind, []string{"tool_use"}):
+			return nil, refuse("%s: a block's type differs from tool_use only by case", at)
+		}
+	}
+	return items, nil
+}
+
+// readCall reads a call, from its event or its block.
+func readCall(v strictjson.Value) (item, error) {
+	o, err := object("a call", v, "toolCallId", "name", "input")
+	if err != nil {
+		return item{}, err
+	}
+	it := item{what: itemCall}
+	if it.id, err = name(o, "a call", "toolCallId"); err != nil {
+		return item{}, err
+	}
+	if it.name, err = name(o, "a call", "name"); err != nil {
+		return item{}, err
+	}
+	if input, ok := o.Get("input"); ok && strictjson.Kind(input) != 'n' {
+		it.input = input
+	}
+	return it, nil
+}
+
+func readID(what string, v strictjson.Value) (string, error) {
+	o, err := object(what, v, "toolCallId")
+	if err != nil {
+		return "", err
+	}
+	return name(o, what, "toolCallId")
+}
+
+// name is the text of a member that must be there.
+func name(o strictjson.Object, what, member string) (string, error) {
+	raw, _ := o.Get(member)
+	s, ok := strictjson.ParseString(raw)
+	switch {
+	case !ok || s == "":
+		return "", refuse("%s: %s is missing or no text", what, member)
+	case len(s) > maxName:
+		return "", refuse("%s: %s is longer than %d bytes", what, member, maxName)
+	}
+	return s, nil
+}
+
+// object reads an object in which nothing may be taken for a known member.
+func object(what string, v strictjson.Value, known ...string) (strictjson.Object, error) {
+	if strictjson.Kind(v) != '{' {
+		return nil, refuse("%s must be an object", what)
+	}
+	o, err := strictjson.ParseObject(v)
+	if err != nil {
+		return nil, refuse("reading %s: %v", what, err)
+	}
+	if o.NearMiss(known...) != "" {
+		return nil, refuse("%s: a member's name differs from a known one only by case", what)
+	}
+	return o, nil
+}
+
+func array(what string, v strictjson.Value) ([]strictjson.Value, error) {
+	if strictjson.Kind(v) != '[' {
+		return nil, refuse("%s must be a list", what)
+	}
+	list, err := strictjson.ParseArray(v)
+	if err != nil {
+		return nil, refuse("reading %s: %v", what, err)
+	}
+	return list, nil
+}

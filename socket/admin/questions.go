@@ -1,0 +1,101 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// The methods about questions of harnesses that could not ask their person.
+const (
+	MethodQuestionsList  = "permd/questions.list"
+	MethodQuestionsAllow = "permd/questions.allow"
+)
+
+// Question is a question that waits for a person.
+type Question struct {
+	DecisionID string            `json:"decisionId"`
+	UID        uint32            `json:"uid"`
+	Harness    string            `json:"harness"`
+	Session    string            `json:"session"`
+	Tool       string            `json:"tool"`
+	Cwd        string            `json:"cwd"`
+	Asked      time.Time         `json:"asked"`
+	Reason     string            `json:"reason"`
+	Effects    []string          `json:"effects"` // what the call would do, in words
+	Widths     []decisions.Width `json:"widths"`  // what can be remembered of a yes
+}
+
+// Questions are the questions that wait, the oldest first.
+type Questions struct {
+	Questions []Question `json:"questions"`
+}
+
+// Approval is a person's yes to a question.
+type Approval struct {
+	DecisionID string `json:"decisionId"`
+	// Width is what is to be remembered, "" for nothing: the call is then allowed
+	// once. Scope and ExpiresIn belong to a width.
+	Width     string `json:"width,omitzero"`
+	Scope     string `json:"scope,omitzero"`
+	ExpiresIn int64  `json:"expiresIn,omitzero"` // seconds
+}
+
+// Approved says what an approval has led to: until when the call may be made,
+// once, or what is remembered.
+type Approved struct {
+	Until  time.Time        `json:"until,omitzero"`
+	Stored []decisions.Kept `json:"stored"`
+}
+
+// Asked are the questions that wait, and what can be answered to them. Persons
+// see and answer their own, everybody's for nil.
+type Asked interface {
+	Questions(uid *uint32) []Question
+	// Allow answers a question. ErrNoQuestion says that none of that id waits,
+	// ErrRefused that it cannot be answered so.
+	Allow(ctx context.Context, uid *uint32, a Approval) (Approved, error)
+}
+
+// ErrNoQuestion means that no question of that id waits.
+var ErrNoQuestion = errors.New("no question of that id waits")
+
+// registerQuestions adds the methods about questions.
+func registerQuestions(m socket.Methods, asked Asked) {
+	m[MethodQuestionsList] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		if err := decode(params, &struct{}{}); err != nil {
+			return nil, err
+		}
+		return func(context.Context) (any, error) { return Questions{asked.Questions(visible(c))}, nil }, nil
+	}
+	m[MethodQuestionsAllow] = func(c *socket.Conn, params strictjson.Value) (run, error) {
+		var a Approval
+		if err := decode(params, &a); err != nil {
+			return nil, err
+		}
+		switch {
+		case a.DecisionID == "":
+			return nil, invalid("decisionId is missing")
+		case a.Width == "" && (a.Scope != "" || a.ExpiresIn != 0):
+			return nil, invalid("scope and expiresIn belong to a width")
+		case a.ExpiresIn < 0:
+			return nil, invalid("expiresIn must be at least a second")
+		}
+		return func(ctx context.Context) (any, error) {
+			done, err := asked.Allow(ctx, visible(c), a)
+			switch {
+			case errors.Is(err, ErrNoQuestion):
+				return nil, &socket.Error{Code: CodeNoDecision, Message: "no question of that id waits"}
+			case errors.Is(err, ErrRefused):
+				return nil, invalid(err.Error())
+			case err != nil:
+				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
+			}
+			return done, nil
+		}, nil
+	}
+}

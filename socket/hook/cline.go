@@ -1,0 +1,66 @@
+package hook
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// clineQuestions are the tools that only ask the person.
+var clineQuestions = []string{"ask_followup_question", "ask_question", "plan_mode_respond"}
+
+func cline() *Harness {
+	return &Harness{
+		Name: "cline", Agent: effects.Party{Name: "cline"},
+		read: readCline, say: sayCline,
+		// Cline goes on when its hook fails; only this stops it.
+		blocks: func(text string) Output { return sayCline(nil, deny, text) },
+	}
+}
+
+// clineInput is what Cline writes.
+type clineInput struct {
+	Event string   `json:"hookName"`
+	Task  string   `json:"taskId"`
+	Roots []string `json:"workspaceRoots"`
+	Pre   struct {
+		Tool       string           `json:"toolName"`
+		Parameters strictjson.Value `json:"parameters"`
+	} `json:"preToolUse"`
+}
+
+func readCline(in []byte) (*Request, error) {
+	var c clineInput
+	if err := strictjson.Unmarshal(in, &c); err != nil {
+		return nil, err
+	}
+	if c.Event != preToolUse {
+		return nil, errEvent
+	}
+	input, err := object(c.Pre.Parameters, "preToolUse.parameters")
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{
+		Event: c.Event, Session: c.Task, Roots: c.Roots, Call: Call{Name: c.Pre.Tool, Input: input},
+		question: slices.Contains(clineQuestions, c.Pre.Tool),
+	}
+	if len(c.Roots) > 0 {
+		r.Cwd = c.Roots[0]
+	}
+	return r, nil
+}
+
+type clineAnswer struct {
+	Cancel  bool    `json:"cancel"`
+	Message string  `json:"errorMessage,omitzero"`
+	Context *string `json:"contextModification,omitzero"`
+}
+
+func sayCline(_ *Request, o outcome, text string) Output {
+	if o == allow || o == silent {
+		return says(clineAnswer{})
+	}
+	return says(clineAnswer{Cancel: true, Message: "permd: " + text, Context: new(string)})
+}

@@ -1,0 +1,94 @@
+package hook
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// copilotQuestions are the tools that only ask the person.
+var copilotQuestions = []string{"ask_user"}
+
+func copilot() *Harness {
+	return &Harness{
+		Name: "copilot", Agent: effects.Party{Name: "copilot-cli"},
+		read: readCopilot, say: sayCopilot, blocks: Block,
+	}
+}
+
+// copilotInput is what GitHub Copilot writes: which members depends on how its
+// configuration spells the event. It says nothing of the mode; with
+// --allow-all-tools and in the desktop app an ask was seen to run the tool.
+type copilotInput struct {
+	Event    string `json:"hook_event_name"`
+	Session  string `json:"session_id"`
+	SessionC string `json:"sessionId"`
+	Cwd      string `json:"cwd"`
+
+	Tool  string           `json:"tool_name"`
+	Input strictjson.Value `json:"tool_input"`
+
+	ToolC string           `json:"toolName"`
+	Args  strictjson.Value `json:"toolArgs"`  // at preToolUse
+	Want  strictjson.Value `json:"toolInput"` // at permissionRequest
+}
+
+func readCopilot(in []byte) (*Request, error) {
+	var c copilotInput
+	if err := strictjson.Unmarshal(in, &c); err != nil {
+		return nil, err
+	}
+	forms := 0
+	for _, v := range []strictjson.Value{c.Input, c.Args, c.Want} {
+		if v != nil {
+			forms++
+		}
+	}
+	if forms != 1 || c.Tool != "" && c.ToolC != "" || c.Session != "" && c.SessionC != "" {
+		return nil, errors.New("members of several events, or of none")
+	}
+	r := &Request{Session: c.Session + c.SessionC, Cwd: c.Cwd, Call: Call{Name: c.Tool + c.ToolC}}
+	name, input := "toolArgs", c.Args
+	switch {
+	case c.Input != nil:
+		r.Event, name, input = c.Event, "tool_input", c.Input
+		if c.Tool == "" || c.Event != preToolUse && c.Event != permissionRequest {
+			return nil, errEvent
+		}
+	case c.Event != "":
+		return nil, errEvent
+	case c.Want != nil:
+		r.Event, name, input = permissionRequest, "toolInput", c.Want
+	default:
+		r.Event = preToolUse
+	}
+	var err error
+	r.Call.Input, err = textOrObject(input, name)
+	r.question = slices.Contains(copilotQuestions, r.Call.Name)
+	return r, err
+}
+
+type copilotAnswer struct {
+	Decision string `json:"permissionDecision"`
+	Reason   string `json:"permissionDecisionReason,omitzero"`
+}
+
+func sayCopilot(r *Request, o outcome, text string) Output {
+	text = "permd: " + text
+	if o == silent {
+		return says(struct{}{})
+	}
+	if r.Event == permissionRequest {
+		if o == allow {
+			return says(permissionDecision{Behavior: "allow"})
+		}
+		goOn := false
+		return says(permissionDecision{Behavior: "deny", Message: text, Interrupt: &goOn})
+	}
+	if o == allow {
+		return says(copilotAnswer{Decision: "allow"})
+	}
+	return says(copilotAnswer{Decision: "deny", Reason: text})
+}

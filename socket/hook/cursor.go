@@ -1,0 +1,94 @@
+package hook
+
+import (
+	"cmp"
+	"errors"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+var errServer = errors.New("the tool's server has no name")
+
+func cursor() *Harness {
+	return &Harness{
+		Name: "cursor", Agent: effects.Party{Name: "cursor"},
+		read: readCursor, say: sayCursor, blocks: Block,
+	}
+}
+
+// cursorInput is what Cursor writes, at any occasion. Its ask was seen to run
+// the command, and with failClosed saying nothing stops it, so all answers are
+// allow or deny.
+type cursorInput struct {
+	Conversation string           `json:"conversation_id"`
+	Event        string           `json:"hook_event_name"`
+	Roots        []string         `json:"workspace_roots"`
+	Cwd          string           `json:"cwd"`
+	Command      string           `json:"command"`
+	URL          string           `json:"url"`
+	File         string           `json:"file_path"`
+	Tool         string           `json:"tool_name"`
+	Input        strictjson.Value `json:"tool_input"`
+	ID           string           `json:"tool_use_id"`
+}
+
+func readCursor(in []byte) (*Request, error) {
+	var c cursorInput
+	if err := strictjson.Unmarshal(in, &c); err != nil {
+		return nil, err
+	}
+	r := &Request{Event: c.Event, Session: c.Conversation, Cwd: c.Cwd, Roots: c.Roots, Call: Call{ID: c.ID}}
+	if r.Cwd == "" && len(c.Roots) > 0 {
+		r.Cwd = c.Roots[0]
+	}
+	return r, c.call(&r.Call)
+}
+
+// call makes the call of the occasion.
+func (c *cursorInput) call(call *Call) (err error) {
+	switch c.Event {
+	case "beforeShellExecution":
+		if c.Command == "" {
+			return errors.New("command is missing")
+		}
+		call.Name = "Shell"
+		call.Input, err = json.Marshal(map[string]string{"command": c.Command})
+	case "beforeReadFile", "beforeTabFileRead":
+		if c.File == "" {
+			return errors.New("file_path is missing")
+		}
+		// The file's content is there as well; permd has no use for it.
+		call.Name = "Read"
+		call.Input, err = json.Marshal(map[string]string{"file_path": c.File})
+	case "beforeMCPExecution":
+		// The server's name is not said. Where it is, or what starts it, is.
+		if call.Name, call.Server = c.Tool, cmp.Or(c.URL, c.Command); call.Server == "" {
+			return errServer
+		}
+		call.Input, err = textOrObject(c.Input, "tool_input")
+	case "preToolUse":
+		// A tool of a server is called MCP:NAME, which no tool of Cursor's own is.
+		call.Name = c.Tool
+		call.Input, err = textOrObject(c.Input, "tool_input")
+	default:
+		return errEvent
+	}
+	return err
+}
+
+type cursorAnswer struct {
+	Permission   string `json:"permission"`
+	UserMessage  string `json:"user_message,omitzero"`
+	AgentMessage string `json:"agent_message,omitzero"`
+}
+
+func sayCursor(_ *Request, o outcome, text string) Output {
+	if o == allow {
+		return says(cursorAnswer{Permission: "allow"})
+	}
+	text = "permd: " + text
+	return says(cursorAnswer{Permission: "deny", UserMessage: text, AgentMessage: text})
+}

@@ -1,0 +1,76 @@
+package hook
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// geminiQuestions are the tools that only ask the person.
+var geminiQuestions = []string{"ask_user"}
+
+func gemini() *Harness {
+	return &Harness{
+		Name: "gemini", Agent: effects.Party{Name: "gemini-cli"},
+		read: readGemini, say: sayGemini, blocks: Block,
+	}
+}
+
+// geminiInput is what Gemini CLI writes. It says nothing of the mode, so that no
+// opinion may mean a run.
+type geminiInput struct {
+	Session string           `json:"session_id"`
+	Cwd     string           `json:"cwd"`
+	Event   string           `json:"hook_event_name"`
+	Tool    string           `json:"tool_name"`
+	Input   strictjson.Value `json:"tool_input"`
+	// MCP is there for tools of servers; from the tool's name alone the server
+	// could not be told.
+	MCP *struct {
+		Server string `json:"server_name"`
+		Tool   string `json:"tool_name"`
+	} `json:"mcp_context"`
+}
+
+func readGemini(in []byte) (*Request, error) {
+	var g geminiInput
+	if err := strictjson.Unmarshal(in, &g); err != nil {
+		return nil, err
+	}
+	if g.Event != "BeforeTool" {
+		return nil, errEvent
+	}
+	input, err := object(g.Input, "tool_input")
+	if err != nil {
+		return nil, err
+	}
+	r := &Request{
+		Event: g.Event, Session: g.Session, Cwd: g.Cwd, Call: Call{Name: g.Tool, Input: input},
+		asks: true, question: slices.Contains(geminiQuestions, g.Tool) && g.MCP == nil,
+	}
+	if g.MCP != nil {
+		if r.Call.Name, r.Call.Server = g.MCP.Tool, g.MCP.Server; r.Call.Server == "" || g.Tool == "" {
+			return nil, errServer
+		}
+	}
+	return r, nil
+}
+
+type geminiAnswer struct {
+	Decision string `json:"decision"`
+	Reason   string `json:"reason,omitzero"`
+	Message  string `json:"systemMessage,omitzero"`
+}
+
+func sayGemini(_ *Request, o outcome, text string) Output {
+	switch o {
+	case allow:
+		return says(geminiAnswer{Decision: "allow"})
+	case ask:
+		return says(geminiAnswer{Decision: "ask", Message: "permd: " + text})
+	case silent:
+		return Output{}
+	}
+	return says(geminiAnswer{Decision: "deny", Reason: "permd: " + text})
+}

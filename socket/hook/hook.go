@@ -1,0 +1,226 @@
+// Package hook speaks with agent harnesses in the words of their own hooks: a
+// harness starts `permd hook HARNESS` before a tool runs, writes what it is about
+// to do on standard input, and acts on what it reads back.
+//
+// Each harness is a file of pure functions: bytes to a Request, and the decision
+// of a Request to the bytes, the text on standard error and the exit code that
+// make just this harness run the tool, stop, or ask its person. The package
+// decides nothing and connects to nobody; cmd/permd does that.
+//
+// Harnesses differ most in what they do when something is missing, and most of
+// them then run the tool. So there are two rules: what a harness could take for
+// "go on" is only written for an allow, or where it is certain that the harness
+// asks its person by itself; and whatever cannot be read ends in the one answer
+// that stops the harness for certain.
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// MaxInput is the most that a harness may write, in bytes. permd's socket takes
+// 4 MiB; what is longer can not be decided.
+const MaxInput = 8 << 20
+
+// ExitBlock is the exit code that stops a tool in all harnesses that look at
+// exit codes, when there is a text on standard error and nothing on standard
+// output.
+const ExitBlock = 2
+
+// Output is all that a hook process says.
+type Output struct {
+	Stdout []byte
+	Stderr string
+	Code   int
+}
+
+// Request is one tool call that a harness asks about.
+type Request struct {
+	Event string // the harness's name for the occasion
+	// Session is the harness's session, and Parent the one that it belongs to
+	// when it is that of a sub-agent.
+	Session, Parent string
+	Cwd             string   // absolute
+	Roots           []string // absolute
+	Mode            string   // the agent's permission mode, "" when it was not said
+	// AtShell is set when Cwd is where the agent's shell is now, and nothing else
+	// of the shell lives on from one call to the next.
+	AtShell bool
+	Call    Call
+
+	// asks is set when the harness shows its person a question for certain, if it
+	// is told to.
+	asks bool
+	// rules is set when the harness, told nothing, asks its person or goes by what
+	// the person themselves allowed in it.
+	rules bool
+	// looks is set when the agent may only look and plan: an allow would let it do
+	// more than its person wants, so the harness goes by its own rules.
+	looks bool
+	// question is set when the tool does nothing but ask the person, so that one
+	// question more would be no safer.
+	question bool
+}
+
+// Call is the tool call itself.
+type Call struct {
+	ID     string
+	Name   string
+	Server string // the tool server, "" for none
+	Source string // where that server's configuration comes from
+	Input  strictjson.Value
+}
+
+// Harness is one harness.
+type Harness struct {
+	// Name is the word on the command line.
+	Name string
+	// Agent is the name by which permd knows the harness's tools.
+	Agent effects.Party
+	// read makes a request of what the harness wrote.
+	read func(in []byte) (*Request, error)
+	// say are the harness's words for an outcome.
+	say func(r *Request, o outcome, text string) Output
+	// blocks are its words for "no" when the request could not be read.
+	blocks func(text string) Output
+}
+
+// Names are the harnesses that Of knows.
+func Names() []string {
+	return []string{"claude", "cline", "codex", "copilot", "cursor", "gemini"}
+}
+
+// Of returns the harness of that name, nil if there is none.
+func Of(name string) *Harness {
+	switch name {
+	case "claude":
+		return claude()
+	case "cline":
+		return cline()
+	case "codex":
+		return codex()
+	case "copilot":
+		return copilot()
+	case "cursor":
+		return cursor()
+	case "gemini":
+		return gemini()
+	}
+	return nil
+}
+
+// Read makes a request of what the harness wrote on standard input. On an error
+// there is nothing to decide, and Failed says so to the harness.
+func (h *Harness) Read(in []byte) (*Request, error) {
+	if len(in) > MaxInput {
+		return nil, errors.New("the harness wrote too much")
+	}
+	if err := strictjson.Check(in); err != nil {
+		return nil, fmt.Errorf("reading what the harness wrote: %w", err)
+	}
+	r, err := h.read(in)
+	if err != nil {
+		return nil, fmt.Errorf("reading what the harness wrote: %w", err)
+	}
+	if err := r.check(); err != nil {
+		return nil, fmt.Errorf("reading what the harness wrote: %w", err)
+	}
+	return r, nil
+}
+
+// Answer says the decision in the harness's words.
+func (h *Harness) Answer(r *Request, d *decisions.Decision) Output {
+	o, text := r.settle(d)
+	return h.say(r, o, text)
+}
+
+// Failed says in the harness's words that there is no decision: its person is
+// asked where that is certain, else the tool does not run. r is nil when the
+// request could not be read.
+func (h *Harness) Failed(r *Request, why string) Output {
+	if r == nil {
+		return h.blocks(clean(why))
+	}
+	if r.asks {
+		return h.say(r, ask, clean(why))
+	}
+	return h.blocks(clean(why))
+}
+
+// Block is the answer that stops a tool in every harness that looks at exit
+// codes, for when not even the harness is known.
+func Block(text string) Output {
+	return Output{Stderr: "permd: " + clean(text) + "\n", Code: ExitBlock}
+}
+
+// maxName is the most bytes of an id or a name; permd takes no more.
+const maxName = 1024
+
+// check refuses a request that could not be asked about.
+func (r *Request) check() error {
+	switch {
+	case r.Session == "":
+		return errors.New("the session has no id")
+	case r.Call.Name == "":
+		return errors.New("the tool has no name")
+	case r.Cwd == "":
+		return errors.New("the working directory is missing")
+	case !filepath.IsAbs(r.Cwd):
+		return errors.New("the working directory is not absolute")
+	}
+	for _, name := range []string{r.Session, r.Parent, r.Mode, r.Call.ID, r.Call.Name, r.Call.Server, r.Call.Source} {
+		if len(name) > maxName {
+			return fmt.Errorf("a name is longer than %d bytes", maxName)
+		}
+	}
+	if r.Call.ID == "" {
+		r.Call.ID = "1"
+	}
+	return nil
+}
+
+// object is a tool's input that must be an object.
+func object(v strictjson.Value, name string) (strictjson.Value, error) {
+	if strictjson.Kind(v) != '{' {
+		return nil, fmt.Errorf("%s is not an object", name)
+	}
+	return v, nil
+}
+
+// textOrObject is a tool's input that is an object, or one written as text.
+func textOrObject(v strictjson.Value, name string) (strictjson.Value, error) {
+	if text, ok := strictjson.ParseString(v); ok {
+		v = strictjson.Value(text)
+		if err := strictjson.Check(v); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return object(v, name)
+}
+
+// clean makes a text fit for a terminal and for an answer: one line, bounded,
+// nothing that a terminal acts on.
+func clean(s string) string {
+	const most = 2000
+	var b strings.Builder
+	n := 0
+	for _, c := range s {
+		if n++; n == most {
+			b.WriteRune('…')
+			break
+		}
+		if !unicode.IsPrint(c) {
+			c = ' '
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}

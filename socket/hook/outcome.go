@@ -1,0 +1,79 @@
+package hook
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// outcome is what a harness is told.
+type outcome uint8
+
+const (
+	deny   outcome = iota // the zero value, so that nothing forgotten is more
+	allow                 // run it
+	ask                   // ask the person
+	silent                // no opinion
+)
+
+// settle turns a decision into what this harness is told of it, with the text
+// for person and model.
+func (r *Request) settle(d *decisions.Decision) (outcome, string) {
+	if d == nil {
+		return r.unsettled("permd has not decided")
+	}
+	reason := d.Reason
+	if d.Message != "" {
+		reason = d.Message
+	}
+	reason = clean(reason)
+	switch d.Verdict {
+	case decisions.Allow:
+		if r.looks {
+			return silent, ""
+		}
+		return allow, reason
+	case decisions.Deny:
+		if reason == "" {
+			reason = "denied"
+		}
+		return deny, reason
+	case decisions.Ask:
+		return r.left(d, reason)
+	}
+	return r.unsettled("permd's answer has no known verdict")
+}
+
+// left is the outcome of a call that is left to the person.
+func (r *Request) left(d *decisions.Decision, reason string) (outcome, string) {
+	switch {
+	case r.question:
+		return silent, ""
+	case d.Needed == decisions.NeededByDefault && r.rules:
+		return silent, ""
+	case r.asks:
+		return ask, reason
+	}
+	return deny, reason + "; " + wayToAllow(d)
+}
+
+// unsettled is the outcome when there is no decision.
+func (r *Request) unsettled(why string) (outcome, string) {
+	if r.asks {
+		return ask, why
+	}
+	return deny, why
+}
+
+// wayToAllow says how a person allows what could not be asked.
+func wayToAllow(d *decisions.Decision) string {
+	id := clean(d.ID)
+	switch {
+	case slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool { return e.Kind == effects.KindQuestion }):
+		return "only a person can answer this, and here nobody can be asked"
+	case !d.Answerable():
+		return "a person sees why with: permd log show " + id
+	}
+	return "a person must allow this, in a terminal of their own, with: permd allow " + id + " (then try again)"
+}

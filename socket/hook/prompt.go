@@ -1,0 +1,188 @@
+package hook
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// PromptTool is the name of the tool that Prompt offers.
+const PromptTool = "approve"
+
+// Prompt is Claude Code's permission-prompt tool: an MCP server with one tool
+// that Claude Code calls, when nobody is there to be asked, instead of showing a
+// prompt. It is served a line at a time. The tool is told nothing of session and
+// folder, so they are those of the server's process.
+type Prompt struct {
+	Session string
+	Cwd     string // absolute
+	Version string // of permd
+}
+
+// promptVersions are the versions of MCP that the server can speak: what it says
+// is the same in all of them. The last is offered to a client that wants another.
+var promptVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// PromptCall is a call of the tool that waits for its answer.
+type PromptCall struct {
+	Request *Request
+	id      strictjson.Value
+}
+
+// rpc is a message of the client.
+type rpc struct {
+	JSONRPC string           `json:"jsonrpc"`
+	ID      strictjson.Value `json:"id"`
+	Method  string           `json:"method"`
+	Params  strictjson.Value `json:"params"`
+}
+
+type rpcError struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+type rpcAnswer struct {
+	JSONRPC string           `json:"jsonrpc"`
+	ID      strictjson.Value `json:"id"`
+	Result  any              `json:"result,omitzero"`
+	Error   *rpcError        `json:"error,omitzero"`
+}
+
+var noID = strictjson.Value("null")
+
+func rpcLine(id strictjson.Value, result any, fault *rpcError) []byte {
+	line, err := json.Marshal(rpcAnswer{JSONRPC: "2.0", ID: id, Result: result, Error: fault})
+	if err != nil {
+		return nil // a client without an answer does not run the tool
+	}
+	return append(line, '\n')
+}
+
+// Line handles one line. It returns the answer to it, nil if there is none, or
+// the call of the tool that is to be decided.
+func (p *Prompt) Line(line []byte) ([]byte, *PromptCall) {
+	if len(line) > MaxInput {
+		return rpcLine(noID, nil, &rpcError{-32600, "message too long"}), nil
+	}
+	if err := strictjson.Check(line); err != nil {
+		return rpcLine(noID, nil, &rpcError{-32700, "not readable in one way"}), nil
+	}
+	var m rpc
+	if err := strictjson.Unmarshal(line, &m); err != nil || m.JSONRPC != "2.0" {
+		return rpcLine(noID, nil, &rpcError{-32600, "not a message of JSON-RPC 2.0"}), nil
+	}
+	if m.ID == nil || m.Method == "" {
+		return nil, nil // a notification, or an answer to nothing
+	}
+	if k := strictjson.Kind(m.ID); k != '"' && k != '0' {
+		return rpcLine(noID, nil, &rpcError{-32600, "an id must be a string or a number"}), nil
+	}
+	switch m.Method {
+	case "initialize":
+		return rpcLine(m.ID, p.initialize(m.Params), nil), nil
+	case "ping":
+		return rpcLine(m.ID, struct{}{}, nil), nil
+	case "tools/list":
+		return rpcLine(m.ID, promptTools, nil), nil
+	case "tools/call":
+		return p.call(&m)
+	}
+	return rpcLine(m.ID, nil, &rpcError{-32601, "method not found"}), nil
+}
+
+func (p *Prompt) initialize(params strictjson.Value) any {
+	version := promptVersions[len(promptVersions)-1]
+	if wants, ok := strictjson.ParseString(strictjson.Find(params, "protocolVersion")); ok && slices.Contains(promptVersions, wants) {
+		version = wants
+	}
+	type party struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
+	}
+	return struct {
+		Protocol     string                         `json:"protocolVersion"`
+		Capabilities map[string]map[string]struct{} `json:"capabilities"`
+		Server       party                          `json:"serverInfo"`
+	}{version, map[string]map[string]struct{}{"tools": {}}, party{"permd", p.Version}}
+}
+
+// promptTools is the list of tools.
+var promptTools = strictjson.Value(`{"tools":[{"name":"` + PromptTool + `",` +
+	`"description":"Decides whether a tool call may run.",` +
+	`"inputSchema":{"type":"object","properties":{"tool_name":{"type":"string"},"input":{"type":"object"},"tool_use_id":{"type":"string"}},` +
+	`"required":["tool_name","input"]}}]}`)
+
+func (p *Prompt) call(m *rpc) ([]byte, *PromptCall) {
+	var params struct {
+		Name      string           `json:"name"`
+		Arguments strictjson.Value `json:"arguments"`
+	}
+	if err := strictjson.Unmarshal(m.Params, &params); err != nil || params.Name != PromptTool {
+		return rpcLine(m.ID, nil, &rpcError{-32602, "no such tool"}), nil
+	}
+	r, err := p.request(params.Arguments)
+	if err != nil {
+		return promptSays(m.ID, promptAnswer{Behavior: "deny", Message: "permd: reading the call: " + clean(err.Error())}), nil
+	}
+	return nil, &PromptCall{r, m.ID}
+}
+
+func (p *Prompt) request(arguments strictjson.Value) (*Request, error) {
+	if strictjson.Kind(arguments) != '{' {
+		return nil, errors.New("arguments is not an object")
+	}
+	var a struct {
+		Tool  string           `json:"tool_name"`
+		Input strictjson.Value `json:"input"`
+		ID    string           `json:"tool_use_id"`
+	}
+	if err := strictjson.Unmarshal(arguments, &a); err != nil {
+		return nil, err
+	}
+	input, err := object(a.Input, "input")
+	if err != nil {
+		return nil, err
+	}
+	// Where the agent's shell is now is not known.
+	r := &Request{Event: "permission_prompt", Session: p.Session, Cwd: p.Cwd, Call: Call{ID: a.ID, Name: a.Tool, Input: input}}
+	return r, r.check()
+}
+
+// promptAnswer is what Claude Code reads in the result's text.
+type promptAnswer struct {
+	Behavior string           `json:"behavior"`
+	Input    strictjson.Value `json:"updatedInput,omitzero"`
+	Message  string           `json:"message,omitzero"`
+}
+
+type promptText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func promptSays(id strictjson.Value, a promptAnswer) []byte {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return rpcLine(id, nil, &rpcError{-32603, "writing the answer"})
+	}
+	return rpcLine(id, map[string][]promptText{"content": {{"text", string(text)}}}, nil)
+}
+
+// Answer is the line that says the decision.
+func (c *PromptCall) Answer(d *decisions.Decision) []byte {
+	o, text := c.Request.settle(d)
+	if o == allow {
+		return promptSays(c.id, promptAnswer{Behavior: "allow", Input: c.Request.Call.Input})
+	}
+	return promptSays(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + text})
+}
+
+// Failed is the line that says that there is no decision.
+func (c *PromptCall) Failed(why string) []byte {
+	return promptSays(c.id, promptAnswer{Behavior: "deny", Message: "permd: " + clean(why)})
+}

@@ -1,0 +1,287 @@
+package native
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Bounds of the questions that wait for an answer from elsewhere, and of the
+// answers that wait for the call. Over them the oldest is forgotten; the agent
+// asks again.
+const (
+	maxOpen      = 256 // of one person
+	maxOpenBytes = 4 << 20
+	maxGrants    = 256
+	// maxContent is how much of files is hashed for one call, in bytes. It takes
+	// less time than a hook waits.
+	maxContent = 256 << 20
+	// Once is how long a yes waits for the call that it is for.
+	Once = 30 * time.Minute
+)
+
+// Open is a question of a harness that could not ask its person. It waits until
+// they answer it elsewhere.
+type Open struct {
+	Decision *decisions.Decision
+	UID      uint32
+	Harness  string
+	Session  string
+	Tool     string
+	Cwd      string
+	Asked    time.Time
+}
+
+// question is an open question with what its answer is bound to.
+type question struct {
+	Open
+	family *family
+	key    callKey
+}
+
+// callKey tells one call from another.
+type callKey [sha256.Size]byte
+
+// grant is a yes that waits for its call.
+type grant struct {
+	conn uint64 // of the family
+	key  callKey
+	ends time.Time
+}
+
+// ErrNoContent means that what lies at a path is no file of data.
+var ErrNoContent = errors.New("no file of data")
+
+// ErrNoQuestion means that no question of that id waits.
+var ErrNoQuestion = errors.New("no question of that id waits")
+
+// hold lets a question of a lasting session wait. What a person could not answer
+// elsewhere it leaves alone.
+func (l *Lasting) hold(f *family, req *decisions.Request, d *decisions.Decision) {
+	if !d.Answerable() {
+		return
+	}
+	key, ok := l.keyOf(req, d)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open = append(l.open, &question{
+		Open: Open{
+			Decision: d, UID: f.owner.UID, Harness: f.harness, Session: req.Session.ID,
+			Tool: req.Call.Tool.Name, Cwd: req.Call.Cwd, Asked: l.Now(),
+		},
+		family: f, key: key,
+	})
+	n, size := 0, 0
+	for i := len(l.open) - 1; i >= 0; i-- {
+		q := l.open[i]
+		if q.UID != f.owner.UID {
+			continue
+		}
+		if n, size = n+1, size+q.size(); n > maxOpen || size > maxOpenBytes {
+			l.open = slices.Delete(l.open, i, i+1)
+		}
+	}
+}
+
+func (q *question) size() int {
+	n := 1 << 10
+	if q.Decision.Offer != nil {
+		n += q.Decision.Offer.Size
+	}
+	for i := range q.Decision.Effects {
+		n += 256 + len(q.Decision.Effects[i].Text)
+	}
+	for _, f := range q.Decision.Contents {
+		n += 32 + len(f.Path)
+	}
+	return n
+}
+
+// drop forgets questions.
+func (l *Lasting) drop(which func(*question) bool) {
+	l.open = slices.DeleteFunc(l.open, which)
+}
+
+// Waiting returns the open questions of a person, of everybody for nil, the
+// oldest first.
+func (l *Lasting) Waiting(uid *uint32) []Open {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []Open
+	for _, q := range l.open {
+		if uid == nil || *uid == q.UID {
+			list = append(list, q.Open)
+		}
+	}
+	return list
+}
+
+// AllowOnce answers a question with yes: when the harness asks about the very
+// call again within the time Once, in the same session, it is allowed, one time.
+func (l *Lasting) AllowOnce(uid *uint32, id string) (until time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.find(uid, id)
+	if q == nil {
+		return time.Time{}, ErrNoQuestion
+	}
+	until = l.Now().Add(Once)
+	l.grants = append(l.grants, grant{q.family.owner.Conn, q.key, until})
+	if len(l.grants) > maxGrants {
+		l.grants = slices.Delete(l.grants, 0, 1)
+	}
+	l.drop(func(o *question) bool { return o.family == q.family && o.key == q.key })
+	return until, nil
+}
+
+// AllowAlways answers a question with yes, and has a width of it remembered.
+func (l *Lasting) AllowAlways(
+	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
+) ([]decisions.Kept, error) {
+	l.mu.Lock()
+	q := l.find(uid, a.DecisionID)
+	l.mu.Unlock()
+	if q == nil {
+		return nil, ErrNoQuestion
+	}
+	a.Verdict, a.Offer = decisions.Allow, q.Decision.Offer
+	kept, err := keeper.Keep(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(func(o *question) bool { return o.family == q.family && o.key == q.key })
+	return kept, nil
+}
+
+func (l *Lasting) find(uid *uint32, id string) *question {
+	i := slices.IndexFunc(l.open, func(q *question) bool {
+		return q.Decision.ID == id && (uid == nil || *uid == q.UID)
+	})
+	if i < 0 {
+		return nil
+	}
+	return l.open[i]
+}
+
+// Answered reports whether a person said yes to this very question; the yes is
+// used up. It is decisions.Engine's Answered.
+func (l *Lasting) Answered(req *decisions.Request, d *decisions.Decision) bool {
+	conn := req.Session.Conn
+	if conn < lastingConn {
+		return false
+	}
+	l.mu.Lock()
+	waits := slices.ContainsFunc(l.grants, func(g grant) bool { return g.conn == conn })
+	l.mu.Unlock()
+	if !waits {
+		return false
+	}
+	key, ok := l.keyOf(req, d)
+	if !ok {
+		return false
+	}
+	now := l.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	// A clock that went back makes no yes hold longer.
+	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > Once })
+	i := slices.IndexFunc(l.grants, func(g grant) bool { return g.conn == conn && g.key == key })
+	if i < 0 {
+		return false
+	}
+	l.grants = slices.Delete(l.grants, i, i+1)
+	return true
+}
+
+// keyOf is the key of a call that was left to the person: the call as the harness
+// sent it, all that permd found that it would do, and what is in the files that it
+// runs and reads, so that a link that was moved or a script that was written
+// meanwhile makes it another one. There is none when it runs a file that cannot be
+// compared.
+func (l *Lasting) keyOf(req *decisions.Request, d *decisions.Decision) (key callKey, ok bool) {
+	type effect struct {
+		Kind, Text, From, Reason string
+		Tags                     []string
+		Row                      int
+	}
+	c := &req.Call
+	call := struct {
+		Session, Mode, Agent, Cwd string
+		Roots                     []string
+		Tool, Server, Source      string
+		Input                     []strictjson.Member
+		Raw                       string
+		Effects                   []effect
+		Contents                  []string
+		Defects                   []effects.Defect
+	}{
+		Session: req.Session.ID, Mode: req.Session.Mode, Agent: c.Agent.Name, Cwd: c.Cwd, Roots: c.Roots,
+		Tool: c.Tool.Name, Server: c.Tool.Server, Source: c.Tool.Source, Defects: d.Defects,
+	}
+	described := true
+	for i := range d.Effects {
+		e := &d.Effects[i]
+		call.Effects = append(call.Effects, effect{string(e.Kind), e.Text, e.From, e.Reason, e.Tags, e.Row})
+		described = described && e.Kind != effects.KindUse
+	}
+	left := int64(maxContent)
+	for _, f := range d.Contents {
+		said, known := l.content(f.Path, &left)
+		if f.Code && (!known || f.Path == "") {
+			return key, false
+		}
+		call.Contents = append(call.Contents, f.Path, said)
+	}
+	if o, err := strictjson.ParseObject(c.Input); err == nil {
+		for _, m := range o {
+			// Models word what they say about a command anew each time. For a tool of
+			// somebody else the member may mean anything.
+			if m.Name == "description" && described && strictjson.Kind(m.Value) == '"' {
+				continue
+			}
+			call.Input = append(call.Input, m)
+		}
+		slices.SortFunc(call.Input, func(a, b strictjson.Member) int { return strings.Compare(a.Name, b.Name) })
+	} else {
+		call.Raw = string(c.Input)
+	}
+	text, err := json.Marshal(call, json.Deterministic(true))
+	if err != nil {
+		return key, false
+	}
+	return sha256.Sum256(text), true
+}
+
+// content says what is in a file; it is not known of what cannot be read, or is
+// longer than what is left to hash.
+func (l *Lasting) content(path string, left *int64) (said string, known bool) {
+	if l.Digest == nil {
+		return "", false
+	}
+	sum, n, err := l.Digest(path, *left)
+	*left -= n
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "nothing", true
+	case errors.Is(err, ErrNoContent):
+		return "no content", true // a folder: what is run in it is not named
+	case err != nil:
+		return "", false
+	}
+	return sum, true
+}

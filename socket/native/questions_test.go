@@ -1,0 +1,59 @@
+package native
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+)
+
+// TestQuestionsOfFiles: a yes is to what is in the files that the call runs and
+// reads, and none is taken where that is not known of what it runs.
+func TestQuestionsOfFiles(t *testing.T) {
+	d := newLastingDaemon()
+	f := d.lasting.enter(1000, "claude", "s")
+	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
+	dec := &decisions.Decision{ID: "1", Verdict: decisions.Ask, Contents: []decisions.Content{{Path: "/run", Code: true}, {Path: "/read"}, {Path: "/folder", Code: true}}}
+	d.lasting.hold(f, req, dec)
+	if open := d.lasting.Waiting(nil); len(open) != 0 {
+		t.Fatal("it waits, though nobody can read what it runs")
+	}
+	files := map[string]string{"/run": "1", "/read": "1"}
+	d.lasting.Digest = func(path string, limit int64) (string, int64, error) {
+		text, ok := files[path]
+		switch {
+		case path == "/folder":
+			return "", 0, fmt.Errorf("hashing: %w", ErrNoContent)
+		case !ok:
+			return "", 0, fs.ErrNotExist
+		case int64(len(text)) > limit:
+			return "", 0, errors.New("too long")
+		}
+		return text[:1], int64(len(text)), nil
+	}
+	d.lasting.hold(f, req, &decisions.Decision{ID: "3", Verdict: decisions.Ask, Contents: []decisions.Content{{Code: true}}})
+	if open := d.lasting.Waiting(nil); len(open) != 0 {
+		t.Fatal("it waits, though it names more files than can be compared")
+	}
+	for name, change := range map[string]map[string]string{
+		"unchanged":       {"/run": "1", "/read": "1"},
+		"it runs another": {"/run": "2", "/read": "1"},
+		"it reads other":  {"/run": "1", "/read": "2"},
+		"what it ran":     {"/read": "1"},
+		"too long to say": {"/run": strings.Repeat("1", maxContent+1), "/read": "1"},
+	} {
+		files = map[string]string{"/run": "1", "/read": "1"}
+		d.lasting.hold(f, req, dec)
+		if _, err := d.lasting.AllowOnce(nil, "1"); err != nil {
+			t.Fatal(err)
+		}
+		files = change
+		if got, want := d.lasting.Answered(req, dec), name == "unchanged"; got != want {
+			t.Errorf("%s: allowed %v, want %v", name, got, want)
+		}
+		d.lasting.grants = nil
+	}
+}

@@ -1,0 +1,50 @@
+package native
+
+import (
+	"context"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Answer is the person's answer to a question, as permd/choose takes it.
+type Answer struct {
+	DecisionID string
+	Verdict    decisions.Verdict // Allow or Deny
+	// Width, Scope and ExpiresIn say what to remember, as in permd/choose.
+	Width, Scope string
+	ExpiresIn    strictjson.Value
+}
+
+// Settle answers a question of a protocol that brings the person's answers by a
+// method of its own. It does what permd/choose does, but that the question's
+// Answer is not asked: it may refuse permd/choose. An error leaves the question
+// open; its text may be shown.
+func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.Kept, error) {
+	h := &handler{deps}
+	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {
+		return nil, refuse("verdict must be allow or deny")
+	}
+	ask, err := asks.take(a.DecisionID)
+	if err != nil {
+		return nil, err
+	}
+	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
+	answer, err := p.remembers(ask, Picked{Verdict: a.Verdict})
+	if err != nil {
+		asks.release(ask)
+		return nil, err
+	}
+	kept := []decisions.Kept{}
+	switch {
+	case answer != nil:
+		if kept, err = h.keep(ctx, asks, ask, *answer); err != nil {
+			return nil, err
+		}
+	case !asks.finish(ask):
+		// The session or its turn ended meanwhile.
+		return nil, refuse("no question of that decisionId is open on this connection")
+	}
+	h.answered(ctx, ask.ID, a.Verdict, kept)
+	return kept, nil
+}

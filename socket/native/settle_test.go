@@ -1,0 +1,77 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// settler is a memory that keeps what it is given, or fails.
+type settler struct {
+	kept []decisions.Answer
+	err  error
+}
+
+func (s *settler) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.kept = append(s.kept, a)
+	return []decisions.Kept{{ID: "c1"}}, nil
+}
+func (*settler) Drop(context.Context, ...string) error                     { return nil }
+func (*settler) EndSession(context.Context, decisions.Owner, string) error { return nil }
+func (*settler) EndConnection(context.Context, decisions.Owner) error      { return nil }
+
+// TestSettle: an answer is taken once, and one that does not fit, or cannot be
+// stored, leaves the question open.
+func TestSettle(t *testing.T) {
+	offer := &decisions.Offer{Sets: []decisions.OfferSet{{Width: decisions.Width{ID: "w1"}}}, Reject: &decisions.MemoryQuery{Effect: &effects.Effect{}}}
+	for name, c := range map[string]struct {
+		answer Answer
+		offer  *decisions.Offer
+		err    error
+		fails  bool
+		kept   int
+	}{
+		"once":             {answer: Answer{Verdict: decisions.Allow}, offer: offer},
+		"a no":             {answer: Answer{Verdict: decisions.Deny}},
+		"always":           {answer: Answer{Verdict: decisions.Allow, Width: "w1"}, offer: offer, kept: 1},
+		"never":            {answer: Answer{Verdict: decisions.Deny, Scope: "project"}, offer: offer, kept: 1},
+		"no verdict":       {answer: Answer{}, offer: offer, fails: true},
+		"ask":              {answer: Answer{Verdict: decisions.Ask}, offer: offer, fails: true},
+		"nothing offered":  {answer: Answer{Verdict: decisions.Allow, Width: "w1"}, fails: true},
+		"a width to deny":  {answer: Answer{Verdict: decisions.Deny, Width: "w1"}, offer: offer, fails: true},
+		"a scope for once": {answer: Answer{Verdict: decisions.Allow, Scope: "user"}, offer: offer, fails: true},
+		"no time":          {answer: Answer{Verdict: decisions.Allow, Width: "w1", ExpiresIn: []byte("0")}, offer: offer, fails: true},
+		"memory is full":   {answer: Answer{Verdict: decisions.Allow, Width: "w1"}, offer: offer, err: decisions.ErrNotKept, fails: true},
+		"the disk is full": {answer: Answer{Verdict: decisions.Allow, Width: "w1"}, offer: offer, err: errors.New("no space"), fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory, noted := &settler{err: c.err}, 0
+			deps := Deps{Keeper: memory, Answered: func(context.Context, string, decisions.Verdict, []decisions.Kept) { noted++ }}
+			var asks Asks
+			refused := func(Pick) (Picked, error) { return Picked{}, errors.New("not here") }
+			asks.Hold(&Ask{ID: "d1", Offer: c.offer, Answer: refused})
+			c.answer.DecisionID = "d1"
+			kept, err := Settle(t.Context(), deps, &asks, c.answer)
+			if (err != nil) != c.fails || len(kept) != c.kept || len(memory.kept) != c.kept {
+				t.Fatalf("kept %v, error %v", kept, err)
+			}
+			if (noted == 1) == c.fails {
+				t.Errorf("noted %d times", noted)
+			}
+			memory.err = nil
+			if _, err := Settle(t.Context(), deps, &asks, Answer{DecisionID: "d1", Verdict: decisions.Allow}); (err == nil) != c.fails {
+				t.Errorf("a second answer: %v", err)
+			}
+		})
+	}
+	var none Asks
+	if _, err := Settle(t.Context(), Deps{}, &none, Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
+		t.Error("a question that nobody asked is answered")
+	}
+}

@@ -1,0 +1,282 @@
+package proxy
+
+import (
+	"errors"
+	"time"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/client"
+)
+
+// Rules are what a Core goes by.
+type Rules struct {
+	// Plain returns the id of the option by which an agent is allowed just one
+	// call, where it offers several of that kind; nil for none.
+	Plain func(agent effects.Party) string
+	// NoReasons leaves the reason for asking out of what the person sees.
+	NoReasons bool
+	// Require answers a permission request that permd cannot be asked about
+	// with an error, in place of leaving it to the person.
+	Require bool
+	// LateWait is how long a request waits for an input that its agent sends
+	// late; 0 is DefaultLateWait.
+	LateWait time.Duration
+}
+
+// DefaultLateWait is a compromise: agents that send the input late do so within
+// a few milliseconds, and a person notices a tenth of a second.
+const DefaultLateWait = 150 * time.Millisecond
+
+// Bounds of what a Core keeps.
+const (
+	maxSessions = 512
+	maxCalls    = 1024    // requests that wait for an answer, of each side
+	maxRecent   = 1024    // ids of requests that permd has answered
+	maxTold     = 4 << 20 // bytes of a message to permd, a little less than it takes
+	spare       = 64 << 10
+)
+
+// codeDenied is the error for a request that permd denies and that has no
+// answer of its own for that.
+const codeDenied = -32001
+
+// Core says what becomes of each line. It does nothing by itself, and is not
+// safe for concurrent use.
+type Core struct {
+	rules Rules
+	acts  []Act
+	last  uint64 // number of the newest slot or question
+
+	version int // of the protocol, 0 while it is not known
+	parties [2]effects.Party
+
+	calls    [2]map[string]*call    // what a side asked of the other
+	tracked  [2]map[string]*tracked // what a side asked that permd is asked about
+	waiting  map[uint64]*tracked    // by the number of the question to permd
+	saving   map[uint64]saving
+	opening  map[uint64]string // declarations on their way
+	answered [2]recent
+	sessions sessions
+	contents contents
+}
+
+// NewCore returns a Core for one conversation.
+func NewCore(rules Rules) *Core {
+	if rules.LateWait == 0 {
+		rules.LateWait = DefaultLateWait
+	}
+	c := &Core{
+		rules: rules, waiting: map[uint64]*tracked{}, saving: map[uint64]saving{}, opening: map[uint64]string{},
+		sessions: sessions{byID: map[string]*session{}}, contents: contents{byCall: map[string]*content{}},
+	}
+	for s := range c.calls {
+		c.calls[s], c.tracked[s] = map[string]*call{}, map[string]*tracked{}
+	}
+	return c
+}
+
+// take returns the acts so far. They are valid until the next line.
+func (c *Core) take() []Act {
+	acts := c.acts
+	c.acts = c.acts[:0]
+	return acts
+}
+
+// Line takes one line of a peer, with its newline if it has one.
+func (c *Core) Line(from Side, line []byte) []Act {
+	m, err := read(line)
+	switch {
+	case err == nil && from == Client:
+		c.fromClient(&m)
+	case err == nil:
+		c.fromAgent(&m)
+	case errors.Is(err, errText), from == Client && !errors.Is(err, errBatch):
+		// What the person's own client says reaches the agent in any case.
+		c.forward(from, line)
+	default:
+		return c.Refuse(from, err)
+	}
+	return c.take()
+}
+
+// Refuse drops a line that cannot be passed on unread.
+func (c *Core) Refuse(from Side, why error) []Act {
+	code := socket.CodeRequest
+	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, ErrLong) {
+		code = socket.CodeParse
+	}
+	c.reply(from, failure(nil, code, "permd acp: "+why.Error()))
+	c.say("a message of the " + from.String() + " was not passed on: " + why.Error())
+	if from == Agent {
+		// It may have said something of a call.
+		c.lost()
+	}
+	return c.take()
+}
+
+// fromAgent takes a message of the agent.
+func (c *Core) fromAgent(m *message) {
+	switch {
+	case m.answer():
+		c.answerOf(Client, m)
+		c.forward(Agent, m.line)
+	case m.method == acp.MethodUpdate:
+		c.forward(Agent, m.line)
+		c.observe(m)
+	case m.method == methodCancelRequest:
+		c.cancelRequest(Agent, m)
+	case m.method == acp.MethodRequestPermission && m.request():
+		c.permission(m)
+	case isGate(m.method) && m.request():
+		c.gate(Agent, m)
+	default:
+		c.pass(Agent, m)
+	}
+}
+
+// fromClient takes a message of the client.
+func (c *Core) fromClient(m *message) {
+	switch {
+	case m.answer():
+		c.picked(m)
+	case m.method == acp.MethodCancel:
+		c.cancelTurn(m)
+	case m.method == methodCancelRequest:
+		c.cancelRequest(Client, m)
+	case m.request() && c.switches(m):
+		c.note(m)
+		c.gate(Client, m)
+	default:
+		if m.request() {
+			c.note(m)
+		}
+		c.pass(Client, m)
+	}
+}
+
+// pass forwards a message that nothing is decided of.
+func (c *Core) pass(from Side, m *message) {
+	if m.request() && len(c.answered[from].list) > 0 {
+		c.answered[from].remove(key(m.id))
+	}
+	c.forward(from, m.line)
+}
+
+// Answer takes permd's answer to the question n; err is why there is none.
+func (c *Core) Answer(n uint64, result strictjson.Value, err error) []Act {
+	if t, ok := c.waiting[n]; ok {
+		delete(c.waiting, n)
+		if t.gate {
+			c.gateDecided(t, result, err)
+		} else {
+			c.decided(t, result, err)
+		}
+	} else if s, ok := c.saving[n]; ok {
+		delete(c.saving, n)
+		c.saved(s, result, err)
+	} else if id, ok := c.opening[n]; ok {
+		delete(c.opening, n)
+		if rpc, ok := errors.AsType[*client.Error](err); ok {
+			c.say("the session " + id + " could not be declared, so its calls are left to you: " + rpc.Message)
+		}
+	}
+	return c.take()
+}
+
+// Late says that the time of a Wake is over.
+func (c *Core) Late(n uint64) []Act {
+	for _, t := range c.tracked[Agent] {
+		if t.late && t.ask == n {
+			t.late = false
+			c.toPerson(t, t.decision)
+			break
+		}
+	}
+	return c.take()
+}
+
+// Connected says that there is a new connection to permd. Again says that it is
+// not the first, so that permd knows nothing of the conversation any more.
+func (c *Core) Connected(again bool) []Act {
+	for _, s := range c.sessions.list {
+		s.gated = false
+		c.declare(s)
+	}
+	if again {
+		for _, t := range c.tracked[Agent] {
+			t.stale = true
+		}
+		c.lost()
+	}
+	return c.take()
+}
+
+// Lost says that permd did not hear all that it was told.
+func (c *Core) Lost() []Act {
+	c.lost()
+	return c.take()
+}
+
+// lost sends updates that permd cannot read, one for each session and one for
+// all others: it then leaves calls to the person that it has not heard the
+// announcement of from here on. A session that is declared for the first time
+// counts as new for permd, whatever was lost, so each must be named.
+func (c *Core) lost() {
+	for _, s := range c.sessions.list {
+		c.tell(acp.MethodUpdate, unread(s.id))
+	}
+	c.tell(acp.MethodUpdate, strictjson.Value(`{}`))
+}
+
+func unread(sessionID string) strictjson.Value {
+	return object(member("sessionId", sessionID), strictjson.Member{Name: "update", Value: strictjson.Value(`{}`)})
+}
+
+// Ended says that a peer has ended: nobody waits for the answers to what it
+// asked, and what it wanted done must not be done without one.
+func (c *Core) Ended(from Side) []Act {
+	for k, t := range c.tracked[from] {
+		if t.held {
+			c.add(Act{Kind: Fill, To: from.other(), Slot: t.slot})
+			delete(c.tracked[from], k)
+			delete(c.waiting, t.ask)
+		}
+	}
+	return c.take()
+}
+
+// Pending is how many requests of a side permd is being asked about.
+func (c *Core) Pending() int { return len(c.waiting) }
+
+// recent are the ids of the last requests that a side got its answer to from
+// the proxy.
+type recent struct{ list []string }
+
+func (r *recent) add(k string) {
+	r.remove(k)
+	r.list = append(r.list, k)
+	if len(r.list) > maxRecent {
+		r.list = append(r.list[:0], r.list[len(r.list)-maxRecent/2:]...)
+	}
+}
+
+func (r *recent) has(k string) bool {
+	for _, have := range r.list {
+		if have == k {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *recent) remove(k string) {
+	for i, have := range r.list {
+		if have == k {
+			r.list = append(r.list[:i], r.list[i+1:]...)
+			return
+		}
+	}
+}

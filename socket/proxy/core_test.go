@@ -1,0 +1,339 @@
+package proxy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// talk is a conversation of which a test says every line, and of which it plays
+// permd.
+type talk struct {
+	t     *testing.T
+	core  *Core
+	out   [2][]*item
+	slots map[uint64]*item
+	acts  []Act // what permd heard: questions, notifications, withdrawals
+	open  []Act // questions without an answer
+	says  []string
+	wakes []Act
+}
+
+func newTalk(t *testing.T, rules Rules) *talk {
+	return &talk{t: t, core: NewCore(rules), slots: map[uint64]*item{}}
+}
+
+func (k *talk) do(acts []Act) {
+	for _, a := range acts {
+		switch a.Kind {
+		case Write:
+			k.out[a.To] = append(k.out[a.To], &item{line: a.Line})
+		case Hold:
+			i := &item{open: true}
+			k.out[a.To], k.slots[a.Slot] = append(k.out[a.To], i), i
+		case Fill:
+			i := k.slots[a.Slot]
+			if i == nil || !i.open {
+				k.t.Fatalf("place %d is filled twice", a.Slot)
+			}
+			i.line, i.open = a.Line, false
+		case Ask:
+			k.acts, k.open = append(k.acts, a), append(k.open, a)
+		case Tell, Withdraw:
+			k.acts = append(k.acts, a)
+		case Say:
+			k.says = append(k.says, a.Text)
+		case Wake:
+			k.wakes = append(k.wakes, a)
+		}
+	}
+}
+
+func (k *talk) client(line string) { k.do(k.core.Line(Client, []byte(line+"\n"))) }
+func (k *talk) agent(line string)  { k.do(k.core.Line(Agent, []byte(line+"\n"))) }
+
+// sent returns what a peer was sent since the last time.
+func (k *talk) sent(to Side) []string {
+	var list []string
+	for len(k.out[to]) > 0 && !k.out[to][0].open {
+		if line := k.out[to][0].line; line != nil {
+			list = append(list, strings.TrimSuffix(string(line), "\n"))
+		}
+		k.out[to] = k.out[to][1:]
+	}
+	return list
+}
+
+func (k *talk) want(to Side, want ...string) {
+	k.t.Helper()
+	if d := cmp.Diff(want, k.sent(to)); d != "" {
+		k.t.Errorf("the %s was sent (-want +got):\n%s", to, d)
+	}
+}
+
+// asked returns the oldest open question of a method.
+func (k *talk) asked(method string) Act {
+	k.t.Helper()
+	for i, a := range k.open {
+		if a.Method == method {
+			k.open = append(k.open[:i:i], k.open[i+1:]...)
+			return a
+		}
+	}
+	k.t.Fatalf("permd was not asked %s, but %v", method, k.open)
+	return Act{}
+}
+
+func (k *talk) answer(a Act, result string, err error) {
+	var v strictjson.Value
+	if err == nil {
+		v = strictjson.Value(result)
+	}
+	k.do(k.core.Answer(a.N, v, err))
+}
+
+func picks(option string) string {
+	return `{"outcome":{"outcome":"selected","optionId":"` + option + `"}}`
+}
+
+const decisionAsk = `{"decisionId":"d1","callId":"c","verdict":"ask","needed":"rule","reason":"changes something","decidedBy":"policy","policy":{"digest":"x"},` +
+	`"effects":[{"kind":"%s","text":"t","from":"f","verdict":"ask","reason":"r","row":10,"rules":[]}],` +
+	`"widths":[{"id":"w1","label":"exactly this","rule":"make install","scope":"project"},{"id":"w2","label":"make *","rule":"make *","scope":"user"}]}`
+
+// asks is the error with which permd leaves a call to the person.
+func asks(kind string) error {
+	return &client.Error{Code: socket.CodeAsk, Message: "ask", Data: strictjson.Value(fmt.Sprintf(decisionAsk, kind))}
+}
+
+// begin opens a session s1 in /p.
+func (k *talk) begin(agent string) {
+	k.client(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientInfo":{"name":"ed","version":"1"}}}`)
+	k.agent(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"` + agent + `","version":"2"}}}`)
+	k.client(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/p","mcpServers":[]}}`)
+	k.agent(`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1","modes":{"currentModeId":"ask"}}}`)
+	a := k.asked("permd/session")
+	want := `{"sessionId":"s1","cwd":"/p","agent":{"name":"` + agent + `","version":"2"},"client":{"name":"ed","version":"1"},"protocolVersion":1}`
+	if string(a.Params) != want {
+		k.t.Errorf("declared as %s, want %s", a.Params, want)
+	}
+	k.answer(a, `{}`, nil)
+	a = k.asked("permd/session") // now with its mode
+	if text(a.Params, "mode") != "ask" {
+		k.t.Errorf("the mode is not declared: %s", a.Params)
+	}
+	k.answer(a, `{}`, nil)
+	k.sent(Client)
+	k.sent(Agent)
+	k.acts = nil
+}
+
+const options = `"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"},{"optionId":"never","name":"Never","kind":"reject_always"}]`
+
+func request(id, call string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"` + call + `"},` + options + `}}`
+}
+
+func update(session, kind, call, rest string) string {
+	return `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"` + session + `","update":{"sessionUpdate":"` + kind + `","toolCallId":"` + call + `"` + rest + `}}}`
+}
+
+// TestForwards passes messages through that the proxy has no business with: the
+// very bytes, in their order.
+func TestForwards(t *testing.T) {
+	odd := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"n":12345678901234567890.10,"K":1,"k":2,"_meta":{"a":"\u00e9\/"}},"more":[1 , 2]}`,
+		`{ "method" : "_vendor/thing" , "jsonrpc" : "2.0" }`,
+		`{"jsonrpc":"2.0","id":"a","result":null}`,
+		`{"jsonrpc":"2.0","id":1.0,"error":{"code":1,"message":"x"}}`,
+		`{"jsonrpc":"2.0","id":null,"method":"session/prompt","params":[]}`,
+		"\t", ``, `Starting the agent …`, `→ ready`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk"}}}` + "\r",
+	}
+	k := newTalk(t, Rules{})
+	for _, line := range odd {
+		k.agent(line)
+		k.client(line)
+	}
+	k.want(Client, odd...)
+	k.want(Agent, odd...)
+	if len(k.acts) != 0 {
+		t.Errorf("permd heard %v", k.acts)
+	}
+}
+
+// TestSamples sends every sample of a message through, with no permd there.
+func TestSamples(t *testing.T) {
+	names, err := filepath.Glob("../acp/testdata/*.json")
+	if err != nil || len(names) < 40 {
+		t.Fatalf("%d samples, %v", len(names), err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(name) == "index.json" {
+			continue
+		}
+		v := strictjson.Value(data)
+		if err := v.Compact(); err != nil {
+			t.Fatal(err)
+		}
+		k := newTalk(t, Rules{})
+		k.agent(string(v))
+		for len(k.open) > 0 {
+			a := k.open[0]
+			k.open = k.open[1:]
+			k.answer(a, "", client.ErrUnreachable)
+		}
+		k.want(Client, string(v))
+		// The person's answer goes back as it is.
+		id := strictjson.Find(v, "id")
+		back := `{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + picks("anything") + `}`
+		k.client(back)
+		k.want(Agent, back)
+	}
+}
+
+func TestPermission(t *testing.T) {
+	const after = `{"jsonrpc":"2.0","method":"_after"}`
+	cases := []struct {
+		name     string
+		result   string
+		err      error
+		toClient []string
+		toAgent  []string
+	}{
+		{name: "allow", result: picks("yes"), toClient: []string{after}, toAgent: []string{`{"jsonrpc":"2.0","id":7,"result":` + picks("yes") + `}`}},
+		{name: "deny", result: picks("no"), toClient: []string{after}, toAgent: []string{`{"jsonrpc":"2.0","id":7,"result":` + picks("no") + `}`}},
+		{name: "cancelled", result: `{"outcome":{"outcome":"cancelled"}}`, toClient: []string{after}, toAgent: []string{`{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`}},
+		{name: "an option that there is not", result: picks("other"), toClient: []string{request("7", "c"), after}},
+		{name: "no outcome", result: `{}`, toClient: []string{request("7", "c"), after}},
+		{name: "no permd", err: client.ErrUnreachable, toClient: []string{request("7", "c"), after}},
+		{name: "another error", err: &client.Error{Code: -32602, Message: "x"}, toClient: []string{request("7", "c"), after}},
+		{name: "a question", err: asks("question"), toClient: []string{request("7", "c"), after}},
+		{name: "a switch of mode", err: asks("mode"), toClient: []string{request("7", "c"), after}},
+		{name: "no option for once", err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(`{"decisionId":"d","verdict":"ask","defects":[{"code":"` + effects.DefectOption + `","at":"options","text":"x"}],"effects":[]}`)}, toClient: []string{request("7", "c"), after}},
+		{name: "a decision that cannot be read", err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(`{"decisionId":1}`)}, toClient: []string{request("7", "c"), after}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			k := newTalk(t, Rules{})
+			k.begin("x")
+			k.agent(request("7", "c"))
+			k.agent(after)
+			k.want(Client) // it waits for permd, and so does what comes after it
+			k.answer(k.asked("session/request_permission"), c.result, c.err)
+			k.want(Client, c.toClient...)
+			k.want(Agent, c.toAgent...)
+		})
+	}
+}
+
+// TestPerson follows requests that a person answers.
+func TestPerson(t *testing.T) {
+	const shown = `{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c"%s},"options":[` +
+		`{"optionId":"yes","name":"Yes","kind":"allow_once"},` +
+		`{"optionId":"permd-width-w1","name":"Always, exactly this: make install (project)","kind":"allow_always"},{"optionId":"permd-width-w2","name":"Always: make * (user)","kind":"allow_always"},` +
+		`{"optionId":"no","name":"No","kind":"reject_once"},{"optionId":"never","name":"Never","kind":"reject_always"}]}}`
+	const why = `{"type":"content","content":{"type":"text","text":"permd asks: changes something"}}`
+	answer := func(option string) string { return `{"jsonrpc":"2.0","id":7,"result":` + picks(option) + `}` }
+	cases := []struct {
+		name   string
+		before string // an update
+		rules  Rules
+		shown  string
+		pick   string
+		agent  string
+		choose string
+		stored string
+		says   int
+	}{
+		{name: "once", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: answer("yes"), agent: answer("yes"), choose: `{"decisionId":"d1","optionId":"yes"}`, stored: `[]`},
+		{name: "without reasons", rules: Rules{NoReasons: true}, shown: fmt.Sprintf(shown, ``), pick: answer("no"), agent: answer("no"), choose: `{"decisionId":"d1","optionId":"no"}`, stored: `[]`},
+		{name: "a width", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: answer("permd-width-w2"), agent: answer("yes"), choose: `{"decisionId":"d1","verdict":"allow","width":"w2"}`, stored: `[{}]`},
+		{name: "a width that is not stored", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: answer("permd-width-w2"), agent: answer("yes"), choose: `{"decisionId":"d1","verdict":"allow","width":"w2"}`, stored: `[]`, says: 1},
+		{name: "an option that was not shown", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: answer("always"), agent: answer("yes"), choose: `{"decisionId":"d1","optionId":"always"}`, stored: `[{}]`},
+		{name: "never", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: answer("never"), agent: answer("no"), choose: `{"decisionId":"d1","optionId":"never"}`, stored: `[{}]`},
+		{
+			name: "what the call shows stays", before: update("s1", "tool_call", "c", `,"title":"x","content":[{"type":"diff","path":"/p/a","newText":"é"}]`),
+			shown: fmt.Sprintf(shown, `,"content":[{"type":"diff","path":"/p/a","newText":"é"},`+why+`]`), pick: answer("yes"), agent: answer("yes"), choose: `{"decisionId":"d1","optionId":"yes"}`, stored: `[]`,
+		},
+		{
+			name: "the rest of the answer stays", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`),
+			pick:   `{"id":7,"jsonrpc":"2.0","result":{"_meta":{"n":1.50},"outcome":{"outcome":"selected","optionId":"permd-width-w1","_meta":null}}}`,
+			agent:  `{"id":7,"jsonrpc":"2.0","result":{"_meta":{"n":1.50},"outcome":{"outcome":"selected","optionId":"yes","_meta":null}}}`,
+			choose: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, stored: `[{}]`,
+		},
+		{name: "cancelled", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`},
+		{name: "an error", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"x"}}`, agent: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"x"}}`},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			k := newTalk(t, c.rules)
+			k.begin("x")
+			if c.before != "" {
+				k.agent(c.before)
+				k.sent(Client)
+			}
+			k.agent(request("7", "c"))
+			k.answer(k.asked("session/request_permission"), "", asks("run"))
+			k.want(Client, c.shown)
+			k.acts = nil
+			k.client(c.pick)
+			k.want(Agent, c.agent) // at once: nobody waits for permd
+			if c.choose == "" {
+				if len(k.acts) != 1 || k.acts[0].Kind != Withdraw {
+					t.Errorf("permd heard %v, want that the question is withdrawn", k.acts)
+				}
+				return
+			}
+			a := k.asked("permd/choose")
+			if string(a.Params) != c.choose || !a.Wait {
+				t.Errorf("permd/choose %s (wait %v), want %s", a.Params, a.Wait, c.choose)
+			}
+			k.answer(a, `{"stored":`+c.stored+`}`, nil)
+			if len(k.says) != c.says {
+				t.Errorf("said %q, want %d texts", k.says, c.says)
+			}
+		})
+	}
+}
+
+// TestTold lists what permd hears of updates.
+func TestTold(t *testing.T) {
+	k := newTalk(t, Rules{})
+	k.begin("x")
+	u := update("s1", "tool_call", "c", `,"title":"t","rawInput":{"command":"ls"}`)
+	k.agent(u)
+	k.agent(update("s1", "agent_thought_chunk", "c", ``))
+	k.agent(update("s1", "something_new", "c", ``))
+	k.agent(update("s1", "tool_call_update", "c", `,"rawInput":"`+strings.Repeat("x", maxTold)+`"`))
+	var told []string
+	for _, a := range k.acts {
+		told = append(told, a.Method+" "+string(a.Params))
+	}
+	want := []string{
+		"session/update " + string(strictjson.Find(strictjson.Value(u), "params")),
+		`session/update {"sessionId":"s1","update":{"sessionUpdate":"something_new","toolCallId":"c"}}`,
+		`session/update {"sessionId":"s1","update":{}}`, // too long: what permd knows is void
+	}
+	if d := cmp.Diff(want, told); d != "" {
+		t.Errorf("permd heard (-want +got):\n%s", d)
+	}
+	if n := len(k.sent(Client)); n != 4 {
+		t.Errorf("the client was sent %d updates", n)
+	}
+}

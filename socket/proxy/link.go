@@ -1,0 +1,272 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
+)
+
+// Bounds of what waits for permd.
+const (
+	maxActs     = 8192
+	maxActBytes = 64 << 20
+)
+
+var errFull = errors.New("permd does not keep up")
+
+// link is the connection to permd. One goroutine speaks on it, so that permd
+// hears everything in the order in which it happened.
+type link struct {
+	p    *pumps
+	wake chan struct{}
+
+	mu    sync.Mutex
+	acts  []Act
+	bytes int
+	lost  bool // something was dropped that permd should have heard
+
+	// Only touched by the goroutine.
+	conn    *client.Client
+	ids     map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
+	before  bool              // there was a connection
+	busy    bool              // a new connection is told what it must know
+	slow    atomic.Bool       // permd took too long
+	since   time.Time         // when the connection was made
+	down    bool              // the person was told that there is none
+	until   time.Time         // before then permd is not tried again
+	waiters sync.WaitGroup
+}
+
+// push takes an act over, or reports that it cannot.
+func (l *link) push(a Act) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.acts) >= maxActs || l.bytes > maxActBytes {
+		l.lost = true
+		return false
+	}
+	l.acts = append(l.acts, a)
+	l.bytes += len(a.Params)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+func (l *link) pop() (a Act, lost, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.acts) == 0 {
+		return a, false, false
+	}
+	a = l.acts[0]
+	l.acts[0] = Act{}
+	if l.acts = l.acts[1:]; len(l.acts) == 0 {
+		l.acts = nil
+	}
+	l.bytes -= len(a.Params)
+	lost, l.lost = l.lost, false
+	return a, lost, true
+}
+
+// run speaks to permd until ctx ends.
+func (l *link) run(ctx context.Context) {
+	defer l.waiters.Wait()
+	defer l.hangUp()
+	retry := time.NewTicker(l.p.cfg.retry())
+	defer retry.Stop()
+	l.connect(ctx)
+	for {
+		a, lost, ok := l.pop()
+		if ok {
+			if lost && l.conn != nil {
+				for _, missed := range l.p.lost() {
+					l.do(ctx, missed)
+				}
+			}
+			l.do(ctx, a)
+			continue
+		}
+		var gone <-chan struct{}
+		if l.conn != nil {
+			gone = l.conn.Done()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.wake:
+		case <-gone:
+			l.failed(ctx)
+		case <-retry.C:
+			if l.conn == nil {
+				l.connect(ctx)
+			}
+		}
+	}
+}
+
+// connect tries to reach permd, and tells it what it must know.
+func (l *link) connect(ctx context.Context) bool {
+	if time.Now().Before(l.until) || ctx.Err() != nil {
+		return false
+	}
+	dialling, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
+	defer cancel()
+	conn, err := l.p.cfg.Dial(dialling)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.isDown(err)
+		}
+		return false
+	}
+	l.conn, l.ids = conn, map[uint64]uint64{}
+	again := l.before || l.down // something may have been said that permd did not hear
+	if l.down {
+		l.p.say("permd is there again")
+	}
+	l.before, l.down, l.busy, l.since = true, false, true, time.Now()
+	defer func() { l.busy = false }()
+	for _, a := range l.p.connected(again) {
+		l.do(ctx, a)
+	}
+	return l.conn != nil
+}
+
+// isDown says once that permd cannot be asked.
+func (l *link) isDown(why error) {
+	if l.p.cfg.Require {
+		l.p.stop(fmt.Errorf("permd is required: %w", why))
+		return
+	}
+	if !l.down {
+		l.down = true
+		l.p.say("permissions are yours to answer until permd is there: " + why.Error())
+	}
+}
+
+// failed takes note that the connection has broken, and tries another one,
+// unless this one was broken from the start.
+func (l *link) failed(ctx context.Context) bool {
+	l.hangUp()
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case l.slow.Swap(false):
+		l.silent()
+		return false
+	case l.busy || time.Since(l.since) < l.p.cfg.retry():
+		l.until = time.Now().Add(l.p.cfg.retry())
+		l.isDown(client.ErrUnreachable)
+		return false
+	}
+	return l.connect(ctx)
+}
+
+func (l *link) hangUp() {
+	if l.conn != nil {
+		l.conn.Close()
+		l.conn = nil
+	}
+}
+
+// silent is called when permd took too long: the person is not kept waiting for
+// it again for a while.
+func (l *link) silent() {
+	l.hangUp()
+	l.until = time.Now().Add(10 * l.p.cfg.retry())
+	l.isDown(errors.New("permd does not answer"))
+}
+
+// do does one act.
+func (l *link) do(ctx context.Context, a Act) {
+	if l.conn == nil && (a.Kind != Ask || l.busy || !l.connect(ctx)) {
+		if a.Kind == Ask {
+			l.p.answer(a.N, nil, client.ErrUnreachable)
+		}
+		return
+	}
+	switch a.Kind {
+	case Ask:
+		l.ask(ctx, a)
+	case Tell:
+		l.notify(ctx, a.Method, a.Params)
+	case Withdraw:
+		if id, ok := l.ids[a.N]; ok {
+			delete(l.ids, a.N)
+			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
+		}
+	}
+}
+
+func (l *link) notify(ctx context.Context, method string, params strictjson.Value) {
+	sending, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
+	defer cancel()
+	if err := l.conn.Notify(sending, method, params); err != nil {
+		if sending.Err() != nil && ctx.Err() == nil {
+			l.silent()
+			return
+		}
+		l.failed(ctx)
+	}
+}
+
+// ask calls permd. One that is not to be waited for is answered on a goroutine
+// of its own; how many there are is bounded by the requests that are held.
+func (l *link) ask(ctx context.Context, a Act) {
+	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
+	conn := l.conn
+	p, err := conn.Start(asking, a.Method, a.Params)
+	if err != nil {
+		slow := asking.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case slow:
+			l.silent()
+		case l.failed(ctx) && !a.Wait && l.conn != nil:
+			// A new permd heard of all sessions just now. What was said of calls
+			// it did not hear, so it asks where it would have known.
+			l.ask(ctx, a)
+			return
+		}
+		l.p.answer(a.N, nil, client.ErrUnreachable)
+		return
+	}
+	if !a.Wait {
+		if len(l.ids) > maxActs {
+			clear(l.ids)
+		}
+		l.ids[a.N] = p.ID
+		l.waiters.Go(func() {
+			defer cancel()
+			l.wait(ctx, asking, conn, p, a.N)
+		})
+		return
+	}
+	defer cancel()
+	l.wait(ctx, asking, conn, p, a.N)
+}
+
+// wait hands permd's answer on.
+func (l *link) wait(ctx, asking context.Context, conn *client.Client, p *client.Pending, n uint64) {
+	var result strictjson.Value
+	err := p.Wait(asking, &result)
+	if err != nil && asking.Err() != nil {
+		// Whatever comes now is too late. The connection ends, and with it the
+		// questions of the others, for they would wait as long.
+		if ctx.Err() == nil {
+			l.slow.Store(true)
+		}
+		conn.Close()
+		l.p.answer(n, nil, fmt.Errorf("%w: it took too long", client.ErrUnreachable))
+		return
+	}
+	l.p.answer(n, result, err)
+}

@@ -1,0 +1,196 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Side is one of the two peers.
+type Side int
+
+// The sides.
+const (
+	Client Side = iota
+	Agent
+)
+
+func (s Side) other() Side { return 1 - s }
+
+// String names the side in messages.
+func (s Side) String() string {
+	if s == Client {
+		return "client"
+	}
+	return "agent"
+}
+
+// message is one line, as far as the proxy looks at it. Its values share the
+// line's memory.
+type message struct {
+	line   []byte
+	id     strictjson.Value // nil for none
+	method string           // "" for an answer
+	params strictjson.Value
+	result strictjson.Value
+	fault  strictjson.Value
+	object strictjson.Object
+}
+
+// request reports whether the message wants an answer.
+func (m *message) request() bool { return m.method != "" && m.id != nil }
+
+// answer reports whether the message is one.
+func (m *message) answer() bool { return m.method == "" && m.id != nil }
+
+var (
+	errText      = errors.New("no message")
+	errBatch     = errors.New("batches are not part of the protocol")
+	errAmbiguous = errors.New("the message can be read in more than one way")
+)
+
+// read takes a line apart. errText is about a line that no reader takes for a
+// message.
+func read(line []byte) (m message, err error) {
+	m.line = line
+	body := bytes.TrimSpace(line)
+	switch {
+	case len(body) == 0:
+		return m, errText
+	case body[0] == '[':
+		return m, errBatch
+	case body[0] != '{' && (body[0] < 0x80 || bytes.IndexByte(body, '{') < 0):
+		return m, errText
+	}
+	// A byte order mark in front of a message, for one, is skipped by some.
+	if err := strictjson.Check(body); err != nil {
+		return m, err
+	}
+	if m.object, err = strictjson.ParseObject(body); err != nil {
+		return m, err
+	}
+	if m.object.NearMiss("jsonrpc", "id", "method", "params", "result", "error") != "" {
+		return m, errAmbiguous
+	}
+	for _, member := range m.object {
+		switch member.Name {
+		case "id":
+			m.id = member.Value
+		case "method":
+			var ok bool
+			if m.method, ok = strictjson.ParseString(member.Value); !ok || m.method == "" {
+				return m, errAmbiguous
+			}
+		case "params":
+			m.params = member.Value
+		case "result":
+			m.result = member.Value
+		case "error":
+			m.fault = member.Value
+		}
+	}
+	if m.method != "" && (m.result != nil || m.fault != nil) {
+		return m, errAmbiguous
+	}
+	return m, nil
+}
+
+// key tells ids apart as a peer does: 1, 1.0 and "1" are three, and a string
+// may be written in several ways.
+func key(id strictjson.Value) string {
+	if s, ok := strictjson.ParseString(id); ok {
+		return `"` + s
+	}
+	return string(id)
+}
+
+// text returns a member that is a string, "" for everything else.
+func text(v strictjson.Value, path ...string) string {
+	s, _ := strictjson.ParseString(strictjson.Find(v, path...))
+	return s
+}
+
+// quoted appends a string as JSON.
+func quoted(b []byte, s string) []byte {
+	out, err := jsontext.AppendQuote(b, s)
+	if err != nil { // what is no UTF-8 is replaced
+		return out
+	}
+	return out
+}
+
+// object builds an object of members in their order; a member without a value
+// is left out.
+func object(members ...strictjson.Member) strictjson.Value {
+	b := []byte{'{'}
+	for _, m := range members {
+		if m.Value == nil {
+			continue
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(quoted(b, m.Name), ':')
+		b = append(b, m.Value...)
+	}
+	return append(b, '}')
+}
+
+// member makes a member whose value is text.
+func member(name, value string) strictjson.Member {
+	return strictjson.Member{Name: name, Value: quoted(nil, value)}
+}
+
+// with returns the object with one member replaced, or added behind the others;
+// nil removes it.
+func with(o strictjson.Object, name string, value strictjson.Value) strictjson.Value {
+	list := make([]strictjson.Member, 0, len(o)+1)
+	found := false
+	for _, m := range o {
+		if m.Name == name {
+			m.Value, found = value, true
+		}
+		list = append(list, m)
+	}
+	if !found {
+		list = append(list, strictjson.Member{Name: name, Value: value})
+	}
+	return object(list...)
+}
+
+// put replaces what stands under a path of names in v, which must be objects.
+func put(v, value strictjson.Value, path ...string) (strictjson.Value, bool) {
+	o, err := strictjson.ParseObject(v)
+	if err != nil {
+		return nil, false
+	}
+	if len(path) > 1 {
+		inner, ok := o.Get(path[0])
+		if !ok {
+			return nil, false
+		}
+		if value, ok = put(inner, value, path[1:]...); !ok {
+			return nil, false
+		}
+	}
+	return with(o, path[0], value), true
+}
+
+// response is an answer to a request.
+func response(id, result strictjson.Value) []byte {
+	return append(object(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, strictjson.Member{Name: "result", Value: result}), '\n')
+}
+
+// failure is an error as an answer; a nil id is that of a request that could
+// not be read.
+func failure(id strictjson.Value, code int, why string) []byte {
+	if id == nil {
+		id = strictjson.Value("null")
+	}
+	e := object(strictjson.Member{Name: "code", Value: strconv.AppendInt(nil, int64(code), 10)}, member("message", why))
+	return append(object(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, strictjson.Member{Name: "error", Value: e}), '\n')
+}

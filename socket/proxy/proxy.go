@@ -1,0 +1,235 @@
+// Package proxy stands between an ACP client and an agent, on the pipes that
+// connect the two, and answers the agent's permission requests with permd's
+// decisions. It passes on the very bytes that it reads; what it changes is a
+// permission request that a person must answer, and the option in their answer.
+//
+// Core says what becomes of each line and does nothing by itself. Run moves the
+// bytes and asks permd. The package decides nothing: where permd does not
+// answer, the client's person does, as if there were no permd.
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
+)
+
+// Peers are the four ends of the two pipes. Closing one must end a read or write
+// on it.
+type Peers struct {
+	ClientIn  io.ReadCloser  // what the client says
+	ClientOut io.WriteCloser // what it is told
+	AgentIn   io.WriteCloser // what the agent is told
+	AgentOut  io.ReadCloser  // what it says
+}
+
+// Config is what Run goes by.
+type Config struct {
+	Rules
+	// Dial connects to permd.
+	Dial func(ctx context.Context) (*client.Client, error)
+	// Say tells the person something; it must not block.
+	Say func(text string)
+	// Timeout is how long permd is waited for; 0 is DefaultTimeout.
+	Timeout time.Duration
+	// Retry is how often permd is looked for when it is not there; 0 is a
+	// second.
+	Retry time.Duration
+}
+
+// DefaultTimeout is far longer than any decision takes, and short for a person
+// who would otherwise be asked.
+const DefaultTimeout = 5 * time.Second
+
+func (c *Config) timeout() time.Duration { return cmp.Or(c.Timeout, DefaultTimeout) }
+func (c *Config) retry() time.Duration   { return cmp.Or(c.Retry, time.Second) }
+
+// pumps are one conversation: a goroutine that reads and one that writes for
+// each peer, and one that speaks to permd.
+type pumps struct {
+	cfg   Config
+	peers Peers
+	out   [2]*queue
+	link  *link
+	stop  context.CancelCauseFunc
+
+	mu    sync.Mutex
+	core  *Core
+	over  bool
+	wakes map[*time.Timer]struct{}
+}
+
+// Run is one conversation, until the agent has said its last or ctx ends. When
+// the client ends, the agent's input ends, and what it still says is passed on.
+// All of peers are closed when it returns. The error is why the conversation was
+// broken off, nil when it came to its end.
+func Run(ctx context.Context, peers Peers, cfg Config) error {
+	if cfg.Say == nil {
+		cfg.Say = func(string) {}
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	p := &pumps{cfg: cfg, peers: peers, stop: stop, core: NewCore(cfg.Rules), wakes: map[*time.Timer]struct{}{}}
+	p.out = [2]*queue{newQueue(), newQueue()}
+	p.link = &link{p: p, wake: make(chan struct{}, 1)}
+
+	var talking, writing sync.WaitGroup
+	linked, unlink := context.WithCancel(ctx)
+	defer unlink()
+	talking.Go(func() { p.link.run(linked) })
+	// When the conversation is broken off, every read and write ends.
+	broken := context.AfterFunc(ctx, p.breakOff)
+	defer broken()
+
+	talking.Go(func() {
+		p.read(Client, peers.ClientIn)
+		p.out[Agent].end()
+	})
+	talking.Go(func() {
+		p.write(Agent, peers.AgentIn)
+		peers.AgentIn.Close()
+	})
+	writing.Go(func() {
+		p.write(Client, peers.ClientOut)
+		// A client that does not read ends the agent's words as its pipe would.
+		peers.AgentOut.Close()
+	})
+	p.read(Agent, peers.AgentOut)
+	p.do(func() []Act { return p.core.Ended(Agent) })
+	p.out[Client].end()
+	writing.Wait()
+
+	p.finish()
+	unlink()
+	p.breakOff()
+	talking.Wait()
+	return context.Cause(ctx)
+}
+
+// breakOff ends every read and write.
+func (p *pumps) breakOff() {
+	p.out[Client].kill()
+	p.out[Agent].kill()
+	p.peers.ClientIn.Close()
+	p.peers.ClientOut.Close()
+	p.peers.AgentIn.Close()
+	p.peers.AgentOut.Close()
+}
+
+// read takes what a peer says, line by line.
+func (p *pumps) read(from Side, r io.Reader) {
+	in := newLines(r)
+	for {
+		line, err := in.next()
+		switch {
+		case errors.Is(err, ErrLong):
+			p.do(func() []Act { return p.core.Refuse(from, err) })
+			err = nil
+		case len(line) > 0:
+			p.do(func() []Act { return p.core.Line(from, line) })
+		}
+		if err != nil {
+			return
+		}
+		p.out[from.other()].room()
+		p.out[from].heard()
+	}
+}
+
+// write tells a peer what is for it.
+func (p *pumps) write(to Side, w io.Writer) {
+	for {
+		line, ok := p.out[to].next()
+		if !ok {
+			return
+		}
+		if _, err := w.Write(line); err != nil {
+			p.out[to].kill()
+			return
+		}
+	}
+}
+
+// do has the core take something in, and does what it wants done. Nothing in it
+// waits for anybody.
+func (p *pumps) do(f func() []Act) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.apply(f())
+}
+
+func (p *pumps) apply(acts []Act) {
+	var refused []uint64
+	for _, a := range acts {
+		switch a.Kind {
+		case Write:
+			p.out[a.To].push(a.Line, a.Own)
+		case Hold:
+			p.out[a.To].hold(a.Slot)
+		case Fill:
+			p.out[a.To].fill(a.Slot, a.Line)
+		case Ask, Tell, Withdraw:
+			if (p.over || !p.link.push(a)) && a.Kind == Ask {
+				refused = append(refused, a.N)
+			}
+		case Wake:
+			p.later(a)
+		case Say:
+			p.cfg.Say(a.Text)
+		}
+	}
+	for _, n := range refused {
+		p.apply(p.core.Answer(n, nil, errFull))
+	}
+}
+
+// later wakes the core after a while.
+func (p *pumps) later(a Act) {
+	if p.over {
+		return
+	}
+	var t *time.Timer
+	t = time.AfterFunc(a.After, func() {
+		p.do(func() []Act {
+			delete(p.wakes, t)
+			return p.core.Late(a.N)
+		})
+	})
+	p.wakes[t] = struct{}{}
+}
+
+// finish ends what would come later.
+func (p *pumps) finish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	for t := range p.wakes {
+		t.Stop()
+	}
+}
+
+func (p *pumps) answer(n uint64, result strictjson.Value, err error) {
+	p.do(func() []Act { return p.core.Answer(n, result, err) })
+}
+
+// connected returns what a new permd must hear first.
+func (p *pumps) connected(again bool) (acts []Act) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append(acts, p.core.Connected(again)...)
+}
+
+// lost returns what permd must hear when it has missed something.
+func (p *pumps) lost() (acts []Act) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append(acts, p.core.Lost()...)
+}
+
+func (p *pumps) say(text string) { p.cfg.Say(text) }

@@ -1,0 +1,205 @@
+package proxy
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/acp"
+)
+
+// maxOptions is how many options of a request are looked at.
+const maxOptions = 64
+
+// widthID begins the ids of options that are permd's widths.
+const widthID = "permd-width-"
+
+// option is one option of a request, with its text.
+type option struct {
+	acp.Option
+	raw strictjson.Value
+}
+
+// readOptions reads the options of a request; false when they cannot be read or
+// told apart.
+func readOptions(params strictjson.Value) ([]option, bool) {
+	v := strictjson.Find(params, "options")
+	if strictjson.Kind(v) != '[' {
+		return nil, false
+	}
+	items, err := strictjson.ParseArray(v)
+	if err != nil || len(items) == 0 || len(items) > maxOptions {
+		return nil, false
+	}
+	options := make([]option, len(items))
+	for i, item := range items {
+		if strictjson.Kind(item) != '{' {
+			return nil, false
+		}
+		o := option{raw: item, Option: acp.Option{
+			ID: text(item, "optionId"), Name: text(item, "name"), Kind: acp.OptionKind(text(item, "kind")),
+		}}
+		if o.ID == "" || slices.ContainsFunc(options[:i], func(p option) bool { return p.ID == o.ID }) {
+			return nil, false
+		}
+		options[i] = o
+	}
+	return options, true
+}
+
+// shown is what a person was shown in the place of a request.
+type shown struct {
+	options []option
+	widths  map[string]string // by the id of their option
+	once    string            // the option that allows just this call
+	reject  string            // the one that rejects just this call; "" for none
+}
+
+// pick is what an answer means.
+type pick struct {
+	option string // what the agent is told
+	width  string // what is to be remembered
+	always bool
+}
+
+func (s *shown) pick(id string) pick {
+	if w, ok := s.widths[id]; ok {
+		return pick{option: s.once, width: w, always: true}
+	}
+	i := slices.IndexFunc(s.options, func(o option) bool { return o.ID == id })
+	if i < 0 {
+		return pick{option: id}
+	}
+	switch s.options[i].Kind {
+	case acp.AllowAlways: // the person was not shown it
+		return pick{option: s.once, always: true}
+	case acp.RejectAlways:
+		if s.reject != "" {
+			return pick{option: s.reject, always: true}
+		}
+		return pick{option: id, always: true}
+	}
+	return pick{option: id}
+}
+
+// rewrite says what the person is shown of a request in its place: permd's
+// widths for the options that the agent would remember, and why permd asks. It
+// returns nil where the request must stay what it is: a question, a switch of
+// mode, and whatever has no option that allows just this call.
+func (c *Core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
+	if c.version == 2 || strictjson.Find(t.params, "toolCall") == nil || !permits(d) {
+		return nil, nil
+	}
+	options, ok := readOptions(t.params)
+	if !ok {
+		return nil, nil
+	}
+	plain := make([]acp.Option, len(options))
+	for i, o := range options {
+		plain[i] = o.Option
+		if strings.HasPrefix(o.ID, widthID) {
+			return nil, nil
+		}
+	}
+	s := &shown{options: options, widths: map[string]string{}}
+	if s.once, ok = acp.Choose(plain, decisions.Allow, acp.Facts{Plain: c.plain(c.parties[Agent])}); !ok {
+		return nil, nil
+	}
+	s.reject, _ = acp.Choose(plain, decisions.Deny, acp.Facts{})
+	line, ok := put(bytes.TrimSpace(t.line), s.list(d.Widths), "params", "options")
+	if !ok {
+		return nil, nil
+	}
+	if text, ok := c.reason(t, d); ok {
+		if more, ok := put(line, text, "params", "toolCall", "content"); ok {
+			line = more
+		}
+	}
+	return s, append(line, '\n')
+}
+
+// permits reports whether a decision is about a call that a person permits, and
+// not about something that they answer.
+func permits(d *decisions.Decision) bool {
+	for _, e := range d.Effects {
+		if e.Kind == effects.KindQuestion || e.Kind == effects.KindMode {
+			return false
+		}
+	}
+	for _, f := range d.Defects {
+		if f.Code == effects.DefectOption {
+			return false
+		}
+	}
+	return true
+}
+
+// list are the options that the person is shown. The widths stand behind the
+// option for once, wherever the agent's own were: some clients pick the first
+// that allows, and that must be remembered by nobody.
+func (s *shown) list(widths []decisions.Width) strictjson.Value {
+	b := []byte{'['}
+	item := func(v strictjson.Value) {
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	if !slices.ContainsFunc(s.options, func(o option) bool { return o.Kind == acp.AllowAlways }) {
+		widths = nil // an agent that offers no always has its reasons
+	}
+	for _, o := range s.options {
+		if o.Kind != acp.AllowAlways {
+			item(o.raw)
+		}
+		if o.ID != s.once {
+			continue
+		}
+		for _, w := range widths {
+			id := widthID + w.ID
+			s.widths[id] = w.ID
+			item(object(member("optionId", id), member("name", label(w)), member("kind", string(acp.AllowAlways))))
+		}
+	}
+	return append(b, ']')
+}
+
+// label is what a person reads of a width: all that it would save, and where
+// that holds.
+func label(w decisions.Width) string {
+	rule := strings.ReplaceAll(strings.TrimSpace(w.Rule), "\n", "; ")
+	name := "Always, " + w.Label
+	switch {
+	case rule == w.Label:
+		name = "Always: " + rule
+	case rule != "":
+		name += ": " + rule
+	}
+	if w.Scope != "" {
+		name += " (" + w.Scope + ")"
+	}
+	return name
+}
+
+// reason is the content of the call with permd's reason behind it; false when
+// what the client shows of the call is not known, for content in a request
+// replaces it.
+func (c *Core) reason(t *tracked, d *decisions.Decision) (strictjson.Value, bool) {
+	if c.rules.NoReasons || d.Reason == "" {
+		return nil, false
+	}
+	items, ok := c.contents.of(t.session, t.call, strictjson.Find(t.params, "toolCall", "content"))
+	if !ok {
+		return nil, false
+	}
+	b := []byte{'['}
+	for _, i := range items {
+		b = append(append(b, i...), ',')
+	}
+	says := object(member("type", "text"), member("text", "permd asks: "+d.Reason))
+	b = append(b, object(member("type", "content"), strictjson.Member{Name: "content", Value: says})...)
+	return append(b, ']'), true
+}

@@ -1,0 +1,305 @@
+package proxy
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/native"
+)
+
+// The methods of ACP that say where a session works.
+const (
+	methodInitialize = "initialize"
+	methodNew        = "session/new"
+	methodLoad       = "session/load"
+	methodResume     = "session/resume"
+	methodFork       = "session/fork"
+	methodClose      = "session/close"
+	methodDelete     = "session/delete"
+	methodSetMode    = "session/set_mode"
+	methodSetOption  = "session/set_config_option"
+)
+
+// session is what the proxy knows of one session.
+type session struct {
+	id      string
+	cwd     string
+	roots   strictjson.Value // an array
+	parent  string
+	mode    string
+	modes   []string // ids of configuration options that are modes
+	loading int      // session/load requests that are not answered
+	gated   bool     // the session in which its gates are judged is declared
+}
+
+// sessions are those of one conversation, in the order in which they came.
+type sessions struct {
+	byID map[string]*session
+	list []*session
+}
+
+func (s *sessions) add(one *session) bool {
+	if len(s.list) >= maxSessions {
+		return false
+	}
+	s.byID[one.id] = one
+	s.list = append(s.list, one)
+	return true
+}
+
+func (s *sessions) remove(id string) {
+	delete(s.byID, id)
+	s.list = slices.DeleteFunc(s.list, func(one *session) bool { return one.id == id })
+}
+
+// loading reports whether history is being replayed.
+func (s *sessions) loading() bool {
+	return slices.ContainsFunc(s.list, func(one *session) bool { return one.loading > 0 })
+}
+
+// root returns the only session that the client has opened, nil when there is
+// none or more than one.
+func (s *sessions) root() (root *session) {
+	for _, one := range s.list {
+		if one.parent == "" {
+			if root != nil {
+				return nil
+			}
+			root = one
+		}
+	}
+	return root
+}
+
+// call is a request of the client whose answer tells something.
+type call struct {
+	method  string
+	session string
+	cwd     string
+	roots   strictjson.Value
+	mode    string
+	created bool // the session became known with this request
+}
+
+// note remembers a request of the client whose answer tells something.
+func (c *Core) note(m *message) {
+	k := &call{method: m.method, session: text(m.params, "sessionId")}
+	switch m.method {
+	case methodInitialize:
+		c.parties[Client] = party(strictjson.Find(m.params, "clientInfo"))
+	case methodNew, methodLoad, methodResume, methodFork:
+		k.cwd = text(m.params, "cwd")
+		k.roots = paths(strictjson.Find(m.params, "additionalDirectories"))
+	case methodSetMode:
+		k.mode = text(m.params, "modeId")
+	case methodSetOption:
+		k.mode = text(m.params, "value")
+	case methodClose, methodDelete:
+	default:
+		return
+	}
+	if m.method == methodFork {
+		k.session = "" // that of the answer is another
+	}
+	if (m.method == methodLoad || m.method == methodResume) && k.session != "" {
+		// Said before the answer, so that the project's rules are there when
+		// the agent goes on.
+		s := c.sessions.byID[k.session]
+		if k.created = s == nil; k.created {
+			s = c.open(&session{id: k.session, cwd: k.cwd, roots: k.roots})
+		}
+		if s != nil && m.method == methodLoad {
+			s.loading++
+		}
+	}
+	if len(c.calls[Client]) < maxCalls {
+		c.calls[Client][key(m.id)] = k
+	}
+}
+
+// answerOf takes the answer to a request of a side.
+func (c *Core) answerOf(from Side, m *message) {
+	if len(c.calls[from]) == 0 {
+		return
+	}
+	k, ok := c.calls[from][key(m.id)]
+	if !ok {
+		return
+	}
+	delete(c.calls[from], key(m.id))
+	s := c.sessions.byID[k.session]
+	if k.method == methodLoad && s != nil && s.loading > 0 {
+		s.loading--
+	}
+	if m.result == nil {
+		if k.created {
+			c.closed(k.session)
+		}
+		return
+	}
+	switch k.method {
+	case methodInitialize:
+		c.initialized(m.result)
+	case methodNew, methodFork, methodLoad, methodResume:
+		if id := text(m.result, "sessionId"); id != "" && k.session == "" {
+			s = c.sessions.byID[id]
+			if s == nil {
+				s = c.open(&session{id: id, cwd: k.cwd, roots: k.roots})
+			}
+		}
+		if s != nil {
+			c.entered(s, text(m.result, "modes", "currentModeId"))
+			s.options(strictjson.Find(m.result, "configOptions"))
+		}
+	case methodSetMode:
+		if s != nil {
+			c.entered(s, k.mode)
+		}
+	case methodSetOption:
+		if s != nil {
+			s.options(strictjson.Find(m.result, "configOptions"))
+		}
+	case methodClose, methodDelete:
+		c.closed(k.session)
+	}
+}
+
+func (c *Core) initialized(result strictjson.Value) {
+	switch string(strictjson.Find(result, "protocolVersion")) {
+	case "1":
+		c.version = 1
+	case "2":
+		c.version = 2
+	}
+	for _, name := range []string{"agentInfo", "info"} {
+		if p := party(strictjson.Find(result, name)); p.Name != "" {
+			c.parties[Agent] = p
+			return
+		}
+	}
+}
+
+// open makes a session known to permd, nil when there are too many.
+func (c *Core) open(s *session) *session {
+	if !c.sessions.add(s) {
+		return nil
+	}
+	c.declare(s)
+	return s
+}
+
+// entered notes the mode that a session is in.
+func (c *Core) entered(s *session, mode string) {
+	if mode != "" && mode != s.mode {
+		s.mode = mode
+		c.declare(s)
+	}
+}
+
+func (c *Core) closed(id string) {
+	s := c.sessions.byID[id]
+	if s == nil {
+		return
+	}
+	c.sessions.remove(id)
+	c.contents.forget(id)
+	c.ask(native.MethodClose, object(member("sessionId", id)), true)
+	if s.gated {
+		c.ask(native.MethodClose, object(member("sessionId", gateSession(id))), true)
+	}
+}
+
+// declare tells permd of a session. Without a folder there is nothing to tell.
+func (c *Core) declare(s *session) {
+	if s.cwd == "" {
+		return
+	}
+	c.opening[c.ask(native.MethodSession, c.declaration(s, s.id, s.parent, true), true)] = s.id
+}
+
+func (c *Core) declaration(s *session, id, parent string, asAgent bool) strictjson.Value {
+	members := []strictjson.Member{member("sessionId", id), member("cwd", s.cwd), {Name: "roots", Value: s.roots}}
+	if parent != "" {
+		members = append(members, member("parent", parent))
+	}
+	if asAgent && c.parties[Agent].Name != "" {
+		members = append(members, strictjson.Member{Name: "agent", Value: named(c.parties[Agent])})
+	}
+	if c.parties[Client].Name != "" {
+		members = append(members, strictjson.Member{Name: "client", Value: named(c.parties[Client])})
+	}
+	if s.mode != "" {
+		members = append(members, member("mode", s.mode))
+	}
+	switch {
+	case !asAgent || c.version == 1:
+		members = append(members, strictjson.Member{Name: "protocolVersion", Value: strictjson.Value("1")})
+	case c.version == 2:
+		members = append(members, strictjson.Member{Name: "protocolVersion", Value: strictjson.Value("2")})
+	}
+	return object(members...)
+}
+
+// known makes sure that permd knows a session that the agent speaks of. Agents
+// open some of their own; of these nothing but the id is known. Where the client
+// has opened just one session they can only belong to it.
+func (c *Core) known(id string) *session {
+	if s := c.sessions.byID[id]; s != nil {
+		return s
+	}
+	root := c.sessions.root()
+	if id == "" || root == nil || root.cwd == "" || c.sessions.loading() || c.creating() {
+		return nil
+	}
+	return c.open(&session{id: id, cwd: root.cwd, roots: root.roots, parent: root.id})
+}
+
+// creating reports whether the client is opening a session: the agent may speak
+// of it before it has said its id.
+func (c *Core) creating() bool {
+	for _, k := range c.calls[Client] {
+		if k.method == methodNew || k.method == methodFork {
+			return true
+		}
+	}
+	return false
+}
+
+// party reads how a program names itself.
+func party(v strictjson.Value) effects.Party {
+	return effects.Party{Name: text(v, "name"), Version: text(v, "version")}
+}
+
+func named(p effects.Party) strictjson.Value {
+	return object(member("name", p.Name), member("version", p.Version))
+}
+
+// paths returns an array of strings, nil for everything else.
+func paths(v strictjson.Value) strictjson.Value {
+	if strictjson.Kind(v) != '[' {
+		return nil
+	}
+	items, err := strictjson.ParseArray(v)
+	if err != nil || slices.ContainsFunc(items, func(i strictjson.Value) bool { return strictjson.Kind(i) != '"' }) {
+		return nil
+	}
+	return slices.Clone(v)
+}
+
+// options notes which of a session's configuration options are modes.
+func (s *session) options(v strictjson.Value) {
+	if strictjson.Kind(v) != '[' {
+		return
+	}
+	items, err := strictjson.ParseArray(v)
+	if err != nil {
+		return
+	}
+	s.modes = nil
+	for _, item := range items {
+		if text(item, "category") == "mode" {
+			s.modes = append(s.modes, text(item, "id"))
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package proxy
+
+import (
+	"slices"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/acp"
+)
+
+// chatter are updates that say nothing of calls and modes. permd would pass
+// over them as well; they are most of what an agent says.
+var chatter = []string{
+	"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "plan", "available_commands_update", "usage_update", "session_info_update",
+}
+
+// observe passes an update on to permd, which decides by all that was said of a
+// call.
+func (c *Core) observe(m *message) {
+	kind := text(m.params, "update", "sessionUpdate")
+	if slices.Contains(chatter, kind) {
+		return
+	}
+	id := text(m.params, "sessionId")
+	update := strictjson.Find(m.params, "update")
+	if kind == "tool_call" || kind == "tool_call_update" {
+		c.contents.note(id, update, kind == "tool_call", len(m.line))
+	}
+	s := c.known(id)
+	if s != nil && s.loading > 0 || s == nil && c.sessions.loading() {
+		// History: what was done in another conversation. A call of it that is
+		// spoken of again later is one that permd knows nothing of.
+		return
+	}
+	if s != nil {
+		switch kind {
+		case "current_mode_update":
+			if mode := text(update, "currentModeId"); mode != "" {
+				s.mode = mode
+			}
+		case "config_option_update":
+			s.options(strictjson.Find(update, "configOptions"))
+		}
+	}
+	if len(m.params) > maxTold-spare {
+		// More than permd takes: it is told that something of the session was
+		// lost, by an update that it cannot read.
+		c.tell(acp.MethodUpdate, unread(id))
+		return
+	}
+	c.tell(acp.MethodUpdate, m.params)
+	if !nothing(strictjson.Find(update, "rawInput")) {
+		c.arrived(id, text(update, "toolCallId"))
+	}
+}
+
+// Bounds of what is kept of calls' contents.
+const (
+	maxContents     = 512
+	maxContentBytes = 8 << 20
+)
+
+// contents is what a client shows of calls. A request with content replaces
+// that, so where permd adds to it, it must say the rest again.
+type contents struct {
+	byCall map[string]*content
+	order  []*content // the one longest untouched first
+	bytes  int
+	lost   bool // some was forgotten
+}
+
+type content struct {
+	key     string
+	session string
+	items   strictjson.Value // an array, nil for none
+	size    int
+}
+
+func contentKey(session, call string) string { return session + "\x00" + call }
+
+// note takes in what an update says; size is that of its message, which is kept
+// as a whole.
+func (s *contents) note(session string, update strictjson.Value, created bool, size int) {
+	k := contentKey(session, text(update, "toolCallId"))
+	items := strictjson.Find(update, "content")
+	if strictjson.Kind(items) != '[' {
+		items = nil
+	}
+	if items == nil && !created && s.byCall[k] != nil {
+		return
+	}
+	s.remove(k)
+	one := &content{key: k, session: session, items: items}
+	if items != nil {
+		one.size = size
+	}
+	s.byCall[k] = one
+	s.order = append(s.order, one)
+	s.bytes += one.size
+	for len(s.order) > maxContents || s.bytes > maxContentBytes {
+		s.remove(s.order[0].key)
+		s.lost = true
+	}
+}
+
+func (s *contents) remove(k string) {
+	if one := s.byCall[k]; one != nil {
+		delete(s.byCall, k)
+		s.order = slices.DeleteFunc(s.order, func(o *content) bool { return o == one })
+		s.bytes -= one.size
+	}
+}
+
+func (s *contents) forget(session string) {
+	for _, one := range slices.Clone(s.order) {
+		if one.session == session {
+			s.remove(one.key)
+		}
+	}
+}
+
+// of returns what the client shows of a call, with the request's own content;
+// false when that is not known.
+func (s *contents) of(session, call string, own strictjson.Value) ([]strictjson.Value, bool) {
+	if strictjson.Kind(own) != '[' {
+		if k := strictjson.Kind(own); k != 0 && k != 'n' {
+			return nil, false
+		}
+		one := s.byCall[contentKey(session, call)]
+		switch {
+		case one != nil && one.items == nil:
+			return nil, true
+		case one != nil:
+			own = one.items
+		default:
+			return nil, !s.lost
+		}
+	}
+	items, err := strictjson.ParseArray(own)
+	return items, err == nil
+}
