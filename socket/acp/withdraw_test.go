@@ -106,6 +106,19 @@ func TestWithdraw(t *testing.T) {
 	}
 }
 
+// TestWithdrawDecide withdraws a request in permd's own form, whose answer would
+// be a result.
+func TestWithdrawDecide(t *testing.T) {
+	g := &gated{make(chan struct{}), make(chan struct{})}
+	c := serveWith(t, g).dial(t)
+	c.send(t, `{"jsonrpc":"2.0","id":7,"method":"permd/decide","params":{"calls":[{"callId":"c","tool":{"name":"Bash"},"input":{"command":"ls"},"title":"wait"}]}}`)
+	<-g.started
+	c.send(t, withdraw(`7`))
+	if got, want := c.line(t), `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestCancelOverTheSocket cancels the turn while a request is decided.
 func TestCancelOverTheSocket(t *testing.T) {
 	for _, version := range []int{1, 2} {

@@ -87,11 +87,16 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 		if len(decided) != len(reqs) {
 			return nil, errDecider
 		}
-		for i, d := range decided {
+		for _, d := range decided {
 			if d == nil {
 				return nil, errDecider
 			}
 			shells.Note(p.SessionID, d)
+		}
+		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
+			return nil, ctx.Err() // nobody waits for the answers
+		}
+		for i, d := range decided {
 			switch {
 			case d.Verdict != decisions.Ask:
 			case at.family != nil:
