@@ -181,7 +181,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 	})
 	own := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
-		Lasting: d.lasting,
+		Lasting: d.lasting, Rules: d.rulesDigest,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
 				d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
@@ -196,6 +196,16 @@ func (d *daemon) decisionMethods() socket.Methods {
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
 	})
 	return m
+}
+
+// rulesDigest is that of the rules that a call of that person in that folder would
+// be decided by, "" when there are none yet.
+func (d *daemon) rulesDigest(uid uint32, cwd string) string {
+	snap, err := d.store.Snapshot(uid, effects.FindProject(d.engine.FS, cwd, d.users.user(uid).Home))
+	if err != nil {
+		return ""
+	}
+	return snap.Digest()
 }
 
 // liveShell reports whether an agent keeps one shell for all of its commands, so

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -87,6 +88,10 @@ func (c *chooser) remember(n int) error {
 	err = c.ask.Call(ctx, native.MethodChoose, map[string]any{
 		"decisionId": d.ID, "verdict": "allow", "width": d.Widths[0].ID, "scope": scope,
 	}, &said)
+	if err != nil && strings.Contains(err.Error(), "the rules have changed") {
+		c.open = ""
+		return nil // the reloader came between the question and the yes
+	}
 	if err != nil {
 		return err
 	}

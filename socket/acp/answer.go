@@ -214,7 +214,8 @@ func (p *pending) ask(d *decisions.Decision) error {
 		return errors.New("encoding the decision")
 	}
 	// The question keeps the offer, and lets the call with its input go.
-	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer, Answer: p.pick})
+	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer, Answer: p.pick,
+		Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 

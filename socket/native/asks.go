@@ -29,6 +29,9 @@ type Ask struct {
 	ID      string // the decision's id
 	Session string // the session's id, "" for none
 	Request string // the request's id (RequestKey), "" for none
+	// Digest is that of the rules that left the call to the person, and Cwd the
+	// folder of the session, "" if none: a yes counts under those rules alone.
+	Digest, Cwd string
 	// Size is about how many bytes Answer holds on to.
 	Size int
 	// Offer is what the answer can be remembered as, nil for nothing.

@@ -63,14 +63,22 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		asks.release(ask)
 		return nil, err
 	}
+	uid := c.Owner().UID
 	if answer == nil {
 		asks.finish(ask)
 		return func(ctx context.Context) (any, error) {
+			if err := h.still(uid, ask, picked); err != nil {
+				return nil, err
+			}
 			h.answered(ctx, ask.ID, picked.Verdict, nil)
 			return ChooseResult{Stored: []decisions.Kept{}, Result: picked.Result}, nil
 		}, nil
 	}
 	return func(ctx context.Context) (any, error) {
+		if err := h.still(uid, ask, picked); err != nil {
+			asks.finish(ask)
+			return nil, err
+		}
 		kept, err := h.keep(ctx, asks, ask, *answer)
 		if err != nil {
 			return nil, err
@@ -78,6 +86,15 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		h.answered(ctx, ask.ID, picked.Verdict, kept)
 		return ChooseResult{Stored: kept, Result: picked.Result}, nil
 	}, nil
+}
+
+// still refuses a yes to a question that other rules have asked: those of now may
+// deny the call, and a person cannot overrule that.
+func (h *handler) still(uid uint32, ask *Ask, picked Picked) error {
+	if h.Rules == nil || picked.Verdict != decisions.Allow || h.Rules(uid, ask.Cwd) == ask.Digest {
+		return nil
+	}
+	return refuse("the rules have changed since the question; ask again")
 }
 
 // limit is how long the choice is to hold.

@@ -102,7 +102,8 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 			case at.family != nil:
 				h.Lasting.hold(at.family, reqs[i], d)
 			default:
-				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Request: request, Offer: d.Offer, Answer: pickVerdict})
+				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Request: request, Offer: d.Offer, Answer: pickVerdict,
+					Digest: d.Policy.Digest, Cwd: reqs[i].Call.Cwd})
 			}
 		}
 		return DecideResult{decided}, nil

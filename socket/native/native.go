@@ -46,6 +46,10 @@ type Deps struct {
 	// project's rules. It may take time: permd/session is answered when it has
 	// returned, and calls that come earlier are left to the person.
 	Prepare func(ctx context.Context, uid uint32, project string)
+	// Rules returns the digest of the rules that a call of that person in that
+	// folder would be decided by now, "" when there are none yet; nil where rules
+	// never change.
+	Rules func(uid uint32, cwd string) string
 	// Keeper stores what people choose; nil when nothing is remembered.
 	Keeper decisions.Keeper
 	// Lasting are the sessions that outlive their connections; nil where there are
