@@ -18,7 +18,7 @@ func (d *Decision) Answerable() bool {
 
 // answered allows a call that a person was asked about before, and said yes to.
 func (e *Engine) answered(req *Request, d *Decision) {
-	if e.Answered == nil || !d.Answerable() || !e.Answered(req, d) {
+	if e.Answered == nil || req.Ran != "" || !d.Answerable() || !e.Answered(req, d) {
 		return
 	}
 	d.Verdict, d.By, d.Needed, d.Message = Allow, ByHuman, NotNeeded, ""

@@ -28,8 +28,10 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	}
 	k := keyer(b)
 	k.text(toolOfID(c.ID))
-	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.InputFrom)
+	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.Tool.Version, c.InputFrom)
+	k.flag(c.Tool.Destructive)
 	k.bytes(c.Input)
+	k.given(&c.Given)
 	k.claims(&c.Claims)
 	k.texts(c.Agent.Name, c.Agent.Version, c.Client.Name, c.Client.Version, c.Cwd)
 	k.list(c.Roots)
@@ -90,7 +92,7 @@ func (k *keyer) bytes(v []byte) {
 }
 
 func (k *keyer) claims(c *effects.Claims) {
-	k.texts(c.Kind, c.Title, c.Prompt)
+	k.texts(c.Kind, c.Title, c.Prompt, c.User)
 	k.number(len(c.Locations))
 	for _, l := range c.Locations {
 		k.texts(l.Path, l.From)
@@ -101,6 +103,15 @@ func (k *keyer) claims(c *effects.Claims) {
 	}
 	k.list(c.Texts)
 	k.bytes(c.Meta)
+}
+
+func (k *keyer) given(g *effects.Given) {
+	k.list(g.Secrets)
+	k.number(len(g.Authorizations))
+	for _, a := range g.Authorizations {
+		k.text(a.ID)
+		k.list(a.Scopes)
+	}
 }
 
 func (k *keyer) user(u *effects.User) {

@@ -15,10 +15,13 @@ func whole(t *testing.T) *Request {
 	return &Request{
 		Call: effects.Call{
 			ID: "run_shell_command__7", Protocol: "acp", InputFrom: "rawInput",
-			Tool:  effects.Tool{Name: "tool", Server: "server", Source: "source"},
+			Tool:  effects.Tool{Name: "tool", Server: "server", Source: "source", Version: "1.0.0"},
 			Input: []byte(`{"command":"ls"}`),
+			Given: effects.Given{
+				Secrets: text("KEY"), Authorizations: []effects.Authorization{{ID: "idp", Scopes: text("scope")}},
+			},
 			Claims: effects.Claims{
-				Kind: "execute", Title: "title", Prompt: "prompt", Locations: []effects.Location{{Path: "/a", From: "b"}},
+				Kind: "execute", Title: "title", Prompt: "prompt", User: "dana", Locations: []effects.Location{{Path: "/a", From: "b"}},
 				Diffs: []effects.Diff{{Path: "/a", OldPath: "/b", Operation: "move", From: "c"}},
 				Texts: text("text"), Meta: []byte(`{"a":1}`),
 			},
@@ -31,13 +34,13 @@ func whole(t *testing.T) *Request {
 		},
 		Peer:        Peer{UID: 1, GID: 2, PID: 3},
 		Session:     SessionRef{Conn: 4, ID: "s", Ancestors: text("p"), Mode: "mode"},
-		HarnessAsks: "asks",
+		HarnessAsks: "asks", Gate: &Gate{}, Ran: Unasked,
 	}
 }
 
 // unseen are the fields that rules cannot depend on, since consider is not given
 // them (see essence).
-var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn"}
+var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Gate", ".Ran"}
 
 // TestKeyIsComplete changes each field of a request, however deep, by
 // reflection: whatever rules can look at makes another key.
@@ -120,6 +123,8 @@ func leaves(v reflect.Value, name string) (all []leaf) {
 		add(func(v reflect.Value) { v.SetZero() },
 			func(v reflect.Value) { v.SetMapIndex(reflect.ValueOf("HOME"), reflect.ValueOf("/other")) },
 			func(v reflect.Value) { v.SetMapIndex(reflect.ValueOf("TMPDIR"), reflect.ValueOf("/other")) })
+	case reflect.Pointer:
+		add(func(v reflect.Value) { v.SetZero() })
 	case reflect.String:
 		if v.Len() == 0 {
 			panic(name + " is empty")

@@ -20,6 +20,7 @@ type matter struct {
 	projectKey string
 	person     string // why the whole call needs a person, "" if it does not
 	parts      []part
+	traces     []Trace
 	failed     bool // rules could not be evaluated for one of the effects
 }
 
@@ -41,6 +42,7 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 	m.session.Conn = 0
 	m.projectKey = effects.ProjectKey(fsys, m.res.Project)
 	m.person = needsPerson(req, &m.res)
+	m.traces = traces(m.call, m.res.Effects)
 	m.parts = make([]part, len(m.res.Effects))
 	// One input for all effects, so that policy can keep what they share.
 	in := m.input()
@@ -74,6 +76,7 @@ func (m *matter) input() *Input {
 // could say to anybody is not there, so that nothing can depend on it.
 //
 //   - Of the call's id the name of a tool stays that some agents put into it.
+//   - What becomes of the call after it was decided.
 //   - The peer's process and group and the connection are for memory and the
 //     journal; rules never see them.
 //
@@ -85,6 +88,7 @@ func essence(req *Request) *Request {
 	r.Call.Claims.Meta = bytes.Clone(r.Call.Claims.Meta)
 	r.Peer = Peer{UID: req.Peer.UID}
 	r.Session.Conn = 0
+	r.Gate, r.Ran = nil, ""
 	return &r
 }
 

@@ -128,6 +128,8 @@ type Decision struct {
 	Defects []effects.Defect `json:"defects,omitzero"`
 	Effects []EffectDecision `json:"effects"`
 	Widths  []Width          `json:"widths,omitzero"`
+	// Outcome says what became of the call where the verdict does not.
+	Outcome Outcome `json:"outcome,omitzero"`
 
 	// Folders are those in which the call may leave a shell that stays alive
 	// (effects.Result).
@@ -135,6 +137,9 @@ type Decision struct {
 	// Activated are the folders of programs that such a shell may look into
 	// first (effects.Result).
 	Activated []string `json:"-"`
+	// Traces tell the effects of the call from others, in their order; none where
+	// something broke.
+	Traces []Trace `json:"-"`
 	// Contents are the files whose content is part of what a call does that is
 	// left to the person.
 	Contents []Content `json:"-"`
@@ -161,6 +166,10 @@ type Request struct {
 	// HarnessAsks says in words that the harness itself wants a person (a
 	// plan review, "default to no"); "" if not.
 	HarnessAsks string
+	// Gate is set where the request is not an agent's; nil for all others.
+	Gate *Gate
+	// Ran is set for a call that is over: Unasked or Despite.
+	Ran Outcome
 }
 
 // SessionRef is what policy and memory may know of a session.

@@ -99,6 +99,7 @@ func (e *encoder) decision(d *Decision) {
 		}
 		e.raw(`]`)
 	}
+	e.some(`,"outcome":`, string(d.Outcome))
 	e.raw(`}`)
 }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -93,8 +91,8 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		}
 	}
 	alone := e.Unattended != nil && e.Unattended()
-	for _, d := range decided {
-		d.unasked(alone)
+	for i, d := range decided {
+		d.settle(reqs[i], alone)
 	}
 	latency := e.Now().Sub(start).Nanoseconds()
 	for i, r := range records {
@@ -102,10 +100,10 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	}
 	if err := e.Journal.Append(context.WithoutCancel(ctx), records...); err != nil {
 		e.Log.Error("decision not logged, asking", "decisions", len(records), "error", err)
-		for _, d := range decided {
-			if d.Verdict == Allow {
+		for i, d := range decided {
+			if d.stands() {
 				d.fail(Ask, "the decision could not be logged")
-				d.unasked(alone)
+				d.settle(reqs[i], alone)
 			}
 		}
 	}
@@ -201,7 +199,7 @@ func (e *Engine) decide(
 	}()
 	m := e.matter(ctx, snap, met, now)
 	res := &m.res
-	d.Defects, d.Folders, d.Activated = res.Defects, res.Folders, res.Activated
+	d.Defects, d.Folders, d.Activated, d.Traces = res.Defects, res.Folders, res.Activated, m.traces
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
 		ProjectKey: m.projectKey, All: res.Effects, Now: now,
@@ -299,87 +297,16 @@ func secretLeaves(effs []effects.Effect) bool {
 	return read && leaves || printed && elsewhere
 }
 
-// conclude makes the decision from what was decided of each effect.
-func (d *Decision) conclude(effs []effects.Effect, outcomes []outcome) {
-	if len(outcomes) == 0 {
-		// A call always has an effect; one without is not understood.
-		d.fail(Ask, "the call has no effects that permd understands")
-		return
-	}
-	d.Verdict = Allow
-	d.Needed = NotNeeded
-	lead := &outcomes[0]
-	for i := range outcomes {
-		o := &outcomes[i]
-		d.Effects = append(d.Effects, explain(&effs[i], o))
-		if o.verdict.strictness() > lead.verdict.strictness() ||
-			o.verdict == lead.verdict && o.verdict == Ask && o.needed == NeededByRule && lead.needed != NeededByRule {
-			lead = o
-		}
-	}
-	d.Verdict, d.Reason, d.Message, d.By = lead.verdict, lead.reason, lead.message, lead.by
-	if d.Verdict == Ask {
-		d.Needed = lead.needed
-	}
-	if d.Verdict == Allow {
-		for i := range outcomes {
-			if outcomes[i].by == ByMemory {
-				d.By = ByMemory
-			}
-		}
-		d.Reason = reasonsOf(outcomes)
-	}
-	d.Permanent = d.Verdict == Deny && lead.by == ByPolicy
-}
-
-// reasonsOf says why all effects are allowed: each reason once, the first three.
-func reasonsOf(outcomes []outcome) string {
-	const most = 3
-	var reasons []string
-	for i := range outcomes {
-		switch {
-		case slices.Contains(reasons, outcomes[i].reason):
-		case len(reasons) == most:
-			return strings.Join(reasons, "; ") + "; and more"
-		default:
-			reasons = append(reasons, outcomes[i].reason)
-		}
-	}
-	return strings.Join(reasons, "; ")
-}
-
-// fail makes the decision one that something broke.
-func (d *Decision) fail(v Verdict, reason string) {
-	d.Verdict, d.Reason, d.By, d.Message, d.Permanent = v, reason, ByFailure, "", false
-	d.Needed, d.Widths, d.Offer = NotNeeded, nil, nil
-	if v == Ask {
-		d.Needed = NeededByRule
-	}
-	if d.Effects == nil {
-		d.Effects = []EffectDecision{}
-	}
-}
-
-func explain(e *effects.Effect, o *outcome) EffectDecision {
-	x := EffectDecision{
-		Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags.Names(), Claimed: e.Claimed,
-		Verdict: o.verdict, Reason: o.reason, Row: o.row, Rules: []RuleRef{},
-	}
-	for _, r := range o.rules {
-		x.Rules = append(x.Rules, r.Rule)
-	}
-	if o.choice != nil {
-		x.ChoiceID = o.choice.ID
-	}
-	return x
-}
-
 func record(req *Request, d *Decision, project string, now time.Time) *Record {
 	c := &req.Call
-	return &Record{
+	r := &Record{
 		Time: now, Peer: req.Peer, Agent: c.Agent, Client: c.Client, Session: req.Session,
 		Protocol: c.Protocol, Tool: c.Tool.Name, Cwd: c.Cwd, Project: project, Decision: *d,
 	}
+	if g := req.Gate; g != nil {
+		r.Agent = g.Agent
+	}
+	return r
 }
 
 // cancelled says why nobody waits for the answer any more, "" while somebody

@@ -71,8 +71,11 @@ func schemaFields(t *testing.T, path string, n *schemaNode, out map[string]field
 			f.Type = "number"
 		case "array":
 			f.Type, f.Words = "list of strings", child.Items.Enum
-			if child.Items.Type == "integer" {
+			switch child.Items.Type {
+			case "integer":
 				f.Type = "list of numbers"
+			case "object":
+				f.Type = "list of objects"
 			}
 		default:
 			f.Type = child.Type

@@ -21,6 +21,7 @@ import (
 	"github.com/permd/permd/socket/aap"
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/otc"
 )
 
 // serveWorld serves the methods of the decision socket with the shipped rules.
@@ -40,6 +41,7 @@ func serveWorld(t *testing.T) string {
 	acp.Register(methods, acp.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, PlainOption: profiles.OnceOption})
 	own := native.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell}
 	native.Register(methods, own)
+	otc.Register(methods, otc.Deps{Sessions: sessions, Decider: w.engine, Users: users})
 	batches := 0
 	aap.Register(methods, aap.Deps{
 		Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, Answers: own,

@@ -45,7 +45,7 @@ func recipes(t *testing.T) []*recipe {
 // it and the base layer.
 func TestRecipes(t *testing.T) {
 	all := recipes(t)
-	if len(all) != 10 {
+	if len(all) != 11 {
 		t.Errorf("there are %d recipes", len(all))
 	}
 	table, err := effects.ParseTable(rego.Programs())

@@ -301,7 +301,7 @@ func domainOf(host string) string {
 
 func (d *differing) tool(p *pattern.Tool, u *effects.Use) bool {
 	server := p.Server == nil && u.Server == "" || p.Server != nil && u.Server != "" && p.Server.Match(u.Server)
-	name := p.Name.Match(u.Tool)
+	name := p.Names(u)
 	if !server && !name || name && wild(p.Name) || server && p.Server != nil && wild(p.Server) {
 		return false // what both have in common is nothing but a *
 	}
@@ -313,7 +313,11 @@ func (d *differing) tool(p *pattern.Tool, u *effects.Use) bool {
 		d.say(costWord, "", "the server is %s", written(pattern.Glob{u.Server}))
 	}
 	if !name {
-		d.say(costWord, "", "the tool is %s", shown(u.Tool))
+		tool := u.Tool
+		if _, _, versioned := p.Versioned(); versioned && u.Version != "" {
+			tool += "@" + u.Version
+		}
+		d.say(costWord, "", "the tool is %s", shown(tool))
 	}
 	return true
 }

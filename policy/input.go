@@ -56,6 +56,10 @@ const (
 	partServer
 	partSource
 	partTool
+	partVersion
+	partDestructive
+	partSecrets
+	partAuthorizations
 	partArguments
 	partWhy
 
@@ -78,7 +82,9 @@ var (
 		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
 		"recursive": partRecursive, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
 		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
-		"source": partSource, "tool": partTool, "arguments": partArguments, "why": partWhy,
+		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
+		"secrets": partSecrets, "authorizations": partAuthorizations,
+		"arguments": partArguments, "why": partWhy,
 	}
 )
 
@@ -102,6 +108,8 @@ var (
 	keyClient, keyVersion, keyRoot, keyTrusted = key("client"), key("version"), key("root"), key("trusted")
 	keyUID, keyHome, keyGroups                 = key("uid"), key("home"), key("groups")
 	keyRaw, keyArguments, keyShell             = key("raw"), key("arguments"), key("shell")
+	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
+	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }
@@ -252,10 +260,24 @@ func effectMembers(in *decisions.Input, need parts) []member {
 		f.str(partServer, keyServer, e.Use.Server)
 		f.str(partSource, keySource, e.Use.Source)
 		f.str(partTool, keyTool, e.Use.Tool)
+		f.str(partVersion, keyVersion, e.Use.Version)
+		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
+		f.strs(partSecrets, keySecrets, e.Use.Given.Secrets)
+		if need&partAuthorizations != 0 {
+			f.list = append(f.list, authorizationsMember(e.Use.Given.Authorizations))
+		}
 	default:
 		f.str(partWhy, keyWhy, e.Why)
 	}
 	return f.list
+}
+
+func authorizationsMember(list []effects.Authorization) member {
+	terms := make([]*ast.Term, len(list))
+	for i, a := range list {
+		terms[i] = ast.ObjectTerm(str(keyID, a.ID), strs(keyScopes, a.Scopes))
+	}
+	return member{keyAuthorizations, ast.ArrayTerm(terms...)}
 }
 
 func (f *fields) run(t *shared, r *effects.Run) {
@@ -328,6 +350,7 @@ func callMembers(in *decisions.Input) []member {
 		strs(keyDefects, defects),
 		str(keyTitle, c.Claims.Title),
 		str(keyKind, c.Claims.Kind),
+		str(keyClaimedUser, c.Claims.User),
 	}
 }
 

@@ -34,7 +34,7 @@ func everything() []*decisions.Input {
 		file(effects.KindWrite, "/home/u/p/b"),
 		file(effects.KindDelete, "/home/u/p/c"),
 		connect("example.com"),
-		use("github", "get_me", `{"a":[1]}`),
+		versioned(use("github", "get_me", `{"a":[1]}`)),
 		why(effects.KindState, "export"),
 		why(effects.KindMode, "auto"),
 		why(effects.KindQuestion, "which"),
@@ -49,12 +49,18 @@ func everything() []*decisions.Input {
 		in.Session = decisions.SessionRef{ID: "s", Ancestors: []string{"p"}, Mode: "plan"}
 		in.Call.Agent = effects.Party{Name: "a", Version: "1"}
 		in.Call.Client = effects.Party{Name: "c", Version: "2"}
-		in.Call.Claims = effects.Claims{Title: "t", Kind: "execute"}
+		in.Call.Claims = effects.Claims{Title: "t", Kind: "execute", User: "dana"}
 		in.Call.User.Groups = []string{"g"}
 		in.Result.Defects = []effects.Defect{{Code: effects.DefectDropped}}
 		out = append(out, in)
 	}
 	return out
+}
+
+func versioned(e effects.Effect) effects.Effect {
+	e.Use.Version = "1.2.0"
+	e.Use.Given = effects.Given{Secrets: []string{"KEY"}, Authorizations: []effects.Authorization{{ID: "idp", Scopes: []string{"read"}}}}
+	return e
 }
 
 // paths returns the paths of all members of a value, lists left out.

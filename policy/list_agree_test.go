@@ -102,7 +102,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 	case e.Connect != nil:
 		out["host"], out["port"], out["scheme"] = e.Connect.Host, e.Connect.Port, e.Connect.Scheme
 	case e.Use != nil:
-		out["server"], out["tool"] = e.Use.Server, e.Use.Tool
+		out["server"], out["tool"], out["version"] = e.Use.Server, e.Use.Tool, e.Use.Version
 	}
 	return map[string]any{
 		"effect":  out,
@@ -259,8 +259,11 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 			Scheme: rapid.SampledFrom([]string{"https", "http", "", "ssh", "ftp"}).Draw(t, "scheme"),
 		}
 	case effects.KindUse:
-		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb"})
-		e.Use = &effects.Use{Server: name.Draw(t, "server"), Tool: name.Draw(t, "tool")}
+		name := rapid.SampledFrom([]string{"", "a", "ab", "ba", "aab", "a/b", "a\nb", "a@1", "a@1.0.0"})
+		e.Use = &effects.Use{
+			Server: name.Draw(t, "server"), Tool: name.Draw(t, "tool"),
+			Version: rapid.SampledFrom([]string{"", "1.0.0", "1.0.1", "10.0.0", "1"}).Draw(t, "version"),
+		}
 	}
 	all = append(all, e)
 	return &all[len(all)-1], all
@@ -286,7 +289,7 @@ var lineFor = map[effects.Kind]*rapid.Generator[string]{
 	effects.KindWrite:   rapid.StringMatching(`(\./|/h/p/)(a|\*)(/\*\*)?(/a)?`),
 	effects.KindDelete:  rapid.StringMatching(`(\./|~/|/)(a|p|h|\*)(/(b|\*|\*\*)){0,3}`),
 	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a", "ssh://a.example", "ssh://*.a.example:80"}),
-	effects.KindUse:     rapid.StringMatching(`((a|a\*|\*|\*b):)?(a\*|\*b|a|ab|a\*b\*)`),
+	effects.KindUse:     rapid.StringMatching(`((a|a\*|\*|\*b):)?(a\*|\*b|a|ab|a\*b\*)(@(1|1\.0\.0|1\.\*|\*|\*1|))?`),
 }
 
 // A list compiled to Rego and the matcher that choices use say the same, and

@@ -358,4 +358,11 @@ func (g *generator) tool(t *pattern.Tool) {
 		b = b.with(text("input.effect.server", t.Server)...).with(`input.effect.server != ""`)
 	}
 	g.rule(b.with(text("input.effect.tool", t.Name)...))
+	if name, version, ok := t.Versioned(); ok {
+		b = b.with(text("input.effect.tool", name)...).with(text("input.effect.version", version)...)
+		if _, literal := version.Literal(); !literal {
+			b = b.with(`input.effect.version != ""`)
+		}
+		g.rule(b)
+	}
 }

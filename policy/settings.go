@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strconv"
@@ -42,7 +43,20 @@ type Settings struct {
 	// "deny". Org only.
 	OnFailure decisions.Verdict `toml:"on_failure"`
 
+	// AskGates has a person asked of what an agent has its client do, unless
+	// that is allowed: by rules, by memory, or just before, when the agent asked.
+	// Where org sets it, a user cannot take it back.
+	AskGates bool `toml:"ask_gates"`
+
 	Limits Limits `toml:"limits"`
+
+	HTTP HTTP `toml:"http"`
+}
+
+// HTTP says where permd can be asked over HTTP.
+type HTTP struct {
+	// Listen is "off", the default, "unix", or a loopback address with its port.
+	Listen string `toml:"listen"`
 }
 
 // Limits bound what clients can make permd do.
@@ -67,6 +81,8 @@ const (
 	DurabilityPower   = "power"
 	ConfirmGuarded    = "guarded"
 	ConfirmAlways     = "always"
+	ListenOff         = "off"
+	ListenUnix        = "unix"
 
 	minMessageBytes = 64 << 10
 	maxMessageBytes = 64 << 20
@@ -77,8 +93,9 @@ const (
 // settingKeys are the keys of permd.toml. The decoder would take a key in any
 // case; a person who reads the file would not.
 var settingKeys = []string{
-	"profile", "only_org", "disable", "durability", "confirm", "on_failure",
+	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
 	"limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
+	"http", "http.listen",
 }
 
 // SettingsError is something wrong with a permd.toml.
@@ -171,6 +188,10 @@ func (s *Settings) check() *valueError {
 			return wrong("disable", "permd policy list shows the ids of the base rules", "%q is no id of a base rule", id)
 		}
 	}
+	if !listenable(s.HTTP.Listen) {
+		return wrong("listen", `write "off", "unix", or a loopback address: "127.0.0.1:PORT" or "[::1]:PORT"`,
+			"permd does not listen at %q for HTTP: others could reach it there, or it is no address with a port", s.HTTP.Listen)
+	}
 	for _, e := range []*valueError{
 		between("message_bytes", s.Limits.MessageBytes, minMessageBytes, maxMessageBytes),
 		between("connections", s.Limits.Connections, 1, maxConnections),
@@ -181,6 +202,16 @@ func (s *Settings) check() *valueError {
 		}
 	}
 	return nil
+}
+
+// listenable reports whether permd serves HTTP there. A name such as localhost is
+// whatever it resolves to.
+func listenable(at string) bool {
+	if slices.Contains([]string{"", ListenOff, ListenUnix}, at) {
+		return true
+	}
+	addr, err := netip.ParseAddrPort(at)
+	return err == nil && slices.Contains([]string{"127.0.0.1", "::1"}, addr.Addr().String())
 }
 
 // lineOf returns the line in which a key is written, 0 if it is not found. The

@@ -40,12 +40,14 @@ func Merge(org, user Settings) (Settings, error) {
 		Durability: cmp.Or(org.Durability, user.Durability, DurabilityProcess),
 		Confirm:    cmp.Or(org.Confirm, user.Confirm, ConfirmGuarded),
 		OnFailure:  cmp.Or(org.OnFailure, decisions.Ask),
+		AskGates:   org.AskGates || user.AskGates,
 		Limits: Limits{
 			MessageBytes:       cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),
 			Connections:        cmp.Or(org.Limits.Connections, user.Limits.Connections, 256),
 			ConnectionsPerUser: cmp.Or(org.Limits.ConnectionsPerUser, user.Limits.ConnectionsPerUser, 128),
 		},
 	}
+	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)
 	if org.Disable != nil {
 		merged.Disable = org.Disable
 	}

@@ -25,13 +25,16 @@ on_failure = "deny"
 message_bytes = 1048576
 connections = 16
 connections_per_user = 8
+
+[http]
+listen = "[::1]:8181"
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Settings{
 		Profile: "balanced", OnlyOrg: true, Disable: []string{"base.network"}, Durability: "power", Confirm: "always", OnFailure: decisions.Deny,
-		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8},
+		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8}, HTTP: HTTP{Listen: "[::1]:8181"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -67,6 +70,16 @@ func TestParseSettingsRefuses(t *testing.T) {
 		{"small messages", "[limits]\nmessage_bytes = 1", 2, "message_bytes is 1", "65536"},
 		{"negative", "[limits]\nconnections = -1", 2, "connections is -1", "65536"},
 		{"many", "[limits]\nconnections_per_user = 70000", 2, "is 70000", "65536"},
+		{"HTTP for everybody", "[http]\nlisten = \"0.0.0.0:8181\"", 2, `"0.0.0.0:8181"`, "127.0.0.1:PORT"},
+		{"HTTP for everybody, by a short form", "[http]\nlisten = \":8181\"", 2, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP for everybody, version 6", "http.listen = \"[::]:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP at a mapped address", "http.listen = \"[::ffff:127.0.0.1]:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP at a name", "http.listen = \"localhost:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP in a zone", "http.listen = \"[::1%lo]:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP without a port", "http.listen = \"127.0.0.1\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP at a path", "http.listen = \"/tmp/permd.sock\"", 1, "others could reach it", "unix"},
+		{"HTTP switched on", "http.listen = true", 1, "bool", ""},
+		{"unknown key of HTTP", "[http]\nport = 1", 2, "the key http.port is not known", "http.listen"},
 		{"long", strings.Repeat("#", maxSettings+1), 0, "longer", ""},
 	}
 	for _, tt := range tests {
@@ -89,7 +102,7 @@ func TestParseSettingsRefuses(t *testing.T) {
 func TestMerge(t *testing.T) {
 	defaults := Settings{
 		Profile: ProfileBalanced, Durability: DurabilityProcess, Confirm: ConfirmGuarded, OnFailure: decisions.Ask,
-		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128},
+		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128}, HTTP: HTTP{Listen: ListenOff},
 	}
 	with := func(change func(*Settings)) Settings {
 		s := defaults
@@ -113,6 +126,27 @@ func TestMerge(t *testing.T) {
 			name: "user where org is silent",
 			user: Settings{Durability: DurabilityPower, Disable: []string{"base.network"}},
 			want: with(func(s *Settings) { s.Durability, s.Disable = DurabilityPower, []string{"base.network"} }),
+		},
+		{
+			name: "gates that org has asked about",
+			org:  Settings{AskGates: true},
+			want: with(func(s *Settings) { s.AskGates = true }),
+		},
+		{
+			name: "gates that the user has asked about",
+			user: Settings{AskGates: true},
+			want: with(func(s *Settings) { s.AskGates = true }),
+		},
+		{
+			name: "HTTP of the user",
+			user: Settings{HTTP: HTTP{Listen: ListenUnix}},
+			want: with(func(s *Settings) { s.HTTP.Listen = ListenUnix }),
+		},
+		{
+			name: "no HTTP of org",
+			org:  Settings{HTTP: HTTP{Listen: ListenOff}},
+			user: Settings{HTTP: HTTP{Listen: ListenUnix}},
+			want: defaults,
 		},
 		{
 			name: "org only",

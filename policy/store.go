@@ -33,6 +33,7 @@ type Switches struct {
 	OnlyOrg       bool     // allows of user and project do not count
 	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
 	Disable       []string // ids of base rules to drop before compiling
+	AskGates      bool     // a person is asked of what an agent has its client do
 }
 
 // Options say where rules come from.
@@ -177,6 +178,10 @@ func (s *Store) readSwitches() (Switches, error) {
 // Unattended reports whether the profile that is in use is for machines where
 // nobody can be asked.
 func (s *Store) Unattended() bool { return s.state.Load().switches.Profile == ProfileUnattended }
+
+// AskGates reports whether a person is asked of what an agent has its client do,
+// where nobody has allowed it.
+func (s *Store) AskGates() bool { return s.state.Load().switches.AskGates }
 
 // lookBase compiles the embedded layer, again when other rules are disabled or
 // another profile is chosen.

@@ -102,6 +102,7 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 		b = appendText(b, e.Use.Server)
 		b = appendText(b, e.Use.Source)
 		b = appendText(b, e.Use.Tool)
+		b = appendTerms(b, e.Use)
 		b = appendFlag(b, f.anyArguments)
 		if !f.anyArguments {
 			b = appendFlag(b, e.Use.Arguments != nil)
@@ -110,6 +111,32 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 		return b, true
 	}
 	return b, false
+}
+
+// appendTerms appends what a tool is used with beside its arguments: the version
+// that was asked for, the credentials that it is handed, and for whom. Without any there is
+// nothing, and with them a byte that no flag is, so that choices of before there
+// were such facts still match.
+func appendTerms(b []byte, u *effects.Use) []byte {
+	if u.Version == "" && u.Given.Empty() && u.For == "" {
+		return b
+	}
+	b = append(b, 2)
+	b = appendText(b, u.Version)
+	b = appendList(b, u.Given.Secrets)
+	b = binary.AppendUvarint(b, uint64(len(u.Given.Authorizations)))
+	for _, a := range u.Given.Authorizations {
+		b = appendList(appendText(b, a.ID), a.Scopes)
+	}
+	return appendText(b, u.For)
+}
+
+func appendList(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendText(b, s)
+	}
+	return b
 }
 
 func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byte {
@@ -211,6 +238,8 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 		inProject = within(e.File.Path, q.Project)
 	case e.Connect != nil:
 		p.Method = e.Connect.Method
+	case e.Use != nil:
+		p.Given, p.For = effects.Display(e.Use.Given.String()), effects.Display(e.Use.For)
 	}
 	if inProject && scope != ForUser {
 		p.Project = q.Key()

@@ -93,8 +93,9 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 		if c.Scope.Key == "" || c.Scope.Conn != q.Session.Conn {
 			return false
 		}
+		// What is rejected in a session is rejected below it.
 		return c.Scope.Key == q.Session.ID ||
-			c.Scope.Kind == ForChildren && slices.Contains(q.Session.Ancestors, c.Scope.Key)
+			(c.Scope.Kind == ForChildren || c.Verdict == decisions.Deny) && slices.Contains(q.Session.Ancestors, c.Scope.Key)
 	}
 	return false
 }

@@ -201,6 +201,12 @@ func (x *lineIndex) search(s *search) {
 			for _, tool := range []string{e.Use.Tool, "*"} {
 				x.consider(s, appendTool(key, server, tool))
 			}
+			if v := e.Use.Version; v != "" {
+				x.consider(s, appendTool(key, server, e.Use.Tool+"@"+v))
+				if short, ok := strings.CutSuffix(v, ".0.0"); ok {
+					x.consider(s, appendTool(key, server, e.Use.Tool+"@"+short))
+				}
+			}
 		}
 	}
 }
@@ -272,6 +278,10 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		if pins.Method != "" && pins.Method != eff.Connect.Method {
 			return false
 		}
+	case eff.Use != nil && !eff.Use.Given.Empty():
+		return false // a line says nothing of credentials
+	case eff.Use != nil && eff.Use.Version != "" && e.line.Tool != nil && e.line.Tool.Name.Match(eff.Use.Tool):
+		return false // nor this one of versions, and a later one is another tool
 	case eff.File != nil && e.line.Path != nil && deepLiteral(e.line.Path):
 		return true // it stands below the anchor, which is all that the line says
 	}

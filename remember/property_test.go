@@ -48,6 +48,14 @@ func drawEffect(t *rapid.T) effects.Effect {
 			Server: words.Draw(t, "server"), Source: words.Draw(t, "source"), Tool: "t" + words.Draw(t, "tool"),
 			Arguments: rapid.SampledFrom([][]byte{nil, []byte(`{}`), []byte(`[]`), []byte(`{"a":1}`), []byte(`{"a":1.0}`),
 				[]byte(`{"a":9007199254740993}`), []byte(`{"a":9007199254740992}`), []byte(`{"a":"1"}`)}).Draw(t, "arguments"),
+			Version: rapid.SampledFrom([]string{"", "", "1.0.0", "1.0.1"}).Draw(t, "version"),
+		}
+		e.Use.For = rapid.SampledFrom([]string{"", "dana", "bob"}).Draw(t, "for")
+		if rapid.Bool().Draw(t, "given") {
+			e.Use.Given.Secrets = rapid.SliceOfN(words, 0, 2).Draw(t, "secrets")
+			for _, id := range rapid.SliceOfN(words, 0, 2).Draw(t, "authorizations") {
+				e.Use.Given.Authorizations = append(e.Use.Given.Authorizations, effects.Authorization{ID: id, Scopes: rapid.SliceOfN(words, 0, 2).Draw(t, "scopes")})
+			}
 		}
 	default:
 		e.File = &effects.File{Path: "/" + words.Draw(t, "path"), Recursive: rapid.Bool().Draw(t, "recursive")}
@@ -76,7 +84,7 @@ func facts(q *decisions.MemoryQuery, anyArguments bool) string {
 	case e.Connect != nil:
 		s += fmt.Sprintf("%q %d %q", e.Connect.Host, e.Connect.Port, e.Connect.Method)
 	case e.Use != nil:
-		s += fmt.Sprintf("%q %q %q", e.Use.Server, e.Use.Source, e.Use.Tool)
+		s += fmt.Sprintf("%q %q %q %q %q %q", e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version, e.Use.Given, e.Use.For)
 		if !anyArguments {
 			s += fmt.Sprintf(" %v %q", e.Use.Arguments == nil, e.Use.Arguments)
 		}

@@ -117,8 +117,17 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool) string {
 			// A tool's own colon must not make a server of what is before it.
 			line = e.Use.Server + ":" + line
 		}
-		if !anyArguments && len(e.Use.Arguments) > 0 {
+		if e.Use.Version != "" {
+			line += "@" + e.Use.Version
+		}
+		with := !anyArguments && len(e.Use.Arguments) > 0
+		switch {
+		case with && !e.Use.Given.Empty():
+			line += " (with these arguments and credentials)"
+		case with:
 			line += " (with these arguments)"
+		case !e.Use.Given.Empty():
+			line += " (with these credentials)"
 		}
 	default:
 		line = e.Text

@@ -25,7 +25,7 @@ type ScopeKind string
 
 // The scopes, from the narrowest to the widest.
 const (
-	ForSession  ScopeKind = "session"          // until it ends, or is idle for 12 hours
+	ForSession  ScopeKind = "session"          // until it ends, or is idle for 12 hours; rejects hold below it as well
 	ForChildren ScopeKind = "session+children" // the same, with the sessions below it
 	ForProject  ScopeKind = "project"
 	ForUser     ScopeKind = "user" // everywhere, for this person
@@ -71,6 +71,8 @@ type Pins struct {
 	Below     bool   `json:"below,omitzero"`     // with everything below the path
 	Method    string `json:"method,omitzero"`    // of a connect
 	Arguments bool   `json:"arguments,omitzero"` // a tool's arguments, as they were
+	Given     string `json:"given,omitzero"`     // the credentials that a tool is handed, in words
+	For       string `json:"for,omitzero"`       // for whom the caller says that a tool is used
 	Claimed   bool   `json:"claimed,omitzero"`   // the effect was known from the agent's words alone
 	Guarded   bool   `json:"guarded,omitzero"`   // it answers guarded tags
 	// Call is a keyed hash of all effects of the call that a reject is bound to.

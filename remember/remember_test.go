@@ -148,6 +148,10 @@ func testScopes(t *testing.T, e effects.Effect) {
 				for name := range questions {
 					expected[name] = ""
 				}
+				if scope == remember.ForSession && verdict == decisions.Deny {
+					// A reject is a fence for the sessions below.
+					want = []string{"same", "child", "grandchild"}
+				}
 				for _, name := range want {
 					expected[name] = string(verdict)
 				}

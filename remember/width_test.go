@@ -57,7 +57,7 @@ func drawPlain(t *rapid.T) effects.Effect {
 		}}
 	case effects.KindUse:
 		return effects.Effect{Kind: kind, Text: "use", Use: &effects.Use{
-			Server: from("github", "other"), Source: from("user", "project"), Tool: from("get", "put"), Arguments: []byte(from(`{}`, `{"a":1}`)),
+			Server: from("github", "other"), Source: from("user", "project"), Tool: from("get", "put"), Version: from("", "1.0.0"), Arguments: []byte(from(`{}`, `{"a":1}`)),
 		}}
 	default:
 		e := effects.Effect{Kind: kind, Text: "file", File: &effects.File{
@@ -102,7 +102,7 @@ func allows(saved, other *effects.Effect, level int) bool {
 		return same && (a.Host == b.Host || level >= 2 && strings.HasSuffix(a.Host, ".example.com") && strings.HasSuffix(b.Host, ".example.com"))
 	case saved.Use != nil:
 		a, b := saved.Use, other.Use
-		return a.Server == b.Server && a.Source == b.Source && a.Tool == b.Tool && (level > 0 || string(a.Arguments) == string(b.Arguments))
+		return a.Server == b.Server && a.Source == b.Source && a.Tool == b.Tool && a.Version == b.Version && (level > 0 || string(a.Arguments) == string(b.Arguments))
 	}
 	a, b := saved.File, other.File
 	if level == 0 {

@@ -56,6 +56,8 @@ type Options struct {
 	Admit func(decisions.Peer) error
 	// Logger gets no contents of messages. The default drops all.
 	Logger *slog.Logger
+	// Open counts the connections that are served; nil where nobody looks.
+	Open *atomic.Int64
 
 	peer func(net.Conn) (decisions.Peer, error) // for tests without sockets
 }
@@ -83,6 +85,16 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	return o
+}
+
+// limits are those of the options.
+func (o *Options) limits() limits {
+	return limits{
+		maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID,
+		// 64 MiB let four users send a longest message at once, with what
+		// is kept of it while it is decided.
+		maxBytes: max(64<<20, 16*o.MaxMessage),
+	}
 }
 
 // AdmitSelf admits root and the daemon's own user.
@@ -126,15 +138,10 @@ func Serve(ctx context.Context, ln net.Listener, methods Methods, o Options) err
 	s := &server{
 		Options: o,
 		methods: methods,
-		limits: limits{
-			maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID,
-			// 64 MiB let four users send a longest message at once, with what
-			// is kept of it while it is decided.
-			maxBytes: max(64<<20, 16*o.MaxMessage),
-		},
-		ctx:   context.WithoutCancel(ctx),
-		conns: map[*connection]struct{}{},
-		stop:  make(chan struct{}),
+		limits:  o.limits(),
+		ctx:     context.WithoutCancel(ctx),
+		conns:   map[*connection]struct{}{},
+		stop:    make(chan struct{}),
 	}
 	if o.MaxRunning > 0 {
 		s.running = make(chan struct{}, o.MaxRunning)
@@ -248,6 +255,9 @@ func (s *server) add(c *connection) bool {
 	}
 	s.conns[c] = struct{}{}
 	s.wg.Add(1)
+	if s.Open != nil {
+		s.Open.Add(1)
+	}
 	return true
 }
 
@@ -255,6 +265,9 @@ func (s *server) remove(c *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
+	if s.Open != nil {
+		s.Open.Add(-1)
+	}
 }
 
 // shutdown ends all connections.

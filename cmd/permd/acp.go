@@ -25,43 +25,99 @@ import (
 const acpGrace = 5 * time.Second
 
 func (a *app) acpCommand() *cobra.Command {
-	var require, noReasons bool
+	var o acpFlags
 	cmd := &cobra.Command{
 		Use:   "acp [flags] -- AGENT [ARGS...]",
 		Short: "Run an ACP agent with permd answering its permission requests",
 		Long: `Run an ACP agent with permd answering its permission requests. Put it in
-front of the agent's command in the settings of any ACP client: it starts the
-agent, passes on what the two say to each other, byte for byte, and asks the
-daemon about permission requests. What rules or remembered answers decide, the
-client never sees. What they leave to you it shows, with what permd would
-remember in the place of the agent's "always".
+front of the agent's command in the settings of any ACP client (permd acp install
+does it for some): it starts the agent, passes on what the two say to each other,
+byte for byte, and asks the daemon about permission requests. What rules or
+remembered answers decide, the client never sees. What they leave to you it shows,
+with what permd would remember in the place of the agent's "always".
 
 The client's terminals and files are looked at too, when the agent uses them:
-what permd denies is an error to the agent.
+what permd denies is an error to the agent, and what a rule asks about you are
+asked. With --ask-gates, or the setting ask_gates, you are asked of all that is not
+allowed and that the agent did not ask for itself.
+
+Calls that ran although the agent asked nobody are in the decision log: permd log
+list --unasked, and permd status counts them.
 
 Without a daemon all requests are yours to answer. The exit code is that of
 the agent. Started at a terminal, permd makes way for the agent: that is how
 clients have their users log in.
 
+With --proxy permd is one of the proxies that a conductor chains in front of an
+agent. It starts nothing then: the conductor does, and carries what the agent
+says.
+
 ` + exitCodes,
 		Example: `  permd acp -- claude-agent-acp
-  permd acp --require -- gemini --experimental-acp`,
+  permd acp --require -- gemini --experimental-acp
+  agent-client-protocol-conductor agent "permd acp --proxy" "claude-agent-acp"`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
+			switch {
+			case o.proxy && len(args) > 0:
+				return errors.New("with --proxy the conductor starts the agent: there is no command")
+			case !o.proxy && (cmd.ArgsLenAtDash() != 0 || len(args) == 0):
 				return errors.New("the agent's command is missing; it stands behind --")
+			case !o.require && cmd.Flags().Changed("grace"):
+				return errors.New("--grace says something only with --require")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.acp(cmd.Context(), args, require, noReasons)
+			if o.proxy {
+				return a.acpConducted(cmd.Context(), o)
+			}
+			return a.acp(cmd.Context(), args, o)
 		},
 	}
-	cmd.Flags().BoolVar(&require, "require", false, "do not run the agent without the daemon")
-	cmd.Flags().BoolVar(&noReasons, "no-reasons", false, "do not add permd's reason to what the client shows")
+	cmd.Flags().BoolVar(&o.proxy, "proxy", false, "be a proxy in the chain of a conductor, which starts the agent")
+	cmd.Flags().BoolVar(&o.require, "require", false, "do not run the agent without the daemon, and have what needs it fail while it is gone")
+	cmd.Flags().DurationVar(&o.grace, "grace", proxy.DefaultGrace, "with --require, how long the daemon may be gone before the agent is ended")
+	cmd.Flags().BoolVar(&o.askGates, "ask-gates", false, "ask you about terminals and files of the client that nobody has allowed")
+	cmd.Flags().BoolVar(&o.noReasons, "no-reasons", false, "do not add permd's reason to what the client shows")
+	cmd.AddCommand(a.acpInstallCommand(), a.acpUninstallCommand())
 	return cmd
 }
 
-func (a *app) acp(ctx context.Context, args []string, require, noReasons bool) error {
+type acpFlags struct {
+	proxy, require, noReasons bool
+	askGates                  bool
+	grace                     time.Duration
+}
+
+// config is what the proxy goes by.
+func (o acpFlags) config(say func(string)) proxy.Config {
+	return proxy.Config{
+		Rules:     proxy.Rules{Plain: plainOption(), NoReasons: o.noReasons, Require: o.require, AskGates: o.askGates},
+		Conducted: o.proxy,
+		Grace:     max(o.grace, 1),
+		Dial:      dialForACP,
+		Say:       say,
+	}
+}
+
+func dialForACP(ctx context.Context) (*client.Client, error) {
+	return client.Connect(ctx, client.Options{})
+}
+
+// required returns why the daemon that is required is not there.
+func (o acpFlags) required(ctx context.Context) error {
+	if !o.require {
+		return nil
+	}
+	c, err := dialForACP(ctx)
+	if err != nil {
+		return err
+	}
+	c.Close()
+	return nil
+}
+
+func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
 		return failf(exitError, "is the agent installed, and in PATH?", "finding the agent: %v", err)
@@ -69,13 +125,8 @@ func (a *app) acp(ctx context.Context, args []string, require, noReasons bool) e
 	if in, ok := a.in.(*os.File); ok && isTerminal(in) {
 		return fmt.Errorf("starting the agent: %w", syscall.Exec(path, args, os.Environ()))
 	}
-	dial := func(ctx context.Context) (*client.Client, error) { return client.Connect(ctx, client.Options{}) }
-	if require {
-		c, err := dial(ctx)
-		if err != nil {
-			return err
-		}
-		c.Close()
+	if err := o.required(ctx); err != nil {
+		return err
 	}
 	pipes, err := a.acpPipes()
 	if err != nil {
@@ -84,7 +135,11 @@ func (a *app) acp(ctx context.Context, args []string, require, noReasons bool) e
 	// Signals are the agent's business: it ends as it wants to, and permd after
 	// it.
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(s) { // nohup, for one, has the agent ignore it as well
+			signal.Notify(signals, s)
+		}
+	}
 	defer signal.Stop(signals)
 	// A peer that is gone is an error of a write, and not permd's end.
 	pipe := make(chan os.Signal, 1)
@@ -100,8 +155,7 @@ func (a *app) acp(ctx context.Context, args []string, require, noReasons bool) e
 
 	say, silence := a.acpSay()
 	peers := proxy.Peers{ClientIn: pipes.in, ClientOut: pipes.out, AgentIn: agent.in, AgentOut: agent.out}
-	rules := proxy.Rules{Plain: plainOption(), NoReasons: noReasons, Require: require}
-	broken := proxy.Run(ctx, peers, proxy.Config{Rules: rules, Dial: dial, Say: say})
+	broken := proxy.Run(ctx, peers, o.config(say))
 	pipes.restore()
 	code := agent.end(broken != nil)
 	silence()
@@ -212,6 +266,7 @@ type acpAgent struct {
 	cmd     *exec.Cmd
 	in, out *os.File
 	exited  chan struct{}
+	swept   chan struct{} // closed when nothing that it started is left
 }
 
 func startAgent(path string, args []string, stderr io.Writer) (*acpAgent, error) {
@@ -241,7 +296,7 @@ func startAgent(path string, args []string, stderr io.Writer) (*acpAgent, error)
 		outRead.Close()
 		return nil, fmt.Errorf("starting the agent: %w", err)
 	}
-	return &acpAgent{cmd, inWrite, outRead, make(chan struct{})}, nil
+	return &acpAgent{cmd, inWrite, outRead, make(chan struct{}), make(chan struct{})}, nil
 }
 
 // attend passes signals on to the agent and all that it started, and sees to it
@@ -250,6 +305,8 @@ func (g *acpAgent) attend(signals <-chan os.Signal, stop context.CancelCauseFunc
 	go func() {
 		_ = g.cmd.Wait() // the state says all
 		close(g.exited)
+		g.sweep()
+		close(g.swept)
 	}()
 	signalled := false
 	for {
@@ -262,8 +319,6 @@ func (g *acpAgent) attend(signals <-chan os.Signal, stop context.CancelCauseFunc
 		}
 		break
 	}
-	// What it started would keep its output open.
-	g.signal(syscall.SIGTERM)
 	_ = g.out.SetReadDeadline(time.Now().Add(6 * acpGrace))
 	if !signalled {
 		return
@@ -271,6 +326,20 @@ func (g *acpAgent) attend(signals <-chan os.Signal, stop context.CancelCauseFunc
 	// Who has ended the agent may not read any more what it said last.
 	time.Sleep(acpGrace)
 	stop(errors.New("ended by a signal"))
+}
+
+// sweep ends what the agent has left behind in its group. It would keep the
+// agent's output open, and outlive permd.
+func (g *acpAgent) sweep() {
+	g.signal(syscall.SIGTERM)
+	const step = 10 * time.Millisecond
+	for waited := time.Duration(0); waited < acpGrace; waited += step {
+		if !groupAlive(g.cmd.Process.Pid) {
+			return
+		}
+		time.Sleep(step)
+	}
+	g.signal(syscall.SIGKILL)
 }
 
 func (g *acpAgent) signal(s syscall.Signal) {
@@ -297,7 +366,7 @@ func (g *acpAgent) end(broken bool) int {
 		case <-time.After(acpGrace):
 		}
 	}
-	<-g.exited
+	<-g.swept
 	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return 128 + int(status.Signal())

@@ -20,12 +20,20 @@ const asAgent = "acp-test-agent"
 
 func init() {
 	if len(os.Args) > 2 && os.Args[1] == asAgent {
-		os.Exit(runAgent(os.Args[2]))
+		os.Exit(runAgent(os.Args[2], os.Args[3:]))
 	}
 }
 
-func runAgent(kind string) int {
+func runAgent(kind string, args []string) int {
 	switch kind {
+	case "pair":
+		return runPairAgent()
+	case "pair-client":
+		return runPairClient(args[0])
+	case "tap":
+		return runTap(args[0], args[1:])
+	case "relay":
+		return runRelay(args[0], args[1:])
 	case "sdk":
 		a := &sdkAgent{made: make(chan struct{})}
 		a.conn = acpsdk.NewAgentSideConnection(a, os.Stdout, os.Stdin)
@@ -36,7 +44,7 @@ func runAgent(kind string) int {
 			return 1
 		}
 	case "exit": // says its arguments, and ends with a status
-		fmt.Println(strings.Join(os.Args[3:], " "))
+		fmt.Println(strings.Join(args, " "))
 		fmt.Fprintln(os.Stderr, "words of the agent")
 		return 42
 	case "crash": // dies in the middle of a line
@@ -61,6 +69,23 @@ func runAgent(kind string) int {
 		fmt.Println("ready")
 		<-signals
 		fmt.Println("the child was told")
+	case "deaf": // says how it is told to end, and goes on until its input ends
+		signals := make(chan os.Signal, 8)
+		signal.Notify(signals, syscall.SIGTERM)
+		go func() {
+			for range signals {
+				fmt.Println("told")
+			}
+		}()
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		return 7
+	case "cling": // cannot be told to end
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
+	case "linger": // does nothing until it is told to end
+		fmt.Println("ready")
+		time.Sleep(time.Hour)
 	case "orphan": // leaves a process behind that keeps its output open
 		child := exec.Command(os.Args[0], asAgent, "child")
 		child.Stdout = os.Stdout

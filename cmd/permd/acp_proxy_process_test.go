@@ -122,10 +122,10 @@ func TestProxyProcess(t *testing.T) {
 	})
 }
 
-// TestProxyRequired ends the agent when the daemon goes away.
+// TestProxyRequired ends the agent when the daemon goes away for good.
 func TestProxyRequired(t *testing.T) {
 	d := startDaemon(t)
-	cmd := d.command("acp", "--require", "--", os.Args[0], asAgent, "echo")
+	cmd := d.command("acp", "--require", "--grace", "0s", "--", os.Args[0], asAgent, "echo")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

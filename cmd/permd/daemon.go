@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,6 +23,8 @@ import (
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/otc"
+	"github.com/permd/permd/socket/rap"
 )
 
 // daemon is permd without its sockets: everything that a decision needs, wired
@@ -38,13 +41,18 @@ type daemon struct {
 	lasting  *native.Lasting
 	users    *users
 	recent   deliberations // for permd explain
+	unasked  unasked       // for permd status
+	metrics  *metrics      // nil when HTTP is off
 	log      *slog.Logger
 	started  time.Time
 }
 
 // sockets are where a daemon listens: its own folders, or where the service
 // manager has put them.
-type sockets struct{ decision, management string }
+type sockets struct {
+	decision, management string
+	http                 string // a URL or the path of a socket, "" when HTTP is off
+}
 
 // policyDir is where a layer's rules are, below its folder.
 const policyDir = "policy.d"
@@ -110,7 +118,12 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	for _, why := range d.memory.Status().Degraded {
 		log.Warn("the memory is degraded", "why", why)
 	}
-	d.assemble(d.memory, d.journal, os.Getpid())
+	var j decisions.Journal = d.journal
+	if d.settings.HTTP.Listen != policy.ListenOff {
+		d.metrics = newMetrics(d)
+		j = d.metrics.count(j)
+	}
+	d.assemble(d.memory, j, os.Getpid())
 	d.keepHarnesses()
 	d.engine.Proposer = d.memory
 	d.engine.Observe = d.recent.note
@@ -145,9 +158,10 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 // resolve.
 func ownFiles(dirs xdg.Dirs, at sockets) []string {
 	units := []string{"permd.service", "permd.socket", "permd-admin.socket"}
-	own := []string{dirs.Org, dirs.Config, dirs.Data, dirs.State, dirs.Run, dirs.Admin, "/etc/permd", "/var/lib/permd", "/run/permd", "/run/permd-admin"}
-	for _, path := range []string{at.decision, at.management} {
-		if path != "" {
+	own := []string{dirs.Org, dirs.Config, dirs.Data, dirs.State, dirs.Run, dirs.Admin, dirs.HTTP,
+		"/etc/permd", "/var/lib/permd", "/run/permd", "/run/permd-admin", "/run/permd-http"}
+	for _, path := range []string{at.decision, at.management, at.http} {
+		if filepath.IsAbs(path) {
 			own = append(own, path)
 		}
 	}
@@ -159,6 +173,7 @@ func ownFiles(dirs xdg.Dirs, at sockets) []string {
 			own = append(own, filepath.Join(dir, u), filepath.Join(dir, u+".d"))
 		}
 	}
+	own = slices.DeleteFunc(own, func(path string) bool { return path == "" })
 	for _, path := range own {
 		// The folders themselves may not exist yet, what they are in does.
 		if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
@@ -178,6 +193,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 	m := socket.Methods{}
 	acp.Register(m, acp.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, PlainOption: d.plainOption,
+		HarmlessEnv: d.harmlessEnv, AskGates: d.store.AskGates, Ran: d.unasked.note,
 	})
 	own := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
@@ -192,9 +208,11 @@ func (d *daemon) decisionMethods() socket.Methods {
 		own.Answered = d.answered
 	}
 	native.Register(m, own)
+	otc.Register(m, otc.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user})
 	aap.Register(m, aap.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
 	})
+	rap.Register(m, rap.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, Answers: own})
 	return m
 }
 

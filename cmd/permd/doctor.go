@@ -68,9 +68,10 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what is not as it should be",
 		Long: `Look at permd's folders, settings, rules, databases, sockets, daemon and units,
-at the hooks of harnesses that ask permd, and for agents and editors that are
-installed. Each finding comes with the command that mends it. Nothing is
-changed; where systemd holds the sockets, the daemon is started by being asked.
+at the hooks of harnesses and the ACP clients that ask permd, and for agents and
+editors that are installed. Each finding comes with the command that mends it.
+Nothing is changed; where systemd holds the sockets, the daemon is started by being
+asked.
 
 The exit code is 1 if there is an error, 0 with warnings alone.
 
@@ -113,6 +114,7 @@ func (x *examination) examine(ctx context.Context) {
 	x.daemon(ctx) // before the databases, which it makes when it starts
 	x.databases(ctx)
 	x.hooks()
+	x.acpClients()
 	x.clients()
 }
 

@@ -112,6 +112,7 @@ func (x *examination) daemon(ctx context.Context) {
 	var s status
 	if x.reach(ctx, "admin", true, admin.MethodStatus, struct{}{}, &s) {
 		x.condition(&s)
+		x.http(ctx, s.HTTP)
 	}
 }
 
@@ -121,6 +122,11 @@ func (x *examination) condition(s *status) {
 		x.warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)
 	} else {
 		x.ok("daemon", "version %s, pid %d, %s", s.Version, s.PID, plural(s.Sessions, "session"))
+	}
+	for i := range s.Unasked {
+		if u := &s.Unasked[i]; u.Deny > 0 || u.Despite > 0 {
+			x.warn("agents", "permd log list --unasked --verdict deny", "%s", u.String())
+		}
 	}
 	if s.Policy.Settings != "" {
 		x.error("daemon", "permd reload", "the settings could not be read, the former ones are in use: %s", s.Policy.Settings)

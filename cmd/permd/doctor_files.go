@@ -40,10 +40,13 @@ func (x *examination) folders() {
 		{x.dirs.Data, 0o077},
 		{x.dirs.Run, 0o077},
 		{x.dirs.Admin, 0o077},
+		{x.dirs.HTTP, 0o077},
 	} {
 		err := xdg.CheckOwn(f.dir, x.uid, f.forbidden)
 		untrusted, bad := errors.AsType[*xdg.UntrustedError](err)
 		switch {
+		case f.dir == x.dirs.HTTP && errors.Is(err, fs.ErrNotExist):
+			// Most have no HTTP.
 		case err == nil:
 			x.ok("folders", "%s", f.dir)
 		case bad:

@@ -186,7 +186,11 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	case e.Connect != nil && e.Connect.Host != "":
 		p.Host = &pattern.Host{Name: e.Connect.Host, Port: e.Connect.Port}
 	case e.Use != nil:
-		p.Tool = &pattern.Tool{Name: pattern.Glob{e.Use.Tool}}
+		name := e.Use.Tool
+		if e.Use.Version != "" {
+			name += "@" + e.Use.Version
+		}
+		p.Tool = &pattern.Tool{Name: pattern.Glob{name}}
 		if e.Use.Server != "" {
 			p.Tool.Server = pattern.Glob{e.Use.Server}
 		}

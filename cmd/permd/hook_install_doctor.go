@@ -19,9 +19,9 @@ func (x *examination) hooks() {
 	}
 }
 
-func (x *examination) hook(p *hookPlace) {
+func (x *examination) hook(p *configPlace) {
 	info, err := os.Stat(p.path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxHookFile {
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
 		return // not installed: permd does not replace such files either
 	}
 	text, err := os.ReadFile(p.path)
@@ -32,12 +32,12 @@ func (x *examination) hook(p *hookPlace) {
 		x.warn("hooks", "ls -l "+shellWord(p.path), "looking at %s: %v", p.path, err)
 		return
 	}
-	if !strings.Contains(string(text), " hook "+p.harness) {
+	if !strings.Contains(string(text), " hook "+p.name) {
 		return
 	}
-	again := "permd hook install " + p.harness
+	again := "permd hook install " + p.name
 	if p.managed {
-		again = "sudo permd hook install " + p.harness + " --managed"
+		again = "sudo permd hook install " + p.name + " --managed"
 	}
 	entries, err := p.edit.check(text)
 	if err != nil {
@@ -45,22 +45,22 @@ func (x *examination) hook(p *hookPlace) {
 		return
 	}
 	for _, program := range entries.programs {
-		if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
-			x.error("hooks", again, "%s: %s runs %s, which is no program: every call is stopped", p.harness, p.path, program)
+		if !isProgram(program) {
+			x.error("hooks", again, "%s: %s runs %s, which is no program: every call is stopped", p.name, p.path, program)
 			continue
 		}
 		if len(entries.problems) == 0 {
-			x.ok("hooks", "%s: %s runs %s", p.harness, p.path, program)
+			x.ok("hooks", "%s: %s runs %s", p.name, p.path, program)
 		}
 	}
 	if len(entries.programs) == 0 && len(entries.problems) == 0 && strings.Contains(string(text), "permd") {
 		// Such as one that ends in || true.
-		x.warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.harness, p.path, p.harness)
+		x.warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.name, p.path, p.name)
 	}
 	if entries.untold != "" {
-		x.warn("hooks", entries.untold, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.harness, p.path)
+		x.warn("hooks", entries.untold, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)
 	}
 	for _, problem := range entries.problems {
-		x.error("hooks", again, "%s: %s: %s", p.harness, p.path, problem)
+		x.error("hooks", again, "%s: %s: %s", p.name, p.path, problem)
 	}
 }

@@ -42,7 +42,7 @@ func TestHookFileRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, uid, "is no file"},
-		{"too long", func(t *testing.T, path string) { writeConfig(t, path, strings.Repeat(" ", maxHookFile+1)) }, uid, "longer than"},
+		{"too long", func(t *testing.T, path string) { writeConfig(t, path, strings.Repeat(" ", maxConfigFile+1)) }, uid, "longer than"},
 		{"in a folder that is a link", func(t *testing.T, path string) {
 			real := filepath.Join(filepath.Dir(filepath.Dir(path)), "real")
 			if err := os.Mkdir(real, 0o700); err != nil {
@@ -122,8 +122,8 @@ func TestHookTwoFolders(t *testing.T) {
 	first, store := placeOf(t, "claude", false)
 	second := *first
 	second.path = filepath.Join(filepath.Dir(filepath.Dir(first.path)), "work", "settings.json")
-	texts := map[*hookPlace]string{first: "{\"a\":  1}", &second: "{\"b\":  2}"}
-	for _, p := range []*hookPlace{first, &second} {
+	texts := map[*configPlace]string{first: "{\"a\":  1}", &second: "{\"b\":  2}"}
+	for _, p := range []*configPlace{first, &second} {
 		writeConfig(t, p.path, texts[p])
 		c, err := planInstall(p, store, testProgram, uid)
 		if err == nil {
@@ -133,7 +133,7 @@ func TestHookTwoFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range []*hookPlace{first, &second} {
+	for _, p := range []*configPlace{first, &second} {
 		if record, before := store.load(p); record == nil || string(before) != texts[p] {
 			t.Errorf("%s: the backup is %q", p.path, before)
 		}

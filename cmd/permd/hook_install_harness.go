@@ -1,53 +1,18 @@
 package main
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/jsonedit"
 )
 
 // hookLimit is how long a harness waits for permd hook, in seconds. It is more
 // than permd hook itself waits for the daemon, so that a slow daemon is answered
 // for by permd hook, which says no, and not by the harness, which goes on.
 const hookLimit = 10
-
-// hookPlace is one file in which a harness looks for hooks.
-type hookPlace struct {
-	harness string
-	managed bool
-	path    string
-	mode    fs.FileMode // of a new file
-	edit    hookEditor
-	// notes are what a person has to know about this harness.
-	notes []string
-}
-
-// hookEditor puts permd into a configuration file, and takes it out again. A nil
-// text is a file that is not there.
-type hookEditor interface {
-	// install adds the command to a text that has nothing of permd.
-	install(text []byte, program string) ([]byte, error)
-	// remove takes out what install adds, and says whether there was any.
-	remove(text []byte) (rest []byte, found bool, err error)
-	// check says what is wrong with permd's entries, and which programs they run.
-	check(text []byte) (entries hookEntries, err error)
-}
-
-// hookEntries are permd's entries in one file.
-type hookEntries struct {
-	programs []string // which permd is run, each once
-	problems []string // why a call could get past them
-	untold   string   // what the harness has to be told by its person before it counts
-}
-
-func (e *hookEntries) program(path string) {
-	if !slices.Contains(e.programs, path) {
-		e.programs = append(e.programs, path)
-	}
-}
 
 // hookHarnesses are those that install knows, in the order of the help.
 var hookHarnesses = []string{"claude", "codex", "gemini", "cursor", "copilot", "cline"}
@@ -65,7 +30,7 @@ const (
 
 // hookPlaces are the files of a harness: the person's own, and the
 // organisation's if it has one.
-func (a *app) hookPlaces(harness, home string) []hookPlace {
+func (a *app) hookPlaces(harness, home string) []configPlace {
 	etc := func(linux, darwin string) string {
 		if runtime.GOOS == "darwin" && darwin != "" {
 			return filepath.Join("/", a.root, darwin)
@@ -86,25 +51,25 @@ func (a *app) hookPlaces(harness, home string) []hookPlace {
 			harness: harness, lists: []jsonList{{[]string{"hooks", "PreToolUse"}, claudeEntry}},
 			off: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, limit: hookLimit, closed: `"onFailure":"block"`,
 		}
-		return []hookPlace{
+		return []configPlace{
 			{harness, false, filepath.Join(own("CLAUDE_CONFIG_DIR", ".claude"), "settings.json"), 0o600, edit, []string{restartNote, claudeNote}},
 			{harness, true, etc("etc/claude-code/managed-settings.json", "Library/Application Support/ClaudeCode/managed-settings.json"), 0o644, edit, []string{restartNote, claudeNote}},
 		}
 	case "codex":
-		return []hookPlace{
+		return []configPlace{
 			{harness, false, filepath.Join(own("CODEX_HOME", ".codex"), "config.toml"), 0o600, &tomlHooks{}, []string{codexTrust, codexNote}},
 			{harness, true, etc("etc/codex/requirements.toml", ""), 0o644, &tomlHooks{managed: true}, []string{restartNote, codexNote}},
 		}
 	case "gemini":
 		edit := &jsonHooks{
-			harness: harness, lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, comments: true,
+			harness: harness, lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, dialect: jsonedit.Comments,
 			off:   []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "false"}, {[]string{"hooksConfig", "disabled"}, `"permd"`}},
 			limit: hookLimit * 1000,
 		}
 		pinned := *edit
 		// A person's own settings could say false; the organisation's win.
 		pinned.pins = []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "true"}}
-		return []hookPlace{
+		return []configPlace{
 			{harness, false, filepath.Join(own("GEMINI_CLI_HOME"), ".gemini", "settings.json"), 0o600, edit, []string{restartNote, geminiNote}},
 			{harness, true, etc("etc/gemini-cli/settings.json", "Library/Application Support/GeminiCli/settings.json"), 0o644, &pinned, []string{restartNote, geminiNote, geminiManagedNote}},
 		}
@@ -118,18 +83,18 @@ func (a *app) hookPlaces(harness, home string) []hookPlace {
 		// What those three do not see. Not all tools: of a tool server's, only
 		// beforeMCPExecution says which server.
 		edit.lists = append(edit.lists, jsonList{[]string{"hooks", "preToolUse"}, cursorToolEntry})
-		return []hookPlace{
+		return []configPlace{
 			{harness, false, filepath.Join(home, ".cursor", "hooks.json"), 0o600, edit, nil},
 			{harness, true, etc("etc/cursor/hooks.json", "Library/Application Support/Cursor/hooks.json"), 0o644, edit, nil},
 		}
 	case "copilot":
 		edit := &ownFile{harness: harness, text: copilotFile}
-		return []hookPlace{
+		return []configPlace{
 			{harness, false, filepath.Join(own("COPILOT_HOME", ".copilot"), "hooks", "permd.json"), 0o600, edit, []string{restartNote, copilotNote}},
 			{harness, true, etc("etc/github-copilot/policy.d/permd.json", ""), 0o644, edit, []string{restartNote, copilotNote}},
 		}
 	case "cline":
-		return []hookPlace{{harness, false, filepath.Join(home, "Documents", "Cline", "Hooks", "PreToolUse"), 0o700, &ownFile{harness: harness, text: clineFile}, []string{clineNote}}}
+		return []configPlace{{harness, false, filepath.Join(home, "Documents", "Cline", "Hooks", "PreToolUse"), 0o700, &ownFile{harness: harness, text: clineFile}, []string{clineNote}}}
 	}
 	return nil
 }
@@ -160,18 +125,4 @@ func hookProgram(command, harness string) string {
 		return ""
 	}
 	return rest
-}
-
-// checkHookProgram refuses a path that a shell, or a harness that replaces
-// variables in its settings, could read otherwise.
-func checkHookProgram(program string) error {
-	for _, r := range program {
-		if r < ' ' || r == 0x7f || strings.ContainsRune("'\"\\$`%{}", r) {
-			return failf(exitError, "put permd at a path of plain letters, and name it with --exec", "the path of permd has a character that a harness could misread: %q", program)
-		}
-	}
-	if !strings.HasPrefix(filepath.Base(program), "permd") {
-		return failf(exitError, "call the program permd, or permd-something", "the program is not called permd, so that its hooks could not be told from others: %s", program)
-	}
-	return nil
 }

@@ -15,13 +15,13 @@ import (
 
 // jsonHooks edits a settings file in JSON.
 type jsonHooks struct {
-	harness  string
-	lists    []jsonList
-	off      []jsonSwitch // settings that turn permd's hook off
-	comments bool         // the harness takes comments
-	pins     []jsonSwitch // settings that are made where there are none
-	limit    int          // the time limit that every entry has, in the harness's unit
-	closed   string       // the member that makes a failing hook stop the call
+	harness string
+	lists   []jsonList
+	off     []jsonSwitch // settings that turn permd's hook off
+	dialect jsonedit.Dialect
+	pins    []jsonSwitch // settings that are made where there are none
+	limit   int          // the time limit that every entry has, in the harness's unit
+	closed  string       // the member that makes a failing hook stop the call
 }
 
 // jsonList is an array of hooks, and the entry that is added to it.
@@ -76,7 +76,7 @@ func (h *jsonHooks) parse(text []byte) (*jsonedit.Text, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}\n")
 	}
-	t, err := jsonedit.Parse(text, h.comments)
+	t, err := jsonedit.Parse(text, h.dialect)
 	if err != nil {
 		return nil, failf(exitError, "correct the file first: the harness does not read it either", "it cannot be read: %v", err)
 	}
@@ -190,24 +190,17 @@ func (h *jsonHooks) removeFrom(t *jsonedit.Text, path []string) (_ *jsonedit.Tex
 
 // prune removes the member that path names if it is empty.
 func prune(t *jsonedit.Text, path []string) (*jsonedit.Text, error) {
-	holder := t.Root().Member(path[:len(path)-1]...)
-	last := holder.Member(path[len(path)-1])
-	if !last.Exists() || last.Len() > 0 {
+	if t.Root().Member(path...).Len() > 0 {
 		return t, nil
 	}
-	for i := range holder.Len() {
-		if bytes.Equal(holder.At(i).Raw(), last.Raw()) && holder.At(i) == last {
-			return t.Remove(holder, i)
-		}
-	}
-	return t, nil
+	return t.Drop(path...)
 }
 
 func (h *jsonHooks) ours(n jsonedit.Node) bool {
 	return hookProgram(n.Member("command").String(), h.harness) != ""
 }
 
-func (h *jsonHooks) check(text []byte) (e hookEntries, err error) {
+func (h *jsonHooks) check(text []byte) (e configEntries, err error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return e, nil
 	}
@@ -254,7 +247,7 @@ func (h *jsonHooks) check(text []byte) (e hookEntries, err error) {
 }
 
 // checkEntry compares an entry with what would be installed.
-func (h *jsonHooks) checkEntry(e *hookEntries, list jsonList, n, matcher jsonedit.Node) {
+func (h *jsonHooks) checkEntry(e *configEntries, list jsonList, n, matcher jsonedit.Node) {
 	where := list.path[len(list.path)-1]
 	var want struct {
 		Matcher string `json:"matcher"`

@@ -36,7 +36,7 @@ func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
 	return nil, true, nil
 }
 
-func (o *ownFile) check(text []byte) (e hookEntries, err error) {
+func (o *ownFile) check(text []byte) (e configEntries, err error) {
 	if program := o.program(text); program != "" {
 		e.program(program)
 	} else if bytes.Contains(text, []byte(" hook "+o.harness)) {

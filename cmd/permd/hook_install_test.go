@@ -14,7 +14,7 @@ import (
 const testProgram = "/opt/my tools/permd"
 
 // placeOf is where a harness's hook is in a home, and its store.
-func placeOf(t *testing.T, harness string, managed bool) (*hookPlace, hookStore) {
+func placeOf(t *testing.T, harness string, managed bool) (*configPlace, configStore) {
 	t.Helper()
 	for _, name := range []string{"CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "COPILOT_HOME"} {
 		t.Setenv(name, "")
@@ -25,11 +25,11 @@ func placeOf(t *testing.T, harness string, managed bool) (*hookPlace, hookStore)
 			t.Fatal(err)
 		}
 	}
-	places := hookPlacesOf((&app{root: filepath.Join(dir, "root")}).hookPlaces(harness, filepath.Join(dir, "home")), managed)
+	places := managedPlaces((&app{root: filepath.Join(dir, "root")}).hookPlaces(harness, filepath.Join(dir, "home")), managed)
 	if len(places) != 1 {
 		t.Fatalf("%d places", len(places))
 	}
-	return &places[0], hookStore{filepath.Join(dir, "data", "hooks")}
+	return &places[0], configStore{filepath.Join(dir, "data", "hooks")}
 }
 
 func writeConfig(t *testing.T, path, text string) {
@@ -270,11 +270,11 @@ func TestHookProgram(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/a'b/permd", "/a\"/permd", "/$HOME/permd", "/a`b/permd", "/a\\b/permd", "/a\nb/permd", "/%h/permd", "/{a}/permd", "/usr/bin/other"} {
-		if checkHookProgram(path) == nil {
+		if checkNamedProgram(path) == nil {
 			t.Errorf("%q is taken", path)
 		}
 	}
-	if err := checkHookProgram(testProgram); err != nil {
+	if err := checkNamedProgram(testProgram); err != nil {
 		t.Error(err)
 	}
 }
@@ -367,7 +367,7 @@ func TestHookDocs(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			continue // the organisation's are elsewhere
 		}
-		for _, p := range hookPlacesOf((&app{}).hookPlaces(harness, "/home"), true) {
+		for _, p := range managedPlaces((&app{}).hookPlaces(harness, "/home"), true) {
 			if line += "`" + p.path + "` | "; !strings.Contains(string(text), line) {
 				t.Errorf("docs/clients.md has no line %q", line)
 			}

@@ -168,10 +168,10 @@ func withoutSwitch(doc map[string]any) map[string]any {
 	return rest
 }
 
-func (h *tomlHooks) check(text []byte) (hookEntries, error) {
+func (h *tomlHooks) check(text []byte) (configEntries, error) {
 	doc, err := decodeTOML(text)
 	if err != nil {
-		return hookEntries{}, err
+		return configEntries{}, err
 	}
 	e := h.entries(doc)
 	features, _ := doc["features"].(map[string]any)
@@ -202,7 +202,7 @@ func trustedCodex(doc map[string]any) bool {
 }
 
 // entries are permd's hooks in a decoded file.
-func (h *tomlHooks) entries(doc map[string]any) (e hookEntries) {
+func (h *tomlHooks) entries(doc map[string]any) (e configEntries) {
 	hooks, _ := doc["hooks"].(map[string]any)
 	var missing []string
 	for _, event := range tomlEvents {

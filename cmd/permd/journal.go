@@ -21,10 +21,14 @@ type journalLog struct {
 }
 
 func (l journalLog) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
-	return l.r.List(ctx, journal.Filter{
+	of := journal.Filter{
 		Limit: f.Limit, After: f.After, Before: f.Before, Since: f.Since,
 		Verdict: f.Verdict, Session: f.Session, Tool: f.Tool,
-	})
+	}
+	if f.Unasked {
+		of.Outcomes = []decisions.Outcome{decisions.Unasked, decisions.Despite}
+	}
+	return l.r.List(ctx, of)
 }
 
 func (l journalLog) Get(ctx context.Context, id string) (*decisions.Record, error) {

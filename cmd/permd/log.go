@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ func (o *logOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.verdict, "verdict", "", "only this verdict: allow, ask or deny")
 	f.StringVar(&o.Session, "session", "", "only this session")
 	f.StringVar(&o.Tool, "tool", "", "only this tool")
+	f.BoolVar(&o.Unasked, "unasked", false, "only calls that ran although nobody was asked, or although they were denied")
 }
 
 // filter is the chosen filter at that time.
@@ -68,7 +70,8 @@ func (a *app) logListCommand() *cobra.Command {
 
 ` + exitCodes,
 		Example: `  permd log list --verdict deny --since 24h
-  permd log list --limit 5 --json`,
+  permd log list --limit 5 --json
+  permd log list --unasked --verdict deny`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f, err := o.filter(time.Now())
@@ -122,6 +125,9 @@ func (a *app) logShowCommand() *cobra.Command {
 				return printJSON(a.out, rec)
 			}
 			renderDecision(a.out, &rec.Decision)
+			if o := rec.Decision.Outcome; o != "" {
+				fmt.Fprintf(a.out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
+			}
 			renderCircumstances(a, rec)
 			return nil
 		},
@@ -140,7 +146,12 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	line("tool", r.Tool)
 	line("agent", r.Agent.Name+" "+r.Agent.Version)
 	line("client", r.Client.Name+" "+r.Client.Version)
-	line("session", r.Session.ID)
+	line("protocol", r.Protocol)
+	session := r.Session.ID
+	if above := r.Session.Ancestors; len(above) > 0 {
+		session += ", below " + strings.Join(above, ", ")
+	}
+	line("session", session)
 	line("cwd", r.Cwd)
 	line("peer", fmt.Sprintf("uid %d, pid %d", r.Peer.UID, r.Peer.PID))
 	if a := r.Answer; a != nil {
@@ -224,9 +235,27 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 	for i := range recs {
 		r := recs[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
-			r.Decision.Verdict, summary(&r.Decision), clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
+			became(&r.Decision), summary(&r.Decision), clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return w.Flush()
+}
+
+// became is the verdict, and what became of the call where that is something
+// else.
+func became(d *decisions.Decision) string {
+	if d.Outcome == "" {
+		return string(d.Verdict)
+	}
+	return fmt.Sprintf("%s, %s", d.Verdict, d.Outcome)
+}
+
+// outcomes are the outcomes in words.
+var outcomes = map[decisions.Outcome]string{
+	decisions.Passed:   "it passed: only a deny and a rule that asks stop what a client does for its agent; nobody allowed it",
+	decisions.Approved: "it passed: the agent had asked for the same just before, and was allowed it",
+	decisions.Unasked:  "it ran, and the agent had asked nobody; the verdict is what would have been said",
+	decisions.Gated:    "the agent did not ask about it, but what it does came to the client, where it was decided",
+	decisions.Despite:  "the agent says that it is done, although it was denied; the verdict is what would be said again",
 }
 
 // summary is what a call would do, in a few words.

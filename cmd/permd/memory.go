@@ -102,6 +102,8 @@ func pinsInWords(c *remember.Choice) []string {
 	add(p.Below, "with all that is below")
 	add(p.Method != "", "method class %s", p.Method)
 	add(p.Arguments, "with the very arguments")
+	add(p.Given != "", "while it is given %s", p.Given)
+	add(p.For != "", "for %s, as the caller says", p.For)
 	add(p.Claimed, "known from the agent's words alone")
 	add(p.Call != "", "only in the very call that it was said of")
 	return words

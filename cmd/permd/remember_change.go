@@ -191,7 +191,11 @@ func (a *app) exportRules(list []admin.Choice) {
 					}
 				}
 				head, under = "", ""
-				fmt.Fprintf(a.out, "    - '%s'  # %s\n", strings.ReplaceAll(c.Rule, "'", "''"), where(c))
+				holds := where(c)
+				if kind == effects.KindUse && !strings.Contains(c.Rule, "@") {
+					holds += "; here in every version"
+				}
+				fmt.Fprintf(a.out, "    - '%s'  # %s\n", strings.ReplaceAll(c.Rule, "'", "''"), holds)
 			}
 		}
 	}

@@ -35,6 +35,7 @@ without rules of your own the shipped base policy decides.
   settings    ~/.config/permd/permd.toml (of the organisation: /etc/permd/permd.toml)
   data        ~/.local/share/permd/
   sockets     $XDG_RUNTIME_DIR/permd/permd.sock, $XDG_RUNTIME_DIR/permd-admin/admin.sock
+  HTTP        off, or as http.listen of the settings says
 
 SIGTERM and SIGINT answer what is in flight and end it, SIGHUP reads the rules
 again. Changed rules are read by themselves. Under systemd it takes the sockets
@@ -67,7 +68,15 @@ func (a *app) serve(ctx context.Context) error {
 	if s.daemon, err = openDaemon(ctx, dirs, a.root != "", log, s.changed); err != nil {
 		return err
 	}
-	s.listensAt(sockets{s.decision.Addr().String(), s.management.Addr().String()})
+	at := sockets{decision: s.decision.Addr().String(), management: s.management.Addr().String()}
+	if s.http, err = listenHTTP(s.settings.HTTP.Listen, dirs); err != nil {
+		return errors.Join(err, s.close())
+	}
+	if s.http != nil {
+		at.http = s.http.where()
+		defer s.http.listener.Close()
+	}
+	s.listensAt(at)
 	return s.run(ctx)
 }
 
@@ -87,6 +96,7 @@ type server struct {
 	log *slog.Logger
 
 	decision, management net.Listener
+	http                 *httpServer // nil when HTTP is off
 	activated            bool
 
 	statusMu sync.Mutex
@@ -145,18 +155,31 @@ func (s *server) run(ctx context.Context) error {
 	serving, stopServing := context.WithCancelCause(ctx)
 	defer stopServing(nil)
 	var all sync.WaitGroup
-	var failed [2]error
-	opts := s.options()
+	var failed [3]error
+	methods := s.decisionMethods()
 	all.Go(func() {
-		deciding := opts
-		deciding.MaxRunning = mostDeciding
-		failed[0] = socket.Serve(serving, s.decision, s.decisionMethods(), deciding)
+		opts := s.options()
+		opts.MaxRunning = mostDeciding
+		if s.metrics != nil {
+			opts.Open = &s.metrics.decisionConns
+		}
+		failed[0] = socket.Serve(serving, s.decision, methods, opts)
 		stopServing(failed[0])
 	})
 	all.Go(func() {
+		opts := s.options()
+		if s.metrics != nil {
+			opts.Open = &s.metrics.adminConns
+		}
 		failed[1] = socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
 		stopServing(failed[1])
 	})
+	if s.http != nil {
+		all.Go(func() {
+			failed[2] = s.serveHTTP(serving, methods)
+			stopServing(failed[2])
+		})
+	}
 	all.Go(func() { s.store.Watch(serving) })
 	all.Go(func() { s.flushMemory(serving) })
 	all.Go(func() { s.saveMemory(serving) })
@@ -198,6 +221,9 @@ func (s *server) greet() {
 	fmt.Fprintf(w, "permd %s, pid %d, for %s\n", version(), os.Getpid(), s.users.user(uint32(os.Geteuid())).Name)
 	fmt.Fprintf(w, "  listens  %s\n", s.decision.Addr())
 	fmt.Fprintf(w, "  manages  %s\n", s.management.Addr())
+	if s.sockets.http != "" {
+		fmt.Fprintf(w, "  http     %s\n", httpPlace(s.sockets.http, s.daemon.dirs))
+	}
 	for _, l := range s.store.Status().Layers {
 		fmt.Fprintf(w, "  %s\n", layerLine(&l))
 	}
@@ -259,6 +285,9 @@ func (s *server) changed(st policy.Status) {
 	s.statusMu.Lock()
 	defer s.statusMu.Unlock()
 	text := st.Summary()
+	if s.ready {
+		s.metrics.rulesChanged(st, s.digest(), time.Now())
+	}
 	if !s.ready || text == s.said {
 		s.said = text
 		return
@@ -286,6 +315,7 @@ func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
 		s.log.Warn("telling the service manager", "error", err)
 	}
 	changed, err := s.store.Reload(ctx)
+	s.metrics.reloaded(err)
 	if rerr := systemd.Ready(s.store.Status().Summary()); rerr != nil {
 		s.log.Warn("telling the service manager", "error", rerr)
 	}

@@ -83,5 +83,6 @@ func readSwitches(dirs xdg.Dirs) (policy.Switches, error) {
 	return policy.Switches{
 		Profile: s.Profile,
 		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
+		AskGates: s.AskGates,
 	}, nil
 }

@@ -23,17 +23,20 @@ type status struct {
 	Digest   string          `json:"digest"`
 	Socket   string          `json:"socket"`
 	Admin    string          `json:"adminSocket"`
+	HTTP     string          `json:"http,omitzero"`
 	Sessions int             `json:"sessions"`
 	Policy   policy.Status   `json:"policy"`
 	Journal  journal.Status  `json:"journal"`
 	Memory   remember.Status `json:"memory"`
+	Unasked  []agentUnasked  `json:"unasked,omitzero"`
 }
 
 func (d *daemon) status() status {
 	s := status{
 		PID: os.Getpid(), Version: version(), Started: d.started, Digest: d.digest(),
-		Socket: d.sockets.decision, Admin: d.sockets.management, Sessions: d.sessions.Len(),
+		Socket: d.sockets.decision, Admin: d.sockets.management, HTTP: d.sockets.http, Sessions: d.sessions.Len(),
 		Policy: d.store.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
+		Unasked: d.unasked.list(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
 	return s
@@ -77,6 +80,9 @@ func (a *app) renderStatus(s *status) {
 	fmt.Fprintf(a.out, "%s: permd %s, pid %d, since %s\n", state, s.Version, s.PID, s.Started.Local().Format("2006-01-02 15:04:05"))
 	fmt.Fprintf(a.out, "  listens  %s\n", s.Socket)
 	fmt.Fprintf(a.out, "  manages  %s\n", s.Admin)
+	if s.HTTP != "" {
+		fmt.Fprintf(a.out, "  http     %s\n", s.HTTP)
+	}
 	fmt.Fprintf(a.out, "  policy   %s\n", short(s.Digest))
 	for i := range s.Policy.Layers {
 		fmt.Fprintf(a.out, "  %s\n", layerLine(&s.Policy.Layers[i]))
@@ -105,4 +111,10 @@ func (a *app) renderStatus(s *status) {
 		fmt.Fprintf(a.out, "           degraded: %s\n", why)
 	}
 	fmt.Fprintf(a.out, "  clients  %s\n", plural(s.Sessions, "session"))
+	for i := range s.Unasked {
+		fmt.Fprintf(a.out, "  unasked  %s\n", s.Unasked[i].String())
+	}
+	if len(s.Unasked) > 0 {
+		fmt.Fprintln(a.out, "           permd log list --unasked shows them")
+	}
 }

@@ -12,6 +12,9 @@ type Call struct {
 	Tool     Tool
 	// Input is the tool's raw input, nil when the agent sent none.
 	Input strictjson.Value
+	// Given are the credentials that the caller hands to the tool's server with
+	// the call.
+	Given Given
 	// InputFrom is the member that Input was read from, "" for "rawInput".
 	InputFrom string
 	// Claims are what the agent says about the call. They are hints.
@@ -53,6 +56,24 @@ type Tool struct {
 	Name   string // "" when the protocol brought none
 	Server string // the tool server, when the protocol names it apart
 	Source string // where that server's configuration comes from
+	// Version is the one that was asked for, "" where none was named: the server
+	// runs the one that it has by then.
+	Version string
+	// Destructive is set when the tool's server says that the tool may destroy
+	// something. That it says nothing means nothing.
+	Destructive bool
+}
+
+// Given are credentials by name, never by value.
+type Given struct {
+	Secrets        []string
+	Authorizations []Authorization
+}
+
+// Authorization is a grant that a tool would be handed a token of.
+type Authorization struct {
+	ID     string
+	Scopes []string // as far as the tool's definition says
 }
 
 // Party is a program that talks to permd or to the client, as it names itself.
@@ -79,6 +100,7 @@ type Claims struct {
 	Kind      string // the protocol's tool kind, as sent; "" if none
 	Title     string
 	Prompt    string // what the person is asked, where that stands apart from the title
+	User      string // for whom the caller says that the call is; not who the person is
 	Locations []Location
 	Diffs     []Diff
 	Texts     []string         // text content, in order

@@ -195,10 +195,19 @@ type Connect struct {
 
 // Use is a named tool that would be called.
 type Use struct {
-	Server    string // "" for a tool that no server is named for
-	Source    string // where the server's configuration comes from, "" if not known
-	Tool      string
-	Arguments []byte // raw JSON, nil if none
+	Server  string // "" for a tool that no server is named for
+	Source  string // where the server's configuration comes from, "" if not known
+	Tool    string
+	Version string // the one that was asked for, "" where none was named
+	// Destructive is what the tool's server says of it (see Tool).
+	Destructive bool
+	Arguments   []byte // raw JSON, nil if none
+	// Given are the credentials that the tool would be handed, each list sorted
+	// and without repetitions.
+	Given Given
+	// For is for whom the caller says that the call is, "" if it does not: what a
+	// person allows for one user of a runtime is not for the next.
+	For string
 }
 
 // Tag is a fact about an effect that is computed from tables, such as "the

@@ -273,6 +273,10 @@ func (t *Table) parse(text string) (*syntax.File, error) {
 // program returns the table's entry for a program found by name.
 func (t *Table) program(name string) *program { return t.programs[name] }
 
+// HarmlessAssignment reports whether a variable that is set in a program's
+// environment changes nothing but how its output looks.
+func (t *Table) HarmlessAssignment(name, value string) bool { return t.harmlessAssignment(name, value) }
+
 // harmlessAssignment reports whether setting the variable for one run changes
 // nothing but how its output looks. A value that may lead to a file is not
 // harmless: LC_ALL=/x takes messages from there, TZ=/x reads it.

@@ -80,8 +80,8 @@ func setOf(names ...string) map[string]bool {
 var guardTable = []guardGroup{
 	{[]Tag{Permd}, []string{
 		".permd", ".config/permd", ".local/share/permd", ".local/state/permd", ".cache/permd",
-		"~/Library/Application Support/permd", "/etc/permd", "/var/lib/permd", "/var/log/permd", "/run/permd", "/run/permd-admin",
-		"/var/run/permd", "/var/run/permd-admin", "/run/user/*/permd", "/run/user/*/permd-admin",
+		"~/Library/Application Support/permd", "/etc/permd", "/var/lib/permd", "/var/log/permd", "/run/permd", "/run/permd-admin", "/run/permd-http",
+		"/var/run/permd", "/var/run/permd-admin", "/var/run/permd-http", "/run/user/*/permd", "/run/user/*/permd-admin", "/run/user/*/permd-http",
 		"permd.service", "permd.socket", "permd-admin.socket", "permd.service.d", "permd.socket.d", "permd-admin.socket.d",
 	}},
 
@@ -235,7 +235,7 @@ var guardTable = []guardGroup{
 		".augmentignore", ".openhands", ".trae", ".crush", "crush.json", ".crush.json", "crush.md", ".config/crush", ".factory",
 		"warp.md", ".warp", ".amp", ".config/amp", ".rules", ".vibe", ".pi", ".copilot", ".config/github-copilot",
 		".copilotignore", ".github/copilot-instructions.md", ".github/instructions", ".github/prompts", ".github/chatmodes",
-		".github/agents", ".github/hooks", ".github/skills", ".config/zed", ".zed", ".vscode", ".vscode-server", "*.code-workspace",
+		".github/agents", ".github/hooks", ".github/skills", ".config/zed", ".zed", ".acpx", ".acpxrc.json", ".jetbrains/acp.json", ".vscode", ".vscode-server", "*.code-workspace",
 		".config/code/user", ".config/code - insiders/user", ".config/cursor/user", ".config/windsurf/user", ".config/vscodium/user",
 		"~/Library/Application Support/Code/User", "~/Library/Application Support/Cursor/User",
 		"~/Library/Application Support/Windsurf/User", "~/Library/Application Support/Claude", "~/Library/Application Support/ClaudeCode",

@@ -269,12 +269,22 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 	if t.id.server != "" {
 		text = t.id.server + ":" + text
 	}
+	if t.c.Tool.Version != "" {
+		text += "@" + t.c.Tool.Version
+	}
+	if t.c.Tool.Destructive {
+		text += ", which may destroy something"
+	}
+	given := t.c.Given.sorted()
+	if !given.Empty() {
+		text += ", given " + given.String()
+	}
 	if strictjson.Kind(args) == 'n' || len(args) == 0 {
 		args = nil
 	}
 	t.use = t.add(Effect{
 		Kind: KindUse, From: t.id.from, Text: Display("use " + text), Claimed: t.id.claimed,
-		Use: &Use{Server: t.id.server, Source: source, Tool: t.id.name, Arguments: args},
+		Use: &Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.c.Tool.Version, Destructive: t.c.Tool.Destructive, Arguments: args, Given: given, For: t.c.Claims.User},
 	})
 	t.startsAgent(t.id.name)
 }

@@ -80,6 +80,46 @@ func TestACP(t *testing.T) {
 			c.Input = in(`{"server":"github","tool":"create_issue","arguments":{"owner":"acme","path":"docs"}}`)
 			c.Claims.Meta = in(`{"is_mcp_tool_approval":true}`)
 		}), want: []string{"use github:create_issue @rawInput.tool", "^read ./docs @rawInput.arguments.path", "^write ./docs @rawInput.arguments.path"}},
+		{name: "codex server's tool, with its arguments", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"create_issue","arguments":{"n":[1,{"a":1.0,"b":"\u00e9"}],"owner":"acme"}}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"tool_params":{"owner": "acme","n":[1,{"b":"é","a":1.0}]}}`)
+		}), want: []string{"use github:create_issue @rawInput.tool"}},
+		{name: "codex server's tool, without arguments", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"list","arguments":null}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"tool_params":{}}`)
+		}), want: []string{"use github:list @rawInput.tool"}},
+		{name: "codex server's tool, with arguments of another call", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"create_issue","arguments":{"n":1}}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"tool_params":{"n":1.0}}`)
+		}), want: []string{"use github:create_issue @rawInput.tool"}, defects: []string{"contradiction @_meta.tool_params"}},
+		{name: "codex server's tool, with arguments that the call has not", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"create_issue"}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"tool_params":{"n":1}}`)
+		}), want: []string{"use github:create_issue @rawInput.tool"}, defects: []string{"contradiction @_meta.tool_params"}},
+		{name: "codex server's tool, asked for by name", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"list"}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"approval_message":"Allow the github MCP server to run tool \"list\"?"}`)
+		}), want: []string{"use github:list @rawInput.tool"}},
+		{name: "codex server's tool, asked for at the end", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"list"}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"approval_message":"Allow github to run list?"}`)
+		}), want: []string{"use github:list @rawInput.tool"}},
+		{name: "codex server's tool, asked for another", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"list"}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"approval_message":"Allow list to run tool \"merge\"?"}`)
+		}), want: []string{"use github:list @rawInput.tool"}, defects: []string{"contradiction @_meta.approval_message"}},
+		{name: "codex server's tool, asked for a longer name", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"list"}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"approval_message":"Allow github to run tool \"full_list\"?"}`)
+		}), want: []string{"use github:list @rawInput.tool"}, defects: []string{"contradiction @_meta.approval_message"}},
+		{name: "codex server's tool, asked for by nothing", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"list"}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"approval_message":"list"}`)
+		}), want: []string{"use github:list @rawInput.tool"}, defects: []string{"contradiction @_meta.approval_message"}},
+		{name: "codex server's tool, asked for in other words", call: acp("codex-acp", func(c *Call) {
+			c.Input = in(`{"server":"github","tool":"list"}`)
+			c.Claims.Meta = in(`{"is_mcp_tool_approval":true,"approval_message":""}`)
+		}), want: []string{"use github:list @rawInput.tool"}, defects: []string{"contradiction @_meta.approval_message"}},
 		{name: "codex server's tool, bare", call: acp("codex-acp", func(c *Call) {
 			c.Claims.Kind = "execute"
 			c.Claims.Meta = in(`{"is_mcp_tool_approval":true}`)

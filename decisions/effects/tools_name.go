@@ -1,7 +1,11 @@
 package effects
 
 import (
+	"bytes"
+	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -40,7 +44,7 @@ func (t *tool) identify() {
 	case c.Tool.Server != "":
 		t.id.remote, t.id.server, t.id.source = true, c.Tool.Server, foreignSource(c.Tool.Source)
 		t.id.name, t.id.from = c.Tool.Name, "tool"
-		if server, tool, ok := serverTool(c.Tool.Name); ok {
+		if server, tool, ok := serverTool(c.Tool.Name); ok && !exactNames(c.Protocol) {
 			t.serverNames(server, c.Tool.Server)
 			t.id.name = tool
 		}
@@ -201,6 +205,10 @@ func serverTool(name string) (server, tool string, remote bool) {
 	return "", "", false
 }
 
+// exactNames reports whether a protocol's callers name a tool as its server does:
+// mcp__shop__pay of a server shop is another tool there than pay.
+func exactNames(protocol string) bool { return protocol == "rap" || protocol == "otc" }
+
 // foreignSource keeps a server's configuration from passing for the agent.
 func foreignSource(source string) string {
 	if strings.EqualFold(strings.TrimSpace(source), SourceAgent) {
@@ -264,7 +272,38 @@ func (t *tool) wrapped() bool {
 	if s, tool, ok := serverTool(t.c.Claims.Title); ok && (s != server || tool != t.id.name) {
 		t.defect(DefectContradiction, "title", "the title names another tool than the input")
 	}
+	// Codex finds the call that it asks about by its server alone.
+	if asked, ok := metaAt(t.c.Claims.Meta, "tool_params"); ok && !sameMembers(asked, t.id.arguments) {
+		t.defect(DefectContradiction, "_meta.tool_params", "the request is about other arguments than the call that it names")
+	}
+	if asked, ok := metaAt(t.c.Claims.Meta, "approval_message"); ok && !asksFor(asked, t.id.name) {
+		t.defect(DefectContradiction, "_meta.approval_message", "the request does not ask for the tool of the call that it names")
+	}
 	return true
+}
+
+// asksFor reports whether a question ends with the name of the tool, as in
+// `Allow github to run tool "merge"?`.
+func asksFor(question strictjson.Value, tool string) bool {
+	s, _ := strictjson.ParseString(question)
+	rest, ok := strings.CutSuffix(strings.TrimRight(s, "?\"'` "), tool)
+	return ok && tool != "" && (strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, `"`) || strings.HasSuffix(rest, "'") || strings.HasSuffix(rest, "`"))
+}
+
+// sameMembers reports whether two objects hold the same, in whatever order.
+// Numbers are compared as they are written; none and null are objects without
+// members.
+func sameMembers(a, b strictjson.Value) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	for _, v := range []*strictjson.Value{&a, &b} {
+		if *v == nil || strictjson.Kind(*v) == 'n' {
+			*v = strictjson.Value("{}")
+		}
+		if v.Compact(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false)) != nil {
+			return false
+		}
+	}
+	return bytes.Equal(a, b)
 }
 
 // oneOf returns the text of the members of any of these names, and whether two

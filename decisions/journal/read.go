@@ -71,6 +71,8 @@ type Filter struct {
 	Agent        string
 	Tool         string
 	UID          *uint32
+	// Outcomes let only records of these outcomes pass, all for none.
+	Outcomes []decisions.Outcome
 }
 
 // Bounds of one list, so that large records can be listed all the same.
@@ -100,11 +102,23 @@ func (f *Filter) where() (string, []any) {
 	if f.UID != nil {
 		add(true, "uid = ?", int64(*f.UID))
 	}
+	if len(f.Outcomes) > 0 {
+		// There is no column for it. Within a text of the record the quotes would
+		// have a backslash before them.
+		var each []string
+		for _, o := range f.Outcomes {
+			each, args = append(each, "instr(record, ?) > 0"), append(args, outcomeMember(o))
+		}
+		terms = append(terms, "("+strings.Join(each, " OR ")+")")
+	}
 	if terms == nil {
 		return "", nil
 	}
 	return " WHERE " + strings.Join(terms, " AND "), args
 }
+
+// outcomeMember is what the JSON of a record with that outcome holds.
+func outcomeMember(o decisions.Outcome) []byte { return []byte(`"outcome":"` + string(o) + `"`) }
 
 // List returns the records that pass the filter, newest last; fewer than the
 // limit when they are large (about 8 MiB in all).

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -97,7 +98,10 @@ func (f *Filter) passes(r *frame) bool {
 		(f.Since.IsZero() || r.time >= f.Since.UnixNano()) && (f.Until.IsZero() || r.time < f.Until.UnixNano()) &&
 		is(string(f.Verdict), textVerdict) && is(string(f.By), textBy) &&
 		is(f.Session, textSession) && is(f.Agent, textAgent) && is(f.Tool, textTool) &&
-		(f.UID == nil || *f.UID == r.uid)
+		(f.UID == nil || *f.UID == r.uid) &&
+		(len(f.Outcomes) == 0 || slices.ContainsFunc(f.Outcomes, func(o decisions.Outcome) bool {
+			return bytes.Contains(r.json, outcomeMember(o))
+		}))
 }
 
 // view is the journal at one moment: the database, and of the spool what is not

@@ -418,6 +418,21 @@ func TestMatchHostAndTool(t *testing.T) {
 		{"use", "*:get_x", effects.Effect{Use: &effects.Use{Tool: "get_x"}}, false, false},
 		{"use", "get_x", effects.Effect{Use: &effects.Use{Tool: "get_x"}}, true, false},
 		{"use", "get_x", effects.Effect{Use: &effects.Use{Server: "any", Tool: "get_x"}}, false, false},
+		{"use", "a:b", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "1.2.0"}}, true, false},
+		{"use", "a:b@1.2.0", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "1.2.0"}}, true, false},
+		{"use", "a:b@1.2.0", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "1.2.1"}}, false, false},
+		{"use", "a:b@1.2.0", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b"}}, false, false},
+		{"use", "a:b@1.2.0", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b@1.2.0"}}, true, false},
+		{"use", "a:b@1.2.0", effects.Effect{Use: &effects.Use{Server: "a", Tool: "c", Version: "1.2.0"}}, false, false},
+		{"use", "a:b@2", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "2.0.0"}}, true, false},
+		{"use", "a:b@2", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "2.0.1"}}, false, false},
+		{"use", "a:b@2.*", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "2.7.1"}}, true, false},
+		{"use", "a:b@2.*", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "20.7.1"}}, false, false},
+		{"use", "a:*@*", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "2.7.1"}}, true, false},
+		{"use", "a:*@*", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b"}}, false, false},
+		{"use", "a:*1", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "2.7.1"}}, false, false},
+		{"use", "a:b@", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "1.0.0"}}, false, false},
+		{"use", "a:b*0", effects.Effect{Use: &effects.Use{Server: "a", Tool: "b", Version: "1.0.0"}}, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.line, func(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Tool is a line about using a named tool.
+// Tool is a line about using a named tool. A name without @ speaks of the tool in
+// every version and in none; behind an @ stands the version, x for x.0.0.
 type Tool struct {
 	// Server is the tool's server; nil for a tool that no server is named for.
 	Server Glob
@@ -45,7 +46,32 @@ func (t *Tool) String() string {
 
 func (t *Tool) match(u *effects.Use) bool {
 	if t.Server == nil {
-		return u.Server == "" && t.Name.Match(u.Tool)
+		return u.Server == "" && t.Names(u)
 	}
-	return u.Server != "" && t.Server.Match(u.Server) && t.Name.Match(u.Tool)
+	return u.Server != "" && t.Server.Match(u.Server) && t.Names(u)
+}
+
+// Names reports whether the line's name and version are those of the tool. Other
+// protocols have tools with an @ in their names: the line speaks of them as well.
+func (t *Tool) Names(u *effects.Use) bool {
+	if t.Name.Match(u.Tool) {
+		return true
+	}
+	name, version, ok := t.Versioned()
+	return ok && u.Version != "" && name.Match(u.Tool) && version.Match(u.Version)
+}
+
+// Versioned splits the line's name at its last @; false when it has none, or
+// nothing on one side.
+func (t *Tool) Versioned() (name, version Glob, ok bool) {
+	text := strings.Join(t.Name, "*")
+	i := strings.LastIndexByte(text, '@')
+	if i <= 0 || i == len(text)-1 {
+		return nil, nil, false
+	}
+	v := text[i+1:]
+	if strings.Trim(v, "0123456789") == "" {
+		v += ".0.0"
+	}
+	return strings.Split(text[:i], "*"), strings.Split(v, "*"), true
 }

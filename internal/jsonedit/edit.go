@@ -2,7 +2,9 @@ package jsonedit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -46,6 +48,44 @@ func (t *Text) Set(value string, path ...string) (*Text, error) {
 	return edited, err
 }
 
+// Replace puts a value in the place of another one.
+func (t *Text) Replace(n Node, value string) (*Text, error) {
+	if err := t.has(n); err != nil {
+		return nil, err
+	}
+	return t.again(splice(t.data, [2]int{n.node.start, n.node.end}, value))
+}
+
+// Prepend adds values at the beginning of an array.
+func (t *Text) Prepend(n Node, values ...string) (*Text, error) {
+	if err := t.has(n); err != nil {
+		return nil, err
+	}
+	c := n.node
+	if c.kind != '[' {
+		return nil, &KindError{c.name, "an array"}
+	}
+	at, between := c.start+1, ", "
+	if len(c.children) > 0 {
+		at = c.children[0].from
+		from := t.lineStart(at)
+		if from > c.start && len(bytes.TrimSpace(t.bare[from:at])) == 0 {
+			between = "," + t.newline() + string(t.data[from:at])
+		}
+		values = append(slices.Clone(values), "")
+	}
+	return t.again(splice(t.data, [2]int{at, at}, strings.Join(values, between)))
+}
+
+// has makes sure that a value is one of this text: those of another have other
+// places.
+func (t *Text) has(n Node) error {
+	if n.text != t || n.node == nil {
+		return errors.New("editing JSON: the value is not in this text")
+	}
+	return nil
+}
+
 // reach goes to the value that path names; where the way ends it is made, with
 // that value.
 func (t *Text) reach(path []string, value string) (at Node, edited *Text, err error) {
@@ -67,26 +107,51 @@ func (t *Text) reach(path []string, value string) (at Node, edited *Text, err er
 	return at, nil, nil
 }
 
+// Drop takes out the member that path names, if it is there.
+func (t *Text) Drop(path ...string) (*Text, error) {
+	holder, name := t.Root().Member(path[:len(path)-1]...), path[len(path)-1]
+	for i := range holder.Len() {
+		if holder.Kind() == '{' && holder.At(i).Name() == name {
+			return t.Remove(holder, i)
+		}
+	}
+	return t, nil
+}
+
 // Remove takes an element or a member by its place out of the array or object
 // that holds it. Comments around it stay.
 func (t *Text) Remove(from Node, i int) (*Text, error) {
 	c := from.node
 	child := c.children[i]
+	blank := func(from, to int) bool { return len(bytes.TrimSpace(t.data[from:to])) == 0 }
 	var cuts [][2]int // what goes, in order
 	switch last := len(c.children) - 1; {
+	case last == 0 && c.comma > 0:
+		cuts = [][2]int{{t.gap(child.from, c.start+1), child.end}, {c.comma, c.comma + 1}}
+		if blank(c.start+1, child.from) && blank(child.end, c.comma) && blank(c.comma+1, c.end-1) {
+			cuts = [][2]int{{c.start + 1, c.end - 1}}
+		}
 	case last == 0:
 		start, end := c.start+1, c.end-1
-		if len(bytes.TrimSpace(t.data[start:child.from])) > 0 || len(bytes.TrimSpace(t.data[child.end:end])) > 0 {
+		if !blank(start, child.from) || !blank(child.end, end) {
 			start, end = t.gap(child.from, c.start+1), child.end
 		}
 		cuts = [][2]int{{start, end}}
+	case i == last && c.comma > 0: // the comma before it is the last one then
+		comma := t.commaBehind(c.children[i-1])
+		cuts = [][2]int{{t.gap(child.from, comma+1), child.end}, {c.comma, c.comma + 1}}
 	case i == last:
-		comma := c.children[i-1].end + bytes.IndexByte(t.bare[c.children[i-1].end:], ',')
-		cuts = [][2]int{{comma, comma + 1}, {t.gap(child.from, comma+1), child.end}}
+		comma := t.commaBehind(c.children[i-1])
+		start := t.gap(child.from, comma+1)
+		rest, _, lines := bytes.Cut(t.data[child.end:c.end], []byte("\n"))
+		if !blank(comma+1, start) && (!lines || len(bytes.TrimSpace(rest)) > 0) {
+			start = child.from // what follows must not get into the comment before
+		}
+		cuts = [][2]int{{comma, comma + 1}, {start, child.end}}
 	default:
-		comma := child.end + bytes.IndexByte(t.bare[child.end:], ',')
+		comma := t.commaBehind(child)
 		next := c.children[i+1].from
-		if len(bytes.TrimSpace(t.data[comma+1:next])) > 0 || comma != child.end {
+		if !blank(comma+1, next) || comma != child.end {
 			next = comma + 1
 			cuts = [][2]int{{child.from, child.end}, {comma, next}}
 		} else {
@@ -102,6 +167,11 @@ func (t *Text) Remove(from Node, i int) (*Text, error) {
 	return t.again(append(out, t.data[at:]...))
 }
 
+// commaBehind is where the comma behind a child stands that is not the last.
+func (t *Text) commaBehind(child *node) int {
+	return child.end + bytes.IndexByte(t.bare[child.end:], ',')
+}
+
 // gap is where the white space before a place begins, not before limit.
 func (t *Text) gap(at, limit int) int {
 	for at > limit && strings.IndexByte(white, t.data[at-1]) >= 0 {
@@ -110,9 +180,9 @@ func (t *Text) gap(at, limit int) int {
 	return at
 }
 
-// again parses an edited text; comments are fine if there were some.
+// again parses an edited text; what was in the old one is fine.
 func (t *Text) again(data []byte) (*Text, error) {
-	n, err := Parse(data, true)
+	n, err := Parse(data, Relaxed)
 	if err != nil {
 		return nil, fmt.Errorf("editing JSON: %w", err)
 	}
@@ -137,6 +207,9 @@ func (t *Text) insert(c *node, name, value string) (*Text, error) {
 		if err != nil {
 			return nil, err
 		}
+		if c.comma > 0 {
+			return t.again(splice(t.data, [2]int{c.comma + 1, c.comma + 1}, " "+value+","))
+		}
 		return t.again(splice(t.data, [2]int{last.end, last.end}, ", "+value))
 	}
 	indent := t.lineIndent(c.start) + t.unit()
@@ -150,6 +223,9 @@ func (t *Text) insert(c *node, name, value string) (*Text, error) {
 	// The comma stands at the value, and the new one below the comments that
 	// belong to it.
 	below := t.gap(c.end-1, last.end)
+	if c.comma > 0 {
+		return t.again(splice(t.data, [2]int{below, below}, t.newline()+indent+value+","))
+	}
 	data := splice(t.data, [2]int{below, below}, t.newline()+indent+value)
 	return t.again(splice(data, [2]int{last.end, last.end}, ","))
 }

@@ -2,7 +2,7 @@
 // not changed stays as it is, byte for byte, with its comments, its order and
 // its white space.
 //
-// It adds a value at the end of an array, makes the members on the way to it,
+// It adds values to an array, makes the members on the way to it, and replaces
 // and removes values. It is not a decoder for messages (see strictjson, which
 // checks every text that is edited here), and it knows nothing of what the
 // files mean.
@@ -22,6 +22,16 @@ import (
 // ErrComment is returned for a text with comments where there must be none.
 var ErrComment = errors.New("it has comments, which its reader does not take")
 
+// Dialect is what a text may hold beside plain JSON.
+type Dialect int
+
+// The dialects: none takes what the one before it does not take.
+const (
+	Plain    Dialect = iota
+	Comments         // // and /* */ wherever white space may stand
+	Relaxed          // also a comma behind a last value, and a byte order mark
+)
+
 // Text is one JSON text that can be edited. It does not change: an edit makes
 // another one.
 type Text struct {
@@ -36,25 +46,46 @@ type node struct {
 	kind       byte
 	name       string // of a member
 	from       int    // where the member begins: at its name; start otherwise
+	comma      int    // behind the last child, 0 if there is none
 	children   []*node
 }
 
-// Parse reads a text: exactly one value, no name twice in one object, no
-// trailing commas, no byte order mark. With comments, // and /* */ may stand
-// wherever white space may.
-func Parse(data []byte, comments bool) (*Text, error) {
+// Parse reads a text: exactly one value, no name twice in one object, nothing
+// but what the dialect takes. Its errors name the line.
+func Parse(data []byte, dialect Dialect) (*Text, error) {
 	bare, found, err := blank(data)
 	if err != nil {
 		return nil, err
 	}
-	if found && !comments {
+	if found && dialect == Plain {
 		return nil, ErrComment
 	}
-	if err := strictjson.Check(bare); err != nil {
-		return nil, err
+	var commas []int
+	if dialect == Relaxed {
+		commas = blankRelaxed(bare)
 	}
-	s := scanner{bare, 0}
+	if err := strictjson.Check(bare); err != nil {
+		return nil, fmt.Errorf("line %d: %w", lineOfError(bare), err)
+	}
+	s := scanner{bare, 0, commas}
 	return &Text{data, bare, s.value()}, nil
+}
+
+// lineOfError is the line in which a text stops being what it has to be.
+func lineOfError(bare []byte) int {
+	dec := jsontext.NewDecoder(bytes.NewReader(bare))
+	for {
+		if _, err := dec.ReadToken(); err != nil {
+			at := dec.InputOffset()
+			if syn, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+				at = syn.ByteOffset
+			}
+			return 1 + bytes.Count(bare[:min(int(at), len(bare))], []byte("\n"))
+		}
+		if dec.StackDepth() > strictjson.MaxDepth {
+			return 1 + bytes.Count(bare[:dec.InputOffset()], []byte("\n"))
+		}
+	}
 }
 
 // Bytes is the text.
@@ -94,6 +125,14 @@ func (n Node) Len() int {
 		return 0
 	}
 	return len(n.node.children)
+}
+
+// Name is the name of a member, "" of what is none.
+func (n Node) Name() string {
+	if n.node == nil {
+		return ""
+	}
+	return n.node.name
 }
 
 // At is an element, or the value of a member, by its place.
@@ -166,10 +205,42 @@ func blank(data []byte) (bare []byte, found bool, err error) {
 	return bare, found, nil
 }
 
+// mark is a byte order mark.
+const mark = "\ufeff"
+
+// blankRelaxed replaces a byte order mark and commas behind last values by
+// blanks, and says where the commas were. Comments are blanks already.
+func blankRelaxed(bare []byte) (commas []int) {
+	if bytes.HasPrefix(bare, []byte(mark)) {
+		copy(bare, "   ")
+	}
+	last, before := -1, -1 // the last two characters that are no white space
+	for i := 0; i < len(bare); i++ {
+		c := bare[i]
+		if strings.IndexByte(white, c) >= 0 {
+			continue
+		}
+		if c == '"' {
+			for i++; i < len(bare) && bare[i] != '"'; i++ {
+				if bare[i] == '\\' {
+					i++
+				}
+			}
+		}
+		if (c == '}' || c == ']') && before >= 0 && bare[last] == ',' && strings.IndexByte("[{,:", bare[before]) < 0 {
+			bare[last] = ' '
+			commas = append(commas, last)
+		}
+		last, before = min(i, len(bare)-1), last
+	}
+	return commas
+}
+
 // scanner finds the values of a text that is known to be JSON.
 type scanner struct {
-	text []byte
-	at   int
+	text   []byte
+	at     int
+	commas []int // behind last values, in order
 }
 
 const white = " \t\r\n"
@@ -206,6 +277,9 @@ func (s *scanner) container(n *node) {
 	for {
 		switch c := s.skip(); {
 		case c == '}' || c == ']':
+			for len(n.children) > 0 && len(s.commas) > 0 && s.commas[0] < s.at {
+				n.comma, s.commas = s.commas[0], s.commas[1:]
+			}
 			s.at++
 			return
 		case c == ',':

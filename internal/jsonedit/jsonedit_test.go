@@ -10,7 +10,7 @@ import (
 
 func parse(t *testing.T, text string) *Text {
 	t.Helper()
-	parsed, err := Parse([]byte(text), true)
+	parsed, err := Parse([]byte(text), Relaxed)
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
@@ -38,6 +38,11 @@ func TestAppend(t *testing.T) {
 		{"comments stay where they belong",
 			"// mine\n{\n  \"a\": 1 // one, {\n  /* the end, \"] */\n}\n// over",
 			"// mine\n{\n  \"a\": 1, // one, {\n  /* the end, \"] */\n  \"hooks\": {\n    \"Pre\": [\n      {\n        \"n\": 1\n      }\n    ]\n  }\n}\n// over"},
+		{"a comma behind the last member",
+			"{\n  \"a\": [1,], // one,\n  \"b\": {\"c\": 2,}, // two,\n}\n",
+			"{\n  \"a\": [1,], // one,\n  \"b\": {\"c\": 2,}, // two,\n  \"hooks\": {\n    \"Pre\": [\n      {\n        \"n\": 1\n      }\n    ]\n  },\n}\n"},
+		{"commas behind last ones on the way", "{\"hooks\": {\"Pre\": [2,], },}", "{\"hooks\": {\"Pre\": [2, {\"n\": 1},], },}"},
+		{"a byte order mark", "\ufeff{\n  \"a\": 1\n}", "\ufeff{\n  \"a\": 1,\n  \"hooks\": {\n    \"Pre\": [\n      {\n        \"n\": 1\n      }\n    ]\n  }\n}"},
 		{"names and values that look like others",
 			"{\n  \"x\\\"hooks\": \"{ \\\" // no comment\",\n  \"hooks \": null\n}",
 			"{\n  \"x\\\"hooks\": \"{ \\\" // no comment\",\n  \"hooks \": null,\n  \"hooks\": {\n    \"Pre\": [\n      {\n        \"n\": 1\n      }\n    ]\n  }\n}"},
@@ -89,6 +94,12 @@ func TestRemove(t *testing.T) {
 		{"the first, with a comma in a comment", "[1 /* , */ , 2]", 0, "[ /* , */  2]"},
 		{"the last, with a comma in a comment", "[1 /* , */, 2]", 1, "[1 /* , */]"},
 		{"a member", "{\"a\": 1, \"b\": 2}", 0, "{\"b\": 2}"},
+		{"the last, behind a comment, the end on its line", "[\n  1, // one\n  2 ]", 1, "[\n  1 // one\n   ]"},
+		{"the first, a comma behind the last", "[1, 2,]", 0, "[2,]"},
+		{"the last, with a comma", "[1, 2 , ]", 1, "[1,  ]"},
+		{"the last, with a comma, behind a comment", "[\n  1, // one\n  2, // two\n]", 1, "[\n  1, // one // two\n]"},
+		{"the only, with a comma", "[ 1, ]", 0, "[]"},
+		{"the only, with a comma and comments", "[ // a\n  1 /* b */, // c\n]", 0, "[ // a /* b */ // c\n]"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,37 +159,123 @@ func TestAppendToOther(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	tests := []struct {
 		name, text string
-		comments   bool
+		dialect    Dialect
 	}{
-		{"nothing", "", true},
-		{"comments", "{} // no", false},
-		{"a comment without an end", "{} /* ", true},
-		{"a trailing comma", "{\"a\": 1,}", true},
-		{"a name twice", `{"a": 1, "a": 2}`, true},
-		{"a name twice, escaped", `{"a": 1, "\u0061": 2}`, true},
-		{"two values", "{} {}", true},
-		{"a byte order mark", "\ufeff{}", true},
-		{"no UTF-8", "{\"a\": \"\xff\"}", true},
-		{"too deep", strings.Repeat("[", 200) + strings.Repeat("]", 200), true},
-		{"a string without an end", `{"a": "b`, true},
+		{"nothing", "", Comments},
+		{"comments", "{} // no", Plain},
+		{"a comment without an end", "{} /* ", Comments},
+		{"a trailing comma", "{\"a\": 1,}", Comments},
+		{"two trailing commas", "[1,,]", Relaxed},
+		{"nothing but a comma", "[,]", Relaxed},
+		{"a comma behind a name", "{\"a\":,}", Relaxed},
+		{"a comma behind everything", "{},", Relaxed},
+		{"a mark in the middle", "{\ufeff}", Relaxed},
+		{"a name twice", `{"a": 1, "a": 2}`, Comments},
+		{"a name twice, escaped", `{"a": 1, "\u0061": 2}`, Comments},
+		{"two values", "{} {}", Comments},
+		{"a byte order mark", "\ufeff{}", Comments},
+		{"no UTF-8", "{\"a\": \"\xff\"}", Comments},
+		{"too deep", strings.Repeat("[", 200) + strings.Repeat("]", 200), Comments},
+		{"a string without an end", `{"a": "b`, Comments},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := Parse([]byte(tt.text), tt.comments); err == nil {
+			if _, err := Parse([]byte(tt.text), tt.dialect); err == nil {
 				t.Error("it was read")
 			}
 		})
 	}
 }
 
+func TestParseErrorLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n  \"a\": 1\n  \"b\": 2\n}":             "line 3: ",
+		"{\n  \"a\": 1,\n  \"b\": 2,\n\n\"a\": 3}": "line 5: ",
+		"{\n":            "line 2: ",
+		"\n\n[1, x]":     "line 3: ",
+		"[1,\n2,,\n3]\n": "line 2: ",
+		"":               "line 1: ",
+	} {
+		if _, err := Parse([]byte(text), Relaxed); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestPrepend adds elements in front and takes them out again.
+func TestPrepend(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"empty", `{"a": []}`, `{"a": [1, 2]}`},
+		{"one line", `{"a": [3,4]}`, `{"a": [1, 2, 3,4]}`},
+		{"lines", "{\n\t\"a\": [\n\t\t3,\n\t\t4\n\t]\n}", "{\n\t\"a\": [\n\t\t1,\n\t\t2,\n\t\t3,\n\t\t4\n\t]\n}"},
+		{"line ends of two characters", "{\r\n\"a\": [\r\n 3\r\n]}", "{\r\n\"a\": [\r\n 1,\r\n 2,\r\n 3\r\n]}"},
+		{"a comment above", "{\"a\": [\n  // three,\n  3,\n]}", "{\"a\": [\n  // three,\n  1,\n  2,\n  3,\n]}"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := parse(t, tt.text)
+			after, err := text.Prepend(text.Root().Member("a"), "1", "2")
+			if err != nil || string(after.Bytes()) != tt.want {
+				t.Fatalf("%v, %q", err, after.Bytes())
+			}
+			for range 2 {
+				if after, err = after.Remove(after.Root().Member("a"), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if string(after.Bytes()) != tt.text {
+				t.Errorf("removed again: %q", after.Bytes())
+			}
+		})
+	}
+	text := parse(t, `{"a": {}}`)
+	if _, err := text.Prepend(text.Root().Member("a"), "1"); err == nil {
+		t.Error("an object took an element")
+	}
+	if _, err := text.Prepend(text.Root().Member("b"), "1"); err == nil {
+		t.Error("nothing took an element")
+	}
+}
+
+func TestReplace(t *testing.T) {
+	text := parse(t, "{\"a\": /* x */ \"old\" , // y\n}")
+	after, err := text.Replace(text.Root().Member("a"), `"new"`)
+	if want := "{\"a\": /* x */ \"new\" , // y\n}"; err != nil || string(after.Bytes()) != want {
+		t.Errorf("%v, %q", err, after.Bytes())
+	}
+	if _, err := after.Replace(text.Root().Member("a"), "1"); err == nil {
+		t.Error("a value of another text was replaced")
+	}
+	if _, err := after.Replace(after.Root().Member("a"), "}"); err == nil {
+		t.Error("it took what is no value")
+	}
+}
+
+func TestDrop(t *testing.T) {
+	text := parse(t, `{"a": {"b": 1, "c": 2}, "d": [1]}`)
+	for _, tt := range []struct {
+		path []string
+		want string
+	}{
+		{[]string{"a", "b"}, `{"a": {"c": 2}, "d": [1]}`},
+		{[]string{"d"}, `{"a": {"b": 1, "c": 2}}`},
+		{[]string{"a", "d"}, `{"a": {"b": 1, "c": 2}, "d": [1]}`},
+		{[]string{"d", ""}, `{"a": {"b": 1, "c": 2}, "d": [1]}`},
+		{[]string{"x", "y"}, `{"a": {"b": 1, "c": 2}, "d": [1]}`},
+	} {
+		if after, err := text.Drop(tt.path...); err != nil || string(after.Bytes()) != tt.want {
+			t.Errorf("%q: %v, %s", tt.path, err, after.Bytes())
+		}
+	}
+}
+
 // FuzzEdit: what is appended is there, everything else says what it said, and
 // removing it gives a text that says what the old one did.
 func FuzzEdit(f *testing.F) {
-	for _, seed := range []string{"{}", "{\n\t\"hooks\": {\"Pre\": [1 // x\n]}}", `{"a":{},"hooks":{"b":[]}}`, "[1]", "{/**/}", "{\"hooks\":{//\n}}"} {
+	for _, seed := range []string{"{}", "{\n\t\"hooks\": {\"Pre\": [1 // x\n]}}", `{"a":{},"hooks":{"b":[]}}`, "[1]", "{/**/}", "{\"hooks\":{//\n}}", "\ufeff{\"a\":[1,],\"hooks\":{\"Pre\":[2,// x\n],},}"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		text, err := Parse([]byte(s), true)
+		text, err := Parse([]byte(s), Relaxed)
 		if err != nil {
 			return
 		}

@@ -201,22 +201,22 @@ func (s *splitter) since(start int) Value {
 // text steps over a string.
 func (s *splitter) text() bool {
 	s.at++
-	quote := -1 // the next one; looked for anew only once it is passed, or a text of escapes would take time squared
-	for {
-		if quote < s.at {
-			n := bytes.IndexByte(s.data[s.at:], '"')
-			if n < 0 {
-				return false
-			}
-			quote = s.at + n
+	for start := s.at; ; {
+		n := bytes.IndexByte(s.data[s.at:], '"')
+		if n < 0 {
+			return false
 		}
-		escape := bytes.IndexByte(s.data[s.at:quote], '\\')
-		if escape < 0 {
-			s.at = quote + 1
+		quote := s.at + n
+		s.at = quote + 1
+		// The quote is escaped if the backslashes before it are odd in number.
+		// There is no quote among them, so that none is looked at twice.
+		first := quote
+		for first > start && s.data[first-1] == '\\' {
+			first--
+		}
+		if (quote-first)%2 == 0 {
 			return true
 		}
-		// What stands behind the backslash is there: at least the quote is.
-		s.at += escape + 2
 	}
 }
 

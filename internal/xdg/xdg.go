@@ -16,14 +16,16 @@ import (
 	"strconv"
 )
 
-// The names of the two sockets and of the folders that hold them. The folders
+// The names of the sockets and of the folders that hold them. The folders
 // differ so that a sandbox can be given the one without the other: what may
 // ask need not be able to answer.
 const (
 	SocketName      = "permd.sock"
 	AdminSocketName = "admin.sock"
+	HTTPSocketName  = "http.sock"
 	runName         = "permd"
 	adminName       = "permd-admin"
+	httpName        = "permd-http"
 )
 
 // Env is what the folders depend on.
@@ -77,9 +79,11 @@ type Dirs struct {
 	State string
 	// Cache holds what can be made again.
 	Cache string
-	// Run holds the decision socket, Admin the management socket.
+	// Run holds the decision socket, Admin the management socket, HTTP the one
+	// for HTTP.
 	Run   string
 	Admin string
+	HTTP  string
 	// Ignored names the environment variables that were set but not used,
 	// because their value is not absolute or, for XDG_RUNTIME_DIR, not a
 	// private folder of this user.
@@ -91,6 +95,12 @@ func (d Dirs) Socket() string { return filepath.Join(d.Run, SocketName) }
 
 // AdminSocket is the path of the management socket.
 func (d Dirs) AdminSocket() string { return filepath.Join(d.Admin, AdminSocketName) }
+
+// HTTPSocket is the path of the socket for HTTP.
+func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, HTTPSocketName) }
+
+// HTTPToken is the file with the token for HTTP at an address.
+func (d Dirs) HTTPToken() string { return filepath.Join(d.Data, "http.token") }
 
 // AdminBeside is the management socket that belongs to a decision socket at a
 // path of the person's choice: in a folder of its own beside that socket's.
@@ -135,9 +145,9 @@ func Find(e Env, o Options) (Dirs, error) {
 	if v := e.Getenv("XDG_RUNTIME_DIR"); v != "" && (len(run) == 0 || run[0] != filepath.Clean(v)) {
 		d.Ignored = append(d.Ignored, "XDG_RUNTIME_DIR")
 	}
-	d.Run, d.Admin = e.fallback(d.State)
+	d.Run, d.Admin, d.HTTP = e.fallback(d.State)
 	if len(run) > 0 {
-		d.Run, d.Admin = filepath.Join(run[0], runName), filepath.Join(run[0], adminName)
+		d.Run, d.Admin, d.HTTP = filepath.Join(run[0], runName), filepath.Join(run[0], adminName), filepath.Join(run[0], httpName)
 	}
 	return d, nil
 }
@@ -152,6 +162,7 @@ func (e Env) system() Dirs {
 		Cache:  at("var", "cache", "permd"),
 		Run:    at("run", runName),
 		Admin:  at("run", adminName),
+		HTTP:   at("run", httpName),
 	}
 }
 
@@ -190,10 +201,11 @@ func (e Env) runtime() []string {
 // fallback is where the sockets are without a runtime folder: in the state
 // folder, apart for each machine, because a home folder may be shared. Never in
 // /tmp, where others could be first.
-func (e Env) fallback(state string) (run, admin string) {
+func (e Env) fallback(state string) (run, admin, http string) {
 	sum := sha256.Sum256([]byte(e.Hostname))
 	host := "run-" + hex.EncodeToString(sum[:4])
-	return filepath.Join(state, host), filepath.Join(filepath.Dir(state), adminName, host)
+	beside := filepath.Dir(state)
+	return filepath.Join(state, host), filepath.Join(beside, adminName, host), filepath.Join(beside, httpName, host)
 }
 
 // Place is one path at which a daemon may listen.
@@ -231,7 +243,7 @@ func Sockets(e Env, admin bool) ([]Place, error) {
 	// Without a home folder there is no daemon of the person's in the state
 	// folder; the others are still worth a try.
 	if d, err := Find(e, Options{}); err == nil {
-		d.Run, d.Admin = e.fallback(d.State)
+		d.Run, d.Admin, d.HTTP = e.fallback(d.State)
 		places = append(places, Place{Path: pick(d)})
 	}
 	return append(places, Place{Path: pick(e.system()), Machine: true}), nil

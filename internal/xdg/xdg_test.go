@@ -49,13 +49,14 @@ func TestFind(t *testing.T) {
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
 			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
 			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
+			HTTP: "/home/u/.local/state/permd-http/" + hostRun,
 		}},
 		{"all set", map[string]string{
 			"HOME": "/home/u", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d/", "XDG_STATE_HOME": "/s/../s",
 			"XDG_CACHE_HOME": "/k", "XDG_RUNTIME_DIR": run,
 		}, "", Dirs{
 			Org: "/etc/permd", Config: "/c/permd", Data: "/d/permd", State: "/s/permd", Cache: "/k/permd",
-			Run: run + "/permd", Admin: run + "/permd-admin",
+			Run: run + "/permd", Admin: run + "/permd-admin", HTTP: run + "/permd-http",
 		}},
 		{"relative values are ignored", map[string]string{
 			"HOME": "/home/u", "XDG_CONFIG_HOME": "c", "XDG_DATA_HOME": "./d", "XDG_RUNTIME_DIR": "run",
@@ -63,18 +64,20 @@ func TestFind(t *testing.T) {
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
 			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
 			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
+			HTTP:    "/home/u/.local/state/permd-http/" + hostRun,
 			Ignored: []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"},
 		}},
 		{"a runtime folder open to others is ignored", map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": open}, "", Dirs{
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
 			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
 			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
+			HTTP:    "/home/u/.local/state/permd-http/" + hostRun,
 			Ignored: []string{"XDG_RUNTIME_DIR"},
 		}},
 		{"root moves /etc only", map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": run}, "/trial", Dirs{
 			Org: "/trial/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
 			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
-			Run: run + "/permd", Admin: run + "/permd-admin",
+			Run: run + "/permd", Admin: run + "/permd-admin", HTTP: run + "/permd-http",
 		}},
 	}
 	for _, tt := range tests {
@@ -133,7 +136,7 @@ func TestFindSystem(t *testing.T) {
 	}
 	want := Dirs{
 		Org: "/etc/permd", Config: "/etc/permd", Data: "/var/lib/permd", State: "/var/lib/permd",
-		Cache: "/var/cache/permd", Run: "/run/permd", Admin: "/run/permd-admin",
+		Cache: "/var/cache/permd", Run: "/run/permd", Admin: "/run/permd-admin", HTTP: "/run/permd-http",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("folders differ (-want +got):\n%s", diff)

@@ -32,12 +32,11 @@ const Version = 3
 
 // Bounds of one batch. Over them there is no decision.
 const (
-	MaxCalls    = 256      // that wait
-	MaxItems    = 16 << 10 // calls and results of a turn with its history
-	maxTools    = 1024     // of each side
-	maxName     = 1024     // bytes of ids and names
-	maxReason   = 4 << 10  // bytes of a reason, for the model
-	maxEndpoint = 2 << 10  // bytes
+	MaxCalls  = 256      // that wait
+	MaxItems  = 16 << 10 // calls and results of a turn with its history
+	maxTools  = 1024     // of each side
+	maxName   = 1024     // bytes of ids and names
+	maxReason = 4 << 10  // bytes of a reason, for the model
 )
 
 // Decider decides calls; decisions.Engine is one.

@@ -81,28 +81,6 @@ func TestAllAtOnce(t *testing.T) {
 	}, posts(t, r))
 }
 
-// TestReasons: the model is told what a rule says for it, never what permd knows.
-func TestReasons(t *testing.T) {
-	for name, c := range map[string]struct {
-		message string
-		by      decisions.Decider
-		want    string
-	}{
-		"a rule's message":   {"use staging", decisions.ByPolicy, "use staging"},
-		"a rule without one": {"", decisions.ByPolicy, "not allowed by policy"},
-		"a remembered no":    {"", decisions.ByMemory, "denied by the user"},
-		"a failure":          {"", decisions.ByFailure, "it could not be decided"},
-		"a long message":     {strings.Repeat("ä", maxReason), decisions.ByPolicy, strings.Repeat("ä", maxReason/2)},
-		"no UTF-8":           {"a\xffb", decisions.ByPolicy, "a\ufffdb"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := reasonOf(&decisions.Decision{Message: c.message, By: c.by, Reason: "rules.rego:7"}); got != c.want {
-				t.Errorf("%.60q, want %.60q", got, c.want)
-			}
-		})
-	}
-}
-
 // TestAlways: what is remembered is stored once, and the batch is the same again,
 // on this connection and, since it is remembered, on another.
 func TestAlways(t *testing.T) {

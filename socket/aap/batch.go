@@ -3,11 +3,11 @@ package aap
 import (
 	"bytes"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/toolserver"
 )
 
 // Outcome is what becomes of a call.
@@ -127,7 +127,7 @@ func (e *entry) decide(d *decisions.Decision) {
 	case d.Verdict == decisions.Allow:
 		e.allow()
 	case d.Verdict == decisions.Deny:
-		e.deny(reasonOf(d))
+		e.deny(toolserver.Reason(d))
 	case e.once != nil && sameQuestion(e.once, d):
 		e.allow()
 	default:
@@ -162,29 +162,4 @@ func sameQuestion(answered, d *decisions.Decision) bool {
 		}
 	}
 	return true
-}
-
-// reasonOf is what the model is told of a deny: what the rule says for it. Rules,
-// paths of files and memory are nobody's business there.
-func reasonOf(d *decisions.Decision) string {
-	switch {
-	case d.Message != "":
-		return clip(strings.ToValidUTF8(d.Message, "\ufffd"), maxReason)
-	case d.By == decisions.ByMemory:
-		return whyPerson
-	case d.By == decisions.ByFailure:
-		return whyUndecided
-	}
-	return whyPolicy
-}
-
-// clip cuts a text to n bytes, between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && s[n]&0xc0 == 0x80 {
-		n--
-	}
-	return s[:n]
 }

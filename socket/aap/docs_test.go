@@ -2,53 +2,35 @@ package aap
 
 import (
 	"fmt"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/internal/protocoldoc"
 )
 
 // TestDocumented compares the tables in docs/protocol.md with what is read.
 func TestDocumented(t *testing.T) {
-	data, err := os.ReadFile("../../docs/protocol.md")
+	doc, err := protocoldoc.Read("../../docs/protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("(?m)^\\| `([a-zA-Z]+)` \\|")
-	table := func(section, head string) (names []string) {
-		_, rest, ok := strings.Cut(string(data), "\n## "+section+"\n")
-		if ok {
-			rest, _, _ = strings.Cut(rest, "\n## ")
-			_, rest, ok = strings.Cut(rest, "\n| "+head+" |")
+	table := func(section, head string) []string {
+		names, err := doc.Table(section, head)
+		if err != nil {
+			t.Error(err)
 		}
-		if !ok {
-			t.Errorf("%s has no table of %s", section, head)
-		}
-		rest, _, _ = strings.Cut(rest, "\n\n")
-		for _, m := range row.FindAllStringSubmatch(rest, -1) {
-			names = append(names, m[1])
-		}
-		slices.Sort(names)
 		return names
 	}
-	members := func(of reflect.Type) (names []string) {
-		for f := range of.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		return names
-	}
-	diff(t, MethodPermissions, members(reflect.TypeFor[permissionsParams]()), table(MethodPermissions, "parameter"))
-	diff(t, MethodAnswer, members(reflect.TypeFor[answerParams]()), table(MethodAnswer, "parameter"))
-	result := members(reflect.TypeFor[Result]())
+	diff(t, MethodPermissions, protocoldoc.Members(reflect.TypeFor[permissionsParams]()), table(MethodPermissions, "parameter"))
+	diff(t, MethodAnswer, protocoldoc.Members(reflect.TypeFor[answerParams]()), table(MethodAnswer, "parameter"))
+	result := protocoldoc.Members(reflect.TypeFor[Result]())
 	result = slices.DeleteFunc(result, func(s string) bool { return s == "stored" }) // of aap/answer alone
 	diff(t, "result", result, table(MethodPermissions, "result"))
 	diff(t, "outcomes", []string{string(Ask), string(Denied), string(Execute), string(Granted), string(Skip)}, table(MethodPermissions, "outcome"))
 	for _, bound := range []string{fmt.Sprint("more than ", MaxCalls, " waiting calls"), fmt.Sprintf("At most %d batches and %d MiB", MaxBatches, MaxBatchBytes>>20)} {
-		if !strings.Contains(string(data), bound) {
+		if !strings.Contains(string(doc), bound) {
 			t.Errorf("docs/protocol.md does not say %q", bound)
 		}
 	}

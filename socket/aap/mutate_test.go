@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/mutate"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -52,96 +52,18 @@ func callText(of, name string, input any) string {
 	return of + " " + name + " " + string(b)
 }
 
-// mutant is a changed document with what was done to it.
-type mutant struct {
-	what string
-	doc  any
-}
-
 // hostile are texts that somebody may have put in any place.
 var hostile = []string{
 	"", "call_a1", "call_a3", "call_a4", "search_docs", "read_workspace_file", "deploy_service", "tool_call", "tool_result", "tool_use", "end_turn",
 	"turn_start", "turn_stop", "user", "tool", "tool_permission", "assistant", "\u202egnp.exe", "a\x00b", "\x1b[2J", "../../etc/passwd", "\u200bsearch_docs", strings.Repeat("x", 70<<10),
 }
 
-// mutants changes a document in one place, in all ways there are.
-func mutants(doc any, hostile []string) (list []mutant) {
-	var at func(path string, v any, set func(any))
-	at = func(path string, v any, set func(any)) {
-		try := func(what string, with any) {
-			set(with)
-			list = append(list, mutant{path + ": " + what, copied(doc)})
-			set(v)
-		}
-		for _, with := range []any{nil, true, 7, "x", []any{}, map[string]any{}} {
-			if !reflect.DeepEqual(v, with) {
-				try(fmt.Sprintf("becomes %#v", with), with)
-			}
-		}
-		switch x := v.(type) {
-		case string:
-			for _, text := range hostile {
-				if text != x {
-					try(fmt.Sprintf("becomes %.40q", text), text)
-				}
-			}
-		case []any:
-			for i, item := range x {
-				try(fmt.Sprintf("loses %d", i), slices.Delete(slices.Clone(x), i, i+1))
-				try(fmt.Sprintf("has %d twice", i), slices.Insert(slices.Clone(x), i, item))
-				try(fmt.Sprintf("has %d again at the end", i), append(slices.Clone(x), item))
-				try(fmt.Sprintf("has %d first", i), append([]any{item}, slices.Delete(slices.Clone(x), i, i+1)...))
-			}
-			for i := range x {
-				at(fmt.Sprintf("%s[%d]", path, i), x[i], func(with any) { x[i] = with })
-			}
-		case map[string]any:
-			for _, name := range slices.Sorted(maps.Keys(x)) {
-				value := x[name]
-				less := maps.Clone(x)
-				delete(less, name)
-				try("loses "+name, less)
-				for _, other := range []string{strings.ToUpper(name), name + "\u200b", "_" + name} {
-					renamed := maps.Clone(less)
-					renamed[other] = value
-					try(fmt.Sprintf("has %q for %s", other, name), renamed)
-					also := maps.Clone(x)
-					also[other] = value
-					try(fmt.Sprintf("has %q beside %s", other, name), also)
-				}
-				at(path+"."+name, value, func(with any) { x[name] = with })
-			}
-		}
-	}
-	root := doc
-	at("params", root, func(with any) { doc = with })
-	return list
-}
-
-func copied(v any) any {
-	switch x := v.(type) {
-	case []any:
-		list := make([]any, len(x))
-		for i := range x {
-			list[i] = copied(x[i])
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(x))
-		for name, value := range x {
-			m[name] = copied(value)
-		}
-		return m
-	}
-	return v
-}
-
 // streamMutants changes a stream by its lines.
-func streamMutants(text string) (list []mutant) {
+func streamMutants(text string) (list []mutate.Mutant) {
 	lines := strings.Split(text, "\n")
 	add := func(what string, i int, with ...string) {
 		changed := strings.Join(slices.Concat(lines[:i], with, lines[i+1:]), "\n")
-		list = append(list, mutant{fmt.Sprintf("line %d %s", i, what), changed})
+		list = append(list, mutate.Mutant{What: fmt.Sprintf("line %d %s", i, what), Doc: changed})
 	}
 	for i, line := range lines {
 		add("is lost", i)
@@ -225,12 +147,12 @@ func TestMutants(t *testing.T) {
 	if raceEnabled {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
 	}
-	list := []mutant{}
+	list := []mutate.Mutant{}
 	history := func() any { return parsed(t, sample(t, "07-get-history.full.response.json")) }
 	for _, form := range slices.Sorted(maps.Keys(sampleTurns(t))) {
 		doc := parsed(t, sampleParams(t, sampleTurns(t)[form])).(map[string]any)
-		for _, m := range mutants(doc, hostile) {
-			list = append(list, mutant{form + " " + m.what, m.doc})
+		for _, m := range mutate.Of(doc, hostile) {
+			list = append(list, mutate.Mutant{What: form + " " + m.What, Doc: m.Doc})
 		}
 		if form == "history" {
 			continue
@@ -238,18 +160,18 @@ func TestMutants(t *testing.T) {
 		// With the history beside it, which may be the one that is changed.
 		doc["history"] = history()
 		few := []string{"", "call_a1", "call_a4", "search_docs", "deploy_service", "user", "tool"}
-		for _, m := range mutants(doc, few) {
-			if strings.HasPrefix(m.what, "params.history") || strings.HasPrefix(m.what, "params.turn") {
-				list = append(list, mutant{form + " and history " + m.what, m.doc})
+		for _, m := range mutate.Of(doc, few) {
+			if strings.HasPrefix(m.What, "params.history") || strings.HasPrefix(m.What, "params.turn") {
+				list = append(list, mutate.Mutant{What: form + " and history " + m.What, Doc: m.Doc})
 			}
 		}
 	}
 	for _, m := range streamMutants(sample(t, "05-turn.tool_use.sse")) {
 		doc := parsed(t, sampleParams(t, sampleTurns(t)["sse"])).(map[string]any)
-		doc["turn"] = map[string]any{"sse": m.doc}
-		list = append(list, mutant{"stream " + m.what, copied(doc)})
+		doc["turn"] = map[string]any{"sse": m.Doc}
+		list = append(list, mutate.Mutant{What: "stream " + m.What, Doc: mutate.Copied(doc)})
 		doc["history"] = history()
-		list = append(list, mutant{"stream and history " + m.what, doc})
+		list = append(list, mutate.Mutant{What: "stream and history " + m.What, Doc: doc})
 	}
 
 	sessions := new(decisions.Sessions)
@@ -263,7 +185,7 @@ func TestMutants(t *testing.T) {
 	}}
 	refused, ran, asked := 0, 0, 0
 	for _, m := range list {
-		text, err := json.Marshal(m.doc)
+		text, err := json.Marshal(m.Doc)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -271,14 +193,14 @@ func TestMutants(t *testing.T) {
 		if err != nil {
 			refused++
 			if e, ok := errors.AsType[*socket.Error](err); !ok || e.Code != socket.CodeParams {
-				t.Errorf("%s: error %v", m.what, err)
+				t.Errorf("%s: error %v", m.What, err)
 			} else if len(e.Message) > 300 {
-				t.Errorf("%s: the error is long: %.80s", m.what, e.Message)
+				t.Errorf("%s: the error is long: %.80s", m.What, e.Message)
 			}
 			continue
 		}
 		all := said{map[string][]string{}, map[string]int{}}
-		all.collect(m.doc)
+		all.collect(m.Doc)
 		for _, c := range r.Calls {
 			if c.Outcome == Ask || c.Outcome == Denied {
 				asked++
@@ -290,14 +212,14 @@ func TestMutants(t *testing.T) {
 			// The history may say the same once more.
 			for _, text := range slices.Compact(slices.Sorted(slices.Values(all.calls[c.ToolCallID]))) {
 				if !slices.Contains(allowedCalls, string(c.Side)+text) {
-					t.Errorf("%s: %s %s, but %s", m.what, c.ToolCallID, c.Outcome, text)
+					t.Errorf("%s: %s %s, but %s", m.What, c.ToolCallID, c.Outcome, text)
 				}
 			}
-			if all.ended[c.ToolCallID] > 0 && c.Outcome == Granted && !strings.Contains(m.what, "role") && !strings.Contains(m.what, "event") && !strings.Contains(m.what, "stream") {
-				t.Errorf("%s: %s %s, and has a result", m.what, c.ToolCallID, c.Outcome)
+			if all.ended[c.ToolCallID] > 0 && c.Outcome == Granted && !strings.Contains(m.What, "role") && !strings.Contains(m.What, "event") && !strings.Contains(m.What, "stream") {
+				t.Errorf("%s: %s %s, and has a result", m.What, c.ToolCallID, c.Outcome)
 			}
 			if c.ToolCallID == "call_a2" || c.ToolCallID == "call_a4" {
-				t.Errorf("%s: %s %s", m.what, c.ToolCallID, c.Outcome)
+				t.Errorf("%s: %s %s", m.What, c.ToolCallID, c.Outcome)
 			}
 		}
 	}

@@ -1,11 +1,8 @@
 package aap
 
 import (
-	"cmp"
-	"net/url"
-	"strings"
-
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/toolserver"
 )
 
 // permissionsParams are the params of aap/permissions. What is not named in
@@ -57,8 +54,8 @@ func (p *permissionsParams) readParties() (*parties, error) {
 	}
 	w := &parties{agent: p.Agent.Name}
 	var err error
-	if w.endpoint, err = readEndpoint(p.Endpoint); err != nil {
-		return nil, err
+	if w.endpoint, err = toolserver.Address(p.Endpoint); err != nil {
+		return nil, refuse("endpoint %v", err)
 	}
 	if w.client, err = toolSet("tools", p.Tools); err != nil {
 		return nil, err
@@ -134,23 +131,6 @@ func checkName(what, s string) error {
 	return nil
 }
 
-// readEndpoint brings a server's address to one form, without what may be a
-// secret in it.
-func readEndpoint(s string) (string, error) {
-	if s == "" {
-		return "", nil
-	}
-	u, err := url.Parse(s)
-	if err != nil || len(s) > maxEndpoint || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", refuse("endpoint must be an http or https address of at most %d bytes", maxEndpoint)
-	}
-	host := strings.ToLower(u.Host)
-	if port := u.Port(); port != "" && port == (map[string]string{"http": "80", "https": "443"})[u.Scheme] {
-		host = strings.TrimSuffix(host, ":"+port)
-	}
-	return u.Scheme + "://" + host + cmp.Or(strings.TrimRight(u.EscapedPath(), "/"), "/"), nil
-}
-
 // Side says who runs a tool.
 type Side string
 
@@ -162,19 +142,17 @@ const (
 // Why calls are denied without asking rules, and why they are skipped; the
 // model is told. Why a call needs a person is told to the person alone.
 const (
-	whyBoth      = "the client and the server both have a tool of this name"
-	whyUnknown   = "no tool of this name is enabled in this session"
-	whyOther     = "the id of this call was also used for another call"
-	whyContrary  = "the turn and the session's history disagree about this call"
-	whyFinished  = "a call with this id already has its result"
-	whySkip      = "it has its result"
-	whySkipHere  = "the client's own result is there"
-	whyAnswered  = "a permission for this call was given before: it may have run"
-	whyNoInput   = "the call's input is missing"
-	whyBadInput  = "the call's input is no object"
-	whyPolicy    = "not allowed by policy"
-	whyPerson    = "denied by the user"
-	whyUndecided = "it could not be decided"
+	whyBoth     = "the client and the server both have a tool of this name"
+	whyUnknown  = "no tool of this name is enabled in this session"
+	whyOther    = "the id of this call was also used for another call"
+	whyContrary = "the turn and the session's history disagree about this call"
+	whyFinished = "a call with this id already has its result"
+	whySkip     = "it has its result"
+	whySkipHere = "the client's own result is there"
+	whyAnswered = "a permission for this call was given before: it may have run"
+	whyNoInput  = "the call's input is missing"
+	whyBadInput = "the call's input is no object"
+	whyPerson   = toolserver.ByPerson
 )
 
 // origin finds out whose tool a name is; why is set when that is a reason to

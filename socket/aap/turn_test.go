@@ -223,23 +223,6 @@ func TestBounds(t *testing.T) {
 }
 
 func TestEndpoint(t *testing.T) {
-	for in, want := range map[string]string{
-		"":                                    "",
-		"https://api.example.com":             "https://api.example.com/",
-		"https://API.example.com:443/v1/":     "https://api.example.com/v1",
-		"http://127.0.0.1:8080/v1?key=canary": "http://127.0.0.1:8080/v1",
-		"https://ana:canary@example.com/#x":   "https://example.com/",
-	} {
-		got, err := readEndpoint(in)
-		if got != want || err != nil {
-			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
-		}
-	}
-	for _, in := range []string{"example.com", "file:///etc", "https://", "http://%zz", "https://" + strings.Repeat("a", maxEndpoint)} {
-		if got, err := readEndpoint(in); err == nil || got != "" {
-			t.Errorf("%.40s: %s", in, got)
-		}
-	}
 	d := newDaemon(t)
 	d.must(t, MethodPermissions, `{"sessionId":"s",`+known+`,"endpoint":"https://k:canary@example.com/v1?canary",`+turnOf("a mine 1", "b theirs 1")+`}`)
 	if a, b := d.got[0].Call.Tool, d.got[1].Call.Tool; a.Source != "" || a.Server != "" || b.Source != "https://example.com/v1" || b.Server != "helper" {

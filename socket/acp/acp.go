@@ -12,6 +12,7 @@ package acp
 
 import (
 	"context"
+	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -52,6 +53,24 @@ type Deps struct {
 	// agents that offer several of kind allow_once, "" if none is known; nil
 	// for none.
 	PlainOption func(agent effects.Party) string
+	// HarmlessEnv reports whether setting a variable of the environment changes
+	// nothing but how output looks; nil for never.
+	HarmlessEnv func(name, value string) bool
+	// AskGates reports whether a person is asked of what a client does for its
+	// agent, where nobody has allowed it; nil for no.
+	AskGates func() bool
+	// Ran is told of each call that ran without having been allowed; nil for
+	// nobody.
+	Ran func(agent effects.Party, d *decisions.Decision)
+	// Now is the time; nil for time.Now.
+	Now func() time.Time
+}
+
+func (d *Deps) now() time.Time {
+	if d.Now == nil {
+		return time.Now()
+	}
+	return d.Now()
 }
 
 // Register adds the methods of ACP.
@@ -60,6 +79,9 @@ func Register(methods socket.Methods, deps Deps) {
 	methods[MethodRequestPermission] = h.requestPermission
 	methods[MethodUpdate] = h.update
 	methods[MethodCancel] = h.cancel
+	methods[MethodGate] = h.gate
+	methods[MethodRan] = h.ran
+	methods[MethodUnheard] = h.unheard
 }
 
 type handler struct{ Deps }
@@ -117,6 +139,9 @@ func (h *handler) take(state *connState, owner decisions.Owner, id string, param
 		s.noteMode(u.mode, declared)
 	case u.call != nil:
 		state.apply(s, u.call, u.created)
+		if u.call.ended {
+			state.approved.ended(s.id, u.call.id)
+		}
 	}
 	return nil
 }
@@ -135,6 +160,7 @@ func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 	// First the turn, then the questions: a decision that is just being made
 	// looks at the turn after it has left its question.
 	stateOf(c).cancel(id)
+	stateOf(c).approved.ended(id, "")
 	native.StateOf(c).Asks.Drop(id)
 	return nil, nil
 }

@@ -56,6 +56,8 @@ type pending struct {
 	request decisions.Request
 	turn    context.Context
 	state   *native.State
+	// allowed notes that the call was allowed.
+	allowed func(d *decisions.Decision)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
@@ -80,6 +82,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	p := r.pending(state.about(s, r), declared, s, plain)
 	p.request.Peer = c.Peer
 	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())
+	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.now()) }
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
@@ -95,13 +98,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pending {
 	call := r.assemble(t)
 	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turn: s.turn}
-	ref := declared.Ref()
-	if declared != nil {
-		call.Agent, call.Client, call.Cwd, call.Roots = declared.Agent, declared.Client, declared.Cwd, declared.Roots
-		if s.mode != "" && s.modeFor == declared {
-			ref.Mode = s.mode
-		}
-	}
+	ref := s.describe(&call, declared)
 	is := recognise(&call, r.options)
 	call.Marks = is.marks
 	if is.question {
@@ -159,6 +156,9 @@ func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
 		return nil, ctx.Err()
 	}
 	p.state.Shells.Note(p.session, d)
+	if err == nil && d.Verdict == decisions.Allow {
+		p.allowed(d)
+	}
 	return result, err
 }
 
@@ -214,9 +214,22 @@ func (p *pending) ask(d *decisions.Decision) error {
 		return errors.New("encoding the decision")
 	}
 	// The question keeps the offer, and lets the call with its input go.
-	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer, Answer: p.pick,
-		Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd})
+	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer,
+		Answer: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
+}
+
+// noting is pick, and notes a yes.
+func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Pick) (native.Picked, error) {
+	// Of the decision no more is kept than that.
+	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Policy: d.Policy, Traces: d.Traces}
+	return func(pick native.Pick) (native.Picked, error) {
+		picked, err := f.pick(pick)
+		if err == nil && picked.Verdict == decisions.Allow {
+			allowed(call)
+		}
+		return picked, err
+	}
 }
 
 // size is about how many bytes a waiting question holds on to.

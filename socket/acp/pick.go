@@ -28,7 +28,7 @@ func (f *offer) pick(choice native.Pick) (native.Picked, error) {
 	o := f.options[i]
 	if f.facts.Question || f.facts.ModeSwitch {
 		// An answer, not a permission: there is no once.
-		return native.Picked{Result: selected(o.ID)}, nil
+		return native.Picked{Result: selected(o.ID), Grants: o.Kind != RejectOnce && o.Kind != RejectAlways}, nil
 	}
 	switch o.Kind {
 	case AllowAlways:
@@ -57,7 +57,7 @@ func (f *offer) pickVerdict(v decisions.Verdict) (native.Picked, error) {
 	facts := Facts{Plain: f.facts.Plain, Question: f.facts.Question, ModeSwitch: f.facts.ModeSwitch}
 	p := native.Picked{Verdict: v}
 	if facts.Question || facts.ModeSwitch {
-		p.Verdict = ""
+		p.Verdict, p.Grants = "", v == decisions.Allow
 	}
 	id, ok := Choose(f.options, v, facts)
 	switch {

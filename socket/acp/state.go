@@ -66,6 +66,9 @@ type connState struct {
 	// gone are sessions that were forgotten. lost says why any may have been.
 	gone forgotten
 	lost string
+
+	approved approved
+	gated    approved // what came through gates, whatever was decided of it
 }
 
 // The reasons for missing messages, as a person reads them.
@@ -76,6 +79,7 @@ const (
 	lostAgent   = "earlier messages about the call were those of another agent under the same session id"
 	lostNull    = "an earlier message clears a part of the call in version 2 of the protocol and keeps it in version 1; " +
 		"declare protocolVersion with permd/session"
+	lostBefore  = "what was said of the call was said before permd was started anew"
 	lostRequest = "an earlier request for the same call said something else of it"
 )
 
@@ -252,6 +256,8 @@ func (c *connState) cancel(sessionID string) {
 // forget drops what is known of a session that was closed.
 func (c *connState) forget(sessionID string) {
 	c.gone.remove(sessionID)
+	c.approved.ended(sessionID, "")
+	c.gated.ended(sessionID, "")
 	for _, s := range c.sessions {
 		if s.id == sessionID {
 			s.end()

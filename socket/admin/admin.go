@@ -47,6 +47,8 @@ type Filter struct {
 	Verdict decisions.Verdict `json:"verdict,omitzero"`
 	Session string            `json:"session,omitzero"`
 	Tool    string            `json:"tool,omitzero"`
+	// Unasked lets only calls pass that ran without having been allowed.
+	Unasked bool `json:"unasked,omitzero"`
 }
 
 // Bounds of what one answer holds and how long a follow waits.

@@ -52,6 +52,9 @@ type Picked struct {
 	// Always is set when the person picked an option that is meant for more
 	// than this call.
 	Always bool
+	// Grants is set for an answer that is no permission and lets the agent go on
+	// all the same, into another mode for one.
+	Grants bool
 }
 
 // Asks are the questions that wait on one connection. Unlike the rest of a
@@ -88,14 +91,15 @@ func (a *Asks) Withdraw(request string) {
 	}
 }
 
-// Remove forgets one question.
-func (a *Asks) Remove(id string) {
-	a.forget(func(ask *Ask) bool { return ask.ID == id })
+// Remove forgets one question, and reports whether it waited.
+func (a *Asks) Remove(id string) bool {
+	return a.forget(func(ask *Ask) bool { return ask.ID == id })
 }
 
-func (a *Asks) forget(which func(*Ask) bool) {
+func (a *Asks) forget(which func(*Ask) bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	before := len(a.open)
 	a.open = slices.DeleteFunc(a.open, func(ask *Ask) bool {
 		if which(ask) {
 			a.size -= ask.size()
@@ -103,6 +107,14 @@ func (a *Asks) forget(which func(*Ask) bool) {
 		}
 		return false
 	})
+	return len(a.open) < before
+}
+
+// Open reports whether a question waits for its answer.
+func (a *Asks) Open(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.ContainsFunc(a.open, func(ask *Ask) bool { return ask.ID == id && !ask.taken })
 }
 
 // take reserves a question for one answer.
@@ -156,6 +168,7 @@ type State struct {
 	seats        map[string]seat
 	ends         []func(session string)
 	declares     []func(session string)
+	others       []func(id string) bool
 	disconnected bool // the end of the connection is already watched
 }
 
@@ -188,6 +201,11 @@ func (s *State) OnEnd(f func(session string)) { s.ends = append(s.ends, f) }
 // OnDeclare registers f to be called, on the reading goroutine, when a session
 // of the connection is declared for the first time.
 func (s *State) OnDeclare(f func(session string)) { s.declares = append(s.declares, f) }
+
+// OnOther registers f, which reports whether an id is that of something else on
+// the connection for which choices are remembered as for a session: then no
+// session can have it.
+func (s *State) OnOther(f func(id string) bool) { s.others = append(s.others, f) }
 
 func (s *State) declare(session string) {
 	for _, f := range s.declares {

@@ -91,7 +91,8 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 // still refuses a yes to a question that other rules have asked: those of now may
 // deny the call, and a person cannot overrule that.
 func (h *handler) still(uid uint32, ask *Ask, picked Picked) error {
-	if h.Rules == nil || picked.Verdict != decisions.Allow || h.Rules(uid, ask.Cwd) == ask.Digest {
+	yes := picked.Verdict == decisions.Allow || picked.Grants
+	if h.Rules == nil || !yes || h.Rules(uid, ask.Cwd) == ask.Digest {
 		return nil
 	}
 	return refuse("the rules have changed since the question; ask again")

@@ -38,6 +38,8 @@ type toolWire struct {
 	Name   string `json:"name"`
 	Server string `json:"server"`
 	Source string `json:"source"`
+	// Version is the one that is asked for, "" for the one that the server has.
+	Version string `json:"version"`
 }
 
 // DecideResult is the answer of permd/decide: a decision for each call, in
@@ -133,7 +135,7 @@ func (p *decideParams) check() error {
 			return refuse("calls[%d].callId repeats an earlier one", i)
 		case w.Tool.Name == "":
 			return refuse("calls[%d].tool.name is missing", i)
-		case len(w.CallID) > maxName || len(w.Tool.Name) > maxName || len(w.Tool.Server) > maxServer || len(w.Tool.Source) > maxServer || len(w.Kind) > maxName:
+		case len(w.CallID) > maxName || len(w.Tool.Name) > maxName || len(w.Tool.Server) > maxServer || len(w.Tool.Source) > maxServer || len(w.Tool.Version) > maxName || len(w.Kind) > maxName:
 			return refuse("calls[%d]: an id or name is longer than %d bytes", i, maxName)
 		case len(w.Title) > maxTitle:
 			return refuse("calls[%d].title is longer than %d bytes", i, maxTitle)
@@ -148,7 +150,7 @@ func (w *callWire) request(ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID:       w.CallID,
 		Protocol: Protocol,
-		Tool:     effects.Tool{Name: w.Tool.Name, Server: w.Tool.Server, Source: w.Tool.Source},
+		Tool:     effects.Tool{Name: w.Tool.Name, Server: w.Tool.Server, Source: w.Tool.Source, Version: w.Tool.Version},
 		Claims:   effects.Claims{Kind: w.Kind, Title: w.Title},
 	}
 	if k := strictjson.Kind(w.Input); k != 0 && k != 'n' {

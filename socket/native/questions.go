@@ -224,6 +224,8 @@ func (l *Lasting) keyOf(req *decisions.Request, d *decisions.Decision) (key call
 		Session, Mode, Agent, Cwd string
 		Roots                     []string
 		Tool, Server, Source      string
+		Version                   string
+		Claimed                   [2]string
 		Input                     []strictjson.Member
 		Raw                       string
 		Effects                   []effect
@@ -231,13 +233,17 @@ func (l *Lasting) keyOf(req *decisions.Request, d *decisions.Decision) (key call
 		Defects                   []effects.Defect
 	}{
 		Session: req.Session.ID, Mode: req.Session.Mode, Agent: c.Agent.Name, Cwd: c.Cwd, Roots: c.Roots,
-		Tool: c.Tool.Name, Server: c.Tool.Server, Source: c.Tool.Source, Defects: d.Defects,
+		Tool: c.Tool.Name, Server: c.Tool.Server, Source: c.Tool.Source, Version: c.Tool.Version, Defects: d.Defects,
 	}
 	described := true
 	for i := range d.Effects {
 		e := &d.Effects[i]
 		call.Effects = append(call.Effects, effect{string(e.Kind), e.Text, e.From, e.Reason, e.Tags, e.Row})
 		described = described && e.Kind != effects.KindUse
+		if e.Claimed {
+			// What it was read from, which its text may hide or shorten.
+			call.Claimed = [2]string{c.Claims.Kind, c.Claims.Title}
+		}
 	}
 	left := int64(maxContent)
 	for _, f := range d.Contents {

@@ -3,6 +3,7 @@ package native
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions"
@@ -63,22 +64,18 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	if p.Client != nil {
 		d.Client = *p.Client
 	}
-	owner, own := c.Owner(), c.Owner()
+	owner := c.Owner()
 	at, err := h.seat(c, &p)
 	if err != nil {
 		return nil, err
 	}
-	if at.family != nil {
+	switch {
+	case at.family != nil:
 		owner = at.family.owner
+	case slices.ContainsFunc(StateOf(c).others, func(is func(string) bool) bool { return is(p.SessionID) }):
+		return nil, refuse("sessionId is the id of a thread on this connection: give the session another one")
 	}
-	StateOf(c).disconnect(c, func() {
-		h.Sessions.Disconnect(own)
-		if h.Keeper != nil {
-			// What could not be stored holds in memory, and a restart ends all
-			// choices of connections.
-			_ = h.Keeper.EndConnection(context.Background(), own)
-		}
-	})
+	EndWith(c, h.Deps)
 	ses, err := h.Sessions.Declare(owner, d)
 	switch {
 	case errors.Is(err, decisions.ErrSessions):
@@ -101,6 +98,20 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 		}
 		return sessionResult{}, nil
 	}, nil
+}
+
+// EndWith has the sessions of a connection, and what was remembered for them, end
+// with it. Only to be called from a method, which may do so again.
+func EndWith(c *socket.Conn, deps Deps) {
+	own := c.Owner()
+	StateOf(c).disconnect(c, func() {
+		deps.Sessions.Disconnect(own)
+		if deps.Keeper != nil {
+			// What could not be stored holds in memory, and a restart ends all
+			// choices of connections.
+			_ = deps.Keeper.EndConnection(context.Background(), own)
+		}
+	})
 }
 
 type closeParams struct {

@@ -14,12 +14,17 @@ type Answer struct {
 	// Width, Scope and ExpiresIn say what to remember, as in permd/choose.
 	Width, Scope string
 	ExpiresIn    strictjson.Value
+	// Bind makes the offer that is stored out of the question's; nil for that one.
+	Bind func(*decisions.Offer) *decisions.Offer
+	// UID is whose rules must still be those that asked, for a yes to count; nil
+	// for a caller that has the call decided once more.
+	UID *uint32
 }
 
 // Settle answers a question of a protocol that brings the person's answers by a
 // method of its own. It does what permd/choose does, but that the question's
 // Answer is not asked: it may refuse permd/choose. An error leaves the question
-// open; its text may be shown.
+// open, but for a yes that came too late; its text may be shown.
 func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.Kept, error) {
 	h := &handler{deps}
 	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {
@@ -29,11 +34,20 @@ func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.K
 	if err != nil {
 		return nil, err
 	}
+	if a.UID != nil {
+		if err := h.still(*a.UID, ask, Picked{Verdict: a.Verdict}); err != nil {
+			asks.finish(ask)
+			return nil, err
+		}
+	}
 	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
 	answer, err := p.remembers(ask, Picked{Verdict: a.Verdict})
 	if err != nil {
 		asks.release(ask)
 		return nil, err
+	}
+	if answer != nil && a.Bind != nil {
+		answer.Offer = a.Bind(answer.Offer)
 	}
 	kept := []decisions.Kept{}
 	switch {

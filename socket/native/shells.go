@@ -109,6 +109,14 @@ func (s *Shells) activate(session, bin string) {
 	}
 }
 
+// Lose notes that a call of which nothing is known here may have changed the
+// session's shell.
+func (s *Shells) Lose(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.change(session)
+}
+
 func (s *Shells) change(session string) {
 	if s.changed == nil {
 		s.changed = map[string]bool{}

@@ -53,7 +53,10 @@ func (c *Core) add(a Act) { c.acts = append(c.acts, a) }
 func (c *Core) forward(from Side, line []byte) { c.add(Act{Kind: Write, To: from.other(), Line: line}) }
 
 // reply answers a peer's request in the place of the other peer.
-func (c *Core) reply(to Side, line []byte) { c.add(Act{Kind: Write, To: to, Line: line, Own: true}) }
+func (c *Core) reply(to Side, line []byte) {
+	c.chain.replied(line)
+	c.add(Act{Kind: Write, To: to, Line: line, Own: true})
+}
 
 func (c *Core) say(text string) { c.add(Act{Kind: Say, Text: text}) }
 

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/sha256"
 	"errors"
 	"time"
 
@@ -21,6 +22,9 @@ type Rules struct {
 	// Require answers a permission request that permd cannot be asked about
 	// with an error, in place of leaving it to the person.
 	Require bool
+	// AskGates has the person asked of all that an agent would have its client
+	// do and that nobody has allowed.
+	AskGates bool
 	// LateWait is how long a request waits for an input that its agent sends
 	// late; 0 is DefaultLateWait.
 	LateWait time.Duration
@@ -59,8 +63,16 @@ type Core struct {
 	saving   map[uint64]saving
 	opening  map[uint64]string // declarations on their way
 	answered [2]recent
+	others   map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
+	settled  recent         // ids of the agent's requests whose answer of the person was passed on
 	sessions sessions
 	contents contents
+	chain    chain
+	runs     runs
+	ownID    string             // begins the ids of the proxy's own requests
+	asking   map[string]*asking // what the person is asked of gates, by the agent's id
+	opens    map[uint64]opens
+	notes    map[uint64]*ran // calls that ran unasked, on their way to permd
 }
 
 // NewCore returns a Core for one conversation.
@@ -71,6 +83,7 @@ func NewCore(rules Rules) *Core {
 	c := &Core{
 		rules: rules, waiting: map[uint64]*tracked{}, saving: map[uint64]saving{}, opening: map[uint64]string{},
 		sessions: sessions{byID: map[string]*session{}}, contents: contents{byCall: map[string]*content{}},
+		ownID: ownID(), opens: map[uint64]opens{}, notes: map[uint64]*ran{}, others: map[string]int{},
 	}
 	for s := range c.calls {
 		c.calls[s], c.tracked[s] = map[string]*call{}, map[string]*tracked{}
@@ -88,33 +101,50 @@ func (c *Core) take() []Act {
 // Line takes one line of a peer, with its newline if it has one.
 func (c *Core) Line(from Side, line []byte) []Act {
 	m, err := read(line)
+	return c.line(from, &m, err)
+}
+
+// line takes a line that was read, or could not be.
+func (c *Core) line(from Side, m *message, err error) []Act {
 	switch {
-	case err == nil && from == Client:
-		c.fromClient(&m)
 	case err == nil:
-		c.fromAgent(&m)
+		c.receive(from, m)
 	case errors.Is(err, errText), from == Client && !errors.Is(err, errBatch):
 		// What the person's own client says reaches the agent in any case.
-		c.forward(from, line)
+		c.forward(from, m.line)
 	default:
 		return c.Refuse(from, err)
 	}
 	return c.take()
 }
 
+// receive takes a message that could be read.
+func (c *Core) receive(from Side, m *message) {
+	if from == Client {
+		c.fromClient(m)
+	} else {
+		c.fromAgent(m)
+	}
+}
+
 // Refuse drops a line that cannot be passed on unread.
 func (c *Core) Refuse(from Side, why error) []Act {
+	c.refuse(from, "the "+from.String(), why)
+	return c.take()
+}
+
+func (c *Core) refuse(from Side, who string, why error) {
 	code := socket.CodeRequest
 	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, ErrLong) {
 		code = socket.CodeParse
 	}
-	c.reply(from, failure(nil, code, "permd acp: "+why.Error()))
-	c.say("a message of the " + from.String() + " was not passed on: " + why.Error())
+	c.add(Act{Kind: Write, To: from, Line: failure(nil, code, "permd acp: "+why.Error()), Own: true})
+	c.say("a message of " + who + " was not passed on: " + why.Error())
 	if from == Agent {
 		// It may have said something of a call.
+		c.runs.forgot = true
 		c.lost()
 	}
-	return c.take()
 }
 
 // fromAgent takes a message of the agent.
@@ -127,11 +157,24 @@ func (c *Core) fromAgent(m *message) {
 		c.forward(Agent, m.line)
 		c.observe(m)
 	case m.method == methodCancelRequest:
-		c.cancelRequest(Agent, m)
+		if !c.gateCancelled(m) {
+			c.cancelRequest(Agent, m)
+		}
 	case m.method == acp.MethodRequestPermission && m.request():
+		c.runs.asks(m)
 		c.permission(m)
+	case m.method == methodElicit && m.request():
+		c.runs.asks(m)
+		if approves(m) {
+			c.elicitation(m)
+		} else {
+			c.pass(Agent, m)
+		}
 	case isGate(m.method) && m.request():
 		c.gate(Agent, m)
+	case isGate(m.method):
+		// It has no id to answer under, and some clients would do it all the same.
+		c.say("the agent wanted " + m.method + " without an answer to it, which was not passed on")
 	default:
 		c.pass(Agent, m)
 	}
@@ -141,9 +184,13 @@ func (c *Core) fromAgent(m *message) {
 func (c *Core) fromClient(m *message) {
 	switch {
 	case m.answer():
-		c.picked(m)
+		if !c.gateAnswered(m) {
+			c.runs.answered(c.tracked[Agent][key(m.id)], m)
+			c.picked(m)
+		}
 	case m.method == acp.MethodCancel:
 		c.cancelTurn(m)
+		c.gatesOver(text(m.params, "sessionId"))
 	case m.method == methodCancelRequest:
 		c.cancelRequest(Client, m)
 	case m.request() && c.switches(m):
@@ -159,24 +206,63 @@ func (c *Core) fromClient(m *message) {
 
 // pass forwards a message that nothing is decided of.
 func (c *Core) pass(from Side, m *message) {
-	if m.request() && len(c.answered[from].list) > 0 {
-		c.answered[from].remove(key(m.id))
+	if m.request() {
+		k := key(m.id)
+		if from == Agent && !c.another(m, k) {
+			return
+		}
+		c.answered[from].remove(k)
 	}
 	c.forward(from, m.line)
+}
+
+// another notes a request of the agent that nothing is decided of. One with the id
+// of a request that is decided is refused: its answer would be taken for a word on
+// that.
+func (c *Core) another(m *message, k string) bool {
+	switch {
+	case c.tracked[Agent][k] != nil:
+		c.reply(Agent, failure(m.id, socket.CodeRequest, errInUse))
+		return false
+	case len(c.others) >= maxOpen:
+		c.reply(Agent, failure(m.id, socket.CodeBusy, errMany))
+		return false
+	}
+	c.others[short(k)]++
+	c.settled.remove(k)
+	return true
+}
+
+// theOther notes that such a request has its answer.
+func (c *Core) theOther(k string) {
+	k = short(k)
+	if c.others[k]--; c.others[k] <= 0 {
+		delete(c.others, k)
+	}
 }
 
 // Answer takes permd's answer to the question n; err is why there is none.
 func (c *Core) Answer(n uint64, result strictjson.Value, err error) []Act {
 	if t, ok := c.waiting[n]; ok {
 		delete(c.waiting, n)
-		if t.gate {
+		c.runs.decided(t, result, err)
+		switch {
+		case t.gate:
 			c.gateDecided(t, result, err)
-		} else {
+		case t.yes != nil:
+			c.judged(t, result, err)
+		default:
 			c.decided(t, result, err)
 		}
 	} else if s, ok := c.saving[n]; ok {
 		delete(c.saving, n)
 		c.saved(s, result, err)
+	} else if o, ok := c.opens[n]; ok {
+		delete(c.opens, n)
+		c.gateSaved(o, result, err)
+	} else if r, ok := c.notes[n]; ok {
+		delete(c.notes, n)
+		c.noted(r, result, err)
 	} else if id, ok := c.opening[n]; ok {
 		delete(c.opening, n)
 		if rpc, ok := errors.AsType[*client.Error](err); ok {
@@ -202,14 +288,13 @@ func (c *Core) Late(n uint64) []Act {
 // not the first, so that permd knows nothing of the conversation any more.
 func (c *Core) Connected(again bool) []Act {
 	for _, s := range c.sessions.list {
-		s.gated = false
 		c.declare(s)
 	}
 	if again {
 		for _, t := range c.tracked[Agent] {
 			t.stale = true
 		}
-		c.lost()
+		c.unheard()
 	}
 	return c.take()
 }
@@ -243,6 +328,8 @@ func (c *Core) Ended(from Side) []Act {
 			c.add(Act{Kind: Fill, To: from.other(), Slot: t.slot})
 			delete(c.tracked[from], k)
 			delete(c.waiting, t.ask)
+		} else if t.yes != nil {
+			c.settle(t, nil)
 		}
 	}
 	return c.take()
@@ -255,15 +342,29 @@ func (c *Core) Pending() int { return len(c.waiting) }
 // the proxy.
 type recent struct{ list []string }
 
+// short keeps an id from holding on to more than its length is worth: an agent
+// may choose them as long as a message.
+func short(k string) string {
+	if len(k) <= sha256.Size {
+		return k
+	}
+	sum := sha256.Sum256([]byte(k))
+	return "#" + string(sum[:]) // no id begins so
+}
+
 func (r *recent) add(k string) {
 	r.remove(k)
-	r.list = append(r.list, k)
+	r.list = append(r.list, short(k))
 	if len(r.list) > maxRecent {
 		r.list = append(r.list[:0], r.list[len(r.list)-maxRecent/2:]...)
 	}
 }
 
 func (r *recent) has(k string) bool {
+	if len(r.list) == 0 {
+		return false
+	}
+	k = short(k)
 	for _, have := range r.list {
 		if have == k {
 			return true
@@ -273,6 +374,10 @@ func (r *recent) has(k string) bool {
 }
 
 func (r *recent) remove(k string) {
+	if len(r.list) == 0 {
+		return
+	}
+	k = short(k)
 	for i, have := range r.list {
 		if have == k {
 			r.list = append(r.list[:i], r.list[i+1:]...)

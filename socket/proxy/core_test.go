@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type talk struct {
 	t     *testing.T
 	core  *Core
+	chain *conductor // nil for the plain form
 	out   [2][]*item
 	slots map[uint64]*item
 	acts  []Act // what permd heard: questions, notifications, withdrawals
@@ -32,7 +33,12 @@ type talk struct {
 }
 
 func newTalk(t *testing.T, rules Rules) *talk {
-	return &talk{t: t, core: NewCore(rules), slots: map[uint64]*item{}}
+	k := &talk{t: t, core: NewCore(rules), slots: map[uint64]*item{}}
+	if form, ok := strings.CutPrefix(t.Name(), "TestChain/"); ok { // it runs the tests of the plain form
+		form, _, _ = strings.Cut(form, "/")
+		k.chain = newConductor(form + "/")
+	}
+	return k
 }
 
 func (k *talk) do(acts []Act) {
@@ -61,15 +67,31 @@ func (k *talk) do(acts []Act) {
 	}
 }
 
-func (k *talk) client(line string) { k.do(k.core.Line(Client, []byte(line+"\n"))) }
-func (k *talk) agent(line string)  { k.do(k.core.Line(Agent, []byte(line+"\n"))) }
+func (k *talk) client(line string) { k.line(Client, line) }
+func (k *talk) agent(line string)  { k.line(Agent, line) }
+
+func (k *talk) line(from Side, line string) {
+	if k.chain != nil {
+		k.do(k.core.Conducted([]byte(k.chain.says(from, line) + "\n")))
+		return
+	}
+	k.do(k.core.Line(from, []byte(line+"\n")))
+}
 
 // sent returns what a peer was sent since the last time.
 func (k *talk) sent(to Side) []string {
 	var list []string
 	for len(k.out[to]) > 0 && !k.out[to][0].open {
 		if line := k.out[to][0].line; line != nil {
-			list = append(list, strings.TrimSuffix(string(line), "\n"))
+			said := strings.TrimSuffix(string(line), "\n")
+			if k.chain != nil {
+				whom, bare, err := k.chain.hears(said)
+				if err != nil || whom != to {
+					k.t.Errorf("for the %s the conductor was sent %s, %v", to, said, err)
+				}
+				said = bare
+			}
+			list = append(list, said)
 		}
 		k.out[to] = k.out[to][1:]
 	}
@@ -78,6 +100,11 @@ func (k *talk) sent(to Side) []string {
 
 func (k *talk) want(to Side, want ...string) {
 	k.t.Helper()
+	if k.chain != nil {
+		for i := range want {
+			want[i] = usual(want[i])
+		}
+	}
 	if d := cmp.Diff(want, k.sent(to)); d != "" {
 		k.t.Errorf("the %s was sent (-want +got):\n%s", to, d)
 	}
@@ -203,6 +230,9 @@ func TestSamples(t *testing.T) {
 		id := strictjson.Find(v, "id")
 		back := `{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + picks("anything") + `}`
 		k.client(back)
+		for len(k.open) > 0 { // a yes, perhaps: permd is looked for again
+			k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
+		}
 		k.want(Agent, back)
 	}
 }
@@ -277,7 +307,10 @@ func TestPerson(t *testing.T) {
 			agent:  `{"id":7,"jsonrpc":"2.0","result":{"_meta":{"n":1.50},"outcome":{"outcome":"selected","optionId":"yes","_meta":null}}}`,
 			choose: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, stored: `[{}]`,
 		},
-		{name: "cancelled", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`},
+		{
+			name: "dismissed", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`,
+			agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, choose: `{"decisionId":"d1","verdict":"deny"}`, stored: `[]`,
+		},
 		{name: "an error", shown: fmt.Sprintf(shown, `,"content":[`+why+`]`), pick: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"x"}}`, agent: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"x"}}`},
 	}
 	for _, c := range cases {
@@ -293,7 +326,12 @@ func TestPerson(t *testing.T) {
 			k.want(Client, c.shown)
 			k.acts = nil
 			k.client(c.pick)
-			k.want(Agent, c.agent) // at once: nobody waits for permd
+			no := strings.Contains(c.agent, `"no"`) || strings.Contains(c.agent, `"cancelled"`) || c.choose == ""
+			if no {
+				k.want(Agent, c.agent) // at once: nobody waits for permd
+			} else {
+				k.want(Agent) // before permd has heard of it
+			}
 			if c.choose == "" {
 				if len(k.acts) != 1 || k.acts[0].Kind != Withdraw {
 					t.Errorf("permd heard %v, want that the question is withdrawn", k.acts)
@@ -305,6 +343,9 @@ func TestPerson(t *testing.T) {
 				t.Errorf("permd/choose %s (wait %v), want %s", a.Params, a.Wait, c.choose)
 			}
 			k.answer(a, `{"stored":`+c.stored+`}`, nil)
+			if !no {
+				k.want(Agent, c.agent)
+			}
 			if len(k.says) != c.says {
 				t.Errorf("said %q, want %d texts", k.says, c.says)
 			}

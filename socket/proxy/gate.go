@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/client"
-	"github.com/permd/permd/socket/native"
 )
 
 // What an agent has its client do. It goes through the proxy's hands, asked for
@@ -38,14 +36,19 @@ func (c *Core) switches(m *message) bool {
 	return false
 }
 
-// gateMembers are the members of the gates' parameters.
-var gateMembers = []string{
-	"sessionId", "command", "args", "env", "cwd", "outputByteLimit", "path", "content", "line", "limit", "modeId", "configId", "value", "_meta",
-}
+// gateMembers are the members of the gates' parameters, gateFacts those that
+// permd is told. What is in a file is nobody's business but the client's.
+var (
+	gateMembers = []string{
+		"sessionId", "command", "args", "env", "cwd", "outputByteLimit", "path", "content", "line", "limit", "modeId", "configId", "value", "_meta",
+	}
+	gateFacts = []string{"command", "args", "env", "cwd", "path", "modeId", "configId", "value"}
+)
 
-// gate asks permd whether a request may pass. Only a deny stops it: where a
-// person would have to be asked, the agent's own request for permission is what
-// asks them.
+// gate asks permd whether a request may pass. Where a person would have to be
+// asked, the agent's own request for permission is what asks them, so a deny
+// stops it, and a rule that asks, or whatever the rules do not allow where that
+// was chosen. The person's own switch of mode is asked about by nobody.
 func (c *Core) gate(from Side, m *message) {
 	o, err := strictjson.ParseObject(m.params)
 	if err != nil || o.NearMiss(gateMembers...) != "" {
@@ -53,107 +56,115 @@ func (c *Core) gate(from Side, m *message) {
 		delete(c.calls[from], key(m.id))
 		return
 	}
-	call := gated(m)
-	if call == nil {
-		c.pass(from, m) // without what it is to do, nobody can do it
+	session := text(m.params, "sessionId")
+	if session == "" || !says(m) {
+		if from == Client {
+			c.pass(from, m) // the agent says what it makes of that
+			return
+		}
+		// The protocol wants them there, but some clients do without.
+		c.reply(from, failure(m.id, socket.CodeParams, "permd acp: the parameters do not say what is to be done"))
 		return
 	}
 	if !c.admit(from, m) {
 		return
 	}
-	t := &tracked{from: from, id: m.id, line: m.line, params: m.params, session: text(m.params, "sessionId"), gate: true}
-	c.hold(t)
-	id := t.session
-	if s := c.known(t.session); s != nil && s.cwd != "" {
-		id = gateSession(s.id)
-		if !s.gated {
-			s.gated = true
-			c.opening[c.ask(native.MethodSession, c.declaration(s, id, s.id, false), true)] = id
-		}
+	t := &tracked{from: from, id: m.id, line: m.line, params: m.params, session: session, gate: true}
+	facts := slices.DeleteFunc(o, func(x strictjson.Member) bool { return !slices.Contains(gateFacts, x.Name) })
+	params := []strictjson.Member{
+		member("sessionId", session), member("method", m.method), {Name: "params", Value: object(facts...)},
 	}
-	t.ask = c.ask(acp.MethodRequestPermission, object(
-		member("sessionId", id),
-		strictjson.Member{Name: "toolCall", Value: object(append([]strictjson.Member{member("toolCallId", "permd-gate-"+strconv.FormatUint(t.slot, 10))}, call...)...)},
-		strictjson.Member{Name: "options", Value: gateOptions},
-	), false)
+	if c.rules.AskGates && from == Agent {
+		params = append(params, strictjson.Member{Name: "ask", Value: strictjson.Value("true")})
+	}
+	t.method, t.asked = m.method, object(params...)
+	c.known(session)
+	c.hold(t)
+	c.judgeGate(t)
+}
+
+func (c *Core) judgeGate(t *tracked) {
+	if len(t.asked) > maxTold-spare {
+		c.gateDecided(t, nil, errLargeGate)
+		return
+	}
+	t.ask = c.ask(acp.MethodGate, t.asked, false)
 	c.waiting[t.ask] = t
 }
 
-// gateSession is the session in which a session's gates are judged. It has no
-// agent: what the client is to do is said in the protocol's words, not in those
-// of the agent's tools.
-func gateSession(id string) string { return "permd-gate:" + id }
+var errLargeGate = &client.Error{Code: socket.CodeParams, Message: "it is longer than permd reads"}
 
-const gateAllow = "allow"
-
-var gateOptions = strictjson.Value(`[{"optionId":"` + gateAllow + `","name":"Allow","kind":"allow_once"},{"optionId":"reject","name":"Reject","kind":"reject_once"}]`)
-
-// gated says what a request would do, in the words of a tool call; nil when it
-// names nothing.
-func gated(m *message) []strictjson.Member {
-	make := func(kind, title string, input ...strictjson.Member) []strictjson.Member {
-		return []strictjson.Member{member("kind", kind), member("title", title), {Name: "rawInput", Value: object(input...)}}
-	}
+// says reports whether a request names what it is to do.
+func says(m *message) bool {
+	name := "path"
 	switch m.method {
 	case methodTerminal:
-		command := strictjson.Find(m.params, "command")
-		if strictjson.Kind(command) != '"' {
-			return nil
-		}
-		cwd := strictjson.Find(m.params, "cwd")
-		if strictjson.Kind(cwd) != '"' {
-			cwd = nil
-		}
-		return make("execute", "", strictjson.Member{Name: "command", Value: words(command, strictjson.Find(m.params, "args"))}, strictjson.Member{Name: "cwd", Value: cwd})
-	case methodWrite, methodRead:
-		path := strictjson.Find(m.params, "path")
-		if strictjson.Kind(path) != '"' {
-			return nil
-		}
-		kind := "read"
-		if m.method == methodWrite {
-			kind = "edit"
-		}
-		return make(kind, m.method, strictjson.Member{Name: "path", Value: path})
+		name = "command"
+	case methodSetMode, methodSetOption:
+		return true
 	}
-	mode := cmp.Or(text(m.params, "modeId"), text(m.params, "value"))
-	return make("switch_mode", "switch to the mode "+mode, member("modeId", mode))
-}
-
-// words is a command with its arguments. One without is what clients hand to a
-// shell.
-func words(command, args strictjson.Value) strictjson.Value {
-	if strictjson.Kind(args) != '[' {
-		return command
-	}
-	items, err := strictjson.ParseArray(args)
-	if err != nil || len(items) == 0 {
-		return command
-	}
-	b := append([]byte{'['}, command...)
-	for _, i := range items {
-		b = append(append(b, ','), i...)
-	}
-	return append(b, ']')
+	return strictjson.Kind(strictjson.Find(m.params, name)) == '"'
 }
 
 // gateDecided takes permd's answer to that.
 func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 	var rpc *client.Error
+	q := c.askingOf(t)
 	switch {
-	case err == nil && text(result, "outcome", "optionId") != gateAllow:
-		d := strictjson.Find(result, "_meta", "permd")
-		why := cmp.Or(text(d, "message"), text(d, "reason"), "permd denies it")
-		delete(c.calls[t.from], key(t.id))
-		c.finish(t, failure(t.id, codeDenied, "permd denies this: "+why))
+	case err == nil && string(strictjson.Find(result, "passes")) == "true":
+		c.openGate(t)
+	case err == nil:
+		d := strictjson.Find(result, "decision")
+		c.shutGate(t, codeDenied, "permd denies this: "+cmp.Or(text(d, "message"), text(d, "reason"), "permd denies it"))
+	case !errors.As(err, &rpc) && c.rules.Require:
+		c.shutGate(t, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error())
+	case t.from == Client:
+		c.openGate(t) // it is the person who wants it
+	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
+		// It has the person's yes already, and this is the question with it.
+		c.openGate(t)
+		if d := question(rpc); d != nil {
+			c.saving[c.choose(d, []strictjson.Member{member("verdict", "allow")})] = saving{ask: t.ask}
+		}
+	case q != nil:
+		c.openGate(t)
+	case errors.As(err, &rpc):
+		t.stale = false
+		t.decision = question(rpc)
+		why := "permd could not decide this: " + rpc.Message
+		if t.decision != nil {
+			why = "permd asks: " + t.decision.Reason
+		}
+		c.askGate(t, why)
+	case c.rules.AskGates:
+		c.askGate(t, "permd cannot be asked: "+client.ErrUnreachable.Error())
+	default:
+		c.openGate(t)
+	}
+}
+
+// openGate lets a gate's request pass.
+func (c *Core) openGate(t *tracked) {
+	if q := c.askingOf(t); q != nil {
+		c.unask(q)
+		c.drop(t)
+		c.add(Act{Kind: Write, To: t.from.other(), Line: t.line})
 		return
-	case err != nil && !errors.As(err, &rpc) && c.rules.Require:
-		delete(c.calls[t.from], key(t.id))
-		c.finish(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
-		return
-	case err != nil && errors.As(err, &rpc):
-		c.withdraw(t) // nobody is asked
 	}
 	c.release(t, t.line)
 	c.drop(t)
+}
+
+// shutGate answers a gate's request in the place of the other side.
+func (c *Core) shutGate(t *tracked, code int, why string) {
+	delete(c.calls[t.from], key(t.id))
+	line := failure(t.id, code, why)
+	if q := c.askingOf(t); q != nil {
+		c.unask(q)
+		c.drop(t)
+		c.answered[t.from].add(key(t.id))
+		c.reply(t.from, line)
+		return
+	}
+	c.finish(t, line)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -32,49 +33,46 @@ func TestVersion(t *testing.T) {
 			t.Errorf("answered with %s, declared as %q, want %q", version, got, want)
 		}
 	}
-	// A request of version 2 is shown as it is.
-	k := newTalk(t, Rules{})
-	k.begin("x")
-	k.core.version = 2
-	line := `{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1","title":"x","subject":{"type":"command","command":"ls","cwd":"/p"},` + options + `}}`
-	k.agent(line)
-	k.answer(k.asked("session/request_permission"), "", asks("run"))
-	k.want(Client, line)
 }
 
 // 14: a switch of mode passes unless permd denies it, and permd is told of it.
+// It is the person's own, so nobody is asked about it.
 func TestModes(t *testing.T) {
-	cases := []struct{ name, line string }{
-		{"mode", `{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{"sessionId":"s1","modeId":"yolo"}}`},
-		{"option", `{"jsonrpc":"2.0","id":5,"method":"session/set_config_option","params":{"sessionId":"s1","configId":"m","value":"yolo"}}`},
+	cases := []struct{ name, line, params string }{
+		{"mode", `{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{"sessionId":"s1","modeId":"yolo"}}`, `{"modeId":"yolo"}`},
+		{"option", `{"jsonrpc":"2.0","id":5,"method":"session/set_config_option","params":{"sessionId":"s1","configId":"m","value":"yolo"}}`, `{"configId":"m","value":"yolo"}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			k := newTalk(t, Rules{})
+			k := newTalk(t, Rules{AskGates: true})
 			k.begin("x")
 			k.agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"m","category":"mode"},{"id":"model","category":"model"}]}}}`)
 			k.client(c.line)
 			k.client(`{"jsonrpc":"2.0","method":"_after"}`)
-			a := k.asked("session/request_permission")
-			if text(a.Params, "toolCall", "kind") != "switch_mode" || text(a.Params, "toolCall", "rawInput", "modeId") != "yolo" {
+			a := k.asked("permd/gate")
+			if string(strictjson.Find(a.Params, "params")) != c.params || strictjson.Find(a.Params, "ask") != nil {
 				t.Errorf("permd was asked %s", a.Params)
 			}
 			k.want(Agent)
-			k.answer(a, `{"outcome":{"outcome":"selected","optionId":"reject"},"_meta":{"permd":{"verdict":"deny","reason":"no modes"}}}`, nil)
+			k.answer(a, `{"passes":false,"decision":{"verdict":"deny","reason":"no modes"}}`, nil)
 			k.want(Agent, `{"jsonrpc":"2.0","method":"_after"}`)
 			if got := k.sent(Client); len(got) != 2 || got[1] != `{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"permd denies this: no modes"}}` {
 				t.Errorf("the client was told %q", got)
 			}
-			k.client(c.line)
-			k.answer(k.asked("session/request_permission"), "", asks("mode"))
-			k.want(Agent, c.line)
+			for _, err := range []error{asks("mode"), client.ErrUnreachable, &client.Error{Code: socket.CodeBusy}} {
+				k.client(c.line)
+				k.answer(k.asked("permd/gate"), "", err)
+				k.want(Agent, c.line)
+				k.want(Client)
+				k.agent(`{"jsonrpc":"2.0","id":5,"result":{}}`)
+				k.sent(Client)
+			}
 		})
 	}
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	k.client(cases[0].line)
-	k.answer(k.asked("session/request_permission"), "", asks("mode"))
-	k.asked("permd/session") // that of the gate
+	k.answer(k.asked("permd/gate"), passes, nil)
 	k.agent(`{"jsonrpc":"2.0","id":5,"result":{}}`)
 	if a := k.asked("permd/session"); text(a.Params, "mode") != "yolo" {
 		t.Errorf("declared as %s", a.Params)
@@ -85,54 +83,48 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestGates asks about what the client is to do for the agent: only a deny
-// stops it.
+const passes = `{"passes":true,"decision":{"decisionId":"g1","verdict":"ask","outcome":"passed"}}`
+
+// TestGates asks permd about what the client is to do for the agent.
 func TestGates(t *testing.T) {
-	deny := `{"outcome":{"outcome":"selected","optionId":"reject"},"_meta":{"permd":{"verdict":"deny","reason":"r","message":"use the pipeline"}}}`
-	cases := []struct{ name, method, params, kind, input string }{
-		{"terminal", "terminal/create", `"command":"make","args":["a b"],"cwd":"/p/x"`, "execute", `{"command":["make","a b"],"cwd":"/p/x"}`},
-		{"shell text", "terminal/create", `"command":"make | sh"`, "execute", `{"command":"make | sh"}`},
-		{"write", "fs/write_text_file", `"path":"/p/a","content":"secret"`, "edit", `{"path":"/p/a"}`},
-		{"read", "fs/read_text_file", `"path":"/p/a","line":3`, "read", `{"path":"/p/a"}`},
+	deny := `{"passes":false,"decision":{"verdict":"deny","reason":"r","message":"use the pipeline"}}`
+	cases := []struct{ name, method, params, told string }{
+		{"terminal", "terminal/create", `"command":"make","args":["a b"],"cwd":"/p/x","outputByteLimit":7`, `{"command":"make","args":["a b"],"cwd":"/p/x"}`},
+		{"environment", "terminal/create", `"command":"make | sh","env":[{"name":"A","value":"b"}]`, `{"command":"make | sh","env":[{"name":"A","value":"b"}]}`},
+		{"write", "fs/write_text_file", `"path":"/p/a","content":"secret"`, `{"path":"/p/a"}`},
+		{"read", "fs/read_text_file", `"path":"/p/a","line":3`, `{"path":"/p/a"}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			line := `{"jsonrpc":"2.0","id":3,"method":"` + c.method + `","params":{"sessionId":"s1",` + c.params + `}}`
-			for i, answer := range []struct {
+			for _, answer := range []struct {
 				result string
 				err    error
-				passes bool
+				says   string
 			}{
-				{picks("allow"), nil, true},
-				{"", asks("run"), true},
-				{"", client.ErrUnreachable, true},
-				{deny, nil, false},
-				{`{"outcome":{"outcome":"cancelled"}}`, nil, false},
+				{passes, nil, ""},
+				{"", client.ErrUnreachable, ""},
+				{deny, nil, "use the pipeline"},
+				{`{}`, nil, "permd denies it"},
 			} {
 				k := newTalk(t, Rules{})
 				k.begin("x")
 				k.agent(line)
-				s := k.asked("permd/session").Params
-				if text(s, "parent") != "s1" || strictjson.Find(s, "agent") != nil || text(s, "cwd") != "/p" {
-					t.Errorf("judged in the session %s", s)
-				}
-				a := k.asked("session/request_permission")
-				if got := string(strictjson.Find(a.Params, "toolCall", "rawInput")); got != c.input || text(a.Params, "toolCall", "kind") != c.kind {
-					t.Errorf("permd was asked %s, want %s", a.Params, c.input)
+				k.agent(`{"jsonrpc":"2.0","method":"_after"}`)
+				a := k.asked("permd/gate")
+				want := `{"sessionId":"s1","method":"` + c.method + `","params":` + c.told + `}`
+				if string(a.Params) != want {
+					t.Errorf("permd was asked %s, want %s", a.Params, want)
 				}
 				k.want(Client)
 				k.answer(a, answer.result, answer.err)
-				if answer.passes {
-					k.want(Client, line)
+				if answer.says == "" {
+					k.want(Client, line, `{"jsonrpc":"2.0","method":"_after"}`)
 					k.want(Agent)
 					continue
 				}
-				k.want(Client)
-				why := "use the pipeline"
-				if i == 4 {
-					why = "permd denies it"
-				}
-				k.want(Agent, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: %s"}}`, why))
+				k.want(Client, `{"jsonrpc":"2.0","method":"_after"}`)
+				k.want(Agent, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: %s"}}`, answer.says))
 			}
 		})
 	}
@@ -143,6 +135,14 @@ func TestGates(t *testing.T) {
 	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], "-32602") {
 		t.Errorf("two paths: the agent was told %q", got)
 	}
+	for id, nothing := range []string{`"command":7`, `"args":["a"]`} {
+		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1%d,"method":"terminal/create","params":{"sessionId":"s1",%s}}`, id, nothing)
+		k.agent(line)
+		k.want(Client)
+		if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], "-32602") {
+			t.Errorf("%s: the agent was told %q", nothing, got)
+		}
+	}
 }
 
 // TestRequire answers with an error where permd cannot be asked.
@@ -152,30 +152,93 @@ func TestRequire(t *testing.T) {
 	k.agent(request("1", "c"))
 	k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
 	k.agent(`{"jsonrpc":"2.0","id":2,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","content":""}}`)
-	k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
+	k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
 	k.want(Client)
 	if got := k.sent(Agent); len(got) != 2 || !strings.Contains(got[0], `"id":1,"error"`) || !strings.Contains(got[1], `"id":2,"error"`) {
 		t.Errorf("the agent was told %q", got)
 	}
 }
 
-// TestConnectedAgain declares everything to a new permd, which is told that it
-// has missed something; its questions of before are dead.
+// TestConnectedAgain declares everything to a new permd, which is told of which
+// calls it has missed something; its questions of before are dead.
 func TestConnectedAgain(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
+	for _, update := range []string{`"sessionUpdate":"tool_call","toolCallId":"open"`, `"sessionUpdate":"tool_call_update","toolCallId":"open 2"`,
+		`"sessionUpdate":"tool_call","toolCallId":"done","status":"in_progress"`, `"sessionUpdate":"tool_call_update","toolCallId":"done","status":"completed"`} {
+		k.agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{` + update + `}}}`)
+	}
 	k.agent(request("7", "c"))
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
 	k.sent(Client)
 	k.acts = nil
 	k.do(k.core.Connected(true))
-	if len(k.acts) != 3 || text(k.acts[0].Params, "cwd") != "/p" || string(k.acts[1].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[2].Params) != `{}` {
+	if len(k.acts) != 2 || text(k.acts[0].Params, "cwd") != "/p" || k.acts[1].Method != "permd/unheard" ||
+		string(k.acts[1].Params) != `{"sessionId":"s1","toolCallIds":["open","open 2"]}` {
 		t.Errorf("permd heard %v", k.acts)
 	}
 	k.acts = nil
 	k.client(`{"jsonrpc":"2.0","id":7,"result":` + picks("permd-width-w1") + `}`)
+	k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
 	k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
-	if len(k.acts) != 0 || len(k.says) != 1 {
+	if len(k.acts) != 1 || len(k.says) != 1 {
 		t.Errorf("permd heard %v, said %q", k.acts, k.says)
+	}
+}
+
+// TestConnectedAgainState: permd hears in which sessions a shell may be somewhere
+// else.
+func TestConnectedAgainState(t *testing.T) {
+	state := `{"effects":[{"kind":"run","text":"ls"},{"kind":"state","text":"cd /etc"}]}`
+	result := func(option string) string {
+		return strings.TrimSuffix(picks(option), "}") + `,"_meta":{"permd":` + state + `}}`
+	}
+	for name, c := range map[string]struct {
+		do   func(k *talk)
+		told bool
+	}{
+		"allowed": {func(k *talk) {
+			k.agent(request("1", "c"))
+			k.answer(k.asked("session/request_permission"), result("yes"), nil)
+		}, true},
+		"denied": {func(k *talk) {
+			k.agent(request("1", "c"))
+			k.answer(k.asked("session/request_permission"), result("no"), nil)
+		}, false},
+		"asked": {func(k *talk) {
+			k.agent(request("1", "c"))
+			k.answer(k.asked("session/request_permission"), "", asks("state"))
+		}, true},
+		"asked about something else": {func(k *talk) {
+			k.agent(request("1", "c"))
+			k.answer(k.asked("session/request_permission"), "", asks("run"))
+		}, false},
+		"unasked": {func(k *talk) {
+			k.agent(update("s1", "tool_call", "c", `,"status":"completed"`))
+			k.answer(k.asked("permd/ran"), `{"decision":`+state+`}`, nil)
+		}, true},
+	} {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		c.do(k)
+		k.acts = nil
+		k.do(k.core.Connected(true))
+		got := string(k.acts[len(k.acts)-1].Params)
+		if told := got == `{"sessionId":"s1","toolCallIds":[],"state":true}`; told != c.told {
+			t.Errorf("%s: permd heard %s", name, got)
+		}
+	}
+}
+
+// TestConnectedAgainLost: where a message of the agent could not be read, it may
+// have spoken of any call.
+func TestConnectedAgainLost(t *testing.T) {
+	k := newTalk(t, Rules{})
+	k.begin("x")
+	k.agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","sessionId":"s1"}}`)
+	k.acts = nil
+	k.do(k.core.Connected(true))
+	if len(k.acts) != 3 || string(k.acts[1].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[2].Params) != `{}` {
+		t.Errorf("permd heard %v", k.acts)
 	}
 }

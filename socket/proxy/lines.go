@@ -1,10 +1,11 @@
 package proxy
 
 import (
-	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"slices"
+	"sync"
 )
 
 // MaxLine is how long a line may be, in bytes.
@@ -13,40 +14,104 @@ const MaxLine = 32 << 20
 // ErrLong is about a line that was too long to be looked at.
 var ErrLong = errors.New("the message is longer than 32 MiB")
 
+const (
+	readSize  = 64 << 10 // what a pipe holds
+	pieceSize = 16 * readSize
+)
+
 // lines cuts a stream into lines with their newlines. Each is a slice of its
-// own, for it is kept until it is written.
+// own, as long as the line, for it is kept until it is written.
+//
+// How long a line will be is not known before it has come. A long one is read in
+// pieces that are used again, so that it takes no more memory in the end than it
+// is long, and is copied once.
 type lines struct {
-	r   *bufio.Reader
-	max int
+	r    io.Reader
+	max  int
+	read []byte // readSize long
+	rest []byte // of it, what is not handed out
+	err  error
+
+	pieces sync.Pool // emptied with the garbage: long lines are seldom
 }
 
-func newLines(r io.Reader) *lines { return &lines{bufio.NewReaderSize(r, 64<<10), MaxLine} }
+func newLines(r io.Reader) *lines {
+	return &lines{r: r, max: MaxLine, read: make([]byte, readSize)}
+}
 
 // next returns the next line. ErrLong is about one line, which is skipped; every
 // other error is the end, and may come with a line that has no newline.
 func (l *lines) next() ([]byte, error) {
-	var line []byte
+	looked := 0
 	for {
-		part, err := l.r.ReadSlice('\n')
-		if len(line)+len(part) > l.max+1 {
-			return nil, l.skip(err)
+		if n := bytes.IndexByte(l.rest[looked:], '\n'); n >= 0 {
+			line := slices.Clone(l.rest[:looked+n+1])
+			l.rest = l.rest[looked+n+1:]
+			return line, nil
 		}
-		if line != nil && cap(line)-len(line) < len(part) {
-			line = slices.Grow(line, max(2*len(line), len(part))) // a long one is copied a few times at most
+		looked = len(l.rest)
+		if l.err != nil {
+			line := slices.Clone(l.rest)
+			l.rest = nil
+			return line, l.err
 		}
-		line = append(line, part...)
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
+		if looked == len(l.read) {
+			return l.long()
 		}
+		copy(l.read, l.rest)
+		n, err := l.r.Read(l.read[looked:])
+		l.rest, l.err = l.read[:looked+n], err
 	}
 }
 
-func (l *lines) skip(err error) error {
-	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = l.r.ReadSlice('\n')
+// long returns a line of which l.read is full.
+func (l *lines) long() ([]byte, error) {
+	piece := l.piece()
+	pieces := [][]byte{append(piece, l.rest...)}
+	size := len(l.rest)
+	l.rest = nil
+	end := false
+	for !end && l.err == nil {
+		last := &pieces[len(pieces)-1]
+		if cap(*last) == len(*last) {
+			if size > l.max { // it is too long, and only its end is of interest
+				*last = (*last)[:0]
+			} else {
+				pieces = append(pieces, l.piece())
+				last = &pieces[len(pieces)-1]
+			}
+		}
+		have := len(*last)
+		var n int
+		n, l.err = l.r.Read((*last)[have:min(have+readSize, cap(*last))])
+		read := (*last)[have : have+n]
+		if i := bytes.IndexByte(read, '\n'); i >= 0 {
+			l.rest = l.read[:copy(l.read, read[i+1:])]
+			n, end = i+1, true
+		}
+		*last = (*last)[:have+n]
+		size += n
 	}
-	if err != nil {
-		return err
+	var line []byte
+	err := l.err
+	if end {
+		err = nil // what it is comes when the rest was handed out
 	}
-	return ErrLong
+	switch {
+	case size <= l.max+1:
+		line = bytes.Join(pieces, nil)
+	case end:
+		err = ErrLong
+	}
+	for _, p := range pieces {
+		l.pieces.Put((*[pieceSize]byte)(p[:pieceSize]))
+	}
+	return line, err
+}
+
+func (l *lines) piece() []byte {
+	if p, ok := l.pieces.Get().(*[pieceSize]byte); ok {
+		return p[:0]
+	}
+	return make([]byte, 0, pieceSize)
 }

@@ -40,6 +40,8 @@ type link struct {
 	slow    atomic.Bool       // permd took too long
 	since   time.Time         // when the connection was made
 	down    bool              // the person was told that there is none
+	heard   atomic.Bool       // permd answered something since then
+	gone    time.Time         // when it was last found to be gone
 	until   time.Time         // before then permd is not tried again
 	waiters sync.WaitGroup
 }
@@ -140,15 +142,24 @@ func (l *link) connect(ctx context.Context) bool {
 	return l.conn != nil
 }
 
-// isDown says once that permd cannot be asked.
+// isDown says once that permd cannot be asked. Where it is required, what needs
+// it fails from here on, and everything ends when it does not come back.
 func (l *link) isDown(why error) {
-	if l.p.cfg.Require {
-		l.p.stop(fmt.Errorf("permd is required: %w", why))
-		return
-	}
+	required := l.p.cfg.Require
 	if !l.down {
 		l.down = true
-		l.p.say("permissions are yours to answer until permd is there: " + why.Error())
+		// One that comes and goes without a word has been gone all the time.
+		if l.heard.Swap(false) || l.gone.IsZero() || time.Since(l.since) >= l.p.cfg.grace() {
+			l.gone = time.Now()
+		}
+		if required {
+			l.p.say("what needs a permission fails until permd is there, and the agent ends without it in " + l.p.cfg.grace().String() + ": " + why.Error())
+		} else {
+			l.p.say("permissions are yours to answer until permd is there: " + why.Error())
+		}
+	}
+	if required && time.Since(l.gone) >= l.p.cfg.grace() {
+		l.p.stop(fmt.Errorf("permd is required: %w", why))
 	}
 }
 
@@ -182,7 +193,7 @@ func (l *link) hangUp() {
 func (l *link) silent() {
 	l.hangUp()
 	l.until = time.Now().Add(10 * l.p.cfg.retry())
-	l.isDown(errors.New("permd does not answer"))
+	l.isDown(fmt.Errorf("%w: it does not answer", client.ErrUnreachable))
 }
 
 // do does one act.
@@ -267,6 +278,9 @@ func (l *link) wait(ctx, asking context.Context, conn *client.Client, p *client.
 		conn.Close()
 		l.p.answer(n, nil, fmt.Errorf("%w: it took too long", client.ErrUnreachable))
 		return
+	}
+	if _, answered := errors.AsType[*client.Error](err); err == nil || answered {
+		l.heard.Store(true)
 	}
 	l.p.answer(n, result, err)
 }

@@ -3,7 +3,9 @@ package proxy
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -65,7 +67,11 @@ func (d *permd) listen() {
 				return
 			}
 			d.mu.Lock()
-			d.conns = append(d.conns, c)
+			if d.l == l {
+				d.conns = append(d.conns, c)
+			} else {
+				c.Close() // it has died just now
+			}
 			d.mu.Unlock()
 			go d.serve(c)
 		}
@@ -93,11 +99,14 @@ func (d *permd) serve(c net.Conn) {
 func (d *permd) die() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.l == nil {
+		return
+	}
 	d.l.Close()
 	for _, c := range d.conns {
 		c.Close()
 	}
-	d.conns = nil
+	d.l, d.conns = nil, nil
 }
 
 func allows(line string) string {
@@ -230,7 +239,69 @@ func TestMissed(t *testing.T) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	heard := slices.DeleteFunc(slices.Clone(d.heard), func(method string) bool { return method == "permd/session" })
-	if d := cmp.Diff([]string{"session/update", "session/update", "session/request_permission"}, heard); d != "" {
+	if d := cmp.Diff([]string{"permd/unheard", "session/request_permission"}, heard); d != "" {
 		t.Errorf("permd heard (-want +got):\n%s", d)
 	}
+}
+
+// TestRequired has a permd that is required go away: what needs it fails until
+// it is there again, everything else goes on, and nobody is asked in its place.
+func TestRequired(t *testing.T) {
+	d := newPermd(t, allows)
+	e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Timeout: 10 * time.Second, Retry: 20 * time.Millisecond, Grace: time.Hour})
+	agent, person := bufio.NewReader(e.agentHears), bufio.NewReader(e.clientHears)
+	ask := func(id, want string) {
+		t.Helper()
+		fmt.Fprintln(e.agentSays, request(id, "c"))
+		fmt.Fprintln(e.agentSays, "after "+id)
+		if line, err := agent.ReadString('\n'); err != nil || !strings.Contains(line, want) {
+			t.Fatalf("request %s was answered %q, %v; want %s", id, line, err, want)
+		}
+		if line, err := person.ReadString('\n'); line != "after "+id+"\n" {
+			t.Fatalf("the client was sent %q, %v", line, err)
+		}
+	}
+	ask("1", "outcome")
+	d.die()
+	ask("2", `"error"`)
+	for said := ""; !strings.Contains(said, "fails until permd is there"); {
+		said = <-e.says
+	}
+	d.listen()
+	for said := ""; !strings.Contains(said, "there again"); {
+		said = <-e.says
+	}
+	ask("3", "outcome")
+	e.agentSays.Close()
+	if err := e.wait(t); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRequiredGone ends the conversation when a permd that is required does not
+// come back, also when it comes and goes without a word.
+func TestRequiredGone(t *testing.T) {
+	t.Run("gone", func(t *testing.T) {
+		d := newPermd(t, allows)
+		e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Retry: time.Millisecond, Grace: 50 * time.Millisecond})
+		d.die()
+		if err := e.wait(t); !errors.Is(err, client.ErrUnreachable) {
+			t.Error(err)
+		}
+	})
+	t.Run("silent", func(t *testing.T) {
+		d := newPermd(t, func(string) string { return "" })
+		e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Timeout: time.Millisecond, Retry: time.Millisecond, Grace: time.Second})
+		go func() {
+			for i := 0; ; i++ {
+				if _, err := fmt.Fprintln(e.agentSays, request(fmt.Sprint(i), "c")); err != nil {
+					return
+				}
+			}
+		}()
+		go func() { _, _ = io.Copy(io.Discard, e.agentHears) }()
+		if err := e.wait(t); !errors.Is(err, client.ErrUnreachable) {
+			t.Error(err)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -32,7 +33,7 @@ func (s Side) String() string {
 // message is one line, as far as the proxy looks at it. Its values share the
 // line's memory.
 type message struct {
-	line   []byte
+	line   []byte           // what the other side is to be sent
 	id     strictjson.Value // nil for none
 	method string           // "" for an answer
 	params strictjson.Value
@@ -63,6 +64,8 @@ func read(line []byte) (m message, err error) {
 		return m, errText
 	case body[0] == '[':
 		return m, errBatch
+	case bytes.IndexByte(body, '{') >= 0 && hides(body):
+		return m, errAmbiguous
 	case body[0] != '{' && (body[0] < 0x80 || bytes.IndexByte(body, '{') < 0):
 		return m, errText
 	}
@@ -99,6 +102,35 @@ func read(line []byte) (m message, err error) {
 	return m, nil
 }
 
+// hides reports whether another reader may find a message in a line that has
+// another one, or none, for this one: some take more for the end of a line than
+// the newline, and some strip whatever is not printed from its ends.
+func hides(line []byte) bool {
+	if line[0] == '{' {
+		// The others are nowhere but in its texts, of which no part is a message.
+		return bytes.IndexByte(line, '\r') >= 0
+	}
+	for part := range bytes.FieldsFuncSeq(line, breaks) {
+		part = bytes.TrimLeftFunc(part, func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) })
+		if batch, ok := bytes.CutPrefix(part, []byte("[")); ok {
+			part = bytes.TrimLeftFunc(batch, unicode.IsSpace)
+		}
+		if bytes.HasPrefix(part, []byte("{")) {
+			return true
+		}
+	}
+	return false
+}
+
+// breaks reports whether some readers take a character for the end of a line.
+func breaks(r rune) bool {
+	switch r {
+	case '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
+		return true
+	}
+	return false
+}
+
 // key tells ids apart as a peer does: 1, 1.0 and "1" are three, and a string
 // may be written in several ways.
 func key(id strictjson.Value) string {
@@ -126,14 +158,34 @@ func quoted(b []byte, s string) []byte {
 // object builds an object of members in their order; a member without a value
 // is left out.
 func object(members ...strictjson.Member) strictjson.Value {
-	b := []byte{'{'}
+	return appendObject(make([]byte, 0, size(members)), members)
+}
+
+// asLine builds an object that is a message, with its newline.
+func asLine(members ...strictjson.Member) []byte {
+	return append(appendObject(make([]byte, 0, size(members)+1), members), '\n')
+}
+
+// size is how long an object becomes if no name in it must be escaped.
+func size(members []strictjson.Member) int {
+	n := len("{}")
+	for _, m := range members {
+		n += len(m.Name) + len(m.Value) + len(`"":,`)
+	}
+	return n
+}
+
+func appendObject(b []byte, members []strictjson.Member) []byte {
+	b = append(b, '{')
+	first := true
 	for _, m := range members {
 		if m.Value == nil {
 			continue
 		}
-		if len(b) > 1 {
+		if !first {
 			b = append(b, ',')
 		}
+		first = false
 		b = append(quoted(b, m.Name), ':')
 		b = append(b, m.Value...)
 	}
@@ -182,7 +234,7 @@ func put(v, value strictjson.Value, path ...string) (strictjson.Value, bool) {
 
 // response is an answer to a request.
 func response(id, result strictjson.Value) []byte {
-	return append(object(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, strictjson.Member{Name: "result", Value: result}), '\n')
+	return asLine(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, strictjson.Member{Name: "result", Value: result})
 }
 
 // failure is an error as an answer; a nil id is that of a request that could
@@ -192,5 +244,5 @@ func failure(id strictjson.Value, code int, why string) []byte {
 		id = strictjson.Value("null")
 	}
 	e := object(strictjson.Member{Name: "code", Value: strconv.AppendInt(nil, int64(code), 10)}, member("message", why))
-	return append(object(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, strictjson.Member{Name: "error", Value: e}), '\n')
+	return asLine(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, strictjson.Member{Name: "error", Value: e})
 }

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -12,10 +11,15 @@ import (
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/client"
-	"github.com/permd/permd/socket/native"
 )
 
 const methodCancelRequest = "$/cancel_request"
+
+// The outcomes of a request for permission.
+const (
+	outcomeSelected  = "selected"
+	outcomeCancelled = "cancelled"
+)
 
 // tracked is a request that permd is asked about, from when it comes until it
 // is answered.
@@ -24,14 +28,18 @@ type tracked struct {
 	id      strictjson.Value
 	line    []byte
 	session string
-	call    string // its toolCallId
-	params  strictjson.Value
+	call    string           // its toolCallId
+	params  strictjson.Value // of a session/request_permission, also for a form
+	form    *form            // it is a form that asks for the same, nil if not
 	gate    bool
 
-	slot uint64 // its place in what is sent to the other side
-	ask  uint64 // the question to permd
-	held bool   // the other side has not seen it
-	late bool   // it waits for an input that its agent sends late
+	slot  uint64           // its place in what is sent to the other side
+	ask   uint64           // the question to permd
+	asked strictjson.Value // what permd was asked; nil when it was not
+	// method is that of a gate.
+	method string
+	held   bool // the other side has not seen it
+	late   bool // it waits for an input that its agent sends late
 	// again is set when it was asked about a second time, with the input that
 	// came late.
 	again bool
@@ -40,8 +48,11 @@ type tracked struct {
 	decision *decisions.Decision
 	stale    bool // the connection on which permd asked is gone
 	shown    *shown
-	// withdrawn is set when the agent has withdrawn what the person was asked.
-	withdrawn bool
+	// withdrawn is set when the agent has withdrawn what the person was asked,
+	// over when the client has cancelled the turn.
+	withdrawn, over bool
+	// yes is the person's answer while permd hears of it.
+	yes *yes
 }
 
 // permission takes a session/request_permission of the agent.
@@ -51,11 +62,26 @@ func (c *Core) permission(m *message) {
 	}
 	t := &tracked{
 		from: Agent, id: m.id, line: m.line, params: m.params,
-		session: text(m.params, "sessionId"), call: text(m.params, "toolCall", "toolCallId"),
+		session: text(m.params, "sessionId"),
 	}
+	c.decide(t)
+}
+
+// decide has permd decide a request before the client sees it.
+func (c *Core) decide(t *tracked) {
+	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
 	c.known(t.session)
 	c.hold(t)
 	c.askPermission(t, t.params)
+}
+
+// callAt is where a request says something of its tool call: version 2 has it
+// in the subject.
+func callAt(params strictjson.Value) []string {
+	if strictjson.Find(params, "toolCall") == nil && text(params, "subject", "type") == "tool_call" {
+		return []string{"subject", "toolCall"}
+	}
+	return []string{"toolCall"}
 }
 
 func (c *Core) askPermission(t *tracked, params strictjson.Value) {
@@ -63,23 +89,32 @@ func (c *Core) askPermission(t *tracked, params strictjson.Value) {
 		c.toPerson(t, nil)
 		return
 	}
+	t.asked = params
 	t.ask = c.ask(acp.MethodRequestPermission, params, false)
 	c.waiting[t.ask] = t
 }
+
+const (
+	errInUse = "permd acp: the id is that of a request that is not answered yet"
+	errMany  = "permd acp: too many requests at once"
+)
 
 // admit refuses a request whose id is in use: an answer would not say which of
 // the two it is to.
 func (c *Core) admit(from Side, m *message) bool {
 	k := key(m.id)
-	if c.tracked[from][k] != nil {
-		c.reply(from, failure(m.id, socket.CodeRequest, "permd acp: the id is that of a request that is not answered yet"))
+	if c.tracked[from][k] != nil || from == Agent && c.others[short(k)] > 0 {
+		c.reply(from, failure(m.id, socket.CodeRequest, errInUse))
 		return false
 	}
 	if len(c.tracked[from]) >= maxCalls {
-		c.reply(from, failure(m.id, socket.CodeBusy, "permd acp: too many requests at once"))
+		c.reply(from, failure(m.id, socket.CodeBusy, errMany))
 		return false
 	}
 	c.answered[from].remove(k)
+	if from == Agent {
+		c.settled.remove(k)
+	}
 	return true
 }
 
@@ -121,17 +156,20 @@ func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
 	var rpc *client.Error
 	switch {
 	case err == nil:
-		if !offers(t.params, result) {
-			c.say("permd's answer fits none of the agent's options, so the call is left to you")
+		line, ok := t.answers(result)
+		if !ok {
+			if t.form == nil {
+				c.say("permd's answer fits none of the agent's options, so the call is left to you")
+			}
 			c.toPerson(t, nil)
 			return
 		}
-		c.finish(t, response(t.id, result))
+		c.finish(t, line)
 	case errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
-		d := new(decisions.Decision)
-		if strictjson.Unmarshal(rpc.Data, d) != nil || d.ID == "" {
-			d = nil
-		}
+		// A connection that has answered is the one that takes the answer, but
+		// for the one that ended in this moment, whose permd asks again then.
+		t.stale = false
+		d := question(rpc)
 		if d != nil && !t.again && c.waitsFor(t) {
 			t.late, t.decision = true, d
 			c.add(Act{Kind: Wake, N: t.ask, After: c.rules.LateWait})
@@ -145,12 +183,42 @@ func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
 	}
 }
 
+// question is what permd asks of the person, nil when it cannot be read.
+func question(rpc *client.Error) *decisions.Decision {
+	d := new(decisions.Decision)
+	if strictjson.Unmarshal(rpc.Data, d) != nil || d.ID == "" {
+		return nil
+	}
+	return d
+}
+
+// answers puts permd's answer in the words of what the agent asked; false where
+// it cannot be said.
+func (t *tracked) answers(result strictjson.Value) ([]byte, bool) {
+	switch {
+	case !offers(t.params, result):
+		return nil, false
+	case t.form != nil:
+		return t.form.answers(t.id, result)
+	}
+	return response(t.id, result), true
+}
+
+// cancelled is the answer to a request whose turn is over. Version 2 says with
+// it that the request was declined, too.
+func (t *tracked) cancelled() []byte {
+	if t.form != nil {
+		return response(t.id, object(member("action", actionCancel)))
+	}
+	return response(t.id, object(strictjson.Member{Name: "outcome", Value: object(member("outcome", outcomeCancelled))}))
+}
+
 // offers reports whether an answer names an option of the request, or none.
 func offers(params, result strictjson.Value) bool {
 	switch text(result, "outcome", "outcome") {
-	case "cancelled":
+	case outcomeCancelled:
 		return true
-	case "selected":
+	case outcomeSelected:
 		options, ok := readOptions(params)
 		id := text(result, "outcome", "optionId")
 		return ok && slices.ContainsFunc(options, func(o option) bool { return o.ID == id })
@@ -163,7 +231,7 @@ func offers(params, result strictjson.Value) bool {
 func (c *Core) toPerson(t *tracked, d *decisions.Decision) {
 	t.decision, t.late = d, false
 	line := t.line
-	if d != nil {
+	if d != nil && t.form == nil {
 		if shown, rewritten := c.rewrite(t, d); shown != nil {
 			t.shown, line = shown, rewritten
 		}
@@ -172,99 +240,22 @@ func (c *Core) toPerson(t *tracked, d *decisions.Decision) {
 	t.line = nil
 }
 
-// picked takes an answer of the client.
-func (c *Core) picked(m *message) {
-	k := key(m.id)
-	t := c.tracked[Agent][k]
-	switch {
-	case t == nil && c.answered[Agent].has(k), t != nil && t.held:
-		// The client never saw such a request; the agent gets its answer from
-		// permd, and just one.
-		c.say("an answer of the client to a request that it was not sent was not passed on")
-		return
-	case t == nil || t.gate:
-		c.forward(Client, m.line)
-		return
-	}
-	c.drop(t)
-	if t.decision == nil {
-		c.forward(Client, m.line)
-		return
-	}
-	id := text(m.result, "outcome", "optionId")
-	if text(m.result, "outcome", "outcome") != "selected" || id == "" {
-		c.forward(Client, m.line)
-		c.withdraw(t)
-		return
-	}
-	if t.shown == nil {
-		c.forward(Client, m.line)
-		c.save(t, saving{}, member("optionId", id))
-		return
-	}
-	pick := t.shown.pick(id)
-	line := m.line
-	if pick.option != id {
-		v, ok := put(bytes.TrimSpace(m.line), quoted(nil, pick.option), "result", "outcome", "optionId")
-		if !ok { // it was found there
-			v = response(m.id, object(strictjson.Member{Name: "outcome", Value: object(member("outcome", "cancelled"))}))
-		}
-		line = append(bytes.TrimSpace(v), '\n')
-	}
-	c.forward(Client, line)
-	if pick.width != "" {
-		c.save(t, saving{always: true}, member("verdict", string(decisions.Allow)), member("width", pick.width))
-		return
-	}
-	c.save(t, saving{always: pick.always}, member("optionId", id))
-}
-
-// saving is an answer of the person on its way to permd.
-type saving struct {
-	always bool // it was to be remembered
-	ask    uint64
-}
-
-// save tells permd what the person answered. Nothing is said to permd before it
-// has stored that, so that the next request finds it.
-func (c *Core) save(t *tracked, s saving, answer ...strictjson.Member) {
-	if t.withdrawn {
-		return
-	}
-	if t.stale {
-		if s.always {
-			c.say("your answer holds for this call and was not remembered: permd has been restarted since it asked")
-		}
-		return
-	}
-	s.ask = t.ask
-	params := object(append([]strictjson.Member{member("decisionId", t.decision.ID)}, answer...)...)
-	c.saving[c.ask(native.MethodChoose, params, true)] = s
-}
-
-// saved takes permd's answer to that.
-func (c *Core) saved(s saving, result strictjson.Value, err error) {
-	if err != nil {
-		c.add(Act{Kind: Withdraw, N: s.ask})
-		if s.always {
-			c.say("your answer holds for this call and was not remembered: " + err.Error())
-		}
-		return
-	}
-	stored, _ := strictjson.ParseArray(strictjson.Find(result, "stored"))
-	if s.always && len(stored) == 0 {
-		c.say("your answer holds for this call; there was nothing that could be remembered")
-	}
-}
-
 // cancelTurn takes the client's session/cancel: what permd holds of the session
 // is answered as the client would.
 func (c *Core) cancelTurn(m *message) {
 	c.forward(Client, m.line)
 	id := text(m.params, "sessionId")
 	for _, t := range c.ofSession(id) {
-		if t.held {
-			c.finish(t, response(t.id, object(strictjson.Member{Name: "outcome", Value: object(member("outcome", "cancelled"))})))
+		switch {
+		case t.held:
+			c.finish(t, t.cancelled())
+		case t.yes != nil:
+			// The turn must not wait for permd, and without its word the yes
+			// must not count.
+			c.withdraw(t)
+			c.settle(t, t.cancelled())
+		default:
+			t.over = true
 		}
 	}
 	if m.params != nil {
@@ -291,6 +282,10 @@ func (c *Core) cancelRequest(from Side, m *message) {
 	case t != nil && t.held:
 		c.withdraw(t)
 		c.finish(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
+	case t != nil && t.yes != nil:
+		c.withdraw(t)
+		c.settle(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
+		c.forward(from, m.line)
 	case c.answered[from].has(k):
 		// It has its answer, and the other side never saw it.
 	default:
@@ -308,7 +303,7 @@ var lateAgents = []string{"opencode", "opencode-ai"}
 // waitsFor reports whether the input of a request may still be on its way.
 func (c *Core) waitsFor(t *tracked) bool {
 	name := strings.ToLower(c.parties[Agent].Name)
-	return slices.Contains(lateAgents, name) && t.call != "" && nothing(strictjson.Find(t.params, "toolCall", "rawInput"))
+	return slices.Contains(lateAgents, name) && t.call != "" && nothing(strictjson.Find(t.params, append(callAt(t.params), "rawInput")...))
 }
 
 // nothing reports whether a value says nothing.
@@ -330,7 +325,7 @@ func (c *Core) arrived(sessionID, callID string) {
 		if !t.late || t.call != callID {
 			continue
 		}
-		params, ok := put(t.params, nil, "toolCall", "rawInput")
+		params, ok := put(t.params, nil, append(callAt(t.params), "rawInput")...)
 		if !ok {
 			continue
 		}

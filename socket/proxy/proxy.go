@@ -21,7 +21,7 @@ import (
 )
 
 // Peers are the four ends of the two pipes. Closing one must end a read or write
-// on it.
+// on it. Of a conductor, there are only the client's.
 type Peers struct {
 	ClientIn  io.ReadCloser  // what the client says
 	ClientOut io.WriteCloser // what it is told
@@ -32,6 +32,9 @@ type Peers struct {
 // Config is what Run goes by.
 type Config struct {
 	Rules
+	// Conducted says that the client is a conductor, which speaks for the agent
+	// as well.
+	Conducted bool
 	// Dial connects to permd.
 	Dial func(ctx context.Context) (*client.Client, error)
 	// Say tells the person something; it must not block.
@@ -41,14 +44,22 @@ type Config struct {
 	// Retry is how often permd is looked for when it is not there; 0 is a
 	// second.
 	Retry time.Duration
+	// Grace is how long a permd that is required may be gone before that ends
+	// the conversation; 0 is DefaultGrace.
+	Grace time.Duration
 }
 
 // DefaultTimeout is far longer than any decision takes, and short for a person
 // who would otherwise be asked.
 const DefaultTimeout = 5 * time.Second
 
+// DefaultGrace is enough for permd to be restarted or upgraded, and little for
+// an agent that works on without it.
+const DefaultGrace = 30 * time.Second
+
 func (c *Config) timeout() time.Duration { return cmp.Or(c.Timeout, DefaultTimeout) }
 func (c *Config) retry() time.Duration   { return cmp.Or(c.Retry, time.Second) }
+func (c *Config) grace() time.Duration   { return cmp.Or(c.Grace, DefaultGrace) }
 
 // pumps are one conversation: a goroutine that reads and one that writes for
 // each peer, and one that speaks to permd.
@@ -79,7 +90,7 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	p.out = [2]*queue{newQueue(), newQueue()}
 	p.link = &link{p: p, wake: make(chan struct{}, 1)}
 
-	var talking, writing sync.WaitGroup
+	var talking sync.WaitGroup
 	linked, unlink := context.WithCancel(ctx)
 	defer unlink()
 	talking.Go(func() { p.link.run(linked) })
@@ -87,29 +98,74 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	broken := context.AfterFunc(ctx, p.breakOff)
 	defer broken()
 
-	talking.Go(func() {
-		p.read(Client, peers.ClientIn)
-		p.out[Agent].end()
-	})
-	talking.Go(func() {
-		p.write(Agent, peers.AgentIn)
-		peers.AgentIn.Close()
-	})
-	writing.Go(func() {
-		p.write(Client, peers.ClientOut)
-		// A client that does not read ends the agent's words as its pipe would.
-		peers.AgentOut.Close()
-	})
-	p.read(Agent, peers.AgentOut)
-	p.do(func() []Act { return p.core.Ended(Agent) })
-	p.out[Client].end()
-	writing.Wait()
-
+	if cfg.Conducted {
+		p.conducted()
+	} else {
+		p.between(&talking)
+	}
 	p.finish()
 	unlink()
 	p.breakOff()
 	talking.Wait()
 	return context.Cause(ctx)
+}
+
+// between moves what a client and an agent say to each other, until the agent has
+// said its last.
+func (p *pumps) between(talking *sync.WaitGroup) {
+	talking.Go(func() {
+		p.readSide(Client, p.peers.ClientIn)
+		p.out[Agent].end()
+	})
+	talking.Go(func() {
+		p.write(Agent, p.peers.AgentIn)
+		p.peers.AgentIn.Close()
+	})
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		p.write(Client, p.peers.ClientOut)
+		// A client that does not read ends the agent's words as its pipe would.
+		p.peers.AgentOut.Close()
+	})
+	p.readSide(Agent, p.peers.AgentOut)
+	p.do(func() []Act { return p.core.Ended(Agent) })
+	p.out[Client].end()
+	writing.Wait()
+}
+
+// conducted moves what a conductor says for both sides, until it ends.
+func (p *pumps) conducted() {
+	out := &whole{w: p.peers.ClientOut}
+	var writing sync.WaitGroup
+	for _, to := range []Side{Client, Agent} {
+		writing.Go(func() {
+			p.write(to, out)
+			p.peers.ClientIn.Close() // a conductor that does not read has ended
+		})
+	}
+	p.read(p.peers.ClientIn, p.core.conductedLine, p.core.RefuseConducted, func() {
+		for _, q := range p.out {
+			q.room()
+			q.heard()
+		}
+	})
+	for _, side := range []Side{Client, Agent} {
+		p.do(func() []Act { return p.core.Ended(side) })
+		p.out[side].end()
+	}
+	writing.Wait()
+}
+
+// whole writes the lines of several, one after another.
+type whole struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (w *whole) Write(line []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(line)
 }
 
 // breakOff ends every read and write.
@@ -118,27 +174,39 @@ func (p *pumps) breakOff() {
 	p.out[Agent].kill()
 	p.peers.ClientIn.Close()
 	p.peers.ClientOut.Close()
-	p.peers.AgentIn.Close()
-	p.peers.AgentOut.Close()
+	if !p.cfg.Conducted {
+		p.peers.AgentIn.Close()
+		p.peers.AgentOut.Close()
+	}
 }
 
-// read takes what a peer says, line by line.
-func (p *pumps) read(from Side, r io.Reader) {
-	in := newLines(r)
-	for {
-		line, err := in.next()
-		switch {
-		case errors.Is(err, ErrLong):
-			p.do(func() []Act { return p.core.Refuse(from, err) })
-			err = nil
-		case len(line) > 0:
-			p.do(func() []Act { return p.core.Line(from, line) })
-		}
-		if err != nil {
-			return
-		}
+// readSide takes what a peer says.
+func (p *pumps) readSide(from Side, r io.Reader) {
+	take := func(m *message, err error) []Act { return p.core.line(from, m, err) }
+	refuse := func(why error) []Act { return p.core.Refuse(from, why) }
+	p.read(r, take, refuse, func() {
 		p.out[from.other()].room()
 		p.out[from].heard()
+	})
+}
+
+// read takes lines, and waits after each.
+func (p *pumps) read(r io.Reader, take func(m *message, err error) []Act, refuse func(error) []Act, wait func()) {
+	in := newLines(r)
+	for {
+		line, end := in.next()
+		switch {
+		case errors.Is(end, ErrLong):
+			p.do(func() []Act { return refuse(end) })
+			end = nil
+		case len(line) > 0:
+			m, err := read(line) // a long one takes its time, and others do not wait for it
+			p.do(func() []Act { return take(&m, err) })
+		}
+		if end != nil {
+			return
+		}
+		wait()
 	}
 }
 
@@ -184,6 +252,7 @@ func (p *pumps) apply(acts []Act) {
 			p.cfg.Say(a.Text)
 		}
 	}
+	clear(acts) // the core keeps the place, and must not keep the lines
 	for _, n := range refused {
 		p.apply(p.core.Answer(n, nil, errFull))
 	}

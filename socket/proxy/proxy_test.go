@@ -47,8 +47,10 @@ func startWith(t testing.TB, cfg Config) *ends {
 	var p Peers
 	p.ClientIn, e.clientSays = pipe()
 	e.clientHears, p.ClientOut = swap(pipe())
-	e.agentHears, p.AgentIn = swap(pipe())
-	p.AgentOut, e.agentSays = pipe()
+	if !cfg.Conducted {
+		e.agentHears, p.AgentIn = swap(pipe())
+		p.AgentOut, e.agentSays = pipe()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	e.done, e.stop, e.says = make(chan error, 1), cancel, make(chan string, 64)
 	if cfg.Dial == nil {

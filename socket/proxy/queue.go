@@ -13,6 +13,7 @@ type queue struct {
 	own     int // of lines that are the proxy's
 	ended   bool
 	dead    bool
+	cut     bool // the line before ended without its newline
 }
 
 type item struct {
@@ -88,7 +89,7 @@ func (q *queue) next() ([]byte, bool) {
 			q.count(i.line, i.own, -1)
 			q.changed.Broadcast()
 			if len(i.line) > 0 {
-				return i.line, true
+				return q.whole(i.line), true
 			}
 			continue
 		case len(q.items) == 0 && q.ended:
@@ -96,6 +97,16 @@ func (q *queue) next() ([]byte, bool) {
 		}
 		q.changed.Wait()
 	}
+}
+
+// whole keeps what comes behind the last, broken-off line of a peer from
+// becoming a part of it.
+func (q *queue) whole(line []byte) []byte {
+	if q.cut {
+		line = append([]byte{'\n'}, line...)
+	}
+	q.cut = line[len(line)-1] != '\n'
+	return line
 }
 
 // Bounds of what waits for a peer that does not read.

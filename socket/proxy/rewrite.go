@@ -88,9 +88,11 @@ func (s *shown) pick(id string) pick {
 // rewrite says what the person is shown of a request in its place: permd's
 // widths for the options that the agent would remember, and why permd asks. It
 // returns nil where the request must stay what it is: a question, a switch of
-// mode, and whatever has no option that allows just this call.
+// mode, whatever has no option that allows just this call, and whatever is not
+// about a call.
 func (c *Core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
-	if c.version == 2 || strictjson.Find(t.params, "toolCall") == nil || !permits(d) {
+	shape := shapeOf(t.params)
+	if shape == 0 || c.version != 0 && c.version != shape || !permits(d) {
 		return nil, nil
 	}
 	options, ok := readOptions(t.params)
@@ -113,12 +115,29 @@ func (c *Core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
 	if !ok {
 		return nil, nil
 	}
-	if text, ok := c.reason(t, d); ok {
-		if more, ok := put(line, text, "params", "toolCall", "content"); ok {
-			line = more
-		}
+	if !c.rules.NoReasons && d.Reason != "" {
+		line = c.explain(t, shape, line, "permd asks: "+d.Reason)
 	}
 	return s, append(line, '\n')
+}
+
+// shapeOf is the version of the protocol whose shape a request about a call has;
+// 0 for one that is about something else, or about nothing that it names.
+func shapeOf(params strictjson.Value) int {
+	o, err := strictjson.ParseObject(params)
+	if err != nil {
+		return 0
+	}
+	_, call := o.Get("toolCall")
+	_, title := o.Get("title")
+	subject, has := o.Get("subject")
+	switch {
+	case call && !title && !has:
+		return 1
+	case !call && title && (text(subject, "type") == "tool_call" || text(subject, "type") == "command"):
+		return 2
+	}
+	return 0
 }
 
 // permits reports whether a decision is about a call that a person permits, and
@@ -184,13 +203,40 @@ func label(w decisions.Width) string {
 	return name
 }
 
-// reason is the content of the call with permd's reason behind it; false when
-// what the client shows of the call is not known, for content in a request
-// replaces it.
-func (c *Core) reason(t *tracked, d *decisions.Decision) (strictjson.Value, bool) {
-	if c.rules.NoReasons || d.Reason == "" {
-		return nil, false
+// explain adds why permd asks to what the client shows. It leaves it out where
+// that would take the place of something else.
+func (c *Core) explain(t *tracked, shape int, line strictjson.Value, why string) strictjson.Value {
+	var value strictjson.Value
+	at := []string{"params", "toolCall", "content"}
+	if shape == 2 {
+		at = []string{"params", "description"}
+		switch own := strictjson.Find(t.params, "description"); strictjson.Kind(own) {
+		case 0, 'n':
+			value = quoted(nil, why)
+		case '"':
+			said, _ := strictjson.ParseString(own)
+			if said != "" {
+				why = said + "\n\n" + why
+			}
+			value = quoted(nil, why)
+		default:
+			return line
+		}
+	} else {
+		var ok bool
+		if value, ok = c.content(t, why); !ok {
+			return line
+		}
 	}
+	if more, ok := put(line, value, at...); ok {
+		return more
+	}
+	return line
+}
+
+// content is the content of the call with a text behind it; false when what the
+// client shows of the call is not known, for content in a request replaces it.
+func (c *Core) content(t *tracked, why string) (strictjson.Value, bool) {
 	items, ok := c.contents.of(t.session, t.call, strictjson.Find(t.params, "toolCall", "content"))
 	if !ok {
 		return nil, false
@@ -199,7 +245,7 @@ func (c *Core) reason(t *tracked, d *decisions.Decision) (strictjson.Value, bool
 	for _, i := range items {
 		b = append(append(b, i...), ',')
 	}
-	says := object(member("type", "text"), member("text", "permd asks: "+d.Reason))
+	says := object(member("type", "text"), member("text", why))
 	b = append(b, object(member("type", "content"), strictjson.Member{Name: "content", Value: says})...)
 	return append(b, ']'), true
 }

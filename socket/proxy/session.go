@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"slices"
+	"strconv"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
@@ -19,6 +21,7 @@ const (
 	methodDelete     = "session/delete"
 	methodSetMode    = "session/set_mode"
 	methodSetOption  = "session/set_config_option"
+	methodPrompt     = "session/prompt"
 )
 
 // session is what the proxy knows of one session.
@@ -30,7 +33,9 @@ type session struct {
 	mode    string
 	modes   []string // ids of configuration options that are modes
 	loading int      // session/load requests that are not answered
-	gated   bool     // the session in which its gates are judged is declared
+	// replayed is set while what the agent says of calls is history: from
+	// session/load until the client says something in the session.
+	replayed bool
 }
 
 // sessions are those of one conversation, in the order in which they came.
@@ -78,8 +83,10 @@ type call struct {
 	session string
 	cwd     string
 	roots   strictjson.Value
+	parent  string
 	mode    string
-	created bool // the session became known with this request
+	created bool     // the session became known with this request
+	was     *session // what it was before the request; nil where that is the same
 }
 
 // note remembers a request of the client whose answer tells something.
@@ -96,6 +103,10 @@ func (c *Core) note(m *message) {
 	case methodSetOption:
 		k.mode = text(m.params, "value")
 	case methodClose, methodDelete:
+	case methodPrompt:
+		if s := c.sessions.byID[k.session]; s != nil {
+			s.replayed = false
+		}
 	default:
 		return
 	}
@@ -108,9 +119,12 @@ func (c *Core) note(m *message) {
 		s := c.sessions.byID[k.session]
 		if k.created = s == nil; k.created {
 			s = c.open(&session{id: k.session, cwd: k.cwd, roots: k.roots})
+		} else {
+			k.was = c.moved(s, k)
 		}
 		if s != nil && m.method == methodLoad {
 			s.loading++
+			s.replayed = true
 		}
 	}
 	if len(c.calls[Client]) < maxCalls {
@@ -132,9 +146,15 @@ func (c *Core) answerOf(from Side, m *message) {
 	if k.method == methodLoad && s != nil && s.loading > 0 {
 		s.loading--
 	}
+	if k.method == methodPrompt && c.version != 2 {
+		c.turnOver(k.session)
+	}
 	if m.result == nil {
-		if k.created {
+		switch {
+		case k.created:
 			c.closed(k.session)
+		case k.was != nil && s != nil:
+			c.moved(s, &call{cwd: k.was.cwd, roots: k.was.roots, parent: k.was.parent})
 		}
 		return
 	}
@@ -146,6 +166,8 @@ func (c *Core) answerOf(from Side, m *message) {
 			s = c.sessions.byID[id]
 			if s == nil {
 				s = c.open(&session{id: id, cwd: k.cwd, roots: k.roots})
+			} else {
+				c.moved(s, k) // the agent has spoken of it before
 			}
 		}
 		if s != nil {
@@ -189,6 +211,18 @@ func (c *Core) open(s *session) *session {
 	return s
 }
 
+// moved notes where a session that is known works from now on, and returns what it
+// was before; nil where that is the same.
+func (c *Core) moved(s *session, to *call) *session {
+	if to.cwd == "" || to.cwd == s.cwd && to.parent == s.parent && bytes.Equal(to.roots, s.roots) {
+		return nil
+	}
+	was := *s
+	s.cwd, s.roots, s.parent = to.cwd, to.roots, to.parent
+	c.declare(s)
+	return &was
+}
+
 // entered notes the mode that a session is in.
 func (c *Core) entered(s *session, mode string) {
 	if mode != "" && mode != s.mode {
@@ -205,9 +239,7 @@ func (c *Core) closed(id string) {
 	c.sessions.remove(id)
 	c.contents.forget(id)
 	c.ask(native.MethodClose, object(member("sessionId", id)), true)
-	if s.gated {
-		c.ask(native.MethodClose, object(member("sessionId", gateSession(id))), true)
-	}
+	c.runs.forget(id)
 }
 
 // declare tells permd of a session. Without a folder there is nothing to tell.
@@ -215,15 +247,11 @@ func (c *Core) declare(s *session) {
 	if s.cwd == "" {
 		return
 	}
-	c.opening[c.ask(native.MethodSession, c.declaration(s, s.id, s.parent, true), true)] = s.id
-}
-
-func (c *Core) declaration(s *session, id, parent string, asAgent bool) strictjson.Value {
-	members := []strictjson.Member{member("sessionId", id), member("cwd", s.cwd), {Name: "roots", Value: s.roots}}
-	if parent != "" {
-		members = append(members, member("parent", parent))
+	members := []strictjson.Member{member("sessionId", s.id), member("cwd", s.cwd), {Name: "roots", Value: s.roots}}
+	if s.parent != "" {
+		members = append(members, member("parent", s.parent))
 	}
-	if asAgent && c.parties[Agent].Name != "" {
+	if c.parties[Agent].Name != "" {
 		members = append(members, strictjson.Member{Name: "agent", Value: named(c.parties[Agent])})
 	}
 	if c.parties[Client].Name != "" {
@@ -232,13 +260,10 @@ func (c *Core) declaration(s *session, id, parent string, asAgent bool) strictjs
 	if s.mode != "" {
 		members = append(members, member("mode", s.mode))
 	}
-	switch {
-	case !asAgent || c.version == 1:
-		members = append(members, strictjson.Member{Name: "protocolVersion", Value: strictjson.Value("1")})
-	case c.version == 2:
-		members = append(members, strictjson.Member{Name: "protocolVersion", Value: strictjson.Value("2")})
+	if c.version != 0 {
+		members = append(members, strictjson.Member{Name: "protocolVersion", Value: strconv.AppendInt(nil, int64(c.version), 10)})
 	}
-	return object(members...)
+	c.opening[c.ask(native.MethodSession, object(members...), true)] = s.id
 }
 
 // known makes sure that permd knows a session that the agent speaks of. Agents

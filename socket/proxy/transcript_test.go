@@ -30,7 +30,7 @@ func TestTranscripts(t *testing.T) {
 				if text(strictjson.Value(line), "dir") == "a2c" {
 					from = Agent
 				}
-				k.do(k.core.Line(from, []byte(msg+"\n")))
+				k.line(from, msg)
 				for len(k.open) > 0 {
 					a := k.open[0]
 					k.open = k.open[1:]

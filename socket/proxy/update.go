@@ -22,13 +22,18 @@ func (c *Core) observe(m *message) {
 	}
 	id := text(m.params, "sessionId")
 	update := strictjson.Find(m.params, "update")
-	if kind == "tool_call" || kind == "tool_call_update" {
-		c.contents.note(id, update, kind == "tool_call", len(m.line))
+	created := kind == updateCall
+	about := created || kind == updateCallChange
+	if about {
+		c.contents.note(id, update, created, len(m.line))
 	}
 	s := c.known(id)
 	if s != nil && s.loading > 0 || s == nil && c.sessions.loading() {
 		// History: what was done in another conversation. A call of it that is
 		// spoken of again later is one that permd knows nothing of.
+		if about {
+			c.runs.history(id, update)
+		}
 		return
 	}
 	if s != nil {
@@ -41,6 +46,11 @@ func (c *Core) observe(m *message) {
 			s.options(strictjson.Find(update, "configOptions"))
 		}
 	}
+	if about {
+		c.follow(id, s, update, created)
+	} else if kind == updateContent {
+		c.runs.spoken(id, text(update, "toolCallId"))
+	}
 	if len(m.params) > maxTold-spare {
 		// More than permd takes: it is told that something of the session was
 		// lost, by an update that it cannot read.
@@ -52,6 +62,13 @@ func (c *Core) observe(m *message) {
 		c.arrived(id, text(update, "toolCallId"))
 	}
 }
+
+// The updates that are about a call.
+const (
+	updateCall       = "tool_call"
+	updateCallChange = "tool_call_update"
+	updateContent    = "tool_call_content_chunk"
+)
 
 // Bounds of what is kept of calls' contents.
 const (

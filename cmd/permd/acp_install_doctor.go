@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"os"
+
+	"github.com/permd/permd/internal/jsonedit"
+)
+
+// acpClients looks at the files of ACP clients: whether the permd that stands in
+// front of their agents is there, and whether they say yes past it.
+func (x *examination) acpClients() {
+	home, err := personHome()
+	if err != nil {
+		return // the folders say why
+	}
+	for _, client := range acpClients() {
+		if client.path == nil {
+			continue // told by a program of the person's
+		}
+		x.acpClient(&client, home)
+	}
+}
+
+func (x *examination) acpClient(client *acpClient, home string) {
+	path := client.path(home)
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
+		return // permd does not change such files either
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		x.warn("acp", "ls -l "+shellWord(path), "looking at %s: %v", path, err)
+		return
+	}
+	if !bytes.Contains(text, []byte("permd")) {
+		return
+	}
+	e := &acpEntries{client: client, agent: &clientAgent{}, home: home}
+	var entries []acpEntry
+	t, err := e.parse(text)
+	if err == nil {
+		entries, err = e.entries(t, true)
+	}
+	if err != nil {
+		x.error("acp", hintOf(err, ""), "%s: %v", path, err)
+		return
+	}
+	wrapped := 0
+	for _, entry := range entries {
+		again := "permd acp install " + client.name + " " + shellWord(nameOfEntry(entry))
+		switch program := entry.words[0]; {
+		case behindPermd(entry.words) > 0 && isProgram(program):
+			wrapped++
+			x.ok("acp", "%s: %s runs %s", client.name, entry.key, program)
+		case behindPermd(entry.words) > 0:
+			x.error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, entry.key, program)
+		case namesPermd(entry.words):
+			x.warn("acp", "look at it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, entry.key)
+		}
+	}
+	if wrapped > 0 && client.lines {
+		x.acpxYes(path, t)
+	}
+}
+
+// acpxYes looks for the setting with which acpx says yes to all that permd
+// leaves to the person.
+func (x *examination) acpxYes(path string, t *jsonedit.Text) {
+	if t.Root().Member("defaultPermissions").String() == "approve-all" {
+		x.warn("acp", `in it, set "defaultPermissions" to "deny-all" or "approve-reads"`, "acpx: %s has defaultPermissions approve-all: it says yes to what permd leaves to you", path)
+	}
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
+
+// nameOfEntry is what install is told to find the entry.
+func nameOfEntry(entry acpEntry) string {
+	for _, agent := range acpAgents() {
+		if agent.called(entry.key) || agent.started(unwrapped(entry.words)) {
+			return agent.name
+		}
+	}
+	return entry.key
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/proxy"
+)
+
+// Both override what a storm is made of: how many conversations, and the number
+// that their chances are drawn from.
+const (
+	stormRounds = "PERMD_TEST_STORM_ROUNDS"
+	stormSeed   = "PERMD_TEST_STORM_SEED"
+)
+
+func stormSettings(t *testing.T, rounds int) (int, uint64) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	for name, set := range map[string]func(uint64){
+		stormRounds: func(n uint64) { rounds = int(n) }, stormSeed: func(n uint64) { seed = n },
+	} {
+		if s := os.Getenv(name); s != "" {
+			n, err := strconv.ParseUint(s, 10, 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			set(n)
+		}
+	}
+	t.Logf("%s=%d", stormSeed, seed)
+	return rounds, seed
+}
+
+// TestProxyStorm has an agent and a client say everything at once, valid and
+// broken, answer, stop reading and die at any byte, while the daemon dies, stops
+// and comes back. What arrives is what was said, once and in order, and nothing
+// is missing before it; where nobody died, everything arrives and each request
+// has one answer. Nothing that the proxy started is left.
+func TestProxyStorm(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	rounds, seed := stormSettings(t, 15)
+	d := newTestDaemon(t)
+	d.start(t)
+	for round := range rounds {
+		s := newStorm(rand.New(rand.NewPCG(seed, uint64(round))))
+		ctx, stop := context.WithCancel(context.Background())
+		var peers proxy.Peers
+		var ends [4]*os.File
+		peers.ClientIn, ends[0] = pipe(t)
+		ends[1], peers.ClientOut = pipe2(t)
+		ends[2], peers.AgentIn = pipe2(t)
+		peers.AgentOut, ends[3] = pipe(t)
+		done := make(chan error, 1)
+		go func() {
+			done <- proxy.Run(ctx, peers, proxy.Config{
+				Dial: func(ctx context.Context) (*client.Client, error) {
+					return client.Dial(ctx, d.socket(), client.Options{})
+				},
+				Say: func(string) {}, Timeout: 100 * time.Millisecond, Retry: 5 * time.Millisecond,
+			})
+		}()
+		hears, agentHears := bufio.NewReader(ends[1]), bufio.NewReader(ends[2])
+		greet(t, talkers{ends[0], hears, ends[3], agentHears}, "claude-agent-acp", "0.100.0", "1", "s1", d.home)
+		s.client = newStormPeer(false, s.rng, ends[0], readCloser{hears, ends[1]})
+		s.agent = newStormPeer(true, s.rng, ends[3], readCloser{agentHears, ends[2]})
+		s.run(t, d, nil)
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Errorf("round %d: the conversation was broken off: %v", round, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("round %d: the proxy does not end", round)
+		}
+		stop()
+		s.check(t, round)
+		if t.Failed() {
+			return
+		}
+	}
+	d.kill()
+	goleak.VerifyNone(t, before)
+}
+
+// TestProxyStormProcess is the same with the program as it is, and an agent that
+// is killed, too. No process is left.
+func TestProxyStormProcess(t *testing.T) {
+	rounds, seed := stormSettings(t, 8)
+	d := newTestDaemon(t)
+	d.start(t)
+	for round := range rounds {
+		s := newStorm(rand.New(rand.NewPCG(seed, uint64(round))))
+		r := d.relay(t, "linger")
+		r.begin(t, "claude-agent-acp", "0.100.0", "1", "s1", d.home)
+		s.client = newStormPeer(false, s.rng, r.toAgent, readCloser{r.fromAgent, r.clientEar})
+		s.agent = newStormPeer(true, s.rng, halfWrite{r.agent}, halfRead{r.agentIn, r.agent})
+		s.run(t, d, func() { _ = syscall.Kill(r.pid, syscall.SIGKILL) })
+		done := make(chan struct{})
+		go func() { r.cmd.Wait(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Errorf("round %d: permd acp does not end: %s", round, r.stderr.String())
+			r.cmd.Process.Kill()
+		}
+		s.check(t, round)
+		r.gone(t)
+		if t.Failed() {
+			t.Logf("permd acp said: %s", r.stderr.String())
+			return
+		}
+	}
+}
+
+// storm is one conversation.
+type storm struct {
+	rng           *rand.Rand
+	client, agent *stormPeer
+	settled       bool
+	killed        bool
+}
+
+func newStorm(rng *rand.Rand) *storm {
+	return &storm{rng: rng, settled: rng.IntN(3) == 0}
+}
+
+// run has the two talk until both have ended.
+func (s *storm) run(t *testing.T, d *testDaemon, kill func()) {
+	t.Helper()
+	for _, p := range []*stormPeer{s.client, s.agent} {
+		p.lines, p.settled = s.rng.IntN(150), s.settled
+		if s.settled {
+			continue
+		}
+		switch s.rng.IntN(4) {
+		case 0:
+			p.dieAt = s.rng.IntN(60_000)
+		case 1:
+			p.deafAt = s.rng.IntN(100)
+		}
+	}
+	killAt := -1
+	if !s.settled && kill != nil && s.rng.IntN(3) == 0 {
+		killAt = s.rng.IntN(3)
+	}
+	var all sync.WaitGroup
+	for _, p := range []*stormPeer{s.client, s.agent} {
+		all.Go(p.speak)
+		all.Go(p.listen)
+	}
+	ended := make(chan struct{})
+	go func() { all.Wait(); close(ended) }()
+	late := time.After(time.Minute)
+	for step := 0; ; step++ {
+		select {
+		case <-ended:
+			return
+		case <-late:
+			t.Errorf("somebody waits for something: the client %s, the agent %s", s.client.state(), s.agent.state())
+			s.client.out.Close()
+			s.agent.out.Close()
+			late = nil
+		case <-time.After(time.Duration(s.rng.IntN(20)) * time.Millisecond):
+		}
+		if step == killAt {
+			s.killed = true
+			kill()
+		}
+		switch {
+		case step > 6:
+			step = 6 // the storm is over
+		case s.rng.IntN(3) == 0:
+			d.kill()
+			d.start(t)
+		case s.rng.IntN(3) == 0:
+			pid := d.cmd.Process.Pid
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+			time.Sleep(time.Duration(s.rng.IntN(150)) * time.Millisecond)
+			_ = syscall.Kill(pid, syscall.SIGCONT)
+		}
+	}
+}
+
+// check compares what was said with what was heard.
+func (s *storm) check(t *testing.T, round int) {
+	t.Helper()
+	whole := s.client.deafAt < 0 && !s.killed
+	for what, err := range map[string]error{
+		"the client":                   s.client.err,
+		"the agent":                    s.agent.err,
+		"from the agent to the client": compareStorm(s.agent.sent, s.client.heard, whole, s.killed),
+		"from the client to the agent": compareStorm(s.client.sent, s.agent.heard, s.settled, false),
+	} {
+		if err != nil {
+			t.Errorf("round %d, %s: %v", round, what, err)
+		}
+	}
+}
+
+func (p *stormPeer) state() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	open := []string{}
+	for id, n := range p.open {
+		if n == 0 {
+			open = append(open, id)
+		}
+	}
+	return fmt.Sprintf("with %d lines to say, %d replies, no answer to %v, finished %v, done %v, at the end %v", p.lines, len(p.replies), open, p.finished, p.done, p.eof)
+}
+
+func pipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+func pipe2(t *testing.T) (*os.File, io.WriteCloser) {
+	t.Helper()
+	r, w := pipe(t)
+	return r, w
+}
+
+// The ends of a relay, each closed by itself.
+type (
+	halfWrite struct{ *net.UnixConn }
+	halfRead  struct {
+		io.Reader
+		conn *net.UnixConn
+	}
+	readCloser struct {
+		io.Reader
+		io.Closer
+	}
+)
+
+func (h halfWrite) Close() error { return h.CloseWrite() }
+func (h halfRead) Close() error  { return h.conn.CloseRead() }

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+// gate is a request of the agent for a terminal.
+func gate(id int, command string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"terminal/create","params":{"sessionId":"s","command":%q,"env":[{"name":"LD_PRELOAD","value":"/tmp/x.so"}]}}`, id, command)
+}
+
+// gateStart begins a conversation, with rules that deny and ask.
+func gateStart(t *testing.T, settings string) (*testDaemon, *mirrored) {
+	t.Helper()
+	d := newTestDaemon(t)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"), "deny: {run: [\"frob *\"]}\nask: {run: [\"quux *\"]}\n")
+	if settings != "" {
+		writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), settings)
+	}
+	d.start(t)
+	return d, d.mirror(t, d.project(t, nil), "claude-agent-acp", 1)
+}
+
+// question says a line that the person is asked about in its place, and returns
+// the id of that.
+func (m *mirrored) question(line string) string {
+	m.t.Helper()
+	got := m.shows(line)
+	_, id, _ := strings.Cut(got, `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	if !strings.HasPrefix(id, "permd-") {
+		m.t.Fatalf("no question of permd's: %s", got)
+	}
+	return id
+}
+
+func (m *mirrored) replies(id, option string) string {
+	m.t.Helper()
+	m.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, id, option))
+	return m.hear()
+}
+
+// outcomes are those of the records of a tool, the oldest first.
+func (d *testDaemon) outcomes(t *testing.T, filter ...string) (list []string) {
+	t.Helper()
+	for _, r := range d.records(t, filter...) {
+		list = append(list, strings.TrimSpace(string(r.Decision.Verdict)+" "+string(r.Decision.Outcome)))
+	}
+	return list
+}
+
+// TestGates goes with a real daemon through what becomes of gates, and what of
+// that is in the journal.
+func TestGates(t *testing.T) {
+	d, m := gateStart(t, "")
+	m.passes(gate(1, "make"))
+	if got := m.shutAt(gate(2, "frob a")); !strings.Contains(got, "permd denies this") {
+		t.Error(got)
+	}
+	if got := m.replies(m.question(gate(3, "quux a")), "permd-once"); got != gate(3, "quux a") {
+		t.Error(got)
+	}
+	if got := m.replies(m.question(gate(4, "quux a")), "permd-reject"); !strings.Contains(got, "declined") {
+		t.Error(got)
+	}
+	// The agent asks, and does just that.
+	plain := `{"jsonrpc":"2.0","id":6,"method":"terminal/create","params":{"sessionId":"s","command":"quux b"}}`
+	m.shows(mirrorAsks(5, "quux b"))
+	m.picks(5, "yes")
+	m.passes(plain)
+	m.question(strings.Replace(plain, `"id":6`, `"id":7`, 1)) // a second time
+	m.passes(`{"jsonrpc":"2.0","id":8,"method":"session/set_mode","params":{"sessionId":"s","modeId":"yolo"}}`)
+	got := strings.Join(d.outcomes(t), "; ")
+	if want := "ask passed; deny; ask; ask; ask; ask approved; ask; ask passed"; got != want {
+		t.Errorf("the journal has %s, want %s", got, want)
+	}
+	recs := d.records(t, "--tool", "terminal/create")
+	if r := recs[0]; len(recs) != 6 || r.Agent.Name != "claude-agent-acp" || r.Decision.Effects[0].Text != "LD_PRELOAD='/tmp/x.so'" {
+		t.Errorf("%d records, the first is %+v", len(recs), r)
+	}
+	for i, want := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
+		if a := recs[i+2].Answer; a == nil || a.Verdict != want {
+			t.Errorf("answer %d in the journal is %+v", i, a)
+		}
+	}
+	if out := d.permd(t, "log", "show", recs[0].Decision.ID); !strings.Contains(out, "outcome passed: it passed") {
+		t.Error(out)
+	}
+	if out := d.permd(t, "log", "list"); !strings.Contains(out, "ask, passed") || !strings.Contains(out, "ask, approved") {
+		t.Error(out)
+	}
+}
+
+// shutAt has the agent ask for something that it gets an error for.
+func (m *mirrored) shutAt(line string) string {
+	m.t.Helper()
+	m.say(line)
+	got := m.hear()
+	if !strings.Contains(got, `"error"`) {
+		m.t.Fatalf("%s was answered %s", line, got)
+	}
+	return got
+}
+
+// TestUnaskedRecords: calls that ran are in the journal, the status and what the
+// doctor says.
+func TestUnaskedRecords(t *testing.T) {
+	d, m := gateStart(t, "")
+	call := func(id, command, status string) {
+		m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":%q,"name":"Bash","title":%q,"kind":"execute","rawInput":{"command":%q},"status":"pending"}}}`, id, command, command))
+		m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":%q}}}`, id, status))
+	}
+	call("a", "git status", "completed")
+	call("b", "frob a", "completed")
+	call("c", "quux a", "failed")
+	m.say(mirrorAsks(1, "frob b"))
+	if got := m.told(); got != "no" {
+		t.Errorf("the agent was told %q", got)
+	}
+	m.passes(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c1","title":"frob b","rawInput":{"command":"frob b"},"status":"completed"}}}`)
+	want := "allow unasked; ask unasked; deny despite; deny unasked"
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		list := d.outcomes(t, "--unasked")
+		slices.Sort(list) // they are recorded side by side
+		got := strings.Join(list, "; ")
+		if got == want {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the journal has %s, want %s", got, want)
+		}
+	}
+	if got := d.outcomes(t, "--unasked", "--verdict", "allow"); len(got) != 1 {
+		t.Errorf("filtered: %q", got)
+	}
+	s := d.status(t)
+	if want := (agentUnasked{Agent: "claude-agent-acp", Allow: 1, Ask: 1, Deny: 1, Despite: 1}); len(s.Unasked) != 1 || s.Unasked[0] != want {
+		t.Errorf("the status has %+v", s.Unasked)
+	}
+	if out := d.permd(t, "status"); !strings.Contains(out, "claude-agent-acp: 3 calls that the agent did not ask for: 1 would have been denied, 1 asked, 1 allowed; 1 call done although denied") {
+		t.Error(out)
+	}
+	out, _ := d.command("doctor").CombinedOutput() // a warning may be among others
+	if !strings.Contains(string(out), "3 calls that the agent did not ask for") {
+		t.Errorf("%s", out)
+	}
+	m.waitSays("run what your rules deny: run frob a")
+}
+
+// TestGateSettings asks about whatever is not allowed, where the settings say so.
+func TestGateSettings(t *testing.T) {
+	d, m := gateStart(t, "ask_gates = true\n")
+	m.question(gate(1, "make"))
+	m.passes(`{"jsonrpc":"2.0","id":2,"method":"terminal/create","params":{"sessionId":"s","command":"git status"}}`)
+	m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"fs/read_text_file","params":{"sessionId":"s","path":%q}}`, filepath.Join(d.home, "project", "a")))
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), "")
+	d.reload(t)
+	m.passes(gate(4, "make"))
+}
+
+// TestGateFailures: what goes wrong at a gate never opens one that was shut, and
+// asks where permd is there and cannot say.
+func TestGateFailures(t *testing.T) {
+	rows := []struct {
+		name string
+		test func(t *testing.T, d *testDaemon, m *mirrored)
+	}{
+		{"rules fail", func(t *testing.T, d *testDaemon, m *mirrored) {
+			d.policy(t, "broken.rego", brokenPolicies[0].rego)
+			d.reload(t)
+			m.question(gate(1, "frob a")) // the deny is in the layer that broke
+			m.question(`{"jsonrpc":"2.0","id":2,"method":"terminal/create","params":{"sessionId":"s","command":"git status"}}`)
+		}},
+		{"decision cannot be logged", func(t *testing.T, d *testDaemon, m *mirrored) {
+			m.passes(gate(1, "make"))
+			lift := limitFiles(t, d.cmd.Process.Pid, 4096)
+			m.shutAt(gate(2, "frob a"))
+			m.question(gate(3, "make"))
+			lift()
+			m.passes(gate(4, "make"))
+		}},
+		{"two ways to read it", func(t *testing.T, _ *testDaemon, m *mirrored) {
+			m.shutAt(`{"jsonrpc":"2.0","id":1,"method":"terminal/create","params":{"sessionId":"s","command":"git status","Command":"frob a"}}`)
+			m.question(`{"jsonrpc":"2.0","id":2,"method":"terminal/create","params":{"sessionId":"s","command":"make","env":[{"name":"A","Name":"B","value":"c"}]}}`)
+		}},
+		{"the rules deny it while the person looks", func(t *testing.T, d *testDaemon, m *mirrored) {
+			id := m.question(gate(1, "quux a"))
+			d.policy(t, "late.rego", `deny contains "frozen" if input.effect.program == "quux"`)
+			d.reload(t)
+			if got := m.replies(id, "permd-once"); !strings.Contains(got, "frozen") {
+				t.Error(got)
+			}
+		}},
+		{"the daemon is another one when the person answers", func(t *testing.T, d *testDaemon, m *mirrored) {
+			id := m.question(gate(1, "quux a"))
+			d.policy(t, "late.rego", `deny contains "frozen" if input.effect.program == "quux"`)
+			d.kill()
+			d.start(t)
+			m.waitSays("permd is there again")
+			if got := m.replies(id, "permd-once"); !strings.Contains(got, "frozen") {
+				t.Error(got)
+			}
+		}},
+		{"no daemon", func(t *testing.T, d *testDaemon, m *mirrored) {
+			d.kill()
+			m.passes(gate(1, "make")) // as without permd; --require and --ask-gates change that
+			d.start(t)
+			m.waitSays("permd is there again")
+			m.shutAt(gate(2, "frob a"))
+		}},
+		{"a call that was announced to another daemon", func(t *testing.T, d *testDaemon, m *mirrored) {
+			announce := func(id string) {
+				m.passes(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"` + id + `","name":"mcp__x__y","title":"y"}}}`)
+			}
+			ask := func(n int, id string) string {
+				return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":%q,"kind":"execute","title":"git status","name":"Bash","rawInput":{"command":"git status"}},%s}}`, n, id, mirrorOptions)
+			}
+			announce("old")
+			d.kill()
+			d.start(t)
+			m.waitSays("permd is there again")
+			m.shows(ask(1, "old")) // what was said of it is not known
+			// Of this one nothing was ever said.
+			m.say(ask(2, "new"))
+			if got := m.told(); got != "yes" {
+				t.Errorf("the agent was told %q", got)
+			}
+		}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			d, m := gateStart(t, "")
+			row.test(t, d, m)
+		})
+	}
+}

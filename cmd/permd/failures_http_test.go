@@ -1,0 +1,414 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestHTTPFailures goes through what can fail between a program that asks over
+// HTTP and its answer, as TestFailures does for the socket.
+func TestHTTPFailures(t *testing.T) {
+	rows := []struct {
+		name string
+		test func(t *testing.T)
+	}{
+		{"body cannot be read in one way", httpUnreadable},
+		{"call not understood", httpNotUnderstood},
+		{"policy fails", httpPolicyFails},
+		{"organisation denies on failure", httpPolicyFailsDenied},
+		{"nobody can be asked", httpUnattended},
+		{"decision cannot be logged", httpJournalGone},
+		{"not the token, or a browser", httpStrangers},
+		{"too many connections", httpTooMany},
+		{"client that does not go on", httpHalfRequests},
+		{"shutting down", httpShutdown},
+		{"daemon not reachable", httpNotReachable},
+		{"token that others may have", httpBadToken},
+		{"address that is in use", httpAddressInUse},
+		{"socket that is something else", httpSocketTaken},
+		{"address that others reach", httpEverybody},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			row.test(t)
+		})
+	}
+}
+
+// wantHTTPAllowed is the control.
+func wantHTTPAllowed(t *testing.T, c *httpClient, project string) {
+	t.Helper()
+	if got := c.shell(t, project, probe); got.Decision != "allow" {
+		t.Fatalf("control: the answer is %+v, want allow", got)
+	}
+}
+
+// wantHTTP wants a decision that is not allow.
+func wantHTTP(t *testing.T, got httpAnswer, decision, reason string) {
+	t.Helper()
+	if got.Status != 200 || got.Decision != decision || !strings.Contains(got.Reason, reason) {
+		t.Errorf("the answer is %+v, want %s with %q in the reason", got, decision, reason)
+	}
+}
+
+// httpUnreadable: status 400, no decision, and the next request is answered.
+func httpUnreadable(t *testing.T) {
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	good := encoded(t, map[string]any{"input": map[string]any{
+		"args": map[string]any{"command": probe}, "tool": map[string]any{"name": "Bash"}, "session": httpSession(project),
+	}})
+	swap := func(old, with string) string {
+		if !strings.Contains(good, old) {
+			t.Fatalf("%s is not part of %s", old, good)
+		}
+		return strings.Replace(good, old, with, 1)
+	}
+	for name, body := range map[string]string{
+		"half":                    good[:len(good)/2],
+		"more behind it":          good + "{}",
+		"two commands":            swap(`"command":`, `"command":"rm -rf /","command":`),
+		"two commands, escaped":   swap(`"command":`, `"c\u006fmmand":"rm -rf /","command":`),
+		"two tools":               swap(`"tool":`, `"tool":{"name":"x"},"tool":`),
+		"tool in another case":    swap(`"tool":`, `"Tool":{"name":"x"},"tool":`),
+		"session in another case": swap(`"cwd":`, `"Cwd":"/","cwd":`),
+		"no UTF-8":                swap(probe, "git \xff"),
+		"too deep":                swap(`{"command":"`+probe+`"}`, strings.Repeat("[", 200)+strings.Repeat("]", 200)),
+		"no tool":                 swap(`"tool":`, `"x":`),
+		"no arguments":            swap(`"args":`, `"x":`),
+		"another's session":       swap(`"cwd":`, `"harness":"claude","cwd":`),
+		"a long one":              swap(probe, strings.Repeat("x", 5<<20)),
+	} {
+		wantHTTPAllowed(t, c, project)
+		if got := c.send(t, "POST", "/v1/data/permd/decision", body); got.Status != 400 && got.Status != 413 || got.Decision != "" {
+			t.Errorf("%s: the answer is %+v", name, got)
+		}
+	}
+	if n := len(d.records(t)); n != 13 {
+		t.Errorf("%d decisions were logged, want those of the controls", n)
+	}
+	if got := d.output.String(); strings.Contains(got, "rm -rf") {
+		t.Errorf("the log repeats what a body held:\n%s", got)
+	}
+}
+
+// httpNotUnderstood: the person is asked.
+func httpNotUnderstood(t *testing.T) {
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	wantHTTPAllowed(t, c, project)
+	session := httpSession(project)
+	for name, input := range map[string]map[string]any{
+		"no session":       {"tool": map[string]any{"name": "Bash"}, "args": map[string]any{"command": probe}},
+		"no command":       {"tool": map[string]any{"name": "Bash"}, "args": map[string]any{}, "session": session},
+		"a list":           {"tool": map[string]any{"name": "Bash"}, "args": []string{probe}, "session": session},
+		"text":             {"tool": map[string]any{"name": "Bash"}, "args": probe, "session": session},
+		"a near miss":      {"tool": map[string]any{"name": "Bash"}, "args": map[string]any{"command": probe, "Command": "ls"}, "session": session},
+		"half a command":   {"tool": map[string]any{"name": "Bash"}, "args": map[string]any{"command": "git status 'x"}, "session": session},
+		"an unknown tool":  {"tool": map[string]any{"name": "go_on"}, "args": map[string]any{"command": probe}, "session": session},
+		"a server's shell": {"tool": map[string]any{"name": "Bash", "server": "x"}, "args": map[string]any{"command": probe}, "session": session},
+	} {
+		if got := c.decide(t, input); got.Status != 200 || got.Decision != "requires-approval" {
+			t.Errorf("%s: the answer is %+v", name, got)
+		}
+	}
+}
+
+func httpPolicyFails(t *testing.T) {
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	for _, tt := range brokenPolicies {
+		wantHTTPAllowed(t, c, project)
+		d.policy(t, "broken.rego", tt.rego)
+		d.reload(t)
+		wantHTTP(t, c.shell(t, project, probe), "requires-approval", tt.reason)
+		d.policy(t, "broken.rego", "")
+		d.reload(t)
+	}
+	wantHTTPAllowed(t, c, project)
+}
+
+func httpPolicyFailsDenied(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	d.listensHTTP(t, "unix")
+	root := filepath.Join(d.home, "root")
+	writeFile(t, filepath.Join(root, "etc", "permd", "permd.toml"), `on_failure = "deny"`)
+	d.start(t, "--root", root)
+	c := d.http(t)
+	wantHTTPAllowed(t, c, project)
+	d.policy(t, "broken.rego", brokenPolicies[0].rego)
+	d.reload(t)
+	wantHTTP(t, c.shell(t, project, probe), "deny", "")
+}
+
+func httpUnattended(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), "profile = \"unattended\"\n[http]\nlisten = \"unix\"\n")
+	d.start(t)
+	c := d.http(t)
+	wantHTTPAllowed(t, c, project)
+	wantHTTP(t, c.shell(t, project, "make install"), "deny", "")
+}
+
+// httpJournalGone: what cannot be logged is not allowed, and what was allowed is
+// in the journal.
+func httpJournalGone(t *testing.T) {
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	wantHTTPAllowed(t, c, project)
+	var allowed []answer
+	for n := range 200 {
+		switch got := c.shell(t, project, probe); {
+		case got.Decision == "allow":
+			allowed = append(allowed, answer{Verdict: "allow", ID: got.ID})
+		case got.Decision != "requires-approval" || !strings.Contains(got.Reason, "could not be logged"):
+			t.Fatalf("the answer is %+v", got)
+		}
+		if n%50 == 10 {
+			for _, segment := range []string{"0", "1"} {
+				if err := os.Remove(d.data("decisions.db.spool-" + segment)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if n := len(allowed); n == 200 || n == 0 {
+		t.Errorf("%d of 200 were allowed, want some and not all", n)
+	}
+	d.kill()
+	d.start(t)
+	d.wantLogged(t, allowed...)
+}
+
+// httpStrangers: who has not the token learns nothing, and nothing is decided.
+func httpStrangers(t *testing.T) {
+	d, c := startHTTP(t, "127.0.0.1:0")
+	project := d.project(t, nil)
+	wantHTTPAllowed(t, c, project)
+	for name, change := range map[string]func(*http.Request){
+		"no token":      func(r *http.Request) { r.Header.Del("Authorization") },
+		"another token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+strings.Repeat("0", 64)) },
+		"a browser":     func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
+		"another name":  func(r *http.Request) { r.Host = "evil.example" },
+	} {
+		for _, path := range []string{"/v1/data/permd/decision", "/v1/calls", "/health", "/metrics", "/"} {
+			req, err := http.NewRequest("POST", c.url+path, strings.NewReader(`{"input":{"tool":{"name":"x"},"args":{}}}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Authorization", "Bearer "+c.token)
+			change(req)
+			resp, err := c.client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != 401 && resp.StatusCode != 403 || strings.Contains(string(body), "decision") {
+				t.Errorf("%s, %s: %d %s %v", name, path, resp.StatusCode, body, err)
+			}
+		}
+	}
+	if n := len(d.records(t)); n != 1 {
+		t.Errorf("%d decisions were logged, want that of the control", n)
+	}
+}
+
+// httpTooMany: those above the limit get no decision, and the other sockets are
+// served as ever.
+func httpTooMany(t *testing.T) {
+	d := newTestDaemon(t)
+	project := d.project(t, nil)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "permd.toml"), "[limits]\nconnections = 4\n[http]\nlisten = \"unix\"\n")
+	d.start(t)
+	at := d.status(t).HTTP
+	var taken []net.Conn
+	for range 4 {
+		c, err := net.Dial("unix", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, "GET /health HTTP/1.1\r\nHost: permd\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%+v, %v", resp, err)
+		}
+		taken = append(taken, c)
+	}
+	c := d.http(t)
+	if got := c.shell(t, project, probe); got.Status == 200 || got.Decision != "" {
+		t.Errorf("above the limit: %+v", got)
+	}
+	wantAllowed(t, d.session(t, project))
+	for _, c := range taken {
+		c.Close()
+	}
+	for deadline := time.Now().Add(20 * time.Second); c.shell(t, project, probe).Decision != "allow"; {
+		if time.Now().After(deadline) {
+			t.Fatal("there is no room again")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// httpHalfRequests: nobody is answered, and nobody else suffers.
+func httpHalfRequests(t *testing.T) {
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	for _, part := range []string{"", "POST", "POST /v1/data/permd/decision HTTP/1.1\r\nHost: permd\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"input\":"} {
+		half, err := net.Dial("unix", d.status(t).HTTP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer half.Close()
+		if _, err := io.WriteString(half, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 {
+		wantHTTPAllowed(t, c, project)
+	}
+	if n := len(d.records(t)); n != 10 {
+		t.Errorf("%d decisions were logged", n)
+	}
+}
+
+// httpShutdown: each request that is sent while the daemon ends gets a decision
+// that is logged, or none.
+func httpShutdown(t *testing.T) {
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	wantHTTPAllowed(t, c, project)
+	answers := make(chan []httpAnswer, 4)
+	for range cap(answers) {
+		go func() {
+			var got []httpAnswer
+			for {
+				a := c.shell(t, project, probe)
+				if got = append(got, a); a.Status != 200 {
+					answers <- got
+					return
+				}
+			}
+		}()
+	}
+	for len(d.records(t)) < 20 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := d.stop(t); err != nil {
+		t.Errorf("the daemon ended with %v", err)
+	}
+	var logged []answer
+	for range cap(answers) {
+		for _, a := range <-answers {
+			switch {
+			case a.Status == 200:
+				logged = append(logged, answer{Verdict: a.Decision, ID: a.ID})
+			case a.Status != 0 && a.Status != 503, a.Decision != "":
+				t.Errorf("the last answer is %+v", a)
+			}
+		}
+	}
+	d.start(t)
+	d.wantLogged(t, logged...)
+}
+
+func httpNotReachable(t *testing.T) {
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	wantHTTPAllowed(t, c, project)
+	d.kill()
+	if got := c.shell(t, project, probe); got.Status != 0 {
+		t.Errorf("without a daemon: %+v", got)
+	}
+	d.start(t)
+	wantHTTPAllowed(t, c, project)
+}
+
+// refusesToStart wants a start to fail with those words, and no daemon after it.
+func (d *testDaemon) refusesToStart(t *testing.T, words ...string) {
+	t.Helper()
+	out, err := d.command("serve").CombinedOutput()
+	if err == nil {
+		t.Errorf("it started:\n%s", out)
+	}
+	for _, w := range words {
+		if !strings.Contains(string(out), w) {
+			t.Errorf("it says\n%s\nwant %q", out, w)
+		}
+	}
+	if _, err := net.Dial("unix", d.socket()); err == nil {
+		t.Error("the decision socket is served")
+	}
+}
+
+// httpBadToken: a token that others may have read is none, and nothing is served.
+func httpBadToken(t *testing.T) {
+	d := newTestDaemon(t)
+	d.listensHTTP(t, "127.0.0.1:0")
+	const token = "0123456789abcdef0123456789abcdef"
+	writeFile(t, d.data("http.token"), token)
+	d.start(t)
+	if err := d.stop(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(d.data("http.token"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d.refusesToStart(t, "can be read by others (mode 0644)", "hint: others may have the token")
+	if err := errors.Join(os.Remove(d.data("http.token")), syscall.Mkfifo(d.data("http.token"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	d.refusesToStart(t, "not a regular file")
+	if strings.Contains(d.output.String(), token) {
+		t.Error("the token was printed")
+	}
+}
+
+func httpAddressInUse(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	d := newTestDaemon(t)
+	d.listensHTTP(t, ln.Addr().String())
+	d.refusesToStart(t, "listening for HTTP", "hint: choose another port in http.listen")
+}
+
+// httpSocketTaken: what is not a dead socket of ours is left as it is.
+func httpSocketTaken(t *testing.T) {
+	d := newTestDaemon(t)
+	d.listensHTTP(t, "unix")
+	path := filepath.Join(d.run, "permd-http", "http.sock")
+	writeFile(t, path, "precious")
+	d.refusesToStart(t, "is a regular file, not a socket")
+	if text, err := os.ReadFile(path); err != nil || string(text) != "precious" {
+		t.Errorf("the file is %q, %v", text, err)
+	}
+}
+
+func httpEverybody(t *testing.T) {
+	for _, at := range []string{"0.0.0.0:0", "[::]:0", ":8181", "localhost:8181", "192.0.2.1:80"} {
+		d := newTestDaemon(t)
+		d.listensHTTP(t, at)
+		d.refusesToStart(t, fmt.Sprintf("permd does not listen at %q for HTTP", at), `hint: write "off", "unix", or a loopback address`)
+	}
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/packaging"
+)
+
+// installReport is what became of a configuration file. Its JSON form is kept.
+type installReport struct {
+	File string `json:"file,omitzero"`
+	// Action is wrote, removed, unchanged, absent, or by hand; with --dry-run
+	// what would be.
+	Action string        `json:"action"`
+	DryRun bool          `json:"dryRun,omitzero"`
+	Diff   string        `json:"diff,omitzero"`
+	Backup string        `json:"backup,omitzero"`
+	Units  []serviceFile `json:"units,omitempty"`
+	Notes  []string      `json:"notes,omitempty"`
+	Next   []string      `json:"next,omitempty"`
+}
+
+func newInstallReport(c *configChange, changed, same string) installReport {
+	r := installReport{File: c.place.path, Action: changed, Diff: lineDiff(c.place.path, c.before, c.after)}
+	if c.none() {
+		r.Action, r.Diff = same, ""
+	}
+	return r
+}
+
+// installOptions are the flags of commands that change a configuration file.
+type installOptions struct {
+	yes, dry  bool
+	exec      string
+	noService bool
+}
+
+func (o *installOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask before the change is made")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the change and make none")
+}
+
+// programFlags are those of commands that write the path of permd.
+func (o *installOptions) programFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.exec, "exec", "", "the permd that is run (default: this one)")
+	cmd.Flags().BoolVar(&o.noService, "no-service", false, "leave the units of the daemon alone")
+}
+
+// checkAsked makes sure that a person is asked or has said yes.
+func (a *app) checkAsked(o *installOptions) error {
+	if a.json && !o.yes && !o.dry {
+		return failf(exitUsage, "say --yes or --dry-run", "with --json nobody is asked")
+	}
+	return nil
+}
+
+// confirmChange shows the change, asks, and makes it; with --dry-run it only
+// shows it.
+func (a *app) confirmChange(c *configChange, s configStore, r *installReport, o *installOptions) error {
+	if !a.json && r.Diff != "" {
+		fmt.Fprintf(a.out, "%s\n", r.Diff)
+	}
+	if o.dry {
+		r.DryRun = true
+		return nil
+	}
+	if r.Diff != "" && !o.yes {
+		fmt.Fprintf(a.out, "Make this change? [y/N] ")
+		line, err := bufio.NewReader(a.in).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("reading the answer: %w", err)
+		}
+		if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+			return failf(exitError, "say y, or --yes", "nothing was changed")
+		}
+	}
+	return c.apply(s, uint32(os.Geteuid()))
+}
+
+// unitsToo writes the units of the daemon where there are none, so that who was
+// just set up has somebody to ask.
+func (a *app) unitsToo(ctx context.Context, program string, r *installReport, o *installOptions) error {
+	if runtime.GOOS != "linux" || o.noService {
+		return nil
+	}
+	dirs, err := a.dirs()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(unitDir(dirs), packaging.DecisionSocket)); err == nil {
+		return nil
+	}
+	units, err := packaging.UserUnits(program)
+	if err != nil {
+		return failf(exitError, "name another place with --exec, or say --no-service", "%s is written; the units are not: %v", r.File, err)
+	}
+	byHand := startedByHand(ctx, dirs)
+	report, err := installUnits(unitDir(dirs), units, false)
+	if err == nil {
+		err = enableSockets(unitDir(dirs), report)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is written; the units are not: %w", r.File, err)
+	}
+	if byHand > 0 {
+		report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", byHand))
+	}
+	r.Units, r.Next = report.Files, append(r.Next, report.Next...)
+	return nil
+}
+
+// print writes the report for a person; what is a word where there is no file.
+func (r *installReport) print(w io.Writer, what string) {
+	action := r.Action
+	if r.DryRun && r.Diff != "" {
+		action = map[string]string{"wrote": "to write", "removed": "to remove"}[r.Action]
+	}
+	fmt.Fprintf(w, "%-9s  %s\n", action, cmp.Or(r.File, what))
+	if r.Backup != "" {
+		fmt.Fprintf(w, "%-9s  %s\n", "backup", r.Backup)
+	}
+	for _, f := range r.Units {
+		fmt.Fprintf(w, "%-9s  %s\n", f.Action, f.Path)
+	}
+	if len(r.Notes) > 0 {
+		fmt.Fprintf(w, "\nNote:\n")
+		for _, n := range r.Notes {
+			fmt.Fprintf(w, "  %s\n", n)
+		}
+	}
+	if len(r.Next) > 0 {
+		fmt.Fprintf(w, "\nNow run:\n")
+		for _, n := range r.Next {
+			fmt.Fprintf(w, "  %s\n", n)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/permd/permd/decisions"
+)
+
+// samples are the lines of /metrics that have one of those beginnings.
+func (c *httpClient) samples(t *testing.T, prefixes ...string) (lines []string) {
+	t.Helper()
+	got := c.send(t, "GET", "/metrics", "")
+	if got.Status != 200 {
+		t.Fatalf("%+v", got)
+	}
+	for line := range strings.Lines(got.Body) {
+		for _, p := range prefixes {
+			if strings.HasPrefix(line, p) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
+}
+
+// TestMetrics: decisions of all sockets are counted as they left, and the state is
+// what permd status says.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	d, c := startHTTP(t, "unix")
+	project := d.project(t, nil)
+	w := d.session(t, project)
+	for range 3 {
+		wantAllowed(t, w) // two decisions each
+	}
+	wantHTTPAllowed(t, c, project)
+	c.shell(t, project, "make install")
+	c.shell(t, project, "rm -rf /")
+	c.send(t, "POST", "/v1/nothing", "{}")
+	c.send(t, "POST", "/v1/calls", "{")
+	want := []string{
+		`permd_connections{socket="admin"} 0`,
+		`permd_connections{socket="decision"} 1`,
+		`permd_connections{socket="http"} 1`,
+		`permd_decision_seconds_count{verdict="allow"} 7`,
+		`permd_decision_seconds_count{verdict="ask"} 1`,
+		`permd_decision_seconds_count{verdict="deny"} 1`,
+		`permd_decisions_total{decided_by="policy",verdict="allow"} 7`,
+		`permd_decisions_total{decided_by="policy",verdict="ask"} 1`,
+		`permd_decisions_total{decided_by="policy",verdict="deny"} 1`,
+		`permd_http_requests_total{path="/v1/calls",status="400"} 1`,
+		`permd_http_requests_total{path="/v1/data/permd/decision",status="200"} 3`,
+		`permd_http_requests_total{path="other",status="404"} 1`,
+		`permd_journal_failing 0`,
+		`permd_journal_records_total 9`,
+		`permd_policy_degraded 0`,
+	}
+	got := c.samples(t, "permd_connections", "permd_decision_seconds_count", "permd_decisions_total", "permd_http_requests_total",
+		"permd_journal_failing", "permd_journal_records_total", "permd_policy_degraded")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	changed := c.samples(t, "permd_policy_changed")
+	d.policy(t, "x.rego", `deny contains "x" if input.effect.program == "x"`)
+	d.reload(t)
+	if again := c.samples(t, "permd_policy_changed"); cmp.Equal(changed, again) {
+		t.Errorf("the rules have changed, and the time is %s", again)
+	}
+	d.policy(t, "x.rego", "deny contains 7")
+	_ = d.command("reload").Run() // it fails
+	if got := c.samples(t, "permd_policy_degraded", "permd_reloads_total"); !cmp.Equal(got, []string{
+		"permd_policy_degraded 1", `permd_reloads_total{result="failed"} 1`, `permd_reloads_total{result="ok"} 1`,
+	}) {
+		t.Errorf("with broken rules: %s", got)
+	}
+	if got := c.samples(t, `permd_policy_changes_total{result="degraded"}`); len(got) != 1 {
+		t.Errorf("changes: %s", got)
+	}
+}
+
+// TestMetricsOfFailures: an allow that could not be logged left as a question, and
+// is counted as one.
+func TestMetricsOfFailures(t *testing.T) {
+	d := &daemon{started: time.Now()}
+	m := newMetrics(d)
+	m.registry.Unregister(state{d, m})
+	j := m.count(failingJournal{})
+	_ = j.Append(t.Context(), allowRecord(), allowRecord()) // it fails
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "permd_decisions_total" {
+			continue
+		}
+		if got := f.String(); len(f.GetMetric()) != 1 || !strings.Contains(got, "failure") || !strings.Contains(got, `"ask"`) {
+			t.Errorf("counted as %s", got)
+		}
+		return
+	}
+	t.Error("nothing was counted")
+}
+
+// TestMetricsPage: docs/protocol.md has every metric with its labels.
+func TestMetricsPage(t *testing.T) {
+	page := readPage(t, "../../docs/protocol.md")
+	_, page, _ = strings.Cut(page, "\n### Metrics\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	documented := map[string]string{}
+	code := regexp.MustCompile("`([a-z_]+)`")
+	for line := range strings.Lines(page) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 || !strings.HasPrefix(line, "| `permd_") {
+			continue
+		}
+		var labels []string
+		for _, m := range code.FindAllStringSubmatch(cells[2], -1) {
+			labels = append(labels, m[1])
+		}
+		slices.Sort(labels)
+		for _, m := range code.FindAllStringSubmatch(cells[1], -1) {
+			documented[m[1]] = strings.Join(labels, ", ")
+		}
+	}
+	d := &daemon{started: time.Now()}
+	m := newMetrics(d)
+	ch := make(chan *prometheus.Desc, 100)
+	m.registry.Describe(ch)
+	close(ch)
+	served := map[string]string{}
+	parts := regexp.MustCompile(`fqName: "([a-z_]+)".*variableLabels: \{([a-z_,]*)\}`)
+	for desc := range ch {
+		p := parts.FindStringSubmatch(desc.String())
+		if p == nil {
+			t.Fatalf("%s", desc)
+		}
+		labels := strings.Split(p[2], ",")
+		slices.Sort(labels)
+		served[p[1]] = strings.Join(labels, ", ")
+	}
+	if diff := cmp.Diff(served, documented); diff != "" {
+		t.Errorf("metrics (-served +documented):\n%s", diff)
+	}
+}
+
+type failingJournal struct{}
+
+func (failingJournal) Append(context.Context, ...*decisions.Record) error {
+	return errors.New("no room")
+}
+
+func allowRecord() *decisions.Record {
+	return &decisions.Record{Decision: decisions.Decision{Verdict: decisions.Allow, By: decisions.ByPolicy}}
+}

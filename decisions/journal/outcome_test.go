@@ -1,0 +1,70 @@
+//go:build cgo
+
+package journal_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal"
+)
+
+// TestListOutcomes finds records by what became of the call, in the spool and in
+// the database, and is not taken in by a text that says the same.
+func TestListOutcomes(t *testing.T) {
+	o := journal.Options{Path: path(t)}
+	j := open(t, o)
+	for n := 1; n <= 6; n++ {
+		rec := record(n)
+		switch n {
+		case 2, 5:
+			rec.Decision.Outcome = decisions.Unasked
+		case 3:
+			rec.Decision.Outcome = decisions.Despite
+		case 4:
+			rec.Decision.Outcome = decisions.Passed
+		case 6:
+			rec.Decision.Reason = `"outcome":"unasked"`
+		}
+		mustAppend(t, j, rec)
+	}
+	check := func(where string, r *journal.Reader) {
+		t.Helper()
+		for _, tc := range []struct {
+			outcomes []decisions.Outcome
+			want     []int64
+		}{
+			{[]decisions.Outcome{decisions.Unasked}, []int64{2, 5}},
+			{[]decisions.Outcome{decisions.Unasked, decisions.Despite}, []int64{2, 3, 5}},
+			{[]decisions.Outcome{"x"}, nil},
+		} {
+			recs, err := r.List(t.Context(), journal.Filter{Outcomes: tc.outcomes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var have []int64
+			for _, rec := range recs {
+				have = append(have, rec.Seq)
+			}
+			if diff := cmp.Diff(tc.want, have); diff != "" {
+				t.Errorf("%s, %v: %s", where, tc.outcomes, diff)
+			}
+			n, err := r.Count(t.Context(), journal.Filter{Outcomes: tc.outcomes})
+			if err != nil || int(n) != len(tc.want) {
+				t.Errorf("%s, %v: counted %d, %v", where, tc.outcomes, n, err)
+			}
+		}
+	}
+	check("spool", j.Reader)
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := journal.OpenReadOnly(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	check("database", r)
+}

@@ -1,0 +1,40 @@
+package docs
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket/rap"
+)
+
+// TestClientsRAP decides calls with the rules that clients.md shows for RAP.
+func TestClientsRAP(t *testing.T) {
+	rego := ""
+	for _, b := range read(t, "clients.md").blocks {
+		if b.info == "rego" && strings.Contains(b.text, "list_bins") {
+			rego += b.text
+		}
+	}
+	w := newWorld(t, rules{user: folder(t, map[string]string{"rap.rego": rego})})
+	const here = "http://127.0.0.1:7410/invoke"
+	for name, c := range map[string]struct {
+		tool    effects.Tool
+		want    decisions.Verdict
+		message string
+	}{
+		"looking":           {effects.Tool{Name: "list_bins", Server: "warehouse", Source: here}, decisions.Allow, ""},
+		"of another server": {effects.Tool{Name: "list_bins", Server: "warehouse", Source: "http://127.0.0.1:7411/invoke"}, decisions.Ask, ""},
+		"of another name":   {effects.Tool{Name: "list_bins", Server: "stock", Source: here}, decisions.Ask, ""},
+		"something else":    {effects.Tool{Name: "move_bin", Server: "warehouse", Source: here}, decisions.Ask, ""},
+		"destructive":       {effects.Tool{Name: "list_bins", Server: "warehouse", Source: here, Destructive: true}, decisions.Deny, "nothing is thrown away during the audit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := w.decide(t, &effects.Call{ID: "c1", Protocol: rap.Protocol, Tool: c.tool, Input: []byte(`{}`), Cwd: w.project})
+			if d.Verdict != c.want || d.Message != c.message {
+				t.Errorf("%s %q, want %s %q", d.Verdict, d.Message, c.want, c.message)
+			}
+		})
+	}
+}

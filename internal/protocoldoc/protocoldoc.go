@@ -1,0 +1,59 @@
+// Package protocoldoc reads the tables of docs/protocol.md, for the tests that
+// compare them with what the methods read and answer. It is imported by tests
+// alone.
+package protocoldoc
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var row = regexp.MustCompile("(?m)^\\| `([a-zA-Z_$]+)` \\|")
+
+// Document is the text of a document.
+type Document string
+
+// Read reads the document of that path.
+func Read(path string) (Document, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("reading the document: %w", err)
+	}
+	return Document(data), nil
+}
+
+// Table returns the first words of the rows of the first table in a section of
+// the second level whose head begins with that word, sorted; an error when there
+// is none.
+func (d Document) Table(section, head string) ([]string, error) {
+	_, rest, ok := strings.Cut(string(d), "\n## "+section+"\n")
+	if ok {
+		rest, _, _ = strings.Cut(rest, "\n## ")
+		_, rest, ok = strings.Cut(rest, "\n| "+head+" |")
+	}
+	if !ok {
+		return nil, fmt.Errorf("%s has no table of %s", section, head)
+	}
+	rest, _, _ = strings.Cut(rest, "\n\n")
+	var names []string
+	for _, m := range row.FindAllStringSubmatch(rest, -1) {
+		names = append(names, m[1])
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Members returns the names that the fields of a struct have in JSON, sorted.
+func Members(of reflect.Type) []string {
+	var names []string
+	for f := range of.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

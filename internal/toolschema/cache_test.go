@@ -1,0 +1,58 @@
+package toolschema
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// TestCache: a schema that is kept says the same, whoever asks and how many at a
+// time; what is kept is bounded.
+func TestCache(t *testing.T) {
+	var c Cache
+	var work sync.WaitGroup
+	for n := range 8 {
+		work.Go(func() {
+			for i := range 20 {
+				schema := strictjson.Value(fmt.Sprintf(`{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"type":"string","maxLength":%d,"format":"uri"},"b":{"$ref":"#"}}}`, i%5))
+				for arguments, want := range map[string]string{
+					`{"b":{"b":{"a":"xxxxxxxxx"}}}`: fmt.Sprintf("/b/b/a: must have at most %d characters", i%5), `{"b":{"b":{"a":""}}}`: "",
+				} {
+					problems, err := c.Check(schema, strictjson.Value(arguments))
+					if got := Sentence(problems); err != nil || got != want {
+						t.Errorf("%d, %d: %q, %v", n, i, got, err)
+					}
+				}
+			}
+		})
+	}
+	work.Wait()
+	if len(c.kept) != 5 {
+		t.Errorf("%d are kept", len(c.kept))
+	}
+	for i := range 2 * maxKept {
+		if _, err := c.Check(strictjson.Value(fmt.Sprintf(`{"maxItems":%d}`, i)), strictjson.Value(`[]`)); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.kept) > maxKept {
+			t.Fatalf("%d are kept", len(c.kept))
+		}
+	}
+	for i := range 12 {
+		large := fmt.Sprintf(`{"title":"%d","allOf":[%s{}]}`, i, strings.Repeat("{},", 1500))
+		if _, err := c.Check(strictjson.Value(large), strictjson.Value(`[]`)); err != nil {
+			t.Fatal(err)
+		}
+		if c.objects > maxKeptObjects {
+			t.Fatalf("%d objects are kept", c.objects)
+		}
+	}
+	for range 2 {
+		if _, err := c.Check(strictjson.Value(`{"$ref":"#/$defs/none"}`), strictjson.Value(`[]`)); err == nil {
+			t.Error("what is no schema was checked")
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package acp
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/decisions"
+)
+
+// Bounds of what is known of calls that were allowed. Over them the oldest is
+// forgotten, and the person may be asked twice.
+const (
+	maxApproved       = 256
+	maxApprovedTraces = 4096
+	// approvedFor is how long an agent may take from being allowed a call to
+	// having its client do it.
+	approvedFor = 10 * time.Minute
+)
+
+// approved are the calls of a connection that were allowed, by policy or a
+// person, each with what it would do. A gate that would do no more is that call
+// on its way, and nobody is asked again; what it does is used up. It may be used
+// from any goroutine.
+type approved struct {
+	mu     sync.Mutex
+	calls  []approvedCall // the oldest first
+	traces int
+}
+
+type approvedCall struct {
+	decision, session, call string
+	digest                  string // of the rules that it was allowed under
+	at                      time.Time
+	left                    []decisions.Trace
+	denied                  bool // of a gate
+}
+
+// note takes in that a call was allowed.
+func (a *approved) note(session string, d *decisions.Decision, now time.Time) {
+	if len(d.Traces) == 0 || len(d.Traces) > maxApprovedTraces {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(func(c *approvedCall) bool { return c.decision == d.ID })
+	a.calls = append(a.calls, approvedCall{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Traces), d.Verdict == decisions.Deny})
+	a.traces += len(d.Traces)
+	for len(a.calls) > maxApproved || a.traces > maxApprovedTraces {
+		a.traces -= len(a.calls[0].left)
+		a.calls = slices.Delete(a.calls, 0, 1)
+	}
+}
+
+// take reports whether one call of the session was allowed all that the gate
+// would do, by the rules that hold now.
+func (a *approved) take(session, digest string, want []decisions.Trace, now time.Time) bool {
+	if len(want) == 0 {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	// A clock that went back makes nothing hold longer.
+	a.drop(func(c *approvedCall) bool {
+		return now.Sub(c.at) >= approvedFor || now.Before(c.at) || c.session == session && c.digest != digest
+	})
+	for i := range a.calls {
+		c := &a.calls[i]
+		if c.session != session {
+			continue
+		}
+		if left, ok := without(c.left, want); ok {
+			a.traces -= len(want)
+			if c.left = left; len(left) == 0 {
+				a.calls = slices.Delete(a.calls, i, i+1)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// deny notes that the person has denied what was asked of a gate.
+func (a *approved) deny(decision string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.calls {
+		if a.calls[i].decision == decision {
+			a.calls[i].denied = true
+		}
+	}
+}
+
+// holds reports whether all of it came through gates of the session, and whether
+// some of it was denied there, the last time.
+func (a *approved) holds(session string, want []decisions.Trace, now time.Time) (all, denied bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(func(c *approvedCall) bool { return now.Sub(c.at) >= approvedFor || now.Before(c.at) })
+	for _, t := range want {
+		i := len(a.calls) - 1
+		for ; i >= 0; i-- {
+			if c := &a.calls[i]; c.session == session && slices.Contains(c.left, t) {
+				denied = denied || c.denied
+				break
+			}
+		}
+		if i < 0 {
+			return false, false
+		}
+	}
+	return len(want) > 0, denied
+}
+
+// without is have without want, if all of it is there.
+func without(have, want []decisions.Trace) ([]decisions.Trace, bool) {
+	left := slices.Clone(have)
+	for _, t := range want {
+		i := slices.Index(left, t)
+		if i < 0 {
+			return nil, false
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	return left, true
+}
+
+// ended forgets a call that is over, for "" all of the session.
+func (a *approved) ended(session, call string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(func(c *approvedCall) bool { return c.session == session && (call == "" || c.call == call) })
+}
+
+func (a *approved) drop(which func(*approvedCall) bool) {
+	a.calls = slices.DeleteFunc(a.calls, func(c approvedCall) bool {
+		if which(&c) {
+			a.traces -= len(c.left)
+			return true
+		}
+		return false
+	})
+}

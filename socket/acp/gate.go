@@ -1,0 +1,325 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// The methods with which whoever stands between client and agent tells permd
+// what it sees beside requests for permission.
+const (
+	MethodGate    = "permd/gate"
+	MethodRan     = "permd/ran"
+	MethodUnheard = "permd/unheard"
+)
+
+// GateAgent is the agent whose tools the gates are, in the profiles: what a
+// client does for its agent is in the protocol's own words.
+const GateAgent = "acp-client"
+
+// The gates: what a client does for its agent, and what a person does with it.
+const (
+	gateTerminal  = "terminal/create"
+	gateWrite     = "fs/write_text_file"
+	gateRead      = "fs/read_text_file"
+	gateSetMode   = "session/set_mode"
+	gateSetOption = "session/set_config_option"
+)
+
+// GateResult is the answer of permd/gate.
+type GateResult struct {
+	// Passes is false when the gate must stay shut.
+	Passes   bool                `json:"passes"`
+	Decision *decisions.Decision `json:"decision"`
+}
+
+// gate is one permd/gate.
+type gate struct {
+	session string
+	request decisions.Request
+	state   *native.State
+	gated   *approved
+	now     time.Time
+	// requestID is the request's id on the connection (native.RequestKey).
+	requestID string
+}
+
+// gate takes in what is about to go through a gate, and decides it.
+func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
+	o, err := object(params, "params", "sessionId", "method", "params", "ask", "_meta")
+	if err != nil {
+		return nil, err
+	}
+	g := gate{state: native.StateOf(c), requestID: native.RequestKey(c.RequestID())}
+	if g.session, err = identifier(o, "sessionId", "sessionId"); err != nil {
+		return nil, err
+	}
+	method, err := identifier(o, "method", "method")
+	if err != nil {
+		return nil, err
+	}
+	inner, _ := o.Get("params")
+	safe := func(string, string) bool { return false }
+	if h.HarmlessEnv != nil {
+		safe = h.HarmlessEnv
+	}
+	call, err := gateCall(method, inner, safe)
+	if err != nil {
+		return nil, err
+	}
+	ask, _ := o.Get("ask")
+	state := stateOf(c)
+	g.gated, g.now = &state.gated, h.now()
+	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
+	state.declare(s, declared)
+	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
+		Asks: string(ask) == "true" || h.AskGates != nil && h.AskGates(),
+		Path: method == gateWrite || method == gateRead,
+		Own:  method == gateSetMode || method == gateSetOption,
+		Approved: func(d *decisions.Decision) bool {
+			return state.approved.take(g.session, d.Policy.Digest, d.Traces, h.now())
+		},
+	}}
+	g.request.Session = s.describe(&g.request.Call, declared)
+	g.request.Gate.Agent = g.request.Call.Agent
+	g.request.Call.Agent = effects.Party{Name: GateAgent}
+	return func(ctx context.Context) (any, error) {
+		g.request.Call.User = h.Users(c.Peer.UID)
+		return g.decide(ctx, h.Decider)
+	}, nil
+}
+
+func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
+	decided := decider.Decide(ctx, &g.request)
+	if len(decided) != 1 || decided[0] == nil {
+		return nil, errors.New("deciding: no decision for the gate")
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // nobody waits for it
+	}
+	d := decided[0]
+	g.gated.note(g.session, d, g.now)
+	if d.Verdict != decisions.Ask || d.Outcome != "" {
+		return GateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
+	}
+	data, err := json.Marshal(d, json.Deterministic(true))
+	if err != nil {
+		return nil, errors.New("encoding the decision")
+	}
+	g.state.Asks.Hold(&native.Ask{
+		ID: d.ID, Session: g.session, Request: g.requestID, Offer: d.Offer, Answer: g.pick(d.ID),
+		Digest: d.Policy.Digest, Cwd: g.request.Call.Cwd,
+	})
+	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
+}
+
+// pick takes the answer to a question about a gate: whoever asked opens it or
+// not.
+func (g *gate) pick(decision string) func(native.Pick) (native.Picked, error) {
+	gated := g.gated
+	return func(p native.Pick) (native.Picked, error) {
+		if p.OptionID != "" {
+			return native.Picked{}, errors.New("a gate has no options; name a verdict")
+		}
+		if p.Verdict == decisions.Deny {
+			gated.deny(decision)
+		}
+		return native.Picked{Verdict: p.Verdict}, nil
+	}
+}
+
+// gateCall makes a call of what is about to happen.
+func gateCall(method string, params strictjson.Value, safe func(name, value string) bool) (*effects.Call, error) {
+	o, err := object(params, "params.params", "command", "args", "env", "cwd", "path", "modeId", "configId", "value", "sessionId", "_meta")
+	if err != nil {
+		return nil, err
+	}
+	call := &effects.Call{Protocol: Protocol, Tool: effects.Tool{Name: method}}
+	var input strictjson.Object
+	member := func(name string, value strictjson.Value) {
+		input = append(input, strictjson.Member{Name: name, Value: value})
+	}
+	switch method {
+	case gateTerminal:
+		call.Claims.Kind = "execute"
+		command, err := commandOf(o, call, safe)
+		if err != nil {
+			return nil, err
+		}
+		member("command", command)
+		if cwd, ok := o.Get("cwd"); ok && strictjson.Kind(cwd) != 'n' {
+			if strictjson.Kind(cwd) != '"' {
+				return nil, refuse("params.params.cwd must be a string")
+			}
+			member("cwd", cwd)
+		}
+	case gateWrite, gateRead:
+		call.Claims.Kind = "edit"
+		if method == gateRead {
+			call.Claims.Kind = "read"
+		}
+		path, ok := o.Get("path")
+		if !ok || strictjson.Kind(path) != '"' {
+			return nil, refuse("params.params.path must be a string")
+		}
+		if name, _ := strictjson.ParseString(path); !strings.HasPrefix(name, "/") {
+			// The protocol has none. What it is below is the client's to say.
+			call.Defects = addDefect(call.Defects, effects.Defect{
+				Code: effects.DefectDropped, At: "path", Text: "the path is not absolute, so the client may mean another file",
+			})
+		}
+		member("path", path)
+	case gateSetMode, gateSetOption:
+		call.Claims.Kind = "switch_mode"
+		name := "modeId"
+		if method == gateSetOption {
+			name = "value"
+		}
+		if mode, ok := o.Get(name); ok {
+			member("modeId", mode)
+		}
+	default:
+		return nil, refuse("no gate has that method")
+	}
+	if call.Input, err = encodeObject(input); err != nil {
+		return nil, err
+	}
+	return call, nil
+}
+
+func encodeObject(o strictjson.Object) (strictjson.Value, error) {
+	b := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		name, err := json.Marshal(m.Name)
+		if err != nil {
+			return nil, errors.New("encoding the call")
+		}
+		b = append(append(append(b, name...), ':'), m.Value...)
+	}
+	return append(b, '}'), nil
+}
+
+// commandOf is what a terminal would run: shell text where it has no arguments,
+// for so clients take it, else a list of words. Where the environment is set as
+// well, it is shell text that does the same.
+func commandOf(o strictjson.Object, call *effects.Call, safe func(name, value string) bool) (strictjson.Value, error) {
+	v, _ := o.Get("command")
+	command, ok := strictjson.ParseString(v)
+	if !ok {
+		return nil, refuse("params.params.command must be a string")
+	}
+	words := []string{command}
+	if args, ok := o.Get("args"); ok && strictjson.Kind(args) != 'n' {
+		items, err := strictjson.ParseArray(args)
+		if err != nil || strictjson.Kind(args) != '[' {
+			return nil, refuse("params.params.args must be a list of strings")
+		}
+		for _, item := range items {
+			word, ok := strictjson.ParseString(item)
+			if !ok {
+				return nil, refuse("params.params.args must be a list of strings")
+			}
+			words = append(words, word)
+		}
+	}
+	env, err := environment(o, call)
+	if err != nil {
+		return nil, err
+	}
+	shell := len(words) == 1
+	if !shell || !strings.Contains(command, "$") {
+		env = slices.DeleteFunc(env, func(e variable) bool { return safe(e.name, e.value) })
+	}
+	var value any = words
+	switch {
+	case shell && len(env) == 0:
+		value = command
+	case shell:
+		value = assignments(env) + command
+	case len(env) > 0:
+		for i, w := range words {
+			words[i] = quoted(w)
+		}
+		value = assignments(env) + strings.Join(words, " ")
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, errors.New("encoding the command")
+	}
+	return text, nil
+}
+
+type variable struct{ name, value string }
+
+// environment reads what a terminal's environment has more. Items that a client
+// would skip are a defect: what they would have done is not known.
+func environment(o strictjson.Object, call *effects.Call) ([]variable, error) {
+	v, ok := o.Get("env")
+	if !ok || strictjson.Kind(v) == 'n' {
+		return nil, nil
+	}
+	items, err := strictjson.ParseArray(v)
+	if err != nil || strictjson.Kind(v) != '[' {
+		return nil, refuse("params.params.env must be a list")
+	}
+	var env []variable
+	for _, item := range items {
+		one, err := object(item, "params.params.env", "name", "value", "_meta")
+		if err != nil {
+			return nil, err
+		}
+		name, _ := one.Get("name")
+		value, _ := one.Get("value")
+		n, ok := strictjson.ParseString(name)
+		w, ok2 := strictjson.ParseString(value)
+		if !ok || !ok2 || n == "" {
+			call.Defects = addDefect(call.Defects, effects.Defect{
+				Code: effects.DefectDropped, At: "env", Text: "an item of env has no name or no value, and was left out",
+			})
+			continue
+		}
+		env = append(env, variable{n, w})
+	}
+	return env, nil
+}
+
+// assignments is the environment as shell text, so that rules see it where they
+// see it in commands.
+func assignments(env []variable) string {
+	var b strings.Builder
+	for _, e := range env {
+		if plainName(e.name) {
+			b.WriteString(e.name + "=" + quoted(e.value) + "\n")
+		} else {
+			// No shell would assign it, but it is there all the same.
+			b.WriteString("export " + quoted(e.name+"="+e.value) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func plainName(name string) bool {
+	for i, r := range name {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -1,0 +1,161 @@
+package acp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// RanResult is the answer of permd/ran.
+type RanResult struct {
+	Decision *decisions.Decision `json:"decision"`
+}
+
+// ran takes in that a call ran which nobody was asked about, or which was
+// denied, and decides it for the record: nothing comes of the verdict.
+func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
+	o, err := object(params, "params", "sessionId", "toolCall", "done", "denied", "_meta")
+	if err != nil {
+		return nil, err
+	}
+	id, err := identifier(o, "sessionId", "sessionId")
+	if err != nil {
+		return nil, err
+	}
+	state := stateOf(c)
+	s, declared := state.session(id), h.Sessions.Get(c.Owner(), id)
+	state.declare(s, declared)
+	v, _ := o.Get("toolCall")
+	p, err := parseToolCall(v, "toolCall", s.version)
+	if err != nil {
+		return nil, err
+	}
+	denied, _ := o.Get("denied")
+	r := &request{sessionID: id, version: s.version, call: p}
+	call := r.assemble(state.over(s, p))
+	ref := s.describe(&call, declared)
+	call.Marks = recognise(&call, nil).marks
+	req := decisions.Request{Call: call, Peer: c.Peer, Session: ref, Ran: decisions.Unasked}
+	if string(denied) == "true" {
+		req.Ran = decisions.Despite
+	}
+	done, _ := o.Get("done")
+	req.Gate = &decisions.Gate{Agent: call.Agent, Through: func(d *decisions.Decision) decisions.Outcome {
+		all, denied := state.gated.holds(id, needed(d), h.now())
+		switch {
+		case !all:
+			return ""
+		case denied && string(done) == "true":
+			return decisions.Despite
+		case req.Ran == decisions.Despite:
+			return ""
+		}
+		return decisions.Gated
+	}}
+	own := native.StateOf(c)
+	return func(ctx context.Context) (any, error) {
+		req.Call.User = h.Users(req.Peer.UID)
+		if h.LiveShell != nil && h.LiveShell(req.Call.Agent) {
+			own.Shells.Tell(id, &req.Call)
+		}
+		decided := h.Decider.Decide(ctx, &req)
+		if len(decided) != 1 || decided[0] == nil {
+			return nil, errors.New("deciding: no decision for the call")
+		}
+		d := decided[0]
+		// Whatever the verdict, it ran.
+		happened := *d
+		happened.Verdict = decisions.Allow
+		own.Shells.Note(id, &happened)
+		if h.Ran != nil && d.Outcome != decisions.Gated {
+			h.Ran(req.Call.Agent, d)
+		}
+		return RanResult{d}, nil
+	}, nil
+}
+
+// needed are the effects that needed somebody's word. That a tool was used is
+// not among them: what it does at a gate is not said by its name.
+func needed(d *decisions.Decision) (list []decisions.Trace) {
+	if len(d.Traces) != len(d.Effects) {
+		return nil
+	}
+	for i := range d.Effects {
+		if e := &d.Effects[i]; e.Verdict != decisions.Allow && e.Kind != effects.KindUse {
+			list = append(list, d.Traces[i])
+		}
+	}
+	return list
+}
+
+// over is what is known of a call that is over.
+func (c *connState) over(s *session, p *patch) *toolCall {
+	t := &toolCall{id: p.id}
+	if i := s.find(p.id); i >= 0 {
+		*t = *s.calls[i]
+	} else {
+		t.missing = s.missed(p.id)
+	}
+	t.merge(p, s.version)
+	return t
+}
+
+// unheard takes in which calls of a session were spoken of before this
+// connection began: a request about one of them rests on what permd has not
+// heard, until the call is announced anew.
+func (h *handler) unheard(c *socket.Conn, params strictjson.Value) (run, error) {
+	o, err := object(params, "params", "sessionId", "toolCallIds", "state", "_meta")
+	if err != nil {
+		return nil, err
+	}
+	id, err := identifier(o, "sessionId", "sessionId")
+	if err != nil {
+		return nil, err
+	}
+	state := stateOf(c)
+	v, _ := o.Get("toolCallIds")
+	items, err := strictjson.ParseArray(v)
+	if err != nil || strictjson.Kind(v) != '[' {
+		state.lose(id)
+		return nil, refuse("toolCallIds must be a list of strings")
+	}
+	if v, _ := o.Get("state"); string(v) == "true" {
+		native.StateOf(c).Shells.Lose(id)
+	}
+	s := state.session(id)
+	for _, item := range items {
+		call, ok := strictjson.ParseString(item)
+		if !ok {
+			state.lose(id)
+			return nil, refuse("toolCallIds must be a list of strings")
+		}
+		state.miss(s, call)
+	}
+	return nil, nil
+}
+
+// miss forgets one call, of which messages are lost.
+func (c *connState) miss(s *session, call string) {
+	if i := s.find(call); i >= 0 {
+		c.bytes -= s.calls[i].size()
+		s.calls = append(s.calls[:i:i], s.calls[i+1:]...)
+	}
+	s.gone.add(call, lostBefore)
+}
+
+// describe fills in what the session's declaration says of a call.
+func (s *session) describe(call *effects.Call, declared *decisions.Session) decisions.SessionRef {
+	ref := declared.Ref()
+	if declared != nil {
+		call.Agent, call.Client, call.Cwd, call.Roots = declared.Agent, declared.Client, declared.Cwd, declared.Roots
+		if s.mode != "" && s.modeFor == declared {
+			ref.Mode = s.mode
+		}
+	}
+	return ref
+}

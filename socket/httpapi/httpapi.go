@@ -1,0 +1,195 @@
+// Package httpapi serves permd over HTTP/1.1: the data API of Open Policy Agent
+// for programs that speak it already, permd/decide, the daemon's health and its
+// metrics. It listens on a Unix socket, or on a loopback address to whoever bears
+// the token.
+//
+// It decides nothing: a request becomes messages of permd's own protocol, on a
+// connection that lives as long as the request. Whatever goes wrong is a status
+// other than 200, which no client takes for an answer.
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+)
+
+// The paths that are served.
+const (
+	PathDecision = "/v1/data/permd/decision"
+	PathCalls    = "/v1/calls"
+	PathHealth   = "/health"
+	PathMetrics  = "/metrics"
+)
+
+// Bounds of a request and its answer.
+const (
+	maxHeader     = 16 << 10         // bytes; the server of net/http adds 4 KiB of its own
+	headerTimeout = 10 * time.Second // for the header
+	readTimeout   = 20 * time.Second // for header and body
+	// patience is how long deciding may take, with reading the project's rules.
+	patience    = 20 * time.Second
+	idleTimeout = 2 * time.Minute // between two requests
+	// stragglers is how long requests may go on after they were told to end.
+	stragglers = time.Second
+)
+
+// Deps are what the requests are answered with.
+type Deps struct {
+	// Methods are those of the decision socket; permd/session and permd/decide
+	// are used.
+	Methods socket.Methods
+	// Health says how the daemon is. An error means that it cannot decide; its
+	// text stays here.
+	Health func(ctx context.Context) (degraded []string, err error)
+	// Metrics answers with the metrics; nil for none.
+	Metrics http.Handler
+	// Served is told of each request that was answered: its path, "other" for one
+	// that does not exist, and the status. Nil for nothing.
+	Served func(path string, status int)
+}
+
+// Options bound what clients can use, and say who they are.
+type Options struct {
+	// Socket has the limits of the sockets: MaxMessage is that of a body,
+	// MaxRunning of requests that are decided at one time. MaxInFlight is not
+	// used, since a connection's requests follow each other.
+	Socket socket.Options
+	// Token must come with each request on a loopback address; "" on a Unix
+	// socket.
+	Token string
+	// Owner is who bears the token.
+	Owner decisions.Peer
+
+	readTimeout, patience time.Duration // other ones, for tests
+}
+
+type server struct {
+	Deps
+	Options
+	limits  *socket.Limits
+	port    string // "" for a Unix socket
+	log     *slog.Logger
+	running chan struct{}
+
+	prepared prepared
+
+	mu      sync.Mutex
+	stopped bool           // nothing more is decided
+	pending sync.WaitGroup // methods that run
+}
+
+// errShutdown is why requests are cancelled at the end.
+var errShutdown = errors.New("shutting down")
+
+// Serve serves on ln until ctx is cancelled or ln fails, and closes ln. ln is a
+// Unix socket, or a loopback address if there is a token. At the end it accepts
+// no more, answers what is in flight within the grace period and the rest with
+// status 503.
+func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
+	s, err := newServer(ln, deps, o)
+	if err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	requests, abandon := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer abandon(nil)
+	reading := cmp.Or(o.readTimeout, readTimeout)
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	hs := &http.Server{
+		Handler:           s,
+		Protocols:         protocols,
+		MaxHeaderBytes:    maxHeader,
+		ReadHeaderTimeout: min(headerTimeout, reading),
+		ReadTimeout:       reading,
+		// Answers set their own deadline; this one ends what does not get that far.
+		WriteTimeout: reading + s.patience + cmp.Or(s.Socket.WriteTimeout, socket.DefaultWriteTimeout),
+		IdleTimeout:  idleTimeout,
+		// It says nothing that is not said elsewhere, and may hold text of a request.
+		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if a, ok := c.(*admitted); ok {
+				ctx = context.WithValue(ctx, peerKey{}, a.peer)
+			}
+			return ctx
+		},
+		// "OPTIONS *" is a request like others.
+		DisableGeneralOptionsHandler: true,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- hs.Serve(&gate{Listener: ln, server: s}) }()
+	select {
+	case err = <-ended:
+		// The listener has failed. What it accepted is answered all the same.
+		return errors.Join(err, s.shutdown(hs, abandon))
+	case <-ctx.Done():
+	}
+	err = s.shutdown(hs, abandon)
+	if why := <-ended; !errors.Is(why, http.ErrServerClosed) {
+		err = errors.Join(err, why)
+	}
+	return err
+}
+
+func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
+	s := &server{Deps: deps, Options: o, limits: socket.NewLimits(o.Socket), log: o.Socket.Logger, prepared: prepared{now: time.Now}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.Socket.Admit == nil {
+		s.Socket.Admit = socket.AdmitSelf
+	}
+	s.patience = cmp.Or(o.patience, patience)
+	s.Socket.MaxMessage = cmp.Or(s.Socket.MaxMessage, socket.DefaultMaxMessage)
+	if s.Socket.MaxRunning > 0 {
+		s.running = make(chan struct{}, s.Socket.MaxRunning)
+	}
+	if at, ok := ln.Addr().(*net.TCPAddr); ok {
+		if !at.IP.IsLoopback() || o.Token == "" {
+			return nil, errors.New("serving HTTP: an address that is no loopback address, or has no token")
+		}
+		_, s.port, _ = net.SplitHostPort(at.String())
+	}
+	return s, nil
+}
+
+// shutdown ends all connections.
+func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) error {
+	grace := cmp.Or(s.Socket.Grace, socket.DefaultGrace)
+	late := time.AfterFunc(grace, func() { abandon(errShutdown) })
+	defer late.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), grace+stragglers)
+	defer cancel()
+	err := hs.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		// A client that does not read, or has not sent all of its request.
+		err = hs.Close()
+	}
+	abandon(errShutdown)
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		s.pending.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(2 * stragglers):
+		err = errors.Join(err, errors.New("stopping: a request did not end in time"))
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+)
+
+// ListenLoopback listens on a loopback address, 127.0.0.1:PORT or [::1]:PORT.
+func ListenLoopback(address string) (net.Listener, error) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address for HTTP: %w", err)
+	}
+	if !at.Addr().IsLoopback() {
+		return nil, fmt.Errorf("listening on %s for HTTP: it is no loopback address", address)
+	}
+	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		return nil, fmt.Errorf("listening for HTTP: %w", err)
+	}
+	return ln, nil
+}
+
+type peerKey struct{}
+
+// gate is a listener that lets in who may use it, while there is room.
+type gate struct {
+	net.Listener
+	server *server
+}
+
+// Accept returns the next connection that is served. Those that are not get an
+// answer here, as far as they take it at once.
+func (g *gate) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if a := g.server.admit(c); a != nil {
+			return a, nil
+		}
+	}
+}
+
+// admitted is a connection that counts.
+type admitted struct {
+	net.Conn
+	peer  decisions.Peer
+	leave func()
+	once  sync.Once
+}
+
+func (a *admitted) Close() error {
+	a.once.Do(a.leave)
+	return a.Conn.Close()
+}
+
+func (s *server) admit(c net.Conn) *admitted {
+	peer := s.Owner
+	if uc, ok := c.(*net.UnixConn); ok {
+		var err error
+		if peer, err = socket.PeerOf(uc); err != nil {
+			s.log.Warn("finding out who connected", "error", err)
+			_ = c.Close()
+			return nil
+		}
+		if err := s.Socket.Admit(peer); err != nil {
+			s.log.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
+			turnAway(c, &fault{http.StatusForbidden, "forbidden", "this user may not use this socket"})
+			return nil
+		}
+	}
+	if err := s.limits.Enter(peer.UID); err != nil {
+		s.log.Info("refusing a connection", "uid", peer.UID, "pid", peer.PID, "error", err)
+		turnAway(c, &fault{http.StatusServiceUnavailable, "busy", err.Error()})
+		return nil
+	}
+	if s.Socket.Open != nil {
+		s.Socket.Open.Add(1)
+	}
+	return &admitted{Conn: c, peer: peer, leave: func() {
+		s.limits.Leave(peer.UID)
+		if s.Socket.Open != nil {
+			s.Socket.Open.Add(-1)
+		}
+	}}
+}
+
+// turnAway answers a connection before its request is read, and closes it.
+func turnAway(c net.Conn, f *fault) {
+	defer c.Close()
+	body, err := json.Marshal(f)
+	if err != nil {
+		return
+	}
+	if err := c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err == nil {
+		fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s",
+			f.Status, http.StatusText(f.Status), len(body), body)
+	}
+}

@@ -1,0 +1,35 @@
+package httpapi
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestPrepared: a declaration is fresh for a while, for its person alone, and
+// nobody makes permd remember without end.
+func TestPrepared(t *testing.T) {
+	now := time.Unix(1000, 0)
+	p := &prepared{now: func() time.Time { return now }}
+	key := keyOf(1, []byte(`{"sessionId":"s"}`))
+	if p.fresh(key) {
+		t.Error("fresh before it was prepared")
+	}
+	p.note(key)
+	for _, other := range []preparedKey{keyOf(2, []byte(`{"sessionId":"s"}`)), keyOf(1, []byte(`{"sessionId":"t"}`))} {
+		if p.fresh(other) {
+			t.Error("another's is fresh")
+		}
+	}
+	for age, want := range map[time.Duration]bool{0: true, prepareEvery - 1: true, prepareEvery: false, -1: false} {
+		if now = time.Unix(1000, 0).Add(age); p.fresh(key) != want {
+			t.Errorf("after %s: fresh %v", age, !want)
+		}
+	}
+	for i := range 3 * maxPrepared {
+		p.note(keyOf(1, fmt.Appendf(nil, "%d", i)))
+		if len(p.at) > maxPrepared {
+			t.Fatalf("%d are kept", len(p.at))
+		}
+	}
+}

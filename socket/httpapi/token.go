@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/permd/permd/internal/xdg"
+)
+
+const (
+	// tokenBytes is how much chance is in a token.
+	tokenBytes = 32
+	// A token that somebody else made is taken if it is of this length, in
+	// characters.
+	leastToken, mostToken = 32, 512
+)
+
+// A TokenError says what is wrong with a token's file.
+type TokenError struct {
+	Text, Fix string
+}
+
+// Error returns what is wrong.
+func (e *TokenError) Error() string { return e.Text }
+
+// Hint returns what mends it.
+func (e *TokenError) Hint() string { return e.Fix }
+
+// Token reads the token of a file that only the daemon's user can read, and makes
+// the file if there is none. Its folder must be theirs alone.
+func Token(file string) (string, error) {
+	dir := filepath.Dir(file)
+	if err := xdg.CheckOwn(dir, uint32(os.Geteuid()), 0o077); err != nil {
+		return "", fmt.Errorf("checking the folder of the token: %w", err)
+	}
+	token, err := ReadToken(file)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return token, err
+	}
+	if err := makeToken(dir, file); err != nil {
+		return "", fmt.Errorf("making the token: %w", err)
+	}
+	return ReadToken(file)
+}
+
+// ReadToken reads the token of a file that only its owner, this user, can read.
+func ReadToken(file string) (string, error) {
+	// Not blocking, so that a pipe in its place holds nobody up, and no links.
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return "", &TokenError{"the token's file " + file + " is a link", "remove it: permd makes a new one when it starts"}
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return "", &TokenError{"the token's file " + file + " is not a regular file", "remove it: permd makes a new one when it starts"}
+	case !ok || st.Uid != uint32(os.Geteuid()):
+		return "", &TokenError{"the token's file " + file + " belongs to another user", "remove it: permd makes a new one when it starts"}
+	case info.Mode().Perm()&0o077 != 0:
+		return "", &TokenError{
+			fmt.Sprintf("the token's file %s can be read by others (mode %04o)", file, info.Mode().Perm()),
+			"others may have the token: remove the file, permd makes a new one when it starts",
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, mostToken+2))
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	token := strings.TrimSuffix(string(data), "\n")
+	if len(token) < leastToken || len(token) > mostToken || strings.ContainsFunc(token, notInToken) {
+		return "", &TokenError{
+			fmt.Sprintf("the token's file %s does not hold %d to %d letters, digits, - and _", file, leastToken, mostToken),
+			"remove it: permd makes a new one when it starts",
+		}
+	}
+	return token, nil
+}
+
+func notInToken(r rune) bool {
+	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
+
+// makeToken writes the file whole under another name first, so that a full disk
+// leaves no half of a token behind.
+func makeToken(dir, file string) error {
+	f, err := os.CreateTemp(dir, filepath.Base(file)+".new-") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // after the link it is a second name
+	var secret [tokenBytes]byte
+	if _, err := rand.Read(secret[:]); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	_, err = f.WriteString(hex.EncodeToString(secret[:]) + "\n")
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	// Not a rename: one that came meanwhile stays.
+	if err := os.Link(f.Name(), file); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package otc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// whyOther is told to the model, and marked in the decision log.
+const whyOther = "the id of this call was also used for another call"
+
+// call decides a call.
+func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
+	a, err := readAsked(params)
+	if err != nil {
+		return nil, err
+	}
+	var ses *decisions.Session
+	if id := a.own.SessionID; id != "" {
+		if ses = h.Sessions.Get(c.Owner(), id); ses == nil {
+			return nil, refuse("the session of sessionId is not declared on this connection: say permd/session first")
+		}
+	}
+	req := a.request(ses)
+	req.Peer = c.Peer
+	state, request := native.StateOf(c), native.RequestKey(c.RequestID())
+	of, other := callsOf(c).enter(callKey{a.own.SessionID, a.call.CallID}, a.sum(), decisionBytes+len(a.input))
+	return func(ctx context.Context) (any, error) {
+		req.Call.User = h.Users(req.Peer.UID)
+		f := a.findings(&req.Call)
+		if other {
+			f.other = true
+			mark(&req.Call, effects.DefectContradiction, "call_id", whyOther)
+			d, err := h.decide(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			return a.answer(d, &f), nil
+		}
+		// The same call again waits for the first: its answer may be the same.
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		if d := of.decision; d != nil {
+			if h.again(ctx, req, d, &f, &state.Asks) {
+				return a.answer(d, &f), nil
+			}
+			state.Asks.Remove(d.ID) // the question is asked anew
+			of.decision = nil
+		}
+		d, err := h.decide(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		of.decision = d
+		if f.outcome(d) == Ask {
+			state.Asks.Hold(&native.Ask{
+				ID: d.ID, Session: a.own.SessionID, Request: request, Offer: d.Offer, Answer: a.picks(d),
+				Digest: d.Policy.Digest, Cwd: req.Call.Cwd,
+			})
+		}
+		return a.answer(d, &f), nil
+	}, nil
+}
+
+// decisionBytes is about what a decision holds beside what its call brings.
+const decisionBytes = 4 << 10
+
+// decide has one call decided.
+func (h *handler) decide(ctx context.Context, req *decisions.Request) (*decisions.Decision, error) {
+	decided := h.Decider.Decide(ctx, req)
+	if len(decided) != 1 || decided[0] == nil {
+		return nil, errDecider
+	}
+	if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
+		return nil, ctx.Err() // nobody waits for the answer
+	}
+	return decided[0], nil
+}
+
+// again reports whether an earlier answer can be given again: it still is what
+// would be said, and a question still waits for its answer.
+func (h *handler) again(ctx context.Context, req *decisions.Request, d *decisions.Decision, f *findings, asks *native.Asks) bool {
+	if f.outcome(d) == Ask && !asks.Open(d.ID) {
+		return false
+	}
+	return h.Decider.Again(ctx, req, d)
+}
+
+// findings are what was found out of a call before rules were asked.
+type findings struct {
+	missing missing
+	invalid invalid
+	other   bool // the id is another call's
+}
+
+// findings looks at what the call lacks, and marks it at the call: one that cannot
+// run, or that could not be checked, is never allowed.
+func (a *asked) findings(call *effects.Call) (f findings) {
+	var unchecked error
+	f.missing = a.missing()
+	f.invalid, unchecked = a.invalid()
+	if f.missing.any() {
+		mark(call, effects.DefectContradiction, "context", sayUnmet+f.missing.text())
+	}
+	if f.invalid.any() {
+		mark(call, effects.DefectContradiction, a.from, "the input does not fit the tool")
+	}
+	if unchecked != nil {
+		mark(call, effects.DefectDropped, "tool.input_schema", "the input could not be checked: "+unchecked.Error())
+	}
+	return f
+}
+
+func mark(call *effects.Call, code, at, text string) {
+	call.Defects = append(call.Defects, effects.Defect{Code: code, At: at, Text: text})
+}
+
+// outcome says what becomes of a call.
+func (f *findings) outcome(d *decisions.Decision) Outcome {
+	switch {
+	case f.other || d.Verdict == decisions.Deny:
+		return Denied
+	case f.missing.any():
+		return Unmet
+	case f.invalid.any():
+		return Invalid
+	case d.Verdict == decisions.Allow:
+		return Run
+	}
+	return Ask
+}

@@ -1,0 +1,354 @@
+package otc
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// TestRefused: what can be read in two ways, or is not what it should be, is an
+// error that repeats no value, and no decision.
+func TestRefused(t *testing.T) {
+	long := strings.Repeat("x", maxName+1)
+	many := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, MaxCredentials+1), ",")
+	tool := func(members string) string { return `{"tool_id":"A.B@1.2.0","tool":{"id":"A.B",` + members + `}}` }
+	tests := []struct{ name, params, want string }{
+		{"a list", `[]`, "params must be an object"},
+		{"no tool", `{"input":{}}`, "tool_id is missing"},
+		{"tool of another form", `{"tool_id":"canary"}`, "tool_id must be"},
+		{"tool of another type", `{"tool_id":7}`, "reading params: "},
+		{"id of another type", `{"tool_id":"A.B","call_id":7}`, "reading params: "},
+		{"long id", `{"tool_id":"A.B","call_id":"` + long + `"}`, "at most 1024 bytes"},
+		{"long $schema", `{"tool_id":"A.B","$schema":"` + long + `"}`, "at most 1024 bytes"},
+		{"bare and in an envelope", `{"tool_id":"A.B","request":{"tool_id":"A.B"}}`, "not in both: tool_id"},
+		{"input beside an envelope", `{"input":{"canary":1},"request":{"tool_id":"A.B"}}`, "not in both: input"},
+		{"context beside an envelope", `{"context":null,"request":{"tool_id":"A.B"}}`, "not in both: context"},
+		{"trace beside an envelope", `{"trace_id":"x","request":{"tool_id":"A.B"}}`, "not in both: trace_id"},
+		{"empty envelope", `{"request":null}`, "request must be an object"},
+		{"envelope of text", `{"request":"{\"tool_id\":\"A.B\"}"}`, "request must be an object"},
+		{"envelope in an envelope", `{"request":{"request":{"tool_id":"A.B"}}}`, "tool_id is missing"},
+		{"other inputs", `{"tool_id":"A.B","input":{"a":1},"inputs":{"a":2}}`, "say different things"},
+		{"null and inputs", `{"tool_id":"A.B","input":null,"inputs":{"a":2}}`, "say different things"},
+		{"input and empty inputs", `{"tool_id":"A.B","input":{"a":1},"inputs":{}}`, "say different things"},
+		{"numbers in other digits", `{"tool_id":"A.B","input":{"a":1},"inputs":{"a":1.0}}`, "say different things"},
+		{"numbers beyond what a double holds", `{"tool_id":"A.B","input":{"a":9007199254740993},"inputs":{"a":9007199254740992}}`, "say different things"},
+		{"text and number", `{"tool_id":"A.B","input":{"a":1},"inputs":{"a":"1"}}`, "say different things"},
+		{"tool in another case", `{"tool_id":"A.B","Tool_ID":"A.C"}`, "only by case"},
+		{"input in another case", `{"tool_id":"A.B","Input":{"a":1}}`, "only by case"},
+		{"context in another case", `{"request":{"tool_id":"A.B","Context":{}}}`, "only by case"},
+		{"a call's member in another case beside an envelope", `{"Input":{},"request":{"tool_id":"A.B"}}`, "only by case"},
+		{"secrets as an object", `{"tool_id":"A.B","context":{"secrets":{"KEY":"canary"}}}`, "reading params: "},
+		{"secret without an id", `{"tool_id":"A.B","context":{"secrets":[{"value":"canary"}]}}`, "context.secrets[0].id"},
+		{"secret as text", `{"tool_id":"A.B","context":{"secrets":["canary"]}}`, "reading params: "},
+		{"secret with an id in another case", `{"tool_id":"A.B","context":{"secrets":[{"ID":"KEY","value":"canary"}]}}`, "only by case"},
+		{"authorization with a number", `{"tool_id":"A.B","context":{"authorization":[{"id":7,"token":"canary"}]}}`, "reading params: "},
+		{"too many secrets", `{"tool_id":"A.B","context":{"secrets":[` + many + `]}}`, "more than 64"},
+		{"too many authorizations", `{"tool_id":"A.B","context":{"authorization":[` + many + `]}}`, "more than 64"},
+		{"long secret", `{"tool_id":"A.B","context":{"secrets":[{"id":"` + long + `"}]}}`, "1 to 1024 bytes"},
+		{"long user", `{"tool_id":"A.B","context":{"user_id":"` + long + `"}}`, "user_id is longer"},
+		{"user of another type", `{"tool_id":"A.B","context":{"user_id":{}}}`, "reading params: "},
+		{"endpoint that is none", `{"tool_id":"A.B","endpoint":"file:///canary"}`, "endpoint must be"},
+		{"session of nobody", `{"tool_id":"A.B","sessionId":"canary"}`, "permd/session first"},
+		{"definition of another tool", `{"tool_id":"A.B","tool":{"id":"A.C"}}`, "another tool"},
+		{"definition of another toolkit", `{"tool_id":"A.B","tool":{"id":"a.B"}}`, "another tool"},
+		{"definition without an id", `{"tool_id":"A.B","tool":{}}`, "tool.id must be"},
+		{"definition of another version", tool(`"version":"1.3.0"`), "another version"},
+		{"definition of two versions", `{"tool_id":"A.B","tool":{"id":"A.B@1.0.0","version":"1.0.1"}}`, "tool.version must be"},
+		{"definition of a version that is none", tool(`"version":"latest"`), "tool.version must be"},
+		{"definition as a list", `{"tool_id":"A.B","tool":[]}`, "tool must be an object"},
+		{"requirements as a list", tool(`"requirements":[]`), "reading tool: "},
+		{"requirement without an id", tool(`"requirements":{"secrets":[{}]}`), "tool.requirements.secrets[0].id"},
+		{"authorization without an id", tool(`"requirements":{"authorization":[{}]}`), "tool.requirements.authorization[0]"},
+		{"too many requirements", tool(`"requirements":{"authorization":[` + many + `]}`), "more than 64"},
+		{"empty scope", tool(`"requirements":{"authorization":[{"id":"a","oauth2":{"scopes":[""]}}]}`), "a scope must be"},
+		{"approval without the decision", `{"tool_id":"A.B","approval":{"url":"https://canary/"}}`, "approval: url"},
+		{"approval that is no address", `{"tool_id":"A.B","approval":{"url":"javascript:{decisionId}"}}`, "approval: url"},
+		{"approval checked elsewhere", `{"tool_id":"A.B","approval":{"url":"https://x/{decisionId}","checkUrl":"canary"}}`, "approval: url"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDaemon(t)
+			d.verdicts["B"] = decisions.Allow
+			v, err := d.say(t, MethodCall, tt.params)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("%s, %v, want %q", v, err, tt.want)
+			}
+			if strings.Contains(err.Error(), "canary") || d.got != nil {
+				t.Errorf("%v, after %d decisions", err, len(d.got))
+			}
+		})
+	}
+}
+
+// TestInputTwice: both names are read when they say the same.
+func TestInputTwice(t *testing.T) {
+	for _, params := range []string{
+		`{"tool_id":"A.B","input":{"a":1,"b":["x",null]},"inputs":{"b":["x",null],"a":1}}`,
+		`{"tool_id":"A.B","input":{"a":"\u0041"},"inputs": {"a" : "A"} }`,
+		`{"tool_id":"A.B","input":null,"inputs":null}`,
+	} {
+		d := newDaemon(t)
+		d.verdicts["B"] = decisions.Allow
+		if a := d.call(t, params); a.Outcome != Run || d.got[0].Call.InputFrom != "input" {
+			t.Errorf("%s: %+v", params, a)
+		}
+	}
+}
+
+// TestOutcomes: whatever the rules say, nothing runs that lacks something or that
+// does not fit.
+func TestOutcomes(t *testing.T) {
+	const requires = `"tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"},{"id":"idp"}],"secrets":[{"id":"KEY"},{"id":"OTHER"}],"user_id":true}}`
+	const has = `"context":{"authorization":[{"id":"idp","token":"t"}],"secrets":[{"id":"OTHER","value":"v"},{"id":"KEY","value":"v"}],"user_id":"dana"}`
+	schema := func(s string) string {
+		return `{"tool_id":"A.B","input":{"n":1},"tool":{"id":"A.B","input_schema":` + s + `}}`
+	}
+	tests := []struct {
+		name, params string
+		verdict      decisions.Verdict
+		want         Outcome
+		status       int
+		says         string
+	}{
+		{"allowed", `{"tool_id":"A.B"}`, decisions.Allow, Run, 0, ""},
+		{"asked", `{"tool_id":"A.B"}`, decisions.Ask, Ask, 400, sayAsk},
+		{"denied", `{"tool_id":"A.B"}`, decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
+		{"requirements met", `{"tool_id":"A.B",` + has + `,` + requires + `}`, decisions.Allow, Run, 0, ""},
+		{"requirements unmet", `{"tool_id":"A.B",` + requires + `}`, decisions.Allow, Unmet, 400, sayUnmet + "secret KEY, secret OTHER, authorization idp, user_id"},
+		{"one secret unmet", `{"tool_id":"A.B","context":{"authorization":[{"id":"idp"}],"secrets":[{"id":"key"},{"id":"OTHER"}],"user_id":"x"},` + requires + `}`, decisions.Allow, Unmet, 400, sayUnmet + "secret KEY"},
+		{"unmet and denied", `{"tool_id":"A.B",` + requires + `}`, decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
+		{"no requirements known", `{"tool_id":"A.B","tool":null}`, decisions.Allow, Run, 0, ""},
+		{"input fits", schema(`{"type":"object","properties":{"n":{"type":"integer"}}}`), decisions.Allow, Run, 0, ""},
+		{"input fits a wrapped schema", schema(`{"parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}`), decisions.Allow, Run, 0, ""},
+		{"input does not fit", schema(`{"type":"object","properties":{"n":{"type":"string"}}}`), decisions.Allow, Invalid, 422, sayInvalid},
+		{"input does not fit a wrapped schema", schema(`{"parameters":{"properties":{"n":{"type":"string"}}}}`), decisions.Allow, Invalid, 422, sayInvalid},
+		{"input fits one reading alone", schema(`{"properties":{"n":{"type":"integer"}},"parameters":{"properties":{"n":{"type":"string"}}}}`), decisions.Allow, Invalid, 422, sayInvalid},
+		{"input fits the other reading alone", schema(`{"properties":{"n":{"type":"string"}},"parameters":{"properties":{"n":{"type":"integer"}}}}`), decisions.Allow, Invalid, 422, sayInvalid},
+		{"missing parameter", schema(`{"required":["m"]}`), decisions.Allow, Invalid, 422, sayInvalid},
+		{"no input", `{"tool_id":"A.B","tool":{"id":"A.B","input_schema":{"required":["m"]}}}`, decisions.Allow, Invalid, 422, sayInvalid},
+		{"does not fit and is denied", schema(`{"properties":{"n":{"type":"string"}}}`), decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
+		{"schema that leaves the document", schema(`{"$ref":"https://example.com/x?key=canary"}`), decisions.Allow, Ask, 400, sayAsk},
+		{"schema that is a list", schema(`[]`), decisions.Allow, Ask, 400, sayAsk},
+		{"schema wraps a text", schema(`{"parameters":"x"}`), decisions.Allow, Ask, 400, sayAsk},
+		{"schema with a pattern that backtracks", schema(`{"properties":{"n":{"pattern":"^(a+)+(?=b)$"}}}`), decisions.Allow, Ask, 400, sayAsk},
+		{"input is a list", `{"tool_id":"A.B","input":[1]}`, decisions.Allow, Invalid, 422, sayInvalid + ": the input must be an object"},
+		{"input is a text", `{"tool_id":"A.B","inputs":"{}"}`, decisions.Allow, Invalid, 422, sayInvalid + ": the input must be an object"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDaemon(t)
+			d.verdicts["B"] = tt.verdict
+			a := d.call(t, tt.params)
+			if a.Outcome != tt.want || (a.Decision.Verdict == decisions.Allow) != (tt.want == Run) {
+				t.Fatalf("%s, verdict %s, want %s", a.Outcome, a.Decision.Verdict, tt.want)
+			}
+			switch {
+			case tt.status == 0:
+				if a.Response != nil || a.Result != nil {
+					t.Errorf("%+v", a)
+				}
+			case a.Response == nil || a.Response.Status != tt.status || !strings.HasPrefix(a.Response.Body.Message, tt.says):
+				t.Errorf("%+v", a.Response)
+			case (a.Result == nil) != (tt.want == Ask):
+				t.Errorf("result %+v", a.Result)
+			case a.Result != nil && (a.Result.Success || a.Result.Error.CanRetry || a.Result.CallID != "d1" || a.Result.Error.Message != a.Response.Body.Message):
+				t.Errorf("result %+v", a.Result)
+			}
+			// Only a question can be answered.
+			_, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`)
+			if (err == nil) != (tt.want == Ask) {
+				t.Errorf("permd/choose: %v", err)
+			}
+		})
+	}
+}
+
+func TestUnmetForm(t *testing.T) {
+	d := newDaemon(t)
+	a := d.call(t, `{"tool_id":"A.B","tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"}],"secrets":[{"id":"KEY"}],"user_id":true}}}`)
+	diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []named{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
+	diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
+}
+
+// TestAgain: the same call again gets the same answer, another one with its id
+// none.
+func TestAgain(t *testing.T) {
+	const first = `{"sessionId":"s","tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2}}`
+	for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny} {
+		t.Run(string(verdict), func(t *testing.T) {
+			d := newDaemon(t)
+			d.verdicts["B"] = verdict
+			was := d.must(t, MethodCall, first)
+			for _, same := range []string{
+				first,
+				`{"sessionId":"s","tool_id":"A.B@1","call_id":"c","inputs":{"b":2,"a":1},"trace_id":"other"}`,
+				`{"sessionId":"s","request":{"tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2},"context":{"authorization":[{"id":"new","token":"t"}]}}}`,
+			} {
+				diff(t, "again", was, d.must(t, MethodCall, same))
+			}
+			diff(t, "decided", 1, len(d.got))
+
+			d.changed = true
+			a := d.call(t, first)
+			diff(t, "anew", "d2", a.Decision.ID)
+			if verdict == decisions.Ask {
+				if _, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
+					t.Error("the old question can be answered")
+				}
+			}
+			d.changed = false
+			for i, other := range []string{
+				`{"sessionId":"s","tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":3}}`,
+				`{"sessionId":"s","tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2.0}}`,
+				`{"sessionId":"s","tool_id":"A.B@1.0.0","call_id":"c"}`,
+				`{"sessionId":"s","tool_id":"A.B@1.0.1","call_id":"c","input":{"a":1,"b":2}}`,
+				`{"sessionId":"s","tool_id":"A.B","call_id":"c","input":{"a":1,"b":2}}`,
+				`{"sessionId":"s","tool_id":"C.B@1.0.0","call_id":"c","input":{"a":1,"b":2}}`,
+				`{"sessionId":"s","tool_id":"A.B@1.0.0","call_id":"c","input":{"a":1,"b":2},"endpoint":"https://evil.example"}`,
+			} {
+				a := d.call(t, other)
+				if a.Outcome != Denied || a.Decision.Verdict == decisions.Allow || !strings.Contains(a.Result.Error.Message, "also used") && verdict != decisions.Deny {
+					t.Errorf("%s: %+v", other, a)
+				}
+				marked := d.got[2+i].Call.Defects
+				diff(t, "marked", []effects.Defect{{Code: effects.DefectContradiction, At: "call_id", Text: whyOther}}, marked)
+				if _, err := d.say(t, "permd/choose", fmt.Sprintf(`{"decisionId":%q,"verdict":"allow"}`, a.Decision.ID)); err == nil {
+					t.Error("a person could allow it")
+				}
+			}
+			diff(t, "the first one still", "d2", d.call(t, first).Decision.ID)
+		})
+	}
+}
+
+// TestAgainElsewhere: ids belong to a session of a connection, and end with them.
+func TestAgainElsewhere(t *testing.T) {
+	d := newDaemon(t)
+	d.verdicts["B"] = decisions.Allow
+	call := func(session, n string) Answer {
+		t.Helper()
+		return d.call(t, `{`+session+`"tool_id":"A.B","call_id":"c","input":{"n":`+n+`}}`)
+	}
+	const s = `"sessionId":"s",`
+	for i, outcome := range []Outcome{call(s, "1").Outcome, call("", "2").Outcome, call(s, "3").Outcome, call("", "2").Outcome} {
+		diff(t, fmt.Sprint(i), []Outcome{Run, Run, Denied, Run}[i], outcome)
+	}
+	d.must(t, "permd/close", `{"sessionId":"s"}`)
+	d.must(t, "permd/session", `{"sessionId":"s","cwd":"/home/ana/shop"}`)
+	diff(t, "in a new session", Run, call(s, "3").Outcome)
+	diff(t, "in none", "d2", call("", "2").Decision.ID)
+	d.connect(t, 2)
+	diff(t, "on another connection", Run, call(s, "4").Outcome)
+	// Without an id each is by itself.
+	a, b := d.call(t, `{"tool_id":"A.B"}`), d.call(t, `{"tool_id":"A.B"}`)
+	if a.Decision.ID == b.Decision.ID {
+		t.Error("two calls without an id have one decision")
+	}
+}
+
+// TestAnswered: a question that was answered is asked anew; a yes is for one call.
+func TestAnswered(t *testing.T) {
+	const params = `{"sessionId":"s","$schema":"urn:oxp:1.0","request":{"tool_id":"A.B","call_id":"c"}}`
+	for verdict, want := range map[string]string{
+		"allow": `{"stored":[],"result":{"outcome":"run"}}`,
+		"deny": `{"stored":[],"result":{"outcome":"denied",` +
+			`"response":{"status":400,"body":{"$schema":"urn:oxp:1.0","message":"This tool call is not permitted: denied by the user","developer_message":"permd decision_id=d1"}},` +
+			`"result":{"call_id":"c","success":false,"error":{"message":"This tool call is not permitted: denied by the user","developer_message":"permd decision_id=d1","can_retry":false}}}}`,
+	} {
+		d := newDaemon(t)
+		diff(t, "asked", Ask, d.call(t, params).Outcome)
+		if _, err := d.say(t, "permd/choose", `{"decisionId":"d1","optionId":"x"}`); err == nil {
+			t.Error("an option was picked")
+		}
+		choose := `{"decisionId":"d1","verdict":"` + verdict + `"}`
+		diff(t, verdict, want, d.must(t, "permd/choose", choose))
+		if v, err := d.say(t, "permd/choose", choose); err == nil {
+			t.Errorf("twice: %s", v)
+		}
+		a := d.call(t, params)
+		diff(t, "again", []any{Ask, "d2"}, []any{a.Outcome, a.Decision.ID})
+	}
+	// A late yes is refused when the rules have changed.
+	d := newDaemon(t)
+	d.call(t, params)
+	d.digest = "new"
+	if v, err := d.say(t, "permd/choose", `{"decisionId":"d1","verdict":"allow"}`); err == nil {
+		t.Errorf("a yes under other rules: %s", v)
+	}
+}
+
+// TestBounds: a connection knows its newest ids, in so many bytes.
+func TestBounds(t *testing.T) {
+	d := newDaemon(t)
+	d.verdicts["B"] = decisions.Allow
+	call := func(i int, n string) Answer {
+		return d.call(t, fmt.Sprintf(`{"tool_id":"A.B","call_id":"%d","input":{"n":%s}}`, i, n))
+	}
+	for i := range MaxCalls + 1 {
+		call(i, "1")
+	}
+	diff(t, "the newest", Denied, call(MaxCalls, "2").Outcome)
+	diff(t, "the oldest that is known", Denied, call(1, "2").Outcome)
+	diff(t, "the one that was forgotten", Run, call(0, "2").Outcome)
+
+	var s calls
+	s.slots = map[callKey]*slot{}
+	for i := range 10 {
+		s.enter(callKey{"", fmt.Sprint(i)}, sum{}, MaxCallBytes/4)
+		if s.size > MaxCallBytes || len(s.slots) != len(s.order) {
+			t.Fatalf("%d: %d bytes, %d and %d", i, s.size, len(s.slots), len(s.order))
+		}
+	}
+	s.enter(callKey{"", "huge"}, sum{}, 2*MaxCallBytes)
+	s.end("")
+	if s.size != 0 || len(s.slots)+len(s.order) != 0 {
+		t.Errorf("left are %d bytes, %d and %d", s.size, len(s.slots), len(s.order))
+	}
+}
+
+func TestLost(t *testing.T) {
+	d := newDaemon(t)
+	d.verdicts["B"], d.lost = decisions.Allow, true
+	if v, err := d.say(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
+		t.Fatalf("%s", v)
+	}
+	d.lost = false
+	was := d.call(t, `{"tool_id":"A.B","call_id":"c"}`)
+	diff(t, "afterwards", Run, was.Outcome)
+	// An answer that no longer holds does not come back.
+	d.changed, d.lost = true, true
+	if v, err := d.say(t, MethodCall, `{"tool_id":"A.B","call_id":"c"}`); err == nil {
+		t.Fatalf("%s", v)
+	}
+	d.changed, d.lost = false, false
+	if again := d.call(t, `{"tool_id":"A.B","call_id":"c"}`); again.Decision.ID == was.Decision.ID {
+		t.Error("it came back")
+	}
+}
+
+// TestSum: what says the same has the same sum, and nothing else.
+func TestSum(t *testing.T) {
+	same := [][]string{
+		{`{"a":1,"b":[true,null,"x"]}`, ` { "b" : [ true, null , "\u0078"], "a":1 } `},
+		{`{"a":1,"b":[true,null,"y"]}`}, {`{"b":1,"a":[true,null,"x"]}`}, {`{"c":1,"b":[true,null,"x"]}`}, {`{"a":1.0,"b":[true,null,"x"]}`},
+		{`{"a":"1","b":[true,null,"x"]}`}, {`{"a":1,"b":[null,true,"x"]}`}, {`{"a":1}`}, {`{}`}, {`[]`}, {`""`}, {`0`}, {`-0`}, {`null`}, {`false`}, {`"null"`},
+		{`["a","b"]`}, {`["ab",""]`}, {`[["a"],"b"]`}, {`[["a","b"]]`}, {`{"a":{"b":1}}`}, {`{"a":{},"b":1}`}, {`{"ab":1}`}, {`""`, `  ""`},
+		{`9007199254740992`}, {`9007199254740993`}, {`1e2`}, {`100`, ` 100 `}, {`"é"`, `"\u00e9"`}, {`"e\u0301"`},
+	}
+	seen := map[sum]int{}
+	for i, list := range same {
+		for _, v := range list {
+			of := sumOf([]byte(v))
+			if j, ok := seen[of]; ok && j != i && list[0] != same[j][0] {
+				t.Errorf("%s has the sum of %s", v, same[j][0])
+			}
+			if of != sumOf([]byte(list[0])) {
+				t.Errorf("%s has another sum than %s", v, list[0])
+			}
+			seen[of] = i
+		}
+	}
+}

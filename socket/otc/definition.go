@@ -1,0 +1,154 @@
+package otc
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// definitionWire is the part of a tool's definition that is read.
+type definitionWire struct {
+	ID           string           `json:"id"`
+	Version      string           `json:"version"`
+	InputSchema  strictjson.Value `json:"input_schema"`
+	Requirements struct {
+		Authorization []authorizationWire `json:"authorization"`
+		Secrets       []named             `json:"secrets"`
+		UserID        bool                `json:"user_id"`
+	} `json:"requirements"`
+}
+
+type authorizationWire struct {
+	ID     string `json:"id"`
+	OAuth2 struct {
+		Scopes []string `json:"scopes"`
+	} `json:"oauth2"`
+}
+
+// definition is what the caller knows of a tool.
+type definition struct {
+	schema         strictjson.Value // nil for none
+	authorizations []effects.Authorization
+	secrets        []string
+	userID         bool
+}
+
+// readDefinition reads the definition of a tool. That of another tool or version
+// is an error: what it says would be about something else.
+func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
+	var w definitionWire
+	if err := read("tool", v, &w); err != nil {
+		return nil, err
+	}
+	id, ok := parseToolID(w.ID)
+	switch {
+	case !ok:
+		return nil, refuse("tool.id must be Toolkit.Tool, Toolkit.Tool@x or Toolkit.Tool@x.y.z")
+	case id.toolkit != of.toolkit || id.name != of.name:
+		return nil, refuse("tool is the definition of another tool than tool_id")
+	}
+	if w.Version != "" {
+		version, ok := parseVersion(w.Version)
+		if !ok || id.version != "" && version != id.version {
+			return nil, refuse("tool.version must be x.y.z, and that of tool.id")
+		}
+		id.version = version
+	}
+	if id.version != "" && of.version != "" && id.version != of.version {
+		return nil, refuse("tool is the definition of another version than tool_id")
+	}
+	d := &definition{userID: w.Requirements.UserID}
+	if given(w.InputSchema) {
+		d.schema = w.InputSchema
+	}
+	if err := d.readAuthorizations(w.Requirements.Authorization); err != nil {
+		return nil, err
+	}
+	if err := checkNames("tool.requirements.secrets", w.Requirements.Secrets); err != nil {
+		return nil, err
+	}
+	for _, s := range w.Requirements.Secrets {
+		d.secrets = append(d.secrets, s.ID)
+	}
+	return d, nil
+}
+
+func (d *definition) readAuthorizations(list []authorizationWire) error {
+	const what = "tool.requirements.authorization"
+	if len(list) > MaxCredentials {
+		return refuse("%s: more than %d", what, MaxCredentials)
+	}
+	for i, r := range list {
+		if r.ID == "" || len(r.ID) > maxName || len(r.OAuth2.Scopes) > MaxCredentials {
+			return refuse("%s[%d]: an id of 1 to %d bytes, and at most %d scopes", what, i, maxName, MaxCredentials)
+		}
+		for _, s := range r.OAuth2.Scopes {
+			if s == "" || len(s) > maxName {
+				return refuse("%s[%d]: a scope must be 1 to %d bytes", what, i, maxName)
+			}
+		}
+		d.authorizations = append(d.authorizations, effects.Authorization{ID: r.ID, Scopes: r.OAuth2.Scopes})
+	}
+	return nil
+}
+
+// scopes are those that the definition asks for with an authorization.
+func (d *definition) scopes(id string) (list []string) {
+	if d == nil {
+		return nil
+	}
+	for _, a := range d.authorizations {
+		if a.ID == id {
+			list = append(list, a.Scopes...)
+		}
+	}
+	return list
+}
+
+// missing is what a tool requires and a call does not carry.
+type missing struct {
+	authorizations, secrets []string
+	userID                  bool
+}
+
+func (m *missing) any() bool { return len(m.authorizations)+len(m.secrets) > 0 || m.userID }
+
+// text names what is missing.
+func (m *missing) text() string {
+	g := effects.Given{Secrets: m.secrets}
+	for _, id := range m.authorizations {
+		g.Authorizations = append(g.Authorizations, effects.Authorization{ID: id})
+	}
+	text := g.String()
+	switch {
+	case m.userID && text != "":
+		text += ", user_id"
+	case m.userID:
+		text = "user_id"
+	}
+	return effects.Display(text)
+}
+
+// missing compares what the definition requires with what the call carries.
+func (a *asked) missing() (m missing) {
+	if a.definition == nil {
+		return m
+	}
+	c := a.call.Context
+	if c == nil {
+		c = new(contextWire)
+	}
+	for _, r := range a.definition.authorizations {
+		if !slices.Contains(c.Authorization, named{r.ID}) && !slices.Contains(m.authorizations, r.ID) {
+			m.authorizations = append(m.authorizations, r.ID)
+		}
+	}
+	for _, id := range a.definition.secrets {
+		if !slices.Contains(c.Secrets, named{id}) && !slices.Contains(m.secrets, id) {
+			m.secrets = append(m.secrets, id)
+		}
+	}
+	m.userID = a.definition.userID && c.UserID == ""
+	return m
+}

@@ -1,0 +1,66 @@
+package otc
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/protocoldoc"
+)
+
+// TestDocumented compares the tables in docs/protocol.md with what is read and
+// answered, and the samples there with the code.
+func TestDocumented(t *testing.T) {
+	const path = "../../docs/protocol.md"
+	doc, err := protocoldoc.Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(head string) []string {
+		names, err := doc.Table(MethodCall, head)
+		if err != nil {
+			t.Error(err)
+		}
+		return names
+	}
+	params := append(protocoldoc.Members(reflect.TypeFor[paramsWire]()), protocoldoc.Members(reflect.TypeFor[callWire]())...)
+	slices.Sort(params)
+	diff(t, "parameters", params, table("parameter"))
+	diff(t, "result", protocoldoc.Members(reflect.TypeFor[Answer]()), table("result"))
+	diff(t, "outcomes", []string{string(Ask), string(Denied), string(Invalid), string(Run), string(Unmet)}, table("outcome"))
+
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(data), "\n## "+MethodCall+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	if bound := fmt.Sprintf("The newest %d ids", MaxCalls); !strings.Contains(section, bound) {
+		t.Errorf("it does not say %q", bound)
+	}
+	_, samples, _ := strings.Cut(section, "```otc\n")
+	samples, _, _ = strings.Cut(samples, "```")
+	d := newDaemon(t)
+	d.verdicts["Send"], d.message = decisions.Deny, "not at night"
+	lines := strings.Split(strings.TrimSpace(samples), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d samples", len(lines))
+	}
+	d.must(t, "permd/session", `{"sessionId":"s1","cwd":"/home/ana/shop"}`)
+	d.call(t, lines[1])
+	got := d.must(t, MethodCall, lines[0])
+	_, answer, _ := strings.Cut(section, "```otc result\n")
+	answer, _, _ = strings.Cut(answer, "```")
+	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(answer), "d7", "d2"), "…")
+	for i := range parts {
+		parts[i] = regexp.QuoteMeta(parts[i])
+	}
+	if !regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got) {
+		t.Errorf("the answer is\n%s, documented is\n%s", got, answer)
+	}
+}

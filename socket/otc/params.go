@@ -1,0 +1,206 @@
+package otc
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/toolserver"
+)
+
+// paramsWire are permd's own members of the params. What is not named in these
+// types is not read.
+type paramsWire struct {
+	SessionID string           `json:"sessionId"`
+	Endpoint  string           `json:"endpoint"`
+	Tool      strictjson.Value `json:"tool"`
+	Approval  *approval        `json:"approval"`
+	Schema    string           `json:"$schema"`
+	Request   strictjson.Value `json:"request"`
+}
+
+// callWire is the CallToolRequest of the protocol.
+type callWire struct {
+	ToolID  string           `json:"tool_id"`
+	CallID  string           `json:"call_id"`
+	TraceID strictjson.Value `json:"trace_id"` // named so that no other spelling of it passes
+	Input   strictjson.Value `json:"input"`
+	Inputs  strictjson.Value `json:"inputs"`
+	Context *contextWire     `json:"context"`
+}
+
+// contextWire holds what a call carries beside its input. There is no member for a
+// token or a value, so none can come further than this.
+type contextWire struct {
+	Authorization []named `json:"authorization"`
+	Secrets       []named `json:"secrets"`
+	UserID        string  `json:"user_id"`
+}
+
+type named struct {
+	ID string `json:"id"`
+}
+
+// approval says where a person can answer a question, with {decisionId} for which.
+type approval struct {
+	URL      string `json:"url"`
+	CheckURL string `json:"checkUrl"`
+}
+
+// asked is one call as it was asked about.
+type asked struct {
+	own  paramsWire
+	call callWire
+
+	tool     toolID
+	endpoint string
+	// input is nil when there is none, and from the member that it stands in.
+	input      strictjson.Value
+	from       string
+	definition *definition // nil when the caller has none
+}
+
+// callNames are the members of a bare CallToolRequest.
+var callNames = []string{"tool_id", "call_id", "trace_id", "input", "inputs", "context"}
+
+// readAsked reads the params. Errors repeat nothing but names.
+func readAsked(params strictjson.Value) (*asked, error) {
+	a := new(asked)
+	if err := read("params", params, &a.own); err != nil {
+		return nil, err
+	}
+	// Also beside an envelope: a near miss of a call's member is one there too.
+	if err := read("params", params, &a.call); err != nil {
+		return nil, err
+	}
+	if a.own.Request != nil {
+		o, err := strictjson.ParseObject(params)
+		if err != nil {
+			return nil, refuse("reading params: not valid JSON")
+		}
+		for _, name := range callNames {
+			if _, both := o.Get(name); both {
+				return nil, refuse("the call must stand in request or beside it, not in both: %s", name)
+			}
+		}
+		a.call = callWire{}
+		if err := read("request", a.own.Request, &a.call); err != nil {
+			return nil, err
+		}
+	}
+	return a, a.check()
+}
+
+func (a *asked) check() error {
+	var ok bool
+	var err error
+	switch {
+	case a.call.ToolID == "":
+		return refuse("tool_id is missing")
+	case len(a.call.CallID) > maxName || len(a.own.Schema) > maxName:
+		return refuse("call_id and $schema are at most %d bytes", maxName)
+	}
+	if a.tool, ok = parseToolID(a.call.ToolID); !ok {
+		return refuse("tool_id must be Toolkit.Tool, Toolkit.Tool@x or Toolkit.Tool@x.y.z")
+	}
+	if a.endpoint, err = toolserver.Address(a.own.Endpoint); err != nil {
+		return refuse("endpoint %v", err)
+	}
+	if err := a.own.Approval.check(); err != nil {
+		return err
+	}
+	if c := a.call.Context; c != nil {
+		if err := checkNames("context.authorization", c.Authorization); err != nil {
+			return err
+		}
+		if err := checkNames("context.secrets", c.Secrets); err != nil {
+			return err
+		}
+		if len(c.UserID) > maxName {
+			return refuse("context.user_id is longer than %d bytes", maxName)
+		}
+	}
+	if err := a.readInput(); err != nil {
+		return err
+	}
+	if given(a.own.Tool) {
+		a.definition, err = readDefinition(a.own.Tool, a.tool)
+	}
+	return err
+}
+
+// readInput finds the input under either of its names.
+func (a *asked) readInput() error {
+	in, ins := a.call.Input, a.call.Inputs
+	a.from = "input"
+	switch {
+	case in == nil && ins != nil:
+		in, a.from = ins, "inputs"
+	case in != nil && ins != nil && sumOf(in) != sumOf(ins):
+		return refuse("input and inputs say different things")
+	}
+	if given(in) {
+		a.input = in
+	}
+	return nil
+}
+
+// given reports whether a member is there and not null.
+func given(v strictjson.Value) bool {
+	k := strictjson.Kind(v)
+	return k != 0 && k != 'n'
+}
+
+func checkNames(what string, list []named) error {
+	if len(list) > MaxCredentials {
+		return refuse("%s: more than %d", what, MaxCredentials)
+	}
+	for i, n := range list {
+		if n.ID == "" || len(n.ID) > maxName {
+			return refuse("%s[%d].id must be 1 to %d bytes", what, i, maxName)
+		}
+	}
+	return nil
+}
+
+// place stands for the decision's id in an address.
+const place = "{decisionId}"
+
+func (p *approval) check() error {
+	if p == nil {
+		return nil
+	}
+	if !isApproval(p.URL) || p.CheckURL != "" && !isApproval(p.CheckURL) {
+		return refuse("approval: url and checkUrl must be http or https addresses of at most %d bytes with %s in them", maxApproval, place)
+	}
+	return nil
+}
+
+func isApproval(s string) bool {
+	u, err := url.Parse(strings.ReplaceAll(s, place, "id"))
+	return err == nil && len(s) <= maxApproval && u.Host != "" && (u.Scheme == "https" || u.Scheme == "http") && strings.Contains(s, place)
+}
+
+// request makes the domain's request of the call.
+func (a *asked) request(ses *decisions.Session) *decisions.Request {
+	call := effects.Call{
+		ID: a.call.CallID, Protocol: Protocol,
+		Tool:  effects.Tool{Name: a.tool.name, Server: a.tool.toolkit, Source: a.endpoint, Version: a.tool.version},
+		Input: a.input, InputFrom: a.from,
+	}
+	if c := a.call.Context; c != nil {
+		call.Claims.User = c.UserID
+		for _, s := range c.Secrets {
+			call.Given.Secrets = append(call.Given.Secrets, s.ID)
+		}
+		for _, s := range c.Authorization {
+			call.Given.Authorizations = append(call.Given.Authorizations, effects.Authorization{ID: s.ID, Scopes: a.definition.scopes(s.ID)})
+		}
+	}
+	if ses != nil {
+		call.Agent, call.Client, call.Cwd, call.Roots = ses.Agent, ses.Client, ses.Cwd, ses.Roots
+	}
+	return &decisions.Request{Call: call, Session: ses.Ref()}
+}

@@ -1,0 +1,179 @@
+package otc
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/toolserver"
+)
+
+// Outcome is what becomes of a call.
+type Outcome string
+
+// The outcomes.
+const (
+	Run     Outcome = "run"
+	Ask     Outcome = "ask"     // the person must say
+	Denied  Outcome = "denied"  // by rules, a remembered answer or a person
+	Unmet   Outcome = "unmet"   // it lacks what the tool requires
+	Invalid Outcome = "invalid" // its input does not fit the tool
+)
+
+// Answer is the answer of otc/call and, without a decision, what permd/choose
+// gives as the result.
+type Answer struct {
+	Outcome  Outcome             `json:"outcome"`
+	Decision *decisions.Decision `json:"decision,omitzero"`
+	Response *Response           `json:"response,omitzero"`
+	Result   *CallResult         `json:"result,omitzero"`
+}
+
+// Response is what a tool server answers with.
+type Response struct {
+	Status int  `json:"status"`
+	Body   Body `json:"body"`
+}
+
+// Body is a ServerErrorResponse or a ValidationErrorResponse of the protocol.
+type Body struct {
+	Schema           string            `json:"$schema,omitzero"`
+	Message          string            `json:"message"`
+	DeveloperMessage string            `json:"developer_message,omitzero"`
+	Missing          *Missing          `json:"missing_requirements,omitzero"`
+	ParameterErrors  map[string]string `json:"parameter_errors,omitzero"`
+}
+
+// Missing are missing requirements. The protocol names no secrets there, and
+// allows further members.
+type Missing struct {
+	Authorization []Challenge `json:"authorization,omitzero"`
+	Secrets       []named     `json:"secrets,omitzero"`
+	UserID        bool        `json:"user_id"`
+}
+
+// Challenge is an authorization that a person must complete.
+type Challenge struct {
+	ID       string `json:"id"`
+	URL      string `json:"url"` // "" when permd knows none; the protocol wants the member
+	CheckURL string `json:"check_url,omitzero"`
+}
+
+// CallResult is the CallToolResponse of a call that did not run.
+type CallResult struct {
+	CallID  string    `json:"call_id"`
+	Success bool      `json:"success"`
+	Error   CallError `json:"error"`
+}
+
+// CallError is a ToolError of the protocol.
+type CallError struct {
+	Message          string `json:"message"`
+	DeveloperMessage string `json:"developer_message"`
+	CanRetry         bool   `json:"can_retry"`
+}
+
+// What models and people are told. Why a rule denies is for the log: only a
+// rule's own message goes further.
+const (
+	sayDenied  = "This tool call is not permitted: "
+	sayAsk     = "A person must approve this tool call before it can run"
+	sayUnmet   = "The call lacks what the tool requires: "
+	sayInvalid = "Some input parameters are invalid"
+	approvalOf = "permd-approval-"
+)
+
+// answer renders what becomes of a call.
+func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
+	r := Answer{Outcome: f.outcome(d), Decision: d}
+	body := Body{DeveloperMessage: developerMessage(d)}
+	switch r.Outcome {
+	case Run:
+		return r
+	case Denied:
+		body.Message = sayDenied + toolserver.Reason(d)
+		if f.other {
+			body.Message = sayDenied + whyOther
+		}
+	case Unmet:
+		body.Message = sayUnmet + f.missing.text()
+		body.Missing = f.missing.wire()
+	case Invalid:
+		body.Message = sayInvalid
+		if f.invalid.whole != "" {
+			body.Message += ": " + f.invalid.whole
+		}
+		body.ParameterErrors = f.invalid.parameters
+	default:
+		body.Message = sayAsk
+		if p := a.own.Approval; p != nil {
+			at := func(s string) string { return strings.ReplaceAll(s, place, d.ID) }
+			body.Missing = &Missing{Authorization: []Challenge{{ID: approvalOf + d.ID, URL: at(p.URL), CheckURL: at(p.CheckURL)}}}
+		}
+	}
+	a.refusal(&r, body, d.ID)
+	return r
+}
+
+// refusal sets both forms of a no, of a question the one for servers.
+func (a *asked) refusal(r *Answer, body Body, decision string) {
+	body.Schema = a.own.Schema
+	r.Response = &Response{Status: 400, Body: body}
+	if r.Outcome == Invalid {
+		r.Response.Status = 422
+	}
+	if r.Outcome == Ask {
+		return
+	}
+	r.Result = &CallResult{
+		CallID: cmp.Or(a.call.CallID, decision),
+		Error:  CallError{Message: body.Message, DeveloperMessage: body.DeveloperMessage},
+	}
+}
+
+func (m *missing) wire() *Missing {
+	w := &Missing{UserID: m.userID}
+	for _, id := range m.authorizations {
+		w.Authorization = append(w.Authorization, Challenge{ID: id})
+	}
+	for _, id := range m.secrets {
+		w.Secrets = append(w.Secrets, named{id})
+	}
+	return w
+}
+
+// developerMessage names the decision, and the rules that deny.
+func developerMessage(d *decisions.Decision) string {
+	text := "permd decision_id=" + d.ID
+	for i := range d.Effects {
+		if d.Verdict != decisions.Deny || d.Effects[i].Verdict != decisions.Deny {
+			continue
+		}
+		for _, r := range d.Effects[i].Rules {
+			if one := " rule=" + r.ID; !strings.Contains(text+" ", one+" ") {
+				text += one
+			}
+		}
+	}
+	return text
+}
+
+// picks answers the question of a call with what to send. What waits does not hold
+// on to the message.
+func (a *asked) picks(d *decisions.Decision) func(native.Pick) (native.Picked, error) {
+	brief := &asked{own: paramsWire{Schema: a.own.Schema}, call: callWire{CallID: a.call.CallID}}
+	id := d.ID
+	return func(p native.Pick) (native.Picked, error) {
+		if p.OptionID != "" {
+			return native.Picked{}, errors.New("the call had no options; name a verdict")
+		}
+		r := Answer{Outcome: Run}
+		if p.Verdict != decisions.Allow {
+			r.Outcome = Denied
+			brief.refusal(&r, Body{Message: sayDenied + toolserver.ByPerson, DeveloperMessage: "permd decision_id=" + id}, id)
+		}
+		return native.Picked{Verdict: p.Verdict, Result: r}, nil
+	}
+}

@@ -1,0 +1,147 @@
+package otc
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// TestSamples holds every sample of the protocol with what is read of it, or made
+// in its form.
+func TestSamples(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tested := map[string]func(t *testing.T, text string){
+		"01-tool-definition.json": func(t *testing.T, text string) {
+			got, err := readDefinition(strictjson.Value(text), toolID{"Ledger", "PostEntry", "2.1.0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			diff(t, "authorizations", []effects.Authorization{{ID: "books-idp", Scopes: []string{"ledger.write"}}}, got.authorizations)
+			diff(t, "secrets", []string{"LEDGER_HMAC_KEY"}, got.secrets)
+			diff(t, "user_id", true, got.userID)
+		},
+		"02-call-tool.request.enveloped.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			d.verdicts["PostEntry"] = decisions.Allow
+			a := d.call(t, with(text, `"sessionId":"s","endpoint":"https://user:pw@Tools.example:443/v1/?key=1","tool":`+sample(t, "01-tool-definition.json")))
+			diff(t, "outcome", Run, a.Outcome)
+			c := d.got[0].Call
+			diff(t, "tool", effects.Tool{Name: "PostEntry", Server: "Ledger", Source: "https://tools.example/v1", Version: "2.1.0"}, c.Tool)
+			diff(t, "given", effects.Given{
+				Secrets: []string{"LEDGER_HMAC_KEY"}, Authorizations: []effects.Authorization{{ID: "books-idp", Scopes: []string{"ledger.write"}}},
+			}, c.Given)
+			diff(t, "claims", effects.Claims{User: "dana@example.org"}, c.Claims)
+			diff(t, "facts", []string{"0190c8de-5a0e-7c44-9d55-2f0c3b7f1a10", "otc", "input", "runtime", "/home/ana/shop", "/home/ana"},
+				[]string{c.ID, c.Protocol, c.InputFrom, c.Agent.Name, c.Cwd, c.User.Home})
+		},
+		"03-call-tool.request.bare-as-in-seed.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			diff(t, "outcome", Ask, d.call(t, text).Outcome)
+			c := d.got[0].Call
+			diff(t, "tool", effects.Tool{Name: "Now", Server: "Clock"}, c.Tool)
+			if c.Input != nil || d.got[0].Session.ID != "" {
+				t.Errorf("%+v", d.got[0])
+			}
+		},
+		"04-call-tool.request.prose-variant-inputs.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			d.call(t, text)
+			c := d.got[0].Call
+			diff(t, "version", "2.0.0", c.Tool.Version)
+			diff(t, "from", "inputs", c.InputFrom)
+			if c.Input == nil {
+				t.Error("there is no input")
+			}
+		},
+		"05-call-tool.request.hostile-input-and-inputs.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			d.verdicts["PostEntry"] = decisions.Allow
+			if v, err := d.say(t, MethodCall, text); err == nil || err.Error() != "input and inputs say different things" || d.got != nil {
+				t.Errorf("%s, %v", v, err)
+			}
+		},
+		"06-call-tool.response.success.json": nil, // the tool's own
+		"07-call-tool.response.tool-error.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			d.verdicts["PostEntry"] = decisions.Deny
+			var want struct {
+				Result map[string]any `json:"result"`
+			}
+			decode(t, text, &want)
+			var got struct {
+				Result map[string]any `json:"result"`
+			}
+			decode(t, d.must(t, MethodCall, sample(t, "02-call-tool.request.enveloped.json")), &got)
+			for _, r := range []map[string]any{want.Result, got.Result} {
+				delete(r, "duration") // it did not run
+				e := r["error"].(map[string]any)
+				e["message"], e["developer_message"] = "", ""
+			}
+			diff(t, "result", want.Result, got.Result)
+		},
+		"08-call-tool.response.400-policy-denied.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			d.verdicts["PostEntry"], d.message = decisions.Deny, "amounts above 1000.00 need a second approver."
+			a := d.call(t, sample(t, "02-call-tool.request.enveloped.json"))
+			var want Body
+			decode(t, text, &want)
+			want.DeveloperMessage = "permd decision_id=d1 rule=org.limit"
+			diff(t, "response", &Response{Status: 400, Body: want}, a.Response)
+		},
+		"09-call-tool.response.400-missing-authorization.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			a := d.call(t, with(sample(t, "02-call-tool.request.enveloped.json"),
+				`"approval":{"url":"http://127.0.0.1:8787/approve/{decisionId}","checkUrl":"http://127.0.0.1:8787/approve/{decisionId}/status"}`))
+			var want Body
+			decode(t, text, &want)
+			want.Message, want.DeveloperMessage = sayAsk, "permd decision_id=d1"
+			want.Missing.Authorization[0] = Challenge{
+				ID: "permd-approval-d1", URL: "http://127.0.0.1:8787/approve/d1", CheckURL: "http://127.0.0.1:8787/approve/d1/status",
+			}
+			diff(t, "response", &Response{Status: 400, Body: want}, a.Response)
+			if a.Outcome != Ask || a.Result != nil {
+				t.Errorf("%+v", a)
+			}
+		},
+		"10-call-tool.response.422-validation.json": func(t *testing.T, text string) {
+			d := newDaemon(t)
+			d.verdicts["PostEntry"] = decisions.Allow
+			a := d.call(t, `{"$schema":"urn:oxp:1.0","tool_id":"Ledger.PostEntry","input":{"account":"4711","amount_cents":"1"},`+
+				`"context":{"authorization":[{"id":"books-idp"}],"secrets":[{"id":"LEDGER_HMAC_KEY"}],"user_id":"dana"},"tool":`+sample(t, "01-tool-definition.json")+`}`)
+			var want Body
+			decode(t, text, &want)
+			want.DeveloperMessage = "permd decision_id=d1"
+			diff(t, "outcome", Invalid, a.Outcome)
+			if len(a.Response.Body.ParameterErrors) != 1 || a.Response.Body.ParameterErrors["amount_cents"] == "" {
+				t.Errorf("%+v", a.Response.Body)
+			}
+			want.ParameterErrors = a.Response.Body.ParameterErrors // in other words
+			diff(t, "response", &Response{Status: 422, Body: want}, a.Response)
+		},
+	}
+	var all []string
+	for _, path := range names {
+		name := filepath.Base(path)
+		all = append(all, name)
+		if test := tested[name]; test != nil {
+			t.Run(name, func(t *testing.T) { test(t, sample(t, name)) })
+		}
+	}
+	for name := range tested {
+		if !slices.Contains(all, name) {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	for _, name := range all {
+		if _, ok := tested[name]; !ok {
+			t.Errorf("%s is not tested", name)
+		}
+	}
+}

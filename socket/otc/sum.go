@@ -1,0 +1,62 @@
+package otc
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// sum is what two values share only when they say the same.
+type sum [sha256.Size]byte
+
+// sumOf is the same for values that say the same: members may stand in another
+// order and strings be written in another way. Numbers are as they are written: 1
+// and 1.0 are two, since servers tell them apart.
+func sumOf(v strictjson.Value) sum { return sha256.Sum256(appendValue(nil, v)) }
+
+// appendValue writes a value in the one way that all who say the same share.
+func appendValue(b []byte, v strictjson.Value) []byte {
+	k := strictjson.Kind(v)
+	b = append(b, byte(k))
+	switch k {
+	case '{':
+		if o, err := strictjson.ParseObject(v); err == nil {
+			slices.SortFunc(o, func(a, b strictjson.Member) int { return strings.Compare(a.Name, b.Name) })
+			b = binary.AppendUvarint(b, uint64(len(o)))
+			for _, m := range o {
+				b = appendValue(appendText(b, m.Name), m.Value)
+			}
+			return b
+		}
+	case '[':
+		if list, err := strictjson.ParseArray(v); err == nil {
+			b = binary.AppendUvarint(b, uint64(len(list)))
+			for _, item := range list {
+				b = appendValue(b, item)
+			}
+			return b
+		}
+	case '"':
+		if s, ok := strictjson.ParseString(v); ok {
+			return appendText(b, s)
+		}
+	}
+	return appendText(b, strings.TrimSpace(string(v)))
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// sum is that of the call: its tool and its input. What it carries beside them may
+// be another when it is said again, such as a token that was missing.
+func (a *asked) sum() sum {
+	var b []byte
+	for _, s := range []string{a.tool.toolkit, a.tool.name, a.tool.version, a.endpoint} {
+		b = appendText(b, s)
+	}
+	return sha256.Sum256(appendValue(b, a.input))
+}

@@ -1,0 +1,57 @@
+package otc
+
+import (
+	"strconv"
+	"strings"
+)
+
+// toolID is a tool as a call names it.
+type toolID struct {
+	toolkit, name string
+	version       string // x.y.z, "" for the latest one
+}
+
+// parseToolID reads Toolkit.Tool[@x|x.y.z]. A version has one way to be written,
+// so that no rule about it can be gone around: x is x.0.0, and no number begins
+// with a 0.
+func parseToolID(s string) (id toolID, ok bool) {
+	if len(s) > maxName {
+		return id, false
+	}
+	rest, version, versioned := strings.Cut(s, "@")
+	if id.toolkit, id.name, ok = strings.Cut(rest, "."); !ok || !word(id.toolkit) || !word(id.name) {
+		return toolID{}, false
+	}
+	if !versioned {
+		return id, true
+	}
+	if id.version, ok = parseVersion(version); !ok {
+		return toolID{}, false
+	}
+	return id, true
+}
+
+// parseVersion reads x or x.y.z.
+func parseVersion(s string) (string, bool) {
+	parts := strings.Split(s, ".")
+	for _, p := range parts {
+		n, err := strconv.ParseUint(p, 10, 63)
+		if err != nil || strconv.FormatUint(n, 10) != p {
+			return "", false
+		}
+	}
+	if len(parts) == 1 {
+		return s + ".0.0", true
+	}
+	return s, len(parts) == 3
+}
+
+// word reports whether a text is letters, digits and underscores of ASCII.
+func word(s string) bool {
+	for _, c := range []byte(s) {
+		if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return s != ""
+}

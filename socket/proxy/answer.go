@@ -1,0 +1,301 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/native"
+)
+
+// A person's no goes on at once. A yes is kept in its place until permd has
+// heard of it: it was asked for by the rules of then, and those of now may deny
+// the call, which no person can overrule. When permd does not take it, because
+// its rules have changed or for whatever other reason, it is asked about the call
+// once more: what it denies is denied, and else the yes counts, for this call.
+// Where it cannot be asked the yes counts as it would without permd.
+
+// yes is an answer that may let the call run, on its way to the agent.
+type yes struct {
+	line []byte // what the agent is told where it counts
+	slot uint64 // its place in what the agent is sent
+	// choose are the words in which permd hears of it, nil where it has none;
+	// once are those for this call alone.
+	choose, once []strictjson.Member
+	always       bool // it was to be remembered
+	noted        bool // what is remembered is said: the person was not shown it
+}
+
+// saving is an answer of the person on its way to permd.
+type saving struct {
+	t      *tracked // the request, if its answer waits for permd; else nil
+	always bool     // it was to be remembered
+	noted  bool
+	ask    uint64
+}
+
+// picked takes an answer of the client.
+func (c *Core) picked(m *message) {
+	k := key(m.id)
+	t := c.tracked[Agent][k]
+	switch {
+	case t == nil && c.answered[Agent].has(k), t != nil && t.held:
+		// The client never saw such a request; the agent gets its answer from
+		// permd, and just one.
+		c.say("an answer of the client to a request that it was not sent was not passed on")
+		return
+	case t == nil && c.settled.has(k), t != nil && t.yes != nil:
+		c.say("a second answer of the client to one request was not passed on")
+		return
+	case t == nil || t.gate:
+		c.theOther(k)
+		c.forward(Client, m.line)
+		return
+	}
+	if t.refuses(m) {
+		c.refused(t, m)
+		return
+	}
+	if t.withdrawn {
+		// The agent wants no answer any more, and nobody asks permd about one.
+		c.reply(Agent, failure(t.id, socket.CodeCancelled, "request cancelled"))
+		c.done(t)
+		return
+	}
+	if t.asked == nil {
+		c.forward(Client, m.line) // permd could not be asked, and cannot now
+		c.done(t)
+		return
+	}
+	t.yes = t.reads(m)
+	c.last++
+	t.yes.slot = c.last
+	c.add(Act{Kind: Hold, To: Agent, Slot: t.yes.slot})
+	if t.decision == nil || t.stale || t.yes.choose == nil {
+		c.judge(t)
+		return
+	}
+	c.saving[c.choose(t.decision, t.yes.choose)] = saving{t: t, always: t.yes.always, noted: t.yes.noted, ask: t.ask}
+}
+
+// done ends what is known of a request that has its answer.
+func (c *Core) done(t *tracked) {
+	c.drop(t)
+	c.settled.add(key(t.id))
+}
+
+// refuses reports whether an answer surely lets nothing run.
+func (t *tracked) refuses(m *message) bool {
+	switch {
+	case m.fault != nil:
+		return m.result == nil
+	case t.form != nil:
+		a := text(m.result, "action")
+		return a == actionDecline || a == actionCancel
+	}
+	switch text(m.result, "outcome", "outcome") {
+	case outcomeCancelled:
+		return true
+	case outcomeSelected:
+		kind := t.kindOf(text(m.result, "outcome", "optionId"))
+		return kind == acp.RejectOnce || kind == acp.RejectAlways
+	}
+	return false
+}
+
+// kindOf is the kind of an option of the request, "" for one that it has not.
+func (t *tracked) kindOf(id string) acp.OptionKind {
+	options, ok := readOptions(t.params)
+	if !ok {
+		return ""
+	}
+	if i := slices.IndexFunc(options, func(o option) bool { return o.ID == id }); i >= 0 {
+		return options[i].Kind
+	}
+	return ""
+}
+
+// refused passes a no on, and tells permd of it.
+func (c *Core) refused(t *tracked, m *message) {
+	c.done(t)
+	id := text(m.result, "outcome", "optionId")
+	line, choose, always := m.line, []strictjson.Member{member("verdict", string(decisions.Deny))}, false
+	if t.form == nil && text(m.result, "outcome", "outcome") == outcomeSelected {
+		choose = []strictjson.Member{member("optionId", id)}
+		if t.shown != nil {
+			p := t.shown.pick(id)
+			line, always = t.instead(m, p.option, "outcome", "optionId"), p.always
+		}
+	}
+	c.forward(Client, line)
+	switch {
+	case t.decision == nil || t.withdrawn:
+	case m.fault != nil || t.over:
+		// Nobody answered: the client could not ask, or the turn is over.
+		c.withdraw(t)
+	case t.stale:
+		if always {
+			c.forgot(errRestarted)
+		}
+	default:
+		c.saving[c.choose(t.decision, choose)] = saving{always: always, ask: t.ask}
+	}
+}
+
+var errRestarted = errors.New("permd has been restarted since it asked")
+
+// reads says what a yes means.
+func (t *tracked) reads(m *message) *yes {
+	if t.form != nil {
+		return t.form.reads(t, m)
+	}
+	y := &yes{line: m.line, once: []strictjson.Member{member("verdict", string(decisions.Allow))}}
+	id := text(m.result, "outcome", "optionId")
+	if text(m.result, "outcome", "outcome") != outcomeSelected || id == "" {
+		return y // only the agent knows what that means
+	}
+	y.choose = []strictjson.Member{member("optionId", id)}
+	if t.kindOf(id) != acp.AllowAlways {
+		y.once = y.choose
+	}
+	if t.shown == nil {
+		return y
+	}
+	p := t.shown.pick(id)
+	y.line, y.always = t.instead(m, p.option, "outcome", "optionId"), p.always
+	if p.width != "" {
+		y.once = []strictjson.Member{member("optionId", p.option)}
+		y.choose = []strictjson.Member{member("verdict", string(decisions.Allow)), member("width", p.width)}
+	}
+	return y
+}
+
+// instead is an answer with another text under a path of its result.
+func (t *tracked) instead(m *message, value string, path ...string) []byte {
+	if text(m.result, path...) == value {
+		return m.line
+	}
+	v, ok := put(bytes.TrimSpace(m.line), quoted(nil, value), append([]string{"result"}, path...)...)
+	if !ok {
+		return t.cancelled()
+	}
+	return append(bytes.TrimSpace(v), '\n')
+}
+
+// choose tells permd of an answer. Nothing else is said to permd before it has
+// stored that, so that the next request finds it.
+func (c *Core) choose(d *decisions.Decision, answer []strictjson.Member) uint64 {
+	return c.ask(native.MethodChoose, object(append([]strictjson.Member{member("decisionId", d.ID)}, answer...)...), true)
+}
+
+// saved takes permd's answer to that.
+func (c *Core) saved(s saving, result strictjson.Value, err error) {
+	if err != nil {
+		c.add(Act{Kind: Withdraw, N: s.ask})
+		if s.always {
+			c.forgot(err)
+		}
+		if s.waits() {
+			s.t.yes.always = false // that was said
+			c.judge(s.t)
+		}
+		return
+	}
+	stored, _ := strictjson.ParseArray(strictjson.Find(result, "stored"))
+	switch {
+	case s.always && len(stored) == 0:
+		c.say("your answer holds for this call; there was nothing that could be remembered")
+	case s.noted && len(stored) > 0:
+		for _, v := range stored {
+			c.say("remembered: " + text(v, "verdict") + " " + text(v, "label") + " (" + text(v, "scope") + ")")
+		}
+	}
+	if s.waits() {
+		c.settle(s.t, s.t.yes.line)
+	}
+}
+
+// waits reports whether the agent waits for this.
+func (s *saving) waits() bool { return s.t != nil && s.t.yes != nil }
+
+// forgot says why an answer is not remembered.
+func (c *Core) forgot(why error) {
+	c.say("your answer holds for this call and was not remembered: " + why.Error())
+}
+
+// judge asks permd once more about a call that a person has said yes to.
+func (c *Core) judge(t *tracked) {
+	t.ask = c.ask(acp.MethodRequestPermission, t.asked, false)
+	c.waiting[t.ask] = t
+}
+
+// judged takes permd's answer to that.
+func (c *Core) judged(t *tracked, result strictjson.Value, err error) {
+	y := t.yes
+	var rpc *client.Error
+	switch {
+	case err == nil && !t.allows(result):
+		d := strictjson.Find(result, "_meta", "permd")
+		c.say("permd denies the call by now, so your yes was not passed on: " + cmp.Or(text(d, "reason"), "no reason was given"))
+		c.settle(t, t.denied(result))
+		return
+	case err != nil && c.rules.Require && !errors.As(err, &rpc):
+		c.settle(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
+		return
+	}
+	if y.always {
+		why := errRestarted
+		if err != nil && !errors.As(err, &rpc) {
+			why = err
+		}
+		c.forgot(why)
+	}
+	c.settle(t, y.line)
+	if !errors.As(err, &rpc) || rpc.Code != socket.CodeAsk {
+		return
+	}
+	switch d := question(rpc); {
+	case d == nil:
+	case y.choose == nil:
+		c.withdraw(t) // nobody has said yes in words that permd knows, so it hears of none
+	default:
+		// This question is the one that has the person's answer.
+		c.saving[c.choose(d, y.once)] = saving{ask: t.ask}
+	}
+}
+
+// denied is the person's answer with the option that permd has chosen in the place
+// of theirs, or permd's answer where theirs has none.
+func (t *tracked) denied(result strictjson.Value) []byte {
+	line, ok := t.answers(result)
+	switch {
+	case !ok:
+		return t.cancelled()
+	case t.form != nil || text(result, "outcome", "outcome") != outcomeSelected:
+		return line
+	}
+	m, err := read(t.yes.line)
+	if err != nil || m.fault != nil || text(m.result, "outcome", "outcome") != outcomeSelected {
+		return line
+	}
+	return t.instead(&m, text(result, "outcome", "optionId"), "outcome", "optionId")
+}
+
+// allows reports whether permd's answer is an allow.
+func (t *tracked) allows(result strictjson.Value) bool {
+	return text(result, "outcome", "outcome") == outcomeSelected && t.kindOf(text(result, "outcome", "optionId")) == acp.AllowOnce
+}
+
+// settle fills the place of a person's yes.
+func (c *Core) settle(t *tracked, line []byte) {
+	c.add(Act{Kind: Fill, To: Agent, Slot: t.yes.slot, Line: line})
+	delete(c.chain.open, key(t.id))
+	t.yes = nil
+	c.done(t)
+}

@@ -1,0 +1,223 @@
+package proxy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/client"
+)
+
+const (
+	cancelTurn = `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`
+	cancelAsk  = `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":7}}`
+)
+
+// TestCancelledYes cancels at each point of a yes's way: the agent gets one
+// answer, no yes, and at once.
+func TestCancelledYes(t *testing.T) {
+	points := []struct {
+		name string
+		goes func(k *talk) (open Act)
+	}{
+		{"while permd stores it", func(k *talk) Act { return k.asked("permd/choose") }},
+		{"while permd decides again", func(k *talk) Act {
+			k.answer(k.asked("permd/choose"), "", errChanged)
+			return k.asked("session/request_permission")
+		}},
+	}
+	late := []struct {
+		result string
+		err    error
+	}{{`{"stored":[{}]}`, nil}, {picks("yes"), nil}, {lateDeny, nil}, {"", errChanged}, {"", asks("run")}, {"", client.ErrUnreachable}}
+	for _, p := range points {
+		for i, l := range late {
+			t.Run(fmt.Sprintf("the turn, %s, %d", p.name, i), func(t *testing.T) {
+				k := newTalk(t, Rules{})
+				k.begin("x")
+				k.shows("7")
+				k.client(back("7", "permd-width-w1"))
+				open := p.goes(k)
+				k.client(cancelTurn)
+				k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, cancelTurn)
+				k.answer(open, l.result, l.err)
+				k.client(back("7", "yes"))
+				k.want(Agent)
+				k.want(Client)
+				if len(k.open) != 0 {
+					t.Errorf("permd was asked %v", k.open)
+				}
+			})
+			t.Run(fmt.Sprintf("the request, %s, %d", p.name, i), func(t *testing.T) {
+				k := newTalk(t, Rules{})
+				k.begin("x")
+				k.shows("7")
+				k.client(back("7", "permd-width-w1"))
+				open := p.goes(k)
+				k.agent(cancelAsk)
+				k.want(Agent, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
+				k.want(Client, cancelAsk) // it has seen the request
+				k.answer(open, l.result, l.err)
+				k.want(Agent)
+			})
+			t.Run(fmt.Sprintf("the agent ends, %s, %d", p.name, i), func(t *testing.T) {
+				k := newTalk(t, Rules{})
+				k.begin("x")
+				k.shows("7")
+				k.client(back("7", "permd-width-w1"))
+				open := p.goes(k)
+				k.do(k.core.Ended(Agent))
+				k.answer(open, l.result, l.err)
+				k.client(`{"jsonrpc":"2.0","method":"_after"}`)
+				k.want(Agent, `{"jsonrpc":"2.0","method":"_after"}`) // nothing holds it up
+			})
+		}
+	}
+	t.Run("the request, before the yes", func(t *testing.T) {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.shows("7")
+		k.agent(cancelAsk)
+		k.client(back("7", "permd-width-w1"))
+		k.want(Agent, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
+		if len(k.open) != 0 {
+			t.Errorf("permd was asked %v", k.open)
+		}
+	})
+	t.Run("the turn, before the yes", func(t *testing.T) {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.shows("7")
+		k.client(cancelTurn)
+		k.client(back("7", "yes"))
+		k.answer(k.asked("permd/choose"), "", &client.Error{Code: socket.CodeParams, Message: "no question of that decisionId is open"})
+		k.answer(k.asked("session/request_permission"), lateDeny, nil)
+		k.want(Agent, cancelTurn, back("7", "no"))
+	})
+}
+
+// TestTwoAnswers: the first answer of the client counts, and no other reaches the
+// agent, whenever it comes.
+func TestTwoAnswers(t *testing.T) {
+	no, yes := back("7", "no"), back("7", "yes")
+	t.Run("while the first waits", func(t *testing.T) {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.shows("7")
+		for _, line := range []string{yes, no, yes, back("7", "always")} {
+			k.client(line)
+		}
+		k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
+		k.want(Agent, yes)
+		if len(k.says) != 3 || len(k.open) != 0 {
+			t.Errorf("said %q, permd was asked %v", k.says, k.open)
+		}
+	})
+	t.Run("after it", func(t *testing.T) {
+		for _, first := range []string{yes, no} {
+			k := newTalk(t, Rules{})
+			k.begin("x")
+			k.shows("7")
+			k.client(first)
+			k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
+			k.want(Agent, first)
+			k.client(yes)
+			k.client(back("7", "permd-width-w1"))
+			k.want(Agent)
+		}
+	})
+	t.Run("before the request was shown", func(t *testing.T) {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.client(yes) // of nothing: the agent's business
+		k.want(Agent, yes)
+		k.agent(request("7", "c"))
+		k.client(yes)
+		k.want(Agent)
+		k.answer(k.asked("session/request_permission"), "", asks("run"))
+		k.client(no)
+		k.want(Agent, no)
+	})
+	t.Run("of an id that is used again", func(t *testing.T) {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		for range 3 {
+			k.shows("7")
+			k.client(yes)
+			// The agent has no answer yet, so the id is not free.
+			k.agent(request("7", "d"))
+			k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
+			got := k.sent(Agent)
+			if len(got) != 2 || got[0] != yes || !strings.Contains(got[1], `"error"`) {
+				t.Fatalf("the agent was sent %q", got)
+			}
+		}
+		k.agent(`{"jsonrpc":"2.0","id":7,"method":"_ask"}`)
+		k.client(`{"jsonrpc":"2.0","id":7,"result":1}`)
+		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":1}`)
+		k.agent(`{"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/p/a"}}`)
+		for len(k.open) > 0 {
+			a := k.open[0]
+			k.open = k.open[1:]
+			k.answer(a, "", client.ErrUnreachable)
+		}
+		k.client(`{"jsonrpc":"2.0","id":7,"result":{"content":""}}`)
+		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"content":""}}`)
+	})
+}
+
+// TestAskedAgain: a request that a new connection was asked about is answered
+// there; the questions of the one before are dead.
+func TestAskedAgain(t *testing.T) {
+	for name, before := range map[string]bool{"before": true, "after": false} {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.agent(request("7", "c"))
+		a := k.asked("session/request_permission")
+		if before {
+			k.answer(a, "", asks("run"))
+		}
+		k.do(k.core.Connected(true))
+		if !before {
+			k.answer(a, "", asks("run"))
+		}
+		for len(k.open) > 0 {
+			k.answer(k.asked("permd/session"), `{}`, nil)
+		}
+		k.client(back("7", "permd-width-w1"))
+		if len(k.open) != 1 || (k.open[0].Method == "permd/choose") == before {
+			t.Errorf("asked %s: permd is asked %v", name, k.open)
+		}
+	}
+}
+
+// TestLongIDs: ids as long as messages are told apart, and not kept.
+func TestLongIDs(t *testing.T) {
+	k := newTalk(t, Rules{})
+	k.begin("x")
+	long := strings.Repeat("x", 100_000)
+	one, other := `"`+long+`1"`, `"`+long+`2"`
+	for _, id := range []string{one, other} {
+		k.shows(id)
+		k.client(back(id, "no"))
+		k.want(Agent, back(id, "no"))
+		k.client(back(id, "yes"))
+		k.want(Agent)
+		k.agent(request(id, "d")) // decided by permd
+		k.answer(k.asked("session/request_permission"), picks("yes"), nil)
+		k.sent(Agent)
+		k.client(back(id, "yes"))
+		k.want(Agent)
+	}
+	for _, r := range []recent{k.core.settled, k.core.answered[Agent]} {
+		for _, id := range r.list {
+			if len(id) > 64 {
+				t.Errorf("an id of %d bytes is kept", len(id))
+			}
+		}
+	}
+	if k.client(back(`"`+long+`3"`, "yes")); len(k.sent(Agent)) != 1 {
+		t.Error("an id is taken for another")
+	}
+}

@@ -1,0 +1,245 @@
+package proxy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/client"
+)
+
+// back is an answer of the client, which picks an option.
+func back(id, option string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"result":` + picks(option) + `}`
+}
+
+var errChanged = &client.Error{Code: socket.CodeParams, Message: "the rules have changed since the question; ask again"}
+
+// lateDeny is permd's answer where rules deny a call.
+const lateDeny = `{"outcome":{"outcome":"selected","optionId":"no"},"_meta":{"permd":{"verdict":"deny","reason":"frozen"}}}`
+
+// shows has the person see a request that permd leaves to them.
+func (k *talk) shows(id string) {
+	k.t.Helper()
+	k.agent(request(id, "c"))
+	k.answer(k.asked("session/request_permission"), "", asks("run"))
+	if got := k.sent(Client); len(got) != 1 || !strings.Contains(got[0], "permd-width-w1") {
+		k.t.Fatalf("the person was shown %q", got)
+	}
+	k.acts = nil
+}
+
+// TestLateDeny follows a yes that permd does not take: what its rules deny by now
+// is denied, and else the yes counts, once.
+func TestLateDeny(t *testing.T) {
+	yes := back("7", "yes")
+	again := strings.Replace(fmt.Sprintf(decisionAsk, "run"), `"d1"`, `"d2"`, 1)
+	cases := []struct {
+		name    string
+		rules   Rules
+		pick    string
+		refusal error
+		result  string
+		err     error
+		agent   string
+		says    []string
+		heard   string // of the second question
+	}{
+		{name: "denied", pick: "yes", refusal: errChanged, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
+		{name: "denied, for always", pick: "permd-width-w1", refusal: errChanged, result: lateDeny, agent: back("7", "no"), says: []string{"not remembered", "frozen"}},
+		{name: "denied without an option for it", pick: "yes", refusal: errChanged, result: `{"outcome":{"outcome":"cancelled"}}`, agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, says: []string{"denies"}},
+		{name: "denied with an option that there is not", pick: "yes", refusal: errChanged, result: picks("other"), agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, says: []string{"denies"}},
+		{name: "no outcome", pick: "yes", refusal: errChanged, result: `{}`, agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, says: []string{"denies"}},
+		{name: "always is no answer of permd", pick: "yes", refusal: errChanged, result: picks("always"), agent: back("7", "always"), says: []string{"denies"}},
+		{name: "allowed", pick: "yes", refusal: errChanged, result: picks("yes"), agent: yes},
+		{name: "allowed, for always", pick: "permd-width-w2", refusal: errChanged, result: picks("yes"), agent: yes, says: []string{"not remembered: the rules have changed"}},
+		{name: "asked again", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, heard: `{"decisionId":"d2","optionId":"yes"}`},
+		{name: "asked again, for always", pick: "permd-width-w1", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, says: []string{"not remembered"}, heard: `{"decisionId":"d2","optionId":"yes"}`},
+		{name: "asked again, for the agent's always", pick: "always", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, says: []string{"not remembered"}, heard: `{"decisionId":"d2","verdict":"allow"}`},
+		{name: "asked again, in words that cannot be read", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(`{"decisionId":1}`)}, agent: yes},
+		{name: "not decided", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeBusy, Message: "busy"}, agent: yes},
+		{name: "the disk is full", pick: "permd-width-w1", refusal: &client.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}, result: picks("yes"), agent: yes, says: []string{"could not be stored"}},
+		{name: "permd has been restarted, and denies", pick: "yes", refusal: client.ErrUnreachable, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
+		{name: "permd is gone", pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes},
+		{name: "permd is gone, for always", pick: "permd-width-w1", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes, says: []string{"not remembered"}},
+		{name: "permd is gone, and required", rules: Rules{Require: true}, pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"permd acp: ` + client.ErrUnreachable.Error() + `"}}`},
+		{name: "required, and not decided", rules: Rules{Require: true}, pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeBusy, Message: "busy"}, agent: yes},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			k := newTalk(t, c.rules)
+			k.begin("x")
+			k.shows("7")
+			k.client(back("7", c.pick))
+			k.client(`{"jsonrpc":"2.0","method":"_after"}`)
+			k.answer(k.asked("permd/choose"), "", c.refusal)
+			k.want(Agent) // it waits, and so does what comes after it
+			a := k.asked("session/request_permission")
+			if want := string(strictjson.Find(strictjson.Value(request("7", "c")), "params")); string(a.Params) != want {
+				t.Errorf("permd was asked %s, want %s", a.Params, want)
+			}
+			k.answer(a, c.result, c.err)
+			k.want(Agent, c.agent, `{"jsonrpc":"2.0","method":"_after"}`)
+			k.want(Client)
+			if c.heard != "" {
+				a := k.asked("permd/choose")
+				if string(a.Params) != c.heard {
+					t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+				}
+				k.answer(a, "", errChanged) // a second time: the yes has counted
+				k.want(Agent)
+			}
+			if len(k.open) != 0 {
+				t.Errorf("permd was asked %v", k.open)
+			}
+			ok := len(k.says) == len(c.says)
+			for i := 0; ok && i < len(c.says); i++ {
+				ok = strings.Contains(k.says[i], c.says[i])
+			}
+			if !ok {
+				t.Errorf("said %q, want %q", k.says, c.says)
+			}
+		})
+	}
+}
+
+// TestUnasked: where permd could not be asked about a request, it is asked when
+// the person answers.
+func TestUnasked(t *testing.T) {
+	for name, c := range map[string]struct {
+		pick, result string
+		err          error
+		agent        string
+	}{
+		"denied":      {"always", lateDeny, nil, back("7", "no")},
+		"allowed":     {"always", picks("yes"), nil, back("7", "always")}, // as if there were no permd
+		"asked":       {"yes", "", asks("run"), back("7", "yes")},
+		"not decided": {"yes", "", client.ErrUnreachable, back("7", "yes")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newTalk(t, Rules{})
+			k.begin("x")
+			k.agent(request("7", "c"))
+			k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
+			k.want(Client, request("7", "c"))
+			k.client(back("7", c.pick))
+			k.want(Agent)
+			k.answer(k.asked("session/request_permission"), c.result, c.err)
+			k.want(Agent, c.agent)
+		})
+	}
+	t.Run("too long to be asked", func(t *testing.T) {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.agent(strings.Replace(request("7", "c"), `"c"`, `"c","title":"`+strings.Repeat("x", maxTold)+`"`, 1))
+		k.client(back("7", "always"))
+		k.want(Agent, back("7", "always"))
+		if len(k.open) != 0 {
+			t.Errorf("permd was asked %v", k.open)
+		}
+	})
+}
+
+// TestOdd: an answer that is not surely a no waits as a yes does, and goes on
+// unchanged.
+func TestOdd(t *testing.T) {
+	for name, result := range map[string]string{
+		"flat":                `"result":{"outcome":"selected","optionId":"yes"}`,
+		"an unknown outcome":  `"result":{"outcome":{"outcome":"_later","optionId":"yes"}}`,
+		"no option":           `"result":{"outcome":{"outcome":"selected"}}`,
+		"nothing":             `"result":null`,
+		"neither":             `"_meta":{}`,
+		"both":                `"error":{"code":1,"message":"x"},"result":{"outcome":{"outcome":"_later"}}`,
+		"an option not of it": `"result":` + picks("other"),
+	} {
+		for _, deny := range []bool{false, true} {
+			k := newTalk(t, Rules{})
+			k.begin("x")
+			k.shows("7")
+			line := `{"jsonrpc":"2.0","id":7,` + result + `}`
+			k.client(line)
+			k.want(Agent)
+			if strings.Contains(name, "not of it") {
+				k.answer(k.asked("permd/choose"), "", errChanged)
+			}
+			if deny {
+				k.answer(k.asked("session/request_permission"), lateDeny, nil)
+				want := `{"jsonrpc":"2.0","id":7,"result":` + lateDeny + `}`
+				if strings.Contains(result, `{"outcome":{"outcome":"selected"`) {
+					want = back("7", "no") // only the option is another
+				}
+				k.want(Agent, want)
+				continue
+			}
+			k.answer(k.asked("session/request_permission"), "", asks("run"))
+			k.want(Agent, line)
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+	}
+}
+
+// TestNo: a no goes on at once, and permd hears of it.
+func TestNo(t *testing.T) {
+	cases := []struct{ name, client, agent, heard string }{
+		{"reject", back("7", "no"), back("7", "no"), `{"decisionId":"d1","optionId":"no"}`},
+		{"never", back("7", "never"), back("7", "no"), `{"decisionId":"d1","optionId":"never"}`},
+		{"dismissed", `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, "", `{"decisionId":"d1","verdict":"deny"}`},
+		{"the client cannot ask", `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"x"}}`, "", ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if c.agent == "" {
+				c.agent = c.client
+			}
+			k := newTalk(t, Rules{})
+			k.begin("x")
+			k.shows("7")
+			k.client(c.client)
+			k.want(Agent, c.agent)
+			if c.heard == "" {
+				if len(k.acts) != 1 || k.acts[0].Kind != Withdraw {
+					t.Errorf("permd heard %v", k.acts)
+				}
+				return
+			}
+			a := k.asked("permd/choose")
+			if string(a.Params) != c.heard {
+				t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+			}
+			k.answer(a, "", errChanged)
+			if len(k.open) != 0 {
+				t.Errorf("permd was asked %v about a no", k.open)
+			}
+			k.want(Agent)
+		})
+	}
+	t.Run("of a turn that is over", func(t *testing.T) {
+		k := newTalk(t, Rules{})
+		k.begin("x")
+		k.shows("7")
+		k.client(cancelTurn)
+		k.client(cases[2].client)
+		k.want(Agent, cancelTurn, cases[2].client)
+		if len(k.open) != 0 {
+			t.Errorf("permd heard %v: nobody has answered", k.open)
+		}
+	})
+}
+
+// TestDeniedBytes: of an answer that permd denies only the option is another.
+func TestDeniedBytes(t *testing.T) {
+	k := newTalk(t, Rules{})
+	k.begin("x")
+	k.shows("7")
+	answer := func(option string) string {
+		return `{"jsonrpc":"2.0","id":7,"_x":[1 ,2.50],"result":{"_meta":{"a":"\u00e9"},"outcome":{"outcome":"selected","optionId":"` + option + `","_meta":null}}}`
+	}
+	k.client(answer("permd-width-w1"))
+	k.answer(k.asked("permd/choose"), "", errChanged)
+	k.answer(k.asked("session/request_permission"), lateDeny, nil)
+	k.want(Agent, answer("no"))
+}

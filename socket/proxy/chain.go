@@ -1,0 +1,247 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+)
+
+// In a chain of proxies a conductor starts every component and carries all
+// messages, so that one pipe is both the client's and the agent's. What is from
+// the agent, or for it, stands in an envelope, a request or notification of its
+// own whose parameters are the message:
+//
+//	{"jsonrpc":"2.0","id":7,"method":"_proxy/successor","params":{"method":"session/prompt","params":{…}}}
+//
+// What is from the client, or for it, stands as it is, and so does every answer:
+// whom it is for is known from the id of its request. All ids on the pipe are
+// the conductor's, for permd passes a request on under the id that it came with.
+const (
+	chainPrefix      = "_proxy/"
+	chainPlainPrefix = "proxy/" // as the proposal has it that may become part of ACP
+	chainInitialize  = "initialize"
+	chainSuccessor   = "successor"
+)
+
+// maxOpen is how many requests of a conductor may wait for an answer.
+const maxOpen = 1 << 16
+
+// chain is what a Core knows of a conductor.
+type chain struct {
+	prefix string          // how the conductor has its methods
+	open   map[string]Side // requests without an answer: who has asked
+}
+
+var (
+	errEnvelope = errors.New("the envelope holds no message that can be read in just one way")
+	errNested   = errors.New("what a chain's proxies say to their conductor cannot come from the agent")
+	errAlone    = errors.New("permd stands in front of an agent here (acp --proxy), and is the last of the chain; use permd acp -- AGENT")
+)
+
+// Conducted takes one line of a conductor. A Core that is given one hears from
+// nobody else.
+func (c *Core) Conducted(line []byte) []Act {
+	m, err := read(line)
+	return c.conductedLine(&m, err)
+}
+
+// conductedLine takes a line that was read, or could not be.
+func (c *Core) conductedLine(m *message, err error) []Act {
+	switch {
+	case errors.Is(err, errText):
+		if len(bytes.TrimSpace(m.line)) > 0 {
+			c.say("what the conductor said besides messages was not passed on")
+		}
+	case err != nil:
+		return c.RefuseConducted(err)
+	case m.method == "":
+		c.conductedAnswer(m)
+	default:
+		c.conducted(m)
+	}
+	return c.take()
+}
+
+// RefuseConducted drops a line that cannot be passed on unread. It may have been
+// anybody's.
+func (c *Core) RefuseConducted(why error) []Act {
+	c.refuse(Agent, "the conductor", why)
+	return c.take()
+}
+
+// conductedAnswer takes an answer to what permd has passed on.
+func (c *Core) conductedAnswer(m *message) {
+	k := key(m.id)
+	asker, ok := c.chain.open[k]
+	if m.id == nil || !ok {
+		c.say("an answer of the conductor to a request that it was not sent was not passed on")
+		return
+	}
+	t := c.tracked[asker][k]
+	if t == nil || !t.held && t.yes == nil && c.asking[k] == nil {
+		delete(c.chain.open, k) // else it will only be sent
+	}
+	c.receive(asker.other(), m)
+	if t != nil && t.yes != nil {
+		c.chain.open[k] = asker // permd hears of the answer first
+	}
+}
+
+// conducted takes a request or notification.
+func (c *Core) conducted(m *message) {
+	from, err := c.chain.unwrap(m)
+	switch {
+	case err != nil:
+		c.refuseRequest(from, m, err)
+		if from == Agent {
+			c.runs.forgot = true // it may have said something of a call
+			c.lost()
+		}
+		return
+	case m.method == methodCancelRequest && m.id == nil:
+		// It names one of the conductor's ids, whichever way it comes.
+		asker, ok := c.chain.open[key(strictjson.Find(m.params, "requestId"))]
+		if !ok {
+			return // that has its answer
+		}
+		from = asker
+	case m.request():
+		k := key(m.id)
+		if _, ok := c.chain.open[k]; ok {
+			c.refuseRequest(from, m, errors.New("the id is that of a request that is not answered yet"))
+			return
+		}
+		if len(c.chain.open) >= maxOpen {
+			c.refuseRequest(from, m, errors.New("too many requests at once"))
+			return
+		}
+		if c.chain.open == nil {
+			c.chain.open = map[string]Side{}
+		}
+		c.chain.open[k] = from
+	}
+	if from == Agent {
+		m.line = m.bare()
+	} else {
+		m.line = m.wrapped(c.chain.successor())
+	}
+	c.receive(from, m)
+}
+
+// refuseRequest answers a message that is not passed on.
+func (c *Core) refuseRequest(from Side, m *message, why error) {
+	if m.id != nil {
+		c.add(Act{Kind: Write, To: from, Line: failure(m.id, socket.CodeRequest, "permd acp: "+why.Error()), Own: true})
+	}
+	c.say("a message of the conductor was not passed on: " + why.Error())
+}
+
+// replied notes that a request has its answer from permd.
+func (h *chain) replied(answer []byte) {
+	if len(h.open) > 0 {
+		delete(h.open, key(strictjson.Find(answer, "id")))
+	}
+}
+
+// successor is the method of the envelope.
+func (h *chain) successor() string {
+	return cmp.Or(h.prefix, chainPrefix) + chainSuccessor
+}
+
+// unwrap says who a message is from, and leaves of it what they have said.
+func (h *chain) unwrap(m *message) (Side, error) {
+	prefix, name := chainMethod(m.method)
+	switch {
+	case name == chainSuccessor:
+		h.prefix = cmp.Or(h.prefix, prefix)
+		return Agent, m.open()
+	case name == chainInitialize && m.id != nil:
+		h.prefix, m.method = prefix, methodInitialize
+		for i := range m.object {
+			if m.object[i].Name == "method" {
+				m.object[i] = member("method", m.method)
+			}
+		}
+		return Client, nil
+	case name == chainInitialize:
+		return Client, errAmbiguous
+	case m.method == methodInitialize:
+		return Client, errAlone // whoever gets this one has no successor
+	}
+	return Client, nil
+}
+
+// chainMethod splits a method of the chains' own; "" for others.
+func chainMethod(method string) (prefix, name string) {
+	for _, prefix := range []string{chainPrefix, chainPlainPrefix} {
+		if name, ok := strings.CutPrefix(method, prefix); ok {
+			return prefix, name
+		}
+	}
+	return "", ""
+}
+
+// open leaves the message that is in an envelope.
+func (m *message) open() error {
+	inner, err := strictjson.ParseObject(m.params)
+	if err != nil || inner.NearMiss("jsonrpc", "id", "method", "params", "result", "error", "message") != "" {
+		return errEnvelope
+	}
+	m.method, m.params, m.object = "", nil, inner
+	for _, member := range inner {
+		switch member.Name {
+		case "method":
+			m.method, _ = strictjson.ParseString(member.Value)
+		case "params":
+			m.params = member.Value
+		case "jsonrpc", "id", "result", "error", "message":
+			// The last is how envelopes were before: another reader may find
+			// another message there.
+			return errEnvelope
+		}
+	}
+	if m.method == "" {
+		return errEnvelope
+	}
+	if prefix, _ := chainMethod(m.method); prefix != "" {
+		// Without its envelope it would be taken for permd's own.
+		return errNested
+	}
+	return nil
+}
+
+// members are those of a message that belong to it and not to the pipe.
+func (m *message) members() strictjson.Object {
+	return slices.DeleteFunc(slices.Clone(m.object), func(member strictjson.Member) bool {
+		return member.Name == "jsonrpc" || member.Name == "id"
+	})
+}
+
+// bare is the message as it stands by itself. Members beside its method and
+// parameters stay beside them.
+func (m *message) bare() []byte {
+	list := m.members()
+	list = slices.DeleteFunc(list, func(member strictjson.Member) bool {
+		return member.Name == "params" && strictjson.Kind(member.Value) == 'n' // see wrapped
+	})
+	return asLine(append(strictjson.Object{member("jsonrpc", "2.0"), {Name: "id", Value: m.id}}, list...)...)
+}
+
+// wrapped is the message in an envelope. One without parameters has null there:
+// that is how conductors write it, and some read none without.
+func (m *message) wrapped(method string) []byte {
+	list := m.members()
+	if m.params == nil {
+		list = append(list, strictjson.Member{Name: "params", Value: strictjson.Value("null")})
+	}
+	open := object(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: m.id}, member("method", method))
+	const params, end = `,"params":`, "}\n"
+	b := make([]byte, 0, len(open)+len(params)+size(list)+len(end))
+	b = append(append(b, open[:len(open)-1]...), params...)
+	return append(appendObject(b, list), end...)
+}

@@ -1,0 +1,20 @@
+package proxy
+
+import "testing"
+
+// TestCutLine: a peer that ends in the middle of a line that is passed on as it
+// is does not take what permd says behind it into that line.
+func TestCutLine(t *testing.T) {
+	q := newQueue()
+	for _, line := range []string{"whole\n", "cut", "{}\n", "cut", "cut", "end\n"} {
+		q.push([]byte(line), false)
+	}
+	q.end()
+	got := ""
+	for line, ok := q.next(); ok; line, ok = q.next() {
+		got += string(line)
+	}
+	if want := "whole\ncut\n{}\ncut\ncut\nend\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

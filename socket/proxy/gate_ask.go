@@ -1,0 +1,256 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/acp"
+)
+
+// Where the person is asked about a gate, the proxy asks: the client gets a
+// request for permission in the gate's place, under an id of the proxy's own that
+// no agent can guess, and its answer goes no further. The gate's request follows
+// when they have said yes and permd has heard of it. What the agent says meanwhile
+// goes on.
+
+// Bounds of what waits for the person. Above them a gate is shut.
+const (
+	maxAsking      = 64
+	maxAskingBytes = 64 << 20
+	// maxShownContent is how much of a file the person is shown, in bytes of JSON.
+	maxShownContent = 64 << 10
+)
+
+// The ids of the proxy's own options.
+const (
+	gateOnce   = "permd-once"
+	gateReject = "permd-reject"
+)
+
+// asking is a question of the proxy's own about a gate.
+type asking struct {
+	t      *tracked
+	id     strictjson.Value  // of the request to the client
+	widths map[string]string // by the ids of their options
+	yes    bool              // the person has said so
+}
+
+// ownID begins the ids of the proxy's own requests in one conversation.
+func ownID() string { return "permd-" + rand.Text() + "-" }
+
+// askGate asks the person about a gate.
+func (c *Core) askGate(t *tracked, why string) {
+	size := len(t.line)
+	for _, q := range c.asking {
+		size += len(q.t.line)
+	}
+	if len(c.asking) >= maxAsking || size > maxAskingBytes {
+		c.shutGate(t, socket.CodeBusy, "permd acp: too many questions wait for an answer")
+		return
+	}
+	c.last++
+	id := c.ownID + strconv.FormatUint(c.last, 10)
+	q := &asking{t: t, id: quoted(nil, id), widths: map[string]string{}}
+	line := q.line(id, why, c.rules.NoReasons)
+	if c.asking == nil {
+		c.asking = map[string]*asking{}
+	}
+	c.asking[key(t.id)] = q
+	if c.chain.open != nil {
+		c.chain.open[key(q.id)] = Agent
+	}
+	c.release(t, line)
+}
+
+// askingOf is the question about a gate, nil while there is none.
+func (c *Core) askingOf(t *tracked) *asking {
+	if q := c.asking[key(t.id)]; q != nil && q.t == t {
+		return q
+	}
+	return nil
+}
+
+// unask ends what is known of a question.
+func (c *Core) unask(q *asking) {
+	delete(c.asking, key(q.t.id))
+	delete(c.chain.open, key(q.id))
+}
+
+// line is the request to the client.
+func (q *asking) line(id, why string, silent bool) []byte {
+	p := q.t.params
+	kind, title, from := "edit", "Write ", "path"
+	switch q.t.method {
+	case methodTerminal:
+		kind, title, from = "execute", "", "command"
+	case methodRead:
+		kind, title = "read", "Read "
+	}
+	title += text(p, from)
+	args, _ := strictjson.ParseArray(strictjson.Find(p, "args"))
+	for _, a := range args {
+		s, _ := strictjson.ParseString(a)
+		title += " " + s
+	}
+	var input []strictjson.Member
+	for _, name := range []string{"command", "args", "env", "cwd", "path"} {
+		input = append(input, strictjson.Member{Name: name, Value: strictjson.Find(p, name)})
+	}
+	var content []strictjson.Value
+	if text := strictjson.Find(p, "content"); q.t.method == methodWrite && strictjson.Kind(text) == '"' && len(text) <= maxShownContent {
+		content = append(content, object(member("type", "diff"), strictjson.Member{Name: "path", Value: strictjson.Find(p, "path")},
+			strictjson.Member{Name: "newText", Value: text}))
+	}
+	if !silent {
+		says := object(member("type", "text"), member("text", why))
+		content = append(content, object(member("type", "content"), strictjson.Member{Name: "content", Value: says}))
+	}
+	call := []strictjson.Member{
+		member("toolCallId", id), member("title", title), member("kind", kind), member("status", "pending"),
+		{Name: "rawInput", Value: object(input...)}, {Name: "content", Value: array(content)},
+	}
+	if from == "path" {
+		call = append(call, strictjson.Member{Name: "locations", Value: array([]strictjson.Value{object(strictjson.Member{Name: "path", Value: strictjson.Find(p, "path")})})})
+	}
+	return asLine(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: q.id}, member("method", acp.MethodRequestPermission),
+		strictjson.Member{Name: "params", Value: object(
+			member("sessionId", q.t.session), strictjson.Member{Name: "toolCall", Value: object(call...)},
+			strictjson.Member{Name: "options", Value: q.options()},
+		)})
+}
+
+// options are what the person can say.
+func (q *asking) options() strictjson.Value {
+	option := func(id, name string, kind acp.OptionKind) strictjson.Value {
+		return object(member("optionId", id), member("name", name), member("kind", string(kind)))
+	}
+	list := []strictjson.Value{option(gateOnce, "Allow once", acp.AllowOnce)}
+	if d := q.t.decision; d != nil {
+		for _, w := range d.Widths {
+			id := widthID + w.ID
+			q.widths[id] = w.ID
+			list = append(list, option(id, label(w), acp.AllowAlways))
+		}
+	}
+	return array(append(list, option(gateReject, "Reject", acp.RejectOnce)))
+}
+
+func array(items []strictjson.Value) strictjson.Value {
+	b := []byte{'['}
+	for i, v := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, v...)
+	}
+	return append(b, ']')
+}
+
+// gateAnswered takes an answer of the client to a question of the proxy's own;
+// false when it is to something else.
+func (c *Core) gateAnswered(m *message) bool {
+	if t := c.tracked[Agent][key(m.id)]; t != nil && t.gate && !t.held {
+		c.say("an answer of the client to a request that it was not sent was not passed on")
+		return true
+	}
+	id, ok := strictjson.ParseString(m.id)
+	if !ok || !strings.HasPrefix(id, c.ownID) {
+		return false
+	}
+	for _, q := range c.asking {
+		if key(q.id) == key(m.id) && !q.yes {
+			c.gatePicked(q, m)
+			break
+		}
+	}
+	return true
+}
+
+// gatePicked takes the person's answer about a gate.
+func (c *Core) gatePicked(q *asking, m *message) {
+	t := q.t
+	pick := ""
+	if text(m.result, "outcome", "outcome") == outcomeSelected {
+		pick = text(m.result, "outcome", "optionId")
+	}
+	width, always := q.widths[pick]
+	if pick != gateOnce && !always {
+		d := t.decision
+		c.shutGate(t, codeDenied, "the person declined this")
+		switch {
+		case d == nil || t.stale:
+		case pick == gateReject:
+			c.saving[c.choose(d, []strictjson.Member{member("verdict", string(decisions.Deny))})] = saving{ask: t.ask}
+		default:
+			c.withdraw(t) // nobody answered
+		}
+		return
+	}
+	q.yes = true
+	delete(c.chain.open, key(q.id))
+	if t.decision == nil || t.stale {
+		if always {
+			c.forgot(errRestarted)
+		}
+		c.judgeGate(t)
+		return
+	}
+	answer := []strictjson.Member{member("verdict", string(decisions.Allow))}
+	if always {
+		answer = append(answer, member("width", width))
+	}
+	c.opens[c.choose(t.decision, answer)] = opens{q, always}
+}
+
+// opens is a person's yes to a gate on its way to permd.
+type opens struct {
+	*asking
+	always bool
+}
+
+// gateSaved takes permd's answer to a person's yes. When permd does not take it,
+// it is asked about the gate once more: what it denies by now stays shut.
+func (c *Core) gateSaved(o opens, result strictjson.Value, err error) {
+	c.saved(saving{always: o.always, ask: o.t.ask}, result, err)
+	switch {
+	case c.askingOf(o.t) == nil: // it was called off meanwhile
+	case err != nil:
+		c.judgeGate(o.t)
+	default:
+		c.openGate(o.t)
+	}
+}
+
+// callOff ends a question about a gate that nobody wants an answer to any more.
+func (c *Core) callOff(q *asking) {
+	c.withdraw(q.t)
+	if !q.yes {
+		c.add(Act{Kind: Write, To: Client, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
+			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), Own: true})
+	}
+	c.shutGate(q.t, socket.CodeCancelled, "request cancelled")
+}
+
+// gateCancelled takes a $/cancel_request of the agent; false when it is about
+// something else.
+func (c *Core) gateCancelled(m *message) bool {
+	q := c.asking[key(strictjson.Find(m.params, "requestId"))]
+	if q == nil {
+		return false
+	}
+	c.callOff(q)
+	return true
+}
+
+// gatesOver ends the questions of a session whose turn the client has cancelled.
+func (c *Core) gatesOver(session string) {
+	for _, q := range c.asking {
+		if q.t.session == session {
+			c.callOff(q)
+		}
+	}
+}

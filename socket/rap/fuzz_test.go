@@ -1,0 +1,52 @@
+package rap
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/toolschema"
+)
+
+// FuzzInvocation: what is read of an invocation is within its bounds, and the
+// chain is what stands there.
+func FuzzInvocation(f *testing.F) {
+	for _, name := range []string{invokeSample, rootSample} {
+		f.Add([]byte(with(`"toolset":`+sample(f, toolsetSample), sample(f, name))))
+	}
+	f.Add([]byte(invoked("c", "root/pick/pick_2", "purge", `"call_id":null,"width":"w2"`)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if strictjson.Check(data) != nil {
+			return
+		}
+		in, err := readInvocation(data)
+		if err != nil {
+			if len(err.Error()) > 400 {
+				t.Errorf("the error is long: %.100s", err)
+			}
+			return
+		}
+		if in.Operation == "" || in.ID == "" || in.GroupID == "" || len(in.chain) > MaxAncestors+1 || in.chain[len(in.chain)-1] != in.GroupID {
+			t.Fatalf("%+v", in)
+		}
+		if sorted := slices.Sorted(slices.Values(in.chain)); len(slices.Compact(sorted)) != len(in.chain) || sorted[0] == "" {
+			t.Fatalf("the chain is %q", in.chain)
+		}
+		if in.tool != nil && in.tool.Name != in.Operation {
+			t.Fatalf("the tool of %q is %q", in.Operation, in.tool.Name)
+		}
+		invalid, defect := in.check(new(toolschema.Cache))
+		r := in.request(nil)
+		if invalid != "" && defect == nil || r.Call.Tool.Name != in.Operation || in.Toolset == nil && r.Call.Incomplete == "" {
+			t.Fatalf("%q, %v, %+v", invalid, defect, r.Call)
+		}
+		if strictjson.Kind(r.Call.Input) != '{' && defect == nil {
+			t.Fatalf("arguments %s", r.Call.Input)
+		}
+		s := &state{threads: map[string]*thread{}, seen: map[callID][32]byte{}}
+		l := s.enter(in.chain)
+		if again := s.enter(in.chain); l.contrary || again.contrary || !slices.Equal(l.above, again.above) {
+			t.Fatalf("%+v, then %+v", l, again)
+		}
+	})
+}

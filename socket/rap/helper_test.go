@@ -1,0 +1,240 @@
+package rap
+
+import (
+	gocmp "cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// fakeDecider answers by the operation; what it does not know is ask. Like the
+// engine, it allows nothing that needs a person, and then offers no width.
+type fakeDecider struct {
+	verdicts map[string]decisions.Verdict
+	message  string // of denies
+	by       decisions.Decider
+	digest   string
+	got      []*decisions.Request
+	short    bool // it breaks its promise
+	during   func()
+	kept     []decisions.Answer
+	dropped  []string
+	ended    []string
+	whenKept func()
+	label    string // of what is kept
+}
+
+func (f *fakeDecider) Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision {
+	if f.during != nil {
+		f.during()
+	}
+	var list []*decisions.Decision
+	for _, r := range reqs {
+		f.got = append(f.got, r)
+		v := f.verdicts[r.Call.Tool.Name]
+		person := r.HarnessAsks != "" || r.Call.Incomplete != "" || r.Call.Defects != nil
+		if v == "" || v == decisions.Allow && (person || ctx.Err() != nil) {
+			v = decisions.Ask
+		}
+		d := &decisions.Decision{
+			ID: fmt.Sprintf("d%d", len(f.got)), CallID: r.Call.ID, Verdict: v, Reason: "internal: /etc/permd/rules.rego:7",
+			By: f.by, Policy: decisions.PolicyRef{Digest: f.digest}, Defects: r.Call.Defects,
+			Effects: []decisions.EffectDecision{{Kind: effects.KindUse, Text: "use it", Verdict: v}},
+		}
+		switch {
+		case v == decisions.Deny:
+			d.Message = f.message
+		case v == decisions.Ask && !person:
+			q := &decisions.MemoryQuery{Effect: &effects.Effect{Text: r.Call.Tool.Name}, Session: r.Session}
+			d.Offer = &decisions.Offer{Size: 100}
+			for _, rule := range []string{"use it (with these arguments)", "use it"} {
+				w := decisions.Width{ID: fmt.Sprint("w", len(d.Widths)+1), Rule: rule, Scope: "session"}
+				d.Widths = append(d.Widths, w)
+				d.Offer.Sets = append(d.Offer.Sets, decisions.OfferSet{Width: w, Items: []decisions.OfferItem{{Query: q, Level: len(d.Widths) - 1}}})
+			}
+		}
+		list = append(list, d)
+	}
+	if f.short {
+		return list[1:]
+	}
+	return list
+}
+
+// Keep notes what is to be remembered.
+func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+	f.kept = append(f.kept, a)
+	if f.whenKept != nil {
+		f.whenKept()
+	}
+	return []decisions.Kept{{ID: fmt.Sprint("c", len(f.kept)), Verdict: a.Verdict, Label: gocmp.Or(f.label, "use it"), Scope: a.Scope}}, nil
+}
+
+func (f *fakeDecider) Drop(_ context.Context, ids ...string) error {
+	f.dropped = append(f.dropped, ids...)
+	return nil
+}
+
+func (f *fakeDecider) EndSession(_ context.Context, o decisions.Owner, id string) error {
+	f.ended = append(f.ended, fmt.Sprint(o.Conn, " ", id))
+	return nil
+}
+func (*fakeDecider) EndConnection(context.Context, decisions.Owner) error { return nil }
+
+// daemon is the methods with a fake decider, on one connection at a time.
+type daemon struct {
+	*fakeDecider
+	methods  socket.Methods
+	conn     *socket.Conn
+	rules    string // the digest of now
+	answered []string
+}
+
+func newDaemon(t testing.TB) *daemon {
+	t.Helper()
+	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}, by: decisions.ByPolicy}, methods: socket.Methods{}}
+	own := native.Deps{
+		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
+		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
+		Rules: func(uint32, string) string { return d.rules },
+		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
+		},
+	}
+	native.Register(d.methods, own)
+	Register(d.methods, Deps{Sessions: own.Sessions, Decider: d, Users: own.Users, Answers: own})
+	d.connect(1)
+	return d
+}
+
+func (d *daemon) connect(id uint64) {
+	d.conn = &socket.Conn{ID: id, Peer: decisions.Peer{UID: 1000, PID: 7}}
+}
+
+func (d *daemon) call(t testing.TB, method, params string) (strictjson.Value, error) {
+	t.Helper()
+	return d.callWith(t.Context(), t, method, params)
+}
+
+func (d *daemon) callWith(ctx context.Context, t testing.TB, method, params string) (strictjson.Value, error) {
+	t.Helper()
+	if err := strictjson.Check([]byte(params)); err != nil {
+		t.Fatalf("the test's params are not valid: %v\n%s", err, params)
+	}
+	r, err := d.methods[method](d.conn, strictjson.Value(params))
+	if err != nil {
+		return nil, err
+	}
+	res, err := r(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(res, json.Deterministic(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, nil
+}
+
+func (d *daemon) raw(t testing.TB, method, params string) string {
+	t.Helper()
+	v, err := d.call(t, method, params)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, params, err)
+	}
+	return string(v)
+}
+
+// ordered is the answer as it is written, its members in their order.
+func ordered(t testing.TB, d *daemon, method, params string) string {
+	t.Helper()
+	r, err := d.methods[method](d.conn, strictjson.Value(params))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := r(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// answerRead is a result as a client reads it.
+type answerRead struct {
+	Outcome   Outcome             `json:"outcome"`
+	Decision  *decisions.Decision `json:"decision"`
+	Result    *ToolResult         `json:"result"`
+	Choice    *UserChoice         `json:"choice"`
+	Stored    []decisions.Kept    `json:"stored"`
+	Closed    *bool               `json:"closed"`
+	Cancelled *bool               `json:"cancelled"`
+}
+
+func (d *daemon) must(t testing.TB, method, params string) *answerRead {
+	t.Helper()
+	var r answerRead
+	if err := strictjson.Unmarshal(strictjson.Value(d.raw(t, method, params)), &r); err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// refused wants params to be refused with a text.
+func (d *daemon) refused(t testing.TB, method, params, says string) {
+	t.Helper()
+	res, err := d.call(t, method, params)
+	e, ok := errors.AsType[*socket.Error](err)
+	if !ok || e.Code != socket.CodeParams || !strings.Contains(e.Message, says) {
+		t.Errorf("%s %.300s: %s, error %v; want one with %q", method, params, res, err, says)
+	}
+}
+
+func diff(t testing.TB, what string, want, got any, how ...cmp.Option) {
+	t.Helper()
+	if d := cmp.Diff(want, got, how...); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+func sample(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// with puts members into an object, in front.
+func with(members, object string) string {
+	return "{" + members + "," + strings.TrimPrefix(strings.TrimSpace(object), "{")
+}
+
+// invoked are the params of a call in a thread: "root/pick/pick_2".
+func invoked(id, path, operation, more string) string {
+	threads := strings.Split(path, "/")
+	own := threads[len(threads)-1]
+	above, _ := json.Marshal(threads[:len(threads)-1])
+	if more != "" {
+		more = "," + more
+	}
+	return fmt.Sprintf(`{"operation":%q,"arguments":{"bin":"C-17"},"id":%q,"group_id":%q,"thread_ancestors":%s,"toolset":{"name":"warehouse"}%s}`,
+		operation, id, own, above, more)
+}

@@ -1,0 +1,97 @@
+package rap
+
+import (
+	"context"
+	"errors"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// invoke decides an invocation.
+func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
+	in, err := readInvocation(params)
+	if err != nil {
+		return nil, err
+	}
+	var ses *decisions.Session
+	if in.SessionID != "" {
+		if ses = h.Sessions.Get(c.Owner(), in.SessionID); ses == nil {
+			return nil, refuse("the session of sessionId is not declared on this connection: say permd/session first")
+		}
+	}
+	for _, id := range in.chain {
+		// What is remembered for one would hold in the other.
+		if h.Sessions.Get(c.Owner(), id) != nil {
+			return nil, refuse("a thread has the id of a session that is declared on this connection")
+		}
+	}
+	native.EndWith(c, h.Answers)
+	s, peer, request := stateOf(c), c.Peer, native.RequestKey(c.RequestID())
+	l := s.enter(in.chain)
+	ref := l.ref(c, ses)
+	// From here on the call can be cancelled.
+	began := &call{callID: callID{in.GroupID, in.ID}, session: in.SessionID}
+	other := s.begin(began, in.digest())
+	return func(ctx context.Context) (any, error) {
+		ctx, withdraw := context.WithCancelCause(ctx)
+		defer withdraw(nil)
+		if !s.start(began, withdraw) {
+			return nil, errWithdrawn
+		}
+		req := in.request(ses)
+		req.Peer, req.Session, req.Call.User = peer, ref, h.Users(peer.UID)
+		if l.contrary {
+			req.Call.Defects = append(req.Call.Defects, contradiction("thread_ancestors", "the thread was said to be below other threads before"))
+		}
+		if other {
+			req.Call.Defects = append(req.Call.Defects, contradiction("id", "the id was used for another call of the thread"))
+		}
+		invalid, defect := in.check(&h.schemas)
+		if defect != nil {
+			req.Call.Defects = append(req.Call.Defects, *defect)
+		}
+		decided := h.Decider.Decide(ctx, req)
+		if len(decided) != 1 || decided[0] == nil {
+			s.end(began, nil, nil)
+			return nil, errDecider
+		}
+		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
+			s.end(began, nil, nil)
+			return nil, errWithdrawn
+		}
+		r := in.result(decided[0], invalid, &l)
+		var ask *native.Ask
+		if r.question != nil {
+			ask = in.ask(decided[0], r.question, request, req)
+		}
+		if !s.end(began, r.question, ask) {
+			return nil, errWithdrawn
+		}
+		return r, nil
+	}, nil
+}
+
+// errWithdrawn is the answer to an invocation that was cancelled.
+var errWithdrawn = &socket.Error{Code: socket.CodeCancelled, Message: "the call was cancelled"}
+
+func contradiction(at, text string) effects.Defect {
+	return effects.Defect{Code: effects.DefectContradiction, At: at, Text: text}
+}
+
+// ask lets the question of a call wait for rap/choice, or permd/choose.
+func (in *invocation) ask(d *decisions.Decision, q *question, request string, req *decisions.Request) *native.Ask {
+	return &native.Ask{
+		ID: d.ID, Session: "thread " + in.GroupID, Request: request, Digest: d.Policy.Digest, Cwd: req.Call.Cwd,
+		Size: 1<<10 + len(in.ID) + len(in.GroupID) + len(in.CallID) + 16*len(q.threads), Offer: d.Offer,
+		Answer: func(p native.Pick) (native.Picked, error) {
+			if p.OptionID != "" {
+				return native.Picked{}, errors.New("the request had no options; name a verdict")
+			}
+			return native.Picked{Verdict: p.Verdict, Result: q.answered(p.Verdict)}, nil
+		},
+	}
+}

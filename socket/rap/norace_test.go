@@ -1,0 +1,5 @@
+//go:build !race
+
+package rap
+
+const raceEnabled = false

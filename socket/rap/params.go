@@ -1,0 +1,207 @@
+package rap
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/toolschema"
+	"github.com/permd/permd/socket/toolserver"
+)
+
+// invokeParams are an invocation, with permd's own members. What is not named in
+// these types is not read: addresses, descriptions, scripts.
+type invokeParams struct {
+	SessionID string       `json:"sessionId"`
+	Toolset   *toolsetWire `json:"toolset"`
+	Width     string       `json:"width"`
+
+	Operation       string           `json:"operation"`
+	Arguments       strictjson.Value `json:"arguments"`
+	ID              string           `json:"id"`
+	CallID          strictjson.Value `json:"call_id"`
+	GroupID         string           `json:"group_id"`
+	ThreadAncestors []string         `json:"thread_ancestors"`
+	UserID          string           `json:"user_id"`
+}
+
+type toolsetWire struct {
+	Name     string     `json:"name"`
+	Endpoint string     `json:"endpoint"`
+	Tools    []toolWire `json:"tools"` // nil if they were not said
+}
+
+type toolWire struct {
+	Name        string           `json:"name"`
+	InputSchema strictjson.Value `json:"inputSchema"`
+	Annotations annotationsWire  `json:"annotations"`
+}
+
+// annotationsWire are what a tool server says of its tool. What would make a call
+// look harmless is only held to its type.
+type annotationsWire struct {
+	ReadOnly     bool   `json:"readOnly"`
+	Destructive  bool   `json:"destructive"`
+	Idempotent   bool   `json:"idempotent"`
+	LongRunning  bool   `json:"longRunning"`
+	RequiresAuth string `json:"requiresAuth"`
+}
+
+// invocation is an invocation that was read.
+type invocation struct {
+	*invokeParams
+	source string    // the toolset's address
+	tool   *toolWire // the operation as the toolset describes it, nil if it does not
+	// chain are the threads from the root to the call's own.
+	chain []string
+}
+
+// readInvocation reads params.
+func readInvocation(params strictjson.Value) (*invocation, error) {
+	in := &invocation{invokeParams: new(invokeParams)}
+	if err := read(params, in.invokeParams); err != nil {
+		return nil, err
+	}
+	for _, n := range []struct{ what, name string }{
+		{"operation", in.Operation}, {"id", in.ID}, {"group_id", in.GroupID},
+	} {
+		if err := checkName(n.what, n.name); err != nil {
+			return nil, err
+		}
+	}
+	if len(in.UserID) > maxName {
+		return nil, refuse("user_id is longer than %d bytes", maxName)
+	}
+	switch k := strictjson.Kind(in.CallID); {
+	case k != 0 && k != 'n' && k != '"':
+		return nil, refuse("call_id must be text or null")
+	case len(in.CallID) > maxName:
+		return nil, refuse("call_id is longer than %d bytes", maxName)
+	}
+	if err := in.readChain(); err != nil {
+		return nil, err
+	}
+	return in, in.readToolset()
+}
+
+// readChain puts the threads together.
+func (in *invocation) readChain() error {
+	if len(in.ThreadAncestors) > MaxAncestors {
+		return refuse("thread_ancestors holds more than %d threads", MaxAncestors)
+	}
+	seen := map[string]bool{in.GroupID: true}
+	for _, id := range in.ThreadAncestors {
+		if err := checkName("a thread in thread_ancestors", id); err != nil {
+			return err
+		}
+		if seen[id] {
+			return refuse("thread_ancestors holds a thread twice, or that of group_id")
+		}
+		seen[id] = true
+		in.chain = append(in.chain, id)
+	}
+	in.chain = append(in.chain, in.GroupID)
+	return nil
+}
+
+// readToolset finds the operation in the toolset.
+func (in *invocation) readToolset() error {
+	t := in.Toolset
+	if t == nil {
+		return nil
+	}
+	if err := checkName("toolset.name", t.Name); err != nil {
+		return err
+	}
+	var err error
+	if in.source, err = toolserver.Address(t.Endpoint); err != nil {
+		return refuse("toolset.endpoint %v", err)
+	}
+	if len(t.Tools) > MaxTools {
+		return refuse("toolset.tools holds more than %d tools", MaxTools)
+	}
+	for i := range t.Tools {
+		tool := &t.Tools[i]
+		switch {
+		case tool.Name != in.Operation:
+		case in.tool != nil:
+			return refuse("toolset.tools holds the operation twice")
+		case len(tool.Annotations.RequiresAuth) > maxName:
+			return refuse("an annotation is longer than %d bytes", maxName)
+		default:
+			in.tool = tool
+		}
+	}
+	return nil
+}
+
+// check says what is wrong with the invocation by what the toolset says of it:
+// invalid in words for the model, "" if nothing is, and as a defect for the log;
+// a defect alone where it cannot be known.
+func (in *invocation) check(schemas *toolschema.Cache) (invalid string, defect *effects.Defect) {
+	wrong := func(at, text string) *effects.Defect {
+		return &effects.Defect{Code: effects.DefectContradiction, At: at, Text: text}
+	}
+	switch k := strictjson.Kind(in.Arguments); {
+	case in.Toolset != nil && in.Toolset.Tools != nil && in.tool == nil:
+		return "unknown operation", wrong("operation", "the toolset has no operation of this name")
+	case k == 0:
+		return "invalid arguments: they are missing", wrong("arguments", "the arguments are missing")
+	case k != '{':
+		return "invalid arguments: they must be an object", wrong("arguments", "the arguments are no object")
+	case in.tool == nil || len(in.tool.InputSchema) == 0 || strictjson.Kind(in.tool.InputSchema) == 'n':
+		return "", nil
+	}
+	problems, err := schemas.Check(in.tool.InputSchema, in.Arguments)
+	switch {
+	case err != nil:
+		return "", &effects.Defect{Code: effects.DefectDropped, At: "toolset.tools.inputSchema", Text: err.Error()}
+	case problems != nil:
+		return "invalid arguments: " + toolschema.Sentence(problems), wrong("arguments", "the arguments do not fit the operation's schema")
+	}
+	return "", nil
+}
+
+// request makes the domain's request of it, but for where it comes from.
+func (in *invocation) request(ses *decisions.Session) *decisions.Request {
+	call := effects.Call{
+		ID: in.ID, Protocol: Protocol, Tool: effects.Tool{Name: in.Operation, Source: in.source},
+		Input: in.Arguments, InputFrom: "arguments", Claims: effects.Claims{User: in.UserID},
+	}
+	if in.Toolset != nil {
+		call.Tool.Server = in.Toolset.Name
+	} else {
+		call.Incomplete = "the toolset that the operation is of"
+	}
+	if in.tool != nil {
+		call.Tool.Destructive = in.tool.Annotations.Destructive
+		if id := in.tool.Annotations.RequiresAuth; id != "" {
+			call.Given.Authorizations = []effects.Authorization{{ID: id}}
+		}
+	}
+	r := &decisions.Request{}
+	if ses != nil {
+		call.Agent, call.Client, call.Cwd, call.Roots = ses.Agent, ses.Client, ses.Cwd, ses.Roots
+		r.Session.Mode = ses.Mode
+	}
+	r.Call = call
+	return r
+}
+
+// digest is what the call's id stands for.
+func (in *invocation) digest() [sha256.Size]byte {
+	var b []byte
+	text := func(s string) {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	text(in.Operation)
+	text(in.source)
+	text(string(in.Arguments))
+	if in.Toolset != nil {
+		text(in.Toolset.Name)
+	}
+	return sha256.Sum256(b)
+}

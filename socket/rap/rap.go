@@ -1,0 +1,113 @@
+// Package rap speaks the Reactive Agent Protocol as far as it asks for permission:
+// an invocation is decided before it is sent, or on the tool server before it
+// runs, and a question of permd's is put into the words of a user_choice.
+//
+// It sends and receives no messages of the protocol itself, and answers no
+// user_choice of a tool server: those are for the person alone. What the protocol
+// wants kept secret, the addresses for callbacks and answers, it does not read.
+package rap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/toolschema"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+)
+
+// The names of the methods.
+const (
+	MethodInvoke      = "rap/invoke"
+	MethodChoice      = "rap/choice"
+	MethodCloseThread = "rap/close_thread"
+	MethodCancel      = "rap/cancel"
+)
+
+// Protocol is the name of the protocol in decisions.
+const Protocol = "rap"
+
+// Bounds of an invocation, and of what is kept of one connection. Over those of
+// the latter the oldest is forgotten.
+const (
+	MaxAncestors = 64   // threads above a thread
+	MaxTools     = 1024 // of a toolset
+	MaxThreads   = 4096
+	MaxCalls     = 1024             // ids of calls, and calls that wait
+	maxAbove     = 4 * MaxAncestors // threads above one that was said to be at several places
+	maxName      = 1024             // bytes of ids and names
+)
+
+// Decider decides calls; decisions.Engine is one.
+type Decider interface {
+	// Decide returns a decision for each request, in order.
+	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
+}
+
+// Deps are what the methods work with. All are needed.
+type Deps struct {
+	Sessions *decisions.Sessions
+	Decider  Decider
+	// Users returns the person with that uid, from facts of the system.
+	Users func(uid uint32) effects.User
+	// Answers stores what people answer, as permd/choose does.
+	Answers native.Deps
+}
+
+// Register adds the methods.
+func Register(methods socket.Methods, deps Deps) {
+	h := &handler{Deps: deps}
+	methods[MethodInvoke] = h.invoke
+	methods[MethodChoice] = h.choice
+	methods[MethodCloseThread] = h.closeThread
+	methods[MethodCancel] = h.cancel
+}
+
+type handler struct {
+	Deps
+	schemas toolschema.Cache
+}
+
+// run is what a method returns for the part that takes time.
+type run = func(ctx context.Context) (any, error)
+
+// answer is a run that has nothing left to do.
+func answer(result any) run {
+	return func(context.Context) (any, error) { return result, nil }
+}
+
+// read decodes params, without tolerance.
+func read(params strictjson.Value, into any) error {
+	if strictjson.Kind(params) != '{' {
+		return refuse("params must be an object")
+	}
+	if err := strictjson.Unmarshal(params, into); err != nil {
+		return refuse("reading params: %v", err)
+	}
+	return nil
+}
+
+// refuse is the error for params that do not say what is wanted. Its text never
+// repeats values of the message, only names.
+func refuse(format string, args ...any) *socket.Error {
+	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
+}
+
+// checkName refuses an id or name that is missing or too long.
+func checkName(what, s string) error {
+	switch {
+	case s == "":
+		return refuse("%s is missing", what)
+	case len(s) > maxName:
+		return refuse("%s is longer than %d bytes", what, maxName)
+	}
+	return nil
+}
+
+// errDecider is what a client gets when the decider broke its promise; it is no
+// answer, so the client asks its person.
+var errDecider = errors.New("deciding: no decision for a call")
