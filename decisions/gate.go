@@ -40,9 +40,11 @@ type Gate struct {
 	// Asks is set where the person is asked of all that is not allowed.
 	Asks bool
 	// Path is set for what is all in its path. One that is not understood may be
-	// any other, also one that is denied, so the person is asked.
+	// any other, also one that is denied, so the person is asked. They are asked
+	// about what is guarded as well.
 	Path bool
-	// Own is set for what the person does by themselves: it is never asked.
+	// Own is set for what the person does by themselves: nobody is asked whether
+	// they may. Where something has failed it is not known that no rule denies it.
 	Own bool
 	// Approved reports whether the agent was allowed the same before; that is
 	// used up. Nil where nothing is known of that.
@@ -71,9 +73,9 @@ func (d *Decision) settle(req *Request, alone bool) {
 		return
 	case d.By != ByFailure && g.Approved != nil && g.Approved(d):
 		d.Outcome = Approved
-	case g.Own:
+	case g.Own && d.By != ByFailure:
 		d.Outcome = Passed
-	case alone, g.Asks, d.By == ByFailure, d.ruled(), len(d.Defects) > 0, g.Path && d.unclear():
+	case alone, g.Asks, d.By == ByFailure, d.ruled(), len(d.Defects) > 0, g.Path && (d.unclear() || d.guarded()):
 		d.Outcome = ""
 		d.unasked(alone)
 		return
@@ -88,6 +90,12 @@ func (d *Decision) unclear() bool {
 	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool {
 		return e.Verdict == Ask && e.Kind == effects.KindUnknown
 	})
+}
+
+// guarded reports whether it is about what is guarded, such as a secret: agents
+// have read files so for which their own rules denied it.
+func (d *Decision) guarded() bool {
+	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool { return e.Verdict == Ask && e.Row == RowGuarded })
 }
 
 // ruled reports whether a rule of org, user or project asks.

@@ -33,7 +33,7 @@ func TestGate(t *testing.T) {
 		{name: "all are asked, approved", gate: Gate{Asks: true, Approved: yes}, verdict: Ask, outcome: Approved},
 		{name: "their own, a rule asks", fired: []Finding{finding(User, SetAsk)}, gate: Gate{Own: true, Asks: true}, verdict: Ask, outcome: Passed},
 		{name: "their own, denied", fired: []Finding{finding(User, SetDeny)}, gate: Gate{Own: true}, verdict: Deny},
-		{name: "their own, rules broke", policy: errors.New("broken"), gate: Gate{Own: true}, verdict: Ask, outcome: Passed},
+		{name: "their own, rules broke", policy: errors.New("broken"), gate: Gate{Own: true}, verdict: Ask},
 		{name: "their own, nobody there", alone: true, gate: Gate{Own: true}, verdict: Ask, outcome: Passed},
 		{name: "rules broke", policy: errors.New("broken"), gate: Gate{Approved: yes}, verdict: Ask},
 		{name: "nobody there", alone: true, verdict: Deny},

@@ -240,6 +240,7 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 		p.Method = e.Connect.Method
 	case e.Use != nil:
 		p.Given, p.For = effects.Display(e.Use.Given.String()), effects.Display(e.Use.For)
+		p.Destructive = e.Use.Destructive
 	}
 	if inProject && scope != ForUser {
 		p.Project = q.Key()

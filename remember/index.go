@@ -100,6 +100,13 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	return false
 }
 
+// foresaw reports whether an allow was given for an effect that was said to be as
+// bad: a yes to a call holds no longer once the tool's server says that the tool
+// may destroy something. A line that a person wrote speaks of the tool as it is.
+func (e *entry) foresaw(x *effects.Effect) bool {
+	return x.Use == nil || !x.Use.Destructive || e.choice.Pins.Destructive || e.line != nil && e.choice.DecisionID == ""
+}
+
 // inForce reports whether an allow counts yet: one that only a client reported
 // must be confirmed before it answers guarded tags, those of then or of now, or
 // always if the settings say so.
@@ -236,7 +243,7 @@ func (s *search) consider(found []*entry) {
 			s.considerReject(e)
 			continue
 		}
-		if e.over(s.newest) || !e.covers(s.q) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
+		if e.over(s.newest) || !e.covers(s.q) || !e.foresaw(s.q.Effect) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
 			continue
 		}
 		if s.allow == nil || e.narrower(s.allow) {

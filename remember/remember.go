@@ -73,8 +73,10 @@ type Pins struct {
 	Arguments bool   `json:"arguments,omitzero"` // a tool's arguments, as they were
 	Given     string `json:"given,omitzero"`     // the credentials that a tool is handed, in words
 	For       string `json:"for,omitzero"`       // for whom the caller says that a tool is used
-	Claimed   bool   `json:"claimed,omitzero"`   // the effect was known from the agent's words alone
-	Guarded   bool   `json:"guarded,omitzero"`   // it answers guarded tags
+	// Destructive is set when the tool's server said that it may destroy something.
+	Destructive bool `json:"destructive,omitzero"`
+	Claimed     bool `json:"claimed,omitzero"` // the effect was known from the agent's words alone
+	Guarded     bool `json:"guarded,omitzero"` // it answers guarded tags
 	// Call is a keyed hash of all effects of the call that a reject is bound to.
 	Call string `json:"call,omitzero"`
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/decisions/effects"
 )
 
 // acpReport is what install or uninstall did. Its JSON form is kept.
@@ -186,11 +188,12 @@ func (a *app) acpInstall(cmd *cobra.Command, client *acpClient, agent *clientAge
 		return err
 	}
 	report := &acpReport{Client: client.name, Agent: agent.name, installReport: newInstallReport(c, "wrote", "unchanged")}
+	report.Notes = entries.otherCommands(c.after)
 	if c.none() {
 		report.DryRun = o.dry
 		return a.reportACP(report)
 	}
-	report.Notes = acpNotes(client, agent, entries)
+	report.Notes = append(report.Notes, acpNotes(client, agent, entries)...)
 	if err := a.confirmChange(c, store, &report.installReport, o); err != nil {
 		return err
 	}
@@ -223,7 +226,7 @@ func planACPInstall(p *configPlace, e *acpEntries, s configStore, program string
 func acpNotes(client *acpClient, agent *clientAgent, e *acpEntries) []string {
 	var notes []string
 	for _, key := range e.hidden {
-		notes = append(notes, fmt.Sprintf("%s has no command in the file, so %s starts it by itself, without permd: use the one with permd in its place", key, client.title))
+		notes = append(notes, fmt.Sprintf("%s has no command in the file, so %s starts it by itself, without permd: use the one with permd in its place", effects.Display(key), client.title))
 	}
 	if e.added {
 		if _, err := exec.LookPath(agent.command[0]); err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,5 +49,123 @@ func TestACPInstallAgainUnknown(t *testing.T) {
 	got := string(applied(t, store, func() (*configChange, error) { return planACPInstall(p, e, store, "/new/permd", uid) }))
 	if want := strings.Replace(old, "/old/permd", "/new/permd", 1); got != want {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestACPLinkedFolder: who keeps their settings behind a link is not told to move
+// them away.
+func TestACPLinkedFolder(t *testing.T) {
+	p, e, store := acpPlaceOf(t, "zed", "claude")
+	real := filepath.Join(e.home, "dotfiles")
+	link := filepath.Dir(p.path)
+	for _, dir := range []string{real, filepath.Dir(link)} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	_, err := planACPInstall(p, e, store, testProgram, uint32(os.Geteuid()))
+	if err == nil || hintOf(err, "") != linkHint {
+		t.Errorf("%v, hint %q", err, hintOf(err, ""))
+	}
+}
+
+// TestACPOtherCommand: a command that was named and is not taken is said.
+func TestACPOtherCommand(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		command    []string
+		want       string
+	}{
+		{"another", `{"agent_servers": {"Claude": {"command": "npx", "args": ["claude-agent-acp", "a b"]}}}`, []string{"/opt/claude"}, "Claude was there and keeps its own command, npx claude-agent-acp 'a b': change that in the file"},
+		{"another, behind permd", `{"agent_servers": {"Claude": {"command": "` + testProgram + `", "args": ["acp", "--", "npx"]}}}`, []string{"/opt/claude"}, "Claude was there and keeps its own command, npx: change that in the file"},
+		{"the same", `{"agent_servers": {"Claude": {"command": "/opt/claude", "args": []}}}`, []string{"/opt/claude"}, ""},
+		{"none named", `{"agent_servers": {"Claude": {"command": "npx"}}}`, nil, ""},
+		{"none there", `{}`, []string{"/opt/claude", "--acp"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, e, _ := acpPlaceOf(t, "zed", "claude", tt.command...)
+			after, err := e.install([]byte(tt.text), testProgram)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(e.otherCommands(after), "\n"); got != tt.want {
+				t.Errorf("the note is %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestACPRemoveKeepsComments: what a person has noted in the list of agents stays
+// when nothing else is left in it.
+func TestACPRemoveKeepsComments(t *testing.T) {
+	_, e, _ := acpPlaceOf(t, "zed", "claude")
+	const text = "{\n  \"agent_servers\": {\n    // mine\n  }\n}\n"
+	after, err := e.install([]byte(text), testProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rest, found, err := e.remove(after); err != nil || !found || !strings.Contains(string(rest), "// mine") {
+		t.Errorf("%v, %v, %s", err, found, rest)
+	}
+}
+
+func TestVisibleLines(t *testing.T) {
+	const text = "a\tb\r\nc \u00e4 \u2014\n"
+	if got := visibleLines(text); got != text {
+		t.Errorf("%q", got)
+	}
+	if got, want := visibleLines("a\x1b[2K\rb\u202e\u200b\x07\u00a0"), `a\u{1b}[2K\u{d}b\u{202e}\u{200b}\u{7}\u{a0}`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestACPShown: the name of an entry does nothing to the terminal.
+func TestACPShown(t *testing.T) {
+	_, e, _ := acpPlaceOf(t, "zed", "claude", "/opt/claude")
+	for _, text := range []string{
+		`{"agent_servers": {"claude\u001b[2K\n": {"command": "npx"}}}`,
+		`{"agent_servers": {"claude\u001b[2K\n": {"command": "$X"}}}`,
+		`{"agent_servers": {"claude\u001b[2K\n": 7}}`,
+	} {
+		e.agent.also = append(e.agent.also, "claude2k")
+		after, err := e.install([]byte(text), testProgram)
+		if got := fmt.Sprint(err, e.otherCommands(after)); strings.ContainsAny(got, "\x1b\n") || !strings.Contains(got, `claude\u{1b}`) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// TestACPStarted: an agent is known by what a command starts, and not by what that
+// is told.
+func TestACPStarted(t *testing.T) {
+	for _, tt := range []struct {
+		agent, command string
+		want           bool
+	}{
+		{"gemini", "npx -y @google/gemini-cli@1 --acp", true},
+		{"gemini", "npx --package @google/gemini-cli -- gemini", true},
+		{"gemini", "npx --package=@google/gemini-cli gemini", true},
+		{"gemini", "npx --registry r gemini", true},
+		{"gemini", "/usr/bin/env -u X A=b gemini --acp", true},
+		{"gemini", "node --max-old-space-size=4096 /x/node_modules/@google/gemini-cli/dist/index.js", true},
+		{"gemini", "pnpm dlx @google/gemini-cli", true},
+		{"gemini", "uv tool run gemini", true},
+		{"gemini", "npx -y other-agent --model gemini", false},
+		{"gemini", "npx other-agent gemini", false},
+		{"claude", "uvx --from other-agent other --provider claude", false},
+		{"claude", "env MODEL=claude other", false},
+		{"claude", "node /x/other.js claude", false},
+		{"codex", "npm exec -- other-acp codex", false},
+	} {
+		agent, err := acpAgentOf(tt.agent, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := agent.started(strings.Fields(tt.command)); got != tt.want {
+			t.Errorf("%s: starts %s: %v", tt.command, tt.agent, got)
+		}
 	}
 }

@@ -18,6 +18,7 @@ type clientAgent struct {
 	// presets are what clients that are told by a snippet call it.
 	codecompanion, avante, agentShell string
 	known                             bool
+	given                             bool // its command was named by the person
 }
 
 // acpAgents are the agents that install knows by name, in the order of the help.
@@ -87,10 +88,10 @@ func acpAgentOf(name string, command []string) (*clientAgent, error) {
 	agents := acpAgents()
 	i := slices.IndexFunc(agents, func(a clientAgent) bool { return a.name == strings.ToLower(name) })
 	if i < 0 {
-		return &clientAgent{name: name, label: name, command: command}, nil
+		return &clientAgent{name: name, label: name, command: command, given: len(command) > 0}, nil
 	}
 	if len(command) > 0 {
-		agents[i].command = command
+		agents[i].command, agents[i].given = command, true
 	}
 	return &agents[i], nil
 }
@@ -142,7 +143,7 @@ func (a *clientAgent) started(words []string) bool {
 	if !slices.Contains(runners, filepath.Base(words[0])) {
 		return false
 	}
-	for _, word := range words[1:] {
+	for _, word := range runnable(words[1:]) {
 		if i := strings.LastIndex(word, "/node_modules/"); i >= 0 {
 			word = word[i:]
 		} else if filepath.IsAbs(word) {
@@ -156,4 +157,35 @@ func (a *clientAgent) started(words []string) bool {
 		}
 	}
 	return false
+}
+
+// runnerWords stand in front of what runners start: their own commands, and flags
+// that take no value.
+var runnerWords = []string{"exec", "x", "dlx", "run", "tool", "-y", "--yes", "-q", "--quiet", "-A", "--allow-all", "--bun", "--"}
+
+// runnable are the words behind a runner that may name what it starts: up to the
+// first that is no value of a flag. What follows is for the program, such as the
+// model that it is to use.
+func runnable(words []string) (names []string) {
+	value := false
+	for i, word := range words {
+		switch {
+		case behindPermd(words[i:]) > 0:
+			return append(names, unwrapped(words[i:])...)
+		case slices.Contains(runnerWords, word):
+			value = false
+		case strings.HasPrefix(word, "-"):
+			_, with, ok := strings.Cut(word, "=")
+			if value = !ok; ok {
+				names = append(names, with)
+			}
+		case value:
+			names = append(names, word)
+			value = false
+		case strings.Contains(word, "="): // a variable, of env
+		default:
+			return append(names, word)
+		}
+	}
+	return names
 }

@@ -207,14 +207,27 @@ type pairClient struct {
 	step          atomic.Pointer[pairStep]
 	cancel        atomic.Pointer[context.CancelFunc]
 	stopped       chan struct{}
+	ended         chan struct{} // session/cancel was sent
+}
+
+// Write says it to the agent.
+func (c *pairClient) Write(p []byte) (int, error) {
+	n, err := os.Stdout.Write(p)
+	if bytes.Contains(p, []byte(`"session/cancel"`)) {
+		select {
+		case c.ended <- struct{}{}:
+		default:
+		}
+	}
+	return n, err
 }
 
 func runPairClient(path string) int {
 	c := &pairClient{
-		made: make(chan struct{}), stopped: make(chan struct{}, 1),
+		made: make(chan struct{}), stopped: make(chan struct{}, 1), ended: make(chan struct{}, 1),
 		cancelled: &cancelledSeen{r: os.Stdin, seen: make(chan struct{}, 1)},
 	}
-	c.conn = acpsdk.NewClientSideConnection(c, os.Stdout, c.cancelled)
+	c.conn = acpsdk.NewClientSideConnection(c, c, c.cancelled)
 	close(c.made)
 	if err := c.run(context.Background(), path); err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
@@ -290,8 +303,14 @@ func (c *pairClient) RequestPermission(ctx context.Context, p acpsdk.RequestPerm
 	case "cancel":
 		return r, c.conn.Cancel(ctx, acpsdk.CancelNotification{SessionId: p.SessionId})
 	case "stop":
+		select {
+		case <-c.ended: // of an earlier turn
+		default:
+		}
 		(*c.cancel.Load())()
+		// The SDK sends both by goroutines of their own.
 		<-c.stopped
+		<-c.ended
 		return r, nil
 	case "withdraw":
 		if err := c.conn.NotifyExtension(ctx, "_test/withdraw", struct{}{}); err != nil {

@@ -188,9 +188,9 @@ func (h *jsonHooks) removeFrom(t *jsonedit.Text, path []string) (_ *jsonedit.Tex
 	return t, found, nil
 }
 
-// prune removes the member that path names if it is empty.
+// prune removes the member that path names if it is empty, of comments as well.
 func prune(t *jsonedit.Text, path []string) (*jsonedit.Text, error) {
-	if t.Root().Member(path...).Len() > 0 {
+	if at := t.Root().Member(path...); at.Len() > 0 || at.Commented() {
 		return t, nil
 	}
 	return t.Drop(path...)

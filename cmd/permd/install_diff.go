@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // diffContext is how many lines are shown around a change.
@@ -139,4 +140,19 @@ func lineRange(at, n int) string {
 		at--
 	}
 	return fmt.Sprintf("%d,%d", at, n)
+}
+
+// visibleLines is a text in which a terminal shows all that there is: what moves
+// its cursor or is not seen could hide a part of a change from who is asked.
+func visibleLines(text string) string {
+	var b strings.Builder
+	for i, r := range text {
+		switch {
+		case r == '\n', r == '\t', unicode.IsPrint(r), r == '\r' && strings.HasPrefix(text[i+1:], "\n"):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+	}
+	return b.String()
 }

@@ -19,6 +19,8 @@ import (
 // maxConfigFile is the longest configuration file that is changed, in bytes.
 const maxConfigFile = 1 << 20
 
+const linkHint = "show the change with --dry-run in another HOME, and make it by hand where the link leads"
+
 // configChange is a change of one configuration file that a person has to see
 // before it is made.
 type configChange struct {
@@ -117,7 +119,7 @@ func readConfigFile(p *configPlace, uid uint32) ([]byte, fs.FileMode, error) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, 0, failf(exitError, "show the change with --dry-run in another HOME, and make it by hand where the link leads", "%s is a link, which permd does not replace", p.path)
+		return nil, 0, failf(exitError, linkHint, "%s is a link, which permd does not replace", p.path)
 	case !info.Mode().IsRegular():
 		return nil, 0, failf(exitError, "", "%s is no file", p.path)
 	case !ok || stat.Uid != uid:
@@ -167,6 +169,9 @@ func missingFolders(dir string, uid uint32, managed bool) (missing []string, err
 			hint := "make it a folder that only you can change"
 			if u, ok := errors.AsType[*xdg.UntrustedError](err); ok {
 				hint = repairFolder(u.Path, "", uid)
+				if link, err := os.Lstat(u.Path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
+					hint = linkHint // what it leads to is the person's
+				}
 			}
 			return nil, failf(exitError, hint, "checking its folder: %w", err)
 		}

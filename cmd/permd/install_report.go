@@ -70,7 +70,7 @@ func (a *app) checkAsked(o *installOptions) error {
 // shows it.
 func (a *app) confirmChange(c *configChange, s configStore, r *installReport, o *installOptions) error {
 	if !a.json && r.Diff != "" {
-		fmt.Fprintf(a.out, "%s\n", r.Diff)
+		fmt.Fprintf(a.out, "%s\n", visibleLines(r.Diff))
 	}
 	if o.dry {
 		r.DryRun = true

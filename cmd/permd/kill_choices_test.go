@@ -131,7 +131,7 @@ func (c *chooser) forget() error {
 type reloader struct {
 	k       *killer
 	c       *client.Client
-	reloads int // that were acknowledged
+	reloads atomic.Int64 // that were acknowledged
 	err     error
 }
 
@@ -150,6 +150,6 @@ func (r *reloader) run() {
 			r.err = fmt.Errorf("reloading: %+v, %w", got, err)
 			return
 		}
-		r.reloads++
+		r.reloads.Add(1)
 	}
 }

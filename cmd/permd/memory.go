@@ -104,6 +104,7 @@ func pinsInWords(c *remember.Choice) []string {
 	add(p.Arguments, "with the very arguments")
 	add(p.Given != "", "while it is given %s", p.Given)
 	add(p.For != "", "for %s, as the caller says", p.For)
+	add(p.Destructive, "also while its server says that it may destroy something")
 	add(p.Claimed, "known from the agent's words alone")
 	add(p.Call != "", "only in the very call that it was said of")
 	return words

@@ -69,7 +69,7 @@ func (t *Text) Prepend(n Node, values ...string) (*Text, error) {
 	if len(c.children) > 0 {
 		at = c.children[0].from
 		from := t.lineStart(at)
-		if from > c.start && len(bytes.TrimSpace(t.bare[from:at])) == 0 {
+		if from > c.start && len(bytes.TrimSpace(t.data[from:at])) == 0 {
 			between = "," + t.newline() + string(t.data[from:at])
 		}
 		values = append(slices.Clone(values), "")

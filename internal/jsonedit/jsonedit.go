@@ -163,6 +163,11 @@ func (n Node) Raw() []byte {
 	return n.text.bare[n.node.start:n.node.end]
 }
 
+// Commented reports whether there are comments in the value.
+func (n Node) Commented() bool {
+	return n.node != nil && !bytes.Equal(n.text.data[n.node.start:n.node.end], n.Raw())
+}
+
 // String is the value of a string, "" of everything else.
 func (n Node) String() string {
 	if n.Kind() != '"' {

@@ -11,17 +11,17 @@ import (
 
 // Bounds of what a Cache keeps; over them it begins anew.
 const (
-	maxKept        = 256
-	maxKeptObjects = 8_000 // of all schemas together, each some 1 KiB
+	maxKept      = 256
+	maxKeptBytes = 8 << 20 // of all schemas together, about
 )
 
 // Cache keeps schemas that were read, by their text: to read one takes several
 // times as long as to check arguments with it. The zero Cache is empty. It is safe
 // for concurrent use.
 type Cache struct {
-	mu      sync.Mutex
-	kept    map[[sha256.Size]byte]*jsonschema.Schema
-	objects int
+	mu   sync.Mutex
+	kept map[[sha256.Size]byte]*jsonschema.Schema
+	size int
 }
 
 // Check is the function of that name.
@@ -44,21 +44,23 @@ func (c *Cache) compiled(schema strictjson.Value) (*jsonschema.Schema, error) {
 	if s != nil {
 		return s, nil
 	}
-	doc, objects, err := readSchema(schema)
+	doc, size, err := readSchema(schema)
 	if err != nil {
 		return nil, err
 	}
-	if s, err = compile(doc); err != nil {
+	s, programs, err := compile(doc)
+	if err != nil {
 		return nil, err
 	}
+	size += programs
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.kept == nil || len(c.kept) >= maxKept || c.objects+objects > maxKeptObjects {
-		c.kept, c.objects = map[[sha256.Size]byte]*jsonschema.Schema{}, 0
+	if c.kept == nil || len(c.kept) >= maxKept || c.size+size > maxKeptBytes {
+		c.kept, c.size = map[[sha256.Size]byte]*jsonschema.Schema{}, 0
 	}
 	if c.kept[sum] == nil {
 		c.kept[sum] = s
-		c.objects += objects
+		c.size += size
 	}
 	return s, nil
 }

@@ -46,8 +46,8 @@ func TestCache(t *testing.T) {
 		if _, err := c.Check(strictjson.Value(large), strictjson.Value(`[]`)); err != nil {
 			t.Fatal(err)
 		}
-		if c.objects > maxKeptObjects {
-			t.Fatalf("%d objects are kept", c.objects)
+		if c.size > maxKeptBytes {
+			t.Fatalf("%d bytes are kept", c.size)
 		}
 	}
 	for range 2 {

@@ -17,8 +17,9 @@ type reader struct {
 	schema          bool
 }
 
-// readSchema makes a document of a schema, and counts what may be schemas in it.
-func readSchema(v strictjson.Value) (doc any, objects int, err error) {
+// readSchema makes a document of a schema. size is about how many bytes it takes,
+// once it is compiled: what may be schemas in it takes the most.
+func readSchema(v strictjson.Value) (doc any, size int, err error) {
 	if k := strictjson.Kind(v); k != '{' && k != 't' && k != 'f' {
 		return nil, 0, unchecked("it is neither an object nor true or false")
 	}
@@ -30,7 +31,7 @@ func readSchema(v strictjson.Value) (doc any, objects int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	return n.value, r.objects, nil
+	return n.value, len(v) + 64*r.values + r.objects<<10, nil
 }
 
 // readArguments makes a tree of arguments.
@@ -193,7 +194,7 @@ func plainNumber(s string) bool {
 		return len(digits) <= maxNumber
 	}
 	n, err := strconv.Atoi(exponent)
-	return err == nil && len(digits) <= maxNumber && n >= -maxNumber && n <= maxNumber
+	return err == nil && len(digits) <= maxNumber && n >= -maxExponent && n <= maxExponent
 }
 
 // costOf is what it costs to make a fraction of a plain number, in steps.

@@ -32,7 +32,8 @@ const (
 	maxPointers      = 1 << 20 // bytes of the paths to all values together
 	maxReferences    = 256     // different ones
 	maxArguments     = 20_000  // values of JSON
-	maxNumber        = 300     // digits and exponent of a number
+	maxNumber        = 300     // digits of a number
+	maxExponent      = 324     // of ten: all that fit a float64, whose largest schemas like to name
 	maxPairs         = 50_000  // of a schema and an argument
 	maxWork          = 500_000 // steps
 	maxChain         = 64      // schemas that one argument goes through, each in the other
@@ -121,24 +122,25 @@ func check(compiled *jsonschema.Schema, arguments strictjson.Value) ([]Problem, 
 // reference leads to a file.
 const location = "urn:permd:schema"
 
-// compile makes the document a schema, in which nothing is loaded.
-func compile(doc any) (*jsonschema.Schema, error) {
+// compile makes the document a schema, in which nothing is loaded. programs is about
+// how many bytes its patterns take.
+func compile(doc any) (s *jsonschema.Schema, programs int, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(nothing{})
 	var p patterns
 	c.UseRegexpEngine(p.compile)
 	if err := c.AddResource(location, doc); err != nil {
-		return nil, unchecked("it is not understood")
+		return nil, 0, unchecked("it is not understood")
 	}
-	s, err := c.Compile(location)
+	s, err = c.Compile(location)
 	switch {
 	case p.failed != nil:
-		return nil, p.failed
+		return nil, 0, p.failed
 	case err != nil:
-		return nil, unchecked("it is not a schema of a known draft")
+		return nil, 0, unchecked("it is not a schema of a known draft")
 	}
-	return s, settle(s)
+	return s, 128 * p.size, settle(s)
 }
 
 // nothing loads nothing.

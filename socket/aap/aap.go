@@ -12,11 +12,9 @@ package aap
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
 )
@@ -35,7 +33,6 @@ const (
 	MaxCalls  = 256      // that wait
 	MaxItems  = 16 << 10 // calls and results of a turn with its history
 	maxTools  = 1024     // of each side
-	maxName   = 1024     // bytes of ids and names
 	maxReason = 4 << 10  // bytes of a reason, for the model
 )
 
@@ -72,23 +69,6 @@ type handler struct{ Deps }
 
 // run is what a method returns for the part that takes time.
 type run = func(ctx context.Context) (any, error)
-
-// read decodes a value whose names are known, without tolerance.
-func read(what string, v strictjson.Value, into any) error {
-	if strictjson.Kind(v) != '{' {
-		return refuse("%s must be an object", what)
-	}
-	if err := strictjson.Unmarshal(v, into); err != nil {
-		return refuse("reading %s: %v", what, err)
-	}
-	return nil
-}
-
-// refuse is the error for params that do not say what is wanted. Its text
-// never repeats values of the message, only names.
-func refuse(format string, args ...any) *socket.Error {
-	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
-}
 
 // errDecider is what a client gets when the decider broke its promise; it is
 // no answer, so the client asks its person.

@@ -37,7 +37,7 @@ type resultWire struct {
 // it gives the messages again.
 func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p answerParams
-	if err := read("params", params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
 	t, err := h.talkOf(c, p.SessionID)
@@ -75,17 +75,17 @@ func (p *answerParams) check(b *batch, all *batches) error {
 		e := b.entry(a.ToolCallID)
 		switch {
 		case e == nil:
-			return refuse("answers: the batch has no call of that toolCallId")
+			return socket.Refuse("answers: the batch has no call of that toolCallId")
 		case seen[a.ToolCallID]:
-			return refuse("answers: two of them are for one call")
+			return socket.Refuse("answers: two of them are for one call")
 		case e.outcome != Ask:
-			return refuse("answers: a call of that toolCallId does not wait for the person")
+			return socket.Refuse("answers: a call of that toolCallId does not wait for the person")
 		case a.Verdict != decisions.Allow && a.Verdict != decisions.Deny:
-			return refuse("answers: verdict must be allow or deny")
+			return socket.Refuse("answers: verdict must be allow or deny")
 		case a.Reason != "" && a.Verdict != decisions.Deny:
-			return refuse("answers: a reason belongs to a deny")
+			return socket.Refuse("answers: a reason belongs to a deny")
 		case len(a.Reason) > maxReason:
-			return refuse("answers: a reason is longer than %d bytes", maxReason)
+			return socket.Refuse("answers: a reason is longer than %d bytes", maxReason)
 		}
 		seen[a.ToolCallID] = true
 		allowed[a.ToolCallID] = a.Verdict == decisions.Allow
@@ -96,18 +96,18 @@ func (p *answerParams) check(b *batch, all *batches) error {
 		e := b.entry(r.ToolCallID)
 		switch {
 		case e == nil || e.side != client:
-			return refuse("results: the client has no call of that toolCallId in the batch")
+			return socket.Refuse("results: the client has no call of that toolCallId in the batch")
 		case seen[r.ToolCallID]:
-			return refuse("results: two of them are for one call")
+			return socket.Refuse("results: two of them are for one call")
 		case e.result != nil && !same(e.result, r.Content):
-			return refuse("results: another result of that call was brought before")
+			return socket.Refuse("results: another result of that call was brought before")
 		case !e.told && e.result == nil && !allowed[r.ToolCallID]:
-			return refuse("results: a call of that toolCallId may not run")
+			return socket.Refuse("results: a call of that toolCallId may not run")
 		}
 		switch strictjson.Kind(r.Content) {
 		case '"', '[':
 		default:
-			return refuse("results: content must be text or a list of blocks")
+			return socket.Refuse("results: content must be text or a list of blocks")
 		}
 		seen[r.ToolCallID] = true
 		if e.result == nil {
@@ -115,7 +115,7 @@ func (p *answerParams) check(b *batch, all *batches) error {
 		}
 	}
 	if !all.fits(b, size) {
-		return refuse("results: the batch would be larger than %d MiB", MaxBatchBytes>>20)
+		return socket.Refuse("results: the batch would be larger than %d MiB", MaxBatchBytes>>20)
 	}
 	return nil
 }

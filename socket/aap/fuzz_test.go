@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // FuzzPermissions: whatever is read, each id is listed once, what may run has
@@ -21,7 +23,7 @@ func FuzzPermissions(f *testing.F) {
 			return
 		}
 		var p permissionsParams
-		if read("params", data, &p) != nil {
+		if socket.ReadParams("params", data, &p) != nil {
 			return
 		}
 		w, calls, err := p.calls()
@@ -71,7 +73,7 @@ func FuzzPermissions(f *testing.F) {
 // FuzzSSE: what is read of a stream is the same whatever ends its lines, and each
 // event's data stand in the stream.
 func FuzzSSE(f *testing.F) {
-	f.Add(sample(f, "05-turn.tool_use.sse"))
+	f.Add(sockettest.Sample(f, "05-turn.tool_use.sse"))
 	f.Add(theStream)
 	f.Add("data\ndata\n\n:x\nevent\n")
 	f.Fuzz(func(t *testing.T, text string) {

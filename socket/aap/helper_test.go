@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // fakeDecider answers by the tool's name; what it does not know is ask. Like the
@@ -121,22 +120,7 @@ func (d *daemon) call(t testing.TB, method, params string) (strictjson.Value, er
 
 func (d *daemon) callWith(ctx context.Context, t testing.TB, method, params string) (strictjson.Value, error) {
 	t.Helper()
-	if err := strictjson.Check([]byte(params)); err != nil {
-		t.Fatalf("the test's params are not valid: %v\n%s", err, params)
-	}
-	r, err := d.methods[method](d.conn, strictjson.Value(params))
-	if err != nil {
-		return nil, err
-	}
-	res, err := r(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(res, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, nil
+	return sockettest.Call(ctx, t, d.methods, d.conn, method, params)
 }
 
 func (d *daemon) raw(t testing.TB, method, params string) strictjson.Value {
@@ -199,15 +183,6 @@ func diff(t testing.TB, what string, want, got any) {
 	}
 }
 
-func sample(t testing.TB, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
-}
-
 func quote(t testing.TB, s string) string {
 	t.Helper()
 	v, err := encodeText(s)
@@ -224,28 +199,28 @@ func sampleParams(t testing.TB, turn string) string {
 		Agent strictjson.Value `json:"agent"`
 		Tools strictjson.Value `json:"tools"`
 	}
-	if err := strictjson.Unmarshal([]byte(sample(t, "02-post-sessions.request.json")), &session); err != nil {
+	if err := strictjson.Unmarshal([]byte(sockettest.Sample(t, "02-post-sessions.request.json")), &session); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf(`{"sessionId":"s","agent":%s,"tools":%s,"meta":%s,%s}`, session.Agent, session.Tools, sample(t, "01-get-meta.response.json"), turn)
+	return fmt.Sprintf(`{"sessionId":"s","agent":%s,"tools":%s,"meta":%s,%s}`, session.Agent, session.Tools, sockettest.Sample(t, "01-get-meta.response.json"), turn)
 }
 
 // sampleTurns are the three forms of the samples' turn, and its history.
 func sampleTurns(t testing.TB) map[string]string {
 	t.Helper()
-	none := sample(t, "06-turn.stream-none.response.json")
+	none := sockettest.Sample(t, "06-turn.stream-none.response.json")
 	return map[string]string{
-		"sse":     `"turn":{"sse":` + quote(t, sample(t, "05-turn.tool_use.sse")) + `}`,
+		"sse":     `"turn":{"sse":` + quote(t, sockettest.Sample(t, "05-turn.tool_use.sse")) + `}`,
 		"events":  `"turn":{"events":` + sampleEvents(t) + `}`,
 		"none":    `"turn":` + none,
-		"history": `"history":` + sample(t, "07-get-history.full.response.json"),
+		"history": `"history":` + sockettest.Sample(t, "07-get-history.full.response.json"),
 	}
 }
 
 // sampleEvents is the samples' stream as a list of events.
 func sampleEvents(t testing.TB) string {
 	t.Helper()
-	list, err := parseSSE(sample(t, "05-turn.tool_use.sse"))
+	list, err := parseSSE(sockettest.Sample(t, "05-turn.tool_use.sse"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/internal/mutate"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // allowList is a decider that allows two calls of the samples, to the letter,
@@ -148,7 +149,7 @@ func TestMutants(t *testing.T) {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
 	}
 	list := []mutate.Mutant{}
-	history := func() any { return parsed(t, sample(t, "07-get-history.full.response.json")) }
+	history := func() any { return parsed(t, sockettest.Sample(t, "07-get-history.full.response.json")) }
 	for _, form := range slices.Sorted(maps.Keys(sampleTurns(t))) {
 		doc := parsed(t, sampleParams(t, sampleTurns(t)[form])).(map[string]any)
 		for _, m := range mutate.Of(doc, hostile) {
@@ -166,7 +167,7 @@ func TestMutants(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range streamMutants(sample(t, "05-turn.tool_use.sse")) {
+	for _, m := range streamMutants(sockettest.Sample(t, "05-turn.tool_use.sse")) {
 		doc := parsed(t, sampleParams(t, sampleTurns(t)["sse"])).(map[string]any)
 		doc["turn"] = map[string]any{"sse": m.Doc}
 		list = append(list, mutate.Mutant{What: "stream " + m.What, Doc: mutate.Copied(doc)})
@@ -232,7 +233,7 @@ func TestMutants(t *testing.T) {
 // permissions asks about a document, as the socket would.
 func permissions(h *handler, c *socket.Conn, params strictjson.Value) (*Result, error) {
 	if err := strictjson.Check(params); err != nil {
-		return nil, refuse("reading message: %v", err)
+		return nil, socket.Refuse("reading message: %v", err)
 	}
 	run, err := h.permissions(c, params)
 	if err != nil {

@@ -2,6 +2,7 @@ package aap
 
 import (
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/toolserver"
 )
 
@@ -49,13 +50,13 @@ type parties struct {
 
 // readParties reads who takes part.
 func (p *permissionsParams) readParties() (*parties, error) {
-	if err := checkName("agent.name", p.Agent.Name); err != nil {
+	if err := socket.CheckName("agent.name", p.Agent.Name); err != nil {
 		return nil, err
 	}
 	w := &parties{agent: p.Agent.Name}
 	var err error
 	if w.endpoint, err = toolserver.Address(p.Endpoint); err != nil {
-		return nil, refuse("endpoint %v", err)
+		return nil, socket.Refuse("endpoint %v", err)
 	}
 	if w.client, err = toolSet("tools", p.Tools); err != nil {
 		return nil, err
@@ -74,11 +75,11 @@ func (p *permissionsParams) readParties() (*parties, error) {
 // readMeta reads which tools the agent has.
 func (w *parties) readMeta(v strictjson.Value) error {
 	var m metaWire
-	if err := read("meta", v, &m); err != nil {
+	if err := socket.ReadParams("meta", v, &m); err != nil {
 		return err
 	}
 	if m.Version == nil || *m.Version != Version {
-		return refuse("meta.version is not %d, the version of the protocol that permd reads", Version)
+		return socket.Refuse("meta.version is not %d, the version of the protocol that permd reads", Version)
 	}
 	found := false
 	for _, a := range m.Agents {
@@ -86,11 +87,11 @@ func (w *parties) readMeta(v strictjson.Value) error {
 			continue
 		}
 		if found {
-			return refuse("meta.agents holds the agent twice")
+			return socket.Refuse("meta.agents holds the agent twice")
 		}
 		found = true
-		if len(a.Version) > maxName {
-			return refuse("the version of an agent in meta is longer than %d bytes", maxName)
+		if len(a.Version) > socket.MaxName {
+			return socket.Refuse("the version of an agent in meta is longer than %d bytes", socket.MaxName)
 		}
 		w.version = a.Version
 		var err error
@@ -99,36 +100,26 @@ func (w *parties) readMeta(v strictjson.Value) error {
 		}
 	}
 	if !found {
-		return refuse("meta.agents does not hold the agent")
+		return socket.Refuse("meta.agents does not hold the agent")
 	}
 	return nil
 }
 
 func toolSet(what string, list []toolWire) (map[string]bool, error) {
 	if len(list) > maxTools {
-		return nil, refuse("%s: more than %d tools", what, maxTools)
+		return nil, socket.Refuse("%s: more than %d tools", what, maxTools)
 	}
 	set := make(map[string]bool, len(list))
 	for _, t := range list {
-		if err := checkName("the name of a tool in "+what, t.Name); err != nil {
+		if err := socket.CheckName("the name of a tool in "+what, t.Name); err != nil {
 			return nil, err
 		}
 		if set[t.Name] {
-			return nil, refuse("%s: a name stands twice", what)
+			return nil, socket.Refuse("%s: a name stands twice", what)
 		}
 		set[t.Name] = true
 	}
 	return set, nil
-}
-
-func checkName(what, s string) error {
-	switch {
-	case s == "":
-		return refuse("%s is missing", what)
-	case len(s) > maxName:
-		return refuse("%s is longer than %d bytes", what, maxName)
-	}
-	return nil
 }
 
 // Side says who runs a tool.

@@ -13,7 +13,7 @@ import (
 // permissions decides the calls of a stopped turn.
 func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p permissionsParams
-	if err := read("params", params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
 	t, err := h.talkOf(c, p.SessionID)
@@ -32,10 +32,10 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 				return nil, err
 			}
 			if !b.sameAs(w, calls) {
-				return nil, refuse("the turn is not that of batchId: leave batchId out for another turn")
+				return nil, socket.Refuse("the turn is not that of batchId: leave batchId out for another turn")
 			}
 		case b.size > MaxBatchBytes:
-			return nil, refuse("the calls are larger than %d MiB", MaxBatchBytes>>20)
+			return nil, socket.Refuse("the calls are larger than %d MiB", MaxBatchBytes>>20)
 		default:
 			b.id = h.NewID()
 			t.batches.hold(b)
@@ -57,7 +57,7 @@ func (p *permissionsParams) calls() (*parties, []planned, error) {
 	}
 	has := func(v strictjson.Value) bool { k := strictjson.Kind(v); return k != 0 && k != 'n' }
 	if !has(p.Turn) && !has(p.History) {
-		return nil, nil, refuse("turn is missing, or history to resume a session")
+		return nil, nil, socket.Refuse("turn is missing, or history to resume a session")
 	}
 	var t *turn
 	if has(p.Turn) {
@@ -89,11 +89,11 @@ type talk struct {
 // reading goroutine.
 func (h *handler) talkOf(c *socket.Conn, session string) (*talk, error) {
 	if session == "" {
-		return nil, refuse("sessionId is missing")
+		return nil, socket.Refuse("sessionId is missing")
 	}
 	ses := h.Sessions.Get(c.Owner(), session)
 	if ses == nil {
-		return nil, refuse("the session of sessionId is not declared on this connection: say permd/session first")
+		return nil, socket.Refuse("the session of sessionId is not declared on this connection: say permd/session first")
 	}
 	return &talk{
 		peer: c.Peer, session: ses, request: native.RequestKey(c.RequestID()),
@@ -105,7 +105,7 @@ func (t *talk) batch(id string) (*batch, error) {
 	if b := t.batches.find(id, t.session); b != nil {
 		return b, nil
 	}
-	return nil, refuse("no batch of that batchId is known on this connection: say aap/permissions without it")
+	return nil, socket.Refuse("no batch of that batchId is known on this connection: say aap/permissions without it")
 }
 
 // decide has the calls of a batch decided, all at once. The batch's lock is held.

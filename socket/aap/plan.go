@@ -6,6 +6,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // Protocol is the name of the protocol in decisions.
@@ -97,7 +98,7 @@ func plan(w *parties, t *turn, history []item) ([]planned, error) {
 	}
 	for id, b := range before {
 		if b.open && !b.old && ids[id] == nil {
-			return nil, refuse("the history holds a call without a result that the turn does not have")
+			return nil, socket.Refuse("the history holds a call without a result that the turn does not have")
 		}
 	}
 	calls, err := ids.list(w, order)
@@ -109,7 +110,7 @@ func plan(w *parties, t *turn, history []item) ([]planned, error) {
 			calls[i].compare(b, ids[calls[i].id])
 		}
 		if t.stop != stopToolUse && !calls[i].skip {
-			return nil, refuse("the turn has not stopped for tool_use, and calls have no result")
+			return nil, socket.Refuse("the turn has not stopped for tool_use, and calls have no result")
 		}
 	}
 	return calls, nil
@@ -161,7 +162,7 @@ func (u uses) list(w *parties, order []string) ([]planned, error) {
 		calls = append(calls, c)
 	}
 	if waiting > MaxCalls {
-		return nil, refuse("more than %d calls wait", MaxCalls)
+		return nil, socket.Refuse("more than %d calls wait", MaxCalls)
 	}
 	return calls, nil
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestSamples holds every sample of the protocol with what is read of it, or made
@@ -24,7 +26,7 @@ func TestSamples(t *testing.T) {
 		"02-post-sessions.request.json": readsSession,
 		"03-post-sessions.response.json": func(t *testing.T, text string) {
 			var p permissionsParams
-			if err := read("it", strictjson.Value(text), &p); err != nil || p.SessionID != "sess_7Qm2" {
+			if err := socket.ReadParams("it", strictjson.Value(text), &p); err != nil || p.SessionID != "sess_7Qm2" {
 				t.Errorf("%+v, %v", p, err)
 			}
 		},
@@ -86,7 +88,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s is not tested", name)
 			continue
 		}
-		t.Run(name, func(t *testing.T) { test(t, sample(t, name)) })
+		t.Run(name, func(t *testing.T) { test(t, sockettest.Sample(t, name)) })
 	}
 	if len(files) < len(tested) {
 		t.Errorf("%d samples for %d tests", len(files), len(tested))
@@ -96,7 +98,7 @@ func TestSamples(t *testing.T) {
 // readsSession reads whose tools are whose from a session.
 func readsSession(t *testing.T, text string) {
 	var p permissionsParams
-	if err := read("it", strictjson.Value(text), &p); err != nil {
+	if err := socket.ReadParams("it", strictjson.Value(text), &p); err != nil {
 		t.Fatal(err)
 	}
 	w, err := p.readParties()

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // sseEvent is one event of a stream.
@@ -58,10 +59,10 @@ func parseSSE(text string) ([]sseEvent, error) {
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if strings.ContainsRune(line, '\r') {
-			return nil, refuse("turn.sse: a carriage return within a line can be read in two ways")
+			return nil, socket.Refuse("turn.sse: a carriage return within a line can be read in two ways")
 		}
 		if hidesField(line) {
-			return nil, refuse("turn.sse: a field stands behind a character that ends a line for some readers")
+			return nil, socket.Refuse("turn.sse: a field stands behind a character that ends a line for some readers")
 		}
 		if line == "" {
 			end()
@@ -75,7 +76,7 @@ func parseSSE(text string) ([]sseEvent, error) {
 		switch field {
 		case "event":
 			if named {
-				return nil, refuse("turn.sse: an event has two names")
+				return nil, socket.Refuse("turn.sse: an event has two names")
 			}
 			ev.name, named, some = value, true, true
 		case "data":
@@ -83,11 +84,11 @@ func parseSSE(text string) ([]sseEvent, error) {
 		case "id", "retry":
 		default:
 			if known := strings.TrimSpace(field); known != field && isOneOf(known, fields) || like(known, fields) {
-				return nil, refuse("turn.sse: a field differs from a known one only by case or spaces")
+				return nil, socket.Refuse("turn.sse: a field differs from a known one only by case or spaces")
 			}
 		}
 		if len(list) > MaxItems || len(data) > MaxItems {
-			return nil, refuse("turn.sse: more than %d events", MaxItems)
+			return nil, socket.Refuse("turn.sse: more than %d events", MaxItems)
 		}
 	}
 	end()

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // item is one thing of a turn or a history that matters to permissions, in the
@@ -54,13 +55,13 @@ func readTurn(v strictjson.Value) (*turn, error) {
 		}
 	}
 	if forms != 1 {
-		return nil, refuse("turn must hold one of sse, events, or stopReason with messages")
+		return nil, socket.Refuse("turn must hold one of sse, events, or stopReason with messages")
 	}
 	switch {
 	case isSSE:
 		text, ok := strictjson.ParseString(sse)
 		if !ok {
-			return nil, refuse("turn.sse must be text")
+			return nil, socket.Refuse("turn.sse must be text")
 		}
 		return readStream(text)
 	case isEvents:
@@ -69,14 +70,14 @@ func readTurn(v strictjson.Value) (*turn, error) {
 	t := new(turn)
 	var ok bool
 	if t.stop, ok = strictjson.ParseString(stop); !ok {
-		return nil, refuse("turn.stopReason must be text")
+		return nil, socket.Refuse("turn.stopReason must be text")
 	}
 	if t.items, err = readMessages("turn.messages", messages); err != nil {
 		return nil, err
 	}
 	for _, it := range t.items {
 		if it.what == itemUser || it.what == itemPermission {
-			return nil, refuse("turn.messages holds a message of the client's")
+			return nil, socket.Refuse("turn.messages holds a message of the client's")
 		}
 	}
 	return t, t.check()
@@ -84,7 +85,7 @@ func readTurn(v strictjson.Value) (*turn, error) {
 
 func (t *turn) check() error {
 	if !isOneOf(t.stop, stopReasons) {
-		return refuse("the turn's stopReason is not known")
+		return socket.Refuse("the turn's stopReason is not known")
 	}
 	return nil
 }
@@ -101,15 +102,15 @@ func readStream(text string) (*turn, error) {
 		if name := strings.TrimSpace(ev.name); known {
 			what = name
 		} else if like(name, events) || isOneOf(name, events) {
-			return nil, refuse("turn.sse: an event's name differs from a known one only by case or spaces")
+			return nil, socket.Refuse("turn.sse: an event's name differs from a known one only by case or spaces")
 		}
 		data := strictjson.Value(ev.data)
 		if known || strictjson.Kind(data) == '{' {
 			if err := strictjson.Check(data); err != nil {
-				return nil, refuse("turn.sse: reading the data of %s: %v", what, err)
+				return nil, socket.Refuse("turn.sse: reading the data of %s: %v", what, err)
 			}
 			if ev.isRenamed() {
-				return nil, refuse("turn.sse: the data of %s names another event", what)
+				return nil, socket.Refuse("turn.sse: the data of %s names another event", what)
 			}
 		}
 		if !known {
@@ -138,16 +139,16 @@ func readEvents(v strictjson.Value) (*turn, error) {
 		raw, _ := o.Get("event")
 		name, ok := strictjson.ParseString(raw)
 		if !ok {
-			return nil, refuse("turn.events: an event has no name")
+			return nil, socket.Refuse("turn.events: an event has no name")
 		}
 		if !isOneOf(name, events) {
 			if like(name, events) {
-				return nil, refuse("turn.events: an event's name differs from a known one only by case")
+				return nil, socket.Refuse("turn.events: an event's name differs from a known one only by case")
 			}
 			continue
 		}
 		if _, ok := o.Get("data"); ok {
-			return nil, refuse("turn.events: an event's members must stand beside its name, not in data")
+			return nil, socket.Refuse("turn.events: an event's members must stand beside its name, not in data")
 		}
 		if err := f.event(name, e, "turn.events"); err != nil {
 			return nil, err
@@ -165,11 +166,11 @@ type follower struct {
 func (f *follower) event(name string, data strictjson.Value, at string) error {
 	switch {
 	case f.stopped:
-		return refuse("%s goes on after turn_stop", at)
+		return socket.Refuse("%s goes on after turn_stop", at)
 	case f.begun == (name == "turn_start"):
-		return refuse("%s must hold one turn_start, as its first event", at)
+		return socket.Refuse("%s must hold one turn_start, as its first event", at)
 	case len(f.t.items) >= MaxItems:
-		return refuse("%s holds more than %d calls and results", at, MaxItems)
+		return socket.Refuse("%s holds more than %d calls and results", at, MaxItems)
 	}
 	switch name {
 	case "turn_start":
@@ -200,7 +201,7 @@ func (f *follower) event(name string, data strictjson.Value, at string) error {
 
 func (f *follower) turn(at string) (*turn, error) {
 	if !f.stopped {
-		return nil, refuse("%s ends before turn_stop: read the session's history, and send that", at)
+		return nil, socket.Refuse("%s ends before turn_stop: read the session's history, and send that", at)
 	}
 	return &f.t, f.t.check()
 }
@@ -224,7 +225,7 @@ func readHistory(v strictjson.Value) ([]item, error) {
 	compacted, isCompacted := o.Get("compacted")
 	switch {
 	case isFull == isCompacted:
-		return nil, refuse("history must hold one of full and compacted")
+		return nil, socket.Refuse("history must hold one of full and compacted")
 	case isFull:
 		return readMessages("history.full", full)
 	}
@@ -265,10 +266,10 @@ func readMessages(at string, v strictjson.Value) ([]item, error) {
 			}
 			items = append(items, item{what: what, id: id})
 		default:
-			return nil, refuse("%s: a message has no role that is known", at)
+			return nil, socket.Refuse("%s: a message has no role that is known", at)
 		}
 		if len(items) > MaxItems {
-			return nil, refuse("%s holds more than %d calls and results", at, MaxItems)
+			return nil, socket.Refuse("%s holds more than %d calls and results", at, MaxItems)
 		}
 	}
 	return items, nil
@@ -292,7 +293,7 @@ func readBlocks(items []item, at string, content strictjson.Value) ([]item, erro
 		kind, ok := strictjson.ParseString(raw)
 		switch {
 		case !ok:
-			return nil, refuse("%s: a block has no type", at)
+			return nil, socket.Refuse("%s: a block has no type", at)
 		case kind == "tool_use":
 			it, err := readCall(b)
 			if err != nil {
@@ -300,7 +301,7 @@ func readBlocks(items []item, at string, content strictjson.Value) ([]item, erro
 			}
 			items = append(items, it)
 		case like(kind, []string{"tool_use"}):
-			return nil, refuse("%s: a block's type differs from tool_use only by case", at)
+			return nil, socket.Refuse("%s: a block's type differs from tool_use only by case", at)
 		}
 	}
 	return items, nil
@@ -339,9 +340,9 @@ func name(o strictjson.Object, what, member string) (string, error) {
 	s, ok := strictjson.ParseString(raw)
 	switch {
 	case !ok || s == "":
-		return "", refuse("%s: %s is missing or no text", what, member)
-	case len(s) > maxName:
-		return "", refuse("%s: %s is longer than %d bytes", what, member, maxName)
+		return "", socket.Refuse("%s: %s is missing or no text", what, member)
+	case len(s) > socket.MaxName:
+		return "", socket.Refuse("%s: %s is longer than %d bytes", what, member, socket.MaxName)
 	}
 	return s, nil
 }
@@ -349,25 +350,25 @@ func name(o strictjson.Object, what, member string) (string, error) {
 // object reads an object in which nothing may be taken for a known member.
 func object(what string, v strictjson.Value, known ...string) (strictjson.Object, error) {
 	if strictjson.Kind(v) != '{' {
-		return nil, refuse("%s must be an object", what)
+		return nil, socket.Refuse("%s must be an object", what)
 	}
 	o, err := strictjson.ParseObject(v)
 	if err != nil {
-		return nil, refuse("reading %s: %v", what, err)
+		return nil, socket.Refuse("reading %s: %v", what, err)
 	}
 	if o.NearMiss(known...) != "" {
-		return nil, refuse("%s: a member's name differs from a known one only by case", what)
+		return nil, socket.Refuse("%s: a member's name differs from a known one only by case", what)
 	}
 	return o, nil
 }
 
 func array(what string, v strictjson.Value) ([]strictjson.Value, error) {
 	if strictjson.Kind(v) != '[' {
-		return nil, refuse("%s must be a list", what)
+		return nil, socket.Refuse("%s must be a list", what)
 	}
 	list, err := strictjson.ParseArray(v)
 	if err != nil {
-		return nil, refuse("reading %s: %v", what, err)
+		return nil, socket.Refuse("reading %s: %v", what, err)
 	}
 	return list, nil
 }

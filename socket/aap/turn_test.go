@@ -7,6 +7,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // theStream is a stream with one call of t.
@@ -86,7 +88,7 @@ func TestStreamsRefused(t *testing.T) {
 		"no id":                   {strings.Replace(theStream, "toolCallId", "callId", 1), "toolCallId is missing"},
 		"an empty id":             {strings.Replace(theStream, `"toolCallId":"x"`, `"toolCallId":""`, 1), "toolCallId is missing"},
 		"a number for an id":      {strings.Replace(theStream, `"toolCallId":"x"`, `"toolCallId":1`, 1), "toolCallId is missing or no text"},
-		"a long id":               {strings.Replace(theStream, `"toolCallId":"x"`, `"toolCallId":"`+strings.Repeat("x", maxName+1)+`"`, 1), "longer than"},
+		"a long id":               {strings.Replace(theStream, `"toolCallId":"x"`, `"toolCallId":"`+strings.Repeat("x", socket.MaxName+1)+`"`, 1), "longer than"},
 		"no name":                 {strings.Replace(theStream, `"name"`, `"tool"`, 1), "name is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +104,7 @@ func TestStreamsRefused(t *testing.T) {
 
 // TestCut cuts the samples' stream at every byte: all of it is read, or nothing.
 func TestCut(t *testing.T) {
-	whole := sample(t, "05-turn.tool_use.sse")
+	whole := sockettest.Sample(t, "05-turn.tool_use.sse")
 	full, err := readStream(whole)
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +128,7 @@ func TestRefused(t *testing.T) {
 		"no session":           {`{` + open + `,` + turnOf("x t 1") + `}`, "sessionId is missing"},
 		"a foreign session":    {`{"sessionId":"z",` + open + `,` + turnOf("x t 1") + `}`, "is not declared on this connection"},
 		"no agent":             {`{"sessionId":"s",` + turnOf("x t 1") + `}`, "agent.name is missing"},
-		"a long agent":         {`{"sessionId":"s","agent":{"name":"` + strings.Repeat("a", maxName+1) + `"},` + turnOf("x t 1") + `}`, "agent.name is longer"},
+		"a long agent":         {`{"sessionId":"s","agent":{"name":"` + strings.Repeat("a", socket.MaxName+1) + `"},` + turnOf("x t 1") + `}`, "agent.name is longer"},
 		"a tool without name":  {`{"sessionId":"s","agent":{"name":"h"},"tools":[{}],` + turnOf("x t 1") + `}`, "the name of a tool in tools is missing"},
 		"a tool twice":         {`{"sessionId":"s","agent":{"name":"h"},"tools":[{"name":"t"},{"name":"t"}],` + turnOf("x t 1") + `}`, "tools: a name stands twice"},
 		"a server's twice":     {`{"sessionId":"s","agent":{"name":"h","tools":[{"name":"t","trust":true},{"name":"t"}]},` + turnOf("x t 1") + `}`, "agent.tools: a name stands twice"},
@@ -205,7 +207,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d messages, %d batches", len(r.Messages), d.batches)
 	}
 	d.must(t, MethodPermissions, `{"sessionId":"s","agent":{"name":"h"},"tools":[`+manyTools(maxTools)+`],`+turnOf("x t 1")+`}`)
-	id := strings.Repeat("x", maxName)
+	id := strings.Repeat("x", socket.MaxName)
 	if r := d.must(t, MethodPermissions, `{"sessionId":"s",`+open+`,`+turnOf(id+" t 1")+`}`); r.Messages[0].ToolCallID != id {
 		t.Error("the longest id is not that of the message")
 	}

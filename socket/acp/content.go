@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // locations reads the paths that the agent says its call touches; false when
@@ -166,7 +167,7 @@ func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
 	if meta := l.meta(o, at+"._meta"); meta != nil {
 		m, err := strictjson.ParseObject(meta)
 		if err != nil {
-			return refuse("reading %s._meta: %v", at, err)
+			return socket.Refuse("reading %s._meta: %v", at, err)
 		}
 		v, _ := m.Get("kind")
 		kind, _ := strictjson.ParseString(v)

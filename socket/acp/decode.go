@@ -19,25 +19,19 @@ const (
 	maxKindName = 64   // bytes of a kind, an unknown one included
 )
 
-// refuse is the error for a message that the protocol's schema refuses as
-// well, or that can be read in two ways. Its text names members, never values.
-func refuse(format string, args ...any) *socket.Error {
-	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
-}
-
 // object reads an object of the protocol. A member that a careless reader
 // would take for a known one makes it ambiguous: that is an error at every
 // place, also where the schema would skip a malformed item.
 func object(v strictjson.Value, at string, known ...string) (strictjson.Object, error) {
 	if strictjson.Kind(v) != '{' {
-		return nil, refuse("%s must be an object, not %s", at, strictjson.KindName(strictjson.Kind(v)))
+		return nil, socket.Refuse("%s must be an object, not %s", at, strictjson.KindName(strictjson.Kind(v)))
 	}
 	o, err := strictjson.ParseObject(v)
 	if err != nil {
-		return nil, refuse("reading %s: %v", at, err)
+		return nil, socket.Refuse("reading %s: %v", at, err)
 	}
 	if o.NearMiss(known...) != "" {
-		return nil, refuse("%s has a member whose name differs from a known one only by case", at)
+		return nil, socket.Refuse("%s has a member whose name differs from a known one only by case", at)
 	}
 	return o, nil
 }
@@ -46,16 +40,16 @@ func object(v strictjson.Value, at string, known ...string) (strictjson.Object, 
 func identifier(o strictjson.Object, name, at string) (string, error) {
 	v, ok := o.Get(name)
 	if !ok {
-		return "", refuse("%s is missing", at)
+		return "", socket.Refuse("%s is missing", at)
 	}
 	s, ok := strictjson.ParseString(v)
 	switch {
 	case !ok:
-		return "", refuse("%s must be a string", at)
+		return "", socket.Refuse("%s must be a string", at)
 	case s == "":
-		return "", refuse("%s is empty", at)
+		return "", socket.Refuse("%s is empty", at)
 	case len(s) > maxID:
-		return "", refuse("%s is longer than %d bytes", at, maxID)
+		return "", socket.Refuse("%s is longer than %d bytes", at, maxID)
 	}
 	return s, nil
 }

@@ -160,7 +160,7 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 		member("command", command)
 		if cwd, ok := o.Get("cwd"); ok && strictjson.Kind(cwd) != 'n' {
 			if strictjson.Kind(cwd) != '"' {
-				return nil, refuse("params.params.cwd must be a string")
+				return nil, socket.Refuse("params.params.cwd must be a string")
 			}
 			member("cwd", cwd)
 		}
@@ -171,7 +171,7 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 		}
 		path, ok := o.Get("path")
 		if !ok || strictjson.Kind(path) != '"' {
-			return nil, refuse("params.params.path must be a string")
+			return nil, socket.Refuse("params.params.path must be a string")
 		}
 		if name, _ := strictjson.ParseString(path); !strings.HasPrefix(name, "/") {
 			// The protocol has none. What it is below is the client's to say.
@@ -190,7 +190,7 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 			member("modeId", mode)
 		}
 	default:
-		return nil, refuse("no gate has that method")
+		return nil, socket.Refuse("no gate has that method")
 	}
 	if call.Input, err = encodeObject(input); err != nil {
 		return nil, err
@@ -220,18 +220,18 @@ func commandOf(o strictjson.Object, call *effects.Call, safe func(name, value st
 	v, _ := o.Get("command")
 	command, ok := strictjson.ParseString(v)
 	if !ok {
-		return nil, refuse("params.params.command must be a string")
+		return nil, socket.Refuse("params.params.command must be a string")
 	}
 	words := []string{command}
 	if args, ok := o.Get("args"); ok && strictjson.Kind(args) != 'n' {
 		items, err := strictjson.ParseArray(args)
 		if err != nil || strictjson.Kind(args) != '[' {
-			return nil, refuse("params.params.args must be a list of strings")
+			return nil, socket.Refuse("params.params.args must be a list of strings")
 		}
 		for _, item := range items {
 			word, ok := strictjson.ParseString(item)
 			if !ok {
-				return nil, refuse("params.params.args must be a list of strings")
+				return nil, socket.Refuse("params.params.args must be a list of strings")
 			}
 			words = append(words, word)
 		}
@@ -274,7 +274,7 @@ func environment(o strictjson.Object, call *effects.Call) ([]variable, error) {
 	}
 	items, err := strictjson.ParseArray(v)
 	if err != nil || strictjson.Kind(v) != '[' {
-		return nil, refuse("params.params.env must be a list")
+		return nil, socket.Refuse("params.params.env must be a list")
 	}
 	var env []variable
 	for _, item := range items {

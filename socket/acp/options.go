@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // OptionKind is the kind of a permission option. Both versions have these
@@ -285,20 +286,20 @@ func hidden(s string) bool {
 func parseOptions(o strictjson.Object, ver version) ([]Option, error) {
 	v, ok := o.Get("options")
 	if !ok {
-		return nil, refuse("options is missing")
+		return nil, socket.Refuse("options is missing")
 	}
 	if strictjson.Kind(v) != '[' {
-		return nil, refuse("options must be an array")
+		return nil, socket.Refuse("options must be an array")
 	}
 	items, err := strictjson.ParseArray(v)
 	if err != nil {
-		return nil, refuse("reading options: %v", err)
+		return nil, socket.Refuse("reading options: %v", err)
 	}
 	if len(items) > maxOptions {
-		return nil, refuse("more than %d options", maxOptions)
+		return nil, socket.Refuse("more than %d options", maxOptions)
 	}
 	if len(items) == 0 && ver == version2 {
-		return nil, refuse("options is empty")
+		return nil, socket.Refuse("options is empty")
 	}
 	options := make([]Option, len(items))
 	for i, item := range items {
@@ -320,7 +321,7 @@ func parseOption(v strictjson.Value, at string, ver version) (Option, error) {
 	}
 	name, _ := o.Get("name")
 	if opt.Name, _ = strictjson.ParseString(name); strictjson.Kind(name) != '"' || len(opt.Name) > maxName {
-		return opt, refuse("%s.name must be a string of at most %d bytes", at, maxName)
+		return opt, socket.Refuse("%s.name must be a string of at most %d bytes", at, maxName)
 	}
 	kind, _ := o.Get("kind")
 	word, _ := strictjson.ParseString(kind)
@@ -333,7 +334,7 @@ func parseOption(v strictjson.Value, at string, ver version) (Option, error) {
 	if ver == version2 && word != "" && len(word) <= maxName {
 		return opt, nil
 	}
-	return opt, refuse("%s.kind must be allow_once, allow_always, reject_once or reject_always", at)
+	return opt, socket.Refuse("%s.kind must be allow_once, allow_always, reject_once or reject_always", at)
 }
 
 // lasts reads what Codex says in _meta of an option: the changes that choosing

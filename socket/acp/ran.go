@@ -122,7 +122,7 @@ func (h *handler) unheard(c *socket.Conn, params strictjson.Value) (run, error) 
 	items, err := strictjson.ParseArray(v)
 	if err != nil || strictjson.Kind(v) != '[' {
 		state.lose(id)
-		return nil, refuse("toolCallIds must be a list of strings")
+		return nil, socket.Refuse("toolCallIds must be a list of strings")
 	}
 	if v, _ := o.Get("state"); string(v) == "true" {
 		native.StateOf(c).Shells.Lose(id)
@@ -132,7 +132,7 @@ func (h *handler) unheard(c *socket.Conn, params strictjson.Value) (run, error) 
 		call, ok := strictjson.ParseString(item)
 		if !ok {
 			state.lose(id)
-			return nil, refuse("toolCallIds must be a list of strings")
+			return nil, socket.Refuse("toolCallIds must be a list of strings")
 		}
 		state.miss(s, call)
 	}

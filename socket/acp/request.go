@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // request is one session/request_permission.
@@ -67,13 +68,13 @@ func shapeOf(o strictjson.Object) (version, error) {
 	_, subject := o.Get("subject")
 	switch {
 	case call && (title || subject):
-		return 0, refuse("toolCall is of protocol version 1, title and subject are of version 2: this request has both")
+		return 0, socket.Refuse("toolCall is of protocol version 1, title and subject are of version 2: this request has both")
 	case call:
 		return version1, nil
 	case title || subject:
 		return version2, nil
 	}
-	return 0, refuse("toolCall is missing")
+	return 0, socket.Refuse("toolCall is missing")
 }
 
 // mergeMeta puts the two _meta objects that come with a request into one: the

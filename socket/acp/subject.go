@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // Bounds of a command that is the subject of a request. A longer one is not
@@ -30,10 +31,10 @@ type command struct {
 func (r *request) parsePrompt(l *lenient, o strictjson.Object) error {
 	v, ok := o.Get("title")
 	if !ok {
-		return refuse("title is missing")
+		return socket.Refuse("title is missing")
 	}
 	if r.prompt, ok = strictjson.ParseString(v); !ok {
-		return refuse("title must be a string")
+		return socket.Refuse("title must be a string")
 	}
 	if text := l.text(o, "description", "description"); text != nil && *text != "" {
 		r.prompt += "\n" + *text
@@ -74,10 +75,10 @@ func (r *request) parseCommand(l *lenient, s strictjson.Object) error {
 		v, _ := s.Get(m.name)
 		var ok bool
 		if *m.into, ok = strictjson.ParseString(v); !ok {
-			return refuse("subject.%s must be a string", m.name)
+			return socket.Refuse("subject.%s must be a string", m.name)
 		}
 		if len(*m.into) > m.most {
-			return refuse("subject.%s is longer than %d bytes", m.name, m.most)
+			return socket.Refuse("subject.%s is longer than %d bytes", m.name, m.most)
 		}
 	}
 	if !path.IsAbs(r.command.cwd) {

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
 )
 
 // version is a version of the protocol, 0 while it is not known.
@@ -38,7 +39,7 @@ func declaredVersion(ses *decisions.Session) version {
 func (c *connState) speaks(s *session, v version, ses *decisions.Session) (version, error) {
 	declared := declaredVersion(ses)
 	if v != 0 && declared != 0 && v != declared {
-		return 0, refuse("this is a shape of protocol version %d, and the session is declared as one of version %d", v, declared)
+		return 0, socket.Refuse("this is a shape of protocol version %d, and the session is declared as one of version %d", v, declared)
 	}
 	now := declared
 	if now == 0 {

@@ -9,17 +9,18 @@ import (
 )
 
 const (
-	// prepareEvery is how often the rules of one session's project are looked for,
-	// however many requests declare it: reading them takes longer than a decision.
+	// prepareEvery is how often the rules of one folder's project are looked for,
+	// however many requests name it: reading them takes longer than a decision.
 	// In between they are kept up to date as they are for everybody, and what is
 	// not loaded asks.
 	prepareEvery = 10 * time.Second
-	// maxPrepared bounds the sessions that are known. Without them the rules are
-	// looked for more often, nothing else.
-	maxPrepared = 1024
+	// maxPrepared bounds the folders that are known. It is half of the projects
+	// whose rules are kept, so that what is known here is not gone there, which
+	// would ask; beyond it the rules are looked for more often, nothing else.
+	maxPrepared = 32
 )
 
-// prepared are the declarations whose project's rules were loaded a moment ago.
+// prepared are the folders whose project's rules were loaded a moment ago.
 type prepared struct {
 	now func() time.Time
 
@@ -28,12 +29,12 @@ type prepared struct {
 }
 
 type preparedKey struct {
-	uid         uint32
-	declaration [sha256.Size]byte
+	uid uint32
+	cwd [sha256.Size]byte
 }
 
 func keyOf(uid uint32, declaration strictjson.Value) preparedKey {
-	return preparedKey{uid, sha256.Sum256(declaration)}
+	return preparedKey{uid, sha256.Sum256(strictjson.Find(declaration, "cwd"))}
 }
 
 // fresh reports whether that was prepared a moment ago. A clock that went back

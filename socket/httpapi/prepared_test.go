@@ -6,17 +6,20 @@ import (
 	"time"
 )
 
-// TestPrepared: a declaration is fresh for a while, for its person alone, and
+// TestPrepared: a folder is fresh for a while, for its person alone, and
 // nobody makes permd remember without end.
 func TestPrepared(t *testing.T) {
 	now := time.Unix(1000, 0)
 	p := &prepared{now: func() time.Time { return now }}
-	key := keyOf(1, []byte(`{"sessionId":"s"}`))
+	key := keyOf(1, []byte(`{"sessionId":"s","cwd":"/a"}`))
+	if key != keyOf(1, []byte(`{"sessionId":"t","cwd":"/a"}`)) {
+		t.Error("another session in the folder has rules of its own")
+	}
 	if p.fresh(key) {
 		t.Error("fresh before it was prepared")
 	}
 	p.note(key)
-	for _, other := range []preparedKey{keyOf(2, []byte(`{"sessionId":"s"}`)), keyOf(1, []byte(`{"sessionId":"t"}`))} {
+	for _, other := range []preparedKey{keyOf(2, []byte(`{"sessionId":"s","cwd":"/a"}`)), keyOf(1, []byte(`{"sessionId":"s","cwd":"/b"}`))} {
 		if p.fresh(other) {
 			t.Error("another's is fresh")
 		}
@@ -27,7 +30,7 @@ func TestPrepared(t *testing.T) {
 		}
 	}
 	for i := range 3 * maxPrepared {
-		p.note(keyOf(1, fmt.Appendf(nil, "%d", i)))
+		p.note(keyOf(1, fmt.Appendf(nil, `{"cwd":"/%d"}`, i)))
 		if len(p.at) > maxPrepared {
 			t.Fatalf("%d are kept", len(p.at))
 		}

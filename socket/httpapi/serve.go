@@ -52,6 +52,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if f := s.guard(r); f != nil {
+		// Everybody on the machine can connect to an address: who has no token
+		// keeps no place of those who have.
+		seen.Header().Set("Connection", "close")
 		s.refuse(seen, f)
 		return
 	}

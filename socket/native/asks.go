@@ -123,7 +123,7 @@ func (a *Asks) take(id string) (*Ask, error) {
 	defer a.mu.Unlock()
 	i := slices.IndexFunc(a.open, func(ask *Ask) bool { return ask.ID == id && !ask.taken })
 	if i < 0 {
-		return nil, refuse("no question of that decisionId is open on this connection")
+		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
 	a.open[i].taken = true
 	return a.open[i], nil

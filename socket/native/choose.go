@@ -36,16 +36,16 @@ type ChooseResult struct {
 // question takes one answer; one that does not fit leaves it open.
 func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p chooseParams
-	if err := read(params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.DecisionID == "":
-		return nil, refuse("decisionId is missing")
+		return nil, socket.Refuse("decisionId is missing")
 	case (p.OptionID == "") == (p.Verdict == ""):
-		return nil, refuse("exactly one of optionId and verdict is needed")
+		return nil, socket.Refuse("exactly one of optionId and verdict is needed")
 	case p.Verdict != "" && p.Verdict != decisions.Allow && p.Verdict != decisions.Deny:
-		return nil, refuse("verdict must be allow or deny")
+		return nil, socket.Refuse("verdict must be allow or deny")
 	}
 	asks := &StateOf(c).Asks
 	// From here on no other answer is taken, while this one is stored.
@@ -56,7 +56,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	picked, err := ask.Answer(Pick{OptionID: p.OptionID, Verdict: p.Verdict})
 	if err != nil {
 		asks.release(ask)
-		return nil, refuse("answering the question: %v", err)
+		return nil, socket.Refuse("answering the question: %v", err)
 	}
 	answer, err := p.remembers(ask, picked)
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *handler) still(uid uint32, ask *Ask, picked Picked) error {
 	if h.Rules == nil || !yes || h.Rules(uid, ask.Cwd) == ask.Digest {
 		return nil
 	}
-	return refuse("the rules have changed since the question; ask again")
+	return socket.Refuse("the rules have changed since the question; ask again")
 }
 
 // limit is how long the choice is to hold.
@@ -104,7 +104,7 @@ func (p *chooseParams) limit() (time.Duration, error) {
 	if err == nil && n > 0 && n <= math.MaxInt64/int64(time.Second) {
 		return time.Duration(n) * time.Second, nil
 	}
-	return 0, refuse("expiresIn must be a whole number of seconds, at least 1")
+	return 0, socket.Refuse("expiresIn must be a whole number of seconds, at least 1")
 }
 
 // remembers says what of the person's answer is to be remembered, nil for an
@@ -117,7 +117,7 @@ func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, er
 	case decisions.Allow:
 		if p.Width == "" && !picked.Always {
 			if more {
-				return nil, refuse("scope and expiresIn belong to a width, and none was chosen")
+				return nil, socket.Refuse("scope and expiresIn belong to a width, and none was chosen")
 			}
 			return nil, nil
 		}
@@ -126,23 +126,23 @@ func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, er
 		}
 	case decisions.Deny:
 		if p.Width != "" {
-			return nil, refuse("a width belongs to an allow")
+			return nil, socket.Refuse("a width belongs to an allow")
 		}
 		if !more && (!picked.Always || ask.Offer == nil || ask.Offer.Reject == nil) {
 			return nil, nil
 		}
 	default:
 		if p.Width != "" || more {
-			return nil, refuse("an answer to a question of the agent is never remembered")
+			return nil, socket.Refuse("an answer to a question of the agent is never remembered")
 		}
 		return nil, nil
 	}
 	a := &decisions.Answer{DecisionID: ask.ID, Verdict: picked.Verdict, Offer: ask.Offer, Width: p.Width, Scope: p.Scope}
 	if a.Offer == nil {
 		if p.Width != "" {
-			return nil, refuse("no width of that id was offered")
+			return nil, socket.Refuse("no width of that id was offered")
 		}
-		return nil, refuse("nothing of this question can be remembered")
+		return nil, socket.Refuse("nothing of this question can be remembered")
 	}
 	var err error
 	if limited {
@@ -155,13 +155,13 @@ func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, er
 func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.Answer) ([]decisions.Kept, error) {
 	if h.Keeper == nil {
 		asks.release(ask)
-		return nil, refuse("this permd remembers nothing")
+		return nil, socket.Refuse("this permd remembers nothing")
 	}
 	kept, err := h.Keeper.Keep(ctx, a)
 	if err != nil {
 		asks.release(ask)
 		if errors.Is(err, decisions.ErrNotKept) {
-			return nil, refuse("%v", err)
+			return nil, socket.Refuse("%v", err)
 		}
 		return nil, &socket.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}
 	}
@@ -178,7 +178,7 @@ func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.An
 			if err := h.Keeper.Drop(ctx, ended...); err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the session ended, and the choice holds until permd is restarted"}
 			}
-			return nil, refuse("no question of that decisionId is open on this connection")
+			return nil, socket.Refuse("no question of that decisionId is open on this connection")
 		}
 	}
 	return kept, nil

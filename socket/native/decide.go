@@ -13,9 +13,8 @@ import (
 // Bounds of permd/decide.
 const (
 	MaxCalls  = 64
-	maxName   = 1024     // bytes of ids and names
 	maxTitle  = 64 << 10 // bytes
-	maxServer = maxName
+	maxServer = socket.MaxName
 )
 
 // Protocol is the name of permd's own protocol in decisions.
@@ -50,7 +49,7 @@ type DecideResult struct {
 
 func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p decideParams
-	if err := read(params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
 	if err := p.check(); err != nil {
@@ -59,7 +58,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 	var ses *decisions.Session
 	if p.SessionID != "" {
 		if ses = h.Sessions.Get(StateOf(c).owner(c, p.SessionID), p.SessionID); ses == nil {
-			return nil, refuse("the session of sessionId is not declared on this connection")
+			return nil, socket.Refuse("the session of sessionId is not declared on this connection")
 		}
 		if own := StateOf(c).seats[p.SessionID]; own.family != nil {
 			ses = own.session
@@ -123,22 +122,22 @@ func pickVerdict(p Pick) (Picked, error) {
 
 func (p *decideParams) check() error {
 	if len(p.Calls) == 0 || len(p.Calls) > MaxCalls {
-		return refuse("calls must hold 1 to %d calls", MaxCalls)
+		return socket.Refuse("calls must hold 1 to %d calls", MaxCalls)
 	}
 	seen := make(map[string]bool, len(p.Calls))
 	for i := range p.Calls {
 		w := &p.Calls[i]
 		switch {
 		case w.CallID == "":
-			return refuse("calls[%d].callId is missing", i)
+			return socket.Refuse("calls[%d].callId is missing", i)
 		case seen[w.CallID]:
-			return refuse("calls[%d].callId repeats an earlier one", i)
+			return socket.Refuse("calls[%d].callId repeats an earlier one", i)
 		case w.Tool.Name == "":
-			return refuse("calls[%d].tool.name is missing", i)
-		case len(w.CallID) > maxName || len(w.Tool.Name) > maxName || len(w.Tool.Server) > maxServer || len(w.Tool.Source) > maxServer || len(w.Tool.Version) > maxName || len(w.Kind) > maxName:
-			return refuse("calls[%d]: an id or name is longer than %d bytes", i, maxName)
+			return socket.Refuse("calls[%d].tool.name is missing", i)
+		case len(w.CallID) > socket.MaxName || len(w.Tool.Name) > socket.MaxName || len(w.Tool.Server) > maxServer || len(w.Tool.Source) > maxServer || len(w.Tool.Version) > socket.MaxName || len(w.Kind) > socket.MaxName:
+			return socket.Refuse("calls[%d]: an id or name is longer than %d bytes", i, socket.MaxName)
 		case len(w.Title) > maxTitle:
-			return refuse("calls[%d].title is longer than %d bytes", i, maxTitle)
+			return socket.Refuse("calls[%d].title is longer than %d bytes", i, maxTitle)
 		}
 		seen[w.CallID] = true
 	}

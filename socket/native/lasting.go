@@ -146,14 +146,14 @@ func (h *handler) seat(c *socket.Conn, p *sessionParams) (seat, error) {
 	}
 	switch seats := StateOf(c).seats; {
 	case h.Lasting == nil:
-		return at, refuse("this permd keeps no sessions of harnesses")
+		return at, socket.Refuse("this permd keeps no sessions of harnesses")
 	case strings.ContainsFunc(p.Harness, notInName):
 		// It is shown to people, in their terminals.
-		return at, refuse("harness must be a word of letters, digits and -")
-	case len(p.Harness) > maxName || len(p.SessionID) > maxName || len(p.Parent) > maxName:
-		return at, refuse("a name is longer than %d bytes", maxName)
+		return at, socket.Refuse("harness must be a word of letters, digits and -")
+	case len(p.Harness) > socket.MaxName || len(p.SessionID) > socket.MaxName || len(p.Parent) > socket.MaxName:
+		return at, socket.Refuse("a name is longer than %d bytes", socket.MaxName)
 	case p.SessionID == "":
-		return at, refuse("sessionId is missing")
+		return at, socket.Refuse("sessionId is missing")
 	case len(seats) >= decisions.MaxSessions:
 		return at, tooMany(decisions.ErrSessions)
 	}

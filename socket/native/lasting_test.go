@@ -185,7 +185,7 @@ func TestLastingSessionsAreBounded(t *testing.T) {
 
 func TestLastingRefused(t *testing.T) {
 	d := newLastingDaemon()
-	long := strings.Repeat("x", maxName+1)
+	long := strings.Repeat("x", socket.MaxName+1)
 	for params, says := range map[string]string{
 		`{"sessionId":"","cwd":"/w","harness":"claude"}`:                          "sessionId is missing",
 		`{"sessionId":"s","cwd":"/w","harness":"` + long + `"}`:                   "longer than",

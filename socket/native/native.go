@@ -10,11 +10,9 @@ package native
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
 
@@ -76,24 +74,6 @@ type run = func(ctx context.Context) (any, error)
 // answer is a run that has nothing left to do.
 func answer(result any) run {
 	return func(context.Context) (any, error) { return result, nil }
-}
-
-// read decodes the params of permd's own methods, which know no tolerance: a
-// client of permd that sends something else has a mistake to find.
-func read(params strictjson.Value, into any) error {
-	if strictjson.Kind(params) != '{' {
-		return refuse("params must be an object")
-	}
-	if err := strictjson.Unmarshal(params, into); err != nil {
-		return refuse("reading params: %v", err)
-	}
-	return nil
-}
-
-// refuse is the error for params that do not say what is wanted. Its text
-// never repeats values of the message, only names.
-func refuse(format string, args ...any) *socket.Error {
-	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
 }
 
 // tooMany is the error for a connection that is over a limit.

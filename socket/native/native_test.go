@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // fakeDecider answers by the tool's name: the verdict is the name.
@@ -59,22 +59,8 @@ func conn(id uint64) *socket.Conn {
 
 func (d *daemon) call(t *testing.T, c *socket.Conn, method, params string) (string, error) {
 	t.Helper()
-	if err := strictjson.Check([]byte(params)); err != nil {
-		t.Fatalf("the test's params are not valid: %v", err)
-	}
-	r, err := d.methods[method](c, strictjson.Value(params))
-	if err != nil {
-		return "", err
-	}
-	res, err := r(t.Context())
-	if err != nil {
-		return "", err
-	}
-	b, err := json.Marshal(res, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b), nil
+	v, err := sockettest.Call(t.Context(), t, d.methods, c, method, params)
+	return string(v), err
 }
 
 func (d *daemon) must(t *testing.T, c *socket.Conn, method, params string) string {
@@ -244,7 +230,7 @@ func TestDecideRefused(t *testing.T) {
 		calls(`{"callId":"1","tool":{"name":"x"},"Input":{}}`):                                        "only by case",
 		calls(`{"callId":"1","tool":{"name":"x","NAME":"y"}}`):                                        "only by case",
 		calls(`{"callId":"1","tool":{"name":"x"},"title":[]}`):                                        "does not fit",
-		calls(`{"callId":"1","tool":{"name":"` + strings.Repeat("x", maxName+1) + `"}}`):              "longer than",
+		calls(`{"callId":"1","tool":{"name":"` + strings.Repeat("x", socket.MaxName+1) + `"}}`):       "longer than",
 		calls(`{"callId":"1","tool":{"name":"x"},"title":"` + strings.Repeat("x", maxTitle+1) + `"}`): "longer than",
 		calls(`{"callId":"1","tool":{"name":"x"}},{"callId":"1","tool":{"name":"y"}}`):                "repeats",
 		`{"sessionId":"none","calls":[{"callId":"1","tool":{"name":"x"}}]}`:                           "not declared",

@@ -40,21 +40,21 @@ type sessionResult struct{}
 // messages that the client sent before it read the answer.
 func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p sessionParams
-	if err := read(params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
 	if p.Cwd == "" {
-		return nil, refuse("cwd is missing")
+		return nil, socket.Refuse("cwd is missing")
 	}
 	for _, path := range append([]string{p.Cwd}, p.Roots...) {
 		if path == "" || strings.ContainsRune(path, 0) {
-			return nil, refuse("cwd and roots must be absolute paths")
+			return nil, socket.Refuse("cwd and roots must be absolute paths")
 		}
 	}
 	version := 0
 	if p.ProtocolVersion != nil {
 		if version = *p.ProtocolVersion; version < 1 || version > maxProtocolVersion {
-			return nil, refuse("protocolVersion must be 1 to %d", maxProtocolVersion)
+			return nil, socket.Refuse("protocolVersion must be 1 to %d", maxProtocolVersion)
 		}
 	}
 	d := decisions.Declaration{ProtocolVersion: version, ID: p.SessionID, Cwd: p.Cwd, Roots: p.Roots, Parent: p.Parent, Mode: p.Mode}
@@ -73,7 +73,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	case at.family != nil:
 		owner = at.family.owner
 	case slices.ContainsFunc(StateOf(c).others, func(is func(string) bool) bool { return is(p.SessionID) }):
-		return nil, refuse("sessionId is the id of a thread on this connection: give the session another one")
+		return nil, socket.Refuse("sessionId is the id of a thread on this connection: give the session another one")
 	}
 	EndWith(c, h.Deps)
 	ses, err := h.Sessions.Declare(owner, d)
@@ -84,7 +84,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 		}
 		return nil, tooMany(err)
 	case err != nil:
-		return nil, refuse("declaring the session: %v", err)
+		return nil, socket.Refuse("declaring the session: %v", err)
 	}
 	at.session = ses
 	state := StateOf(c)
@@ -125,11 +125,11 @@ type closeResult struct {
 // close ends a session of this connection, with all that waits in it.
 func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p closeParams
-	if err := read(params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
 	if p.SessionID == "" {
-		return nil, refuse("sessionId is missing")
+		return nil, socket.Refuse("sessionId is missing")
 	}
 	owner := StateOf(c).owner(c, p.SessionID)
 	if h.Lasting != nil && owner != c.Owner() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // Answer is the person's answer to a question, as permd/choose takes it.
@@ -28,7 +29,7 @@ type Answer struct {
 func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.Kept, error) {
 	h := &handler{deps}
 	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {
-		return nil, refuse("verdict must be allow or deny")
+		return nil, socket.Refuse("verdict must be allow or deny")
 	}
 	ask, err := asks.take(a.DecisionID)
 	if err != nil {
@@ -57,7 +58,7 @@ func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.K
 		}
 	case !asks.finish(ask):
 		// The session or its turn ended meanwhile.
-		return nil, refuse("no question of that decisionId is open on this connection")
+		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
 	h.answered(ctx, ask.ID, a.Verdict, kept)
 	return kept, nil

@@ -23,7 +23,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 	var ses *decisions.Session
 	if id := a.own.SessionID; id != "" {
 		if ses = h.Sessions.Get(c.Owner(), id); ses == nil {
-			return nil, refuse("the session of sessionId is not declared on this connection: say permd/session first")
+			return nil, socket.Refuse("the session of sessionId is not declared on this connection: say permd/session first")
 		}
 	}
 	req := a.request(ses)

@@ -7,12 +7,13 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket"
 )
 
 // TestRefused: what can be read in two ways, or is not what it should be, is an
 // error that repeats no value, and no decision.
 func TestRefused(t *testing.T) {
-	long := strings.Repeat("x", maxName+1)
+	long := strings.Repeat("x", socket.MaxName+1)
 	many := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, MaxCredentials+1), ",")
 	tool := func(members string) string { return `{"tool_id":"A.B@1.2.0","tool":{"id":"A.B",` + members + `}}` }
 	tests := []struct{ name, params, want string }{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 )
 
 // definitionWire is the part of a tool's definition that is read.
@@ -38,25 +39,25 @@ type definition struct {
 // is an error: what it says would be about something else.
 func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
 	var w definitionWire
-	if err := read("tool", v, &w); err != nil {
+	if err := socket.ReadParams("tool", v, &w); err != nil {
 		return nil, err
 	}
 	id, ok := parseToolID(w.ID)
 	switch {
 	case !ok:
-		return nil, refuse("tool.id must be Toolkit.Tool, Toolkit.Tool@x or Toolkit.Tool@x.y.z")
+		return nil, socket.Refuse("tool.id must be Toolkit.Tool, Toolkit.Tool@x or Toolkit.Tool@x.y.z")
 	case id.toolkit != of.toolkit || id.name != of.name:
-		return nil, refuse("tool is the definition of another tool than tool_id")
+		return nil, socket.Refuse("tool is the definition of another tool than tool_id")
 	}
 	if w.Version != "" {
 		version, ok := parseVersion(w.Version)
 		if !ok || id.version != "" && version != id.version {
-			return nil, refuse("tool.version must be x.y.z, and that of tool.id")
+			return nil, socket.Refuse("tool.version must be x.y.z, and that of tool.id")
 		}
 		id.version = version
 	}
 	if id.version != "" && of.version != "" && id.version != of.version {
-		return nil, refuse("tool is the definition of another version than tool_id")
+		return nil, socket.Refuse("tool is the definition of another version than tool_id")
 	}
 	d := &definition{userID: w.Requirements.UserID}
 	if given(w.InputSchema) {
@@ -77,15 +78,15 @@ func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
 func (d *definition) readAuthorizations(list []authorizationWire) error {
 	const what = "tool.requirements.authorization"
 	if len(list) > MaxCredentials {
-		return refuse("%s: more than %d", what, MaxCredentials)
+		return socket.Refuse("%s: more than %d", what, MaxCredentials)
 	}
 	for i, r := range list {
-		if r.ID == "" || len(r.ID) > maxName || len(r.OAuth2.Scopes) > MaxCredentials {
-			return refuse("%s[%d]: an id of 1 to %d bytes, and at most %d scopes", what, i, maxName, MaxCredentials)
+		if r.ID == "" || len(r.ID) > socket.MaxName || len(r.OAuth2.Scopes) > MaxCredentials {
+			return socket.Refuse("%s[%d]: an id of 1 to %d bytes, and at most %d scopes", what, i, socket.MaxName, MaxCredentials)
 		}
 		for _, s := range r.OAuth2.Scopes {
-			if s == "" || len(s) > maxName {
-				return refuse("%s[%d]: a scope must be 1 to %d bytes", what, i, maxName)
+			if s == "" || len(s) > socket.MaxName {
+				return socket.Refuse("%s[%d]: a scope must be 1 to %d bytes", what, i, socket.MaxName)
 			}
 		}
 		d.authorizations = append(d.authorizations, effects.Authorization{ID: r.ID, Scopes: r.OAuth2.Scopes})

@@ -3,8 +3,6 @@ package otc
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // fakeDecider answers by the tool's name; what it does not know is ask. Like the
@@ -86,22 +85,7 @@ func (d *daemon) connect(t testing.TB, id uint64) {
 // say sends a message, as the socket would.
 func (d *daemon) say(t testing.TB, method, params string) (strictjson.Value, error) {
 	t.Helper()
-	if err := strictjson.Check([]byte(params)); err != nil {
-		return nil, refuse("reading message: %v", err)
-	}
-	r, err := d.methods[method](d.conn, strictjson.Value(params))
-	if err != nil {
-		return nil, err
-	}
-	res, err := r(context.Background())
-	if err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(res, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, nil
+	return sockettest.Call(t.Context(), t, d.methods, d.conn, method, params)
 }
 
 func (d *daemon) must(t testing.TB, method, params string) string {
@@ -132,15 +116,6 @@ func diff(t *testing.T, what string, want, got any) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
-}
-
-func sample(t testing.TB, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // with adds members to an object.

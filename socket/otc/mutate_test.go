@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/mutate"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // hostile are texts that somebody may have put in any place.
@@ -28,9 +29,9 @@ var canaries = []string{"NOT-A-REAL-TOKEN-1", "NOT-A-REAL-SECRET-1", "NOT-A-REAL
 func whole(t testing.TB) map[string]any {
 	t.Helper()
 	var doc map[string]any
-	decode(t, sample(t, "02-call-tool.request.enveloped.json"), &doc)
+	decode(t, sockettest.Sample(t, "02-call-tool.request.enveloped.json"), &doc)
 	var tool map[string]any
-	decode(t, sample(t, "01-tool-definition.json"), &tool)
+	decode(t, sockettest.Sample(t, "01-tool-definition.json"), &tool)
 	tool["requirements"].(map[string]any)["authorization"].([]any)[0].(map[string]any)["oauth2"].(map[string]any)["url"] = canaries[4]
 	tool["callback"] = "https://x.example/?" + canaries[2]
 	doc["tool"] = tool
@@ -64,7 +65,7 @@ func TestMutants(t *testing.T) {
 	}
 	for _, path := range paths {
 		var doc any
-		decode(t, sample(t, filepath.Base(path)), &doc)
+		decode(t, sockettest.Sample(t, filepath.Base(path)), &doc)
 		docs[filepath.Base(path)] = doc
 	}
 	var list []mutate.Mutant
@@ -201,7 +202,7 @@ func FuzzCall(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, path := range paths {
-		f.Add(sample(f, filepath.Base(path)))
+		f.Add(sockettest.Sample(f, filepath.Base(path)))
 	}
 	b, err := json.Marshal(whole(f))
 	if err != nil {

@@ -11,11 +11,9 @@ package otc
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
 
@@ -28,7 +26,6 @@ const Protocol = "otc"
 // Bounds of a call. Over them there is no decision.
 const (
 	MaxCredentials = 64      // secrets, authorizations, and scopes of one of these
-	maxName        = 1024    // bytes of ids and names
 	maxApproval    = 2 << 10 // bytes of an address
 )
 
@@ -59,23 +56,6 @@ type handler struct{ Deps }
 
 // run is what a method returns for the part that takes time.
 type run = func(ctx context.Context) (any, error)
-
-// read decodes a value whose names are known, without tolerance.
-func read(what string, v strictjson.Value, into any) error {
-	if strictjson.Kind(v) != '{' {
-		return refuse("%s must be an object", what)
-	}
-	if err := strictjson.Unmarshal(v, into); err != nil {
-		return refuse("reading %s: %v", what, err)
-	}
-	return nil
-}
-
-// refuse is the error for params that do not say what is wanted. Its text
-// never repeats values of the message, only names.
-func refuse(format string, args ...any) *socket.Error {
-	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
-}
 
 // errDecider is what a client gets when the decider broke its promise; it is
 // no answer, so the client asks its person.

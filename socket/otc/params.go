@@ -2,11 +2,13 @@ package otc
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/toolserver"
 )
 
@@ -68,25 +70,25 @@ var callNames = []string{"tool_id", "call_id", "trace_id", "input", "inputs", "c
 // readAsked reads the params. Errors repeat nothing but names.
 func readAsked(params strictjson.Value) (*asked, error) {
 	a := new(asked)
-	if err := read("params", params, &a.own); err != nil {
+	if err := socket.ReadParams("params", params, &a.own); err != nil {
 		return nil, err
 	}
 	// Also beside an envelope: a near miss of a call's member is one there too.
-	if err := read("params", params, &a.call); err != nil {
+	if err := socket.ReadParams("params", params, &a.call); err != nil {
 		return nil, err
 	}
 	if a.own.Request != nil {
 		o, err := strictjson.ParseObject(params)
 		if err != nil {
-			return nil, refuse("reading params: not valid JSON")
+			return nil, socket.Refuse("reading params: not valid JSON")
 		}
 		for _, name := range callNames {
 			if _, both := o.Get(name); both {
-				return nil, refuse("the call must stand in request or beside it, not in both: %s", name)
+				return nil, socket.Refuse("the call must stand in request or beside it, not in both: %s", name)
 			}
 		}
 		a.call = callWire{}
-		if err := read("request", a.own.Request, &a.call); err != nil {
+		if err := socket.ReadParams("request", a.own.Request, &a.call); err != nil {
 			return nil, err
 		}
 	}
@@ -98,15 +100,15 @@ func (a *asked) check() error {
 	var err error
 	switch {
 	case a.call.ToolID == "":
-		return refuse("tool_id is missing")
-	case len(a.call.CallID) > maxName || len(a.own.Schema) > maxName:
-		return refuse("call_id and $schema are at most %d bytes", maxName)
+		return socket.Refuse("tool_id is missing")
+	case len(a.call.CallID) > socket.MaxName || len(a.own.Schema) > socket.MaxName:
+		return socket.Refuse("call_id and $schema are at most %d bytes", socket.MaxName)
 	}
 	if a.tool, ok = parseToolID(a.call.ToolID); !ok {
-		return refuse("tool_id must be Toolkit.Tool, Toolkit.Tool@x or Toolkit.Tool@x.y.z")
+		return socket.Refuse("tool_id must be Toolkit.Tool, Toolkit.Tool@x or Toolkit.Tool@x.y.z")
 	}
 	if a.endpoint, err = toolserver.Address(a.own.Endpoint); err != nil {
-		return refuse("endpoint %v", err)
+		return socket.Refuse("endpoint %v", err)
 	}
 	if err := a.own.Approval.check(); err != nil {
 		return err
@@ -118,8 +120,8 @@ func (a *asked) check() error {
 		if err := checkNames("context.secrets", c.Secrets); err != nil {
 			return err
 		}
-		if len(c.UserID) > maxName {
-			return refuse("context.user_id is longer than %d bytes", maxName)
+		if len(c.UserID) > socket.MaxName {
+			return socket.Refuse("context.user_id is longer than %d bytes", socket.MaxName)
 		}
 	}
 	if err := a.readInput(); err != nil {
@@ -139,7 +141,7 @@ func (a *asked) readInput() error {
 	case in == nil && ins != nil:
 		in, a.from = ins, "inputs"
 	case in != nil && ins != nil && sumOf(in) != sumOf(ins):
-		return refuse("input and inputs say different things")
+		return socket.Refuse("input and inputs say different things")
 	}
 	if given(in) {
 		a.input = in
@@ -155,11 +157,11 @@ func given(v strictjson.Value) bool {
 
 func checkNames(what string, list []named) error {
 	if len(list) > MaxCredentials {
-		return refuse("%s: more than %d", what, MaxCredentials)
+		return socket.Refuse("%s: more than %d", what, MaxCredentials)
 	}
 	for i, n := range list {
-		if n.ID == "" || len(n.ID) > maxName {
-			return refuse("%s[%d].id must be 1 to %d bytes", what, i, maxName)
+		if n.ID == "" || len(n.ID) > socket.MaxName {
+			return socket.Refuse("%s[%d].id must be 1 to %d bytes", what, i, socket.MaxName)
 		}
 	}
 	return nil
@@ -173,7 +175,7 @@ func (p *approval) check() error {
 		return nil
 	}
 	if !isApproval(p.URL) || p.CheckURL != "" && !isApproval(p.CheckURL) {
-		return refuse("approval: url and checkUrl must be http or https addresses of at most %d bytes with %s in them", maxApproval, place)
+		return socket.Refuse("approval: url and checkUrl must be http or https addresses of at most %d bytes with %s in them", maxApproval, place)
 	}
 	return nil
 }
@@ -195,7 +197,10 @@ func (a *asked) request(ses *decisions.Session) *decisions.Request {
 		for _, s := range c.Secrets {
 			call.Given.Secrets = append(call.Given.Secrets, s.ID)
 		}
-		for _, s := range c.Authorization {
+		for i, s := range c.Authorization {
+			if slices.Contains(c.Authorization[:i], s) {
+				continue // each would bring all the scopes again
+			}
 			call.Given.Authorizations = append(call.Given.Authorizations, effects.Authorization{ID: s.ID, Scopes: a.definition.scopes(s.ID)})
 		}
 	}

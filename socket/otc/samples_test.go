@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // TestSamples holds every sample of the protocol with what is read of it, or made
@@ -30,7 +31,7 @@ func TestSamples(t *testing.T) {
 		"02-call-tool.request.enveloped.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
 			d.verdicts["PostEntry"] = decisions.Allow
-			a := d.call(t, with(text, `"sessionId":"s","endpoint":"https://user:pw@Tools.example:443/v1/?key=1","tool":`+sample(t, "01-tool-definition.json")))
+			a := d.call(t, with(text, `"sessionId":"s","endpoint":"https://user:pw@Tools.example:443/v1/?key=1","tool":`+sockettest.Sample(t, "01-tool-definition.json")))
 			diff(t, "outcome", Run, a.Outcome)
 			c := d.got[0].Call
 			diff(t, "tool", effects.Tool{Name: "PostEntry", Server: "Ledger", Source: "https://tools.example/v1", Version: "2.1.0"}, c.Tool)
@@ -78,7 +79,7 @@ func TestSamples(t *testing.T) {
 			var got struct {
 				Result map[string]any `json:"result"`
 			}
-			decode(t, d.must(t, MethodCall, sample(t, "02-call-tool.request.enveloped.json")), &got)
+			decode(t, d.must(t, MethodCall, sockettest.Sample(t, "02-call-tool.request.enveloped.json")), &got)
 			for _, r := range []map[string]any{want.Result, got.Result} {
 				delete(r, "duration") // it did not run
 				e := r["error"].(map[string]any)
@@ -89,7 +90,7 @@ func TestSamples(t *testing.T) {
 		"08-call-tool.response.400-policy-denied.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
 			d.verdicts["PostEntry"], d.message = decisions.Deny, "amounts above 1000.00 need a second approver."
-			a := d.call(t, sample(t, "02-call-tool.request.enveloped.json"))
+			a := d.call(t, sockettest.Sample(t, "02-call-tool.request.enveloped.json"))
 			var want Body
 			decode(t, text, &want)
 			want.DeveloperMessage = "permd decision_id=d1 rule=org.limit"
@@ -97,7 +98,7 @@ func TestSamples(t *testing.T) {
 		},
 		"09-call-tool.response.400-missing-authorization.json": func(t *testing.T, text string) {
 			d := newDaemon(t)
-			a := d.call(t, with(sample(t, "02-call-tool.request.enveloped.json"),
+			a := d.call(t, with(sockettest.Sample(t, "02-call-tool.request.enveloped.json"),
 				`"approval":{"url":"http://127.0.0.1:8787/approve/{decisionId}","checkUrl":"http://127.0.0.1:8787/approve/{decisionId}/status"}`))
 			var want Body
 			decode(t, text, &want)
@@ -114,7 +115,7 @@ func TestSamples(t *testing.T) {
 			d := newDaemon(t)
 			d.verdicts["PostEntry"] = decisions.Allow
 			a := d.call(t, `{"$schema":"urn:oxp:1.0","tool_id":"Ledger.PostEntry","input":{"account":"4711","amount_cents":"1"},`+
-				`"context":{"authorization":[{"id":"books-idp"}],"secrets":[{"id":"LEDGER_HMAC_KEY"}],"user_id":"dana"},"tool":`+sample(t, "01-tool-definition.json")+`}`)
+				`"context":{"authorization":[{"id":"books-idp"}],"secrets":[{"id":"LEDGER_HMAC_KEY"}],"user_id":"dana"},"tool":`+sockettest.Sample(t, "01-tool-definition.json")+`}`)
 			var want Body
 			decode(t, text, &want)
 			want.DeveloperMessage = "permd decision_id=d1"
@@ -131,7 +132,7 @@ func TestSamples(t *testing.T) {
 		name := filepath.Base(path)
 		all = append(all, name)
 		if test := tested[name]; test != nil {
-			t.Run(name, func(t *testing.T) { test(t, sample(t, name)) })
+			t.Run(name, func(t *testing.T) { test(t, sockettest.Sample(t, name)) })
 		}
 	}
 	for name := range tested {

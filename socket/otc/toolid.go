@@ -3,6 +3,8 @@ package otc
 import (
 	"strconv"
 	"strings"
+
+	"github.com/permd/permd/socket"
 )
 
 // toolID is a tool as a call names it.
@@ -15,7 +17,7 @@ type toolID struct {
 // so that no rule about it can be gone around: x is x.0.0, and no number begins
 // with a 0.
 func parseToolID(s string) (id toolID, ok bool) {
-	if len(s) > maxName {
+	if len(s) > socket.MaxName {
 		return id, false
 	}
 	rest, version, versioned := strings.Cut(s, "@")

@@ -39,7 +39,8 @@ type form struct {
 // approves reports whether a form asks for permission for one call. Without the
 // call nothing says what the tool is.
 func approves(m *message) bool {
-	return text(m.params, "_meta", "codex_approval_kind") == "mcp_tool_call" && text(m.params, "mode") == "form" &&
+	o, err := strictjson.ParseObject(m.params)
+	return err == nil && o.NearMiss("sessionId", "toolCallId", "mode", "message", "requestedSchema", "_meta") == "" && text(m.params, "_meta", "codex_approval_kind") == "mcp_tool_call" && text(m.params, "mode") == "form" &&
 		text(m.params, "sessionId") != "" && text(m.params, "toolCallId") != ""
 }
 

@@ -121,6 +121,7 @@ func TestOtherForms(t *testing.T) {
 		"no mode":        {`"mode":"form",`, ``},
 		"no call":        {`"toolCallId":"call_d01",`, ``},
 		"no session":     {`"sessionId":"s1",`, ``},
+		"two modes":      {`"mode":"form"`, `"mode":"form","Mode":"url"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := newTalk(t, Rules{})

@@ -118,8 +118,12 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 		c.shutGate(t, codeDenied, "permd denies this: "+cmp.Or(text(d, "message"), text(d, "reason"), "permd denies it"))
 	case !errors.As(err, &rpc) && c.rules.Require:
 		c.shutGate(t, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error())
+	case t.from == Client && errors.As(err, &rpc):
+		// Nobody can be asked: it is the person who wants it. But a rule that denies
+		// it may be what could not be looked at.
+		c.shutGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
 	case t.from == Client:
-		c.openGate(t) // it is the person who wants it
+		c.openGate(t)
 	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
 		// It has the person's yes already, and this is the question with it.
 		c.openGate(t)
@@ -136,8 +140,8 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 			why = "permd asks: " + t.decision.Reason
 		}
 		c.askGate(t, why)
-	case c.rules.AskGates:
-		c.askGate(t, "permd cannot be asked: "+client.ErrUnreachable.Error())
+	case c.rules.AskGates, errors.Is(err, errSlow), errors.Is(err, errFull):
+		c.askGate(t, "permd cannot be asked: "+err.Error())
 	default:
 		c.openGate(t)
 	}

@@ -165,7 +165,8 @@ func TestGateFailures(t *testing.T) {
 		{"an older permd", Rules{}, &client.Error{Code: socket.CodeMethod}, true},
 		{"a question that cannot be read", Rules{}, &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(`{}`)}, true},
 		{"not there", Rules{}, client.ErrUnreachable, false},
-		{"too much at once", Rules{}, errFull, false},
+		{"too much at once", Rules{}, errFull, true},
+		{"it does not answer", Rules{}, errSlow, true},
 		{"not there, and to be asked", Rules{AskGates: true}, client.ErrUnreachable, true},
 		{"too much at once, and to be asked", Rules{AskGates: true}, errFull, true},
 	} {

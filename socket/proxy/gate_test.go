@@ -59,13 +59,19 @@ func TestModes(t *testing.T) {
 			if got := k.sent(Client); len(got) != 2 || got[1] != `{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"permd denies this: no modes"}}` {
 				t.Errorf("the client was told %q", got)
 			}
-			for _, err := range []error{asks("mode"), client.ErrUnreachable, &client.Error{Code: socket.CodeBusy}} {
+			k.client(c.line)
+			k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
+			k.want(Agent, c.line)
+			k.want(Client)
+			k.agent(`{"jsonrpc":"2.0","id":5,"result":{}}`)
+			k.sent(Client)
+			for _, err := range []error{asks("mode"), &client.Error{Code: socket.CodeBusy}} {
 				k.client(c.line)
 				k.answer(k.asked("permd/gate"), "", err)
-				k.want(Agent, c.line)
-				k.want(Client)
-				k.agent(`{"jsonrpc":"2.0","id":5,"result":{}}`)
-				k.sent(Client)
+				k.want(Agent)
+				if got := k.sent(Client); len(got) != 1 || !strings.Contains(got[0], "could not decide this") {
+					t.Errorf("the client was told %q", got)
+				}
 			}
 		})
 	}

@@ -19,7 +19,12 @@ const (
 	maxActBytes = 64 << 20
 )
 
-var errFull = errors.New("permd does not keep up")
+var (
+	errFull = errors.New("permd does not keep up")
+	// errSlow is about a permd that is there and does not answer. An agent may be
+	// what keeps it busy, so what is only looked at does not pass then.
+	errSlow = fmt.Errorf("%w: it does not answer", client.ErrUnreachable)
+)
 
 // link is the connection to permd. One goroutine speaks on it, so that permd
 // hears everything in the order in which it happened.
@@ -31,19 +36,47 @@ type link struct {
 	acts  []Act
 	bytes int
 	lost  bool // something was dropped that permd should have heard
+	ended bool // nobody speaks to permd any more
+	less  sync.Cond
 
 	// Only touched by the goroutine.
 	conn    *client.Client
 	ids     map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
 	before  bool              // there was a connection
 	busy    bool              // a new connection is told what it must know
-	slow    atomic.Bool       // permd took too long
+	slow    *atomic.Bool      // permd took too long on this connection
+	mute    bool              // that is why there is none
 	since   time.Time         // when the connection was made
 	down    bool              // the person was told that there is none
 	heard   atomic.Bool       // permd answered something since then
 	gone    time.Time         // when it was last found to be gone
 	until   time.Time         // before then permd is not tried again
 	waiters sync.WaitGroup
+}
+
+func newLink(p *pumps) *link {
+	l := &link{p: p, wake: make(chan struct{}, 1)}
+	l.less.L = &l.mu
+	return l
+}
+
+// room waits until permd has heard most of what it is to be told: who says more
+// than it can take in is slowed down, so that nothing of it is lost. How long that
+// takes is bounded, for a permd that does not keep up is taken for one that is gone.
+func (l *link) room() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.ended && (len(l.acts) > maxActs/2 || l.bytes > maxActBytes/2) {
+		l.less.Wait()
+	}
+}
+
+// over lets go on whoever waits for room.
+func (l *link) over() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	l.less.Broadcast()
 }
 
 // push takes an act over, or reports that it cannot.
@@ -75,6 +108,7 @@ func (l *link) pop() (a Act, lost, ok bool) {
 		l.acts = nil
 	}
 	l.bytes -= len(a.Params)
+	l.less.Broadcast()
 	lost, l.lost = l.lost, false
 	return a, lost, true
 }
@@ -83,6 +117,7 @@ func (l *link) pop() (a Act, lost, ok bool) {
 func (l *link) run(ctx context.Context) {
 	defer l.waiters.Wait()
 	defer l.hangUp()
+	defer l.over()
 	retry := time.NewTicker(l.p.cfg.retry())
 	defer retry.Stop()
 	l.connect(ctx)
@@ -124,12 +159,13 @@ func (l *link) connect(ctx context.Context) bool {
 	defer cancel()
 	conn, err := l.p.cfg.Dial(dialling)
 	if err != nil {
+		l.mute = false
 		if ctx.Err() == nil {
 			l.isDown(err)
 		}
 		return false
 	}
-	l.conn, l.ids = conn, map[uint64]uint64{}
+	l.conn, l.ids, l.slow, l.mute = conn, map[uint64]uint64{}, new(atomic.Bool), false
 	again := l.before || l.down // something may have been said that permd did not hear
 	if l.down {
 		l.p.say("permd is there again")
@@ -170,7 +206,7 @@ func (l *link) failed(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
-	case l.slow.Swap(false):
+	case l.slow.Load():
 		l.silent()
 		return false
 	case l.busy || time.Since(l.since) < l.p.cfg.retry():
@@ -192,15 +228,24 @@ func (l *link) hangUp() {
 // it again for a while.
 func (l *link) silent() {
 	l.hangUp()
+	l.mute = true
 	l.until = time.Now().Add(10 * l.p.cfg.retry())
-	l.isDown(fmt.Errorf("%w: it does not answer", client.ErrUnreachable))
+	l.isDown(errSlow)
+}
+
+// why is why permd cannot be asked.
+func (l *link) why() error {
+	if l.mute {
+		return errSlow
+	}
+	return client.ErrUnreachable
 }
 
 // do does one act.
 func (l *link) do(ctx context.Context, a Act) {
 	if l.conn == nil && (a.Kind != Ask || l.busy || !l.connect(ctx)) {
 		if a.Kind == Ask {
-			l.p.answer(a.N, nil, client.ErrUnreachable)
+			l.p.answer(a.N, nil, l.why())
 		}
 		return
 	}
@@ -233,13 +278,13 @@ func (l *link) notify(ctx context.Context, method string, params strictjson.Valu
 // of its own; how many there are is bounded by the requests that are held.
 func (l *link) ask(ctx context.Context, a Act) {
 	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
-	conn := l.conn
+	conn, slow := l.conn, l.slow
 	p, err := conn.Start(asking, a.Method, a.Params)
 	if err != nil {
-		slow := asking.Err() != nil && ctx.Err() == nil
+		late := asking.Err() != nil && ctx.Err() == nil
 		cancel()
 		switch {
-		case slow:
+		case late:
 			l.silent()
 		case l.failed(ctx) && !a.Wait && l.conn != nil:
 			// A new permd heard of all sessions just now. What was said of calls
@@ -247,7 +292,7 @@ func (l *link) ask(ctx context.Context, a Act) {
 			l.ask(ctx, a)
 			return
 		}
-		l.p.answer(a.N, nil, client.ErrUnreachable)
+		l.p.answer(a.N, nil, l.why())
 		return
 	}
 	if !a.Wait {
@@ -257,30 +302,32 @@ func (l *link) ask(ctx context.Context, a Act) {
 		l.ids[a.N] = p.ID
 		l.waiters.Go(func() {
 			defer cancel()
-			l.wait(ctx, asking, conn, p, a.N)
+			l.wait(ctx, asking, conn, slow, p, a.N)
 		})
 		return
 	}
 	defer cancel()
-	l.wait(ctx, asking, conn, p, a.N)
+	l.wait(ctx, asking, conn, slow, p, a.N)
 }
 
 // wait hands permd's answer on.
-func (l *link) wait(ctx, asking context.Context, conn *client.Client, p *client.Pending, n uint64) {
+func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atomic.Bool, p *client.Pending, n uint64) {
 	var result strictjson.Value
 	err := p.Wait(asking, &result)
 	if err != nil && asking.Err() != nil {
 		// Whatever comes now is too late. The connection ends, and with it the
 		// questions of the others, for they would wait as long.
 		if ctx.Err() == nil {
-			l.slow.Store(true)
+			slow.Store(true)
 		}
 		conn.Close()
-		l.p.answer(n, nil, fmt.Errorf("%w: it took too long", client.ErrUnreachable))
+		l.p.answer(n, nil, errSlow)
 		return
 	}
 	if _, answered := errors.AsType[*client.Error](err); err == nil || answered {
 		l.heard.Store(true)
+	} else if slow.Load() {
+		err = errSlow // for another question, of which it knows nothing more than of this one
 	}
 	l.p.answer(n, result, err)
 }

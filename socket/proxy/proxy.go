@@ -74,6 +74,7 @@ type pumps struct {
 	core  *Core
 	over  bool
 	wakes map[*time.Timer]struct{}
+	quiet chan struct{} // closed when permd has heard of all that ran; nil while nobody waits for it
 }
 
 // Run is one conversation, until the agent has said its last or ctx ends. When
@@ -88,7 +89,7 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	defer stop(nil)
 	p := &pumps{cfg: cfg, peers: peers, stop: stop, core: NewCore(cfg.Rules), wakes: map[*time.Timer]struct{}{}}
 	p.out = [2]*queue{newQueue(), newQueue()}
-	p.link = &link{p: p, wake: make(chan struct{}, 1)}
+	p.link = newLink(p)
 
 	var talking sync.WaitGroup
 	linked, unlink := context.WithCancel(ctx)
@@ -103,6 +104,7 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	} else {
 		p.between(&talking)
 	}
+	p.recorded(ctx)
 	p.finish()
 	unlink()
 	p.breakOff()
@@ -148,6 +150,7 @@ func (p *pumps) conducted() {
 			q.room()
 			q.heard()
 		}
+		p.link.room()
 	})
 	for _, side := range []Side{Client, Agent} {
 		p.do(func() []Act { return p.core.Ended(side) })
@@ -187,6 +190,9 @@ func (p *pumps) readSide(from Side, r io.Reader) {
 	p.read(r, take, refuse, func() {
 		p.out[from.other()].room()
 		p.out[from].heard()
+		if from == Agent {
+			p.link.room()
+		}
 	})
 }
 
@@ -273,6 +279,26 @@ func (p *pumps) later(a Act) {
 	p.wakes[t] = struct{}{}
 }
 
+// recorded waits until permd has heard of what ran, no longer than for any other
+// answer of it: an agent that ends at once must not keep it from being recorded.
+func (p *pumps) recorded(ctx context.Context) {
+	p.mu.Lock()
+	quiet := make(chan struct{})
+	if p.quiet = quiet; len(p.core.notes) == 0 {
+		close(quiet)
+		p.quiet = nil
+	}
+	p.mu.Unlock()
+	late := time.NewTimer(p.cfg.timeout())
+	defer late.Stop()
+	select {
+	case <-quiet:
+	case <-late.C:
+	case <-ctx.Done():
+	}
+	p.do(p.core.Unrecorded)
+}
+
 // finish ends what would come later.
 func (p *pumps) finish() {
 	p.mu.Lock()
@@ -284,7 +310,14 @@ func (p *pumps) finish() {
 }
 
 func (p *pumps) answer(n uint64, result strictjson.Value, err error) {
-	p.do(func() []Act { return p.core.Answer(n, result, err) })
+	p.do(func() []Act {
+		acts := p.core.Answer(n, result, err)
+		if p.quiet != nil && len(p.core.notes) == 0 {
+			close(p.quiet)
+			p.quiet = nil
+		}
+		return acts
+	})
 }
 
 // connected returns what a new permd must hear first.

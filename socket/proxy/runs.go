@@ -331,13 +331,25 @@ func offending(d *decisions.Decision) string {
 	return d.Reason
 }
 
-// unheard tells a new permd which calls were spoken of before it came. What is
-// asked about others has nothing missing.
-func (c *Core) unheard() {
+// Unrecorded says at the end how many calls ran that permd was not told of.
+func (c *Core) Unrecorded() []Act {
+	c.runs.missed += len(c.notes)
+	clear(c.notes)
+	c.unrecorded()
+	return c.take()
+}
+
+func (c *Core) unrecorded() {
 	if n := c.runs.missed; n > 0 {
 		c.runs.missed = 0
 		c.say("calls that ran without having been asked for, and that permd could not be told of: " + strconv.Itoa(n))
 	}
+}
+
+// unheard tells a new permd which calls were spoken of before it came. What is
+// asked about others has nothing missing.
+func (c *Core) unheard() {
+	c.unrecorded()
 	var order []string
 	calls := map[string][]strictjson.Value{}
 	if c.runs.forgot {

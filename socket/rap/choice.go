@@ -27,32 +27,33 @@ type ChoiceResult struct {
 // choice brings the person's answer, as the index of a label.
 func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p choiceParams
-	if err := read(params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
 	switch {
 	case p.DecisionID == "":
-		return nil, refuse("decisionId is missing")
+		return nil, socket.Refuse("decisionId is missing")
 	case p.Selected == nil:
-		return nil, refuse("selected is missing")
+		return nil, socket.Refuse("selected is missing")
 	}
 	s := stateOf(c)
 	q := s.waiting(p.DecisionID)
 	if q == nil {
-		return nil, refuse("no question of that decisionId is open on this connection")
+		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
 	uid := c.Peer.UID
 	a := native.Answer{DecisionID: q.id, Verdict: decisions.Allow, UID: &uid}
 	var of *thread
 	switch i := *p.Selected; {
 	case i < 0 || i > q.no():
-		return nil, refuse("selected is no index of the choices")
+		return nil, socket.Refuse("selected is no index of the choices")
 	case i == q.no():
 		a.Verdict = decisions.Deny
 	case i < len(q.threads):
 		if of = q.threads[i]; s.isClosed(of) {
-			return nil, refuse("the thread that was selected is closed")
+			return nil, socket.Refuse("the thread that was selected is closed")
 		}
+		s.keep(of)
 		a.Width, a.Scope = q.width.ID, scopeBelow
 		a.Bind = func(o *decisions.Offer) *decisions.Offer { return q.bind(i, o) }
 	}
@@ -92,10 +93,10 @@ type closeResult struct {
 // closeThread ends a thread, with what was remembered for it.
 func (h *handler) closeThread(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p closeParams
-	if err := read(params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
-	if err := checkName("thread_id", p.ThreadID); err != nil {
+	if err := socket.CheckName("thread_id", p.ThreadID); err != nil {
 		return nil, err
 	}
 	closed := stateOf(c).close(p.ThreadID)
@@ -120,13 +121,13 @@ type cancelResult struct {
 // cancel withdraws a call that is decided, or waits for the person.
 func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p cancelParams
-	if err := read(params, &p); err != nil {
+	if err := socket.ReadParams("params", params, &p); err != nil {
 		return nil, err
 	}
-	if err := checkName("thread_id", p.ThreadID); err != nil {
+	if err := socket.CheckName("thread_id", p.ThreadID); err != nil {
 		return nil, err
 	}
-	if err := checkName("tool_call_id", p.ToolCallID); err != nil {
+	if err := socket.CheckName("tool_call_id", p.ToolCallID); err != nil {
 		return nil, err
 	}
 	id := callID{p.ThreadID, p.ToolCallID}

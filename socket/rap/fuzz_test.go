@@ -6,13 +6,14 @@ import (
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/toolschema"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // FuzzInvocation: what is read of an invocation is within its bounds, and the
 // chain is what stands there.
 func FuzzInvocation(f *testing.F) {
 	for _, name := range []string{invokeSample, rootSample} {
-		f.Add([]byte(with(`"toolset":`+sample(f, toolsetSample), sample(f, name))))
+		f.Add([]byte(with(`"toolset":`+sockettest.Sample(f, toolsetSample), sockettest.Sample(f, name))))
 	}
 	f.Add([]byte(invoked("c", "root/pick/pick_2", "purge", `"call_id":null,"width":"w2"`)))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // fakeDecider answers by the operation; what it does not know is ask. Like the
@@ -131,22 +130,7 @@ func (d *daemon) call(t testing.TB, method, params string) (strictjson.Value, er
 
 func (d *daemon) callWith(ctx context.Context, t testing.TB, method, params string) (strictjson.Value, error) {
 	t.Helper()
-	if err := strictjson.Check([]byte(params)); err != nil {
-		t.Fatalf("the test's params are not valid: %v\n%s", err, params)
-	}
-	r, err := d.methods[method](d.conn, strictjson.Value(params))
-	if err != nil {
-		return nil, err
-	}
-	res, err := r(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(res, json.Deterministic(true))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b, nil
+	return sockettest.Call(ctx, t, d.methods, d.conn, method, params)
 }
 
 func (d *daemon) raw(t testing.TB, method, params string) string {
@@ -211,15 +195,6 @@ func diff(t testing.TB, what string, want, got any, how ...cmp.Option) {
 	if d := cmp.Diff(want, got, how...); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
-}
-
-func sample(t testing.TB, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // with puts members into an object, in front.

@@ -20,13 +20,13 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 	var ses *decisions.Session
 	if in.SessionID != "" {
 		if ses = h.Sessions.Get(c.Owner(), in.SessionID); ses == nil {
-			return nil, refuse("the session of sessionId is not declared on this connection: say permd/session first")
+			return nil, socket.Refuse("the session of sessionId is not declared on this connection: say permd/session first")
 		}
 	}
 	for _, id := range in.chain {
 		// What is remembered for one would hold in the other.
 		if h.Sessions.Get(c.Owner(), id) != nil {
-			return nil, refuse("a thread has the id of a session that is declared on this connection")
+			return nil, socket.Refuse("a thread has the id of a session that is declared on this connection")
 		}
 	}
 	native.EndWith(c, h.Answers)
@@ -67,6 +67,11 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 		var ask *native.Ask
 		if r.question != nil {
 			ask = in.ask(decided[0], r.question, request, req)
+			answer, own := ask.Answer, l.chain[len(l.chain)-1]
+			ask.Answer = func(p native.Pick) (native.Picked, error) {
+				s.keep(own)
+				return answer(p)
+			}
 		}
 		if !s.end(began, r.question, ask) {
 			return nil, errWithdrawn

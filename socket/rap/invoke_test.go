@@ -228,7 +228,7 @@ func TestSameID(t *testing.T) {
 func TestRefused(t *testing.T) {
 	d := newDaemon(t)
 	base := `{"operation":"list","arguments":{},"id":"c","group_id":"g"}`
-	long := strings.Repeat("x", maxName+1)
+	long := strings.Repeat("x", socket.MaxName+1)
 	many := strings.Repeat(`"t",`, 10_000) + `"t"`
 	for params, says := range map[string]string{
 		`[]`:                                     "params must be an object",

@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/toolschema"
+	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/toolserver"
 )
 
@@ -61,24 +62,24 @@ type invocation struct {
 // readInvocation reads params.
 func readInvocation(params strictjson.Value) (*invocation, error) {
 	in := &invocation{invokeParams: new(invokeParams)}
-	if err := read(params, in.invokeParams); err != nil {
+	if err := socket.ReadParams("params", params, in.invokeParams); err != nil {
 		return nil, err
 	}
 	for _, n := range []struct{ what, name string }{
 		{"operation", in.Operation}, {"id", in.ID}, {"group_id", in.GroupID},
 	} {
-		if err := checkName(n.what, n.name); err != nil {
+		if err := socket.CheckName(n.what, n.name); err != nil {
 			return nil, err
 		}
 	}
-	if len(in.UserID) > maxName {
-		return nil, refuse("user_id is longer than %d bytes", maxName)
+	if len(in.UserID) > socket.MaxName {
+		return nil, socket.Refuse("user_id is longer than %d bytes", socket.MaxName)
 	}
 	switch k := strictjson.Kind(in.CallID); {
 	case k != 0 && k != 'n' && k != '"':
-		return nil, refuse("call_id must be text or null")
-	case len(in.CallID) > maxName:
-		return nil, refuse("call_id is longer than %d bytes", maxName)
+		return nil, socket.Refuse("call_id must be text or null")
+	case len(in.CallID) > socket.MaxName:
+		return nil, socket.Refuse("call_id is longer than %d bytes", socket.MaxName)
 	}
 	if err := in.readChain(); err != nil {
 		return nil, err
@@ -89,15 +90,15 @@ func readInvocation(params strictjson.Value) (*invocation, error) {
 // readChain puts the threads together.
 func (in *invocation) readChain() error {
 	if len(in.ThreadAncestors) > MaxAncestors {
-		return refuse("thread_ancestors holds more than %d threads", MaxAncestors)
+		return socket.Refuse("thread_ancestors holds more than %d threads", MaxAncestors)
 	}
 	seen := map[string]bool{in.GroupID: true}
 	for _, id := range in.ThreadAncestors {
-		if err := checkName("a thread in thread_ancestors", id); err != nil {
+		if err := socket.CheckName("a thread in thread_ancestors", id); err != nil {
 			return err
 		}
 		if seen[id] {
-			return refuse("thread_ancestors holds a thread twice, or that of group_id")
+			return socket.Refuse("thread_ancestors holds a thread twice, or that of group_id")
 		}
 		seen[id] = true
 		in.chain = append(in.chain, id)
@@ -112,24 +113,24 @@ func (in *invocation) readToolset() error {
 	if t == nil {
 		return nil
 	}
-	if err := checkName("toolset.name", t.Name); err != nil {
+	if err := socket.CheckName("toolset.name", t.Name); err != nil {
 		return err
 	}
 	var err error
 	if in.source, err = toolserver.Address(t.Endpoint); err != nil {
-		return refuse("toolset.endpoint %v", err)
+		return socket.Refuse("toolset.endpoint %v", err)
 	}
 	if len(t.Tools) > MaxTools {
-		return refuse("toolset.tools holds more than %d tools", MaxTools)
+		return socket.Refuse("toolset.tools holds more than %d tools", MaxTools)
 	}
 	for i := range t.Tools {
 		tool := &t.Tools[i]
 		switch {
 		case tool.Name != in.Operation:
 		case in.tool != nil:
-			return refuse("toolset.tools holds the operation twice")
-		case len(tool.Annotations.RequiresAuth) > maxName:
-			return refuse("an annotation is longer than %d bytes", maxName)
+			return socket.Refuse("toolset.tools holds the operation twice")
+		case len(tool.Annotations.RequiresAuth) > socket.MaxName:
+			return socket.Refuse("an annotation is longer than %d bytes", socket.MaxName)
 		default:
 			in.tool = tool
 		}

@@ -10,11 +10,9 @@ package rap
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/toolschema"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
@@ -39,7 +37,6 @@ const (
 	MaxThreads   = 4096
 	MaxCalls     = 1024             // ids of calls, and calls that wait
 	maxAbove     = 4 * MaxAncestors // threads above one that was said to be at several places
-	maxName      = 1024             // bytes of ids and names
 )
 
 // Decider decides calls; decisions.Engine is one.
@@ -78,34 +75,6 @@ type run = func(ctx context.Context) (any, error)
 // answer is a run that has nothing left to do.
 func answer(result any) run {
 	return func(context.Context) (any, error) { return result, nil }
-}
-
-// read decodes params, without tolerance.
-func read(params strictjson.Value, into any) error {
-	if strictjson.Kind(params) != '{' {
-		return refuse("params must be an object")
-	}
-	if err := strictjson.Unmarshal(params, into); err != nil {
-		return refuse("reading params: %v", err)
-	}
-	return nil
-}
-
-// refuse is the error for params that do not say what is wanted. Its text never
-// repeats values of the message, only names.
-func refuse(format string, args ...any) *socket.Error {
-	return &socket.Error{Code: socket.CodeParams, Message: fmt.Sprintf(format, args...)}
-}
-
-// checkName refuses an id or name that is missing or too long.
-func checkName(what, s string) error {
-	switch {
-	case s == "":
-		return refuse("%s is missing", what)
-	case len(s) > maxName:
-		return refuse("%s is longer than %d bytes", what, maxName)
-	}
-	return nil
 }
 
 // errDecider is what a client gets when the decider broke its promise; it is no

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 const (
@@ -23,16 +24,16 @@ const (
 // in its form.
 func TestSamples(t *testing.T) {
 	invoke := func(t *testing.T, d *daemon, text string) *answerRead {
-		return d.must(t, MethodInvoke, with(`"toolset":`+sample(t, toolsetSample), text))
+		return d.must(t, MethodInvoke, with(`"toolset":`+sockettest.Sample(t, toolsetSample), text))
 	}
 	ask := func(t *testing.T) (*daemon, *answerRead) {
 		d := newDaemon(t)
-		return d, invoke(t, d, sample(t, invokeSample))
+		return d, invoke(t, d, sockettest.Sample(t, invokeSample))
 	}
 	tested := map[string]func(t *testing.T, text string){
 		toolsetSample: func(t *testing.T, text string) {
 			d := newDaemon(t)
-			d.must(t, MethodInvoke, with(`"toolset":`+text, sample(t, invokeSample)))
+			d.must(t, MethodInvoke, with(`"toolset":`+text, sockettest.Sample(t, invokeSample)))
 			r := d.got[0].Call
 			if r.Tool.Server != "warehouse-tools" || r.Tool.Source != "http://127.0.0.1:7410/invoke" || !r.Tool.Destructive || r.Given.Authorizations[0].ID != "warehouse-sso" || r.Defects != nil {
 				t.Errorf("%+v", r)
@@ -74,7 +75,7 @@ func TestSamples(t *testing.T) {
 			}
 			d := newDaemon(t)
 			d.verdicts["purge_bin"], d.message = decisions.Deny, "bin C-17 is under audit hold."
-			r := invoke(t, d, sample(t, invokeSample))
+			r := invoke(t, d, sockettest.Sample(t, invokeSample))
 			want.CallID = strictjson.Value("null")
 			diff(t, "result", &want, r.Result)
 		},
@@ -111,7 +112,7 @@ func TestSamples(t *testing.T) {
 			t.Errorf("%s is not tested", name)
 		}
 		if test != nil {
-			t.Run(name, func(t *testing.T) { test(t, sample(t, name)) })
+			t.Run(name, func(t *testing.T) { test(t, sockettest.Sample(t, name)) })
 		}
 	}
 	if len(files) != len(tested) {
@@ -158,7 +159,7 @@ func poisoned(t testing.TB) map[string]any {
 	t.Helper()
 	read := func(name string) map[string]any {
 		var v map[string]any
-		if err := json.Unmarshal([]byte(sample(t, name)), &v); err != nil {
+		if err := json.Unmarshal([]byte(sockettest.Sample(t, name)), &v); err != nil {
 			t.Fatal(err)
 		}
 		return poison(v).(map[string]any)

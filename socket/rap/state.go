@@ -32,6 +32,9 @@ type thread struct {
 	// that was closed, or forgotten, may come again below others.
 	above [sha256.Size]byte
 	used  uint64
+	// kept is set once an answer may be remembered for it. Then it is forgotten last,
+	// or another thread, or a session, of its id could have what it was given.
+	kept bool
 	// closed is set for good once the thread is closed or forgotten: nothing is
 	// stored for it any more.
 	closed bool
@@ -126,9 +129,15 @@ func (s *state) forgetThreads() {
 	for len(s.threads) > MaxThreads {
 		var oldest *thread
 		for _, t := range s.threads {
+			if t.used == s.now || t.kept && len(s.threads) <= 4*MaxThreads {
+				continue
+			}
 			if oldest == nil || t.used < oldest.used {
 				oldest = t
 			}
+		}
+		if oldest == nil {
+			return
 		}
 		oldest.closed = true
 		delete(s.threads, oldest.id)
@@ -261,6 +270,13 @@ func (s *state) knows(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.threads[id] != nil
+}
+
+// keep takes note that an answer may be remembered for a thread.
+func (s *state) keep(t *thread) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.kept = true
 }
 
 // isClosed reports whether a thread was closed.

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+)
+
+// TestGateGuarded: a file that is guarded is asked about at its gate, once, though
+// no rule of a person speaks of it; what is not guarded passes.
+func TestGateGuarded(t *testing.T) {
+	d := newTestDaemon(t)
+	d.start(t)
+	project := d.project(t, map[string]string{".env": "A=canary", "README.md": "x"})
+	m := d.mirror(t, project, "claude-agent-acp", 1)
+	reads := func(id int, name string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"fs/read_text_file","params":{"sessionId":"s","path":%q}}`, id, filepath.Join(project, name))
+	}
+	m.passes(reads(1, "README.md"))
+	if got := m.replies(m.question(reads(2, ".env")), "permd-once"); got != reads(2, ".env") {
+		t.Error(got)
+	}
+	// The agent asks, and does just that.
+	m.shows(fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c3","name":"Read","title":"Read .env","kind":"read","rawInput":{"file_path":%q}},%s}}`,
+		filepath.Join(project, ".env"), mirrorOptions))
+	m.picks(3, "yes")
+	m.passes(reads(4, ".env"))
+	m.question(reads(5, ".env"))
+}

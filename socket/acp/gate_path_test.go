@@ -1,0 +1,56 @@
+package acp
+
+import "testing"
+
+// TestGatePaths: a path that could be another file's is asked about, whatever the
+// file that it seems to be, and what a rule denies stays denied however it is
+// written.
+func TestGatePaths(t *testing.T) {
+	cases := []struct{ name, path, write, read string }{
+		{"a file of the project", "/home/ana/src/shop/a", "ask passed", "ask passed"},
+		{"one elsewhere", "/srv/a", "ask passed", "ask passed"},
+		{"a fence", "/home/ana/.config/permd/permd.toml", "deny", "asks"},
+		{"a fence below /proc", "/proc/self/root/home/ana/.config/permd/permd.toml", "asks", "asks"},
+		{"an open file", "/dev/fd/3", "asks", "asks"},
+		{"up from a folder that is not there", "/home/ana/none/../.config/permd/permd.toml", "asks", "asks"},
+		{"a blank in front", " /home/ana/.config/permd/permd.toml", "asks", "asks"},
+		{"a hidden character", "/home/ana/.config/permd/permd.toml\x00", "asks", "asks"},
+		{"below whatever folder the client takes", ".config/a", "asks", "asks"},
+		{"a fence from the project", "../../.config/permd/permd.toml", "deny", "asks"},
+		{"a fence from the home", "~/.config/permd/permd.toml", "deny", "asks"},
+		{"nothing", "", "asks", "asks"},
+	}
+	for _, c := range cases {
+		for method, want := range map[string]string{"fs/write_text_file": c.write, "fs/read_text_file": c.read} {
+			t.Run(c.name+", "+method, func(t *testing.T) {
+				g := newGates(t, nil)
+				con := conn(1)
+				g.declare(t, con, "s", "gemini-cli")
+				got, d := g.through(t, con, `{"sessionId":"s","method":"`+method+`","params":{"path":`+quote(c.path)+`}}`)
+				if got != want {
+					t.Errorf("%s, want %s: %+v", got, want, d)
+				}
+			})
+		}
+	}
+}
+
+// TestGateDefects: a terminal of which a part had to be left out is asked about,
+// one that is only not understood is what the agent's own request asks about.
+func TestGateDefects(t *testing.T) {
+	cases := []struct{ name, params, want string }{
+		{"not understood", `{"command":"make $(x)"}`, "ask passed"},
+		{"a hidden character", `{"command":"make a\u202eb"}`, "asks"},
+		{"a part of the environment", `{"command":"make","env":[{"name":"","value":"x"}]}`, "asks"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGates(t, nil)
+			con := conn(1)
+			g.declare(t, con, "s", "gemini-cli")
+			if got, d := g.through(t, con, `{"sessionId":"s","method":"terminal/create","params":`+c.params+`}`); got != c.want {
+				t.Errorf("%s, want %s: %+v", got, c.want, d)
+			}
+		})
+	}
+}
