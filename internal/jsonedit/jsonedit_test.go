@@ -202,7 +202,8 @@ func TestParseErrorLine(t *testing.T) {
 	}
 }
 
-// TestPrepend adds elements in front and takes them out again.
+// TestPrepend adds elements in front and takes them out again. A comment in front of
+// the first stays there, once.
 func TestPrepend(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", `{"a": []}`, `{"a": [1, 2]}`},
@@ -210,6 +211,8 @@ func TestPrepend(t *testing.T) {
 		{"lines", "{\n\t\"a\": [\n\t\t3,\n\t\t4\n\t]\n}", "{\n\t\"a\": [\n\t\t1,\n\t\t2,\n\t\t3,\n\t\t4\n\t]\n}"},
 		{"line ends of two characters", "{\r\n\"a\": [\r\n 3\r\n]}", "{\r\n\"a\": [\r\n 1,\r\n 2,\r\n 3\r\n]}"},
 		{"a comment above", "{\"a\": [\n  // three,\n  3,\n]}", "{\"a\": [\n  // three,\n  1,\n  2,\n  3,\n]}"},
+		{"a comment on its line", "{\"a\": [\n  /* three */ 3,\n  4\n]}", "{\"a\": [\n  /* three */ 1, 2, 3,\n  4\n]}"},
+		{"a comment that ends on its line", "{\"a\": [\n  /* thr\n  ee */ 3\n]}", "{\"a\": [\n  /* thr\n  ee */ 1, 2, 3\n]}"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := parse(t, tt.text)
