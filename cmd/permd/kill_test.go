@@ -163,17 +163,7 @@ func (k *killer) list(f admin.Filter) []*decisions.Record {
 // given.
 func (k *killer) wantJournalled(after int64, askers []asker) {
 	k.t.Helper()
-	verdicts := map[string]string{}
-	for {
-		recs := k.list(admin.Filter{After: after, Limit: admin.MaxList})
-		for _, rec := range recs {
-			verdicts[rec.Decision.ID] = string(rec.Decision.Verdict)
-			after = rec.Seq
-		}
-		if len(recs) == 0 {
-			break
-		}
-	}
+	verdicts := k.d.verdicts(k.t, after)
 	for i := range askers {
 		for _, a := range askers[i].answered {
 			if verdicts[a.ID] != a.Verdict {
