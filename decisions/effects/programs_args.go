@@ -137,9 +137,7 @@ func (v *invocation) words() {
 			v.operands = append(v.operands, i)
 		case w.dynamic() && (w.split || w.prefix == "" || w.prefix[0] == '-'):
 			i += v.dynamicOption(i)
-		case w.glob && strings.IndexByte("*?[@+!", w.text[0]) >= 0 && !v.p.plainOptions:
-			// A file whose name looks like an option would become one.
-			v.unknown(i, "a pattern that may match a file named like an option: "+Display(w.show()))
+		case v.patternWord(i):
 			if v.p.subs == nil && v.p.wrapper == nil && v.p.interpreter == "" {
 				v.operands = append(v.operands, i)
 			}

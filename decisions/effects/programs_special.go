@@ -15,6 +15,13 @@ func (v *invocation) find() {
 			v.dynamicWord(i)
 			continue
 		}
+		if w.glob && !w.dynamic() && strings.IndexByte("*?[-(!,@+", w.text[0]) >= 0 {
+			if why := v.patternOption(w, findName); why != "" {
+				v.unknown(i, why+": "+Display(w.show()))
+			}
+			v.operands = append(v.operands, i)
+			continue
+		}
 		text := w.text
 		if text == "-H" || text == "-L" || text == "-P" {
 			v.flags = append(v.flags, text)
@@ -67,7 +74,9 @@ func (v *invocation) primary(i int) int {
 		v.unknown(i, "an option without its value: "+Display(name))
 		return 0
 	}
-	v.value(o, i+1, v.args[i+1])
+	if v.patternValue(i + 1); !v.args[i+1].glob || o.act != actText {
+		v.value(o, i+1, v.args[i+1])
+	}
 	switch o.canonical {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
 		v.wide = v.wide || choosesSecrets(path.Base(v.args[i+1].text))

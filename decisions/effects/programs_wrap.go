@@ -74,6 +74,9 @@ func (v *invocation) afterUnknown(i int) int {
 func (v *invocation) skipOperands(i, skip int) int {
 	for ; i < len(v.args); i++ {
 		w := &v.args[i]
+		if w.glob {
+			return i // one word, or several: where the command begins is not known
+		}
 		if v.p.wrapper.assignments && !w.dynamic() {
 			if name, value, ok := strings.Cut(w.text, "="); ok && name != "" {
 				if !v.b.w.Table.harmlessAssignment(name, value) {
@@ -125,7 +128,7 @@ func (v *invocation) taken(o *option, i int, attached bool) (used int, harmless 
 	case o == nil:
 		return 0, false
 	case o.arity == arityRequired && !attached:
-		return 2, o.act == actText && i+1 < len(v.args) && !v.args[i+1].dynamic()
+		return 2, o.act == actText && i+1 < len(v.args) && !v.args[i+1].dynamic() && !v.args[i+1].glob
 	}
 	return 1, o.act == actText
 }
