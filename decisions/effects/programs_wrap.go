@@ -23,7 +23,7 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 		}
 	}
 	inner := words[1+start:]
-	if inner[0].dynamic() || inner[0].glob {
+	if inner[0].open() {
 		b.unknown(at.from, "a program whose name is not known before it runs: "+Display(inner[0].show()))
 		return
 	}
@@ -38,7 +38,7 @@ func (v *invocation) wrappedCommand(p *program) int {
 	for i < len(v.args) {
 		w := &v.args[i]
 		switch {
-		case w.dynamic() || w.glob:
+		case w.open():
 			if i > 0 || skip > 0 {
 				v.odd = true
 			}
@@ -74,7 +74,7 @@ func (v *invocation) afterUnknown(i int) int {
 func (v *invocation) skipOperands(i, skip int) int {
 	for ; i < len(v.args); i++ {
 		w := &v.args[i]
-		if w.glob {
+		if w.glob || w.tree {
 			return i // one word, or several: where the command begins is not known
 		}
 		if v.p.wrapper.assignments && !w.dynamic() {
@@ -128,7 +128,7 @@ func (v *invocation) taken(o *option, i int, attached bool) (used int, harmless 
 	case o == nil:
 		return 0, false
 	case o.arity == arityRequired && !attached:
-		return 2, o.act == actText && i+1 < len(v.args) && !v.args[i+1].dynamic() && !v.args[i+1].glob
+		return 2, o.act == actText && i+1 < len(v.args) && !v.args[i+1].open()
 	}
 	return 1, o.act == actText
 }
@@ -173,7 +173,7 @@ func (v *invocation) inner() {
 		return
 	}
 	first := &v.args[start]
-	if first.dynamic() || first.glob || strings.HasPrefix(first.text, "-") {
+	if first.open() || strings.HasPrefix(first.text, "-") {
 		v.unknown(start, "a program whose name is not known before it runs: "+Display(first.show()))
 		return
 	}
@@ -216,7 +216,7 @@ func (v *invocation) elsewhere(start int) {
 	known := true
 	parts := make([]string, 0, len(v.args)-start)
 	for i := start; i < len(v.args); i++ {
-		if v.args[i].dynamic() || v.args[i].glob {
+		if v.args[i].open() {
 			v.dynamicWord(i)
 			known = false
 		}

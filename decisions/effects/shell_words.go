@@ -35,6 +35,9 @@ type word struct {
 
 func (w *word) dynamic() bool { return w.text == DynamicWord }
 
+// open reports whether the word may become one of many, or several.
+func (w *word) open() bool { return w.dynamic() || w.glob || w.tree }
+
 // literalWord is a word whose value is known.
 func literalWord(text string) word { return word{text: text} }
 
