@@ -59,7 +59,7 @@ func (o *oracle) answer(t *testing.T, in ast.Value) (row int, verdict Verdict) {
 // situation is one combination of all that the table looks at.
 type situation struct {
 	kind                    effects.Kind
-	guarded, claimed        bool
+	guarded, claimed, hint  bool
 	fence, person           bool
 	trusted, onlyOrg        bool
 	reject                  bool
@@ -103,7 +103,7 @@ func (s *situation) fired() []Finding {
 }
 
 func (s *situation) decide() outcome {
-	e := &effects.Effect{Kind: s.kind, Claimed: s.claimed}
+	e := &effects.Effect{Kind: s.kind, Claimed: s.claimed, Hint: s.hint}
 	if s.guarded {
 		e.Tags = effects.TagsOf(effects.Secret)
 	}
@@ -141,7 +141,7 @@ func (s *situation) input() ast.Value {
 	}
 	choice, run := s.choice, s.run
 	return object(
-		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed),
+		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed, "hint", s.hint),
 		"fence", s.fence, "person", s.person, "trusted", s.trusted, "only_org", s.onlyOrg,
 		"reject", s.reject, "choice", choice, "run", run, "fired", fired)
 }
@@ -241,6 +241,9 @@ func mixtures() func(func(*situation) bool) {
 						if !layers(s) {
 							return
 						}
+						if s.hint = s.claimed && run == "none"; s.hint && !layers(s) {
+							return
+						}
 					}
 				}
 			}
@@ -265,6 +268,9 @@ func stops() func(func(*situation) bool) {
 						s.orgAsk, s.userAsk, s.baseAsk = "plain", "firm", "plain"
 					}
 					if !yield(&s) {
+						return
+					}
+					if s.claimed, s.hint = true, true; !yield(&s) {
 						return
 					}
 				}

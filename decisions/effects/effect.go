@@ -52,6 +52,10 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
+	// Hint is set, with Claimed, for what only denies and asks see (see
+	// Result.Hints). No allow needs to speak of it, and none that does counts.
+	Hint bool
+
 	// Shell is set when the effect was read from shell text, not from a tool's
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool
