@@ -134,6 +134,8 @@ type Run struct {
 	Cwd string
 	// Script is the script of the project that the run executes, if it is one.
 	Script *Script
+	// Own is how the run uses permd itself.
+	Own OwnUse
 	// Known is set when the program is in the program table.
 	Known bool
 	// Table is the file and line of a layer that describes the program, "" when

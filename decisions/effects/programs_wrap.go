@@ -19,7 +19,7 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 		if p.wrapper.appends {
 			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
 			b.appended(words[1:1+start], words[1+start:], at)
-			at.stdin, at.text, at.printed = StdinNone, "", ""
+			at.stdin, at.text, at.printed, at.appended = StdinNone, "", "", true
 		}
 	}
 	inner := words[1+start:]
