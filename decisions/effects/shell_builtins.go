@@ -232,7 +232,9 @@ func (s *shell) bypass(words []word, at scope, in input) outcome {
 		s.setAny()
 		return either(at)
 	}
-	return s.simple(args, at, in)
+	out := s.simple(args, at, in)
+	// In zsh, command runs no builtins; not all shells have builtin.
+	return outcome{join(out.ok, at), join(out.bad, at)}
 }
 
 // plainRead reports whether the words of a read command only set variables of

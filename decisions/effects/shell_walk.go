@@ -95,7 +95,9 @@ func (s *shell) foreground(stmt *syntax.Stmt, at scope, in input) outcome {
 		s.outOfLoops(func() { s.stmts(cmd.Stmts, at.subshell(), in) })
 	case *syntax.TimeClause:
 		if cmd.Stmt != nil {
+			// Shells without it run a program of that name, as zsh does for "time -p".
 			out = s.stmt(cmd.Stmt, at, in)
+			out = outcome{join(out.ok, at), join(out.bad, at)}
 		}
 	case *syntax.IfClause:
 		out = s.ifClause(cmd, at, in)
