@@ -122,7 +122,8 @@ func (v *voices) personFor(e *effects.Effect) string {
 		return "the agent asks the person something"
 	case e.Kind == effects.KindMode:
 		return "the agent's own permissions would be widened"
-	case e.Kind == effects.KindUnknown && !v.coversUnknown():
+	case e.Kind == effects.KindUnknown && (e.Cause != "" || !v.coversUnknown()):
+		// What has a cause of its own no rule can cover.
 		if e.Why == "" {
 			return "not understood"
 		}

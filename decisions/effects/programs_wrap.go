@@ -2,6 +2,8 @@ package effects
 
 import (
 	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // wrapped handles a program that runs the command in its operands.
@@ -223,7 +225,7 @@ func (v *invocation) elsewhere(start int) {
 	case !known:
 		return
 	case v.p.wrapper.joined:
-		v.b.shellIn(strings.Join(parts, " "), "/", v.at.from)
+		v.b.reading(plainshell.All, func() { v.b.shellIn(strings.Join(parts, " "), "/", v.at.from) })
 	default:
 		v.b.command(v.args[start:], at)
 	}

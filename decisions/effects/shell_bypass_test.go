@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // attack is one row of testdata/bypass.jsonl: a command, the allow rule under
@@ -142,6 +143,7 @@ func TestBypassControls(t *testing.T) {
 		}
 		t.Run(a.ID, func(t *testing.T) {
 			b := shellBuilder(table, attackFiles())
+			b.shells = plainshell.Bash | plainshell.Zsh
 			b.shell(a.Command, testCwd, "command")
 			if !b.nothing && !passes(b, rules) {
 				t.Errorf("%q does not pass under %q", a.Command, a.Naive)

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -20,7 +19,7 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
 			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, numbers: map[string]bool{}, state: map[string]bool{},
 			network: map[string]bool{}, folders: map[string]bool{},
-		}, groups: map[string]optionList{}, parsers: &sync.Pool{}},
+		}, groups: map[string]optionList{}, reader: &shellReader{}},
 	}
 	p.groups = p.table.groups
 	parsed := map[string]*tableFile{}

@@ -68,6 +68,7 @@ func (w *World) of(c *Call, res *resolver) Result {
 	}
 	if c.local() {
 		t.p = t.all.of(c.Harness())
+		t.shells = t.p.shells
 	}
 	t.marks()
 	t.readInput()

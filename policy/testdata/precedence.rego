@@ -2,7 +2,7 @@
 # applies, and the first that applies answers. The engine's Go code walks the
 # rows in order instead; both must agree on every combination.
 #
-# Input: {effect: {kind, guarded, claimed}, fence, person, trusted, only_org,
+# Input: {effect: {kind, guarded, claimed, cause}, fence, person, trusted, only_org,
 # reject, choice: none|plain|exact, run: none|allow|base (who allowed the run
 # that an inherent effect belongs to),
 # fired: [{layer, set, remember: none|true|false, covers}]}
@@ -30,6 +30,11 @@ verdict_of[3] := "ask" if input.effect.kind in {"question", "mode"}
 verdict_of[3] := "ask" if {
 	input.effect.kind == "unknown"
 	count(unknown_covered) == 0
+}
+
+verdict_of[3] := "ask" if {
+	input.effect.kind == "unknown"
+	input.effect.cause != ""
 }
 
 verdict_of[4] := "ask" if {
