@@ -13,8 +13,7 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			inner := at.subshell()
-			s.stmts(n.Stmts, &inner, in)
+			s.outOfLoops(func() { s.stmts(n.Stmts, at.subshell(), in) })
 			if n.TempFile || n.ReplyVar {
 				s.unknown("a substitution of another shell")
 			}
@@ -26,8 +25,7 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 			}
 			start := at.subshell()
 			s.concurrently(func() {
-				inner := start
-				s.stmts(n.Stmts, &inner, stdin)
+				s.outOfLoops(func() { s.stmts(n.Stmts, start, stdin) })
 			})
 			if n.Op != syntax.CmdIn {
 				s.sinks = append(s.sinks, sink{first, len(s.b.effects)})

@@ -18,6 +18,7 @@ func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
 			descriptor = r.N.Value
 			if strings.HasPrefix(descriptor, "{") {
 				s.state("a redirection sets a variable", s.source(r.N))
+				s.assign(strings.Trim(descriptor, "{}"), at)
 			}
 		}
 		switch r.Op {
@@ -105,16 +106,16 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in in
 	switch r.Op {
 	case syntax.RdrIn:
 		if target.text != "/dev/null" {
-			s.b.add(s.b.operand(KindRead, target.text, at.cwd, s.from))
+			s.opens(KindRead, target.text, at)
 		}
 	case syntax.RdrInOut:
-		s.b.add(s.b.operand(KindRead, target.text, at.cwd, s.from))
-		s.b.add(s.b.operand(KindWrite, target.text, at.cwd, s.from))
+		s.opens(KindRead, target.text, at)
+		s.opens(KindWrite, target.text, at)
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
 		switch target.text {
 		case "/dev/null", "/dev/stdout", "/dev/stderr":
 		default:
-			s.b.add(s.b.operand(KindWrite, target.text, at.cwd, s.from))
+			s.opens(KindWrite, target.text, at)
 		}
 		return in
 	default:
@@ -124,6 +125,31 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in in
 		in = input{kind: StdinFile}
 	}
 	return in
+}
+
+// opens adds the effect of a file that a redirection opens.
+func (s *shell) opens(kind Kind, target string, at *scope) {
+	s.each(at, func(cwd string) { s.b.add(s.b.operand(kind, target, cwd, s.from)) })
+}
+
+// mayFail reports whether one of the redirections may fail, so that the command
+// does not run.
+func mayFail(list []*syntax.Redirect) bool {
+	for _, r := range list {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			continue
+		case syntax.DplIn, syntax.DplOut:
+			switch r.Word.Lit() {
+			case "0", "1", "2", "-":
+				continue
+			}
+		}
+		if r.Word.Lit() != "/dev/null" {
+			return true
+		}
+	}
+	return false
 }
 
 // cutDevice returns the host and port of bash's /dev/tcp and /dev/udp.

@@ -71,6 +71,7 @@ func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, p
 	s.substitutions(w, at, in)
 	if unsafeExpansion(w) {
 		s.unknown("an expansion that can run code or set a variable")
+		s.setAny()
 	}
 	if place == inCommand && len(words) == 0 {
 		if split := s.splitName(w, at); len(split) > 0 {
@@ -293,9 +294,6 @@ func (s *shell) variable(p *syntax.ParamExp, at *scope) (string, bool) {
 	if p.Param == nil || !plainParam(p) {
 		return "", false
 	}
-	if value, ok := s.values[p.Param.Value]; ok {
-		return value, true
-	}
 	if value, ok := at.bound(p.Param.Value); ok && !s.anyAssigned {
 		return value, true
 	}
@@ -304,7 +302,8 @@ func (s *shell) variable(p *syntax.ParamExp, at *scope) (string, bool) {
 	}
 	switch name := p.Param.Value; {
 	case name == "PWD":
-		return at.cwd, at.cwd != ""
+		cwd := at.cwd()
+		return cwd, cwd != ""
 	case name == "HOME":
 		return s.b.c.User.Home, s.b.c.User.Home != ""
 	case knownVariables[name]:
