@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // SourceAgent is the Use.Source of an agent's own tool that touches nothing
@@ -60,6 +62,7 @@ type profile struct {
 	inputText   bool
 	separator   string
 	onceOption  string
+	shells      plainshell.Shells // that may read its commands; 0 = not known
 
 	claimTitle, claimLocations, claimDiffs bool
 
@@ -285,6 +288,19 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 		if !slices.Contains([]string{"meta", "kind", "idPrefix", "title", "titlePrefix"}, how) {
 			return nil, fmt.Errorf("identity %q is not known", how)
 		}
+	}
+	for _, name := range d.Shells {
+		shell := shellNamed(name)
+		if shell == noShell || name != "bash" && name != "sh" && name != "zsh" || p.shells&shell != 0 {
+			return nil, fmt.Errorf("shell %q is none of bash, sh and zsh, or stands twice", name)
+		}
+		p.shells |= shell
+	}
+	if d.Interactive {
+		if p.shells == 0 {
+			return nil, errors.New("its interactive shell has no name")
+		}
+		p.shells |= plainshell.Interactive
 	}
 	if d.LiveShell && d.FreshShell {
 		return nil, errors.New("its shell cannot both stay alive and be made anew")

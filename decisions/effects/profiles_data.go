@@ -76,6 +76,8 @@ type agentData struct {
 	Argv         bool                `yaml:"argv"`
 	LiveShell    bool                `yaml:"liveShell"`
 	FreshShell   bool                `yaml:"freshShell"`
+	Shells       []string            `yaml:"shells"`
+	Interactive  bool                `yaml:"interactive"`
 	Asks         bool                `yaml:"asks"`
 	OnceOption   string              `yaml:"onceOption"`
 	InputText    bool                `yaml:"inputText"`

@@ -3,6 +3,8 @@ package effects
 import (
 	"path"
 	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // apply adds what an option's value or an operand does.
@@ -35,7 +37,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		v.harm(i)
 		v.changes = true
 		if v.p.interpreter == "shell" {
-			v.b.inline(v.index, i, []word{w}, v.at, false)
+			v.b.reading(v.shells(i), func() { v.b.inline(v.index, i, []word{w}, v.at, false) })
 		} else {
 			v.unknown(i, "code given inline")
 			v.tail(i + 1)
@@ -91,7 +93,8 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	case actExecutes:
 		v.changes = true
 		v.harm(i)
-		v.b.nested(v.index, i, w.text, v.at)
+		// Some programs hand it to sh, others to the person's own shell.
+		v.b.reading(plainshell.All, func() { v.b.nested(v.index, i, w.text, v.at) })
 	case actChdir:
 		v.harm(i)
 		v.chdir(i, w)

@@ -2,6 +2,8 @@ package effects
 
 import (
 	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // wrapped handles a program that runs the command in its operands.
@@ -19,7 +21,7 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 		if p.wrapper.appends {
 			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
 			b.appended(words[1:1+start], words[1+start:], at)
-			at.stdin, at.text, at.printed = StdinNone, "", ""
+			at.stdin, at.text, at.printed, at.appended = StdinNone, "", "", true
 		}
 	}
 	inner := words[1+start:]
@@ -226,7 +228,7 @@ func (v *invocation) elsewhere(start int) {
 	case !known:
 		return
 	case v.p.wrapper.joined:
-		v.b.shellIn(strings.Join(parts, " "), "/", v.at.from)
+		v.b.reading(plainshell.All, func() { v.b.shellIn(strings.Join(parts, " "), "/", v.at.from) })
 	default:
 		v.b.command(v.args[start:], at)
 	}

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // Bounds of shell text. The parser recurses for each level of nesting without
@@ -79,6 +81,9 @@ func (b *builder) shellIn(text, cwd, from string) {
 	before := len(b.effects)
 	if why := shellBounds(text); why != "" {
 		b.unknown(from, why)
+		if _, refusal := plainshell.Read(text, b.readers()); refusal != nil {
+			b.notPlain(from, refusal)
+		}
 		return
 	}
 	if b.parsed += len(text); b.parsed > maxAllText {
@@ -89,8 +94,11 @@ func (b *builder) shellIn(text, cwd, from string) {
 		b.unknown(from, "shell text inside shell text, too deep")
 		return
 	}
-	file, err := b.w.Table.parse(text)
-	if err != nil {
+	file, refusal := b.w.Table.reader.read(text, b.readers())
+	if refusal != nil {
+		defer b.notPlain(from, refusal) // behind what the parser understood
+	}
+	if file == nil {
 		// The parser's message repeats the text; it is not worth masking.
 		b.unknown(from, "shell text that cannot be parsed")
 		return

@@ -3,9 +3,6 @@ package effects
 import (
 	"path"
 	"strings"
-	"sync"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // Table is the program table: what the options and operands of known programs
@@ -21,14 +18,14 @@ type Table struct {
 	printersOf    map[string][]int
 	printersOfAny []int
 	groups        map[string]optionList // of options, for layers that include them
+	settings      map[string]*settings  // formats of files that programs obey
 	// second is what a person's own layer says beside, nil if nothing.
 	second *Opinions
 	// vouched is set when the person's word counts for programs that nobody else
 	// describes.
 	vouched bool
-	// parsers are shell parsers to use again: making one costs more than most
-	// commands take to parse.
-	parsers *sync.Pool
+	// reader reads shell text.
+	reader *shellReader
 }
 
 // shellTable is what the table says about the shell itself.
@@ -258,16 +255,6 @@ var actNames = map[string]act{
 	"copies_into": actCopiesInto, "package_spec": actSpec, "host": actHost, "method": actMethod, "field": actField,
 	"server_sql": actServerSQL, "form": actForm, "go_flags": actGoFlags,
 	"endpoint": actEndpoint, "git_config": actGitConfig, "jq": actJQ, "sql": actSQL,
-}
-
-// parse reads shell text as bash does.
-func (t *Table) parse(text string) (*syntax.File, error) {
-	p, ok := t.parsers.Get().(*syntax.Parser)
-	if !ok {
-		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	defer t.parsers.Put(p)
-	return p.Parse(strings.NewReader(text), "")
 }
 
 // program returns the table's entry for a program found by name.
