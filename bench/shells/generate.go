@@ -54,6 +54,7 @@ func (gen *generator) trial(n uint64, strace bool) *trial {
 	if strace && g.chance(60) {
 		t.family, t.text = "programs", g.programs()
 	}
+	t.text = strings.ToValidUTF8(t.text, "\ufffd") // as JSON has it
 	// Most texts are tried for an agent that may use any shell.
 	t.agent = &agents[max(0, g.IntN(len(agents)+3)-3)]
 	t.person = g.of(7, 3, 1, 1)
