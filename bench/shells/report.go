@@ -179,6 +179,9 @@ func (h *hunter) report(out io.Writer) error {
 	for _, why := range reasons[:min(len(reasons), h.o.asked)] {
 		fmt.Fprintf(out, "%7d  %s\n", s.Asked[why], why)
 	}
+	if s.Run < h.o.allowed || s.Traced < h.o.traced {
+		fmt.Fprintln(out, "\nnot all that was asked for was run: the time, or the number of differences, is used up")
+	}
 	fmt.Fprintf(out, "\n%d differences\n", len(h.found))
 	return nil
 }
