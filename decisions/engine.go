@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -223,17 +224,45 @@ func (e *Engine) decide(
 			outcomes[i] = e.effect(ctx, snap, eff, p.err, query, v)
 		}
 	}
-	d.conclude(res.Effects, outcomes)
+	own := len(res.Effects)
+	all, heard, outcomes := e.hints(ctx, m, *query, heard, outcomes)
+	d.conclude(all, outcomes)
+	if len(all) > own {
+		d.Traces = append(slices.Clip(d.Traces), traces(m.call, all[own:])...)
+	}
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.Proposer != nil {
-		e.offer(d, query, heard, outcomes)
+		e.offer(d, query, heard[:own], outcomes[:own])
+		if len(all) > own {
+			d.Widths = nil // none answers what stopped at a hint
+			if d.Offer != nil {
+				d.Offer.Sets = nil
+			}
+		}
 	}
 	if e.Observe != nil {
 		in := m.input()
-		in.Now = now
+		in.Now, in.All = now, all
 		e.Observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, heard: heard, was: outcomes})
 	}
 	return res.After
+}
+
+// hints puts the hints of a call through the table, and adds those that stop it
+// to its effects. All others leave no trace: nothing was decided by them.
+func (e *Engine) hints(
+	ctx context.Context, m *matter, q MemoryQuery, heard []voices, was []outcome,
+) ([]effects.Effect, []voices, []outcome) {
+	all := slices.Clip(m.res.Effects)
+	for i := range m.res.Hints {
+		eff, p := &m.res.Hints[i], &m.hints[i]
+		q.Effect, q.Target = eff, nil
+		v := voices{fence: p.fence, trusted: m.snap.Trusted(), findings: p.findings}
+		if o := e.effect(ctx, m.snap, eff, p.err, &q, &v); o.verdict != Allow {
+			all, heard, was = append(all, *eff), append(heard, v), append(was, o)
+		}
+	}
+	return all, heard, was
 }
 
 // effect asks memory about one effect and applies the table; err is that of the

@@ -27,6 +27,9 @@ func (f fences) why(e *effects.Effect) string {
 		if f.stops(e.Run) {
 			return "permd may only be stopped by a person"
 		}
+		if e.Run.Own == effects.OwnChanges {
+			return "what permd decides may only be changed by a person"
+		}
 	}
 	return ""
 }

@@ -63,7 +63,7 @@ func precede(e *effects.Effect, v *voices) outcome {
 	if v.reject != nil {
 		return remembered(Deny, RowReject, v.reject)
 	}
-	if why := v.personFor(e); why != "" {
+	if why := v.personFor(e); why != "" && !e.Hint {
 		return outcome{verdict: Ask, row: RowPerson, by: ByPolicy, needed: NeededByRule, reason: why}
 	}
 	if r := pick(f, SetAsk, inOrg); r != nil && (v.allow == nil || !all(r, memoryMayAnswer)) {
@@ -85,6 +85,10 @@ func precede(e *effects.Effect, v *voices) outcome {
 	}
 	if asks != nil {
 		return spoken(Ask, RowAsk, asks)
+	}
+	if e.Hint {
+		// Only the agent says so, and what the call does is in other effects.
+		return outcome{verdict: Allow, row: RowNothingSpoken, by: ByDefault, needed: NotNeeded, reason: "only what the agent says"}
 	}
 	if r := pick(f, SetAllow, v.mayAllow); r != nil {
 		return spoken(Allow, RowAllow, r)

@@ -60,7 +60,7 @@ func (o *oracle) answer(t *testing.T, in ast.Value) (row int, verdict Verdict) {
 type situation struct {
 	kind                    effects.Kind
 	cause                   effects.Cause
-	guarded, claimed        bool
+	guarded, claimed, hint  bool
 	fence, person           bool
 	trusted, onlyOrg        bool
 	reject                  bool
@@ -104,7 +104,7 @@ func (s *situation) fired() []Finding {
 }
 
 func (s *situation) decide() outcome {
-	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed}
+	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed, Hint: s.hint}
 	if s.guarded {
 		e.Tags = effects.TagsOf(effects.Secret)
 	}
@@ -142,7 +142,7 @@ func (s *situation) input() ast.Value {
 	}
 	choice, run := s.choice, s.run
 	return object(
-		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed, "cause", string(s.cause)),
+		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed, "hint", s.hint, "cause", string(s.cause)),
 		"fence", s.fence, "person", s.person, "trusted", s.trusted, "only_org", s.onlyOrg,
 		"reject", s.reject, "choice", choice, "run", run, "fired", fired)
 }
@@ -246,6 +246,9 @@ func mixtures() func(func(*situation) bool) {
 						if !layers(s) {
 							return
 						}
+						if s.hint = s.claimed && run == "none"; s.hint && !layers(s) {
+							return
+						}
 					}
 				}
 			}
@@ -270,6 +273,9 @@ func stops() func(func(*situation) bool) {
 						s.orgAsk, s.userAsk, s.baseAsk = "plain", "firm", "plain"
 					}
 					if !yield(&s) {
+						return
+					}
+					if s.claimed, s.hint = true, true; !yield(&s) {
 						return
 					}
 				}

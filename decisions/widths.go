@@ -92,8 +92,13 @@ type widening struct {
 }
 
 // rememberable reports whether none of the call's asks is one that no choice
-// can answer.
+// can answer. No use of permd itself is ever remembered.
 func (w *widening) rememberable() bool {
+	for i := range w.query.All {
+		if r := w.query.All[i].Run; r != nil && r.Own != effects.OwnNone {
+			return false
+		}
+	}
 	for i := range w.was {
 		if o := &w.was[i]; o.verdict != Allow && (o.verdict != Ask || o.row == RowPerson || o.row == RowFailure) {
 			return false

@@ -135,7 +135,7 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	fsys := effects.NewIndex(effects.OSFS{}, time.Now)
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
-		FS: fsys, Own: effects.OwnFiles(ownFiles(d.dirs, d.sockets)...), PID: pid,
+		FS: fsys, Own: d.own(d.sockets), PID: pid,
 		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache),
 		Unattended: d.store.Unattended,
 	}
@@ -148,11 +148,43 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 // listensAt says where the daemon listens, before it does.
 func (d *daemon) listensAt(at sockets) {
 	d.sockets = at
-	d.engine.Own = effects.OwnFiles(ownFiles(d.dirs, at)...)
+	d.engine.Own = d.own(at)
 }
 
 // newID is a version 7 UUID: unique, and sorted by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// own is all that is permd's, when it listens there.
+func (d *daemon) own(at sockets) effects.Own {
+	return effects.OwnFiles(ownFiles(d.dirs, at)...).WithProgram(ownPrograms(), programFolders(d.users.user(uint32(os.Geteuid())).Home))
+}
+
+// ownPrograms are the paths of the program that runs, as it was started and
+// behind links.
+func ownPrograms() []string {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil // the name permd still counts
+	}
+	paths := []string{exe}
+	if real, err := filepath.EvalSymlinks(exe); err == nil && real != exe {
+		paths = append(paths, real)
+	}
+	return paths
+}
+
+// programFolders are where shells of the person look for programs: the daemon's
+// own PATH, and what people commonly add to theirs.
+func programFolders(home string) []string {
+	folders := filepath.SplitList(os.Getenv("PATH"))
+	folders = append(folders, "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
+	if home != "" {
+		for _, dir := range []string{".local/bin", "bin", "go/bin", ".cargo/bin"} {
+			folders = append(folders, filepath.Join(home, dir))
+		}
+	}
+	return folders
+}
 
 // ownFiles are permd's own folders and files, as they are named and as they
 // resolve.

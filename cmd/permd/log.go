@@ -54,6 +54,9 @@ func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
 	if o.since > 0 {
 		f.Since = now.Add(-o.since)
 	}
+	if o.Before < 0 {
+		return f, failf(exitUsage, "", "--before must not be negative")
+	}
 	if o.limit < 0 || o.limit > admin.MaxList {
 		return f, failf(exitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
 	}
@@ -64,13 +67,15 @@ func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
 func (a *app) logListCommand() *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List decisions, the newest last",
+		Use:         "list",
+		Annotations: onlyReads,
+		Short:       "List decisions, the newest last",
 		Long: `List decisions, the newest last. Reads the journal's file when no daemon runs.
 
 ` + exitCodes,
 		Example: `  permd log list --verdict deny --since 24h
   permd log list --limit 5 --json
+  permd log list --limit 1000 --before 4711
   permd log list --unasked --verdict deny`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -96,13 +101,15 @@ func (a *app) logListCommand() *cobra.Command {
 	o.flags(cmd)
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this many")
 	cmd.Flags().DurationVar(&o.since, "since", 0, "only the last of this time, such as 24h")
+	cmd.Flags().Int64Var(&o.Before, "before", 0, "only decisions before this sequence number (\"seq\" of --json), to read on page by page")
 	return cmd
 }
 
 func (a *app) logShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show DECISION",
-		Short: "Show one decision with its effects and rules",
+		Use:         "show DECISION",
+		Annotations: onlyReads,
+		Short:       "Show one decision with its effects and rules",
 		Long: `Show one decision with its effects and the rules that spoke.
 
 ` + exitCodes,
@@ -165,8 +172,9 @@ func renderCircumstances(a *app, r *decisions.Record) {
 func (a *app) logFollowCommand() *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
-		Use:   "follow",
-		Short: "Print decisions as they are made",
+		Use:         "follow",
+		Annotations: onlyReads,
+		Short:       "Print decisions as they are made",
 		Long: `Print decisions as they are made, until interrupted. Needs a running daemon.
 
 ` + exitCodes,

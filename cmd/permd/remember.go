@@ -129,8 +129,9 @@ func (m *memory) choose(ctx context.Context, f *choiceFilter) ([]admin.Choice, e
 func (a *app) rememberListCommand() *cobra.Command {
 	var f choiceFilter
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List what is remembered, the newest last",
+		Use:         "list",
+		Annotations: onlyReads,
+		Short:       "List what is remembered, the newest last",
 		Long: `List the choices that hold, the newest last: what is allowed or denied, where,
 and how often it was used.
 
@@ -193,8 +194,9 @@ func used(c *admin.Choice) string {
 
 func (a *app) rememberShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show CHOICE...",
-		Short: "Show choices with all that they are bound to",
+		Use:         "show CHOICE...",
+		Annotations: onlyReads,
+		Short:       "Show choices with all that they are bound to",
 		Long: `Show choices with all that they are bound to, and the decision that each of them
 answered.
 

@@ -142,8 +142,9 @@ settings) waits until you confirm it here.
 func (a *app) rememberExportCommand() *cobra.Command {
 	var f choiceFilter
 	cmd := &cobra.Command{
-		Use:   "export",
-		Short: "Print what is remembered as a rules.yaml",
+		Use:         "export",
+		Annotations: onlyReads,
+		Short:       "Print what is remembered as a rules.yaml",
 		Long: `Print what is remembered as a rules.yaml, each line with where it holds. What no
 line can say (scripts by their content, secrets, sessions) is left out, with a
 comment. With --json the choices themselves are printed.

@@ -44,8 +44,9 @@ func (d *daemon) status() status {
 
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "status",
-		Short: "Show what the daemon serves and how it is",
+		Use:         "status",
+		Annotations: onlyReads,
+		Short:       "Show what the daemon serves and how it is",
 		Long: `Show where the daemon listens, which rules it serves, and what is wrong with it.
 The exit code is 0 also when it is degraded: it still answers.
 

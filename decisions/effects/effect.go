@@ -56,6 +56,10 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
+	// Hint is set, with Claimed, for what only denies and asks see (see
+	// Result.Hints). No allow needs to speak of it, and none that does counts.
+	Hint bool
+
 	// Shell is set when the effect was read from shell text, not from a tool's
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool
@@ -147,6 +151,8 @@ type Run struct {
 	Cwd string
 	// Script is the script of the project that the run executes, if it is one.
 	Script *Script
+	// Own is how the run uses permd itself.
+	Own OwnUse
 	// Known is set when the program is in the program table.
 	Known bool
 	// Table is the file and line of a layer that describes the program, "" when

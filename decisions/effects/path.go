@@ -206,6 +206,9 @@ func (r *resolver) known(kind Kind, q request, at place, lexical, from string) E
 		return r.plain(kind, q.given, at.path, from)
 	}
 	tags := r.where(at.path) | r.guards(at, lexical)
+	if kind != KindRead && slices.Contains(r.w.Own.programs, fold(at.path)) {
+		tags = tags.With(Permd)
+	}
 	if at.mode&fs.ModeDevice != 0 {
 		tags = tags.With(Device)
 	}

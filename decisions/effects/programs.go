@@ -33,8 +33,10 @@ type setting struct {
 	printed string
 	// via is the run that this one comes out of, nil if none.
 	via *Via
-	// wrapped is how many commands this one is wrapped in.
-	wrapped int
+	// wrapped is how many commands this one is wrapped in, appended is set when
+	// one of them adds words that are read while it runs.
+	wrapped  int
+	appended bool
 }
 
 // command adds the effects of running the words as a command. The first word
@@ -159,6 +161,7 @@ func (b *builder) run(words []word, at setting) int {
 		b.effects[index].Tags |= b.res.cwdTags(at.cwd)
 	}
 	b.inVenvs(words, at)
+	r.Own = b.ownUse(r, given, at.appended)
 	return index
 }
 

@@ -9,6 +9,10 @@ import (
 
 // apply adds what an option's value or an operand does.
 func (v *invocation) apply(does act, i int, w word, option, tree bool) {
+	if w.tree && !standsForTree(does) {
+		// Any path is no program, code, setting or folder that is known.
+		w = word{text: DynamicWord, shown: w.shown}
+	}
 	switch does {
 	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
 		actMethod, actGitConfig, actJQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
@@ -100,6 +104,16 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	default:
 		v.unknown(i, "an argument that permd does not know: "+Display(w.show()))
 	}
+}
+
+// standsForTree reports whether what is done with a path is done with all below
+// a folder when the word stands for each of them.
+func standsForTree(does act) bool {
+	switch does {
+	case actText, actChanges, actReads, actLists, actWrites, actDeletes, actMoves:
+		return true
+	}
+	return false
 }
 
 // via marks an effect as caused by a word.

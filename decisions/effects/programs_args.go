@@ -137,9 +137,7 @@ func (v *invocation) words() {
 			v.operands = append(v.operands, i)
 		case w.dynamic() && (w.split || w.prefix == "" || w.prefix[0] == '-'):
 			i += v.dynamicOption(i)
-		case w.glob && strings.IndexByte("*?[@+!", w.text[0]) >= 0 && !v.p.plainOptions:
-			// A file whose name looks like an option would become one.
-			v.unknown(i, "a pattern that may match a file named like an option: "+Display(w.show()))
+		case v.patternWord(i):
 			if v.p.subs == nil && v.p.wrapper == nil && v.p.interpreter == "" {
 				v.operands = append(v.operands, i)
 			}
@@ -147,6 +145,8 @@ func (v *invocation) words() {
 			v.dashes = len(v.operands)
 		case len(w.text) > 1 && w.text[0] == '-':
 			i += v.option(i)
+		case w.tree && v.p.dashless && i == 0:
+			v.dynamicWord(i)
 		case v.p.dashless && i == 0 && w.text != "" && isLetter(w.text[0]):
 			i += v.bundle(i, "-"+w.text)
 		case v.p.subs != nil && len(v.operands) == 0:
@@ -193,7 +193,7 @@ func (v *invocation) subcommand(i int) {
 		v.harms.options = max(v.harms.options, i+2)
 	}
 	switch {
-	case w.dynamic() || w.glob:
+	case w.open():
 		v.dynamicWord(i)
 		v.dead = true
 	case sub != nil:

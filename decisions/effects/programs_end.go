@@ -33,7 +33,13 @@ func (v *invocation) readonly() {
 		ok = false
 	}
 	ok = ok || v.checksSyntax() || v.tellsOfItself()
-	ok = ok && !v.obeysProject()
+	if ok {
+		if file := v.obeysProject(); file != "" {
+			ok = false
+			v.changes = true
+			v.b.unknown(v.at.from, "obeys "+Display(file)+", which says more than is known to be harmless, or may")
+		}
+	}
 	v.run.Readonly = ok
 	if !ok && p.changing != "" {
 		arg := 0

@@ -15,6 +15,13 @@ func (v *invocation) find() {
 			v.dynamicWord(i)
 			continue
 		}
+		if w.glob && !w.dynamic() && strings.IndexByte("*?[-(!,@+", w.text[0]) >= 0 {
+			if why := v.patternOption(w, findName); why != "" {
+				v.unknown(i, why+": "+Display(w.show()))
+			}
+			v.operands = append(v.operands, i)
+			continue
+		}
 		text := w.text
 		if text == "-H" || text == "-L" || text == "-P" {
 			v.flags = append(v.flags, text)
@@ -67,7 +74,9 @@ func (v *invocation) primary(i int) int {
 		v.unknown(i, "an option without its value: "+Display(name))
 		return 0
 	}
-	v.value(o, i+1, v.args[i+1])
+	if v.patternValue(i + 1); !v.args[i+1].glob || o.act != actText {
+		v.value(o, i+1, v.args[i+1])
+	}
 	switch o.canonical {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
 		v.wide = v.wide || choosesSecrets(path.Base(v.args[i+1].text))
@@ -117,6 +126,7 @@ func (v *invocation) findCommand(i int) int {
 	roots := v.findRoots()
 	words := slices.Clone(v.args[i+1 : end])
 	known := true
+	inside := strings.HasSuffix(v.args[i].text, "dir") // in the folder of each file
 	if v.wide {
 		v.unknown(i, "a command for files that may hold secrets")
 	}
@@ -124,7 +134,7 @@ func (v *invocation) findCommand(i int) int {
 		w := &words[j]
 		switch {
 		case w.dynamic() || !strings.Contains(w.text, "{}"):
-		case w.text == "{}" && len(roots) == 1 && !roots[0].dynamic() && !roots[0].glob && j > 0:
+		case w.text == "{}" && !inside && len(roots) == 1 && !roots[0].dynamic() && !roots[0].glob && j > 0:
 			*w = word{text: roots[0].text, shown: "{}", tree: true, linked: v.findsLinks(), plain: v.findsPlain(i)}
 		default:
 			*w = word{text: DynamicWord, shown: w.text}
@@ -138,7 +148,10 @@ func (v *invocation) findCommand(i int) int {
 	at := v.at
 	at.cwd, at.stdin, at.text = v.run.Cwd, StdinNone, ""
 	at.via = &Via{Effect: v.index, Arg: i + 1}
-	if strings.HasSuffix(v.args[i].text, "dir") && strings.Contains(words[0].text, "/") && words[0].text[0] != '/' {
+	if inside {
+		at.cwd = ""
+	}
+	if inside && strings.Contains(words[0].text, "/") && words[0].text[0] != '/' {
 		v.unknown(i+1, "a program that is looked up in many folders")
 	}
 	first := len(v.b.effects)

@@ -36,7 +36,7 @@ func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
 			continue
 		}
 		words := s.expand(nil, a.Value, at, in, inAssignment)
-		if len(words) != 1 || words[0].dynamic() {
+		if len(words) != 1 || words[0].dynamic() || words[0].glob {
 			s.unknown("a declaration that is not known before it runs")
 			s.setAny()
 			continue

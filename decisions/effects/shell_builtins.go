@@ -140,6 +140,10 @@ func (s *shell) setting(words []word, at *scope, in input) bool {
 		if len(args) > 0 && args[0].dynamic() && (args[0].prefix == "" || args[0].prefix[0] == '-' || strings.Contains(args[0].prefix, "%")) {
 			s.setAny() // it may be -v, or have a %n in it
 		}
+		if len(args) > 0 && args[0].glob && marked(args[0].text) {
+			s.unknown("a pattern that may become an option of printf: " + Display(showWords(words)))
+			s.setAny()
+		}
 		if len(args) > 1 && countsInto(args[0].text) {
 			s.state("sets a variable", showWords(words))
 			s.setAny()

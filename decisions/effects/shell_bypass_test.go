@@ -57,6 +57,7 @@ func attackFiles() *fsfake.FS {
 	} {
 		fs.File(testCwd+"/"+name, "text\n")
 	}
+	fs.File(testCwd+"/.git/config", "[core]\n\tbare = false\n")
 	return fs
 }
 

@@ -18,8 +18,10 @@ type word struct {
 	prefix string
 	// split is set when a dynamic word may become several words or none.
 	split bool
-	// glob is set when text is a pattern that the shell replaces by names.
+	// glob is set when text is a pattern that the shell replaces by names, of the
+	// folder dir; that is "" when it is not known.
 	glob bool
+	dir  string
 	// tree is set when the word stands for every path below text (find's {}).
 	tree bool
 	// linked is set when links are among those paths.
@@ -32,6 +34,9 @@ type word struct {
 }
 
 func (w *word) dynamic() bool { return w.text == DynamicWord }
+
+// open reports whether the word may become one of many, or several.
+func (w *word) open() bool { return w.dynamic() || w.glob || w.tree }
 
 // literalWord is a word whose value is known.
 func literalWord(text string) word { return word{text: text} }
@@ -195,7 +200,7 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 				stop(false)
 			}
 			if strings.ContainsAny(value, "*?[") && hasGlob(value, len(w.Parts) > 1) {
-				out.glob = true
+				out.glob, out.dir = true, at.cwd()
 			}
 			unescape(&text, value)
 		case *syntax.SglQuoted:

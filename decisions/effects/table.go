@@ -18,6 +18,7 @@ type Table struct {
 	printersOf    map[string][]int
 	printersOfAny []int
 	groups        map[string]optionList // of options, for layers that include them
+	settings      map[string]*settings  // formats of files that programs obey
 	// second is what a person's own layer says beside, nil if nothing.
 	second *Opinions
 	// vouched is set when the person's word counts for programs that nobody else

@@ -15,6 +15,7 @@ type tableFile struct {
 	Programs []programEntry        `yaml:"programs"`
 	Extend   []programEntry        `yaml:"extend"` // of a layer: more about programs that are known
 	Shell    *shellEntry           `yaml:"shell"`
+	Settings []settingsEntry       `yaml:"settings"`
 	Prints   []spelled             `yaml:"prints_secrets"`
 }
 
@@ -147,6 +148,14 @@ type programEntry struct {
 	// said are the keys that an entry of a layer has, with their lines; "" is the
 	// entry itself.
 	said map[string]int
+}
+
+// settingsEntry is a format of files that programs obey, with what is harmless
+// in them.
+type settingsEntry struct {
+	Name     spelled   `yaml:"name"`
+	Format   string    `yaml:"format"`
+	Harmless []spelled `yaml:"harmless"`
 }
 
 type wrapperEntry struct {

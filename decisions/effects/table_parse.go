@@ -19,7 +19,7 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
 			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, numbers: map[string]bool{}, state: map[string]bool{},
 			network: map[string]bool{}, folders: map[string]bool{},
-		}, groups: map[string]optionList{}, reader: &shellReader{}},
+		}, groups: map[string]optionList{}, settings: map[string]*settings{}, reader: &shellReader{}},
 	}
 	p.groups = p.table.groups
 	parsed := map[string]*tableFile{}
@@ -41,6 +41,17 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		}
 		if file.Shell != nil {
 			p.shell(file.Shell)
+		}
+		for i := range file.Settings {
+			e := &file.Settings[i]
+			s, err := newSettings(e)
+			if err != nil {
+				return nil, inTableFile(name, err)
+			}
+			if p.table.settings[e.Name.text] != nil {
+				return nil, inTableFile(name, e.Name.errorf("settings %q are described twice", e.Name.text))
+			}
+			p.table.settings[e.Name.text] = s
 		}
 		if err := p.prints(file.Prints); err != nil {
 			return nil, inTableFile(name, err)
@@ -156,7 +167,7 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 	}
 	prog.readonlyAlone = e.ReadonlyAlone
 	var err error
-	if prog.obeys, err = obeyedFiles(e.Obeys); err != nil {
+	if prog.obeys, err = p.obeyedFiles(e.Obeys); err != nil {
 		return prog, err
 	}
 	if e.ReadonlyOperands != nil {

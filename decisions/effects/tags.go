@@ -134,6 +134,11 @@ func (r *resolver) contained(p string, kind Kind) Tags {
 			t = t.With(Permd)
 		}
 	}
+	for _, program := range r.w.Own.programs {
+		if kind != KindRead && inside(folded, program) {
+			t = t.With(Permd)
+		}
+	}
 	for _, h := range g.folded {
 		if inside(folded, h) {
 			t |= TagsOf(Vital, Home) | guarded.homeTags

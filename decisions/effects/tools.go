@@ -39,6 +39,7 @@ type tool struct {
 	// guessed is set when the verbs of the call are only guessed.
 	guessed bool
 	missing string
+	hints   []Effect // see Result.Hints
 
 	paths, commands int
 	text            string // the last shell text, for the title of a call with one
@@ -77,6 +78,7 @@ func (w *World) of(c *Call, res *resolver) Result {
 	t.subject()
 	t.switchMode()
 	t.contradict()
+	t.hint()
 	t.doubt()
 	return t.result()
 }
