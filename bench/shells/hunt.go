@@ -68,10 +68,7 @@ func hunt(ctx context.Context, out io.Writer, o *options) (err error) {
 	if o.text != "" || o.only != 0 {
 		return h.one(ctx, out)
 	}
-	if err := h.all(ctx); err != nil {
-		return err
-	}
-	if err := h.report(out); err != nil {
+	if err := errors.Join(h.all(ctx), h.report(out)); err != nil {
 		return err
 	}
 	if len(h.found) > 0 {
@@ -187,7 +184,7 @@ func (h *hunter) work(ctx context.Context, i int) error {
 			h.add(f)
 		}
 	}
-	return ctx.Err()
+	return nil // who interrupts sees what was found
 }
 
 // wants reports whether more texts are to be tried, and whether under strace.

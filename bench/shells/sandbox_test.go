@@ -97,6 +97,15 @@ func TestSandbox(t *testing.T) {
 			}
 		})
 	}
+	t.Run("closed", func(t *testing.T) {
+		o, err := box.run(t.Context(), "bash", "say x >&-; cat <&-; a <&- >&- 2>&-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(o.ran) != 3 || o.ran[0].stdin != stdinInherited || o.ran[1].stdin != stdinClosed || o.ran[2].stdin != stdinClosed {
+			t.Errorf("ran %+v", o.ran)
+		}
+	})
 	t.Run("script", func(t *testing.T) {
 		for _, text := range []string{"./evil.sh", "sh evil.sh", ". ./evil.sh", "evil.sh"} {
 			o, err := box.run(t.Context(), "bash", text)

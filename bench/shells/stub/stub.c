@@ -104,6 +104,7 @@ int main(int argc, char **argv)
 		return 125;
 	if (fstat(fd, &st) == 0 && st.st_size > MOST_LOG)
 		kill(0, SIGKILL);
+	close(fd); /* it may be standard output, where that was closed */
 
 	if (strcmp(name, "cat") == 0)
 		return cat(argc, argv);
