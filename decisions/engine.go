@@ -202,7 +202,7 @@ func (e *Engine) decide(
 	d.Defects, d.Folders, d.Activated, d.Traces = res.Defects, res.Folders, res.Activated, m.traces
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Now: now,
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
 	}
 	outcomes := make([]outcome, len(res.Effects))
 	heard := make([]voices, len(res.Effects))
