@@ -77,7 +77,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				met = e.meet(req, false)
 			}
 			after := e.decide(ctx, snap, req, met, d, start)
-			e.answered(req, d)
+			if !before.unsettled(d) {
+				e.answered(req, d)
+			}
 			before.note(d, after)
 		}
 		decided[i] = d
@@ -194,6 +196,7 @@ func (e *Engine) decide(
 		if r := recover(); r != nil {
 			e.Log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
+			d.Opaque, d.Stateful = true, true
 			after = effects.Everything()
 		}
 	}()
@@ -224,6 +227,7 @@ func (e *Engine) decide(
 		}
 	}
 	d.conclude(res.Effects, outcomes)
+	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.Proposer != nil {
 		e.offer(d, query, heard, outcomes)
