@@ -50,7 +50,9 @@ type gate struct {
 	request decisions.Request
 	state   *native.State
 	gated   *approved
-	now     time.Time
+	// approved are the calls of the agent's own requests.
+	approved *approved
+	now      time.Time
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
@@ -80,7 +82,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	ask, _ := o.Get("ask")
 	state := stateOf(c)
-	g.gated, g.now = &state.gated, h.now()
+	g.gated, g.approved, g.now = &state.gated, &state.approved, h.now()
 	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
 	state.declare(s, declared)
 	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
@@ -110,6 +112,10 @@ func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
 	}
 	d := decided[0]
 	g.gated.note(g.session, d, g.now)
+	if d.Opaque && (d.Verdict == decisions.Allow || d.Outcome == decisions.Passed || d.Outcome == decisions.Approved) {
+		// What was approved and has not run yet may do something else now.
+		g.approved.unsettle(g.session)
+	}
 	if d.Verdict != decisions.Ask || d.Outcome != "" {
 		return GateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
 	}
