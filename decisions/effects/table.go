@@ -40,6 +40,8 @@ type shellTable struct {
 	state        map[string]bool // builtins that change what later commands mean
 	network      map[string]bool // programs whose output comes from the network
 	folders      map[string]bool // the system's program folders
+	dataInput    map[string]bool // programs to which standard input is data, or nothing
+	shipped      map[string]bool // programs of the shipped table
 	plainSuffix  []string        // file names that end so never hold secrets
 }
 
