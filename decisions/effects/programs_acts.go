@@ -14,7 +14,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		w = word{text: DynamicWord, shown: w.shown}
 	}
 	switch does {
-	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
+	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
 		actMethod, actGitConfig, actJQ, actYQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
@@ -143,6 +143,10 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		return
 	}
 	switch does {
+	case actNumber:
+		if w.text == "" || strings.Trim(w.text, "0123456789") != "" {
+			v.unknown(i, "a value that is no number: "+Display(w.show()))
+		}
 	case actGuarded:
 		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") {
 			v.unknown(i, "a value that names a file: "+Display(w.show()))
@@ -313,7 +317,7 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 	case names:
 		e.File.Recursive = true
 	default:
-		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--no-ignore", "--type-add", "--ignore-file"})
+		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
 		// After an --exclude, grep goes into what no --include names as well.
 		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from"})
 		v.b.res.recurse(&e, narrow || v.p.skipsHidden && !hidden)
