@@ -23,6 +23,10 @@ var exceptions = []exception{
 	{"go", "writes", ".git/index.lock .git/index", "refreshes what git knows of files' times in .git/index"},
 	{"go", "reads", "**/* .gitignore .gitattributes .attributes ~/.gitconfig", "has git compare files of the repository"},
 	{"go", "writes", "~/.cache ~/.cache/go-build ~/.cache/go-build/** ~/.config/go/telemetry/** ~/go ~/go/** ROOT/tmp/go-build**", "keeps a cache in ~/.cache/go-build and modules in ~/go"},
+	{"gh", "runs", "/usr/bin/git", "runs git, to learn the remotes"},
+	{"gh", "reads", ".git/** ~/.gitconfig ~/.config/gh/**", "has git read the repository"},
+	{"rg fd fdfind ag", "reads", "~/.gitconfig ~/.config/git/** **/.gitignore **/.ignore **/.rgignore **/.fdignore .git/info/exclude", "reads ignored names, those of git among them"},
+	{"pnpm pnpx yarn", "reads", "package.json pnpm-workspace.yaml .npmrc ~/.npmrc .yarnrc.yml .yarnrc", "reads its settings"},
 }
 
 // reason says of programs that are never run why.
