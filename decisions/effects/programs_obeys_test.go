@@ -86,10 +86,10 @@ func TestObeyedFilesOfTheTable(t *testing.T) {
 func TestSettingsOfTheTable(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"{name: s, format: toml, harmless: [a.b, 'c: word', 'd=1']}": true,
-		"{name: s, format: hcl}":                        false,
-		"{name: s, format: toml, harmless: ['a: age']}": false,
-		"{name: s, format: toml, harmless: ['a b']}":    false,
-		"{name: s, format: gomod, harmless: [a]}":       false,
+		"{name: s, format: hcl}":                                     false,
+		"{name: s, format: toml, harmless: ['a: age']}":              false,
+		"{name: s, format: toml, harmless: ['a b']}":                 false,
+		"{name: s, format: gomod, harmless: [a]}":                    false,
 	} {
 		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - " + text + "\n")})
 		if (err == nil) != ok {
