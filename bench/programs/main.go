@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,7 +30,7 @@ func main() {
 	most := flag.Int("most", 0, "how many forms of a program are run (default: all)")
 	keep := flag.Bool("keep", false, "keep the folder with the project")
 	asJSON := flag.Bool("json", false, "print outcomes as JSON, one a line")
-	results := flag.String("results", "", "a file that outcomes are added to; -write takes the last one of each program in it")
+	results := flag.String("results", "", "a file that outcomes are added to; without -only, programs that are in it are not tried again, and -write takes the last outcome of each")
 	write := flag.Bool("write", false, "write the outcomes into docs/programs.md")
 	verbose := flag.Bool("v", false, "print each command line with its outcome")
 	flag.Parse()
@@ -73,6 +74,15 @@ func all(ctx context.Context, t *trial, only, results string, install, asJSON, w
 		for _, line := range installAll(ctx, dir, names) {
 			fmt.Fprintln(os.Stderr, line)
 		}
+	}
+	if results != "" && only == "" {
+		had, err := last(results, table)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.ContainsFunc(had, func(o *outcome) bool { return o.Name == name })
+		})
 	}
 	good := true
 	var kept error

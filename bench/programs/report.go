@@ -38,10 +38,9 @@ func writeDocs(list []*outcome) error {
 func report(list []*outcome) string {
 	var b strings.Builder
 	b.WriteString("| program | version | forms | outcome |\n|---|---|---|---|\n")
-	var notes, missing []string
+	var notes []string
 	for _, o := range list {
 		if o.Missing != "" && o.Forms == 0 {
-			missing = append(missing, o.Name)
 			fmt.Fprintf(&b, "| `%s` | | | %s |\n", o.Name, o.Missing)
 			continue
 		}

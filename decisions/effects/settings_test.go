@@ -45,6 +45,9 @@ var obeyTrials = map[string]struct {
 	"yarn: a key twice":         {".yarnrc.yml", "nodeLinker: pnp\nnodeLinker: ./x\n", "yarn --version", false},
 	"yarn: plain settings":      {".yarnrc.yml", "nodeLinker: node-modules\nenableTelemetry: false\n", "yarn --version", true},
 	"yarn: another yarn":        {"package.json", `{"packageMan\u0061ger": "yarn@9.9.9"}`, "yarn --version", false},
+	"yarn: its older format":    {".yarnrc.yml", "# yarn  lockfile v1\n# yarn lockfile v1\nnodeLinker: pnp\n", "yarn --version", false},
+	"cargo: another command":    {".cargo/config.toml", "[alias]\ninfo = \"run\"\n", "cargo info x", false},
+	"cargo: its tasks":          {".cargo/config.toml", "[alias]\nxtask = \"run\"\n", "cargo info x", true},
 	"yarn: a key twice in JSON": {"package.json", `{"name": "a", "name": "b"}`, "yarn --version", false},
 	"yarn: a plain package":     {"package.json", `{"name": "a", "scripts": {"test": "x"}, "dependencies": {"b": "1"}}`, "yarn --version", true},
 
