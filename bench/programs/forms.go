@@ -53,8 +53,8 @@ func readTable() (*table, error) {
 
 // Bounds of what is tried.
 const (
-	maxForms  = 400 // of one program
-	maxValues = 3   // values of one option
+	maxForms  = 4000 // of one program
+	maxValues = 3    // values of one option
 )
 
 // skippedKinds are kinds of options that no decision calls harmless, so that no
