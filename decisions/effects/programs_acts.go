@@ -15,7 +15,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	}
 	switch does {
 	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
-		actMethod, actGitConfig, actJQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
+		actMethod, actGitConfig, actJQ, actYQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
 	case actChanges:
@@ -89,7 +89,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		v.connects(does, i, w)
 	case actArchive, actPacks, actMount, actCopies, actCopiesInto, actSpec, actHost, actEndpoint, actSQL, actUnpackTo,
 		actSources, actViewed, actDatabase, actName, actRepoName:
-		v.applyOther(does, i, w)
+		v.applyOther(does, i, w, option)
 	case actExecutes:
 		v.changes = true
 		v.harm(i)
@@ -167,18 +167,8 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		}
 	case actPackage:
 		v.goPackage(i, w)
-	case actSed:
-		if !plainSed(w.text) {
-			v.unknown(i, "a sed script that may write or run something")
-		}
-	case actAwk:
-		if !plainAwk(w.text) {
-			v.unknown(i, "an awk program that may read, write or run something")
-		}
-	case actGitFormat:
-		if checksSignatures(w.text) {
-			v.unknown(i, "a format for which git runs a program that checks signatures")
-		}
+	case actSed, actAwk, actJQ, actYQ, actGitFormat:
+		v.language(does, i, w)
 	case actGlobs:
 		v.searchGlob(i, w)
 	case actTypes:
@@ -225,10 +215,6 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 	case actGitConfig:
 		if !harmlessGitConfig(w.text) {
 			v.unknown(i, "a setting of git's, which can name programs to run: "+Display(w.show()))
-		}
-	case actJQ:
-		if !plainJQ(w.text) {
-			v.unknown(i, "a program that may read files or the environment")
 		}
 	}
 }

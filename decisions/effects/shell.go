@@ -243,6 +243,9 @@ type input struct {
 	text string
 	// printed is what comes out of a pipe, when that is known.
 	printed string
+	// own is set for the last command of a pipeline: zsh expands its words in the
+	// shell itself, where substitutions read what the shell reads.
+	own *input
 }
 
 // unknown appends an Unknown effect of the text.

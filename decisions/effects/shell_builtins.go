@@ -3,6 +3,8 @@ package effects
 import (
 	"strconv"
 	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // builtin handles the commands that the shell runs itself and that a program
@@ -26,13 +28,14 @@ func (s *shell) builtin(words []word, at scope, in input) (outcome, bool) {
 		}
 		return either(at), true
 	case "noglob", "nocorrect", "-": // zsh: a command without some expansions, or as a login shell
-		if name == "-" {
-			s.unknown("a command that only zsh has: -")
+		out, readers := either(at), s.b.readers()
+		if readers&^plainshell.Zsh&plainshell.All != 0 {
+			s.command(words, &at, in) // to others it is a program
 		}
-		if len(args) > 0 {
-			return s.simple(args, at, in), true
+		if len(args) > 0 && readers&plainshell.Zsh != 0 {
+			out = s.simple(args, at, in)
 		}
-		return either(at), true
+		return outcome{join(out.ok, at), join(out.bad, at)}, true
 	case "builtin", "command":
 		return s.bypass(words, at, in), true
 	case "break", "continue", "exit", "return":

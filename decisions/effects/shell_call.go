@@ -6,14 +6,15 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// call walks a simple command: assignments and words. exec says that its
+// call walks a simple command: assignments and words. These are expanded before
+// its redirections are opened, with the input outer. exec says that the
 // redirections stay open.
-func (s *shell) call(cmd *syntax.CallExpr, at scope, in input) (out outcome, exec bool) {
+func (s *shell) call(cmd *syntax.CallExpr, at scope, in, outer input) (out outcome, exec bool) {
 	for _, a := range cmd.Assigns {
 		if s.enough() {
 			return either(at), false
 		}
-		s.assignment(a, &at, in)
+		s.assignment(a, &at, outer)
 		alone := len(cmd.Args) == 0
 		if alone {
 			s.abortOn(a.Value, &at)
@@ -35,7 +36,7 @@ func (s *shell) call(cmd *syntax.CallExpr, at scope, in input) (out outcome, exe
 		words = make([]word, 0, max(8, len(cmd.Args)))
 	}
 	for _, arg := range cmd.Args {
-		words = s.expand(words, arg, &at, in, inCommand)
+		words = s.expand(words, arg, &at, outer, inCommand)
 	}
 	s.abort(&at, words)
 	out = s.simple(words, at, in)

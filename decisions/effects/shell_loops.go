@@ -48,7 +48,8 @@ func (s *shell) loop(at scope, cond, body []*syntax.Stmt, until bool, name strin
 		}
 		if round > 0 {
 			// It does not come to rest soon: any folder, any values.
-			next.places, next.elsewhere, next.vars = at.places, true, nil
+			next.keep(at.places)
+			next.vars = nil
 		}
 		if round > maxRounds {
 			s.unknown("a loop that permd does not follow to its end")

@@ -213,7 +213,7 @@ func (g *textMaker) list(depth, most int) string {
 	var text strings.Builder
 	for i := range 1 + g.IntN(most) {
 		if i > 0 {
-			text.WriteString(g.pick("; ", "\n", "\n", " && ", " || "))
+			text.WriteString(g.pick("; ", "\n", "\n", "; ", "\n", " && ", " && ", " || ", " || ", " & "))
 		}
 		text.WriteString(strings.TrimSuffix(g.command(depth), "\n"))
 	}

@@ -7,8 +7,11 @@ import (
 )
 
 // redirects adds the effects of a statement's redirections and returns the
-// standard input that its command gets.
-func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
+// standard input that its command gets. What they substitute has that of the
+// shell.
+func (s *shell) redirects(list []*syntax.Redirect, at *scope, outer input) input {
+	in := outer
+	in.own = nil
 	for _, r := range list {
 		if s.enough() {
 			return in
@@ -23,9 +26,9 @@ func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			in = s.hereDocument(r, at, in, descriptor)
+			in = s.hereDocument(r, at, in, outer, descriptor)
 		case syntax.WordHdoc:
-			words := s.expand(nil, r.Word, at, in, inAssignment)
+			words := s.expand(nil, r.Word, at, outer, inAssignment)
 			if descriptor == "" || descriptor == "0" {
 				in = input{kind: StdinText, text: words[0].text + "\n"}
 				if words[0].dynamic() {
@@ -33,7 +36,7 @@ func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
 				}
 			}
 		default:
-			in = s.redirect(r, descriptor, at, in)
+			in = s.redirect(r, descriptor, at, in, outer)
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn, syntax.RdrInOut:
@@ -57,8 +60,8 @@ func joins(r *syntax.Redirect) bool {
 		p.Op == syntax.CmdOut && (r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrAll || r.Op == syntax.AppAll))
 }
 
-func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in input) input {
-	words := s.expand(nil, r.Word, at, in, inRedirect)
+func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in, outer input) input {
+	words := s.expand(nil, r.Word, at, outer, inRedirect)
 	target := words[0]
 	stdin := descriptor == "" || descriptor == "0"
 	if joins(r) {
@@ -167,9 +170,9 @@ func cutDevice(target string) (string, bool) {
 }
 
 // hereDocument adds the effects of the substitutions in a here-document.
-func (s *shell) hereDocument(r *syntax.Redirect, at *scope, in input, descriptor string) input {
+func (s *shell) hereDocument(r *syntax.Redirect, at *scope, in, outer input, descriptor string) input {
 	if r.Hdoc != nil {
-		s.inert(r.Hdoc, at, in)
+		s.inert(r.Hdoc, at, outer)
 	}
 	if descriptor != "" && descriptor != "0" {
 		return in

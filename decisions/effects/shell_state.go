@@ -124,6 +124,18 @@ func (at *scope) add(places []whereabouts) {
 	}
 }
 
+// keep forgets all folders but some: the shell may be elsewhere then.
+func (at *scope) keep(places []whereabouts) {
+	kept := make([]whereabouts, 0, len(places))
+	for _, p := range at.places {
+		if slices.ContainsFunc(places, func(q whereabouts) bool { return q.cwd == p.cwd }) {
+			kept = append(kept, p)
+		}
+	}
+	at.elsewhere = at.elsewhere || len(kept) < len(at.places)
+	at.places = kept
+}
+
 // with is what is known of a folder that two ways lead to.
 func (w whereabouts) with(o whereabouts) whereabouts {
 	if w.old != o.old {
@@ -256,13 +268,14 @@ func (s *shell) each(at *scope, does func(cwd string)) {
 	}
 }
 
-// sameThere is sameElsewhere for effects of which the folder counts, too.
+// sameThere is sameElsewhere for effects of which the folder counts, too, and what
+// is read.
 func sameThere(a, b []Effect, shift int) bool {
 	if !sameElsewhere(a, b, shift) {
 		return false
 	}
 	for i := range a {
-		if a[i].Run != nil && a[i].Run.Cwd != b[i].Run.Cwd {
+		if a[i].Run != nil && (a[i].Run.Cwd != b[i].Run.Cwd || a[i].Run.Stdin != b[i].Run.Stdin || a[i].Run.StdinText != b[i].Run.StdinText) {
 			return false
 		}
 	}

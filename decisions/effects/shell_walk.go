@@ -2,6 +2,8 @@ package effects
 
 import (
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // script walks a whole text. A shell that reads it line by line may give up one
@@ -68,9 +70,23 @@ func (s *shell) stmt(stmt *syntax.Stmt, at scope, in input) outcome {
 		s.concurrently(func() {
 			s.outOfLoops(func() { s.foreground(stmt, at.subshell(), in) })
 		})
-		return either(at)
+		return either(s.beforeLast(stmt, at, in))
 	}
 	return s.foreground(stmt, at, in)
+}
+
+// beforeLast is where a list leaves the shell whose last part goes to the
+// background: in zsh, all before that part runs in the shell itself.
+func (s *shell) beforeLast(stmt *syntax.Stmt, at scope, in input) scope {
+	list, ok := stmt.Cmd.(*syntax.BinaryCmd)
+	if !ok || list.Op != syntax.AndStmt && list.Op != syntax.OrStmt || s.b.readers()&plainshell.Zsh == 0 {
+		return at
+	}
+	first, sinks, besides := len(s.b.effects), len(s.sinks), len(s.beside)
+	out := s.stmt(list.X, at, in)
+	// What it does is known, but for where the shell is.
+	s.b.effects, s.sinks, s.beside = s.b.effects[:first], s.sinks[:sinks], s.beside[:besides]
+	return join(at, out.end())
 }
 
 // foreground walks one statement that the shell waits for.
@@ -78,13 +94,14 @@ func (s *shell) foreground(stmt *syntax.Stmt, at scope, in input) outcome {
 	first, sinks := len(s.b.effects), len(s.sinks)
 	// Redirections are opened before the command runs; what they substitute
 	// and read is known then, and the command's stdin is theirs.
-	in = s.redirects(stmt.Redirs, &at, in)
+	outer := in
+	in = s.redirects(stmt.Redirs, &at, outer)
 	out := either(at)
 	switch cmd := stmt.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
 		var exec bool
-		if out, exec = s.call(cmd, at, in); exec {
+		if out, exec = s.call(cmd, at, in, outer); exec {
 			sinks = len(s.sinks) // its redirections stay open
 		}
 	case *syntax.BinaryCmd:
@@ -114,7 +131,7 @@ func (s *shell) foreground(stmt *syntax.Stmt, at scope, in input) outcome {
 		s.state("defines a function", s.source(cmd))
 		s.outOfLoops(func() { s.stmt(cmd.Body, startAt(""), input{kind: StdinPipe}) })
 	case *syntax.DeclClause:
-		s.declare(cmd, &at, in)
+		s.declare(cmd, &at, outer)
 		out = either(at)
 	case *syntax.ArithmCmd:
 		s.substitutions(cmd, &at, in)
@@ -171,6 +188,10 @@ func (s *shell) binary(cmd *syntax.BinaryCmd, at scope, in input) outcome {
 		piped := input{kind: kind}
 		if kind == StdinPipe {
 			piped.printed = s.output(cmd.X, &at, in)
+		}
+		if s.b.readers()&plainshell.Zsh != 0 {
+			own := in
+			piped.own = &own
 		}
 		// The right side is a process of its own in bash, but not in zsh.
 		out := s.stmt(cmd.Y, at, piped)

@@ -237,7 +237,8 @@ const (
 	actServerSQL              // SQL that a server runs
 	actForm                   // a part of a form: NAME=VALUE, or NAME=@FILE
 	actGoFlags                // flags for the go compiler or linker
-	actJQ                     // a jq or yq program
+	actJQ                     // a jq program
+	actYQ                     // a yq program
 	actSQL                    // SQL that SQLite runs
 )
 
@@ -254,7 +255,7 @@ var actNames = map[string]act{
 	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "viewed": actViewed, "database": actDatabase, "name": actName, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,
 	"copies_into": actCopiesInto, "package_spec": actSpec, "host": actHost, "method": actMethod, "field": actField,
 	"server_sql": actServerSQL, "form": actForm, "go_flags": actGoFlags,
-	"endpoint": actEndpoint, "git_config": actGitConfig, "jq": actJQ, "sql": actSQL,
+	"endpoint": actEndpoint, "git_config": actGitConfig, "jq": actJQ, "yq": actYQ, "sql": actSQL,
 }
 
 // program returns the table's entry for a program found by name.
