@@ -57,7 +57,7 @@ func (gen *generator) trial(n uint64, strace bool) *trial {
 	t.text = strings.ToValidUTF8(t.text, "\ufffd") // as JSON has it
 	// Most texts are tried for an agent that may use any shell.
 	t.agent = &agents[max(0, g.IntN(len(agents)+3)-3)]
-	t.person = g.of(7, 3, 1, 1)
+	t.person = g.of(9, 1, 1, 1)
 	t.tree = g.of(6, 1, 2)
 	return t
 }

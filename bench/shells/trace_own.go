@@ -58,6 +58,9 @@ func (f *touched) harmless() bool {
 	if name == "git" && (f.folder || strings.Contains(f.path, "/.git") || in(home+"/.config/git") || f.path == "/etc/gitconfig") {
 		return true
 	}
+	if name == "mkdir" && f.there {
+		return true // it comes back to it
+	}
 	if name == "find" && (f.there || f.same) {
 		return true // it keeps the folder that it comes back to, and looks at a file's identity
 	}

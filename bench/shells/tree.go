@@ -42,7 +42,7 @@ var trees = []tree{
 	{"names", map[string]string{
 		"project/-delete": "", "project/-exec": "", "project/a b": "a b\n", "project/$(touch pwned)": "", "project/;touch pwned": "", "project/*": "star\n",
 		"project/[a]": "", "project/a.txt": "a\n", "project/-rf": "", "project/" + hostile: "", "project/src/-x": "", "project/src/evil.sh": "", "project/~": "", "project/{}": "",
-		"project/=ls": "", "project/d/a.txt": "d\n", "project/--help": "",
+		"project/=ls": "", "project/d/a.txt": "d\n", "project/--help": "", "project/leak": "-> ../other/shadow", "other/shadow": "canary\n",
 	}},
 }
 
