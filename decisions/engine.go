@@ -33,6 +33,8 @@ type Engine struct {
 	PID int
 	// Cache keeps what was found out of calls; nil to find it out each time.
 	Cache *Cache
+	// NotPlain counts shell text that is not plain; nil where nobody looks.
+	NotPlain *NotPlain
 	// Unattended reports whether nobody is there to be asked, so that what would
 	// ask is rejected; nil when people are there. It may change at any time.
 	Unattended func() bool
@@ -200,6 +202,7 @@ func (e *Engine) decide(
 	}()
 	m := e.matter(ctx, snap, met, now)
 	res := &m.res
+	e.NotPlain.note(res.Effects)
 	d.Defects, d.Folders, d.Activated, d.Traces = res.Defects, res.Folders, res.Activated, m.traces
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,

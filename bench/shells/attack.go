@@ -5,7 +5,6 @@ package main
 import (
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // payload is what an attack wants to run.
@@ -185,9 +184,6 @@ func (g *grammar) fromCorpus() string {
 		text = g.splice(text)
 	case 3:
 		text += g.pick("; ", "\n", " && ", " | ", " || ") + g.list(1)
-	}
-	for !utf8.ValidString(text) && g.chance(90) {
-		text = strings.ToValidUTF8(text, "")
 	}
 	return text
 }

@@ -16,14 +16,15 @@ type difference struct {
 	kind  string // canary, run, write, delete, read, connect or exec
 	shell string
 	what  string
+	class string // differences with the same kind, shell and class are alike
 }
 
 // compare returns what a text did in one shell that is no effect of its
 // decision. A text may do less than the decision says: a shell may end early.
 func compare(v *verdict, o *observed) []difference {
 	var all []difference
-	add := func(kind, format string, args ...any) {
-		d := difference{kind: kind, shell: o.shell, what: fmt.Sprintf(format, args...)}
+	add := func(kind, class, format string, args ...any) {
+		d := difference{kind: kind, shell: o.shell, what: fmt.Sprintf(format, args...), class: class}
 		if !slices.Contains(all, d) {
 			all = append(all, d)
 		}
@@ -35,7 +36,14 @@ func compare(v *verdict, o *observed) []difference {
 			if slices.Contains(canaries, path.Base(r.exe)) {
 				kind = "canary"
 			}
-			add(kind, "%s %q in %s with %s: %s", r.name(), r.args, r.cwd, r.stdin, near)
+			class := string(r.stdin) + " " + near
+			if strings.HasPrefix(near, "in ") {
+				class = "folder"
+			}
+			if slices.Contains(known, r.name()) || kind == "canary" {
+				class += " " + r.name()
+			}
+			add(kind, class, "%s %q in %s with %s: %s", r.name(), r.args, r.cwd, r.stdin, near)
 		}
 	}
 	if o.traced != nil {
@@ -48,19 +56,23 @@ func compare(v *verdict, o *observed) []difference {
 			kinds = []effects.Kind{effects.KindDelete, effects.KindWrite}
 		}
 		if !v.touches(c.path, kinds...) {
-			add(string(kinds[0]), "%s", c.path)
+			add(string(kinds[0]), "", "%s", c.path)
 		}
 	}
 	return all
 }
+
+// movesItself reports whether a program works in another folder than it is
+// started in: an effect has the one that it works in.
+func movesItself(r *ran) bool { return r.name() == "git" && slices.Contains(r.args, "-C") }
 
 // links are the folders of the trees that are links, and where they lead to.
 var links = strings.NewReplacer(project+"/out", home+"/other")
 
 // name is the program as permd names it.
 func (r *ran) name() string {
-	if path.Dir(r.exe) == "/bin" {
-		return path.Base(r.exe)
+	if exe := path.Clean(r.exe); slices.Contains([]string{"/bin", "/usr/bin", "/sbin", "/usr/sbin"}, path.Dir(exe)) {
+		return path.Base(exe)
 	}
 	return r.exe
 }
@@ -79,7 +91,7 @@ func (v *verdict) explains(r *ran) string {
 			if near == "no run of it" {
 				near = "no run with these words"
 			}
-		case e.Cwd != "" && links.Replace(e.Cwd) != r.cwd:
+		case e.Cwd != "" && links.Replace(e.Cwd) != r.cwd && !movesItself(r):
 			near = "in " + e.Cwd
 		case !sameStdin(e, r):
 			near = "with " + string(e.Stdin)
@@ -116,7 +128,7 @@ func sameArgs(want, have []string) bool {
 		return len(have) == 0
 	}
 	w := want[0]
-	if w == effects.DynamicWord {
+	if w == effects.DynamicWord || w == "{}" { // find and xargs put paths there
 		for n := range len(have) + 1 {
 			if sameArgs(want[1:], have[n:]) {
 				return true
@@ -148,12 +160,10 @@ func sameArgs(want, have []string) bool {
 // /dev/null.
 func sameStdin(e *effects.Run, r *ran) bool {
 	switch r.stdin {
-	case stdinClosed: // nothing can be read
+	case stdinClosed, stdinNull: // nothing can be read
 		return true
 	case stdinInherited:
 		return e.Stdin == effects.StdinNone || e.Stdin == ""
-	case stdinNull: // for bash an empty here-document is /dev/null as well
-		return e.Stdin == effects.StdinNone || e.Stdin == "" || e.Stdin == effects.StdinFile || e.Stdin == effects.StdinText && e.StdinText == ""
 	case stdinFile:
 		return e.Stdin == effects.StdinFile || e.Stdin == effects.StdinText && sameText(e, r)
 	case stdinPipe:
@@ -163,9 +173,9 @@ func sameStdin(e *effects.Run, r *ran) bool {
 }
 
 // sameText compares the text of a here-document where it is known: an effect
-// has it as it was typed.
+// may hold words that are not known.
 func sameText(e *effects.Run, r *ran) bool {
-	return path.Base(r.exe) != "rd" || e.StdinText == "" || strings.Contains(e.StdinText, "$") || strings.TrimSuffix(e.StdinText, "\n") == strings.TrimSuffix(r.text, "\n")
+	return path.Base(r.exe) != "rd" || e.StdinText == "" || strings.Contains(e.StdinText, effects.DynamicWord) || strings.TrimSuffix(e.StdinText, "\n") == strings.TrimSuffix(r.text, "\n")
 }
 
 // touches reports whether the decision has an effect of one of the kinds on a

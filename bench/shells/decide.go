@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/bench/internal/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/policy"
 )
 
@@ -51,7 +52,10 @@ allow contains {"reason": "words of mine", "covers": ["unknown"]} if {
 	startswith(input.effect.why, "an argument that is not known before it runs")
 }
 
-allow contains "variables of mine" if input.effect.kind == "state"
+allow contains "variables of mine" if {
+	input.effect.kind == "state"
+	startswith(input.effect.why, "sets the variable")
+}
 `
 
 // trusting allows the ordinary stubs whatever their words and their input.
@@ -142,7 +146,7 @@ func (v *verdict) shown() []string {
 		e := &v.effects[i]
 		line := string(e.Kind) + " " + e.Text
 		if r := e.Run; r != nil {
-			line += fmt.Sprintf(" (program %q args %q stdin %s cwd %q)", r.Program, r.Args, r.Stdin, r.Cwd)
+			line += fmt.Sprintf(" (program %q args %q stdin %s %q cwd %q)", r.Program, r.Args, r.Stdin, r.StdinText, r.Cwd)
 		}
 		if e.Why != "" {
 			line += " " + e.Why
@@ -162,4 +166,14 @@ func (v *verdict) why() string {
 		}
 	}
 	return v.by
+}
+
+// plain reports whether all shells of the call read the text alike.
+func (t *trial) plain() bool {
+	var shells plainshell.Shells
+	for _, name := range t.agent.shells {
+		shells |= map[string]plainshell.Shells{"bash": plainshell.Bash, "zsh": plainshell.Zsh, "dash": plainshell.Sh, "busybox": plainshell.Sh}[name]
+	}
+	_, refusal := plainshell.Read(t.text, shells)
+	return refusal == nil
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,10 +68,7 @@ func hunt(ctx context.Context, out io.Writer, o *options) (err error) {
 	if o.text != "" || o.only != 0 {
 		return h.one(ctx, out)
 	}
-	if err := h.all(ctx); err != nil {
-		return err
-	}
-	if err := h.report(out); err != nil {
+	if err := errors.Join(h.all(ctx), h.report(out)); err != nil {
 		return err
 	}
 	if len(h.found) > 0 {
@@ -172,7 +170,10 @@ func (h *hunter) work(ctx context.Context, i int) error {
 		}
 		h.ran(t, seen)
 		if len(diffs) > 0 {
-			f := &finding{Seed: h.o.seed, Number: n, Text: t.text, trial: t}
+			f := &finding{Seed: h.o.seed, Number: n, Text: t.text, trial: t, class: classOf(diffs)}
+			if h.more(f) {
+				continue
+			}
 			if h.o.small {
 				if err := w.minimise(ctx, f, diffs); err != nil {
 					return err
@@ -183,7 +184,7 @@ func (h *hunter) work(ctx context.Context, i int) error {
 			h.add(f)
 		}
 	}
-	return ctx.Err()
+	return nil // who interrupts sees what was found
 }
 
 // wants reports whether more texts are to be tried, and whether under strace.
@@ -221,6 +222,39 @@ func (h *hunter) ran(t *trial, seen []*observed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sum.ran(t, seen)
+}
+
+// mostAlike bounds how many differences of one class are shown; others are
+// counted.
+const mostAlike = 3
+
+// more counts a difference of a class of which enough have been shown.
+func (h *hunter) more(f *finding) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var alike []*finding
+	for _, other := range h.found {
+		if other.class == f.class {
+			alike = append(alike, other)
+		}
+	}
+	if len(alike) < mostAlike {
+		return false
+	}
+	alike[0].Times++
+	return true
+}
+
+// classOf names what is different.
+func classOf(diffs []difference) string {
+	var all []string
+	for _, d := range diffs {
+		if c := d.kind + " " + d.class; !slices.Contains(all, c) {
+			all = append(all, c)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, "; ")
 }
 
 func (h *hunter) add(f *finding) {

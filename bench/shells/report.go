@@ -18,6 +18,7 @@ import (
 // counts are those of a family.
 type counts struct {
 	Made    int `json:"made"`
+	Plain   int `json:"plain"` // read alike by the shells of the call
 	Allowed int `json:"allowed"`
 	Run     int `json:"run"`
 	Traced  int `json:"traced"`
@@ -26,6 +27,7 @@ type counts struct {
 // summary counts what was tried.
 type summary struct {
 	Made     int                `json:"made"`
+	Plain    int                `json:"plain"`
 	Allowed  int                `json:"allowed"`
 	Again    int                `json:"again"` // allowed, and run before
 	Run      int                `json:"run"`
@@ -57,6 +59,10 @@ func (s *summary) of(t *trial) *counts {
 func (s *summary) made(t *trial, v *verdict) {
 	s.Made++
 	s.of(t).Made++
+	if t.plain() {
+		s.Plain++
+		s.of(t).Plain++
+	}
 	if v.allowed {
 		s.Allowed++
 		s.of(t).Allowed++
@@ -109,6 +115,7 @@ type finding struct {
 	Decision    []string `json:"decision"`
 
 	trial *trial
+	class string
 }
 
 // set notes a text with its decision and what was different.
@@ -151,14 +158,14 @@ func (h *hunter) report(out io.Writer) error {
 		fmt.Fprintf(out, "-- decision\n%s\n-- but\n%s\n", strings.Join(f.Decision, "\n"), strings.Join(f.Differences, "\n"))
 	}
 	s := &h.sum
-	fmt.Fprintf(out, "\n%d texts of seed %d in %s: %d allowed, %d run, %d run under strace, %d came again, %d did nothing, %d starts did not end by themselves\n",
-		s.Made, h.o.seed, time.Since(s.start).Round(time.Second), s.Allowed, s.Run, s.Traced, s.Again, s.Silent, s.Late)
+	fmt.Fprintf(out, "\n%d texts of seed %d in %s: %d plain, %d allowed, %d run, %d run under strace, %d came again, %d did nothing, %d starts did not end by themselves\n",
+		s.Made, h.o.seed, time.Since(s.start).Round(time.Second), s.Plain, s.Allowed, s.Run, s.Traced, s.Again, s.Silent, s.Late)
 	fmt.Fprintf(out, "%d programs ran, %d files changed, %d were opened\n\n", s.Programs, s.Written, s.Opened)
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "family\tmade\tallowed\trun\tstrace")
+	fmt.Fprintln(w, "family\tmade\tplain\tallowed\trun\tstrace")
 	for _, name := range slices.Sorted(maps.Keys(s.Families)) {
 		c := s.Families[name]
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\n", name, c.Made, c.Allowed, c.Run, c.Traced)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\n", name, c.Made, c.Plain, c.Allowed, c.Run, c.Traced)
 	}
 	fmt.Fprintln(w, "\nshell\tstarts")
 	for _, name := range slices.Sorted(maps.Keys(s.Shells)) {
@@ -171,6 +178,9 @@ func (h *hunter) report(out io.Writer) error {
 	fmt.Fprintln(out, "\nwhy texts of the plain families were not allowed, the most frequent:")
 	for _, why := range reasons[:min(len(reasons), h.o.asked)] {
 		fmt.Fprintf(out, "%7d  %s\n", s.Asked[why], why)
+	}
+	if s.Run < h.o.allowed || s.Traced < h.o.traced {
+		fmt.Fprintln(out, "\nnot all that was asked for was run: the time, or the number of differences, is used up")
 	}
 	fmt.Fprintf(out, "\n%d differences\n", len(h.found))
 	return nil

@@ -37,7 +37,8 @@ type sandbox struct {
 	log       *os.File // what stubs write
 	null      *os.File
 	clean     map[string]stamp
-	path      string                     // the PATH of the shells
+	path      string // the PATH of the shells
+	limit     time.Duration
 	idle      map[string]map[string]bool // by shell, what an empty text opens
 	to, from  *strings.Replacer
 }
@@ -53,7 +54,7 @@ type stamp struct {
 // newSandbox makes a sandbox in a folder that does not exist yet. fill puts
 // programs into its bin.
 func newSandbox(root string, t *tree, fill func(bin string) error) (*sandbox, error) {
-	s := &sandbox{root: root, tree: t, path: filepath.Join(root, "bin")}
+	s := &sandbox{root: root, tree: t, path: filepath.Join(root, "bin"), limit: mostTime}
 	s.to = strings.NewReplacer(home, root+home, "/tmp", root+"/tmp")
 	s.from = strings.NewReplacer(root+"/", "/", root, "/")
 	for _, dir := range []string{root, s.path, filepath.Join(root, "tmp")} {
@@ -280,7 +281,7 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 		return nil, fmt.Errorf("starting %s: %w", shell, err)
 	}
 	o := &observed{shell: shell}
-	o.late = !ended(alive, mostTime) || ctx.Err() != nil
+	o.late = !ended(alive, s.limit) || ctx.Err() != nil
 	if o.late {
 		// The session's first group, then whoever has one of their own.
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {

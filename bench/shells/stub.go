@@ -131,7 +131,7 @@ func readStdin(s string, inherited inode) stdin {
 		return stdinInherited
 	case mode == 0o020000:
 		return stdinNull
-	case mode == 0o100000:
+	case mode == 0o100000, mode == 0o040000:
 		return stdinFile
 	case mode == 0o010000:
 		return stdinPipe

@@ -33,6 +33,8 @@ type touched struct {
 	write  bool
 	folder bool   // opened as a folder
 	there  bool   // as "." or "/"
+	inner  bool   // by a shell that the text starts
+	same   bool   // by a program that was told -samefile
 	by     string // the program, "" for the shell
 	call   string
 }
@@ -134,6 +136,9 @@ func readTrace(text string, known func(string) string) *traced {
 			}
 			p.program, p.cwd, p.run = known(c.strings[0]), "", len(t.executed)
 			r := ran{exe: p.program}
+			if slices.Contains(readers, path.Base(p.program)) {
+				p.program = "" // it reads text that the decision has taken apart
+			}
 			for _, arg := range c.strings[min(2, len(c.strings)):] {
 				r.args = append(r.args, known(arg))
 			}
@@ -154,7 +159,8 @@ func readTrace(text string, known func(string) string) *traced {
 			continue
 		}
 		for _, f := range c.files(p.cwd) {
-			f.path, f.by = known(f.path), p.program
+			f.path, f.by, f.inner = known(f.path), p.program, p.run >= 0
+			f.same = p.run >= 0 && slices.Contains(t.executed[p.run].args, "-samefile")
 			f.path = strings.Replace(f.path, "/proc/"+pid+"/", "/proc/self/", 1)
 			t.opened = append(t.opened, f)
 		}
@@ -271,23 +277,25 @@ func (c *call) files(cwd string) []touched {
 }
 
 // compare reports what strace saw that is no effect of the decision.
-func (t *traced) compare(v *verdict, add func(kind, format string, args ...any)) {
+func (t *traced) compare(v *verdict, add func(kind, class, format string, args ...any)) {
 	for i := range t.executed {
 		r := &t.executed[i]
 		if near := v.starts(r); near != "" {
-			add("exec", "%s %q in %s: %s", r.name(), r.args, r.cwd, near)
+			add("exec", r.name()+" "+strings.SplitN(near, "/", 2)[0], "%s %q in %s: %s", r.name(), r.args, r.cwd, near)
 		}
 	}
 	for _, f := range t.opened {
 		switch {
-		case f.write && !f.harmless() && !v.touches(f.path, effects.KindWrite, effects.KindDelete):
-			add("write", "%s by %s (%s)", f.path, f.who(), f.call)
-		case !f.write && !f.harmless() && !v.touches(f.path, effects.KindRead):
-			add("read", "%s by %s", f.path, f.who())
+		case f.write && !f.harmless() && !v.touches(f.path, effects.KindWrite, effects.KindDelete) && !f.besides(v):
+			add("write", path.Base(f.by), "%s by %s (%s)", f.path, f.who(), f.call)
+		case f.write || f.harmless() || v.touches(f.path, effects.KindRead):
+		case f.folder && (path.Base(f.by) == "mkdir" || v.touches(f.path, effects.KindWrite, effects.KindDelete)): // it is made, moved or removed
+		default:
+			add("read", path.Base(f.by), "%s by %s", f.path, f.who())
 		}
 	}
 	for _, r := range t.reached {
-		add("connect", "%s", r)
+		add("connect", "", "%s", r)
 	}
 }
 
@@ -297,6 +305,9 @@ func (f *touched) who() string {
 	}
 	return f.by
 }
+
+// readers are the shells by the names that texts call them.
+var readers = []string{"bash", "dash", "sh", "zsh"}
 
 // Programs that do nothing but run another are no run of their own.
 var only = []string{"env", "nice", "nohup", "setsid", "stdbuf", "timeout", "time", "command"}
@@ -318,47 +329,13 @@ func (v *verdict) starts(r *ran) string {
 			if near == "no run of it" {
 				near = "no run with these words"
 			}
-		case e.Cwd != "" && r.cwd != "" && links.Replace(e.Cwd) != r.cwd:
+		case e.Cwd != "" && r.cwd != "" && links.Replace(e.Cwd) != r.cwd && !movesItself(r):
 			near = "in " + e.Cwd
 		default:
 			return ""
 		}
 	}
 	return near
-}
-
-// What every program of the system opens for itself, and what some do.
-var (
-	ownFolders = []string{"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/share/locale/", "/usr/share/zoneinfo/", "/usr/share/awk/", "/usr/share/i18n/", "/usr/share/file/", "/usr/share/misc/", "/etc/alternatives/", "/sys/fs/cgroup/"}
-	ownSingle  = []string{"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/proc/filesystems", "/proc/self/maps", "/dev/null", "/dev/tty", "/etc/magic", "/proc/meminfo", "/sys/devices/system/cpu/online", "/proc/self/cgroup", "/proc/self/mountinfo"}
-	lookUp     = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group"} // of names of owners
-	looksUp    = []string{"ls", "stat", "find", "git", "tree", "bash", "dash", "sh", "zsh"}
-	heredocs   = []string{"/tmp/zsh", "/tmp/sh-thd"} // where shells keep here-documents
-)
-
-// harmless reports whether the program opens that whatever it is told.
-func (f *touched) harmless() bool {
-	in := func(folder string) bool { return strings.HasPrefix(f.path, folder) }
-	if f.by == "" && (slices.ContainsFunc(heredocs, in) || f.folder && !f.write) {
-		return true // a shell lists folders for its patterns
-	}
-	if f.path == "/dev/null" || f.path == "/dev/tty" || strings.HasPrefix(f.path, "pipe:") || f.path == "/log" {
-		return true
-	}
-	name := path.Base(f.by)
-	if name == "git" && path.Dir(f.path) == project+"/.git" && strings.HasPrefix(path.Base(f.path), "index") {
-		return true // git status writes down what it found out about files
-	}
-	if f.write || f.by == "" {
-		return false
-	}
-	if name == "git" && (f.folder || strings.Contains(f.path, "/.git") || in(home+"/.config/git") || f.path == "/etc/gitconfig") {
-		return true
-	}
-	if name == "find" && f.folder && f.there {
-		return true // it keeps the folder that it comes back to
-	}
-	return slices.Contains(ownSingle, f.path) || slices.ContainsFunc(ownFolders, in) || slices.Contains(lookUp, f.path) && slices.Contains(looksUp, name)
 }
 
 func (t *traced) print(out io.Writer) {

@@ -136,7 +136,7 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
 		FS: fsys, Own: d.own(d.sockets), PID: pid,
-		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache),
+		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache), NotPlain: new(decisions.NotPlain),
 		Unattended: d.store.Unattended,
 	}
 	home := d.users.user(uint32(os.Geteuid())).Home

@@ -37,6 +37,8 @@ func (r *reader) list(end until, condition bool) bool {
 			return false
 		}
 		switch c := r.next(); {
+		case c == 0 && len(r.docs) > 0:
+			return r.refuse(HereDocument, r.pos, "a here-document that does not end")
 		case c == 0 && end&untilEnd != 0:
 			return true // a text of nothing but comments is plain
 		case c == 0:

@@ -195,14 +195,14 @@ func (r *reader) glued(c byte) bool {
 
 // stray refuses a byte that may not stand in a word outside of quotes.
 func (r *reader) stray(c byte) bool {
-	switch {
-	case c == '{' || c == '}':
+	switch c {
+	case '{', '}':
 		return r.refuse(Brace, r.pos, "a brace that is not quoted")
-	case c == '[' || c == ']':
+	case '[', ']':
 		return r.refuse(Bracket, r.pos, "a bracket that is not quoted")
-	case c == '!':
+	case '!':
 		return r.refuse(Character, r.pos, "a ! that is not quoted")
-	case c == '`':
+	case '`':
 		return r.refuse(Backquote, r.pos, "a backquote")
 	}
 	return r.refuse(Character, r.pos, "a letter beyond ASCII outside of quotes")
