@@ -21,7 +21,9 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 		if p.wrapper.appends {
 			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
 			b.appended(words[1:1+start], words[1+start:], at)
-			at.stdin, at.text, at.printed, at.appended = StdinNone, "", "", true
+			if at.appended = true; !v.readsWordsFile(start) {
+				at.stdin, at.text, at.printed = StdinNone, "", ""
+			}
 		}
 	}
 	inner := words[1+start:]
