@@ -316,6 +316,9 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 		}
 	case names:
 		e.File.Recursive = true
+		if v.followsLinks() {
+			v.followed = append(v.followed, e.File.Path)
+		}
 	default:
 		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
 		// After an --exclude, grep goes into what no --include names as well.
@@ -362,17 +365,17 @@ func (v *invocation) pattern(does act, i int, w word) {
 		v.disturbs = append(v.disturbs, dir)
 	}
 	var more []Effect
-	if does == actReads && e.File != nil {
+	if (does == actReads || does == actLists) && e.File != nil {
 		tree := v.p.recursive || v.has(v.p.recursiveWith)
 		var why string
-		if more, why = v.b.glob(&e, last, tree, v.at.from); why != "" {
+		if more, why = v.b.glob(&e, last, does == actLists, tree, v.at.from); why != "" {
 			v.unknown(i, why+": "+Display(w.show()))
 			return
 		}
 	}
 	v.b.add(v.via(i, e))
 	for _, e := range more {
-		v.b.add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, false)))
+		v.b.add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, does == actLists)))
 	}
 }
 
