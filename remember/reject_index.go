@@ -98,6 +98,9 @@ func (x *rejectIndex) search(s *search) {
 	switch {
 	case e.Run != nil:
 		x.searchRun(s, buf[:], e.Run)
+		if e.Run.Script != nil && x.counts[byWords]+x.counts[byName] > 0 {
+			x.searchScript(s, buf[:])
+		}
 	case e.File != nil:
 		x.searchFile(s, buf[:], e.File.Path, false)
 		if within(e.File.Path, s.q.Project) {
@@ -135,6 +138,20 @@ func (x *rejectIndex) search(s *search) {
 			x.summed(s, byText, &d)
 		}
 	}
+}
+
+// searchScript looks for rejects of the script that an interpreter runs.
+func (x *rejectIndex) searchScript(s *search, buf []byte) {
+	script := runOfScript(s.q.Effect)
+	if script == nil {
+		return
+	}
+	q := *s.q
+	q.Effect = script
+	as := *s
+	as.q = &q
+	x.searchRun(&as, buf, script.Run)
+	s.reject, s.unsure, s.said = as.reject, as.unsure, as.said
 }
 
 // toolNames are the names that a line may have for a tool, * for one with a *.
