@@ -80,7 +80,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				met = e.meet(req, false)
 			}
 			after := e.decide(ctx, snap, req, met, d, start)
-			e.answered(req, d)
+			if !before.unsettled(d) {
+				e.answered(req, d)
+			}
 			before.note(d, after)
 		}
 		decided[i] = d
@@ -197,6 +199,7 @@ func (e *Engine) decide(
 		if r := recover(); r != nil {
 			e.Log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
+			d.Opaque, d.Stateful = true, true
 			after = effects.Everything()
 		}
 	}()
@@ -206,7 +209,7 @@ func (e *Engine) decide(
 	d.Defects, d.Folders, d.Activated, d.Traces = res.Defects, res.Folders, res.Activated, m.traces
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Now: now,
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
 	}
 	outcomes := make([]outcome, len(res.Effects))
 	heard := make([]voices, len(res.Effects))
@@ -233,6 +236,7 @@ func (e *Engine) decide(
 	if len(all) > own {
 		d.Traces = append(slices.Clip(d.Traces), traces(m.call, all[own:])...)
 	}
+	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.Proposer != nil {
 		e.offer(d, query, heard[:own], outcomes[:own])

@@ -60,7 +60,7 @@ func precede(e *effects.Effect, v *voices) outcome {
 	if r := pick(f, SetDeny, anyLayer); r != nil {
 		return spoken(Deny, RowDeny, r)
 	}
-	if v.reject != nil {
+	if v.reject != nil && !v.reject.Unsure {
 		return remembered(Deny, RowReject, v.reject)
 	}
 	if why := v.personFor(e); why != "" && !e.Hint {
@@ -122,6 +122,8 @@ func (v *voices) personFor(e *effects.Effect) string {
 	switch {
 	case v.person != "":
 		return v.person
+	case v.reject != nil:
+		return "what was rejected before an update may be this: " + v.reject.Label + "; see permd remember list --changed"
 	case e.Kind == effects.KindQuestion:
 		return "the agent asks the person something"
 	case e.Kind == effects.KindMode:

@@ -69,8 +69,8 @@ func (c *checker) notice(ctx context.Context, words []string, files []hostile) e
 
 // Bounds of what is tried with some of the hostile files.
 const (
-	maxApart = 12 // forms of a program
-	together = 10 // files
+	maxApart = 4  // forms of a program
+	together = 15 // files
 )
 
 // apart tries a command line that fails with all hostile files with some of them
@@ -142,6 +142,9 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 			continue
 		}
 		changed = true
+		if !path.IsAbs(file) {
+			file = path.Join(w.project, file)
+		}
 		if !writes(file, list) {
 			add("writes", file)
 		}

@@ -53,8 +53,8 @@ func readTable() (*table, error) {
 
 // Bounds of what is tried.
 const (
-	maxForms  = 400 // of one program
-	maxValues = 3   // values of one option
+	maxForms  = 20000 // of one program
+	maxValues = 3     // values of one option
 )
 
 // skippedKinds are kinds of options that no decision calls harmless, so that no
@@ -81,6 +81,17 @@ func (t *table) forms(name string) []form {
 		f.add(append([]string{name}, words...), strings.Join(append([]string{name}, words...), " "))
 	}
 	f.entry(e, []string{name}, nil)
+	// One of each sub-command after the other, so that a bound takes the same
+	// from all.
+	for more, n := true, 0; more; n++ {
+		more = false
+		for _, options := range f.options {
+			if n < len(options) {
+				more = true
+				f.add(options[n].words, options[n].tries)
+			}
+		}
+	}
 	return f.all
 }
 
@@ -88,6 +99,8 @@ type former struct {
 	t    *table
 	seen map[string]bool
 	all  []form
+	// options are the forms with options of each sub-command.
+	options [][]form
 }
 
 func (f *former) add(words []string, tries string) {
@@ -122,15 +135,16 @@ func (f *former) entry(e *entry, words, below []string) {
 			}
 		}
 	}
-	for _, o := range f.options(e, below) {
-		for _, with := range o {
-			name, _, _ := strings.Cut(with[0], "=")
-			for _, operand := range operands {
-				f.add(slices.Concat(words, with, operand), at+" "+name)
+	var with []form
+	for _, o := range f.optionsOf(e, below) {
+		for _, option := range o {
+			name, _, _ := strings.Cut(option[0], "=")
+			for _, operand := range append(slices.Clip(operands), nil) {
+				with = append(with, form{slices.Concat(words, option, operand), at + " " + name})
 			}
-			f.add(slices.Concat(words, with), at+" "+name)
 		}
 	}
+	f.options = append(f.options, with)
 	for i := range e.Sub {
 		for _, name := range e.Sub[i].Names[:min(len(e.Sub[i].Names), 12)] {
 			if !strings.Contains(name, "*") {
@@ -140,8 +154,8 @@ func (f *former) entry(e *entry, words, below []string) {
 	}
 }
 
-// options returns for each option the words that it can be given as.
-func (f *former) options(e *entry, below []string) [][][]string {
+// optionsOf returns for each option the words that it can be given as.
+func (f *former) optionsOf(e *entry, below []string) [][][]string {
 	var all [][][]string
 	seen := map[string]bool{}
 	lists := []map[string][]string{e.Options}

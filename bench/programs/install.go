@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,10 +77,15 @@ func installAll(ctx context.Context, dir string, names []string) (missing []stri
 		missing = append(missing, "missing: root with apt-get (packages of Debian are not installed)")
 	}
 	if _, err := exec.LookPath("npm"); err == nil {
-		for pkg, programs := range fromNpm {
-			if wanted(programs) {
-				run(pkg, nil, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--no-save", pkg)
+		// One at a time, npm would take each away again for the next.
+		var pkgs []string
+		for _, pkg := range slices.Sorted(maps.Keys(fromNpm)) {
+			if wanted(fromNpm[pkg]) {
+				pkgs = append(pkgs, pkg)
 			}
+		}
+		if len(pkgs) > 0 {
+			run("packages of npm", nil, "npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund"}, pkgs...)...)
 		}
 	}
 	for pkg, programs := range fromGo {

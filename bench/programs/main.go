@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -29,13 +30,14 @@ func main() {
 	most := flag.Int("most", 0, "how many forms of a program are run (default: all)")
 	keep := flag.Bool("keep", false, "keep the folder with the project")
 	asJSON := flag.Bool("json", false, "print outcomes as JSON, one a line")
+	results := flag.String("results", "", "a file that outcomes are added to; without -only, programs that are in it are not tried again, and -write takes the last outcome of each")
 	write := flag.Bool("write", false, "write the outcomes into docs/programs.md")
 	verbose := flag.Bool("v", false, "print each command line with its outcome")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	t := &trial{limit: *limit, most: *most, until: time.Now().Add(*within), keep: *keep, verbose: *verbose}
-	ok, err := all(ctx, t, *only, *install, *asJSON, *write)
+	ok, err := all(ctx, t, *only, *results, *install, *asJSON, *write)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "programs: error: %v\n", err)
 	}
@@ -45,7 +47,7 @@ func main() {
 	}
 }
 
-func all(ctx context.Context, t *trial, only string, install, asJSON, write bool) (bool, error) {
+func all(ctx context.Context, t *trial, only, results string, install, asJSON, write bool) (bool, error) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		return false, errors.New("strace is not there: install it (apt-get install strace)")
 	}
@@ -73,11 +75,24 @@ func all(ctx context.Context, t *trial, only string, install, asJSON, write bool
 			fmt.Fprintln(os.Stderr, line)
 		}
 	}
+	if results != "" && only == "" {
+		had, err := last(results, table)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.ContainsFunc(had, func(o *outcome) bool { return o.Name == name })
+		})
+	}
 	good := true
+	var kept error
 	var outcomes []*outcome
 	err = t.run(ctx, names, func(o *outcome) {
 		good = good && len(o.Findings) == 0
 		outcomes = append(outcomes, o)
+		if results != "" {
+			kept = errors.Join(kept, keep(results, o))
+		}
 		if asJSON {
 			_ = json.NewEncoder(os.Stdout).Encode(o)
 			return
@@ -87,10 +102,15 @@ func all(ctx context.Context, t *trial, only string, install, asJSON, write bool
 			fmt.Println("   ", f)
 		}
 	})
-	if err != nil {
+	if err = errors.Join(err, kept); err != nil {
 		return false, err
 	}
 	if write {
+		if results != "" {
+			if outcomes, err = last(results, table); err != nil {
+				return false, err
+			}
+		}
 		err = writeDocs(outcomes)
 	}
 	return good, err

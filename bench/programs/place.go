@@ -151,7 +151,7 @@ func (w *place) env() []string {
 // homeFiles are a person's own: secrets, and plain settings.
 var homeFiles = map[string]string{
 	".gitconfig": "[user]\n\tname = dev\n\temail = dev@example.com\n", ".ssh/id_rsa": secret + "ssh\n", ".netrc": "machine x login y password " + secret + "netrc\n",
-	".aws/credentials": "[default]\naws_secret_access_key = " + secret + "aws-file\n", ".npmrc": "//registry.npmjs.org/:_authToken=" + secret + "npmrc\n",
+	".aws/credentials": "[default]\naws_secret_access_key = " + secret + "aws-file\n", ".npmrc": "//registry.npmjs.org/:_authToken=" + secret + "npmrc\nfetch-retries=0\nfetch-timeout=1000\n",
 	".config/go/telemetry/mode": "off\n",
 }
 

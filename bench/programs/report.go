@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -35,10 +38,9 @@ func writeDocs(list []*outcome) error {
 func report(list []*outcome) string {
 	var b strings.Builder
 	b.WriteString("| program | version | forms | outcome |\n|---|---|---|---|\n")
-	var notes, missing []string
+	var notes []string
 	for _, o := range list {
 		if o.Missing != "" && o.Forms == 0 {
-			missing = append(missing, o.Name)
 			fmt.Fprintf(&b, "| `%s` | | | %s |\n", o.Name, o.Missing)
 			continue
 		}
@@ -75,4 +77,37 @@ func codes(list []string) string {
 		list[i] = "`" + strings.ReplaceAll(list[i], "|", "\\|") + "`"
 	}
 	return strings.Join(list, ", ")
+}
+
+// keep adds an outcome to a file of them.
+func keep(file string, o *outcome) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("keeping an outcome: %w", err)
+	}
+	return errors.Join(json.NewEncoder(f).Encode(o), f.Close())
+}
+
+// last returns the last outcome of each program in a file of them, in the order
+// of the table.
+func last(file string, t *table) ([]*outcome, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading outcomes: %w", err)
+	}
+	of := map[string]*outcome{}
+	for line := range bytes.Lines(data) {
+		o := &outcome{}
+		if err := json.Unmarshal(line, o); err != nil {
+			return nil, fmt.Errorf("reading outcomes: %w", err)
+		}
+		of[o.Name] = o
+	}
+	var all []*outcome
+	for _, name := range t.names() {
+		if of[name] != nil {
+			all = append(all, of[name])
+		}
+	}
+	return all, nil
 }

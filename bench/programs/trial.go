@@ -54,7 +54,7 @@ func (t *trial) run(ctx context.Context, names []string, each func(*outcome)) er
 	if t.keep {
 		fmt.Fprintln(os.Stderr, "folder:", dir)
 	} else {
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 	}
 	if t.table, err = readTable(); err != nil {
 		return err

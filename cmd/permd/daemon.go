@@ -107,7 +107,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.memory, err = remember.Open(remember.Options{
 		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.allowable,
-		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways,
+		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways, Understand: d.understand,
 	})
 	if err != nil {
 		return nil, errors.Join(databaseFailure(err), d.journal.Close())

@@ -111,6 +111,9 @@ func (a *app) renderStatus(s *status) {
 	if n := s.Memory.Unconfirmed; n > 0 {
 		fmt.Fprintf(a.out, "           %d more wait until you confirm them: permd remember list\n", n)
 	}
+	if n := s.Memory.Changed; n > 0 {
+		fmt.Fprintf(a.out, "           %s of an earlier permd to look at: permd remember list --changed\n", plural(n, "choice"))
+	}
 	for _, why := range s.Memory.Degraded {
 		fmt.Fprintf(a.out, "           degraded: %s\n", why)
 	}

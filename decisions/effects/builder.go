@@ -29,6 +29,8 @@ type builder struct {
 	away bool
 	// shells are those that may read the shell text that is taken apart.
 	shells plainshell.Shells
+	// input is what the commands of shell text that stands in a word read.
+	input input
 	// depth is how many times shell text was found inside shell text.
 	depth int
 	// left holds the folders in which the call may leave a shell, see

@@ -37,6 +37,9 @@ type Profiles struct {
 	harmless map[string]bool
 	// starts are names of tools that start a sub-agent.
 	starts map[string]bool
+	// narrow are modes, in lower case, in which a sub-agent has no more than it
+	// would have by itself.
+	narrow map[string]bool
 	// known are the names of facts, folded, against near misses.
 	known map[string]bool
 	names []string // the same, not folded
@@ -162,7 +165,7 @@ func ParseProfiles(data []byte) (*Profiles, error) {
 }
 
 func (d *profilesData) compile() (*Profiles, error) {
-	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, starts: map[string]bool{}, known: map[string]bool{}}
+	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, starts: map[string]bool{}, narrow: map[string]bool{}, known: map[string]bool{}}
 	var err error
 	if p.generic, err = d.Generic.compile("generic"); err != nil {
 		return nil, err
@@ -176,10 +179,13 @@ func (d *profilesData) compile() (*Profiles, error) {
 	for _, name := range d.Generic.Starts {
 		p.starts[name] = true
 	}
+	for _, mode := range d.Generic.Narrow {
+		p.narrow[strings.ToLower(mode)] = true
+	}
 	shapes := map[string]*shape{}
 	for name, sd := range d.Shapes {
-		if len(sd.Harmless)+len(sd.Starts) > 0 {
-			return nil, fmt.Errorf("shape %s: harmless and starts belong to generic", name)
+		if len(sd.Harmless)+len(sd.Starts)+len(sd.Narrow) > 0 {
+			return nil, fmt.Errorf("shape %s: harmless, starts and narrow belong to generic", name)
 		}
 		if shapes[name], err = sd.compile(name); err != nil {
 			return nil, err

@@ -29,6 +29,7 @@ type shapeData struct {
 	Ignore   []string `yaml:"ignore"`
 	Harmless []string `yaml:"harmless"` // generic only
 	Starts   []string `yaml:"starts"`   // generic only
+	Narrow   []string `yaml:"narrow"`   // generic only
 
 	Needs    []string `yaml:"needs"`
 	Whole    bool     `yaml:"whole"`

@@ -14,7 +14,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		w = word{text: DynamicWord, shown: w.shown}
 	}
 	switch does {
-	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
+	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
 		actMethod, actGitConfig, actJQ, actYQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
@@ -143,6 +143,10 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		return
 	}
 	switch does {
+	case actNumber:
+		if w.text == "" || strings.Trim(w.text, "0123456789") != "" {
+			v.unknown(i, "a value that is no number: "+Display(w.show()))
+		}
 	case actGuarded:
 		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") {
 			v.unknown(i, "a value that names a file: "+Display(w.show()))
@@ -312,8 +316,11 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 		}
 	case names:
 		e.File.Recursive = true
+		if v.followsLinks() {
+			v.followed = append(v.followed, e.File.Path)
+		}
 	default:
-		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--no-ignore", "--type-add", "--ignore-file"})
+		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
 		// After an --exclude, grep goes into what no --include names as well.
 		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from"})
 		v.b.res.recurse(&e, narrow || v.p.skipsHidden && !hidden)
@@ -358,17 +365,17 @@ func (v *invocation) pattern(does act, i int, w word) {
 		v.disturbs = append(v.disturbs, dir)
 	}
 	var more []Effect
-	if does == actReads && e.File != nil {
+	if (does == actReads || does == actLists) && e.File != nil {
 		tree := v.p.recursive || v.has(v.p.recursiveWith)
 		var why string
-		if more, why = v.b.glob(&e, last, tree, v.at.from); why != "" {
+		if more, why = v.b.glob(&e, last, does == actLists, tree, v.at.from); why != "" {
 			v.unknown(i, why+": "+Display(w.show()))
 			return
 		}
 	}
 	v.b.add(v.via(i, e))
 	for _, e := range more {
-		v.b.add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, false)))
+		v.b.add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, does == actLists)))
 	}
 }
 

@@ -114,10 +114,25 @@ func (v *invocation) known(p *program) {
 		v.b.unknown(v.at.from, p.unknown)
 		v.run.Readonly = false
 	}
-	if v.at.stdin != StdinNone && v.at.stdin != "" && p.obeysInput {
-		v.b.unknown(v.at.from, "a program that does what it reads")
-		v.run.Readonly = false
+	v.input()
+}
+
+// input handles what the program reads from its standard input: data, unless it
+// does what that says, or nobody decided.
+func (v *invocation) input() {
+	if v.at.stdin == StdinNone || v.at.stdin == "" {
+		return
 	}
+	shell := &v.b.w.Table.shell
+	switch {
+	case v.p.obeysInput:
+		v.b.unknown(v.at.from, "a program that does what it reads")
+	case v.run.Readonly && v.p.wrapper == nil && shell.shipped[v.run.Program] && !shell.dataInput[v.run.Program]:
+		v.b.unknown(v.at.from, "a program that may do what it reads")
+	default:
+		return
+	}
+	v.run.Readonly = false
 }
 
 // words reads options, sub-commands and operands.

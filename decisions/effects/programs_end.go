@@ -42,6 +42,10 @@ func (v *invocation) readonly() {
 	}
 	v.run.Readonly = ok
 	if !ok && p.changing != "" {
+		if len(v.args) == 0 {
+			v.b.unknown(v.at.from, p.changing)
+			return
+		}
 		arg := 0
 		if len(v.operands) > 0 {
 			arg = v.operands[0]

@@ -136,14 +136,18 @@ func (v *invocation) absent(file string) bool {
 // harmlessFile reports whether the file is not there, or says nothing but what is
 // known to be harmless. What cannot be read may say anything.
 func (v *invocation) harmlessFile(s *settings, file, root string) bool {
-	if v.rewritten(file) {
+	return v.harmlessSettings(s, &settingsCheck{v: v, file: file, root: root})
+}
+
+func (v *invocation) harmlessSettings(s *settings, c *settingsCheck) bool {
+	if v.rewritten(c.file) {
 		return false
 	}
-	data, err := v.b.w.FS.ReadFile(file, maxObeyed)
+	data, err := v.b.w.FS.ReadFile(c.file, maxObeyed)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
-	return s.plain(&settingsCheck{v: v, file: file, root: root}, data)
+	return s.plain(c, data)
 }
 
 // noFile says why a word in the place of a file is none, "" when it is one.

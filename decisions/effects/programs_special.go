@@ -146,7 +146,10 @@ func (v *invocation) findCommand(i int) int {
 		return end - i
 	}
 	at := v.at
-	at.cwd, at.stdin, at.text = v.run.Cwd, StdinNone, ""
+	at.cwd = v.run.Cwd
+	if strings.HasPrefix(v.args[i].text, "-ok") {
+		at.stdin, at.text, at.printed = StdinNone, "", "" // it reads the answers
+	}
 	at.via = &Via{Effect: v.index, Arg: i + 1}
 	if inside {
 		at.cwd = ""

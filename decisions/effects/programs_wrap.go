@@ -21,7 +21,9 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 		if p.wrapper.appends {
 			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
 			b.appended(words[1:1+start], words[1+start:], at)
-			at.stdin, at.text, at.printed, at.appended = StdinNone, "", "", true
+			if at.appended = true; !v.readsWordsFile(start) {
+				at.stdin, at.text, at.printed = StdinNone, "", ""
+			}
 		}
 	}
 	inner := words[1+start:]
@@ -30,6 +32,17 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 		return
 	}
 	b.command(inner, at)
+}
+
+// readsWordsFile reports whether the words that a wrapper appends may come from a
+// file, so that the command has the wrapper's own standard input (xargs -a).
+func (v *invocation) readsWordsFile(start int) bool {
+	for i := range v.args[:start] {
+		if w := &v.args[i]; w.open() || len(w.text) > 1 && w.text[0] == '-' && strings.Contains(w.text, "a") {
+			return true
+		}
+	}
+	return false
 }
 
 // wrappedCommand finds where the wrapped command begins, -1 when that is not
@@ -228,7 +241,10 @@ func (v *invocation) elsewhere(start int) {
 	case !known:
 		return
 	case v.p.wrapper.joined:
+		outer := v.b.input
+		v.b.input = input{kind: at.stdin}
 		v.b.reading(plainshell.All, func() { v.b.shellIn(strings.Join(parts, " "), "/", v.at.from) })
+		v.b.input = outer
 	default:
 		v.b.command(v.args[start:], at)
 	}

@@ -69,6 +69,8 @@ var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 	"yes":       func(_ *settingsCheck, value string) bool { return slices.Contains(truths, strings.ToLower(value)) },
 	"toolchain": installedToolchain,
 	"hooks":     hooksFolder,
+	// The repository of a submodule says where its working tree is.
+	"submodule": func(c *settingsCheck, _ string) bool { return c.nested },
 }
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0", ""}

@@ -57,8 +57,8 @@ func readNpmrc(text string) ([]entry, error) {
 	return once(list)
 }
 
-// readINI reads lines of KEY=VALUE with comments, as in .shellcheckrc and
-// gradle.properties, without sections, quotes and continued lines.
+// readINI reads lines of KEY=VALUE with comments, as in .shellcheckrc,
+// without sections, quotes and continued lines.
 func readINI(text string) ([]entry, error) {
 	var list []entry
 	for line := range strings.Lines(text) {
@@ -169,7 +169,8 @@ func flatten(list []entry, at []string, v any, depth int) ([]entry, error) {
 // readYAML reads one document of YAML without anchors, aliases, tags, merged
 // keys and directives.
 func readYAML(text string) ([]entry, error) {
-	if strings.Contains(text, "\t") || strings.HasPrefix(text, "%") || strings.Contains(text, "\n%") {
+	// Behind a comment of these words yarn reads its own older format.
+	if strings.Contains(strings.ToLower(text), "yarn lockfile") || strings.Contains(text, "\t") || strings.HasPrefix(text, "%") || strings.Contains(text, "\n%") {
 		return nil, errSettings
 	}
 	dec := yaml.NewDecoder(strings.NewReader(text))

@@ -2,6 +2,9 @@ package effects
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,6 +45,9 @@ var obeyTrials = map[string]struct {
 	"yarn: a key twice":         {".yarnrc.yml", "nodeLinker: pnp\nnodeLinker: ./x\n", "yarn --version", false},
 	"yarn: plain settings":      {".yarnrc.yml", "nodeLinker: node-modules\nenableTelemetry: false\n", "yarn --version", true},
 	"yarn: another yarn":        {"package.json", `{"packageMan\u0061ger": "yarn@9.9.9"}`, "yarn --version", false},
+	"yarn: its older format":    {".yarnrc.yml", "# yarn  lockfile v1\n# yarn lockfile v1\nnodeLinker: pnp\n", "yarn --version", false},
+	"cargo: another command":    {".cargo/config.toml", "[alias]\ninfo = \"run\"\n", "cargo info x", false},
+	"cargo: its tasks":          {".cargo/config.toml", "[alias]\nxtask = \"run\"\n", "cargo info x", true},
 	"yarn: a key twice in JSON": {"package.json", `{"name": "a", "name": "b"}`, "yarn --version", false},
 	"yarn: a plain package":     {"package.json", `{"name": "a", "scripts": {"test": "x"}, "dependencies": {"b": "1"}}`, "yarn --version", true},
 
@@ -76,6 +82,7 @@ var obeyTrials = map[string]struct {
 	"git: hooks outside":             {".git/config", "[core]\n\thooksPath = /tmp/x\n", "git status", false},
 	"git: hooks of the project":      {".git/config", "[core]\n\thooksPath = .husky/_\n", "git status", true},
 	"git: a remote and a branch":     {".git/config", "[remote \"origin\"]\n\turl = git@github.com:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"a/b.c\"]\n\tremote = origin\n\tmerge = refs/heads/a\n", "git status", true},
+	"git: another working tree":      {".git/config", "[core]\n\tworktree = /etc\n", "git status", false},
 	"git: what is fetched on demand": {".git/config", "[remote \"origin\"]\n\tpromisor = true\n", "git log -p", false},
 
 	"compose: a file to fetch":         {"compose.yaml", "\"incl\\u0075de\":\n  - https://evil.example/x.git\n", "docker compose ps", false},
@@ -117,6 +124,71 @@ func TestObeyed(t *testing.T) {
 				t.Errorf("%s: a rule that allows the run would allow it", c.command)
 			}
 		})
+	}
+}
+
+// TestObeyedSubmodules reads lists of tracked files that git has written, in all
+// its versions.
+func TestObeyedSubmodules(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not there")
+	}
+	table := shippedTable(t)
+	for _, version := range []string{"2", "3", "4"} {
+		dir := t.TempDir()
+		run := func(args ...string) {
+			t.Helper()
+			cmd := exec.Command(git, args...)
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v: %s", args, err, out)
+			}
+		}
+		run("init", "-q")
+		for _, name := range []string{"a.txt", "lib/z.txt", "zz/y.txt"} {
+			if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run("add", ".")
+		run("update-index", "--add", "--cacheinfo", "160000,e78c95773254a2e20915c292b4c3752d53bcf9a3,lib/sub")
+		if version == "3" {
+			run("add", "-N", "zz/y.txt") // a flag that only version 3 has
+		}
+		run("update-index", "--index-version", version)
+		data, err := os.ReadFile(filepath.Join(dir, ".git/index"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		links, ok := gitLinks(data)
+		if !ok || len(links) != 1 || links[0] != "lib/sub" {
+			t.Errorf("version %s: %q, %v", version, links, ok)
+		}
+		for n := range data {
+			gitLinks(data[:n]) // does not panic
+		}
+		for name, c := range map[string]struct {
+			config string
+			want   bool
+		}{
+			"plain":     {"[core]\n\tworktree = ../../../lib/sub\n", true},
+			"a monitor": {"[core]\n\tfsmonitor = ./x\n", false},
+		} {
+			fs := shellFiles()
+			fs.File(testCwd+"/.git/index", string(data))
+			fs.File(testCwd+"/lib/sub/.git", "gitdir: ../../.git/modules/lib/sub\n")
+			fs.File(testCwd+"/.git/modules/lib/sub/config", c.config)
+			b := shellBuilder(table, fs)
+			b.shell("git status", testCwd, "command")
+			if got := b.effects[0].Run.Readonly; got != c.want {
+				t.Errorf("version %s, %s: read-only: %v", version, name, got)
+			}
+		}
 	}
 }
 

@@ -107,7 +107,12 @@ func (b *builder) shellIn(text, cwd, from string) {
 	defer func() { b.depth-- }()
 	s := &shell{b: b, text: text, from: from}
 	s.findFunctions(file)
-	end := s.script(file.Stmts, startAt(cwd))
+	in := b.input
+	if b.input = (input{}); in.kind == "" {
+		in.kind = StdinNone
+	}
+	end := s.script(file.Stmts, startAt(cwd), in)
+	b.input = in
 	s.rejoin()
 	s.drain(0, before, input{})
 	s.leaves(&end)

@@ -9,7 +9,7 @@ import (
 // script walks a whole text. A shell that reads it line by line may give up one
 // line, where a pattern matches nothing or an expansion fails, and go on with
 // the next.
-func (s *shell) script(list []*syntax.Stmt, at scope) scope {
+func (s *shell) script(list []*syntax.Stmt, at scope, in input) scope {
 	s.exits, s.aborts = scope{dead: true}, scope{dead: true}
 	line := uint(1)
 	for i, stmt := range list {
@@ -17,7 +17,7 @@ func (s *shell) script(list []*syntax.Stmt, at scope) scope {
 			at = join(at, s.aborts)
 		}
 		line = stmt.End().Line()
-		out := s.stmt(stmt, at, input{kind: StdinNone})
+		out := s.stmt(stmt, at, in)
 		at = out.end()
 	}
 	return join(join(at, s.exits), s.aborts)

@@ -37,6 +37,8 @@ type shellTable struct {
 	state        map[string]bool // builtins that change what later commands mean
 	network      map[string]bool // programs whose output comes from the network
 	folders      map[string]bool // the system's program folders
+	dataInput    map[string]bool // programs to which standard input is data, or nothing
+	shipped      map[string]bool // programs of the shipped table
 	plainSuffix  []string        // file names that end so never hold secrets
 }
 
@@ -204,6 +206,7 @@ const (
 	actGitFormat              // a format of git, of which some parts check signatures
 	actGlobs                  // which names a search goes into
 	actTypes                  // which types of files a search goes into
+	actNumber                 // text that is a number
 	actGuarded                // text, unless it begins with @ or names %output
 	actFormat                 // text that begins with +; anything else changes something
 	actScript                 // a script that an interpreter runs
@@ -250,7 +253,7 @@ var actNames = map[string]act{
 	"executes": actExecutes, "command": actCommand, "chdir": actChdir, "ref": actRef,
 	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed, "awk": actAwk,
 	"git_format": actGitFormat, "globs": actGlobs, "types": actTypes,
-	"guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
+	"number": actNumber, "guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
 	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "viewed": actViewed, "database": actDatabase, "name": actName, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,
 	"copies_into": actCopiesInto, "package_spec": actSpec, "host": actHost, "method": actMethod, "field": actField,

@@ -178,4 +178,5 @@ type shellEntry struct {
 	Network           []string `yaml:"network"`
 	SystemFolders     []string `yaml:"system_folders"`
 	PlainSuffixes     []string `yaml:"plain_suffixes"`
+	DataInput         []string `yaml:"data_input"`
 }

@@ -18,7 +18,7 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
 			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, numbers: map[string]bool{}, state: map[string]bool{},
-			network: map[string]bool{}, folders: map[string]bool{},
+			network: map[string]bool{}, folders: map[string]bool{}, dataInput: map[string]bool{}, shipped: map[string]bool{},
 		}, groups: map[string]optionList{}, settings: map[string]*settings{}, reader: &shellReader{}},
 	}
 	p.groups = p.table.groups
@@ -65,6 +65,9 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		}
 	}
 	p.table.indexPrinters()
+	for name := range p.table.programs {
+		p.table.shell.shipped[name] = true
+	}
 	return p.table, nil
 }
 
@@ -104,7 +107,7 @@ func (p *tableParser) shell(e *shellEntry) {
 		}
 	}
 	for set, list := range map[*map[string]bool][]string{
-		&t.nothing: e.Nothing, &t.numbers: e.Numbers, &t.state: e.State, &t.network: e.Network, &t.folders: e.SystemFolders,
+		&t.nothing: e.Nothing, &t.numbers: e.Numbers, &t.state: e.State, &t.network: e.Network, &t.folders: e.SystemFolders, &t.dataInput: e.DataInput,
 	} {
 		for _, word := range list {
 			(*set)[word] = true

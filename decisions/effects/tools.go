@@ -289,7 +289,7 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 		Kind: KindUse, From: t.id.from, Text: Display("use " + text), Claimed: t.id.claimed,
 		Use: &Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.c.Tool.Version, Destructive: t.c.Tool.Destructive, Arguments: args, Given: given, For: t.c.Claims.User},
 	})
-	t.startsAgent(t.id.name)
+	t.startsAgent(t.id.name, args, t.from)
 }
 
 // own is the call of a tool that the profile knows as the agent's own.

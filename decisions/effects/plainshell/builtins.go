@@ -76,7 +76,7 @@ func (r *reader) literal(w word) (string, bool) {
 // them prints or returns can still differ.
 var forms = map[string]func(r *reader, args []word) bool{
 	":": anything, "true": anything, "false": anything, "echo": anything,
-	"kill": anything, "which": literals, "type": literals,
+	"kill": anything, "which": finds, "type": finds,
 	"pwd": func(r *reader, args []word) bool {
 		return len(args) == 0 || len(args) == 1 && (r.is(args[0], "-P") || r.is(args[0], "-L"))
 	},
@@ -120,6 +120,14 @@ func literals(r *reader, args []word) bool {
 		}
 	}
 	return len(args) > 0
+}
+
+// finds: names alone, or -a and names.
+func finds(r *reader, args []word) bool {
+	if len(args) > 0 && r.is(args[0], "-a") {
+		args = args[1:]
+	}
+	return literals(r, args)
 }
 
 // numbers: at most one, in digits, or $? as it is. zsh calculates anything else.

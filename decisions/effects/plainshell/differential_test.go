@@ -173,7 +173,7 @@ func difference(commands [][]listed, calls [][]string) string {
 // PERMD_TEST_PLAIN_TEXTS runs more of them, PERMD_TEST_PLAIN_SEED others.
 func TestShellsAgree(t *testing.T) {
 	l := newLaboratory(t)
-	n, seed := 150, uint64(1)
+	n, seed := 60, uint64(1)
 	if testing.Short() {
 		n = 20
 	}

@@ -128,33 +128,30 @@ func (r *reader) substitution() bool {
 func (r *reader) arithmetic() bool {
 	m, start := r.open(MarkArithmetic), r.pos
 	r.pos += 3
-	depth, numbers := 0, 0
+	depth, operand := 0, true // whether an operand has to follow
 	for {
 		c := r.next()
 		switch {
 		case isDigit(c):
-			if c == '0' && isDigit(r.peek(1)) {
-				return r.refuse(Arithmetic, r.pos, "a number with a leading zero")
+			if !operand || c == '0' && isDigit(r.peek(1)) {
+				return r.refuse(Arithmetic, r.pos, "a number with a leading zero, or behind another")
 			}
-			r.run(isDigit)
-			if isNamePart(r.next()) {
+			if r.run(isDigit); isNamePart(r.next()) {
 				return r.refuse(Arithmetic, r.pos, "a name in $((…))")
 			}
-			numbers++
+			operand = false
 			continue
-		case c == '(':
+		case c == '(' && operand:
 			depth++
-		case c == ')' && depth > 0:
+		case c == ')' && depth > 0 && !operand:
 			depth--
-		case c == ')' && r.peek(1) == ')' && numbers > 0:
+		case c == ')' && r.peek(1) == ')' && !operand:
 			r.pos += 2
 			r.done(m)
 			return true
-		case c == '+' || c == '-' || c == '*' || c == '/':
-			if r.peek(1) == c {
-				return r.refuse(Arithmetic, r.pos, "the operator "+string(c)+string(c))
-			}
-		case c != '%' && c != ' ' && c != '\t':
+		case (c == '+' || c == '-' || c == '*' || c == '/' || c == '%') && !operand:
+			operand = true
+		case c != ' ' && c != '\t':
 			return r.refuse(Arithmetic, start, "$((…)) with something else than numbers")
 		}
 		r.pos++
