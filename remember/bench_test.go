@@ -190,10 +190,10 @@ func BenchmarkMatchWidths(b *testing.B) {
 	}
 }
 
-// BenchmarkMatchRejects matches among 100,000 rejects of all forms.
+// BenchmarkMatchRejects matches among 10,000 rejects of all forms.
 func BenchmarkMatchRejects(b *testing.B) {
 	s := open(b, options(path(b)))
-	const rejects = 100_000
+	const rejects = 10_000
 	for start := 0; start < rejects; start += 1000 {
 		var drafts []remember.Draft
 		for n := start; n < start+1000; n++ {
