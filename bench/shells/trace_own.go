@@ -50,7 +50,7 @@ func (f *touched) harmless() bool {
 		return true // git status writes down what it found out about files
 	}
 	if f.by == "" {
-		return !f.write && f.inner && (slices.Contains(startUp, f.path) || slices.Contains(ownSingle, f.path) || slices.ContainsFunc(ownFolders, in))
+		return !f.write && f.inner && (slices.Contains(startUp, f.path) || in("/etc/profile") || f.path == home+"/.profile" || slices.Contains(ownSingle, f.path) || slices.ContainsFunc(ownFolders, in))
 	}
 	if f.write {
 		return false
