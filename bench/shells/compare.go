@@ -123,20 +123,24 @@ func sameProgram(e *effects.Run, r *ran) bool {
 
 // sameArgs compares words with those of an effect, of which one that is not
 // known stands for any number, and one with a pattern for those that match it.
-func sameArgs(want, have []string) bool {
+// A pattern does not stand for options: only behind "--", or where it begins
+// like one.
+func sameArgs(want, have []string) bool { return matchArgs(want, have, false) }
+
+func matchArgs(want, have []string, operands bool) bool {
 	if len(want) == 0 {
 		return len(have) == 0
 	}
 	w := want[0]
 	if w == effects.DynamicWord || w == "{}" { // find and xargs put paths there
 		for n := range len(have) + 1 {
-			if sameArgs(want[1:], have[n:]) {
+			if matchArgs(want[1:], have[n:], operands) {
 				return true
 			}
 		}
 		return false
 	}
-	if len(have) > 0 && w == have[0] && sameArgs(want[1:], have[1:]) {
+	if len(have) > 0 && w == have[0] && matchArgs(want[1:], have[1:], operands || w == "--") {
 		return true
 	}
 	if !strings.ContainsAny(w, "*?[") {
@@ -144,11 +148,12 @@ func sameArgs(want, have []string) bool {
 	}
 	for n := range len(have) + 1 {
 		if n > 0 {
-			if ok, err := path.Match(w, have[n-1]); err != nil || !ok {
+			h := have[n-1]
+			if ok, err := path.Match(w, h); err != nil || !ok || strings.HasPrefix(h, "-") && !operands && !strings.HasPrefix(w, "-") {
 				return false
 			}
 		}
-		if sameArgs(want[1:], have[n:]) {
+		if matchArgs(want[1:], have[n:], operands) {
 			return true
 		}
 	}

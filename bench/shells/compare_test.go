@@ -143,6 +143,9 @@ func TestSameArgs(t *testing.T) {
 		{[]string{"*.txt"}, []string{"*.txt"}, true},
 		{[]string{"*.txt"}, []string{"a.txt", "b.txt"}, true},
 		{[]string{"*.txt"}, []string{"a.txt", "b.go"}, false},
+		{[]string{"*"}, []string{"-rf"}, false},
+		{[]string{"--", "*"}, []string{"--", "-rf"}, true},
+		{[]string{"-*"}, []string{"-rf"}, true},
 		{[]string{"*.txt", "x"}, []string{"a.txt", "b.txt", "x"}, true},
 	} {
 		if got := sameArgs(c.want, c.have); got != c.same {

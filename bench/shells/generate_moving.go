@@ -8,10 +8,11 @@ import "strings"
 // happen, and then looks.
 func (g *grammar) moving() string {
 	move := func() string {
-		return g.pick("cd src", "cd d", "cd nosuch", "cd ..", "x=b.txt", "x=src", "y=2", "cd \"$x\"", "read -r x < b.txt", "cd src <nosuch", "cd d > nosuch/x", "export x=9", "cd -", "cd", "unset x", "cd /home/dev", "cd docs")
+		return g.pick("cd src", "cd d", "cd nosuch", "cd ..", "x=b.txt", "x=src", "y=2", "cd \"$x\"", "read -r x < b.txt", "cd src <nosuch", "cd d > nosuch/x", "export x=9", "cd -", "cd", "unset x", "cd /home/dev", "cd docs", "a > ./-n", "echo x > -delete", "a > 'x *'",
+			"CDPATH=src:.. cd d", "OLDPWD=/etc", "IFS=/", "cd src/../d", "x='*'", "mkdir ./-e", "cd -- src", "cd \"$PWD/src\"", "cd link", "cd out")
 	}
 	look := func() string {
-		return g.pick("a $x", "b \"$x\"", "c $x $y", "a", "d", "cat $x", "pwd", "ls", "b \"$PWD\"", "rd < a.txt", "a *", "a \"$x\"/*", "b > out.txt", "d ${x:-none}")
+		return g.pick("a $x", "b \"$x\"", "c $x $y", "a", "d", "cat $x", "pwd", "ls", "b \"$PWD\"", "rd < a.txt", "a *", "a \"$x\"/*", "b > out.txt", "d ${x:-none}", "cat *", "ls *", "find *", "cat ?n", "grep a *", "ls -- *", "cat a.txt", "cat ../a.txt", "wc -l ./*")
 	}
 	cond := func() string {
 		return g.pick("true", "false", "no", "a", "[ -d src ]", "[ \"$x\" = src ]", "cd src", "x=5", "[ -f nosuch ]", "test -n \"$x\"")

@@ -8,6 +8,9 @@ import "strings"
 // there.
 func (g *grammar) programs() string {
 	var out strings.Builder
+	if g.chance(8) { // in a folder that may be another
+		return g.moving()
+	}
 	for i := range 1 + g.of(5, 3, 1) {
 		if i > 0 {
 			out.WriteString(g.pick(" && ", "; ", " | ", " || ", "\n", " & "))

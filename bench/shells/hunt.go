@@ -9,6 +9,7 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -42,6 +43,10 @@ type hunter struct {
 func hunt(ctx context.Context, out io.Writer, o *options) (err error) {
 	if err := findShells(o.shells); err != nil {
 		return err
+	}
+	if _, err := exec.LookPath("strace"); err != nil && o.traced > 0 {
+		fmt.Fprintln(os.Stderr, "shells: missing: strace (nothing is run under it)")
+		o.traced = 0
 	}
 	h := &hunter{o: o, hash: maphash.MakeSeed(), seen: map[uint64]bool{}, until: time.Now().Add(o.within), sum: newSummary()}
 	h.gen.seed = o.seed
@@ -168,7 +173,9 @@ func (h *hunter) work(ctx context.Context, i int) error {
 		if err != nil {
 			return fmt.Errorf("text %d of seed %d: %w", n, h.o.seed, err)
 		}
-		h.ran(t, seen)
+		if len(seen) > 0 {
+			h.ran(t, seen)
+		}
 		if len(diffs) > 0 {
 			f := &finding{Seed: h.o.seed, Number: n, Text: t.text, trial: t, class: classOf(diffs)}
 			if h.more(f) {
@@ -280,9 +287,6 @@ func (w *worker) try(ctx context.Context, t *trial, v *verdict) ([]difference, [
 	var diffs []difference
 	var all []*observed
 	for _, shell := range t.shells() {
-		if shellPath[shell] == "" {
-			continue
-		}
 		var o *observed
 		if t.strace {
 			o, err = box.trace(ctx, shell, t.text)
@@ -301,14 +305,15 @@ func (w *worker) try(ctx context.Context, t *trial, v *verdict) ([]difference, [
 // shells are those that a text is run in: all that it may have, and one of them
 // where it is traced, which takes its time.
 func (t *trial) shells() []string {
-	if !t.strace {
-		return t.agent.shells
+	there := slices.DeleteFunc(slices.Clone(t.agent.shells), func(name string) bool { return shellPath[name] == "" })
+	if !t.strace || len(there) == 0 {
+		return there
 	}
 	n := 0
 	for i := range len(t.text) {
 		n += int(t.text[i])
 	}
-	return []string{t.agent.shells[n%len(t.agent.shells)]}
+	return []string{there[n%len(there)]}
 }
 
 // one tries one text and prints all that is seen.

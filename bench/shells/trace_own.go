@@ -12,11 +12,11 @@ import (
 )
 
 // besides reports whether a program makes a file on the way to one that the
-// decision has: the folders that lead to a new one, and what sed -i writes
-// before it renames it.
+// decision has: the folders that lead to a new one, and what sed -i and
+// sort write before they have all.
 func (f *touched) besides(v *verdict) bool {
 	name := path.Base(f.by)
-	if name == "sed" && temporary.MatchString(path.Base(f.path)) {
+	if (name == "sed" || name == "sort") && temporary.MatchString(path.Base(f.path)) {
 		return true
 	}
 	return name == "mkdir" && slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
@@ -24,7 +24,7 @@ func (f *touched) besides(v *verdict) bool {
 	})
 }
 
-var temporary = regexp.MustCompile(`^sed[A-Za-z0-9]{6}$`)
+var temporary = regexp.MustCompile(`^(sed|sort)[A-Za-z0-9]{6}$`)
 
 // What every program of the system opens for itself, and what some do.
 var (
@@ -50,10 +50,13 @@ func (f *touched) harmless() bool {
 		return true // git status writes down what it found out about files
 	}
 	if f.by == "" {
-		return !f.write && f.inner && (slices.Contains(startUp, f.path) || slices.Contains(ownSingle, f.path) || slices.ContainsFunc(ownFolders, in))
+		return !f.write && f.inner && (slices.Contains(startUp, f.path) || in("/etc/profile") || f.path == home+"/.profile" || slices.Contains(ownSingle, f.path) || slices.ContainsFunc(ownFolders, in))
 	}
 	if f.write {
 		return false
+	}
+	if name == "sort" && temporary.MatchString(path.Base(f.path)) {
+		return true
 	}
 	if name == "git" && (f.folder || strings.Contains(f.path, "/.git") || in(home+"/.config/git") || f.path == "/etc/gitconfig") {
 		return true
