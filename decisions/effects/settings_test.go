@@ -201,6 +201,9 @@ func TestObeyedHome(t *testing.T) {
 		"what the person wrote":       {"npm ls", true},
 		"what the call wrote":         {"cp a.txt ~/.npmrc && npm ls", false},
 		"what the call may overwrite": {"git checkout x && npm ls", false},
+		"git's own folder stays":      {"git checkout x && git status", true},
+		"but what is written there":   {"cp a.txt .git/config && git status", false},
+		"or with all of a folder":     {"cp -r docs .git && git status", false},
 	} {
 		fs := shellFiles()
 		fs.File("/home/ana/.npmrc", "registry=https://corp.example/\nprefix=~/.npm-global\n")
