@@ -37,7 +37,7 @@ func (v *invocation) readonly() {
 		if file := v.obeysProject(); file != "" {
 			ok = false
 			v.changes = true
-			v.b.unknown(v.at.from, "obeys "+Display(file)+", which says more than is known to be harmless, or may")
+			v.b.unknown(v.at.from, "obeys "+Display(file)+", which says, or may say, more than is known to be harmless")
 		}
 	}
 	v.run.Readonly = ok
