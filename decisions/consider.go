@@ -22,6 +22,8 @@ type matter struct {
 	parts      []part
 	traces     []Trace
 	failed     bool // rules could not be evaluated for one of the effects
+	// rest has a part for each of the effects in res.Rest.
+	rest []part
 }
 
 // part is one effect of a matter.
@@ -63,6 +65,7 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 			e.Log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}
+	e.considerRest(ctx, m, now)
 	return m
 }
 

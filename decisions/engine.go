@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -179,7 +180,7 @@ func (e *Engine) matter(ctx context.Context, snap Snapshot, met *meeting, now ti
 		return met.kept.matter
 	}
 	m := e.consider(ctx, snap, met, now)
-	if met.key != nil && met.seen != nil {
+	if met.key != nil && met.seen != nil && len(m.res.Rest) <= maxKeptRest {
 		e.Cache.keep(met.key, m, met.project, met.seen)
 	}
 	return m
@@ -223,7 +224,11 @@ func (e *Engine) decide(
 			outcomes[i] = e.effect(ctx, snap, eff, p.err, query, v)
 		}
 	}
-	d.conclude(res.Effects, outcomes)
+	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
+		d.conclude(slices.Concat(res.Effects, denied), slices.Concat(outcomes, why))
+	} else {
+		d.conclude(res.Effects, outcomes)
+	}
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.Proposer != nil {
 		e.offer(d, query, heard, outcomes)

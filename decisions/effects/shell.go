@@ -38,6 +38,7 @@ func (b *builder) shell(text, cwd, from string) {
 	base := b.effects[first:len(b.effects):len(b.effects)]
 	if len(b.c.Folders)*len(text) > maxShellText {
 		b.unknown(from, "a command too long to be judged in each folder that its shell may be in")
+		b.overText(text, cwd, from)
 		return
 	}
 	for _, folder := range b.c.Folders {
@@ -77,22 +78,24 @@ func (b *builder) leave(folder string) {
 // shellIn appends the effects of shell text run in cwd.
 func (b *builder) shellIn(text, cwd, from string) {
 	before := len(b.effects)
-	if why := shellBounds(text); why != "" {
+	why := shellBounds(text)
+	if b.parsed += len(text); why == "" && b.parsed > maxAllText {
+		why = "more shell text than permd follows"
+	}
+	if why == "" && b.depth >= maxShellInShell {
+		why = "shell text inside shell text, too deep"
+	}
+	var file *syntax.File
+	if why == "" {
+		var err error
+		if file, err = b.w.Table.parse(text); err != nil {
+			// The parser's message repeats the text; it is not worth masking.
+			why = "shell text that cannot be parsed"
+		}
+	}
+	if why != "" {
 		b.unknown(from, why)
-		return
-	}
-	if b.parsed += len(text); b.parsed > maxAllText {
-		b.unknown(from, "more shell text than permd follows")
-		return
-	}
-	if b.depth >= maxShellInShell {
-		b.unknown(from, "shell text inside shell text, too deep")
-		return
-	}
-	file, err := b.w.Table.parse(text)
-	if err != nil {
-		// The parser's message repeats the text; it is not worth masking.
-		b.unknown(from, "shell text that cannot be parsed")
+		b.overText(text, cwd, from)
 		return
 	}
 	b.depth++
@@ -104,6 +107,9 @@ func (b *builder) shellIn(text, cwd, from string) {
 	s.stmts(file.Stmts, &at, input{kind: StdinNone})
 	s.rejoin()
 	s.drain(0, before, input{})
+	if s.full || s.over {
+		b.overText(text, cwd, from)
+	}
 	if at.outside && !b.w.Profiles.followsFolder(b.c.Harness()) {
 		s.state("leaves the shell in another folder", "cd "+at.cwd)
 	}
@@ -202,6 +208,9 @@ type shell struct {
 
 	level int // of nesting in the walk
 	full  bool
+	// over is set when something was not followed to its end; alone, when
+	// commands are read by themselves (see rest).
+	over, alone bool
 	// socket is set when a redirection of the text has reached another machine.
 	socket bool
 	// guessing is how deep in pipes what a command prints is looked for.
@@ -261,7 +270,7 @@ func (s *shell) unknown(why string) { s.b.unknown(s.from, why) }
 // enough reports whether the call has more effects than are followed, and asks:
 // the rest of it need not be looked at then.
 func (s *shell) enough() bool {
-	if !s.full && len(s.b.effects) > maxEffects {
+	if !s.full && len(s.b.effects) > s.b.most() {
 		s.full = true
 		s.unknown("more commands than permd follows")
 	}

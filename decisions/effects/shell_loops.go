@@ -73,8 +73,11 @@ func (s *shell) forClause(cmd *syntax.ForClause, at *scope, in input) {
 // rounds walks the body of a loop over words that are all known, once for each;
 // false when they are not. What the variable holds behind the loop is left open.
 func (s *shell) rounds(cmd *syntax.ForClause, name string, items []word, at *scope, in input) bool {
-	if len(items) == 0 || len(items) > maxLoopWords || cmd.Select || !plainVariable(name) ||
-		s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText {
+	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
+		s.over = true
+		return false
+	}
+	if len(items) == 0 || cmd.Select || !plainVariable(name) {
 		return false
 	}
 	if s.followed++; setsIn(cmd.Do, name) {
