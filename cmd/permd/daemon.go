@@ -107,7 +107,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.memory, err = remember.Open(remember.Options{
 		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.allowable,
-		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways,
+		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways, Understand: d.understand,
 	})
 	if err != nil {
 		return nil, errors.Join(databaseFailure(err), d.journal.Close())
@@ -136,7 +136,7 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
 		FS: fsys, Own: d.own(d.sockets), PID: pid,
-		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache),
+		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache), NotPlain: new(decisions.NotPlain),
 		Unattended: d.store.Unattended,
 	}
 	home := d.users.user(uint32(os.Geteuid())).Home

@@ -176,26 +176,23 @@ func (d *testDaemon) wantLogged(t *testing.T, answers ...answer) {
 	}
 }
 
-// verdicts is what the journal says of each decision behind a sequence number,
+// verdicts is what the journal says of each decision after a sequence number,
 // by its id. It reads page by page: one list ends at [admin.MaxList] records,
 // and a fast machine decides more in a moment.
 func (d *testDaemon) verdicts(t *testing.T, after int64) map[string]string {
 	t.Helper()
-	c := d.dialAdmin(t)
-	defer c.Close()
 	verdicts := map[string]string{}
-	for {
-		var page admin.Records
-		if err := c.Call(t.Context(), admin.MethodList, admin.Filter{After: after, Limit: admin.MaxList}, &page); err != nil {
-			t.Fatalf("listing decisions: %v", err)
-		}
-		if len(page.Records) == 0 {
+	for before := int64(0); ; {
+		page := d.records(t, "--before", strconv.FormatInt(before, 10))
+		if len(page) == 0 || page[len(page)-1].Seq <= after {
 			return verdicts
 		}
-		for _, rec := range page.Records {
-			verdicts[rec.Decision.ID] = string(rec.Decision.Verdict)
-			after = rec.Seq
+		for _, rec := range page {
+			if rec.Seq > after {
+				verdicts[rec.Decision.ID] = string(rec.Decision.Verdict)
+			}
 		}
+		before = page[0].Seq
 	}
 }
 

@@ -54,6 +54,9 @@ func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
 	if o.since > 0 {
 		f.Since = now.Add(-o.since)
 	}
+	if o.Before < 0 {
+		return f, failf(exitUsage, "", "--before must not be negative")
+	}
 	if o.limit < 0 || o.limit > admin.MaxList {
 		return f, failf(exitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
 	}
@@ -72,6 +75,7 @@ func (a *app) logListCommand() *cobra.Command {
 ` + exitCodes,
 		Example: `  permd log list --verdict deny --since 24h
   permd log list --limit 5 --json
+  permd log list --limit 1000 --before 4711
   permd log list --unasked --verdict deny`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -97,6 +101,7 @@ func (a *app) logListCommand() *cobra.Command {
 	o.flags(cmd)
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this many")
 	cmd.Flags().DurationVar(&o.since, "since", 0, "only the last of this time, such as 24h")
+	cmd.Flags().Int64Var(&o.Before, "before", 0, "only decisions before this sequence number (\"seq\" of --json), to read on page by page")
 	return cmd
 }
 

@@ -31,6 +31,8 @@ type resolver struct {
 	matched    int             // names that patterns were compared with
 	searchable map[string]bool // folders, by whether the caller may search them
 	doubts     []string        // folders that are searched and may hold a secret
+	ignores    map[string]ignoreFile
+	common     map[string][]string // ignore files that hold in all of a repository
 
 	ground *ground // of the session, made when first needed
 }

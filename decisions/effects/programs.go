@@ -244,9 +244,11 @@ func (b *builder) inline(index, arg int, code []word, at setting, itself bool) {
 // nested adds the effects of shell text in a word of a run.
 func (b *builder) nested(index, arg int, text string, at setting) {
 	first := len(b.effects)
-	quiet := b.nothing
+	quiet, outer := b.nothing, b.input
+	// What it runs reads what the shell reads.
+	b.input = input{kind: at.stdin, text: at.text, printed: at.printed}
 	b.shell(text, at.cwd, at.from)
-	b.nothing = quiet
+	b.nothing, b.input = quiet, outer
 	for i := first; i < len(b.effects); i++ {
 		if b.effects[i].Via == nil {
 			b.effects[i].Via = &Via{Effect: index, Arg: arg}

@@ -122,10 +122,25 @@ func (v *invocation) known(p *program) {
 		v.b.unknown(v.at.from, p.unknown)
 		v.run.Readonly = false
 	}
-	if v.at.stdin != StdinNone && v.at.stdin != "" && p.obeysInput {
-		v.b.unknown(v.at.from, "a program that does what it reads")
-		v.run.Readonly = false
+	v.input()
+}
+
+// input handles what the program reads from its standard input: data, unless it
+// does what that says, or nobody decided.
+func (v *invocation) input() {
+	if v.at.stdin == StdinNone || v.at.stdin == "" {
+		return
 	}
+	shell := &v.b.w.Table.shell
+	switch {
+	case v.p.obeysInput:
+		v.b.unknown(v.at.from, "a program that does what it reads")
+	case v.run.Readonly && v.p.wrapper == nil && shell.shipped[v.run.Program] && !shell.dataInput[v.run.Program]:
+		v.b.unknown(v.at.from, "a program that may do what it reads")
+	default:
+		return
+	}
+	v.run.Readonly = false
 }
 
 // words reads options, sub-commands and operands.
@@ -145,9 +160,7 @@ func (v *invocation) words() {
 			v.operands = append(v.operands, i)
 		case w.dynamic() && (w.split || w.prefix == "" || w.prefix[0] == '-'):
 			i += v.dynamicOption(i)
-		case w.glob && strings.IndexByte("*?[@+!", w.text[0]) >= 0 && !v.p.plainOptions:
-			// A file whose name looks like an option would become one.
-			v.unknown(i, "a pattern that may match a file named like an option: "+Display(w.show()))
+		case v.patternWord(i):
 			if v.p.subs == nil && v.p.wrapper == nil && v.p.interpreter == "" {
 				v.operands = append(v.operands, i)
 			}
@@ -155,6 +168,8 @@ func (v *invocation) words() {
 			v.dashes = len(v.operands)
 		case len(w.text) > 1 && w.text[0] == '-':
 			i += v.option(i)
+		case w.tree && v.p.dashless && i == 0:
+			v.dynamicWord(i)
 		case v.p.dashless && i == 0 && w.text != "" && isLetter(w.text[0]):
 			i += v.bundle(i, "-"+w.text)
 		case v.p.subs != nil && len(v.operands) == 0:
@@ -201,7 +216,7 @@ func (v *invocation) subcommand(i int) {
 		v.harms.options = max(v.harms.options, i+2)
 	}
 	switch {
-	case w.dynamic() || w.glob:
+	case w.open():
 		v.dynamicWord(i)
 		v.dead = true
 	case sub != nil:

@@ -56,6 +56,7 @@ func (v *invocation) longOption(i int, text string) int {
 			v.unknown(i, "an option without its value: "+Display(name))
 		case o.arity == arityRequired:
 			used = 1
+			v.patternValue(i + 1)
 			v.value(o, i+1, v.args[i+1])
 			v.harmLike(o, i)
 		case o.arity == arityTwo && i+2 >= len(v.args):
@@ -63,6 +64,7 @@ func (v *invocation) longOption(i int, text string) int {
 		case o.arity == arityTwo:
 			used = 2
 			v.apply(actText, i+1, v.args[i+1], true, false)
+			v.patternValue(i + 2)
 			v.value(o, i+2, v.args[i+2])
 			if v.harms.last(i + 2) {
 				v.harm(i)
@@ -100,6 +102,7 @@ func (v *invocation) bundle(i int, text string) int {
 				v.unknown(i, "an option without its value: -"+Display(text[j:j+1]))
 				return used - 1
 			}
+			v.patternValue(i + used)
 			v.value(o, i+used, v.args[i+used])
 		case rest != "" || o.arity == arityOptional:
 			v.value(o, i, word{text: rest})
@@ -108,6 +111,7 @@ func (v *invocation) bundle(i int, text string) int {
 			v.unknown(i, "an option without its value: -"+Display(text[j:j+1]))
 			return 0
 		default:
+			v.patternValue(i + 1)
 			v.value(o, i+1, v.args[i+1])
 			v.harmLike(o, i)
 			return 1

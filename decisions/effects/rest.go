@@ -20,6 +20,7 @@ const (
 	maxRestRaw      = 64 << 10  // bytes of each end of a text that is longer
 	maxRestQueue    = 64        // texts and commands that wait
 	maxRestFolder   = 512       // bytes of a folder that commands run in
+	maxRestPlaces   = 2         // folders that each command is read in
 )
 
 // waiting is a text or a command that is to be read as a part of the rest.
@@ -178,7 +179,7 @@ func (r *rest) read(text string, at setting) {
 		return c
 	}, strings.ToValidUTF8(text, " "))
 	if len(clean) <= maxRestText && !deeplyNested(clean) {
-		if file, err := r.b.w.Table.parse(clean); err == nil {
+		if file := r.b.w.Table.reader.tree(clean); file != nil {
 			r.walk(file, clean, at)
 			return
 		}
@@ -216,11 +217,11 @@ func (r *rest) pieces(text string, at setting) {
 			if text = withoutLead(text); text == "" || deeplyNested(text) {
 				continue
 			}
-			if file, err := r.b.w.Table.parse(text); err == nil {
+			if file := r.b.w.Table.reader.tree(text); file != nil {
 				r.walk(file, text, at)
 			} else if strings.Contains(text, "|") {
 				for part := range strings.SplitSeq(text, "|") {
-					if file, err := r.b.w.Table.parse(part); err == nil {
+					if file := r.b.w.Table.reader.tree(part); file != nil {
 						r.walk(file, part, at)
 					}
 				}

@@ -2,6 +2,7 @@ package effects
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -24,9 +25,8 @@ type node struct{ apart, piped bool }
 
 // walk reads the commands of a parsed text.
 func (r *rest) walk(file *syntax.File, text string, at setting) {
-	w := &restWalk{rest: r, at: scope{cwd: at.cwd}, loops: map[string][]string{}, pipes: map[*syntax.Stmt]bool{}}
+	w := &restWalk{rest: r, at: restScope(at.cwd), loops: map[string][]string{}, pipes: map[*syntax.Stmt]bool{}}
 	w.s = &shell{b: r.b, text: text, from: at.from, alone: true}
-	w.s.findOnce(file)
 	syntax.Walk(file, w.visit)
 }
 
@@ -102,7 +102,10 @@ func (w *restWalk) stmt(n *syntax.Stmt) {
 	}
 	var h maphash.Hash
 	h.SetSeed(w.seed)
-	_, _ = h.WriteString(w.at.cwd + "\x00" + string(stdin) + "\x00")
+	for i := range w.at.places {
+		_, _ = h.WriteString(w.at.places[i].cwd + "\x00")
+	}
+	_, _ = h.WriteString(string(stdin) + "\x00")
 	source := w.s.source(n)
 	_, _ = h.WriteString(source)
 	for _, r := range n.Redirs {
@@ -119,10 +122,6 @@ func (w *restWalk) stmt(n *syntax.Stmt) {
 	if ok {
 		w.call(call, in)
 	}
-	if len(w.at.cwd) > maxRestFolder {
-		w.at.cwd, w.at.old, w.at.stack = "", "", nil
-	}
-	w.at.stack = w.at.stack[:min(len(w.at.stack), maxRestQueue)]
 	w.drain()
 }
 
@@ -138,19 +137,49 @@ func (w *restWalk) call(call *syntax.CallExpr, in input) {
 	var words []word
 	for _, arg := range call.Args {
 		if name := w.loopVariable(arg); name != "" {
-			w.s.values = map[string]string{}
+			outer := w.at.vars
 			for _, value := range w.loops[name] {
-				w.s.values[name] = value
+				w.at.vars = &binding{name: name, value: value, next: outer, n: maxVars}
 				words = w.s.expand(words, arg, &w.at, in, inCommand)
 			}
-			w.s.values = nil
+			w.at.vars = outer
 			continue
 		}
 		words = w.s.expand(words, arg, &w.at, in, inCommand)
 	}
 	if len(words) > 0 {
-		w.s.simple(words, &w.at, in, true)
+		w.leave(w.s.simple(words, w.at, in))
 	}
+}
+
+// restScope is the scope in which a part of the rest begins. It is that of a
+// process of its own: where it leaves the shell is not asked.
+func restScope(cwd string) scope {
+	at := startAt(cwd)
+	at.apart = true
+	return at
+}
+
+// leave goes on where a command may leave the shell, the folder that it goes to
+// first. A command that ends the text, or after which any name may mean anything,
+// must not keep what follows from being read.
+func (w *restWalk) leave(out outcome) {
+	vars := w.at.vars
+	w.at = join(out.ok, out.bad)
+	if w.at.dead = false; w.at.vars == nil {
+		w.at.vars = vars
+	}
+	w.at.places = slices.Clone(w.at.places[:min(len(w.at.places), maxRestPlaces)])
+	for i := range w.at.places {
+		p := &w.at.places[i]
+		p.stack = p.stack[:min(len(p.stack), maxRestQueue)]
+		if len(p.cwd) > maxRestFolder {
+			w.at.places = nil
+			break
+		}
+	}
+	w.at.elsewhere = len(w.at.places) == 0
+	w.s.full, w.s.anyAssigned, w.s.allRedefined, w.s.redefined = false, false, false, nil
 }
 
 // loopVariable is the name of a loop's variable that stands in a word.

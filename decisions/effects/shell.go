@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // Bounds of shell text. The parser recurses for each level of nesting without
@@ -86,12 +88,15 @@ func (b *builder) shellIn(text, cwd, from string) {
 		why = "shell text inside shell text, too deep"
 	}
 	var file *syntax.File
-	if why == "" {
-		var err error
-		if file, err = b.w.Table.parse(text); err != nil {
-			// The parser's message repeats the text; it is not worth masking.
-			why = "shell text that cannot be parsed"
-		}
+	var refusal *plainshell.Refusal
+	if why != "" {
+		_, refusal = plainshell.Read(text, b.readers())
+	} else if file, refusal = b.w.Table.reader.read(text, b.readers()); file == nil {
+		// The parser's message repeats the text; it is not worth masking.
+		why = "shell text that cannot be parsed"
+	}
+	if refusal != nil {
+		defer b.notPlain(from, refusal) // after what the parser understood
 	}
 	if why != "" {
 		b.unknown(from, why)
@@ -102,17 +107,18 @@ func (b *builder) shellIn(text, cwd, from string) {
 	defer func() { b.depth-- }()
 	s := &shell{b: b, text: text, from: from}
 	s.findFunctions(file)
-	s.findOnce(file)
-	at := scope{cwd: cwd}
-	s.stmts(file.Stmts, &at, input{kind: StdinNone})
+	in := b.input
+	if b.input = (input{}); in.kind == "" {
+		in.kind = StdinNone
+	}
+	end := s.script(file.Stmts, startAt(cwd), in)
+	b.input = in
 	s.rejoin()
 	s.drain(0, before, input{})
 	if s.full || s.over {
 		b.overText(text, cwd, from)
 	}
-	if at.outside && !b.w.Profiles.followsFolder(b.c.Harness()) {
-		s.state("leaves the shell in another folder", "cd "+at.cwd)
-	}
+	s.leaves(&end)
 	if len(b.effects) == before {
 		b.nothing = true
 	}
@@ -223,37 +229,23 @@ type shell struct {
 	// it may set any.
 	assigned    map[string]bool
 	anyAssigned bool
-	// values holds what the variables of loops are in the round that is walked.
-	values map[string]string
-	// once holds the variables that the text sets at one place only.
-	once map[string]bool
-	// followed counts the loops whose values are followed; looping is set in
-	// the body of one that is not, still where nothing changes the folder.
-	followed       int
-	looping, still bool
+	// declared holds those that a declaration of the text may have given a
+	// meaning of their own.
+	declared map[string]bool
+	// news counts what the text was found to redefine and set.
+	news int
+	// loops are those that the walk is in, the innermost last.
+	loops []*loopEnds
+	// followed counts the loops whose words are followed.
+	followed int
+	// exits is the scope in which the text may end early, aborts that in which
+	// a line of it may.
+	exits, aborts scope
 
 	// beside holds what runs at the same time as what stands behind it.
 	beside []beside
 	again  bool   // what is walked was walked before
 	sinks  []sink // the commands of >(…), whose input is not known yet
-}
-
-// scope is what a cd changes, and what a subshell has a copy of.
-type scope struct {
-	cwd     string   // "" when not known
-	old     string   // what "cd -" leads to, "" when not known
-	stack   []string // what popd leads to, the top at the end
-	outside bool     // a cd left the project
-	doubt   bool     // it is not certain that a cd worked
-	apart   bool     // of a process of its own: it moves no other
-	vars    *binding // the variables whose values are known
-}
-
-// subshell is the scope of a subshell.
-func (at *scope) subshell() scope {
-	inner := *at
-	inner.apart = true
-	return inner
 }
 
 // input is where the standard input of a command comes from.
@@ -262,6 +254,9 @@ type input struct {
 	text string
 	// printed is what comes out of a pipe, when that is known.
 	printed string
+	// own is set for the last command of a pipeline: zsh expands its words in the
+	// shell itself, where substitutions read what the shell reads.
+	own *input
 }
 
 // unknown appends an Unknown effect of the text.
@@ -309,15 +304,39 @@ func (s *shell) redefine(name string) {
 	if s.redefined == nil {
 		s.redefined = map[string]bool{}
 	}
-	s.redefined[name] = true
+	if !s.redefined[name] {
+		s.redefined[name] = true
+		s.news++
+	}
+}
+
+// redefineAny notes that any name may mean something else from now on.
+func (s *shell) redefineAny() {
+	if !s.allRedefined {
+		s.allRedefined = true
+		s.news++
+	}
 }
 
 // sets reports whether the text may set a variable.
 func (s *shell) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
 
-func (s *shell) assign(name string) {
+// assign notes that the text sets a variable, to a value that is not known.
+func (s *shell) assign(name string, at *scope) {
+	at.unbind(name)
 	if s.assigned == nil {
 		s.assigned = map[string]bool{}
 	}
-	s.assigned[name] = true
+	if !s.assigned[name] {
+		s.assigned[name] = true
+		s.news++
+	}
+}
+
+// setAny notes that the text may set any variable.
+func (s *shell) setAny() {
+	if !s.anyAssigned {
+		s.anyAssigned = true
+		s.news++
+	}
 }

@@ -16,8 +16,9 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			inner := at.subshell()
-			s.stmts(n.Stmts, &inner, in)
+			s.reading(in, func(in input) {
+				s.outOfLoops(func() { s.stmts(n.Stmts, at.subshell(), in) })
+			})
 			if n.TempFile || n.ReplyVar {
 				s.unknown("a substitution of another shell")
 			}
@@ -29,8 +30,9 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 			}
 			start := at.subshell()
 			s.concurrently(func() {
-				inner := start
-				s.stmts(n.Stmts, &inner, stdin)
+				s.reading(stdin, func(in input) {
+					s.outOfLoops(func() { s.stmts(n.Stmts, start, in) })
+				})
 			})
 			if n.Op != syntax.CmdIn {
 				s.sinks = append(s.sinks, sink{first, len(s.b.effects)})
@@ -39,6 +41,21 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 		}
 		return true
 	})
+}
+
+// reading walks what reads the standard input of a substitution, with each that
+// it may have.
+func (s *shell) reading(in input, walk func(in input)) {
+	own := in.own
+	in.own = nil
+	first := len(s.b.effects)
+	if walk(in); own == nil || s.enough() {
+		return
+	}
+	next := len(s.b.effects)
+	if walk(*own); sameThere(s.b.effects[first:next], s.b.effects[next:], next-first) {
+		s.b.effects = s.b.effects[:next]
+	}
 }
 
 // unsafeExpansion reports whether a word holds an expansion that evaluates a

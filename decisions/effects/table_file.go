@@ -15,6 +15,7 @@ type tableFile struct {
 	Programs []programEntry        `yaml:"programs"`
 	Extend   []programEntry        `yaml:"extend"` // of a layer: more about programs that are known
 	Shell    *shellEntry           `yaml:"shell"`
+	Settings []settingsEntry       `yaml:"settings"`
 	Prints   []spelled             `yaml:"prints_secrets"`
 }
 
@@ -149,6 +150,14 @@ type programEntry struct {
 	said map[string]int
 }
 
+// settingsEntry is a format of files that programs obey, with what is harmless
+// in them.
+type settingsEntry struct {
+	Name     spelled   `yaml:"name"`
+	Format   string    `yaml:"format"`
+	Harmless []spelled `yaml:"harmless"`
+}
+
 type wrapperEntry struct {
 	Transparent bool `yaml:"transparent"`
 	Skip        int  `yaml:"skip"`
@@ -169,4 +178,5 @@ type shellEntry struct {
 	Network           []string `yaml:"network"`
 	SystemFolders     []string `yaml:"system_folders"`
 	PlainSuffixes     []string `yaml:"plain_suffixes"`
+	DataInput         []string `yaml:"data_input"`
 }

@@ -212,6 +212,11 @@ var guardTable = []guardGroup{
 		"bunfig.toml", ".bunfig.toml", "pip.conf", "pip.ini", "uv.toml", ".pydistutils.cfg", ".condarc", ".gemrc", ".bundle", "nuget.config",
 		"pyvenv.cfg", ".gdbearlyinit", ".renviron", ".byebugrc", ".rdbgrc", ".erlang", ".sbtopts", ".jvmopts", ".octaverc",
 	}},
+	// Settings that programs which only look obey, of a project or of a person.
+	{[]Tag{Startup}, []string{
+		".ackrc", "_ackrc", ".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config", ".config/containers/containers.conf",
+		".config/curlrc", ".config/go/env", ".config/helm/repositories.yaml", ".config/lesskey", ".config/npm/npmrc", ".config/pnpm/rc", ".config/sqlite3/sqliterc",
+	}},
 	// Hooks of the repository that a tool of the project runs at each commit.
 	{[]Tag{Startup}, []string{
 		".lintstagedrc*", "lint-staged.config.*", ".simple-git-hooks.*", "simple-git-hooks.*", "lefthook.toml", "lefthook.json", ".lefthook.toml",

@@ -68,7 +68,7 @@ func (t *tool) result() Result {
 			r.Completeness = None
 		}
 	}
-	r.Effects, r.Defects, r.Folders, r.Activated, r.After = t.effects, t.defects, t.left, t.activated, t.after()
+	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.effects, t.hints, t.defects, t.left, t.activated, t.after()
 	return r
 }
 

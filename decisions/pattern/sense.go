@@ -21,6 +21,9 @@ type Sense struct {
 	// the operands in their order, with any options and their values between
 	// them, and one for each value of an option.
 	Texts []string
+	// Operands are those operands of the line that have no *: each stands among
+	// the words of whatever the line touches, as a word of its own.
+	Operands []string
 
 	compiled []*regexp.Regexp
 }
@@ -81,6 +84,11 @@ func (r *Run) senseOf(t *effects.Table) *Sense {
 		return nil // the words say it all
 	}
 	s := &Sense{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest}
+	for _, i := range l.Operands {
+		if word, literal := spoken[i].Literal(); literal {
+			s.Operands = append(s.Operands, word)
+		}
+	}
 	if len(l.Operands) > 0 || !r.Rest {
 		text := "(?s)^" + skipped + strings.Repeat("(?:"+subword+")", l.Subwords)
 		for _, i := range l.Operands {
