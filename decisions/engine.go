@@ -269,6 +269,11 @@ func (e *Engine) hints(
 		eff, p := &m.res.Hints[i], &m.hints[i]
 		q.Effect, q.Target = eff, nil
 		v := voices{fence: p.fence, trusted: m.snap.Trusted(), findings: p.findings}
+		if eff.Guessed {
+			// The shipped denies are of catastrophes that are sure to happen, not
+			// of one thing of several that a call may do to a path.
+			v.findings.Fired = filter(v.findings.Fired, func(r Finding) bool { return !inBase(r) })
+		}
 		if o := e.effect(ctx, m.snap, eff, p.err, &q, &v); o.verdict != Allow {
 			all, heard, was = append(all, *eff), append(heard, v), append(was, o)
 		}

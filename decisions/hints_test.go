@@ -47,6 +47,8 @@ func TestHints(t *testing.T) {
 	}{
 		{"org denies", Org, SetDeny, call("migrations/1.sql", "read"), Deny, RowDeny},
 		{"base denies", Base, SetDeny, call("migrations/1.sql", "read"), Deny, RowDeny},
+		{"org denies what may be meant", Org, SetDeny, call("migrations/1.sql", "move"), Deny, RowDeny},
+		{"base denies what may be meant", Base, SetDeny, call("migrations/1.sql", "move"), Allow, 0},
 		{"org asks", Org, SetAsk, call("migrations/1.sql", "read"), Ask, RowOrgAsk},
 		{"project asks", Project, SetAsk, call("migrations/1.sql", "read"), Ask, RowAsk},
 		{"base asks", Base, SetAsk, call("migrations/1.sql", "read"), Allow, 0},

@@ -60,6 +60,10 @@ type Effect struct {
 	// Result.Hints). No allow needs to speak of it, and none that does counts.
 	Hint bool
 
+	// Guessed is set on a Hint when the agent does not say what it does with the
+	// path: it stands for one of several possible effects.
+	Guessed bool
+
 	// Shell is set when the effect was read from shell text, not from a tool's
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool

@@ -41,6 +41,7 @@ func (t *tool) hint() {
 		}
 	}
 	kinds := h.locationKinds()
+	h.guessing = len(kinds) > 1
 	for _, l := range cl.Locations {
 		h.add(l.Path, l.From, !h.understood, kinds...)
 	}
@@ -57,6 +58,7 @@ type hinting struct {
 	*tool
 	understood bool
 	have       map[hintKey]bool
+	guessing   bool // the kind of what is added is one of several
 	paths      int
 }
 
@@ -110,6 +112,7 @@ func (h *hinting) add(given, from string, below bool, kinds ...Kind) {
 		}
 		h.have[key] = true
 		e.Claimed, e.Hint = true, true
+		e.Guessed = h.guessing
 		h.hints = append(h.hints, e)
 	}
 }
