@@ -32,6 +32,8 @@ var found = []struct{ name, tree, text string }{
 	{"the input of a substitution before a redirection", "", `a $(say) < a.txt`},
 	{"the input of the commands of another shell", "", `say x | bash -c rd`},
 	{"the input of the commands of a loop", "", `ls | while read -r f; do bash -c "d x"; done`},
+	{"the input of a substitution in an assignment", "", `x=$(say) d < b.txt`},
+	{"a link that is replaced", "", `sed -i s/a/b/ out`},
 	{"a pattern with one match more", "", `uniq *.txt`},
 	{"a pattern that matches a link that leads out", "", `ls *`},
 	{"links that are followed", "", `find -follow`},

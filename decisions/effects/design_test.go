@@ -48,7 +48,7 @@ func designWorld(t *testing.T) *effects.World {
 		fs.File(designCwd+"/"+file, "x")
 	}
 	fs.File(designCwd+"/.git/config", "[core]\n\tbare = false\n")
-	fs.Link(designCwd+"/out", "/etc").Link(designCwd+"/loop", "loop").Link(designCwd+"/keys/k.md", "/home/ana/.ssh/id_ed25519").Deny(designCwd + "/locked")
+	fs.Link(designCwd+"/out", "/etc").Link(designCwd+"/.envrc", "a.txt").Link(designCwd+"/loop", "loop").Link(designCwd+"/keys/k.md", "/home/ana/.ssh/id_ed25519").Deny(designCwd + "/locked")
 	return &effects.World{FS: fs, Table: table, Profiles: profiles, Own: effects.OwnFiles("/home/ana/.config/permd")}
 }
 

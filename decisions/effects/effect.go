@@ -114,6 +114,14 @@ type Via struct {
 // takes its allow from its run or use; every other one needs its own.
 const Inherent = -1
 
+// path is the path that the effect is about, "" for none.
+func (e *Effect) path() string {
+	if e.File == nil {
+		return ""
+	}
+	return e.File.Path
+}
+
 // Inherent reports whether the effect takes its allow from a run or use.
 func (e *Effect) Inherent() bool { return e.Via != nil && e.Via.Arg == Inherent }
 

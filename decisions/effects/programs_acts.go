@@ -264,6 +264,11 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		if v.has(v.p.writesWith) {
 			v.changes = true
 			add(KindWrite, false, tree)
+			// A new file takes the place of a link, as sed -i does it, and what lies
+			// at the link's own name changes too.
+			if e := v.b.entry(KindWrite, w.text, v.run.Cwd, v.at.from); e.File != nil && e.File.Path != v.b.effects[len(v.b.effects)-1].path() {
+				v.b.add(v.via(i, e))
+			}
 		}
 	case actLists:
 		add(KindRead, false, tree)

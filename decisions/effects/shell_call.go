@@ -15,6 +15,10 @@ func (s *shell) call(cmd *syntax.CallExpr, at scope, in, outer input) (out outco
 			return either(at), false
 		}
 		s.assignment(a, &at, outer)
+		if in.kind != outer.kind && substitutes(a.Value) {
+			// dash, zsh and busybox open the redirections before they expand this.
+			s.assignment(a, &at, in)
+		}
 		alone := len(cmd.Args) == 0
 		if alone {
 			s.abortOn(a.Value, &at)
@@ -43,6 +47,19 @@ func (s *shell) call(cmd *syntax.CallExpr, at scope, in, outer input) (out outco
 	exec = words[0].text == "exec"
 	s.b.scratch = words[:0]
 	return out, exec
+}
+
+// substitutes reports whether a word has a command substitution in it.
+func substitutes(w *syntax.Word) (found bool) {
+	if w == nil {
+		return false
+	}
+	syntax.Walk(w, func(n syntax.Node) bool {
+		_, ok := n.(*syntax.CmdSubst)
+		found = found || ok
+		return !found
+	})
+	return found
 }
 
 // abort notes that the shell may give up the line here: a pattern that matches
