@@ -141,7 +141,7 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 func pathLine(f *effects.File, project string) string {
 	p := pattern.Path{Base: pattern.Root}
 	rest := f.Path
-	if within(f.Path, project) {
+	if within(f.Path, project) && f.Path != project { // no line is ./ alone
 		p.Base, rest = pattern.Project, f.Path[len(project):]
 	}
 	for part := range strings.SplitSeq(rest, "/") {

@@ -159,6 +159,12 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 			break
 		}
 		add(p, i)
+		if script := runOfScript(q.Effect); script != nil && len(parts) < mostParts-1 {
+			q.Effect = script
+			if p := k.partOf(&q, scope); p != nil && p.line != nil {
+				add(p, i)
+			}
+		}
 	}
 	texts = texts || len(parts) == 0 || q.Call != nil && len(q.Call.Input) == 0
 	if !texts {
@@ -177,6 +183,21 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 		}
 	}
 	return parts, from
+}
+
+// runOfScript is a run of a script by an interpreter as one of the script itself,
+// so that who rejects one has rejected the other; nil for every other run.
+func runOfScript(e *effects.Effect) *effects.Effect {
+	if e.Run == nil || e.Run.Script == nil || !filepath.IsAbs(e.Run.Script.Path) || e.Run.Script.Path == e.Run.Program {
+		return nil
+	}
+	name := filepath.Base(e.Run.Script.Path)
+	i := slices.IndexFunc(e.Run.Args, func(arg string) bool { return filepath.Base(arg) == name })
+	if i < 0 {
+		return nil
+	}
+	run := effects.Run{Program: e.Run.Script.Path, Args: e.Run.Args[i+1:], Stdin: e.Run.Stdin, StdinText: e.Run.StdinText, Cwd: e.Run.Cwd}
+	return &effects.Effect{Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags, Shell: e.Shell, Claimed: e.Claimed, Run: &run}
 }
 
 // open reports whether words of a run are only known when it runs, or are not

@@ -178,6 +178,16 @@ func TestRejectsByEffect(t *testing.T) {
 			[]string{"curl https://fine.example.net/"},
 		},
 		{
+			"./tool.sh x",
+			[]string{"sh tool.sh x", "bash ./tool.sh x", "/p/tool.sh x", "cd a && ../tool.sh x"},
+			[]string{"./tool.sh y", "sh other.sh x"},
+		},
+		{
+			"sh tool.sh x",
+			[]string{"./tool.sh x", "bash tool.sh x"},
+			[]string{"sh other.sh x"},
+		},
+		{
 			"mytool up --now",
 			[]string{"mytool up --now", "mytool 'up' --now | cat"},
 			[]string{"mytool up", "mytool down --now"},
@@ -194,7 +204,7 @@ func TestRejectsByEffect(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		a, allow := rejecting(t, map[string]string{"/p/victim": "x", "/p/a/x": "x", "/p/d/x": "x", "/p/Makefile": "ship:\n\techo\ntest:\n\techo\n"})
+		a, allow := rejecting(t, map[string]string{"/p/victim": "x", "/p/a/x": "x", "/p/d/x": "x", "/p/Makefile": "ship:\n\techo\ntest:\n\techo\n", "/p/tool.sh": "#!/bin/sh\n", "/p/other.sh": "#!/bin/sh\n"})
 		allow(looks)
 		kept := a.reject(t, a.in(t, "/p", tt.rejected), "project")
 		allow(anything)

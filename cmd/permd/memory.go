@@ -105,6 +105,9 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 
 // pinsInWords says what a choice is bound to beside its rule line.
 func pinsInWords(c *remember.Choice) []string {
+	if len(c.Parts) > 0 && c.Changed == "" {
+		return nil // a reject denies what its lines speak of, whatever else it was said of
+	}
 	p := &c.Pins
 	var words []string
 	add := func(is bool, format string, args ...any) {

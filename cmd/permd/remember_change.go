@@ -254,9 +254,7 @@ func inPlace(c *admin.Choice, part admin.ChoicePart) (string, bool) {
 	if !ok || c.Scope != "project" {
 		return part.Rule, true
 	}
-	if part.Kind == string(effects.KindRun) && strings.ContainsFunc(c.Of, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("/._-", r))
-	}) {
+	if part.Kind == string(effects.KindRun) && strings.Trim(c.Of, unquoted) != "" {
 		return "", false
 	}
 	p, err := pattern.Parse(effects.Kind(part.Kind), path.Join("/", pathEscaper.Replace(c.Of))+"/"+rest)
@@ -265,6 +263,9 @@ func inPlace(c *admin.Choice, part admin.ChoicePart) (string, bool) {
 	}
 	return p.String(), true
 }
+
+// unquoted are the characters of a folder that no line quotes.
+const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
 
 // pathEscaper makes a folder's name stand for itself in a line.
 var pathEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
