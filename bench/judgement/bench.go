@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/permd/permd/bench/internal/shipped"
+	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/remember"

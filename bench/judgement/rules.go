@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/permd/permd/bench/internal/shipped"
+	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"

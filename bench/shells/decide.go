@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/permd/permd/bench/internal/shipped"
+	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/plainshell"
@@ -116,7 +116,6 @@ type verdict struct {
 	allowed bool
 	by      string
 	effects []effects.Effect
-	after   effects.Result
 }
 
 // decide decides a text.

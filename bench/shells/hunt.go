@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/permd/permd/bench/internal/shipped"
+	"github.com/permd/permd/bench/shipped"
 )
 
 // hunter is what all workers share.

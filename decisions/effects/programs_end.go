@@ -41,11 +41,11 @@ func (v *invocation) readonly() {
 		}
 	}
 	v.run.Readonly = ok
-	if !ok && p.changing != "" {
-		if len(v.args) == 0 {
-			v.b.unknown(v.at.from, p.changing)
-			return
-		}
+	switch {
+	case ok || p.changing == "":
+	case len(v.args) == 0:
+		v.b.unknown(v.at.from, p.changing)
+	default:
 		arg := 0
 		if len(v.operands) > 0 {
 			arg = v.operands[0]
