@@ -23,6 +23,8 @@ type matter struct {
 	hints      []part // of res.Hints
 	traces     []Trace
 	failed     bool // rules could not be evaluated for one of the effects
+	// rest has a part for each of the effects in res.Rest.
+	rest []part
 }
 
 // part is one effect of a matter.
@@ -65,6 +67,7 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 			e.Log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}
+	e.considerRest(ctx, m, now)
 	return m
 }
 

@@ -184,7 +184,7 @@ func (e *Engine) matter(ctx context.Context, snap Snapshot, met *meeting, now ti
 		return met.kept.matter
 	}
 	m := e.consider(ctx, snap, met, now)
-	if met.key != nil && met.seen != nil {
+	if met.key != nil && met.seen != nil && len(m.res.Rest) <= maxKeptRest {
 		e.Cache.keep(met.key, m, met.project, met.seen)
 	}
 	return m
@@ -232,7 +232,11 @@ func (e *Engine) decide(
 	}
 	own := len(res.Effects)
 	all, heard, outcomes := e.hints(ctx, m, *query, heard, outcomes)
-	d.conclude(all, outcomes)
+	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
+		d.conclude(slices.Concat(all, denied), slices.Concat(outcomes, why))
+	} else {
+		d.conclude(all, outcomes)
+	}
 	if len(all) > own {
 		d.Traces = append(slices.Clip(d.Traces), traces(m.call, all[own:])...)
 	}

@@ -44,7 +44,10 @@ type Input struct {
 	Result  *effects.Result
 	Session SessionRef
 	Trusted bool // the project is trusted
-	Now     time.Time
+	// OnlyDeny says that nothing but denies counts: the other rules that fire may
+	// be left out.
+	OnlyDeny bool
+	Now      time.Time
 	// Scratch is the policy's own, kept from one effect of the call to the next.
 	Scratch any
 }

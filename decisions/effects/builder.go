@@ -45,6 +45,26 @@ type builder struct {
 	// rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	rearranged []string
+	// waiting holds what is over a bound; rest is set while that is read.
+	waiting []waiting
+	rest    *rest
+}
+
+// mostBraces is how many words the braces of one word may become; those of a
+// call may become 16 times as many.
+func (b *builder) mostBraces() int {
+	if b.rest != nil {
+		return maxRest
+	}
+	return maxBraceWords
+}
+
+// most is how many effects are followed.
+func (b *builder) most() int {
+	if b.rest != nil {
+		return maxRest
+	}
+	return maxEffects
 }
 
 // add appends an effect and returns its index.

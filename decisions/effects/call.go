@@ -179,4 +179,7 @@ type Result struct {
 	Activated []string
 	// After is what the call may change, Before included.
 	After Disturbance
+	// Rest are effects of what is over the bounds of a call, which is not
+	// understood, then: it is there to be denied, and says nothing of the call.
+	Rest []Effect
 }

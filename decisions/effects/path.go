@@ -208,6 +208,9 @@ func (r *resolver) known(kind Kind, q request, at place, lexical, from string) E
 		return r.plain(kind, q.given, at.path, from)
 	}
 	tags := r.where(at.path) | r.guards(at, lexical)
+	if kind == KindWrite && strings.Contains(at.path, "/-") && r.makesOption(at.path) {
+		tags = tags.With(Startup)
+	}
 	if kind != KindRead && slices.Contains(r.w.Own.programs, fold(at.path)) {
 		tags = tags.With(Permd)
 	}

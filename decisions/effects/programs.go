@@ -133,7 +133,7 @@ func (b *builder) run(words []word, at setting) int {
 			r.Program = name
 		}
 	}
-	v := invocation{b: b, at: at, index: index, run: r, args: words[1:]}
+	v := invocation{b: b, at: at, index: index, given: given, run: r, args: words[1:]}
 	p, opinion := b.w.Table.program(name), b.w.Table.opinion(name)
 	switch {
 	case p != nil:

@@ -9,7 +9,8 @@ import (
 type invocation struct {
 	b     *builder
 	at    setting
-	index int // of the run's effect
+	index int    // of the run's effect
+	given string // the program, as it was written
 	run   *Run
 	args  []word
 	p     *program // the program, then its sub-command
@@ -47,11 +48,18 @@ type later struct {
 // full reports whether the words have more effects than are followed, and asks:
 // the rest of them need not be looked at then.
 func (v *invocation) full() bool {
-	if len(v.b.effects)-v.index <= min(maxRunEffects, max(16, maxRunWords/(len(v.args)+1))) {
+	most := min(maxRunEffects, max(16, maxRunWords/(len(v.args)+1)))
+	if v.b.rest != nil {
+		most = maxRest
+	}
+	if len(v.b.effects)-v.index <= most {
 		return false
 	}
 	if !v.over {
 		v.over = true
+		if v.b.rest == nil {
+			v.b.overWords(append([]word{literalWord(v.given)}, v.args...), v.at)
+		}
 		v.unknown(len(v.args)-1, "more words than permd follows")
 		v.harmFrom(0)
 	}

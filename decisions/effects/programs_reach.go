@@ -7,22 +7,34 @@ import (
 
 // connects adds the effect of an address.
 func (v *invocation) connects(does act, i int, w word) {
-	if w.glob || strings.ContainsAny(w.text, "{}[]") && !strings.Contains(w.text, "://[") {
-		// curl expands braces and brackets itself.
+	if w.glob || isURLPattern(w.text) {
 		v.unknown(i, "an address that is a pattern: "+Display(w.show()))
 		return
 	}
-	scheme, rest, ok := strings.Cut(w.text, "://")
-	if ok && strings.EqualFold(scheme, "file") {
-		v.b.add(v.via(i, v.b.operand(KindRead, strings.TrimPrefix(rest, "localhost"), v.run.Cwd, v.at.from)))
+	if len(w.text) >= 5 && strings.EqualFold(w.text[:5], "file:") {
+		v.readsFileURL(i, w.text)
 		return
+	}
+	url := w.text
+	if v.run.Program == "curl" {
+		url = guessScheme(url)
 	}
 	method := MethodGet
 	if does == actSends || v.send {
 		method = MethodSend
 		v.changes = true
 	}
-	v.b.add(v.via(i, v.b.res.connect(w.text, method, v.at.from)))
+	e := v.b.res.connect(url, method, v.at.from)
+	if c := e.Connect; c != nil {
+		if !strings.Contains(url, "://") && c.Scheme != "" {
+			v.unknown(i, "an address that programs read in two ways: "+Display(w.show())) // wget takes HOST:PATH for FTP
+			return
+		}
+		if !gettingSchemes[c.Scheme] {
+			e, v.changes = v.b.res.connect(url, MethodSend, v.at.from), true
+		}
+	}
+	v.b.add(v.via(i, e))
 	if (does == actDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
 		v.download(i, w.text)
 	}

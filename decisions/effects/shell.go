@@ -40,6 +40,7 @@ func (b *builder) shell(text, cwd, from string) {
 	base := b.effects[first:len(b.effects):len(b.effects)]
 	if len(b.c.Folders)*len(text) > maxShellText {
 		b.unknown(from, "a command too long to be judged in each folder that its shell may be in")
+		b.overText(text, cwd, from)
 		return
 	}
 	for _, folder := range b.c.Folders {
@@ -79,28 +80,27 @@ func (b *builder) leave(folder string) {
 // shellIn appends the effects of shell text run in cwd.
 func (b *builder) shellIn(text, cwd, from string) {
 	before := len(b.effects)
-	if why := shellBounds(text); why != "" {
-		b.unknown(from, why)
-		if _, refusal := plainshell.Read(text, b.readers()); refusal != nil {
-			b.notPlain(from, refusal)
-		}
-		return
+	why := shellBounds(text)
+	if b.parsed += len(text); why == "" && b.parsed > maxAllText {
+		why = "more shell text than permd follows"
 	}
-	if b.parsed += len(text); b.parsed > maxAllText {
-		b.unknown(from, "more shell text than permd follows")
-		return
+	if why == "" && b.depth >= maxShellInShell {
+		why = "shell text inside shell text, too deep"
 	}
-	if b.depth >= maxShellInShell {
-		b.unknown(from, "shell text inside shell text, too deep")
-		return
-	}
-	file, refusal := b.w.Table.reader.read(text, b.readers())
-	if refusal != nil {
-		defer b.notPlain(from, refusal) // behind what the parser understood
-	}
-	if file == nil {
+	var file *syntax.File
+	var refusal *plainshell.Refusal
+	if why != "" {
+		_, refusal = plainshell.Read(text, b.readers())
+	} else if file, refusal = b.w.Table.reader.read(text, b.readers()); file == nil {
 		// The parser's message repeats the text; it is not worth masking.
-		b.unknown(from, "shell text that cannot be parsed")
+		why = "shell text that cannot be parsed"
+	}
+	if refusal != nil {
+		defer b.notPlain(from, refusal) // after what the parser understood
+	}
+	if why != "" {
+		b.unknown(from, why)
+		b.overText(text, cwd, from)
 		return
 	}
 	b.depth++
@@ -115,6 +115,9 @@ func (b *builder) shellIn(text, cwd, from string) {
 	b.input = in
 	s.rejoin()
 	s.drain(0, before, input{})
+	if s.full || s.over {
+		b.overText(text, cwd, from)
+	}
 	s.leaves(&end)
 	if len(b.effects) == before {
 		b.nothing = true
@@ -211,6 +214,9 @@ type shell struct {
 
 	level int // of nesting in the walk
 	full  bool
+	// over is set when something was not followed to its end; alone, when
+	// commands are read by themselves (see rest).
+	over, alone bool
 	// socket is set when a redirection of the text has reached another machine.
 	socket bool
 	// guessing is how deep in pipes what a command prints is looked for.
@@ -259,7 +265,7 @@ func (s *shell) unknown(why string) { s.b.unknown(s.from, why) }
 // enough reports whether the call has more effects than are followed, and asks:
 // the rest of it need not be looked at then.
 func (s *shell) enough() bool {
-	if !s.full && len(s.b.effects) > maxEffects {
+	if !s.full && len(s.b.effects) > s.b.most() {
 		s.full = true
 		s.unknown("more commands than permd follows")
 	}

@@ -10,6 +10,9 @@ import (
 // substitutions adds the effects of every command that stands inside a node:
 // $(…), backquotes, <(…) and >(…), at any depth of quotes and expansions.
 func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
+	if s.alone {
+		return // what stands inside is read by itself
+	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:

@@ -96,8 +96,11 @@ func (s *shell) forClause(cmd *syntax.ForClause, at scope, in input) outcome {
 // rounds walks the body of a loop over words that are all known, once for each;
 // false when they are not.
 func (s *shell) rounds(cmd *syntax.ForClause, name string, items []word, at scope, in input) (outcome, bool) {
-	if len(items) == 0 || len(items) > maxLoopWords || cmd.Select || !plainVariable(name) ||
-		s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText {
+	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
+		s.over = true
+		return outcome{}, false
+	}
+	if len(items) == 0 || cmd.Select || !plainVariable(name) {
 		return outcome{}, false
 	}
 	s.followed++

@@ -28,15 +28,7 @@ type shellReader struct {
 // parser does not accept it, and why it is not plain, nil when it is.
 func (r *shellReader) read(text string, shells plainshell.Shells) (*syntax.File, *plainshell.Refusal) {
 	script, refusal := plainshell.Read(text, shells)
-	p, ok := r.parsers.Get().(*syntax.Parser)
-	if !ok {
-		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	defer r.parsers.Put(p)
-	file, err := p.Parse(strings.NewReader(text), "")
-	if err != nil {
-		file = nil
-	}
+	file := r.tree(text)
 	if refusal != nil {
 		return file, refusal
 	}
@@ -53,6 +45,21 @@ func (r *shellReader) read(text string, shells plainshell.Shells) (*syntax.File,
 		return file, &plainshell.Refusal{Construct: plainshell.ParserDiffers, Offset: at, Detail: "a word or an operator that the parser sees elsewhere"}
 	}
 	return file, nil
+}
+
+// tree returns the tree of a text, nil when the parser does not accept it. What
+// is found in a tree alone may only be denied.
+func (r *shellReader) tree(text string) *syntax.File {
+	p, ok := r.parsers.Get().(*syntax.Parser)
+	if !ok {
+		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	defer r.parsers.Put(p)
+	file, err := p.Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil
+	}
+	return file
 }
 
 // foreign is the kind of what no plain text has.

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -88,12 +89,17 @@ func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, p
 		return append(words, s.value(w, shown, at))
 	}
 	before := len(words)
-	if place == inRedirect || s.b.braces >= maxAllBraces || !flatBraces(w) {
+	if place == inRedirect || s.b.braces >= maxAllBraces/maxBraceWords*s.b.mostBraces() || !flatBraces(w) {
+		s.over = s.over || s.b.braces >= maxAllBraces/maxBraceWords*s.b.mostBraces()
 		return append(words, word{text: DynamicWord, shown: shown, split: true})
+	}
+	if s.alone {
+		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the walk is not done with the word
 	}
 	syntax.SplitBraces(w)
 	for part, err := range expand.BracesSeq(nil, w) {
-		if err != nil || len(words) >= before+maxBraceWords {
+		if err != nil || len(words) >= before+s.b.mostBraces() {
+			s.over = true
 			return append(words[:before], word{text: DynamicWord, shown: shown, split: true})
 		}
 		words = append(words, s.value(part, shown, at))

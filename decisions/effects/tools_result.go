@@ -52,9 +52,12 @@ func (t *tool) result() Result {
 		t.lack("nothing is known of what the call does")
 		r.Missing = t.missing
 	}
-	if len(t.effects) > maxEffects {
-		t.effects = t.effects[:maxEffects]
+	if n := len(t.effects); n > maxEffects {
+		r.Rest = t.readRest(t.effects[maxEffects:n:n])
+		t.effects = t.effects[:maxEffects:maxEffects]
 		t.unknown(t.from, "the call has more effects than are looked at")
+	} else {
+		r.Rest = t.readRest(nil)
 	}
 	if r.Missing == "" {
 		r.Missing = t.c.Incomplete
