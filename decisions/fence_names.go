@@ -12,10 +12,13 @@ import (
 // Programs that end processes which they find by name, and by other traits.
 var byName = []string{"pkill", "killall", "skill", "killall5"}
 
-// takesValue are the options of pkill and killall that select processes, or say
-// how to end them, by the word behind them. Another option that takes one makes
-// its value count as a pattern, which denies no more than what names permd.
-const takesValue = "dFgGJOPqrsStuUyoc"
+// The options of pkill, and of killall, that take the word behind them. Another
+// option that takes one makes its value count as a pattern, which denies no more
+// than what names permd.
+const (
+	takesValue        = "dFgGJOPqrsStuU"
+	takesValueKillall = "cnosuyZ"
+)
 
 // selects are those of takesValue that end only what a pattern need not name:
 // the children of a process, a group, a session, a terminal. Of all processes
@@ -28,6 +31,10 @@ const selects = "FgJPrst"
 func (f fences) endsByName(r *effects.Run) bool {
 	if filepath.Base(r.Program) == "killall5" {
 		return true
+	}
+	takesValue := takesValue
+	if filepath.Base(r.Program) == "killall" {
+		takesValue = takesValueKillall
 	}
 	full, limited := false, false
 	var patterns []string
