@@ -53,7 +53,7 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 	m.hints = make([]part, len(m.res.Hints))
 	for i := range len(m.parts) + len(m.hints) {
 		eff, p := m.part(i)
-		p.fence, p.target = fences{e.PID}.why(eff), targetOf(fsys, eff.Run)
+		p.fence, p.target = fences{e.PID, e.Own.Programs()}.why(eff), targetOf(fsys, eff.Run)
 		if p.target != nil && m.res.After.Wrote(p.target.Path) {
 			p.target = nil // what it will say is not known
 		}

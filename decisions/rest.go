@@ -27,7 +27,7 @@ func (e *Engine) considerRest(ctx context.Context, m *matter, now time.Time) {
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		p.fence = fences{e.PID}.why(&rest[i])
+		p.fence = fences{e.PID, e.Own.Programs()}.why(&rest[i])
 		if p.fence == "" && ctx.Err() == nil {
 			in.Effect = &rest[i]
 			if p.findings, p.err = m.snap.Evaluate(ctx, in); p.err != nil {

@@ -159,7 +159,7 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 			break
 		}
 		add(p, i)
-		if script := runOfScript(q.Effect); script != nil && len(parts) < mostParts-1 {
+		if script := runOfScript(&q); script != nil && len(parts) < mostParts-1 {
 			q.Effect = script
 			if p := k.partOf(&q, scope); p != nil && p.line != nil {
 				add(p, i)
@@ -187,17 +187,31 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 
 // runOfScript is a run of a script by an interpreter as one of the script itself,
 // so that who rejects one has rejected the other; nil for every other run.
-func runOfScript(e *effects.Effect) *effects.Effect {
+func runOfScript(q *decisions.MemoryQuery) *effects.Effect {
+	e := q.Effect
 	if e.Run == nil || e.Run.Script == nil || !filepath.IsAbs(e.Run.Script.Path) || e.Run.Script.Path == e.Run.Program {
 		return nil
 	}
-	name := filepath.Base(e.Run.Script.Path)
-	i := slices.IndexFunc(e.Run.Args, func(arg string) bool { return filepath.Base(arg) == name })
+	i := wordOfScript(e.Run, q.All)
 	if i < 0 {
 		return nil
 	}
 	run := effects.Run{Program: e.Run.Script.Path, Args: e.Run.Args[i+1:], Stdin: e.Run.Stdin, StdinText: e.Run.StdinText, Cwd: e.Run.Cwd}
 	return &effects.Effect{Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags, Shell: e.Shell, Claimed: e.Claimed, Run: &run}
+}
+
+// wordOfScript is the index of the word that names the script of a run, -1 if
+// that is not known. The word may be a link to it, so what is read tells first.
+func wordOfScript(r *effects.Run, all []effects.Effect) int {
+	for i := range all {
+		e := &all[i]
+		if e.Kind == effects.KindRead && e.File != nil && e.File.Path == r.Script.Path && e.Via != nil &&
+			e.Via.Arg >= 0 && e.Via.Arg < len(r.Args) && e.Via.Effect >= 0 && e.Via.Effect < len(all) && all[e.Via.Effect].Run == r {
+			return e.Via.Arg
+		}
+	}
+	name := filepath.Base(r.Script.Path)
+	return slices.IndexFunc(r.Args, func(arg string) bool { return filepath.Base(arg) == name })
 }
 
 // open reports whether words of a run are only known when it runs, or are not

@@ -142,7 +142,7 @@ func (x *rejectIndex) search(s *search) {
 
 // searchScript looks for rejects of the script that an interpreter runs.
 func (x *rejectIndex) searchScript(s *search, buf []byte) {
-	script := runOfScript(s.q.Effect)
+	script := runOfScript(s.q)
 	if script == nil {
 		return
 	}

@@ -145,6 +145,20 @@ func TestPadding(t *testing.T) {
 			t.Errorf("%s: harmless padding is denied: %s", name, d.Reason)
 		}
 	}
+	// Wrappers take one command, not a list of them.
+	for _, wrapper := range []string{"env ", "timeout 5 ", "nice -n 5 env ", "xargs "} {
+		for _, n := range []int{20, 300, 2000} {
+			padding := strings.Repeat(wrapper, n)
+			for _, command := range []string{"rm -rf /", "pkill permd", "prog5 x", "curl https://h11.example.com/", "touch /srv/2/x"} {
+				if d := decide(padding + command); d.Verdict != decisions.Deny {
+					t.Errorf("%d times %s, %s: %s (%s)", n, wrapper, command, d.Verdict, d.Reason)
+				}
+			}
+			if d := decide(padding + "ls"); d.Verdict == decisions.Deny {
+				t.Errorf("%d times %s: harmless padding is denied: %s", n, wrapper, d.Reason)
+			}
+		}
+	}
 	t.Logf("the slowest took %v: %s", slowest, which)
 }
 

@@ -50,6 +50,7 @@ func (b *builder) command(words []word, at setting) {
 	if p != nil && p.wrapper != nil && !p.wrapper.elsewhere {
 		if at.wrapped++; at.wrapped > maxWrappers {
 			b.unknown(at.from, "commands wrapped in each other too deeply")
+			b.overWrapped(words, at)
 			return
 		}
 		b.wrapped(p, words, at)

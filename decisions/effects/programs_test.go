@@ -224,14 +224,15 @@ func TestFoldersOfLiveShell(t *testing.T) {
 		"the same in both": {"echo a; cat /etc/passwd; cd " + testCwd + "/docs && ls", []string{testCwd + "/src"}, []string{
 			"run echo a ro h=0", "run cat /etc/passwd ro h=0", "read /etc/passwd ^1:0", "run ls cwd=docs ro h=0", "read docs ^3:own",
 		}, []string{testCwd + "/docs"}},
-		"a folder on":            {"cd src", nil, nil, []string{testCwd + "/src"}},
-		"a folder on from both":  {"cd x", []string{testCwd + "/src"}, nil, []string{testCwd + "/x", testCwd + "/src/x"}},
-		"a folder that may fail": {"false && cd src; true", nil, nil, []string{testCwd + "/src"}},
-		"a subshell":             {"(cd src && true); true $(cd docs) & cd other | true", nil, nil, nil},
-		"a folder not known":     {"cd \"$x\"", nil, []string{"unknown cd to a folder that is not known"}, []string{""}},
-		"a link":                 {"cd out", nil, []string{"state leaves the shell in another folder"}, []string{testCwd + "/out", "/etc"}},
-		"there and back":         {"cd src && cd " + testCwd, nil, nil, []string{testCwd + "/src"}},
-		"the project's own":      {"cd " + testCwd + " && true", nil, nil, nil},
+		"a program that obeys its folder": {"npm test", []string{testCwd + "/src"}, []string{"run npm test sub=test h=1", "run npm test sub=test cwd=src h=1"}, nil},
+		"a folder on":                     {"cd src", nil, nil, []string{testCwd + "/src"}},
+		"a folder on from both":           {"cd x", []string{testCwd + "/src"}, nil, []string{testCwd + "/x", testCwd + "/src/x"}},
+		"a folder that may fail":          {"false && cd src; true", nil, nil, []string{testCwd + "/src"}},
+		"a subshell":                      {"(cd src && true); true $(cd docs) & cd other | true", nil, nil, nil},
+		"a folder not known":              {"cd \"$x\"", nil, []string{"unknown cd to a folder that is not known"}, []string{""}},
+		"a link":                          {"cd out", nil, []string{"state leaves the shell in another folder"}, []string{testCwd + "/out", "/etc"}},
+		"there and back":                  {"cd src && cd " + testCwd, nil, nil, []string{testCwd + "/src"}},
+		"the project's own":               {"cd " + testCwd + " && true", nil, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := shellBuilder(table, shellFiles())

@@ -203,6 +203,7 @@ func (v *invocation) inner() {
 	at.cwd, at.via = v.run.Cwd, &Via{Effect: v.index, Arg: start}
 	if at.wrapped++; at.wrapped > maxWrappers {
 		v.unknown(start, "commands wrapped in each other too deeply")
+		v.b.overWrapped(v.args[start:], at)
 		return
 	}
 	words := v.args[start:]

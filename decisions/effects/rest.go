@@ -21,6 +21,8 @@ const (
 	maxRestQueue    = 64        // texts and commands that wait
 	maxRestFolder   = 512       // bytes of a folder that commands run in
 	maxRestPlaces   = 2         // folders that each command is read in
+	maxRestWrappers = 16        // at the end of a command, that are looked behind
+	maxRestWords    = 32 << 10  // of commands that are wrapped in others too deeply
 )
 
 // waiting is a text or a command that is to be read as a part of the rest.
@@ -37,12 +39,31 @@ func (b *builder) overText(text, cwd, from string) {
 
 // overWords notes a command that has too many words.
 func (b *builder) overWords(words []word, at setting) {
-	at.via = nil
+	at.via, at.wrapped = nil, 0
 	b.over(waiting{words: words, at: at})
+}
+
+// overWrapped notes a command that is wrapped in others too deeply. What it runs
+// stands behind the last of the wrappers, so that is read first.
+func (b *builder) overWrapped(words []word, at setting) {
+	for i, n := len(words)-1, 0; b.rest == nil && i > 0 && n < maxRestWrappers; i-- {
+		if words[i].dynamic() || words[i].glob {
+			continue
+		}
+		if p := b.w.Table.program(b.programName(words[i].text)); p != nil && p.wrapper != nil {
+			b.overWords(words[i:], at)
+			n++
+		}
+	}
+	b.overWords(words, at)
 }
 
 func (b *builder) over(w waiting) {
 	switch {
+	case b.rest != nil && w.words != nil:
+		if b.rest.words += len(w.words); b.rest.words <= maxRestWords {
+			b.waiting = append(b.waiting, w)
+		}
 	case len(b.waiting) >= maxRestQueue:
 	case b.rest == nil: // it is not known yet what is left
 		b.waiting = append(b.waiting, w)
@@ -60,6 +81,7 @@ type rest struct {
 	commands map[uint64]bool
 	list     []Effect
 	bytes    int  // of texts
+	words    int  // of commands that wait
 	network  bool // something of it reaches the network
 }
 

@@ -56,7 +56,9 @@ func (b *builder) shell(text, cwd, from string) {
 }
 
 // sameElsewhere reports whether shell text does the same in another folder, so
-// that its effects, which begin shift later, say nothing new.
+// that its effects, which begin shift later, say nothing new. The folder of a
+// run is part of what it does (npm test runs what package.json there says),
+// unless it only reads: what it reads is an effect of its own.
 func sameElsewhere(a, b []Effect, shift int) bool {
 	return slices.EqualFunc(a, b, func(x, y Effect) bool {
 		if x.Kind != y.Kind || x.Text != y.Text || x.Why != y.Why || x.Tags != y.Tags || (x.Run == nil) != (y.Run == nil) ||
@@ -64,9 +66,13 @@ func sameElsewhere(a, b []Effect, shift int) bool {
 			return false
 		}
 		return (x.File == nil || *x.File == *y.File) &&
-			(x.Run == nil || x.Run.Program == y.Run.Program && x.Run.Readonly == y.Run.Readonly && slices.Equal(x.Run.Args, y.Run.Args)) &&
+			(x.Run == nil || sameRun(x.Run, y.Run)) &&
 			(x.Via == nil || x.Via.Arg == y.Via.Arg && x.Via.Effect+shift == y.Via.Effect)
 	})
+}
+
+func sameRun(x, y *Run) bool {
+	return x.Program == y.Program && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
 }
 
 // leave notes a folder in which the call may leave its shell, "" for one that

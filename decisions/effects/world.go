@@ -48,6 +48,9 @@ type Own struct {
 	programs, sockets, path []string
 }
 
+// Programs are the paths of permd's own program, without case.
+func (o Own) Programs() []string { return o.programs }
+
 // WithProgram adds where permd's own program lies, by each path that is known
 // for it, and the folders that a shell looks for programs in. Changing the
 // program is changing permd; running it by any of these names is using permd.

@@ -80,8 +80,8 @@ func (r *Run) senseOf(t *effects.Table) *Sense {
 	if !ok || slices.Contains(l.Values, "*") {
 		return nil
 	}
-	if len(l.Flags) == 0 && (!r.Rest || l.Subcommand == "" && len(l.Operands) == 0) {
-		return nil // the words say it all
+	if len(l.Flags) == 0 && l.Subcommand == "" && (!r.Rest || len(l.Operands) == 0) {
+		return nil // the words say it all; a sub-command may have other names
 	}
 	s := &Sense{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest}
 	for _, i := range l.Operands {
