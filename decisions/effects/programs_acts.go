@@ -241,11 +241,10 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		v.pattern(does, i, w)
 		return
 	}
-	if !v.p.readonly && strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
-		// What is no program that only looks may well fetch it.
-		v.harm(i)
-		v.connects(actConnects, i, w)
-		return
+	if strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
+		if v.fetches(i, w) {
+			return
+		}
 	}
 	add := func(kind Kind, entry, tree bool) {
 		if w.text == "/dev/null" {
@@ -321,8 +320,8 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 		}
 	default:
 		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
-		// After an --exclude, grep goes into what no --include names as well, and
-		// after a --type-add, a type of rg may be names of any kind.
+		// After an --exclude, grep goes into what no --include names as well; with
+		// a --type-add, a type of rg may be names of any kind.
 		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.res.recurse(&e, narrow || v.p.skipsHidden && !hidden)
 		v.b.res.search(&e, v.reach(narrow, hidden))
