@@ -14,7 +14,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		w = word{text: DynamicWord, shown: w.shown}
 	}
 	switch does {
-	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
+	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGitSort, actColumns, actGlobs, actTypes, actData, actRemote,
 		actMethod, actGitConfig, actJQ, actYQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
@@ -171,7 +171,7 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		}
 	case actPackage:
 		v.goPackage(i, w)
-	case actSed, actAwk, actJQ, actYQ, actGitFormat:
+	case actSed, actAwk, actJQ, actYQ, actGitFormat, actGitSort, actColumns:
 		v.language(does, i, w)
 	case actGlobs:
 		v.searchGlob(i, w)
@@ -241,11 +241,10 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		v.pattern(does, i, w)
 		return
 	}
-	if !v.p.readonly && strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
-		// What is no program that only looks may well fetch it.
-		v.harm(i)
-		v.connects(actConnects, i, w)
-		return
+	if strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
+		if v.fetches(i, w) {
+			return
+		}
 	}
 	add := func(kind Kind, entry, tree bool) {
 		if w.text == "/dev/null" {
@@ -326,8 +325,9 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 		}
 	default:
 		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
-		// After an --exclude, grep goes into what no --include names as well.
-		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from"})
+		// After an --exclude, grep goes into what no --include names as well; with
+		// a --type-add, a type of rg may be names of any kind.
+		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.res.recurse(&e, narrow || v.p.skipsHidden && !hidden)
 		v.b.res.search(&e, v.reach(narrow, hidden))
 		if v.linked || v.followsLinks() {

@@ -31,6 +31,14 @@ func (v *invocation) language(does act, i int, w word) {
 		if !languages.GitFormat(w.text) {
 			v.unknown(i, "a format for which git runs a program that checks signatures")
 		}
+	case actGitSort:
+		if !languages.GitSort(w.text) {
+			v.unknown(i, "a key for which git may run a program that checks signatures")
+		}
+	case actColumns:
+		if !processColumns(w.text) {
+			v.unknown(i, "a column that permd does not know, such as the environment: "+Display(w.show()))
+		}
 	}
 }
 

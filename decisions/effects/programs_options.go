@@ -81,9 +81,10 @@ func (v *invocation) longOption(i int, text string) int {
 // bundle reads short options in one word.
 func (v *invocation) bundle(i int, text string) int {
 	used := 0
+	dashless := v.p.dashless && i == 0 && v.args[0].text[0] != '-'
 	for j := 1; j < len(text); j++ {
 		o := v.p.options["-"+text[j:j+1]]
-		if v.p.dashless && i == 0 && v.args[0].text[0] != '-' && v.p.options[text[j:j+1]] != nil {
+		if dashless && v.p.options[text[j:j+1]] != nil {
 			o = v.p.options[text[j:j+1]]
 		}
 		if o == nil {
@@ -95,7 +96,7 @@ func (v *invocation) bundle(i int, text string) int {
 		switch {
 		case o.arity == arityNone:
 			v.value(o, i, word{})
-		case v.p.dashless && i == 0 && v.args[0].text[0] != '-':
+		case dashless, v.p.valuesBehind && strings.Trim(rest, "0123456789") != "", v.p.valuesBehind && used > 0:
 			// The values stand behind the bundle, in the order of its letters.
 			used++
 			if i+used >= len(v.args) {
@@ -104,6 +105,7 @@ func (v *invocation) bundle(i int, text string) int {
 			}
 			v.patternValue(i + used)
 			v.value(o, i+used, v.args[i+used])
+			v.harmLike(o, i)
 		case rest != "" || o.arity == arityOptional:
 			v.value(o, i, word{text: rest})
 			return 0

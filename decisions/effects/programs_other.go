@@ -113,7 +113,9 @@ var packSuffixes = []string{".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".tgz"}
 
 // packs handles a file in whose place its packed or unpacked form is put.
 func (v *invocation) packs(i int, w word) {
-	if v.has([]string{"--stdout", "--list", "--test"}) {
+	// Of several modes the last counts, to most of them: bzip2 -t -z packs.
+	looks := v.has([]string{"--list", "--test"}) && !v.has([]string{"--compress", "--decompress"})
+	if looks || v.has([]string{"--stdout"}) {
 		v.applyPath(actReads, i, w, false)
 		return
 	}

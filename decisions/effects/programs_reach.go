@@ -148,3 +148,12 @@ func (v *invocation) folderOf(cwd string) string {
 	}
 	return e.File.Path
 }
+
+// fetches handles an address where the table has a path. A program that does
+// more than read files may well fetch it, and of those that only look some do
+// (kubectl get -f): to these it is a path as well, and fetches reports false.
+func (v *invocation) fetches(i int, w word) bool {
+	v.harm(i)
+	v.connects(actConnects, i, w)
+	return !v.p.readonly
+}

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects/plainshell"
@@ -18,6 +19,9 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 			return
 		}
 		at.via = &Via{Effect: index, Arg: start}
+		if p.wrapper.joined && slices.ContainsFunc(v.args[start:], readAgain) {
+			b.unknownArg(index, start, at.from, "words that the program hands to a shell, which reads them once more")
+		}
 		if p.wrapper.appends {
 			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
 			b.appended(words[1:1+start], words[1+start:], at)
@@ -33,6 +37,15 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 	}
 	b.command(inner, at)
 }
+
+// readAgain reports whether a shell that is given the word as a part of its text
+// may read something else than that word.
+func readAgain(w word) bool {
+	return w.open() || w.glob || w.text == "" || strings.Trim(w.text, plainLetters) != ""
+}
+
+// plainLetters mean nothing to any shell, wherever they stand in a word.
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
 
 // readsWordsFile reports whether the words that a wrapper appends may come from a
 // file, so that the command has the wrapper's own standard input (xargs -a).
@@ -191,6 +204,9 @@ func (v *invocation) inner() {
 	if first.open() || strings.HasPrefix(first.text, "-") {
 		v.unknown(start, "a program whose name is not known before it runs: "+Display(first.show()))
 		return
+	}
+	if w.joined && slices.ContainsFunc(v.args[start:], readAgain) {
+		v.unknown(start, "words that the program hands to a shell, which reads them once more")
 	}
 	// Which program the name finds there, in an environment or among a
 	// project's own scripts, is the matter of this run.

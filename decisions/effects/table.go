@@ -70,6 +70,7 @@ type program struct {
 
 	abbreviations bool // unique beginnings of long options are accepted
 	numeric       bool // -20 is an option
+	valuesBehind  bool // -ab V W: the values of options in one word stand behind it
 	stop          bool // options end at the first operand
 	text          bool // every word is text, known or not
 	recursive     bool // operands mean everything below them
@@ -204,6 +205,8 @@ const (
 	actSed                    // a sed script
 	actAwk                    // an awk program
 	actGitFormat              // a format of git, of which some parts check signatures
+	actGitSort                // a key by which git sorts: a field of such a format
+	actColumns                // columns of ps, of which some hold more than a process
 	actGlobs                  // which names a search goes into
 	actTypes                  // which types of files a search goes into
 	actNumber                 // text that is a number
@@ -252,7 +255,7 @@ var actNames = map[string]act{
 	"link": actLink, "connects": actConnects, "sends": actSends, "data": actData,
 	"executes": actExecutes, "command": actCommand, "chdir": actChdir, "ref": actRef,
 	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed, "awk": actAwk,
-	"git_format": actGitFormat, "globs": actGlobs, "types": actTypes,
+	"git_format": actGitFormat, "git_sort": actGitSort, "columns": actColumns, "globs": actGlobs, "types": actTypes,
 	"number": actNumber, "guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
 	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "viewed": actViewed, "database": actDatabase, "name": actName, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,

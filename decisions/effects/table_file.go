@@ -116,6 +116,7 @@ type programEntry struct {
 	UnknownIfChanging string         `yaml:"unknown_if_changing"`
 	Abbreviations     bool           `yaml:"abbreviations"`
 	Numeric           bool           `yaml:"numeric"`
+	ValuesBehind      bool           `yaml:"values_behind"`
 	Stop              bool           `yaml:"stop"`
 	Text              bool           `yaml:"text"`
 	Recursive         bool           `yaml:"recursive"`

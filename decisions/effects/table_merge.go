@@ -161,6 +161,8 @@ func (p *program) take(own *program, e *programEntry, key string) {
 		p.abbreviations = e.Abbreviations
 	case "numeric":
 		p.numeric = e.Numeric
+	case "values_behind":
+		p.valuesBehind = e.ValuesBehind
 	case "stop":
 		p.stop = e.Stop
 	case "text":

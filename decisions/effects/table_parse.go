@@ -157,7 +157,7 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 		names: texts(e.Names), options: map[string]*option{},
 		subOptional: e.SubOptional, readonly: e.Readonly, readonlyOperands: -1,
 		readonlyWith: e.ReadonlyWith, changing: e.UnknownIfChanging,
-		abbreviations: e.Abbreviations, numeric: e.Numeric, stop: e.Stop, text: e.Text,
+		abbreviations: e.Abbreviations, numeric: e.Numeric, valuesBehind: e.ValuesBehind, stop: e.Stop, text: e.Text,
 		recursive: e.Recursive, recursiveWith: e.RecursiveWith, writesWith: e.WritesWith,
 		skipsHidden: e.SkipsHidden, rearranges: e.Rearranges, disturbsWith: e.DisturbsWith,
 		network: e.Network, repository: e.Repository, interpreter: e.Interpreter, unknown: e.Unknown,

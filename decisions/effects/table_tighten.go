@@ -62,6 +62,7 @@ var sayings = map[string]saying{
 
 	"style":          saysHow,
 	"numeric":        saysHow,
+	"values_behind":  saysHow,
 	"dashless":       saysHow,
 	"stop":           saysHow,
 	"text":           saysHow,

@@ -30,6 +30,18 @@ func GitFormat(format string) bool {
 	}
 }
 
+// GitSort reports whether a key by which git branch, tag, for-each-ref and
+// ls-remote sort is a field that is only read: for others, as signature, git runs
+// the program that the configuration names.
+func GitSort(key string) bool {
+	key = strings.TrimPrefix(key, "-")
+	for _, prefix := range []string{"version:", "v:"} {
+		key = strings.TrimPrefix(key, prefix)
+	}
+	field := "(" + key + ")"
+	return readable(key) && gitField(field) == len(field)
+}
+
 var (
 	gitFormats = words("oneline short medium full fuller reference email mboxrd raw")
 	// gitLetters are parts of one letter, and gitPairs those of two.
