@@ -15,6 +15,7 @@ var shapeExamples = map[string]struct {
 	kinds []Kind
 }{
 	"shell":         {`{"command":"make a"}`, []Kind{KindRun}},
+	"claude_shell":  {`{"command":"make a"}`, []Kind{KindRun}},
 	"codex_shell":   {`{"command":["bash","-lc","make a"]}`, []Kind{KindRun}},
 	"copilot_shell": {`{"command":"make a","commands":["make a"]}`, []Kind{KindRun}},
 	"commands":      {`{"commands":["make a","make b"]}`, []Kind{KindRun, KindRun}},
