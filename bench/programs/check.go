@@ -69,7 +69,7 @@ func (c *checker) notice(ctx context.Context, words []string, files []hostile) e
 
 // Bounds of what is tried with some of the hostile files.
 const (
-	maxApart = 4  // forms of a program
+	maxApart = 3  // forms of a program
 	together = 15 // files
 )
 
@@ -110,6 +110,9 @@ func (c *checker) some(ctx context.Context, words []string, files []hostile, siz
 // changing are parts of names that differ from run to run.
 var changing = regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9_.Z-]+|/[0-9a-f]{2}/[0-9a-f]{38,}|\b[0-9a-f]{12,}\b|\d{4,}`)
 
+// ownEntry are the names of threads, and what is kept of a crash.
+var ownEntry = regexp.MustCompile(`^/proc/(self|\d+)/(task/\d+/comm|coredump_filter)$`)
+
 // check notes what a run did that the decision does not say. It reports whether
 // the run changed the place.
 func (c *checker) check(w *place, words []string, r *run, list []effects.Effect) (changed bool) {
@@ -138,7 +141,7 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 	}
 	for _, write := range r.writes {
 		_, file, _ := strings.Cut(write, " ")
-		if file == "/dev/null" || strings.HasPrefix(file, "/dev/tty") || strings.HasPrefix(file, "/proc/self/") || strings.HasPrefix(file, "pipe:") {
+		if file == "/dev/null" || strings.HasPrefix(file, "/dev/tty") || strings.HasPrefix(file, "pipe:") || ownEntry.MatchString(file) {
 			continue
 		}
 		changed = true

@@ -73,9 +73,9 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 		Policy: fixed{j.snap}, Memory: forgetful{}, Journal: dropped{}, FS: fs, PID: os.Getpid(),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },
 	}
-	uid := uint32(os.Geteuid())
+	uid := user()
 	r := &decisions.Request{
-		Peer: decisions.Peer{UID: uid, PID: int32(os.Getpid())},
+		Peer: decisions.Peer{UID: uid, PID: 7},
 		Call: effects.Call{
 			ID: "call", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Agent: effects.Party{Name: "claude-agent-acp"}, Input: input, Cwd: w.project,
 			User: effects.User{UID: uid, Name: "dev", Home: w.home, Env: map[string]string{"HOME": w.home, "USER": "dev"}},

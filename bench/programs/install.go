@@ -38,6 +38,9 @@ var (
 // toolsFolder is where npm and go install programs for this comparison.
 func toolsFolder() (string, error) {
 	cache, err := os.UserCacheDir()
+	if os.Geteuid() == 0 {
+		cache, err = "/var/cache", nil // the user that they run as cannot look into root's
+	}
 	if err != nil {
 		return "", fmt.Errorf("finding a folder for programs: %w", err)
 	}

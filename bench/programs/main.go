@@ -27,6 +27,7 @@ func main() {
 	install := flag.Bool("install", false, "install what is missing with apt-get (as root), npm and go")
 	limit := flag.Duration("limit", 10*time.Second, "how long one run of a program may take")
 	within := flag.Duration("within", 4*time.Hour, "what has not begun by then is not run, and named")
+	every := flag.Duration("each", 0, "how long one program may take; what has not begun by then is not run (default: as long as it takes)")
 	most := flag.Int("most", 0, "how many forms of a program are run (default: all)")
 	keep := flag.Bool("keep", false, "keep the folder with the project")
 	asJSON := flag.Bool("json", false, "print outcomes as JSON, one a line")
@@ -36,7 +37,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	t := &trial{limit: *limit, most: *most, until: time.Now().Add(*within), keep: *keep, verbose: *verbose}
+	t := &trial{limit: *limit, most: *most, each: *every, until: time.Now().Add(*within), keep: *keep, verbose: *verbose}
 	ok, err := all(ctx, t, *only, *results, *install, *asJSON, *write)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "programs: error: %v\n", err)

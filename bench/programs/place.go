@@ -58,7 +58,24 @@ func newPlace(ctx context.Context, root, path string) (*place, error) {
 			return nil, fmt.Errorf("making a repository: %w: %s", err, out)
 		}
 	}
-	return w, w.copyTree(ctx, w.home, w.base)
+	if err := w.copyTree(ctx, w.home, w.base); err != nil || os.Geteuid() != 0 {
+		return w, err
+	}
+	if out, err := exec.CommandContext(ctx, "chown", "-R", fmt.Sprintf("%d:%d", nobody, nobody), w.root).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("giving a place away: %w: %s", err, out)
+	}
+	return w, nil
+}
+
+// nobody is the user that programs run as where this is root.
+const nobody = 65534
+
+// user is the user that programs run as.
+func user() uint32 {
+	if uid := os.Geteuid(); uid != 0 {
+		return uint32(uid)
+	}
+	return nobody
 }
 
 func (w *place) copyTree(ctx context.Context, from, to string) error {

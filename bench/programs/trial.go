@@ -21,7 +21,8 @@ import (
 type trial struct {
 	limit   time.Duration
 	until   time.Time
-	most    int // forms of one program, 0 for all
+	most    int           // forms of one program, 0 for all
+	each    time.Duration // how long one program may take, 0 for ever
 	keep    bool
 	verbose bool
 	path    string // further folders of programs
@@ -50,6 +51,9 @@ func (t *trial) run(ctx context.Context, names []string, each func(*outcome)) er
 	dir, err := os.MkdirTemp("", "permd-programs-")
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return fmt.Errorf("opening a folder: %w", err)
 	}
 	if t.keep {
 		fmt.Fprintln(os.Stderr, "folder:", dir)
@@ -94,7 +98,7 @@ func (t *trial) program(ctx context.Context, name string) (*outcome, error) {
 	}
 	c := &checker{trial: t, name: name, file: file, found: map[string]int{}}
 	c.forgive()
-	done := map[string]bool{}
+	done, start := map[string]bool{}, time.Now()
 	forms := t.table.forms(name)
 	for _, f := range forms {
 		if ctx.Err() != nil {
@@ -104,7 +108,7 @@ func (t *trial) program(ctx context.Context, name string) (*outcome, error) {
 			o.Missing = "no time left for all forms"
 			break
 		}
-		if t.most > 0 && o.Forms >= t.most {
+		if t.most > 0 && o.Forms >= t.most || t.each > 0 && time.Since(start) > t.each {
 			break
 		}
 		ran, good, err := t.form(ctx, c, f.words)

@@ -37,15 +37,15 @@ func (v *invocation) readonly() {
 		if file := v.obeysProject(); file != "" {
 			ok = false
 			v.changes = true
-			v.b.unknown(v.at.from, "obeys "+Display(file)+", which says more than is known to be harmless, or may")
+			v.b.unknown(v.at.from, "obeys "+Display(file)+", which says, or may say, more than is known to be harmless")
 		}
 	}
 	v.run.Readonly = ok
-	if !ok && p.changing != "" {
-		if len(v.args) == 0 {
-			v.b.unknown(v.at.from, p.changing)
-			return
-		}
+	switch {
+	case ok || p.changing == "":
+	case len(v.args) == 0:
+		v.b.unknown(v.at.from, p.changing)
+	default:
 		arg := 0
 		if len(v.operands) > 0 {
 			arg = v.operands[0]

@@ -90,7 +90,7 @@ func (v *invocation) obeysProject() string {
 	}
 	dir := v.folderOf(v.run.Cwd)
 	if dir == "" {
-		return "a file of its folder, which is not known"
+		return "a file in its folder, of which nothing is known"
 	}
 	root := v.b.res.project()
 	if root == "" || !inside(root, dir) {
@@ -115,13 +115,19 @@ func (v *invocation) obeysProject() string {
 		}
 		dir = path.Dir(dir)
 	}
-	return "a file above its folder"
+	return "a file far above its folder"
 }
 
-// rewritten reports whether the file is, or may be, one that an earlier call or
-// part of the call wrote.
+// changed reports whether the file is, or may be, one that an earlier call or part
+// of the call names as what it writes or deletes.
+func (v *invocation) changed(file string) bool {
+	return v.b.writes(file) || v.b.stale(file)
+}
+
+// rewritten is changed for files that git checkout and its like may change as
+// well, which is all but those of git's own folder.
 func (v *invocation) rewritten(file string) bool {
-	return v.b.writes(file) || v.b.stale(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
+	return v.changed(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
 }
 
 // absent reports whether there is no such file, and will be none.
@@ -140,7 +146,7 @@ func (v *invocation) harmlessFile(s *settings, file, root string) bool {
 }
 
 func (v *invocation) harmlessSettings(s *settings, c *settingsCheck) bool {
-	if v.rewritten(c.file) {
+	if v.changed(c.file) || !c.ofGit && v.rewritten(c.file) {
 		return false
 	}
 	data, err := v.b.w.FS.ReadFile(c.file, maxObeyed)

@@ -52,6 +52,8 @@ type settingsCheck struct {
 	root string // of the project
 	// nested is set for a file that another one leads to.
 	nested bool
+	// ofGit is set for what lies in git's own folder.
+	ofGit bool
 }
 
 // readers are the formats of entries.

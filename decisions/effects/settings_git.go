@@ -88,7 +88,7 @@ func (v *invocation) gitFolders(tree string) []string {
 func (v *invocation) obeysRepository(s *settings) string {
 	dir := v.folderOf(v.run.Cwd)
 	if dir == "" {
-		return "its folder is not known"
+		return "a repository in its folder, of which nothing is known"
 	}
 	tree := v.treeAbove(dir)
 	if tree == "" {
@@ -107,11 +107,12 @@ func (v *invocation) obeysTree(s *settings, tree string, depth int) string {
 	for _, git := range dirs {
 		for _, name := range []string{"config", "config.worktree"} {
 			file := path.Join(git, name)
-			if !v.harmlessSettings(s, &settingsCheck{v: v, file: file, root: tree, nested: depth > 0}) {
+			if !v.harmlessSettings(s, &settingsCheck{v: v, file: file, root: tree, nested: depth > 0, ofGit: true}) {
 				return file
 			}
 		}
-		if hook := path.Join(git, "hooks", lookingHook); !v.absent(hook) {
+		hook := path.Join(git, "hooks", lookingHook)
+		if _, err := v.b.w.FS.Lstat(hook); v.changed(hook) || !errors.Is(err, fs.ErrNotExist) {
 			return hook
 		}
 	}

@@ -201,6 +201,9 @@ func TestObeyedHome(t *testing.T) {
 		"what the person wrote":       {"npm ls", true},
 		"what the call wrote":         {"cp a.txt ~/.npmrc && npm ls", false},
 		"what the call may overwrite": {"git checkout x && npm ls", false},
+		"git's own folder stays":      {"git checkout x && git status", true},
+		"but what is written there":   {"cp a.txt .git/config && git status", false},
+		"or with all of a folder":     {"cp -r docs .git && git status", false},
 	} {
 		fs := shellFiles()
 		fs.File("/home/ana/.npmrc", "registry=https://corp.example/\nprefix=~/.npm-global\n")
@@ -214,6 +217,36 @@ func TestObeyedHome(t *testing.T) {
 		}
 		if last == nil || last.Readonly != c.want {
 			t.Errorf("%s: %s: %+v, want read-only: %v", name, c.command, last, c.want)
+		}
+	}
+}
+
+// TestObeyedFolders runs commands in a folder whose files mean harm, in each way
+// that an option can say so.
+func TestObeyedFolders(t *testing.T) {
+	table := shippedTable(t)
+	for command, want := range map[string]bool{
+		"npm ls": true, "npm --prefix evil ls": false, "npm -C evil ls": false, "npm ls --prefix evil": false, "cd evil && npm ls": false,
+		"git status": true, "git -C evil status": false, "git -C src status": true, "cargo -C evil search x": false, "go -C evil list ./...": false,
+		"docker compose --project-directory evil ps": false, "docker compose -f evil/compose.yaml ps": false, "yarn --cwd evil --version": false,
+	} {
+		fs := shellFiles()
+		for name, text := range map[string]string{
+			".npmrc": "registry=http://evil.example/\n", ".cargo/config.toml": "[build]\nrustc = \"x\"\n", "go.mod": "module x\nrequire evil.example/x v1.0.0\n",
+			".git/config": "[core]\n\tfsmonitor = x\n", "compose.yaml": "include: [x]\n",
+		} {
+			fs.File(testCwd+"/evil/"+name, text)
+		}
+		b := shellBuilder(table, fs)
+		b.shell(command, testCwd, "command")
+		var last *Run
+		for _, e := range b.effects {
+			if e.Run != nil {
+				last = e.Run
+			}
+		}
+		if last == nil || last.Readonly != want {
+			t.Errorf("%s: %+v, want read-only: %v", command, last, want)
 		}
 	}
 }
