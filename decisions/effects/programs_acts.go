@@ -14,7 +14,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		w = word{text: DynamicWord, shown: w.shown}
 	}
 	switch does {
-	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
+	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGitSort, actGlobs, actTypes, actData, actRemote,
 		actMethod, actGitConfig, actJQ, actYQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
@@ -171,7 +171,7 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		}
 	case actPackage:
 		v.goPackage(i, w)
-	case actSed, actAwk, actJQ, actYQ, actGitFormat:
+	case actSed, actAwk, actJQ, actYQ, actGitFormat, actGitSort:
 		v.language(does, i, w)
 	case actGlobs:
 		v.searchGlob(i, w)

@@ -31,6 +31,10 @@ func (v *invocation) language(does act, i int, w word) {
 		if !languages.GitFormat(w.text) {
 			v.unknown(i, "a format for which git runs a program that checks signatures")
 		}
+	case actGitSort:
+		if !languages.GitSort(w.text) {
+			v.unknown(i, "an order for which git may run a program that checks signatures")
+		}
 	}
 }
 

@@ -204,6 +204,7 @@ const (
 	actSed                    // a sed script
 	actAwk                    // an awk program
 	actGitFormat              // a format of git, of which some parts check signatures
+	actGitSort                // what git sorts references by, of which one checks signatures
 	actGlobs                  // which names a search goes into
 	actTypes                  // which types of files a search goes into
 	actNumber                 // text that is a number
@@ -252,7 +253,7 @@ var actNames = map[string]act{
 	"link": actLink, "connects": actConnects, "sends": actSends, "data": actData,
 	"executes": actExecutes, "command": actCommand, "chdir": actChdir, "ref": actRef,
 	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed, "awk": actAwk,
-	"git_format": actGitFormat, "globs": actGlobs, "types": actTypes,
+	"git_format": actGitFormat, "git_sort": actGitSort, "globs": actGlobs, "types": actTypes,
 	"number": actNumber, "guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
 	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "viewed": actViewed, "database": actDatabase, "name": actName, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,

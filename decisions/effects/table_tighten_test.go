@@ -165,7 +165,7 @@ func takesNothing(t *testing.T, entry string, table, with *Table) {
 // of: whether it does something whatever the word is.
 func TestEveryKindIsJudged(t *testing.T) {
 	// Some words of these kinds are only text.
-	text := wordSet(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format jq yq sql number runner_words
+	text := wordSet(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort jq yq sql number runner_words
 		method field form endpoint repository git_config go_flags command chdir make_target sources name`)
 	for _, name := range slices.Sorted(maps.Keys(actNames)) {
 		if doing[actNames[name]] == text[name] {

@@ -30,6 +30,17 @@ func GitFormat(format string) bool {
 	}
 }
 
+// GitSort reports whether a key that git sorts references by is a field that
+// GitFormat takes, with or without the sign that turns the order around.
+func GitSort(key string) bool {
+	key = strings.TrimPrefix(key, "-")
+	for _, kind := range []string{"version:", "v:"} {
+		key = strings.TrimPrefix(key, kind)
+	}
+	name, _, _ := strings.Cut(key, ":")
+	return readable(key) && gitFields[strings.TrimPrefix(name, "*")]
+}
+
 var (
 	gitFormats = words("oneline short medium full fuller reference email mboxrd raw")
 	// gitLetters are parts of one letter, and gitPairs those of two.
