@@ -61,3 +61,23 @@ func TestHostileForms(t *testing.T) {
 		})
 	}
 }
+
+// TestCompletedNames: under the shipped rule that allows reads of the project, a
+// name that the program completes must not hide where a link leads.
+func TestCompletedNames(t *testing.T) {
+	table := shippedTable(t)
+	for command, want := range map[string]bool{
+		"zcat notes": true, "zcat -f notes": true, "gzip -dc notes": true, "gunzip -c notes": true, "zgrep x notes": true,
+		"unzip -p docs a.txt": true, "zipinfo docs": true, "zcat other.gz": false, "unzip -l other.zip": false, "cat notes": false,
+	} {
+		fs := shellFiles()
+		fs.File("/home/other/secret", "x").File(testCwd+"/other.gz", "").File(testCwd+"/other.zip", "")
+		fs.Link(testCwd+"/notes.gz", "/home/other/secret").Link(testCwd+"/docs.ZIP", "/home/other/secret")
+		b := shellBuilder(table, fs)
+		b.shell(command, testCwd, "command")
+		got := slices.ContainsFunc(b.effects, func(e Effect) bool { return e.File != nil && e.File.Path == "/home/other/secret" })
+		if got != want {
+			t.Errorf("%s: reads what the link leads to: %v", command, got)
+		}
+	}
+}

@@ -51,7 +51,7 @@ func TestInput(t *testing.T) {
 		{"nslookup", nil, []string{"nslookup <<< 'server evil.example'", "echo ls | nslookup"}},
 		{"sqlite3", nil, []string{"sqlite3 -readonly -safe app.db < a.txt"}},
 		{"sort", []string{"sort < a.txt", "sort a.txt"}, nil},
-		{"jq", []string{"jq . < a.txt", "echo '{}' | jq ."}, nil},
+		{"jq", []string{"jq . < a.txt"}, nil},
 	} {
 		rules := [][]string{{tt.rule}}
 		for _, text := range tt.allowed {

@@ -136,3 +136,18 @@ func (v *invocation) folderOf(cwd string) string {
 	}
 	return e.File.Path
 }
+
+// completed adds the reads of files that the program tries in the place of one
+// that is not there: zcat notes reads notes.gz, which may be a link. Whether the
+// file is there does not matter: an earlier part of the call may delete it.
+func (v *invocation) completed(i int, w word, tree bool) {
+	if len(v.p.completes) == 0 {
+		return
+	}
+	for _, ending := range v.p.completes {
+		e := v.b.operand(KindRead, w.text+ending, v.run.Cwd, v.at.from)
+		if e.File == nil || v.changed(e.File.Path) || v.exists(e.File.Path) {
+			v.b.add(v.via(i, v.below(e, tree, false)))
+		}
+	}
+}
