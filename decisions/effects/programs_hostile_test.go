@@ -45,6 +45,11 @@ func TestHostileForms(t *testing.T) {
 		"its order of the configuration": {map[string]string{".git/config": "[branch]\n\tsort = -committerdate\n"}, "git branch", true},
 		"a page that a service names":    {nil, "systemctl help ssh", false},
 		"a service":                      {nil, "systemctl status ssh", true},
+		"a package that is a file":       {nil, "apt show ./x.deb", false},
+		"the same elsewhere":             {nil, "apt-cache show /home/other/x.deb", false},
+		"a package":                      {nil, "apt show git", true},
+		"a gem that is a file":           {nil, "gem specification /home/other/x.gem", false},
+		"a gem":                          {nil, "gem list rails", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := shellFiles()
@@ -68,6 +73,7 @@ func TestCompletedNames(t *testing.T) {
 	table := shippedTable(t)
 	for command, want := range map[string]bool{
 		"zcat notes": true, "zcat -f notes": true, "gzip -dc notes": true, "gunzip -c notes": true, "zgrep x notes": true,
+		"who notes.gz": true, "git verify-pack -v notes.gz": true,
 		"unzip -p docs a.txt": true, "zipinfo docs": true, "zcat other.gz": false, "unzip -l other.zip": false, "cat notes": false,
 	} {
 		fs := shellFiles()
