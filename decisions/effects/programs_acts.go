@@ -242,8 +242,7 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		return
 	}
 	if !v.p.readonly && strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
-		// What is no program that only looks may well fetch it.
-		v.harm(i)
+		v.harm(i) // what is no program that only looks may well fetch it
 		v.connects(actConnects, i, w)
 		return
 	}
