@@ -260,6 +260,7 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 	switch does {
 	case actReads:
 		add(KindRead, false, tree)
+		v.completed(i, w, tree)
 		if v.has(v.p.writesWith) {
 			v.changes = true
 			add(KindWrite, false, tree)

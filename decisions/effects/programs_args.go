@@ -167,7 +167,10 @@ func (v *invocation) words() {
 		case w.text == "--":
 			v.dashes = len(v.operands)
 		case len(w.text) > 1 && w.text[0] == '-':
+			known := len(v.flags)
+			at := i
 			i += v.option(i)
+			v.lateOption(at, known)
 		case w.tree && v.p.dashless && i == 0:
 			v.dynamicWord(i)
 		case v.p.dashless && i == 0 && w.text != "" && isLetter(w.text[0]):
@@ -266,4 +269,20 @@ func (v *invocation) dynamicOption(i int) int {
 		v.b.glimpse(w.guess, v.run.Cwd, v.at.from)
 	}
 	return 0
+}
+
+// lateOption takes back the options of a word behind the first operand that would
+// keep the program from unpacking: unzip reads them there as names in the archive,
+// and so unpacks. Only the archive's folder and what is left out may stand there.
+func (v *invocation) lateOption(i, known int) {
+	if len(v.p.unpacksUnless) == 0 || len(v.operands) == 0 {
+		return
+	}
+	for _, f := range v.flags[min(known, len(v.flags)):] {
+		if slices.Contains(v.p.unpacksUnless, f) {
+			v.unknown(i, "an option behind the archive, where it is the name of a file in it: "+Display(v.args[i].show()))
+			v.flags = v.flags[:known]
+			return
+		}
+	}
 }

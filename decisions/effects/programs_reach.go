@@ -157,3 +157,18 @@ func (v *invocation) fetches(i int, w word) bool {
 	v.connects(actConnects, i, w)
 	return !v.p.readonly
 }
+
+// completed adds the reads of files that the program tries in the place of one
+// that is not there: zcat notes reads notes.gz, which may be a link. Whether the
+// file is there does not matter: an earlier part of the call may delete it.
+func (v *invocation) completed(i int, w word, tree bool) {
+	if len(v.p.completes) == 0 {
+		return
+	}
+	for _, ending := range v.p.completes {
+		e := v.b.operand(KindRead, w.text+ending, v.run.Cwd, v.at.from)
+		if e.File == nil || v.changed(e.File.Path) || v.exists(e.File.Path) {
+			v.b.add(v.via(i, v.below(e, tree, false)))
+		}
+	}
+}

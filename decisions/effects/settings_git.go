@@ -50,39 +50,6 @@ func readGitConfig(text string) ([]entry, error) {
 	return list, nil
 }
 
-// gitFolders are where the configuration of a working tree lies: its own folder,
-// and that of the repository that it belongs to. They are nil when that is not
-// known.
-func (v *invocation) gitFolders(tree string) []string {
-	fsys := v.b.w.FS
-	link := path.Join(tree, ".git")
-	mode, err := fsys.Lstat(link)
-	switch {
-	case err != nil:
-		return nil
-	case mode.IsDir():
-		return []string{link}
-	case !mode.IsRegular():
-		return nil
-	}
-	given, ok := gitLine(fsys, link, "gitdir:")
-	if !ok {
-		return nil
-	}
-	admin, ok := plainFolder(fsys, absolute(tree, given))
-	if !ok {
-		return nil
-	}
-	dirs := []string{admin}
-	if common, ok := gitLine(fsys, path.Join(admin, "commondir"), ""); ok {
-		if dir, ok := plainFolder(fsys, absolute(admin, common)); ok {
-			return append(dirs, dir)
-		}
-		return nil
-	}
-	return dirs
-}
-
 // obeysRepository reports whether the configuration of the repository says, or
 // may come to say, more than a command obeys that only looks.
 func (v *invocation) obeysRepository(s *settings) string {
@@ -105,6 +72,9 @@ func (v *invocation) obeysTree(s *settings, tree string, depth int) string {
 		return path.Join(tree, ".git")
 	}
 	for _, git := range dirs {
+		if file := v.storesElsewhere(git); file != "" {
+			return file
+		}
 		for _, name := range []string{"config", "config.worktree"} {
 			file := path.Join(git, name)
 			if !v.harmlessSettings(s, &settingsCheck{v: v, file: file, root: tree, nested: depth > 0, ofGit: true}) {

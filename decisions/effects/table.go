@@ -87,6 +87,7 @@ type program struct {
 	archivesWith  []string            // options with which an archive is written
 	unpacksWith   []string            // options with which it fills a folder from an archive
 	unpacksUnless []string            // options without which it does
+	completes     []string            // endings with which it tries the name of a file that is not there
 	obeysInput    bool                // it does what it reads from its standard input
 	keepsWith     []string            // options with which what is packed stays as it is
 	targets       string              // the file that targets stand in

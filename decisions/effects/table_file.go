@@ -126,6 +126,7 @@ type programEntry struct {
 	KeepsWith         []string       `yaml:"keeps_with"`
 	UnpacksWith       []string       `yaml:"unpacks_with"`
 	UnpacksUnless     []string       `yaml:"unpacks_unless"`
+	Completes         []string       `yaml:"completes"`
 	ObeysInput        bool           `yaml:"obeys_input"`
 	SkipsHidden       bool           `yaml:"skips_hidden"`
 	Rearranges        bool           `yaml:"rearranges"`

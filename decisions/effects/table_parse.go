@@ -163,7 +163,7 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 		network: e.Network, repository: e.Repository, interpreter: e.Interpreter, unknown: e.Unknown,
 		implies: e.Implies, aliases: e.Aliases, dashless: e.Dashless, archivesWith: e.ArchivesWith,
 		keepsWith: e.KeepsWith, modules: e.Modules, open: e.Open, openSubs: e.OpenSubs, targets: e.Targets,
-		unpacksWith: e.UnpacksWith, unpacksUnless: e.UnpacksUnless, obeysInput: e.ObeysInput, below: e.Everywhere,
+		unpacksWith: e.UnpacksWith, unpacksUnless: e.UnpacksUnless, completes: e.Completes, obeysInput: e.ObeysInput, below: e.Everywhere,
 	}
 	if len(e.Names) == 0 {
 		return prog, errors.New("it has no names")

@@ -59,6 +59,7 @@ var sayings = map[string]saying{
 	"obeys":               saysMore,
 	"unknown":             saysMore,
 	"unknown_if_changing": saysMore,
+	"completes":           saysMore,
 
 	"style":          saysHow,
 	"numeric":        saysHow,

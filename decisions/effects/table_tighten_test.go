@@ -42,6 +42,7 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"inherent":            {person: []string{"inherent: ['connects https://example.com/']"}, nobody: []string{"inherent: [burns it]"}},
 	"unknown":             {person: []string{"unknown: ask us"}},
 	"unknown_if_changing": {person: []string{"unknown_if_changing: ask us"}},
+	"completes":           {person: []string{"completes: [.x]"}},
 	"style":               {org: []string{"style: words"}},
 	"numeric":             {org: []string{"numeric: true", "numeric: false"}},
 	"values_behind":       {org: []string{"values_behind: true"}},

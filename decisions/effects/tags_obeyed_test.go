@@ -21,6 +21,8 @@ var unguardedObeyed = map[string]string{
 	".ruby-version":                "tools write it; a path in it is looked for before each run",
 	"go.mod":                       "agents edit it all day; what it can name is looked for before each run",
 	"go.work":                      "source: where it is there, each run that obeys it asks",
+	"package.json5":                "source, as package.json: what it can name is looked for before each run",
+	"package.yaml":                 "source, as package.json: what it can name is looked for before each run",
 	"pnpm-workspace.yaml":          "source: what it can name is looked for before each run",
 	".config/shellcheckrc":         "it names files to read and runs nothing",
 	".shellcheckrc":                "it names files to read and runs nothing",

@@ -214,7 +214,8 @@ var guardTable = []guardGroup{
 	}},
 	// Settings that programs which only look obey, of a project or of a person.
 	{[]Tag{Startup}, []string{
-		".ackrc", "_ackrc", ".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config", ".config/containers/containers.conf",
+		".ackrc", "_ackrc", ".yamllint", ".yamllint.yaml", ".yamllint.yml", ".fslckout", "_fossil_",
+		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config", ".config/containers/containers.conf",
 		".config/curlrc", ".config/go/env", ".config/helm/repositories.yaml", ".config/lesskey", ".config/npm/npmrc", ".config/pnpm/rc", ".config/sqlite3/sqliterc",
 	}},
 	// Hooks of the repository that a tool of the project runs at each commit.
