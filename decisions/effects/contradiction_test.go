@@ -97,6 +97,9 @@ func TestDefects(t *testing.T) {
 		// without one, and the path is not what it looks like.
 		{"folder that the tool does not take", claude("Bash", `{"command":"cat ../x","cwd":"docs"}`, "execute", ""), []string{"contradiction @rawInput.cwd"}},
 		{"another name of such a folder", claude("Bash", `{"command":"cat ../x","workdir":"docs"}`, "execute", ""), []string{"contradiction @rawInput.workdir"}},
+		{"folder by another agent's name", agentCall("opencode", "bash", `{"command":"cat ../x","cwd":"docs"}`), []string{"contradiction @rawInput.cwd"}},
+		{"folder by another agent's name, in gemini", agentCall("gemini-cli", "run_shell_command", `{"command":"cat ../x","workdir":"docs"}`), []string{"contradiction @rawInput.workdir"}},
+		{"folder that gemini's tool takes", agentCall("gemini-cli", "run_shell_command", `{"command":"cat x","directory":"docs"}`), nil},
 		{"folder that the tool takes", agentCall("opencode", "bash", `{"command":"cat x","workdir":"docs"}`), nil},
 
 		{"bidi in the title", stranger(`{"command":"make a"}`, "execute", "make \u202ea"), []string{"characters @title"}},
