@@ -104,7 +104,7 @@ func descriptorsUsedUp(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	// What git's own configuration says cannot be read either.
-	wantProbe(t, w, "ask", "policy", "not understood: obeys "+project+"/.git/config, which says, or may say, more than is known to be harmless")
+	wantProbe(t, w, "ask", "policy", "not understood: obeys "+project+"/.git")
 	// The script may have changed, and nobody can tell.
 	if got := p.bash("bash run.sh"); got.Verdict != decisions.Ask {
 		t.Errorf("a script that cannot be read: %s by %s", got.Verdict, got.By)
