@@ -15,6 +15,7 @@ const mostFolders = 8
 // to. Calls that are denied do not run.
 type batch struct {
 	before  effects.Disturbance
+	opaque  bool // one of them may change what it does not name
 	changed bool // the shell changed in ways that cannot be followed
 	folders []string
 	// activated are the folders of programs that its shell may look into first.
@@ -46,6 +47,7 @@ func (b *batch) note(d *Decision, after effects.Disturbance) {
 		return
 	}
 	b.before = after
+	b.opaque = b.opaque || d.Opaque
 	for i := range d.Effects {
 		b.changed = b.changed || d.Effects[i].Kind == effects.KindState
 	}

@@ -102,7 +102,7 @@ func (c *Cache) keep(key []byte, m *matter, project string, seen *observed) {
 		return
 	}
 	k := &kept{matter: m, project: project, looks: seen.looks}
-	k.size = len(key) + seen.bytes + 64*len(seen.looks) + sizeOf(m.res.Effects)
+	k.size = len(key) + seen.bytes + 64*len(seen.looks) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(string(key), k)

@@ -20,8 +20,11 @@ type matter struct {
 	projectKey string
 	person     string // why the whole call needs a person, "" if it does not
 	parts      []part
+	hints      []part // of res.Hints
 	traces     []Trace
 	failed     bool // rules could not be evaluated for one of the effects
+	// rest has a part for each of the effects in res.Rest.
+	rest []part
 }
 
 // part is one effect of a matter.
@@ -47,9 +50,10 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 	// One input for all effects, so that policy can keep what they share.
 	in := m.input()
 	in.Now = now
-	for i := range m.parts {
-		eff, p := &m.res.Effects[i], &m.parts[i]
-		p.fence, p.target = fences{e.PID}.why(eff), targetOf(fsys, eff.Run)
+	m.hints = make([]part, len(m.res.Hints))
+	for i := range len(m.parts) + len(m.hints) {
+		eff, p := m.part(i)
+		p.fence, p.target = fences{e.PID, e.Own.Programs()}.why(eff), targetOf(fsys, eff.Run)
 		if p.target != nil && m.res.After.Wrote(p.target.Path) {
 			p.target = nil // what it will say is not known
 		}
@@ -63,7 +67,16 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 			e.Log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}
+	e.considerRest(ctx, m, now)
 	return m
+}
+
+// part is the i-th effect with what is said of it; the hints follow the effects.
+func (m *matter) part(i int) (*effects.Effect, *part) {
+	if n := i - len(m.parts); n >= 0 {
+		return &m.res.Hints[n], &m.hints[n]
+	}
+	return &m.res.Effects[i], &m.parts[i]
 }
 
 // input is what rules are shown of the matter, without an effect and the time.

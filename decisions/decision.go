@@ -140,6 +140,10 @@ type Decision struct {
 	// Traces tell the effects of the call from others, in their order; none where
 	// something broke.
 	Traces []Trace `json:"-"`
+	// Opaque is set where the call may change what cannot be told from its effects,
+	// Stateful where what it does hangs on what is on this machine by then. Where
+	// something broke nothing is known of either.
+	Opaque, Stateful bool `json:"-"`
 	// Contents are the files whose content is part of what a call does that is
 	// left to the person.
 	Contents []Content `json:"-"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
@@ -32,6 +33,8 @@ type Engine struct {
 	PID int
 	// Cache keeps what was found out of calls; nil to find it out each time.
 	Cache *Cache
+	// NotPlain counts shell text that is not plain; nil where nobody looks.
+	NotPlain *NotPlain
 	// Unattended reports whether nobody is there to be asked, so that what would
 	// ask is rejected; nil when people are there. It may change at any time.
 	Unattended func() bool
@@ -77,7 +80,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				met = e.meet(req, false)
 			}
 			after := e.decide(ctx, snap, req, met, d, start)
-			e.answered(req, d)
+			if !before.unsettled(d) {
+				e.answered(req, d)
+			}
 			before.note(d, after)
 		}
 		decided[i] = d
@@ -179,7 +184,7 @@ func (e *Engine) matter(ctx context.Context, snap Snapshot, met *meeting, now ti
 		return met.kept.matter
 	}
 	m := e.consider(ctx, snap, met, now)
-	if met.key != nil && met.seen != nil {
+	if met.key != nil && met.seen != nil && len(m.res.Rest) <= maxKeptRest {
 		e.Cache.keep(met.key, m, met.project, met.seen)
 	}
 	return m
@@ -194,15 +199,17 @@ func (e *Engine) decide(
 		if r := recover(); r != nil {
 			e.Log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
+			d.Opaque, d.Stateful = true, true
 			after = effects.Everything()
 		}
 	}()
 	m := e.matter(ctx, snap, met, now)
 	res := &m.res
+	e.NotPlain.note(res.Effects)
 	d.Defects, d.Folders, d.Activated, d.Traces = res.Defects, res.Folders, res.Activated, m.traces
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
-		ProjectKey: m.projectKey, All: res.Effects, Now: now,
+		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
 	}
 	outcomes := make([]outcome, len(res.Effects))
 	heard := make([]voices, len(res.Effects))
@@ -223,17 +230,55 @@ func (e *Engine) decide(
 			outcomes[i] = e.effect(ctx, snap, eff, p.err, query, v)
 		}
 	}
-	d.conclude(res.Effects, outcomes)
+	own := len(res.Effects)
+	all, heard, outcomes := e.hints(ctx, m, *query, heard, outcomes)
+	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
+		d.conclude(slices.Concat(all, denied), slices.Concat(outcomes, why))
+	} else {
+		d.conclude(all, outcomes)
+	}
+	if len(all) > own {
+		d.Traces = append(slices.Clip(d.Traces), traces(m.call, all[own:])...)
+	}
+	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.Proposer != nil {
-		e.offer(d, query, heard, outcomes)
+		e.offer(d, query, heard[:own], outcomes[:own])
+		if len(all) > own {
+			d.Widths = nil // none answers what stopped at a hint
+			if d.Offer != nil {
+				d.Offer.Sets = nil
+			}
+		}
 	}
 	if e.Observe != nil {
 		in := m.input()
-		in.Now = now
+		in.Now, in.All = now, all
 		e.Observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, heard: heard, was: outcomes})
 	}
 	return res.After
+}
+
+// hints puts the hints of a call through the table, and adds those that stop it
+// to its effects. All others leave no trace: nothing was decided by them.
+func (e *Engine) hints(
+	ctx context.Context, m *matter, q MemoryQuery, heard []voices, was []outcome,
+) ([]effects.Effect, []voices, []outcome) {
+	all := slices.Clip(m.res.Effects)
+	for i := range m.res.Hints {
+		eff, p := &m.res.Hints[i], &m.hints[i]
+		q.Effect, q.Target = eff, nil
+		v := voices{fence: p.fence, trusted: m.snap.Trusted(), findings: p.findings}
+		if eff.Guessed {
+			// The shipped denies are of catastrophes that are sure to happen, not
+			// of one thing of several that a call may do to a path.
+			v.findings.Fired = filter(v.findings.Fired, func(r Finding) bool { return !inBase(r) })
+		}
+		if o := e.effect(ctx, m.snap, eff, p.err, &q, &v); o.verdict != Allow {
+			all, heard, was = append(all, *eff), append(heard, v), append(was, o)
+		}
+	}
+	return all, heard, was
 }
 
 // effect asks memory about one effect and applies the table; err is that of the

@@ -206,6 +206,29 @@ func TestFences(t *testing.T) {
 		{"kills another process", "kill -9 4243", Allow},
 		{"kills by name", "pkill permd", Deny},
 		{"kills by pattern", "pkill '^permd$'", Deny},
+		{"kills by a pattern that matches", "pkill 'p.rmd'", Deny},
+		{"kills by part of a name", "pkill -9 erm", Deny},
+		{"kills by an empty pattern", "pkill ''", Deny},
+		{"kills by the command line", "pkill -f serve", Deny},
+		{"kills by a bundled option", "pkill -ef 'md serve$'", Deny},
+		{"kills a program of that path", "pkill -f /srv/own", Deny},
+		{"kills by another name of it", "pkill control", Deny},
+		{"kills all of a person", "pkill -u ana", Deny},
+		{"kills all of a person by killall", "killall -u ana", Deny},
+		{"kills what init has adopted", "pkill -P 1", Deny},
+		{"kills by a pattern that cannot be read", "pkill '(?<x'", Deny},
+		{"kills all others", "pkill --inverse x", Deny},
+		{"kills by the newest", "pkill -n p", Deny},
+		{"kills all", "killall5", Deny},
+		{"kills a server of the project", "pkill -f 'vite --port 5173'", Allow},
+		{"kills a server by name", "pkill -9 node", Allow},
+		{"kills another program of a person", "pkill -u ana node", Allow},
+		{"kills the children of a process", "pkill -P 4243", Allow},
+		{"kills by its whole name", "killall -9 webpack", Allow},
+		{"kills a name that is part of permd's", "killall rm", Allow},
+		{"kills by a pattern of killall", "killall -r rm", Deny},
+		{"kills permd by its path", "killall /srv/own/control", Deny},
+		{"lists signals", "pkill -l", Allow},
 		{"stops the unit", "systemctl --user stop permd.service", Deny},
 		{"looks at the unit", "systemctl --user status permd.service", Allow},
 		{"a project's own rules", "echo x > .permd/rules.yaml", Deny},
@@ -213,7 +236,7 @@ func TestFences(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, m, _, e := newFakes(t)
-			e.Own = effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd")
+			e.Own = effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd").WithProgram([]string{"/srv/own/control"}, nil)
 			allow := finding(Org, SetAllow)
 			allow.Covers, allow.CoversUnknown = ^effects.Tags(0), true
 			p.fired = []Finding{allow}

@@ -14,6 +14,8 @@ import (
 // rule and no remembered choice can open them.
 type fences struct {
 	pid int // of the daemon, 0 when there is none
+	// programs are the paths of the program that runs as the daemon.
+	programs []string
 }
 
 // why says why an effect is forbidden, "" if it is not.
@@ -27,15 +29,15 @@ func (f fences) why(e *effects.Effect) string {
 		if f.stops(e.Run) {
 			return "permd may only be stopped by a person"
 		}
+		if e.Run.Own == effects.OwnChanges {
+			return "what permd decides may only be changed by a person"
+		}
 	}
 	return ""
 }
 
-// Programs that end or control processes and units by name.
-var (
-	byName = []string{"pkill", "killall"}
-	byUnit = []string{"systemctl", "service", "launchctl"}
-)
+// Programs that control units by name.
+var byUnit = []string{"systemctl", "service", "launchctl"}
 
 // Sub-commands of systemctl that change nothing.
 var harmlessUnitWords = []string{"status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units"}
@@ -46,7 +48,7 @@ func (f fences) stops(r *effects.Run) bool {
 	case name == "kill":
 		return slices.ContainsFunc(r.Args, f.meansDaemon) || slices.Contains(r.Args[min(1, len(r.Args)):], "-1")
 	case slices.Contains(byName, name):
-		return slices.ContainsFunc(r.Args, namesPermd)
+		return f.endsByName(r)
 	case slices.Contains(byUnit, name):
 		return slices.ContainsFunc(r.Args, namesPermd) &&
 			!slices.ContainsFunc(r.Args, func(a string) bool { return slices.Contains(harmlessUnitWords, a) })

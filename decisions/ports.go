@@ -44,7 +44,10 @@ type Input struct {
 	Result  *effects.Result
 	Session SessionRef
 	Trusted bool // the project is trusted
-	Now     time.Time
+	// OnlyDeny says that nothing but denies counts: the other rules that fire may
+	// be left out.
+	OnlyDeny bool
+	Now      time.Time
 	// Scratch is the policy's own, kept from one effect of the call to the next.
 	Scratch any
 }
@@ -97,6 +100,9 @@ type MemoryQuery struct {
 	ProjectKey string
 	Effect     *effects.Effect
 	All        []effects.Effect
+	// Call is the call itself, nil when it is not known. Only its own text is
+	// looked at, by rejects of what is not understood.
+	Call *effects.Call
 	// Target is the text in the project's files that a run of make, npm and
 	// their like executes; nil for other effects, or when it is not known.
 	Target *effects.Script
@@ -117,8 +123,8 @@ type Proposer interface {
 	// first and each wider than the one before; none when such an effect is
 	// not remembered. Every one of them matches the effect.
 	Propose(q *MemoryQuery) []Proposal
-	// Rejectable reports whether a reject of the call can be bound to the effect.
-	Rejectable(q *MemoryQuery) bool
+	// Rejectable reports whether a reject of the call could be remembered.
+	Rejectable(r *Rejection) bool
 }
 
 // Proposal is one way to remember an allow of an effect.
@@ -168,6 +174,16 @@ type Kept struct {
 // text says why and may be shown.
 var ErrNotKept = errors.New("cannot be remembered")
 
+// Rejection is what a reject of a call is about.
+type Rejection struct {
+	// Query is the call, without an effect.
+	Query MemoryQuery
+	// Asked are the indexes, in Query.All, of the effects that a person was
+	// asked about for themselves: what was allowed is not rejected with them.
+	// There are none when the call was asked about for another reason.
+	Asked []int
+}
+
 // Choice is a remembered answer, as a decision needs it.
 type Choice struct {
 	ID string
@@ -175,6 +191,18 @@ type Choice struct {
 	// then does it answer guarded tags.
 	Exact bool
 	Label string // the rule line, as a person reads it
+	// Unsure is set for a reject of an earlier permd that could not be carried
+	// over whole and that nobody has looked at since: it asks.
+	Unsure bool
+}
+
+// Source is the text of the call that the effect was read from, "" when the
+// call is not known.
+func (q *MemoryQuery) Source() string {
+	if q.Call == nil {
+		return ""
+	}
+	return source(q.Call, q.Effect.From)
 }
 
 // Journal keeps decisions.

@@ -60,10 +60,10 @@ func precede(e *effects.Effect, v *voices) outcome {
 	if r := pick(f, SetDeny, anyLayer); r != nil {
 		return spoken(Deny, RowDeny, r)
 	}
-	if v.reject != nil {
+	if v.reject != nil && !v.reject.Unsure {
 		return remembered(Deny, RowReject, v.reject)
 	}
-	if why := v.personFor(e); why != "" {
+	if why := v.personFor(e); why != "" && !e.Hint {
 		return outcome{verdict: Ask, row: RowPerson, by: ByPolicy, needed: NeededByRule, reason: why}
 	}
 	if r := pick(f, SetAsk, inOrg); r != nil && (v.allow == nil || !all(r, memoryMayAnswer)) {
@@ -85,6 +85,10 @@ func precede(e *effects.Effect, v *voices) outcome {
 	}
 	if asks != nil {
 		return spoken(Ask, RowAsk, asks)
+	}
+	if e.Hint {
+		// Only the agent says so, and what the call does is in other effects.
+		return outcome{verdict: Allow, row: RowNothingSpoken, by: ByDefault, needed: NotNeeded, reason: "only what the agent says"}
 	}
 	if r := pick(f, SetAllow, v.mayAllow); r != nil {
 		return spoken(Allow, RowAllow, r)
@@ -118,11 +122,14 @@ func (v *voices) personFor(e *effects.Effect) string {
 	switch {
 	case v.person != "":
 		return v.person
+	case v.reject != nil:
+		return "what was rejected before an update may be this: " + v.reject.Label + "; see permd remember list --changed"
 	case e.Kind == effects.KindQuestion:
 		return "the agent asks the person something"
 	case e.Kind == effects.KindMode:
 		return "the agent's own permissions would be widened"
-	case e.Kind == effects.KindUnknown && !v.coversUnknown():
+	case e.Kind == effects.KindUnknown && (e.Cause != "" || !v.coversUnknown()):
+		// What has a cause of its own no rule can cover.
 		if e.Why == "" {
 			return "not understood"
 		}

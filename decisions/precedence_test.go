@@ -59,7 +59,8 @@ func (o *oracle) answer(t *testing.T, in ast.Value) (row int, verdict Verdict) {
 // situation is one combination of all that the table looks at.
 type situation struct {
 	kind                    effects.Kind
-	guarded, claimed        bool
+	cause                   effects.Cause
+	guarded, claimed, hint  bool
 	fence, person           bool
 	trusted, onlyOrg        bool
 	reject                  bool
@@ -103,7 +104,7 @@ func (s *situation) fired() []Finding {
 }
 
 func (s *situation) decide() outcome {
-	e := &effects.Effect{Kind: s.kind, Claimed: s.claimed}
+	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed, Hint: s.hint}
 	if s.guarded {
 		e.Tags = effects.TagsOf(effects.Secret)
 	}
@@ -141,7 +142,7 @@ func (s *situation) input() ast.Value {
 	}
 	choice, run := s.choice, s.run
 	return object(
-		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed),
+		"effect", object("kind", string(s.kind), "guarded", s.guarded, "claimed", s.claimed, "hint", s.hint, "cause", string(s.cause)),
 		"fence", s.fence, "person", s.person, "trusted", s.trusted, "only_org", s.onlyOrg,
 		"reject", s.reject, "choice", choice, "run", run, "fired", fired)
 }
@@ -169,7 +170,11 @@ var (
 	kinds = []struct {
 		kind    effects.Kind
 		guarded bool
-	}{{effects.KindRead, false}, {effects.KindRead, true}, {effects.KindUnknown, false}, {effects.KindQuestion, false}, {effects.KindMode, false}}
+		cause   effects.Cause
+	}{
+		{effects.KindRead, false, ""}, {effects.KindRead, true, ""}, {effects.KindUnknown, false, ""},
+		{effects.KindUnknown, false, effects.CauseNotPlain}, {effects.KindQuestion, false, ""}, {effects.KindMode, false, ""},
+	}
 )
 
 // TestPrecedenceAgainstOracle compares the table with its mirror in Rego, in
@@ -229,16 +234,19 @@ func mixtures() func(func(*situation) bool) {
 			}
 			return true
 		}
-		for _, k := range kinds[:3] {
+		for _, k := range kinds[:4] {
 			for _, choice := range []string{"none", "plain", "exact"} {
 				for _, run := range []string{"none", "allow", "base"} {
 					for b := range 8 {
 						if run != "none" && b&1 != 0 {
 							continue // what a program always does is no claim
 						}
-						s := situation{kind: k.kind, guarded: k.guarded, choice: choice, run: run}
+						s := situation{kind: k.kind, cause: k.cause, guarded: k.guarded, choice: choice, run: run}
 						s.claimed, s.onlyOrg, s.trusted = b&1 != 0, b&2 != 0, b&4 != 0
 						if !layers(s) {
+							return
+						}
+						if s.hint = s.claimed && run == "none"; s.hint && !layers(s) {
 							return
 						}
 					}
@@ -255,7 +263,7 @@ func stops() func(func(*situation) bool) {
 		for _, k := range kinds {
 			for _, deny := range append([]Layer{""}, Layers...) {
 				for b := range 64 {
-					s := situation{kind: k.kind, guarded: k.guarded, deny: deny, choice: "none", run: "none"}
+					s := situation{kind: k.kind, cause: k.cause, guarded: k.guarded, deny: deny, choice: "none", run: "none"}
 					s.fence, s.person, s.reject = b&1 != 0, b&2 != 0, b&4 != 0
 					s.onlyOrg = b&8 != 0
 					if b&16 != 0 {
@@ -265,6 +273,9 @@ func stops() func(func(*situation) bool) {
 						s.orgAsk, s.userAsk, s.baseAsk = "plain", "firm", "plain"
 					}
 					if !yield(&s) {
+						return
+					}
+					if s.claimed, s.hint = true, true; !yield(&s) {
 						return
 					}
 				}

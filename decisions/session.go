@@ -1,9 +1,12 @@
 package decisions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/permd/permd/decisions/effects"
@@ -112,6 +115,15 @@ func (s *Sessions) Get(o Owner, id string) *Session {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.m[o][id]
+}
+
+// All returns the sessions of that owner, sorted by id.
+func (s *Sessions) All(o Owner) []*Session {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := slices.Collect(maps.Values(s.m[o]))
+	slices.SortFunc(all, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
+	return all
 }
 
 // Close ends a session and reports whether it was open.

@@ -22,9 +22,9 @@ const (
 type Offer struct {
 	// Sets are the effects to remember, for each of the decision's widths.
 	Sets []OfferSet
-	// Reject is the effect that a reject of the whole call is bound to, nil if
-	// none can be remembered.
-	Reject *MemoryQuery
+	// Reject is what a reject of the call is about, nil if none can be
+	// remembered.
+	Reject *Rejection
 	// Size is about how many bytes the offer holds on to.
 	Size int
 }
@@ -45,7 +45,7 @@ type OfferItem struct {
 // width is put through the precedence table before it is offered: it must turn
 // the whole call to allow.
 func (e *Engine) offer(d *Decision, q *MemoryQuery, heard []voices, was []outcome) {
-	size := sizeOf(q.All)
+	size := sizeOf(q.All) + sizeOfCall(q.Call)
 	if size > maxOffer {
 		return
 	}
@@ -92,8 +92,13 @@ type widening struct {
 }
 
 // rememberable reports whether none of the call's asks is one that no choice
-// can answer.
+// can answer. No use of permd itself is ever remembered.
 func (w *widening) rememberable() bool {
+	for i := range w.query.All {
+		if r := w.query.All[i].Run; r != nil && r.Own != effects.OwnNone {
+			return false
+		}
+	}
 	for i := range w.was {
 		if o := &w.was[i]; o.verdict != Allow && (o.verdict != Ask || o.row == RowPerson || o.row == RowFailure) {
 			return false
@@ -161,11 +166,46 @@ func (w *widening) at(level int) (OfferSet, bool) {
 	if len(items) == 0 {
 		return OfferSet{}, false // the question has another reason than an effect
 	}
-	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: "exactly this", Scope: w.scope()}}
+	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactly(items), Scope: w.scope()}}
 	if wider != nil {
 		set.Label = clip(strings.Join(wider, ", "), maxLabel)
 	}
 	return set, true
+}
+
+// exactly is the label of the narrowest width, with what it leaves open: a choice
+// knows a file by its path and a host by its name, whatever is written or said
+// there.
+func exactly(items []OfferItem) string {
+	const label = "exactly this"
+	var open []string
+	for _, item := range items {
+		q := item.Query
+		text := ""
+		switch e := q.Effect; {
+		case e.Kind == effects.KindWrite && e.File != nil:
+			text = "any content of " + shownPath(e.File.Path, q.Project)
+		case e.Kind == effects.KindConnect && e.Connect != nil && e.Connect.Method == effects.MethodGet:
+			text = "any GET to " + effects.Display(e.Connect.Host)
+		case e.Kind == effects.KindConnect && e.Connect != nil:
+			text = "anything sent to " + effects.Display(e.Connect.Host)
+		}
+		if text != "" && !slices.Contains(open, text) {
+			open = append(open, text)
+		}
+	}
+	if open == nil {
+		return label
+	}
+	return clip(label+" ("+strings.Join(open, ", ")+")", maxLabel)
+}
+
+// shownPath is a path as a rule line has it, short in the project.
+func shownPath(file, project string) string {
+	if rest, ok := strings.CutPrefix(file, project+"/"); ok && project != "" {
+		file = "./" + rest
+	}
+	return effects.Display(file)
 }
 
 // widest returns the widest proposal for an effect, up to a level, with which
@@ -198,19 +238,63 @@ func (w *widening) scope() string {
 	return ""
 }
 
-// rejectable returns the first effect that a reject of the call can be bound to.
-func (w *widening) rejectable() *MemoryQuery {
+// rejectable is what a reject of the call would be about, nil if none can be
+// remembered.
+func (w *widening) rejectable() *Rejection {
 	for i := range w.was {
 		if kind := w.query.All[i].Kind; kind == effects.KindQuestion || kind == effects.KindMode {
 			return nil // answers are never remembered
 		}
 	}
-	for i := range w.was {
-		if q := w.ask(i); w.engine.Proposer.Rejectable(q) {
-			return q
+	r := &Rejection{Query: w.query, Asked: w.asked()}
+	if !w.engine.Proposer.Rejectable(r) {
+		return nil
+	}
+	return r
+}
+
+// asked are the effects that the table asks about for what they are, whatever is
+// wrong with the call as a whole. What follows from a run that is asked about
+// itself is part of that run.
+func (w *widening) asked() []int {
+	own := make([]outcome, len(w.was))
+	var list []int
+	for _, inherent := range []bool{false, true} {
+		for i := range w.was {
+			eff := &w.query.All[i]
+			if eff.Inherent() != inherent {
+				continue
+			}
+			v := w.heard[i]
+			v.person = ""
+			var run *outcome
+			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(own) {
+				run = &own[eff.Via.Effect]
+			}
+			v.run = run
+			own[i] = precede(eff, &v)
+			if own[i].verdict == Ask && (run == nil || run.verdict != Ask) {
+				list = append(list, i)
+			}
 		}
 	}
-	return nil
+	slices.Sort(list)
+	return list
+}
+
+// sizeOfCall is about how many bytes a call holds on to beside its effects.
+func sizeOfCall(c *effects.Call) int {
+	if c == nil {
+		return 0
+	}
+	n := len(c.Input) + len(c.Claims.Title) + len(c.Claims.Prompt) + len(c.Claims.Meta)
+	for _, text := range c.Claims.Texts {
+		n += len(text)
+	}
+	for _, l := range c.Claims.Locations {
+		n += len(l.Path)
+	}
+	return n
 }
 
 // sizeOf is about how many bytes effects hold on to.

@@ -26,7 +26,7 @@ func (p *fakeProposer) Propose(q *MemoryQuery) []Proposal {
 	return []Proposal{{Level: 0, Rule: e.Text, Choice: Choice{Exact: true}}}
 }
 
-func (p *fakeProposer) Rejectable(q *MemoryQuery) bool { return q.Effect.Kind == effects.KindRun }
+func (p *fakeProposer) Rejectable(r *Rejection) bool { return len(r.Asked) > 0 }
 
 // TestOffer goes through the rows that ask: widths are offered only where they
 // turn the whole call to allow.

@@ -122,7 +122,7 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 				return fmt.Errorf("evaluating rules: %w", err)
 			}
 		}
-		fired, err := l.eval(&query{input: shown, now: in.Now, cancel: limited.cancel})
+		fired, err := l.eval(&query{input: shown, now: in.Now, cancel: limited.cancel, deny: in.OnlyDeny})
 		failed = cmp.Or(failed, err)
 		out.Fired = append(out.Fired, fired...)
 	}

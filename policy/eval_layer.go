@@ -20,12 +20,17 @@ import (
 // for each candidate.
 const maxDirect = 3
 
+// maxDirectDeny is the same where only denies are evaluated: the set holds all
+// rules of a layer, so it costs more.
+const maxDirectDeny = 8
+
 // query is what the layers are asked.
 type query struct {
 	input  *ast.Term
 	now    time.Time
 	cancel topdown.Cancel
 	whole  bool // always evaluate the whole set, for tests
+	deny   bool // only rules that deny count
 }
 
 // Resolve gives OPA's index the input, as the evaluator does: nil is undefined.
@@ -82,7 +87,7 @@ func (l *compiled) eval(q *query) ([]decisions.Finding, error) {
 	switch {
 	case ok && len(rules) == 0:
 		return nil, nil
-	case ok && len(rules) <= maxDirect && !q.whole:
+	case ok && !q.whole:
 		err = l.evalEach(q, rules, v)
 	default:
 		err = l.evalSet(q, v)
@@ -108,15 +113,26 @@ func (l *compiled) lookup(q *query) (rules []*ast.Rule, ok bool, err error) {
 		return nil, false, fmt.Errorf("evaluating rules of %s: %w", l.layer, err)
 	}
 	defer ast.IndexResultPool.Put(found) // and its slice with it
-	if len(found.Rules) > maxDirect {
+	most := maxDirect
+	if q.deny {
+		most = maxDirectDeny
+	}
+	if len(found.Rules) > most && !q.deny {
 		return nil, false, nil
 	}
 	for _, r := range found.Rules {
-		if _, ok := l.candidates[r]; !ok {
+		c, ok := l.candidates[r]
+		if !ok {
+			return nil, false, nil
+		}
+		if q.deny && c.number >= 0 && c.number < len(l.rules) && l.rules[c.number].set != decisions.SetDeny {
+			continue
+		}
+		if rules = append(rules, r); len(rules) > most {
 			return nil, false, nil
 		}
 	}
-	return slices.Clone(found.Rules), true, nil
+	return rules, true, nil
 }
 
 func (l *compiled) evalEach(q *query, rules []*ast.Rule, v *volley) error {

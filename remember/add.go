@@ -96,6 +96,10 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	default:
 		return nil, fmt.Errorf("%w: a line is stored for a project or for the user", ErrNotRemembered)
 	}
+	e.stored = factsLine
+	if l.Verdict == decisions.Deny {
+		e.parts = []*part{{Part: Part{Kind: c.Kind, Rule: c.Label}, line: p, entry: e}}
+	}
 	e.confirmed.Store(now.UnixNano())
 	e.finish()
 	return e, nil
@@ -149,7 +153,9 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	return nil
 }
 
-// Confirm makes choices count that only a client reported so far.
+// Confirm makes choices count that only a client reported so far, and accepts
+// what became of choices of an earlier permd: their lines then deny what they
+// speak of.
 func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,11 +166,19 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	for _, id := range ids {
 		if e := s.byID[id]; e == nil || s.ended(e) {
 			return fmt.Errorf("%w: %q", ErrNotFound, id)
+		} else if !e.acceptable() {
+			return fmt.Errorf("%w: choice %s cannot be carried over: %s", ErrNotRemembered, id, e.why())
 		}
 	}
 	err := s.write(func(tx *sql.Tx) error {
 		for _, id := range ids {
 			if _, err := tx.Exec("UPDATE choices SET confirmed = ? WHERE id = ? AND confirmed IS NULL", now, id); err != nil {
+				return err
+			}
+			if s.byID[id].why() == "" {
+				continue
+			}
+			if _, err := tx.Exec("UPDATE choices SET looked = ? WHERE id = ? AND looked IS NULL", now, id); err != nil {
 				return err
 			}
 		}
@@ -174,7 +188,11 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 		return fmt.Errorf("confirming choices: %w", err)
 	}
 	for _, id := range ids {
-		s.byID[id].confirmed.CompareAndSwap(0, now)
+		e := s.byID[id]
+		e.confirmed.CompareAndSwap(0, now)
+		if e.why() != "" {
+			e.looked.CompareAndSwap(0, now)
+		}
 	}
 	return nil
 }

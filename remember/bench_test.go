@@ -5,6 +5,7 @@ package remember_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -183,6 +184,47 @@ func BenchmarkMatchWidths(b *testing.B) {
 			for b.Loop() {
 				if _, allow, err := s.Match(tt.q); err != nil || (allow != nil) != tt.want {
 					b.Fatal(allow, err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkMatchRejects matches among 10,000 rejects of all forms.
+func BenchmarkMatchRejects(b *testing.B) {
+	s := open(b, options(path(b)))
+	const rejects = 10_000
+	for start := 0; start < rejects; start += 1000 {
+		var drafts []remember.Draft
+		for n := start; n < start+1000; n++ {
+			e := []effects.Effect{
+				run("make", fmt.Sprint("t", n)), file(effects.KindDelete, fmt.Sprintf("/p/%d/%d/x", n%100, n)), connect(fmt.Sprintf("h%d.example.com", n), 443, effects.MethodGet),
+				run("tool", "--token=ghp_0123456789abcdefghijABCDEFGHIJ012345", fmt.Sprint(n)),
+			}[n%4]
+			drafts = append(drafts, remember.Draft{Verdict: decisions.Deny, Query: ask(e), Scope: remember.ForProject})
+		}
+		if _, err := s.Save(b.Context(), drafts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	tree := file(effects.KindDelete, "/p")
+	tree.File.Recursive = true
+	for name, q := range map[string]*decisions.MemoryQuery{
+		"run":           ask(run("make", "t4000")),
+		"run-miss":      ask(run("git", "log", "--oneline", "-n", "20")),
+		"path":          ask(file(effects.KindDelete, "/p/1/4001/x")),
+		"path-miss":     ask(file(effects.KindDelete, "/p/src/a/b/main.go")),
+		"tree-above":    ask(tree),
+		"host":          ask(connect("h4002.example.com", 443, effects.MethodGet)),
+		"host-miss":     ask(connect("api.example.org", 443, effects.MethodGet)),
+		"use-miss":      ask(use("github", "get_issue", `{"n":1}`)),
+		"secret-in-run": ask(run("tool", "--token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "4003")),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if reject, _, err := s.Match(q); err != nil || (reject == nil) != strings.HasSuffix(name, "-miss") {
+					b.Fatal(reject, err)
 				}
 			}
 		})

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 )
@@ -45,6 +46,7 @@ func (noJournal) Append(context.Context, ...*decisions.Record) error { return ni
 type asked struct {
 	engine *decisions.Engine
 	store  *remember.Store
+	path   string // of the store
 }
 
 func newAsked(t *testing.T) *asked {
@@ -57,7 +59,10 @@ func newAsked(t *testing.T) *asked {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &asked{store: open(t, options(path(t)))}
+	a := &asked{path: path(t)}
+	o := options(a.path)
+	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	a.store = open(t, o)
 	n := 0
 	a.engine = &decisions.Engine{
 		Policy: &silence{table, profiles}, Memory: a.store, Proposer: a.store, Journal: noJournal{},
@@ -83,6 +88,22 @@ func (a *asked) decide(t *rapid.T, command string) *decisions.Decision {
 			User:  effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}},
 		},
 	})[0]
+}
+
+// effects are those of a command.
+func (a *asked) effects(t *rapid.T, command string) []effects.Effect {
+	t.Helper()
+	input, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := a.engine.Policy.(*silence)
+	w := effects.World{FS: a.engine.FS, Table: p.table, Profiles: p.profiles}
+	call := effects.Call{
+		ID: "c", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: input, Cwd: "/p", Agent: effects.Party{Name: "claude-agent-acp", Version: "0.100.0"},
+		User: effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}},
+	}
+	return w.In(w.Scene(&call)).Effects
 }
 
 // parts are commands with words to draw at the %s.

@@ -15,11 +15,16 @@ import (
 )
 
 // factsVersion is the version of the encoding below. A change of the encoding
-// needs a new one: choices of another version match nothing.
+// needs a new one: allows of another version match nothing, rejects are carried
+// over by their line (see carry.go).
 const factsVersion = 1
 
-// factsLine stands for the version of choices that are matched by their line.
-const factsLine = 0
+// What stands in the place of a version for choices that have no facts.
+const (
+	factsLine  = 0  // they are matched by their line
+	factsParts = -1 // rejects, matched by their parts
+	factsLost  = -2 // never stored: what it was matched by cannot be read
+)
 
 // digest is a keyed hash of an effect's exact facts.
 type digest [sha256.Size]byte

@@ -216,9 +216,8 @@ func TestDamagedPages(t *testing.T) {
 
 func TestUnreadableRowTurnsAllowsOff(t *testing.T) {
 	for name, query := range map[string]string{
-		"digest":   "UPDATE choices SET digest = x'00' WHERE verdict = 'allow'",
-		"encoding": "UPDATE choices SET facts = 99 WHERE verdict = 'allow'",
-		"pins":     `UPDATE choices SET pins = CAST('{"project":1}' AS BLOB) WHERE verdict = 'allow'`,
+		"digest": "UPDATE choices SET digest = x'00' WHERE verdict = 'allow'",
+		"pins":   `UPDATE choices SET pins = CAST('{"project":1}' AS BLOB) WHERE verdict = 'allow'`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(path(t))

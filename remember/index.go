@@ -19,23 +19,37 @@ type entry struct {
 	// choice is matched by its rule line.
 	digest digest
 	line   *pattern.Pattern
-	expire int64 // nanoseconds since 1970, 0 for never
-	row    int64 // in the database
+	parts  []*part // of a reject
+	// stored says what the digest is made of (see facts.go).
+	stored int64
+	// changed is set for one of an earlier permd that does not hold as it did.
+	changed bool
+	expire  int64 // nanoseconds since 1970, 0 for never
+	row     int64 // in the database
 
 	uses      atomic.Int64
 	last      atomic.Int64 // nanoseconds since 1970, 0 for not yet
 	confirmed atomic.Int64 // when a person confirmed it, 0 for not yet
+	looked    atomic.Int64 // when a person accepted what became of it, 0 for not yet
 	// flushed is the value of uses in the database; under the Store's lock.
 	flushed int64
 }
 
 // name gives the choice its id.
-func (e *entry) name(id string) { e.choice.ID, e.answer.ID = id, id }
+func (e *entry) name(id string) {
+	e.choice.ID, e.answer.ID = id, id
+	for _, p := range e.parts {
+		p.answer.ID, p.doubt.ID = id, id
+	}
+}
 
 // snapshot returns the choice with its counters.
 func (e *entry) snapshot() Choice {
 	c := e.choice
-	c.Uses, c.ByLine = e.uses.Load(), e.line != nil
+	c.Uses, c.ByLine, c.Changed = e.uses.Load(), e.line != nil, e.why()
+	for _, p := range e.parts {
+		c.Parts = append(c.Parts, p.Part)
+	}
 	if last := e.last.Load(); last != 0 {
 		c.LastUsed = time.Unix(0, last).UTC()
 	}
@@ -126,6 +140,9 @@ func (e *entry) used(now int64) {
 type index struct {
 	shards [256]map[digest][]*entry
 	lines  lineIndex
+	// rejects are the parts of rejects; those of an earlier permd are in shards as
+	// well.
+	rejects rejectIndex
 	// exactArguments counts the choices that are bound to a tool's arguments,
 	// absolutes those that name files by where they are: the digests for these
 	// are only made when there are any.
@@ -148,7 +165,7 @@ func (x *index) count(e *entry, n int) {
 	if e.choice.Pins.Arguments {
 		x.exactArguments += n
 	}
-	if e.line == nil && e.choice.absolute() {
+	if e.byFacts() && e.choice.absolute() {
 		x.absolutes += n
 	}
 }
@@ -157,11 +174,14 @@ func (x *index) count(e *entry, n int) {
 func (x *index) with(entries ...*entry) *index {
 	n := *x
 	copied := [256]bool{}
-	edit := n.lines.edit()
+	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
 		n.count(e, 1)
-		if e.line != nil {
+		rejects.add(e)
+		if e.line != nil && e.choice.Verdict == decisions.Allow {
 			edit.add(e)
+		}
+		if !e.byFacts() {
 			continue
 		}
 		shard := n.own(&copied, e.digest[0])
@@ -174,12 +194,14 @@ func (x *index) with(entries ...*entry) *index {
 func (x *index) without(entries ...*entry) *index {
 	n := *x
 	copied := [256]bool{}
-	edit := n.lines.edit()
+	edit, rejects := n.lines.edit(), rejectEdit{x: &n.rejects}
 	for _, e := range entries {
-		if e.line != nil {
-			if edit.remove(e) {
-				n.count(e, -1)
-			}
+		rejects.remove(e)
+		if e.line != nil && e.choice.Verdict == decisions.Allow {
+			edit.remove(e)
+		}
+		if !e.byFacts() {
+			n.count(e, -1)
 			continue
 		}
 		shard := n.own(&copied, e.digest[0])
@@ -234,7 +256,12 @@ type search struct {
 	unconfirmed bool
 
 	reject, allow *entry
+	unsure        bool  // the reject asks
+	said          *part // what of it the effect touches, nil for its facts
 }
+
+// byFacts reports whether the entry is found by the digest of facts.
+func (e *entry) byFacts() bool { return e.stored == factsVersion }
 
 // consider takes entries that match by their digest or line.
 func (s *search) consider(found []*entry) {
@@ -264,8 +291,8 @@ func (s *search) considerReject(e *entry) {
 			return
 		}
 	}
-	if s.reject == nil || e.choice.Scope.Kind.rank() > s.reject.choice.Scope.Kind.rank() {
-		s.reject = e
+	if s.reject == nil || s.unsure || e.choice.Scope.Kind.rank() > s.reject.choice.Scope.Kind.rank() {
+		s.reject, s.unsure, s.said = e, false, nil
 	}
 }
 
@@ -282,10 +309,21 @@ func (e *entry) narrower(than *entry) bool {
 }
 
 // match returns the widest reject and the narrowest allow for the effect of q.
-func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now, newest int64) (reject, allow *entry) {
+func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now, newest int64) (found search) {
 	s := search{x: x, key: key, q: q, now: now, newest: newest}
 	s.run()
-	return s.reject, s.allow
+	return s
+}
+
+// answer is what is said of a reject that was found: the part that was touched.
+func (s *search) answer() *decisions.Choice {
+	switch {
+	case s.said == nil:
+		return &s.reject.answer
+	case s.unsure:
+		return &s.said.doubt
+	}
+	return &s.said.answer
 }
 
 func (s *search) run() {
@@ -303,6 +341,7 @@ func (s *search) run() {
 		}
 	}
 	s.x.lines.search(s)
+	s.x.rejects.search(s)
 }
 
 // try takes the choices about the effect's very facts.

@@ -17,7 +17,7 @@ var _ decisions.Keeper = (*Store)(nil)
 const MaxExpiry = 10 * 365 * 24 * time.Hour
 
 // Keep stores what a person answered: for an allow the choices of a width, for
-// a reject one that is bound to the whole call. What it cannot store as it was
+// a reject one with all that was asked about. What it cannot store as it was
 // asked is decisions.ErrNotKept, and then nothing is stored.
 func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Kept, error) {
 	drafts, err := s.draftsOf(a)
@@ -40,7 +40,7 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Kept,
 			continue // two effects of the call have one choice
 		}
 		kept = append(kept, decisions.Kept{
-			ID: c.ID, Verdict: c.Verdict, Label: string(c.Kind) + " " + c.Label,
+			ID: c.ID, Verdict: c.Verdict, Label: c.Whole(),
 			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
 		})
 	}
@@ -77,8 +77,8 @@ func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 		if a.Offer.Reject == nil {
 			return nil, errors.New("the call has no effect that a reject could be bound to")
 		}
-		if d.Query, d.WholeCall = a.Offer.Reject, true; d.Scope == "" {
-			if d.Scope = ForProject; d.Query.Project == "" {
+		if d.Rejection = a.Offer.Reject; d.Scope == "" {
+			if d.Scope = ForProject; d.Rejection.Query.Project == "" {
 				d.Scope = ForSession
 			}
 		}

@@ -17,13 +17,24 @@ import (
 // offer is what a call of those effects leaves to remember, as the engine
 // makes it: the first width is exact.
 func offer(scope string, list ...*decisions.MemoryQuery) *decisions.Offer {
-	o := &decisions.Offer{Reject: list[0]}
+	o := &decisions.Offer{Reject: rejection(list...)}
 	set := decisions.OfferSet{Width: decisions.Width{ID: "w1", Scope: scope}}
 	for _, q := range list {
 		set.Items = append(set.Items, decisions.OfferItem{Query: q})
 	}
 	o.Sets = append(o.Sets, set)
 	return o
+}
+
+// rejection is a call of those effects, all of which were asked about.
+func rejection(list ...*decisions.MemoryQuery) *decisions.Rejection {
+	r := &decisions.Rejection{Query: *list[0]}
+	r.Query.All = nil
+	for i, q := range list {
+		r.Query.All = append(r.Query.All, *q.Effect)
+		r.Asked = append(r.Asked, i)
+	}
+	return r
 }
 
 // TestKeep is what an answer may ask for, and what is stored of it: all or

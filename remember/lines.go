@@ -17,17 +17,13 @@ const (
 	// maxAnchored is how many of them may begin alike, so that looking through
 	// them takes no time that anybody notices.
 	maxAnchored = 256
-	// maxLineRejects is how many rejects of one person are lines: they speak of
-	// more than where they can be found by.
-	maxLineRejects = 256
 	// maxParts bounds the words and the folders that lines are found by.
 	maxParts = 16
 )
 
-// lineIndex finds the choices that are matched by a rule line. An allow stands
-// under its anchor: the literal beginning of its line, which every effect that
-// it matches has as well. A reject touches more than it matches; there are few,
-// and all of them are looked at.
+// lineIndex finds the allows that are matched by a rule line. Each stands under
+// its anchor: the literal beginning of its line, which every effect that it
+// matches has as well.
 type lineIndex struct {
 	shards [256]map[string][]*entry
 	// runs and files count the lines by the number of parts of their anchor, so
@@ -35,7 +31,6 @@ type lineIndex struct {
 	// tools.
 	runs, files [maxParts + 1]int
 	other       int
-	rejects     []*entry
 }
 
 // lineEdit changes a lineIndex that nobody else sees yet.
@@ -59,10 +54,6 @@ func (l *lineEdit) shard(key string) map[string][]*entry {
 }
 
 func (l *lineEdit) add(e *entry) {
-	if e.choice.Verdict == decisions.Deny {
-		l.x.rejects = append(slices.Clip(l.x.rejects), e)
-		return
-	}
 	key, parts := e.anchor()
 	shard := l.shard(key)
 	shard[key] = append(slices.Clip(shard[key]), e)
@@ -70,11 +61,6 @@ func (l *lineEdit) add(e *entry) {
 }
 
 func (l *lineEdit) remove(e *entry) bool {
-	if e.choice.Verdict == decisions.Deny {
-		n := len(l.x.rejects)
-		l.x.rejects = lacking(l.x.rejects, e)
-		return len(l.x.rejects) < n
-	}
 	key, parts := e.anchor()
 	shard := l.shard(key)
 	rest := lacking(shard[key], e)
@@ -166,11 +152,6 @@ func appendTool(key []byte, server, tool string) []byte {
 
 // search looks for lines that match the effect.
 func (x *lineIndex) search(s *search) {
-	for _, e := range x.rejects {
-		if e.line.Touches(s.q.Effect, pattern.Context{Project: s.q.Project}) {
-			s.considerReject(e)
-		}
-	}
 	var buf [512]byte
 	e := s.q.Effect
 	key := head(buf[:], s.q.UID, e.Kind)

@@ -1,6 +1,7 @@
 package remember
 
 import (
+	"cmp"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -59,9 +60,6 @@ func (s *Store) speaks(e *entry, q *decisions.MemoryQuery, now int64) bool {
 	return ok && sum == e.digest
 }
 
-// Rejectable reports whether a reject of the call can be bound to the effect.
-func (s *Store) Rejectable(q *decisions.MemoryQuery) bool { return known(q, decisions.Deny) == nil }
-
 // wider returns the lines that say more than the effect. Those that would have
 // to be shown masked are none: what is matched must be what a person reads.
 func wider(q *decisions.MemoryQuery, scope ScopeKind) []pattern.Wider {
@@ -93,16 +91,21 @@ func lineOf(q *decisions.MemoryQuery, scope ScopeKind, level int) *pattern.Patte
 	return found
 }
 
-// labelOf is the rule line that names just the effect, as a person reads it.
-func labelOf(q *decisions.MemoryQuery, anyArguments bool) string {
+// labelOf is the rule line that names just the effect, as a person reads it. In a
+// scope that is wider than a project, files are named by where they are, since
+// that is how they are matched.
+func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) string {
 	e := q.Effect
 	var line string
 	switch {
 	case e.Run != nil:
-		// As it was typed, with what is secret masked.
-		return strings.TrimPrefix(e.Text, "run ")
+		return runLabel(q, scope)
 	case e.File != nil:
-		line = pathLine(e.File, q.Project)
+		project := q.Project
+		if scope == ForUser {
+			project = ""
+		}
+		line = pathLine(e.File, project)
 	case e.Connect != nil:
 		line = e.Connect.Host
 		if _, err := netip.ParseAddr(line); err == nil && strings.Contains(line, ":") {
@@ -138,7 +141,7 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool) string {
 func pathLine(f *effects.File, project string) string {
 	p := pattern.Path{Base: pattern.Root}
 	rest := f.Path
-	if within(f.Path, project) {
+	if within(f.Path, project) && f.Path != project { // no line is ./ alone
 		p.Base, rest = pattern.Project, f.Path[len(project):]
 	}
 	for part := range strings.SplitSeq(rest, "/") {
@@ -148,7 +151,20 @@ func pathLine(f *effects.File, project string) string {
 	}
 	line := p.String()
 	if f.Recursive {
-		return strings.TrimSuffix(line, "/") + " and all below"
+		return cmp.Or(strings.TrimSuffix(line, "/"), "/") + " and all below"
 	}
 	return line
+}
+
+// runLabel is the rule line of a run, with what is secret masked. What no line
+// can say (text on standard input, what a target of make runs by now) stands in
+// the effect's own words.
+func runLabel(q *decisions.MemoryQuery, scope ScopeKind) string {
+	e := q.Effect
+	if line := lineFor(q, scope); e.Run.StdinText == "" && plain(e, line) {
+		if p, err := pattern.Parse(e.Kind, line); err == nil && p.String() == line {
+			return line
+		}
+	}
+	return strings.TrimPrefix(e.Text, "run ")
 }

@@ -77,7 +77,8 @@ type Pins struct {
 	Destructive bool `json:"destructive,omitzero"`
 	Claimed     bool `json:"claimed,omitzero"` // the effect was known from the agent's words alone
 	Guarded     bool `json:"guarded,omitzero"` // it answers guarded tags
-	// Call is a keyed hash of all effects of the call that a reject is bound to.
+	// Call is a keyed hash of all effects of the call that a reject of schema
+	// version 1 is bound to.
 	Call string `json:"call,omitzero"`
 }
 
@@ -90,9 +91,13 @@ type Choice struct {
 	// ByLine is set when the choice is matched by its rule line, not by the very
 	// facts of the effect that it came from.
 	ByLine bool   `json:"byLine,omitzero"`
-	Pins   Pins   `json:"pins"`
-	Scope  Scope  `json:"scope"`
-	UID    uint32 `json:"uid"`
+	Parts  []Part `json:"parts,omitzero"` // of a reject
+	// Changed says why one of an earlier permd does not hold as it did, "" for all
+	// others and for those that a person has accepted as they are (Confirm).
+	Changed string `json:"changed,omitzero"`
+	Pins    Pins   `json:"pins"`
+	Scope   Scope  `json:"scope"`
+	UID     uint32 `json:"uid"`
 	// DecisionID is the decision that the choice answered, as a client reported
 	// it; "" for a choice made over the management socket.
 	DecisionID string    `json:"decisionId,omitzero"`
@@ -108,14 +113,14 @@ type Choice struct {
 // Draft is a choice to save.
 type Draft struct {
 	Verdict decisions.Verdict // Allow or Deny
-	// Query is the effect that the person answered, as it was asked about.
+	// Query is the effect that the person allowed, as it was asked about.
 	Query *decisions.MemoryQuery
-	Scope ScopeKind
+	// Rejection is what the person rejected; if nil, the effect of Query alone.
+	Rejection *decisions.Rejection
+	Scope     ScopeKind
 	// Level says how wide it is, as the Proposals for the query do; a reject
 	// has none.
 	Level int
-	// WholeCall binds a reject to all effects of the call, not to the one alone.
-	WholeCall bool
 	// Label is the rule line as the person was shown it, secrets masked; if
 	// empty it is made from the effect.
 	Label      string
@@ -158,6 +163,8 @@ type Status struct {
 	Degraded []string `json:"degraded,omitzero"`
 	// Unconfirmed counts the allows that wait for a person to confirm them.
 	Unconfirmed int `json:"unconfirmed,omitzero"`
+	// Changed counts the choices of an earlier permd that a person should look at.
+	Changed int `json:"changed,omitzero"`
 	// AllowsOff is set when remembered allows do not count.
 	AllowsOff bool `json:"allowsOff,omitzero"`
 	// Pending counts the revocations that are not in the database yet.

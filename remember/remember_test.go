@@ -255,7 +255,7 @@ func TestNeverRemembered(t *testing.T) {
 		"no host":          {draft: remember.Draft{Query: ask(connect("", 443, effects.MethodGet))}},
 		"no tool":          {draft: remember.Draft{Query: ask(use("github", "", `{}`))}},
 		"expired":          {draft: remember.Draft{Query: ask(run("ls")), Expires: noon}},
-		"dynamic word":     {draft: remember.Draft{Query: ask(dynamic)}, reject: true},
+		"dynamic word":     {draft: remember.Draft{Query: ask(dynamic)}, reject: false},
 		"unknown folder":   {draft: remember.Draft{Query: ask(nowhere)}, reject: true},
 		"unread script":    {draft: remember.Draft{Query: ask(unread)}, reject: true},
 		"not allowable":    {draft: remember.Draft{Query: ask(run("bash", "-c", "ls"))}, reject: true},

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -20,12 +21,12 @@ import (
 
 const (
 	columns = `n, id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
-		decision, created, expires, uses, last_used, confirmed`
+		decision, created, expires, uses, last_used, confirmed, parts, looked`
 	selectHolding = `SELECT ` + columns + ` FROM choices WHERE revoked IS NULL`
 	insertChoice  = `INSERT INTO choices
 		(id, uid, verdict, kind, pattern, facts, digest, pins, scope, scope_key, scope_conn,
-		 decision, created, expires, uses, last_used, confirmed)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+		 decision, created, expires, uses, last_used, confirmed, parts, looked)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 // execer is a database or a transaction.
@@ -40,7 +41,15 @@ func insert(db execer, e *entry) error {
 	if err != nil {
 		return fmt.Errorf("encoding pins: %w", err)
 	}
-	var expires, last, confirmed any
+	var expires, last, confirmed, parts, looked any
+	if e.stored == factsParts {
+		if parts, err = e.encodeParts(); err != nil {
+			return err
+		}
+	}
+	if t := e.looked.Load(); t != 0 {
+		looked = t
+	}
 	if e.expire != 0 {
 		expires = e.expire
 	}
@@ -51,8 +60,8 @@ func insert(db execer, e *entry) error {
 		confirmed = t
 	}
 	res, err := db.Exec(insertChoice, c.ID, int64(c.UID), string(c.Verdict), string(c.Kind), c.Label,
-		e.facts(), e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
-		c.DecisionID, c.Created.UnixNano(), expires, e.uses.Load(), last, confirmed)
+		e.stored, e.digest[:], pins, string(c.Scope.Kind), c.Scope.Key, int64(c.Scope.Conn),
+		c.DecisionID, c.Created.UnixNano(), expires, e.uses.Load(), last, confirmed, parts, looked)
 	if err != nil {
 		return err
 	}
@@ -60,30 +69,36 @@ func insert(db execer, e *entry) error {
 	return err
 }
 
-// scan reads one row of selectHolding.
+// encodeParts are the parts as they are stored.
+func (e *entry) encodeParts() ([]byte, error) {
+	list := make([]Part, len(e.parts))
+	for i, p := range e.parts {
+		list[i] = p.Part
+	}
+	b, err := json.Marshal(list, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil, fmt.Errorf("encoding the parts of a reject: %w", err)
+	}
+	return b, nil
+}
+
+// scan reads one row of selectHolding. With an error it returns what can be kept
+// of a reject all the same, nil for anything else.
 func scan(rows *sql.Rows) (*entry, error) {
 	e := &entry{}
 	c := &e.choice
 	var verdict, kind, scope string
-	var facts, uid, created, uses int64
-	var conn int64
-	var expires, last, confirmed sql.NullInt64
-	var sum, pins []byte
-	if err := rows.Scan(&e.row, &c.ID, &uid, &verdict, &kind, &c.Label, &facts, &sum, &pins,
-		&scope, &c.Scope.Key, &conn, &c.DecisionID, &created, &expires, &uses, &last, &confirmed); err != nil {
+	var uid, created, uses, conn int64
+	var expires, last, confirmed, looked sql.NullInt64
+	var sum, pins, parts []byte
+	if err := rows.Scan(&e.row, &c.ID, &uid, &verdict, &kind, &c.Label, &e.stored, &sum, &pins,
+		&scope, &c.Scope.Key, &conn, &c.DecisionID, &created, &expires, &uses, &last, &confirmed, &parts, &looked); err != nil {
 		return nil, err
-	}
-	if facts != factsVersion && facts != factsLine || len(sum) != len(e.digest) {
-		return nil, fmt.Errorf("choice %d: its facts cannot be read", e.row)
-	}
-	if err := strictjson.Unmarshal(pins, &c.Pins); err != nil {
-		return nil, fmt.Errorf("choice %d: its pins: %w", e.row, err)
 	}
 	c.Verdict, c.Kind, c.Scope.Kind = decisions.Verdict(verdict), effects.Kind(kind), ScopeKind(scope)
 	if c.Verdict != decisions.Allow && c.Verdict != decisions.Deny || c.Scope.Kind.rank() == 0 || c.ID == "" {
 		return nil, fmt.Errorf("choice %d: it has no id, or an unknown verdict or scope", e.row)
 	}
-	copy(e.digest[:], sum)
 	c.UID, c.Scope.Conn, c.Created = uint32(uid), uint64(conn), time.Unix(0, created).UTC()
 	if expires.Valid {
 		e.expire, c.Expires = expires.Int64, time.Unix(0, expires.Int64).UTC()
@@ -91,28 +106,69 @@ func scan(rows *sql.Rows) (*entry, error) {
 	e.uses.Store(uses)
 	e.last.Store(last.Int64)
 	e.confirmed.Store(confirmed.Int64)
+	e.looked.Store(looked.Int64)
 	e.flushed = uses
-	if facts == factsLine {
-		var err error
-		if e.line, err = pattern.Parse(c.Kind, c.Label); err != nil {
-			return nil, fmt.Errorf("choice %d: %w", e.row, err)
-		}
+	err := e.readBound(sum, pins, parts)
+	if err != nil && c.Verdict == decisions.Allow {
+		return nil, err
+	}
+	if err != nil {
+		// All that is left of the reject is what a person reads of it.
+		c.Pins, e.line, e.parts, e.stored = Pins{}, nil, nil, factsLost
+		e.carry()
 	}
 	e.finish()
-	return e, nil
+	return e, err
 }
 
-// facts says what the choice is matched by.
-func (e *entry) facts() int64 {
-	if e.line != nil {
-		return factsLine
+// readBound reads what a choice is matched by.
+func (e *entry) readBound(sum, pins, parts []byte) error {
+	c := &e.choice
+	if len(sum) != len(e.digest) {
+		return fmt.Errorf("choice %d: its facts cannot be read", e.row)
 	}
-	return factsVersion
+	copy(e.digest[:], sum)
+	if err := strictjson.Unmarshal(pins, &c.Pins); err != nil {
+		return fmt.Errorf("choice %d: its pins: %w", e.row, err)
+	}
+	var err error
+	switch {
+	case e.stored == factsLine:
+		if e.line, err = pattern.Parse(c.Kind, c.Label); err != nil {
+			return fmt.Errorf("choice %d: %w", e.row, err)
+		}
+		if c.Verdict == decisions.Deny {
+			e.parts = []*part{{Part: Part{Kind: c.Kind, Rule: c.Label}, line: e.line}}
+		}
+	case e.stored == factsParts && c.Verdict == decisions.Deny:
+		var list []Part
+		if err := strictjson.Unmarshal(parts, &list); err != nil || len(list) == 0 || len(list) > mostParts {
+			return fmt.Errorf("choice %d: its parts cannot be read: %w", e.row, err)
+		}
+		for _, one := range list {
+			p := &part{Part: one}
+			if err := p.read(); err != nil {
+				return fmt.Errorf("choice %d: a part of it: %w", e.row, err)
+			}
+			e.parts = append(e.parts, p)
+		}
+	case c.Verdict == decisions.Deny:
+		e.carry()
+	case e.stored != factsVersion:
+		e.changed = true
+	}
+	return nil
 }
 
 // finish sets what follows from the choice.
 func (e *entry) finish() {
 	e.answer = decisions.Choice{ID: e.choice.ID, Label: e.choice.Label}
+	for _, p := range e.parts {
+		p.entry = e
+		p.answer = decisions.Choice{ID: e.choice.ID, Label: p.Rule}
+		p.doubt = p.answer
+		p.doubt.Unsure = true
+	}
 	switch p := e.line; {
 	case p == nil:
 	case p.Path != nil:
@@ -167,9 +223,9 @@ func holding(db *sql.DB, now int64) (entries []*entry, unreadable, err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		e, err := scan(rows)
+		unreadable = errors.Join(unreadable, err)
 		switch {
-		case err != nil:
-			unreadable = errors.Join(unreadable, err)
+		case e == nil:
 		case e.choice.Scope.Conn != 0:
 			// Its connection ended with the daemon; numbers start anew.
 		case !e.over(now):
@@ -253,13 +309,19 @@ func salvage(path string) salvaged {
 
 // readRejects reads rejects until it reaches damage.
 func readRejects(db *sql.DB, order string) (entries []*entry) {
-	rows, err := db.Query(selectHolding + " AND verdict = 'deny' AND scope_conn = 0" + order)
+	const rejects = " AND verdict = 'deny' AND scope_conn = 0"
+	rows, err := db.Query(selectHolding + rejects + order)
+	if err != nil {
+		// Before schema version 2 there were no parts.
+		rows, err = db.Query(strings.Replace(selectHolding, ", parts, looked", ", NULL, NULL", 1) + rejects + order)
+	}
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		if e, err := scan(rows); err == nil && e.choice.Verdict == decisions.Deny {
+		// What can be kept of one that is not readable is kept.
+		if e, _ := scan(rows); e != nil && e.choice.Verdict == decisions.Deny {
 			entries = append(entries, e)
 		}
 	}

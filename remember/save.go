@@ -85,28 +85,35 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 
 // room says whether there is room for one more choice beside fresh ones.
 func (s *Store) room(e *entry, fresh []*entry) error {
-	if s.ofUser[e.choice.UID]+len(fresh) >= MaxChoices {
+	weight := e.weight()
+	for _, other := range fresh {
+		weight += other.weight()
+	}
+	if s.ofUser[e.choice.UID]+weight > MaxChoices {
 		return ErrTooMany
+	}
+	if e.choice.Verdict == decisions.Deny {
+		if n, crowded := s.state.Load().index.rejects.crowded(e); crowded {
+			return fmt.Errorf("%w: there are %d rejects that begin like this one", ErrTooMany, n)
+		}
+		return nil
 	}
 	if e.line == nil {
 		return nil
 	}
-	n, most := 0, maxAnchored
-	if e.choice.Verdict == decisions.Deny {
-		most = maxLineRejects
-	}
+	n := 0
 	key, _ := e.anchor()
 	for _, list := range [][]*entry{s.alike(e), fresh} {
 		for _, other := range list {
 			if other.line == nil || other.choice.Verdict != e.choice.Verdict || other.choice.UID != e.choice.UID {
 				continue
 			}
-			if beside, _ := other.anchor(); beside == key || e.choice.Verdict == decisions.Deny {
+			if beside, _ := other.anchor(); beside == key {
 				n++
 			}
 		}
 	}
-	if n >= most {
+	if n >= maxAnchored {
 		return fmt.Errorf("%w: there are %d lines that begin like this one", ErrTooMany, n)
 	}
 	return nil
@@ -118,6 +125,9 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if d.Verdict != decisions.Allow && d.Verdict != decisions.Deny {
 		return nil, fmt.Errorf("%w: %q is no verdict to remember", ErrNotRemembered, d.Verdict)
 	}
+	if d.Verdict == decisions.Deny {
+		return s.rejectOf(d, now)
+	}
 	q := d.Query
 	if q == nil || q.Effect == nil {
 		return nil, fmt.Errorf("%w: there is no effect", ErrNotRemembered)
@@ -125,19 +135,17 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if err := known(q, d.Verdict); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
-	if d.Verdict == decisions.Allow {
-		if err := s.allowable(q); err != nil {
-			return nil, err
-		}
+	if err := s.allowable(q); err != nil {
+		return nil, err
 	}
 	if !d.Expires.IsZero() && !d.Expires.After(now) {
 		return nil, fmt.Errorf("%w: it would have expired already", ErrNotRemembered)
 	}
-	scope, err := scopeOf(d)
+	scope, err := scopeOf(d, q)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
-	e := &entry{choice: Choice{
+	e := &entry{stored: factsVersion, choice: Choice{
 		Verdict: d.Verdict, Kind: q.Effect.Kind, Label: d.Label, Pins: pinsOf(q, scope.Kind),
 		Scope: scope, UID: q.UID, DecisionID: d.DecisionID, Created: now.UTC(),
 	}}
@@ -145,11 +153,7 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if !d.Expires.IsZero() {
 		c.Expires, e.expire = d.Expires.UTC(), d.Expires.UnixNano()
 	}
-	if d.Verdict == decisions.Allow {
-		c.Pins.Guarded = q.Effect.Guarded() != 0
-	} else if d.WholeCall && len(q.All) > 1 {
-		c.Pins.Call = s.key.callOf(q)
-	}
+	c.Pins.Guarded = q.Effect.Guarded() != 0
 	if err := s.matchBy(e, d); err != nil {
 		return nil, err
 	}
@@ -183,8 +187,6 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	any := false
 	switch {
 	case d.Level == 0:
-	case d.Verdict != decisions.Allow:
-		return fmt.Errorf("%w: a reject has no width", ErrNotRemembered)
 	case c.Kind == effects.KindUse && d.Level == 1:
 		any = true
 	default:
@@ -195,12 +197,12 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 			return fmt.Errorf("%w: the effect has no line of that width", ErrNotRemembered)
 		}
 		// What a person reads is what is matched.
-		c.Label = e.line.String()
+		c.Label, e.stored = e.line.String(), factsLine
 		return nil
 	}
 	c.Pins.Arguments = c.Kind == effects.KindUse && !any
 	if c.Label == "" {
-		c.Label = labelOf(q, any)
+		c.Label = labelOf(q, any, c.Scope.Kind)
 	}
 	sum, ok := s.key.digestOf(q, e.form())
 	if !ok {
@@ -210,8 +212,7 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 	return nil
 }
 
-func scopeOf(d *Draft) (Scope, error) {
-	q := d.Query
+func scopeOf(d *Draft, q *decisions.MemoryQuery) (Scope, error) {
 	switch d.Scope {
 	case ForSession, ForChildren:
 		if q.Session.ID == "" {
@@ -224,7 +225,7 @@ func scopeOf(d *Draft) (Scope, error) {
 		}
 		return Scope{Kind: ForProject, Key: q.Key()}, nil
 	case ForUser:
-		if r := q.Effect.Run; r != nil && path.Base(r.Program) == "git" && d.Verdict == decisions.Allow {
+		if d.Verdict == decisions.Allow && q.Effect.Run != nil && path.Base(q.Effect.Run.Program) == "git" {
 			return Scope{}, errors.New("git obeys the configuration of where it runs, so it is bound to the project")
 		}
 		return Scope{Kind: ForUser}, nil
@@ -238,7 +239,10 @@ func (s *Store) same(e *entry, fresh []*entry) *entry {
 		for _, other := range list {
 			a, b := &e.choice, &other.choice
 			if e.digest == other.digest && a.Verdict == b.Verdict && a.Scope == b.Scope && a.UID == b.UID &&
-				(e.line == nil) == (other.line == nil) && (e.line == nil || a.Kind == b.Kind && a.Label == b.Label) &&
+				e.stored == other.stored && (e.line == nil || a.Kind == b.Kind && a.Label == b.Label) &&
+				slices.EqualFunc(e.parts, other.parts, func(p, o *part) bool {
+					return p.Kind == o.Kind && p.Rule == o.Rule && slices.Equal(p.Sums, o.Sums)
+				}) &&
 				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.ended(other) &&
 				// What a person said over the management socket counts for more.
 				(other.confirmed.Load() != 0 || e.confirmed.Load() == 0) {
@@ -253,10 +257,14 @@ func (s *Store) same(e *entry, fresh []*entry) *entry {
 func (s *Store) alike(e *entry) []*entry {
 	x := s.state.Load().index
 	switch {
+	case e.choice.Verdict == decisions.Deny:
+		var list []*entry
+		for _, p := range x.rejects.at([]byte(e.parts[0].keysOf()[0])) {
+			list = append(list, p.entry)
+		}
+		return list
 	case e.line == nil:
 		return x.lookup(&e.digest)
-	case e.choice.Verdict == decisions.Deny:
-		return x.lines.rejects
 	}
 	key, _ := e.anchor()
 	return x.lines.at([]byte(key))
@@ -290,17 +298,12 @@ func (s *Store) selfCheck(tx *sql.Tx, e *entry, d *Draft, now int64) (err error)
 
 // fits checks that a choice alone answers the effect that it came from.
 func (s *Store) fits(e *entry, d *Draft, now int64) error {
+	if d.Verdict == decisions.Deny {
+		return s.rejects(e, d, now)
+	}
 	alone := (&index{}).with(e) // whether it is confirmed is another matter
-	reject, allow := alone.matchUnconfirmed(&s.key, d.Query, now)
-	switch d.Verdict {
-	case decisions.Allow:
-		if allow != e || reject != nil {
-			return ErrSelfCheck
-		}
-	default:
-		if reject != e || allow != nil {
-			return ErrSelfCheck
-		}
+	if reject, allow := alone.matchUnconfirmed(&s.key, d.Query, now); allow != e || reject != nil {
+		return ErrSelfCheck
 	}
 	return nil
 }

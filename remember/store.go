@@ -13,11 +13,17 @@ import (
 	_ "embed"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
 //go:embed schema.sql
 var schema string
+
+// schema2 adds the parts of rejects.
+//
+//go:embed schema2.sql
+var schema2 string
 
 // applicationID marks the file as a memory of permd: "pmdR".
 const applicationID = 0x706d_6452
@@ -32,6 +38,9 @@ type Options struct {
 	// ConfirmAll keeps allows that a client reports from counting until they
 	// are confirmed; without it only those for guarded tags wait.
 	ConfirmAll bool
+	// Understand adds to a line what its options mean (pattern.Understood), so
+	// that a reject knows their other spellings; nil for nothing.
+	Understand func(*pattern.Pattern) *pattern.Pattern
 	// Now is the clock; time.Now if nil.
 	Now func() time.Time
 }
@@ -94,7 +103,7 @@ func Open(o Options) (*Store, error) {
 
 func (s *Store) database() sqlitedb.Options {
 	return sqlitedb.Options{
-		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema},
+		Path: s.options.Path, ApplicationID: applicationID, Migrations: []string{schema, schema2},
 		Synchronous: sqlitedb.Full, Now: s.now,
 	}
 }
@@ -145,11 +154,20 @@ func (s *Store) turnOff(why error) {
 
 // add puts entries into RAM.
 func (s *Store) add(entries ...*entry) {
+	if s.options.Understand != nil {
+		for _, e := range entries {
+			for _, p := range e.parts {
+				if p.line != nil {
+					p.line = s.options.Understand(p.line)
+				}
+			}
+		}
+	}
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.with(entries...), off: st.off})
 	for _, e := range entries {
 		s.byID[e.choice.ID] = e
-		s.ofUser[e.choice.UID]++
+		s.ofUser[e.choice.UID] += e.weight()
 	}
 }
 
@@ -159,9 +177,12 @@ func (s *Store) drop(entries ...*entry) {
 	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
 	for _, e := range entries {
 		delete(s.byID, e.choice.ID)
-		s.ofUser[e.choice.UID]--
+		s.ofUser[e.choice.UID] -= e.weight()
 	}
 }
+
+// weight is what a choice counts for MaxChoices.
+func (e *entry) weight() int { return max(1, len(e.parts)) }
 
 // Match returns the choices that fit an effect: the widest reject and the
 // narrowest allow. It takes no lock and never touches the disk. After damage
@@ -172,10 +193,11 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 	if q.Now.IsZero() {
 		now = s.now().UnixNano() // without a time nothing would ever expire
 	}
-	r, a := st.index.match(&s.key, q, now, s.latest(now))
+	found := st.index.match(&s.key, q, now, s.latest(now))
+	r, a := found.reject, found.allow
 	if r != nil {
 		r.used(now)
-		reject = &r.answer
+		reject = found.answer()
 	}
 	if st.off != nil {
 		return reject, nil, st.off
@@ -235,8 +257,12 @@ func (s *Store) Status() Status {
 		st.Degraded = append(st.Degraded, "writing failed: "+s.writing)
 	}
 	for _, e := range s.byID {
+		if !s.ended(e) && e.why() != "" {
+			st.Changed++
+		}
 		switch {
 		case s.ended(e):
+		case e.changed && e.choice.Verdict == decisions.Allow:
 		case !e.inForce(s.options.ConfirmAll, false):
 			st.Unconfirmed++
 		case e.choice.Verdict == decisions.Allow:

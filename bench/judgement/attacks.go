@@ -123,7 +123,7 @@ func (r *bypassRow) call() string {
 
 // attack decides a row under the rules of a person.
 func (b *bench) attack(ctx context.Context, r *bypassRow, d *draft) (outcome, error) {
-	snap, err := b.with(ctx, d.finish())
+	snap, err := b.rules.With(ctx, d.finish())
 	if err != nil {
 		return outcome{}, err
 	}

@@ -342,6 +342,15 @@ func (u *unknownScore) count(o *outcome, programs, mysteries causes, weight floa
 	if effect {
 		u.Effects++
 	}
+	if constructs := o.notPlain(); len(constructs) > 0 {
+		u.notPlain++
+		if u.constructs == nil {
+			u.constructs = map[string]int{}
+		}
+		for _, c := range constructs {
+			u.constructs[c]++
+		}
+	}
 	for _, x := range o.programs() {
 		programs.add(x, false, weight, sample)
 	}

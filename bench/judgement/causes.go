@@ -123,6 +123,17 @@ func (o *outcome) unknown() (program, effect bool) {
 	return program, effect
 }
 
+// notPlain are the distinct constructs for which a call's shell text is not plain.
+func (o *outcome) notPlain() []string {
+	var list []string
+	for i := range o.effects {
+		if e := &o.effects[i]; e.Cause == effects.CauseNotPlain && !slices.Contains(list, string(e.Construct)) {
+			list = append(list, string(e.Construct))
+		}
+	}
+	return list
+}
+
 // programs are the distinct programs of a call that are not known.
 func (o *outcome) programs() []cause {
 	var list []cause

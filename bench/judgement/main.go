@@ -78,7 +78,7 @@ func judge(ctx context.Context, out io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() { err = errors.Join(err, b.rules.Close()) }()
 	score, err := b.measure(ctx, o.corpus)
 	if err != nil {
 		return err

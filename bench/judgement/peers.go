@@ -41,7 +41,7 @@ func (b *bench) peers(ctx context.Context, rows []peerRow) (map[string]*peerScor
 				return nil
 			}
 			var err error
-			if snap, err = b.with(ctx, d.finish()); err != nil {
+			if snap, err = b.rules.With(ctx, d.finish()); err != nil {
 				return fmt.Errorf("row %s: %w", r.ID, err)
 			}
 		}

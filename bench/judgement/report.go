@@ -109,6 +109,10 @@ func (t *table) calls(s *callsScore) {
 	t.title("commands of agents", "", "of", "")
 	t.row("  with an unknown program", u.Programs, u.Commands, percent(u.Programs, u.Commands))
 	t.row("  with an unknown effect", u.Effects, u.Commands, percent(u.Effects, u.Commands))
+	t.row("  not plain", u.notPlain, u.Commands, percent(u.notPlain, u.Commands))
+	for _, construct := range slices.Sorted(maps.Keys(u.constructs)) {
+		t.row("    "+construct, u.constructs[construct], u.Commands, percent(u.constructs[construct], u.Commands))
+	}
 }
 
 func (r *rates) cells() []any {

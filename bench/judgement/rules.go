@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -74,8 +75,8 @@ func (d *draft) everything() {
 }
 
 // finish returns the rules as files.
-func (d *draft) finish() userRules {
-	r := userRules{paths: d.paths}
+func (d *draft) finish() shipped.User {
+	r := shipped.User{Paths: d.paths}
 	var list strings.Builder
 	for _, v := range []decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny} {
 		if len(d.lines[v]) == 0 {
@@ -91,9 +92,9 @@ func (d *draft) finish() userRules {
 			}
 		}
 	}
-	r.list = list.String()
+	r.List = list.String()
 	if len(d.rego) > 0 {
-		r.rego = "package permd.user\n\nimport rego.v2\n\n" + strings.Join(d.rego, "\n")
+		r.Rego = "package permd.user\n\nimport rego.v2\n\n" + strings.Join(d.rego, "\n")
 	}
 	return r
 }

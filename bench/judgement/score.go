@@ -111,6 +111,9 @@ type unknownScore struct {
 	Effects  int `json:"effects"`  // commands with an effect that is not known
 
 	programs, why []cause
+
+	notPlain   int            // commands that not every shell reads alike
+	constructs map[string]int // the same by what of them
 }
 
 type peerScore struct {

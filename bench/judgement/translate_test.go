@@ -50,15 +50,15 @@ func TestTranslate(t *testing.T) {
 				t.Fatal("it has no translation")
 			}
 			r := d.finish()
-			if diff := cmp.Diff(c.list, r.list); diff != "" {
+			if diff := cmp.Diff(c.list, r.List); diff != "" {
 				t.Errorf("list (-want +got):\n%s", diff)
 			}
-			if (r.rego == "") != (c.rego == nil) {
-				t.Errorf("the policy is %q", r.rego)
+			if (r.Rego == "") != (c.rego == nil) {
+				t.Errorf("the policy is %q", r.Rego)
 			}
 			for _, want := range c.rego {
-				if !strings.Contains(r.rego, want) {
-					t.Errorf("%q is not in\n%s", want, r.rego)
+				if !strings.Contains(r.Rego, want) {
+					t.Errorf("%q is not in\n%s", want, r.Rego)
 				}
 			}
 			if len(d.refused) > 0 {
@@ -73,7 +73,7 @@ func TestTranslateRefuses(t *testing.T) {
 		t.Error("a rule that nobody knows was translated")
 	}
 	d, ok := translate(`path-prefix-string:\`, nil)
-	if !ok || len(d.refused) == 0 || d.finish().list != "" {
+	if !ok || len(d.refused) == 0 || d.finish().List != "" {
 		t.Errorf("a line that permd does not take became %+v", d)
 	}
 }
@@ -110,7 +110,7 @@ func TestTranslatePeer(t *testing.T) {
 			if !ok {
 				return
 			}
-			if diff := cmp.Diff(c.list, d.finish().list); diff != "" {
+			if diff := cmp.Diff(c.list, d.finish().List); diff != "" {
 				t.Errorf("list (-want +got):\n%s", diff)
 			}
 		})

@@ -29,8 +29,9 @@ type aapOptions struct {
 func (a *app) aapCommand() *cobra.Command {
 	var o aapOptions
 	cmd := &cobra.Command{
-		Use:   "aap TURN.json|-",
-		Short: "Decide all calls of a stopped AAP turn",
+		Use:         "aap TURN.json|-",
+		Annotations: onlyReads,
+		Short:       "Decide all calls of a stopped AAP turn",
 		Long: `Decide all calls of a turn of the Agent Application Protocol that has stopped
 for tool use. TURN.json, or standard input, holds the params of aap/permissions:
 the agent with its tools, the client's tools, and the turn or the history. A

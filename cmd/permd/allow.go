@@ -37,8 +37,8 @@ it to them.
   permd allow 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e --width w1 --scope session`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if limit != 0 && limit < time.Second {
-				return failf(exitUsage, "", "--for must be at least a second")
+			if err := checkLimit(cmd, limit); err != nil {
+				return err
 			}
 			if o.Width == "" && (o.Scope != "" || limit != 0) {
 				return failf(exitUsage, "permd allow lists them", "--scope and --for belong to a --width")

@@ -51,7 +51,7 @@ type benchWorld struct {
 	project string
 }
 
-func newBenchWorld(b *testing.B, cached bool) *benchWorld {
+func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 	b.Helper()
 	home, err := filepath.EvalSymlinks(b.TempDir())
 	if err != nil {

@@ -22,8 +22,9 @@ func (a *app) completionCommand() *cobra.Command {
 		names = append(names, s.shell)
 	}
 	return &cobra.Command{
-		Use:   "completion SHELL",
-		Short: "Print the completion of a shell",
+		Use:         "completion SHELL",
+		Annotations: onlyReads,
+		Short:       "Print the completion of a shell",
 		Long: `Print a script that makes SHELL (bash, zsh or fish) complete permd's commands,
 options and the ids of the latest decisions.
 

@@ -107,7 +107,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.memory, err = remember.Open(remember.Options{
 		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.allowable,
-		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways,
+		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways, Understand: d.understand,
 	})
 	if err != nil {
 		return nil, errors.Join(databaseFailure(err), d.journal.Close())
@@ -135,8 +135,8 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	fsys := effects.NewIndex(effects.OSFS{}, time.Now)
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
-		FS: fsys, Own: effects.OwnFiles(ownFiles(d.dirs, d.sockets)...), PID: pid,
-		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache),
+		FS: fsys, Own: d.own(d.sockets), PID: pid,
+		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache), NotPlain: new(decisions.NotPlain),
 		Unattended: d.store.Unattended,
 	}
 	home := d.users.user(uint32(os.Geteuid())).Home
@@ -148,11 +148,43 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 // listensAt says where the daemon listens, before it does.
 func (d *daemon) listensAt(at sockets) {
 	d.sockets = at
-	d.engine.Own = effects.OwnFiles(ownFiles(d.dirs, at)...)
+	d.engine.Own = d.own(at)
 }
 
 // newID is a version 7 UUID: unique, and sorted by time.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// own is all that is permd's, when it listens there.
+func (d *daemon) own(at sockets) effects.Own {
+	return effects.OwnFiles(ownFiles(d.dirs, at)...).WithProgram(ownPrograms(), programFolders(d.users.user(uint32(os.Geteuid())).Home))
+}
+
+// ownPrograms are the paths of the program that runs, as it was started and
+// behind links.
+func ownPrograms() []string {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil // the name permd still counts
+	}
+	paths := []string{exe}
+	if real, err := filepath.EvalSymlinks(exe); err == nil && real != exe {
+		paths = append(paths, real)
+	}
+	return paths
+}
+
+// programFolders are where shells of the person look for programs: the daemon's
+// own PATH, and what people commonly add to theirs.
+func programFolders(home string) []string {
+	folders := filepath.SplitList(os.Getenv("PATH"))
+	folders = append(folders, "/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin", "/opt/homebrew/bin")
+	if home != "" {
+		for _, dir := range []string{".local/bin", "bin", "go/bin", ".cargo/bin"} {
+			folders = append(folders, filepath.Join(home, dir))
+		}
+	}
+	return folders
+}
 
 // ownFiles are permd's own folders and files, as they are named and as they
 // resolve.

@@ -27,8 +27,9 @@ type decideOptions struct {
 func (a *app) decideCommand() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
-		Use:   "decide FILE|-",
-		Short: "Decide ACP requests or permd/decide calls from a file",
+		Use:         "decide FILE|-",
+		Annotations: onlyReads,
+		Short:       "Decide ACP requests or permd/decide calls from a file",
 		Long: `Decide what is in FILE, or on standard input: ACP messages
 (session/request_permission, with the session/update messages before them),
 permd/decide messages or their params, or bare calls, as one JSON document or

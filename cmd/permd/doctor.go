@@ -65,8 +65,9 @@ const doctorPatience = 10 * time.Second
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "doctor",
-		Short: "Look for what is not as it should be",
+		Use:         "doctor",
+		Annotations: onlyReads,
+		Short:       "Look for what is not as it should be",
 		Long: `Look at permd's folders, settings, rules, databases, sockets, daemon and units,
 at the hooks of harnesses and the ACP clients that ask permd, and for agents and
 editors that are installed. Each finding comes with the command that mends it.

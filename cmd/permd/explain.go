@@ -19,8 +19,9 @@ import (
 func (a *app) explainCommand() *cobra.Command {
 	var o decideOptions
 	cmd := &cobra.Command{
-		Use:   "explain FILE|-|DECISION",
-		Short: "Explain a decision, and what would make it allowed",
+		Use:         "explain FILE|-|DECISION",
+		Annotations: onlyReads,
+		Short:       "Explain a decision, and what would make it allowed",
 		Long: `Explain a decision of the journal, or what permd decides of the calls in FILE or
 on standard input (the same forms as permd decide).
 

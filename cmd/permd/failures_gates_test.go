@@ -190,6 +190,19 @@ func TestGateFailures(t *testing.T) {
 			m.shutAt(`{"jsonrpc":"2.0","id":1,"method":"terminal/create","params":{"sessionId":"s","command":"git status","Command":"frob a"}}`)
 			m.question(`{"jsonrpc":"2.0","id":2,"method":"terminal/create","params":{"sessionId":"s","command":"make","env":[{"name":"A","Name":"B","value":"c"}]}}`)
 		}},
+		{"a line that only a tolerant client takes for a message", func(t *testing.T, _ *testDaemon, m *mirrored) {
+			for _, line := range []string{"/*x*/" + gate(1, "frob a"), "\ufeff" + gate(2, "frob a"), "ready " + gate(3, "frob a"), "x {method: 'terminal/create'}"} {
+				m.say(line)
+			}
+			m.waitSays("some readers may find one in it")
+			// The agent is told so four times, by permd; what it printed is nowhere.
+			for range 4 {
+				if got := m.hear(); !strings.Contains(got, `"id":null`) || strings.Contains(got, "frob") {
+					t.Error(got)
+				}
+			}
+			m.passes("ready")
+		}},
 		{"the rules deny it while the person looks", func(t *testing.T, d *testDaemon, m *mirrored) {
 			id := m.question(gate(1, "quux a"))
 			d.policy(t, "late.rego", `deny contains "frozen" if input.effect.program == "quux"`)

@@ -96,9 +96,15 @@ func descriptorsUsedUp(t *testing.T) {
 		waiting[i] = d.wire(t) // the kernel takes it, the daemon cannot
 	}
 	for range 20 {
-		wantAllowed(t, w)
+		for form, line := range map[string]string{"permd/decide": decideLine("uname -a"), "ACP": acpLine("uname -a")} {
+			if got := w.ask(t, line); got.Verdict != "allow" {
+				t.Fatalf("%s: the answer is %+v, want allow", form, got)
+			}
+		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	// What git's own configuration says cannot be read either.
+	wantProbe(t, w, "ask", "policy", "not understood: obeys "+project+"/.git/config, which says, or may say, more than is known to be harmless")
 	// The script may have changed, and nobody can tell.
 	if got := p.bash("bash run.sh"); got.Verdict != decisions.Ask {
 		t.Errorf("a script that cannot be read: %s by %s", got.Verdict, got.By)

@@ -18,6 +18,7 @@ func TestFailures(t *testing.T) {
 	}{
 		{"message cannot be read in one way", unreadableMessages},
 		{"call not understood", callsNotUnderstood},
+		{"only claims name what is denied", deniedClaims},
 		{"a turn cannot be read, or is not what it seems", brokenTurns},
 		{"policy fails", policyFailures},
 		{"organisation denies on failure", policyFailuresDenied},

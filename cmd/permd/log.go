@@ -67,8 +67,9 @@ func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
 func (a *app) logListCommand() *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List decisions, the newest last",
+		Use:         "list",
+		Annotations: onlyReads,
+		Short:       "List decisions, the newest last",
 		Long: `List decisions, the newest last. Reads the journal's file when no daemon runs.
 
 ` + exitCodes,
@@ -106,8 +107,9 @@ func (a *app) logListCommand() *cobra.Command {
 
 func (a *app) logShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show DECISION",
-		Short: "Show one decision with its effects and rules",
+		Use:         "show DECISION",
+		Annotations: onlyReads,
+		Short:       "Show one decision with its effects and rules",
 		Long: `Show one decision with its effects and the rules that spoke.
 
 ` + exitCodes,
@@ -170,8 +172,9 @@ func renderCircumstances(a *app, r *decisions.Record) {
 func (a *app) logFollowCommand() *cobra.Command {
 	var o logOptions
 	cmd := &cobra.Command{
-		Use:   "follow",
-		Short: "Print decisions as they are made",
+		Use:         "follow",
+		Annotations: onlyReads,
+		Short:       "Print decisions as they are made",
 		Long: `Print decisions as they are made, until interrupted. Needs a running daemon.
 
 ` + exitCodes,

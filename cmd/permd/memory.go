@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -26,6 +27,16 @@ func (d *daemon) allowable(q *decisions.MemoryQuery) error {
 		return fmt.Errorf("the rules are not ready: %w", err)
 	}
 	return remember.AllowableRun(snap.Table(), q)
+}
+
+// understand adds to a line of a reject what its options mean, by the program
+// table of the daemon's own user.
+func (d *daemon) understand(p *pattern.Pattern) *pattern.Pattern {
+	snap, err := d.store.Snapshot(uint32(os.Getuid()), "")
+	if err != nil {
+		return p
+	}
+	return p.Understood(snap.Table())
 }
 
 // flushMemory stores use counts now and then.
@@ -78,7 +89,13 @@ func (m choices) List(uid *uint32) []admin.Choice {
 }
 
 func (m choices) wire(c *remember.Choice) admin.Choice {
+	var parts []admin.ChoicePart
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		parts = append(parts, admin.ChoicePart{Kind: string(p.Kind), Rule: p.Rule, Line: p.ByLine()})
+	}
 	return admin.Choice{
+		Parts: parts, Changed: c.Changed,
 		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
 		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
 		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
@@ -88,6 +105,9 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 
 // pinsInWords says what a choice is bound to beside its rule line.
 func pinsInWords(c *remember.Choice) []string {
+	if len(c.Parts) > 0 && c.Changed == "" {
+		return nil // a reject denies what its lines speak of, whatever else it was said of
+	}
 	p := &c.Pins
 	var words []string
 	add := func(is bool, format string, args ...any) {
@@ -122,7 +142,11 @@ func (m choices) Forget(ctx context.Context, ids []string) (bool, error) {
 
 // Confirm makes choices count that a client reported.
 func (m choices) Confirm(ctx context.Context, ids []string) error {
-	return m.d.memory.Confirm(ctx, ids...)
+	err := m.d.memory.Confirm(ctx, ids...)
+	if errors.Is(err, remember.ErrNotRemembered) {
+		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	return err
 }
 
 // Add stores a choice that a person made in words.

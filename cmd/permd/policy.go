@@ -69,8 +69,9 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 func (a *app) policyCheckCommand() *cobra.Command {
 	var o folderOptions
 	cmd := &cobra.Command{
-		Use:   "check [DIR]",
-		Short: "Check rules without using them",
+		Use:         "check [DIR]",
+		Annotations: onlyReads,
+		Short:       "Check rules without using them",
 		Long: `Compile the rules in DIR (default: your own) as the daemon would, and show what
 is wrong with them, each with file and line and what to do.
 
@@ -130,8 +131,9 @@ func (a *app) policyTestCommand() *cobra.Command {
 	var o folderOptions
 	var verbose bool
 	cmd := &cobra.Command{
-		Use:   "test [DIR]",
-		Short: "Run the tests of rules",
+		Use:         "test [DIR]",
+		Annotations: onlyReads,
+		Short:       "Run the tests of rules",
 		Long: `Run the tests (*_test.rego) of the rules in DIR (default: your own) and show how
 much of the rules they reach.
 
@@ -208,8 +210,9 @@ func (a *app) renderTests(r *policy.TestReport, verbose bool) {
 func (a *app) policyListCommand() *cobra.Command {
 	var o folderOptions
 	cmd := &cobra.Command{
-		Use:   "list [DIR]",
-		Short: "List rules with their ids and places",
+		Use:         "list [DIR]",
+		Annotations: onlyReads,
+		Short:       "List rules with their ids and places",
 		Long: `List the rules in DIR, or those that a daemon started here and now would use, and
 the programs that layers add to the program table or extend.
 

@@ -77,7 +77,10 @@ func (m *memory) about(ctx context.Context, method string, ids []string) (admin.
 }
 
 // choiceFilter are the options that choose among choices.
-type choiceFilter struct{ kind, verdict, scope, of string }
+type choiceFilter struct {
+	kind, verdict, scope, of string
+	changed                  bool
+}
 
 func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
@@ -111,7 +114,8 @@ func (f *choiceFilter) check() error {
 }
 
 func (f *choiceFilter) has(c *admin.Choice) bool {
-	return (f.kind == "" || f.kind == c.Kind) && (f.verdict == "" || f.verdict == string(c.Verdict)) &&
+	kind := f.kind == "" || slices.ContainsFunc(partsOf(c), func(p admin.ChoicePart) bool { return p.Kind == f.kind })
+	return kind && (!f.changed || c.Changed != "") && (f.verdict == "" || f.verdict == string(c.Verdict)) &&
 		(f.scope == "" || f.scope == c.Scope) && (f.of == "" || c.Scope == "project" && f.of == c.Of)
 }
 
@@ -129,14 +133,20 @@ func (m *memory) choose(ctx context.Context, f *choiceFilter) ([]admin.Choice, e
 func (a *app) rememberListCommand() *cobra.Command {
 	var f choiceFilter
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List what is remembered, the newest last",
+		Use:         "list",
+		Annotations: onlyReads,
+		Short:       "List what is remembered, the newest last",
 		Long: `List the choices that hold, the newest last: what is allowed or denied, where,
-and how often it was used.
+and how often it was used. A reject of several effects has a line for each.
+
+With --changed only those that an earlier permd stored and that do not hold as
+they did: rejects that ask until you permd remember confirm or forget them, and
+allows that allow nothing any more.
 
 ` + exitCodes,
 		Example: `  permd remember list
-  permd remember list --kind run --scope user --json`,
+  permd remember list --kind run --scope user --json
+  permd remember list --changed`,
 		Args: cobra.NoArgs,
 		RunE: onMemory(func(ctx context.Context, m *memory, _ []string) error {
 			list, err := m.choose(ctx, &f)
@@ -147,10 +157,19 @@ and how often it was used.
 		}),
 	}
 	f.flags(cmd)
+	cmd.Flags().BoolVar(&f.changed, "changed", false, "only those of an earlier permd that do not hold as they did")
 	return cmd
 }
 
-// printChoices prints a line for each choice.
+// partsOf are what a choice is about: the parts of a reject, or the one rule.
+func partsOf(c *admin.Choice) []admin.ChoicePart {
+	if len(c.Parts) > 0 {
+		return c.Parts
+	}
+	return []admin.ChoicePart{{Kind: c.Kind, Rule: c.Rule, Line: c.Line}}
+}
+
+// printChoices prints a line for each choice, and for each further part of one.
 func (a *app) printChoices(list []admin.Choice) error {
 	if a.json {
 		for i := range list {
@@ -166,7 +185,13 @@ func (a *app) printChoices(list []admin.Choice) error {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	for i := range list {
 		c := &list[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, c.Kind, clip(c.Rule, 60), where(c), used(c))
+		for n, p := range partsOf(c) {
+			if n == 0 {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, clip(p.Rule, 60), where(c), used(c))
+			} else {
+				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, clip(p.Rule, 60))
+			}
+		}
 	}
 	return w.Flush()
 }
@@ -181,6 +206,10 @@ func where(c *admin.Choice) string {
 
 func used(c *admin.Choice) string {
 	switch {
+	case c.Changed != "" && c.Verdict == decisions.Deny:
+		return "of an earlier permd, to be confirmed or forgotten"
+	case c.Changed != "":
+		return "of an earlier permd, not used"
 	case c.Unconfirmed:
 		return "not confirmed, so not used"
 	case c.Uses == 0:
@@ -193,8 +222,9 @@ func used(c *admin.Choice) string {
 
 func (a *app) rememberShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show CHOICE...",
-		Short: "Show choices with all that they are bound to",
+		Use:         "show CHOICE...",
+		Annotations: onlyReads,
+		Short:       "Show choices with all that they are bound to",
 		Long: `Show choices with all that they are bound to, and the decision that each of them
 answered.
 
@@ -218,7 +248,9 @@ answered.
 }
 
 func (a *app) renderChoice(c *admin.Choice) {
-	fmt.Fprintf(a.out, "%s: %s %s\n", c.Verdict, c.Kind, c.Rule)
+	for _, p := range partsOf(c) {
+		fmt.Fprintf(a.out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
+	}
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
@@ -233,7 +265,17 @@ func (a *app) renderChoice(c *admin.Choice) {
 	}
 	line("id", c.ID)
 	line("holds for", where(c))
-	line("matches", word(c.Line, "what the line says", "that very effect"))
+	if len(c.Parts) == 0 {
+		line("matches", word(c.Line, "what the line says", "that very effect"))
+	} else {
+		line("matches", "every call with an effect that a line speaks of, as in a deny list")
+	}
+	for _, p := range c.Parts {
+		if !p.Line {
+			line("matches", "the words of "+clip(p.Rule, 60)+", by a digest of them")
+		}
+	}
+	line("changed", c.Changed)
 	for _, p := range c.Pins {
 		line("bound to", effects.Display(p))
 	}
@@ -273,8 +315,8 @@ also answers what is guarded.
 			if n.Scope != "project" && n.Scope != "user" {
 				return failf(exitUsage, "one of: project, user", "unknown scope %q", n.Scope)
 			}
-			if limit != 0 && limit < time.Second {
-				return failf(exitUsage, "", "--for must be at least a second")
+			if err := checkLimit(cmd, limit); err != nil {
+				return err
 			}
 			n.ExpiresIn = int64(limit / time.Second)
 			var err error
@@ -292,6 +334,14 @@ also answers what is guarded.
 	f.StringVar(&n.Dir, "dir", "", "a folder of the project (default: this folder)")
 	f.DurationVar(&limit, "for", 0, "forget it after this time, such as 8h")
 	return cmd
+}
+
+// checkLimit refuses a --for that is no time: nothing would hold, or for ever.
+func checkLimit(cmd *cobra.Command, limit time.Duration) error {
+	if cmd.Flags().Changed("for") && limit < time.Second {
+		return failf(exitUsage, "write a time such as 30m or 8h, or leave --for out for no limit", "--for must be at least a second, and %s is not", limit)
+	}
+	return nil
 }
 
 func (a *app) rememberAdd(ctx context.Context, m *memory, n admin.NewChoice) error {

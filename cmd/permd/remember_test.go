@@ -187,22 +187,6 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestRememberReject wants a remembered reject to deny the very call and no other.
-func TestRememberReject(t *testing.T) {
-	d := startDaemon(t)
-	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
-	q := p.bash("go build ./a && go vet ./a")
-	if kept := p.choose(q, map[string]any{"verdict": "deny", "scope": "project"}, ""); len(kept) != 1 || kept[0].Verdict != decisions.Deny {
-		t.Fatalf("stored %+v", kept)
-	}
-	p.is(p.bash("go build ./a && go vet ./a"), decisions.Deny, decisions.ByMemory)
-	for _, command := range []string{"go build ./a", "go build ./a && go vet ./b"} {
-		if got := p.bash(command); got.Verdict != decisions.Ask {
-			t.Errorf("%s: %s", command, got.Verdict)
-		}
-	}
-}
-
 // TestRememberSessions wants choices for a session to end with it.
 func TestRememberSessions(t *testing.T) {
 	d := startDaemon(t)

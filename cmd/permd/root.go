@@ -119,10 +119,16 @@ var hints = map[int]string{
 	exitUnreachable: "start it with: permd serve",
 }
 
+// onlyReads is the annotation of commands that show something and change nothing
+// of what is decided. Agents are denied every command without it, see
+// decisions/effects/own_commands.txt.
+var onlyReads = map[string]string{"effect": "reads"}
+
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "permd",
-		Short: "Decide whether an AI agent's tool call may run",
+		Use:         "permd",
+		Annotations: onlyReads,
+		Short:       "Decide whether an AI agent's tool call may run",
 		Long: `permd decides whether an AI agent's tool call may run. Editors and agent
 harnesses ask it over a Unix socket; it answers allow, deny or ask the person,
 with the reason.
@@ -202,7 +208,7 @@ func usageErrors(cmd *cobra.Command) {
 
 // group is a command that only holds others.
 func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + exitCodes, Example: example, RunE: func(c *cobra.Command, args []string) error {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + exitCodes, Example: example, Annotations: onlyReads, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()
 		}

@@ -29,6 +29,9 @@ type status struct {
 	Journal  journal.Status  `json:"journal"`
 	Memory   remember.Status `json:"memory"`
 	Unasked  []agentUnasked  `json:"unasked,omitzero"`
+	// NotPlain are the calls since the start with shell text that not every shell
+	// reads alike, by what of it.
+	NotPlain map[string]int64 `json:"notPlain,omitzero"`
 }
 
 func (d *daemon) status() status {
@@ -36,7 +39,7 @@ func (d *daemon) status() status {
 		PID: os.Getpid(), Version: version(), Started: d.started, Digest: d.digest(),
 		Socket: d.sockets.decision, Admin: d.sockets.management, HTTP: d.sockets.http, Sessions: d.sessions.Len(),
 		Policy: d.store.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
-		Unasked: d.unasked.list(),
+		Unasked: d.unasked.list(), NotPlain: d.engine.NotPlain.Counts(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
 	return s
@@ -44,8 +47,9 @@ func (d *daemon) status() status {
 
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "status",
-		Short: "Show what the daemon serves and how it is",
+		Use:         "status",
+		Annotations: onlyReads,
+		Short:       "Show what the daemon serves and how it is",
 		Long: `Show where the daemon listens, which rules it serves, and what is wrong with it.
 The exit code is 0 also when it is degraded: it still answers.
 
@@ -106,6 +110,9 @@ func (a *app) renderStatus(s *status) {
 	fmt.Fprintf(a.out, "  memory   %s to allow, %s to reject\n", plural(s.Memory.Allows, "choice"), plural(s.Memory.Rejects, "choice"))
 	if n := s.Memory.Unconfirmed; n > 0 {
 		fmt.Fprintf(a.out, "           %d more wait until you confirm them: permd remember list\n", n)
+	}
+	if n := s.Memory.Changed; n > 0 {
+		fmt.Fprintf(a.out, "           %s of an earlier permd to look at: permd remember list --changed\n", plural(n, "choice"))
 	}
 	for _, why := range s.Memory.Degraded {
 		fmt.Fprintf(a.out, "           degraded: %s\n", why)

@@ -1,5 +1,7 @@
 package effects
 
+import "github.com/permd/permd/decisions/effects/plainshell"
+
 // builder collects the effects of one call. The parts of the package share it:
 // tools.go reads the tool's input and calls the rest, shell*.go takes command
 // text apart, programs*.go applies the program table, path*.go and host.go
@@ -25,6 +27,10 @@ type builder struct {
 	// away is set while the words of a command are followed that runs on another
 	// machine or in a container.
 	away bool
+	// shells are those that may read the shell text that is taken apart.
+	shells plainshell.Shells
+	// input is what the commands of shell text that stands in a word read.
+	input input
 	// depth is how many times shell text was found inside shell text.
 	depth int
 	// left holds the folders in which the call may leave a shell, see
@@ -39,6 +45,26 @@ type builder struct {
 	// rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	rearranged []string
+	// waiting holds what is over a bound; rest is set while that is read.
+	waiting []waiting
+	rest    *rest
+}
+
+// mostBraces is how many words the braces of one word may become; those of a
+// call may become 16 times as many.
+func (b *builder) mostBraces() int {
+	if b.rest != nil {
+		return maxRest
+	}
+	return maxBraceWords
+}
+
+// most is how many effects are followed.
+func (b *builder) most() int {
+	if b.rest != nil {
+		return maxRest
+	}
+	return maxEffects
 }
 
 // add appends an effect and returns its index.
@@ -57,4 +83,23 @@ func (b *builder) add(e Effect) int {
 // unknown appends an Unknown effect.
 func (b *builder) unknown(from, why string) int {
 	return b.add(Effect{Kind: KindUnknown, From: from, Why: why, Text: why})
+}
+
+// notPlain appends the Unknown effect of text that not every shell reads alike,
+// once for each reason.
+func (b *builder) notPlain(from string, r *plainshell.Refusal) {
+	why := r.Error()
+	for i := range b.effects {
+		if e := &b.effects[i]; e.Cause == CauseNotPlain && e.From == from && e.Why == why {
+			return
+		}
+	}
+	b.add(Effect{Kind: KindUnknown, From: from, Why: why, Text: why, Cause: CauseNotPlain, Construct: r.Construct})
+}
+
+// reading calls do while shell text is for other shells.
+func (b *builder) reading(shells plainshell.Shells, do func()) {
+	defer func(before plainshell.Shells) { b.shells = before }(b.shells)
+	b.shells = shells
+	do()
 }

@@ -160,6 +160,10 @@ const (
 type Result struct {
 	// Effects has at least one member.
 	Effects []Effect
+	// Hints are the paths that the agent says the call touches and that no effect
+	// speaks of. A rule that denies or asks and a fence stop the call at one;
+	// nothing else is decided by them.
+	Hints []Effect
 	// Defects are the call's own and those found on the way.
 	Defects      []Defect
 	Completeness Completeness
@@ -175,4 +179,7 @@ type Result struct {
 	Activated []string
 	// After is what the call may change, Before included.
 	After Disturbance
+	// Rest are effects of what is over the bounds of a call, which is not
+	// understood, then: it is there to be denied, and says nothing of the call.
+	Rest []Effect
 }

@@ -93,6 +93,15 @@ func TestDefects(t *testing.T) {
 		{"in arguments of a server", claude("mcp__x__y", `{"a":{"PATH":"/etc/hosts"}}`, "other", ""), []string{"near_miss @rawInput.a"}},
 		{"another word", claude("Bash", `{"command":"make a","commander":"x","descriptioN":"y"}`, "execute", ""), nil},
 
+		// Claude's Bash has no member for a folder: the command runs where it would
+		// without one, and the path is not what it looks like.
+		{"folder that the tool does not take", claude("Bash", `{"command":"cat ../x","cwd":"docs"}`, "execute", ""), []string{"contradiction @rawInput.cwd"}},
+		{"another name of such a folder", claude("Bash", `{"command":"cat ../x","workdir":"docs"}`, "execute", ""), []string{"contradiction @rawInput.workdir"}},
+		{"folder by another agent's name", agentCall("opencode", "bash", `{"command":"cat ../x","cwd":"docs"}`), []string{"contradiction @rawInput.cwd"}},
+		{"folder by another agent's name, in gemini", agentCall("gemini-cli", "run_shell_command", `{"command":"cat ../x","workdir":"docs"}`), []string{"contradiction @rawInput.workdir"}},
+		{"folder that gemini's tool takes", agentCall("gemini-cli", "run_shell_command", `{"command":"cat x","directory":"docs"}`), nil},
+		{"folder that the tool takes", agentCall("opencode", "bash", `{"command":"cat x","workdir":"docs"}`), nil},
+
 		{"bidi in the title", stranger(`{"command":"make a"}`, "execute", "make \u202ea"), []string{"characters @title"}},
 		{"zero width in a path", claude("Read", "{\"file_path\":\"a\u200b\"}", "read", ""), []string{"characters @rawInput.file_path"}},
 		{"escape in a command", claude("Bash", `{"command":"make a\u001b[2K"}`, "execute", ""), []string{"characters @rawInput.command"}},

@@ -43,11 +43,12 @@ func designWorld(t *testing.T) *effects.World {
 	}
 	fs := fsfake.New("/etc/passwd", "/tmp/", "/dev/null", "/usr/bin/git", "/bin/ls", "/home/ana/.ssh/id_ed25519", "/home/ana/.bashrc", "/home/ana/bin/ls", "/home/ana/.config/permd/policy.d/")
 	for _, file := range []string{
-		".git/HEAD", ".git/config", "a.txt", "b.txt", ".env", "Makefile", "run.sh", "src/vat.ts", "docs/a.md", "bare/HEAD", "bare/config", "keys/a.md",
+		".git/HEAD", ".git/config", "a.txt", "b.txt", ".env", "Makefile", "run.sh", "src/vat.ts", "docs/a.md", "bare/HEAD", "bare/config", "keys/a.md", "odd/-delete", "odd/a.md", "plus/+x", "plus/!",
 	} {
 		fs.File(designCwd+"/"+file, "x")
 	}
-	fs.Link(designCwd+"/out", "/etc").Link(designCwd+"/loop", "loop").Link(designCwd+"/keys/k.md", "/home/ana/.ssh/id_ed25519").Deny(designCwd + "/locked")
+	fs.File(designCwd+"/.git/config", "[core]\n\tbare = false\n")
+	fs.Link(designCwd+"/out", "/etc").Link(designCwd+"/.envrc", "a.txt").Link(designCwd+"/loop", "loop").Link(designCwd+"/keys/k.md", "/home/ana/.ssh/id_ed25519").Deny(designCwd + "/locked")
 	return &effects.World{FS: fs, Table: table, Profiles: profiles, Own: effects.OwnFiles("/home/ana/.config/permd")}
 }
 

@@ -21,6 +21,9 @@ type Disturbance struct {
 // Everything is the disturbance by a call of which nothing is known.
 func Everything() Disturbance { return Disturbance{lost: true, written: []string{"/"}} }
 
+// Known reports whether it can be told what is changed.
+func (d *Disturbance) Known() bool { return !d.lost && !slices.Contains(d.written, "/") }
+
 // maxDisturbed bounds what is remembered from call to call; over it, nothing
 // is known.
 const maxDisturbed = 256

@@ -8,7 +8,11 @@
 // only through the FS interface, to resolve links; it runs nothing.
 package effects
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
+)
 
 // Kind says what an effect is; the words are those of the policy input.
 type Kind string
@@ -52,6 +56,14 @@ type Effect struct {
 	// its call (a title, a location) rather than the input its tool gets.
 	Claimed bool
 
+	// Hint is set, with Claimed, for what only denies and asks see (see
+	// Result.Hints). No allow needs to speak of it, and none that does counts.
+	Hint bool
+
+	// Guessed is set on a Hint when the agent does not say what it does with the
+	// path: it stands for one of several possible effects.
+	Guessed bool
+
 	// Shell is set when the effect was read from shell text, not from a tool's
 	// own fields: what a file tool writes is shown to the person as such.
 	Shell bool
@@ -73,7 +85,20 @@ type Effect struct {
 	// Why is the reason in words: what could not be understood, what state
 	// changes, which mode would be widened.
 	Why string
+
+	// Cause is set on an unknown effect that no rule, choice or setting can allow:
+	// only a person can, each time.
+	Cause Cause
+	// Construct is what of the text is not plain, for CauseNotPlain.
+	Construct plainshell.Construct
 }
+
+// Cause says what kind of unknown effect it is.
+type Cause string
+
+// CauseNotPlain: shell text that not every shell reads alike, so that what permd
+// understood of it may not be what runs (docs/shell.md).
+const CauseNotPlain Cause = "not_plain"
 
 // Via says which run or use an effect comes from.
 type Via struct {
@@ -88,6 +113,14 @@ type Via struct {
 // have (git push connects), or that a tool's arguments name. Such an effect
 // takes its allow from its run or use; every other one needs its own.
 const Inherent = -1
+
+// path is the path that the effect is about, "" for none.
+func (e *Effect) path() string {
+	if e.File == nil {
+		return ""
+	}
+	return e.File.Path
+}
 
 // Inherent reports whether the effect takes its allow from a run or use.
 func (e *Effect) Inherent() bool { return e.Via != nil && e.Via.Arg == Inherent }
@@ -130,6 +163,8 @@ type Run struct {
 	Cwd string
 	// Script is the script of the project that the run executes, if it is one.
 	Script *Script
+	// Own is how the run uses permd itself.
+	Own OwnUse
 	// Known is set when the program is in the program table.
 	Known bool
 	// Table is the file and line of a layer that describes the program, "" when

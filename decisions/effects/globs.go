@@ -54,8 +54,9 @@ func (r *resolver) names(dir string) ([]fs.DirEntry, string) {
 // is the read of that folder. It adds the tags of what the names say, and
 // returns further reads: of links that lead out of the folder or to something
 // guarded, and with tree, of the folders among the names; or why it is not
-// known what the pattern stands for.
-func (b *builder) glob(e *Effect, pattern string, tree bool, from string) (more []Effect, why string) {
+// known what the pattern stands for. Where only names are listed, only links to
+// folders are followed, and no file is read.
+func (b *builder) glob(e *Effect, pattern string, list, tree bool, from string) (more []Effect, why string) {
 	dir, r := e.File.Path, b.res
 	names, why := r.names(dir)
 	if r.matched += len(names); why == "" && (r.matched > maxMatched || len(pattern) > maxPattern) {
@@ -75,13 +76,18 @@ func (b *builder) glob(e *Effect, pattern string, tree bool, from string) (more 
 		}
 		p := joined(dir, n.Name())
 		link := n.Type()&fs.ModeSymlink != 0
-		if !link {
+		if !link && !list {
 			e.Tags |= r.guard(p)
 		}
-		if !link && (!tree || !n.IsDir()) {
+		if !link && (list || !tree || !n.IsDir()) {
 			continue
 		}
 		to := b.operand(KindRead, p, "", from)
+		if list && to.File != nil {
+			if mode, err := r.lstat(to.File.Path); err == nil && !mode.IsDir() {
+				continue
+			}
+		}
 		if to.File != nil {
 			to.File.Recursive = tree && (link || n.IsDir())
 		}

@@ -277,46 +277,6 @@ func TestSurveyForgets(t *testing.T) {
 	}
 }
 
-func TestIgnored(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		text map[string]string // of ignore files
-		file string
-		want bool
-	}{
-		{"none", nil, ".env", false},
-		{"name", map[string]string{".gitignore": ".env\n"}, ".env", true},
-		{"name below", map[string]string{".gitignore": ".env\n"}, "a/b/.env", true},
-		{"rooted", map[string]string{".gitignore": "/.env\n"}, "a/.env", false},
-		{"rooted, there", map[string]string{".gitignore": "/a/.env\n"}, "a/.env", true},
-		{"pattern", map[string]string{".gitignore": "*.env\r\n# .pem\n"}, "a/x.env", true},
-		{"comment", map[string]string{".gitignore": "#.env\n"}, "#.env", false},
-		{"folder", map[string]string{".gitignore": "conf/\n"}, "a/conf/.env", true},
-		{"file of a folder's name", map[string]string{".gitignore": "conf/\n"}, "a/conf", false},
-		{"taken back", map[string]string{".gitignore": ".env\n!.env\n"}, ".env", false},
-		{"taken back below", map[string]string{".gitignore": ".env\n", "a/.gitignore": "!.env\n"}, "a/.env", false},
-		{"not taken back in a folder that is left out", map[string]string{".gitignore": "a/\n!a/.env\n"}, "a/.env", true},
-		{"below", map[string]string{"a/.gitignore": "*\n"}, "a/b/.env", true},
-		{"beside", map[string]string{"b/.gitignore": "*\n"}, "a/.env", false},
-		{"any depth", map[string]string{".gitignore": "**/conf/**\n"}, "a/b/conf/x/.env", true},
-		{"any depth between", map[string]string{".gitignore": "a/**/.env\n"}, "a/.env", true},
-		{"too deep to follow", map[string]string{".gitignore": "**/a/**/b/**/c/**/d\n"}, "a/b/c/d", false},
-		{"wrong pattern", map[string]string{".gitignore": "[\n"}, "[", false},
-		{"set", map[string]string{".gitignore": ".en[uv]\n"}, ".env", true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			f := fsfake.New("/p/" + tt.file)
-			for name, text := range tt.text {
-				f.File("/p/"+name, text)
-			}
-			r := newResolver(&World{FS: f}, &Call{})
-			if got := r.ignored("/p", "/p/"+tt.file); got != tt.want {
-				t.Errorf("%v, want %v", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestTracked(t *testing.T) {
 	index := func(version byte, names string) string { return "DIRC\x00\x00\x00" + string(version) + names }
 	for _, tt := range []struct {

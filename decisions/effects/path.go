@@ -31,6 +31,8 @@ type resolver struct {
 	matched    int             // names that patterns were compared with
 	searchable map[string]bool // folders, by whether the caller may search them
 	doubts     []string        // folders that are searched and may hold a secret
+	ignores    map[string]ignoreFile
+	common     map[string][]string // ignore files that hold in all of a repository
 
 	ground *ground // of the session, made when first needed
 }
@@ -206,6 +208,12 @@ func (r *resolver) known(kind Kind, q request, at place, lexical, from string) E
 		return r.plain(kind, q.given, at.path, from)
 	}
 	tags := r.where(at.path) | r.guards(at, lexical)
+	if kind == KindWrite && strings.Contains(at.path, "/-") && r.makesOption(at.path) {
+		tags = tags.With(Startup)
+	}
+	if kind != KindRead && slices.Contains(r.w.Own.programs, fold(at.path)) {
+		tags = tags.With(Permd)
+	}
 	if at.mode&fs.ModeDevice != 0 {
 		tags = tags.With(Device)
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // SourceAgent is the Use.Source of an agent's own tool that touches nothing
@@ -35,6 +37,9 @@ type Profiles struct {
 	harmless map[string]bool
 	// starts are names of tools that start a sub-agent.
 	starts map[string]bool
+	// narrow are modes, in lower case, in which a sub-agent has no more than it
+	// would have by itself.
+	narrow map[string]bool
 	// known are the names of facts, folded, against near misses.
 	known map[string]bool
 	names []string // the same, not folded
@@ -60,6 +65,7 @@ type profile struct {
 	inputText   bool
 	separator   string
 	onceOption  string
+	shells      plainshell.Shells // that may read its commands; 0 = not known
 
 	claimTitle, claimLocations, claimDiffs bool
 
@@ -159,7 +165,7 @@ func ParseProfiles(data []byte) (*Profiles, error) {
 }
 
 func (d *profilesData) compile() (*Profiles, error) {
-	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, starts: map[string]bool{}, known: map[string]bool{}}
+	p := &Profiles{byName: map[string][]*profile{}, harmless: map[string]bool{}, starts: map[string]bool{}, narrow: map[string]bool{}, known: map[string]bool{}}
 	var err error
 	if p.generic, err = d.Generic.compile("generic"); err != nil {
 		return nil, err
@@ -173,10 +179,13 @@ func (d *profilesData) compile() (*Profiles, error) {
 	for _, name := range d.Generic.Starts {
 		p.starts[name] = true
 	}
+	for _, mode := range d.Generic.Narrow {
+		p.narrow[strings.ToLower(mode)] = true
+	}
 	shapes := map[string]*shape{}
 	for name, sd := range d.Shapes {
-		if len(sd.Harmless)+len(sd.Starts) > 0 {
-			return nil, fmt.Errorf("shape %s: harmless and starts belong to generic", name)
+		if len(sd.Harmless)+len(sd.Starts)+len(sd.Narrow) > 0 {
+			return nil, fmt.Errorf("shape %s: harmless, starts and narrow belong to generic", name)
 		}
 		if shapes[name], err = sd.compile(name); err != nil {
 			return nil, err
@@ -285,6 +294,19 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 		if !slices.Contains([]string{"meta", "kind", "idPrefix", "title", "titlePrefix"}, how) {
 			return nil, fmt.Errorf("identity %q is not known", how)
 		}
+	}
+	for _, name := range d.Shells {
+		shell := shellNamed(name)
+		if shell == noShell || name != "bash" && name != "sh" && name != "zsh" || p.shells&shell != 0 {
+			return nil, fmt.Errorf("shell %q is none of bash, sh and zsh, or stands twice", name)
+		}
+		p.shells |= shell
+	}
+	if d.Interactive {
+		if p.shells == 0 {
+			return nil, errors.New("its interactive shell has no name")
+		}
+		p.shells |= plainshell.Interactive
 	}
 	if d.LiveShell && d.FreshShell {
 		return nil, errors.New("its shell cannot both stay alive and be made anew")

@@ -29,6 +29,7 @@ type shapeData struct {
 	Ignore   []string `yaml:"ignore"`
 	Harmless []string `yaml:"harmless"` // generic only
 	Starts   []string `yaml:"starts"`   // generic only
+	Narrow   []string `yaml:"narrow"`   // generic only
 
 	Needs    []string `yaml:"needs"`
 	Whole    bool     `yaml:"whole"`
@@ -76,6 +77,8 @@ type agentData struct {
 	Argv         bool                `yaml:"argv"`
 	LiveShell    bool                `yaml:"liveShell"`
 	FreshShell   bool                `yaml:"freshShell"`
+	Shells       []string            `yaml:"shells"`
+	Interactive  bool                `yaml:"interactive"`
 	Asks         bool                `yaml:"asks"`
 	OnceOption   string              `yaml:"onceOption"`
 	InputText    bool                `yaml:"inputText"`

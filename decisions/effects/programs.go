@@ -33,8 +33,10 @@ type setting struct {
 	printed string
 	// via is the run that this one comes out of, nil if none.
 	via *Via
-	// wrapped is how many commands this one is wrapped in.
-	wrapped int
+	// wrapped is how many commands this one is wrapped in, appended is set when
+	// one of them adds words that are read while it runs.
+	wrapped  int
+	appended bool
 }
 
 // command adds the effects of running the words as a command. The first word
@@ -48,6 +50,7 @@ func (b *builder) command(words []word, at setting) {
 	if p != nil && p.wrapper != nil && !p.wrapper.elsewhere {
 		if at.wrapped++; at.wrapped > maxWrappers {
 			b.unknown(at.from, "commands wrapped in each other too deeply")
+			b.overWrapped(words, at)
 			return
 		}
 		b.wrapped(p, words, at)
@@ -131,7 +134,7 @@ func (b *builder) run(words []word, at setting) int {
 			r.Program = name
 		}
 	}
-	v := invocation{b: b, at: at, index: index, run: r, args: words[1:]}
+	v := invocation{b: b, at: at, index: index, given: given, run: r, args: words[1:]}
 	p, opinion := b.w.Table.program(name), b.w.Table.opinion(name)
 	switch {
 	case p != nil:
@@ -159,6 +162,7 @@ func (b *builder) run(words []word, at setting) int {
 		b.effects[index].Tags |= b.res.cwdTags(at.cwd)
 	}
 	b.inVenvs(words, at)
+	r.Own = b.ownUse(r, given, at.appended)
 	return index
 }
 
@@ -241,9 +245,11 @@ func (b *builder) inline(index, arg int, code []word, at setting, itself bool) {
 // nested adds the effects of shell text in a word of a run.
 func (b *builder) nested(index, arg int, text string, at setting) {
 	first := len(b.effects)
-	quiet := b.nothing
+	quiet, outer := b.nothing, b.input
+	// What it runs reads what the shell reads.
+	b.input = input{kind: at.stdin, text: at.text, printed: at.printed}
 	b.shell(text, at.cwd, at.from)
-	b.nothing = quiet
+	b.nothing, b.input = quiet, outer
 	for i := first; i < len(b.effects); i++ {
 		if b.effects[i].Via == nil {
 			b.effects[i].Via = &Via{Effect: index, Arg: arg}

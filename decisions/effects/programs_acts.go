@@ -3,13 +3,19 @@ package effects
 import (
 	"path"
 	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // apply adds what an option's value or an operand does.
 func (v *invocation) apply(does act, i int, w word, option, tree bool) {
+	if w.tree && !standsForTree(does) {
+		// Any path is no program, code, setting or folder that is known.
+		w = word{text: DynamicWord, shown: w.shown}
+	}
 	switch does {
-	case actText, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGlobs, actTypes, actData, actRemote,
-		actMethod, actGitConfig, actJQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
+	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGitSort, actColumns, actGlobs, actTypes, actData, actRemote,
+		actMethod, actGitConfig, actJQ, actYQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
 	case actChanges:
@@ -31,7 +37,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		v.harm(i)
 		v.changes = true
 		if v.p.interpreter == "shell" {
-			v.b.inline(v.index, i, []word{w}, v.at, false)
+			v.b.reading(v.shells(i), func() { v.b.inline(v.index, i, []word{w}, v.at, false) })
 		} else {
 			v.unknown(i, "code given inline")
 			v.tail(i + 1)
@@ -83,11 +89,12 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		v.connects(does, i, w)
 	case actArchive, actPacks, actMount, actCopies, actCopiesInto, actSpec, actHost, actEndpoint, actSQL, actUnpackTo,
 		actSources, actViewed, actDatabase, actName, actRepoName:
-		v.applyOther(does, i, w)
+		v.applyOther(does, i, w, option)
 	case actExecutes:
 		v.changes = true
 		v.harm(i)
-		v.b.nested(v.index, i, w.text, v.at)
+		// Some programs hand it to sh, others to the person's own shell.
+		v.b.reading(plainshell.All, func() { v.b.nested(v.index, i, w.text, v.at) })
 	case actChdir:
 		v.harm(i)
 		v.chdir(i, w)
@@ -97,6 +104,16 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	default:
 		v.unknown(i, "an argument that permd does not know: "+Display(w.show()))
 	}
+}
+
+// standsForTree reports whether what is done with a path is done with all below
+// a folder when the word stands for each of them.
+func standsForTree(does act) bool {
+	switch does {
+	case actText, actChanges, actReads, actLists, actWrites, actDeletes, actMoves:
+		return true
+	}
+	return false
 }
 
 // via marks an effect as caused by a word.
@@ -126,6 +143,10 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		return
 	}
 	switch does {
+	case actNumber:
+		if w.text == "" || strings.Trim(w.text, "0123456789") != "" {
+			v.unknown(i, "a value that is no number: "+Display(w.show()))
+		}
 	case actGuarded:
 		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") {
 			v.unknown(i, "a value that names a file: "+Display(w.show()))
@@ -150,18 +171,8 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		}
 	case actPackage:
 		v.goPackage(i, w)
-	case actSed:
-		if !plainSed(w.text) {
-			v.unknown(i, "a sed script that may write or run something")
-		}
-	case actAwk:
-		if !plainAwk(w.text) {
-			v.unknown(i, "an awk program that may read, write or run something")
-		}
-	case actGitFormat:
-		if checksSignatures(w.text) {
-			v.unknown(i, "a format for which git runs a program that checks signatures")
-		}
+	case actSed, actAwk, actJQ, actYQ, actGitFormat, actGitSort, actColumns:
+		v.language(does, i, w)
 	case actGlobs:
 		v.searchGlob(i, w)
 	case actTypes:
@@ -209,10 +220,6 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		if !harmlessGitConfig(w.text) {
 			v.unknown(i, "a setting of git's, which can name programs to run: "+Display(w.show()))
 		}
-	case actJQ:
-		if !plainJQ(w.text) {
-			v.unknown(i, "a program that may read files or the environment")
-		}
 	}
 }
 
@@ -234,11 +241,10 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 		v.pattern(does, i, w)
 		return
 	}
-	if !v.p.readonly && strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
-		// What is no program that only looks may well fetch it.
-		v.harm(i)
-		v.connects(actConnects, i, w)
-		return
+	if strings.Contains(w.text, "://") && (does == actReads || does == actLoads || does == actScript) {
+		if v.fetches(i, w) {
+			return
+		}
 	}
 	add := func(kind Kind, entry, tree bool) {
 		if w.text == "/dev/null" {
@@ -254,9 +260,15 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 	switch does {
 	case actReads:
 		add(KindRead, false, tree)
+		v.completed(i, w, tree)
 		if v.has(v.p.writesWith) {
 			v.changes = true
 			add(KindWrite, false, tree)
+			// A new file takes the place of a link, as sed -i does it, and what lies
+			// at the link's own name changes too.
+			if e := v.b.entry(KindWrite, w.text, v.run.Cwd, v.at.from); e.File != nil && e.File.Path != v.b.effects[len(v.b.effects)-1].path() {
+				v.b.add(v.via(i, e))
+			}
 		}
 	case actLists:
 		add(KindRead, false, tree)
@@ -309,10 +321,14 @@ func (v *invocation) below(e Effect, tree, names bool) Effect {
 		}
 	case names:
 		e.File.Recursive = true
+		if v.followsLinks() {
+			v.followed = append(v.followed, e.File.Path)
+		}
 	default:
-		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--no-ignore", "--type-add", "--ignore-file"})
-		// After an --exclude, grep goes into what no --include names as well.
-		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from"})
+		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
+		// After an --exclude, grep goes into what no --include names as well; with
+		// a --type-add, a type of rg may be names of any kind.
+		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.res.recurse(&e, narrow || v.p.skipsHidden && !hidden)
 		v.b.res.search(&e, v.reach(narrow, hidden))
 		if v.linked || v.followsLinks() {
@@ -355,17 +371,17 @@ func (v *invocation) pattern(does act, i int, w word) {
 		v.disturbs = append(v.disturbs, dir)
 	}
 	var more []Effect
-	if does == actReads && e.File != nil {
+	if (does == actReads || does == actLists) && e.File != nil {
 		tree := v.p.recursive || v.has(v.p.recursiveWith)
 		var why string
-		if more, why = v.b.glob(&e, last, tree, v.at.from); why != "" {
+		if more, why = v.b.glob(&e, last, does == actLists, tree, v.at.from); why != "" {
 			v.unknown(i, why+": "+Display(w.show()))
 			return
 		}
 	}
 	v.b.add(v.via(i, e))
 	for _, e := range more {
-		v.b.add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, false)))
+		v.b.add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, does == actLists)))
 	}
 }
 

@@ -9,7 +9,8 @@ import (
 type invocation struct {
 	b     *builder
 	at    setting
-	index int // of the run's effect
+	index int    // of the run's effect
+	given string // the program, as it was written
 	run   *Run
 	args  []word
 	p     *program // the program, then its sub-command
@@ -47,11 +48,18 @@ type later struct {
 // full reports whether the words have more effects than are followed, and asks:
 // the rest of them need not be looked at then.
 func (v *invocation) full() bool {
-	if len(v.b.effects)-v.index <= min(maxRunEffects, max(16, maxRunWords/(len(v.args)+1))) {
+	most := min(maxRunEffects, max(16, maxRunWords/(len(v.args)+1)))
+	if v.b.rest != nil {
+		most = maxRest
+	}
+	if len(v.b.effects)-v.index <= most {
 		return false
 	}
 	if !v.over {
 		v.over = true
+		if v.b.rest == nil {
+			v.b.overWords(append([]word{literalWord(v.given)}, v.args...), v.at)
+		}
 		v.unknown(len(v.args)-1, "more words than permd follows")
 		v.harmFrom(0)
 	}
@@ -114,10 +122,25 @@ func (v *invocation) known(p *program) {
 		v.b.unknown(v.at.from, p.unknown)
 		v.run.Readonly = false
 	}
-	if v.at.stdin != StdinNone && v.at.stdin != "" && p.obeysInput {
-		v.b.unknown(v.at.from, "a program that does what it reads")
-		v.run.Readonly = false
+	v.input()
+}
+
+// input handles what the program reads from its standard input: data, unless it
+// does what that says, or nobody decided.
+func (v *invocation) input() {
+	if v.at.stdin == StdinNone || v.at.stdin == "" {
+		return
 	}
+	shell := &v.b.w.Table.shell
+	switch {
+	case v.p.obeysInput:
+		v.b.unknown(v.at.from, "a program that does what it reads")
+	case v.run.Readonly && v.p.wrapper == nil && shell.shipped[v.run.Program] && !shell.dataInput[v.run.Program]:
+		v.b.unknown(v.at.from, "a program that may do what it reads")
+	default:
+		return
+	}
+	v.run.Readonly = false
 }
 
 // words reads options, sub-commands and operands.
@@ -137,16 +160,19 @@ func (v *invocation) words() {
 			v.operands = append(v.operands, i)
 		case w.dynamic() && (w.split || w.prefix == "" || w.prefix[0] == '-'):
 			i += v.dynamicOption(i)
-		case w.glob && strings.IndexByte("*?[@+!", w.text[0]) >= 0 && !v.p.plainOptions:
-			// A file whose name looks like an option would become one.
-			v.unknown(i, "a pattern that may match a file named like an option: "+Display(w.show()))
+		case v.patternWord(i):
 			if v.p.subs == nil && v.p.wrapper == nil && v.p.interpreter == "" {
 				v.operands = append(v.operands, i)
 			}
 		case w.text == "--":
 			v.dashes = len(v.operands)
 		case len(w.text) > 1 && w.text[0] == '-':
+			known := len(v.flags)
+			at := i
 			i += v.option(i)
+			v.lateOption(at, known)
+		case w.tree && v.p.dashless && i == 0:
+			v.dynamicWord(i)
 		case v.p.dashless && i == 0 && w.text != "" && isLetter(w.text[0]):
 			i += v.bundle(i, "-"+w.text)
 		case v.p.subs != nil && len(v.operands) == 0:
@@ -193,7 +219,7 @@ func (v *invocation) subcommand(i int) {
 		v.harms.options = max(v.harms.options, i+2)
 	}
 	switch {
-	case w.dynamic() || w.glob:
+	case w.open():
 		v.dynamicWord(i)
 		v.dead = true
 	case sub != nil:
@@ -243,4 +269,20 @@ func (v *invocation) dynamicOption(i int) int {
 		v.b.glimpse(w.guess, v.run.Cwd, v.at.from)
 	}
 	return 0
+}
+
+// lateOption takes back the options of a word behind the first operand that would
+// keep the program from unpacking: unzip reads them there as names in the archive,
+// and so unpacks. Only the archive's folder and what is left out may stand there.
+func (v *invocation) lateOption(i, known int) {
+	if len(v.p.unpacksUnless) == 0 || len(v.operands) == 0 {
+		return
+	}
+	for _, f := range v.flags[min(known, len(v.flags)):] {
+		if slices.Contains(v.p.unpacksUnless, f) {
+			v.unknown(i, "an option behind the archive, where it is the name of a file in it: "+Display(v.args[i].show()))
+			v.flags = v.flags[:known]
+			return
+		}
+	}
 }

@@ -6,47 +6,6 @@ import (
 	"testing"
 )
 
-func TestPlainJQ(t *testing.T) {
-	for _, program := range []string{
-		".", ".a.b[0] | {x: .y}", "[.[] | select(.n > 2)] | length", ".env.name", ".environment", "map(.input)", "to_entries", `.a | test("x")`,
-		"sort_by([.in_reply_to_id // .id])", "empty", "debug",
-	} {
-		if !plainJQ(program) {
-			t.Errorf("%q is not plain", program)
-		}
-	}
-	for _, program := range []string{
-		"env", "$ENV", "$ENV.HOME", ".x | env", `import "a" as a; .`, `include "a"; .`, "..env", `"\(env.HOME)"`, "[env]", `load("/etc/passwd")`,
-		"strenv(HOME)", "envsubst", `system("id")`, `eval("en" + "v")`, "load_str(\"x\")", ". as $x|env|.HOME",
-	} {
-		if plainJQ(program) {
-			t.Errorf("%q is plain", program)
-		}
-	}
-}
-
-func TestPlainSQL(t *testing.T) {
-	for _, text := range []string{
-		"select 1", "SELECT count(*) FROM t WHERE a IN (1,2);", "select max(a), b from t group by b; select 2;", "with x as (select 1) select * from x",
-		"pragma table_info(t)", "explain query plan select 1", "values (1)", "select * from t where name like '%x%' order by a desc limit 3",
-		"select json_extract(a, '$.b') from t", "select * from (select 1)",
-	} {
-		if !plainSQL(text) {
-			t.Errorf("%q is not plain", text)
-		}
-	}
-	for _, text := range []string{
-		"", "delete from t", "select 1; drop table t", "insert into t select 1", "with x as (select 1) delete from t", "pragma user_version = 5",
-		"pragma writable_schema(1)", "attach 'x' as y", "select load_extension('x')", "select writefile('a', 'b')", "select * from fsdir where path='/'",
-		"select edit('a')", "select 1;/* ; */delete from t", "select 1; --\ndelete from t", `select "writefile"('a','b')`, "select [readfile]('a')",
-		"vacuum into 'x'", "explain delete from t", "select unknown_function(1)", "update t set a=1", "begin; select 1", "replace into t values (1)",
-	} {
-		if plainSQL(text) {
-			t.Errorf("%q is plain", text)
-		}
-	}
-}
-
 func TestHarmlessGitConfig(t *testing.T) {
 	for _, setting := range []string{
 		"color.ui=never", "core.pager=cat", "core.pager=", "pager.log=false", "core.quotePath=false", "core.editor=true", "commit.gpgsign=false", "core.fsmonitor=false",
@@ -136,7 +95,7 @@ func TestForeignShells(t *testing.T) {
 		"git-lfs-x a":                     false,
 		"ls /s/b":                         false,
 		"grep -r Get-ChildItem src":       false,
-		"printf %A%":                      false,
+		"printf %A%":                      true,
 		"New-x":                           false,
 		"find src -name '*.ts' -not -path '%TEMP%x'": true,
 	} {

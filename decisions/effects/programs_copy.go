@@ -60,7 +60,7 @@ func (v *invocation) into(i int, w word) {
 			continue
 		}
 		base := path.Base(source.text)
-		if source.dynamic() || source.glob || base == "." || base == ".." || base == "/" {
+		if source.open() || base == "." || base == ".." || base == "/" {
 			all := v.b.operand(KindWrite, w.text, v.run.Cwd, v.at.from)
 			v.b.add(v.via(i, v.below(all, true, false)))
 			continue

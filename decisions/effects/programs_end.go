@@ -3,6 +3,8 @@ package effects
 import (
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // implicitEffects adds what the program does without being told by a word.
@@ -31,9 +33,19 @@ func (v *invocation) readonly() {
 		ok = false
 	}
 	ok = ok || v.checksSyntax() || v.tellsOfItself()
-	ok = ok && !v.obeysProject()
+	if ok {
+		if file := v.obeysProject(); file != "" {
+			ok = false
+			v.changes = true
+			v.b.unknown(v.at.from, "obeys "+Display(file)+", which says, or may say, more than is known to be harmless")
+		}
+	}
 	v.run.Readonly = ok
-	if !ok && p.changing != "" {
+	switch {
+	case ok || p.changing == "":
+	case len(v.args) == 0:
+		v.b.unknown(v.at.from, p.changing)
+	default:
 		arg := 0
 		if len(v.operands) > 0 {
 			arg = v.operands[0]
@@ -88,7 +100,7 @@ func (v *invocation) standardInput() {
 	if v.at.stdin == StdinText && v.p.interpreter == "shell" && v.at.text != DynamicWord {
 		v.b.unknown(v.at.from, "code given inline")
 		quiet := v.b.nothing
-		v.b.shell(v.at.text, v.run.Cwd, v.at.from)
+		v.b.reading(v.shells(len(v.args)), func() { v.b.shell(v.at.text, v.run.Cwd, v.at.from) })
 		v.b.nothing = quiet
 		v.run.Readonly = false
 		return
@@ -107,7 +119,7 @@ var standardInputs = map[string]bool{"-": true, "/dev/stdin": true, "/dev/fd/0":
 // certain is a question already.
 func (b *builder) glimpse(text, cwd, from string) {
 	quiet := b.nothing
-	b.shell(text, cwd, from)
+	b.reading(plainshell.All, func() { b.shell(text, cwd, from) })
 	b.nothing = quiet
 }
 

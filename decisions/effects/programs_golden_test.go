@@ -23,10 +23,16 @@ func programFiles() *fsfake.FS {
 		"justfile":     "lint:\n    ruff check .\n",
 		"tools/x.py":   "print(1)\n",
 		"build.sh":     "make all\n",
+		"app.db":       testDatabase(1), "log.db": testDatabase(2), "journal.db": testDatabase(1), "journal.db-journal": "",
 	} {
 		fs.File(testCwd+"/"+name, text)
 	}
 	return fs
+}
+
+// testDatabase is the head of a SQLite database; with version 2, it keeps a log.
+func testDatabase(version byte) string {
+	return "SQLite format 3\x00\x10\x00" + string([]byte{version, version}) + strings.Repeat("\x00", 80)
 }
 
 // programCases reads the files of testdata/programs: a command after "$ ", and

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"path"
@@ -11,34 +10,46 @@ import (
 
 // What a program that only looks may be told by the project it runs in: to run
 // another one, to ask another host. Such files come with what is cloned, so a
-// run that obeys one is not read-only.
+// run that obeys one is not read-only, unless all that it says is known to be
+// harmless.
 
 const (
 	// maxObeyed is the size up to which such a file is looked into, in bytes; a
 	// larger one counts as if it said something.
 	maxObeyed = 64 << 10
 	// maxObeyedDepth is how many folders are looked into.
-	maxObeyedDepth = 32
+	maxObeyedDepth = 64
 )
 
-// obeyed is a file of a project, and the words of which it must hold one to
-// matter; without words its being there is enough.
+// obeyed is a file that a program obeys: of the folder that it runs in and of
+// all above it, or of the person's home.
 type obeyed struct {
-	name  string
-	words [][]byte
+	name     string
+	home     bool
+	git      bool      // the configuration of the repository
+	settings *settings // nil if its being there is enough
 }
 
-// obeyedFiles reads lines such as "rust-toolchain.toml: path".
-func obeyedFiles(lines []spelled) ([]obeyed, error) {
+// obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
+func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
 	var all []obeyed
 	for _, line := range lines {
-		name, words, more := strings.Cut(line.text, ": ")
-		if name == "" || strings.ContainsAny(name, " \t:") || path.IsAbs(name) || more && strings.TrimSpace(words) == "" {
-			return nil, line.errorf("file %q: expected NAME or NAME: WORDS", line.text)
+		name, format, known := strings.Cut(line.text, " = ")
+		// Files of layers may have words behind the name, which once were searched
+		// for; now such a file counts whatever it says.
+		name, _, _ = strings.Cut(name, ": ")
+		o := obeyed{name: name, git: name == ".git"}
+		o.name, o.home = strings.CutPrefix(name, "~/")
+		if o.name == "" || strings.ContainsAny(o.name, " \t:=~") || path.IsAbs(o.name) || path.Clean(o.name) != o.name || strings.HasPrefix(o.name, "..") {
+			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
-		o := obeyed{name: name}
-		for word := range strings.FieldsSeq(words) {
-			o.words = append(o.words, []byte(word))
+		if known {
+			if o.settings = p.table.settings[format]; o.settings == nil {
+				return nil, line.errorf("file %q: unknown settings %q", name, format)
+			}
+		}
+		if o.git && o.settings == nil || o.home && known {
+			return nil, line.errorf("file %q: settings are for files of a project", name)
 		}
 		all = append(all, o)
 	}
@@ -52,44 +63,97 @@ func (v *invocation) tellsOfItself() bool {
 		slices.Contains(v.p.readonlyAlone, v.flags[0])
 }
 
-// obeysProject reports whether a file that the program obeys lies in its folder
-// or in one above it, up to the root of the project or of the working tree that
-// this is, or may come to lie there before it runs. Programs go up from where the
-// folder really is, not along the links that lead to it.
-func (v *invocation) obeysProject() bool {
+// obeysProject returns a file that the program obeys and that says more than is
+// known to be harmless, or may come to before the program runs; "" if there is
+// none. It lies in the folder of the run or in one above it, up to the root of
+// all: programs go up from where the folder really is, not along the links that
+// lead to it, and not all stop where a project begins. The home is the person's:
+// what lies in it counts only if an earlier call or part of the call wrote it.
+func (v *invocation) obeysProject() string {
 	if len(v.p.obeys) == 0 {
-		return false
+		return ""
 	}
-	dir, root := v.folderOf(v.run.Cwd), v.b.res.project()
-	if dir != "" && !inside(root, dir) {
-		root = v.b.res.treeOf(dir)
+	homes := v.b.res.session().homes
+	for _, o := range v.p.obeys {
+		switch {
+		case o.git:
+			if file := v.obeysRepository(o.settings); file != "" {
+				return file
+			}
+		case o.home:
+			for _, home := range homes {
+				if file := path.Join(home, o.name); v.rewritten(file) {
+					return file
+				}
+			}
+		}
+	}
+	dir := v.folderOf(v.run.Cwd)
+	if dir == "" {
+		return "a file in its folder, of which nothing is known"
+	}
+	root := v.b.res.project()
+	if root == "" || !inside(root, dir) {
+		root = dir
 	}
 	for range maxObeyedDepth {
-		if dir == "" {
-			return true
+		for i := range v.p.obeys {
+			o := &v.p.obeys[i]
+			file := path.Join(dir, o.name)
+			switch {
+			case o.git, o.home:
+			case slices.Contains(homes, dir):
+				if v.rewritten(file) {
+					return file
+				}
+			case o.settings == nil && !v.absent(file), o.settings != nil && !v.harmlessFile(o.settings, file, root):
+				return file
+			}
 		}
-		if slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return v.finds(o, path.Join(dir, o.name)) }) {
-			return true
-		}
-		if dir == root || dir == "/" || !inside(root, dir) {
-			return false
+		if dir == "/" {
+			return ""
 		}
 		dir = path.Dir(dir)
 	}
-	return true
+	return "a file far above its folder"
 }
 
-// finds reports whether the file is there and says something that matters. What
-// cannot be read may say anything.
-func (v *invocation) finds(o obeyed, file string) bool {
-	if v.b.writes(file) || v.b.stale(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil {
-		return true
+// changed reports whether the file is, or may be, one that an earlier call or part
+// of the call names as what it writes or deletes.
+func (v *invocation) changed(file string) bool {
+	return v.b.writes(file) || v.b.stale(file)
+}
+
+// rewritten is changed for files that git checkout and its like may change as
+// well, which is all but those of git's own folder.
+func (v *invocation) rewritten(file string) bool {
+	return v.changed(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
+}
+
+// absent reports whether there is no such file, and will be none.
+func (v *invocation) absent(file string) bool {
+	if v.rewritten(file) {
+		return false
 	}
-	data, err := v.b.w.FS.ReadFile(file, maxObeyed)
+	_, err := v.b.w.FS.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// harmlessFile reports whether the file is not there, or says nothing but what is
+// known to be harmless. What cannot be read may say anything.
+func (v *invocation) harmlessFile(s *settings, file, root string) bool {
+	return v.harmlessSettings(s, &settingsCheck{v: v, file: file, root: root})
+}
+
+func (v *invocation) harmlessSettings(s *settings, c *settingsCheck) bool {
+	if v.changed(c.file) || !c.ofGit && v.rewritten(c.file) {
+		return false
+	}
+	data, err := v.b.w.FS.ReadFile(c.file, maxObeyed)
 	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+		return errors.Is(err, fs.ErrNotExist)
 	}
-	return len(o.words) == 0 || slices.ContainsFunc(o.words, func(word []byte) bool { return bytes.Contains(data, word) })
+	return s.plain(c, data)
 }
 
 // noFile says why a word in the place of a file is none, "" when it is one.

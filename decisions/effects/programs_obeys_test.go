@@ -15,20 +15,21 @@ func TestObeyedFiles(t *testing.T) {
 		want    bool // whether the last run is read-only
 	}{
 		"no such file":                    {nil, "cargo --version", true},
-		"a toolchain by its name":         {map[string]string{"rust-toolchain.toml": "[toolchain]\nchannel = \"1.80\"\n"}, "cargo --version", true},
+		"an installed toolchain":          {map[string]string{"rust-toolchain.toml": "[toolchain]\nchannel = \"1.80\"\n", "../../.rustup/toolchains/1.80-x86_64-unknown-linux-gnu/": ""}, "cargo --version", true},
+		"a toolchain to fetch":            {map[string]string{"rust-toolchain.toml": "[toolchain]\nchannel = \"1.80\"\n"}, "cargo --version", false},
 		"a toolchain of the project":      {map[string]string{"rust-toolchain.toml": "[toolchain]\npath = \"tools\"\n"}, "cargo --version", false},
 		"in a folder above":               {map[string]string{"rust-toolchain.toml": "path = \"x\"", "sub/a.txt": ""}, "cd sub && rustc -V", false},
 		"in a folder below":               {map[string]string{"sub/rust-toolchain.toml": "path = \"x\""}, "rustc -V", true},
 		"a toolchain in the older file":   {map[string]string{"rust-toolchain": "[toolchain]\npath = \"tools\"\n"}, "rustc -V", false},
 		"above where a link leads":        {map[string]string{"a/rust-toolchain.toml": "path = \"x\"", "a/b/c.txt": ""}, "cd link && cargo -V", false},
 		"above in another working tree":   {map[string]string{"../tree/.git": "", "../tree/sub/a.txt": "", "../tree/rust-toolchain.toml": "path = \"x\""}, "cd ../tree/sub && cargo -V", false},
-		"a sub-command":                   {map[string]string{".cargo/config.toml": ""}, "cargo search x", false},
+		"a sub-command":                   {map[string]string{".cargo/config.toml": "[build]\nrustc-wrapper = \"./x\"\n"}, "cargo search x", false},
+		"plain settings of cargo":         {map[string]string{".cargo/config.toml": "[build]\njobs = 2\n[alias]\nxtask = \"run\"\n"}, "cargo search x", true},
 		"written before":                  {nil, "cp a.txt rust-toolchain.toml; cargo -V", false},
 		"what may come with a branch":     {nil, "git checkout other; cargo -V", false},
 		"too large to look into":          {map[string]string{"rust-toolchain.toml": strings.Repeat("#", maxObeyed+1)}, "cargo -V", false},
 		"settings of the Java machine":    {map[string]string{".mvn/jvm.config": "-javaagent:x.jar"}, "mvn --version", false},
-		"a backend":                       {map[string]string{".terraform/terraform.tfstate": "{}"}, "terraform state list", false},
-		"no backend":                      {nil, "terraform state list", true},
+		"a state":                         {nil, "terraform state list", false},
 		"a file to fetch":                 {map[string]string{"compose.yaml": "include:\n  - https://evil.example/x.git\n"}, "docker compose ps", false},
 		"plain services":                  {map[string]string{"compose.yaml": "services:\n  a:\n    image: x\n"}, "docker compose ps", true},
 		"a registry of the project":       {map[string]string{".npmrc": "registry=https://evil.example"}, "npm view x", false},
@@ -64,16 +65,39 @@ func TestObeyedFiles(t *testing.T) {
 
 func TestObeyedFilesOfTheTable(t *testing.T) {
 	for text, ok := range map[string]bool{
-		`["a.toml", "b/c: x y"]`: true,
-		`["/etc/x"]`:             false,
-		`["a: "]`:                false,
-		`[": x"]`:                false,
-		`["a b"]`:                false,
+		`["a.toml", "b/c = s", "~/x"]`: true,
+		`["b/c: x y"]`:                 true, // as written for permd before it read settings
+		`["/etc/x"]`:                   false,
+		`["../x"]`:                     false,
+		`["a = none"]`:                 false,
+		`["a: "]`:                      true,
+		`[": x"]`:                      false,
+		`["a b"]`:                      false,
+		`[".git"]`:                     false,
+		`["~/x = s"]`:                  false,
 	} {
-		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("programs:\n  - names: [x]\n    obeys: " + text + "\n")})
+		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - {name: s, format: ini}\nprograms:\n  - names: [x]\n    obeys: " + text + "\n")})
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+func TestSettingsOfTheTable(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"{name: s, format: toml, harmless: [a.b, 'c: word', 'd=1']}": true,
+		"{name: s, format: hcl}":                                     false,
+		"{name: s, format: toml, harmless: ['a: age']}":              false,
+		"{name: s, format: toml, harmless: ['a b']}":                 false,
+		"{name: s, format: gomod, harmless: [a]}":                    false,
+	} {
+		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - " + text + "\n")})
+		if (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if _, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - {name: s, format: ini}\n  - {name: s, format: ini}\n")}); err == nil {
+		t.Error("settings that are described twice are taken")
 	}
 }
 

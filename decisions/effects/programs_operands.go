@@ -28,6 +28,10 @@ func (v *invocation) operandEffects() {
 				does = spec.act
 			}
 		}
+		behind := v.dashes >= 0 && n >= v.dashes && v.p.hasDashes
+		if w := &v.args[i]; w.glob && !w.dynamic() && !behind && movesOthers(specs, n, len(v.operands)) {
+			v.unknown(i, "a pattern that may become several words, of which each means something else: "+Display(v.args[i].show()))
+		}
 		v.apply(does, i, v.args[i], false, tree)
 		if does == actTarget || does == actTool || does == actModule {
 			break // the words behind it are its own
@@ -36,6 +40,29 @@ func (v *invocation) operandEffects() {
 	for _, l := range v.later {
 		v.apply(l.act, l.arg, l.word, true, tree)
 	}
+}
+
+// movesOthers reports whether the n-th operand, when several words stand in its
+// place, has one among them that does something else than it.
+func movesOthers(specs []operand, n, total int) bool {
+	own := operandAt(specs, n, total)
+	if own == nil || own.many {
+		return false
+	}
+	// Those in front of the one that repeats move what stands behind them, those
+	// behind it what repeats.
+	from := slices.IndexFunc(specs, func(o operand) bool { return o.many })
+	for i := range specs {
+		if &specs[i] == own && (from < 0 || i < from) {
+			from = i
+		}
+	}
+	for _, o := range specs[from:] {
+		if o.act != own.act {
+			return true
+		}
+	}
+	return own.act != actText && !slices.ContainsFunc(specs[from:], func(o operand) bool { return o.many })
 }
 
 // operandSpecs are the positions that exist with the options given.

@@ -56,6 +56,7 @@ func (v *invocation) longOption(i int, text string) int {
 			v.unknown(i, "an option without its value: "+Display(name))
 		case o.arity == arityRequired:
 			used = 1
+			v.patternValue(i + 1)
 			v.value(o, i+1, v.args[i+1])
 			v.harmLike(o, i)
 		case o.arity == arityTwo && i+2 >= len(v.args):
@@ -63,6 +64,7 @@ func (v *invocation) longOption(i int, text string) int {
 		case o.arity == arityTwo:
 			used = 2
 			v.apply(actText, i+1, v.args[i+1], true, false)
+			v.patternValue(i + 2)
 			v.value(o, i+2, v.args[i+2])
 			if v.harms.last(i + 2) {
 				v.harm(i)
@@ -79,9 +81,10 @@ func (v *invocation) longOption(i int, text string) int {
 // bundle reads short options in one word.
 func (v *invocation) bundle(i int, text string) int {
 	used := 0
+	dashless := v.p.dashless && i == 0 && v.args[0].text[0] != '-'
 	for j := 1; j < len(text); j++ {
 		o := v.p.options["-"+text[j:j+1]]
-		if v.p.dashless && i == 0 && v.args[0].text[0] != '-' && v.p.options[text[j:j+1]] != nil {
+		if dashless && v.p.options[text[j:j+1]] != nil {
 			o = v.p.options[text[j:j+1]]
 		}
 		if o == nil {
@@ -93,14 +96,16 @@ func (v *invocation) bundle(i int, text string) int {
 		switch {
 		case o.arity == arityNone:
 			v.value(o, i, word{})
-		case v.p.dashless && i == 0 && v.args[0].text[0] != '-':
+		case dashless, v.p.valuesBehind && strings.Trim(rest, "0123456789") != "", v.p.valuesBehind && used > 0:
 			// The values stand behind the bundle, in the order of its letters.
 			used++
 			if i+used >= len(v.args) {
 				v.unknown(i, "an option without its value: -"+Display(text[j:j+1]))
 				return used - 1
 			}
+			v.patternValue(i + used)
 			v.value(o, i+used, v.args[i+used])
+			v.harmLike(o, i)
 		case rest != "" || o.arity == arityOptional:
 			v.value(o, i, word{text: rest})
 			return 0
@@ -108,6 +113,7 @@ func (v *invocation) bundle(i int, text string) int {
 			v.unknown(i, "an option without its value: -"+Display(text[j:j+1]))
 			return 0
 		default:
+			v.patternValue(i + 1)
 			v.value(o, i+1, v.args[i+1])
 			v.harmLike(o, i)
 			return 1

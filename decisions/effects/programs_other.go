@@ -8,7 +8,7 @@ import (
 
 // applyOther adds the effects of words that mean a path, an address or both,
 // depending on how they are written.
-func (v *invocation) applyOther(does act, i int, w word) {
+func (v *invocation) applyOther(does act, i int, w word, option bool) {
 	if w.glob && does != actPacks && does != actCopies && (does != actSpec || strings.ContainsAny(w.text, "*?")) {
 		v.unknown(i, "a pattern whose files are not known: "+Display(w.show()))
 		return
@@ -31,8 +31,10 @@ func (v *invocation) applyOther(does act, i int, w word) {
 			v.connects(actConnects, i, w)
 		}
 	case actSQL:
-		v.sql(i, w)
-	case actSources, actViewed, actDatabase:
+		v.sql(i, w, option)
+	case actDatabase:
+		v.database(i, w)
+	case actSources, actViewed:
 		if why := noFile(does, w.text); why != "" {
 			v.unknown(i, why+": "+Display(w.show()))
 			return
@@ -111,7 +113,9 @@ var packSuffixes = []string{".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".tgz"}
 
 // packs handles a file in whose place its packed or unpacked form is put.
 func (v *invocation) packs(i int, w word) {
-	if v.has([]string{"--stdout", "--list", "--test"}) {
+	// Of several modes the last counts, to most of them: bzip2 -t -z packs.
+	looks := v.has([]string{"--list", "--test"}) && !v.has([]string{"--compress", "--decompress"})
+	if looks || v.has([]string{"--stdout"}) {
 		v.applyPath(actReads, i, w, false)
 		return
 	}

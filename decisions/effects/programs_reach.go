@@ -7,22 +7,34 @@ import (
 
 // connects adds the effect of an address.
 func (v *invocation) connects(does act, i int, w word) {
-	if w.glob || strings.ContainsAny(w.text, "{}[]") && !strings.Contains(w.text, "://[") {
-		// curl expands braces and brackets itself.
+	if w.glob || isURLPattern(w.text) {
 		v.unknown(i, "an address that is a pattern: "+Display(w.show()))
 		return
 	}
-	scheme, rest, ok := strings.Cut(w.text, "://")
-	if ok && strings.EqualFold(scheme, "file") {
-		v.b.add(v.via(i, v.b.operand(KindRead, strings.TrimPrefix(rest, "localhost"), v.run.Cwd, v.at.from)))
+	if len(w.text) >= 5 && strings.EqualFold(w.text[:5], "file:") {
+		v.readsFileURL(i, w.text)
 		return
+	}
+	url := w.text
+	if v.run.Program == "curl" {
+		url = guessScheme(url)
 	}
 	method := MethodGet
 	if does == actSends || v.send {
 		method = MethodSend
 		v.changes = true
 	}
-	v.b.add(v.via(i, v.b.res.connect(w.text, method, v.at.from)))
+	e := v.b.res.connect(url, method, v.at.from)
+	if c := e.Connect; c != nil {
+		if !strings.Contains(url, "://") && c.Scheme != "" {
+			v.unknown(i, "an address that programs read in two ways: "+Display(w.show())) // wget takes HOST:PATH for FTP
+			return
+		}
+		if !gettingSchemes[c.Scheme] {
+			e, v.changes = v.b.res.connect(url, MethodSend, v.at.from), true
+		}
+	}
+	v.b.add(v.via(i, e))
 	if (does == actDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
 		v.download(i, w.text)
 	}
@@ -135,4 +147,28 @@ func (v *invocation) folderOf(cwd string) string {
 		return ""
 	}
 	return e.File.Path
+}
+
+// fetches handles an address where the table has a path. A program that does
+// more than read files may well fetch it, and of those that only look some do
+// (kubectl get -f): to these it is a path as well, and fetches reports false.
+func (v *invocation) fetches(i int, w word) bool {
+	v.harm(i)
+	v.connects(actConnects, i, w)
+	return !v.p.readonly
+}
+
+// completed adds the reads of files that the program tries in the place of one
+// that is not there: zcat notes reads notes.gz, which may be a link. Whether the
+// file is there does not matter: an earlier part of the call may delete it.
+func (v *invocation) completed(i int, w word, tree bool) {
+	if len(v.p.completes) == 0 {
+		return
+	}
+	for _, ending := range v.p.completes {
+		e := v.b.operand(KindRead, w.text+ending, v.run.Cwd, v.at.from)
+		if e.File == nil || v.changed(e.File.Path) || v.exists(e.File.Path) {
+			v.b.add(v.via(i, v.below(e, tree, false)))
+		}
+	}
 }

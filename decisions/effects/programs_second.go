@@ -84,6 +84,9 @@ func (v *invocation) wraps(p *program) {
 	}
 	if at.wrapped++; at.wrapped > maxWrappers {
 		v.unknown(start, "commands wrapped in each other too deeply")
+		if inner := v.args[start:]; !inner[0].dynamic() && !inner[0].glob {
+			v.b.overWrapped(inner, at)
+		}
 		return
 	}
 	inner := v.args[start:]

@@ -15,6 +15,13 @@ func (v *invocation) find() {
 			v.dynamicWord(i)
 			continue
 		}
+		if w.glob && !w.dynamic() && strings.IndexByte("*?[-(!,@+", w.text[0]) >= 0 {
+			if why := v.patternOption(w, findName); why != "" {
+				v.unknown(i, why+": "+Display(w.show()))
+			}
+			v.operands = append(v.operands, i)
+			continue
+		}
 		text := w.text
 		if text == "-H" || text == "-L" || text == "-P" {
 			v.flags = append(v.flags, text)
@@ -67,7 +74,9 @@ func (v *invocation) primary(i int) int {
 		v.unknown(i, "an option without its value: "+Display(name))
 		return 0
 	}
-	v.value(o, i+1, v.args[i+1])
+	if v.patternValue(i + 1); !v.args[i+1].glob || o.act != actText {
+		v.value(o, i+1, v.args[i+1])
+	}
 	switch o.canonical {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
 		v.wide = v.wide || choosesSecrets(path.Base(v.args[i+1].text))
@@ -117,6 +126,7 @@ func (v *invocation) findCommand(i int) int {
 	roots := v.findRoots()
 	words := slices.Clone(v.args[i+1 : end])
 	known := true
+	inside := strings.HasSuffix(v.args[i].text, "dir") // in the folder of each file
 	if v.wide {
 		v.unknown(i, "a command for files that may hold secrets")
 	}
@@ -124,7 +134,7 @@ func (v *invocation) findCommand(i int) int {
 		w := &words[j]
 		switch {
 		case w.dynamic() || !strings.Contains(w.text, "{}"):
-		case w.text == "{}" && len(roots) == 1 && !roots[0].dynamic() && !roots[0].glob && j > 0:
+		case w.text == "{}" && !inside && len(roots) == 1 && !roots[0].dynamic() && !roots[0].glob && j > 0:
 			*w = word{text: roots[0].text, shown: "{}", tree: true, linked: v.findsLinks(), plain: v.findsPlain(i)}
 		default:
 			*w = word{text: DynamicWord, shown: w.text}
@@ -136,9 +146,15 @@ func (v *invocation) findCommand(i int) int {
 		return end - i
 	}
 	at := v.at
-	at.cwd, at.stdin, at.text = v.run.Cwd, StdinNone, ""
+	at.cwd = v.run.Cwd
+	if strings.HasPrefix(v.args[i].text, "-ok") {
+		at.stdin, at.text, at.printed = StdinNone, "", "" // it reads the answers
+	}
 	at.via = &Via{Effect: v.index, Arg: i + 1}
-	if strings.HasSuffix(v.args[i].text, "dir") && strings.Contains(words[0].text, "/") && words[0].text[0] != '/' {
+	if inside {
+		at.cwd = ""
+	}
+	if inside && strings.Contains(words[0].text, "/") && words[0].text[0] != '/' {
 		v.unknown(i+1, "a program that is looked up in many folders")
 	}
 	first := len(v.b.effects)
@@ -221,150 +237,4 @@ func (v *invocation) numbers(i int) {
 			v.unknown(j, "a test that can run code in a subscript")
 		}
 	}
-}
-
-// plainSed reports whether a sed script only prints, deletes and substitutes:
-// no w, W, r, R, e or F command and no e or w flag of s.
-func plainSed(script string) bool {
-	if script == "" {
-		// sed -i '' SCRIPT: there the option takes the empty word.
-		return false
-	}
-	s := sedScanner{text: script}
-	for {
-		s.skip(" \t\n;}")
-		if s.text == "" {
-			return true
-		}
-		if !s.address() {
-			return false
-		}
-		if strings.HasPrefix(s.text, ",") {
-			s.text = s.text[1:]
-			s.skip(" \t+~")
-			before := s.text
-			if !s.address() || s.text == before {
-				return false
-			}
-		}
-		s.skip(" \t!")
-		if s.text == "" {
-			return false
-		}
-		c := s.text[0]
-		s.text = s.text[1:]
-		switch c {
-		case '{':
-			continue
-		case 'p', 'd', '=', 'g', 'G', 'h', 'H', 'x', 'n', 'N', 'D', 'P':
-		case 'q', 'Q', 'l':
-			s.skip(" \t0123456789")
-		case 's':
-			if !s.substitution() {
-				return false
-			}
-		default:
-			return false
-		}
-		s.skip(" \t")
-		if s.text != "" && strings.IndexByte(";\n}", s.text[0]) < 0 {
-			return false
-		}
-	}
-}
-
-type sedScanner struct{ text string }
-
-func (s *sedScanner) skip(set string) { s.text = strings.TrimLeft(s.text, set) }
-
-// address passes an address, if there is one.
-func (s *sedScanner) address() bool {
-	if s.text == "" {
-		return true
-	}
-	switch c := s.text[0]; {
-	case c >= '0' && c <= '9':
-		s.skip("0123456789~")
-	case c == '$':
-		s.text = s.text[1:]
-	case c == '/':
-		s.text = s.text[1:]
-		if !s.until('/') {
-			return false
-		}
-		s.skip("IM")
-	case c == '\\':
-		return false
-	}
-	s.skip(" \t")
-	return true
-}
-
-// until passes a regular expression or replacement up to its delimiter. Not
-// every sed takes a delimiter inside brackets for the end, so a script with
-// one there does not scan: both readings must agree.
-func (s *sedScanner) until(delimiter byte) bool {
-	for i := 0; i < len(s.text); i++ {
-		switch s.text[i] {
-		case '\\':
-			i++
-		case '[':
-			end := bracketEnd(s.text[i:])
-			if end < 0 || strings.ContainsAny(s.text[i:i+end], "\\\n"+string(rune(delimiter))) {
-				return false
-			}
-			i += end - 1
-		case '\n':
-			return false
-		case delimiter:
-			s.text = s.text[i+1:]
-			return true
-		}
-	}
-	return false
-}
-
-// bracketEnd is the length of the bracket expression that s begins with, -1
-// when it does not end.
-func bracketEnd(s string) int {
-	i := 1
-	if strings.HasPrefix(s[i:], "^") {
-		i++
-	}
-	if strings.HasPrefix(s[i:], "]") {
-		i++
-	}
-	for i < len(s) {
-		if s[i] == ']' {
-			return i + 1
-		}
-		if s[i] == '[' && i+1 < len(s) && strings.IndexByte(":.=", s[i+1]) >= 0 {
-			end := strings.Index(s[i+2:], s[i+1:i+2]+"]")
-			if end < 0 {
-				return -1
-			}
-			i += end + 4
-			continue
-		}
-		i++
-	}
-	return -1
-}
-
-func (s *sedScanner) substitution() bool {
-	if s.text == "" {
-		return false
-	}
-	delimiter := s.text[0]
-	if delimiter == '\\' || delimiter == '\n' || delimiter >= 0x80 {
-		return false
-	}
-	s.text = s.text[1:]
-	for range 2 { // the expression and the replacement
-		if !s.until(delimiter) {
-			return false
-		}
-	}
-	s.skip("gpiIm0123456789")
-	return true
 }

@@ -83,21 +83,6 @@ func choosesSecrets(name string) bool {
 	return guarded.match(fold("/"+plain), "").Has(Secret) || guarded.match(fold("/x"+plain), "").Has(Secret)
 }
 
-// checksSignatures reports whether a format of git's has a part for which git
-// runs gpg or its like: %G? and its kin of log, %(signature) of for-each-ref.
-func checksSignatures(format string) bool {
-	for rest := format; ; {
-		_, after, ok := strings.Cut(rest, "%")
-		if !ok {
-			return false
-		}
-		if strings.HasPrefix(strings.TrimLeft(after, "+- "), "G") || strings.HasPrefix(after, "(signature") || strings.HasPrefix(after, "(*signature") {
-			return true
-		}
-		rest = after
-	}
-}
-
 // plainGoFlags reports whether flags for the go compiler or linker only leave
 // things out of a program or set its variables. Others name a linker to run.
 func plainGoFlags(flags string) bool {
@@ -121,81 +106,4 @@ func plainGoFlags(flags string) bool {
 		}
 	}
 	return !value
-}
-
-// plainAwk reports whether an awk program only computes from its operands and
-// prints: it has no pipe, redirection, getline, command or include, and does
-// not change which files are read. The words are looked for anywhere, strings
-// and comments included.
-func plainAwk(program string) bool {
-	for _, word := range []string{"system", "getline", "ARGV", "ARGC", "ARGIND", "SYMTAB", "FUNCTAB", "PROCINFO", "ENVIRON"} {
-		if strings.Contains(program, word) {
-			return false
-		}
-	}
-	if strings.Contains(program, "@") {
-		return false
-	}
-	program = strings.ReplaceAll(program, "||", "")
-	bare := false
-	if !strings.Contains(program, "/") {
-		// Without a regular expression, quotes can only be those of strings.
-		program, bare = withoutStrings(program)
-	}
-	// Nothing is printed before the first brace: there, > compares. >= compares
-	// everywhere.
-	_, action, _ := strings.Cut(program, "{")
-	action = strings.ReplaceAll(action, ">=", "")
-	if bare {
-		action = withoutComparisons(action)
-	}
-	return !strings.ContainsAny(action, "|>")
-}
-
-// withoutStrings leaves the strings in double quotes out of a text. It is false
-// for a text with quotes that no string has, such as those of a comment.
-func withoutStrings(text string) (string, bool) {
-	var out strings.Builder
-	inside := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inside && c == '\\':
-			i++
-		case inside && c == '\n':
-			return text, false
-		case c == '"':
-			inside = !inside
-		case !inside:
-			out.WriteByte(c)
-		}
-	}
-	return out.String(), !inside
-}
-
-// withoutComparisons leaves out each > within parentheses of an awk program
-// without strings and regular expressions: there it compares, unless a statement
-// stands there that prints, as one may in for (…;…;…).
-func withoutComparisons(action string) string {
-	if strings.ContainsAny(action, "#\\") {
-		return action // a comment may hold parentheses
-	}
-	var out strings.Builder
-	depth, outer, printed := 0, 0, -1
-	for i := 0; i < len(action); i++ {
-		c := action[i]
-		switch {
-		case c == '(':
-			if depth++; depth == 1 {
-				outer = i
-			}
-		case c == ')':
-			depth = max(0, depth-1)
-		case c == 'p' && strings.HasPrefix(action[i:], "print"):
-			printed = i
-		case c == '>' && depth > 0 && printed < outer:
-			continue
-		}
-		out.WriteByte(c)
-	}
-	return out.String()
 }

@@ -1,7 +1,10 @@
 package effects
 
 import (
+	"slices"
 	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // wrapped handles a program that runs the command in its operands.
@@ -16,18 +19,43 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 			return
 		}
 		at.via = &Via{Effect: index, Arg: start}
+		if p.wrapper.joined && slices.ContainsFunc(v.args[start:], readAgain) {
+			b.unknownArg(index, start, at.from, "words that the program hands to a shell, which reads them once more")
+		}
 		if p.wrapper.appends {
 			b.unknownArg(index, start, at.from, "arguments that are read while it runs")
 			b.appended(words[1:1+start], words[1+start:], at)
-			at.stdin, at.text, at.printed = StdinNone, "", ""
+			if at.appended = true; !v.readsWordsFile(start) {
+				at.stdin, at.text, at.printed = StdinNone, "", ""
+			}
 		}
 	}
 	inner := words[1+start:]
-	if inner[0].dynamic() || inner[0].glob {
+	if inner[0].open() {
 		b.unknown(at.from, "a program whose name is not known before it runs: "+Display(inner[0].show()))
 		return
 	}
 	b.command(inner, at)
+}
+
+// readAgain reports whether a shell that is given the word as a part of its text
+// may read something else than that word.
+func readAgain(w word) bool {
+	return w.open() || w.glob || w.text == "" || strings.Trim(w.text, plainLetters) != ""
+}
+
+// plainLetters mean nothing to any shell, wherever they stand in a word.
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
+
+// readsWordsFile reports whether the words that a wrapper appends may come from a
+// file, so that the command has the wrapper's own standard input (xargs -a).
+func (v *invocation) readsWordsFile(start int) bool {
+	for i := range v.args[:start] {
+		if w := &v.args[i]; w.open() || len(w.text) > 1 && w.text[0] == '-' && strings.Contains(w.text, "a") {
+			return true
+		}
+	}
+	return false
 }
 
 // wrappedCommand finds where the wrapped command begins, -1 when that is not
@@ -38,7 +66,7 @@ func (v *invocation) wrappedCommand(p *program) int {
 	for i < len(v.args) {
 		w := &v.args[i]
 		switch {
-		case w.dynamic() || w.glob:
+		case w.open():
 			if i > 0 || skip > 0 {
 				v.odd = true
 			}
@@ -74,6 +102,9 @@ func (v *invocation) afterUnknown(i int) int {
 func (v *invocation) skipOperands(i, skip int) int {
 	for ; i < len(v.args); i++ {
 		w := &v.args[i]
+		if w.glob || w.tree {
+			return i // one word, or several: where the command begins is not known
+		}
 		if v.p.wrapper.assignments && !w.dynamic() {
 			if name, value, ok := strings.Cut(w.text, "="); ok && name != "" {
 				if !v.b.w.Table.harmlessAssignment(name, value) {
@@ -125,7 +156,7 @@ func (v *invocation) taken(o *option, i int, attached bool) (used int, harmless 
 	case o == nil:
 		return 0, false
 	case o.arity == arityRequired && !attached:
-		return 2, o.act == actText && i+1 < len(v.args) && !v.args[i+1].dynamic()
+		return 2, o.act == actText && i+1 < len(v.args) && !v.args[i+1].open()
 	}
 	return 1, o.act == actText
 }
@@ -170,9 +201,12 @@ func (v *invocation) inner() {
 		return
 	}
 	first := &v.args[start]
-	if first.dynamic() || first.glob || strings.HasPrefix(first.text, "-") {
+	if first.open() || strings.HasPrefix(first.text, "-") {
 		v.unknown(start, "a program whose name is not known before it runs: "+Display(first.show()))
 		return
+	}
+	if w.joined && slices.ContainsFunc(v.args[start:], readAgain) {
+		v.unknown(start, "words that the program hands to a shell, which reads them once more")
 	}
 	// Which program the name finds there, in an environment or among a
 	// project's own scripts, is the matter of this run.
@@ -185,6 +219,7 @@ func (v *invocation) inner() {
 	at.cwd, at.via = v.run.Cwd, &Via{Effect: v.index, Arg: start}
 	if at.wrapped++; at.wrapped > maxWrappers {
 		v.unknown(start, "commands wrapped in each other too deeply")
+		v.b.overWrapped(v.args[start:], at)
 		return
 	}
 	words := v.args[start:]
@@ -213,7 +248,7 @@ func (v *invocation) elsewhere(start int) {
 	known := true
 	parts := make([]string, 0, len(v.args)-start)
 	for i := start; i < len(v.args); i++ {
-		if v.args[i].dynamic() || v.args[i].glob {
+		if v.args[i].open() {
 			v.dynamicWord(i)
 			known = false
 		}
@@ -223,7 +258,10 @@ func (v *invocation) elsewhere(start int) {
 	case !known:
 		return
 	case v.p.wrapper.joined:
-		v.b.shellIn(strings.Join(parts, " "), "/", v.at.from)
+		outer := v.b.input
+		v.b.input = input{kind: at.stdin}
+		v.b.reading(plainshell.All, func() { v.b.shellIn(strings.Join(parts, " "), "/", v.at.from) })
+		v.b.input = outer
 	default:
 		v.b.command(v.args[start:], at)
 	}

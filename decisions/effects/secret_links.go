@@ -14,6 +14,7 @@ const maxStrays = 4
 // the links in them; those without one always do.
 var followers = map[string][]string{
 	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
+	"find": {"-L", "-follow"}, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
 	"grep": {"--dereference-recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
 }
 

@@ -21,7 +21,7 @@ func TestStrays(t *testing.T) {
 		"find src -exec cat {} +":            "~/.ssh ~/note.txt",
 		"find src -type l -exec cat {} +":    "~/.ssh ~/note.txt",
 		"find src -type f -exec cat {} +":    "",
-		"find -L src -type f -exec cat {} +": "~/.ssh ~/note.txt",
+		"find -L src -type f -exec cat {} +": "~/.ssh ~/note.txt ~/.ssh ~/note.txt",
 		"find src -type f -o -type l -exec cat {} \\;": "~/.ssh ~/note.txt",
 		"find src -name x":                  "",
 		"diff -r src docs":                  "~/.ssh ~/note.txt",

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -9,8 +10,9 @@ import (
 type reach uint8
 
 const (
-	reachAll     reach = iota // grep -r, cp -r, tar
-	reachShown                // rg, fd, ag: no hidden ones, and none that git ignores
+	reachAll     reach = iota // grep -r, ack, cp -r, tar
+	reachShown                // rg: no hidden ones, and none that git ignores
+	reachVisible              // ag, rg --no-ignore: no hidden ones
 	reachKept                 // agents' own searches: none that git ignores
 	reachTracked              // git grep, git archive: those that git knows
 	reachNamed                // only names that hold no secret
@@ -25,10 +27,11 @@ func (r *resolver) goes(as reach, root, dir, file string) bool {
 	case reachTracked:
 		return r.tracked(root, file)
 	case reachShown:
-		rel := strings.TrimPrefix(file[len(dir):], "/")
-		return rel[0] != '.' && !strings.Contains(rel, "/.") && !r.ignored(root, file)
+		return !r.skips(root, dir, file, true, true)
+	case reachVisible:
+		return !r.skips(root, dir, file, true, false)
 	case reachKept:
-		return !r.ignored(root, file)
+		return !r.skips(root, dir, file, false, true)
 	}
 	return true
 }
@@ -117,16 +120,35 @@ func (v *invocation) reach(narrow, hidden bool) reach {
 		return reachAll
 	case !searchers[v.run.Program]:
 		return reachNamed
-	case !hidden:
-		return reachShown
+	case hidden, v.b.changesIgnores():
+		return reachAll
+	case v.run.Program != "rg", v.has(unignoring):
+		// How ag reads ignore files is its own affair.
+		return reachVisible
 	}
-	return reachAll
+	return reachShown
+}
+
+// unignoring are the options with which rg leaves out less than git does.
+var unignoring = []string{
+	"--no-ignore", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-files", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-vcs",
+	"--no-require-git", "--ignore-file-case-insensitive",
+}
+
+// changesIgnores reports whether an earlier part of the call, or an earlier call,
+// may change what ignore files say.
+func (b *builder) changesIgnores() bool {
+	return b.mayChange(func(w string) bool {
+		dir, tree := strings.CutSuffix(w, "/")
+		base := path.Base(dir)
+		return tree || slices.Contains(ignoreNames, base) || base == "exclude" || base == "ignore" || strings.Contains(base, "gitconfig") || base == "config"
+	})
 }
 
 var (
 	// searchers leave hidden names out and print what they find. Other programs
 	// that leave them out are checkers of code.
-	searchers = wordSet("rg ag ack")
+	searchers = wordSet("rg ag")
 	// ownReaders go through a folder for files of their own kinds, or take what a
 	// file of the project says (.dockerignore).
 	ownReaders = wordSet("prettier biome markdownlint markdownlint-cli2 rubocop standardrb flutter dart deno docker podman nerdctl du")

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // Bounds of shell text. The parser recurses for each level of nesting without
@@ -38,6 +40,7 @@ func (b *builder) shell(text, cwd, from string) {
 	base := b.effects[first:len(b.effects):len(b.effects)]
 	if len(b.c.Folders)*len(text) > maxShellText {
 		b.unknown(from, "a command too long to be judged in each folder that its shell may be in")
+		b.overText(text, cwd, from)
 		return
 	}
 	for _, folder := range b.c.Folders {
@@ -53,7 +56,9 @@ func (b *builder) shell(text, cwd, from string) {
 }
 
 // sameElsewhere reports whether shell text does the same in another folder, so
-// that its effects, which begin shift later, say nothing new.
+// that its effects, which begin shift later, say nothing new. The folder of a
+// run is part of what it does (npm test runs what package.json there says),
+// unless it only reads: what it reads is an effect of its own.
 func sameElsewhere(a, b []Effect, shift int) bool {
 	return slices.EqualFunc(a, b, func(x, y Effect) bool {
 		if x.Kind != y.Kind || x.Text != y.Text || x.Why != y.Why || x.Tags != y.Tags || (x.Run == nil) != (y.Run == nil) ||
@@ -61,9 +66,13 @@ func sameElsewhere(a, b []Effect, shift int) bool {
 			return false
 		}
 		return (x.File == nil || *x.File == *y.File) &&
-			(x.Run == nil || x.Run.Program == y.Run.Program && x.Run.Readonly == y.Run.Readonly && slices.Equal(x.Run.Args, y.Run.Args)) &&
+			(x.Run == nil || sameRun(x.Run, y.Run)) &&
 			(x.Via == nil || x.Via.Arg == y.Via.Arg && x.Via.Effect+shift == y.Via.Effect)
 	})
+}
+
+func sameRun(x, y *Run) bool {
+	return x.Program == y.Program && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
 }
 
 // leave notes a folder in which the call may leave its shell, "" for one that
@@ -77,36 +86,45 @@ func (b *builder) leave(folder string) {
 // shellIn appends the effects of shell text run in cwd.
 func (b *builder) shellIn(text, cwd, from string) {
 	before := len(b.effects)
-	if why := shellBounds(text); why != "" {
-		b.unknown(from, why)
-		return
+	why := shellBounds(text)
+	if b.parsed += len(text); why == "" && b.parsed > maxAllText {
+		why = "more shell text than permd follows"
 	}
-	if b.parsed += len(text); b.parsed > maxAllText {
-		b.unknown(from, "more shell text than permd follows")
-		return
+	if why == "" && b.depth >= maxShellInShell {
+		why = "shell text inside shell text, too deep"
 	}
-	if b.depth >= maxShellInShell {
-		b.unknown(from, "shell text inside shell text, too deep")
-		return
-	}
-	file, err := b.w.Table.parse(text)
-	if err != nil {
+	var file *syntax.File
+	var refusal *plainshell.Refusal
+	if why != "" {
+		_, refusal = plainshell.Read(text, b.readers())
+	} else if file, refusal = b.w.Table.reader.read(text, b.readers()); file == nil {
 		// The parser's message repeats the text; it is not worth masking.
-		b.unknown(from, "shell text that cannot be parsed")
+		why = "shell text that cannot be parsed"
+	}
+	if refusal != nil {
+		defer b.notPlain(from, refusal) // after what the parser understood
+	}
+	if why != "" {
+		b.unknown(from, why)
+		b.overText(text, cwd, from)
 		return
 	}
 	b.depth++
 	defer func() { b.depth-- }()
 	s := &shell{b: b, text: text, from: from}
 	s.findFunctions(file)
-	s.findOnce(file)
-	at := scope{cwd: cwd}
-	s.stmts(file.Stmts, &at, input{kind: StdinNone})
+	in := b.input
+	if b.input = (input{}); in.kind == "" {
+		in.kind = StdinNone
+	}
+	end := s.script(file.Stmts, startAt(cwd), in)
+	b.input = in
 	s.rejoin()
 	s.drain(0, before, input{})
-	if at.outside && !b.w.Profiles.followsFolder(b.c.Harness()) {
-		s.state("leaves the shell in another folder", "cd "+at.cwd)
+	if s.full || s.over {
+		b.overText(text, cwd, from)
 	}
+	s.leaves(&end)
 	if len(b.effects) == before {
 		b.nothing = true
 	}
@@ -202,6 +220,9 @@ type shell struct {
 
 	level int // of nesting in the walk
 	full  bool
+	// over is set when something was not followed to its end; alone, when
+	// commands are read by themselves (see rest).
+	over, alone bool
 	// socket is set when a redirection of the text has reached another machine.
 	socket bool
 	// guessing is how deep in pipes what a command prints is looked for.
@@ -214,37 +235,23 @@ type shell struct {
 	// it may set any.
 	assigned    map[string]bool
 	anyAssigned bool
-	// values holds what the variables of loops are in the round that is walked.
-	values map[string]string
-	// once holds the variables that the text sets at one place only.
-	once map[string]bool
-	// followed counts the loops whose values are followed; looping is set in
-	// the body of one that is not, still where nothing changes the folder.
-	followed       int
-	looping, still bool
+	// declared holds those that a declaration of the text may have given a
+	// meaning of their own.
+	declared map[string]bool
+	// news counts what the text was found to redefine and set.
+	news int
+	// loops are those that the walk is in, the innermost last.
+	loops []*loopEnds
+	// followed counts the loops whose words are followed.
+	followed int
+	// exits is the scope in which the text may end early, aborts that in which
+	// a line of it may.
+	exits, aborts scope
 
 	// beside holds what runs at the same time as what stands behind it.
 	beside []beside
 	again  bool   // what is walked was walked before
 	sinks  []sink // the commands of >(…), whose input is not known yet
-}
-
-// scope is what a cd changes, and what a subshell has a copy of.
-type scope struct {
-	cwd     string   // "" when not known
-	old     string   // what "cd -" leads to, "" when not known
-	stack   []string // what popd leads to, the top at the end
-	outside bool     // a cd left the project
-	doubt   bool     // it is not certain that a cd worked
-	apart   bool     // of a process of its own: it moves no other
-	vars    *binding // the variables whose values are known
-}
-
-// subshell is the scope of a subshell.
-func (at *scope) subshell() scope {
-	inner := *at
-	inner.apart = true
-	return inner
 }
 
 // input is where the standard input of a command comes from.
@@ -253,6 +260,9 @@ type input struct {
 	text string
 	// printed is what comes out of a pipe, when that is known.
 	printed string
+	// own is set for the last command of a pipeline: zsh expands its words in the
+	// shell itself, where substitutions read what the shell reads.
+	own *input
 }
 
 // unknown appends an Unknown effect of the text.
@@ -261,7 +271,7 @@ func (s *shell) unknown(why string) { s.b.unknown(s.from, why) }
 // enough reports whether the call has more effects than are followed, and asks:
 // the rest of it need not be looked at then.
 func (s *shell) enough() bool {
-	if !s.full && len(s.b.effects) > maxEffects {
+	if !s.full && len(s.b.effects) > s.b.most() {
 		s.full = true
 		s.unknown("more commands than permd follows")
 	}
@@ -300,15 +310,39 @@ func (s *shell) redefine(name string) {
 	if s.redefined == nil {
 		s.redefined = map[string]bool{}
 	}
-	s.redefined[name] = true
+	if !s.redefined[name] {
+		s.redefined[name] = true
+		s.news++
+	}
+}
+
+// redefineAny notes that any name may mean something else from now on.
+func (s *shell) redefineAny() {
+	if !s.allRedefined {
+		s.allRedefined = true
+		s.news++
+	}
 }
 
 // sets reports whether the text may set a variable.
 func (s *shell) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
 
-func (s *shell) assign(name string) {
+// assign notes that the text sets a variable, to a value that is not known.
+func (s *shell) assign(name string, at *scope) {
+	at.unbind(name)
 	if s.assigned == nil {
 		s.assigned = map[string]bool{}
 	}
-	s.assigned[name] = true
+	if !s.assigned[name] {
+		s.assigned[name] = true
+		s.news++
+	}
+}
+
+// setAny notes that the text may set any variable.
+func (s *shell) setAny() {
+	if !s.anyAssigned {
+		s.anyAssigned = true
+		s.news++
+	}
 }

@@ -23,7 +23,9 @@ func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
 	evaluates, arrays := false, false
 	lists := true // without a name, it prints what is set
 	for _, a := range cmd.Args {
-		s.assignment(a, at, in)
+		if s.assignment(a, at, in); a.Name != nil {
+			s.declareName(a.Name.Value, at)
+		}
 		lists = lists && a.Name == nil
 		if a.Value == nil {
 			continue
@@ -34,9 +36,9 @@ func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
 			continue
 		}
 		words := s.expand(nil, a.Value, at, in, inAssignment)
-		if len(words) != 1 || words[0].dynamic() {
+		if len(words) != 1 || words[0].dynamic() || words[0].glob {
 			s.unknown("a declaration that is not known before it runs")
-			s.anyAssigned = true
+			s.setAny()
 			continue
 		}
 		text := words[0].text
@@ -44,9 +46,10 @@ func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
 		arrays = arrays || strings.HasPrefix(text, "-") && strings.ContainsAny(text, "aA")
 		evaluates = evaluates || !plainDeclaration(text)
 		name, _, _ := strings.Cut(text, "=")
-		s.assign(name)
+		s.declareName(name, at)
 	}
 	if evaluates {
+		s.setAny()
 		s.unknown("a declaration that can run code")
 	}
 	s.state("declares variables", s.source(cmd))
@@ -69,12 +72,13 @@ func plainDeclaration(text string) bool {
 // assignment walks an assignment's value and notes its name.
 func (s *shell) assignment(a *syntax.Assign, at *scope, in input) {
 	if a.Name != nil {
-		s.assign(a.Name.Value)
+		s.assign(a.Name.Value, at)
 	}
 	if a.Index != nil {
 		s.substitutions(a.Index, at, in)
 		if !plainArithmetic(a.Index) {
 			s.unknown("a subscript can run code")
+			s.setAny()
 		}
 	}
 	if a.Value != nil {

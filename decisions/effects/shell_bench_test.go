@@ -1,6 +1,10 @@
 package effects
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
+)
 
 func BenchmarkShell(b *testing.B) {
 	table, files := shippedTable(b), shellFiles()
@@ -26,7 +30,7 @@ func BenchmarkShellParse(b *testing.B) {
 	table := shippedTable(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := table.parse("cd src && grep -rn TODO . | head -20"); err != nil {
+		if _, err := table.reader.read("cd src && grep -rn TODO . | head -20", plainshell.All); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,61 +1,116 @@
 package effects
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
+)
 
 // builtin handles the commands that the shell runs itself and that a program
 // table cannot describe; false when the command is none of them.
-func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
-	table := &s.b.w.Table.shell
+func (s *shell) builtin(words []word, at scope, in input) (outcome, bool) {
 	name, args := words[0].text, words[1:]
 	switch name {
 	case "cd":
-		s.cd(args, at, certain)
-		return true
+		return s.cd(args, at), true
+	case "chdir": // which bash does not have
+		out := s.cd(args, at)
+		return outcome{out.ok, join(out.bad, at)}, true
 	case "pushd":
-		s.pushd(args, at, certain)
-		return true
+		return s.pushd(args, at), true
 	case "popd":
-		s.popd(args, at, certain)
-		return true
+		return s.popd(args, at), true
+	case "exec":
+		s.state("replaces the shell or its descriptors", showWords(words))
+		if args = execArguments(args); len(args) > 0 {
+			return s.simple(args, at, in), true
+		}
+		return either(at), true
+	case "noglob", "nocorrect", "-": // zsh: a command without some expansions, or as a login shell
+		out, readers := either(at), s.b.readers()
+		if readers&^plainshell.Zsh&plainshell.All != 0 {
+			s.command(words, &at, in) // to others it is a program
+		}
+		if len(args) > 0 && readers&plainshell.Zsh != 0 {
+			out = s.simple(args, at, in)
+		}
+		return outcome{join(out.ok, at), join(out.bad, at)}, true
+	case "builtin", "command":
+		return s.bypass(words, at, in), true
+	case "break", "continue", "exit", "return":
+		if !plainOperands(args) {
+			s.unknown("an operand of " + name + " that can run code: " + Display(showWords(words)))
+			s.anything(&at)
+			return either(at), true
+		}
+		return s.jump(name, args, at), true
+	}
+	known := s.setting(words, &at, in)
+	return either(at), known
+}
+
+// jump handles the commands that end a loop or the shell.
+func (s *shell) jump(name string, args []word, at scope) outcome {
+	n, certain := 1, len(args) == 0
+	if len(args) == 1 && plainNumber(args[0].text) && len(args[0].text) < 4 {
+		n, _ = strconv.Atoi(args[0].text)
+		certain = true
+	}
+	switch name {
+	case "exit":
+		if certain || len(args) == 1 && args[0].dynamic() && !s.sets("IFS") {
+			if !at.apart {
+				s.exits = join(s.exits, at)
+			}
+			return either(at.ended())
+		}
+	case "return":
+		// Outside of a function it is an error, or ends the shell.
+		if !at.apart {
+			s.exits = join(s.exits, at)
+		}
+	case "break", "continue":
+		if certain && n > 0 && len(s.loops) > 0 {
+			s.leaveLoops(&at, n, name == "break", name == "continue")
+			return either(at.ended())
+		}
+		s.leaveLoops(&at, 0, true, true)
+	}
+	return either(at)
+}
+
+// setting handles the commands of the shell that stay where they are; false when
+// the command is none of them.
+func (s *shell) setting(words []word, at *scope, in input) bool {
+	table := &s.b.w.Table.shell
+	name, args := words[0].text, words[1:]
+	if variableSetters[name] {
+		s.setAny()
+	}
+	switch name {
 	case "read":
 		if plainRead(args) {
-			s.setWords(args)
+			s.setWords(args, at)
 			return true
 		}
 		s.state("sets variables", showWords(words))
-		s.evaluated(name, args)
+		s.evaluated(name, args, at)
 		return true
 	case "eval":
 		if len(args) == 0 {
 			return true
 		}
 		// Its words, joined, are parsed again.
-		run := s.b.run(words, setting{cwd: at.cwd, from: s.from, stdin: in.kind, text: in.text})
-		s.b.inline(run, 0, args, setting{cwd: at.cwd, from: s.from, stdin: in.kind}, true)
-		s.lose(at)
-		s.allRedefined, s.anyAssigned = true, true
+		s.each(at, func(cwd string) {
+			run := s.b.run(words, setting{cwd: cwd, from: s.from, stdin: in.kind, text: in.text})
+			s.b.inline(run, 0, args, setting{cwd: cwd, from: s.from, stdin: in.kind}, true)
+		})
+		s.anything(at)
+		s.redefineAny()
 		return true
 	case "source", ".":
-		if s.activate(args, at) {
-			return true
-		}
-		s.state("runs a file in the shell", showWords(words))
-		if len(args) > 0 {
-			if args[0].dynamic() || args[0].glob {
-				s.unknown("a file that is not known before it runs")
-			} else {
-				s.b.add(s.b.operand(KindRead, args[0].text, at.cwd, s.from))
-			}
-			text, ok := in.known()
-			switch {
-			case args[0].guess != "":
-				s.b.glimpse(args[0].guess, at.cwd, s.from)
-			case ok && standardInputs[args[0].text]:
-				s.b.glimpse(text, at.cwd, s.from)
-			}
-		}
-		s.lose(at)
-		s.allRedefined, s.anyAssigned = true, true
+		s.sourced(words, at, in)
 		return true
 	case "alias", "unalias":
 		if name == "alias" && len(args) == 0 {
@@ -66,23 +121,10 @@ func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
 			if alias, _, ok := strings.Cut(w.text, "="); ok && !w.dynamic() && alias != "" {
 				s.redefine(alias)
 			} else {
-				s.allRedefined = true
+				s.redefineAny()
 			}
 		}
 		return true
-	case "exec":
-		s.state("replaces the shell or its descriptors", showWords(words))
-		if args = execArguments(args); len(args) > 0 {
-			s.simple(args, at, in, false)
-		}
-		return true
-	case "noglob", "nocorrect": // zsh: a command without some expansions
-		if len(args) > 0 {
-			s.simple(args, at, in, certain)
-		}
-		return true
-	case "builtin", "command":
-		return s.bypass(words, at, in, certain)
 	case "trap":
 		if len(args) == 0 {
 			return true
@@ -90,20 +132,29 @@ func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
 		run := s.b.run(words, setting{from: s.from, stdin: StdinNone})
 		s.b.inline(run, 0, args[:1], setting{from: s.from, stdin: StdinNone}, true)
 		s.state("changes what a signal runs", showWords(words))
+		s.anything(at) // it may run before each command
 		return true
 	case "printf":
 		if len(args) > 0 && strings.HasPrefix(args[0].text, "-v") {
 			s.state("sets a variable", showWords(words))
-			s.evaluated(name, args[:min(len(args), 2)])
+			s.evaluated(name, args[:min(len(args), 2)], at)
 			return true
+		}
+		if len(args) > 0 && args[0].dynamic() && (args[0].prefix == "" || args[0].prefix[0] == '-' || strings.Contains(args[0].prefix, "%")) {
+			s.setAny() // it may be -v, or have a %n in it
+		}
+		if len(args) > 0 && args[0].glob && marked(args[0].text) {
+			s.unknown("a pattern that may become an option of printf: " + Display(showWords(words)))
+			s.setAny()
 		}
 		if len(args) > 1 && countsInto(args[0].text) {
 			s.state("sets a variable", showWords(words))
-			s.anyAssigned = true
+			s.setAny()
 			return true
 		}
 		if !plainPrintf(args) {
 			s.unknown("a number that a shell may have to calculate: " + Display(showWords(words)))
+			s.setAny()
 		}
 		return false
 	case "set":
@@ -117,6 +168,7 @@ func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
 	case table.numbers[name]:
 		if !plainOperands(args) {
 			s.unknown("an operand of " + name + " that can run code: " + Display(showWords(words)))
+			s.setAny()
 		}
 		return true
 	case table.state[name]:
@@ -125,20 +177,45 @@ func (s *shell) builtin(words []word, at *scope, in input, certain bool) bool {
 			e := &s.b.effects[len(s.b.effects)-1]
 			e.Tags = e.Tags.With(Secret)
 		}
-		s.stateful(name, args)
+		s.stateful(name, args, at)
 		return true
 	}
 	return false
 }
 
+// sourced handles a file that the shell runs itself.
+func (s *shell) sourced(words []word, at *scope, in input) {
+	args := words[1:]
+	if s.activate(args, at) {
+		return
+	}
+	s.state("runs a file in the shell", showWords(words))
+	if len(args) > 0 {
+		if args[0].dynamic() || args[0].glob {
+			s.unknown("a file that is not known before it runs")
+		} else {
+			s.opens(KindRead, args[0].text, at)
+		}
+		text, ok := in.known()
+		switch {
+		case args[0].guess != "":
+			s.each(at, func(cwd string) { s.b.glimpse(args[0].guess, cwd, s.from) })
+		case ok && standardInputs[args[0].text]:
+			s.each(at, func(cwd string) { s.b.glimpse(text, cwd, s.from) })
+		}
+	}
+	s.anything(at)
+	s.redefineAny()
+}
+
 // bypass handles builtin and command, which run their operands past functions
 // and aliases.
-func (s *shell) bypass(words []word, at *scope, in input, certain bool) bool {
+func (s *shell) bypass(words []word, at scope, in input) outcome {
 	args := words[1:]
 	if words[0].text == "command" && len(args) > 0 {
 		switch args[0].text {
 		case "-v", "-V":
-			return true // it only looks names up
+			return either(at) // it only looks names up
 		case "-p":
 			s.unknown("command -p searches other folders")
 			args = args[1:]
@@ -148,21 +225,23 @@ func (s *shell) bypass(words []word, at *scope, in input, certain bool) bool {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return true
+		return either(at)
 	}
 	if strings.HasPrefix(args[0].text, "-") {
 		s.unknown("an option of " + words[0].text + " that permd does not know")
-		return true
+		s.anything(&at)
+		return either(at)
 	}
 	switch name := args[0].text; name {
 	case "builtin", "export", "declare", "typeset", "local", "readonly", "let":
 		s.state("changes the shell: "+name, showWords(words))
 		s.unknown("a declaration that permd does not take apart")
-		s.anyAssigned = true
-		return true
+		s.setAny()
+		return either(at)
 	}
-	s.simple(args, at, in, certain)
-	return true
+	out := s.simple(args, at, in)
+	// In zsh, command runs no builtins; not all shells have builtin.
+	return outcome{join(out.ok, at), join(out.bad, at)}
 }
 
 // plainRead reports whether the words of a read command only set variables of
@@ -198,17 +277,20 @@ func execArguments(args []word) []word {
 }
 
 // stateful adds what a command that changes the shell may do beyond that.
-func (s *shell) stateful(name string, args []word) {
+func (s *shell) stateful(name string, args []word, at *scope) {
 	switch name {
 	case "compgen", "fc", "repeat", "emulate", "let", "integer", "float", "zmodload", "bind", "function", "zstyle", "bindkey":
 		s.unknown("a command of the shell that can run code: " + name)
-		s.allRedefined, s.anyAssigned = true, true
+		s.anything(at)
+		s.redefineAny()
 	case "history":
 		if len(args) > 0 { // -w writes a file, -r reads one
 			s.unknown("a command of the shell that can do more: " + name)
 		}
 	case "hash", "enable", "unhash", "unfunction", "autoload":
-		s.allRedefined = s.allRedefined || len(args) > 0
+		if len(args) > 0 {
+			s.redefineAny()
+		}
 		for i := range args {
 			if strings.HasPrefix(args[i].text, "-f") {
 				s.unknown("a command of the shell that can run code: " + name)
@@ -220,31 +302,41 @@ func (s *shell) stateful(name string, args []word) {
 				s.unknown("a command of the shell that can run code: " + name)
 			}
 		}
-		s.evaluated(name, args)
+		s.evaluated(name, args, at)
 	case "unset", "getopts", "shift", "ulimit", "umask", "dirs", "fg", "bg", "disown", "caller", "complete", "compopt":
-		s.evaluated(name, args)
+		s.evaluated(name, args, at)
 	case "export", "declare", "typeset", "local", "readonly":
 		// Not in the form that the parser knows declarations by.
 		s.unknown("a declaration that permd does not take apart")
-		s.anyAssigned = true
+		s.setAny()
 	}
 }
 
 // evaluated checks words that a shell takes for names of variables or for
 // numbers, and notes the names: a subscript in them can run code.
-func (s *shell) evaluated(name string, args []word) {
+func (s *shell) evaluated(name string, args []word, at *scope) {
 	for i := range args {
 		if w := &args[i]; w.dynamic() || w.glob || strings.ContainsAny(w.text, "[") {
 			s.unknown("an operand of " + name + " that can run code: " + Display(w.show()))
-			s.anyAssigned = true
+			s.setAny()
 		}
 	}
-	s.setWords(args)
+	s.setWords(args, at)
 }
 
-// setWords notes words as names of variables that are set.
-func (s *shell) setWords(args []word) {
+// setWords notes words as names of variables that are set. A name may stand in
+// the word of its option, too: wait -pNAME.
+func (s *shell) setWords(args []word, at *scope) {
 	for i := range args {
-		s.assign(args[i].text)
+		text, _, _ := strings.Cut(args[i].text, "=")
+		if s.assign(text, at); text == "" || text[0] != '-' {
+			continue
+		}
+		for n := range min(len(text), maxOptionName) {
+			s.assign(text[n:], at)
+		}
 	}
 }
+
+// maxOptionName is how many letters of an option may stand before a name.
+const maxOptionName = 16

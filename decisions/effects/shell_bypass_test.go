@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // attack is one row of testdata/bypass.jsonl: a command, the allow rule under
@@ -56,6 +57,7 @@ func attackFiles() *fsfake.FS {
 	} {
 		fs.File(testCwd+"/"+name, "text\n")
 	}
+	fs.File(testCwd+"/.git/config", "[core]\n\tbare = false\n")
 	return fs
 }
 
@@ -142,6 +144,7 @@ func TestBypassControls(t *testing.T) {
 		}
 		t.Run(a.ID, func(t *testing.T) {
 			b := shellBuilder(table, attackFiles())
+			b.shells = plainshell.Bash | plainshell.Zsh
 			b.shell(a.Command, testCwd, "command")
 			if !b.nothing && !passes(b, rules) {
 				t.Errorf("%q does not pass under %q", a.Command, a.Naive)

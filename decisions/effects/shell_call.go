@@ -6,26 +6,33 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// call walks a simple command: assignments and words.
-func (s *shell) call(cmd *syntax.CallExpr, at *scope, in input, certain bool) {
+// call walks a simple command: assignments and words. These are expanded before
+// its redirections are opened, with the input outer. exec says that the
+// redirections stay open.
+func (s *shell) call(cmd *syntax.CallExpr, at scope, in, outer input) (out outcome, exec bool) {
 	for _, a := range cmd.Assigns {
 		if s.enough() {
-			return
+			return either(at), false
 		}
-		s.assignment(a, at, in)
+		s.assignment(a, &at, outer)
+		if in.kind != outer.kind && substitutes(a.Value) {
+			// dash, zsh and busybox open the redirections before they expand this.
+			s.assignment(a, &at, in)
+		}
 		alone := len(cmd.Args) == 0
 		if alone {
-			s.bind(a, at)
+			s.abortOn(a.Value, &at)
+			s.bind(a, &at)
 		}
 		if alone && plainVariable(a.Name.Value) && a.Index == nil && a.Array == nil {
 			continue // a value of the text's own, which no program sees
 		}
-		if alone || a.Index != nil || a.Array != nil || a.Append || !s.harmlessAssignment(a, at) {
+		if alone || a.Index != nil || a.Array != nil || a.Append || !s.harmlessAssignment(a, &at) {
 			s.state("sets the variable "+a.Name.Value, s.source(a))
 		}
 	}
 	if len(cmd.Args) == 0 {
-		return
+		return either(at), false
 	}
 	// What stands inside of the words finds no scratch, and makes its own.
 	words := s.b.scratch
@@ -33,34 +40,84 @@ func (s *shell) call(cmd *syntax.CallExpr, at *scope, in input, certain bool) {
 		words = make([]word, 0, max(8, len(cmd.Args)))
 	}
 	for _, arg := range cmd.Args {
-		words = s.expand(words, arg, at, in, inCommand)
+		words = s.expand(words, arg, &at, outer, inCommand)
 	}
-	s.simple(words, at, in, certain)
+	s.abort(&at, words)
+	out = s.simple(words, at, in)
+	exec = words[0].text == "exec"
 	s.b.scratch = words[:0]
+	return out, exec
+}
+
+// substitutes reports whether a word has a command substitution in it.
+func substitutes(w *syntax.Word) (found bool) {
+	if w == nil {
+		return false
+	}
+	syntax.Walk(w, func(n syntax.Node) bool {
+		_, ok := n.(*syntax.CmdSubst)
+		found = found || ok
+		return !found
+	})
+	return found
+}
+
+// abort notes that the shell may give up the line here: a pattern that matches
+// nothing ends it in zsh, an expansion that fails in all shells.
+func (s *shell) abort(at *scope, words []word) {
+	if at.apart || at.dead {
+		return
+	}
+	for i := range words {
+		if words[i].dynamic() || words[i].glob {
+			s.aborts = join(s.aborts, *at)
+			return
+		}
+	}
+}
+
+// abortOn is abort for the value of an assignment.
+func (s *shell) abortOn(w *syntax.Word, at *scope) {
+	if w == nil || at.apart || at.dead {
+		return
+	}
+	if _, ok := plainLiteral(w); !ok {
+		s.aborts = join(s.aborts, *at)
+	}
 }
 
 // simple adds the effects of a command's words.
-func (s *shell) simple(words []word, at *scope, in input, certain bool) {
+func (s *shell) simple(words []word, at scope, in input) outcome {
 	name := &words[0]
 	if name.dynamic() || name.glob || name.text == "" {
 		s.unknown("a program whose name is not known before it runs: " + Display(name.show()))
 		if likely := likelyName(name); likely != "" {
 			guessed := slices.Clone(words)
 			guessed[0] = literalWord(likely)
-			s.b.command(guessed, setting{cwd: at.cwd, from: s.from, stdin: in.kind, text: in.text, printed: in.printed})
+			s.command(guessed, &at, in)
 		}
-		return
+		s.anything(&at) // it may be a cd
+		return either(at)
 	}
 	if s.allRedefined || s.redefined[name.text] {
 		s.unknown("the name " + Display(name.text) + " is redefined in the command")
-		if !s.allRedefined { // else the folder is lost already
-			s.lose(at)
-			s.anyAssigned = true
-		}
+		s.anything(&at)
+		return either(at)
+	}
+	if out, ok := s.builtin(words, at, in); ok {
+		return out
+	}
+	s.command(words, &at, in)
+	return either(at)
+}
+
+// command adds what a program does in each folder that the shell may be in.
+func (s *shell) command(words []word, at *scope, in input) {
+	if cwd := at.cwd(); cwd != "" {
+		s.b.command(words, setting{cwd: cwd, from: s.from, stdin: in.kind, text: in.text, printed: in.printed})
 		return
 	}
-	if s.builtin(words, at, in, certain) {
-		return
-	}
-	s.b.command(words, setting{cwd: at.cwd, from: s.from, stdin: in.kind, text: in.text, printed: in.printed})
+	s.each(at, func(cwd string) {
+		s.b.command(words, setting{cwd: cwd, from: s.from, stdin: in.kind, text: in.text, printed: in.printed})
+	})
 }

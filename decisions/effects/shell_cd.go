@@ -2,48 +2,134 @@ package effects
 
 import (
 	"path"
+	"slices"
 	"strings"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
-// changesFolder reports whether something in the nodes could change the
-// working directory, so that it is not known in a loop's second round.
-func changesFolder(stmts []*syntax.Stmt) bool {
-	found := false
-	for _, stmt := range stmts {
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			switch n.(type) {
-			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
-				return false // it changes its own
-			}
-			call, ok := n.(*syntax.CallExpr)
-			if !ok || len(call.Args) == 0 {
-				return !found
-			}
-			switch call.Args[0].Lit() {
-			case "cd", "pushd", "popd", "", "eval", "source", ".", "builtin", "command", "noglob", "nocorrect":
-				found = true
-			}
-			return !found
-		})
-	}
-	return found
-}
-
-// cd follows a cd command to its target; certain says that the command after
-// it only runs when it worked.
-func (s *shell) cd(args []word, at *scope, certain bool) {
-	target, why := s.cdTarget(args, at)
+// cd follows a cd command from each folder that the shell may be in.
+func (s *shell) cd(args []word, at scope) outcome {
+	t, why := s.cdTarget(args)
 	if why != "" {
 		s.unknown(why)
-		s.lose(at)
+		return s.lost(at)
+	}
+	from := at.places
+	if at.elsewhere || len(from) == 0 {
+		if t.back || t.text[0] != '/' {
+			s.unknown("cd from a folder that is not known")
+			out := s.lost(at)
+			if t.back || len(from) == 0 {
+				return out
+			}
+			moved := s.cdFrom(from, t, at)
+			moved.ok.elsewhere, moved.bad = true, at
+			return moved
+		}
+		from = append(slices.Clip(from), whereabouts{})
+	}
+	return s.cdFrom(from, t, at)
+}
+
+// cdFrom is cd from folders that are known, but for one in whose place the empty
+// one may stand, from which the target is absolute.
+func (s *shell) cdFrom(from []whereabouts, t cdWords, at scope) outcome {
+	out := outcome{at, at}
+	out.ok.places, out.ok.elsewhere = nil, false
+	out.bad.places, out.bad.elsewhere = nil, false
+	for _, w := range from {
+		to := t.text
+		if t.back {
+			to = w.old
+		}
+		if to == "" {
+			s.unknown("cd to a folder that is not known")
+			s.leave(&at, "")
+			out.ok.elsewhere = true
+			s.stays(&out.bad, w)
+			continue
+		}
+		s.move(to, t.physical, w, &out)
+	}
+	out.ok.dead = at.dead || len(out.ok.places) == 0 && !out.ok.elsewhere
+	out.bad.dead = at.dead || len(out.bad.places) == 0 && !out.bad.elsewhere
+	if out.ok.dead && !at.dead {
+		out.ok.places, out.ok.elsewhere = at.places, at.elsewhere
+	}
+	if out.bad.dead && !at.dead {
+		out.bad.places, out.bad.elsewhere = at.places, at.elsewhere
+	}
+	return out
+}
+
+// lost is the outcome of a cd to a folder that is not known.
+func (s *shell) lost(at scope) outcome {
+	s.leave(&at, "")
+	out := either(at)
+	out.ok.places, out.ok.elsewhere = nil, true
+	return out
+}
+
+// stays adds a folder that the shell has not left.
+func (s *shell) stays(bad *scope, w whereabouts) {
+	if w.cwd == "" {
+		bad.elsewhere = true
 		return
 	}
-	if text := args[max(len(args)-1, 0):]; len(text) > 0 && goesBack(text[0].text) {
-		at.doubt = true // a folder on the way may be missing
+	bad.add([]whereabouts{w})
+}
+
+// move adds to an outcome that the shell goes from w to a folder, as typed.
+func (s *shell) move(to string, physical bool, w whereabouts, out *outcome) {
+	goesUp := slices.Contains(strings.Split(to, "/"), "..")
+	target := to
+	if to[0] != '/' {
+		// The shell keeps the path as typed: "cd link/.." stays where it was.
+		target = path.Join(w.cwd, to)
 	}
-	s.move(target, at, certain)
+	target = path.Clean(target)
+	e := s.b.res.operand(KindRead, target, w.cwd, s.from)
+	real := e
+	if physical || goesUp {
+		// By the kernel, ".." is that of the folder which a link leads to.
+		real = s.b.res.operand(KindRead, to, w.cwd, s.from)
+	}
+	if physical {
+		e = real
+	}
+	if e.Kind != KindRead || e.File == nil {
+		s.b.add(e)
+		s.leave(&out.ok, "")
+		out.ok.elsewhere = true
+		s.stays(&out.bad, w)
+		return
+	}
+	if physical {
+		target = e.File.Path
+	}
+	surely := s.there(e.File.Path)
+	if goesUp && !physical && (real.File == nil || real.File.Path != e.File.Path) && (!surely || !w.moved) {
+		// bash goes by the kernel where the path as typed leads nowhere, and so do
+		// all shells that have not gone to where they are by a name.
+		if real.File == nil {
+			out.ok.elsewhere = true
+			s.leave(&out.ok, "")
+		} else {
+			s.arrive(real.File.Path, &real, w, out)
+		}
+	}
+	s.arrive(target, &e, w, out)
+	if !surely || goesBack(to) {
+		s.stays(&out.bad, w) // a folder on the way may be missing
+	}
+}
+
+// arrive adds a folder to those that the shell may be in after a cd.
+func (s *shell) arrive(target string, e *Effect, w whereabouts, out *outcome) {
+	out.ok.add([]whereabouts{{cwd: target, old: w.cwd, stack: w.stack, outside: !e.Tags.Has(InProject), moved: true}})
+	s.leave(&out.ok, target)
+	// A harness that starts a new shell for the next call starts it where the
+	// folder really is, and there ".." is another one.
+	s.leave(&out.ok, e.File.Path)
 }
 
 // goesBack reports whether a path goes into a folder and up again.
@@ -57,119 +143,118 @@ func goesBack(text string) bool {
 	}
 }
 
-// move changes the folder to target, an absolute and cleaned path.
-func (s *shell) move(target string, at *scope, certain bool) {
-	e := s.b.res.operand(KindRead, target, at.cwd, s.from)
-	if e.Kind != KindRead || e.File == nil {
-		s.b.add(e)
-		s.lose(at)
-		return
-	}
-	at.old, at.cwd = at.cwd, target
-	at.outside = !e.Tags.Has(InProject)
-	s.leave(at, target)
-	// A harness that starts a new shell for the next call starts it where the
-	// folder really is, and there ".." is another one.
-	s.leave(at, e.File.Path)
-	at.doubt = at.doubt || !s.there(e.File.Path)
-	at.settle(certain)
-}
-
-// settle is to be called where a command can follow that runs though a cd before
-// it did not work: then it runs where the shell was before.
-func (at *scope) settle(certain bool) {
-	if at.doubt && !certain {
-		at.forget()
-	}
-}
-
-// there reports whether a folder surely exists when the text gets to it.
+// there reports whether the shell can surely go to a folder when the text gets
+// to it.
 func (s *shell) there(folder string) bool {
-	if mode, err := s.b.res.lstat(folder); err != nil || !mode.IsDir() {
+	mode, err := s.b.res.lstat(folder)
+	if err != nil || !mode.IsDir() {
 		return false
 	}
-	for i := range s.b.effects {
-		if e := &s.b.effects[i]; e.Kind == KindDelete && e.File != nil && inside(e.File.Path, folder) {
-			return false
+	if mode&0o111 != 0o111 && !s.b.res.maySearch(folder) {
+		return false
+	}
+	for dir := folder; ; dir = path.Dir(dir) {
+		if s.b.stale(dir) {
+			return false // deleted, moved or closed
+		}
+		if dir == "/" {
+			return true
 		}
 	}
-	return true
 }
 
-// lose notes that a command may go to a folder that is not known.
-func (s *shell) lose(at *scope) {
-	at.forget()
-	s.leave(at, "")
+// cdWords are the words of a cd: where it goes.
+type cdWords struct {
+	text     string
+	back     bool // cd -
+	physical bool // cd -P
 }
 
-// forget notes that it is not certain where commands of the text got to.
-func (at *scope) forget() { at.cwd, at.old, at.stack, at.doubt = "", "", nil, false }
-
-// cdTarget is where the words of a cd lead, or why that is not known. That the
+// cdTarget is what the words of a cd say, or why that is not known. That the
 // person's shell has no CDPATH of its own is taken for granted: it is for shells
 // that a person types at, and is not to be exported.
-func (s *shell) cdTarget(args []word, at *scope) (target, why string) {
-	switch {
-	case len(args) == 0:
-		target = s.b.c.User.Home
-	case len(args) == 2 && args[0].text == "--":
-		target = args[1].text
-	case len(args) == 1:
-		target = args[0].text
-	}
-	dynamic := len(args) > 2
-	for _, w := range args {
-		dynamic = dynamic || w.dynamic() || w.glob
-	}
-	if target == "-" && !dynamic && !s.sets("OLDPWD") {
-		target = at.old
-	}
-	switch {
-	case dynamic, target == "", strings.HasPrefix(target, "-"), target[0] == '+':
-		return "", "cd to a folder that is not known"
-	case s.sets("CDPATH") || s.sets("HOME") || s.sets("PWD"):
-		return "", "cd after a change of the variables that guide it"
-	}
-	if target[0] != '/' {
-		if at.cwd == "" {
-			return "", "cd from a folder that is not known"
+func (s *shell) cdTarget(args []word) (t cdWords, why string) {
+	const unknown = "cd to a folder that is not known"
+	for i := range args {
+		if args[i].dynamic() || args[i].glob {
+			return t, unknown
 		}
-		// The shell keeps the path as typed: "cd link/.." stays where it was.
-		target = path.Join(at.cwd, target)
 	}
-	return path.Clean(target), ""
+	if len(args) > 1 && (args[0].text == "-P" || args[0].text == "-L") {
+		t.physical = args[0].text == "-P"
+		args = args[1:]
+	}
+	if len(args) == 2 && args[0].text == "--" {
+		args = args[1:]
+	}
+	switch len(args) {
+	case 0:
+		t.text = s.b.c.User.Home
+	case 1:
+		t.text = args[0].text
+	}
+	switch {
+	case s.sets("CDPATH") || s.sets("HOME") || s.sets("PWD"):
+		return t, "cd after a change of the variables that guide it"
+	case t.text == "-" && !s.sets("OLDPWD"):
+		t.back = true
+	case t.text == "", t.text[0] == '-', t.text[0] == '+':
+		return t, unknown
+	}
+	return t, ""
 }
 
 // pushd follows pushd to a folder that it names, and to the one on top.
-func (s *shell) pushd(args []word, at *scope, certain bool) {
-	before := at.cwd
-	switch {
-	case len(args) == 0 && len(at.stack) > 0 && before != "":
-		top := at.stack[len(at.stack)-1]
-		at.stack = append(at.stack[:len(at.stack)-1:len(at.stack)-1], before)
-		s.move(top, at, certain)
-	case len(args) == 1 && before != "" && args[0].text != "-":
-		stack := append(at.stack[:len(at.stack):len(at.stack)], before)
-		if s.cd(args, at, certain); at.cwd != "" {
-			at.stack = stack
-		}
-	default:
-		s.unknown("pushd to a folder that is not known")
-		s.lose(at)
+func (s *shell) pushd(args []word, at scope) outcome {
+	const unknown = "pushd to a folder that is not known"
+	w := whereabouts{}
+	if at.cwd() != "" {
+		w = at.places[0]
 	}
+	var out outcome
+	switch {
+	case len(args) == 0 && len(w.stack) > 0:
+		n := len(w.stack) - 1
+		top := w.stack[n]
+		w.stack = append(w.stack[:n:n], w.cwd)
+		out = s.goTo(top, w, at)
+	case len(args) == 1 && w.cwd != "" && !strings.HasPrefix(args[0].text, "-"):
+		t, why := s.cdTarget(args)
+		if why != "" {
+			s.unknown(why)
+			return s.lost(at)
+		}
+		w.stack = append(w.stack[:len(w.stack):len(w.stack)], w.cwd)
+		out = s.goTo(t.text, w, at)
+	default:
+		s.unknown(unknown)
+		return s.lost(at)
+	}
+	return out
 }
 
 // popd follows popd back to where a pushd of the text came from.
-func (s *shell) popd(args []word, at *scope, certain bool) {
-	if len(args) > 0 || len(at.stack) == 0 {
+func (s *shell) popd(args []word, at scope) outcome {
+	if len(args) > 0 || at.cwd() == "" || len(at.places[0].stack) == 0 {
 		s.unknown("popd to a folder that is not known")
-		s.lose(at)
-		return
+		return s.lost(at)
 	}
-	n := len(at.stack) - 1
-	top := at.stack[n]
-	at.stack = at.stack[:n:n]
-	s.move(top, at, certain)
+	w := at.places[0]
+	n := len(w.stack) - 1
+	top := w.stack[n]
+	w.stack = w.stack[:n:n]
+	return s.goTo(top, w, at)
+}
+
+// goTo follows pushd and popd. One that fails leaves the folder, and no stack
+// that is known.
+func (s *shell) goTo(to string, w whereabouts, at scope) outcome {
+	out := s.cdFrom([]whereabouts{w}, cdWords{text: to}, at)
+	if !out.bad.dead {
+		w.stack = nil
+		out.bad.places = []whereabouts{w}
+	}
+	return out
 }
 
 // leave notes where a cd may leave the shell of the call.

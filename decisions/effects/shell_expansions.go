@@ -10,11 +10,15 @@ import (
 // substitutions adds the effects of every command that stands inside a node:
 // $(…), backquotes, <(…) and >(…), at any depth of quotes and expansions.
 func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
+	if s.alone {
+		return // what stands inside is read by itself
+	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CmdSubst:
-			inner := at.subshell()
-			s.stmts(n.Stmts, &inner, in)
+			s.reading(in, func(in input) {
+				s.outOfLoops(func() { s.stmts(n.Stmts, at.subshell(), in) })
+			})
 			if n.TempFile || n.ReplyVar {
 				s.unknown("a substitution of another shell")
 			}
@@ -26,8 +30,9 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 			}
 			start := at.subshell()
 			s.concurrently(func() {
-				inner := start
-				s.stmts(n.Stmts, &inner, stdin)
+				s.reading(stdin, func(in input) {
+					s.outOfLoops(func() { s.stmts(n.Stmts, start, in) })
+				})
 			})
 			if n.Op != syntax.CmdIn {
 				s.sinks = append(s.sinks, sink{first, len(s.b.effects)})
@@ -36,6 +41,21 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 		}
 		return true
 	})
+}
+
+// reading walks what reads the standard input of a substitution, with each that
+// it may have.
+func (s *shell) reading(in input, walk func(in input)) {
+	own := in.own
+	in.own = nil
+	first := len(s.b.effects)
+	if walk(in); own == nil || s.enough() {
+		return
+	}
+	next := len(s.b.effects)
+	if walk(*own); sameThere(s.b.effects[first:next], s.b.effects[next:], next-first) {
+		s.b.effects = s.b.effects[:next]
+	}
 }
 
 // unsafeExpansion reports whether a word holds an expansion that evaluates a

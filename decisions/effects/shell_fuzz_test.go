@@ -23,6 +23,8 @@ func FuzzShell(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		b := shellBuilder(table, files)
 		b.shell(text, testCwd, "command")
+		b.over(waiting{text: text, at: setting{cwd: testCwd, from: "command"}})
+		b.readRest(nil)
 		checkEffects(t, b)
 		if len(b.effects) > 2*maxEffects || b.statements > maxStatements+1 {
 			t.Errorf("%d effects of %d commands", len(b.effects), b.statements)

@@ -2,145 +2,121 @@ package effects
 
 import "mvdan.cc/sh/v3/syntax"
 
-// loop walks a condition and a body that may run many times.
-func (s *shell) loop(at *scope, cond, body []*syntax.Stmt, in input) {
-	if at.cwd != "" && !s.still {
-		if changesFolder(cond) || changesFolder(body) {
-			at.forget()
-		} else {
-			s.still = true
-			defer func() { s.still = false }()
-		}
-	}
-	if !s.looping { // else the outer loop has looked for them
-		s.looping = true
-		defer func() { s.looping = false }()
-		for _, list := range [][]*syntax.Stmt{cond, body} {
-			for _, stmt := range list {
-				s.findAssigned(stmt)
-			}
-		}
-	}
+// loop walks a condition and a body that may run any number of times, until
+// nothing new is known where a round begins. name is the variable that each
+// round sets, "" for none.
+func (s *shell) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in input) outcome {
 	first, before := len(s.b.effects), s.b.changes()
-	walk := func() {
-		s.stmts(cond, at, in)
-		s.stmts(body, at, in)
+	if name != "" {
+		s.assign(name, &at)
 	}
-	walk()
-	s.repeat(first, len(s.b.effects), before, walk)
-}
-
-// findAssigned notes the variables that a part of a loop sets, as they hold in
-// its second round from its beginning.
-func (s *shell) findAssigned(n syntax.Node) {
-	syntax.Walk(n, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Assign:
-			if n.Name != nil {
-				s.assign(n.Name.Value)
+	var end scope
+	walk := func(head scope) (back scope) {
+		ends := s.inLoop(func() {
+			if name != "" {
+				s.assign(name, &head)
 			}
-		case *syntax.WordIter:
-			s.assign(n.Name.Value)
+			run, stop := head, head
+			if len(cond) > 0 {
+				out := s.stmts(cond, head, in)
+				if run, stop = out.ok, out.bad; until {
+					run, stop = stop, run
+				}
+			}
+			end = stop
+			out := s.stmts(body, run, in)
+			back = out.end()
+		})
+		end = join(end, ends.broken)
+		return join(back, ends.continued)
+	}
+	once, news := len(s.b.effects), s.news
+	sinks, besides := len(s.sinks), len(s.beside)
+	for round := 0; ; round++ {
+		back := walk(at)
+		if round == 0 {
+			once, sinks, besides = len(s.b.effects), len(s.sinks), len(s.beside)
 		}
-		return true
-	})
+		next := join(at, back)
+		if s.full || next.same(&at) && s.news == news {
+			if round == 0 {
+				s.repeat(first, once, before, func() { walk(at) })
+			} else if next := len(s.b.effects); sameThere(s.b.effects[first:once], s.b.effects[once:], next-once) {
+				s.b.effects = s.b.effects[:once]
+			}
+			return either(end)
+		}
+		if round > 0 {
+			// It does not come to rest soon: any folder, any values.
+			next.keep(at.places)
+			next.vars = nil
+		}
+		if round > maxRounds {
+			s.unknown("a loop that permd does not follow to its end")
+			return either(end)
+		}
+		at, news = next, s.news
+		// The next round finds all that this one did, and more: only the first
+		// and the last are kept.
+		s.b.effects, s.sinks, s.beside = s.b.effects[:once], s.sinks[:sinks], s.beside[:besides]
+	}
 }
 
-func (s *shell) forClause(cmd *syntax.ForClause, at *scope, in input) {
+// maxRounds is how often the body of a loop is walked. Each time another name
+// of the text may turn out to be redefined or set.
+const maxRounds = 8
+
+func (s *shell) forClause(cmd *syntax.ForClause, at scope, in input) outcome {
+	name := ""
 	switch loop := cmd.Loop.(type) {
 	case *syntax.WordIter:
 		var items []word
 		for _, item := range loop.Items {
-			items = s.expand(items, item, at, in, inCommand)
+			items = s.expand(items, item, &at, in, inCommand)
 		}
-		s.assign(loop.Name.Value)
-		if !plainVariable(loop.Name.Value) {
-			s.state("sets the variable "+loop.Name.Value, "for "+loop.Name.Value)
+		s.abort(&at, items)
+		name = loop.Name.Value
+		if !plainVariable(name) {
+			s.state("sets the variable "+name, "for "+name)
 		}
-		if s.rounds(cmd, loop.Name.Value, items, at, in) {
-			return
+		if out, ok := s.rounds(cmd, name, items, at, in); ok {
+			return out
 		}
 	default:
-		s.substitutions(cmd.Loop, at, in)
+		s.substitutions(cmd.Loop, &at, in)
 		s.unknown("arithmetic on variables can run code that they hold")
+		s.setAny()
 	}
 	if cmd.Select {
 		s.unknown("a select loop")
 	}
-	s.loop(at, nil, cmd.Do, in)
+	return s.loop(at, nil, cmd.Do, false, name, in)
 }
 
 // rounds walks the body of a loop over words that are all known, once for each;
-// false when they are not. What the variable holds behind the loop is left open.
-func (s *shell) rounds(cmd *syntax.ForClause, name string, items []word, at *scope, in input) bool {
-	if len(items) == 0 || len(items) > maxLoopWords || cmd.Select || !plainVariable(name) ||
-		s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText {
-		return false
+// false when they are not.
+func (s *shell) rounds(cmd *syntax.ForClause, name string, items []word, at scope, in input) (outcome, bool) {
+	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
+		s.over = true
+		return outcome{}, false
 	}
-	if s.followed++; setsIn(cmd.Do, name) {
-		return false
+	if len(items) == 0 || cmd.Select || !plainVariable(name) {
+		return outcome{}, false
 	}
+	s.followed++
 	for i := range items {
 		if items[i].dynamic() || items[i].glob {
-			return false
+			return outcome{}, false
 		}
 	}
-	if s.values == nil {
-		s.values = map[string]string{}
-	}
-	if !s.still && at.cwd != "" && changesFolder(cmd.Do) && jumps(cmd.Do) {
-		at.forget() // what is left out may be the way back
-	}
-	outer, had := s.values[name]
+	s.assign(name, &at)
+	broken := scope{dead: true}
 	for i := range items {
-		s.values[name] = items[i].text
-		s.stmts(cmd.Do, at, in)
+		s.set(name, items[i].text, &at)
+		var out outcome
+		ends := s.inLoop(func() { out = s.stmts(cmd.Do, at, in) })
+		at = join(out.end(), ends.continued)
+		broken = join(broken, ends.broken)
 	}
-	if delete(s.values, name); had {
-		s.values[name] = outer
-	}
-	return true
-}
-
-// jumps reports whether a round may end before its last statement.
-func jumps(list []*syntax.Stmt) bool {
-	found := false
-	for _, stmt := range list {
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-				switch call.Args[0].Lit() {
-				case "break", "continue", "return", "builtin", "command":
-					found = true
-				}
-			}
-			return !found
-		})
-	}
-	return found
-}
-
-// setsIn reports whether something in the statements may set the variable.
-func setsIn(list []*syntax.Stmt, name string) bool {
-	found := false
-	for _, stmt := range list {
-		syntax.Walk(stmt, func(n syntax.Node) bool {
-			switch n := n.(type) {
-			case *syntax.Assign:
-				found = found || n.Name == nil || n.Name.Value == name
-			case *syntax.WordIter:
-				found = found || n.Name.Value == name
-			case *syntax.FuncDecl, *syntax.ArithmCmd, *syntax.LetClause, *syntax.ArithmExp:
-				found = true
-			case *syntax.CallExpr:
-				if len(n.Args) > 0 {
-					switch n.Args[0].Lit() {
-					case "", "read", "eval", "source", ".", "builtin", "command", "unset", "getopts", "mapfile", "readarray", "printf", "trap", "noglob":
-						found = true
-					}
-				}
-			}
-			return !found
-		})
-	}
-	return found
+	return either(join(at, broken)), true
 }

@@ -7,8 +7,11 @@ import (
 )
 
 // redirects adds the effects of a statement's redirections and returns the
-// standard input that its command gets.
-func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
+// standard input that its command gets. What they substitute has that of the
+// shell.
+func (s *shell) redirects(list []*syntax.Redirect, at *scope, outer input) input {
+	in := outer
+	in.own = nil
 	for _, r := range list {
 		if s.enough() {
 			return in
@@ -18,13 +21,14 @@ func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
 			descriptor = r.N.Value
 			if strings.HasPrefix(descriptor, "{") {
 				s.state("a redirection sets a variable", s.source(r.N))
+				s.assign(strings.Trim(descriptor, "{}"), at)
 			}
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc:
-			in = s.hereDocument(r, at, in, descriptor)
+			in = s.hereDocument(r, at, in, outer, descriptor)
 		case syntax.WordHdoc:
-			words := s.expand(nil, r.Word, at, in, inAssignment)
+			words := s.expand(nil, r.Word, at, outer, inAssignment)
 			if descriptor == "" || descriptor == "0" {
 				in = input{kind: StdinText, text: words[0].text + "\n"}
 				if words[0].dynamic() {
@@ -32,7 +36,7 @@ func (s *shell) redirects(list []*syntax.Redirect, at *scope, in input) input {
 				}
 			}
 		default:
-			in = s.redirect(r, descriptor, at, in)
+			in = s.redirect(r, descriptor, at, in, outer)
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn, syntax.RdrInOut:
@@ -56,8 +60,8 @@ func joins(r *syntax.Redirect) bool {
 		p.Op == syntax.CmdOut && (r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrAll || r.Op == syntax.AppAll))
 }
 
-func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in input) input {
-	words := s.expand(nil, r.Word, at, in, inRedirect)
+func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in, outer input) input {
+	words := s.expand(nil, r.Word, at, outer, inRedirect)
 	target := words[0]
 	stdin := descriptor == "" || descriptor == "0"
 	if joins(r) {
@@ -105,16 +109,16 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in in
 	switch r.Op {
 	case syntax.RdrIn:
 		if target.text != "/dev/null" {
-			s.b.add(s.b.operand(KindRead, target.text, at.cwd, s.from))
+			s.opens(KindRead, target.text, at)
 		}
 	case syntax.RdrInOut:
-		s.b.add(s.b.operand(KindRead, target.text, at.cwd, s.from))
-		s.b.add(s.b.operand(KindWrite, target.text, at.cwd, s.from))
+		s.opens(KindRead, target.text, at)
+		s.opens(KindWrite, target.text, at)
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrAll, syntax.AppAll, syntax.DplOut:
 		switch target.text {
 		case "/dev/null", "/dev/stdout", "/dev/stderr":
 		default:
-			s.b.add(s.b.operand(KindWrite, target.text, at.cwd, s.from))
+			s.opens(KindWrite, target.text, at)
 		}
 		return in
 	default:
@@ -124,6 +128,31 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in in
 		in = input{kind: StdinFile}
 	}
 	return in
+}
+
+// opens adds the effect of a file that a redirection opens.
+func (s *shell) opens(kind Kind, target string, at *scope) {
+	s.each(at, func(cwd string) { s.b.add(s.b.operand(kind, target, cwd, s.from)) })
+}
+
+// mayFail reports whether one of the redirections may fail, so that the command
+// does not run.
+func mayFail(list []*syntax.Redirect) bool {
+	for _, r := range list {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+			continue
+		case syntax.DplIn, syntax.DplOut:
+			switch r.Word.Lit() {
+			case "0", "1", "2", "-":
+				continue
+			}
+		}
+		if r.Word.Lit() != "/dev/null" {
+			return true
+		}
+	}
+	return false
 }
 
 // cutDevice returns the host and port of bash's /dev/tcp and /dev/udp.
@@ -141,9 +170,9 @@ func cutDevice(target string) (string, bool) {
 }
 
 // hereDocument adds the effects of the substitutions in a here-document.
-func (s *shell) hereDocument(r *syntax.Redirect, at *scope, in input, descriptor string) input {
+func (s *shell) hereDocument(r *syntax.Redirect, at *scope, in, outer input, descriptor string) input {
 	if r.Hdoc != nil {
-		s.inert(r.Hdoc, at, in)
+		s.inert(r.Hdoc, at, outer)
 	}
 	if descriptor != "" && descriptor != "0" {
 		return in

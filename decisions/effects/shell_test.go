@@ -116,6 +116,8 @@ func compact(e *Effect) string {
 		if e.Connect.Host == "" {
 			out.WriteString(e.Text)
 		}
+	case e.Cause != "":
+		out.WriteString(" " + string(e.Cause) + " " + string(e.Construct))
 	default:
 		out.WriteString(" " + e.Why)
 	}

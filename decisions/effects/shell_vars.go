@@ -6,191 +6,51 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// binding is a variable whose value is known where it stands: the text sets it
-// once, by a plain assignment that has been walked, and nothing else can.
-type binding struct {
-	name, value string
-	next        *binding
-}
-
-// bound returns the value of a variable.
-func (at *scope) bound(name string) (string, bool) {
-	for b := at.vars; b != nil; b = b.next {
-		if b.name == name {
-			return b.value, true
-		}
-	}
-	return "", false
-}
-
 // bind notes what an assignment that stands alone sets, if that is known.
 func (s *shell) bind(a *syntax.Assign, at *scope) {
-	name := a.Name.Value
-	if !s.once[name] || a.Index != nil || a.Array != nil || a.Append || a.Naked {
+	if a.Index != nil || a.Array != nil || a.Append || a.Naked {
 		return
 	}
-	if a.Value == nil {
-		at.vars = &binding{name: name, next: at.vars}
+	value := word{}
+	if a.Value != nil {
+		value = s.value(a.Value, s.source(a.Value), at)
+	}
+	if !value.dynamic() {
+		s.set(a.Name.Value, value.text, at)
+	}
+}
+
+// set notes the value of a variable that holds what is put into it: the shell
+// gives its name no meaning, and no declaration of the text does.
+func (s *shell) set(name, value string, at *scope) {
+	if s.declared[name] || s.anyAssigned || !ordinaryVariable(name) || len(value) > maxBound {
+		at.unbind(name)
 		return
 	}
-	value := s.value(a.Value, s.source(a.Value), at)
-	if value.dynamic() || len(value.text) > maxBound {
-		// An earlier round of a loop may have left another value.
-		for b := at.vars; b != nil; b = b.next {
-			if b.name == name {
-				at.vars = nil
-			}
-		}
-		return
+	at.bind(name, value)
+}
+
+// declareName notes that a variable may be an integer, read-only or a name of
+// another one from now on, so that an assignment may do something else.
+func (s *shell) declareName(name string, at *scope) {
+	s.assign(name, at)
+	if s.declared == nil {
+		s.declared = map[string]bool{}
 	}
-	at.vars = &binding{name: name, value: value.text, next: at.vars}
+	if !s.declared[name] {
+		s.declared[name] = true
+		s.news++
+	}
 }
 
 // maxBound is the longest value that is followed, in bytes.
 const maxBound = 4 << 10
 
-// findOnce notes the variables that the text sets at one place only, by a plain
-// assignment. It notes none when the text can set variables in ways that are
-// not looked into.
-func (s *shell) findOnce(file *syntax.File) {
-	if !strings.Contains(s.text, "=") {
-		return
-	}
-	count, open := map[string]int{}, false
-	var visit func(n syntax.Node) bool
-	visit = func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.FuncDecl:
-			if n.Body != nil {
-				// It runs when it is called, if ever.
-				syntax.Walk(n.Body, func(n syntax.Node) bool {
-					if a, ok := n.(*syntax.Assign); ok && a.Name != nil {
-						count[a.Name.Value] += 2
-					}
-					return true
-				})
-				syntax.Walk(n.Body, visit)
-			}
-			return false
-		case *syntax.DeclClause:
-			for _, a := range n.Args {
-				if a.Name == nil {
-					open = true // an option, or a word that is not known
-					continue
-				}
-				count[a.Name.Value] += 2
-			}
-		case *syntax.CallExpr:
-			for _, a := range n.Assigns {
-				if len(n.Args) > 0 && a.Name != nil {
-					count[a.Name.Value] += 2
-				}
-			}
-			open = open || setsVariables(n, count)
-		case *syntax.Assign:
-			if n.Name != nil {
-				count[n.Name.Value]++
-			}
-		case *syntax.WordIter:
-			count[n.Name.Value] += 2
-		case *syntax.ParamExp:
-			if n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) && n.Param != nil {
-				count[n.Param.Value] += 2
-			}
-			open = open || n.NestedParam != nil
-		case *syntax.ArithmExp:
-			open = open || !plainArithmetic(n.X)
-		case *syntax.ArithmCmd, *syntax.LetClause, *syntax.CoprocClause, *syntax.CStyleLoop:
-			open = true
-		}
-		return !open
-	}
-	syntax.Walk(file, visit)
-	if open {
-		return
-	}
-	for name, n := range count {
-		if n == 1 && ordinaryVariable(name) {
-			if s.once == nil {
-				s.once = map[string]bool{}
-			}
-			s.once[name] = true
-		}
-	}
-}
-
-// setsVariables counts the variables that a command of the shell's own may set
-// by its words. It reports true when those are not known. A command whose name
-// is only known when the text is walked may be any of them.
-func setsVariables(call *syntax.CallExpr, count map[string]int) bool {
-	if len(call.Args) == 0 {
-		return false
-	}
-	name, known := staticWord(call.Args[0])
-	switch name {
-	case "eval", "source", ".", "trap", "alias", "builtin", "command", "noglob", "nocorrect", "let", "integer", "float", "vared",
-		"set", "zparseopts", "zstyle", "zmodload", "emulate", "setopt", "-":
-		return true
-	case "printf":
-		if len(call.Args) < 2 {
-			return false
-		}
-		format, known := staticWord(call.Args[1])
-		return !known || strings.HasPrefix(format, "-") || countsInto(format)
-	case "read", "mapfile", "readarray", "getopts", "unset", "wait", "print", "declare", "typeset", "local", "export", "readonly":
-	default:
-		if known {
-			return false
-		}
-	}
-	for _, w := range call.Args[1:] {
-		text, known := staticWord(w)
-		if !known {
-			return true
-		}
-		text, _, _ = strings.Cut(text, "=")
-		text, _, _ = strings.Cut(text, "[")
-		count[text] += 2
-		// The name may stand in the word of its option: wait -pNAME.
-		for i := 2; i < len(text) && text[0] == '-'; i++ {
-			count[text[i:]] += 2
-		}
-	}
-	return false
-}
-
-// staticWord returns the value of a word that has no expansions in it.
-func staticWord(w *syntax.Word) (string, bool) {
-	var text strings.Builder
-	for _, part := range w.Parts {
-		switch part := part.(type) {
-		case *syntax.Lit:
-			if strings.ContainsAny(part.Value, "*?[{~=") {
-				return "", false
-			}
-			unescape(&text, part.Value)
-		case *syntax.SglQuoted:
-			if part.Dollar {
-				return "", false
-			}
-			text.WriteString(part.Value)
-		case *syntax.DblQuoted:
-			if part.Dollar || len(part.Parts) > 1 {
-				return "", false
-			}
-			for _, inner := range part.Parts {
-				lit, ok := inner.(*syntax.Lit)
-				if !ok {
-					return "", false
-				}
-				unescapeQuoted(&text, lit.Value, "$`\"\\")
-			}
-		default:
-			return "", false
-		}
-	}
-	return text.String(), true
-}
+// variableSetters are commands of a shell that set variables in ways that are not looked
+// into.
+var variableSetters = wordSet(`
+	let integer float vared zparseopts zstyle zmodload emulate setopt unsetopt shopt print getln sysread zsystem zselect zstat stat
+	strftime zcurses zformat zregexparse autoload functions foreach select repeat private nameref`)
 
 // ordinaryVariable reports whether a shell gives a variable's name no meaning of
 // its own, so that it holds what was put into it. zsh ties path, cdpath and the

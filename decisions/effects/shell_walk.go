@@ -2,30 +2,63 @@ package effects
 
 import (
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
-// stmts walks a list of statements that run one after the other.
-func (s *shell) stmts(list []*syntax.Stmt, at *scope, in input) {
-	for _, stmt := range list {
-		s.stmt(stmt, at, in, false)
+// script walks a whole text. A shell that reads it line by line may give up one
+// line, where a pattern matches nothing or an expansion fails, and go on with
+// the next.
+func (s *shell) script(list []*syntax.Stmt, at scope, in input) scope {
+	s.exits, s.aborts = scope{dead: true}, scope{dead: true}
+	line := uint(1)
+	for i, stmt := range list {
+		if i > 0 && stmt.Pos().Line() > line && !s.aborts.dead {
+			at = join(at, s.aborts)
+		}
+		line = stmt.End().Line()
+		out := s.stmt(stmt, at, in)
+		at = out.end()
+	}
+	return join(join(at, s.exits), s.aborts)
+}
+
+// leaves notes that the text ends in a folder outside of the project.
+func (s *shell) leaves(at *scope) {
+	for i := range at.places {
+		if at.places[i].outside && !s.b.w.Profiles.followsFolder(s.b.c.Harness()) {
+			s.state("leaves the shell in another folder", "cd "+at.places[i].cwd)
+			return
+		}
 	}
 }
 
-// stmt walks one statement. certain says that what follows only runs when the
-// statement succeeded.
-func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
+// stmts walks a list of statements that run one after the other.
+func (s *shell) stmts(list []*syntax.Stmt, at scope, in input) outcome {
+	out := either(at)
+	for i, stmt := range list {
+		if i > 0 {
+			at = out.end()
+		}
+		out = s.stmt(stmt, at, in)
+	}
+	return out
+}
+
+// stmt walks one statement.
+func (s *shell) stmt(stmt *syntax.Stmt, at scope, in input) outcome {
 	if s.enough() {
-		return
+		return either(at)
 	}
 	if s.b.statements++; s.b.statements > maxStatements {
 		s.full = true
 		s.unknown("more commands than permd follows")
-		return
+		return either(at)
 	}
 	if s.level >= maxShellNesting {
 		s.full = true
 		s.unknown("shell text nested too deeply")
-		return
+		return either(at)
 	}
 	s.level++
 	defer func() { s.level-- }()
@@ -34,133 +67,117 @@ func (s *shell) stmt(stmt *syntax.Stmt, at *scope, in input, certain bool) {
 		s.unknown("a statement of another shell")
 	}
 	if stmt.Background {
-		start := at.subshell()
 		s.concurrently(func() {
-			inner := start
-			s.foreground(stmt, &inner, in, certain)
+			s.outOfLoops(func() { s.foreground(stmt, at.subshell(), in) })
 		})
-		return
+		return either(s.beforeLast(stmt, at, in))
 	}
-	s.foreground(stmt, at, in, certain)
+	return s.foreground(stmt, at, in)
+}
+
+// beforeLast is where a list leaves the shell whose last part goes to the
+// background: in zsh, all before that part runs in the shell itself.
+func (s *shell) beforeLast(stmt *syntax.Stmt, at scope, in input) scope {
+	list, ok := stmt.Cmd.(*syntax.BinaryCmd)
+	if !ok || list.Op != syntax.AndStmt && list.Op != syntax.OrStmt || s.b.readers()&plainshell.Zsh == 0 {
+		return at
+	}
+	first, sinks, besides := len(s.b.effects), len(s.sinks), len(s.beside)
+	out := s.stmt(list.X, at, in)
+	// What it does is known, but for where the shell is.
+	s.b.effects, s.sinks, s.beside = s.b.effects[:first], s.sinks[:sinks], s.beside[:besides]
+	return join(at, out.end())
 }
 
 // foreground walks one statement that the shell waits for.
-func (s *shell) foreground(stmt *syntax.Stmt, at *scope, in input, certain bool) {
+func (s *shell) foreground(stmt *syntax.Stmt, at scope, in input) outcome {
 	first, sinks := len(s.b.effects), len(s.sinks)
 	// Redirections are opened before the command runs; what they substitute
 	// and read is known then, and the command's stdin is theirs.
-	in = s.redirects(stmt.Redirs, at, in)
-	if stmt.Negated {
-		// "! cd x && b" runs b when the cd failed.
-		defer func(before string) {
-			if at.cwd != before || at.doubt {
-				at.forget()
-			}
-		}(at.cwd)
-	}
-	switch stmt.Cmd.(type) {
-	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause:
-		// Behind it, it is not known which of its parts ran.
-		defer func(vars *binding) { at.vars = vars }(at.vars)
-	}
+	outer := in
+	in = s.redirects(stmt.Redirs, &at, outer)
+	out := either(at)
 	switch cmd := stmt.Cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
-		s.call(cmd, at, in, certain && !stmt.Negated)
-		if len(cmd.Args) > 0 && cmd.Args[0].Lit() == "exec" {
-			return // its redirections stay open
+		var exec bool
+		if out, exec = s.call(cmd, at, in, outer); exec {
+			sinks = len(s.sinks) // its redirections stay open
 		}
 	case *syntax.BinaryCmd:
-		s.binary(cmd, at, in, certain && !stmt.Negated)
+		out = s.binary(cmd, at, in)
 	case *syntax.Block:
-		s.stmts(cmd.Stmts, at, in)
+		out = s.stmts(cmd.Stmts, at, in)
 	case *syntax.Subshell:
-		inner := at.subshell()
-		s.stmts(cmd.Stmts, &inner, in)
+		s.outOfLoops(func() { s.stmts(cmd.Stmts, at.subshell(), in) })
 	case *syntax.TimeClause:
 		if cmd.Stmt != nil {
-			s.stmt(cmd.Stmt, at, in, certain)
+			// Shells without it run a program of that name, as zsh does for "time -p".
+			out = s.stmt(cmd.Stmt, at, in)
+			out = outcome{join(out.ok, at), join(out.bad, at)}
 		}
 	case *syntax.IfClause:
-		s.ifClause(cmd, at, in)
+		out = s.ifClause(cmd, at, in)
 	case *syntax.WhileClause:
-		s.loop(at, cmd.Cond, cmd.Do, in)
+		out = s.loop(at, cmd.Cond, cmd.Do, cmd.Until, "", in)
 	case *syntax.ForClause:
-		s.forClause(cmd, at, in)
+		out = s.forClause(cmd, at, in)
 	case *syntax.CaseClause:
-		s.caseClause(cmd, at, in)
+		out = s.caseClause(cmd, at, in)
 	case *syntax.TestClause:
-		s.testExpr(cmd.X, at, in)
+		s.testExpr(cmd.X, &at, in)
+		out = either(at)
 	case *syntax.FuncDecl:
 		s.state("defines a function", s.source(cmd))
-		inner := scope{}
-		s.stmt(cmd.Body, &inner, input{kind: StdinPipe}, false)
+		s.outOfLoops(func() { s.stmt(cmd.Body, startAt(""), input{kind: StdinPipe}) })
 	case *syntax.DeclClause:
-		s.declare(cmd, at, in)
+		s.declare(cmd, &at, outer)
+		out = either(at)
 	case *syntax.ArithmCmd:
-		s.substitutions(cmd, at, in)
+		s.substitutions(cmd, &at, in)
 		if !plainArithmetic(cmd.X) {
 			s.unknown("arithmetic on variables can run code that they hold")
+			s.setAny()
 		}
 	case *syntax.LetClause:
-		s.substitutions(cmd, at, in)
+		s.substitutions(cmd, &at, in)
 		s.unknown("arithmetic on variables can run code that they hold")
+		s.setAny()
 	case *syntax.CoprocClause:
 		s.unknown("a coprocess")
-		inner := *at
-		s.stmt(cmd.Stmt, &inner, input{kind: StdinPipe}, false)
+		s.setAny()
+		s.outOfLoops(func() { s.stmt(cmd.Stmt, at.subshell(), input{kind: StdinPipe}) })
 	default:
 		s.unknown("a kind of command that permd does not know")
+		s.anything(&at)
+		out = either(at)
+	}
+	if mayFail(stmt.Redirs) {
+		// Then the command does not run.
+		out.bad = join(out.bad, at)
+	}
+	if stmt.Negated {
+		out.ok, out.bad = out.bad, out.ok
 	}
 	s.drain(sinks, first, in)
+	return out
 }
 
 // binary walks lists and pipelines.
-func (s *shell) binary(cmd *syntax.BinaryCmd, at *scope, in input, certain bool) {
+func (s *shell) binary(cmd *syntax.BinaryCmd, at scope, in input) outcome {
 	switch cmd.Op {
 	case syntax.AndStmt:
-		if vars := at.vars; !certain {
-			// Behind the list it is not known which of its parts ran.
-			defer func() { at.vars = vars }()
-		}
-		s.stmt(cmd.X, at, in, true)
-		before := at.cwd
-		s.stmt(cmd.Y, at, in, certain)
-		if at.cwd != before && !certain {
-			// "a && cd x; b": whether b runs in x depends on a.
-			at.forget()
-		}
-		at.settle(certain)
+		x := s.stmt(cmd.X, at, in)
+		y := s.stmt(cmd.Y, x.ok, in)
+		return outcome{y.ok, join(x.bad, y.bad)}
 	case syntax.OrStmt:
-		before, vars := at.cwd, at.vars
-		defer func() { at.vars = vars }()
-		s.stmt(cmd.X, at, in, true)
-		at.vars = vars
-		moved := *at
-		// After "cd x || exit" the shell is in x; after any other failure it is
-		// where it was, or not.
-		leaves := leavesShell(cmd.Y)
-		if moved.cwd != before {
-			if leaves {
-				other := scope{}
-				s.stmt(cmd.Y, &other, in, false)
-				at.doubt = false
-				return
-			}
-			at.forget()
-		}
-		at.settle(false)
-		after := at.cwd
-		s.stmt(cmd.Y, at, in, false)
-		if at.cwd != after {
-			at.forget()
-		}
+		x := s.stmt(cmd.X, at, in)
+		y := s.stmt(cmd.Y, x.bad, in)
+		return outcome{join(x.ok, y.ok), y.bad}
 	case syntax.Pipe, syntax.PipeAll:
-		// The right side is one of its own in bash, but not in zsh.
-		first, start := len(s.b.effects), at.subshell()
+		first := len(s.b.effects)
 		walk := func() {
-			left := start
-			s.stmt(cmd.X, &left, in, false)
+			s.outOfLoops(func() { s.stmt(cmd.X, at.subshell(), in) })
 		}
 		walk()
 		end, before := len(s.b.effects), s.b.changes()
@@ -168,25 +185,24 @@ func (s *shell) binary(cmd *syntax.BinaryCmd, at *scope, in input, certain bool)
 		if s.reachesNetwork(first, end) || in.kind == StdinNetwork {
 			kind = StdinNetwork
 		}
-		right, piped := *at, input{kind: kind}
+		piped := input{kind: kind}
 		if kind == StdinPipe {
-			piped.printed = s.output(cmd.X, at, in)
+			piped.printed = s.output(cmd.X, &at, in)
 		}
-		s.stmt(cmd.Y, &right, piped, false)
+		if s.b.readers()&plainshell.Zsh != 0 {
+			own := in
+			piped.own = &own
+		}
+		// The right side is a process of its own in bash, but not in zsh.
+		out := s.stmt(cmd.Y, at, piped)
 		// Both sides run at the same time.
 		s.repeat(first, end, before, walk)
-		if right.cwd != at.cwd {
-			at.forget()
-		}
+		return outcome{join(at, out.ok), join(at, out.bad)}
 	default:
 		s.unknown("a kind of list that permd does not know")
+		s.anything(&at)
+		return either(at)
 	}
-}
-
-// leavesShell reports whether a statement ends the shell.
-func leavesShell(stmt *syntax.Stmt) bool {
-	call, ok := stmt.Cmd.(*syntax.CallExpr)
-	return ok && len(stmt.Redirs) == 0 && len(call.Assigns) == 0 && len(call.Args) > 0 && call.Args[0].Lit() == "exit"
 }
 
 // reachesNetwork reports whether one of the effects from index first up to end
@@ -204,45 +220,38 @@ func (s *shell) reachesNetwork(first, end int) bool {
 	return false
 }
 
-func (s *shell) ifClause(cmd *syntax.IfClause, at *scope, in input) {
-	start := at.cwd
-	moved := false
+func (s *shell) ifClause(cmd *syntax.IfClause, at scope, in input) outcome {
+	out := either(scope{dead: true})
 	for clause := cmd; clause != nil; clause = clause.Else {
+		holds := at
 		if len(clause.Cond) > 0 {
-			s.stmts(clause.Cond, at, in)
-			moved = moved || at.cwd != start
+			cond := s.stmts(clause.Cond, at, in)
+			holds, at = cond.ok, cond.bad
+		} else {
+			at = at.ended() // an else
 		}
-		branch := *at
-		s.stmts(clause.Then, &branch, in)
-		moved = moved || branch.cwd != start
-		at.outside = at.outside || branch.outside
-		if moved {
-			// The next branch runs when a cd in the condition failed.
-			at.forget()
-		}
+		then := s.stmts(clause.Then, holds, in)
+		out = outcome{join(out.ok, then.ok), join(out.bad, then.bad)}
 	}
+	out.ok = join(out.ok, at)
+	return out
 }
 
-func (s *shell) caseClause(cmd *syntax.CaseClause, at *scope, in input) {
-	s.inert(cmd.Word, at, in)
-	start, moved := *at, false
+func (s *shell) caseClause(cmd *syntax.CaseClause, at scope, in input) outcome {
+	s.inert(cmd.Word, &at, in)
+	end, through := at, scope{dead: true}
 	for _, item := range cmd.Items {
 		for _, pattern := range item.Patterns {
-			s.inert(pattern, at, in)
+			s.inert(pattern, &at, in)
 		}
-		branch := start
-		if item.Op != syntax.Break {
-			// ;& goes on in the next branch, so its folder is not known there.
-			moved = true
-			start.forget()
+		out := s.stmts(item.Stmts, join(at, through), in)
+		through = out.end()
+		end = join(end, through)
+		if item.Op == syntax.Break {
+			through = through.ended()
 		}
-		s.stmts(item.Stmts, &branch, in)
-		moved = moved || branch.cwd != start.cwd
-		at.outside = at.outside || branch.outside
 	}
-	if moved {
-		at.forget()
-	}
+	return either(end)
 }
 
 // inert walks a word whose value decides nothing that a rule could be about.
@@ -253,6 +262,7 @@ func (s *shell) inert(w *syntax.Word, at *scope, in input) {
 	s.substitutions(w, at, in)
 	if unsafeExpansion(w) {
 		s.unknown("an expansion that can run code or set a variable")
+		s.setAny()
 	}
 }
 

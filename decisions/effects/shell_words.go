@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -18,8 +19,10 @@ type word struct {
 	prefix string
 	// split is set when a dynamic word may become several words or none.
 	split bool
-	// glob is set when text is a pattern that the shell replaces by names.
+	// glob is set when text is a pattern that the shell replaces by names, of the
+	// folder dir; that is "" when it is not known.
 	glob bool
+	dir  string
 	// tree is set when the word stands for every path below text (find's {}).
 	tree bool
 	// linked is set when links are among those paths.
@@ -32,6 +35,9 @@ type word struct {
 }
 
 func (w *word) dynamic() bool { return w.text == DynamicWord }
+
+// open reports whether the word may become one of many, or several.
+func (w *word) open() bool { return w.dynamic() || w.glob || w.tree }
 
 // literalWord is a word whose value is known.
 func literalWord(text string) word { return word{text: text} }
@@ -71,6 +77,7 @@ func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, p
 	s.substitutions(w, at, in)
 	if unsafeExpansion(w) {
 		s.unknown("an expansion that can run code or set a variable")
+		s.setAny()
 	}
 	if place == inCommand && len(words) == 0 {
 		if split := s.splitName(w, at); len(split) > 0 {
@@ -82,12 +89,17 @@ func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, p
 		return append(words, s.value(w, shown, at))
 	}
 	before := len(words)
-	if place == inRedirect || s.b.braces >= maxAllBraces || !flatBraces(w) {
+	if place == inRedirect || s.b.braces >= maxAllBraces/maxBraceWords*s.b.mostBraces() || !flatBraces(w) {
+		s.over = s.over || s.b.braces >= maxAllBraces/maxBraceWords*s.b.mostBraces()
 		return append(words, word{text: DynamicWord, shown: shown, split: true})
+	}
+	if s.alone {
+		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the walk is not done with the word
 	}
 	syntax.SplitBraces(w)
 	for part, err := range expand.BracesSeq(nil, w) {
-		if err != nil || len(words) >= before+maxBraceWords {
+		if err != nil || len(words) >= before+s.b.mostBraces() {
+			s.over = true
 			return append(words[:before], word{text: DynamicWord, shown: shown, split: true})
 		}
 		words = append(words, s.value(part, shown, at))
@@ -194,7 +206,7 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 				stop(false)
 			}
 			if strings.ContainsAny(value, "*?[") && hasGlob(value, len(w.Parts) > 1) {
-				out.glob = true
+				out.glob, out.dir = true, at.cwd()
 			}
 			unescape(&text, value)
 		case *syntax.SglQuoted:
@@ -293,9 +305,6 @@ func (s *shell) variable(p *syntax.ParamExp, at *scope) (string, bool) {
 	if p.Param == nil || !plainParam(p) {
 		return "", false
 	}
-	if value, ok := s.values[p.Param.Value]; ok {
-		return value, true
-	}
 	if value, ok := at.bound(p.Param.Value); ok && !s.anyAssigned {
 		return value, true
 	}
@@ -304,7 +313,8 @@ func (s *shell) variable(p *syntax.ParamExp, at *scope) (string, bool) {
 	}
 	switch name := p.Param.Value; {
 	case name == "PWD":
-		return at.cwd, at.cwd != ""
+		cwd := at.cwd()
+		return cwd, cwd != ""
 	case name == "HOME":
 		return s.b.c.User.Home, s.b.c.User.Home != ""
 	case knownVariables[name]:

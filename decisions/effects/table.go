@@ -3,9 +3,6 @@ package effects
 import (
 	"path"
 	"strings"
-	"sync"
-
-	"mvdan.cc/sh/v3/syntax"
 )
 
 // Table is the program table: what the options and operands of known programs
@@ -21,14 +18,14 @@ type Table struct {
 	printersOf    map[string][]int
 	printersOfAny []int
 	groups        map[string]optionList // of options, for layers that include them
+	settings      map[string]*settings  // formats of files that programs obey
 	// second is what a person's own layer says beside, nil if nothing.
 	second *Opinions
 	// vouched is set when the person's word counts for programs that nobody else
 	// describes.
 	vouched bool
-	// parsers are shell parsers to use again: making one costs more than most
-	// commands take to parse.
-	parsers *sync.Pool
+	// reader reads shell text.
+	reader *shellReader
 }
 
 // shellTable is what the table says about the shell itself.
@@ -40,6 +37,8 @@ type shellTable struct {
 	state        map[string]bool // builtins that change what later commands mean
 	network      map[string]bool // programs whose output comes from the network
 	folders      map[string]bool // the system's program folders
+	dataInput    map[string]bool // programs to which standard input is data, or nothing
+	shipped      map[string]bool // programs of the shipped table
 	plainSuffix  []string        // file names that end so never hold secrets
 }
 
@@ -71,6 +70,7 @@ type program struct {
 
 	abbreviations bool // unique beginnings of long options are accepted
 	numeric       bool // -20 is an option
+	valuesBehind  bool // -ab V W: the values of options in one word stand behind it
 	stop          bool // options end at the first operand
 	text          bool // every word is text, known or not
 	recursive     bool // operands mean everything below them
@@ -87,6 +87,7 @@ type program struct {
 	archivesWith  []string            // options with which an archive is written
 	unpacksWith   []string            // options with which it fills a folder from an archive
 	unpacksUnless []string            // options without which it does
+	completes     []string            // endings with which it tries the name of a file that is not there
 	obeysInput    bool                // it does what it reads from its standard input
 	keepsWith     []string            // options with which what is packed stays as it is
 	targets       string              // the file that targets stand in
@@ -205,8 +206,11 @@ const (
 	actSed                    // a sed script
 	actAwk                    // an awk program
 	actGitFormat              // a format of git, of which some parts check signatures
+	actGitSort                // a key by which git sorts: a field of such a format
+	actColumns                // columns of ps, of which some hold more than a process
 	actGlobs                  // which names a search goes into
 	actTypes                  // which types of files a search goes into
+	actNumber                 // text that is a number
 	actGuarded                // text, unless it begins with @ or names %output
 	actFormat                 // text that begins with +; anything else changes something
 	actScript                 // a script that an interpreter runs
@@ -240,7 +244,8 @@ const (
 	actServerSQL              // SQL that a server runs
 	actForm                   // a part of a form: NAME=VALUE, or NAME=@FILE
 	actGoFlags                // flags for the go compiler or linker
-	actJQ                     // a jq or yq program
+	actJQ                     // a jq program
+	actYQ                     // a yq program
 	actSQL                    // SQL that SQLite runs
 )
 
@@ -251,23 +256,13 @@ var actNames = map[string]act{
 	"link": actLink, "connects": actConnects, "sends": actSends, "data": actData,
 	"executes": actExecutes, "command": actCommand, "chdir": actChdir, "ref": actRef,
 	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed, "awk": actAwk,
-	"git_format": actGitFormat, "globs": actGlobs, "types": actTypes,
-	"guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
+	"git_format": actGitFormat, "git_sort": actGitSort, "columns": actColumns, "globs": actGlobs, "types": actTypes,
+	"number": actNumber, "guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
 	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "viewed": actViewed, "database": actDatabase, "name": actName, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,
 	"copies_into": actCopiesInto, "package_spec": actSpec, "host": actHost, "method": actMethod, "field": actField,
 	"server_sql": actServerSQL, "form": actForm, "go_flags": actGoFlags,
-	"endpoint": actEndpoint, "git_config": actGitConfig, "jq": actJQ, "sql": actSQL,
-}
-
-// parse reads shell text as bash does.
-func (t *Table) parse(text string) (*syntax.File, error) {
-	p, ok := t.parsers.Get().(*syntax.Parser)
-	if !ok {
-		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	defer t.parsers.Put(p)
-	return p.Parse(strings.NewReader(text), "")
+	"endpoint": actEndpoint, "git_config": actGitConfig, "jq": actJQ, "yq": actYQ, "sql": actSQL,
 }
 
 // program returns the table's entry for a program found by name.

@@ -15,6 +15,7 @@ type tableFile struct {
 	Programs []programEntry        `yaml:"programs"`
 	Extend   []programEntry        `yaml:"extend"` // of a layer: more about programs that are known
 	Shell    *shellEntry           `yaml:"shell"`
+	Settings []settingsEntry       `yaml:"settings"`
 	Prints   []spelled             `yaml:"prints_secrets"`
 }
 
@@ -115,6 +116,7 @@ type programEntry struct {
 	UnknownIfChanging string         `yaml:"unknown_if_changing"`
 	Abbreviations     bool           `yaml:"abbreviations"`
 	Numeric           bool           `yaml:"numeric"`
+	ValuesBehind      bool           `yaml:"values_behind"`
 	Stop              bool           `yaml:"stop"`
 	Text              bool           `yaml:"text"`
 	Recursive         bool           `yaml:"recursive"`
@@ -124,6 +126,7 @@ type programEntry struct {
 	KeepsWith         []string       `yaml:"keeps_with"`
 	UnpacksWith       []string       `yaml:"unpacks_with"`
 	UnpacksUnless     []string       `yaml:"unpacks_unless"`
+	Completes         []string       `yaml:"completes"`
 	ObeysInput        bool           `yaml:"obeys_input"`
 	SkipsHidden       bool           `yaml:"skips_hidden"`
 	Rearranges        bool           `yaml:"rearranges"`
@@ -149,6 +152,14 @@ type programEntry struct {
 	said map[string]int
 }
 
+// settingsEntry is a format of files that programs obey, with what is harmless
+// in them.
+type settingsEntry struct {
+	Name     spelled   `yaml:"name"`
+	Format   string    `yaml:"format"`
+	Harmless []spelled `yaml:"harmless"`
+}
+
 type wrapperEntry struct {
 	Transparent bool `yaml:"transparent"`
 	Skip        int  `yaml:"skip"`
@@ -169,4 +180,5 @@ type shellEntry struct {
 	Network           []string `yaml:"network"`
 	SystemFolders     []string `yaml:"system_folders"`
 	PlainSuffixes     []string `yaml:"plain_suffixes"`
+	DataInput         []string `yaml:"data_input"`
 }

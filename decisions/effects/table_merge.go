@@ -161,6 +161,8 @@ func (p *program) take(own *program, e *programEntry, key string) {
 		p.abbreviations = e.Abbreviations
 	case "numeric":
 		p.numeric = e.Numeric
+	case "values_behind":
+		p.valuesBehind = e.ValuesBehind
 	case "stop":
 		p.stop = e.Stop
 	case "text":
@@ -183,6 +185,8 @@ func (p *program) take(own *program, e *programEntry, key string) {
 		more(&p.unpacksWith, e.UnpacksWith)
 	case "unpacks_unless":
 		more(&p.unpacksUnless, e.UnpacksUnless)
+	case "completes":
+		more(&p.completes, e.Completes)
 	case "disturbs_with":
 		more(&p.disturbsWith, e.DisturbsWith)
 	case "obeys_input":

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -19,8 +18,8 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
 			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, numbers: map[string]bool{}, state: map[string]bool{},
-			network: map[string]bool{}, folders: map[string]bool{},
-		}, groups: map[string]optionList{}, parsers: &sync.Pool{}},
+			network: map[string]bool{}, folders: map[string]bool{}, dataInput: map[string]bool{}, shipped: map[string]bool{},
+		}, groups: map[string]optionList{}, settings: map[string]*settings{}, reader: &shellReader{}},
 	}
 	p.groups = p.table.groups
 	parsed := map[string]*tableFile{}
@@ -43,6 +42,17 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		if file.Shell != nil {
 			p.shell(file.Shell)
 		}
+		for i := range file.Settings {
+			e := &file.Settings[i]
+			s, err := newSettings(e)
+			if err != nil {
+				return nil, inTableFile(name, err)
+			}
+			if p.table.settings[e.Name.text] != nil {
+				return nil, inTableFile(name, e.Name.errorf("settings %q are described twice", e.Name.text))
+			}
+			p.table.settings[e.Name.text] = s
+		}
 		if err := p.prints(file.Prints); err != nil {
 			return nil, inTableFile(name, err)
 		}
@@ -55,6 +65,9 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		}
 	}
 	p.table.indexPrinters()
+	for name := range p.table.programs {
+		p.table.shell.shipped[name] = true
+	}
 	return p.table, nil
 }
 
@@ -94,7 +107,7 @@ func (p *tableParser) shell(e *shellEntry) {
 		}
 	}
 	for set, list := range map[*map[string]bool][]string{
-		&t.nothing: e.Nothing, &t.numbers: e.Numbers, &t.state: e.State, &t.network: e.Network, &t.folders: e.SystemFolders,
+		&t.nothing: e.Nothing, &t.numbers: e.Numbers, &t.state: e.State, &t.network: e.Network, &t.folders: e.SystemFolders, &t.dataInput: e.DataInput,
 	} {
 		for _, word := range list {
 			(*set)[word] = true
@@ -144,20 +157,20 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 		names: texts(e.Names), options: map[string]*option{},
 		subOptional: e.SubOptional, readonly: e.Readonly, readonlyOperands: -1,
 		readonlyWith: e.ReadonlyWith, changing: e.UnknownIfChanging,
-		abbreviations: e.Abbreviations, numeric: e.Numeric, stop: e.Stop, text: e.Text,
+		abbreviations: e.Abbreviations, numeric: e.Numeric, valuesBehind: e.ValuesBehind, stop: e.Stop, text: e.Text,
 		recursive: e.Recursive, recursiveWith: e.RecursiveWith, writesWith: e.WritesWith,
 		skipsHidden: e.SkipsHidden, rearranges: e.Rearranges, disturbsWith: e.DisturbsWith,
 		network: e.Network, repository: e.Repository, interpreter: e.Interpreter, unknown: e.Unknown,
 		implies: e.Implies, aliases: e.Aliases, dashless: e.Dashless, archivesWith: e.ArchivesWith,
 		keepsWith: e.KeepsWith, modules: e.Modules, open: e.Open, openSubs: e.OpenSubs, targets: e.Targets,
-		unpacksWith: e.UnpacksWith, unpacksUnless: e.UnpacksUnless, obeysInput: e.ObeysInput, below: e.Everywhere,
+		unpacksWith: e.UnpacksWith, unpacksUnless: e.UnpacksUnless, completes: e.Completes, obeysInput: e.ObeysInput, below: e.Everywhere,
 	}
 	if len(e.Names) == 0 {
 		return prog, errors.New("it has no names")
 	}
 	prog.readonlyAlone = e.ReadonlyAlone
 	var err error
-	if prog.obeys, err = obeyedFiles(e.Obeys); err != nil {
+	if prog.obeys, err = p.obeyedFiles(e.Obeys); err != nil {
 		return prog, err
 	}
 	if e.ReadonlyOperands != nil {

@@ -59,9 +59,11 @@ var sayings = map[string]saying{
 	"obeys":               saysMore,
 	"unknown":             saysMore,
 	"unknown_if_changing": saysMore,
+	"completes":           saysMore,
 
 	"style":          saysHow,
 	"numeric":        saysHow,
+	"values_behind":  saysHow,
 	"dashless":       saysHow,
 	"stop":           saysHow,
 	"text":           saysHow,

@@ -42,8 +42,10 @@ var keyCases = map[string]struct{ person, org, nobody []string }{
 	"inherent":            {person: []string{"inherent: ['connects https://example.com/']"}, nobody: []string{"inherent: [burns it]"}},
 	"unknown":             {person: []string{"unknown: ask us"}},
 	"unknown_if_changing": {person: []string{"unknown_if_changing: ask us"}},
+	"completes":           {person: []string{"completes: [.x]"}},
 	"style":               {org: []string{"style: words"}},
 	"numeric":             {org: []string{"numeric: true", "numeric: false"}},
+	"values_behind":       {org: []string{"values_behind: true"}},
 	"dashless":            {org: []string{"dashless: true"}},
 	"stop":                {org: []string{"stop: true"}},
 	"text":                {org: []string{"text: true"}},
@@ -165,7 +167,7 @@ func takesNothing(t *testing.T, entry string, table, with *Table) {
 // of: whether it does something whatever the word is.
 func TestEveryKindIsJudged(t *testing.T) {
 	// Some words of these kinds are only text.
-	text := wordSet(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format jq sql runner_words
+	text := wordSet(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
 		method field form endpoint repository git_config go_flags command chdir make_target sources name`)
 	for _, name := range slices.Sorted(maps.Keys(actNames)) {
 		if doing[actNames[name]] == text[name] {

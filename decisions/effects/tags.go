@@ -76,6 +76,20 @@ func (r *resolver) guard(p string) Tags {
 	return t
 }
 
+// makesOption reports whether a folder on the way to a path looks like an option
+// by its name and is not there yet: tools that make it would put an option in the
+// way of later patterns.
+func (r *resolver) makesOption(p string) bool {
+	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
+		if path.Base(dir)[0] == '-' {
+			if _, err := r.lstat(dir); err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // fromHome returns the part of a folded path below a home, "" when there is
 // none. Other people's homes count as well as the person's.
 func (g *ground) fromHome(f string) string {
@@ -131,6 +145,11 @@ func (r *resolver) contained(p string, kind Kind) Tags {
 	}
 	for _, own := range g.own {
 		if inside(folded, own) {
+			t = t.With(Permd)
+		}
+	}
+	for _, program := range r.w.Own.programs {
+		if kind != KindRead && inside(folded, program) {
 			t = t.With(Permd)
 		}
 	}

@@ -200,6 +200,37 @@ var guardTable = []guardGroup{
 		".envrc", ".direnv", ".devcontainer", ".devcontainer.json", "mise.toml", ".mise.toml", ".mise", ".autoenv", ".env.zsh",
 		".yarnrc", ".yarnrc.yml", ".yarn/releases", ".yarn/plugins", ".pnpmfile.cjs", ".pnpmfile.mjs",
 	}},
+	// Read or run by an editor, a workspace, a version manager or a package manager
+	// as soon as a person opens the project, or runs anything in it.
+	{[]Tag{Startup}, []string{
+		".nvim.lua", ".lazy.lua", ".lvimrc", ".neoconf.json", ".ycm_extra_conf.py", ".dir-locals*.el", ".emacs.desktop", ".helix", ".luarc.json",
+		".rust-analyzer.toml", "rust-analyzer.toml", ".ccls", ".phpactor.json", ".solargraph.yml", ".pylintrc", "pylintrc", ".latexmkrc", "latexmkrc",
+		"*.sublime-project", ".gitpod.yml", ".gitpod.yaml", ".gitpod.dockerfile", ".idx", ".replit", "replit.nix", "devenv.nix", "devenv.yaml",
+		"devenv.local.nix", "devbox.json", ".flox", "devfile.yaml", ".devfile.yaml", ".codesandbox", ".tmuxinator.yml", ".autoenv*", ".shadowenv.d",
+		".zshrc.local", ".bashrc.local", ".tool-versions", ".asdfrc", ".prototools", ".rtx.toml", "mise.*.toml", ".mise.*.toml", "rust-toolchain",
+		"rust-toolchain.toml", ".mvn", "gradle/wrapper", ".terraform", ".bazelrc", "user.bazelrc", ".bazeliskrc", "tools/bazel", ".buckconfig*",
+		"bunfig.toml", ".bunfig.toml", "pip.conf", "pip.ini", "uv.toml", ".pydistutils.cfg", ".condarc", ".gemrc", ".bundle", "nuget.config",
+		"pyvenv.cfg", ".gdbearlyinit", ".renviron", ".byebugrc", ".rdbgrc", ".erlang", ".sbtopts", ".jvmopts", ".octaverc",
+	}},
+	// Settings that programs which only look obey, of a project or of a person.
+	{[]Tag{Startup}, []string{
+		".ackrc", "_ackrc", ".yamllint", ".yamllint.yaml", ".yamllint.yml", ".fslckout", "_fossil_",
+		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config", ".config/containers/containers.conf",
+		".config/curlrc", ".config/go/env", ".config/helm/repositories.yaml", ".config/lesskey", ".config/npm/npmrc", ".config/pnpm/rc", ".config/sqlite3/sqliterc",
+	}},
+	// Hooks of the repository that a tool of the project runs at each commit.
+	{[]Tag{Startup}, []string{
+		".lintstagedrc*", "lint-staged.config.*", ".simple-git-hooks.*", "simple-git-hooks.*", "lefthook.toml", "lefthook.json", ".lefthook.toml",
+		".lefthook.json", "lefthook-local.*", ".lefthook-local.*", ".pre-commit-config.yml", "prek.toml", "hk.pkl", ".commitlintrc*", "commitlint.config.*",
+		".huskyrc*", "captainhook.json", "grumphp.yml", "cog.toml",
+	}},
+	// Programs that are found by name before those of the system.
+	{[]Tag{Startup}, []string{
+		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "node_modules/.bin", "vendor/bin",
+	}},
+	// A pattern of a later command becomes an option where a name looks like one.
+	// What lies in a folder of such a name does not, see makesOption.
+	{[]Tag{Startup}, []string{"-* !- !-*/*"}},
 	{[]Tag{Startup}, []string{
 		"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zshrc", "/etc/zshenv", "/etc/zprofile",
 		"/etc/fish", "/etc/environment", "/etc/environment.d", "/etc/cron*", "/etc/anacrontab", "/var/spool/cron", "/var/spool/at",
@@ -251,6 +282,7 @@ var guardTable = []guardGroup{
 		".woodpecker.yaml", ".buildkite", "appveyor.yml", ".appveyor.yml", ".cirrus.yml", ".cirrus.star", ".teamcity",
 		"buildspec*.yml", "buildspec*.yaml", "cloudbuild.yaml", "cloudbuild.yml", ".semaphore", "wercker.yml", "codemagic.yaml",
 		"bitrise.yml", ".forgejo/workflows", ".gitea/workflows", ".tekton", ".harness", ".build.yml", ".builds", "screwdriver.yaml",
+		"renovate.json", "renovate.json5", ".renovaterc*", ".github/renovate.json*", ".gitlab/renovate.json*", ".mergify.yml", ".mergify", ".releaserc*",
 		".ci", ".concourse", ".prow.yaml", ".zuul.yaml", ".zuul.d", "zuul.d", "vela.yml", ".vela.yml", "tekton-pipeline.yaml",
 	}},
 }

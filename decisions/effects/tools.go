@@ -39,6 +39,7 @@ type tool struct {
 	// guessed is set when the verbs of the call are only guessed.
 	guessed bool
 	missing string
+	hints   []Effect // see Result.Hints
 
 	paths, commands int
 	text            string // the last shell text, for the title of a call with one
@@ -68,6 +69,7 @@ func (w *World) of(c *Call, res *resolver) Result {
 	}
 	if c.local() {
 		t.p = t.all.of(c.Harness())
+		t.shells = t.p.shells
 	}
 	t.marks()
 	t.readInput()
@@ -76,6 +78,7 @@ func (w *World) of(c *Call, res *resolver) Result {
 	t.subject()
 	t.switchMode()
 	t.contradict()
+	t.hint()
 	t.doubt()
 	return t.result()
 }
@@ -286,7 +289,7 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 		Kind: KindUse, From: t.id.from, Text: Display("use " + text), Claimed: t.id.claimed,
 		Use: &Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.c.Tool.Version, Destructive: t.c.Tool.Destructive, Arguments: args, Given: given, For: t.c.Claims.User},
 	})
-	t.startsAgent(t.id.name)
+	t.startsAgent(t.id.name, args, t.from)
 }
 
 // own is the call of a tool that the profile knows as the agent's own.

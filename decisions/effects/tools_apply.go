@@ -4,8 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
+	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -36,6 +35,8 @@ func (r roles) has(x role) bool { return r&(1<<x) != 0 }
 func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 	var have roles
 	before := len(t.effects)
+	defer func(shells plainshell.Shells) { t.shells = shells }(t.shells)
+	t.shells = t.namedShell(fs)
 	for _, f := range fs {
 		have |= 1 << f.role
 		switch f.role {
@@ -163,7 +164,8 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 			// Beside the input the command is written with its wrapper.
 			if args, ok := plainWords(text); ok {
 				if inner, ok := prefixed(args); ok {
-					text = inner
+					t.reading(shellNamed(args[0]), func() { t.command(inner, cwd, f.from) })
+					return
 				}
 			}
 		}
@@ -180,7 +182,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	}
 	if t.p.shellPrefix && s.name == "codex_shell" {
 		if text, ok := prefixed(args); ok {
-			t.command(text, cwd, f.from)
+			t.reading(shellNamed(args[0]), func() { t.command(text, cwd, f.from) })
 			return
 		}
 		if len(args) == 2 && (args[0] == "apply_patch" || args[0] == "applypatch") {
@@ -212,46 +214,11 @@ func prefixed(args []string) (string, bool) {
 // plainWords returns the words of a simple command without anything that a
 // shell would expand, redirect or assign.
 func plainWords(text string) ([]string, bool) {
-	if shellBounds(text) != "" {
+	script, refusal := plainshell.Read(text, plainshell.All)
+	if refusal != nil {
 		return nil, false
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if err != nil || len(file.Stmts) != 1 {
-		return nil, false
-	}
-	st := file.Stmts[0]
-	call, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(st.Redirs) > 0 || st.Negated || st.Background || st.Coprocess {
-		return nil, false
-	}
-	args := make([]string, len(call.Args))
-	for i, w := range call.Args {
-		for _, part := range w.Parts {
-			switch part := part.(type) {
-			case *syntax.SglQuoted:
-				if part.Dollar {
-					return nil, false
-				}
-				args[i] += part.Value
-			case *syntax.DblQuoted:
-				for _, inner := range part.Parts {
-					lit, ok := inner.(*syntax.Lit)
-					if !ok || part.Dollar || strings.Contains(lit.Value, "\\") {
-						return nil, false
-					}
-					args[i] += lit.Value
-				}
-			case *syntax.Lit:
-				if strings.ContainsAny(part.Value, "\\*?[~{") {
-					return nil, false
-				}
-				args[i] += part.Value
-			default:
-				return nil, false
-			}
-		}
-	}
-	return args, true
+	return script.Words(text)
 }
 
 // command adds the effects of shell text.
@@ -299,17 +266,40 @@ func (t *tool) commandList(s *shape, f fact, all []fact, cwd string) {
 	}
 }
 
+// namedShell is the shell that a member names, which reads the shell text of the
+// others, or the one of the agent's when none does.
+func (t *tool) namedShell(fs []fact) plainshell.Shells {
+	shells := t.shells
+	for i, f := range fs {
+		if f.role != roleShell {
+			continue
+		}
+		name, ok := strictjson.ParseString(f.val)
+		switch {
+		case ok && name == "":
+		case !ok || systemShells[name] == 0 || slices.ContainsFunc(fs[:i], func(g fact) bool { return g.role == roleShell }):
+			shells = noShell
+		default:
+			shells = systemShells[name]
+		}
+	}
+	return shells
+}
+
+// systemShells are the shells that a name finds, by their names and paths.
+var systemShells = map[string]plainshell.Shells{
+	"bash": plainshell.Bash, "/bin/bash": plainshell.Bash, "/usr/bin/bash": plainshell.Bash,
+	"sh": plainshell.Sh, "/bin/sh": plainshell.Sh, "/usr/bin/sh": plainshell.Sh,
+	"zsh": plainshell.Zsh, "/bin/zsh": plainshell.Zsh, "/usr/bin/zsh": plainshell.Zsh,
+}
+
 // shellProgram looks at the program that would read the shell text.
 func (t *tool) shellProgram(f fact) {
 	name, ok := strictjson.ParseString(f.val)
-	if !ok {
+	switch {
+	case !ok:
 		t.malformed(f.from, "the shell is "+strictjson.KindName(strictjson.Kind(f.val))+", not text")
-		return
-	}
-	switch name {
-	case "", "bash", "sh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/usr/bin/sh":
-	default:
-		// Also zsh, which expands words in ways that bash does not.
+	case name != "" && systemShells[name] == 0:
 		t.unknown(f.from, "the text is for a shell that is not read")
 	}
 }

@@ -131,6 +131,7 @@ func (t *tool) nameless() {
 	case have&commands != 0 && !editorVerb(fs):
 		t.differ(fs)
 		t.each(s, fs, t.folder(fs, true), verbUnknown)
+		t.unknownMembers(t.input, t.from)
 		if !acp || have&^(commands|1<<roleCwd|1<<roleGrant) != 0 {
 			t.lack("the tool has no name, and its input is more than a command")
 		}

@@ -150,6 +150,9 @@ func (t *tool) inItem(f fact, s *shape) (fact, bool) {
 	if want == roleCommands || want == roleDerived {
 		want = roleCommand
 	}
+	if want == roleCommand {
+		t.besideCommand(s, o, f.from)
+	}
 	for _, m := range o {
 		r := s.members[m.Name]
 		if r == roleNone {

@@ -110,7 +110,7 @@ func (t *tool) behind(outer string, o strictjson.Object, from string, named bool
 		Kind: KindUse, From: at, Text: Display("use " + server + ":" + name + " through " + outer), Claimed: t.id.claimed,
 		Use: &Use{Server: server, Tool: name, Arguments: args},
 	})
-	t.startsAgent(name)
+	t.startsAgent(name, args, memberOf(from, argsAt))
 	switch inner, err := strictjson.ParseObject(args); {
 	case depth >= foreignDepth:
 		t.unknown(from, "tools that call tools are nested too deeply")
@@ -153,15 +153,4 @@ func argumentsIn(o strictjson.Object) (strictjson.Value, string) {
 		return v, name
 	}
 	return nil, ""
-}
-
-// startsAgent adds, where the session is confined, what is not known of a
-// sub-agent. It is unknown and not a mode: the harness may well pass the limits
-// on, and who knows that theirs does can cover it by a rule. An allow of the
-// tool, or what permd ships, must not: it was given for sessions that may do
-// all that their sub-agents may.
-func (t *tool) startsAgent(name string) {
-	if t.c.Confined != "" && t.all.starts[name] {
-		t.unknown(t.id.from, "a sub-agent that may do more than this session: "+t.c.Confined)
-	}
 }

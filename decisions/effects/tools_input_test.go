@@ -85,7 +85,7 @@ func TestTools(t *testing.T) {
 		{name: "codex exec", call: codex("exec_command", `{"cmd":"make","workdir":"/tmp","yield_time_ms":1,"max_output_tokens":5}`), want: []string{"run make @rawInput.cmd"}},
 		{name: "codex argv in its own shell", call: codex("shell", `{"command":["bash","-lc","make test"],"timeout_ms":1}`), want: []string{"run make test @rawInput.command"}},
 		{name: "codex with a strange shell", call: codex("exec_command", `{"cmd":"make","shell":"/tmp/sh"}`),
-			want: []string{"run make @rawInput.cmd", "unknown - @rawInput.shell"}},
+			want: []string{"run make @rawInput.cmd", "unknown - @rawInput.cmd", "unknown - @rawInput.shell"}},
 		{name: "codex patch", call: codex("apply_patch", `{"input":"*** Begin Patch\n*** Add File: a.ts\n+x\n*** Update File: /etc/hosts\n*** Move to: b.ts\n@@\n*** Delete File: docs/c\n*** End Patch"}`),
 			want: []string{"write ./a.ts @rawInput.input", "write /etc/hosts @rawInput.input", "write ./b.ts @rawInput.input", "delete /etc/hosts @rawInput.input", "delete ./docs/c @rawInput.input"}},
 		{name: "codex patch by argv", call: codex("shell", `{"command":["apply_patch","*** Begin Patch\n*** Add File: a\n*** End Patch"]}`), want: []string{"write ./a @rawInput.command"}},

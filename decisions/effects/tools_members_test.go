@@ -108,6 +108,40 @@ func TestNamelessCommand(t *testing.T) {
 	}
 }
 
+// TestNamelessMembers has members beside a command that name no tool: what is
+// not known to be harmless needs a person.
+func TestNamelessMembers(t *testing.T) {
+	w := toolWorld(t)
+	for input, at := range map[string]string{
+		`{"command":"ls docs","env":{"GIT_EXTERNAL_DIFF":"./x"}}`:       "rawInput.env",
+		`{"command":"ls docs","variables":["PATH=."]}`:                  "rawInput.variables",
+		`{"command":"ls docs","preexec":"./x"}`:                         "rawInput.preexec",
+		`{"command":"ls docs","elevated":true}`:                         "rawInput.elevated",
+		`{"command":"ls docs","session":7}`:                             "rawInput.session",
+		`{"command":"ls docs","Description":"x"}`:                       "rawInput.Description",
+		`{"commands":[{"command":"ls docs","args":["/etc"]}]}`:          "rawInput.commands[0].args",
+		`{"commands":[{"command":"ls docs","cwd":"/etc"}]}`:             "rawInput.commands[0].cwd",
+		`{"commands":["ls docs",{"command":"ls src","env":{"A":"b"}}]}`: "rawInput.commands[1].env",
+
+		`{"command":"ls docs"}`: "",
+		`{"command":"ls docs","description":"List","timeout":5000,"run_in_background":false,"explanation":"x"}`: "",
+		`{"cmd":"ls docs","workdir":"docs","yield_time_ms":1000,"max_output_tokens":200}`:                       "",
+		`{"command":"ls docs","env":{},"variables":null,"elevated":false,"preexec":""}`:                         "",
+		`{"commands":["ls docs",{"command":"ls src","description":"x"}]}`:                                       "",
+	} {
+		c := agentCall("somebody", "", input)
+		c.Claims.Kind = "execute"
+		r := w.Of(c)
+		var got string
+		for _, d := range r.Defects {
+			got = d.At
+		}
+		if got != at || len(r.Defects) > 1 {
+			t.Errorf("%s: defects %+v, want one at %q; effects %q", input, r.Defects, at, lines(r))
+		}
+	}
+}
+
 // TestServerMarks has calls that say of themselves that a server's tool is
 // meant, under the name of a tool of the agent.
 func TestServerMarks(t *testing.T) {

@@ -52,9 +52,12 @@ func (t *tool) result() Result {
 		t.lack("nothing is known of what the call does")
 		r.Missing = t.missing
 	}
-	if len(t.effects) > maxEffects {
-		t.effects = t.effects[:maxEffects]
+	if n := len(t.effects); n > maxEffects {
+		r.Rest = t.readRest(t.effects[maxEffects:n:n])
+		t.effects = t.effects[:maxEffects:maxEffects]
 		t.unknown(t.from, "the call has more effects than are looked at")
+	} else {
+		r.Rest = t.readRest(nil)
 	}
 	if r.Missing == "" {
 		r.Missing = t.c.Incomplete
@@ -65,7 +68,7 @@ func (t *tool) result() Result {
 			r.Completeness = None
 		}
 	}
-	r.Effects, r.Defects, r.Folders, r.Activated, r.After = t.effects, t.defects, t.left, t.activated, t.after()
+	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.effects, t.hints, t.defects, t.left, t.activated, t.after()
 	return r
 }
 

@@ -20,7 +20,10 @@ func (s *shell) activate(args []word, at *scope) bool {
 	if len(args) != 1 || args[0].dynamic() || args[0].glob || !s.b.w.Profiles.followsFolder(s.b.c.Harness()) || !strings.Contains(args[0].text, "/") {
 		return false
 	}
-	e := s.b.operand(KindRead, args[0].text, at.cwd, s.from)
+	if at.cwd() == "" {
+		return false
+	}
+	e := s.b.operand(KindRead, args[0].text, at.cwd(), s.from)
 	if e.Kind != KindRead || e.File == nil {
 		return false
 	}
@@ -39,7 +42,7 @@ func (s *shell) activate(args []word, at *scope) bool {
 		s.redefine(name)
 	}
 	for name := range venvVariables {
-		s.assign(name)
+		s.assign(name, at)
 	}
 	return true
 }

@@ -14,11 +14,18 @@ import (
 // whose programs are in bin: it sets variables of that purpose and, once, PATH.
 // The scripts that Python's own venv makes pass, of whichever version.
 func (b *builder) activates(text, bin string) bool {
-	if shellBounds(text) != "" {
+	if shellBounds(text) != "" || !asciiLines(text) {
 		return false
 	}
-	file, err := b.w.Table.parse(text)
-	if err != nil {
+	// Such scripts have functions and are no plain text, so what shells are known
+	// to read differently is left out here: whatever else is in them, node knows.
+	for _, sign := range []string{"\\\n", "<<", "<(", ">(", "$'", `$"`, "$[", "=("} {
+		if strings.Contains(text, sign) {
+			return false
+		}
+	}
+	file, _ := b.w.Table.reader.read(text, b.readers())
+	if file == nil {
 		return false
 	}
 	a := activation{b: b, bin: bin, ok: true}
@@ -28,6 +35,18 @@ func (b *builder) activates(text, bin string) bool {
 		return a.ok && (!isFunc || f.Name.Value != "pydoc")
 	})
 	return a.ok && a.set && a.leads
+}
+
+// asciiLines reports whether a text has only ASCII in it, and backquotes only in
+// lines that are comments.
+func asciiLines(text string) bool {
+	for line := range strings.Lines(text) {
+		comment := strings.HasPrefix(strings.TrimLeft(line, " "), "#")
+		if strings.ContainsFunc(line, func(c rune) bool { return c >= 0x80 || c == '`' && !comment }) {
+			return false
+		}
+	}
+	return true
 }
 
 // activation is a script that is looked at.
@@ -79,7 +98,7 @@ func (a *activation) node(n syntax.Node) bool {
 		return plain && (n.Exp == nil || n.Exp.Op == syntax.DefaultUnsetOrNull || n.Exp.Op == syntax.DefaultUnset ||
 			n.Exp.Op == syntax.AlternateUnsetOrNull || n.Exp.Op == syntax.AlternateUnset)
 	case *syntax.CmdSubst:
-		return len(n.Stmts) == 1
+		return len(n.Stmts) == 1 && !n.Backquotes
 	case *syntax.Assign:
 		return a.assign(n)
 	case *syntax.DeclClause:

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
 // activateText is what such a script comes to.
@@ -53,6 +54,7 @@ func venvBuilder(t *testing.T, text string) *builder {
 	}
 	profiles.byName["claude"] = []*profile{{id: "claude", liveShell: true}}
 	b.w.Profiles = profiles
+	b.shells = plainshell.Bash | plainshell.Zsh // source is no command of dash
 	return b
 }
 

@@ -147,6 +147,7 @@ func BenchmarkWorst(b *testing.B) {
 				builder := shellBuilder(table, files)
 				builder.shell(worst.text, testCwd, "command")
 				builder.after()
+				builder.readRest(nil)
 				effects = len(builder.effects)
 			}
 			b.ReportMetric(float64(effects), "effects")
@@ -164,6 +165,15 @@ func TestWorstIsBounded(t *testing.T) {
 		checkEffects(t, builder)
 		if builder.statements > maxStatements+1 {
 			t.Errorf("%s: %d commands are followed", worst.name, builder.statements)
+		}
+		rest := builder.readRest(nil)
+		if n := len(rest); n > maxRest+maxRestMore {
+			t.Errorf("%s: %d effects of the rest", worst.name, n)
+		}
+		for i := range rest {
+			if rest[i].Kind == KindUnknown || rest[i].Via != nil {
+				t.Fatalf("%s: the rest holds %+v", worst.name, rest[i])
+			}
 		}
 		size := 0
 		for i := range builder.effects {

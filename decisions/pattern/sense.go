@@ -21,6 +21,9 @@ type Sense struct {
 	// the operands in their order, with any options and their values between
 	// them, and one for each value of an option.
 	Texts []string
+	// Operands are those operands of the line that have no *: each stands among
+	// the words of whatever the line touches, as a word of its own.
+	Operands []string
 
 	compiled []*regexp.Regexp
 }
@@ -77,10 +80,15 @@ func (r *Run) senseOf(t *effects.Table) *Sense {
 	if !ok || slices.Contains(l.Values, "*") {
 		return nil
 	}
-	if len(l.Flags) == 0 && (!r.Rest || l.Subcommand == "" && len(l.Operands) == 0) {
-		return nil // the words say it all
+	if len(l.Flags) == 0 && l.Subcommand == "" && (!r.Rest || len(l.Operands) == 0) {
+		return nil // the words say it all; a sub-command may have other names
 	}
 	s := &Sense{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest}
+	for _, i := range l.Operands {
+		if word, literal := spoken[i].Literal(); literal {
+			s.Operands = append(s.Operands, word)
+		}
+	}
 	if len(l.Operands) > 0 || !r.Rest {
 		text := "(?s)^" + skipped + strings.Repeat("(?:"+subword+")", l.Subwords)
 		for _, i := range l.Operands {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // version is what a database says of itself.
@@ -139,7 +140,8 @@ func migrate(db *sql.DB, o *Options) (err error) {
 }
 
 // backup leaves a copy of the database, PATH.backup-vVERSION-TIME, that
-// survives a power loss.
+// survives a power loss. It takes the place of earlier ones of that version, so
+// that a migration which fails again and again does not fill the disk.
 func backup(db *sql.DB, o *Options, user int) error {
 	name, err := unused(fmt.Sprintf("%s.backup-v%d-%s", o.Path, user, stamp(o.now())))
 	if err != nil {
@@ -160,5 +162,25 @@ func backup(db *sql.DB, o *Options, user int) error {
 	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(name))
+	if err := syncFolder(filepath.Dir(name)); err != nil {
+		return err
+	}
+	return dropBackups(o.Path, user, filepath.Base(name))
+}
+
+// dropBackups removes the backups of a version but the one of that name.
+func dropBackups(path string, user int, but string) error {
+	names, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	prefix := fmt.Sprintf("%s.backup-v%d-", filepath.Base(path), user)
+	for _, n := range names {
+		if strings.HasPrefix(n.Name(), prefix) && n.Name() != but && n.Type().IsRegular() {
+			if err := os.Remove(filepath.Join(filepath.Dir(path), n.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -2,7 +2,7 @@
 # applies, and the first that applies answers. The engine's Go code walks the
 # rows in order instead; both must agree on every combination.
 #
-# Input: {effect: {kind, guarded, claimed}, fence, person, trusted, only_org,
+# Input: {effect: {kind, guarded, claimed, hint, cause}, fence, person, trusted, only_org,
 # reject, choice: none|plain|exact, run: none|allow|base (who allowed the run
 # that an inherent effect belongs to),
 # fired: [{layer, set, remember: none|true|false, covers}]}
@@ -23,13 +23,26 @@ verdict_of[1] := "deny" if {
 
 verdict_of[2] := "deny" if input.reject
 
-verdict_of[3] := "ask" if input.person
-
-verdict_of[3] := "ask" if input.effect.kind in {"question", "mode"}
+verdict_of[3] := "ask" if {
+	input.person
+	not input.effect.hint
+}
 
 verdict_of[3] := "ask" if {
+	input.effect.kind in {"question", "mode"}
+	not input.effect.hint
+}
+
+verdict_of[3] := "ask" if {
+	not input.effect.hint
 	input.effect.kind == "unknown"
 	count(unknown_covered) == 0
+}
+
+verdict_of[3] := "ask" if {
+	not input.effect.hint
+	input.effect.kind == "unknown"
+	input.effect.cause != ""
 }
 
 verdict_of[4] := "ask" if {
@@ -60,15 +73,21 @@ verdict_of[8] := "ask" if {
 	f.set == "ask"
 }
 
+# A hint is there for what denies and asks above alone: it passes as if nothing
+# were said, and nothing below speaks of it.
 verdict_of[9] := "allow" if {
+	not input.effect.hint
 	some f in input.fired
 	f.set == "allow"
 	f.layer in allowing
 }
 
-verdict_of[9] := "allow" if input.run == "allow"
+verdict_of[9] := "allow" if {
+	not input.effect.hint
+	input.run == "allow"
+}
 
-verdict_of[10] := base_verdict
+verdict_of[10] := base_verdict if not input.effect.hint
 
 # An inherent effect has no base allow of its own: it takes its run's answer.
 base_verdict := "ask" if {
@@ -84,7 +103,9 @@ base_verdict := "ask" if {
 	input.effect.claimed == false
 }
 
-verdict_of[11] := "ask"
+verdict_of[11] := "allow" if input.effect.hint
+
+verdict_of[11] := "ask" if not input.effect.hint
 
 org_ask_stands(_) if input.choice == "none"
 

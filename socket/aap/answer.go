@@ -2,6 +2,7 @@ package aap
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -144,8 +145,15 @@ func (b *batch) runs() bool {
 // take takes the answers, each by itself: one that cannot be stored leaves its
 // question open and the others alone.
 func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerWire) (stored []decisions.Kept) {
+	// What is denied does not run, and so changes nothing for the others.
+	answers = slices.Clone(answers)
+	slices.SortStableFunc(answers, func(x, y answerWire) int { return cmp.Compare(y.Verdict, x.Verdict) })
 	for _, a := range answers {
 		e := b.entry(a.ToolCallID)
+		if a.Verdict == decisions.Allow && a.Width == "" && b.unsettled(e) {
+			e.problem = whyUnsettled
+			continue
+		}
 		kept, err := native.Settle(ctx, h.Answers, &t.state.Asks, native.Answer{
 			DecisionID: e.decision.ID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn,
 		})

@@ -114,10 +114,10 @@ func (e *entry) asksRules() bool { return !e.skip && e.result == nil && e.outcom
 
 func (b *batch) asksRules() bool { return slices.ContainsFunc(b.entries, (*entry).asksRules) }
 
-// decide takes the decision for a call in. Said again, it can only become
+// decideEntry takes the decision for a call in. Said again, it can only become
 // stricter: what the person denied stays denied, and what they allowed this once
 // stays allowed unless it is forbidden now.
-func (e *entry) decide(d *decisions.Decision) {
+func (b *batch) decideEntry(e *entry, d *decisions.Decision) {
 	kept := *d
 	kept.Offer = nil // the question that waits has it
 	e.decision = &kept
@@ -128,11 +128,32 @@ func (e *entry) decide(d *decisions.Decision) {
 		e.allow()
 	case d.Verdict == decisions.Deny:
 		e.deny(toolserver.Reason(d))
-	case e.once != nil && sameQuestion(e.once, d):
+	case e.once != nil && sameQuestion(e.once, d) && !b.unsettled(e):
 		e.allow()
 	default:
 		e.outcome, e.reason, e.once = Ask, "", nil
 	}
+}
+
+// whyUnsettled is what is said of a yes that cannot be taken.
+const whyUnsettled = "calls of the turn that come before this one may change what it does: deny it, and let the agent try it again after them"
+
+// unsettled reports whether another call of the batch may make another one of the
+// call than the person says yes to: one that stands before it and may change what
+// it does not name.
+func (b *batch) unsettled(e *entry) bool {
+	if e.decision == nil || !e.decision.Stateful {
+		return false
+	}
+	for _, o := range b.entries {
+		switch {
+		case o == e:
+			return false
+		case o.asksRules() && o.decision != nil && o.decision.Opaque:
+			return true
+		}
+	}
+	return false
 }
 
 func (e *entry) allow() {

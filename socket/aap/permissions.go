@@ -127,7 +127,7 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 		if e.decision != nil {
 			t.state.Asks.Remove(e.decision.ID) // the question is asked anew
 		}
-		e.decide(d)
+		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest
 		if e.once != nil && d.Verdict == decisions.Ask && h.Answers.Answered != nil {
 			h.Answers.Answered(ctx, d.ID, decisions.Allow, nil) // as they said before

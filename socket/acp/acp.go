@@ -29,6 +29,7 @@ const (
 	MethodRequestPermission = "session/request_permission"
 	MethodUpdate            = "session/update"
 	MethodCancel            = "session/cancel"
+	MethodPrompt            = "session/prompt"
 )
 
 // Decider decides calls; decisions.Engine is one.
@@ -79,6 +80,7 @@ func Register(methods socket.Methods, deps Deps) {
 	methods[MethodRequestPermission] = h.requestPermission
 	methods[MethodUpdate] = h.update
 	methods[MethodCancel] = h.cancel
+	methods[MethodPrompt] = h.prompt
 	methods[MethodGate] = h.gate
 	methods[MethodRan] = h.ran
 	methods[MethodUnheard] = h.unheard
@@ -144,6 +146,21 @@ func (h *handler) take(state *connState, owner decisions.Owner, id string, param
 		}
 	}
 	return nil
+}
+
+// prompt takes in that the client begins a turn. What it says to the agent is
+// not looked at.
+func (h *handler) prompt(c *socket.Conn, params strictjson.Value) (run, error) {
+	o, err := object(params, "params", "sessionId", "_meta")
+	if err != nil {
+		return nil, err
+	}
+	id, err := identifier(o, "sessionId", "sessionId")
+	if err != nil {
+		return nil, err
+	}
+	stateOf(c).prompt(id)
+	return nil, nil
 }
 
 // cancel takes a session/cancel notification in: whatever of the session is

@@ -34,6 +34,8 @@ type approvedCall struct {
 	at                      time.Time
 	left                    []decisions.Trace
 	denied                  bool // of a gate
+	stateful                bool // what it does hangs on what is on the machine
+	begun                   bool // a part of it has come through a gate
 }
 
 // note takes in that a call was allowed.
@@ -44,7 +46,7 @@ func (a *approved) note(session string, d *decisions.Decision, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approvedCall) bool { return c.decision == d.ID })
-	a.calls = append(a.calls, approvedCall{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Traces), d.Verdict == decisions.Deny})
+	a.calls = append(a.calls, approvedCall{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Traces), d.Verdict == decisions.Deny, d.Stateful, false})
 	a.traces += len(d.Traces)
 	for len(a.calls) > maxApproved || a.traces > maxApprovedTraces {
 		a.traces -= len(a.calls[0].left)
@@ -71,6 +73,7 @@ func (a *approved) take(session, digest string, want []decisions.Trace, now time
 		}
 		if left, ok := without(c.left, want); ok {
 			a.traces -= len(want)
+			c.begun = true
 			if c.left = left; len(left) == 0 {
 				a.calls = slices.Delete(a.calls, i, i+1)
 			}
@@ -123,6 +126,14 @@ func without(have, want []decisions.Trace) ([]decisions.Trace, bool) {
 		left = slices.Delete(left, i, i+1)
 	}
 	return left, true
+}
+
+// unsettle forgets the calls of a session that hang on what is on the machine:
+// something ran that may have changed anything.
+func (a *approved) unsettle(session string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.drop(func(c *approvedCall) bool { return c.session == session && c.stateful && !c.begun })
 }
 
 // ended forgets a call that is over, for "" all of the session.

@@ -126,6 +126,35 @@ func TestCancel(t *testing.T) {
 			t.Error("the shell is said to have changed")
 		}
 	})
+	t.Run("what crosses with it", func(t *testing.T) {
+		for version, request := range map[string]string{"v1": permission(plainCall), "v2": prompt} {
+			d, c := newDaemon(decisions.Allow), conn(1)
+			crosses := func(want bool) {
+				t.Helper()
+				res, err := d.call(t, c, MethodRequestPermission, request)
+				if want {
+					checkCancelled(t, decisions.Allow, res, err)
+				} else if r, ok := res.(Result); err != nil || !ok || r.Outcome.Outcome != "selected" {
+					t.Errorf("%s: answered %+v, error %v; want it allowed", version, res, err)
+				}
+			}
+			d.must(t, c, MethodPrompt, `{"sessionId":"s","prompt":[]}`)
+			crosses(false)
+			d.must(t, c, MethodCancel, `{"sessionId":"other"}`)
+			crosses(false)
+			d.must(t, c, MethodCancel, `{"sessionId":"s"}`)
+			crosses(true)
+			crosses(true)
+			d.must(t, c, MethodPrompt, `{"sessionId":"other"}`)
+			crosses(true)
+			d.must(t, c, MethodPrompt, `{"sessionId":"s"}`)
+			crosses(false)
+			// A client that does not say when a turn begins.
+			d, c = newDaemon(decisions.Allow), conn(1)
+			d.must(t, c, MethodCancel, `{"sessionId":"s"}`)
+			crosses(false)
+		}
+	})
 	t.Run("malformed", func(t *testing.T) {
 		for _, params := range []string{`[]`, `{}`, `{"sessionId":1}`, `{"sessionId":"s","SessionId":"t"}`} {
 			if _, err := newDaemon(decisions.Ask).call(t, conn(1), MethodCancel, params); code(err) != socket.CodeParams {

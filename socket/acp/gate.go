@@ -48,9 +48,12 @@ type GateResult struct {
 type gate struct {
 	session string
 	request decisions.Request
+	others  []*decisions.Request // the same by the rules of other projects
 	state   *native.State
 	gated   *approved
-	now     time.Time
+	// approved are the calls of the agent's own requests.
+	approved *approved
+	now      time.Time
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
@@ -80,7 +83,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	ask, _ := o.Get("ask")
 	state := stateOf(c)
-	g.gated, g.now = &state.gated, h.now()
+	g.gated, g.approved, g.now = &state.gated, &state.approved, h.now()
 	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
 	state.declare(s, declared)
 	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
@@ -94,22 +97,31 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	g.request.Session = s.describe(&g.request.Call, declared)
 	g.request.Gate.Agent = g.request.Call.Agent
 	g.request.Call.Agent = effects.Party{Name: GateAgent}
+	if !g.request.Gate.Own {
+		g.others = inOthers(&g.request, declared, h.Sessions.All(c.Owner()))
+	}
 	return func(ctx context.Context) (any, error) {
 		g.request.Call.User = h.Users(c.Peer.UID)
+		for _, other := range g.others {
+			other.Call.User = g.request.Call.User
+		}
 		return g.decide(ctx, h.Decider)
 	}, nil
 }
 
 func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
-	decided := decider.Decide(ctx, &g.request)
-	if len(decided) != 1 || decided[0] == nil {
-		return nil, errors.New("deciding: no decision for the gate")
+	d, err := g.strictest(ctx, decider)
+	if err != nil {
+		return nil, err
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody waits for it
 	}
-	d := decided[0]
 	g.gated.note(g.session, d, g.now)
+	if d.Opaque && (d.Verdict == decisions.Allow || d.Outcome == decisions.Passed || d.Outcome == decisions.Approved) {
+		// What was approved and has not run yet may do something else now.
+		g.approved.unsettle(g.session)
+	}
 	if d.Verdict != decisions.Ask || d.Outcome != "" {
 		return GateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
 	}
@@ -196,6 +208,14 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 		return nil, err
 	}
 	return call, nil
+}
+
+func encodeText(s string) (strictjson.Value, error) {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, errors.New("encoding the call")
+	}
+	return b, nil
 }
 
 func encodeObject(o strictjson.Object) (strictjson.Value, error) {

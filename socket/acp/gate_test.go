@@ -141,7 +141,7 @@ func TestGateCalls(t *testing.T) {
 		{"one that the text names", "terminal/create", `{"command":"cat $NO_COLOR","env":[{"name":"NO_COLOR","value":"/etc/shadow"}]}`,
 			[]string{"state NO_COLOR='/etc/shadow'", "run cat /etc/shadow", "read /etc/shadow"}},
 		{"a function in the environment", "terminal/create", `{"command":"ls","env":[{"name":"BASH_FUNC_ls%%","value":"() { id; }"}]}`,
-			[]string{"unknown", "state export 'BASH_FUNC_ls%%=() { id; }'", "run ls", "read ./"}},
+			[]string{"unknown", "state export 'BASH_FUNC_ls%%=() { id; }'", "run ls", "read ./", "unknown"}},
 		{"a text that ends the quotes", "terminal/create", `{"command":"ls","env":[{"name":"A","value":"'; rm -rf / #"}]}`,
 			[]string{`state A=''\''; rm -rf / #'`, "run ls", "read ./"}},
 		{"a write", "fs/write_text_file", `{"path":"/home/ana/src/shop/a","content":"x"}`, []string{"write ./a"}},

@@ -34,6 +34,10 @@ type session struct {
 	// new one.
 	turn context.Context
 	end  context.CancelFunc
+	// prompted is set where the client says when turns begin: then there is no
+	// new one before the next prompt, and what the agent asks until then has
+	// crossed with the cancel.
+	prompted bool
 }
 
 // missed says why messages about a call that is not known may be lost, "" when
@@ -248,8 +252,19 @@ func (c *connState) cancel(sessionID string) {
 	for _, s := range c.sessions {
 		if s.id == sessionID {
 			s.end()
-			s.newTurn()
+			if !s.prompted {
+				s.newTurn()
+			}
 		}
+	}
+}
+
+// prompt begins a turn of a session. One that was not cancelled goes on.
+func (c *connState) prompt(sessionID string) {
+	s := c.session(sessionID)
+	s.prompted = true
+	if s.turn.Err() != nil {
+		s.newTurn()
 	}
 }
 

@@ -29,12 +29,17 @@ type Choice struct {
 	ID      string            `json:"choiceId"`
 	Verdict decisions.Verdict `json:"verdict"`
 	Kind    string            `json:"kind"`
-	Rule    string            `json:"rule"`          // the rule line, secrets masked
-	Line    bool              `json:"line"`          // it is matched by that line, else by the effect's very facts
-	Scope   string            `json:"scope"`         // session, session+children, project or user
-	Of      string            `json:"of,omitzero"`   // the project's folder or the session's id
-	Pins    []string          `json:"pins,omitzero"` // what else it is bound to, in words
-	UID     uint32            `json:"uid"`
+	Rule    string            `json:"rule"` // the rule line, secrets masked
+	Line    bool              `json:"line"` // it is matched by that line, else by the effect's very facts
+	// Parts are what a reject is about, one for each effect that was asked about.
+	Parts []ChoicePart `json:"parts,omitzero"`
+	// Changed says why one that an earlier permd stored does not hold as it did, ""
+	// for all others and once a person has accepted it as it is now.
+	Changed string   `json:"changed,omitzero"`
+	Scope   string   `json:"scope"`         // session, session+children, project or user
+	Of      string   `json:"of,omitzero"`   // the project's folder or the session's id
+	Pins    []string `json:"pins,omitzero"` // what else it is bound to, in words
+	UID     uint32   `json:"uid"`
 	// DecisionID is the decision that it answered, as a client reported it; ""
 	// when it was made over the management socket.
 	DecisionID string    `json:"decisionId,omitzero"`
@@ -45,6 +50,13 @@ type Choice struct {
 	Unconfirmed bool      `json:"unconfirmed,omitzero"`
 	Uses        int64     `json:"uses"`
 	LastUsed    time.Time `json:"lastUsed,omitzero"`
+}
+
+// ChoicePart is one thing that a reject is about.
+type ChoicePart struct {
+	Kind string `json:"kind"` // of effect; unknown for text that is not understood
+	Rule string `json:"rule"` // the rule line, or what it is about, secrets masked
+	Line bool   `json:"line"` // it is matched by that line, else by a digest of words
 }
 
 // NewChoice is a choice that a person makes in words.
@@ -133,7 +145,9 @@ func registerChoices(m socket.Methods, mem Memory) {
 			if _, err := find(mem, c, ids); err != nil {
 				return nil, err
 			}
-			if err := mem.Confirm(ctx, ids); err != nil {
+			if err := mem.Confirm(ctx, ids); errors.Is(err, ErrRefused) {
+				return nil, invalid(err.Error())
+			} else if err != nil {
 				return nil, &socket.Error{Code: socket.CodeInternal, Message: "the confirmation could not be stored"}
 			}
 			found, err := find(mem, c, ids)

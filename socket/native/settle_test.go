@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 )
 
 // settler is a memory that keeps what it is given, or fails.
@@ -29,7 +28,7 @@ func (*settler) EndConnection(context.Context, decisions.Owner) error      { ret
 // TestSettle: an answer is taken once, and one that does not fit, or cannot be
 // stored, leaves the question open.
 func TestSettle(t *testing.T) {
-	offer := &decisions.Offer{Sets: []decisions.OfferSet{{Width: decisions.Width{ID: "w1"}}}, Reject: &decisions.MemoryQuery{Effect: &effects.Effect{}}}
+	offer := &decisions.Offer{Sets: []decisions.OfferSet{{Width: decisions.Width{ID: "w1"}}}, Reject: &decisions.Rejection{}}
 	for name, c := range map[string]struct {
 		answer Answer
 		offer  *decisions.Offer

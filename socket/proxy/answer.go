@@ -62,6 +62,12 @@ func (c *Core) picked(m *message) {
 		c.refused(t, m)
 		return
 	}
+	if t.over {
+		// A yes to a call of a turn that the client itself has ended.
+		c.reply(Agent, t.cancelled())
+		c.done(t)
+		return
+	}
 	if t.withdrawn {
 		// The agent wants no answer any more, and nobody asks permd about one.
 		c.reply(Agent, failure(t.id, socket.CodeCancelled, "request cancelled"))

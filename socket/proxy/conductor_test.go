@@ -120,7 +120,7 @@ func TestChain(t *testing.T) {
 				"late input": TestLateInput, "replay": TestReplay, "a load that fails": TestLoadFails, "the same call": TestSameCall,
 				"initialize": TestInitialize, "version": TestVersion, "modes": TestModes, "gates": TestGates, "require": TestRequire,
 				"connected again": TestConnectedAgain,
-				"late deny":       TestLateDeny, "odd answers": TestOdd, "no": TestNo, "cancelled yes": TestCancelledYes,
+				"late deny":       TestLateDeny, "odd answers": TestOdd, "no": TestNo, "cancelled yes": TestCancelledYes, "crossed": TestCrossed,
 				"forms": TestForm, "other forms": TestOtherForms, "persons and forms": TestFormPerson,
 				"version 2": TestVersion2, "late in version 2": TestVersion2Late, "samples of version 2": TestVersion2Samples,
 			} {

@@ -72,6 +72,7 @@ type Core struct {
 	ownID    string             // begins the ids of the proxy's own requests
 	asking   map[string]*asking // what the person is asked of gates, by the agent's id
 	opens    map[uint64]opens
+	dropped  int             // lines of the agent that loose has dropped
 	notes    map[uint64]*ran // calls that ran unasked, on their way to permd
 }
 
@@ -112,6 +113,8 @@ func (c *Core) line(from Side, m *message, err error) []Act {
 	case errors.Is(err, errText), from == Client && !errors.Is(err, errBatch):
 		// What the person's own client says reaches the agent in any case.
 		c.forward(from, m.line)
+	case from == Agent && errors.Is(err, errLoose):
+		return c.loose(m.line)
 	default:
 		return c.Refuse(from, err)
 	}
@@ -135,7 +138,7 @@ func (c *Core) Refuse(from Side, why error) []Act {
 
 func (c *Core) refuse(from Side, who string, why error) {
 	code := socket.CodeRequest
-	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, ErrLong) {
+	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, errLoose) && !errors.Is(why, ErrLong) {
 		code = socket.CodeParse
 	}
 	c.add(Act{Kind: Write, To: from, Line: failure(nil, code, "permd acp: "+why.Error()), Own: true})

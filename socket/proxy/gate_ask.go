@@ -45,6 +45,10 @@ func ownID() string { return "permd-" + rand.Text() + "-" }
 
 // askGate asks the person about a gate.
 func (c *Core) askGate(t *tracked, why string) {
+	if c.cancelled(t.session) {
+		c.shutGate(t, socket.CodeCancelled, "request cancelled")
+		return
+	}
 	size := len(t.line)
 	for _, q := range c.asking {
 		size += len(q.t.line)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
-	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -52,24 +51,29 @@ var (
 	errText      = errors.New("no message")
 	errBatch     = errors.New("batches are not part of the protocol")
 	errAmbiguous = errors.New("the message can be read in more than one way")
+	errLoose     = errors.New("it is no message, and some readers may find one in it")
 )
 
 // read takes a line apart. errText is about a line that no reader takes for a
-// message.
+// message, errLoose about one that is none for permd and may be one for others.
 func read(line []byte) (m message, err error) {
 	m.line = line
 	body := bytes.TrimSpace(line)
 	switch {
 	case len(body) == 0:
 		return m, errText
-	case body[0] == '[':
+	case body[0] == '{':
+		if bytes.IndexByte(body, '\r') >= 0 {
+			// Some take it for the end of a line, and the rest for another message.
+			return m, errAmbiguous
+		}
+	case body[0] == '[' && strictjson.Check(body) == nil:
 		return m, errBatch
-	case bytes.IndexByte(body, '{') >= 0 && hides(body):
-		return m, errAmbiguous
-	case body[0] != '{' && (body[0] < 0x80 || bytes.IndexByte(body, '{') < 0):
+	case mayHold(body):
+		return m, errLoose
+	default:
 		return m, errText
 	}
-	// A byte order mark in front of a message, for one, is skipped by some.
 	if err := strictjson.Check(body); err != nil {
 		return m, err
 	}
@@ -100,35 +104,6 @@ func read(line []byte) (m message, err error) {
 		return m, errAmbiguous
 	}
 	return m, nil
-}
-
-// hides reports whether another reader may find a message in a line that has
-// another one, or none, for this one: some take more for the end of a line than
-// the newline, and some strip whatever is not printed from its ends.
-func hides(line []byte) bool {
-	if line[0] == '{' {
-		// The others are nowhere but in its texts, of which no part is a message.
-		return bytes.IndexByte(line, '\r') >= 0
-	}
-	for part := range bytes.FieldsFuncSeq(line, breaks) {
-		part = bytes.TrimLeftFunc(part, func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) })
-		if batch, ok := bytes.CutPrefix(part, []byte("[")); ok {
-			part = bytes.TrimLeftFunc(batch, unicode.IsSpace)
-		}
-		if bytes.HasPrefix(part, []byte("{")) {
-			return true
-		}
-	}
-	return false
-}
-
-// breaks reports whether some readers take a character for the end of a line.
-func breaks(r rune) bool {
-	switch r {
-	case '\r', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
-		return true
-	}
-	return false
 }
 
 // key tells ids apart as a peer does: 1, 1.0 and "1" are three, and a string

@@ -71,6 +71,13 @@ func (c *Core) permission(m *message) {
 func (c *Core) decide(t *tracked) {
 	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
 	c.known(t.session)
+	if c.cancelled(t.session) {
+		// The request and the cancel have crossed. The client would answer so, and
+		// some that have ended the turn would not answer at all.
+		c.reply(Agent, t.cancelled())
+		c.answered[Agent].add(key(t.id))
+		return
+	}
 	c.hold(t)
 	c.askPermission(t, t.params)
 }
@@ -245,6 +252,9 @@ func (c *Core) toPerson(t *tracked, d *decisions.Decision) {
 func (c *Core) cancelTurn(m *message) {
 	c.forward(Client, m.line)
 	id := text(m.params, "sessionId")
+	if s := c.sessions.byID[id]; s != nil {
+		s.turn.cancel()
+	}
 	for _, t := range c.ofSession(id) {
 		switch {
 		case t.held:

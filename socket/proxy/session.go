@@ -36,6 +36,7 @@ type session struct {
 	// replayed is set while what the agent says of calls is history: from
 	// session/load until the client says something in the session.
 	replayed bool
+	turn     turn
 }
 
 // sessions are those of one conversation, in the order in which they came.
@@ -129,6 +130,9 @@ func (c *Core) note(m *message) {
 	}
 	if len(c.calls[Client]) < maxCalls {
 		c.calls[Client][key(m.id)] = k
+		if s := c.sessions.byID[k.session]; m.method == methodPrompt && s != nil {
+			s.turn.prompted()
+		}
 	}
 }
 
@@ -145,6 +149,9 @@ func (c *Core) answerOf(from Side, m *message) {
 	s := c.sessions.byID[k.session]
 	if k.method == methodLoad && s != nil && s.loading > 0 {
 		s.loading--
+	}
+	if k.method == methodPrompt && s != nil && (c.version != 2 || m.result == nil) {
+		s.turn.answered()
 	}
 	if k.method == methodPrompt && c.version != 2 {
 		c.turnOver(k.session)

@@ -38,6 +38,8 @@ func (c *Core) observe(m *message) {
 	}
 	if s != nil {
 		switch kind {
+		case updateState:
+			c.idle(s, update)
 		case "current_mode_update":
 			if mode := text(update, "currentModeId"); mode != "" {
 				s.mode = mode

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/rego"
+)
+
+// judge decides command lines as a permd with the shipped rules alone does.
+type judge struct {
+	snap decisions.Snapshot
+}
+
+func newJudge(ctx context.Context, dir string) (*judge, error) {
+	rules := filepath.Join(dir, "policy.d")
+	if err := os.Mkdir(rules, 0o700); err != nil {
+		return nil, fmt.Errorf("making a folder for rules: %w", err)
+	}
+	store, err := policy.Open(ctx, policy.Options{
+		UserDir: func(uint32) (string, error) { return rules, nil }, UID: uint32(os.Geteuid()),
+		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Switches: func() (policy.Switches, error) { return policy.Switches{Profile: policy.ProfileBalanced}, nil },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("loading the shipped rules: %w", err)
+	}
+	if _, err := store.Reload(ctx); err != nil {
+		return nil, fmt.Errorf("loading the shipped rules: %w", err)
+	}
+	snap, err := store.Snapshot(uint32(os.Geteuid()), "")
+	if err != nil {
+		return nil, fmt.Errorf("loading the shipped rules: %w", err)
+	}
+	return &judge{snap}, nil
+}
+
+// fixed is a policy that is always the same; forgetful and dropped keep nothing.
+type fixed struct{ snap decisions.Snapshot }
+
+func (f fixed) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
+
+type forgetful struct{}
+
+func (forgetful) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
+	return nil, nil, nil
+}
+
+type dropped struct{}
+
+func (dropped) Append(context.Context, ...*decisions.Record) error { return nil }
+
+// decide returns the decision on a command line in a project of the machine's
+// file system, with the call's effects.
+func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions.Verdict, []effects.Effect, error) {
+	input, err := json.Marshal(map[string]string{"command": quoted(words)})
+	if err != nil {
+		return "", nil, fmt.Errorf("writing a call: %w", err)
+	}
+	n := 0
+	fs := effects.OSFS{}
+	e := &decisions.Engine{
+		Policy: fixed{j.snap}, Memory: forgetful{}, Journal: dropped{}, FS: fs, PID: os.Getpid(),
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },
+	}
+	uid := user()
+	r := &decisions.Request{
+		Peer: decisions.Peer{UID: uid, PID: 7},
+		Call: effects.Call{
+			ID: "call", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Agent: effects.Party{Name: "claude-agent-acp"}, Input: input, Cwd: w.project,
+			User: effects.User{UID: uid, Name: "dev", Home: w.home, Env: map[string]string{"HOME": w.home, "USER": "dev"}},
+		},
+		Session: decisions.SessionRef{ID: "session", Conn: 1},
+	}
+	got := e.Decide(ctx, r)
+	if len(got) != 1 || got[0].By == decisions.ByFailure {
+		return "", nil, errors.New("permd could not decide about " + quoted(words))
+	}
+	world := effects.World{FS: fs, Table: j.snap.Table(), Profiles: j.snap.Profiles()}
+	return got[0].Verdict, world.Of(&r.Call).Effects, nil
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/rego"
+)
+
+// entry is what the program table says of a program or sub-command, as far as
+// command lines can be made from it.
+type entry struct {
+	Names         []string            `yaml:"names"`
+	Style         string              `yaml:"style"`
+	Include       []string            `yaml:"include"`
+	IncludeBelow  []string            `yaml:"include_below"`
+	Options       map[string][]string `yaml:"options"`
+	Operands      []string            `yaml:"operands"`
+	Sub           []entry             `yaml:"sub"`
+	Readonly      bool                `yaml:"readonly"`
+	ReadonlyAlone []string            `yaml:"readonly_alone"`
+}
+
+// table is the whole program table.
+type table struct {
+	groups   map[string]map[string][]string
+	programs map[string]*entry // by name
+}
+
+func readTable() (*table, error) {
+	t := &table{groups: map[string]map[string][]string{}, programs: map[string]*entry{}}
+	for name, data := range rego.Programs() {
+		var file struct {
+			Groups   map[string]map[string][]string `yaml:"groups"`
+			Programs []entry                        `yaml:"programs"`
+		}
+		if err := yaml.Unmarshal(data, &file); err != nil {
+			return nil, fmt.Errorf("reading program table %s: %w", name, err)
+		}
+		maps.Copy(t.groups, file.Groups)
+		for i := range file.Programs {
+			for _, n := range file.Programs[i].Names {
+				t.programs[n] = &file.Programs[i]
+			}
+		}
+	}
+	return t, nil
+}
+
+// Bounds of what is tried.
+const (
+	maxForms  = 20000 // of one program
+	maxValues = 3     // values of one option
+)
+
+// skippedKinds are kinds of options that no decision calls harmless, so that no
+// form needs to be made from them. What is missing here costs only time.
+var skippedKinds = []string{"changes", "unknown", "writes", "executes", "command", "script", "inline", "module", "deletes", "moves", "connects", "sends"}
+
+// form is one command line, and what of the table it tries: a sub-command, or one
+// of its options.
+type form struct {
+	words []string
+	tries string
+}
+
+// forms returns the command lines of a program that are put before permd: each
+// sub-command, plain and with operands, with each option, --version and help.
+// Which of them may run is permd's decision.
+func (t *table) forms(name string) []form {
+	e := t.programs[name]
+	if e == nil {
+		return nil
+	}
+	f := &former{t: t, seen: map[string]bool{}}
+	for _, words := range [][]string{{"--version"}, {"--help"}, {"help"}, {"version"}, {"-version"}, {"-V"}, {"-v"}, {"-h"}} {
+		f.add(append([]string{name}, words...), strings.Join(append([]string{name}, words...), " "))
+	}
+	f.entry(e, []string{name}, nil)
+	// One of each sub-command after the other, so that a bound takes the same
+	// from all.
+	for more, n := true, 0; more; n++ {
+		more = false
+		for _, options := range f.options {
+			if n < len(options) {
+				more = true
+				f.add(options[n].words, options[n].tries)
+			}
+		}
+	}
+	return f.all
+}
+
+type former struct {
+	t    *table
+	seen map[string]bool
+	all  []form
+	// options are the forms with options of each sub-command.
+	options [][]form
+}
+
+func (f *former) add(words []string, tries string) {
+	key := strings.Join(words, "\x00")
+	if !f.seen[key] && len(f.all) < maxForms {
+		f.seen[key] = true
+		f.all = append(f.all, form{slices.Clone(words), tries})
+	}
+}
+
+func (f *former) entry(e *entry, words, below []string) {
+	below = append(slices.Clip(below), e.IncludeBelow...)
+	operands := operandsOf(e)
+	at := strings.Join(words, " ")
+	f.add(words, at)
+	for _, o := range operands {
+		f.add(append(slices.Clip(words), o...), at)
+	}
+	// Sub-commands first: their plain forms must not fall victim to the bound.
+	for i := range e.Sub {
+		for _, name := range e.Sub[i].Names {
+			if strings.Contains(name, "*") {
+				continue
+			}
+			inner := append(slices.Clip(words), name)
+			f.add(inner, strings.Join(inner, " "))
+			for _, o := range operandsOf(&e.Sub[i]) {
+				f.add(append(slices.Clip(inner), o...), strings.Join(inner, " "))
+			}
+			for _, help := range []string{"--help", "-h"} {
+				f.add(append(slices.Clip(inner), help), strings.Join(inner, " ")+" "+help)
+			}
+		}
+	}
+	var with []form
+	for _, o := range f.optionsOf(e, below) {
+		for _, option := range o {
+			name, _, _ := strings.Cut(option[0], "=")
+			for _, operand := range append(slices.Clip(operands), nil) {
+				with = append(with, form{slices.Concat(words, option, operand), at + " " + name})
+			}
+		}
+	}
+	f.options = append(f.options, with)
+	for i := range e.Sub {
+		for _, name := range e.Sub[i].Names[:min(len(e.Sub[i].Names), 12)] {
+			if !strings.Contains(name, "*") {
+				f.entry(&e.Sub[i], append(slices.Clip(words), name), below)
+			}
+		}
+	}
+}
+
+// optionsOf returns for each option the words that it can be given as.
+func (f *former) optionsOf(e *entry, below []string) [][][]string {
+	var all [][][]string
+	seen := map[string]bool{}
+	lists := []map[string][]string{e.Options}
+	for _, group := range slices.Concat(e.Include, below) {
+		lists = append(lists, f.t.groups[group])
+	}
+	for _, list := range lists {
+		for _, kind := range slices.Sorted(maps.Keys(list)) {
+			if slices.Contains(skippedKinds, kind) {
+				continue
+			}
+			for _, line := range list[kind] {
+				spelled := strings.Fields(line)
+				first := spelled[len(spelled)-1]
+				if seen[first] {
+					continue
+				}
+				seen[first] = true
+				all = append(all, given(first, kind))
+			}
+		}
+	}
+	return all
+}
+
+// given returns the words of an option with the values that are tried.
+func given(spelling, kind string) [][]string {
+	name := strings.TrimRight(spelling, "=[]")
+	switch {
+	case strings.HasSuffix(spelling, "[=]"):
+		return [][]string{{name}}
+	case strings.HasSuffix(spelling, "=="):
+		return [][]string{{name, "a", "b"}}
+	case !strings.HasSuffix(spelling, "="):
+		return [][]string{{name}}
+	}
+	var all [][]string
+	for _, value := range values[kind][:min(len(values[kind]), maxValues)] {
+		if strings.HasPrefix(name, "--") {
+			all = append(all, []string{name + "=" + value})
+		} else {
+			all = append(all, []string{name, value})
+		}
+	}
+	return all
+}
+
+// values are those that an option or operand of a kind is given.
+var values = map[string][]string{
+	"harmless": {"1", "a", "json"}, "text": {"1", "a"}, "plain": {"a"}, "globs": {"*.txt"}, "types": {"c"},
+	"reads": {"a.txt"}, "sources": {"a.txt"}, "viewed": {"a.txt"}, "database": {"a.db"}, "lists": {"."}, "loads": {"a.txt"},
+	"name": {"ls"}, "chdir": {"sub"}, "package": {"./..."}, "package_spec": {"left-pad"}, "ref": {"HEAD"}, "sed": {"p"},
+	"awk": {"{ print $1 }"}, "jq": {"."}, "sql": {"select 1"}, "git_format": {"%H"}, "format": {"+%Y"}, "guarded_text": {"a"}, "method": {"GET"}, "archive": {"a.tar"}, "packs": {"a.gz"},
+	"runner_words": {"a"},
+}
+
+// operandsOf returns sets of operands that a program may be given.
+func operandsOf(e *entry) [][]string {
+	all := slices.Clone(operandsFor[e.Names[0]])
+	var words []string
+	for _, o := range e.Operands {
+		kind, _, _ := strings.Cut(o, " ")
+		kind = strings.TrimSuffix(kind, "...")
+		v := values[kind]
+		if len(v) == 0 {
+			break
+		}
+		words = append(words, v[0])
+	}
+	if len(words) > 0 {
+		all = append(all, words)
+	}
+	return all
+}
+
+// operandsFor are operands with which a program does more than with those that
+// their kinds say, by the first name of a program or sub-command.
+var operandsFor = map[string][][]string{
+	"find": {{"."}}, "diff": {{"a.txt", "b.txt"}}, "log": {{"HEAD", "--", "a.txt"}}, "show": {{"HEAD"}, {"HEAD:a.txt"}},
+	"blame": {{"a.txt"}}, "ls": {{"."}}, "grep": {{"-r", "a", "."}}, "rev-parse": {{"HEAD"}}, "cat-file": {{"HEAD"}}, "list": {{"./..."}},
+	"doc": {{"fmt"}}, "describe": {{"HEAD"}}, "ls-tree": {{"HEAD"}}, "rev-list": {{"HEAD"}}, "date": {{"+%Y"}}, "expr": {{"1", "+", "1"}}, "seq": {{"3"}},
+	"sleep": {{"0"}}, "comm": {{"a.txt", "b.txt"}}, "cmp": {{"a.txt", "b.txt"}}, "join": {{"a.txt", "b.txt"}}, "which": {{"ls"}}, "test": {{"-f", "a.txt"}},
+	"[": {{"-f", "a.txt", "]"}}, "tr": {{"a", "b"}}, "cut": {{"-c", "1", "a.txt"}}, "sed": {{"-n", "p", "a.txt"}}, "awk": {{"{ print $1 }", "a.txt"}},
+	"jq": {{".", "a.json"}}, "yq": {{".", "a.yaml"}}, "rg": {{"a"}, {"a", "."}}, "unzip": {{"-l", "a.zip"}}, "tar": {{"-tf", "a.tar"}}, "xmllint": {{"a.xml"}},
+	"sqlite3": {{"-readonly", "-safe", "a.db", "select 1"}}, "bash": {{"-n", "a.sh"}}, "shellcheck": {{"a.sh"}}, "gofmt": {{"-l", "main.go"}},
+	"python": {{"--version"}}, "file": {{"a.txt"}}, "man": {{"ls"}}, "ps": {{"aux"}}, "kill": {{"-l"}},
+}

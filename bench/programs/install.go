@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Where programs come from that have not the name of their package.
+var (
+	fromApt = map[string]string{
+		"ripgrep": "rg", "gh": "gh", "jq": "jq", "lsof": "lsof", "sqlite3": "sqlite3", "tmux": "tmux", "xxd": "xxd", "unzip": "unzip zipinfo", "zip": "zip", "file": "file",
+		"tree": "tree", "fd-find": "fdfind", "bat": "batcat", "ack": "ack", "silversearcher-ag": "ag", "shellcheck": "shellcheck", "ruby": "ruby gem", "php-cli": "php",
+		"lua5.4": "lua", "yamllint": "yamllint", "shfmt": "shfmt", "bc": "bc", "binutils": "nm objdump readelf strings ar", "xz-utils": "xz unxz xzcat xzgrep", "zstd": "zstd unzstd",
+		"p7zip-full": "7z 7za", "rsync": "rsync", "bind9-dnsutils": "dig nslookup", "bind9-host": "host", "cmake": "cmake ctest", "gawk": "gawk", "mawk": "mawk", "busybox": "busybox",
+		"cargo": "cargo", "rustc": "rustc", "rustfmt": "rustfmt", "bsdextrautils": "hexdump column", "psmisc": "killall", "procps": "ps free vmstat w pgrep pkill uptime watch sysctl",
+		"libarchive-tools": "bsdtar", "less": "less", "man-db": "man apropos whatis", "default-jdk-headless": "java javac", "maven": "mvn", "gradle": "gradle", "meson": "meson",
+		"ninja-build": "ninja", "ltrace": "ltrace", "cloc": "cloc", "duf": "duf", "direnv": "direnv", "just": "just", "zsh": "zsh", "dash": "dash", "ksh": "ksh", "fish": "fish",
+		"pipx": "pipx", "python3-pip": "pip pip3", "black": "black", "isort": "isort", "mypy": "mypy", "flake8": "flake8", "pylint": "pylint", "ansible-core": "ansible",
+		"postgresql-client": "psql", "redis-tools": "redis-cli", "mariadb-client": "mysql mariadb", "traceroute": "traceroute", "whois": "whois", "netcat-openbsd": "nc", "wget": "wget",
+		"iputils-ping": "ping", "tcl": "tclsh", "r-base-core": "Rscript", "codespell": "codespell", "trash-cli": "trash", "expect": "expect", "composer": "composer", "rake": "rake",
+		"bundler": "bundle bundler", "docker-cli": "docker", "podman": "podman", "mercurial": "hg", "aptitude": "aptitude", "apt-file": "apt-file", "gojq": "gojq", "yq": "yq",
+		"gcc": "gcc cc", "g++": "g++ c++", "clang": "clang clang++", "make": "make gmake", "cron": "crontab", "at": "at", "lz4": "lz4", "unrar-free": "unrar", "tokei": "tokei",
+	}
+	fromNpm = map[string]string{
+		"pnpm": "pnpm pnpx", "yarn": "yarn", "typescript": "tsc", "eslint": "eslint", "prettier": "prettier", "markdownlint-cli2": "markdownlint-cli2", "@biomejs/biome": "biome",
+		"jest": "jest", "vitest": "vitest", "ts-node": "ts-node", "tsx": "tsx", "rimraf": "rimraf", "cross-env": "cross-env", "bun": "bun bunx", "deno": "deno", "pyright": "pyright",
+		"markdownlint-cli": "markdownlint", "playwright": "playwright", "vue-tsc": "vue-tsc",
+	}
+	fromGo = map[string]string{"github.com/mikefarah/yq/v4@latest": "yq", "mvdan.cc/sh/v3/cmd/shfmt@latest": "shfmt"}
+)
+
+// toolsFolder is where npm and go install programs for this comparison.
+func toolsFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if os.Geteuid() == 0 {
+		cache, err = "/var/cache", nil // the user that they run as cannot look into root's
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding a folder for programs: %w", err)
+	}
+	dir := filepath.Join(cache, "permd-programs")
+	return dir, os.MkdirAll(filepath.Join(dir, "bin"), 0o755)
+}
+
+// installAll installs what is missing of the programs, and returns what could
+// not be.
+func installAll(ctx context.Context, dir string, names []string) (missing []string) {
+	wanted := func(programs string) bool {
+		return slices.ContainsFunc(strings.Fields(programs), func(p string) bool {
+			if !slices.Contains(names, p) {
+				return false
+			}
+			_, err := exec.LookPath(p)
+			_, own := os.Stat(filepath.Join(dir, "node_modules/.bin", p))
+			_, bin := os.Stat(filepath.Join(dir, "bin", p))
+			return err != nil && own != nil && bin != nil
+		})
+	}
+	run := func(what string, env []string, name string, args ...string) {
+		cmd := exec.CommandContext(ctx, name, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			last := strings.Split(strings.TrimSpace(string(out)), "\n")
+			missing = append(missing, fmt.Sprintf("missing: %s: %s", what, last[len(last)-1]))
+		}
+	}
+	if _, err := exec.LookPath("apt-get"); err == nil && os.Geteuid() == 0 {
+		for pkg, programs := range fromApt {
+			if wanted(programs) {
+				run(pkg, []string{"DEBIAN_FRONTEND=noninteractive"}, "apt-get", "install", "-y", "-qq", "--no-install-recommends", pkg)
+			}
+		}
+	} else {
+		missing = append(missing, "missing: root with apt-get (packages of Debian are not installed)")
+	}
+	if _, err := exec.LookPath("npm"); err == nil {
+		// One at a time, npm would take each away again for the next.
+		var pkgs []string
+		for _, pkg := range slices.Sorted(maps.Keys(fromNpm)) {
+			if wanted(fromNpm[pkg]) {
+				pkgs = append(pkgs, pkg)
+			}
+		}
+		if len(pkgs) > 0 {
+			run("packages of npm", nil, "npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund"}, pkgs...)...)
+		}
+	}
+	for pkg, programs := range fromGo {
+		if wanted(programs) {
+			run(pkg, []string{"GOBIN=" + filepath.Join(dir, "bin"), "GOFLAGS="}, "go", "install", pkg)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,125 @@
+// Command programs runs the real programs of the program table and compares what
+// they do with what permd decides about them. Each command line that the shipped
+// rules allow is run under strace, without a network, in a project whose files
+// mean harm: it must run nothing but itself, change nothing, reach nobody, and
+// read nothing of the person's but what the effects say.
+//
+// The result is the table in docs/programs.md, which -write writes.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	only := flag.String("only", "", "only these programs, with commas; \"fast\" are those of .ci/run, \"sixty\" those that agents use most")
+	install := flag.Bool("install", false, "install what is missing with apt-get (as root), npm and go")
+	limit := flag.Duration("limit", 10*time.Second, "how long one run of a program may take")
+	within := flag.Duration("within", 4*time.Hour, "what has not begun by then is not run, and named")
+	every := flag.Duration("each", 0, "how long one program may take; what has not begun by then is not run (default: as long as it takes)")
+	most := flag.Int("most", 0, "how many forms of a program are run (default: all)")
+	keep := flag.Bool("keep", false, "keep the folder with the project")
+	asJSON := flag.Bool("json", false, "print outcomes as JSON, one a line")
+	results := flag.String("results", "", "a file that outcomes are added to; without -only, programs that are in it are not tried again, and -write takes the last outcome of each")
+	write := flag.Bool("write", false, "write the outcomes into docs/programs.md")
+	verbose := flag.Bool("v", false, "print each command line with its outcome")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	t := &trial{limit: *limit, most: *most, each: *every, until: time.Now().Add(*within), keep: *keep, verbose: *verbose}
+	ok, err := all(ctx, t, *only, *results, *install, *asJSON, *write)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "programs: error: %v\n", err)
+	}
+	if err != nil || !ok {
+		stop()
+		os.Exit(1)
+	}
+}
+
+func all(ctx context.Context, t *trial, only, results string, install, asJSON, write bool) (bool, error) {
+	if _, err := exec.LookPath("strace"); err != nil {
+		return false, errors.New("strace is not there: install it (apt-get install strace)")
+	}
+	table, err := readTable()
+	if err != nil {
+		return false, err
+	}
+	names := table.names()
+	switch only {
+	case "":
+	case "fast":
+		names = fast
+	case "sixty":
+		names = sixty
+	default:
+		names = strings.Split(only, ",")
+	}
+	dir, err := toolsFolder()
+	if err != nil {
+		return false, err
+	}
+	t.path = dir + "/node_modules/.bin:" + dir + "/bin"
+	if install {
+		for _, line := range installAll(ctx, dir, names) {
+			fmt.Fprintln(os.Stderr, line)
+		}
+	}
+	if results != "" && only == "" {
+		had, err := last(results, table)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.ContainsFunc(had, func(o *outcome) bool { return o.Name == name })
+		})
+	}
+	good := true
+	var kept error
+	var outcomes []*outcome
+	err = t.run(ctx, names, func(o *outcome) {
+		good = good && len(o.Findings) == 0
+		outcomes = append(outcomes, o)
+		if results != "" {
+			kept = errors.Join(kept, keep(results, o))
+		}
+		if asJSON {
+			_ = json.NewEncoder(os.Stdout).Encode(o)
+			return
+		}
+		fmt.Printf("%s %s: %d forms run, %d not allowed, %d not tried%s\n", o.Name, o.Version, o.Forms, o.Asked, len(o.Untried), prefixed(", ", o.Missing))
+		for _, f := range o.Findings {
+			fmt.Println("   ", f)
+		}
+	})
+	if err = errors.Join(err, kept); err != nil {
+		return false, err
+	}
+	if write {
+		if results != "" {
+			if outcomes, err = last(results, table); err != nil {
+				return false, err
+			}
+		}
+		err = writeDocs(outcomes)
+	}
+	return good, err
+}
+
+func prefixed(with, text string) string {
+	if text == "" {
+		return ""
+	}
+	return with + text
+}

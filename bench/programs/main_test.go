@@ -1,0 +1,187 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+func TestLists(t *testing.T) {
+	table, err := readTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(sixty) != 60 {
+		t.Errorf("there are %d", len(sixty))
+	}
+	for _, name := range slices.Concat(sixty, fast) {
+		if table.programs[name] == nil {
+			t.Errorf("%s is not in the program table", name)
+		}
+	}
+	for _, e := range exceptions {
+		for name := range strings.FieldsSeq(e.programs) {
+			if table.programs[name] == nil {
+				t.Errorf("an exception of %s, which is not in the program table", name)
+			}
+		}
+		if e.why == "" || e.which == "" || !slices.Contains([]string{"runs", "writes", "connects", "reads", "calls"}, e.what) {
+			t.Errorf("an exception that says too little: %+v", e)
+		}
+	}
+}
+
+func TestForms(t *testing.T) {
+	table, err := readTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range table.forms("git") {
+		got = append(got, quoted(f.words))
+	}
+	for _, want := range []string{"git --version", "git status", "git status --short", "git log HEAD -- a.txt", "git log --oneline HEAD -- a.txt", "git config list --show-origin"} {
+		if !slices.ContainsFunc(got, func(g string) bool {
+			return g == want || strings.HasPrefix(want, "git config") && strings.HasPrefix(g, want)
+		}) {
+			t.Errorf("%s is not tried", want)
+		}
+	}
+}
+
+// TestTraceLog reads what strace -f -y writes.
+func TestTraceLog(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log")
+	log := `10 execve("/usr/bin/git", ["git", "status"], 0x7ffd /* 9 vars */) = 0
+10 openat(AT_FDCWD</p>, "a.txt", O_RDONLY|O_CLOEXEC) = 3</p/a.txt>
+10 openat(AT_FDCWD</p>, "none", O_RDONLY) = -1 ENOENT (No such file or directory)
+10 openat(AT_FDCWD</p>, "b.txt", O_WRONLY|O_CREAT, 0666) = 3</p/b.txt>
+10 clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD <unfinished ...>
+11 execve("/evil/canary", ["canary"], 0x7ffd /* 9 vars */ <unfinished ...>
+10 <... clone resumed>, child_tidptr=0x7f) = 11
+11 <... execve resumed>) = 0
+11 connect(3<socket:[1]>, {sa_family=AF_INET, sin_port=htons(53), sin_addr=inet_addr("192.0.2.1")}, 16) = -1 ENETUNREACH (Network is unreachable)
+11 connect(3<socket:[1]>, {sa_family=AF_UNIX, sun_path="/var/run/nscd/socket"}, 110) = -1 ENOENT (No such file or directory)
+11 unlinkat(4</p/sub>, "c \"d\"", 0) = 0
+11 ftruncate(5</p/e.txt>, 175) = 0
+11 +++ exited with 0 +++
+`
+	if err := os.WriteFile(file, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := &run{}
+	if err := r.read(f); err != nil {
+		t.Fatal(err)
+	}
+	var ran []string
+	for _, e := range r.execs {
+		ran = append(ran, e.file)
+	}
+	for what, c := range map[string]struct{ got, want []string }{
+		"programs": {ran, []string{"/usr/bin/git", "/evil/canary"}},
+		"reads":    {r.reads, []string{"/p/a.txt"}},
+		"writes":   {r.writes, []string{"open /p/b.txt", `unlinkat /p/sub/c "d"`, "ftruncate /p/e.txt"}},
+		"sends":    {r.sends, []string{`AF_INET, sin_port=htons(53), sin_addr=inet_addr("192.0.2.1")}, 16`}},
+	} {
+		if diff := cmp.Diff(c.want, c.got); diff != "" {
+			t.Errorf("%s: %s", what, diff)
+		}
+	}
+	if !r.execs[0].first || r.execs[1].first {
+		t.Errorf("which process ran what: %+v", r.execs)
+	}
+}
+
+// TestCheck begins with what a decision must not leave out.
+func TestCheck(t *testing.T) {
+	w := &place{root: "/r", home: "/r/home", project: "/r/home/project", canary: "/r/evil/canary"}
+	read := effects.Effect{Kind: effects.KindRead, File: &effects.File{Path: "/r/home/project/a.txt"}}
+	reach := effects.Effect{Kind: effects.KindConnect, Connect: &effects.Connect{}}
+	for name, c := range map[string]struct {
+		program string
+		r       run
+		list    []effects.Effect
+		want    []string
+	}{
+		"what it says":           {"cat", run{execs: []execution{{file: "/usr/bin/cat", first: true}}, reads: []string{"/r/home/project/a.txt", "/etc/ld.so.cache"}}, []effects.Effect{read}, nil},
+		"the canary":             {"cat", run{execs: []execution{{file: "/usr/bin/cat", first: true}, {file: "/r/evil/canary", first: true}}}, nil, []string{"RUNS ROOT/evil/canary: x"}},
+		"another program":        {"cat", run{execs: []execution{{file: "/usr/bin/cat", first: true}, {file: "/bin/sh"}}}, nil, []string{"runs /bin/sh: x"}},
+		"a helper":               {"gh", run{execs: []execution{{file: "/usr/bin/gh", first: true}, {file: "/usr/bin/git"}}}, nil, nil},
+		"another file":           {"cat", run{reads: []string{"/r/home/project/b.txt"}}, []effects.Effect{read}, []string{"reads b.txt: x"}},
+		"a write":                {"cat", run{writes: []string{"open /r/home/x"}}, nil, []string{"writes ~/x: x"}},
+		"the null device":        {"cat", run{writes: []string{"open /dev/null"}}, nil, nil},
+		"a host":                 {"cat", run{sends: []string{"AF_INET"}}, nil, []string{"connects AF_INET: x"}},
+		"a host that it says":    {"curl", run{sends: []string{"AF_INET"}}, []effects.Effect{reach}, nil},
+		"a secret":               {"cat", run{output: []byte("a " + secret + "env")}, nil, []string{"PRINTS a secret: x"}},
+		"another process's end":  {"cat", run{other: []string{"kill 1"}}, nil, []string{"calls kill 1: x"}},
+		"a link where it starts": {"node", run{execs: []execution{{file: "/usr/bin/env", first: true}, {file: "/usr/bin/node", first: true}}}, nil, nil},
+	} {
+		k := &checker{name: c.program, found: map[string]int{}}
+		k.forgive()
+		k.check(w, []string{"x"}, &c.r, c.list)
+		if diff := cmp.Diff(c.want, k.findings()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestRealProgram runs git with a hostile configuration: permd notices it, and
+// the comparison would have.
+func TestRealProgram(t *testing.T) {
+	for _, name := range []string{"strace", "git"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skip(name + " is not there")
+		}
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // for whom it runs as
+		t.Fatal(err)
+	}
+	j, err := newJudge(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := newPlace(t.Context(), filepath.Join(dir, "x"), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"git", "status"}
+	for hostile, want := range map[bool]decisions.Verdict{false: decisions.Allow, true: decisions.Ask} {
+		if hostile {
+			if err := w.set(hostiles[:1]); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := w.set(nil); err != nil {
+			t.Fatal(err)
+		}
+		verdict, list, err := j.decide(t.Context(), w, words)
+		if err != nil || verdict != want {
+			t.Errorf("hostile %v: %s, want %s (%v)", hostile, verdict, want, err)
+		}
+		r, err := trace(t.Context(), w, words, time.Minute)
+		if err != nil {
+			t.Skipf("strace does not work here: %v", err)
+		}
+		k := &checker{name: "git", found: map[string]int{}}
+		k.forgive()
+		k.check(w, words, r, list)
+		ran := slices.ContainsFunc(k.findings(), func(f string) bool { return strings.HasPrefix(f, "RUNS ") })
+		if ran != hostile {
+			t.Errorf("hostile %v: %v", hostile, k.findings())
+		}
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Where the table stands in docs/programs.md.
+const (
+	docsFile = "docs/programs.md"
+	docsFrom = "<!-- written by go run ./bench/programs -write -->\n"
+	docsTo   = "<!-- end -->\n"
+)
+
+// writeDocs puts the outcomes between the marks of docs/programs.md.
+func writeDocs(list []*outcome) error {
+	data, err := os.ReadFile(docsFile)
+	if err != nil {
+		return fmt.Errorf("reading the page: %w", err)
+	}
+	before, rest, found := strings.Cut(string(data), docsFrom)
+	_, after, end := strings.Cut(rest, docsTo)
+	if !found || !end {
+		return fmt.Errorf("%s does not have the marks that the table stands between", docsFile)
+	}
+	if err := os.WriteFile(docsFile, []byte(before+docsFrom+"\n"+report(list)+"\n"+docsTo+after), 0o644); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+// report is the table, with what was not tried.
+func report(list []*outcome) string {
+	var b strings.Builder
+	b.WriteString("| program | version | forms | outcome |\n|---|---|---|---|\n")
+	var notes []string
+	for _, o := range list {
+		if o.Missing != "" && o.Forms == 0 {
+			fmt.Fprintf(&b, "| `%s` | | | %s |\n", o.Name, o.Missing)
+			continue
+		}
+		text := "as decided"
+		if len(o.Explained) > 0 {
+			text += "; " + strings.Join(o.Explained, "; ")
+		}
+		if o.Forms == 0 {
+			text = "no form is allowed by itself"
+		}
+		if len(o.Findings) > 0 {
+			text = fmt.Sprintf("**%d differences**", len(o.Findings))
+		}
+		if len(o.Noticed) > 0 {
+			text += "; asks with " + codes(o.Noticed)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", o.Name, o.Version, o.Forms, text)
+		if len(o.Untried) > 0 {
+			notes = append(notes, fmt.Sprintf("- `%s`: %s", o.Name, codes(o.Untried)))
+		}
+		if len(o.Findings) > 0 {
+			notes = append(notes, fmt.Sprintf("- `%s`, differences: %s", o.Name, codes(o.Findings)))
+		}
+	}
+	if len(notes) > 0 {
+		b.WriteString("\nAllowed, but ended with an error however they were tried, so that little of them was seen:\n\n" + strings.Join(notes, "\n") + "\n")
+	}
+	return b.String()
+}
+
+func codes(list []string) string {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = "`" + strings.ReplaceAll(list[i], "|", "\\|") + "`"
+	}
+	return strings.Join(list, ", ")
+}
+
+// keep adds an outcome to a file of them.
+func keep(file string, o *outcome) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return fmt.Errorf("keeping an outcome: %w", err)
+	}
+	return errors.Join(json.NewEncoder(f).Encode(o), f.Close())
+}
+
+// last returns the last outcome of each program in a file of them, in the order
+// of the table.
+func last(file string, t *table) ([]*outcome, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading outcomes: %w", err)
+	}
+	of := map[string]*outcome{}
+	for line := range bytes.Lines(data) {
+		o := &outcome{}
+		if err := json.Unmarshal(line, o); err != nil {
+			return nil, fmt.Errorf("reading outcomes: %w", err)
+		}
+		of[o.Name] = o
+	}
+	var all []*outcome
+	for _, name := range t.names() {
+		if of[name] != nil {
+			all = append(all, of[name])
+		}
+	}
+	return all, nil
+}

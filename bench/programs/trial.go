@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// trial is one run of the whole comparison.
+type trial struct {
+	limit   time.Duration
+	until   time.Time
+	most    int           // forms of one program, 0 for all
+	each    time.Duration // how long one program may take, 0 for ever
+	keep    bool
+	verbose bool
+	path    string // further folders of programs
+
+	table *table
+	judge *judge
+	// plain is an ordinary project, bad one whose files mean harm.
+	plain, bad *place
+}
+
+// outcome is what became of a program.
+type outcome struct {
+	Name      string   `json:"name"`
+	Version   string   `json:"version,omitempty"`
+	Missing   string   `json:"missing,omitempty"` // why it was not tried
+	Forms     int      `json:"forms"`             // that were run
+	Asked     int      `json:"asked"`             // that permd does not allow by itself
+	Untried   []string `json:"untried,omitempty"` // what ended with an error wherever it ran
+	Noticed   []string `json:"noticed,omitempty"` // hostile files with which permd asks
+	Explained []string `json:"explained,omitempty"`
+	Findings  []string `json:"findings,omitempty"`
+}
+
+// run tries the programs, and calls each with every outcome.
+func (t *trial) run(ctx context.Context, names []string, each func(*outcome)) error {
+	dir, err := os.MkdirTemp("", "permd-programs-")
+	if err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return fmt.Errorf("opening a folder: %w", err)
+	}
+	if t.keep {
+		fmt.Fprintln(os.Stderr, "folder:", dir)
+	} else {
+		defer func() { _ = os.RemoveAll(dir) }()
+	}
+	if t.table, err = readTable(); err != nil {
+		return err
+	}
+	if t.judge, err = newJudge(ctx, dir); err != nil {
+		return err
+	}
+	if t.plain, err = newPlace(ctx, filepath.Join(dir, "plain"), t.path); err != nil {
+		return err
+	}
+	if t.bad, err = newPlace(ctx, filepath.Join(dir, "bad"), t.path); err != nil {
+		return err
+	}
+	for _, name := range names {
+		o, err := t.program(ctx, name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		each(o)
+	}
+	return nil
+}
+
+func (t *trial) program(ctx context.Context, name string) (*outcome, error) {
+	o := &outcome{Name: name}
+	file, err := t.find(name)
+	switch {
+	case t.table.programs[name] == nil:
+		return nil, errors.New("the table does not have it")
+	case reason[name] != "":
+		o.Missing = reason[name]
+	case err != nil:
+		o.Missing = "not installed"
+	}
+	if o.Missing != "" {
+		return o, nil
+	}
+	c := &checker{trial: t, name: name, file: file, found: map[string]int{}}
+	c.forgive()
+	done, start := map[string]bool{}, time.Now()
+	forms := t.table.forms(name)
+	for _, f := range forms {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if time.Now().After(t.until) {
+			o.Missing = "no time left for all forms"
+			break
+		}
+		if t.most > 0 && o.Forms >= t.most || t.each > 0 && time.Since(start) > t.each {
+			break
+		}
+		ran, good, err := t.form(ctx, c, f.words)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", quoted(f.words), err)
+		}
+		if !ran {
+			o.Asked++
+			continue
+		}
+		o.Forms++
+		done[f.tries] = done[f.tries] || good
+	}
+	if o.Forms > 0 {
+		o.Version = t.version(ctx, name)
+	}
+	for _, f := range forms {
+		if good, tried := done[f.tries]; tried && !good && !slices.Contains(o.Untried, f.tries) {
+			o.Untried = append(o.Untried, f.tries)
+		}
+	}
+	slices.Sort(c.noticed)
+	o.Noticed, o.Explained, o.Findings = c.noticed, c.explained, c.findings()
+	return o, nil
+}
+
+// find looks for a program where the place's environment does.
+func (t *trial) find(name string) (string, error) {
+	for _, v := range t.plain.env() {
+		if dirs, ok := strings.CutPrefix(v, "PATH="); ok {
+			for _, dir := range strings.Split(dirs, ":") {
+				if file, err := exec.LookPath(dir + "/" + name); err == nil {
+					return file, nil
+				}
+			}
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+var number = regexp.MustCompile(`\d+\.\d+[0-9A-Za-z.+~-]*`)
+
+// version asks a program for its version.
+func (t *trial) version(ctx context.Context, name string) string {
+	for _, arg := range []string{"--version", "version", "-V", "-version"} {
+		ctx, cancel := context.WithTimeout(ctx, t.limit)
+		cmd := exec.CommandContext(ctx, name, arg)
+		cmd.Dir, cmd.Env = t.plain.project, t.plain.env()
+		cmd.Path, cmd.Err = t.must(name), nil
+		endGroup(cmd)
+		out, err := cmd.CombinedOutput()
+		cancel()
+		first, _, _ := bytes.Cut(out, []byte("\n"))
+		if v := number.Find(first); err == nil && v != nil {
+			return string(v)
+		}
+	}
+	return ""
+}
+
+func (t *trial) must(name string) string {
+	file, _ := t.find(name)
+	return file
+}
+
+// form tries one command line, if permd allows it in an ordinary project: where
+// all hostile files lie with which permd allows it still, and in the ordinary
+// one if it fails there. It reports whether it ran, and came to an end.
+func (t *trial) form(ctx context.Context, c *checker, words []string) (ran, good bool, err error) {
+	verdict, list, err := t.judge.decide(ctx, t.plain, words)
+	if err != nil || verdict != decisions.Allow {
+		return false, false, err
+	}
+	bad, err := c.unnoticed(ctx, words)
+	if err != nil {
+		return false, false, err
+	}
+	if bad != nil {
+		if good, err = t.try(ctx, c, t.bad, words, bad); err != nil || good {
+			return true, good, err
+		}
+	}
+	good, err = t.try(ctx, c, t.plain, words, list)
+	if err == nil && good {
+		err = c.apart(ctx, words)
+	}
+	return true, good, err
+}
+
+func (t *trial) try(ctx context.Context, c *checker, w *place, words []string, list []effects.Effect) (bool, error) {
+	r, err := trace(ctx, w, words, t.limit)
+	if err != nil {
+		return false, err
+	}
+	before := len(c.found)
+	changed := c.check(w, words, r, list)
+	if t.verbose {
+		fmt.Fprintf(os.Stderr, "  %s: exit %d with %d hostile files, %d new findings\n", quoted(words), r.exit, len(w.now), len(c.found)-before)
+	}
+	if changed {
+		err = w.renew(ctx)
+	}
+	return r.exit == 0 || r.exit == 1 && saysNo[c.name], err
+}
+
+// saysNo are programs that end with 1 when they found nothing, or a difference.
+var saysNo = map[string]bool{
+	"grep": true, "egrep": true, "fgrep": true, "rg": true, "ag": true, "ack": true, "diff": true, "cmp": true, "test": true, "[": true, "expr": true, "zgrep": true, "xzgrep": true,
+	"pgrep": true, "which": true, "whereis": true, "false": true, "shellcheck": true, "yamllint": true, "lsof": true, "type": true, "pidof": true, "zstd": true, "fd": true, "fdfind": true,
+}
+
+// quoted is a command line as a shell reads it.
+func quoted(words []string) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = w
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>(){}*?[]#~=!") && w != "[" && w != "]" {
+			all[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(all, " ")
+}

@@ -1,0 +1,199 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// difference is something that a text did and its decision does not say.
+type difference struct {
+	kind  string // canary, run, write, delete, read, connect or exec
+	shell string
+	what  string
+	class string // differences with the same kind, shell and class are alike
+}
+
+// compare returns what a text did in one shell that is no effect of its
+// decision. A text may do less than the decision says: a shell may end early.
+func compare(v *verdict, o *observed) []difference {
+	var all []difference
+	add := func(kind, class, format string, args ...any) {
+		d := difference{kind: kind, shell: o.shell, what: fmt.Sprintf(format, args...), class: class}
+		if !slices.Contains(all, d) {
+			all = append(all, d)
+		}
+	}
+	for i := range o.ran {
+		r := &o.ran[i]
+		if near := v.explains(r); near != "" {
+			kind := "run"
+			if slices.Contains(canaries, path.Base(r.exe)) {
+				kind = "canary"
+			}
+			class := string(r.stdin) + " " + near
+			if strings.HasPrefix(near, "in ") {
+				class = "folder"
+			}
+			if slices.Contains(known, r.name()) || kind == "canary" {
+				class += " " + r.name()
+			}
+			add(kind, class, "%s %q in %s with %s: %s", r.name(), r.args, r.cwd, r.stdin, near)
+		}
+	}
+	if o.traced != nil {
+		o.traced.compare(v, add)
+		return all // what changed is what was opened
+	}
+	for _, c := range o.changed {
+		kinds := []effects.Kind{effects.KindWrite}
+		if c.deleted {
+			kinds = []effects.Kind{effects.KindDelete, effects.KindWrite}
+		}
+		if !v.touches(c.path, kinds...) {
+			add(string(kinds[0]), "", "%s", c.path)
+		}
+	}
+	return all
+}
+
+// movesItself reports whether a program works in another folder than it is
+// started in: an effect has the one that it works in.
+func movesItself(r *ran) bool { return r.name() == "git" && slices.Contains(r.args, "-C") }
+
+// links are the folders of the trees that are links, and where they lead to.
+var links = strings.NewReplacer(project+"/out", home+"/other")
+
+// name is the program as permd names it.
+func (r *ran) name() string {
+	if exe := path.Clean(r.exe); slices.Contains([]string{"/bin", "/usr/bin", "/sbin", "/usr/sbin"}, path.Dir(exe)) {
+		return path.Base(exe)
+	}
+	return r.exe
+}
+
+// explains returns "" when a run of the decision is the one that was seen, else
+// what is nearest to it.
+func (v *verdict) explains(r *ran) string {
+	near := "no run of it"
+	for i := range v.effects {
+		e := v.effects[i].Run
+		if e == nil || !sameProgram(e, r) {
+			continue
+		}
+		switch {
+		case !sameArgs(e.Args, r.args):
+			if near == "no run of it" {
+				near = "no run with these words"
+			}
+		case e.Cwd != "" && links.Replace(e.Cwd) != r.cwd && !movesItself(r):
+			near = "in " + e.Cwd
+		case !sameStdin(e, r):
+			near = "with " + string(e.Stdin)
+		default:
+			return ""
+		}
+	}
+	return near
+}
+
+func sameProgram(e *effects.Run, r *ran) bool {
+	name := r.name()
+	if e.Program == name {
+		return true
+	}
+	for _, p := range []string{e.Executable, e.Program} {
+		if !strings.Contains(p, "/") {
+			continue
+		}
+		if !path.IsAbs(p) {
+			p = path.Join(r.cwd, p)
+		}
+		if path.Clean(p) == r.exe {
+			return true
+		}
+	}
+	return false
+}
+
+// sameArgs compares words with those of an effect, of which one that is not
+// known stands for any number, and one with a pattern for those that match it.
+// A pattern does not stand for options: only behind "--", or where it begins
+// like one.
+func sameArgs(want, have []string) bool { return matchArgs(want, have, false) }
+
+func matchArgs(want, have []string, operands bool) bool {
+	if len(want) == 0 {
+		return len(have) == 0
+	}
+	w := want[0]
+	if w == effects.DynamicWord || w == "{}" { // find and xargs put paths there
+		for n := range len(have) + 1 {
+			if matchArgs(want[1:], have[n:], operands) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(have) > 0 && w == have[0] && matchArgs(want[1:], have[1:], operands || w == "--") {
+		return true
+	}
+	if !strings.ContainsAny(w, "*?[") {
+		return false
+	}
+	for n := range len(have) + 1 {
+		if n > 0 {
+			h := have[n-1]
+			if ok, err := path.Match(w, h); err != nil || !ok || strings.HasPrefix(h, "-") && !operands && !strings.HasPrefix(w, "-") {
+				return false
+			}
+		}
+		if matchArgs(want[1:], have[n:], operands) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameStdin compares where standard input comes from. A here-document is a file
+// for some shells and a pipe for others; a command in the background reads from
+// /dev/null.
+func sameStdin(e *effects.Run, r *ran) bool {
+	switch r.stdin {
+	case stdinClosed, stdinNull: // nothing can be read
+		return true
+	case stdinInherited:
+		return e.Stdin == effects.StdinNone || e.Stdin == ""
+	case stdinFile:
+		return e.Stdin == effects.StdinFile || e.Stdin == effects.StdinText && sameText(e, r)
+	case stdinPipe:
+		return e.Stdin == effects.StdinPipe || e.Stdin == effects.StdinNetwork || e.Stdin == effects.StdinText && sameText(e, r)
+	}
+	return false
+}
+
+// sameText compares the text of a here-document where it is known: an effect
+// may hold words that are not known.
+func sameText(e *effects.Run, r *ran) bool {
+	return path.Base(r.exe) != "rd" || e.StdinText == "" || strings.Contains(e.StdinText, effects.DynamicWord) || strings.TrimSuffix(e.StdinText, "\n") == strings.TrimSuffix(r.text, "\n")
+}
+
+// touches reports whether the decision has an effect of one of the kinds on a
+// path.
+func (v *verdict) touches(p string, kinds ...effects.Kind) bool {
+	for i := range v.effects {
+		f := v.effects[i].File
+		if f == nil || !slices.Contains(kinds, v.effects[i].Kind) {
+			continue
+		}
+		if f.Path == p || f.Recursive && strings.HasPrefix(p, strings.TrimSuffix(f.Path, "/")+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package main
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// found are texts that were allowed once, and did what their decision did not
+// say, by what was not understood. ⏎ is a newline.
+var found = []struct{ name, tree, text string }{
+	{"a comment that ends in a backslash", "", `ls # x \⏎touch pwned`},
+	{"a continuation inside an expansion", "", `echo "$\⏎(touch pwned)"`},
+	{"quotes inside an expansion inside quotes", "", `echo "${x:-'$(touch pwned)'}"`},
+	{"a substitution of a process inside an expansion", "", `echo ${x:-<(touch pwned)}`},
+	{"an expansion over the end of a here-document", "", `cat <<E⏎${x:-⏎E⏎touch pwned⏎}⏎E`},
+	{"backquotes and quotes", "", "echo `echo 'a` ; touch pwned ; echo `b'`"},
+	{"a test that dash does not have", "", `sh -c '[[ a || bash -ef evil.sh ]]'`},
+	{"a group of zsh", "", `{ echo a } always { touch pwned; }`},
+	{"a variable that zsh splits", "", `x=.env; cat $=x`},
+	{"a tilde behind empty quotes", "", `cat ""~/other/shadow`},
+	{"a redirection without a command", "", `> x`},
+	{"a word that only zsh skips", "", `ls⏎nocorrect touch pwned`},
+	{"a program that bash reads as a file", "", `source ./evil.sh`},
+	{"a folder in a body that does not run", "", `cd src; while false; do cd ..; done; cat a.txt`},
+	{"a folder behind a redirection that fails", "", `cd src <nosuch; a`},
+	{"a folder in a list in the background", "", `cd src || cd d & ls`},
+	{"a variable in a list in the background", "", `x=src && true & a $x`},
+	{"the input of a substitution in a pipe", "", `a | b "$(say)"`},
+	{"the input of a substitution before a redirection", "", `a $(say) < a.txt`},
+	{"the input of the commands of another shell", "", `say x | bash -c rd`},
+	{"the input of the commands of a loop", "", `ls | while read -r f; do bash -c "d x"; done`},
+	{"the input of a substitution in an assignment", "", `x=$(say) d < b.txt`},
+	{"a link that is replaced", "", `sed -i s/a/b/ out`},
+	{"a pattern with one match more", "", `uniq *.txt`},
+	{"a pattern that matches a link that leads out", "", `ls *`},
+	{"links that are followed", "", `find -follow`},
+	{"a pattern that becomes an action", "names", `find . ?delete`},
+	{"a pattern that becomes an action, in another shell", "names", `dash -c 'find . ?delete'`},
+	{"a pattern that becomes an option", "names", `ls *`},
+}
+
+// TestFound runs those of them that are allowed now.
+func TestFound(t *testing.T) {
+	w := testWorker(t)
+	for _, c := range found {
+		t.Run(c.name, func(t *testing.T) {
+			for i := range agents {
+				for _, strace := range []bool{false, true} {
+					if _, err := exec.LookPath("strace"); err != nil && strace {
+						t.Skip("missing: strace")
+					}
+					tr := &trial{text: strings.ReplaceAll(c.text, "⏎", "\n"), agent: &agents[i], strace: strace}
+					if c.tree == "names" {
+						tr.tree = 2
+					}
+					v := w.judge.decide(t.Context(), tr)
+					if !v.allowed {
+						continue
+					}
+					diffs, _, err := w.try(t.Context(), tr, &v)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, d := range diffs {
+						t.Errorf("agent %s, %s: %s: %s", agents[i].name, d.shell, d.kind, d.what)
+					}
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,54 @@
+//go:build linux
+
+package main
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestPlainShare checks that at least half of what is made is plain, so that a
+// run is not one of refusals.
+func TestPlainShare(t *testing.T) {
+	corpus, err := readCorpora("../..", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := generator{seed: 1, corpus: corpus}
+	for _, strace := range []bool{false, true} {
+		const texts = 3000
+		plain := 0
+		different := map[string]bool{}
+		for n := range uint64(texts) {
+			tr := g.trial(n, strace)
+			if tr.plain() {
+				plain++
+			}
+			different[tr.text] = true
+			if again := g.trial(n, strace); again.text != tr.text || again.agent != tr.agent || again.tree != tr.tree || again.person != tr.person {
+				t.Fatalf("text %d is %q, then %q", n, tr.text, again.text)
+			}
+		}
+		if plain < texts/2 {
+			t.Errorf("with strace %v %d of %d texts are plain, want half of them", strace, plain, texts)
+		}
+		if len(different) < texts*3/4 {
+			t.Errorf("with strace %v only %d of %d texts are different", strace, len(different), texts)
+		}
+	}
+}
+
+func TestCorpora(t *testing.T) {
+	corpus, err := readCorpora("../..", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"echo hi && touch PWNED", "cd src; ls", "git show :.env", "grep TODO a.txt | tee"} {
+		if !slices.Contains(corpus, want) {
+			t.Errorf("%q is not in the corpora", want)
+		}
+	}
+	if len(corpus) < 1000 {
+		t.Errorf("%d texts", len(corpus))
+	}
+}

@@ -1,0 +1,76 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"regexp"
+	"strings"
+)
+
+// mostSmaller bounds how many texts are tried to make a difference small.
+const mostSmaller = 300
+
+// token splits a text into words, blanks and the characters between.
+var token = regexp.MustCompile(`[A-Za-z0-9_./-]+|\s+|[^A-Za-z0-9_./\s-]`)
+
+// minimise takes away from a text what its difference does not need, and notes
+// what is left.
+func (w *worker) minimise(ctx context.Context, f *finding, diffs []difference) error {
+	best := *f.trial
+	v := w.judge.decide(ctx, &best)
+	tries := 0
+	better := func(text string) (bool, error) {
+		if tries >= mostSmaller || ctx.Err() != nil || text == "" {
+			return false, nil
+		}
+		tries++
+		t := best
+		t.text = text
+		got := w.judge.decide(ctx, &t)
+		if !got.allowed {
+			return false, nil
+		}
+		have, _, err := w.try(ctx, &t, &got)
+		if err != nil || len(have) == 0 || !sameKind(have, diffs) {
+			return false, err
+		}
+		best, v, diffs = t, got, have
+		return true, nil
+	}
+	for _, split := range []func(string) []string{func(s string) []string { return strings.SplitAfter(s, "\n") }, func(s string) []string { return token.FindAllString(s, -1) }} {
+		for size := 8; size > 0; {
+			parts := split(best.text)
+			smaller := false
+			for at := 0; at < len(parts); {
+				end := min(at+size, len(parts))
+				ok, err := better(strings.Join(parts[:at], "") + strings.Join(parts[end:], ""))
+				if err != nil {
+					return err
+				}
+				if ok {
+					parts, smaller = split(best.text), true
+				} else {
+					at += size
+				}
+			}
+			if !smaller {
+				size /= 2
+			}
+		}
+	}
+	f.set(&best, &v, diffs)
+	return nil
+}
+
+// sameKind keeps a small text from showing something else.
+func sameKind(a, b []difference) bool {
+	for i := range a {
+		for k := range b {
+			if a[i].kind == b[k].kind {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,91 @@
+//go:build linux
+
+package main
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/fsfake"
+)
+
+// The person whose calls are tried, and their project, as permd knows them. In
+// the sandbox both lie below its root.
+const (
+	uid     = 1000
+	home    = "/home/dev"
+	project = "/home/dev/project"
+)
+
+// tree is what lies in the home before each text: a path that ends in a slash
+// is a folder, a text that begins with "-> " the target of a link.
+type tree struct {
+	name  string
+	files map[string]string
+}
+
+// hostile is the script that must never run.
+const hostile = "evil.sh"
+
+// Each text is tried in one of these. The first holds what the commands of the
+// corpora name, the second nothing, the third names that look like options,
+// commands and patterns.
+var trees = []tree{
+	{"project", map[string]string{
+		"project/a.txt": "a\n", "project/b.txt": "b\nb\n", "project/README.md": "# project\n", "project/src/main.go": "package main\n",
+		"project/src/a.txt": "src\n", "project/docs/index.md": "docs\n", "project/d/": "", "project/" + hostile: "", "project/.env": "TOKEN=canary\n",
+		"project/link": "-> a.txt", "project/out": "-> ../other", "other/shadow": "canary\n", ".profile": "x\n", "project/x y": "two words\n",
+		"project/.git/HEAD": "ref: refs/heads/main\n", "project/.git/config": "[core]\n\trepositoryformatversion = 0\n", "project/.git/objects/": "", "project/.git/refs/heads/": "",
+	}},
+	{"empty", map[string]string{"project/": ""}},
+	{"names", map[string]string{
+		"project/-delete": "", "project/-exec": "", "project/a b": "a b\n", "project/$(touch pwned)": "", "project/;touch pwned": "", "project/*": "star\n",
+		"project/[a]": "", "project/a.txt": "a\n", "project/-rf": "", "project/" + hostile: "", "project/src/-x": "", "project/src/evil.sh": "", "project/~": "", "project/{}": "",
+		"project/=ls": "", "project/d/a.txt": "d\n", "project/--help": "", "project/leak": "-> ../other/shadow", "other/shadow": "canary\n",
+	}},
+}
+
+// paths calls f with each path of the tree, absolute as permd knows it.
+func (t *tree) paths(f func(p, text string)) {
+	for p, text := range t.files {
+		folder := strings.HasSuffix(p, "/")
+		p = path.Join(home, p)
+		if folder {
+			p += "/"
+		}
+		f(p, text)
+	}
+}
+
+// fake is the machine of the person with the tree, in memory.
+func (t *tree) fake() *fsfake.FS {
+	fs := fsfake.New("/bin -> usr/bin", "/usr/bin/", "/usr/local/bin/", "/etc/passwd", "/etc/hosts", "/etc/shadow", "/tmp/", "/var/tmp/", "/proc/self/", "/root/", project+"/")
+	for _, device := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		fs.Device("/dev/" + device)
+	}
+	fs.Link("/dev/stdin", "/proc/self/fd/0").Link("/dev/stdout", "/proc/self/fd/1").Link("/dev/stderr", "/proc/self/fd/2").Link("/dev/fd", "/proc/self/fd")
+	t.paths(func(p, text string) {
+		target, link := strings.CutPrefix(text, "-> ")
+		switch {
+		case strings.HasSuffix(p, "/"):
+			fs.Dir(p)
+		case link:
+			fs.Link(p, target)
+		case path.Base(p) == hostile:
+			fs.File(p, "#!/bin/sh\ntouch pwned\n").Own(p, uid, 0o755)
+		default:
+			fs.File(p, text)
+		}
+	})
+	return fs
+}
+
+// person is who the daemon would take the caller for.
+func person() effects.User {
+	return effects.User{UID: uid, Name: "dev", Home: home, Env: map[string]string{"HOME": home, "USER": "dev", "LOGNAME": "dev"}}
+}
+
+func ownFiles() effects.Own {
+	return effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd", home+"/.local/state/permd", "/run/user/1000/permd", "/etc/permd", "/var/lib/permd", "/run/permd")
+}

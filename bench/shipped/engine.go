@@ -1,0 +1,38 @@
+package shipped
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Engine is the real engine on a file system of the caller's, with a fixed
+// clock. It remembers nothing and keeps no journal.
+func Engine(snap decisions.Snapshot, fs effects.FS, own effects.Own, pid int, now time.Time) *decisions.Engine {
+	n := 0
+	return &decisions.Engine{
+		Policy: fixed{snap}, Memory: forgetful{}, Journal: dropped{}, FS: effects.NewIndex(fs, time.Now), Own: own, PID: pid,
+		Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
+		NewID: func() string { n++; return strconv.Itoa(n) },
+	}
+}
+
+// fixed is a policy that is always the same.
+type fixed struct{ snap decisions.Snapshot }
+
+func (f fixed) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
+
+// forgetful is a memory of nothing, dropped a journal of nothing.
+type forgetful struct{}
+
+func (forgetful) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
+	return nil, nil, nil
+}
+
+type dropped struct{}
+
+func (dropped) Append(context.Context, ...*decisions.Record) error { return nil }

@@ -1,0 +1,145 @@
+// Package shipped loads the shipped rules and makes the engine that decides by
+// them, for the benchmarks that measure decisions without a daemon.
+package shipped
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/rego"
+)
+
+// Rules are the shipped rules of one profile, alone and with those of persons.
+// They are safe for concurrent use.
+type Rules struct {
+	dir     string // removed by Close
+	profile string
+	uid     uint32
+	now     time.Time
+
+	mu     sync.Mutex
+	stores map[bool]*policy.Store // by User.Paths
+	snaps  map[User]decisions.Snapshot
+}
+
+// User are the rules of a person: a list and a policy, either may be "".
+type User struct {
+	List, Rego string
+	Paths      bool // they say which files may be touched
+}
+
+// Open loads the shipped rules of a profile for the person uid. Close removes
+// the folder that it makes.
+func Open(profile string, uid uint32, now time.Time) (*Rules, error) {
+	if !slices.Contains([]string{policy.ProfileCareful, policy.ProfileBalanced, policy.ProfileUnattended}, profile) {
+		return nil, fmt.Errorf("there is no profile %q", profile)
+	}
+	dir, err := os.MkdirTemp("", "permd-shipped-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for rules: %w", err)
+	}
+	r := &Rules{
+		dir: dir, profile: profile, uid: uid, now: now,
+		stores: map[bool]*policy.Store{}, snaps: map[User]decisions.Snapshot{},
+	}
+	if err := os.Mkdir(r.userDir(), 0o700); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// Dir is a folder for databases of the measurement. Close removes the files in
+// it, so it must hold no folders.
+func (r *Rules) Dir() string { return r.dir }
+
+func (r *Rules) userDir() string { return filepath.Join(r.dir, "policy.d") }
+
+// Close removes what was made.
+func (r *Rules) Close() error {
+	var errs []error
+	for _, dir := range []string{r.userDir(), r.dir} {
+		entries, err := os.ReadDir(dir)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		errs = append(errs, err)
+		for _, e := range entries {
+			errs = append(errs, os.Remove(filepath.Join(dir, e.Name())))
+		}
+		if dir == r.dir {
+			errs = append(errs, os.Remove(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// With returns the shipped rules with those of a person. Where these say which
+// files may be touched, the shipped allows for the files of the project are
+// off, as such a person would switch them off: what is tested is what their own
+// rules allow.
+func (r *Rules) With(ctx context.Context, u User) (decisions.Snapshot, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if snap := r.snaps[u]; snap != nil {
+		return snap, nil
+	}
+	// A file without rules is not an empty one, which would look as if it was
+	// just being written.
+	for name, text := range map[string]string{"rules.yaml": cmp.Or(u.List, "# none\n"), "user.rego": cmp.Or(u.Rego, "package permd.user\n")} {
+		file := filepath.Join(r.userDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			return nil, fmt.Errorf("writing rules: %w", err)
+		}
+		// Files that have just been written are waited for.
+		if err := errors.Join(os.Chtimes(file, r.now, r.now), os.Chtimes(r.userDir(), r.now, r.now)); err != nil {
+			return nil, fmt.Errorf("writing rules: %w", err)
+		}
+	}
+	store, err := r.store(ctx, u.Paths)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := store.Reload(ctx); err != nil {
+		return nil, fmt.Errorf("loading a person's rules: %w\n%s%s", err, u.List, u.Rego)
+	}
+	snap, err := store.Snapshot(r.uid, "")
+	if err != nil {
+		return nil, err
+	}
+	r.snaps[u] = snap
+	return snap, nil
+}
+
+// store returns the shipped rules, without what they allow of the project's
+// files if paths is set, loading them the first time. The caller holds the lock.
+func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
+	if s := r.stores[paths]; s != nil {
+		return s, nil
+	}
+	sw := policy.Switches{Profile: r.profile}
+	if paths {
+		sw.Disable = []string{"base.read-project"}
+		if r.profile != policy.ProfileCareful {
+			sw.Disable = append(sw.Disable, "base.edit")
+		}
+	}
+	s, err := policy.Open(ctx, policy.Options{
+		UserDir: func(uint32) (string, error) { return r.userDir(), nil },
+		UID:     uint32(os.Geteuid()), // whom the rules must belong to
+		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Switches: func() (policy.Switches, error) { return sw, nil },
+	})
+	if err == nil {
+		r.stores[paths] = s
+	}
+	return s, err
+}

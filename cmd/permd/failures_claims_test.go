@@ -1,0 +1,72 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// deniedClaims: the only word of a path that is denied is what the agent says
+// about its call.
+func deniedClaims(t *testing.T) {
+	d := newTestDaemon(t)
+	writeFile(t, filepath.Join(d.home, ".config", "permd", "policy.d", "rules.yaml"),
+		"deny: {write: [\"./migrations/**\"]}\nallow: {write: [\"./**\"], use: [\"fs:put\"]}\n")
+	d.start(t)
+	project := d.project(t, nil)
+	file := func(name string) string { return filepath.Join(project, name) }
+	ask := func(agent string, call map[string]any) answer {
+		w := d.wire(t)
+		defer w.Close()
+		w.ask(t, request("permd/session", map[string]any{"sessionId": "s1", "cwd": project, "agent": map[string]string{"name": agent}}))
+		call["toolCallId"] = "t1"
+		return w.ask(t, request("session/request_permission", map[string]any{"sessionId": "s1", "options": acpOptions, "toolCall": call}))
+	}
+	diff := func(name string) []any {
+		return []any{map[string]any{"type": "diff", "path": file(name), "oldText": "a", "newText": "b"}}
+	}
+	at := func(name string) []any { return []any{map[string]any{"path": file(name)}} }
+	type object = map[string]any
+
+	// What is understood stays allowed, with the claims of an honest agent.
+	for name, got := range map[string]answer{
+		"edit": ask("claude-agent-acp", object{
+			"kind": "edit", "rawInput": object{"file_path": file("src/a"), "content": "b"}, "content": diff("src/a"), "locations": at("src/a"),
+			"_meta": object{"claudeCode": object{"toolName": "Write"}},
+		}),
+		"read of what may not be written": ask("claude-agent-acp", object{
+			"kind": "read", "rawInput": object{"file_path": file("migrations/1.sql")}, "locations": at("migrations/1.sql"),
+			"_meta": object{"claudeCode": object{"toolName": "Read"}},
+		}),
+		"command that reads it": ask("claude-agent-acp", object{
+			"kind": "execute", "rawInput": object{"command": "cat migrations/1.sql"}, "locations": at("migrations/1.sql"),
+			"_meta": object{"claudeCode": object{"toolName": "Bash"}},
+		}),
+		"tool of a server": ask("claude-agent-acp", object{"kind": "other", "title": "mcp__fs__put", "rawInput": object{"n": 1}, "locations": at("src/a"),
+			"_meta": object{"claudeCode": object{"toolName": "mcp__fs__put"}}}),
+	} {
+		if got.Verdict != "allow" {
+			t.Errorf("%s: %+v, want allow", name, got)
+		}
+	}
+	for name, call := range map[string]object{
+		"diff":                   {"kind": "edit", "title": "Edit", "content": diff("migrations/1.sql")},
+		"location":               {"kind": "edit", "title": "Edit", "locations": at("migrations/1.sql")},
+		"diff, and another path": {"kind": "edit", "rawInput": object{"path": file("src/a")}, "content": diff("migrations/1.sql")},
+		"location of no kind":    {"title": "Fix it", "locations": at("migrations/1.sql")},
+	} {
+		for _, agent := range []string{"an agent that nobody knows", "claude-agent-acp", "codex-acp", "gemini-cli", "opencode"} {
+			if got := ask(agent, call); got.Verdict != "deny" || got.By != "policy" || !strings.Contains(got.Reason, "migrations") {
+				t.Errorf("%s of %s: %+v, want deny", name, agent, got)
+			}
+		}
+	}
+	if got := ask("claude-agent-acp", object{"kind": "other", "title": "mcp__fs__put", "rawInput": object{"n": 1}, "locations": at("migrations/1.sql"),
+		"_meta": object{"claudeCode": object{"toolName": "mcp__fs__put"}}}); got.Verdict != "deny" {
+		t.Errorf("tool of a server that is allowed: %+v, want deny", got)
+	}
+	// No rule denies it, and nobody has allowed it.
+	if got := ask("an agent that nobody knows", object{"kind": "edit", "title": "Edit", "content": diff("src/a")}); got.Verdict != "ask" {
+		t.Errorf("claims alone: %+v, want ask", got)
+	}
+}

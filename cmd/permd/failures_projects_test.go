@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// twoProjects begins a conversation in a project with rules of its own, and opens
+// a session of another one in it.
+func twoProjects(t *testing.T, rules string) (*testDaemon, *mirrored) {
+	t.Helper()
+	d := newTestDaemon(t)
+	d.start(t)
+	first := d.project(t, map[string]string{".permd/rules.yaml": rules})
+	second := filepath.Join(d.home, "second")
+	if err := os.MkdirAll(filepath.Join(second, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := d.mirror(t, first, "claude-agent-acp", 1)
+	m.opens("t", second)
+	return d, m
+}
+
+// opens has the client open a further session.
+func (m *mirrored) opens(session, cwd string) {
+	m.t.Helper()
+	m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"n%s","method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, session, cwd))
+	m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"n%s","result":{"sessionId":%q}}`, session, session))
+}
+
+// TestTwoProjects: what an agent has its client do is judged by the rules of all
+// projects that it works in, whichever session it names.
+func TestTwoProjects(t *testing.T) {
+	d, m := twoProjects(t, "deny:\n  run: [\"frob *\"]\n  write: [\"./migrations/**\"]\nask:\n  run: [\"quux *\"]\n  write: [\"./deploy/**\"]\n")
+	id := 100
+	in := func(session, line string) string {
+		id++
+		line = strings.Replace(line, `"sessionId":"s"`, fmt.Sprintf(`"sessionId":%q`, session), 1)
+		return strings.Replace(line, `"id":1,`, fmt.Sprintf(`"id":%d,`, id), 1)
+	}
+	run := func(command string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"terminal/create","params":{"sessionId":"s","command":%q}}`, command)
+	}
+	write := func(path string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"fs/write_text_file","params":{"sessionId":"s","path":%q,"content":"x"}}`, path)
+	}
+	project := func(name string) string { return filepath.Join(d.home, "project", name) }
+	second := func(name string) string { return filepath.Join(d.home, "second", name) }
+	for _, session := range []string{"s", "t", "a session of the agent's own"} {
+		for _, line := range []string{
+			run("frob a"), run("cd " + project("") + " && frob a"), write(project("migrations/1.sql")), run("touch " + project("migrations/1.sql")),
+		} {
+			if got := m.shutAt(in(session, line)); !strings.Contains(got, "permd denies this") {
+				t.Errorf("%s in %s: %s", line, session, got)
+			}
+		}
+		for _, line := range []string{run("quux a"), write(project("deploy/a"))} {
+			line = in(session, line)
+			if got := m.replies(m.question(line), "permd-once"); got != line {
+				t.Errorf("%s in %s: %s", line, session, got)
+			}
+		}
+		// What no project's rules speak of passes.
+		for _, line := range []string{run("make"), run("git status"), write(project("src/a")), write(second("src/a")), write(second("migrations/1.sql"))} {
+			if session != "s" && session != "t" {
+				continue
+			}
+			m.passes(in(session, line))
+		}
+	}
+
+	// A yes in the other session is no word on this project's rule.
+	asked := strings.Replace(mirrorAsks(7, "quux b"), `"sessionId":"s"`, `"sessionId":"t"`, 1)
+	m.shows(asked)
+	m.picks(7, "yes")
+	m.question(in("t", run("quux b")))
+}
+
+// TestTwoProjectsOneRule: a rule that holds everywhere asks once.
+func TestTwoProjectsOneRule(t *testing.T) {
+	d, m := twoProjects(t, "")
+	d.policy(t, "quux.rego", "ask contains \"quux\" if input.effect.program == \"quux\"")
+	d.reload(t)
+	m.shows(mirrorAsks(7, "quux b"))
+	m.picks(7, "yes")
+	m.passes(`{"jsonrpc":"2.0","id":8,"method":"terminal/create","params":{"sessionId":"s","command":"quux b"}}`)
+	m.question(`{"jsonrpc":"2.0","id":9,"method":"terminal/create","params":{"sessionId":"s","command":"quux b"}}`)
+}

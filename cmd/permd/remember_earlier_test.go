@@ -1,0 +1,144 @@
+package main
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/socket/admin"
+)
+
+// TestRememberNoTime: a time that is none is refused, with what to write instead,
+// before anything is asked of a daemon.
+func TestRememberNoTime(t *testing.T) {
+	d := newTestDaemon(t)
+	for _, args := range [][]string{
+		{"remember", "add", "connect", "x.example.com", "--for", "0s"}, {"remember", "add", "connect", "x.example.com", "--for=-1h"},
+		{"remember", "add", "connect", "x.example.com", "--for", "999ms"}, {"allow", "d1", "--width", "w1", "--for", "0s"}, {"allow", "d1", "--width", "w1", "--for=-1s"},
+	} {
+		cmd := d.command(args...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != exitUsage {
+			t.Errorf("permd %v: %v", args, err)
+		}
+		for _, want := range []string{"--for must be at least a second", "hint", "leave --for out"} {
+			if !strings.Contains(string(out), want) {
+				t.Errorf("permd %v does not say %q:\n%s", args, want, out)
+			}
+		}
+	}
+	// A time that is one is taken.
+	d.start(t)
+	if out := d.permd(t, "remember", "add", "connect", "x.example.com", "--scope", "user", "--for", "1h"); !strings.Contains(out, "x.example.com") {
+		t.Errorf("an hour is refused:\n%s", out)
+	}
+}
+
+// TestRememberEarlier: all commands work with the choices of an earlier permd, and
+// say what has become of them.
+func TestRememberEarlier(t *testing.T) {
+	d := newTestDaemon(t)
+	data, err := os.ReadFile(filepath.Join("..", "..", "remember", "testdata", "9eb77c9", "remember.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := d.data("remember.db")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite3", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// They are those of who runs the test, who may see no others.
+	if _, err := db.Exec("UPDATE choices SET uid = ?", os.Getuid()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.start(t)
+
+	changed := d.permd(t, "remember", "list", "--changed")
+	for _, want := range []string{"rm victim", "go run ./a", "to be confirmed or forgotten"} {
+		if !strings.Contains(changed, want) {
+			t.Errorf("permd remember list --changed lacks %q:\n%s", want, changed)
+		}
+	}
+	if strings.Contains(changed, "./tool.sh") || strings.Contains(changed, "go build") {
+		t.Errorf("more than what has changed:\n%s", changed)
+	}
+	if out := d.permd(t, "status"); !strings.Contains(out, "permd remember list --changed") {
+		t.Errorf("the status does not point to them:\n%s", out)
+	}
+	id := ""
+	for line := range strings.Lines(changed) {
+		if strings.Contains(line, "rm victim") {
+			id = strings.Fields(line)[0]
+		}
+	}
+	if out := d.permd(t, "remember", "show", id); !strings.Contains(out, "until you confirm the line") {
+		t.Errorf("what has become of it is not shown:\n%s", out)
+	}
+	d.permd(t, "remember", "confirm", id)
+	if out := d.permd(t, "remember", "list", "--changed"); strings.Contains(out, id) {
+		t.Errorf("still to look at after it was confirmed:\n%s", out)
+	}
+	out := d.permd(t, "remember", "forget", id)
+	if !strings.Contains(out, "--reject run 'rm victim'") {
+		t.Errorf("no way back:\n%s", out)
+	}
+	// The one whose project nobody knows any more has no way back, and no rule.
+	list := d.permd(t, "remember", "list", "--scope", "user")
+	for line := range strings.Lines(list) {
+		if !strings.Contains(line, "./foo2") {
+			continue
+		}
+		if out := d.permd(t, "remember", "forget", strings.Fields(line)[0]); strings.Contains(out, "permd remember add") {
+			t.Errorf("a way back that allows more:\n%s", out)
+		}
+	}
+	export := d.permd(t, "remember", "export")
+	for _, want := range []string{"'/home/ana/shop/docs/**'", "'go vet *'", "'git push --force *'", "'/home/ana/shop/src/**'"} {
+		if !strings.Contains(export, want) {
+			t.Errorf("the export lacks %s:\n%s", want, export)
+		}
+	}
+	if strings.Contains(export, "- './") {
+		t.Errorf("the export has a path of every project:\n%s", export)
+	}
+	if out := d.permd(t, "remember", "forget", "--all"); !strings.Contains(out, "forgotten: deny use jira:*") {
+		t.Errorf("not all of it is forgotten:\n%s", out)
+	}
+}
+
+// TestUndoLines: what a person is told to write to have a choice back makes one
+// that matches the same, or nothing is told.
+func TestUndoLines(t *testing.T) {
+	for name, tt := range map[string]struct {
+		c    admin.Choice
+		want []string
+	}{
+		"a line":                     {admin.Choice{Verdict: "allow", Kind: "run", Rule: "go test *", Line: true, Scope: "user"}, []string{"permd remember add run 'go test *' --scope user"}},
+		"a file":                     {admin.Choice{Verdict: "allow", Kind: "write", Rule: "/p/x", Scope: "user"}, []string{"permd remember add write '/p/x' --scope user"}},
+		"a file of some project":     {admin.Choice{Verdict: "allow", Kind: "write", Rule: "./x", Scope: "user"}, nil},
+		"a file of this one":         {admin.Choice{Verdict: "allow", Kind: "write", Rule: "./x", Scope: "project", Of: "/p"}, []string{"permd remember add write './x' --scope project --dir '/p'"}},
+		"the facts of a run":         {admin.Choice{Verdict: "allow", Kind: "run", Rule: "go build ./a", Scope: "user"}, nil},
+		"a host, for one method":     {admin.Choice{Verdict: "allow", Kind: "connect", Rule: "x.dev", Line: true, Scope: "user", Pins: []string{"method class get"}}, nil},
+		"a changed one":              {admin.Choice{Verdict: "deny", Kind: "run", Rule: "ls", Scope: "user", Changed: "so"}, nil},
+		"a reject with a hidden one": {admin.Choice{Verdict: "deny", Kind: "run", Scope: "user", Parts: []admin.ChoicePart{{Kind: "run", Rule: "ls", Line: true}, {Kind: "run", Rule: "x ***"}}}, nil},
+		"a reject": {
+			admin.Choice{Verdict: "deny", Kind: "run", Scope: "user", Parts: []admin.ChoicePart{{Kind: "run", Rule: "./x a", Line: true}, {Kind: "delete", Rule: "/p/v", Line: true}}},
+			[]string{"permd remember add --reject run './x a' --scope user", "permd remember add --reject delete '/p/v' --scope user"},
+		},
+	} {
+		if got := undo(&tt.c); strings.Join(got, "\n") != strings.Join(tt.want, "\n") {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package effects
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// OwnUse says what a run has permd's own program or sockets do. A person's
+// answers and rules reach permd through them, so an agent that may use them
+// freely could allow itself anything.
+type OwnUse uint8
+
+// The uses of permd's own program.
+const (
+	OwnNone    OwnUse = iota // the run is not known to use it
+	OwnReads                 // it only shows something
+	OwnChanges               // it changes what is decided, or is not known to be harmless
+)
+
+const (
+	ownName = "permd"
+	// maxOwnSearch is how much of one word or text is searched for permd's
+	// name, in bytes.
+	maxOwnSearch = 64 << 10
+	maxOwnWords  = 4 << 10 // words of one run that are looked at
+)
+
+// ownUse finds out how a run uses permd. It is asked when the run is complete.
+// appended says that it is given more words than those of the call.
+func (b *builder) ownUse(r *Run, given string, appended bool) OwnUse {
+	args := r.Args
+	if appended {
+		args = append(slices.Clip(args), DynamicWord)
+	}
+	if b.isOwn(r.Program, r.Cwd) || b.isOwn(given, r.Cwd) {
+		return ownCommand(args)
+	}
+	use := OwnNone
+	if p := b.w.Table.program(r.Program); p == nil && (appended || ownStarts(args)) && b.linkedToOwn(given) {
+		use = ownCommand(args)
+	}
+	if r.Known && r.Readonly {
+		return use // it runs no other program, and opens files to read them
+	}
+	for _, word := range r.Args[:min(len(r.Args), maxOwnWords)] {
+		if !strings.ContainsAny(word, " \t\n") && b.ownSocket(word) {
+			return OwnChanges
+		}
+	}
+	code := b.runsCode(r)
+	for n, i := range b.ownCandidates(r) {
+		if n >= maxOwnWords {
+			break
+		}
+		word := r.Args[i]
+		if b.ownSocket(word) {
+			return OwnChanges
+		}
+		if b.isOwn(ownWord(word), r.Cwd) || given == "go" && path.Base(path.Join(r.Cwd, word)) == ownName {
+			if slices.Contains(ownWrappers, path.Base(r.Program)) {
+				use = max(use, ownCommand(args[i+1:]))
+			} else {
+				use = max(use, ownBehind(args[i+1:]))
+			}
+		}
+		if code {
+			use = max(use, b.ownInText(word))
+		}
+	}
+	if code && r.StdinText != "" {
+		use = max(use, b.ownInText(r.StdinText))
+	}
+	return use
+}
+
+// ownCandidates are the indexes of the words that may make a run use permd: of a
+// known program those that are not known to be harmless.
+func (b *builder) ownCandidates(r *Run) []int {
+	if r.Known && r.Program != "go" {
+		return r.Harmful
+	}
+	all := make([]int, len(r.Args))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// isOwn reports whether a program's name or path is permd's.
+func (b *builder) isOwn(name, cwd string) bool {
+	if fold(path.Base(name)) == ownName {
+		return true
+	}
+	if len(b.w.Own.programs) == 0 || !strings.Contains(name, "/") {
+		return false
+	}
+	if !path.IsAbs(name) {
+		name = path.Join(cwd, name)
+	}
+	return slices.Contains(b.w.Own.programs, fold(path.Clean(name)))
+}
+
+// linkedToOwn reports whether a program that is found by name is a link to
+// permd, in one of the folders that programs are looked for in.
+func (b *builder) linkedToOwn(name string) bool {
+	if strings.Contains(name, "/") {
+		return false // the path was resolved
+	}
+	for _, dir := range b.w.Own.path {
+		if at, why := b.res.walk(rootPlace, path.Join(dir, name), true); why == "" && !at.missing && b.isOwn(at.path, "/") {
+			return true
+		}
+	}
+	return false
+}
+
+// ownSocket reports whether a word holds the path of one of permd's sockets.
+func (b *builder) ownSocket(word string) bool {
+	if len(word) > maxOwnSearch || !strings.Contains(word, ".sock") {
+		return false
+	}
+	word = fold(word)
+	for _, s := range b.w.Own.sockets {
+		if strings.Contains(word, s) {
+			return true
+		}
+	}
+	for _, s := range []string{"permd/permd.sock", "permd-admin/admin.sock", "permd-http/http.sock"} {
+		if strings.Contains(word, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// runsCode reports whether a program runs code that stands in its words.
+func (b *builder) runsCode(r *Run) bool {
+	if p := b.w.Table.program(r.Program); p != nil && p.interpreter != "" {
+		return true
+	}
+	name := path.Base(r.Program)
+	return slices.Contains(ownCoders, name) || slices.Contains(ownWrappers, name)
+}
+
+// ownCoders are programs that run code in their words and are no interpreters
+// in the table; ownWrappers run the command that their words are, whatever else
+// stands among them.
+var (
+	ownCoders = []string{
+		"awk", "ed", "emacs", "eval", "ex", "expect", "find", "gawk", "irb", "lldb", "lua", "mawk", "nawk", "nvim",
+		"osascript", "perl", "php", "python", "python2", "python3", "ruby", "sed", "sqlite3", "tclsh", "vi", "view", "vim",
+	}
+	ownWrappers = []string{
+		"busybox", "chroot", "dbus-run-session", "doas", "entr", "flock", "gdb", "ltrace", "nsenter", "parallel", "pkexec", "run0", "runuser",
+		"script", "setsid", "ssh", "start-stop-daemon", "strace", "su", "sudo", "systemd-run", "tmux", "toybox", "unshare", "watch", "xargs",
+	}
+)
+
+// ownInText looks for a command of permd in text that another language reads:
+// permd's name, followed by the words of a command that changes something.
+func (b *builder) ownInText(text string) OwnUse {
+	if len(text) > maxOwnSearch {
+		text = text[:maxOwnSearch]
+	}
+	if b.ownSocket(text) {
+		return OwnChanges
+	}
+	if !strings.Contains(fold(text), ownName) {
+		return OwnNone
+	}
+	words := strings.FieldsFunc(text, func(c rune) bool {
+		return c <= ' ' || strings.ContainsRune("\"'`,()[]{};|&<>$", c)
+	})
+	for i, w := range words {
+		if fold(path.Base(w)) == ownName && ownBehind(words[i+1:min(len(words), i+8)]) == OwnChanges {
+			return OwnChanges
+		}
+	}
+	return OwnNone
+}
+
+// ownWord is the name of a program as a package of some kind names it:
+// example.org/permd/cmd/permd@latest, nixpkgs#permd, registry/permd:1.
+func ownWord(word string) string {
+	if i := strings.LastIndexByte(word, '#'); i >= 0 {
+		word = word[i+1:]
+	}
+	if i := strings.IndexByte(word, '@'); i > 0 {
+		word = word[:i]
+	}
+	if i := strings.LastIndexByte(word, ':'); i > strings.LastIndexByte(word, '/') {
+		word = word[:i]
+	}
+	if strings.HasSuffix(word, ".go") {
+		word = path.Dir(word)
+	}
+	return word
+}
+
+// ownBehind is what the words behind permd's name have it do, where the name may
+// as well be a file's: only the words of a command make it a use.
+func ownBehind(args []string) OwnUse {
+	if !ownStarts(args) {
+		if len(args) == 0 {
+			return OwnReads
+		}
+		return OwnNone
+	}
+	return ownCommand(args)
+}
+
+// ownStarts reports whether words begin with a command of permd, behind its
+// options.
+func ownStarts(args []string) bool {
+	for i := 0; i < len(args); i++ {
+		switch w := args[i]; {
+		case w == "--":
+		case w == "--root":
+			i++
+		case strings.HasPrefix(w, "-"):
+		default:
+			_, ok := ownCommands()[ownName+" "+w]
+			return ok
+		}
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+// Package plainshell recognises plain shell text: text that bash, dash, zsh and
+// the parser that permd uses all read alike. docs/shell.md defines it for people;
+// this package is that definition as a recogniser, and what it does not accept is
+// never allowed without a person.
+//
+// It reads tokens, words and the grammar in one pass, keeps no tree and evaluates
+// nothing: it says where the words, quotes, expansions and operators of the text
+// begin and end, so that they can be compared with what another reader found. It
+// imports only the standard library.
+package plainshell
+
+import "fmt"
+
+// Shells is a set of shells that may read a text, and how they do.
+type Shells uint8
+
+// The shells, and what is known of how they read.
+const (
+	Sh   Shells = 1 << iota // dash, busybox ash, and any sh in its POSIX mode
+	Bash                    // bash 4.4 or newer
+	Zsh                     // zsh in its own mode
+
+	// Interactive is set where the text is typed into a terminal.
+	Interactive
+	// Old is set where bash, and sh, may be bash 3.2, as on macOS.
+	Old
+)
+
+// All is what a shell that is not known may be.
+const All = Bash | Sh | Zsh
+
+// within reports whether no shell but those of some may read the text.
+func (s Shells) within(some Shells) bool { return s&All&^some == 0 }
+
+// Bounds of plain text.
+const (
+	maxText          = 32 << 10 // bytes
+	maxNesting       = 16       // groups, loops and conditions inside each other
+	maxSubstitutions = 4        // command substitutions inside each other
+)
+
+// Construct names what of a text is not plain. The values are stable: they are
+// counted and shown.
+type Construct string
+
+// The constructs.
+const (
+	ShellUnknown  Construct = "shell"            // a shell that is not one of those
+	TooLong       Construct = "length"           // more than 32 KiB
+	Character     Construct = "character"        // a character that may not stand there
+	History       Construct = "history"          // what an interactive shell would replace
+	Continuation  Construct = "continuation"     // a backslash at the end of a line
+	Comment       Construct = "comment"          // a comment where not every shell has one
+	Operator      Construct = "operator"         // an operator that not every shell has
+	Redirection   Construct = "redirection"      // a redirection of another form
+	Redirected    Construct = "redirected_twice" // one descriptor redirected twice
+	HereDocument  Construct = "here_document"    // a here-document that may end elsewhere
+	Brace         Construct = "brace"            // a brace that is not quoted
+	Bracket       Construct = "bracket"          // a bracket that is not quoted
+	Tilde         Construct = "tilde"            // ~, = or ^ where a shell may expand it
+	Pattern       Construct = "pattern"          // a pattern that shells read differently
+	Quote         Construct = "quote"            // $'…', $"…" or an open quote
+	Backquote     Construct = "backquote"        // `…`
+	Escape        Construct = "escape"           // a backslash in double quotes
+	Dollar        Construct = "dollar"           // a $ that begins no expansion
+	Parameter     Construct = "parameter"        // an expansion of another form
+	Arithmetic    Construct = "arithmetic"       // $((…)) of another form
+	Substitution  Construct = "substitution"     // $(…) where it may not stand
+	Parenthesis   Construct = "parenthesis"      // a function, an array, a glob qualifier
+	Assignment    Construct = "assignment"       // an assignment that not every shell makes
+	SpecialName   Construct = "variable"         // a variable that means something to a shell
+	FirstWord     Construct = "first_word"       // a command whose name is not literal
+	ReservedWord  Construct = "reserved_word"    // a reserved word of another construct
+	Builtin       Construct = "builtin"          // a builtin, or a form of it, that differs
+	EmptyCommand  Construct = "empty"            // no command where one has to be
+	TooDeep       Construct = "nesting"          // nested too deeply
+	ParserDiffers Construct = "parser"           // the parser reads it differently
+)
+
+// Constructs lists all constructs.
+var Constructs = []Construct{
+	ShellUnknown, TooLong, Character, History, Continuation, Comment, Operator, Redirection, Redirected, HereDocument, Brace,
+	Bracket, Tilde, Pattern, Quote, Backquote, Escape, Dollar, Parameter, Arithmetic, Substitution, Parenthesis, Assignment,
+	SpecialName, FirstWord, ReservedWord, Builtin, EmptyCommand, TooDeep, ParserDiffers,
+}
+
+// Refusal says why a text is not plain.
+type Refusal struct {
+	Construct Construct
+	Offset    int    // in bytes
+	Detail    string // what stands there and why it differs, in words
+}
+
+// Error says it in a sentence.
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("not every shell reads this alike: %s (byte %d)", r.Detail, r.Offset)
+}
+
+// Kind says what a mark of a text is.
+type Kind uint8
+
+// The kinds of marks.
+const (
+	MarkAssignment   Kind = iota // NAME=word of a simple command
+	MarkName                     // the first word of a simple command
+	MarkWord                     // any other word of it
+	MarkTarget                   // what a redirection names
+	MarkDelimiter                // the word behind <<
+	MarkBody                     // a here-document's lines; never empty
+	MarkItem                     // a word of a for loop
+	MarkSingle                   // '…'
+	MarkDouble                   // "…"
+	MarkParameter                // $x, ${x}
+	MarkSubstitution             // $(…)
+	MarkArithmetic               // $((…))
+	MarkSubshell                 // the ( of a subshell
+	MarkBlock                    // the { of a group
+	MarkIf                       // the first byte of if, elif
+	MarkLoop                     // of while, until
+	MarkFor                      // of for
+	MarkAnd                      // &&
+	MarkOr                       // ||
+	MarkPipe                     // |
+	MarkBackground               // &
+	MarkNot                      // !
+	MarkTime                     // time
+)
+
+// Mark is a part of a text, from Start up to End, in bytes.
+type Mark struct {
+	Start, End int32
+	Kind       Kind
+	// Command is the simple command that a word or an assignment belongs to, by
+	// its number in the order in which the commands begin.
+	Command int32
+}
+
+// Script is a text that is plain.
+type Script struct {
+	// Marks are the parts of the text by where they begin; of two that begin at
+	// the same byte the outer one comes first.
+	Marks []Mark
+
+	patterns bool // a word has a pattern in it
+}
+
+// Span is a part of a text, from Start up to End, in bytes.
+type Span struct{ Start, End int }
+
+// Commands returns the words of each simple command, without its assignments, in
+// the order in which the commands begin.
+func (s *Script) Commands() [][]Span {
+	var commands [][]Span
+	for _, m := range s.Marks {
+		if m.Kind != MarkName && m.Kind != MarkWord {
+			continue
+		}
+		for int(m.Command) >= len(commands) {
+			commands = append(commands, nil)
+		}
+		commands[m.Command] = append(commands[m.Command], Span{int(m.Start), int(m.End)})
+	}
+	return commands
+}
+
+// Read reads a text that one of the shells will read. It returns what is in the
+// text, or why it is not plain.
+func Read(text string, shells Shells) (*Script, *Refusal) {
+	r := reader{text: text, shells: shells}
+	if !r.characters() {
+		return nil, r.refusal
+	}
+	r.marks = make([]Mark, 0, 8+len(text)/8)
+	if !r.list(untilEnd, false) {
+		return nil, r.refusal
+	}
+	return &Script{Marks: r.marks, patterns: r.patterns}, nil
+}
+
+// Words returns the words of a text that is one simple command in which nothing is
+// assigned, redirected or expanded.
+func (s *Script) Words(text string) ([]string, bool) {
+	r := reader{text: text}
+	var words []string
+	for _, m := range s.Marks {
+		switch m.Kind {
+		case MarkName, MarkWord:
+			w := word{start: int(m.Start), end: int(m.End), has: hasQuotes}
+			if text[w.start] == '~' {
+				return nil, false
+			}
+			words = append(words, r.value(w))
+			if m.Command > 0 {
+				return nil, false
+			}
+		case MarkSingle, MarkDouble:
+		default:
+			return nil, false
+		}
+	}
+	return words, len(words) > 0 && !s.patterns
+}

@@ -1,0 +1,105 @@
+package decisions
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Programs that end processes which they find by name, and by other traits.
+var byName = []string{"pkill", "killall", "skill", "killall5"}
+
+// The options of pkill, and of killall, that take the word behind them. Another
+// option that takes one makes its value count as a pattern, which denies no more
+// than what names permd.
+const (
+	takesValue        = "dFgGJOPqrsStuU"
+	takesValueKillall = "cnosuyZ"
+)
+
+// selects are those of takesValue that end only what a pattern need not name:
+// the children of a process, a group, a session, a terminal. Of all processes
+// of a person, permd is one.
+const selects = "FgJPrst"
+
+// endsByName reports whether a run of pkill or killall may end the daemon. A
+// pattern is compared as those programs compare it, without case, with the names
+// that the daemon's process may have.
+func (f fences) endsByName(r *effects.Run) bool {
+	if filepath.Base(r.Program) == "killall5" {
+		return true
+	}
+	takesValue := takesValue
+	if filepath.Base(r.Program) == "killall" {
+		takesValue = takesValueKillall
+	}
+	full, limited := false, false
+	var patterns []string
+	for i := 0; i < len(r.Args); i++ {
+		word := r.Args[i]
+		switch {
+		case word == "--":
+			patterns = append(patterns, r.Args[i+1:]...)
+			i = len(r.Args)
+		case word == "--inverse":
+			return true
+		case word == "--full" || strings.HasPrefix("--full", word) && len(word) > 2:
+			full = true
+		case len(word) < 2 || word[0] != '-':
+			patterns = append(patterns, word)
+		case word[1] == '-':
+			patterns = append(patterns, word) // killall --user, or a name in an option's value
+		default:
+			full = full || strings.Contains(word, "f")
+			if last := word[len(word)-1]; len(word) == 2 && strings.IndexByte(takesValue, last) >= 0 && i+1 < len(r.Args) {
+				limited = limited || strings.IndexByte(selects, last) >= 0 && r.Args[i+1] != "1"
+				if i++; namesPermd(r.Args[i]) {
+					return true
+				}
+			}
+		}
+	}
+	named := slices.ContainsFunc(patterns, func(p string) bool { return !strings.HasPrefix(p, "--") })
+	if !named {
+		lists := len(r.Args) > 0 && slices.ContainsFunc([]string{"-l", "-L", "-V", "-h", "--list", "--version", "--help"}, func(w string) bool { return r.Args[0] == w })
+		return !limited && !lists
+	}
+	whole := filepath.Base(r.Program) == "killall" && !slices.ContainsFunc(r.Args, func(w string) bool {
+		return strings.HasPrefix(w, "--r") || len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.Contains(w, "r")
+	})
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		if whole { // killall takes whole names, unless told otherwise
+			return namesPermd(p) || slices.ContainsFunc(f.programs, func(path string) bool {
+				return strings.EqualFold(filepath.Base(path), filepath.Base(p))
+			})
+		}
+		return f.matches(p, full)
+	})
+}
+
+// matches reports whether a pattern matches what the daemon's process is called.
+// One that cannot be read may.
+func (f fences) matches(pattern string, full bool) bool {
+	if namesPermd(pattern) {
+		return true
+	}
+	if pattern == effects.DynamicWord {
+		return false // an unknown effect by itself
+	}
+	re, err := regexp.Compile("(?i)" + pattern)
+	if err != nil {
+		return true
+	}
+	if re.MatchString("permd") {
+		return true
+	}
+	for _, p := range f.programs {
+		if re.MatchString(filepath.Base(p)) || full && re.MatchString(p+" serve") {
+			return true
+		}
+	}
+	return full && re.MatchString("permd serve")
+}

@@ -1,0 +1,142 @@
+//go:build cgo
+
+package remember_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember"
+)
+
+// TestLabels reads what a person is shown of a choice back: the lines of a reject
+// touch just what it denies, in this project and in another, and the line of an
+// allow of a file matches just what it allows.
+func TestLabels(t *testing.T) {
+	s := open(t, options(path(t)))
+	rejects, allows := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		e := drawPlain(t)
+		scope := rapid.SampledFrom([]remember.ScopeKind{remember.ForProject, remember.ForUser}).Draw(t, "scope")
+		verdict := rapid.SampledFrom([]decisions.Verdict{decisions.Allow, decisions.Deny}).Draw(t, "verdict")
+		if e.File == nil {
+			verdict = decisions.Deny
+		}
+		saved, err := s.Save(t.Context(), remember.Draft{Verdict: verdict, Query: ask(e), Scope: scope})
+		if errors.Is(err, remember.ErrNotRemembered) {
+			t.Skip("it is not remembered")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if _, err := s.Forget(t.Context(), saved[0].ID); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		line := saved[0].Label
+		if verdict == decisions.Deny {
+			if !saved[0].Parts[0].ByLine() {
+				t.Skip("no line says it")
+			}
+			line = saved[0].Parts[0].Rule
+		} else if e.File.Recursive {
+			t.Skip("a folder with all below it is not one line")
+		}
+		p, err := pattern.Parse(e.Kind, line)
+		if err != nil || p.String() != line {
+			t.Fatalf("%q is read as %v, %v", line, p, err)
+		}
+		for _, other := range append(near(&e), e, drawPlain(t)) {
+			for _, project := range []string{"/p", "/elsewhere"} {
+				q := ask(other)
+				q.Project = project
+				reject, allow, err := s.Match(q)
+				if err != nil {
+					t.Fatal(err)
+				}
+				here := project == "/p" || scope == remember.ForUser
+				if verdict == decisions.Deny {
+					want := here && p.Touches(&other, pattern.Context{Project: project})
+					if (reject != nil) != want {
+						t.Fatalf("%q in %s: %s is rejected: %v, want %v", line, project, show(&other), reject != nil, want)
+					}
+					rejects++
+					continue
+				}
+				if other.Claimed != e.Claimed {
+					continue // an allow is of what was known
+				}
+				want := here && p.Match(&other, q.All, pattern.Context{Project: project})
+				if (allow != nil) != want {
+					t.Fatalf("%q in %s: %s is allowed: %v, want %v", line, project, show(&other), allow != nil, want)
+				}
+				allows++
+			}
+		}
+	})
+	if rejects == 0 || allows == 0 {
+		t.Errorf("nothing was tested: %d, %d", rejects, allows)
+	}
+}
+
+// TestUserWideLabel: a choice for everywhere shows the absolute path that it is
+// matched by, so that the printed way back means the same file.
+func TestUserWideLabel(t *testing.T) {
+	s := open(t, options(path(t)))
+	for scope, want := range map[remember.ScopeKind]string{remember.ForUser: "/p/foo2", remember.ForProject: "./foo2"} {
+		for _, verdict := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
+			c := save(t, s, remember.Draft{Verdict: verdict, Query: ask(file(effects.KindDelete, "/p/foo2")), Scope: scope})
+			if c.Label != want {
+				t.Errorf("%s for %s is shown as %q, want %q", verdict, scope, c.Label, want)
+			}
+			elsewhere := ask(file(effects.KindDelete, "/q/foo2"))
+			elsewhere.Project = "/q"
+			if got := said(t, s, elsewhere); got != "" {
+				t.Errorf("%s for %s: in another project %q", verdict, scope, got)
+			}
+		}
+	}
+}
+
+// TestBackupCannotBeMade: the memory of an earlier permd stays as it is, and is not
+// opened; the daemon does not start, and nothing is allowed.
+func TestBackupCannotBeMade(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("testdata", "9eb77c9", "remember.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(path(t))
+	if err := os.WriteFile(o.Path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// All names that a backup could have are taken.
+	name := o.Path + ".backup-v1-" + o.Now().UTC().Format("20060102T150405Z")
+	for n := 1; n < 1000; n++ {
+		taken := name
+		if n > 1 {
+			taken = fmt.Sprintf("%s-%d", name, n)
+		}
+		if err := os.WriteFile(taken, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := remember.Open(o); err == nil {
+		t.Errorf("opened without a backup: %v", s.Close())
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, o) // once there is room, all of it is carried over
+	if n := len(s.List(nil)); n < 45 {
+		t.Errorf("%d choices", n)
+	}
+}

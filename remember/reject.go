@@ -1,0 +1,373 @@
+package remember
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// A reject is stored as parts, one for each effect that the person was asked
+// about, and denies whatever touches one of them. A part is a rule line of
+// decisions/pattern and matches as a line of a deny list does, so another
+// spelling, or another command that does the same to the same file, is rejected
+// as well. Where no line can say it (a secret in the words, text that is not
+// understood), it is a keyed digest of words or text.
+//
+// Nothing of a part is the content of a file: an agent that may edit a script
+// could lift the reject of it. Nor does a part hold what effects mean to this
+// version of permd, so rejects outlive changes of that.
+
+// Part is one thing that a reject is about.
+type Part struct {
+	// Kind is that of the effect; KindUnknown for text that is not understood.
+	Kind effects.Kind `json:"kind"`
+	// Rule is the rule line, or without one what the part is about in words,
+	// secrets masked.
+	Rule string `json:"rule"`
+	// Sums are keyed digests, in hexadecimal; none for a part that is matched by
+	// its line.
+	Sums []string `json:"sums,omitzero"`
+}
+
+// ByLine reports whether the part is matched by its line.
+func (p *Part) ByLine() bool { return len(p.Sums) == 0 }
+
+// mostParts is the most parts of one reject. What is more of a call is rejected
+// by the call's text alone.
+const mostParts = 64
+
+// part is a Part as it is matched.
+type part struct {
+	entry *entry
+	Part
+	line *pattern.Pattern // nil for one that has sums
+	sums []digest
+	// unsure is set for a part that only asks (see carry.go).
+	unsure bool
+	// answer is what Match returns for a part that denies, doubt for one that asks.
+	answer, doubt decisions.Choice
+}
+
+// The domains of digests of parts, so that none is mistaken for another. A
+// digest that is made in another way needs a new one; the old ones stay, or
+// rejects would be lost.
+const (
+	sumWords = "words 1" // of a run, in their order
+	sumOrder = "order 1" // of a run, sorted: options often stand in any order
+	sumPath  = "path 1"
+	sumTool  = "tool 1"
+	sumText  = "text 1" // of a call that is not understood
+	sumCall  = "call 1" // of a call without input: what is said of it
+)
+
+func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
+	var buf [1024]byte
+	b := append(buf[:0], k[:]...)
+	b = binary.BigEndian.AppendUint32(appendText(b, domain), uid)
+	for _, f := range fields {
+		b = appendText(b, f)
+	}
+	return sha256.Sum256(b)
+}
+
+// sumsOf are the digests by which a part could speak of the effect of q.
+func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
+	e := q.Effect
+	switch {
+	case e.Run != nil:
+		r := e.Run
+		words := append([]string{placed(r.Program, q, absolute)}, r.Args...)
+		sum := k.sum(sumWords, q.UID, words...)
+		slices.Sort(words[1:])
+		return []digest{sum, k.sum(sumOrder, q.UID, words...)}
+	case e.File != nil:
+		return []digest{k.sum(sumPath, q.UID, string(e.Kind), placed(e.File.Path, q, absolute))}
+	case e.Use != nil:
+		return []digest{k.sum(sumTool, q.UID, e.Use.Server, e.Use.Tool)}
+	}
+	return nil
+}
+
+// placed names a path of the project by where in the project it is, unless
+// absolute is set.
+func placed(p string, q *decisions.MemoryQuery, absolute bool) string {
+	if !absolute && within(p, q.Project) {
+		return "./" + strings.TrimPrefix(p[len(q.Project):], "/")
+	}
+	return p
+}
+
+// textSum is the digest of the text that the effect of q was read from. For a
+// call without input it is one of all that the agent said of it.
+func (k *hashKey) textSum(q *decisions.MemoryQuery) (digest, bool) {
+	c := q.Call
+	switch {
+	case c == nil:
+		return digest{}, false
+	case len(bytes.TrimSpace(c.Input)) == 0:
+		fields := []string{c.Agent.Name, c.Tool.Server, c.Tool.Name, c.Claims.Kind, c.Claims.Title}
+		for _, l := range c.Claims.Locations {
+			fields = append(fields, l.Path)
+		}
+		for _, d := range c.Claims.Diffs {
+			fields = append(fields, d.OldPath, d.Path)
+		}
+		return k.sum(sumCall, q.UID, fields...), true
+	case q.Effect.Shell:
+		return k.sum(sumText, q.UID, strings.TrimSpace(q.Source())), true
+	}
+	return k.sum(sumText, q.UID, c.Tool.Server, c.Tool.Name, q.Source()), true
+}
+
+// partsOf are the parts of a reject, and the effect that each came from.
+func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand func(*pattern.Pattern) *pattern.Pattern) (parts []*part, from []int) {
+	q := r.Query
+	add := func(p *part, i int) {
+		if p == nil || slices.ContainsFunc(parts, func(o *part) bool {
+			return o.Kind == p.Kind && o.Rule == p.Rule && slices.Equal(o.Sums, p.Sums)
+		}) {
+			return
+		}
+		if p.line != nil && understand != nil {
+			p.line = understand(p.line)
+		}
+		parts, from = append(parts, p), append(from, i)
+	}
+	texts := len(r.Asked) == 0 // something of the call as a whole was asked about
+	for _, i := range r.Asked {
+		q.Effect = &q.All[i]
+		p := k.partOf(&q, scope)
+		if p == nil && open(q.Effect) {
+			texts = true
+		}
+		if p == nil {
+			continue
+		}
+		if len(parts) >= mostParts-1 {
+			texts = true
+			break
+		}
+		add(p, i)
+		if script := runOfScript(&q); script != nil && len(parts) < mostParts-1 {
+			q.Effect = script
+			if p := k.partOf(&q, scope); p != nil && p.line != nil {
+				add(p, i)
+			}
+		}
+	}
+	texts = texts || len(parts) == 0 || q.Call != nil && len(q.Call.Input) == 0
+	if !texts {
+		return parts, from
+	}
+	asked := r.Asked
+	if len(asked) == 0 {
+		asked = make([]int, len(q.All))
+		for i := range asked {
+			asked[i] = i
+		}
+	}
+	for _, i := range asked {
+		if q.Effect = &q.All[i]; len(parts) < mostParts {
+			add(k.textPart(&q), i)
+		}
+	}
+	return parts, from
+}
+
+// runOfScript is a run of a script by an interpreter as one of the script itself,
+// so that who rejects one has rejected the other; nil for every other run.
+func runOfScript(q *decisions.MemoryQuery) *effects.Effect {
+	e := q.Effect
+	if e.Run == nil || e.Run.Script == nil || !filepath.IsAbs(e.Run.Script.Path) || e.Run.Script.Path == e.Run.Program {
+		return nil
+	}
+	i := wordOfScript(e.Run, q.All)
+	if i < 0 {
+		return nil
+	}
+	run := effects.Run{Program: e.Run.Script.Path, Args: e.Run.Args[i+1:], Stdin: e.Run.Stdin, StdinText: e.Run.StdinText, Cwd: e.Run.Cwd}
+	return &effects.Effect{Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags, Shell: e.Shell, Claimed: e.Claimed, Run: &run}
+}
+
+// wordOfScript is the index of the word that names the script of a run, -1 if
+// that is not known. The word may be a link to it, so what is read tells first.
+func wordOfScript(r *effects.Run, all []effects.Effect) int {
+	for i := range all {
+		e := &all[i]
+		if e.Kind == effects.KindRead && e.File != nil && e.File.Path == r.Script.Path && e.Via != nil &&
+			e.Via.Arg >= 0 && e.Via.Arg < len(r.Args) && e.Via.Effect >= 0 && e.Via.Effect < len(all) && all[e.Via.Effect].Run == r {
+			return e.Via.Arg
+		}
+	}
+	name := filepath.Base(r.Script.Path)
+	return slices.IndexFunc(r.Args, func(arg string) bool { return filepath.Base(arg) == name })
+}
+
+// open reports whether words of a run are only known when it runs, or are not
+// all that it gets: then no line says what was rejected.
+func open(e *effects.Effect) bool {
+	r := e.Run
+	return r != nil && (r.StdinText != "" || r.Program == effects.DynamicWord || slices.Contains(r.Args, effects.DynamicWord) ||
+		slices.ContainsFunc(r.Args, func(a string) bool { return strings.Contains(a, effects.DynamicWord) }))
+}
+
+// partOf is the part for one effect, nil for one that only its text tells.
+func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *part {
+	e := q.Effect
+	if known(q, decisions.Deny) != nil || open(e) {
+		return nil
+	}
+	ctx := pattern.Context{Project: q.Project}
+	if line := lineFor(q, scope); line != "" && plain(e, line) {
+		if p, err := pattern.Parse(e.Kind, line); err == nil && p.String() == line && p.Touches(e, ctx) {
+			return &part{Part: Part{Kind: e.Kind, Rule: line}, line: p}
+		}
+	}
+	p := &part{Part: Part{Kind: e.Kind, Rule: labelOf(q, true, scope)}, sums: k.sumsOf(q, scope == ForUser)}
+	if p.sums == nil {
+		return nil
+	}
+	p.spell()
+	return p
+}
+
+// plain reports whether a line may be stored and shown: it holds nothing that is
+// masked in it, or in the effect's own words, which know more of secrets.
+func plain(e *effects.Effect, line string) bool {
+	return effects.Display(line) == line && !strings.Contains(e.Text, "***") && !strings.Contains(e.Text, "…")
+}
+
+func (k *hashKey) textPart(q *decisions.MemoryQuery) *part {
+	sum, ok := k.textSum(q)
+	if !ok {
+		return nil
+	}
+	what := q.Source()
+	if len(bytes.TrimSpace(q.Call.Input)) == 0 {
+		what = q.Call.Claims.Title
+	}
+	p := &part{Part: Part{Kind: effects.KindUnknown, Rule: clip(effects.Display(what), mostText)}, sums: []digest{sum}}
+	p.spell()
+	return p
+}
+
+// mostText is how much of a text a part shows, in characters.
+const mostText = 200
+
+func clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+func (p *part) spell() {
+	for _, d := range p.sums {
+		p.Sums = append(p.Sums, hex.EncodeToString(d[:]))
+	}
+}
+
+// read makes the part that is stored ready to match.
+func (p *part) read() error {
+	if p.ByLine() {
+		var err error
+		p.line, err = pattern.Parse(p.Kind, p.Rule)
+		return err
+	}
+	for _, s := range p.Sums {
+		b, err := hex.DecodeString(s)
+		if err != nil || len(b) != len(digest{}) {
+			return fmt.Errorf("a digest of it cannot be read")
+		}
+		p.sums = append(p.sums, digest(b))
+	}
+	return nil
+}
+
+// lineFor is the rule line that speaks of the effect in a scope, "" if there is
+// none. One that holds everywhere names files by where they are: it must not
+// speak of the file of that name in another project.
+func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
+	e := q.Effect
+	switch {
+	case e.Run != nil:
+		line := pattern.Run{Program: e.Run.Program}
+		if filepath.IsAbs(line.Program) && scope != ForUser {
+			line.Program = placed(line.Program, q, false)
+		}
+		for _, arg := range e.Run.Args {
+			line.Words = append(line.Words, pattern.Glob{arg})
+		}
+		return line.String()
+	case e.File != nil:
+		if filepath.Clean(e.File.Path) != e.File.Path {
+			return ""
+		}
+		return fileLine(e, q.Project, scope)
+	case e.Connect != nil:
+		host := e.Connect.Host
+		if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() && e.Connect.Port != 0 {
+			host = "[" + host + "]"
+		}
+		if e.Connect.Port != 0 {
+			host += ":" + strconv.Itoa(e.Connect.Port)
+		}
+		return host
+	case e.Use != nil:
+		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:") {
+			return "" // a line would speak of other tools
+		}
+		if e.Use.Server == "" {
+			return e.Use.Tool
+		}
+		return e.Use.Server + ":" + e.Use.Tool
+	}
+	return ""
+}
+
+// fileLine names a file. To delete a folder is to delete what is in it, so the
+// line for that speaks of both; the folder of a whole project, and what is
+// looked through, is named alone, or a line about it would speak of every file
+// that somebody works with.
+func fileLine(e *effects.Effect, project string, scope ScopeKind) string {
+	p := pattern.Path{Base: pattern.Root}
+	rest := e.File.Path
+	if scope != ForUser && within(rest, project) && rest != project {
+		p.Base, rest = pattern.Project, rest[len(project):]
+	}
+	for name := range strings.SplitSeq(rest, "/") {
+		if name != "" {
+			p.Parts = append(p.Parts, pattern.Glob{name})
+		}
+	}
+	if len(p.Parts) == 0 {
+		return ""
+	}
+	if e.File.Recursive && e.Kind == effects.KindDelete && !within(project, e.File.Path) {
+		p.Parts = append(p.Parts, nil)
+	}
+	return p.String()
+}
+
+// partsLabel is what a person reads of a reject: its parts, one on each line.
+func partsLabel(parts []*part) string {
+	if len(parts) == 1 {
+		return parts[0].Rule
+	}
+	lines := make([]string, len(parts))
+	for i, p := range parts {
+		lines[i] = string(p.Kind) + " " + p.Rule
+	}
+	return strings.Join(lines, "\n")
+}

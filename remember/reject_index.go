@@ -1,0 +1,321 @@
+package remember
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// rejectIndex finds the parts of rejects that an effect may touch. Each part is
+// filed under keys, one of which follows from every effect that it touches; what
+// is found is compared for good. So the time of a search hangs on the effect and
+// hardly on how much is rejected. It is immutable, like index.
+type rejectIndex struct {
+	shards [256]map[string][]*part
+	// counts are the keys of each class, so that nothing is looked up in vain.
+	counts [256]int
+}
+
+// The classes of keys, which begin with them.
+const (
+	byPath   = 'p' // the literal beginning of a line about files
+	byFolder = 'f' // a folder above that, for effects that reach below a folder
+	byWords  = 'w' // program and all words of a line about runs
+	byWord   = 'o' // program and one operand
+	byFlags  = 'g' // program and options
+	byName   = 'n' // program alone, of lines with a *
+	byHost   = 'h'
+	byTool   = 't'
+	bySum    = 's' // runs, files and tools that no line can name
+	byText   = 'x' // the text of calls
+)
+
+// maxSame is how many lines of one person may stand under a key that does not
+// tell them apart: all of them are compared.
+const maxSame = maxAnchored
+
+// maxDepth is how many folders of a path are looked up. A line that is deeper is
+// found by its beginning.
+const maxDepth = 128
+
+// rejectEdit changes a rejectIndex that nobody else sees yet.
+type rejectEdit struct {
+	x      *rejectIndex
+	copied [256]bool
+}
+
+func (r *rejectEdit) shard(key string) map[string][]*part {
+	i := shardOf([]byte(key))
+	if !r.copied[i] {
+		r.copied[i] = true
+		r.x.shards[i] = maps.Clone(r.x.shards[i])
+	}
+	if r.x.shards[i] == nil {
+		r.x.shards[i] = map[string][]*part{}
+	}
+	return r.x.shards[i]
+}
+
+func (r *rejectEdit) add(e *entry) {
+	for _, p := range e.parts {
+		for _, key := range p.keysOf() {
+			shard := r.shard(key)
+			shard[key] = append(slices.Clip(shard[key]), p)
+			r.x.counts[key[0]]++
+		}
+	}
+}
+
+func (r *rejectEdit) remove(e *entry) {
+	for _, p := range e.parts {
+		for _, key := range p.keysOf() {
+			shard := r.shard(key)
+			i := slices.Index(shard[key], p)
+			if i < 0 {
+				continue
+			}
+			r.x.counts[key[0]]--
+			if len(shard[key]) == 1 {
+				delete(shard, key)
+				continue
+			}
+			shard[key] = slices.Delete(slices.Clone(shard[key]), i, i+1)
+		}
+	}
+}
+
+func (x *rejectIndex) at(key []byte) []*part { return x.shards[shardOf(key)][string(key)] }
+
+// search looks for the rejects that the effect touches.
+func (x *rejectIndex) search(s *search) {
+	e := s.q.Effect
+	var buf [512]byte
+	switch {
+	case e.Run != nil:
+		x.searchRun(s, buf[:], e.Run)
+		if e.Run.Script != nil && x.counts[byWords]+x.counts[byName] > 0 {
+			x.searchScript(s, buf[:])
+		}
+	case e.File != nil:
+		x.searchFile(s, buf[:], e.File.Path, false)
+		if within(e.File.Path, s.q.Project) {
+			x.searchFile(s, buf[:], "/"+strings.TrimPrefix(e.File.Path[len(s.q.Project):], "/"), true)
+		} else if e.File.Recursive && within(s.q.Project, e.File.Path) {
+			x.searchFile(s, buf[:], "/", true)
+		}
+	case e.Connect != nil && x.counts[byHost] > 0:
+		key := keyHead(buf[:], byHost, s.q.UID, e.Kind)
+		for name := e.Connect.Host; ; {
+			x.touching(s, append(key, name...))
+			_, parent, ok := strings.Cut(name, ".")
+			if !ok {
+				break
+			}
+			name = parent
+		}
+	case e.Use != nil && x.counts[byTool] > 0:
+		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
+		for _, server := range []string{e.Use.Server, "*"} {
+			for _, tool := range toolNames(e.Use) {
+				x.touching(s, appendTool(key, server, tool))
+			}
+		}
+	}
+	if x.counts[bySum] > 0 {
+		for _, absolute := range []bool{false, true} {
+			for _, d := range s.key.sumsOf(s.q, absolute) {
+				x.summed(s, bySum, &d)
+			}
+		}
+	}
+	if x.counts[byText] > 0 && s.first() {
+		if d, ok := s.key.textSum(s.q); ok {
+			x.summed(s, byText, &d)
+		}
+	}
+}
+
+// searchScript looks for rejects of the script that an interpreter runs.
+func (x *rejectIndex) searchScript(s *search, buf []byte) {
+	script := runOfScript(s.q)
+	if script == nil {
+		return
+	}
+	q := *s.q
+	q.Effect = script
+	as := *s
+	as.q = &q
+	x.searchRun(&as, buf, script.Run)
+	s.reject, s.unsure, s.said = as.reject, as.unsure, as.said
+}
+
+// toolNames are the names that a line may have for a tool, * for one with a *.
+func toolNames(u *effects.Use) []string {
+	names := []string{u.Tool, "*"}
+	if u.Version != "" {
+		names = append(names, u.Tool+"@"+u.Version)
+		if short, ok := strings.CutSuffix(u.Version, ".0.0"); ok {
+			names = append(names, u.Tool+"@"+short)
+		}
+	}
+	return names
+}
+
+// first reports whether no effect of the call before this one was read from the
+// same text: once is enough for a call.
+func (s *search) first() bool {
+	all := s.q.All
+	return len(all) == 0 || &all[0] == s.q.Effect || all[0].From != s.q.Effect.From || all[0].Shell != s.q.Effect.Shell
+}
+
+func (x *rejectIndex) searchRun(s *search, buf []byte, r *effects.Run) {
+	if x.counts[byWords]+x.counts[byName]+x.counts[byWord]+x.counts[byFlags] == 0 {
+		return
+	}
+	names := [2]string{baseName(r.Program), baseName(r.Executable)}
+	for i, name := range names {
+		if name == "" || i == 1 && name == names[0] {
+			continue
+		}
+		key := func(class byte) []byte { return append(keyHead(buf, class, s.q.UID, effects.KindRun), name...) }
+		if x.counts[byName] > 0 {
+			x.touching(s, key(byName))
+		}
+		k := key(byWords)
+		for _, arg := range r.Args {
+			k = append(append(k, 0), arg...)
+		}
+		x.touching(s, k)
+		if x.counts[byFlags] > 0 {
+			k := key(byFlags)
+			for _, flag := range r.Flags {
+				k = append(append(k, 0), flag...)
+			}
+			x.touching(s, k)
+		}
+		if x.counts[byWord] == 0 {
+			continue
+		}
+		k = append(key(byWord), 0)
+		for _, arg := range r.Args {
+			x.touching(s, append(k, arg...))
+		}
+	}
+}
+
+// searchFile looks for lines at a path and at the folders above it and, for an
+// effect that reaches below it, for lines below it. The path is one of the
+// project when inProject is set.
+func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject bool) {
+	if x.counts[byPath] == 0 {
+		return
+	}
+	kind := s.q.Effect.Kind
+	begin := func(class byte) []byte {
+		key := keyHead(buf, class, s.q.UID, kind)
+		if inProject {
+			key = append(key, '.')
+		}
+		return append(key, '/')
+	}
+	key := begin(byPath)
+	x.touching(s, key)
+	depth, rest := 0, file[1:]
+	for rest != "" && depth < maxDepth {
+		name, after, _ := strings.Cut(rest, "/")
+		if depth > 0 {
+			key = append(key, '/')
+		}
+		key = append(key, name...)
+		x.touching(s, key)
+		depth, rest = depth+1, after
+	}
+	if !s.q.Effect.File.Recursive {
+		return
+	}
+	key = append(append(begin(byFolder), strings.TrimPrefix(path.Clean(file), "/")...), 0)
+	x.below(s, key, &Scope{Kind: ForUser})
+	if s.q.Project != "" {
+		x.below(s, key, &Scope{Kind: ForProject, Key: s.q.Key()})
+	}
+	for _, id := range append([]string{s.q.Session.ID}, s.q.Session.Ancestors...) {
+		x.below(s, key, &Scope{Kind: ForSession, Key: id, Conn: s.q.Session.Conn})
+	}
+}
+
+// below takes the first line of a scope that still holds: all of them lie below
+// what the effect reaches.
+func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
+	for _, p := range x.at(appendScope(key, scope)) {
+		if !p.unsure && p.touches(s.q) && s.considerPart(p) {
+			return
+		}
+	}
+	for _, p := range x.at(appendScope(key, scope)) {
+		if p.unsure && p.touches(s.q) && s.considerPart(p) {
+			return
+		}
+	}
+}
+
+// touching takes the lines under a key that touch the effect.
+func (x *rejectIndex) touching(s *search, key []byte) {
+	for _, p := range x.at(key) {
+		if p.touches(s.q) {
+			s.considerPart(p)
+		}
+	}
+}
+
+func (x *rejectIndex) summed(s *search, class byte, d *digest) {
+	var key [1 + len(digest{})]byte
+	key[0] = class
+	copy(key[1:], d[:])
+	for _, p := range x.at(key[:]) {
+		s.considerPart(p)
+	}
+}
+
+func (p *part) touches(q *decisions.MemoryQuery) bool {
+	return p.line.Touches(q.Effect, pattern.Context{Project: q.Project})
+}
+
+// considerPart takes a part that the effect touches, and reports whether it
+// holds here. One that denies goes before one that asks, then the wider scope.
+func (s *search) considerPart(p *part) bool {
+	e := p.entry
+	if e.over(s.now) || !e.covers(s.q) {
+		return false
+	}
+	unsure := p.unsure && e.looked.Load() == 0
+	switch {
+	case s.reject == nil, s.unsure && !unsure:
+	case unsure && !s.unsure, e.choice.Scope.Kind.rank() <= s.reject.choice.Scope.Kind.rank():
+		return true
+	}
+	s.reject, s.unsure, s.said = e, unsure, p
+	return true
+}
+
+// crowded reports whether a person has too many lines that only a comparison
+// tells apart from those of a new reject.
+func (x *rejectIndex) crowded(e *entry) (int, bool) {
+	for _, p := range e.parts {
+		for _, key := range p.keysOf() {
+			switch key[0] {
+			case byName, byHost, byTool, byPath, byFlags, byWord:
+			default:
+				continue
+			}
+			if n := len(x.at([]byte(key))); n >= maxSame {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,92 @@
+package remember
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// rejection is what a draft rejects.
+func (d *Draft) rejection() (*decisions.Rejection, error) {
+	switch {
+	case d.Level != 0:
+		return nil, fmt.Errorf("%w: a reject has no width", ErrNotRemembered)
+	case d.Rejection != nil:
+		return d.Rejection, nil
+	case d.Query == nil || d.Query.Effect == nil:
+		return nil, fmt.Errorf("%w: there is no effect", ErrNotRemembered)
+	}
+	r := &decisions.Rejection{Query: *d.Query, Asked: []int{0}}
+	r.Query.All = []effects.Effect{*d.Query.Effect}
+	return r, nil
+}
+
+// rejectOf makes an entry from the draft of a reject, without an id.
+func (s *Store) rejectOf(d *Draft, now time.Time) (*entry, error) {
+	r, err := d.rejection()
+	if err != nil {
+		return nil, err
+	}
+	if !d.Expires.IsZero() && !d.Expires.After(now) {
+		return nil, fmt.Errorf("%w: it would have expired already", ErrNotRemembered)
+	}
+	scope, err := scopeOf(d, &r.Query)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
+	}
+	parts, _ := s.key.partsOf(r, scope.Kind, s.options.Understand)
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("%w: nothing is known of it that it could be told by", ErrNotRemembered)
+	}
+	e := &entry{stored: factsParts, parts: parts, choice: Choice{
+		Verdict: d.Verdict, Kind: parts[0].Kind, Label: partsLabel(parts), Scope: scope, UID: r.Query.UID,
+		DecisionID: d.DecisionID, Created: now.UTC(),
+	}}
+	if !d.Expires.IsZero() {
+		e.choice.Expires, e.expire = d.Expires.UTC(), d.Expires.UnixNano()
+	}
+	if d.DecisionID == "" {
+		e.confirmed.Store(now.UnixNano())
+	}
+	e.finish()
+	return e, nil
+}
+
+// rejects checks that a reject alone denies each effect that a part of it came
+// from.
+func (s *Store) rejects(e *entry, d *Draft, now int64) error {
+	r, err := d.rejection()
+	if err != nil {
+		return err
+	}
+	_, from := s.key.partsOf(r, e.choice.Scope.Kind, nil)
+	alone := (&index{}).with(e)
+	for _, i := range from {
+		q := r.Query
+		q.Effect = &q.All[i]
+		if found := alone.match(&s.key, &q, now, now); found.reject != e || found.unsure {
+			// Text is looked up with the first effect that was read from it.
+			if q.Effect = &q.All[0]; alone.match(&s.key, &q, now, now).reject != e {
+				return ErrSelfCheck
+			}
+		}
+	}
+	return nil
+}
+
+// Rejectable reports whether a reject of the call can be remembered.
+func (s *Store) Rejectable(r *decisions.Rejection) bool {
+	parts, _ := s.key.partsOf(r, ForUser, nil)
+	return len(parts) > 0
+}
+
+// Whole is the label with the kind of effect, of each part where there are
+// several.
+func (c *Choice) Whole() string {
+	if len(c.Parts) > 1 {
+		return c.Label
+	}
+	return string(c.Kind) + " " + c.Label
+}

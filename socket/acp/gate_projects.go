@@ -1,0 +1,158 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// maxGateProjects bounds the other projects of a connection by whose rules a
+// gate is judged. With more of them the person is asked.
+const maxGateProjects = 16
+
+// An agent names the session that it wants something done in, and one agent may
+// have sessions of several projects: by naming another one it would choose whose
+// rules it is judged by. So a gate is judged by the rules of every project that
+// the agent works in, and the strictest answer counts.
+
+// inOthers makes a request of a gate for each other project of the connection's
+// sessions. What is done, and where, stays the same.
+func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.Session) []*decisions.Request {
+	seen := []string{place(named)}
+	var list []*decisions.Request
+	for _, s := range all {
+		if s.Cwd == "" || slices.Contains(seen, place(s)) {
+			continue
+		}
+		if len(list) == maxGateProjects {
+			r.Call.Defects = addDefect(r.Call.Defects, effects.Defect{
+				Code: effects.DefectDropped, At: "sessionId", Text: "the agent works in more projects than are looked at",
+			})
+			break
+		}
+		seen = append(seen, place(s))
+		other, gate := *r, *r.Gate
+		other.Call.Input = inFolder(r.Call.Input, r.Call.Cwd)
+		other.Call.Cwd, other.Call.Roots, other.Session = s.Cwd, s.Roots, s.Ref()
+		// Of its own the other project asks nothing that only the lack of a rule
+		// asks; and who was allowed it was allowed it by the rules of one project.
+		gate.Asks, gate.Approved = false, nil
+		other.Gate = &gate
+		list = append(list, &other)
+	}
+	return list
+}
+
+// place is what tells the rules of one session from those of another.
+func place(s *decisions.Session) string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Project != "":
+		return s.Project
+	}
+	return s.Cwd
+}
+
+// inFolder says in the input of a terminal where it runs, which is below the
+// folder of the session that was named.
+func inFolder(input strictjson.Value, cwd string) strictjson.Value {
+	o, err := strictjson.ParseObject(input)
+	if err != nil {
+		return input
+	}
+	if _, ok := o.Get("command"); !ok || cwd == "" {
+		return input
+	}
+	given, _ := o.Get("cwd")
+	dir, _ := strictjson.ParseString(given)
+	if path.IsAbs(dir) {
+		return input
+	}
+	text, err := encodeText(path.Join(cwd, dir))
+	if err != nil {
+		return input
+	}
+	o = slices.DeleteFunc(slices.Clone(o), func(m strictjson.Member) bool { return m.Name == "cwd" })
+	out, err := encodeObject(append(o, strictjson.Member{Name: "cwd", Value: text}))
+	if err != nil {
+		return input
+	}
+	return out
+}
+
+// strictest decides the gate by the rules of the named session's project and of
+// all others. A question of the named session's is the one that is asked.
+func (g *gate) strictest(ctx context.Context, decider Decider) (*decisions.Decision, error) {
+	d, err := decideOne(ctx, decider, &g.request)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range g.others {
+		if d.Verdict == decisions.Deny {
+			break
+		}
+		first := d
+		other.Gate.Approved = func(o *decisions.Decision) bool { return sameRulesAsk(first, o) }
+		o, err := decideOne(ctx, decider, other)
+		if err != nil {
+			return nil, err
+		}
+		if o.Verdict == decisions.Deny || asksPerson(o) && !asksPerson(d) {
+			d = o
+		}
+	}
+	return d, nil
+}
+
+func decideOne(ctx context.Context, decider Decider, r *decisions.Request) (*decisions.Decision, error) {
+	decided := decider.Decide(ctx, r)
+	if len(decided) != 1 || decided[0] == nil {
+		return nil, errors.New("deciding: no decision for the gate")
+	}
+	return decided[0], nil
+}
+
+// asksPerson reports whether a person has to say whether the gate opens.
+func asksPerson(d *decisions.Decision) bool { return d.Verdict == decisions.Ask && d.Outcome == "" }
+
+// sameRulesAsk reports whether rules ask about the gate in the other project,
+// and all that they ask is asked by those of the first as well, where it has been
+// answered, or will be. A rule that lies in a project is another one in each.
+func sameRulesAsk(first, other *decisions.Decision) bool {
+	asks := false
+	for i := range other.Effects {
+		e := &other.Effects[i]
+		if e.Verdict != decisions.Ask {
+			continue
+		}
+		switch e.Row {
+		case decisions.RowOrgAsk, decisions.RowFirmAsk, decisions.RowAsk:
+			asks = true
+			if slices.ContainsFunc(e.Rules, func(r decisions.RuleRef) bool { return !askedBy(first, r) }) {
+				return false
+			}
+		case decisions.RowGuarded:
+			asks = true
+			if !slices.ContainsFunc(first.Effects, func(f decisions.EffectDecision) bool {
+				return f.Verdict == decisions.Ask && f.Row == e.Row && f.Kind == e.Kind && slices.Equal(f.Tags, e.Tags)
+			}) {
+				return false
+			}
+		}
+	}
+	return asks && len(other.Defects) == 0
+}
+
+// askedBy reports whether a rule that is the same in all projects asks in a
+// decision.
+func askedBy(d *decisions.Decision, r decisions.RuleRef) bool {
+	return r.Layer != decisions.Project && slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool {
+		return e.Verdict == decisions.Ask && slices.Contains(e.Rules, r)
+	})
+}

@@ -1,0 +1,62 @@
+package proxy
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// mayHold reports whether any reader, however tolerant, could find a message in
+// a line that is none. Readers skip comments, byte order marks and control
+// characters, take a line apart at other characters than the newline or go on
+// behind it, look for the first brace, and read keys without quotes; the line
+// may be in another encoding. Whatever they do, a message is an object with
+// members, so it has a brace, and before the one that closes it something that
+// separates a name from its value. What has braces otherwise is text.
+func mayHold(line []byte) bool {
+	for {
+		i := bytes.IndexByte(line, '{')
+		if i < 0 {
+			return false
+		}
+		line = line[i+1:]
+		if i = bytes.IndexAny(line, "{}:="); i < 0 || line[i] != '}' {
+			return true
+		}
+	}
+}
+
+// speaks reports whether a line that is no message has a word of the protocol,
+// or hides its words. Such a line is an attempt at a message: of all others that
+// may hold one, the agent's ordinary output with braces in it, nothing was lost.
+func speaks(line []byte) bool {
+	if bytes.IndexByte(line, 0) >= 0 || bytes.IndexByte(line, '\\') >= 0 {
+		return true
+	}
+	line = bytes.ToLower(line)
+	for _, word := range [][]byte{[]byte("jsonrpc"), []byte("method"), []byte("params"), []byte("session"), []byte("toolcall"), []byte("result")} {
+		if bytes.Contains(line, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// loose drops a line of the agent that is no message and that some readers may
+// find one in. Agents print such lines by mistake, so the person hears of the
+// first few and then ever more seldom.
+func (c *Core) loose(line []byte) []Act {
+	if speaks(line) {
+		return c.Refuse(Agent, errLoose)
+	}
+	c.dropped++
+	switch n := c.dropped; {
+	case n <= maxDroppedSaid:
+		c.say("what the agent printed was not passed on: " + errLoose.Error())
+	case n&(n-1) == 0:
+		c.say(strconv.Itoa(n) + " lines that the agent printed were not passed on: some readers may find messages in them")
+	}
+	return c.take()
+}
+
+// maxDroppedSaid is how many dropped lines are reported one by one.
+const maxDroppedSaid = 3
