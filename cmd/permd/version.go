@@ -55,8 +55,9 @@ func version() string { return readBuild().Version }
 
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version and how it was built",
+		Use:         "version",
+		Annotations: onlyReads,
+		Short:       "Print the version and how it was built",
 		Long: `Print the version, the revision it was built from, and the versions of Go and
 of Open Policy Agent. Include it in a bug report.
 
