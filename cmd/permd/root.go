@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -181,6 +180,7 @@ with the reason.
 		{"setup", a.doctorCommand()},
 		{"setup", a.serviceCommand()},
 		{"setup", a.completionCommand()},
+		{"setup", a.versionCommand()},
 		{"setup", a.generateCommand()},
 	} {
 		sub.cmd.GroupID = sub.group
@@ -231,21 +231,4 @@ func verdictCode(v decisions.Verdict) int {
 		return exitDeny
 	}
 	return exitAsk
-}
-
-// version is the module's version, or the revision it was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
-		}
-	}
-	return "devel"
 }
