@@ -288,7 +288,7 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 		switch {
 		case f.write && !f.harmless() && !v.touches(f.path, effects.KindWrite, effects.KindDelete) && !f.besides(v):
 			add("write", path.Base(f.by), "%s by %s (%s)", f.path, f.who(), f.call)
-		case f.write || f.harmless() || v.touches(f.path, effects.KindRead):
+		case f.write || f.harmless() || v.touches(f.path, effects.KindRead) || v.leavesOpen(path.Base(f.by)):
 		case f.folder && (path.Base(f.by) == "mkdir" || v.touches(f.path, effects.KindWrite, effects.KindDelete)): // it is made, moved or removed
 		default:
 			add("read", path.Base(f.by), "%s by %s", f.path, f.who())
@@ -297,6 +297,15 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 	for _, r := range t.reached {
 		add("connect", "", "%s", r)
 	}
+}
+
+// leavesOpen reports whether the decision says that a word of the program is not
+// known: then it does not say either what is read, and a rule covers that.
+func (v *verdict) leavesOpen(program string) bool {
+	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
+		return e.Kind == effects.KindUnknown && e.Via != nil && e.Via.Arg >= 0 && v.effects[e.Via.Effect].Run != nil &&
+			path.Base(v.effects[e.Via.Effect].Run.Program) == program && v.effects[e.Via.Effect].Run.Args[e.Via.Arg] == effects.DynamicWord
+	})
 }
 
 func (f *touched) who() string {

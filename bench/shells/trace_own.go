@@ -12,11 +12,11 @@ import (
 )
 
 // besides reports whether a program makes a file on the way to one that the
-// decision has: the folders that lead to a new one, and what sed -i and
-// sort write before they have all.
+// decision has: the folders that lead to a new one, and what sed -i,
+// sort and tac write before they have all.
 func (f *touched) besides(v *verdict) bool {
 	name := path.Base(f.by)
-	if (name == "sed" || name == "sort") && temporary.MatchString(path.Base(f.path)) {
+	if (name == "sed" || name == "sort" || name == "tac") && temporary.MatchString(path.Base(f.path)) {
 		return true
 	}
 	return name == "mkdir" && slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
@@ -24,7 +24,7 @@ func (f *touched) besides(v *verdict) bool {
 	})
 }
 
-var temporary = regexp.MustCompile(`^(sed|sort)[A-Za-z0-9]{6}$`)
+var temporary = regexp.MustCompile(`^(sed|sort|tac)[A-Za-z0-9]{6}$`)
 
 // What every program of the system opens for itself, and what some do.
 var (
@@ -33,7 +33,8 @@ var (
 	lookUp     = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group"} // of names of owners
 	looksUp    = []string{"ls", "stat", "find", "git", "tree"}
 	startUp    = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/zsh/zshenv", "/proc/self/loginuid", "/dev/tty", "/etc/inputrc"} // of shells
-	heredocs   = []string{"/tmp/zsh", "/tmp/sh-thd"}                                                                                               // where shells keep here-documents
+	terminals  = []string{"/etc/terminfo/", "/lib/terminfo/", "/usr/lib/terminfo/", "/usr/share/terminfo/"}
+	heredocs   = []string{"/tmp/zsh", "/tmp/sh-thd"} // where shells keep here-documents
 )
 
 // harmless reports whether the program opens that whatever it is told.
@@ -49,13 +50,16 @@ func (f *touched) harmless() bool {
 	if name == "git" && path.Dir(f.path) == project+"/.git" && strings.HasPrefix(path.Base(f.path), "index") {
 		return true // git status writes down what it found out about files
 	}
+	if f.by == "" && !f.write && slices.ContainsFunc(terminals, in) {
+		return true // zsh looks up how to show what set -x prints
+	}
 	if f.by == "" {
 		return !f.write && f.inner && (slices.Contains(startUp, f.path) || in("/etc/profile") || f.path == home+"/.profile" || slices.Contains(ownSingle, f.path) || slices.ContainsFunc(ownFolders, in))
 	}
 	if f.write {
 		return false
 	}
-	if name == "sort" && temporary.MatchString(path.Base(f.path)) {
+	if (name == "sort" || name == "tac") && temporary.MatchString(path.Base(f.path)) {
 		return true
 	}
 	if name == "git" && (f.folder || strings.Contains(f.path, "/.git") || in(home+"/.config/git") || f.path == "/etc/gitconfig") {
