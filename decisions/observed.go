@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -32,10 +34,10 @@ type observed struct {
 type look struct {
 	op    lookOp
 	path  string
-	limit int64 // of a read
+	limit int64 // of a read, in bytes, or of a list of names
 
 	mode fs.FileMode
-	text string // a link's target, a file's content, what a survey says
+	text string // a link's target, a file's content, a folder's names, what a survey says
 	err  error
 }
 
@@ -45,6 +47,7 @@ const (
 	lookLstat lookOp = iota
 	lookLink
 	lookFile
+	lookNames
 	lookSurvey // limit is how much of the path is the project's root
 )
 
@@ -69,10 +72,53 @@ func (o *observed) ReadFile(path string, limit int64) ([]byte, error) {
 	return []byte(l.text), nil
 }
 
-// Names implements effects.FS. What stands in a folder is not compared later.
+// Names implements effects.FS. The entries know their names and types alone:
+// these are what is compared later.
 func (o *observed) Names(path string, limit int) ([]fs.DirEntry, error) {
-	o.blurred = true
-	return o.fs.Names(path, limit)
+	l := o.look(look{op: lookNames, path: path, limit: int64(limit)})
+	if l.err != nil || l.text == "" {
+		return nil, l.err
+	}
+	var entries []fs.DirEntry
+	for line := range strings.SplitSeq(l.text, "\x00") {
+		kind, name, _ := strings.Cut(line, "/")
+		n, err := strconv.ParseUint(kind, 16, 32)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry{name, fs.FileMode(n)})
+	}
+	return entries, nil
+}
+
+// entry is a name in a folder with its type.
+type entry struct {
+	name string
+	mode fs.FileMode
+}
+
+func (e entry) Name() string               { return e.name }
+func (e entry) Type() fs.FileMode          { return e.mode }
+func (e entry) IsDir() bool                { return e.mode.IsDir() }
+func (e entry) Info() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
+
+// names asks for the names in a folder, as text: a name holds neither a slash
+// nor a zero.
+func names(fsys effects.FS, path string, limit int64) (string, error) {
+	entries, err := fsys.Names(path, int(limit))
+	if err != nil {
+		return "", err
+	}
+	lines := make([]string, len(entries))
+	for i, e := range entries {
+		lines[i] = strconv.FormatUint(uint64(e.Type()), 16) + "/" + e.Name()
+	}
+	slices.SortFunc(lines, func(a, b string) int {
+		_, a, _ = strings.Cut(a, "/")
+		_, b, _ = strings.Cut(b, "/")
+		return strings.Compare(a, b)
+	})
+	return strings.Join(lines, "\x00"), nil
 }
 
 // Owner implements effects.FS. It is not compared later.
@@ -159,6 +205,8 @@ func (l *look) ask(fsys effects.FS) {
 		var data []byte
 		data, l.err = fsys.ReadFile(l.path, l.limit)
 		l.text = string(data)
+	case lookNames:
+		l.text, l.err = names(fsys, l.path, l.limit)
 	case lookSurvey:
 		l.text = surveyed(fsys, l.path, l.limit)
 	}
@@ -183,6 +231,11 @@ func holds(fsys effects.FS, looks []look) bool {
 		case lookFile:
 			data, err := fsys.ReadFile(l.path, l.limit)
 			if !bytes.Equal(data, []byte(l.text)) || !sameError(err, l.err) {
+				return false
+			}
+		case lookNames:
+			text, err := names(fsys, l.path, l.limit)
+			if text != l.text || !sameError(err, l.err) {
 				return false
 			}
 		case lookSurvey:

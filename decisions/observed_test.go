@@ -1,6 +1,11 @@
 package decisions
 
 import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,5 +39,44 @@ func TestObservedSurvey(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestObservedNames: a folder's names count as they were told, and a name or a
+// type that has changed since is seen.
+func TestObservedNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b", "a", "-x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := &observed{fs: effects.OSFS{}}
+	var got []string
+	list, err := o.Names(dir, 10)
+	for _, e := range list {
+		got = append(got, e.Name())
+	}
+	if err != nil || !slices.Equal(got, []string{"-x", "a", "b"}) || list[1].Type() != 0 {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	if _, err := o.Names(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if o.blurred || !holds(effects.OSFS{}, o.looks) {
+		t.Error("what has not changed does not hold")
+	}
+	sub := filepath.Join(dir, "a")
+	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || holds(effects.OSFS{}, o.looks) {
+		t.Errorf("another type is not seen (%v)", err)
+	}
+	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !holds(effects.OSFS{}, o.looks) {
+		t.Errorf("what is as it was does not hold (%v)", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || holds(effects.OSFS{}, o.looks) {
+		t.Errorf("a further name is not seen (%v)", err)
+	}
+	if _, err := o.Names(dir, 1); err == nil || !o.blurred {
+		t.Errorf("more names than the limit: %v, blurred %v", err, o.blurred)
 	}
 }
