@@ -27,7 +27,7 @@ import (
 func main() {
 	npm := flag.String("npm", "", "the folder with the node_modules of the harnesses (default: a new one, with -install)")
 	install := flag.Bool("install", false, "install the harnesses into that folder with npm")
-	latest := flag.Bool("latest", false, "with -install, the newest versions and not those of docs/clients.md")
+	latest := flag.Bool("latest", false, "with -install, the newest versions and not those of docs/hooks.md")
 	only := flag.String("only", "", "only these harnesses, with commas")
 	limit := flag.Duration("limit", 45*time.Second, "how long one run of a harness may take")
 	within := flag.Duration("within", time.Hour, "what has not begun by then is not run, and named")
