@@ -34,7 +34,7 @@ func (d *daemon) allowable(q *decisions.MemoryQuery) error {
 func (d *daemon) understand(p *pattern.Pattern) *pattern.Pattern {
 	snap, err := d.store.Snapshot(uint32(os.Getuid()), "")
 	if err != nil {
-		return p
+		return p.Understood(nil)
 	}
 	return p.Understood(snap.Table())
 }

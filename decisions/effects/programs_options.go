@@ -35,6 +35,7 @@ func (v *invocation) longOption(i int, text string) int {
 	if abbreviated {
 		// The effects of all it may stand for, and a question: the table may
 		// lack an option that the program would take it for.
+		v.unclear = true
 		v.unknown(i, "an abbreviated option: "+Display(name))
 	}
 	used := 0
@@ -123,6 +124,7 @@ func (v *invocation) bundle(i int, text string) int {
 }
 
 func (v *invocation) unknownOption(i int, name string) {
+	v.unclear = true
 	if v.p.open {
 		v.changes = true
 		v.harmOption(i)
