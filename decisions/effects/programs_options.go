@@ -73,10 +73,21 @@ func (v *invocation) longOption(i int, text string) int {
 				v.harm(i + 2)
 			}
 		default:
+			v.numberBehind(o, i)
 			v.value(o, i, word{})
 		}
 	}
 	return used
+}
+
+// numberBehind notes that a number behind an option whose value is optional may
+// be that value: make -j 4.
+func (v *invocation) numberBehind(o *option, i int) {
+	if o.arity == arityOptional && i+1 < len(v.args) {
+		if next := v.args[i+1].text; next != "" && next[0] >= '0' && next[0] <= '9' {
+			v.unclear = true
+		}
+	}
 }
 
 // bundle reads short options in one word.
@@ -108,6 +119,9 @@ func (v *invocation) bundle(i int, text string) int {
 			v.value(o, i+used, v.args[i+used])
 			v.harmLike(o, i)
 		case rest != "" || o.arity == arityOptional:
+			if rest == "" {
+				v.numberBehind(o, i)
+			}
 			v.value(o, i, word{text: rest})
 			return 0
 		case i+1 >= len(v.args):
