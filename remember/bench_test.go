@@ -246,3 +246,31 @@ func BenchmarkMatchRejects(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSaveReject is how long a reject takes until it is stored, with 99,000
+// of other files of the project there already.
+func BenchmarkSaveReject(b *testing.B) {
+	s := open(b, options(path(b)))
+	n := 0
+	draft := func() remember.Draft {
+		n++
+		return remember.Draft{Verdict: decisions.Deny, Query: ask(file(effects.KindDelete, fmt.Sprintf("/p/%d/%d/x", n%100, n))), Scope: remember.ForProject, DecisionID: "d"}
+	}
+	for range 99 {
+		var drafts []remember.Draft
+		for range 1000 {
+			drafts = append(drafts, draft())
+		}
+		if _, err := s.Save(b.Context(), drafts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		save(b, s, draft())
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+}
