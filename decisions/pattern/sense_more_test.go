@@ -185,9 +185,7 @@ func tableCommands(t *testing.T) []command {
 			if kind == "inline" {
 				continue // then it runs that code
 			}
-			for _, o := range list {
-				inner = append(inner, o)
-			}
+			inner = append(inner, list...)
 		}
 		for _, g := range e.Include {
 			for _, list := range groups[g] {
