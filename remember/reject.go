@@ -53,6 +53,7 @@ type part struct {
 	Part
 	line *pattern.Pattern // nil for one that has sums
 	sums []digest
+	keys []string // that it is filed under
 	// unsure is set for a part that only asks (see carry.go).
 	unsure bool
 	// answer is what Match returns for a part that denies, doubt for one that asks.

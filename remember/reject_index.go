@@ -19,6 +19,9 @@ type rejectIndex struct {
 	shards [256]map[string][]*part
 	// counts are the keys of each class, so that nothing is looked up in vain.
 	counts [256]int
+	// lengths are how many keys of byValue there are for values of each length, in
+	// bytes.
+	lengths map[int]int
 }
 
 // The classes of keys, which begin with them.
@@ -26,8 +29,9 @@ const (
 	byPath   = 'p' // the literal beginning of a line about files
 	byFolder = 'f' // a folder above that, for effects that reach below a folder
 	byWords  = 'w' // program and all words of a line about runs
-	byWord   = 'o' // program and one operand
-	byFlags  = 'g' // program and options
+	byWord   = 'o' // program and one operand, or an option that permd does not know
+	byValue  = 'v' // program and one value of an option
+	byFlags  = 'g' // program, sub-command and one option, or none
 	byName   = 'n' // program alone, of lines with a *
 	byHost   = 'h'
 	byTool   = 't'
@@ -47,6 +51,7 @@ const maxDepth = 128
 type rejectEdit struct {
 	x      *rejectIndex
 	copied [256]bool
+	own    bool // x.lengths is a copy
 }
 
 func (r *rejectEdit) shard(key string) map[string][]*part {
@@ -63,23 +68,42 @@ func (r *rejectEdit) shard(key string) map[string][]*part {
 
 func (r *rejectEdit) add(e *entry) {
 	for _, p := range e.parts {
-		for _, key := range p.keysOf() {
+		p.keys = r.x.keysFor(p)
+		for _, key := range p.keys {
 			shard := r.shard(key)
-			shard[key] = append(slices.Clip(shard[key]), p)
-			r.x.counts[key[0]]++
+			// Whoever reads an earlier list sees no further than its end.
+			shard[key] = append(shard[key], p)
+			r.count(key, 1)
 		}
+	}
+}
+
+func (r *rejectEdit) count(key string, n int) {
+	r.x.counts[key[0]] += n
+	if key[0] != byValue {
+		return
+	}
+	if !r.own {
+		r.own, r.x.lengths = true, maps.Clone(r.x.lengths)
+	}
+	if r.x.lengths == nil {
+		r.x.lengths = map[int]int{}
+	}
+	length := len(key) - strings.LastIndexByte(key, 0) - 1
+	if r.x.lengths[length] += n; r.x.lengths[length] == 0 {
+		delete(r.x.lengths, length)
 	}
 }
 
 func (r *rejectEdit) remove(e *entry) {
 	for _, p := range e.parts {
-		for _, key := range p.keysOf() {
+		for _, key := range p.keys {
 			shard := r.shard(key)
 			i := slices.Index(shard[key], p)
 			if i < 0 {
 				continue
 			}
-			r.x.counts[key[0]]--
+			r.count(key, -1)
 			if len(shard[key]) == 1 {
 				delete(shard, key)
 				continue
@@ -117,6 +141,9 @@ func (x *rejectIndex) search(s *search) {
 				break
 			}
 			name = parent
+		}
+		if e.Tags.Has(effects.Loopback) {
+			x.touching(s, append(key, loopbackKey...))
 		}
 	case e.Use != nil && x.counts[byTool] > 0:
 		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
@@ -171,41 +198,6 @@ func toolNames(u *effects.Use) []string {
 func (s *search) first() bool {
 	all := s.q.All
 	return len(all) == 0 || &all[0] == s.q.Effect || all[0].From != s.q.Effect.From || all[0].Shell != s.q.Effect.Shell
-}
-
-func (x *rejectIndex) searchRun(s *search, buf []byte, r *effects.Run) {
-	if x.counts[byWords]+x.counts[byName]+x.counts[byWord]+x.counts[byFlags] == 0 {
-		return
-	}
-	names := [2]string{baseName(r.Program), baseName(r.Executable)}
-	for i, name := range names {
-		if name == "" || i == 1 && name == names[0] {
-			continue
-		}
-		key := func(class byte) []byte { return append(keyHead(buf, class, s.q.UID, effects.KindRun), name...) }
-		if x.counts[byName] > 0 {
-			x.touching(s, key(byName))
-		}
-		k := key(byWords)
-		for _, arg := range r.Args {
-			k = append(append(k, 0), arg...)
-		}
-		x.touching(s, k)
-		if x.counts[byFlags] > 0 {
-			k := key(byFlags)
-			for _, flag := range r.Flags {
-				k = append(append(k, 0), flag...)
-			}
-			x.touching(s, k)
-		}
-		if x.counts[byWord] == 0 {
-			continue
-		}
-		k = append(key(byWord), 0)
-		for _, arg := range r.Args {
-			x.touching(s, append(k, arg...))
-		}
-	}
 }
 
 // searchFile looks for lines at a path and at the folders above it and, for an
@@ -306,9 +298,9 @@ func (s *search) considerPart(p *part) bool {
 // tells apart from those of a new reject.
 func (x *rejectIndex) crowded(e *entry) (int, bool) {
 	for _, p := range e.parts {
-		for _, key := range p.keysOf() {
+		for _, key := range x.keysFor(p) {
 			switch key[0] {
-			case byName, byHost, byTool, byPath, byFlags, byWord:
+			case byName, byHost, byTool, byPath, byFlags, byWord, byValue:
 			default:
 				continue
 			}
@@ -318,4 +310,20 @@ func (x *rejectIndex) crowded(e *entry) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// alike are the entries of which a part is filed as the first of e is, one of
+// which says the same if any does.
+func (x *rejectIndex) alike(e *entry) []*entry {
+	p := e.parts[0]
+	keys := p.keysOf()
+	key := keys[0]
+	if p.line != nil && p.line.Path != nil {
+		key = keys[len(keys)-1] // the path's own; those before it are of folders
+	}
+	var list []*entry
+	for _, p := range x.at([]byte(key)) {
+		list = append(list, p.entry)
+	}
+	return list
 }

@@ -152,16 +152,19 @@ func (s *Store) turnOff(why error) {
 	s.wrong = append(s.wrong, why.Error())
 }
 
+// understand adds to the lines of a reject what they mean.
+func (s *Store) understand(e *entry) {
+	for _, p := range e.parts {
+		if p.line != nil && s.options.Understand != nil {
+			p.line = s.options.Understand(p.line)
+		}
+	}
+}
+
 // add puts entries into RAM.
 func (s *Store) add(entries ...*entry) {
-	if s.options.Understand != nil {
-		for _, e := range entries {
-			for _, p := range e.parts {
-				if p.line != nil {
-					p.line = s.options.Understand(p.line)
-				}
-			}
-		}
+	for _, e := range entries {
+		s.understand(e)
 	}
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.with(entries...), off: st.off})

@@ -17,6 +17,7 @@ type Table struct {
 	// printersOfAny those of the lines with a pattern for one.
 	printersOf    map[string][]int
 	printersOfAny []int
+	same          map[string][]spelling // by program: words that mean the same
 	groups        map[string]optionList // of options, for layers that include them
 	settings      map[string]*settings  // formats of files that programs obey
 	// second is what a person's own layer says beside, nil if nothing.

@@ -17,6 +17,7 @@ type tableFile struct {
 	Shell    *shellEntry           `yaml:"shell"`
 	Settings []settingsEntry       `yaml:"settings"`
 	Prints   []spelled             `yaml:"prints_secrets"`
+	Same     []spelled             `yaml:"same"`
 }
 
 // optionList holds, for each act, the spellings of options: one string per

@@ -64,6 +64,11 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 			}
 		}
 	}
+	for _, name := range names {
+		if err := p.same(parsed[name].Same); err != nil {
+			return nil, inTableFile(name, err)
+		}
+	}
 	p.table.indexPrinters()
 	for name := range p.table.programs {
 		p.table.shell.shipped[name] = true
