@@ -153,7 +153,11 @@ func TestEarlierRejects(t *testing.T) {
 					t.Errorf("%s is allowed: %s", c.Tool.Name, d.Reason)
 				}
 			}
-			wantVerdict(t, a.anasShell(t, "git status"), decisions.Allow, "what nobody rejected")
+			want := decisions.Allow
+			if name == "pins that cannot be read" {
+				want = decisions.Ask // one of them was said of a text, and its digest is lost
+			}
+			wantVerdict(t, a.anasShell(t, "git status"), want, "what nobody rejected")
 			if off := a.store.Status().AllowsOff; off != (name == "pins that cannot be read") {
 				t.Errorf("allows are off: %v", off)
 			}

@@ -41,7 +41,7 @@ type Part struct {
 }
 
 // ByLine reports whether the part is matched by its line.
-func (p *Part) ByLine() bool { return len(p.Sums) == 0 }
+func (p *Part) ByLine() bool { return len(p.Sums) == 0 && p.Rule != lostRule }
 
 // mostParts is the most parts of one reject. What is more of a call is rejected
 // by the call's text alone.
@@ -281,6 +281,10 @@ func (p *part) spell() {
 
 // read makes the part that is stored ready to match.
 func (p *part) read() error {
+	if p.anything() {
+		p.unsure = true
+		return nil
+	}
 	if p.ByLine() {
 		var err error
 		p.line, err = pattern.Parse(p.Kind, p.Rule)

@@ -37,6 +37,8 @@ const (
 	byTool   = 't'
 	bySum    = 's' // runs, files and tools that no line can name
 	byText   = 'x' // the text of calls
+
+	byAnything = 'a' // in the place of what was lost
 )
 
 // maxSame is how many lines of one person may stand under a key that does not
@@ -150,6 +152,15 @@ func (x *rejectIndex) search(s *search) {
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range toolNames(e.Use) {
 				x.touching(s, appendTool(key, server, tool))
+			}
+		}
+	}
+	if x.counts[byAnything] > 0 {
+		for _, uid := range []uint32{s.q.UID, everyone} {
+			for _, p := range x.at(keyHead(buf[:], byAnything, uid, "")) {
+				if p.Kind == "" || p.Kind == e.Kind {
+					s.considerPart(p)
+				}
 			}
 		}
 	}
@@ -284,7 +295,7 @@ func (s *search) considerPart(p *part) bool {
 	if e.over(s.now) || !e.covers(s.q) {
 		return false
 	}
-	unsure := p.unsure && e.looked.Load() == 0
+	unsure := p.unsure && (e.looked.Load() == 0 || p.anything())
 	switch {
 	case s.reject == nil, s.unsure && !unsure:
 	case unsure && !s.unsure, e.choice.Scope.Kind.rank() <= s.reject.choice.Scope.Kind.rank():

@@ -11,6 +11,8 @@ import (
 func (p *part) keysOf() []string {
 	uid := p.entry.choice.UID
 	switch l := p.line; {
+	case p.anything():
+		return []string{string(keyHead(nil, byAnything, uid, ""))}
 	case l == nil:
 		class := byte(bySum)
 		if p.Kind == effects.KindUnknown {
