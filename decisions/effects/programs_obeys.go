@@ -4,9 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// obeyedVariable is the name of a variable; a * at its end stands for the rest.
+var obeyedVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[*]?$`)
 
 // What a program that only looks may be told by the project it runs in: to run
 // another one, to ask another host. Such files come with what is cloned, so a
@@ -21,14 +25,23 @@ const (
 	maxObeyedDepth = 64
 )
 
-// obeyed is a file that a program obeys: of the folder that it runs in and of
-// all above it, or of the person's home.
+// obeyed is what a program obeys: a file of the folder that it runs in and of all
+// above it, or of the person's home; the whole project; or a variable.
 type obeyed struct {
 	name     string
 	home     bool
 	git      bool      // the configuration of the repository
+	project  bool      // all of the project's files, so that no form is read-only
+	variable bool      // of the environment
 	settings *settings // nil if its being there is enough
 }
+
+// theProject stands for all files of a project among what a program obeys, and
+// variableMark before the name of a variable.
+const (
+	theProject   = "."
+	variableMark = "$"
+)
 
 // obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
 func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
@@ -38,7 +51,14 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
 		// Files of layers may have words behind the name, which once were searched
 		// for; now such a file counts whatever it says.
 		name, _, _ = strings.Cut(name, ": ")
-		o := obeyed{name: name, git: name == ".git"}
+		if variable, ok := strings.CutPrefix(line.text, variableMark); ok {
+			if !obeyedVariable.MatchString(variable) {
+				return nil, line.errorf("variable %q: expected $NAME", line.text)
+			}
+			all = append(all, obeyed{name: variable, variable: true})
+			continue
+		}
+		o := obeyed{name: name, git: name == ".git", project: name == theProject}
 		o.name, o.home = strings.CutPrefix(name, "~/")
 		if o.name == "" || strings.ContainsAny(o.name, " \t:=~") || path.IsAbs(o.name) || path.Clean(o.name) != o.name || strings.HasPrefix(o.name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
@@ -48,7 +68,7 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
 				return nil, line.errorf("file %q: unknown settings %q", name, format)
 			}
 		}
-		if o.git && o.settings == nil || o.home && known {
+		if o.git && o.settings == nil || (o.home || o.project) && known {
 			return nil, line.errorf("file %q: settings are for files of a project", name)
 		}
 		all = append(all, o)
@@ -76,6 +96,8 @@ func (v *invocation) obeysProject() string {
 	homes := v.b.res.session().homes
 	for _, o := range v.p.obeys {
 		switch {
+		case o.project:
+			return "the files of its project"
 		case o.git:
 			if file := v.obeysRepository(o.settings); file != "" {
 				return file
@@ -101,7 +123,7 @@ func (v *invocation) obeysProject() string {
 			o := &v.p.obeys[i]
 			file := path.Join(dir, o.name)
 			switch {
-			case o.git, o.home:
+			case o.git, o.home, o.variable:
 			case slices.Contains(homes, dir):
 				if v.rewritten(file) {
 					return file

@@ -75,6 +75,13 @@ func TestObeyedFilesOfTheTable(t *testing.T) {
 		`["a b"]`:                      false,
 		`[".git"]`:                     false,
 		`["~/x = s"]`:                  false,
+		`[]`:                           true,
+		`[.]`:                          true,
+		`[". = s"]`:                    false,
+		`["$NAME", "$HEAD_*"]`:         true,
+		`["$NAME = s"]`:                false,
+		`["$"]`:                        false,
+		`["$A B"]`:                     false,
 	} {
 		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - {name: s, format: ini}\nprograms:\n  - names: [x]\n    obeys: " + text + "\n")})
 		if (err == nil) != ok {

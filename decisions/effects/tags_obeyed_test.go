@@ -48,7 +48,9 @@ func obeyedNames(table *Table) []string {
 		}
 		seen[p] = true
 		for _, o := range p.obeys {
-			names[o.name] = true
+			if !o.project && !o.variable {
+				names[o.name] = true
+			}
 		}
 		for _, sub := range p.subs {
 			all(sub)

@@ -1,0 +1,110 @@
+package effects
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// obeysNotSaid are the files of the table whose programs do not all say yet what
+// they obey. A file that is done leaves the list.
+var obeysNotSaid = []string{
+	"archive.yaml", "build.yaml", "change.yaml", "cloud.yaml", "containers.yaml", "data.yaml", "files.yaml", "go.yaml",
+	"node.yaml", "python.yaml", "remote.yaml", "ruby_php.yaml", "system.yaml", "text.yaml", "wrap.yaml",
+}
+
+// obeysEntries are the programs of the table's files.
+func obeysEntries(t *testing.T) map[string][]programEntry {
+	t.Helper()
+	names, err := filepath.Glob("../../rego/programs/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no program files: %v", err)
+	}
+	all := map[string][]programEntry{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := decodeTableFile(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(name)] = file.Programs
+	}
+	return all
+}
+
+// TestEveryProgramSaysWhatItObeys: a program whose manual nobody has read for what
+// it obeys would be called read-only in a project that tells it to do more.
+func TestEveryProgramSaysWhatItObeys(t *testing.T) {
+	entries := obeysEntries(t)
+	for name, programs := range entries {
+		silent := 0
+		for i := range programs {
+			if programs[i].Obeys != nil {
+				continue
+			}
+			silent++
+			if !slices.Contains(obeysNotSaid, name) {
+				t.Errorf("%s: %s: it does not say what it obeys; write obeys: [] if its manual says that it is nothing", name, strings.Join(texts(programs[i].Names), " "))
+			}
+		}
+		if silent == 0 && len(programs) > 0 && slices.Contains(obeysNotSaid, name) {
+			t.Errorf("%s: all its programs say what they obey, but it is on the list of those that do not", name)
+		}
+	}
+	for _, name := range obeysNotSaid {
+		if entries[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// TestObeyedVariablesAreNotHarmless: a variable that a program obeys must not be
+// one that a call may set without a question.
+func TestObeyedVariablesAreNotHarmless(t *testing.T) {
+	table := shippedTable(t)
+	seen := 0
+	for _, programs := range obeysEntries(t) {
+		var all func(list []programEntry)
+		all = func(list []programEntry) {
+			for i := range list {
+				for _, line := range list[i].Obeys {
+					name, ok := strings.CutPrefix(line.text, variableMark)
+					if !ok {
+						continue
+					}
+					seen++
+					if table.harmlessAssignment(strings.TrimSuffix(name, "*"), "x") {
+						t.Errorf("%s obeys %s, which is a harmless variable", list[i].Names[0].text, name)
+					}
+				}
+				all(list[i].Sub)
+			}
+		}
+		all(programs)
+	}
+	t.Logf("%d variables", seen)
+}
+
+// TestObeysProject: a program that obeys all of a project is never read-only in
+// one.
+func TestObeysProject(t *testing.T) {
+	table, err := ParseTable(map[string][]byte{"x.yaml": []byte("programs:\n" +
+		"  - {names: [plain], readonly: true, obeys: []}\n" +
+		"  - {names: [obeying], readonly: true, obeys: [.]}\n" +
+		"  - {names: [variable], readonly: true, obeys: [$X]}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]bool{"plain": true, "obeying": false, "variable": true} {
+		b := shellBuilder(table, shellFiles())
+		b.shell(command, testCwd, "command")
+		if r := b.effects[0].Run; r == nil || r.Readonly != want {
+			t.Errorf("%s: %+v, want read-only: %v", command, r, want)
+		}
+	}
+}
