@@ -11,7 +11,6 @@ import (
 // obeysNotSaid are the files of the table whose programs do not all say yet what
 // they obey. A file that is done leaves the list.
 var obeysNotSaid = []string{
-	"archive.yaml", "build.yaml", "change.yaml", "cloud.yaml", "containers.yaml", "data.yaml", "files.yaml", "go.yaml",
 	"node.yaml", "python.yaml", "remote.yaml", "ruby_php.yaml", "system.yaml", "text.yaml", "wrap.yaml",
 }
 
@@ -105,6 +104,38 @@ func TestObeysProject(t *testing.T) {
 		b.shell(command, testCwd, "command")
 		if r := b.effects[0].Run; r == nil || r.Readonly != want {
 			t.Errorf("%s: %+v, want read-only: %v", command, r, want)
+		}
+	}
+}
+
+// TestObeysProjectExtended: org may say that a form of such a program is read-only
+// all the same, and then it is.
+func TestObeysProjectExtended(t *testing.T) {
+	table, err := ParseTable(map[string][]byte{"x.yaml": []byte("programs:\n  - {names: [x], obeys: [., y.conf], sub: [{names: [old]}]}\n")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	extended, _, errs := table.Extended(map[string][]byte{"o.yaml": []byte("extend:\n  - {names: [x], sub: [{names: [old], readonly: true}, {names: [new], readonly: true}]}\n")})
+	if errs != nil {
+		t.Fatal(errs)
+	}
+	for _, c := range []struct {
+		command string
+		table   *Table
+		file    string
+		want    bool
+	}{
+		{"x old", table, "", false}, {"x old", extended, "", true}, {"x new", extended, "", true},
+		{"x old", extended, "y.conf", false}, {"x new", extended, "y.conf", false},
+	} {
+		fs := shellFiles()
+		if c.file != "" {
+			fs.File(testCwd+"/"+c.file, "")
+		}
+		b := shellBuilder(c.table, fs)
+		b.shell(c.command, testCwd, "command")
+		if r := b.effects[0].Run; r == nil || r.Readonly != c.want {
+			t.Errorf("%s with %q: %+v, want read-only: %v", c.command, c.file, r, c.want)
 		}
 	}
 }

@@ -147,9 +147,11 @@ func (v *invocation) changed(file string) bool {
 }
 
 // rewritten is changed for files that git checkout and its like may change as
-// well, which is all but those of git's own folder.
+// well, which is all but those of git's own folder. Of a folder, it tells whether
+// anything in it may be changed.
 func (v *invocation) rewritten(file string) bool {
-	return v.changed(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
+	in := fold(file) + "/"
+	return v.changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
 }
 
 // absent reports whether there is no such file, and will be none.

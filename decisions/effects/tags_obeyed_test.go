@@ -3,6 +3,7 @@ package effects
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -24,7 +25,8 @@ var unguardedObeyed = map[string]string{
 	"package.json5":                "source, as package.json: what it can name is looked for before each run",
 	"package.yaml":                 "source, as package.json: what it can name is looked for before each run",
 	"pnpm-workspace.yaml":          "source: what it can name is looked for before each run",
-	".config/shellcheckrc":         "it names files to read and runs nothing",
+	"~/.config/shellcheckrc":       "it names files to read and runs nothing",
+	"~/.shellcheckrc":              "it names files to read and runs nothing",
 	".shellcheckrc":                "it names files to read and runs nothing",
 	"shellcheckrc":                 "it names files to read and runs nothing",
 	"compose.yaml":                 "source: what is in it runs only by a command that asks",
@@ -48,7 +50,11 @@ func obeyedNames(table *Table) []string {
 		}
 		seen[p] = true
 		for _, o := range p.obeys {
-			if !o.project && !o.variable {
+			switch {
+			case o.project, o.variable:
+			case o.home:
+				names["~/"+o.name] = true
+			default:
 				names[o.name] = true
 			}
 		}
@@ -71,7 +77,11 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 	}
 	r := testResolver(tree(testProj + "/.git/HEAD"))
 	for _, name := range names {
-		e := r.file(KindWrite, name, testProj, "")
+		dir, file := testProj, name
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			dir, file = "/home/ana", rest
+		}
+		e := r.file(KindWrite, file, dir, "")
 		why, listed := unguardedObeyed[name]
 		switch {
 		case e.Guarded() == 0 && !listed:
