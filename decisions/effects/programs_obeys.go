@@ -110,6 +110,9 @@ func (v *invocation) obeysProject() string {
 			}
 		}
 	}
+	if !slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return !o.home && !o.project && !o.variable }) {
+		return ""
+	}
 	dir := v.folderOf(v.run.Cwd)
 	if dir == "" {
 		return "a file in its folder, of which nothing is known"
