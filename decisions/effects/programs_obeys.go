@@ -23,12 +23,16 @@ const (
 	maxObeyed = 64 << 10
 	// maxObeyedDepth is how many folders are looked into.
 	maxObeyedDepth = 64
+	// maxObeyedOperands is how many operands are looked beside.
+	maxObeyedOperands = 64
 )
 
 // obeyed is what a program obeys: a file of the folder that it runs in and of all
-// above it, or of the person's home; the whole project; or a variable.
+// above it, of those of the files that it is given, or of the person's home; the
+// whole project; or a variable.
 type obeyed struct {
 	name     string
+	beside   bool // in the folders of the files that the program is given
 	home     bool
 	git      bool      // the configuration of the repository
 	project  bool      // all of the project's files, so that no form is read-only
@@ -36,11 +40,13 @@ type obeyed struct {
 	settings *settings // nil if its being there is enough
 }
 
-// theProject stands for all files of a project among what a program obeys, and
-// variableMark before the name of a variable.
+// theProject stands for all files of a project among what a program obeys,
+// variableMark before the name of a variable, and besideMark before that of a file
+// that lies beside an operand.
 const (
 	theProject   = "."
 	variableMark = "$"
+	besideMark   = "*/"
 )
 
 // obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
@@ -60,7 +66,8 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
 		}
 		o := obeyed{name: name, git: name == ".git", project: name == theProject}
 		o.name, o.home = strings.CutPrefix(name, "~/")
-		if o.name == "" || strings.ContainsAny(o.name, " \t:=~") || path.IsAbs(o.name) || path.Clean(o.name) != o.name || strings.HasPrefix(o.name, "..") {
+		o.name, o.beside = strings.CutPrefix(o.name, besideMark)
+		if o.name == "" || strings.ContainsAny(o.name, " \t:=~*") || o.beside && (o.home || o.name == theProject || o.name == ".git") || path.IsAbs(o.name) || path.Clean(o.name) != o.name || strings.HasPrefix(o.name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
 		if known {
@@ -110,13 +117,30 @@ func (v *invocation) obeysProject() string {
 			}
 		}
 	}
-	if !slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return !o.home && !o.project && !o.variable }) {
+	// Of a program that obeys no file of a folder, the folder need not be known.
+	if slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return !o.home && !o.project && !o.variable && !o.beside }) {
+		if file := v.obeysFrom(v.folderOf(v.run.Cwd), false); file != "" {
+			return file
+		}
+	}
+	if !slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return o.beside }) {
 		return ""
 	}
-	dir := v.folderOf(v.run.Cwd)
-	if dir == "" {
-		return "a file in its folder, of which nothing is known"
+	for _, dir := range v.operandFolders() {
+		if file := v.obeysFrom(dir, true); file != "" {
+			return file
+		}
 	}
+	return ""
+}
+
+// obeysFrom is obeysProject for the files of one folder, "" if it is not known,
+// and of all above it: those beside operands, or the others.
+func (v *invocation) obeysFrom(dir string, beside bool) string {
+	if dir == "" {
+		return "a file in a folder of which nothing is known"
+	}
+	homes := v.b.res.session().homes
 	root := v.b.res.project()
 	if root == "" || !inside(root, dir) {
 		root = dir
@@ -126,7 +150,7 @@ func (v *invocation) obeysProject() string {
 			o := &v.p.obeys[i]
 			file := path.Join(dir, o.name)
 			switch {
-			case o.git, o.home, o.variable:
+			case o.git, o.home, o.variable, o.beside != beside:
 			case slices.Contains(homes, dir):
 				if v.rewritten(file) {
 					return file
@@ -141,6 +165,38 @@ func (v *invocation) obeysProject() string {
 		dir = path.Dir(dir)
 	}
 	return "a file far above its folder"
+}
+
+// operandFolders are the folders that the operands lie in: as they are written,
+// and where links lead, since programs go up from either. "" stands for one that
+// is not known. A pattern may stand for a folder's own name, so what it is below
+// counts, and no deeper folder can be meant: applyPath refuses other patterns.
+func (v *invocation) operandFolders() []string {
+	var dirs []string
+	cwd := v.folderOf(v.run.Cwd)
+	for _, i := range v.operands[:min(len(v.operands), maxObeyedOperands)] {
+		w := &v.args[i]
+		if w.dynamic() || cwd == "" {
+			return append(dirs, "")
+		}
+		given := w.text
+		if !path.IsAbs(given) {
+			given = path.Join(cwd, given)
+		}
+		real := ""
+		if e := v.b.res.operand(KindRead, path.Dir(given), "", v.at.from); e.File != nil {
+			real = e.File.Path
+		}
+		dirs = append(dirs, path.Dir(given), real)
+		if e := v.b.res.operand(KindRead, given, "", v.at.from); !w.glob && e.File != nil {
+			dirs = append(dirs, path.Dir(e.File.Path))
+		}
+	}
+	if len(v.operands) > maxObeyedOperands {
+		dirs = append(dirs, "")
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
 }
 
 // changed reports whether the file is, or may be, one that an earlier call or part

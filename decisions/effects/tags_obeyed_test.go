@@ -17,6 +17,8 @@ var unguardedObeyed = map[string]string{
 	".java-version":                "tools write it; a path in it is looked for before each run",
 	".lua-version":                 "tools write it; a path in it is looked for before each run",
 	".node-version":                "tools write it; a path in it is looked for before each run",
+	".nvmrc":                       "tools write it; a path in it is looked for before each run",
+	"Cargo.toml":                   "agents edit it all day; where it is there, the one run that obeys it asks",
 	".perl-version":                "tools write it; a path in it is looked for before each run",
 	".php-version":                 "tools write it; a path in it is looked for before each run",
 	".ruby-version":                "tools write it; a path in it is looked for before each run",

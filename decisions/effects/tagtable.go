@@ -218,6 +218,7 @@ var guardTable = []guardGroup{
 		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config",
 		".config/containers", ".config/nerdctl", ".docker/contexts", ".local/share/gh/extensions", ".local/share/helm/plugins",
 		"~/.actrc", "~/.cmake", "~/.config/unrar", "~/.duckdb", "~/.duckdbrc", "~/.gradle !~/.gradle/caches !~/.gradle/daemon !~/.gradle/wrapper", "~/.jq", "~/.mongorc.js", "~/.mongoshrc.js",
+		"~/.aptitude/config", "~/.config/cloc", "~/.config/gem", "~/.config/homebrew", "~/.config/yamllint", "~/.gem", "~/.homebrew", "~/.local/share/gem", "~/.manpath", "~/.popt", "~/.tclshrc",
 		"~/.pg_service.conf", "~/.postgresql", "~/.postgresqlrc", "~/.rarrc", "~/.redisclirc", "~/.tofurc", "~/Taskfile.yml",
 		".config/curlrc", ".config/go/env", ".config/helm/repositories.yaml", ".config/lesskey", ".config/npm/npmrc", ".config/pnpm/rc", ".config/sqlite3/sqliterc",
 	}},
