@@ -66,7 +66,7 @@ type Store struct {
 	rescued int
 	// unstored are rejects that hold and could not be written so far.
 	unstored []*entry
-	closed  bool
+	closed   bool
 }
 
 // state is what Match sees.

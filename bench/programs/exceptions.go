@@ -34,7 +34,7 @@ var exceptions = []exception{
 	{"man apropos whatis", "runs", "/usr/bin/apropos /usr/bin/whatis /usr/bin/mandb /usr/bin/col /usr/bin/groff /usr/bin/grotty /usr/bin/gzip /usr/bin/locale /usr/bin/nroff /usr/bin/preconv /usr/bin/tbl /usr/bin/troff /usr/libexec/man-db/**", "runs its formatters"},
 	{"man", "writes", "/var/cache/man/**", "keeps formatted pages in /var/cache/man"},
 	{"gem", "writes", "~/.local ~/.local/share ~/.local/share/gem ~/.local/share/gem/**", "keeps a cache in ~/.local/share/gem"},
-	{"java mvn", "writes", "/tmp/hsperfdata_* /tmp/hsperfdata_*/* ROOT/tmp/hsperfdata_* ROOT/tmp/hsperfdata_*/*", "keeps counters of its speed in /tmp/hsperfdata_USER"},
+	{"java javac mvn", "writes", "/tmp/hsperfdata_* /tmp/hsperfdata_*/* ROOT/tmp/hsperfdata_* ROOT/tmp/hsperfdata_*/*", "keeps counters of its speed in /tmp/hsperfdata_USER"},
 	{"mvn", "runs", "/usr/bin/dirname /usr/bin/expr /usr/bin/java /usr/bin/ls /usr/bin/uname /usr/lib/jvm/**", "is a shell script that runs java"},
 	{"pidof crontab", "connects", "unix**", "logs its errors to the system"},
 	{"pidof", "writes", "/dev/console", "logs its errors to the system"},
