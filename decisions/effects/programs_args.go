@@ -32,10 +32,11 @@ type invocation struct {
 	linked   bool     // links are among the paths that a word stands for
 	followed []string // folders in which the run follows links
 	narrow   bool     // a search goes only into names that hold no secret
-	unpackTo int      // the word that names where an archive is unpacked, if it is set
-	filled   bool     // unpackTo is set
-	method   string   // the method of a request, if one is given
-	asked    []later  // parameters of a request
+	unpackTo int      // the word that names where an archive is unpacked, if filled is set
+	unpackIn string   // that folder
+	filled   bool
+	method   string  // the method of a request, if one is given
+	asked    []later // parameters of a request
 }
 
 // later is an option's value that waits for the operands.

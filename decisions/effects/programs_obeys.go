@@ -117,6 +117,9 @@ func (v *invocation) obeysProject() string {
 			}
 		}
 	}
+	if !slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return !o.home && !o.project && !o.variable }) {
+		return ""
+	}
 	if file := v.obeysFrom(v.folderOf(v.run.Cwd), false); file != "" {
 		return file
 	}

@@ -76,6 +76,9 @@ type program struct {
 	recursive     bool // operands mean everything below them
 	recursiveWith []string
 	writesWith    []string // operands that are read are written as well
+	deletesWith   []string // operands that are read or written go afterwards
+	clearsWith    []string // what stands at the target of a copy goes first
+	keepsPaths    []string // the target of a copy gets the whole path of each source
 	skipsHidden   bool     // going through a folder, it leaves out hidden names
 	rearranges    bool     // it may put links anywhere in its folder
 	disturbsWith  []string // it only links or moves with one of these

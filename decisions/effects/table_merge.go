@@ -181,6 +181,12 @@ func (p *program) take(own *program, e *programEntry, key string) {
 		more(&p.recursiveWith, e.RecursiveWith)
 	case "writes_with":
 		more(&p.writesWith, e.WritesWith)
+	case "deletes_with":
+		more(&p.deletesWith, e.DeletesWith)
+	case "clears_with":
+		more(&p.clearsWith, e.ClearsWith)
+	case "keeps_paths_with":
+		more(&p.keepsPaths, e.KeepsPathsWith)
 	case "archives_with":
 		more(&p.archivesWith, e.ArchivesWith)
 	case "keeps_with":
