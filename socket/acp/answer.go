@@ -58,6 +58,8 @@ type pending struct {
 	state   *native.State
 	// allowed notes that the call was allowed.
 	allowed func(d *decisions.Decision)
+	// now puts the session of now into the request.
+	now func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
@@ -82,6 +84,9 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	p := r.pending(state.about(s, r), declared, s, plain)
 	p.request.Peer = c.Peer
 	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())
+	p.now = func(now *decisions.Request) {
+		now.Session = s.describe(&now.Call, h.Sessions.Get(c.Owner(), r.sessionID))
+	}
 	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.now()) }
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
@@ -213,9 +218,8 @@ func (p *pending) ask(d *decisions.Decision) error {
 	if err != nil {
 		return errors.New("encoding the decision")
 	}
-	// The question keeps the offer, and lets the call with its input go.
 	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer,
-		Answer: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd})
+		Answer: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Made: &p.request, Now: p.now})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
@@ -226,7 +230,7 @@ func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision))
 	return func(pick native.Pick) (native.Picked, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {
-			allowed(call)
+			picked.Taken = func() { allowed(call) }
 		}
 		return picked, err
 	}
