@@ -245,6 +245,11 @@ func (d *daemon) decisionMethods() socket.Methods {
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
 	})
 	rap.Register(m, rap.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, Answers: own})
+	for _, name := range []string{
+		native.MethodDecide, otc.MethodCall, aap.MethodPermissions, aap.MethodAnswer, rap.MethodInvoke,
+	} {
+		m[name] = acp.InTurn(d.sessions, m[name])
+	}
 	return m
 }
 

@@ -54,7 +54,7 @@ type offer struct {
 type pending struct {
 	*offer
 	request decisions.Request
-	turn    context.Context
+	turns   turns
 	state   *native.State
 	// allowed notes that the call was allowed.
 	allowed func(d *decisions.Decision)
@@ -82,6 +82,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 		plain = h.PlainOption(declared.Agent)
 	}
 	p := r.pending(state.about(s, r), declared, s, plain)
+	p.turns = state.turnsOf(r.sessionID, declared)
 	p.request.Peer = c.Peer
 	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())
 	p.now = func(now *decisions.Request) {
@@ -102,7 +103,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 // session as declared, nil if it was not.
 func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pending {
 	call := r.assemble(t)
-	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turn: s.turn}
+	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
 	ref := s.describe(&call, declared)
 	is := recognise(&call, r.options)
 	call.Marks = is.marks
@@ -130,19 +131,12 @@ func noOption() effects.Defect {
 	}
 }
 
-// errTurn is why a request is cancelled whose turn was.
-var errTurn = errors.New("the client cancelled the session's turn")
-
 // decide decides the request and says the decision in the protocol's words. One
 // whose turn is over is decided as well, so that the journal holds what was
 // asked for and that it was cancelled.
 func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(p.turn, func() { stop(errTurn) })()
-	if p.turn.Err() != nil {
-		stop(errTurn)
-	}
+	ctx, done := p.turns.with(ctx)
+	defer done()
 	decided := decider.Decide(ctx, &p.request)
 	if len(decided) != 1 || decided[0] == nil {
 		return nil, errors.New("deciding: no decision for the call")
@@ -150,7 +144,7 @@ func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
 	d := decided[0]
 	result, err := p.answer(d)
 	switch {
-	case p.turn.Err() != nil:
+	case p.turns.over():
 		// The turn ended while the call was decided, and with it the call.
 		p.state.Asks.Remove(d.ID)
 		return cancelled().with(called(d, errTurn)), nil

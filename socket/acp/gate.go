@@ -54,6 +54,7 @@ type gate struct {
 	// approved are the calls of the agent's own requests.
 	approved *approved
 	now      time.Time
+	turns    turns
 	// renewed puts the session of now into the request.
 	renewed func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
@@ -99,6 +100,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	g.request.Session = s.describe(&g.request.Call, declared)
 	g.request.Gate.Agent = g.request.Call.Agent
 	g.request.Call.Agent = effects.Party{Name: GateAgent}
+	g.turns = state.turnsOf(g.session, declared)
 	g.renewed = func(r *decisions.Request) {
 		r.Session = s.describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
 		r.Call.Agent = effects.Party{Name: GateAgent}
@@ -116,9 +118,17 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 }
 
 func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
+	if !g.request.Gate.Own { // that is the client's own affair, in no turn
+		var done func()
+		ctx, done = g.turns.with(ctx)
+		defer done()
+	}
 	d, made, err := g.strictest(ctx, decider)
 	if err != nil {
 		return nil, err
+	}
+	if g.turns.over() && !g.request.Gate.Own {
+		return GateResult{Decision: called(d, errTurn)}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody waits for it

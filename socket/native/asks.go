@@ -202,6 +202,7 @@ type State struct {
 	// seats are where the sessions belong that were declared on the connection.
 	seats        map[string]seat
 	ends         []func(session string)
+	cancels      []func(session string)
 	declares     []func(session string)
 	others       []func(id string) bool
 	disconnected bool // the end of the connection is already watched
@@ -232,6 +233,19 @@ func RequestKey(id strictjson.Value) string {
 // OnEnd registers f to be called, on the reading goroutine, when a session of
 // the connection is closed.
 func (s *State) OnEnd(f func(session string)) { s.ends = append(s.ends, f) }
+
+// OnCancel registers f to be called, on the reading goroutine, when the client
+// cancels what goes on in a session.
+func (s *State) OnCancel(f func(session string)) { s.cancels = append(s.cancels, f) }
+
+// Cancel forgets the questions of a session whose turn was cancelled. Only to be
+// called from a method.
+func (s *State) Cancel(session string) {
+	s.Asks.Drop(session)
+	for _, f := range s.cancels {
+		f(session)
+	}
+}
 
 // OnDeclare registers f to be called, on the reading goroutine, when a session
 // of the connection is declared for the first time.
