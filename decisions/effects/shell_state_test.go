@@ -108,9 +108,9 @@ func TestLoopBound(t *testing.T) {
 	}
 }
 
-// TestLookInUnknownFolder: a program that looks at the folder it runs in reads
-// one that is not known where more folders are possible than are followed.
-func TestLookInUnknownFolder(t *testing.T) {
+// TestUnknownFolder: a program that looks at the folder it runs in, or unpacks
+// into it, reads or writes one that is not known where more folders are possible than are followed.
+func TestUnknownFolder(t *testing.T) {
 	for command, want := range map[string]bool{
 		"cd x1; cd x2; cd x3; ls": true,
 		"cd src; ls":              false,
