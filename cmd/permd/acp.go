@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/socket/client"
@@ -52,7 +53,7 @@ With --proxy permd is one of the proxies that a conductor chains in front of an
 agent. It starts nothing then: the conductor does, and carries what the agent
 says.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd acp -- claude-agent-acp
   permd acp --require -- gemini --experimental-acp
   agent-client-protocol-conductor agent "permd acp --proxy" "claude-agent-acp"`,
@@ -120,9 +121,9 @@ func (o acpFlags) required(ctx context.Context) error {
 func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return failf(exitError, "is the agent installed, and in PATH?", "finding the agent: %v", err)
+		return cli.Failf(cli.ExitError, "is the agent installed, and in PATH?", "finding the agent: %v", err)
 	}
-	if in, ok := a.in.(*os.File); ok && isTerminal(in) {
+	if in, ok := a.In.(*os.File); ok && isTerminal(in) {
 		return fmt.Errorf("starting the agent: %w", syscall.Exec(path, args, os.Environ()))
 	}
 	if err := o.required(ctx); err != nil {
@@ -145,7 +146,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
-	agent, err := startAgent(path, args, a.err)
+	agent, err := startAgent(path, args, a.Err)
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 		return broken
 	}
 	if code != 0 {
-		return &failure{code: code}
+		return &cli.Failure{Code: code}
 	}
 	return nil
 }
@@ -186,8 +187,8 @@ type acpPipes struct {
 }
 
 func (a *app) acpPipes() (*acpPipes, error) {
-	in, ok := a.in.(*os.File)
-	out, ok2 := a.out.(*os.File)
+	in, ok := a.In.(*os.File)
+	out, ok2 := a.Out.(*os.File)
 	if !ok || !ok2 {
 		return nil, errors.New("standard input and output are no files")
 	}
@@ -216,7 +217,7 @@ func (a *app) acpPipes() (*acpPipes, error) {
 }
 
 func (a *app) sameAsStderr(fd int) bool {
-	stderr, ok := a.err.(*os.File)
+	stderr, ok := a.Err.(*os.File)
 	if !ok {
 		return false
 	}
@@ -243,7 +244,7 @@ func (a *app) acpSay() (say func(string), end func()) {
 	go func() {
 		defer close(done)
 		for t := range texts {
-			fmt.Fprintf(a.err, "permd: %s\n", t)
+			fmt.Fprintf(a.Err, "permd: %s\n", t)
 		}
 	}()
 	say = func(t string) {

@@ -7,13 +7,14 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/proxy"
 )
 
 // acpConducted is one proxy of a conductor's chain.
 func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
-	if in, ok := a.in.(*os.File); ok && isTerminal(in) {
-		return failf(exitUsage, "give a conductor the command: permd acp --proxy", "a conductor speaks to permd acp --proxy, and not a terminal")
+	if in, ok := a.In.(*os.File); ok && isTerminal(in) {
+		return cli.Failf(cli.ExitUsage, "give a conductor the command: permd acp --proxy", "a conductor speaks to permd acp --proxy, and not a terminal")
 	}
 	if err := o.required(ctx); err != nil {
 		return err

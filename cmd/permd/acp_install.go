@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/decisions/effects"
 )
 
@@ -45,7 +48,7 @@ The units that start the daemon with the first question are written and enabled
 too, where there are none (see permd service install). They count from the next
 login on; the commands that start them now are shown.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd acp install zed claude
   permd acp install jetbrains my-agent -- /opt/my-agent/bin/agent --acp
   permd acp install avante gemini`,
@@ -77,7 +80,7 @@ For codecompanion, avante and agent-shell, what has to go is said.
 
 The units of the daemon stay; permd service remove removes them.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd acp uninstall zed claude
   permd acp uninstall jetbrains my-agent --yes`,
 		Args:              acpInstallArgs,
@@ -165,7 +168,7 @@ func completeACPInstall(_ *cobra.Command, args []string, _ string) ([]string, co
 }
 
 func (a *app) acpInstall(cmd *cobra.Command, client *acpClient, agent *clientAgent, o *installOptions) error {
-	program, err := serviceProgram(o.exec)
+	program, err := service.Program(o.exec)
 	if err != nil {
 		return err
 	}
@@ -239,7 +242,7 @@ func acpNotes(client *acpClient, agent *clientAgent, e *acpEntries) []string {
 func (a *app) acpUninstall(client *acpClient, agent *clientAgent, o *installOptions) error {
 	if client.path == nil {
 		return a.reportACP(&acpReport{Client: client.name, Agent: agent.name, Place: client.where, installReport: installReport{
-			Action: "by hand", Notes: []string{"take out what permd acp install " + client.name + " " + shellWord(agent.name) + " shows"},
+			Action: "by hand", Notes: []string{"take out what permd acp install " + client.name + " " + cli.Quote(agent.name) + " shows"},
 		}})
 	}
 	place, _, store, err := a.acpPlace(client, agent, o)
@@ -265,11 +268,11 @@ func (a *app) acpPlace(client *acpClient, agent *clientAgent, o *installOptions)
 	if err := a.checkAsked(o); err != nil {
 		return nil, nil, configStore{}, err
 	}
-	dirs, err := a.ownDirs()
+	dirs, err := account.OwnDirs(a.root)
 	if err != nil {
 		return nil, nil, configStore{}, err
 	}
-	home, err := personHome()
+	home, err := account.Home()
 	if err != nil {
 		return nil, nil, configStore{}, err
 	}
@@ -283,12 +286,12 @@ func (a *app) acpPlace(client *acpClient, agent *clientAgent, o *installOptions)
 }
 
 func (a *app) reportACP(r *acpReport) error {
-	if a.json {
-		return printIndented(a.out, r)
+	if a.JSON {
+		return cli.PrintIndented(a.Out, r)
 	}
 	if r.Snippet != "" {
-		fmt.Fprintf(a.out, "%s\n", r.Snippet)
+		fmt.Fprintf(a.Out, "%s\n", r.Snippet)
 	}
-	r.print(a.out, r.Place)
+	r.print(a.Out, r.Place)
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // TestACPInstallAgain: another permd takes the place of the one that install wrote,
@@ -67,8 +69,8 @@ func TestACPLinkedFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := planACPInstall(p, e, store, testProgram, uint32(os.Geteuid()))
-	if err == nil || hintOf(err, "") != linkHint {
-		t.Errorf("%v, hint %q", err, hintOf(err, ""))
+	if err == nil || cli.HintOf(err, "") != linkHint {
+		t.Errorf("%v, hint %q", err, cli.HintOf(err, ""))
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // clientAgent is an agent as clients start it.
@@ -72,18 +74,18 @@ func acpAgentNames() (names []string) {
 // a command, or a name with a command.
 func acpAgentOf(name string, command []string) (*clientAgent, error) {
 	if len(command) > 0 && isPermd(command[0]) {
-		return nil, failf(exitUsage, "name the agent's own command", "the command is permd itself")
+		return nil, cli.Failf(cli.ExitUsage, "name the agent's own command", "the command is permd itself")
 	}
 	for _, word := range append([]string{name}, command...) {
 		if !utf8.ValidString(word) || strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return nil, failf(exitUsage, "", "the name and the command of an agent are text on one line: %q", word)
+			return nil, cli.Failf(cli.ExitUsage, "", "the name and the command of an agent are text on one line: %q", word)
 		}
 	}
 	if name == "" && len(command) > 0 {
 		name = filepath.Base(command[0])
 	}
 	if strings.TrimSpace(name) == "" {
-		return nil, failf(exitUsage, "one of: "+strings.Join(acpAgentNames(), ", ")+"; or the command of another one behind --", "the agent is missing")
+		return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(acpAgentNames(), ", ")+"; or the command of another one behind --", "the agent is missing")
 	}
 	agents := acpAgents()
 	i := slices.IndexFunc(agents, func(a clientAgent) bool { return a.name == strings.ToLower(name) })

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/jsonedit"
 )
 
@@ -81,7 +82,7 @@ func acpClientOf(name string) (*acpClient, error) {
 			return &c, nil
 		}
 	}
-	return nil, failf(exitUsage, "one of: "+strings.Join(acpClientNames(), ", "), "there is no client %q", name)
+	return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(acpClientNames(), ", "), "there is no client %q", name)
 }
 
 // zedSettings is where Zed looks.

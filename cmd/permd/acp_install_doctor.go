@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/jsonedit"
 )
@@ -11,7 +13,7 @@ import (
 // acpClients looks at the files of ACP clients: whether the permd that stands in
 // front of their agents is there, and whether they say yes past it.
 func (x *examination) acpClients() {
-	home, err := personHome()
+	home, err := account.Home()
 	if err != nil {
 		return // the folders say why
 	}
@@ -31,7 +33,7 @@ func (x *examination) acpClient(client *acpClient, home string) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		x.warn("acp", "ls -l "+shellWord(path), "looking at %s: %v", path, err)
+		x.warn("acp", "ls -l "+cli.Quote(path), "looking at %s: %v", path, err)
 		return
 	}
 	if !bytes.Contains(text, []byte("permd")) {
@@ -44,12 +46,12 @@ func (x *examination) acpClient(client *acpClient, home string) {
 		entries, err = e.entries(t, true)
 	}
 	if err != nil {
-		x.error("acp", hintOf(err, ""), "%s: %v", path, err)
+		x.error("acp", cli.HintOf(err, ""), "%s: %v", path, err)
 		return
 	}
 	wrapped := 0
 	for _, entry := range entries {
-		again := "permd acp install " + client.name + " " + shellWord(effects.Display(nameOfEntry(entry)))
+		again := "permd acp install " + client.name + " " + cli.Quote(effects.Display(nameOfEntry(entry)))
 		key := effects.Display(entry.key) // an agent may have written it
 		switch program := entry.words[0]; {
 		case behindPermd(entry.words) > 0 && isProgram(program):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/jsonedit"
 )
@@ -44,14 +45,14 @@ func (e *acpEntries) parse(text []byte) (*jsonedit.Text, error) {
 	}
 	t, err := jsonedit.Parse(text, e.client.dialect)
 	if err != nil {
-		return nil, failf(exitError, "correct the file first", "it cannot be read: %v", err)
+		return nil, cli.Failf(cli.ExitError, "correct the file first", "it cannot be read: %v", err)
 	}
 	return t, nil
 }
 
 // shape is an error of a file that says something else than it should.
 func (e *acpEntries) shape(format string, args ...any) error {
-	return failf(exitError, "correct the file first: "+e.client.title+" does not understand it either", "in it, "+format, args...)
+	return cli.Failf(cli.ExitError, "correct the file first: "+e.client.title+" does not understand it either", "in it, "+format, args...)
 }
 
 // entries are those with a command, of all agents or of this one.
@@ -189,7 +190,7 @@ func (e *acpEntries) otherCommands(text []byte) (notes []string) {
 	e.hidden = hidden
 	for _, entry := range found {
 		if words := unwrapped(entry.words); !slices.Equal(words, e.agent.command) && !slices.Equal(words, e.stock()) {
-			notes = append(notes, fmt.Sprintf("%s was there and keeps its own command, %s: change that in the file", effects.Display(entry.key), effects.Display(shellWords(words))))
+			notes = append(notes, fmt.Sprintf("%s was there and keeps its own command, %s: change that in the file", effects.Display(entry.key), effects.Display(cli.QuoteAll(words))))
 		}
 	}
 	return notes
@@ -208,7 +209,7 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 		// Each edit makes a new text, in which the values are others.
 		entry = e.again(t, entry)
 		if behindPermd(entry.words) == 0 && namesPermd(entry.words) {
-			return nil, failf(exitError, "take permd out of it by hand", "in it, %s runs permd, but not as install writes it", effects.Display(entry.key))
+			return nil, cli.Failf(cli.ExitError, "take permd out of it by hand", "in it, %s runs permd, but not as install writes it", effects.Display(entry.key))
 		}
 		if t, err = e.wrap(t, entry, program); err != nil {
 			return nil, err
@@ -218,11 +219,11 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 		return t.Bytes(), nil
 	}
 	if len(e.agent.command) == 0 {
-		return nil, failf(exitUsage, "say how it is started: … "+e.agent.name+" -- COMMAND ARGS...", "%s has no entry called %q, and permd knows no agent of that name", e.client.title, e.agent.name)
+		return nil, cli.Failf(cli.ExitUsage, "say how it is started: … "+e.agent.name+" -- COMMAND ARGS...", "%s has no entry called %q, and permd knows no agent of that name", e.client.title, e.agent.name)
 	}
 	key := e.newKey()
 	if t.Root().Member(e.client.list, key).Exists() {
-		return nil, failf(exitError, "take it out first", "in it, %s.%s is something else", e.client.list, key)
+		return nil, cli.Failf(cli.ExitError, "take it out first", "in it, %s.%s is something else", e.client.list, key)
 	}
 	value, err := json.Marshal(e.value(program))
 	if err != nil {
@@ -264,7 +265,7 @@ func (e *acpEntries) value(program string) any {
 	if e.client.lines {
 		return struct {
 			Command string `json:"command"`
-		}{shellWords(slices.Concat([]string{program, "acp", "--"}, e.agent.command))}
+		}{cli.QuoteAll(slices.Concat([]string{program, "acp", "--"}, e.agent.command))}
 	}
 	c := command{Command: program, Args: append([]string{"acp", "--"}, e.stock()...), Env: map[string]string{}}
 	if e.client.typed {
@@ -292,11 +293,11 @@ func (e *acpEntries) firstWord(entry acpEntry) (string, error) {
 		return quoteJSON(filepath.Join(e.home, rest)), nil
 	}
 	if strings.ContainsAny(command, "$`") {
-		return "", failf(exitError, "write the path in full", "in it, the command of %s has a variable, which permd would not replace", effects.Display(entry.key))
+		return "", cli.Failf(cli.ExitError, "write the path in full", "in it, the command of %s has a variable, which permd would not replace", effects.Display(entry.key))
 	}
 	if strings.ContainsAny(command, " \t") && !entry.args.Exists() {
 		if _, err := os.Stat(command); err != nil {
-			return "", failf(exitError, "write the program as its command, and the rest as its args", "in it, the command of %s may be a program with arguments", effects.Display(entry.key))
+			return "", cli.Failf(cli.ExitError, "write the program as its command, and the rest as its args", "in it, the command of %s may be a program with arguments", effects.Display(entry.key))
 		}
 	}
 	return raw, nil

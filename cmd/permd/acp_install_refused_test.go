@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // TestACPRefused are texts that are not changed, and what is said of them.
@@ -161,8 +163,8 @@ func TestSplitLine(t *testing.T) {
 			t.Errorf("%q: %q, %v", line, got, ok)
 		}
 		// What permd writes is read as the same words.
-		if again, ok := splitLine(shellWords(want)); want != nil && (!ok || len(again) != len(want)) {
-			t.Errorf("%q: written as %q", want, shellWords(want))
+		if again, ok := splitLine(cli.QuoteAll(want)); want != nil && (!ok || len(again) != len(want)) {
+			t.Errorf("%q: written as %q", want, cli.QuoteAll(want))
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // Clients that are set up in a program text of their person's: permd does not
@@ -21,7 +23,7 @@ func scriptWords(words []string, between string) string {
 
 func (a *clientAgent) needsCommand(client string) error {
 	if len(a.command) == 0 {
-		return failf(exitUsage, "say how it is started: permd acp install "+client+" "+shellWord(a.name)+" -- COMMAND ARGS...", "permd knows no agent called %q", a.name)
+		return cli.Failf(cli.ExitUsage, "say how it is started: permd acp install "+client+" "+cli.Quote(a.name)+" -- COMMAND ARGS...", "permd knows no agent called %q", a.name)
 	}
 	return nil
 }
@@ -124,7 +126,7 @@ func agentShellSnippet(program string, a *clientAgent) (string, error) {
 				known = append(known, k.name)
 			}
 		}
-		return "", failf(exitUsage, "name one of "+strings.Join(known, ", ")+", with its command behind -- if it is another", "agent-shell has a variable for each agent, and permd knows none for %q", a.name)
+		return "", cli.Failf(cli.ExitUsage, "name one of "+strings.Join(known, ", ")+", with its command behind -- if it is another", "agent-shell has a variable for each agent, and permd knows none for %q", a.name)
 	}
 	return fmt.Sprintf(`(setq agent-shell-%s-command
       '(%s))

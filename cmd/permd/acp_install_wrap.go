@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/jsonedit"
 )
@@ -29,12 +30,12 @@ func (e *acpEntries) wrap(t *jsonedit.Text, entry acpEntry, program string) (*js
 	case entry.line != nil:
 		text := entry.command.String()
 		if n > 0 {
-			return t.Replace(entry.command, quoteJSON(shellWord(program)+text[entry.line[0].end:]))
+			return t.Replace(entry.command, quoteJSON(cli.Quote(program)+text[entry.line[0].end:]))
 		}
-		return t.Replace(entry.command, quoteJSON(shellWord(program)+" acp -- "+strings.TrimSpace(text)))
+		return t.Replace(entry.command, quoteJSON(cli.Quote(program)+" acp -- "+strings.TrimSpace(text)))
 	}
-	if e.client.lines && shellWord(program) != program {
-		return nil, failf(exitError, `put permd at a path without blanks and name it with --exec, or write the entry as "argv"`, "in it, %s has args, and then %s takes no command with blanks", effects.Display(entry.key), e.client.title)
+	if e.client.lines && cli.Quote(program) != program {
+		return nil, cli.Failf(cli.ExitError, `put permd at a path without blanks and name it with --exec, or write the entry as "argv"`, "in it, %s has args, and then %s takes no command with blanks", effects.Display(entry.key), e.client.title)
 	}
 	if n == 0 {
 		first, err := e.firstWord(entry)
@@ -107,7 +108,7 @@ func (e *acpEntries) made(entry acpEntry) bool {
 // unwrap takes the first n words of a command out of an entry.
 func (e *acpEntries) unwrap(t *jsonedit.Text, entry acpEntry, n int) (_ *jsonedit.Text, err error) {
 	if len(entry.words) == n {
-		return nil, failf(exitError, "correct it by hand", "in it, %s has no agent behind permd", effects.Display(entry.key))
+		return nil, cli.Failf(cli.ExitError, "correct it by hand", "in it, %s has no agent behind permd", effects.Display(entry.key))
 	}
 	list := []string{e.client.list, entry.key, "args"}
 	switch {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/internal/xdg"
@@ -65,11 +66,11 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 	}
 	project := under("project")
 	for name, text := range map[string]string{
-		filepath.Join(dirs.Config, policyDir, "rules.rego"): benchPolicy(),
-		filepath.Join(project, ".git", "HEAD"):              "ref: refs/heads/main\n",
-		filepath.Join(project, "src", "main.go"):            "package main\n",
-		filepath.Join(project, "src", "lib.go"):             "package main\n",
-		filepath.Join(project, "README.md"):                 "# A project\n",
+		filepath.Join(dirs.Config, account.PolicyDir, "rules.rego"): benchPolicy(),
+		filepath.Join(project, ".git", "HEAD"):                      "ref: refs/heads/main\n",
+		filepath.Join(project, "src", "main.go"):                    "package main\n",
+		filepath.Join(project, "src", "lib.go"):                     "package main\n",
+		filepath.Join(project, "README.md"):                         "# A project\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			b.Fatal(err)

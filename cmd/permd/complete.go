@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -32,12 +33,12 @@ options and the ids of the latest decisions.
   zsh    source <(permd completion zsh)        in ~/.zshrc, after compinit
   fish   permd completion fish | source        in ~/.config/fish/config.fish
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example:   `  permd completion bash`,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return writeCompletion(cmd.Root(), args[0], a.out)
+			return writeCompletion(cmd.Root(), args[0], a.Out)
 		},
 	}
 }

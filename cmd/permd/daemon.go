@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/journal"
@@ -39,7 +41,7 @@ type daemon struct {
 	engine   *decisions.Engine
 	sessions *decisions.Sessions
 	lasting  *native.Lasting
-	users    *users
+	users    *account.Users
 	recent   deliberations // for permd explain
 	unasked  unasked       // for permd status
 	metrics  *metrics      // nil when HTTP is off
@@ -54,21 +56,18 @@ type sockets struct {
 	http                 string // a URL or the path of a socket, "" when HTTP is off
 }
 
-// policyDir is where a layer's rules are, below its folder.
-const policyDir = "policy.d"
-
 // openPolicy reads settings and rules.
 func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*policy.Store, policy.Settings, error) {
-	settings, err := readSettings(dirs)
+	settings, err := account.ReadSettings(dirs)
 	if err != nil {
 		return nil, settings, err
 	}
 	opts := policy.Options{
-		OrgDir:  filepath.Join(dirs.Org, policyDir),
-		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, policyDir), nil },
+		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
+		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, account.PolicyDir), nil },
 		UID:     uint32(os.Geteuid()),
 		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
-		Switches: func() (policy.Switches, error) { return readSwitches(dirs) },
+		Switches: func() (policy.Switches, error) { return account.ReadSwitches(dirs) },
 		OnChange: changed, OnWork: collectLess,
 	}
 	if relocated {
@@ -88,14 +87,14 @@ func policyFailure(err error) error {
 		if hint == "" {
 			hint = "permd policy check DIR shows all problems"
 		}
-		return &failure{code: exitCompile, err: err, hint: hint}
+		return &cli.Failure{Code: cli.ExitCompile, Err: err, Hint: hint}
 	}
 	return err
 }
 
 // openDaemon opens the rules and the databases.
 func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Logger, changed func(policy.Status)) (d *daemon, err error) {
-	d = &daemon{dirs: dirs, users: &users{}, log: log, started: time.Now()}
+	d = &daemon{dirs: dirs, users: &account.Users{}, log: log, started: time.Now()}
 	if d.store, d.settings, err = openPolicy(ctx, dirs, relocated, changed); err != nil {
 		return nil, err
 	}
@@ -139,7 +138,7 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache), NotPlain: new(decisions.NotPlain),
 		Unattended: d.store.Unattended,
 	}
-	home := d.users.user(uint32(os.Geteuid())).Home
+	home := d.users.Lookup(uint32(os.Geteuid())).Home
 	d.sessions = &decisions.Sessions{FindProject: func(cwd string) string {
 		return effects.FindProject(fsys, cwd, home)
 	}}
@@ -156,7 +155,7 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // own is all that is permd's, when it listens there.
 func (d *daemon) own(at sockets) effects.Own {
-	return effects.OwnFiles(ownFiles(d.dirs, at)...).WithProgram(ownPrograms(), programFolders(d.users.user(uint32(os.Geteuid())).Home))
+	return effects.OwnFiles(ownFiles(d.dirs, at)...).WithProgram(ownPrograms(), programFolders(d.users.Lookup(uint32(os.Geteuid())).Home))
 }
 
 // ownPrograms are the paths of the program that runs, as it was started and
@@ -224,11 +223,11 @@ func ownFiles(dirs xdg.Dirs, at sockets) []string {
 func (d *daemon) decisionMethods() socket.Methods {
 	m := socket.Methods{}
 	acp.Register(m, acp.Deps{
-		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, PlainOption: d.plainOption,
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.Lookup, LiveShell: d.liveShell, PlainOption: d.plainOption,
 		HarmlessEnv: d.harmlessEnv, AskGates: d.store.AskGates, Ran: d.unasked.note,
 	})
 	own := native.Deps{
-		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.Lookup, LiveShell: d.liveShell, Keeper: d.keeper(),
 		Lasting: d.lasting, Rules: d.rulesDigest,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
@@ -240,18 +239,18 @@ func (d *daemon) decisionMethods() socket.Methods {
 		own.Answered = d.answered
 	}
 	native.Register(m, own)
-	otc.Register(m, otc.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user})
+	otc.Register(m, otc.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.Lookup})
 	aap.Register(m, aap.Deps{
-		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
+		Sessions: d.sessions, Decider: d.engine, Users: d.users.Lookup, LiveShell: d.liveShell, NewID: newID, Answers: own,
 	})
-	rap.Register(m, rap.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, Answers: own})
+	rap.Register(m, rap.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.Lookup, Answers: own})
 	return m
 }
 
 // rulesDigest is that of the rules that a call of that person in that folder would
 // be decided by, "" when there are none yet.
 func (d *daemon) rulesDigest(uid uint32, cwd string) string {
-	snap, err := d.store.Snapshot(uid, effects.FindProject(d.engine.FS, cwd, d.users.user(uid).Home))
+	snap, err := d.store.Snapshot(uid, effects.FindProject(d.engine.FS, cwd, d.users.Lookup(uid).Home))
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -42,7 +44,7 @@ trying out policies, not for enforcing them.
 
 The exit code is that of the strictest verdict.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  echo '{"tool":{"name":"Bash"},"input":{"command":"git status"}}' | permd decide --agent claude-agent-acp -
   permd decide --local request.json`,
 		Args: cobra.ExactArgs(1),
@@ -86,25 +88,25 @@ func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *d
 	err := o.each(ctx, to, messages, func(ds []*decisions.Decision) error {
 		for n, d := range ds {
 			strictest = decisions.Stricter(strictest, d.Verdict)
-			if a.json {
-				if err := printJSON(a.out, d); err != nil {
+			if a.JSON {
+				if err := cli.PrintJSON(a.Out, d); err != nil {
 					return err
 				}
 				continue
 			}
 			if !first && n == 0 {
-				fmt.Fprintln(a.out)
+				fmt.Fprintln(a.Out)
 			}
 			first = false
-			renderDecision(a.out, d)
+			renderDecision(a.Out, d)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if code := verdictCode(strictest); code != exitOK {
-		return &failure{code: code}
+	if code := cli.VerdictCode(strictest); code != cli.ExitOK {
+		return &cli.Failure{Code: code}
 	}
 	return nil
 }
@@ -151,7 +153,7 @@ func (o *decideOptions) each(ctx context.Context, to caller, messages []message,
 	}
 	if decided == 0 {
 		// The exit code of an allow would be believed.
-		return failf(exitUsage, "see permd decide --help", "the input asks for no decision")
+		return cli.Failf(cli.ExitUsage, "see permd decide --help", "the input asks for no decision")
 	}
 	return nil
 }
@@ -181,7 +183,7 @@ func (o *decideOptions) declare(ctx context.Context, to caller, id string) error
 		Cwd       string `json:"cwd"`
 		Agent     *party `json:"agent,omitzero"`
 		Client    party  `json:"client"`
-	}{id, o.cwd, nil, party{"permd decide", version()}}
+	}{id, o.cwd, nil, party{"permd decide", buildinfo.Version()}}
 	if o.agent != "" {
 		name, v, _ := strings.Cut(o.agent, "@")
 		p.Agent = &party{name, v}
@@ -233,7 +235,7 @@ func callsIn(params strictjson.Value) int {
 // there would count as allowed.
 func checkAnswer(ds []*decisions.Decision, calls int) error {
 	if len(ds) != calls {
-		return fmt.Errorf("reading permd's answer: %s for %s", plural(len(ds), "decision"), plural(calls, "call"))
+		return fmt.Errorf("reading permd's answer: %s for %s", cli.Plural(len(ds), "decision"), cli.Plural(calls, "call"))
 	}
 	for _, d := range ds {
 		switch {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -26,7 +27,7 @@ func (a *app) messages(file string, o *decideOptions) ([]message, error) {
 	}
 	messages, err := parseMessages(data)
 	if err != nil {
-		return nil, failf(exitUsage, "one JSON value, or one on each line", "reading %s: %v", nameOf(file), err)
+		return nil, cli.Failf(cli.ExitUsage, "one JSON value, or one on each line", "reading %s: %v", nameOf(file), err)
 	}
 	return messages, nil
 }
@@ -95,11 +96,11 @@ func parseMessage(v strictjson.Value) (*message, error) {
 }
 
 func (a *app) readInput(file string) ([]byte, error) {
-	r := a.in
+	r := a.In
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, failf(exitError, "name a file, or - for standard input", "opening the input: %w", err)
+			return nil, cli.Failf(cli.ExitError, "name a file, or - for standard input", "opening the input: %w", err)
 		}
 		defer f.Close()
 		r = f
@@ -109,7 +110,7 @@ func (a *app) readInput(file string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the input: %w", err)
 	}
 	if len(data) > maxDecideInput {
-		return nil, failf(exitUsage, "split it", "the input is larger than %d MiB", maxDecideInput>>20)
+		return nil, cli.Failf(cli.ExitUsage, "split it", "the input is larger than %d MiB", maxDecideInput>>20)
 	}
 	return data, nil
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -39,21 +41,21 @@ func TestDecideExitCode(t *testing.T) {
 		name, input, answer string
 		code                int
 	}{
-		{"allow", bare, `{"decisions":[` + allow + `]}`, exitOK},
-		{"two allows", two, `{"decisions":[` + allow + `,` + allow + `]}`, exitOK},
-		{"one allow for two calls", two, `{"decisions":[` + allow + `]}`, exitError},
-		{"two for one", bare, `{"decisions":[` + allow + `,` + allow + `]}`, exitError},
-		{"none", bare, `{"decisions":[]}`, exitError},
-		{"no member", bare, `{}`, exitError},
-		{"null", bare, `null`, exitError},
-		{"null in the list", bare, `{"decisions":[null]}`, exitError},
-		{"no verdict", bare, `{"decisions":[{"decisionId":"d"}]}`, exitError},
-		{"another verdict", bare, `{"decisions":[{"decisionId":"d","verdict":"Allow"}]}`, exitError},
-		{"request without a decision", acp, `{"outcome":{"outcome":"selected","optionId":"a"}}`, exitError},
-		{"request with no verdict", acp, `{"_meta":{"permd":{"decisionId":"d"}}}`, exitError},
-		{"only a notification", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`, `{}`, exitUsage},
-		{"a method that is not known", `{"jsonrpc":"2.0","id":1,"method":"session/Request_permission","params":{}}`, `{}`, exitUsage},
-		{"a response", `{"jsonrpc":"2.0","id":1,"result":{}}`, `{}`, exitUsage},
+		{"allow", bare, `{"decisions":[` + allow + `]}`, cli.ExitOK},
+		{"two allows", two, `{"decisions":[` + allow + `,` + allow + `]}`, cli.ExitOK},
+		{"one allow for two calls", two, `{"decisions":[` + allow + `]}`, cli.ExitError},
+		{"two for one", bare, `{"decisions":[` + allow + `,` + allow + `]}`, cli.ExitError},
+		{"none", bare, `{"decisions":[]}`, cli.ExitError},
+		{"no member", bare, `{}`, cli.ExitError},
+		{"null", bare, `null`, cli.ExitError},
+		{"null in the list", bare, `{"decisions":[null]}`, cli.ExitError},
+		{"no verdict", bare, `{"decisions":[{"decisionId":"d"}]}`, cli.ExitError},
+		{"another verdict", bare, `{"decisions":[{"decisionId":"d","verdict":"Allow"}]}`, cli.ExitError},
+		{"request without a decision", acp, `{"outcome":{"outcome":"selected","optionId":"a"}}`, cli.ExitError},
+		{"request with no verdict", acp, `{"_meta":{"permd":{"decisionId":"d"}}}`, cli.ExitError},
+		{"only a notification", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`, `{}`, cli.ExitUsage},
+		{"a method that is not known", `{"jsonrpc":"2.0","id":1,"method":"session/Request_permission","params":{}}`, `{}`, cli.ExitUsage},
+		{"a response", `{"jsonrpc":"2.0","id":1,"result":{}}`, `{}`, cli.ExitUsage},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,7 +63,7 @@ func TestDecideExitCode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := &app{out: io.Discard, err: io.Discard}
+			a := &app{Streams: cli.Streams{Out: io.Discard, Err: io.Discard}}
 			err = a.decideAll(t.Context(), answers(tt.answer), messages, &decideOptions{cwd: "/"})
 			if code := a.report(err); code != tt.code {
 				t.Errorf("exit code %d (%v), want %d", code, err, tt.code)
@@ -96,7 +98,7 @@ func TestSettingsFile(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), settingsName)
+			file := filepath.Join(t.TempDir(), account.SettingsName)
 			if err := os.WriteFile(file, []byte("only_org = true\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +107,7 @@ func TestSettingsFile(t *testing.T) {
 			}
 			read := make(chan error, 1)
 			go func() {
-				_, err := readSettingsFile(file)
+				_, err := account.ReadSettingsFile(file)
 				read <- err
 			}()
 			select {

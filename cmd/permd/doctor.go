@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -76,7 +78,7 @@ asked.
 
 The exit code is 1 if there is an error, 0 with warnings alone.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd doctor
   permd doctor --json`,
 		Args: cobra.NoArgs,
@@ -87,15 +89,15 @@ The exit code is 1 if there is an error, 0 with warnings alone.
 			}
 			x := &examination{app: a, dirs: dirs, uid: uint32(os.Geteuid())}
 			x.examine(cmd.Context())
-			if a.json {
-				if err := printIndented(a.out, map[string]any{"version": version(), "findings": x.findings}); err != nil {
+			if a.JSON {
+				if err := cli.PrintIndented(a.Out, map[string]any{"version": buildinfo.Version(), "findings": x.findings}); err != nil {
 					return err
 				}
 			} else {
 				x.render()
 			}
 			if x.count(findError) > 0 {
-				return &failure{code: exitError}
+				return &cli.Failure{Code: cli.ExitError}
 			}
 			return nil
 		},
@@ -120,12 +122,12 @@ func (x *examination) examine(ctx context.Context) {
 }
 
 func (x *examination) render() {
-	w := x.app.out
+	w := x.app.Out
 	for _, f := range x.findings {
 		fmt.Fprintf(w, "%-5s  %-9s  %s\n", f.State, f.Check, f.Text)
 		if f.Fix != "" {
 			fmt.Fprintf(w, "%-18sfix: %s\n", "", f.Fix)
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s\n", plural(x.count(findError), "error"), plural(x.count(findWarn), "warning"))
+	fmt.Fprintf(w, "\n%s, %s\n", cli.Plural(x.count(findError), "error"), cli.Plural(x.count(findWarn), "warning"))
 }

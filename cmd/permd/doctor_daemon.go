@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/packaging"
 	"github.com/permd/permd/socket/admin"
@@ -19,16 +23,16 @@ import (
 
 // units looks at what permd service install has written.
 func (x *examination) units() {
-	dir := unitDir(x.dirs)
+	dir := service.Dir(x.dirs)
 	var missing []string
-	var service []byte
+	var unit []byte
 	changed, links := 0, 0
-	for _, name := range unitNames {
+	for _, name := range service.UnitNames {
 		path := filepath.Join(dir, name)
-		data, there, own, err := readUnit(path)
+		data, there, own, err := service.ReadUnit(path)
 		switch {
 		case err != nil:
-			x.error("units", "ls -l "+shellWord(path), "%v", err)
+			x.error("units", "ls -l "+cli.Quote(path), "%v", err)
 			return
 		case !there:
 			missing = append(missing, name)
@@ -40,10 +44,10 @@ func (x *examination) units() {
 			x.ok("units", "%s was changed by hand", path)
 		}
 		if name == packaging.Service {
-			service = data
+			unit = data
 		}
 	}
-	if len(missing) == len(unitNames) {
+	if len(missing) == len(service.UnitNames) {
 		x.ok("units", "none: permd service install writes them, so that systemd keeps the daemon running")
 		return
 	}
@@ -54,14 +58,14 @@ func (x *examination) units() {
 	if links > 0 {
 		return
 	}
-	program, plain := packaging.Program(string(service))
+	program, plain := packaging.Program(string(unit))
 	if plain && !x.program(program) {
 		return
 	}
 	if changed == 0 && plain && outdated(dir, program) {
-		x.warn("units", "permd service install --exec "+shellWord(program)+" && systemctl --user daemon-reload", "they are from another version of permd")
+		x.warn("units", "permd service install --exec "+cli.Quote(program)+" && systemctl --user daemon-reload", "they are from another version of permd")
 	}
-	for _, link := range enabledLinks(dir) {
+	for _, link := range service.Links(dir) {
 		if _, err := os.Lstat(link); err != nil {
 			x.warn("units", "systemctl --user enable --now "+packaging.DecisionSocket+" "+packaging.AdminSocket,
 				"%s is not enabled: the daemon is not there after the next login", filepath.Base(link))
@@ -80,7 +84,7 @@ func (x *examination) program(path string) bool {
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o100 == 0:
 		x.error("units", "permd service install && systemctl --user daemon-reload", "the service starts %s, which is not a program", path)
 	case info.Mode().Perm()&0o002 != 0:
-		x.error("units", "chmod o-w "+shellWord(path), "everybody can change the program that the service starts: %s", path)
+		x.error("units", "chmod o-w "+cli.Quote(path), "everybody can change the program that the service starts: %s", path)
 	default:
 		return true
 	}
@@ -95,7 +99,7 @@ func outdated(dir, program string) bool {
 	}
 	for _, u := range units {
 		data, err := os.ReadFile(filepath.Join(dir, u.Name))
-		if err != nil || string(data) != string(marked(u.Text)) {
+		if err != nil || string(data) != string(service.Marked(u.Text)) {
 			return true
 		}
 	}
@@ -118,10 +122,10 @@ func (x *examination) daemon(ctx context.Context) {
 
 // condition looks at what the daemon says of itself.
 func (x *examination) condition(s *status) {
-	if v := version(); s.Version != v {
+	if v := buildinfo.Version(); s.Version != v {
 		x.warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)
 	} else {
-		x.ok("daemon", "version %s, pid %d, %s", s.Version, s.PID, plural(s.Sessions, "session"))
+		x.ok("daemon", "version %s, pid %d, %s", s.Version, s.PID, cli.Plural(s.Sessions, "session"))
 	}
 	for i := range s.Unasked {
 		if u := &s.Unasked[i]; u.Deny > 0 || u.Despite > 0 {
@@ -137,7 +141,7 @@ func (x *examination) condition(s *status) {
 		}
 	}
 	if s.Journal.Failing != "" {
-		x.error("daemon", "df "+shellWord(x.dirs.Data), "decisions cannot be logged, so nothing is allowed: %s", s.Journal.Failing)
+		x.error("daemon", "df "+cli.Quote(x.dirs.Data), "decisions cannot be logged, so nothing is allowed: %s", s.Journal.Failing)
 	}
 	for _, why := range s.Memory.Degraded {
 		x.warn("daemon", "permd status", "the memory is degraded: %s", why)
@@ -148,7 +152,7 @@ func (x *examination) condition(s *status) {
 func (x *examination) reach(ctx context.Context, check string, management bool, method string, params, result any) bool {
 	c, err := client.Connect(ctx, client.Options{Admin: management})
 	if err != nil {
-		fix := hintOf(err, x.start())
+		fix := cli.HintOf(err, x.start())
 		if fix == "start it with: permd serve" {
 			fix = x.start()
 		}
@@ -165,7 +169,7 @@ func (x *examination) reach(ctx context.Context, check string, management bool, 
 	}
 	info, err := os.Lstat(c.Path())
 	if err == nil && info.Mode().Perm()&0o002 != 0 && !machine(c.Path(), management) {
-		x.warn(check, "chmod go-rwx "+shellWord(c.Path()), "%s has mode %#o: only its folder keeps others out", c.Path(), info.Mode().Perm())
+		x.warn(check, "chmod go-rwx "+cli.Quote(c.Path()), "%s has mode %#o: only its folder keeps others out", c.Path(), info.Mode().Perm())
 		return true
 	}
 	x.ok(check, "%s", c.Path())
@@ -189,7 +193,7 @@ func machine(path string, management bool) bool {
 
 // installed reports whether there are units for this user.
 func (x *examination) installed() bool {
-	_, err := os.Lstat(filepath.Join(unitDir(x.dirs), packaging.DecisionSocket))
+	_, err := os.Lstat(filepath.Join(service.Dir(x.dirs), packaging.DecisionSocket))
 	return err == nil
 }
 
@@ -230,7 +234,7 @@ var knownAgents = []knownAgent{
 
 // clients looks for agents and editors: whether they are there, and no further.
 func (x *examination) clients() {
-	home := (&users{}).user(x.uid).Home
+	home := (&account.Users{}).Lookup(x.uid).Home
 	found := 0
 	for _, a := range knownAgents {
 		var at []string

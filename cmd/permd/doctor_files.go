@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/xdg"
@@ -21,7 +23,7 @@ import (
 func (x *examination) environment() {
 	for _, name := range x.dirs.Ignored {
 		x.warn("variables", "unset "+name, "%s is set to a value that is not used: it must be an absolute path%s", name,
-			word(name == "XDG_RUNTIME_DIR", " of a folder that is yours alone", ""))
+			cli.Either(name == "XDG_RUNTIME_DIR", " of a folder that is yours alone", ""))
 	}
 	for _, name := range []string{"PERMD_SOCKET", "PERMD_ADMIN_SOCKET"} {
 		if v := os.Getenv(name); v != "" {
@@ -50,14 +52,14 @@ func (x *examination) folders() {
 		case err == nil:
 			x.ok("folders", "%s", f.dir)
 		case bad:
-			x.error("folders", repairFolder(untrusted.Path, f.dir, x.uid), "%v", untrusted)
+			x.error("folders", files.RepairCommand(untrusted.Path, f.dir, x.uid), "%v", untrusted)
 		case errors.Is(err, fs.ErrNotExist):
 			x.ok("folders", "%s is not there yet: it is made when it is needed", f.dir)
 		default:
-			x.error("folders", "ls -ld "+shellWord(f.dir), "looking at %s: %v", f.dir, err)
+			x.error("folders", "ls -ld "+cli.Quote(f.dir), "looking at %s: %v", f.dir, err)
 		}
 	}
-	settings := filepath.Join(x.dirs.Config, settingsName)
+	settings := filepath.Join(x.dirs.Config, account.SettingsName)
 	x.private(settings, x.othersWrite(settings), "go-w")
 	for _, name := range databaseNames {
 		x.private(filepath.Join(x.dirs.Data, name), 0o077, "go-rwx")
@@ -69,72 +71,36 @@ func (x *examination) othersWrite(file string) fs.FileMode {
 	if err != nil {
 		return 0o022
 	}
-	return othersWrite(info, x.uid)
+	return files.OthersWrite(info, x.uid)
 }
 
 // private looks at the mode of a file, if it is there.
 func (x *examination) private(file string, forbidden fs.FileMode, change string) {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().Perm()&forbidden != 0 {
-		x.error("folders", "chmod "+change+" "+shellWord(file), "%s has mode %#o, so others may use it", file, info.Mode().Perm())
+		x.error("folders", "chmod "+change+" "+cli.Quote(file), "%s has mode %#o, so others may use it", file, info.Mode().Perm())
 	}
-}
-
-// repairFolder is the command that makes a folder, permd's own or one above it,
-// trustworthy.
-func repairFolder(path, own string, uid uint32) string {
-	quoted := shellWord(path)
-	info, err := os.Lstat(path)
-	switch {
-	case err != nil || info.Mode()&fs.ModeSymlink != 0 || !info.IsDir():
-		return "move it away: mv " + quoted + " " + quoted + ".old"
-	case !belongsTo(info, uid):
-		return fmt.Sprintf("sudo chown %d %s", uid, quoted)
-	case path == own:
-		return "chmod 700 " + quoted
-	}
-	return "chmod o-w " + quoted
-}
-
-// belongsTo reports whether root or the user owns a file.
-func belongsTo(info fs.FileInfo, uid uint32) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && (st.Uid == uid || st.Uid == 0)
 }
 
 // settings looks at permd.toml of org and user, and reports whether they can be
 // used.
 func (x *examination) settings() bool {
-	if _, err := readSettings(x.dirs); err != nil {
-		x.error("settings", hintOf(err, "correct the file, or move it away"), "%v", err)
+	if _, err := account.ReadSettings(x.dirs); err != nil {
+		x.error("settings", cli.HintOf(err, "correct the file, or move it away"), "%v", err)
 		return false
 	}
 	n := 0
 	for _, dir := range []string{x.dirs.Org, x.dirs.Config} {
-		file := filepath.Join(dir, settingsName)
+		file := filepath.Join(dir, account.SettingsName)
 		if _, err := os.Stat(file); err == nil {
 			n++
 			x.ok("settings", "%s", file)
 		}
 	}
 	if n == 0 {
-		x.ok("settings", "the defaults: there is no %s (permd init writes one)", filepath.Join(x.dirs.Config, settingsName))
+		x.ok("settings", "the defaults: there is no %s (permd init writes one)", filepath.Join(x.dirs.Config, account.SettingsName))
 	}
 	return true
-}
-
-// hintOf is what an error itself says to do, or else something.
-func hintOf(err error, otherwise string) string {
-	if f, ok := errors.AsType[*failure](err); ok && f.hint != "" {
-		return f.hint
-	}
-	if h, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok && h.Hint() != "" {
-		return h.Hint()
-	}
-	return otherwise
 }
 
 // rules compiles the rules as a daemon that starts now would, and runs their
@@ -142,7 +108,7 @@ func hintOf(err error, otherwise string) string {
 func (x *examination) rules(ctx context.Context) {
 	store, _, err := openPolicy(ctx, x.dirs, x.app.root != "", nil)
 	if err != nil {
-		x.error("rules", hintOf(err, "permd policy check "+shellWord(filepath.Join(x.dirs.Org, policyDir))), "%v", err)
+		x.error("rules", cli.HintOf(err, "permd policy check "+cli.Quote(filepath.Join(x.dirs.Org, account.PolicyDir))), "%v", err)
 		return
 	}
 	status := store.Status()
@@ -151,7 +117,7 @@ func (x *examination) rules(ctx context.Context) {
 		line := strings.Join(strings.Fields(layerLine(l)), " ")
 		check := "permd policy check"
 		if len(l.Paths) > 0 {
-			check += " " + shellWord(l.Paths[0])
+			check += " " + cli.Quote(l.Paths[0])
 		}
 		switch {
 		case l.State == policy.StateDegraded:
@@ -161,7 +127,7 @@ func (x *examination) rules(ctx context.Context) {
 			}
 			x.error("rules", fix, "%s", line)
 		case len(l.Warnings) > 0:
-			x.warn("rules", check, "%s; %s, the first: %s", line, plural(len(l.Warnings), "warning"), l.Warnings[0])
+			x.warn("rules", check, "%s; %s, the first: %s", line, cli.Plural(len(l.Warnings), "warning"), l.Warnings[0])
 		default:
 			x.ok("rules", "%s", line)
 		}
@@ -194,11 +160,11 @@ func (x *examination) databases(ctx context.Context) {
 		case errors.Is(err, sqlitedb.ErrNewer):
 			x.error("databases", "use the permd that wrote it", "%v", err)
 		case errors.Is(err, sqlitedb.ErrForeign):
-			x.error("databases", "mv "+shellWord(path)+" "+shellWord(path+".old"), "%v", err)
+			x.error("databases", "mv "+cli.Quote(path)+" "+cli.Quote(path+".old"), "%v", err)
 		case sqlitedb.IsDamaged(err):
 			x.error("databases", "start the daemon again: it sets the file aside and goes on with a new one", "%v", err)
 		default:
-			x.error("databases", "ls -l "+shellWord(path), "%v", err)
+			x.error("databases", "ls -l "+cli.Quote(path), "%v", err)
 		}
 	}
 	aside, err := filepath.Glob(filepath.Join(x.dirs.Data, "*.damaged*"))
@@ -247,15 +213,4 @@ func checkJournal(path string) error {
 		return err
 	}
 	return r.Close()
-}
-
-// shellWord quotes a path for a command that a person may copy.
-func shellWord(path string) string {
-	special := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/._-+@%:,", r)
-	}
-	if path != "" && !strings.ContainsFunc(path, special) {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/httpapi"
 )
@@ -19,7 +20,7 @@ func (x *examination) http(ctx context.Context, at string) {
 	status, said, err := x.health(ctx, at)
 	switch {
 	case err != nil:
-		x.error("http", hintOf(err, x.restart()), "%s: %v", at, err)
+		x.error("http", cli.HintOf(err, x.restart()), "%s: %v", at, err)
 	case status != http.StatusOK:
 		x.error("http", "permd status", "%s: it cannot decide (status %d)", at, status)
 	case len(said) > 0:

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/xdg"
@@ -24,12 +26,12 @@ func TestDoctorCondition(t *testing.T) {
 		text  string
 		fix   string
 	}{
-		{"well", status{Version: version(), PID: 7}, findOK, "pid 7", ""},
+		{"well", status{Version: buildinfo.Version(), PID: 7}, findOK, "pid 7", ""},
 		{"another version", status{Version: "v0.0.1", PID: 7}, findWarn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
-		{"settings", status{Version: version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findError, "permd.toml:1: x", "permd reload"},
-		{"rules", status{Version: version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findError, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
-		{"journal", status{Version: version(), Journal: journal.Status{Failing: "the disk is full"}}, findError, "nothing is allowed: the disk is full", "df "},
-		{"memory", status{Version: version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findWarn, "the memory is degraded: it was damaged", "permd status"},
+		{"settings", status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findError, "permd.toml:1: x", "permd reload"},
+		{"rules", status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findError, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
+		{"journal", status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findError, "nothing is allowed: the disk is full", "df "},
+		{"memory", status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findWarn, "the memory is degraded: it was damaged", "permd status"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -57,10 +59,10 @@ func TestDoctorOutdatedUnits(t *testing.T) {
 	}
 	for _, u := range units {
 		u.Text = strings.Replace(u.Text, "[Unit]\n", "[Unit]\nX-Permd-Old=yes\n", 1)
-		if err := os.MkdirAll(unitDir(x.dirs), 0o700); err != nil {
+		if err := os.MkdirAll(service.Dir(x.dirs), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(unitDir(x.dirs), u.Name), marked(u.Text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(service.Dir(x.dirs), u.Name), service.Marked(u.Text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
@@ -39,7 +40,7 @@ shown: it keeps no arguments, so nothing can be tried.
 
 The exit code is 0 whatever the verdict.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd explain 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42
   permd explain --local --agent claude-agent-acp calls.jsonl
   echo '{"tool":{"name":"Bash"},"input":{"command":"npm test"}}' | permd explain --agent claude-agent-acp -`,
@@ -48,7 +49,7 @@ The exit code is 0 whatever the verdict.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isDecision(args[0]) {
 				if o.local {
-					return failf(exitUsage, "leave --local out: only the daemon and its journal know the decision", "--local explains calls, not decisions")
+					return cli.Failf(cli.ExitUsage, "leave --local out: only the daemon and its journal know the decision", "--local explains calls, not decisions")
 				}
 				return a.explainDecision(cmd.Context(), args[0])
 			}
@@ -100,7 +101,7 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 }
 
 func noDecision(id string) error {
-	return failf(exitError, "permd log list shows their ids", "no decision %q", id)
+	return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", id)
 }
 
 func explainRemote(ctx context.Context, c *client.Client, id string) (*explanation, error) {
@@ -111,7 +112,7 @@ func explainRemote(ctx context.Context, c *client.Client, id string) (*explanati
 		case admin.CodeNoDecision:
 			return nil, noDecision(id)
 		case socket.CodeMethod:
-			return nil, failf(exitError, "restart it: permd doctor says how", "the daemon is of a version that explains nothing")
+			return nil, cli.Failf(cli.ExitError, "restart it: permd doctor says how", "the daemon is of a version that explains nothing")
 		}
 	}
 	if err != nil {
@@ -174,12 +175,12 @@ func explainerOf(ctx context.Context, to caller) (of func(*decisions.Decision) (
 }
 
 func (a *app) printExplanation(x *explanation, first bool) error {
-	if a.json {
-		return printJSON(a.out, x)
+	if a.JSON {
+		return cli.PrintJSON(a.Out, x)
 	}
 	if !first {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 	}
-	x.render(a.out)
+	x.render(a.Out)
 	return nil
 }

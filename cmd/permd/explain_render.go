@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
@@ -16,7 +17,7 @@ import (
 func (x *explanation) render(w io.Writer) {
 	d := x.Decision
 	fmt.Fprintf(w, "%s: %s\n", d.Verdict, d.Reason)
-	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, short(d.Policy.Digest))
+	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))
 	if call := x.Call.words(); call != "" {
 		fmt.Fprintf(w, "  %s\n", call)
 	}
@@ -59,11 +60,11 @@ func (c *explainedCall) words() string {
 }
 
 func (e *explainedEffect) render(w io.Writer) {
-	fmt.Fprintf(w, "%s %s\n", marks[e.Verdict], e.Text)
+	fmt.Fprintf(w, "%s %s\n", cli.Marks[e.Verdict], e.Text)
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "    %-8s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	line("from", "%s%s", e.From, word(e.Claimed, ", which only the agent claims", ""))
+	line("from", "%s%s", e.From, cli.Either(e.Claimed, ", which only the agent claims", ""))
 	if e.Table != "" {
 		line("table", "%s", e.Table)
 	}
@@ -74,7 +75,7 @@ func (e *explainedEffect) render(w io.Writer) {
 	if e.Row == decisions.RowFailure || len(e.Rules) == 0 && e.Row != decisions.RowNothingSpoken {
 		why += ": " + e.Reason
 	}
-	line(string(e.Verdict), "%s (%s)", why, word(e.Row == decisions.RowFailure, "no row", "row "+strconv.Itoa(e.Row)))
+	line(string(e.Verdict), "%s (%s)", why, cli.Either(e.Row == decisions.RowFailure, "no row", "row "+strconv.Itoa(e.Row)))
 	if e.ChoiceID != "" {
 		line("choice", "%s", e.ChoiceID)
 	}
@@ -90,7 +91,7 @@ func (e *explainedEffect) render(w io.Writer) {
 		}
 		// A rule with a title may have fired for several reasons.
 		if text := fmt.Sprintf("%s %s: %s (%s)", f.Layer, f.Set, what, f.place()); text != last {
-			line(word(f.Decided, "by", "beside"), "%s", text)
+			line(cli.Either(f.Decided, "by", "beside"), "%s", text)
 			last = text
 		}
 	}
@@ -124,7 +125,7 @@ func renderNear(w io.Writer, n *policy.Near, line func(name, format string, args
 		if is != "" {
 			is = " (" + is + ")"
 		}
-		fmt.Fprintf(w, "    %-8s   but %s%s\n", "", word(c.At == "", c.Text, "not: "+c.Text), is)
+		fmt.Fprintf(w, "    %-8s   but %s%s\n", "", cli.Either(c.At == "", c.Text, "not: "+c.Text), is)
 	}
 }
 
@@ -135,28 +136,28 @@ func (x *explanation) renderWays(w io.Writer) {
 	}
 	for i := range x.Ways {
 		way := &x.Ways[i]
-		fmt.Fprintf(w, "\n%s %s.", word(i == 0, "To allow", "Or"), way.Label)
+		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), way.Label)
 		if way.Rules {
 			fmt.Fprintf(w, " In rules.yaml:\n%s", way.yaml())
 		}
 		for n, cmd := range way.Cmds {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\n", word(way.Rules, "  or remembered:", " Remembered:"))
+				fmt.Fprintf(w, "%s\n", cli.Either(way.Rules, "  or remembered:", " Remembered:"))
 			}
-			fmt.Fprintf(w, "    %s\n", shellWords(cmd))
+			fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
 		}
 	}
 	if len(x.Decision.Widths) > 0 {
 		fmt.Fprintf(w, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")
 		for _, width := range x.Decision.Widths {
-			fmt.Fprintf(w, "    %s  %s, for the %s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", " + "), word(width.Scope == "", "scope that is named", width.Scope))
+			fmt.Fprintf(w, "    %s  %s, for the %s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", " + "), cli.Either(width.Scope == "", "scope that is named", width.Scope))
 		}
 	}
 	if len(x.Obstacles) > 0 {
-		fmt.Fprintf(w, "\n%s\n", word(len(x.Ways) > 0, "As rules alone it stays as it is:", "No line in rules.yaml would allow it:"))
+		fmt.Fprintf(w, "\n%s\n", cli.Either(len(x.Ways) > 0, "As rules alone it stays as it is:", "No line in rules.yaml would allow it:"))
 	}
 	for _, o := range x.Obstacles {
-		fmt.Fprintf(w, "  %s %s\n      %s\n", marks[x.Effects[o.Effect].Verdict], x.Effects[o.Effect].Text, o.Text)
+		fmt.Fprintf(w, "  %s %s\n      %s\n", cli.Marks[x.Effects[o.Effect].Verdict], x.Effects[o.Effect].Text, o.Text)
 	}
 }
 
@@ -180,13 +181,4 @@ func (y *way) yaml() string {
 		fmt.Fprintf(&b, "      %s: [%s]\n", kind, strings.Join(lines, ", "))
 	}
 	return b.String()
-}
-
-// shellWords quotes the words of a command that a person may copy.
-func shellWords(words []string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = shellWord(w)
-	}
-	return strings.Join(quoted, " ")
 }

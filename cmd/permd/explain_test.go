@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
@@ -271,7 +272,7 @@ func TestExplanationJSON(t *testing.T) {
 	p := d.asks(t, d.project(t, nil))
 	id := p.bash("frob x && ls").ID
 	var b, again bytes.Buffer
-	if err := printJSON(&b, d.explains(t, id)); err != nil {
+	if err := cli.PrintJSON(&b, d.explains(t, id)); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Indent(&again, []byte(d.permd(t, "explain", "--json", id)), "", ""); err != nil {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // generateCommand is for those who package permd: what it writes depends on the
@@ -21,7 +23,7 @@ func (a *app) generateCommand() *cobra.Command {
 			Short: "Write a manual page for each command",
 			Long: `Write a manual page for each command into DIR, which is made if needed.
 
-` + exitCodes,
+` + cli.ExitCodes,
 			Example: `  permd generate man out/man1`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -34,7 +36,7 @@ func (a *app) generateCommand() *cobra.Command {
 			Long: `Write permd.bash, _permd (of zsh) and permd.fish into DIR, which is made if
 needed.
 
-` + exitCodes,
+` + cli.ExitCodes,
 			Example: `  permd generate completion out/completions`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {

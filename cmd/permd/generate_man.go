@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // manPages are the manual pages of a command and those below it, in the man(7)
@@ -35,7 +38,7 @@ func manPage(cmd *cobra.Command) []byte {
 	cmd.InitDefaultVersionFlag()
 	var b bytes.Buffer
 	name := manName(cmd)
-	fmt.Fprintf(&b, ".TH %s 1 \"\" %s %s\n", manWord(strings.ToUpper(name)), manWord("permd "+version()), manWord("permd"))
+	fmt.Fprintf(&b, ".TH %s 1 \"\" %s %s\n", manWord(strings.ToUpper(name)), manWord("permd "+buildinfo.Version()), manWord("permd"))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", manText(name), manText(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", manWord(cmd.CommandPath()))
 	if _, operands, ok := strings.Cut(cmd.UseLine(), cmd.CommandPath()+" "); ok {
@@ -44,7 +47,7 @@ func manPage(cmd *cobra.Command) []byte {
 	if cmd.HasAvailableSubCommands() {
 		b.WriteString("COMMAND\n")
 	}
-	long, exits := strings.CutSuffix(cmd.Long, exitCodes)
+	long, exits := strings.CutSuffix(cmd.Long, cli.ExitCodes)
 	if strings.TrimSpace(long) == "" {
 		long = cmd.Short + "."
 	}
@@ -62,7 +65,7 @@ func manPage(cmd *cobra.Command) []byte {
 	manFlags(&b, "OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
 	if exits {
 		b.WriteString(".SH EXIT STATUS\n")
-		manParagraphs(&b, strings.TrimPrefix(exitCodes, "Exit codes: "))
+		manParagraphs(&b, strings.TrimPrefix(cli.ExitCodes, "Exit codes: "))
 	}
 	if cmd.Example != "" {
 		b.WriteString(".SH EXAMPLES\n")

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
 )
 
 // hookReport is what install or uninstall did. Its JSON form is kept.
@@ -50,7 +52,7 @@ The units that start the daemon with the first question are written and enabled
 too, where there are none (see permd service install). They count from the next
 login on; the commands that start them now are shown.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd hook install claude
   permd hook install codex --dry-run
   sudo permd hook install copilot --managed`,
@@ -76,7 +78,7 @@ then on the harness goes by its own rules only.
 
 The units of the daemon stay; permd service remove removes them.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd hook uninstall claude
   sudo permd hook uninstall copilot --managed --yes`,
 		Args:      cobra.ExactArgs(1),
@@ -103,7 +105,7 @@ func (a *app) hookInstall(cmd *cobra.Command, harness string, o *hookOptions) er
 	if err != nil {
 		return err
 	}
-	program, err := serviceProgram(o.exec)
+	program, err := service.Program(o.exec)
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ func (a *app) hookUninstall(harness string, o *hookOptions) error {
 // configPlace is the file that is changed, and where its backup is.
 func (a *app) configPlace(harness string, o *hookOptions) (*configPlace, configStore, error) {
 	if !slices.Contains(hookHarnesses, harness) {
-		return nil, configStore{}, failf(exitUsage, "one of: "+strings.Join(hookHarnesses, ", ")+", opencode", "there is no harness %q", harness)
+		return nil, configStore{}, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(hookHarnesses, ", ")+", opencode", "there is no harness %q", harness)
 	}
 	if err := a.checkAsked(&o.installOptions); err != nil {
 		return nil, configStore{}, err
@@ -179,37 +181,25 @@ func (a *app) configPlace(harness string, o *hookOptions) (*configPlace, configS
 		if places := managedPlaces(a.hookPlaces(harness, ""), true); len(places) > 0 {
 			return &places[0], store, err
 		}
-		return nil, store, failf(exitUsage, "install it for each person: permd hook install "+harness, "%s has no settings for an organisation", harness)
+		return nil, store, cli.Failf(cli.ExitUsage, "install it for each person: permd hook install "+harness, "%s has no settings for an organisation", harness)
 	}
 	if err == nil {
-		dirs, err = a.ownDirs()
+		dirs, err = account.OwnDirs(a.root)
 	}
 	if err != nil {
 		return nil, configStore{}, err
 	}
-	home, err := personHome()
+	home, err := account.Home()
 	if err != nil {
 		return nil, configStore{}, err
 	}
 	return &managedPlaces(a.hookPlaces(harness, home), false)[0], configStore{filepath.Join(dirs.Data, "hooks")}, nil
 }
 
-// personHome is where harnesses look for a person's settings, if it is theirs.
-func personHome() (string, error) {
-	home := os.Getenv("HOME")
-	if home == "" {
-		home = xdg.FromOS().Home
-	}
-	if !filepath.IsAbs(home) {
-		return "", failf(exitError, "set HOME to a folder that is yours", "the home folder %q is not an absolute path", home)
-	}
-	return filepath.Clean(home), checkHome(home)
-}
-
 func (a *app) reportHook(r *hookReport) error {
-	if a.json {
-		return printIndented(a.out, r)
+	if a.JSON {
+		return cli.PrintIndented(a.Out, r)
 	}
-	r.print(a.out, r.Harness)
+	r.print(a.Out, r.Harness)
 	return nil
 }

@@ -3,12 +3,15 @@ package main
 import (
 	"os"
 	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // hooks looks at the harnesses' configurations: whether the permd that they run
 // is there, and whether anything lets a call past it.
 func (x *examination) hooks() {
-	home, err := personHome()
+	home, err := account.Home()
 	if err != nil {
 		return // the folders say why
 	}
@@ -29,7 +32,7 @@ func (x *examination) hook(p *configPlace) {
 		if p.managed {
 			return // for root to look at
 		}
-		x.warn("hooks", "ls -l "+shellWord(p.path), "looking at %s: %v", p.path, err)
+		x.warn("hooks", "ls -l "+cli.Quote(p.path), "looking at %s: %v", p.path, err)
 		return
 	}
 	if !strings.Contains(string(text), " hook "+p.name) {
@@ -41,7 +44,7 @@ func (x *examination) hook(p *configPlace) {
 	}
 	entries, err := p.edit.check(text)
 	if err != nil {
-		x.error("hooks", hintOf(err, again), "%v", inFile(p, err))
+		x.error("hooks", cli.HintOf(err, again), "%v", inFile(p, err))
 		return
 	}
 	for _, program := range entries.programs {

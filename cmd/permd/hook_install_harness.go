@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/jsonedit"
 )
 
@@ -103,7 +104,7 @@ func (a *app) hookPlaces(harness, home string) []configPlace {
 // wrong with the program ends with the code that stops the call: a program that
 // is gone, or was killed, must not be a yes.
 func hookCommand(program, harness string) string {
-	return shellWord(program) + " hook " + harness + " || exit 2"
+	return cli.Quote(program) + " hook " + harness + " || exit 2"
 }
 
 // hookProgram is the program of a command line that install has written, "" if it

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/jsonedit"
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -78,7 +79,7 @@ func (h *jsonHooks) parse(text []byte) (*jsonedit.Text, error) {
 	}
 	t, err := jsonedit.Parse(text, h.dialect)
 	if err != nil {
-		return nil, failf(exitError, "correct the file first: the harness does not read it either", "it cannot be read: %v", err)
+		return nil, cli.Failf(cli.ExitError, "correct the file first: the harness does not read it either", "it cannot be read: %v", err)
 	}
 	return t, nil
 }
@@ -90,7 +91,7 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 	}
 	for _, s := range h.off {
 		if s.on(t) {
-			return nil, failf(exitError, "take that out first", "its %s turns hooks off", strings.Join(s.path, "."))
+			return nil, cli.Failf(cli.ExitError, "take that out first", "its %s turns hooks off", strings.Join(s.path, "."))
 		}
 	}
 	for _, pin := range h.pins {
@@ -112,7 +113,7 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 
 func (h *jsonHooks) shape(err error) error {
 	if _, ok := errors.AsType[*jsonedit.KindError](err); ok {
-		return failf(exitError, "correct the file first: the harness does not understand it either", "in it, %v", err)
+		return cli.Failf(cli.ExitError, "correct the file first: the harness does not understand it either", "in it, %v", err)
 	}
 	return err
 }

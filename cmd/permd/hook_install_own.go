@@ -7,6 +7,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // ownFile is a file that is permd's alone: harnesses that take a folder of files
@@ -18,7 +20,7 @@ type ownFile struct {
 
 func (o *ownFile) install(text []byte, program string) ([]byte, error) {
 	if text != nil {
-		return nil, failf(exitError, "look at it; permd can be called from it with: permd hook "+o.harness, "there is another file in its place")
+		return nil, cli.Failf(cli.ExitError, "look at it; permd can be called from it with: permd hook "+o.harness, "there is another file in its place")
 	}
 	return o.text(program), nil
 }
@@ -29,7 +31,7 @@ func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
 	}
 	if o.program(text) == "" {
 		if bytes.Contains(text, []byte(" hook "+o.harness)) && bytes.Contains(text, []byte("permd")) {
-			return nil, false, failf(exitError, "look at it, and remove it by hand", "it was changed, so it is not permd's alone any more")
+			return nil, false, cli.Failf(cli.ExitError, "look at it, and remove it by hand", "it was changed, so it is not permd's alone any more")
 		}
 		return text, false, nil
 	}
@@ -81,7 +83,7 @@ func copilotFile(program string) []byte {
 	text, err := json.Marshal(struct {
 		Version int   `json:"version"`
 		Hooks   hooks `json:"hooks"`
-	}{1, hooks{[]hook{{"command", hookCommand(program, "copilot"), hookLimit, ownMark + shellWord(program) + ownMarkEnd}}}}, jsontext.WithIndent("  "))
+	}{1, hooks{[]hook{{"command", hookCommand(program, "copilot"), hookLimit, ownMark + cli.Quote(program) + ownMarkEnd}}}}, jsontext.WithIndent("  "))
 	if err != nil {
 		panic(err) // strings and numbers
 	}
@@ -95,5 +97,5 @@ func clineFile(program string) []byte {
 # %[1]s%[2]s%[3]s
 answer=$(%[2]s hook cline) && [ -n "$answer" ] && printf '%%s\n' "$answer" && exit 0
 printf '%%s\n' '{"cancel":true,"errorMessage":"permd: permd hook cline did not answer","contextModification":""}'
-`, ownMark, shellWord(program), ownMarkEnd)
+`, ownMark, cli.Quote(program), ownMarkEnd)
 }

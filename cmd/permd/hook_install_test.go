@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 const testProgram = "/opt/my tools/permd"
@@ -240,8 +242,8 @@ func TestHookRefused(t *testing.T) {
 			p, store := placeOf(t, tt.harness, false)
 			writeConfig(t, p.path, tt.text)
 			_, err := planInstall(p, store, testProgram, uint32(os.Geteuid()))
-			if err == nil || !strings.Contains(err.Error(), tt.why) || !strings.Contains(err.Error(), p.path) || hintOf(err, "") == "" {
-				t.Errorf("%v (hint %q), want %q", err, hintOf(err, ""), tt.why)
+			if err == nil || !strings.Contains(err.Error(), tt.why) || !strings.Contains(err.Error(), p.path) || cli.HintOf(err, "") == "" {
+				t.Errorf("%v (hint %q), want %q", err, cli.HintOf(err, ""), tt.why)
 			}
 			if got := read(t, p.path); string(got) != tt.text {
 				t.Errorf("it became %q", got)

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // tomlHooks edits Codex's configuration. What permd adds is a block of lines of
@@ -32,7 +34,7 @@ var tomlEvents = []string{"PreToolUse", "PermissionRequest"}
 
 // errTOML is returned for a file that cannot be edited.
 func errTOML(format string, args ...any) error {
-	return failf(exitError, "correct the file first, or add the lines by hand: permd hook install codex --dry-run in an empty HOME shows them", format, args...)
+	return cli.Failf(cli.ExitError, "correct the file first, or add the lines by hand: permd hook install codex --dry-run in an empty HOME shows them", format, args...)
 }
 
 func (h *tomlHooks) block(program string, pin bool) string {
@@ -60,7 +62,7 @@ func (h *tomlHooks) install(text []byte, program string) ([]byte, error) {
 	features, _ := before["features"].(map[string]any)
 	for _, name := range []string{"hooks", "codex_hooks"} {
 		if features[name] == false {
-			return nil, failf(exitError, "take that out first", "its features.%s turns hooks off", name)
+			return nil, cli.Failf(cli.ExitError, "take that out first", "its features.%s turns hooks off", name)
 		}
 	}
 	// Only what is added gets the file's line ends: a text over several lines means
@@ -130,7 +132,7 @@ func (h *tomlHooks) remove(text []byte) ([]byte, bool, error) {
 	rest := []byte(strings.Join(out, ""))
 	after, err := decodeTOML(rest)
 	if inside || err != nil || had != found || len(h.entries(after).programs) > 0 || !h.onlyOurs(before, after) {
-		return nil, false, failf(exitError, "take out by hand what runs permd hook codex", "its lines for permd were changed, so they cannot be told from the rest")
+		return nil, false, cli.Failf(cli.ExitError, "take out by hand what runs permd hook codex", "its lines for permd were changed, so they cannot be told from the rest")
 	}
 	return rest, found, nil
 }
@@ -277,7 +279,7 @@ func decodeTOML(text []byte) (map[string]any, error) {
 	if p, ok := errors.AsType[toml.ParseError](err); ok {
 		err = fmt.Errorf("line %d: %s", p.Position.Line, p.Message)
 	}
-	return nil, failf(exitError, "correct the file first: Codex does not read it either", "it cannot be read: %v", err)
+	return nil, cli.Failf(cli.ExitError, "correct the file first: Codex does not read it either", "it cannot be read: %v", err)
 }
 
 func sameTOML(text []byte, doc map[string]any) bool {

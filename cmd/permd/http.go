@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -41,7 +42,7 @@ func listenHTTP(at string, dirs xdg.Dirs) (*httpServer, error) {
 			return nil, fmt.Errorf("opening HTTP: %w", err)
 		}
 		if h.listener, err = httpapi.ListenLoopback(at); err != nil {
-			return nil, &failure{code: exitError, err: err, hint: httpHint(err)}
+			return nil, &cli.Failure{Code: cli.ExitError, Err: err, Hint: httpHint(err)}
 		}
 	}
 	return h, nil

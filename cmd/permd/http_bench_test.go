@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/socket/httpapi"
 )
 
@@ -20,7 +21,7 @@ import (
 func BenchmarkHTTP(b *testing.B) {
 	w := newBenchWorld(b, true)
 	rule := "package permd.user\n\nimport rego.v2\n\nallow contains \"weather\" if input.effect.tool == \"weather\"\n"
-	if err := os.WriteFile(filepath.Join(w.dirs.Config, policyDir, "use.rego"), []byte(rule), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dirs.Config, account.PolicyDir, "use.rego"), []byte(rule), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := w.store.Reload(b.Context()); err != nil {

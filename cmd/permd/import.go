@@ -13,6 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
@@ -57,7 +60,7 @@ With --check nothing is written. Each decision of the journal is compared: what
 the tool's settings would have said of it, and what permd says with the imported
 rules and the shipped ones, without your own.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd import claude
   permd import claude --output ~/.config/permd/policy.d/claude
   permd import zed ~/.config/zed/settings.json --check`,
@@ -66,7 +69,7 @@ rules and the shipped ones, without your own.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			peer := imports.Peer(args[0])
 			if !slices.Contains(imports.Peers, peer) {
-				return failf(exitUsage, "one of: "+strings.Join(names, ", "), "permd cannot import from %q", args[0])
+				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(names, ", "), "permd cannot import from %q", args[0])
 			}
 			report, im, err := a.importRules(peer, args[1:], &o)
 			if err != nil {
@@ -100,19 +103,19 @@ type importReport struct {
 	// Absent are the usual places where there was nothing.
 	Absent []string `json:"absent,omitzero"`
 	// Written says what became of each file of --output.
-	Written []serviceFile `json:"written,omitzero"`
-	Check   *importCheck  `json:"check,omitzero"`
+	Written []files.Change `json:"written,omitzero"`
+	Check   *importCheck   `json:"check,omitzero"`
 }
 
 // importRules reads the settings and makes the rules.
 func (a *app) importRules(peer imports.Peer, named []string, o *importOptions) (*importReport, *imports.Import, error) {
-	home := (&users{}).user(uint32(os.Geteuid())).Home
+	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
 	files, absent, err := importFiles(peer, named, home)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(files) == 0 {
-		return nil, nil, failf(exitError, "name the file: permd import "+string(peer)+" FILE", "there are no settings of %s at %s", peer.Name(), strings.Join(absent, ", "))
+		return nil, nil, cli.Failf(cli.ExitError, "name the file: permd import "+string(peer)+" FILE", "there are no settings of %s at %s", peer.Name(), strings.Join(absent, ", "))
 	}
 	opts := imports.Options{Home: home, Everywhere: o.everywhere}
 	if o.project != "" {
@@ -153,7 +156,7 @@ func checkImported(im *imports.Import) error {
 		return policyFailure(err)
 	}
 	if !report.Passed() {
-		return failf(exitCompile, "please report it with the settings", "the imported rules do not compile: %s", report.Problems[0].Text)
+		return cli.Failf(cli.ExitCompile, "please report it with the settings", "the imported rules do not compile: %s", report.Problems[0].Text)
 	}
 	return nil
 }
@@ -181,16 +184,16 @@ func removeScratch(dir string, im *imports.Import) {
 
 // importPrint prints the rules, and what became of each on standard error.
 func (a *app) importPrint(report *importReport, im *imports.Import) error {
-	if a.json {
-		return printIndented(a.out, report)
+	if a.JSON {
+		return cli.PrintIndented(a.Out, report)
 	}
 	for _, f := range im.Files {
 		if len(im.Files) > 1 {
 			// With such a line the output is no file of rules, so that nobody takes
 			// one half for the whole.
-			fmt.Fprintf(a.out, "-- %s --\n", f.Name)
+			fmt.Fprintf(a.Out, "-- %s --\n", f.Name)
 		}
-		fmt.Fprint(a.out, f.Text)
+		fmt.Fprint(a.Out, f.Text)
 	}
 	a.importNotes(report)
 	return nil
@@ -203,13 +206,13 @@ func (a *app) importNotes(report *importReport) {
 		if s.Project != "" {
 			where = "for the project " + s.Project
 		}
-		fmt.Fprintf(a.err, "read %s (%s)\n", s.File, where)
+		fmt.Fprintf(a.Err, "read %s (%s)\n", s.File, where)
 		if root := effects.FindProject(effects.OSFS{}, s.Project, ""); s.Project != "" && root != s.Project {
-			fmt.Fprintf(a.err, "    the project there is %s for permd, so what it allows does not count\n", root)
+			fmt.Fprintf(a.Err, "    the project there is %s for permd, so what it allows does not count\n", root)
 		}
 	}
 	for _, p := range report.Absent {
-		fmt.Fprintf(a.err, "not there: %s\n", p)
+		fmt.Fprintf(a.Err, "not there: %s\n", p)
 	}
 	counts := map[imports.Outcome]int{}
 	for _, n := range report.Notes {
@@ -217,12 +220,12 @@ func (a *app) importNotes(report *importReport) {
 		if n.Outcome == imports.Kept && n.Why == "" {
 			continue
 		}
-		fmt.Fprintf(a.err, "%s: %s: %s\n", n.At, n.Outcome, effects.Display(n.Text))
+		fmt.Fprintf(a.Err, "%s: %s: %s\n", n.At, n.Outcome, effects.Display(n.Text))
 		if n.Why != "" {
-			fmt.Fprintf(a.err, "    %s\n", effects.Display(n.Why))
+			fmt.Fprintf(a.Err, "    %s\n", effects.Display(n.Why))
 		}
 		if n.Instead != "" {
-			fmt.Fprintf(a.err, "    instead: %s\n", effects.Display(n.Instead))
+			fmt.Fprintf(a.Err, "    instead: %s\n", effects.Display(n.Instead))
 		}
 	}
 	var parts []string
@@ -234,7 +237,7 @@ func (a *app) importNotes(report *importReport) {
 	if parts == nil {
 		parts = []string{"no rules"}
 	}
-	fmt.Fprintf(a.err, "%s\n", strings.Join(parts, ", "))
+	fmt.Fprintf(a.Err, "%s\n", strings.Join(parts, ", "))
 }
 
 // importWrite writes the rules into a folder. What is there with other content
@@ -250,22 +253,22 @@ func (a *app) importWrite(report *importReport, im *imports.Import, o *importOpt
 		old, err := os.ReadFile(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			report.Written = append(report.Written, serviceFile{name, "wrote"})
+			report.Written = append(report.Written, files.Change{Path: name, Action: "wrote"})
 		case err != nil:
 			return fmt.Errorf("reading what is there: %w", err)
 		case bytes.Equal(old, []byte(f.Text)):
-			report.Written = append(report.Written, serviceFile{name, "unchanged"})
+			report.Written = append(report.Written, files.Change{Path: name, Action: "unchanged"})
 		default:
-			report.Written = append(report.Written, serviceFile{name, "wrote"})
-			if !a.json {
-				fmt.Fprintf(a.out, "%s would change:\n", name)
-				writeChange(a.out, string(old), f.Text)
+			report.Written = append(report.Written, files.Change{Path: name, Action: "wrote"})
+			if !a.JSON {
+				fmt.Fprintf(a.Out, "%s would change:\n", name)
+				writeChange(a.Out, string(old), f.Text)
 			}
 			conflict = name
 		}
 	}
 	if conflict != "" && !o.force {
-		return failf(exitError, "choose another folder, such as "+filepath.Join(dir, string(im.Peer))+", or write over it with --force",
+		return cli.Failf(cli.ExitError, "choose another folder, such as "+filepath.Join(dir, string(im.Peer))+", or write over it with --force",
 			"%s is there with other content; nothing was written", conflict)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -275,15 +278,15 @@ func (a *app) importWrite(report *importReport, im *imports.Import, o *importOpt
 		if report.Written[i].Action == "unchanged" {
 			continue
 		}
-		if err := replaceFile(report.Written[i].Path, []byte(f.Text)); err != nil {
+		if err := files.ReplaceUnsynced(report.Written[i].Path, []byte(f.Text)); err != nil {
 			return fmt.Errorf("writing rules: %w", err)
 		}
 	}
-	if a.json {
-		return printIndented(a.out, report)
+	if a.JSON {
+		return cli.PrintIndented(a.Out, report)
 	}
 	for _, f := range report.Written {
-		fmt.Fprintf(a.out, "%-9s  %s\n", f.Action, f.Path)
+		fmt.Fprintf(a.Out, "%-9s  %s\n", f.Action, f.Path)
 	}
 	a.importNotes(report)
 	return nil

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/imports"
@@ -65,7 +67,7 @@ func (a *app) importCheck(ctx context.Context, report *importReport, im *imports
 	}
 	defer done()
 	check := &importCheck{Decisions: len(recs), Rows: []importRow{}}
-	home := (&users{}).user(uint32(os.Geteuid())).Home
+	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
 	r := &replayed{to: with, sessions: map[string]bool{}}
 	for _, rec := range recs {
 		if err := r.compare(ctx, check, im, rec, home); err != nil {
@@ -73,17 +75,17 @@ func (a *app) importCheck(ctx context.Context, report *importReport, im *imports
 		}
 	}
 	report.Check = check
-	if a.json {
-		return printIndented(a.out, report)
+	if a.JSON {
+		return cli.PrintIndented(a.Out, report)
 	}
 	a.importNotes(report)
 	for _, row := range check.Rows {
-		what := word(row.Looser, "permd is looser", "permd is stricter")
-		fmt.Fprintf(a.out, "%s  %s\n    %s: %s says %s (%s), permd %s (%s)\n", row.DecisionID, row.Call, what, im.Peer.Name(),
+		what := cli.Either(row.Looser, "permd is looser", "permd is stricter")
+		fmt.Fprintf(a.Out, "%s  %s\n    %s: %s says %s (%s), permd %s (%s)\n", row.DecisionID, row.Call, what, im.Peer.Name(),
 			row.Peer.Verdict, row.Peer.At, row.Permd, effects.Display(row.Reason))
 	}
-	fmt.Fprintf(a.out, "%s: %d the same, %d where permd is stricter, %d where it is looser; no rule of %s speaks of %d, and %d cannot be told\n",
-		plural(check.Decisions, "decision"), check.Same, check.Stricter, check.Looser, im.Peer.Name(), check.Silent, check.Unknown)
+	fmt.Fprintf(a.Out, "%s: %d the same, %d where permd is stricter, %d where it is looser; no rule of %s speaks of %d, and %d cannot be told\n",
+		cli.Plural(check.Decisions, "decision"), check.Same, check.Stricter, check.Looser, im.Peer.Name(), check.Silent, check.Unknown)
 	return nil
 }
 
@@ -98,13 +100,13 @@ func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*localCal
 	if err != nil {
 		return nil, nil, fmt.Errorf("making a folder for the rules: %w", err)
 	}
-	rules := filepath.Join(root, policyDir)
+	rules := filepath.Join(root, account.PolicyDir)
 	done := func() {
 		removeScratch(rules, im)
-		_ = os.Remove(filepath.Join(root, settingsName)) // what is left lies in the folder of temporary files
+		_ = os.Remove(filepath.Join(root, account.SettingsName)) // what is left lies in the folder of temporary files
 		_ = os.Remove(root)
 	}
-	err = errors.Join(copySettings(filepath.Join(dirs.Config, settingsName), filepath.Join(root, settingsName)), os.Mkdir(rules, 0o700))
+	err = errors.Join(copySettings(filepath.Join(dirs.Config, account.SettingsName), filepath.Join(root, account.SettingsName)), os.Mkdir(rules, 0o700))
 	for _, f := range im.Files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(rules, f.Name), []byte(f.Text), 0o600))
 	}
@@ -113,7 +115,7 @@ func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*localCal
 		return nil, nil, fmt.Errorf("writing rules: %w", err)
 	}
 	dirs.Config = root
-	d := &daemon{dirs: dirs, users: &users{}, log: slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	d := &daemon{dirs: dirs, users: &account.Users{}, log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	if d.store, d.settings, err = openPolicy(ctx, dirs, a.root != "", nil); err != nil {
 		done()
 		return nil, nil, err
@@ -128,7 +130,7 @@ func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*localCal
 
 // copySettings takes the person's settings over, if there are any.
 func copySettings(from, to string) error {
-	data, err := readSettingsFile(from)
+	data, err := account.ReadSettingsFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -258,7 +260,7 @@ func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 		case effects.KindWrite:
 			item(imports.Writing(path))
 			if ofCommand { // a redirection, which is not what an edit tool writes
-				p.calls = append(p.calls, recalledCall{"Bash", map[string]string{"command": "true > " + shellWord(path)}})
+				p.calls = append(p.calls, recalledCall{"Bash", map[string]string{"command": "true > " + cli.Quote(path)}})
 				break
 			}
 			p.calls = append(p.calls, recalledCall{"Write", map[string]string{"file_path": path}})

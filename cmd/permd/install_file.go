@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -100,8 +102,8 @@ func withoutPermd(p *configPlace, s configStore, text []byte) (base []byte, r *c
 }
 
 func inFile(p *configPlace, err error) error {
-	if f, ok := errors.AsType[*failure](err); ok {
-		return failf(f.code, f.hint, "%s: %w", p.path, f.err)
+	if f, ok := errors.AsType[*cli.Failure](err); ok {
+		return cli.Failf(f.Code, f.Hint, "%s: %w", p.path, f.Err)
 	}
 	return fmt.Errorf("%s: %w", p.path, err)
 }
@@ -119,17 +121,17 @@ func readConfigFile(p *configPlace, uid uint32) ([]byte, fs.FileMode, error) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, 0, failf(exitError, linkHint, "%s is a link, which permd does not replace", p.path)
+		return nil, 0, cli.Failf(cli.ExitError, linkHint, "%s is a link, which permd does not replace", p.path)
 	case !info.Mode().IsRegular():
-		return nil, 0, failf(exitError, "", "%s is no file", p.path)
+		return nil, 0, cli.Failf(cli.ExitError, "", "%s is no file", p.path)
 	case !ok || stat.Uid != uid:
-		return nil, 0, failf(exitError, "run permd as the user that it belongs to", "%s belongs to another user", p.path)
+		return nil, 0, cli.Failf(cli.ExitError, "run permd as the user that it belongs to", "%s belongs to another user", p.path)
 	case stat.Nlink > 1:
-		return nil, 0, failf(exitError, "make a copy of it in its place", "%s has another name as well, which would keep the old text", p.path)
-	case info.Mode().Perm()&othersWrite(info, uid) != 0:
-		return nil, 0, failf(exitError, "chmod go-w "+shellWord(p.path), "others can change %s", p.path)
+		return nil, 0, cli.Failf(cli.ExitError, "make a copy of it in its place", "%s has another name as well, which would keep the old text", p.path)
+	case info.Mode().Perm()&files.OthersWrite(info, uid) != 0:
+		return nil, 0, cli.Failf(cli.ExitError, "chmod go-w "+cli.Quote(p.path), "others can change %s", p.path)
 	case info.Size() > maxConfigFile:
-		return nil, 0, failf(exitError, "", "%s is longer than %d bytes", p.path, maxConfigFile)
+		return nil, 0, cli.Failf(cli.ExitError, "", "%s is longer than %d bytes", p.path, maxConfigFile)
 	}
 	f, err := os.OpenFile(p.path, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -156,7 +158,7 @@ func missingFolders(dir string, uid uint32, managed bool) (missing []string, err
 		if err != nil {
 			return nil, fmt.Errorf("looking at its folder: %w", err)
 		}
-		forbidden := othersWrite(info, uid)
+		forbidden := files.OthersWrite(info, uid)
 		if managed {
 			forbidden = 0o022
 		}
@@ -168,12 +170,12 @@ func missingFolders(dir string, uid uint32, managed bool) (missing []string, err
 		if err := xdg.CheckOwn(dir, uid, forbidden); err != nil {
 			hint := "make it a folder that only you can change"
 			if u, ok := errors.AsType[*xdg.UntrustedError](err); ok {
-				hint = repairFolder(u.Path, "", uid)
+				hint = files.RepairCommand(u.Path, "", uid)
 				if link, err := os.Lstat(u.Path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 					hint = linkHint // what it leads to is the person's
 				}
 			}
-			return nil, failf(exitError, hint, "checking its folder: %w", err)
+			return nil, cli.Failf(cli.ExitError, hint, "checking its folder: %w", err)
 		}
 		return missing, nil
 	}
@@ -187,7 +189,7 @@ func (c *configChange) apply(s configStore, uid uint32) error {
 		return err
 	}
 	if (now == nil) != (c.before == nil) || !bytes.Equal(now, c.before) {
-		return failf(exitError, "try again", "%s was changed in the meantime", p.path)
+		return cli.Failf(cli.ExitError, "try again", "%s was changed in the meantime", p.path)
 	}
 	if c.record != nil {
 		if err := s.save(p, c.record, c.base); err != nil {
@@ -206,7 +208,7 @@ func (c *configChange) apply(s configStore, uid uint32) error {
 		if err := os.MkdirAll(filepath.Dir(p.path), mode); err != nil {
 			return fmt.Errorf("making its folder: %w", err)
 		}
-		if err := writeConfigFile(p.path, c.after, c.mode); err != nil {
+		if err := files.Replace(p.path, c.after, c.mode); err != nil {
 			return fmt.Errorf("writing the configuration: %w", err)
 		}
 	}
@@ -217,26 +219,6 @@ func (c *configChange) apply(s configStore, uid uint32) error {
 			}
 		}
 		return s.forget(p)
-	}
-	return nil
-}
-
-// writeConfigFile puts a file in the place of another, whole or not at all, also
-// when the power fails.
-func writeConfigFile(path string, data []byte, mode fs.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".permd-*")
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	for _, step := range []func() error{func() error { return tmp.Chmod(mode) }, tmp.Sync, tmp.Close} {
-		err = errors.Join(err, step())
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // configPlace is one file that permd is put into: one in which a harness looks
@@ -57,11 +59,11 @@ func managedPlaces(places []configPlace, managed bool) []configPlace {
 func checkNamedProgram(program string) error {
 	for _, r := range program {
 		if r < ' ' || r == 0x7f || strings.ContainsRune("'\"\\$`%{}", r) {
-			return failf(exitError, "put permd at a path of plain letters, and name it with --exec", "the path of permd has a character that could be misread: %q", program)
+			return cli.Failf(cli.ExitError, "put permd at a path of plain letters, and name it with --exec", "the path of permd has a character that could be misread: %q", program)
 		}
 	}
 	if !strings.HasPrefix(filepath.Base(program), "permd") {
-		return failf(exitError, "call the program permd, or permd-something", "the program is not called permd, so that what runs it could not be told from others: %s", program)
+		return cli.Failf(cli.ExitError, "call the program permd, or permd-something", "the program is not called permd, so that what runs it could not be told from others: %s", program)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -80,13 +81,13 @@ func (s configStore) save(p *configPlace, r *configRecord, before []byte) error 
 		return fmt.Errorf("making the folder of backups: %w", err)
 	}
 	if r.Existed {
-		if err := writeConfigFile(s.backup(p), before, 0o600); err != nil {
+		if err := files.Replace(s.backup(p), before, 0o600); err != nil {
 			return fmt.Errorf("writing the backup: %w", err)
 		}
 	}
 	data, err := json.Marshal(r, jsontext.WithIndent("  "))
 	if err == nil {
-		err = writeConfigFile(s.file(p, ".json"), append(data, '\n'), 0o600)
+		err = files.Replace(s.file(p, ".json"), append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the record: %w", err)

@@ -15,6 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
+	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/packaging"
 )
 
@@ -23,13 +26,13 @@ type installReport struct {
 	File string `json:"file,omitzero"`
 	// Action is wrote, removed, unchanged, absent, or by hand; with --dry-run
 	// what would be.
-	Action string        `json:"action"`
-	DryRun bool          `json:"dryRun,omitzero"`
-	Diff   string        `json:"diff,omitzero"`
-	Backup string        `json:"backup,omitzero"`
-	Units  []serviceFile `json:"units,omitempty"`
-	Notes  []string      `json:"notes,omitempty"`
-	Next   []string      `json:"next,omitempty"`
+	Action string         `json:"action"`
+	DryRun bool           `json:"dryRun,omitzero"`
+	Diff   string         `json:"diff,omitzero"`
+	Backup string         `json:"backup,omitzero"`
+	Units  []files.Change `json:"units,omitempty"`
+	Notes  []string       `json:"notes,omitempty"`
+	Next   []string       `json:"next,omitempty"`
 }
 
 func newInstallReport(c *configChange, changed, same string) installReport {
@@ -60,8 +63,8 @@ func (o *installOptions) programFlags(cmd *cobra.Command) {
 
 // checkAsked makes sure that a person is asked or has said yes.
 func (a *app) checkAsked(o *installOptions) error {
-	if a.json && !o.yes && !o.dry {
-		return failf(exitUsage, "say --yes or --dry-run", "with --json nobody is asked")
+	if a.JSON && !o.yes && !o.dry {
+		return cli.Failf(cli.ExitUsage, "say --yes or --dry-run", "with --json nobody is asked")
 	}
 	return nil
 }
@@ -69,21 +72,21 @@ func (a *app) checkAsked(o *installOptions) error {
 // confirmChange shows the change, asks, and makes it; with --dry-run it only
 // shows it.
 func (a *app) confirmChange(c *configChange, s configStore, r *installReport, o *installOptions) error {
-	if !a.json && r.Diff != "" {
-		fmt.Fprintf(a.out, "%s\n", visibleLines(r.Diff))
+	if !a.JSON && r.Diff != "" {
+		fmt.Fprintf(a.Out, "%s\n", visibleLines(r.Diff))
 	}
 	if o.dry {
 		r.DryRun = true
 		return nil
 	}
 	if r.Diff != "" && !o.yes {
-		fmt.Fprintf(a.out, "Make this change? [y/N] ")
-		line, err := bufio.NewReader(a.in).ReadString('\n')
+		fmt.Fprintf(a.Out, "Make this change? [y/N] ")
+		line, err := bufio.NewReader(a.In).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("reading the answer: %w", err)
 		}
 		if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-			return failf(exitError, "say y, or --yes", "nothing was changed")
+			return cli.Failf(cli.ExitError, "say y, or --yes", "nothing was changed")
 		}
 	}
 	return c.apply(s, uint32(os.Geteuid()))
@@ -99,17 +102,17 @@ func (a *app) unitsToo(ctx context.Context, program string, r *installReport, o 
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(filepath.Join(unitDir(dirs), packaging.DecisionSocket)); err == nil {
+	if _, err := os.Lstat(filepath.Join(service.Dir(dirs), packaging.DecisionSocket)); err == nil {
 		return nil
 	}
 	units, err := packaging.UserUnits(program)
 	if err != nil {
-		return failf(exitError, "name another place with --exec, or say --no-service", "%s is written; the units are not: %v", r.File, err)
+		return cli.Failf(cli.ExitError, "name another place with --exec, or say --no-service", "%s is written; the units are not: %v", r.File, err)
 	}
-	byHand := startedByHand(ctx, dirs)
-	report, err := installUnits(unitDir(dirs), units, false)
+	byHand := service.StartedByHand(ctx, dirs)
+	report, err := service.Install(service.Dir(dirs), units, false)
 	if err == nil {
-		err = enableSockets(unitDir(dirs), report)
+		err = service.Enable(service.Dir(dirs), report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is written; the units are not: %w", r.File, err)

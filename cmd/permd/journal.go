@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/socket/admin"
@@ -69,7 +70,7 @@ func (a *app) openLogFile() (*openedLog, error) {
 	path := filepath.Join(dirs.Data, "decisions.db")
 	r, err := journal.OpenReadOnly(journal.Options{Path: path})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, failf(exitError, "start the daemon with: permd serve", "there is no journal yet at %s", path)
+		return nil, cli.Failf(cli.ExitError, "start the daemon with: permd serve", "there is no journal yet at %s", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the journal: %w", databaseFailure(err))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -27,7 +28,7 @@ func (a *app) localCaller(ctx context.Context) (*localCaller, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{dirs: dirs, users: &users{}, log: slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	d := &daemon{dirs: dirs, users: &account.Users{}, log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	if d.store, d.settings, err = openPolicy(ctx, dirs, a.root != "", nil); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
@@ -49,16 +50,16 @@ func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
 	switch f.Verdict {
 	case "", decisions.Allow, decisions.Ask, decisions.Deny:
 	default:
-		return f, failf(exitUsage, "one of: allow, ask, deny", "unknown verdict %q", o.verdict)
+		return f, cli.Failf(cli.ExitUsage, "one of: allow, ask, deny", "unknown verdict %q", o.verdict)
 	}
 	if o.since > 0 {
 		f.Since = now.Add(-o.since)
 	}
 	if o.Before < 0 {
-		return f, failf(exitUsage, "", "--before must not be negative")
+		return f, cli.Failf(cli.ExitUsage, "", "--before must not be negative")
 	}
 	if o.limit < 0 || o.limit > admin.MaxList {
-		return f, failf(exitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
+		return f, cli.Failf(cli.ExitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
 	}
 	f.Limit = o.limit
 	return f, nil
@@ -72,7 +73,7 @@ func (a *app) logListCommand() *cobra.Command {
 		Short:       "List decisions, the newest last",
 		Long: `List decisions, the newest last. Reads the journal's file when no daemon runs.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd log list --verdict deny --since 24h
   permd log list --limit 5 --json
   permd log list --limit 1000 --before 4711
@@ -92,8 +93,8 @@ func (a *app) logListCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("reading the journal: %w", err)
 			}
-			if len(recs) == 0 && !a.json {
-				fmt.Fprintln(a.out, "no decisions")
+			if len(recs) == 0 && !a.JSON {
+				fmt.Fprintln(a.Out, "no decisions")
 			}
 			return a.printRecords(recs)
 		},
@@ -112,7 +113,7 @@ func (a *app) logShowCommand() *cobra.Command {
 		Short:       "Show one decision with its effects and rules",
 		Long: `Show one decision with its effects and the rules that spoke.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -126,14 +127,14 @@ func (a *app) logShowCommand() *cobra.Command {
 				return fmt.Errorf("reading the journal: %w", err)
 			}
 			if rec == nil {
-				return failf(exitError, "permd log list shows their ids", "no decision %q", args[0])
+				return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", args[0])
 			}
-			if a.json {
-				return printJSON(a.out, rec)
+			if a.JSON {
+				return cli.PrintJSON(a.Out, rec)
 			}
-			renderDecision(a.out, &rec.Decision)
+			renderDecision(a.Out, &rec.Decision)
 			if o := rec.Decision.Outcome; o != "" {
-				fmt.Fprintf(a.out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
+				fmt.Fprintf(a.Out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
 			}
 			renderCircumstances(a, rec)
 			return nil
@@ -142,7 +143,7 @@ func (a *app) logShowCommand() *cobra.Command {
 }
 
 func renderCircumstances(a *app, r *decisions.Record) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
 			// What a client sent must not speak to the terminal.
@@ -177,7 +178,7 @@ func (a *app) logFollowCommand() *cobra.Command {
 		Short:       "Print decisions as they are made",
 		Long: `Print decisions as they are made, until interrupted. Needs a running daemon.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd log follow --verdict ask`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -215,7 +216,7 @@ func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f adm
 			}
 			rpc, ok := errors.AsType[*client.Error](err)
 			if errors.Is(err, client.ErrUnreachable) || ok && rpc.Code == socket.CodeBusy {
-				return failf(exitUnreachable, "start it with: permd serve", "following the journal: the daemon has ended")
+				return cli.Failf(cli.ExitUnreachable, "start it with: permd serve", "following the journal: the daemon has ended")
 			}
 			return fmt.Errorf("following the journal: %w", err)
 		}
@@ -231,19 +232,19 @@ func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f adm
 // printRecords prints a line for each record: when, what was decided of what,
 // why, and the id to ask more with.
 func (a *app) printRecords(recs []*decisions.Record) error {
-	if a.json {
+	if a.JSON {
 		for i := range recs {
-			if err := printJSON(a.out, recs[i]); err != nil {
+			if err := cli.PrintJSON(a.Out, recs[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for i := range recs {
 		r := recs[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
-			became(&r.Decision), summary(&r.Decision), clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
+			became(&r.Decision), summary(&r.Decision), cli.Clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return w.Flush()
 }
@@ -271,17 +272,9 @@ func summary(d *decisions.Decision) string {
 	if len(d.Effects) == 0 {
 		return "-"
 	}
-	s := clip(d.Effects[0].Text, 48)
+	s := cli.Clip(d.Effects[0].Text, 48)
 	if n := len(d.Effects) - 1; n > 0 {
 		s += fmt.Sprintf(" (+%d)", n)
-	}
-	return s
-}
-
-// clip cuts text to n characters.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -118,7 +119,7 @@ func pinsInWords(c *remember.Choice) []string {
 	add(p.Project != "" && p.Project != c.Scope.Key, "in the project %s", p.Project)
 	add(p.Cwd != "", "run in %s", p.Cwd)
 	add(p.Stdin != "" && p.Stdin != string(effects.StdinNone), "standard input: %s", p.Stdin)
-	add(p.Script != "", "while %s has the text %s", p.Script, short(p.SHA256))
+	add(p.Script != "", "while %s has the text %s", p.Script, cli.Short(p.SHA256))
 	add(p.Below, "with all that is below")
 	add(p.Method != "", "method class %s", p.Method)
 	add(p.Arguments, "with the very arguments")
@@ -151,7 +152,7 @@ func (m choices) Confirm(ctx context.Context, ids []string) error {
 
 // Add stores a choice that a person made in words.
 func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.Choice, error) {
-	user := m.d.users.user(uid)
+	user := m.d.users.Lookup(uid)
 	l := remember.Line{
 		UID: uid, Verdict: n.Verdict, Kind: effects.Kind(n.Kind), Line: n.Line,
 		Scope: remember.ScopeKind(n.Scope), Home: user.Home,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -16,7 +17,7 @@ func (a *app) reloadCommand() *cobra.Command {
 		Long: `Let the daemon read its policies again, now, and wait until they are in force.
 It does so by itself when files change; this command also says what is wrong.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd reload`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -27,16 +28,16 @@ It does so by itself when files change; this command also says what is wrong.
 			defer c.Close()
 			var r admin.Reloaded
 			if err := c.Call(cmd.Context(), admin.MethodReload, struct{}{}, &r); err != nil {
-				return &failure{code: exitCompile, err: err, hint: "the rules that were good stay in force; see: permd status"}
+				return &cli.Failure{Code: cli.ExitCompile, Err: err, Hint: "the rules that were good stay in force; see: permd status"}
 			}
-			if a.json {
-				return printJSON(a.out, r)
+			if a.JSON {
+				return cli.PrintJSON(a.Out, r)
 			}
 			if !r.Changed {
-				fmt.Fprintf(a.out, "nothing has changed, policy %s stays in force\n", short(r.Digest))
+				fmt.Fprintf(a.Out, "nothing has changed, policy %s stays in force\n", cli.Short(r.Digest))
 				return nil
 			}
-			fmt.Fprintf(a.out, "policy %s is in force\n", short(r.Digest))
+			fmt.Fprintf(a.Out, "policy %s is in force\n", cli.Short(r.Digest))
 			return nil
 		},
 	}

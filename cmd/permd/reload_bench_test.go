@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
 )
 
 // reloadRules is the number of rules that are compiled at each reload.
@@ -22,7 +24,7 @@ const reloadRules = 1000
 // costs nothing but time.
 func BenchmarkDuringReload(b *testing.B) {
 	w := newBenchWorld(b, false)
-	file := filepath.Join(w.dirs.Config, policyDir, "more.rego")
+	file := filepath.Join(w.dirs.Config, account.PolicyDir, "more.rego")
 	var text strings.Builder
 	text.WriteString("package permd.user\n\nimport rego.v2\n")
 	for i := range reloadRules - benchRules {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket/admin"
@@ -65,7 +66,7 @@ func (m *memory) about(ctx context.Context, method string, ids []string) (admin.
 		var got admin.Choices
 		err := m.c.Call(ctx, method, map[string][]string{"choiceIds": part}, &got)
 		if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoChoice {
-			return all, failf(exitError, "permd remember list", "%s", e.Message)
+			return all, cli.Failf(cli.ExitError, "permd remember list", "%s", e.Message)
 		}
 		if err != nil {
 			return all, err
@@ -107,7 +108,7 @@ func (f *choiceFilter) check() error {
 		{"scope", f.scope, []string{"", "session", "session+children", "project", "user"}},
 	} {
 		if !slices.Contains(o.known, o.value) {
-			return failf(exitUsage, "one of: "+strings.Join(o.known[1:], ", "), "unknown %s %q", o.name, o.value)
+			return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(o.known[1:], ", "), "unknown %s %q", o.name, o.value)
 		}
 	}
 	return nil
@@ -143,7 +144,7 @@ With --changed only those that an earlier permd stored and that do not hold as
 they did: rejects that ask until you permd remember confirm or forget them, and
 allows that allow nothing any more.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember list
   permd remember list --kind run --scope user --json
   permd remember list --changed`,
@@ -171,25 +172,25 @@ func partsOf(c *admin.Choice) []admin.ChoicePart {
 
 // printChoices prints a line for each choice, and for each further part of one.
 func (a *app) printChoices(list []admin.Choice) error {
-	if a.json {
+	if a.JSON {
 		for i := range list {
-			if err := printJSON(a.out, &list[i]); err != nil {
+			if err := cli.PrintJSON(a.Out, &list[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, "nothing is remembered")
+		fmt.Fprintln(a.Out, "nothing is remembered")
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for i := range list {
 		c := &list[i]
 		for n, p := range partsOf(c) {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, clip(p.Rule, 60), where(c), used(c))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, cli.Clip(p.Rule, 60), where(c), used(c))
 			} else {
-				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, clip(p.Rule, 60))
+				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, cli.Clip(p.Rule, 60))
 			}
 		}
 	}
@@ -201,7 +202,7 @@ func where(c *admin.Choice) string {
 	if c.Of == "" {
 		return c.Scope
 	}
-	return c.Scope + " " + clip(effects.Display(c.Of), 60)
+	return c.Scope + " " + cli.Clip(effects.Display(c.Of), 60)
 }
 
 func used(c *admin.Choice) string {
@@ -228,7 +229,7 @@ func (a *app) rememberShowCommand() *cobra.Command {
 		Long: `Show choices with all that they are bound to, and the decision that each of them
 answered.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember show k3vq7xw2n5ab`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: onMemory(func(ctx context.Context, m *memory, args []string) error {
@@ -236,7 +237,7 @@ answered.
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				return a.printChoices(got.Choices)
 			}
 			for i := range got.Choices {
@@ -249,9 +250,9 @@ answered.
 
 func (a *app) renderChoice(c *admin.Choice) {
 	for _, p := range partsOf(c) {
-		fmt.Fprintf(a.out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
+		fmt.Fprintf(a.Out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "  %s\t%s\n", name, value)
@@ -266,13 +267,13 @@ func (a *app) renderChoice(c *admin.Choice) {
 	line("id", c.ID)
 	line("holds for", where(c))
 	if len(c.Parts) == 0 {
-		line("matches", word(c.Line, "what the line says", "that very effect"))
+		line("matches", cli.Either(c.Line, "what the line says", "that very effect"))
 	} else {
 		line("matches", "every call with an effect that a line speaks of, as in a deny list")
 	}
 	for _, p := range c.Parts {
 		if !p.Line {
-			line("matches", "the words of "+clip(p.Rule, 60)+", by a digest of them")
+			line("matches", "the words of "+cli.Clip(p.Rule, 60)+", by a digest of them")
 		}
 	}
 	line("changed", c.Changed)
@@ -281,7 +282,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 	}
 	line("made", date(c.Created))
 	line("ends", date(c.Expires))
-	line("said by", word(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
+	line("said by", cli.Either(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
 	line("decision", c.DecisionID)
 	line("confirmed", date(c.Confirmed))
 	line("use", used(c))
@@ -301,7 +302,7 @@ is run, read, write, delete, connect or use. It holds in the project of this
 folder, or everywhere with --scope user. A line that names an exact path or host
 also answers what is guarded.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember add run "go test *"
   permd remember add connect docs.python.org --scope user --for 8h
   permd remember add write "./docs/**"
@@ -313,7 +314,7 @@ also answers what is guarded.
 				n.Verdict = decisions.Deny
 			}
 			if n.Scope != "project" && n.Scope != "user" {
-				return failf(exitUsage, "one of: project, user", "unknown scope %q", n.Scope)
+				return cli.Failf(cli.ExitUsage, "one of: project, user", "unknown scope %q", n.Scope)
 			}
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
@@ -339,7 +340,7 @@ also answers what is guarded.
 // checkLimit refuses a --for that is no time: nothing would hold, or for ever.
 func checkLimit(cmd *cobra.Command, limit time.Duration) error {
 	if cmd.Flags().Changed("for") && limit < time.Second {
-		return failf(exitUsage, "write a time such as 30m or 8h, or leave --for out for no limit", "--for must be at least a second, and %s is not", limit)
+		return cli.Failf(cli.ExitUsage, "write a time such as 30m or 8h, or leave --for out for no limit", "--for must be at least a second, and %s is not", limit)
 	}
 	return nil
 }
@@ -353,7 +354,7 @@ func (a *app) rememberAdd(ctx context.Context, m *memory, n admin.NewChoice) err
 		return err
 	}
 	for i := range got.Choices {
-		fmt.Fprintf(a.err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
+		fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -24,7 +25,7 @@ func (a *app) rememberForgetCommand() *cobra.Command {
 		Long: `Forget choices by their ids, or all that the options name. It holds from the next
 request, also when the disk is full.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember forget k3vq7xw2n5ab
   permd remember forget --project .
   permd remember forget --all`,
@@ -36,7 +37,7 @@ request, also when the disk is full.
 				}
 			}
 			if named != 1 {
-				return failf(exitUsage, "see permd remember list", "name the choices, or use --all, or say which by --kind, --verdict, --scope and --project")
+				return cli.Failf(cli.ExitUsage, "see permd remember list", "name the choices, or use --all, or say which by --kind, --verdict, --scope and --project")
 			}
 			return onMemory(func(ctx context.Context, m *memory, args []string) error {
 				return a.rememberForget(ctx, m, args, &f)
@@ -62,23 +63,23 @@ func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *ch
 	if err != nil {
 		return err
 	}
-	if a.json {
+	if a.JSON {
 		return a.printChoices(got.Choices)
 	}
 	for i := range got.Choices {
 		c := &got.Choices[i]
 		for _, p := range partsOf(c) {
-			fmt.Fprintf(a.out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, where(c))
+			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, where(c))
 		}
 		for _, again := range undo(c) {
-			fmt.Fprintf(a.err, "permd: hint: to have it back: %s\n", again)
+			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
 		}
 	}
 	if len(got.Choices) == 0 {
-		fmt.Fprintln(a.out, "nothing is remembered")
+		fmt.Fprintln(a.Out, "nothing is remembered")
 	}
 	if got.Pending {
-		return failf(exitError, "make space on the disk, then see: permd status",
+		return cli.Failf(cli.ExitError, "make space on the disk, then see: permd status",
 			"it holds from now on, but could not be stored, and a restart may undo it")
 	}
 	return nil
@@ -129,10 +130,6 @@ func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 	return err == nil && (p.Run == nil || c.Verdict == decisions.Deny || !strings.Contains(p.Run.Program, "/"))
 }
 
-func quoteShell(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 func (a *app) rememberConfirmCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "confirm CHOICE...",
@@ -144,7 +141,7 @@ settings) waits until you confirm it here.
 A reject of an earlier permd that asks (permd remember list --changed) denies
 what its lines speak of once it is confirmed.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember confirm k3vq7xw2n5ab`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: onMemory(func(ctx context.Context, m *memory, args []string) error {
@@ -167,7 +164,7 @@ func (a *app) rememberExportCommand() *cobra.Command {
 line can say (scripts by their content, secrets, sessions) is left out, with a
 comment. With --json the choices themselves are printed.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember export --scope user > rules.yaml`,
 		Args:    cobra.NoArgs,
 		RunE: onMemory(func(ctx context.Context, m *memory, _ []string) error {
@@ -175,7 +172,7 @@ comment. With --json the choices themselves are printed.
 			if err != nil {
 				return err
 			}
-			if a.json {
+			if a.JSON {
 				return a.printChoices(list)
 			}
 			a.exportRules(list)
@@ -188,8 +185,8 @@ comment. With --json the choices themselves are printed.
 
 // exportRules prints choices in the form of rules.yaml.
 func (a *app) exportRules(list []admin.Choice) {
-	fmt.Fprintln(a.out, "# What permd remembered. A rule holds for everybody whom its file is for: read")
-	fmt.Fprintln(a.out, "# each line before you use it.")
+	fmt.Fprintln(a.Out, "# What permd remembered. A rule holds for everybody whom its file is for: read")
+	fmt.Fprintln(a.Out, "# each line before you use it.")
 	left := map[string]bool{} // by id
 	for _, v := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
 		head := string(v) + ":"
@@ -204,7 +201,7 @@ func (a *app) exportRules(list []admin.Choice) {
 				}
 				for _, title := range []string{head, under} {
 					if title != "" {
-						fmt.Fprintln(a.out, title)
+						fmt.Fprintln(a.Out, title)
 					}
 				}
 				head, under = "", ""
@@ -212,7 +209,7 @@ func (a *app) exportRules(list []admin.Choice) {
 				if kind == effects.KindUse && !strings.Contains(part.Rule, "@") {
 					holds += "; here in every version"
 				}
-				fmt.Fprintf(a.out, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
+				fmt.Fprintf(a.Out, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
 			}
 		}
 	}
@@ -223,7 +220,7 @@ func (a *app) exportRules(list []admin.Choice) {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(a.out, "# Left out: all or a part of %s that no line can say.\n", plural(len(left), "choice"))
+		fmt.Fprintf(a.Out, "# Left out: all or a part of %s that no line can say.\n", cli.Plural(len(left), "choice"))
 	}
 }
 
@@ -269,3 +266,7 @@ const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 // pathEscaper makes a folder's name stand for itself in a line.
 var pathEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)
+
+func quoteShell(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

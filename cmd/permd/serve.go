@@ -7,15 +7,16 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/sqlitedb"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -41,7 +42,7 @@ SIGTERM and SIGINT answer what is in flight and end it, SIGHUP reads the rules
 again. Changed rules are read by themselves. Under systemd it takes the sockets
 named permd and permd-admin and reports its state.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd serve`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -52,11 +53,11 @@ named permd and permd-admin and reports its state.
 
 // serve runs until ctx ends, which SIGTERM and SIGINT do.
 func (a *app) serve(ctx context.Context) error {
-	dirs, err := a.ownDirs()
+	dirs, err := account.OwnDirs(a.root)
 	if err != nil {
 		return err
 	}
-	log := newLog(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	log := newLog(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
 	for _, name := range dirs.Ignored {
 		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
 	}
@@ -78,15 +79,6 @@ func (a *app) serve(ctx context.Context) error {
 	}
 	s.listensAt(at)
 	return s.run(ctx)
-}
-
-// dirs are permd's folders for this process.
-func (a *app) dirs() (xdg.Dirs, error) {
-	dirs, err := xdg.Find(xdg.FromOS(), xdg.Options{Root: a.root})
-	if err != nil {
-		return dirs, failf(exitUsage, "", "finding permd's folders: %v", err)
-	}
-	return dirs, nil
 }
 
 // server is a running daemon with its sockets.
@@ -217,8 +209,8 @@ func (s *server) options() socket.Options {
 
 // greet says where permd listens, what it serves, and what to try next.
 func (s *server) greet() {
-	w := s.out
-	fmt.Fprintf(w, "permd %s, pid %d, for %s\n", version(), os.Getpid(), s.users.user(uint32(os.Geteuid())).Name)
+	w := s.Out
+	fmt.Fprintf(w, "permd %s, pid %d, for %s\n", buildinfo.Version(), os.Getpid(), s.users.Lookup(uint32(os.Geteuid())).Name)
 	fmt.Fprintf(w, "  listens  %s\n", s.decision.Addr())
 	fmt.Fprintf(w, "  manages  %s\n", s.management.Addr())
 	if s.sockets.http != "" {
@@ -227,28 +219,7 @@ func (s *server) greet() {
 	for _, l := range s.store.Status().Layers {
 		fmt.Fprintf(w, "  %s\n", layerLine(&l))
 	}
-	fmt.Fprintf(w, "  try      echo '{\"tool\":{\"name\":\"Bash\"},\"input\":{\"command\":\"git status\"}}' | %s decide --agent claude-agent-acp -\n", program())
-}
-
-// program is what to type to run this program: its name, or its path when the
-// name means nothing to the shell (go run) or something else.
-func program() string {
-	const name = "permd"
-	exe, err := os.Executable()
-	if err != nil {
-		return name
-	}
-	if found, err := exec.LookPath(name); err == nil {
-		a, errA := os.Stat(found)
-		b, errB := os.Stat(exe)
-		if errA == nil && errB == nil && os.SameFile(a, b) {
-			return name
-		}
-	}
-	if strings.Trim(exe, "/-._+@:0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
-		return exe
-	}
-	return "'" + strings.ReplaceAll(exe, "'", `'\''`) + "'"
+	fmt.Fprintf(w, "  try      echo '{\"tool\":{\"name\":\"Bash\"},\"input\":{\"command\":\"git status\"}}' | %s decide --agent claude-agent-acp -\n", cli.Program())
 }
 
 // longestError is how much of a layer's error is shown, in characters: what
@@ -258,7 +229,7 @@ const longestError = 240
 // layerLine is a layer in one line, and what is wrong with it in a second.
 func layerLine(l *policy.LayerStatus) string {
 	name := string(l.Layer)
-	rules := fmt.Sprintf("%s (%d allow, %d ask, %d deny)", plural(l.Rules(), "rule"), l.Allow, l.Ask, l.Deny)
+	rules := fmt.Sprintf("%s (%d allow, %d ask, %d deny)", cli.Plural(l.Rules(), "rule"), l.Allow, l.Ask, l.Deny)
 	where := ""
 	if len(l.Paths) > 0 {
 		where = " in " + l.Paths[0]
@@ -271,9 +242,9 @@ func layerLine(l *policy.LayerStatus) string {
 			if l.Project != "" {
 				calls += " in " + l.Project
 			}
-			return fmt.Sprintf("%-8s no rules are in force, so %s asks, since %s:\n           %s", name, calls, since, clip(l.Error, longestError))
+			return fmt.Sprintf("%-8s no rules are in force, so %s asks, since %s:\n           %s", name, calls, since, cli.Clip(l.Error, longestError))
 		}
-		return fmt.Sprintf("%-8s %s%s, the last that were good, since %s:\n           %s", name, rules, where, since, clip(l.Error, longestError))
+		return fmt.Sprintf("%-8s %s%s, the last that were good, since %s:\n           %s", name, rules, where, since, cli.Clip(l.Error, longestError))
 	case policy.StateAbsent:
 		return fmt.Sprintf("%-8s no rules%s", name, where)
 	}
@@ -338,7 +309,7 @@ func (s *server) reloadOnSignal(ctx context.Context, hup <-chan os.Signal) {
 // databaseFailure gives an error of a database its hint.
 func databaseFailure(err error) error {
 	if errors.Is(err, sqlitedb.ErrNewer) {
-		return &failure{code: exitError, err: err, hint: "it was written by a newer permd: use that one; nothing was changed"}
+		return &cli.Failure{Code: cli.ExitError, Err: err, Hint: "it was written by a newer permd: use that one; nothing was changed"}
 	}
 	return err
 }

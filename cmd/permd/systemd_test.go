@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -242,8 +243,8 @@ func TestSocketActivationWrong(t *testing.T) {
 			defer c.Close()
 			err = d.cmd.Wait()
 			d.cmd = nil
-			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitError {
-				t.Errorf("the daemon ended with %v, want exit code %d", err, exitError)
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != cli.ExitError {
+				t.Errorf("the daemon ended with %v, want exit code %d", err, cli.ExitError)
 			}
 			if out := d.output.String(); !strings.Contains(out, "permd: error: taking the sockets of the service manager: ") || !strings.Contains(out, "permd-admin") {
 				t.Errorf("it said %q", out)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 )
@@ -87,10 +88,10 @@ func (a *agentUnasked) String() string {
 		}
 	}
 	if n := a.Allow + a.Ask + a.Deny; n > 0 {
-		parts = []string{plural(n, "call") + " that the agent did not ask for: " + strings.Join(parts, ", ")}
+		parts = []string{cli.Plural(n, "call") + " that the agent did not ask for: " + strings.Join(parts, ", ")}
 	}
 	if a.Despite > 0 {
-		parts = append(parts, plural(a.Despite, "call")+" done although denied")
+		parts = append(parts, cli.Plural(a.Despite, "call")+" done although denied")
 	}
 	return effects.Display(cmp.Or(a.Agent, "an agent without a name")) + ": " + strings.Join(parts, "; ")
 }

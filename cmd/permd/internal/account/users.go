@@ -1,4 +1,4 @@
-package main
+package account
 
 import (
 	"os"
@@ -17,16 +17,16 @@ var userVariables = []string{
 	"XDG_RUNTIME_DIR", "USER", "LOGNAME", "TMPDIR",
 }
 
-// users looks up people by uid, each once: asking the system takes longer than
+// Users looks up people by uid, each once: asking the system takes longer than
 // deciding.
-type users struct {
+type Users struct {
 	mu    sync.Mutex
 	known map[uint32]effects.User
 }
 
-// user returns the person with that uid. One that the system does not know has
+// Lookup returns the person with that uid. One that the system does not know has
 // no home, so that paths below a home are unknown.
-func (u *users) user(uid uint32) effects.User {
+func (u *Users) Lookup(uid uint32) effects.User {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if known, ok := u.known[uid]; ok {
