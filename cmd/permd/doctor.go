@@ -11,54 +11,17 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/findings"
+	"github.com/permd/permd/cmd/permd/internal/setup"
 	"github.com/permd/permd/internal/xdg"
 )
 
-// findingState is how bad a finding is.
-type findingState string
-
-const (
-	findOK    findingState = "ok"
-	findWarn  findingState = "warn"
-	findError findingState = "error"
-)
-
-// finding is one thing that the doctor has looked at. Its JSON form is kept.
-type finding struct {
-	Check string       `json:"check"`
-	State findingState `json:"state"`
-	Text  string       `json:"text"`
-	Fix   string       `json:"fix,omitzero"` // a command, or words where no command mends it
-}
-
 // examination collects findings.
 type examination struct {
-	app      *app
-	dirs     xdg.Dirs
-	uid      uint32
-	findings []finding
-}
-
-func (x *examination) ok(check, format string, args ...any) {
-	x.findings = append(x.findings, finding{check, findOK, fmt.Sprintf(format, args...), ""})
-}
-
-func (x *examination) warn(check, fix, format string, args ...any) {
-	x.findings = append(x.findings, finding{check, findWarn, fmt.Sprintf(format, args...), fix})
-}
-
-func (x *examination) error(check, fix, format string, args ...any) {
-	x.findings = append(x.findings, finding{check, findError, fmt.Sprintf(format, args...), fix})
-}
-
-// count is the number of findings that are so bad.
-func (x *examination) count(state findingState) (n int) {
-	for _, f := range x.findings {
-		if f.State == state {
-			n++
-		}
-	}
-	return n
+	findings.List
+	app  *app
+	dirs xdg.Dirs
+	uid  uint32
 }
 
 // doctorPatience is how long the daemon may take to answer, and how long one
@@ -90,13 +53,13 @@ The exit code is 1 if there is an error, 0 with warnings alone.
 			x := &examination{app: a, dirs: dirs, uid: uint32(os.Geteuid())}
 			x.examine(cmd.Context())
 			if a.JSON {
-				if err := cli.PrintIndented(a.Out, map[string]any{"version": buildinfo.Version(), "findings": x.findings}); err != nil {
+				if err := cli.PrintIndented(a.Out, map[string]any{"version": buildinfo.Version(), "findings": x.All}); err != nil {
 					return err
 				}
 			} else {
 				x.render()
 			}
-			if x.count(findError) > 0 {
+			if x.Count(findings.Error) > 0 {
 				return &cli.Failure{Code: cli.ExitError}
 			}
 			return nil
@@ -116,18 +79,18 @@ func (x *examination) examine(ctx context.Context) {
 	}
 	x.daemon(ctx) // before the databases, which it makes when it starts
 	x.databases(ctx)
-	x.hooks()
-	x.acpClients()
+	setup.InspectHooks(x.app.root, &x.List)
+	setup.InspectACP(&x.List)
 	x.clients()
 }
 
 func (x *examination) render() {
 	w := x.app.Out
-	for _, f := range x.findings {
+	for _, f := range x.All {
 		fmt.Fprintf(w, "%-5s  %-9s  %s\n", f.State, f.Check, f.Text)
 		if f.Fix != "" {
 			fmt.Fprintf(w, "%-18sfix: %s\n", "", f.Fix)
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s\n", cli.Plural(x.count(findError), "error"), cli.Plural(x.count(findWarn), "warning"))
+	fmt.Fprintf(w, "\n%s, %s\n", cli.Plural(x.Count(findings.Error), "error"), cli.Plural(x.Count(findings.Warn), "warning"))
 }

@@ -32,27 +32,27 @@ func (x *examination) units() {
 		data, there, own, err := service.ReadUnit(path)
 		switch {
 		case err != nil:
-			x.error("units", "ls -l "+cli.Quote(path), "%v", err)
+			x.Error("units", "ls -l "+cli.Quote(path), "%v", err)
 			return
 		case !there:
 			missing = append(missing, name)
 		case data == nil:
 			links++
-			x.warn("units", "permd service install --force", "%s is a link, not a unit of permd's: it may be masked", path)
+			x.Warn("units", "permd service install --force", "%s is a link, not a unit of permd's: it may be masked", path)
 		case !own:
 			changed++
-			x.ok("units", "%s was changed by hand", path)
+			x.OK("units", "%s was changed by hand", path)
 		}
 		if name == packaging.Service {
 			unit = data
 		}
 	}
 	if len(missing) == len(service.UnitNames) {
-		x.ok("units", "none: permd service install writes them, so that systemd keeps the daemon running")
+		x.OK("units", "none: permd service install writes them, so that systemd keeps the daemon running")
 		return
 	}
 	if len(missing) > 0 {
-		x.error("units", "permd service install", "%s is missing in %s", strings.Join(missing, " and "), dir)
+		x.Error("units", "permd service install", "%s is missing in %s", strings.Join(missing, " and "), dir)
 		return
 	}
 	if links > 0 {
@@ -63,16 +63,16 @@ func (x *examination) units() {
 		return
 	}
 	if changed == 0 && plain && outdated(dir, program) {
-		x.warn("units", "permd service install --exec "+cli.Quote(program)+" && systemctl --user daemon-reload", "they are from another version of permd")
+		x.Warn("units", "permd service install --exec "+cli.Quote(program)+" && systemctl --user daemon-reload", "they are from another version of permd")
 	}
 	for _, link := range service.Links(dir) {
 		if _, err := os.Lstat(link); err != nil {
-			x.warn("units", "systemctl --user enable --now "+packaging.DecisionSocket+" "+packaging.AdminSocket,
+			x.Warn("units", "systemctl --user enable --now "+packaging.DecisionSocket+" "+packaging.AdminSocket,
 				"%s is not enabled: the daemon is not there after the next login", filepath.Base(link))
 			return
 		}
 	}
-	x.ok("units", "installed in %s and enabled", dir)
+	x.OK("units", "installed in %s and enabled", dir)
 }
 
 // program looks at the program that the service starts.
@@ -80,11 +80,11 @@ func (x *examination) program(path string) bool {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		x.error("units", "permd service install && systemctl --user daemon-reload", "the service starts a program that is not there: %v", err)
+		x.Error("units", "permd service install && systemctl --user daemon-reload", "the service starts a program that is not there: %v", err)
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o100 == 0:
-		x.error("units", "permd service install && systemctl --user daemon-reload", "the service starts %s, which is not a program", path)
+		x.Error("units", "permd service install && systemctl --user daemon-reload", "the service starts %s, which is not a program", path)
 	case info.Mode().Perm()&0o002 != 0:
-		x.error("units", "chmod o-w "+cli.Quote(path), "everybody can change the program that the service starts: %s", path)
+		x.Error("units", "chmod o-w "+cli.Quote(path), "everybody can change the program that the service starts: %s", path)
 	default:
 		return true
 	}
@@ -123,28 +123,28 @@ func (x *examination) daemon(ctx context.Context) {
 // condition looks at what the daemon says of itself.
 func (x *examination) condition(s *status) {
 	if v := buildinfo.Version(); s.Version != v {
-		x.warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)
+		x.Warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)
 	} else {
-		x.ok("daemon", "version %s, pid %d, %s", s.Version, s.PID, cli.Plural(s.Sessions, "session"))
+		x.OK("daemon", "version %s, pid %d, %s", s.Version, s.PID, cli.Plural(s.Sessions, "session"))
 	}
 	for i := range s.Unasked {
 		if u := &s.Unasked[i]; u.Deny > 0 || u.Despite > 0 {
-			x.warn("agents", "permd log list --unasked --verdict deny", "%s", u.String())
+			x.Warn("agents", "permd log list --unasked --verdict deny", "%s", u.String())
 		}
 	}
 	if s.Policy.Settings != "" {
-		x.error("daemon", "permd reload", "the settings could not be read, the former ones are in use: %s", s.Policy.Settings)
+		x.Error("daemon", "permd reload", "the settings could not be read, the former ones are in use: %s", s.Policy.Settings)
 	}
 	for i := range s.Policy.Layers {
 		if l := &s.Policy.Layers[i]; l.Error != "" {
-			x.error("daemon", "permd reload", "the %s rules are not what their files say: %s", l.Layer, l.Error)
+			x.Error("daemon", "permd reload", "the %s rules are not what their files say: %s", l.Layer, l.Error)
 		}
 	}
 	if s.Journal.Failing != "" {
-		x.error("daemon", "df "+cli.Quote(x.dirs.Data), "decisions cannot be logged, so nothing is allowed: %s", s.Journal.Failing)
+		x.Error("daemon", "df "+cli.Quote(x.dirs.Data), "decisions cannot be logged, so nothing is allowed: %s", s.Journal.Failing)
 	}
 	for _, why := range s.Memory.Degraded {
-		x.warn("daemon", "permd status", "the memory is degraded: %s", why)
+		x.Warn("daemon", "permd status", "the memory is degraded: %s", why)
 	}
 }
 
@@ -156,7 +156,7 @@ func (x *examination) reach(ctx context.Context, check string, management bool, 
 		if fix == "start it with: permd serve" {
 			fix = x.start()
 		}
-		x.error(check, fix, "%v", err)
+		x.Error(check, fix, "%v", err)
 		return false
 	}
 	defer c.Close()
@@ -164,15 +164,15 @@ func (x *examination) reach(ctx context.Context, check string, management bool, 
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = fmt.Errorf("it did not answer within %s", doctorPatience)
 		}
-		x.error(check, x.restart(), "%s: %v", c.Path(), err)
+		x.Error(check, x.restart(), "%s: %v", c.Path(), err)
 		return false
 	}
 	info, err := os.Lstat(c.Path())
 	if err == nil && info.Mode().Perm()&0o002 != 0 && !machine(c.Path(), management) {
-		x.warn(check, "chmod go-rwx "+cli.Quote(c.Path()), "%s has mode %#o: only its folder keeps others out", c.Path(), info.Mode().Perm())
+		x.Warn(check, "chmod go-rwx "+cli.Quote(c.Path()), "%s has mode %#o: only its folder keeps others out", c.Path(), info.Mode().Perm())
 		return true
 	}
-	x.ok(check, "%s", c.Path())
+	x.OK(check, "%s", c.Path())
 	return true
 }
 
@@ -253,10 +253,10 @@ func (x *examination) clients() {
 		}
 		if len(at) > 0 {
 			found++
-			x.ok("clients", "%s: %s", a.name, strings.Join(at, ", "))
+			x.OK("clients", "%s: %s", a.name, strings.Join(at, ", "))
 		}
 	}
 	if found == 0 {
-		x.ok("clients", "no agent or editor that permd knows is installed")
+		x.OK("clients", "no agent or editor that permd knows is installed")
 	}
 }

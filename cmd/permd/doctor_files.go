@@ -22,12 +22,12 @@ import (
 // environment looks at the variables that permd reads.
 func (x *examination) environment() {
 	for _, name := range x.dirs.Ignored {
-		x.warn("variables", "unset "+name, "%s is set to a value that is not used: it must be an absolute path%s", name,
+		x.Warn("variables", "unset "+name, "%s is set to a value that is not used: it must be an absolute path%s", name,
 			cli.Either(name == "XDG_RUNTIME_DIR", " of a folder that is yours alone", ""))
 	}
 	for _, name := range []string{"PERMD_SOCKET", "PERMD_ADMIN_SOCKET"} {
 		if v := os.Getenv(name); v != "" {
-			x.ok("variables", "%s sends clients to %s and nowhere else", name, v)
+			x.OK("variables", "%s sends clients to %s and nowhere else", name, v)
 		}
 	}
 }
@@ -50,13 +50,13 @@ func (x *examination) folders() {
 		case f.dir == x.dirs.HTTP && errors.Is(err, fs.ErrNotExist):
 			// Most have no HTTP.
 		case err == nil:
-			x.ok("folders", "%s", f.dir)
+			x.OK("folders", "%s", f.dir)
 		case bad:
-			x.error("folders", files.RepairCommand(untrusted.Path, f.dir, x.uid), "%v", untrusted)
+			x.Error("folders", files.RepairCommand(untrusted.Path, f.dir, x.uid), "%v", untrusted)
 		case errors.Is(err, fs.ErrNotExist):
-			x.ok("folders", "%s is not there yet: it is made when it is needed", f.dir)
+			x.OK("folders", "%s is not there yet: it is made when it is needed", f.dir)
 		default:
-			x.error("folders", "ls -ld "+cli.Quote(f.dir), "looking at %s: %v", f.dir, err)
+			x.Error("folders", "ls -ld "+cli.Quote(f.dir), "looking at %s: %v", f.dir, err)
 		}
 	}
 	settings := filepath.Join(x.dirs.Config, account.SettingsName)
@@ -78,7 +78,7 @@ func (x *examination) othersWrite(file string) fs.FileMode {
 func (x *examination) private(file string, forbidden fs.FileMode, change string) {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().Perm()&forbidden != 0 {
-		x.error("folders", "chmod "+change+" "+cli.Quote(file), "%s has mode %#o, so others may use it", file, info.Mode().Perm())
+		x.Error("folders", "chmod "+change+" "+cli.Quote(file), "%s has mode %#o, so others may use it", file, info.Mode().Perm())
 	}
 }
 
@@ -86,7 +86,7 @@ func (x *examination) private(file string, forbidden fs.FileMode, change string)
 // used.
 func (x *examination) settings() bool {
 	if _, err := account.ReadSettings(x.dirs); err != nil {
-		x.error("settings", cli.HintOf(err, "correct the file, or move it away"), "%v", err)
+		x.Error("settings", cli.HintOf(err, "correct the file, or move it away"), "%v", err)
 		return false
 	}
 	n := 0
@@ -94,11 +94,11 @@ func (x *examination) settings() bool {
 		file := filepath.Join(dir, account.SettingsName)
 		if _, err := os.Stat(file); err == nil {
 			n++
-			x.ok("settings", "%s", file)
+			x.OK("settings", "%s", file)
 		}
 	}
 	if n == 0 {
-		x.ok("settings", "the defaults: there is no %s (permd init writes one)", filepath.Join(x.dirs.Config, account.SettingsName))
+		x.OK("settings", "the defaults: there is no %s (permd init writes one)", filepath.Join(x.dirs.Config, account.SettingsName))
 	}
 	return true
 }
@@ -108,7 +108,7 @@ func (x *examination) settings() bool {
 func (x *examination) rules(ctx context.Context) {
 	store, _, err := openPolicy(ctx, x.dirs, x.app.root != "", nil)
 	if err != nil {
-		x.error("rules", cli.HintOf(err, "permd policy check "+cli.Quote(filepath.Join(x.dirs.Org, account.PolicyDir))), "%v", err)
+		x.Error("rules", cli.HintOf(err, "permd policy check "+cli.Quote(filepath.Join(x.dirs.Org, account.PolicyDir))), "%v", err)
 		return
 	}
 	status := store.Status()
@@ -125,15 +125,15 @@ func (x *examination) rules(ctx context.Context) {
 			if len(l.Problems) > 0 && l.Problems[0].Hint != "" {
 				fix = l.Problems[0].Hint
 			}
-			x.error("rules", fix, "%s", line)
+			x.Error("rules", fix, "%s", line)
 		case len(l.Warnings) > 0:
-			x.warn("rules", check, "%s; %s, the first: %s", line, cli.Plural(len(l.Warnings), "warning"), l.Warnings[0])
+			x.Warn("rules", check, "%s; %s, the first: %s", line, cli.Plural(len(l.Warnings), "warning"), l.Warnings[0])
 		default:
-			x.ok("rules", "%s", line)
+			x.OK("rules", "%s", line)
 		}
 	}
 	if status.Watching != "" {
-		x.warn("rules", "sysctl fs.inotify", "changes are found within 20 seconds only: %s", status.Watching)
+		x.Warn("rules", "sysctl fs.inotify", "changes are found within 20 seconds only: %s", status.Watching)
 	}
 }
 
@@ -146,7 +146,7 @@ func (x *examination) databases(ctx context.Context) {
 		path := filepath.Join(x.dirs.Data, name)
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			x.ok("databases", "%s is not there yet: permd serve makes it", path)
+			x.OK("databases", "%s is not there yet: permd serve makes it", path)
 			continue
 		}
 		if err == nil {
@@ -154,22 +154,22 @@ func (x *examination) databases(ctx context.Context) {
 		}
 		switch {
 		case err == nil:
-			x.ok("databases", "%s, %d KiB", path, (info.Size()+1023)/1024)
+			x.OK("databases", "%s, %d KiB", path, (info.Size()+1023)/1024)
 		case errors.Is(err, context.DeadlineExceeded):
-			x.ok("databases", "%s, no damage found in %s; it was not read to its end", path, doctorPatience)
+			x.OK("databases", "%s, no damage found in %s; it was not read to its end", path, doctorPatience)
 		case errors.Is(err, sqlitedb.ErrNewer):
-			x.error("databases", "use the permd that wrote it", "%v", err)
+			x.Error("databases", "use the permd that wrote it", "%v", err)
 		case errors.Is(err, sqlitedb.ErrForeign):
-			x.error("databases", "mv "+cli.Quote(path)+" "+cli.Quote(path+".old"), "%v", err)
+			x.Error("databases", "mv "+cli.Quote(path)+" "+cli.Quote(path+".old"), "%v", err)
 		case sqlitedb.IsDamaged(err):
-			x.error("databases", "start the daemon again: it sets the file aside and goes on with a new one", "%v", err)
+			x.Error("databases", "start the daemon again: it sets the file aside and goes on with a new one", "%v", err)
 		default:
-			x.error("databases", "ls -l "+cli.Quote(path), "%v", err)
+			x.Error("databases", "ls -l "+cli.Quote(path), "%v", err)
 		}
 	}
 	aside, err := filepath.Glob(filepath.Join(x.dirs.Data, "*.damaged*"))
 	if err == nil && len(aside) > 0 {
-		x.warn("databases", "look at it, then move it elsewhere", "a damaged database was set aside: %s", aside[0])
+		x.Warn("databases", "look at it, then move it elsewhere", "a damaged database was set aside: %s", aside[0])
 	}
 }
 

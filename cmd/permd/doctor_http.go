@@ -20,13 +20,13 @@ func (x *examination) http(ctx context.Context, at string) {
 	status, said, err := x.health(ctx, at)
 	switch {
 	case err != nil:
-		x.error("http", cli.HintOf(err, x.restart()), "%s: %v", at, err)
+		x.Error("http", cli.HintOf(err, x.restart()), "%s: %v", at, err)
 	case status != http.StatusOK:
-		x.error("http", "permd status", "%s: it cannot decide (status %d)", at, status)
+		x.Error("http", "permd status", "%s: it cannot decide (status %d)", at, status)
 	case len(said) > 0:
-		x.warn("http", "permd status", "%s: it is degraded: %s", at, strings.Join(said, ", "))
+		x.Warn("http", "permd status", "%s: it is degraded: %s", at, strings.Join(said, ", "))
 	default:
-		x.ok("http", "%s", at)
+		x.OK("http", "%s", at)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/findings"
 	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/journal"
@@ -22,24 +23,24 @@ func TestDoctorCondition(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		s     status
-		state findingState
+		state findings.State
 		text  string
 		fix   string
 	}{
-		{"well", status{Version: buildinfo.Version(), PID: 7}, findOK, "pid 7", ""},
-		{"another version", status{Version: "v0.0.1", PID: 7}, findWarn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
-		{"settings", status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findError, "permd.toml:1: x", "permd reload"},
-		{"rules", status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findError, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
-		{"journal", status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findError, "nothing is allowed: the disk is full", "df "},
-		{"memory", status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findWarn, "the memory is degraded: it was damaged", "permd status"},
+		{"well", status{Version: buildinfo.Version(), PID: 7}, findings.OK, "pid 7", ""},
+		{"another version", status{Version: "v0.0.1", PID: 7}, findings.Warn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
+		{"settings", status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findings.Error, "permd.toml:1: x", "permd reload"},
+		{"rules", status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findings.Error, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
+		{"journal", status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findings.Error, "nothing is allowed: the disk is full", "df "},
+		{"memory", status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findings.Warn, "the memory is degraded: it was damaged", "permd status"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			x := &examination{dirs: xdg.Dirs{Config: filepath.Join(dir, "permd"), Data: dir}}
 			x.condition(&tt.s)
-			last := x.findings[len(x.findings)-1]
-			if last.State != tt.state || !strings.Contains(last.Text, tt.text) || !strings.Contains(last.Fix, tt.fix) || tt.state != findOK && last.Fix == "" {
-				t.Errorf("found %+v", x.findings)
+			last := x.All[len(x.All)-1]
+			if last.State != tt.state || !strings.Contains(last.Text, tt.text) || !strings.Contains(last.Fix, tt.fix) || tt.state != findings.OK && last.Fix == "" {
+				t.Errorf("found %+v", x.All)
 			}
 		})
 	}
@@ -67,8 +68,8 @@ func TestDoctorOutdatedUnits(t *testing.T) {
 		}
 	}
 	x.units()
-	if len(x.findings) == 0 || x.findings[0].State != findWarn || !strings.Contains(x.findings[0].Text, "another version") ||
-		!strings.Contains(x.findings[0].Fix, "permd service install --exec "+program) {
-		t.Errorf("found %+v", x.findings)
+	if len(x.All) == 0 || x.All[0].State != findings.Warn || !strings.Contains(x.All[0].Text, "another version") ||
+		!strings.Contains(x.All[0].Fix, "permd service install --exec "+program) {
+		t.Errorf("found %+v", x.All)
 	}
 }

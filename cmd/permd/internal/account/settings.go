@@ -67,6 +67,7 @@ func ReadSettingsFile(file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, mostSettings+1))
 }
 
+// ReadSwitches are what the settings say to the rules.
 func ReadSwitches(dirs xdg.Dirs) (policy.Switches, error) {
 	s, err := ReadSettings(dirs)
 	if err != nil {

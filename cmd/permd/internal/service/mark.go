@@ -18,6 +18,7 @@ import (
 // person has changed.
 const mark = "# Written by permd service install; sha256 of what follows: "
 
+// Marked is a unit with its mark.
 func Marked(text string) []byte {
 	sum := sha256.Sum256([]byte(text))
 	return []byte(mark + hex.EncodeToString(sum[:]) + "\n" + text)

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -35,42 +35,6 @@ type jsonList struct {
 type jsonSwitch struct {
 	path  []string
 	value string
-}
-
-type commandHook struct {
-	Name      string `json:"name,omitzero"`
-	Type      string `json:"type"`
-	Command   string `json:"command"`
-	Timeout   int    `json:"timeout"`
-	OnFailure string `json:"onFailure,omitzero"`
-}
-
-type hookGroup struct {
-	Matcher string        `json:"matcher"`
-	Hooks   []commandHook `json:"hooks"`
-}
-
-func claudeEntry(command string) any {
-	return hookGroup{"*", []commandHook{{Type: "command", Command: command, Timeout: hookLimit, OnFailure: "block"}}}
-}
-
-func geminiEntry(command string) any {
-	return hookGroup{"*", []commandHook{{Name: "permd", Type: "command", Command: command, Timeout: hookLimit * 1000}}}
-}
-
-type cursorHook struct {
-	Matcher    string `json:"matcher,omitzero"`
-	Command    string `json:"command"`
-	Timeout    int    `json:"timeout"`
-	FailClosed bool   `json:"failClosed"`
-}
-
-func cursorEntry(command string) any {
-	return cursorHook{Command: command, Timeout: hookLimit, FailClosed: true}
-}
-
-func cursorToolEntry(command string) any {
-	return cursorHook{"Write|Delete|Grep|Task", command, hookLimit, true}
 }
 
 func (h *jsonHooks) parse(text []byte) (*jsonedit.Text, error) {

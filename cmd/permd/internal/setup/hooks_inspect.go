@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"os"
@@ -6,23 +6,24 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/findings"
 )
 
-// hooks looks at the harnesses' configurations: whether the permd that they run
+// InspectHooks looks at the harnesses' configurations: whether the permd that they run
 // is there, and whether anything lets a call past it.
-func (x *examination) hooks() {
+func InspectHooks(root string, x *findings.List) {
 	home, err := account.Home()
 	if err != nil {
 		return // the folders say why
 	}
-	for _, harness := range hookHarnesses {
-		for _, p := range x.app.hookPlaces(harness, home) {
-			x.hook(&p)
+	for _, harness := range hookHarnesses() {
+		for _, p := range hookPlaces(root, harness, home) {
+			inspectHook(&p, x)
 		}
 	}
 }
 
-func (x *examination) hook(p *configPlace) {
+func inspectHook(p *configPlace, x *findings.List) {
 	info, err := os.Stat(p.path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
 		return // not installed: permd does not replace such files either
@@ -32,7 +33,7 @@ func (x *examination) hook(p *configPlace) {
 		if p.managed {
 			return // for root to look at
 		}
-		x.warn("hooks", "ls -l "+cli.Quote(p.path), "looking at %s: %v", p.path, err)
+		x.Warn("hooks", "ls -l "+cli.Quote(p.path), "looking at %s: %v", p.path, err)
 		return
 	}
 	if !strings.Contains(string(text), " hook "+p.name) {
@@ -44,26 +45,26 @@ func (x *examination) hook(p *configPlace) {
 	}
 	entries, err := p.edit.check(text)
 	if err != nil {
-		x.error("hooks", cli.HintOf(err, again), "%v", inFile(p, err))
+		x.Error("hooks", cli.HintOf(err, again), "%v", inFile(p, err))
 		return
 	}
 	for _, program := range entries.programs {
 		if !isProgram(program) {
-			x.error("hooks", again, "%s: %s runs %s, which is no program: every call is stopped", p.name, p.path, program)
+			x.Error("hooks", again, "%s: %s runs %s, which is no program: every call is stopped", p.name, p.path, program)
 			continue
 		}
 		if len(entries.problems) == 0 {
-			x.ok("hooks", "%s: %s runs %s", p.name, p.path, program)
+			x.OK("hooks", "%s: %s runs %s", p.name, p.path, program)
 		}
 	}
 	if len(entries.programs) == 0 && len(entries.problems) == 0 && strings.Contains(string(text), "permd") {
 		// Such as one that ends in || true.
-		x.warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.name, p.path, p.name)
+		x.Warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.name, p.path, p.name)
 	}
 	if entries.untold != "" {
-		x.warn("hooks", entries.untold, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)
+		x.Warn("hooks", entries.untold, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)
 	}
 	for _, problem := range entries.problems {
-		x.error("hooks", again, "%s: %s: %s", p.name, p.path, problem)
+		x.Error("hooks", again, "%s: %s: %s", p.name, p.path, problem)
 	}
 }

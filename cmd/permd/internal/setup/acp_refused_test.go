@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"os"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/findings"
 )
 
 // TestACPRefused are texts that are not changed, and what is said of them.
@@ -223,18 +224,18 @@ func TestACPDoctor(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeConfig(t, p.path, strings.ReplaceAll(tt.text, "PROGRAM", program))
-		x := &examination{app: &app{}}
-		x.acpClients()
+		x := &findings.List{}
+		InspectACP(x)
 		if tt.state == "" {
-			if len(x.findings) > 0 {
-				t.Errorf("%s: %+v", tt.text, x.findings)
+			if len(x.All) > 0 {
+				t.Errorf("%s: %+v", tt.text, x.All)
 			}
 			continue
 		}
-		if !slices.ContainsFunc(x.findings, func(f finding) bool {
+		if !slices.ContainsFunc(x.All, func(f findings.Finding) bool {
 			return f.Check == "acp" && string(f.State) == tt.state && strings.Contains(f.Text, strings.ReplaceAll(tt.want, "PROGRAM", program)) && strings.Contains(f.Fix, tt.fix)
 		}) {
-			t.Errorf("%s: %+v", tt.text, x.findings)
+			t.Errorf("%s: %+v", tt.text, x.All)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bufio"
@@ -13,8 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/cmd/permd/internal/service"
@@ -43,27 +42,9 @@ func newInstallReport(c *configChange, changed, same string) installReport {
 	return r
 }
 
-// installOptions are the flags of commands that change a configuration file.
-type installOptions struct {
-	yes, dry  bool
-	exec      string
-	noService bool
-}
-
-func (o *installOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask before the change is made")
-	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the change and make none")
-}
-
-// programFlags are those of commands that write the path of permd.
-func (o *installOptions) programFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.exec, "exec", "", "the permd that is run (default: this one)")
-	cmd.Flags().BoolVar(&o.noService, "no-service", false, "leave the units of the daemon alone")
-}
-
 // checkAsked makes sure that a person is asked or has said yes.
-func (a *app) checkAsked(o *installOptions) error {
-	if a.JSON && !o.yes && !o.dry {
+func (i *Installer) checkAsked(o *Options) error {
+	if i.JSON && !o.Yes && !o.DryRun {
 		return cli.Failf(cli.ExitUsage, "say --yes or --dry-run", "with --json nobody is asked")
 	}
 	return nil
@@ -71,17 +52,17 @@ func (a *app) checkAsked(o *installOptions) error {
 
 // confirmChange shows the change, asks, and makes it; with --dry-run it only
 // shows it.
-func (a *app) confirmChange(c *configChange, s configStore, r *installReport, o *installOptions) error {
-	if !a.JSON && r.Diff != "" {
-		fmt.Fprintf(a.Out, "%s\n", visibleLines(r.Diff))
+func (i *Installer) confirmChange(c *configChange, s configStore, r *installReport, o *Options) error {
+	if !i.JSON && r.Diff != "" {
+		fmt.Fprintf(i.Out, "%s\n", visibleLines(r.Diff))
 	}
-	if o.dry {
+	if o.DryRun {
 		r.DryRun = true
 		return nil
 	}
-	if r.Diff != "" && !o.yes {
-		fmt.Fprintf(a.Out, "Make this change? [y/N] ")
-		line, err := bufio.NewReader(a.In).ReadString('\n')
+	if r.Diff != "" && !o.Yes {
+		fmt.Fprintf(i.Out, "Make this change? [y/N] ")
+		line, err := bufio.NewReader(i.In).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("reading the answer: %w", err)
 		}
@@ -94,11 +75,11 @@ func (a *app) confirmChange(c *configChange, s configStore, r *installReport, o 
 
 // unitsToo writes the units of the daemon where there are none, so that who was
 // just set up has somebody to ask.
-func (a *app) unitsToo(ctx context.Context, program string, r *installReport, o *installOptions) error {
-	if runtime.GOOS != "linux" || o.noService {
+func (i *Installer) unitsToo(ctx context.Context, program string, r *installReport, o *Options) error {
+	if runtime.GOOS != "linux" || o.NoService {
 		return nil
 	}
-	dirs, err := a.dirs()
+	dirs, err := account.Dirs(i.Root)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func acpPlaceIn(t *testing.T, home, client, name string, command ...string) (*co
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, e, s, err := (&app{}).acpPlace(c, agent, &installOptions{})
+	p, e, s, err := (&Installer{}).acpPlace(c, agent, &Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"path/filepath"
@@ -63,7 +63,8 @@ func acpAgents() []clientAgent {
 	return agents
 }
 
-func acpAgentNames() (names []string) {
+// ACPAgents are the names of the agents that it knows.
+func ACPAgents() (names []string) {
 	for _, a := range acpAgents() {
 		names = append(names, a.name)
 	}
@@ -85,7 +86,7 @@ func acpAgentOf(name string, command []string) (*clientAgent, error) {
 		name = filepath.Base(command[0])
 	}
 	if strings.TrimSpace(name) == "" {
-		return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(acpAgentNames(), ", ")+"; or the command of another one behind --", "the agent is missing")
+		return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(ACPAgents(), ", ")+"; or the command of another one behind --", "the agent is missing")
 	}
 	agents := acpAgents()
 	i := slices.IndexFunc(agents, func(a clientAgent) bool { return a.name == strings.ToLower(name) })

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -6,13 +6,14 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/findings"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/jsonedit"
 )
 
-// acpClients looks at the files of ACP clients: whether the permd that stands in
+// InspectACP looks at the files of ACP clients: whether the permd that stands in
 // front of their agents is there, and whether they say yes past it.
-func (x *examination) acpClients() {
+func InspectACP(x *findings.List) {
 	home, err := account.Home()
 	if err != nil {
 		return // the folders say why
@@ -21,11 +22,11 @@ func (x *examination) acpClients() {
 		if client.path == nil {
 			continue // told by a program of the person's
 		}
-		x.acpClient(&client, home)
+		inspectClient(&client, home, x)
 	}
 }
 
-func (x *examination) acpClient(client *acpClient, home string) {
+func inspectClient(client *acpClient, home string, x *findings.List) {
 	path := client.path(home)
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
@@ -33,7 +34,7 @@ func (x *examination) acpClient(client *acpClient, home string) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		x.warn("acp", "ls -l "+cli.Quote(path), "looking at %s: %v", path, err)
+		x.Warn("acp", "ls -l "+cli.Quote(path), "looking at %s: %v", path, err)
 		return
 	}
 	if !bytes.Contains(text, []byte("permd")) {
@@ -46,7 +47,7 @@ func (x *examination) acpClient(client *acpClient, home string) {
 		entries, err = e.entries(t, true)
 	}
 	if err != nil {
-		x.error("acp", cli.HintOf(err, ""), "%s: %v", path, err)
+		x.Error("acp", cli.HintOf(err, ""), "%s: %v", path, err)
 		return
 	}
 	wrapped := 0
@@ -56,23 +57,23 @@ func (x *examination) acpClient(client *acpClient, home string) {
 		switch program := entry.words[0]; {
 		case behindPermd(entry.words) > 0 && isProgram(program):
 			wrapped++
-			x.ok("acp", "%s: %s runs %s", client.name, key, effects.Display(program))
+			x.OK("acp", "%s: %s runs %s", client.name, key, effects.Display(program))
 		case behindPermd(entry.words) > 0:
-			x.error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, effects.Display(program))
+			x.Error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, effects.Display(program))
 		case namesPermd(entry.words):
-			x.warn("acp", "look at it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)
+			x.Warn("acp", "look at it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)
 		}
 	}
 	if wrapped > 0 && client.lines {
-		x.acpxYes(path, t)
+		inspectAcpx(path, t, x)
 	}
 }
 
-// acpxYes looks for the setting with which acpx says yes to all that permd
+// inspectAcpx looks for the setting with which acpx says yes to all that permd
 // leaves to the person.
-func (x *examination) acpxYes(path string, t *jsonedit.Text) {
+func inspectAcpx(path string, t *jsonedit.Text, x *findings.List) {
 	if t.Root().Member("defaultPermissions").String() == "approve-all" {
-		x.warn("acp", `in it, set "defaultPermissions" to "deny-all" or "approve-reads"`, "acpx: %s has defaultPermissions approve-all: it says yes to what permd leaves to you", path)
+		x.Warn("acp", `in it, set "defaultPermissions" to "deny-all" or "approve-reads"`, "acpx: %s has defaultPermissions approve-all: it says yes to what permd leaves to you", path)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func placeOf(t *testing.T, harness string, managed bool) (*configPlace, configSt
 			t.Fatal(err)
 		}
 	}
-	places := managedPlaces((&app{root: filepath.Join(dir, "root")}).hookPlaces(harness, filepath.Join(dir, "home")), managed)
+	places := managedPlaces(hookPlaces(filepath.Join(dir, "root"), harness, filepath.Join(dir, "home")), managed)
 	if len(places) != 1 {
 		t.Fatalf("%d places", len(places))
 	}
@@ -333,32 +333,13 @@ func TestHookWeak(t *testing.T) {
 	}
 }
 
-func TestLineDiff(t *testing.T) {
-	tests := []struct{ name, before, after, want string }{
-		{"in the middle", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\nx\n6\n7\n8\n9\n", "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n"},
-		{"far apart", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "x\n1\n2\n3\n4\n5\n6\n7\n8\n", "@@ -1,3 +1,4 @@\n+x\n 1\n 2\n 3\n@@ -6,4 +7,3 @@\n 6\n 7\n 8\n-9\n"},
-		{"no line end", "1", "1\n2", "@@ -1,1 +1,2 @@\n-1\n\\ No newline at end of file\n+1\n+2\n\\ No newline at end of file\n"},
-		{"all new", "", "1\n", "@@ -0,0 +1,1 @@\n+1\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff("--- f\n+++ f\n"+tt.want, lineDiff("f", []byte(tt.before), []byte(tt.after))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-	if got := lineDiff("f", nil, []byte("1\n")); !strings.HasPrefix(got, "--- /dev/null\n+++ f\n") {
-		t.Errorf("a new file: %s", got)
-	}
-}
-
 // TestHookDocs: the documents name the files that are changed.
 func TestHookDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/clients.md")
+	text, err := os.ReadFile("../../../../docs/clients.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, harness := range hookHarnesses {
+	for _, harness := range hookHarnesses() {
 		own, _ := placeOf(t, harness, false)
 		// From the home of the test on.
 		_, path, _ := strings.Cut(own.path, "/home/")
@@ -369,7 +350,7 @@ func TestHookDocs(t *testing.T) {
 		if runtime.GOOS != "linux" {
 			continue // the organisation's are elsewhere
 		}
-		for _, p := range managedPlaces((&app{}).hookPlaces(harness, "/home"), true) {
+		for _, p := range managedPlaces(hookPlaces("", harness, "/home"), true) {
 			if line += "`" + p.path + "` | "; !strings.Contains(string(text), line) {
 				t.Errorf("docs/clients.md has no line %q", line)
 			}

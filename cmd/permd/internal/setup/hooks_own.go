@@ -1,12 +1,8 @@
-package main
+package setup
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
@@ -68,34 +64,3 @@ const (
 	ownMark    = "Written by permd hook install for "
 	ownMarkEnd = "; permd hook uninstall removes it."
 )
-
-// copilotFile is one of Copilot's files of hooks.
-func copilotFile(program string) []byte {
-	type hook struct {
-		Type    string `json:"type"`
-		Bash    string `json:"bash"`
-		Limit   int    `json:"timeoutSec"`
-		Comment string `json:"comment"`
-	}
-	type hooks struct {
-		PreToolUse []hook `json:"preToolUse"`
-	}
-	text, err := json.Marshal(struct {
-		Version int   `json:"version"`
-		Hooks   hooks `json:"hooks"`
-	}{1, hooks{[]hook{{"command", hookCommand(program, "copilot"), hookLimit, ownMark + cli.Quote(program) + ownMarkEnd}}}}, jsontext.WithIndent("  "))
-	if err != nil {
-		panic(err) // strings and numbers
-	}
-	return append(text, '\n')
-}
-
-// clineFile is the program that Cline starts before a tool. Cline goes on when
-// its hook fails, so that one says no in words whatever happens to permd.
-func clineFile(program string) []byte {
-	return fmt.Appendf(nil, `#!/bin/sh
-# %[1]s%[2]s%[3]s
-answer=$(%[2]s hook cline) && [ -n "$answer" ] && printf '%%s\n' "$answer" && exit 0
-printf '%%s\n' '{"cancel":true,"errorMessage":"permd: permd hook cline did not answer","contextModification":""}'
-`, ownMark, cli.Quote(program), ownMarkEnd)
-}

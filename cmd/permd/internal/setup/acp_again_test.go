@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestACPInstallAgain(t *testing.T) {
 	} {
 		t.Run(client, func(t *testing.T) {
 			p, e, store := acpPlaceOf(t, client, "claude")
-			writeFile(t, p.path, file.text)
+			writeConfig(t, p.path, file.text)
 			if err := os.Chmod(p.path, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -29,7 +29,7 @@ func TestACPInstallAgain(t *testing.T) {
 				return string(applied(t, store, func() (*configChange, error) { return planACPInstall(p, e, store, program, uid) }))
 			}
 			edited := strings.Replace(install("/old/permd"), file.old, file.mine, 1)
-			writeFile(t, p.path, edited)
+			writeConfig(t, p.path, edited)
 			if got, want := install("/new/permd"), strings.Replace(edited, "/old/permd", "/new/permd", 1); got != want || !strings.Contains(got, file.mine) {
 				t.Errorf("it is\n%s\nwant\n%s", got, want)
 			}
@@ -111,16 +111,6 @@ func TestACPRemoveKeepsComments(t *testing.T) {
 	}
 	if rest, found, err := e.remove(after); err != nil || !found || !strings.Contains(string(rest), "// mine") {
 		t.Errorf("%v, %v, %s", err, found, rest)
-	}
-}
-
-func TestVisibleLines(t *testing.T) {
-	const text = "a\tb\r\nc \u00e4 \u2014\n"
-	if got := visibleLines(text); got != text {
-		t.Errorf("%q", got)
-	}
-	if got, want := visibleLines("a\x1b[2K\rb\u202e\u200b\x07\u00a0"), `a\u{1b}[2K\u{d}b\u{202e}\u{200b}\u{7}\u{a0}`; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"os"
@@ -69,7 +69,8 @@ func acpClients() []acpClient {
 	}
 }
 
-func acpClientNames() (names []string) {
+// ACPClients are the names of the clients that InstallACP knows.
+func ACPClients() (names []string) {
 	for _, c := range acpClients() {
 		names = append(names, c.name)
 	}
@@ -82,7 +83,7 @@ func acpClientOf(name string) (*acpClient, error) {
 			return &c, nil
 		}
 	}
-	return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(acpClientNames(), ", "), "there is no client %q", name)
+	return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(ACPClients(), ", "), "there is no client %q", name)
 }
 
 // zedSettings is where Zed looks.

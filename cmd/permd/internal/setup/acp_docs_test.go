@@ -1,8 +1,7 @@
-package main
+package setup
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,10 +13,12 @@ import (
 // docsProgram is the permd of the documents.
 const docsProgram = "/usr/local/bin/permd"
 
+var codeBlock = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+
 // TestACPDocs: what docs/clients.md shows for each client is what install writes
 // or shows, and its tables name the same clients and agents.
 func TestACPDocs(t *testing.T) {
-	b, err := os.ReadFile("../../docs/clients.md")
+	b, err := os.ReadFile("../../../../docs/clients.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestACPDocs(t *testing.T) {
 		t.Fatal("docs/clients.md has not the two parts on setting up a client")
 	}
 	shown := map[string]bool{}
-	for _, m := range fence.FindAllStringSubmatch(hand, -1) {
+	for _, m := range codeBlock.FindAllStringSubmatch(hand, -1) {
 		shown[m[2]] = true
 		switch m[1] {
 		case "json":
@@ -168,45 +169,5 @@ func TestACPSnippets(t *testing.T) {
 				t.Errorf("%s, %s: %v\n%s", client, a.name, err, got)
 			}
 		}
-	}
-}
-
-// TestReadmeACP runs the command of the README, and then what it has written:
-// the agent starts behind permd.
-func TestReadmeACP(t *testing.T) {
-	t.Parallel()
-	r := readReadme(t)
-	command := regexp.MustCompile("`(permd acp install [a-z]+ [a-z]+)`").FindStringSubmatch(r.text)
-	if command == nil {
-		t.Fatal("the README does not say how to set up a client")
-	}
-	d := newTestDaemon(t)
-	d.typePermd(t)
-	bin := filepath.Join(d.home, "bin")
-	writeFile(t, filepath.Join(bin, "claude-agent-acp"), "#!/bin/sh\nexec cat\n")
-	if err := os.Chmod(filepath.Join(bin, "claude-agent-acp"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := d.shell(d.home, command[1]+" --yes --no-service --exec "+bin+"/permd"); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	written := read(t, filepath.Join(d.home, ".config", "zed", "settings.json"))
-	client, err := acpClientOf("zed")
-	if err != nil {
-		t.Fatal(err)
-	}
-	words := entryOf(t, &acpEntries{client: client, agent: &clientAgent{}}, written, "Claude (permd)").words
-	cmd := exec.Command(words[0], words[1:]...)
-	cmd.Env = d.env
-	const message = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}` + "\n"
-	cmd.Stdin = strings.NewReader(message)
-	if out, err := cmd.Output(); err != nil || string(out) != message {
-		t.Errorf("%q, %v, %q", words, err, out)
-	}
-	if out, err := d.shell(d.home, strings.Replace(command[1], "install", "uninstall", 1)+" --yes"); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if _, err := os.Stat(filepath.Join(d.home, ".config", "zed")); err == nil {
-		t.Error("undone, the settings are still there")
 	}
 }
