@@ -23,7 +23,7 @@ type hookReport struct {
 // byHand is what a person does for opencode, whose hooks cannot stop a tool.
 var byHand = []string{
 	`in opencode.json, set "permission": {"*": "ask"}: opencode then asks before its tools run`,
-	"run the bridge that answers its questions by permd; docs/clients.md shows it",
+	"run the bridge that answers its questions by permd; docs/hooks.md shows it",
 }
 
 // InstallHook makes a harness ask permd before its tools run.
