@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/journal"
@@ -42,9 +43,9 @@ type daemon struct {
 	sessions *decisions.Sessions
 	lasting  *native.Lasting
 	users    *account.Users
-	recent   deliberations // for permd explain
-	unasked  unasked       // for permd status
-	metrics  *metrics      // nil when HTTP is off
+	recent   explain.Recent // for permd explain
+	unasked  unasked        // for permd status
+	metrics  *metrics       // nil when HTTP is off
 	log      *slog.Logger
 	started  time.Time
 }
@@ -125,7 +126,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	d.assemble(d.memory, j, os.Getpid())
 	d.keepHarnesses()
 	d.engine.Proposer = d.memory
-	d.engine.Observe = d.recent.note
+	d.engine.Observe = d.recent.Note
 	return d, nil
 }
 

@@ -11,9 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/socket"
-	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -76,7 +75,7 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err == nil {
 		defer c.Close()
-		x, err := explainRemote(ctx, c, id)
+		x, err := explain.Fetch(ctx, c, id)
 		if err != nil {
 			return err
 		}
@@ -95,33 +94,9 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
 	if rec == nil {
-		return noDecision(id)
+		return explain.NoDecision(id)
 	}
-	return a.printExplanation(explainRecord(rec, nil), true)
-}
-
-func noDecision(id string) error {
-	return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", id)
-}
-
-func explainRemote(ctx context.Context, c *client.Client, id string) (*explanation, error) {
-	var x explanation
-	err := c.Call(ctx, methodExplain, map[string]string{"decisionId": id}, &x)
-	if rpc, ok := errors.AsType[*client.Error](err); ok {
-		switch rpc.Code {
-		case admin.CodeNoDecision:
-			return nil, noDecision(id)
-		case socket.CodeMethod:
-			return nil, cli.Failf(cli.ExitError, "restart it: permd doctor says how", "the daemon is of a version that explains nothing")
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("asking for an explanation: %w", err)
-	}
-	if x.Decision == nil {
-		return nil, errors.New("reading permd's explanation: it has no decision")
-	}
-	return &x, nil
+	return a.printExplanation(explain.Record(ctx, rec, nil), true)
 }
 
 // explainCalls decides the calls of a file and explains each decision.
@@ -157,30 +132,30 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 }
 
 // explainerOf is how the decisions of a caller are explained.
-func explainerOf(ctx context.Context, to caller) (of func(*decisions.Decision) (*explanation, error), done func(), err error) {
+func explainerOf(ctx context.Context, to caller) (of func(*decisions.Decision) (*explain.Explanation, error), done func(), err error) {
 	if local, ok := to.(*localCaller); ok {
-		kept := &deliberations{whole: true}
-		local.daemon.engine.Observe = kept.note
-		return func(d *decisions.Decision) (*explanation, error) {
-			return explainWith(ctx, d, kept.of(d.ID)), nil
+		kept := explain.KeepAll()
+		local.daemon.engine.Observe = kept.Note
+		return func(d *decisions.Decision) (*explain.Explanation, error) {
+			return explain.Decision(ctx, d, kept.Of(d.ID)), nil
 		}, func() {}, nil
 	}
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(d *decisions.Decision) (*explanation, error) {
-		return explainRemote(ctx, c, d.ID)
+	return func(d *decisions.Decision) (*explain.Explanation, error) {
+		return explain.Fetch(ctx, c, d.ID)
 	}, func() { c.Close() }, nil
 }
 
-func (a *app) printExplanation(x *explanation, first bool) error {
+func (a *app) printExplanation(x *explain.Explanation, first bool) error {
 	if a.JSON {
 		return cli.PrintJSON(a.Out, x)
 	}
 	if !first {
 		fmt.Fprintln(a.Out)
 	}
-	x.render(a.Out)
+	x.Render(a.Out)
 	return nil
 }

@@ -1,4 +1,7 @@
-package main
+// Package explain says why a decision is what it is and what would make its call
+// allowed, from the journal's record and, where it is still known, from what the
+// decision was made of. The daemon keeps that for the latest decisions.
+package explain
 
 import (
 	"context"
@@ -10,8 +13,8 @@ import (
 	"github.com/permd/permd/policy"
 )
 
-// explanation is what permd explain shows. Its JSON form is kept.
-type explanation struct {
+// Explanation is what permd explain shows. Its JSON form is kept.
+type Explanation struct {
 	Decision *decisions.Decision `json:"decision"`
 	Call     explainedCall       `json:"call"`
 	// Known is set when permd still knew the call, and not only what the journal
@@ -82,22 +85,23 @@ func rowWords(row int) string {
 	return rows[row]
 }
 
-// explainRecord explains what the journal holds, and with a deliberation what
-// only the daemon knows.
-func explainRecord(r *decisions.Record, from *decisions.Deliberation) *explanation {
-	x := &explanation{Decision: &r.Decision, from: from, Call: explainedCall{
+// Record explains what the journal holds of a decision, and with what it
+// was made of all the rest; from is nil where that is not known any more.
+func Record(ctx context.Context, r *decisions.Record, from *decisions.Deliberation) *Explanation {
+	x := &Explanation{Decision: &r.Decision, from: from, Call: explainedCall{
 		Time: r.Time, Tool: r.Tool, Agent: r.Agent, Session: r.Session.ID, Cwd: r.Cwd, Project: r.Project,
 	}}
 	if r.Answer != nil {
 		x.Call.Answer = string(r.Answer.Verdict)
 	}
 	x.effects()
+	x.fill(ctx)
 	return x
 }
 
-// explainWith explains a decision that was just made.
-func explainWith(ctx context.Context, d *decisions.Decision, from *decisions.Deliberation) *explanation {
-	x := &explanation{Decision: d, from: from}
+// Decision explains a decision that was just made.
+func Decision(ctx context.Context, d *decisions.Decision, from *decisions.Deliberation) *Explanation {
+	x := &Explanation{Decision: d, from: from}
 	if from != nil && from.Len() > 0 {
 		in := from.Input(0)
 		x.Call = explainedCall{
@@ -111,7 +115,7 @@ func explainWith(ctx context.Context, d *decisions.Decision, from *decisions.Del
 }
 
 // effects takes over what the decision says.
-func (x *explanation) effects() {
+func (x *Explanation) effects() {
 	x.Effects, x.Ways, x.Obstacles = []explainedEffect{}, []way{}, []obstacle{}
 	for _, e := range x.Decision.Effects {
 		one := explainedEffect{EffectDecision: e, Why: rowWords(e.Row), Fired: []firedRule{}, Near: []policy.Near{}}
@@ -131,7 +135,7 @@ func (x *explanation) effects() {
 const maxExplained = 32
 
 // fill adds what only the deliberation knows.
-func (x *explanation) fill(ctx context.Context) {
+func (x *Explanation) fill(ctx context.Context) {
 	if !x.Known {
 		return
 	}
@@ -170,7 +174,7 @@ func (x *explanation) fill(ctx context.Context) {
 
 // fired lists all rules that fired, those that decided first. An entry of a list
 // may be several rules.
-func (x *explanation) fired(e *explainedEffect, fired []decisions.Finding) {
+func (x *Explanation) fired(e *explainedEffect, fired []decisions.Finding) {
 	if e.Inherited {
 		return // those of its run are listed
 	}

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/policy"
 )
 
-// render prints an explanation for a person.
-func (x *explanation) render(w io.Writer) {
+// Render prints an explanation for a person.
+func (x *Explanation) Render(w io.Writer) {
 	d := x.Decision
 	fmt.Fprintf(w, "%s: %s\n", d.Verdict, d.Reason)
 	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))
@@ -130,7 +130,7 @@ func renderNear(w io.Writer, n *policy.Near, line func(name, format string, args
 }
 
 // renderWays prints what would make the call allowed.
-func (x *explanation) renderWays(w io.Writer) {
+func (x *Explanation) renderWays(w io.Writer) {
 	if x.Decision.Verdict == decisions.Allow {
 		return
 	}
@@ -138,7 +138,7 @@ func (x *explanation) renderWays(w io.Writer) {
 		way := &x.Ways[i]
 		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), way.Label)
 		if way.Rules {
-			fmt.Fprintf(w, " In rules.yaml:\n%s", way.yaml())
+			fmt.Fprintf(w, " In rules.yaml:\n%s", way.YAML())
 		}
 		for n, cmd := range way.Cmds {
 			if n == 0 {
@@ -161,8 +161,8 @@ func (x *explanation) renderWays(w io.Writer) {
 	}
 }
 
-// yaml is a way as entries of rules.yaml.
-func (y *way) yaml() string {
+// YAML is a way as entries of rules.yaml.
+func (y *way) YAML() string {
 	var b strings.Builder
 	b.WriteString("    allow:\n")
 	var kinds []effects.Kind

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ const (
 
 // findWays looks for lines that make the call allowed, the narrowest first, and
 // has the precedence table try each of them: as rules, and as choices.
-func (x *explanation) findWays() {
+func (x *Explanation) findWays() {
 	d := x.from
 	if d.Len() > maxWayTrials {
 		x.More = true
@@ -67,7 +67,7 @@ func (x *explanation) findWays() {
 
 // matters reports whether an effect that stays behind is worth a word: beside a
 // deny no ask is, and what takes its allow from its run waits for that.
-func (x *explanation) matters(i int, left []int) bool {
+func (x *Explanation) matters(i int, left []int) bool {
 	e := x.from.Effect(i)
 	if e.Inherent() && slices.Contains(left, e.Via.Effect) && x.Effects[i].Verdict != decisions.Deny {
 		return false
@@ -76,7 +76,7 @@ func (x *explanation) matters(i int, left []int) bool {
 }
 
 // addWay adds a way, or says of one with the same lines that it is one more.
-func (x *explanation) addWay(level int, lines []*pattern.Pattern, rules bool, cmds [][]string) {
+func (x *Explanation) addWay(level int, lines []*pattern.Pattern, rules bool, cmds [][]string) {
 	if len(lines) == 0 {
 		return
 	}
