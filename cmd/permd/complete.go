@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -83,11 +84,11 @@ func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
-	log, err := a.openLog(ctx)
+	log, err := records.Open(ctx, a.root)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
-	defer log.close()
+	defer log.Close()
 	recs, err := log.List(ctx, admin.Filter{Limit: maxCompleted})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
@@ -24,6 +25,8 @@ type decideOptions struct {
 	local bool
 	cwd   string
 	agent string
+	// observe is shown what this process decided from.
+	observe func(*decisions.Deliberation)
 }
 
 func (a *app) decideCommand() *cobra.Command {
@@ -114,7 +117,11 @@ func (a *app) decideAll(ctx context.Context, to caller, messages []message, o *d
 // callerOf is who decides: the daemon, or this process.
 func (a *app) callerOf(ctx context.Context, o *decideOptions) (to caller, done func(), err error) {
 	if o.local {
-		local, err := a.localCaller(ctx)
+		dirs, err := a.dirs()
+		if err != nil {
+			return nil, nil, err
+		}
+		local, err := engine.Local(ctx, dirs, a.root != "", a.Err, o.observe)
 		if err != nil {
 			return nil, nil, err
 		}

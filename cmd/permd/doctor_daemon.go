@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/packaging"
@@ -113,7 +114,7 @@ func (x *examination) daemon(ctx context.Context) {
 	if !x.reach(ctx, "socket", false, native.MethodClose, map[string]string{"sessionId": "permd-doctor"}, nil) {
 		return
 	}
-	var s status
+	var s daemon.Status
 	if x.reach(ctx, "admin", true, admin.MethodStatus, struct{}{}, &s) {
 		x.condition(&s)
 		x.http(ctx, s.HTTP)
@@ -121,7 +122,7 @@ func (x *examination) daemon(ctx context.Context) {
 }
 
 // condition looks at what the daemon says of itself.
-func (x *examination) condition(s *status) {
+func (x *examination) condition(s *daemon.Status) {
 	if v := buildinfo.Version(); s.Version != v {
 		x.Warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)
 	} else {

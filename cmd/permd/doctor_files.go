@@ -11,6 +11,8 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/sqlitedb"
@@ -106,7 +108,7 @@ func (x *examination) settings() bool {
 // rules compiles the rules as a daemon that starts now would, and runs their
 // tests.
 func (x *examination) rules(ctx context.Context) {
-	store, _, err := openPolicy(ctx, x.dirs, x.app.root != "", nil)
+	store, err := engine.OpenRules(ctx, x.dirs, x.app.root != "", nil)
 	if err != nil {
 		x.Error("rules", cli.HintOf(err, "permd policy check "+cli.Quote(filepath.Join(x.dirs.Org, account.PolicyDir))), "%v", err)
 		return
@@ -114,7 +116,7 @@ func (x *examination) rules(ctx context.Context) {
 	status := store.Status()
 	for i := range status.Layers {
 		l := &status.Layers[i]
-		line := strings.Join(strings.Fields(layerLine(l)), " ")
+		line := strings.Join(strings.Fields(daemon.LayerLine(l)), " ")
 		check := "permd policy check"
 		if len(l.Paths) > 0 {
 			check += " " + cli.Quote(l.Paths[0])

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/httpapi"
 )
@@ -34,7 +35,7 @@ func (x *examination) http(ctx context.Context, at string) {
 func (x *examination) health(ctx context.Context, at string) (status int, degraded []string, err error) {
 	url, token := at, ""
 	transport := &http.Transport{DisableKeepAlives: true, Proxy: nil}
-	if isURL(at) {
+	if daemon.IsURL(at) {
 		if token, err = httpapi.ReadToken(x.dirs.HTTPToken()); err != nil {
 			return 0, nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/cmd/permd/internal/findings"
 	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/decisions"
@@ -22,17 +23,17 @@ import (
 func TestDoctorCondition(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		s     status
+		s     daemon.Status
 		state findings.State
 		text  string
 		fix   string
 	}{
-		{"well", status{Version: buildinfo.Version(), PID: 7}, findings.OK, "pid 7", ""},
-		{"another version", status{Version: "v0.0.1", PID: 7}, findings.Warn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
-		{"settings", status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findings.Error, "permd.toml:1: x", "permd reload"},
-		{"rules", status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findings.Error, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
-		{"journal", status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findings.Error, "nothing is allowed: the disk is full", "df "},
-		{"memory", status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findings.Warn, "the memory is degraded: it was damaged", "permd status"},
+		{"well", daemon.Status{Version: buildinfo.Version(), PID: 7}, findings.OK, "pid 7", ""},
+		{"another version", daemon.Status{Version: "v0.0.1", PID: 7}, findings.Warn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
+		{"settings", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findings.Error, "permd.toml:1: x", "permd reload"},
+		{"rules", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findings.Error, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
+		{"journal", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findings.Error, "nothing is allowed: the disk is full", "df "},
+		{"memory", daemon.Status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findings.Warn, "the memory is degraded: it was damaged", "permd status"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

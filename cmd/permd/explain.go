@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/explain"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/client"
 )
@@ -84,11 +85,11 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 	if !errors.Is(err, client.ErrUnreachable) {
 		return err
 	}
-	log, err := a.openLogFile()
+	log, err := records.OpenFile(a.root)
 	if err != nil {
 		return err
 	}
-	defer log.close()
+	defer log.Close()
 	rec, err := log.Get(ctx, id)
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
@@ -105,12 +106,17 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 	if err != nil {
 		return err
 	}
+	var kept *explain.Recent
+	if o.local {
+		kept = explain.KeepAll()
+		o.observe = kept.Note
+	}
 	to, done, err := a.callerOf(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer done()
-	of, done, err := explainerOf(ctx, to)
+	of, done, err := explainerOf(ctx, kept)
 	if err != nil {
 		return err
 	}
@@ -131,11 +137,10 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 	})
 }
 
-// explainerOf is how the decisions of a caller are explained.
-func explainerOf(ctx context.Context, to caller) (of func(*decisions.Decision) (*explain.Explanation, error), done func(), err error) {
-	if local, ok := to.(*localCaller); ok {
-		kept := explain.KeepAll()
-		local.daemon.engine.Observe = kept.Note
+// explainerOf is how decisions are explained: by this process from what it kept,
+// or by the daemon if kept is nil.
+func explainerOf(ctx context.Context, kept *explain.Recent) (of func(*decisions.Decision) (*explain.Explanation, error), done func(), err error) {
+	if kept != nil {
 		return func(d *decisions.Decision) (*explain.Explanation, error) {
 			return explain.Decision(ctx, d, kept.Of(d.ID)), nil
 		}, func() {}, nil

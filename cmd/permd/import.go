@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -153,7 +154,7 @@ func checkImported(im *imports.Import) error {
 	}
 	report, err := policy.Folder{Dir: dir, Layer: decisions.User, Schema: rego.InputSchema()}.Check()
 	if err != nil {
-		return policyFailure(err)
+		return engine.PolicyFailure(err)
 	}
 	if !report.Passed() {
 		return cli.Failf(cli.ExitCompile, "please report it with the settings", "the imported rules do not compile: %s", report.Problems[0].Text)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,10 +12,11 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/engine"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/imports"
-	"github.com/permd/permd/socket"
 )
 
 // importCheck compares the settings of another tool with the imported rules on
@@ -52,11 +52,11 @@ func (a *app) importCheck(ctx context.Context, report *importReport, im *imports
 	if err != nil {
 		return err
 	}
-	log, err := a.openLog(ctx)
+	log, err := records.Open(ctx, a.root)
 	if err != nil {
 		return err
 	}
-	defer log.close()
+	defer log.Close()
 	recs, err := log.List(ctx, f)
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
@@ -91,7 +91,7 @@ func (a *app) importCheck(ctx context.Context, report *importReport, im *imports
 
 // importedCaller decides in this process with the imported rules in the place of
 // the person's own.
-func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*localCaller, func(), error) {
+func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*engine.Caller, func(), error) {
 	dirs, err := a.dirs()
 	if err != nil {
 		return nil, nil, err
@@ -115,17 +115,12 @@ func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*localCal
 		return nil, nil, fmt.Errorf("writing rules: %w", err)
 	}
 	dirs.Config = root
-	d := &daemon{dirs: dirs, users: &account.Users{}, log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-	if d.store, d.settings, err = openPolicy(ctx, dirs, a.root != "", nil); err != nil {
+	caller, err := engine.Local(ctx, dirs, a.root != "", a.Err, nil)
+	if err != nil {
 		done()
 		return nil, nil, err
 	}
-	d.assemble(noMemory{}, noJournal{}, 0)
-	return &localCaller{
-		daemon:  d,
-		methods: d.decisionMethods(),
-		conn:    &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: int32(os.Getpid())}},
-	}, done, nil
+	return caller, done, nil
 }
 
 // copySettings takes the person's settings over, if there are any.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
@@ -84,11 +85,11 @@ func (a *app) logListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			log, err := a.openLog(cmd.Context())
+			log, err := records.Open(cmd.Context(), a.root)
 			if err != nil {
 				return err
 			}
-			defer log.close()
+			defer log.Close()
 			recs, err := log.List(cmd.Context(), f)
 			if err != nil {
 				return fmt.Errorf("reading the journal: %w", err)
@@ -117,11 +118,11 @@ func (a *app) logShowCommand() *cobra.Command {
 		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := a.openLog(cmd.Context())
+			log, err := records.Open(cmd.Context(), a.root)
 			if err != nil {
 				return err
 			}
-			defer log.close()
+			defer log.Close()
 			rec, err := log.Get(cmd.Context(), args[0])
 			if err != nil {
 				return fmt.Errorf("reading the journal: %w", err)
@@ -191,7 +192,7 @@ func (a *app) logFollowCommand() *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			return a.follow(cmd.Context(), remoteLog{c}, c, f)
+			return a.follow(cmd.Context(), records.Remote{Client: c}, c, f)
 		},
 	}
 	o.flags(cmd)
@@ -199,7 +200,7 @@ func (a *app) logFollowCommand() *cobra.Command {
 }
 
 // follow prints the records that come after now.
-func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f admin.Filter) error {
+func (a *app) follow(ctx context.Context, log records.Remote, c *client.Client, f admin.Filter) error {
 	newest, err := log.List(ctx, admin.Filter{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
@@ -277,48 +278,4 @@ func summary(d *decisions.Decision) string {
 		s += fmt.Sprintf(" (+%d)", n)
 	}
 	return s
-}
-
-// reader is the reading side of the journal, wherever it is.
-type reader interface {
-	List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error)
-	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
-}
-
-type openedLog struct {
-	reader
-	close func()
-}
-
-// openLog reads through the daemon when one runs, else the file itself.
-func (a *app) openLog(ctx context.Context) (*openedLog, error) {
-	c, err := client.Connect(ctx, client.Options{Admin: true})
-	if err == nil {
-		return &openedLog{remoteLog{c}, func() { c.Close() }}, nil
-	}
-	if !errors.Is(err, client.ErrUnreachable) {
-		return nil, err
-	}
-	return a.openLogFile()
-}
-
-// remoteLog reads the journal through the daemon.
-type remoteLog struct{ c *client.Client }
-
-func (l remoteLog) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
-	var out admin.Records
-	err := l.c.Call(ctx, admin.MethodList, f, &out)
-	return out.Records, err
-}
-
-func (l remoteLog) Get(ctx context.Context, id string) (*decisions.Record, error) {
-	var r decisions.Record
-	err := l.c.Call(ctx, admin.MethodShow, map[string]string{"decisionId": id}, &r)
-	if rpc, ok := errors.AsType[*client.Error](err); ok && rpc.Code == admin.CodeNoDecision {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &r, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
@@ -95,7 +96,7 @@ exit code is that of errors alone.
 			}
 			report, err := f.Check()
 			if err != nil {
-				return policyFailure(err)
+				return engine.PolicyFailure(err)
 			}
 			if a.JSON {
 				if err := cli.PrintIndented(a.Out, report); err != nil {
@@ -153,7 +154,7 @@ much of the rules they reach.
 					a.renderProblems(e.Problems)
 					return &cli.Failure{Code: cli.ExitCompile}
 				}
-				return policyFailure(err)
+				return engine.PolicyFailure(err)
 			}
 			if a.JSON {
 				if err := cli.PrintIndented(a.Out, report); err != nil {
@@ -225,7 +226,7 @@ the programs that layers add to the program table or extend.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rules, err := a.rules(cmd.Context(), args, &o)
 			if err != nil {
-				return policyFailure(err)
+				return engine.PolicyFailure(err)
 			}
 			if a.JSON {
 				return cli.PrintIndented(a.Out, rules)
@@ -262,7 +263,7 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 	if err != nil {
 		return nil, err
 	}
-	store, _, err := openPolicy(ctx, dirs, a.root != "", nil)
+	store, err := engine.OpenRules(ctx, dirs, a.root != "", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -2,50 +2,14 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/decisions/journal"
-	"github.com/permd/permd/policy"
-	"github.com/permd/permd/remember"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
-
-// status is what `permd status` shows. Its JSON form is kept.
-type status struct {
-	PID      int             `json:"pid"`
-	Version  string          `json:"version"`
-	Started  time.Time       `json:"started"`
-	Degraded bool            `json:"degraded"`
-	Digest   string          `json:"digest"`
-	Socket   string          `json:"socket"`
-	Admin    string          `json:"adminSocket"`
-	HTTP     string          `json:"http,omitzero"`
-	Sessions int             `json:"sessions"`
-	Policy   policy.Status   `json:"policy"`
-	Journal  journal.Status  `json:"journal"`
-	Memory   remember.Status `json:"memory"`
-	Unasked  []agentUnasked  `json:"unasked,omitzero"`
-	// NotPlain are the calls since the start with shell text that not every shell
-	// reads alike, by what of it.
-	NotPlain map[string]int64 `json:"notPlain,omitzero"`
-}
-
-func (d *daemon) status() status {
-	s := status{
-		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.digest(),
-		Socket: d.sockets.decision, Admin: d.sockets.management, HTTP: d.sockets.http, Sessions: d.sessions.Len(),
-		Policy: d.store.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
-		Unasked: d.unasked.list(), NotPlain: d.engine.NotPlain.Counts(),
-	}
-	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
-	return s
-}
 
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
@@ -65,7 +29,7 @@ The exit code is 0 also when it is degraded: it still answers.
 				return err
 			}
 			defer c.Close()
-			var s status
+			var s daemon.Status
 			if err := c.Call(cmd.Context(), admin.MethodStatus, struct{}{}, &s); err != nil {
 				return fmt.Errorf("asking for the status: %w", err)
 			}
@@ -78,7 +42,7 @@ The exit code is 0 also when it is degraded: it still answers.
 	}
 }
 
-func (a *app) renderStatus(s *status) {
+func (a *app) renderStatus(s *daemon.Status) {
 	state := "running"
 	if s.Degraded {
 		state = "degraded"
@@ -91,7 +55,7 @@ func (a *app) renderStatus(s *status) {
 	}
 	fmt.Fprintf(a.Out, "  policy   %s\n", cli.Short(s.Digest))
 	for i := range s.Policy.Layers {
-		fmt.Fprintf(a.Out, "  %s\n", layerLine(&s.Policy.Layers[i]))
+		fmt.Fprintf(a.Out, "  %s\n", daemon.LayerLine(&s.Policy.Layers[i]))
 	}
 	if s.Policy.Settings != "" {
 		fmt.Fprintf(a.Out, "  settings could not be read, the former ones are in use: %s\n", s.Policy.Settings)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -191,7 +192,7 @@ func TestSocketActivation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	var s status
+	var s daemon.Status
 	if err := a.Call(t.Context(), admin.MethodStatus, struct{}{}, &s); err != nil {
 		t.Fatal(err)
 	}

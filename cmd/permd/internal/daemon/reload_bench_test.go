@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func BenchmarkDuringReload(b *testing.B) {
 			}
 		}
 		start := time.Now()
-		if changed, err := w.store.Reload(b.Context()); err != nil || !changed {
+		if changed, err := w.rules.Reload(b.Context()); err != nil || !changed {
 			b.Errorf("reload: %v, %v", changed, err)
 		}
 		return time.Since(start)

@@ -1,10 +1,11 @@
-package main
+package daemon
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/permd/permd/cmd/permd/internal/explain"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
@@ -20,7 +21,7 @@ func (d *daemon) registerExplain(m socket.Methods) {
 			return nil, &socket.Error{Code: socket.CodeParams, Message: "invalid params: " + err.Error()}
 		}
 		return func(ctx context.Context) (any, error) {
-			rec, err := journalLog{r: d.journal.Reader}.Get(ctx, p.DecisionID)
+			rec, err := records.Journal{Reader: d.journal.Reader}.Get(ctx, p.DecisionID)
 			if err != nil {
 				return nil, fmt.Errorf("reading the journal: %w", err)
 			}

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"bufio"
@@ -88,11 +88,11 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 			b.Error(err)
 		}
 	})
-	if d.settings.Durability != "" && d.settings.Durability != "process" {
-		b.Fatalf("durability is %q", d.settings.Durability)
+	if d.rules.Settings.Durability != "" && d.rules.Settings.Durability != "process" {
+		b.Fatalf("durability is %q", d.rules.Settings.Durability)
 	}
 	if !cached {
-		d.engine.Cache = nil
+		d.engine.Decisions.Cache = nil
 	}
 	return &benchWorld{d, project}
 }
@@ -138,7 +138,7 @@ func BenchmarkRequestCached(b *testing.B) { benchRequest(b, true) }
 // the encoded answer, the journal included.
 func benchRequest(b *testing.B, cached bool) {
 	w := newBenchWorld(b, cached)
-	methods := w.decisionMethods()
+	methods := w.engine.Methods()
 	conn := &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), PID: int32(os.Getpid())}}
 	call := func(b *testing.B, method, params string) any {
 		run, err := methods[method](conn, strictjson.Value(params))
@@ -238,7 +238,7 @@ func roundTrip(b *testing.B, c *benchConn, line []byte) ([]byte, time.Duration) 
 func (w *benchWorld) serve(b *testing.B) *benchConn {
 	b.Helper()
 	return benchServe(b, func(ctx context.Context, ln net.Listener) error {
-		return socket.Serve(ctx, ln, w.decisionMethods(), socket.Options{})
+		return socket.Serve(ctx, ln, w.engine.Methods(), socket.Options{})
 	})
 }
 

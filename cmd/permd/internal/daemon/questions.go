@@ -1,15 +1,9 @@
-package main
+package daemon
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -18,49 +12,6 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// keepHarnesses lets sessions of harnesses outlive their connections, and their
-// questions be answered on the management socket.
-func (d *daemon) keepHarnesses() {
-	d.lasting = &native.Lasting{Sessions: d.sessions, Now: wallClock, Digest: contentDigest, Ended: func(o decisions.Owner) {
-		if keeper := d.keeper(); keeper != nil {
-			// What could not be stored holds in memory, and a restart ends all
-			// choices of sessions.
-			_ = keeper.EndConnection(context.Background(), o)
-		}
-	}}
-	d.engine.Answered = d.lasting.Answered
-}
-
-// wallClock is the time without the reading that stands still while the machine
-// sleeps: a yes for half an hour must not outlive a night.
-func wallClock() time.Time { return time.Now().Round(0) }
-
-// contentDigest is the hash of a regular file's content, and its length.
-func contentDigest(path string, limit int64) (digest string, size int64, err error) {
-	// A pipe must not hold the answer up.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", 0, fmt.Errorf("hashing a file: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", 0, fmt.Errorf("hashing a file: %w", err)
-	}
-	switch {
-	case !info.Mode().IsRegular():
-		return "", 0, native.ErrNoContent
-	case info.Size() > limit:
-		return "", 0, errors.New("hashing a file: it is too long")
-	}
-	sum := sha256.New()
-	// It may grow meanwhile.
-	if size, err = io.Copy(sum, io.LimitReader(f, limit+1)); err != nil || size > limit {
-		return "", size, fmt.Errorf("hashing a file: it cannot be read to its end: %w", cmp.Or(err, io.ErrShortBuffer))
-	}
-	return hex.EncodeToString(sum.Sum(nil)), size, nil
-}
-
 // questions are the questions of harnesses in the words of the management
 // methods.
 type questions struct{ d *daemon }
@@ -68,7 +19,7 @@ type questions struct{ d *daemon }
 // Questions returns the questions that wait.
 func (q questions) Questions(uid *uint32) []admin.Question {
 	list := []admin.Question{}
-	for _, o := range q.d.lasting.Waiting(uid) {
+	for _, o := range q.d.engine.Persistent.Waiting(uid) {
 		w := admin.Question{
 			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
 			Asked: o.Asked, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
@@ -85,7 +36,7 @@ func (q questions) Questions(uid *uint32) []admin.Question {
 // Allow answers a question with yes.
 func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
 	if a.Width == "" {
-		until, err := q.d.lasting.AllowOnce(uid, a.DecisionID)
+		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID)
 		if errors.Is(err, native.ErrNoQuestion) {
 			return admin.Approved{}, admin.ErrNoQuestion
 		}
@@ -97,7 +48,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	if a.ExpiresIn > int64(remember.MaxExpiry/time.Second) {
 		return admin.Approved{}, fmt.Errorf("%w: the time limit must be at most ten years", admin.ErrRefused)
 	}
-	kept, err := q.d.lasting.AllowAlways(ctx, uid, q.d.keeper(), decisions.Answer{
+	kept, err := q.d.engine.Persistent.AllowAlways(ctx, uid, q.d.engine.Keeper(), decisions.Answer{
 		DecisionID: a.DecisionID, Width: a.Width, Scope: a.Scope, For: time.Duration(a.ExpiresIn) * time.Second,
 	})
 	switch {

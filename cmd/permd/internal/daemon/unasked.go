@@ -1,9 +1,8 @@
-package main
+package daemon
 
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,11 +19,11 @@ const maxUnaskedAgents = 32
 // allowed. It is safe for concurrent use.
 type unasked struct {
 	mu     sync.Mutex
-	agents map[string]*agentUnasked
+	agents map[string]*AgentUnasked
 }
 
-// agentUnasked are those of one agent, by what rules and memory would have said.
-type agentUnasked struct {
+// AgentUnasked are those of one agent, by what rules and memory would have said.
+type AgentUnasked struct {
 	Agent   string `json:"agent"` // "" for one that has no name, "…" for all further ones
 	Allow   int    `json:"allow"`
 	Ask     int    `json:"ask"`
@@ -41,14 +40,14 @@ func (u *unasked) note(agent effects.Party, d *decisions.Decision) {
 	defer u.mu.Unlock()
 	name := agent.Name
 	if u.agents == nil {
-		u.agents = map[string]*agentUnasked{}
+		u.agents = map[string]*AgentUnasked{}
 	}
 	if u.agents[name] == nil && len(u.agents) >= maxUnaskedAgents {
 		name = furtherAgents
 	}
 	one := u.agents[name]
 	if one == nil {
-		one = &agentUnasked{Agent: name}
+		one = &AgentUnasked{Agent: name}
 		u.agents[name] = one
 	}
 	switch {
@@ -64,18 +63,18 @@ func (u *unasked) note(agent effects.Party, d *decisions.Decision) {
 }
 
 // list returns a copy, by name; nil when there are none.
-func (u *unasked) list() (list []agentUnasked) {
+func (u *unasked) list() (list []AgentUnasked) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, one := range u.agents {
 		list = append(list, *one)
 	}
-	slices.SortFunc(list, func(a, b agentUnasked) int { return cmp.Compare(a.Agent, b.Agent) })
+	slices.SortFunc(list, func(a, b AgentUnasked) int { return cmp.Compare(a.Agent, b.Agent) })
 	return list
 }
 
 // String is one line for a person.
-func (a *agentUnasked) String() string {
+func (a *AgentUnasked) String() string {
 	var parts []string
 	for _, c := range []struct {
 		n    int
@@ -94,11 +93,4 @@ func (a *agentUnasked) String() string {
 		parts = append(parts, cli.Plural(a.Despite, "call")+" done although denied")
 	}
 	return effects.Display(cmp.Or(a.Agent, "an agent without a name")) + ": " + strings.Join(parts, "; ")
-}
-
-// harmlessEnv reports whether a variable of the environment changes nothing but
-// how output looks.
-func (d *daemon) harmlessEnv(name, value string) bool {
-	snap, err := d.store.Snapshot(uint32(os.Geteuid()), "")
-	return err == nil && snap.Table().HarmlessAssignment(name, value)
 }

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"bytes"
@@ -24,12 +24,12 @@ func BenchmarkHTTP(b *testing.B) {
 	if err := os.WriteFile(filepath.Join(w.dirs.Config, account.PolicyDir, "use.rego"), []byte(rule), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := w.store.Reload(b.Context()); err != nil {
+	if _, err := w.rules.Reload(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 	lines := w.serve(b)
 	web := benchServe(b, func(ctx context.Context, ln net.Listener) error {
-		return httpapi.Serve(ctx, ln, httpapi.Deps{Methods: w.decisionMethods(), Health: w.health}, httpapi.Options{})
+		return httpapi.Serve(ctx, ln, httpapi.Deps{Methods: w.engine.Methods(), Health: w.health}, httpapi.Options{})
 	})
 	roundTrip(b, lines, []byte(`{"jsonrpc":"2.0","id":0,"method":"permd/session","params":`+w.session()+"}\n"))
 	for _, bench := range []struct{ name, line, body string }{

@@ -1,10 +1,9 @@
-package main
+package daemon
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -17,28 +16,6 @@ import (
 
 // flushEvery is how often use counts are stored.
 const flushEvery = 3 * time.Minute
-
-// allowable says why an allow of an effect must not be remembered.
-func (d *daemon) allowable(q *decisions.MemoryQuery) error {
-	if q.Effect.Run == nil {
-		return nil
-	}
-	snap, err := d.store.Snapshot(q.UID, "")
-	if err != nil {
-		return fmt.Errorf("the rules are not ready: %w", err)
-	}
-	return remember.AllowableRun(snap.Table(), q)
-}
-
-// understand adds to a line of a reject what its options mean, by the program
-// table of the daemon's own user.
-func (d *daemon) understand(p *pattern.Pattern) *pattern.Pattern {
-	snap, err := d.store.Snapshot(uint32(os.Getuid()), "")
-	if err != nil {
-		return p
-	}
-	return p.Understood(snap.Table())
-}
 
 // flushMemory stores use counts now and then.
 func (d *daemon) flushMemory(ctx context.Context) {
@@ -54,14 +31,6 @@ func (d *daemon) flushMemory(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// keeper stores what people choose, nil in a daemon without memory.
-func (d *daemon) keeper() decisions.Keeper {
-	if d.memory == nil {
-		return nil
-	}
-	return d.memory
 }
 
 // answered notes in the journal what the person said. The answer holds even
@@ -152,7 +121,7 @@ func (m choices) Confirm(ctx context.Context, ids []string) error {
 
 // Add stores a choice that a person made in words.
 func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.Choice, error) {
-	user := m.d.users.Lookup(uid)
+	user := m.d.engine.Users.Lookup(uid)
 	l := remember.Line{
 		UID: uid, Verdict: n.Verdict, Kind: effects.Kind(n.Kind), Line: n.Line,
 		Scope: remember.ScopeKind(n.Scope), Home: user.Home,
@@ -162,7 +131,7 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 	}
 	l.For = time.Duration(n.ExpiresIn) * time.Second
 	if l.Scope == remember.ForProject {
-		l.Project = effects.ProjectKey(m.d.engine.FS, effects.FindProject(m.d.engine.FS, n.Dir, user.Home))
+		l.Project = effects.ProjectKey(m.d.engine.Decisions.FS, effects.FindProject(m.d.engine.Decisions.FS, n.Dir, user.Home))
 	}
 	c, err := m.d.memory.Add(ctx, l)
 	if bad, ok := errors.AsType[*pattern.Error](err); ok {

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"fmt"
@@ -108,13 +108,13 @@ func paddedCall(w *benchWorld, text string) *decisions.Request {
 // PERMD_TEST_PADDING=all each is put into each padding, which takes minutes.
 func TestPadding(t *testing.T) {
 	w := newBenchWorld(t, false)
-	if err := w.store.Prepare(t.Context(), uint32(os.Geteuid()), w.project); err != nil {
+	if err := w.rules.Prepare(t.Context(), uint32(os.Geteuid()), w.project); err != nil {
 		t.Fatal(err)
 	}
 	slowest, which := time.Duration(0), ""
 	decide := func(text string) *decisions.Decision {
 		start := time.Now()
-		d := w.engine.Decide(t.Context(), paddedCall(w, text))[0]
+		d := w.engine.Decisions.Decide(t.Context(), paddedCall(w, text))[0]
 		if took := time.Since(start); took > slowest {
 			slowest, which = took, text[:min(40, len(text))]
 		}
@@ -165,7 +165,7 @@ func TestPadding(t *testing.T) {
 // BenchmarkPadding is what such a call costs at most: the budget is a second.
 func BenchmarkPadding(b *testing.B) {
 	w := newBenchWorld(b, false)
-	if err := w.store.Prepare(b.Context(), uint32(os.Geteuid()), w.project); err != nil {
+	if err := w.rules.Prepare(b.Context(), uint32(os.Geteuid()), w.project); err != nil {
 		b.Fatal(err)
 	}
 	all := paddings()
@@ -174,7 +174,7 @@ func BenchmarkPadding(b *testing.B) {
 			req := paddedCall(w, strings.Replace(all[name], "%", "ls", 1))
 			b.ReportAllocs()
 			for b.Loop() {
-				w.engine.Decide(b.Context(), req)
+				w.engine.Decisions.Decide(b.Context(), req)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"context"
@@ -109,11 +109,11 @@ func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
 
 // httpPlace is a status' address in words.
 func httpPlace(at string, dirs xdg.Dirs) string {
-	if !isURL(at) {
+	if !IsURL(at) {
 		return at
 	}
 	return at + ", with the token in " + dirs.HTTPToken()
 }
 
-// isURL tells an address from the path of a socket.
-func isURL(at string) bool { return strings.HasPrefix(at, "http://") }
+// IsURL tells an address from the path of a socket.
+func IsURL(at string) bool { return strings.HasPrefix(at, "http://") }
