@@ -14,6 +14,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/decide"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
@@ -64,13 +65,13 @@ one is left to the person. 0 if nothing has to be asked or denied.
 }
 
 func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
-	data, err := a.readInput(file)
+	data, err := decide.ReadInput(a.In, file)
 	if err != nil {
 		return err
 	}
 	session, params, err := aapParams(data)
 	if err != nil {
-		return cli.Failf(cli.ExitUsage, "docs/protocol.md says what aap/permissions takes; see permd aap --help", "reading %s: %v", nameOf(file), err)
+		return cli.Failf(cli.ExitUsage, "docs/protocol.md says what aap/permissions takes; see permd aap --help", "reading %s: %v", decide.InputName(file), err)
 	}
 	if o.cwd == "" {
 		if o.cwd, err = os.Getwd(); err != nil {

@@ -122,7 +122,7 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 	}
 	defer done()
 	first := true
-	return o.each(ctx, to, messages, func(ds []*decisions.Decision) error {
+	return o.Each(ctx, to, messages, func(ds []*decisions.Decision) error {
 		for _, d := range ds {
 			x, err := of(d)
 			if err != nil {

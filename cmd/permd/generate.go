@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/manpage"
 )
 
 // generateCommand is for those who package permd: what it writes depends on the
@@ -27,7 +28,14 @@ func (a *app) generateCommand() *cobra.Command {
 			Example: `  permd generate man out/man1`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return generateInto(args[0], manPages(cmd.Root()))
+				var files []generated
+				for _, p := range manpage.Pages(cmd.Root()) {
+					files = append(files, generated{p.Name, func(w io.Writer) error {
+						_, err := w.Write(p.Text)
+						return err
+					}})
+				}
+				return generateInto(args[0], files)
 			},
 		},
 		&cobra.Command{

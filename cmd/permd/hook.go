@@ -18,6 +18,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/decide"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket/client"
@@ -216,7 +217,7 @@ func askForHook(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisio
 	if err := c.Call(ctx, native.MethodDecide, hookCall(r), &out); err != nil {
 		return nil, err
 	}
-	if err := checkAnswer(out.Decisions, 1); err != nil {
+	if err := decide.CheckAnswer(out.Decisions, 1); err != nil {
 		return nil, err
 	}
 	if out.Decisions[0].CallID != r.Call.ID {

@@ -187,7 +187,7 @@ func (s *server) greet() {
 	fmt.Fprintf(w, "  listens  %s\n", s.decision.Addr())
 	fmt.Fprintf(w, "  manages  %s\n", s.management.Addr())
 	if s.sockets.HTTP != "" {
-		fmt.Fprintf(w, "  http     %s\n", httpPlace(s.sockets.HTTP, s.daemon.dirs))
+		fmt.Fprintf(w, "  http     %s\n", httpPlace(s.sockets.HTTP, s.dirs))
 	}
 	for _, l := range s.rules.Status().Layers {
 		fmt.Fprintf(w, "  %s\n", LayerLine(&l))

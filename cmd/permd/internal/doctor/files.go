@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -108,7 +108,7 @@ func (x *examination) settings() bool {
 // rules compiles the rules as a daemon that starts now would, and runs their
 // tests.
 func (x *examination) rules(ctx context.Context) {
-	store, err := engine.OpenRules(ctx, x.dirs, x.app.root != "", nil)
+	store, err := engine.OpenRules(ctx, x.dirs, x.root != "", nil)
 	if err != nil {
 		x.Error("rules", cli.HintOf(err, "permd policy check "+cli.Quote(filepath.Join(x.dirs.Org, account.PolicyDir))), "%v", err)
 		return

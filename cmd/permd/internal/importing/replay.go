@@ -1,148 +1,26 @@
-package main
+package importing
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
-	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/engine"
-	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/cmd/permd/internal/decide"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/imports"
 )
 
-// importCheck compares the settings of another tool with the imported rules on
-// past decisions. Its JSON form is kept.
-type importCheck struct {
-	Decisions int `json:"decisions"`
-	Same      int `json:"same"`
-	Stricter  int `json:"stricter"` // permd is
-	Looser    int `json:"looser"`   // permd is
-	// Silent are decisions of which no rule of the settings speaks.
-	Silent int `json:"silent"`
-	// Unknown are decisions whose record does not say enough: something in it is
-	// masked or cut.
-	Unknown int         `json:"unknown"`
-	Rows    []importRow `json:"rows"` // that differ
-}
-
-// importRow is one decision that differs.
-type importRow struct {
-	DecisionID string             `json:"decisionId"`
-	Time       time.Time          `json:"time"`
-	Call       string             `json:"call"`
-	Peer       imports.Saying     `json:"peer"`
-	Permd      decisions.Verdict  `json:"permd"`
-	Reason     string             `json:"reason"`
-	Recorded   decisions.Verdict  `json:"recorded"`
-	Answered   *decisions.Verdict `json:"answered,omitzero"`
-	Looser     bool               `json:"looser,omitzero"`
-}
-
-func (a *app) importCheck(ctx context.Context, report *importReport, im *imports.Import, o *importOptions) error {
-	f, err := o.log.filter(time.Now())
-	if err != nil {
-		return err
-	}
-	log, err := records.Open(ctx, a.root)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	recs, err := log.List(ctx, f)
-	if err != nil {
-		return fmt.Errorf("reading the journal: %w", err)
-	}
-	with, done, err := a.importedCaller(ctx, im)
-	if err != nil {
-		return err
-	}
-	defer done()
-	check := &importCheck{Decisions: len(recs), Rows: []importRow{}}
-	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
-	r := &replayed{to: with, sessions: map[string]bool{}}
-	for _, rec := range recs {
-		if err := r.compare(ctx, check, im, rec, home); err != nil {
-			return err
-		}
-	}
-	report.Check = check
-	if a.JSON {
-		return cli.PrintIndented(a.Out, report)
-	}
-	a.importNotes(report)
-	for _, row := range check.Rows {
-		what := cli.Either(row.Looser, "permd is looser", "permd is stricter")
-		fmt.Fprintf(a.Out, "%s  %s\n    %s: %s says %s (%s), permd %s (%s)\n", row.DecisionID, row.Call, what, im.Peer.Name(),
-			row.Peer.Verdict, row.Peer.At, row.Permd, effects.Display(row.Reason))
-	}
-	fmt.Fprintf(a.Out, "%s: %d the same, %d where permd is stricter, %d where it is looser; no rule of %s speaks of %d, and %d cannot be told\n",
-		cli.Plural(check.Decisions, "decision"), check.Same, check.Stricter, check.Looser, im.Peer.Name(), check.Silent, check.Unknown)
-	return nil
-}
-
-// importedCaller decides in this process with the imported rules in the place of
-// the person's own.
-func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*engine.Caller, func(), error) {
-	dirs, err := a.dirs()
-	if err != nil {
-		return nil, nil, err
-	}
-	root, err := os.MkdirTemp("", "permd-import-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("making a folder for the rules: %w", err)
-	}
-	rules := filepath.Join(root, account.PolicyDir)
-	done := func() {
-		removeScratch(rules, im)
-		_ = os.Remove(filepath.Join(root, account.SettingsName)) // what is left lies in the folder of temporary files
-		_ = os.Remove(root)
-	}
-	err = errors.Join(copySettings(filepath.Join(dirs.Config, account.SettingsName), filepath.Join(root, account.SettingsName)), os.Mkdir(rules, 0o700))
-	for _, f := range im.Files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(rules, f.Name), []byte(f.Text), 0o600))
-	}
-	if err != nil {
-		done()
-		return nil, nil, fmt.Errorf("writing rules: %w", err)
-	}
-	dirs.Config = root
-	caller, err := engine.Local(ctx, dirs, a.root != "", a.Err, nil)
-	if err != nil {
-		done()
-		return nil, nil, err
-	}
-	return caller, done, nil
-}
-
-// copySettings takes the person's settings over, if there are any.
-func copySettings(from, to string) error {
-	data, err := account.ReadSettingsFile(from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o600)
-}
-
 // replayed decides past calls again, from what the journal kept of them.
 type replayed struct {
-	to       caller
+	to       decide.Caller
 	sessions map[string]bool
 }
 
 // compare adds one decision to the comparison.
-func (r *replayed) compare(ctx context.Context, check *importCheck, im *imports.Import, rec *decisions.Record, home string) error {
+func (r *replayed) compare(ctx context.Context, check *Comparison, im *imports.Import, rec *decisions.Record, home string) error {
 	past := recall(rec, home)
 	if past == nil {
 		check.Unknown++
@@ -161,7 +39,7 @@ func (r *replayed) compare(ctx context.Context, check *importCheck, im *imports.
 		check.Same++
 		return nil
 	}
-	row := importRow{DecisionID: rec.Decision.ID, Time: rec.Time, Call: past.text, Peer: says, Permd: verdict, Reason: reason, Recorded: rec.Decision.Verdict}
+	row := Difference{DecisionID: rec.Decision.ID, Time: rec.Time, Call: past.text, Peer: says, Permd: verdict, Reason: reason, Recorded: rec.Decision.Verdict}
 	if rec.Answer != nil {
 		row.Answered = &rec.Answer.Verdict
 	}
@@ -289,10 +167,10 @@ func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 
 // decide is what permd says of the call now: the strictest of its parts.
 func (r *replayed) decide(ctx context.Context, rec *decisions.Record, past *recalled) (verdict decisions.Verdict, reason string, err error) {
-	o := decideOptions{cwd: rec.Cwd, agent: "claude-agent-acp"}
+	s := decide.Session{Cwd: rec.Cwd, Agent: "claude-agent-acp"}
 	id := "import " + rec.Cwd
 	if !r.sessions[id] && rec.Cwd != "" {
-		if err := o.declare(ctx, r.to, id); err != nil {
+		if err := s.Declare(ctx, r.to, id); err != nil {
 			return "", "", err
 		}
 		r.sessions[id] = true
@@ -323,7 +201,7 @@ func (r *replayed) decide(ctx context.Context, rec *decisions.Record, past *reca
 		if err := r.to.Call(ctx, "permd/decide", params, &out); err != nil {
 			return "", "", fmt.Errorf("deciding %s again: %w", rec.Decision.ID, err)
 		}
-		if err := checkAnswer(out.Decisions, 1); err != nil {
+		if err := decide.CheckAnswer(out.Decisions, 1); err != nil {
 			return "", "", err
 		}
 		if d := out.Decisions[0]; decisions.Stricter(verdict, d.Verdict) != verdict || reason == "" && d.Verdict == verdict {
