@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
@@ -115,7 +116,7 @@ func undo(c *admin.Choice) []string {
 // the choice, or more strictly speaking what a person would write for it.
 func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 	bound := slices.ContainsFunc(c.Pins, func(p string) bool {
-		return !strings.HasPrefix(p, "in the project")
+		return !strings.HasPrefix(p, "in the project") && p != daemon.MoreOptions
 	})
 	if bound || strings.Contains(part.Rule, "***") || len(c.Parts) > 0 && !part.Line {
 		return false

@@ -73,13 +73,20 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 	}
 }
 
+// MoreOptions is what the daemon says of a reject of a run beside its line, which means that
+// by itself.
+const MoreOptions = "also with more options"
+
 // pinsInWords says what a choice is bound to beside its rule line.
 func pinsInWords(c *remember.Choice) []string {
+	var words []string
+	if c.MoreOptions() {
+		words = append(words, MoreOptions)
+	}
 	if len(c.Parts) > 0 && c.Changed == "" {
-		return nil // a reject denies what its lines speak of, whatever else it was said of
+		return words // a reject denies what its lines speak of, whatever else it was said of
 	}
 	p := &c.Pins
-	var words []string
 	add := func(is bool, format string, args ...any) {
 		if is {
 			words = append(words, fmt.Sprintf(format, args...))

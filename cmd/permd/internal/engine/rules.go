@@ -88,7 +88,7 @@ func (r *Rules) Allowable(q *decisions.MemoryQuery) error {
 func (r *Rules) Understand(p *pattern.Pattern) *pattern.Pattern {
 	snap, err := r.Snapshot(uint32(os.Getuid()), "")
 	if err != nil {
-		return p
+		return p.Understood(nil)
 	}
 	return p.Understood(snap.Table())
 }
