@@ -45,13 +45,13 @@ it to them.
 				return cli.Failf(cli.ExitUsage, "permd allow lists them", "--scope and --for belong to a --width")
 			}
 			o.ExpiresIn = int64(limit / time.Second)
-			return onMemory(func(ctx context.Context, m *memory, args []string) error {
+			return withMemory(cmd.Context(), func(m *memory) error {
 				if len(args) == 0 {
-					return a.listQuestions(ctx, m)
+					return a.listQuestions(cmd.Context(), m)
 				}
 				o.DecisionID = args[0]
-				return a.allow(ctx, m, o)
-			})(cmd, args)
+				return a.allow(cmd.Context(), m, o)
+			})
 		},
 	}
 	f := cmd.Flags()

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -117,4 +119,25 @@ func (a *app) callerOf(ctx context.Context, o *decideOptions) (to decide.Caller,
 		return nil, nil, err
 	}
 	return c, func() { c.Close() }, nil
+}
+
+// messages reads the input, and finds the folder that it is about.
+func (a *app) messages(file string, o *decideOptions) ([]decide.Message, error) {
+	data, err := decide.ReadInput(a.In, file)
+	if err != nil {
+		return nil, err
+	}
+	if o.Cwd == "" {
+		if o.Cwd, err = os.Getwd(); err != nil {
+			return nil, fmt.Errorf("finding the working directory: %w", err)
+		}
+	}
+	if o.Cwd, err = filepath.Abs(o.Cwd); err != nil {
+		return nil, fmt.Errorf("finding the working directory: %w", err)
+	}
+	messages, err := decide.Parse(data)
+	if err != nil {
+		return nil, cli.Failf(cli.ExitUsage, "one JSON value, or one on each line", "reading %s: %v", decide.InputName(file), err)
+	}
+	return messages, nil
 }

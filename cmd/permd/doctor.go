@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -29,24 +30,29 @@ The exit code is 1 if there is an error, 0 with warnings alone.
   permd doctor --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dirs, err := a.dirs()
-			if err != nil {
-				return err
-			}
-			found := doctor.Examine(cmd.Context(), dirs, a.root)
-			if a.JSON {
-				if err := cli.PrintIndented(a.Out, map[string]any{"version": buildinfo.Version(), "findings": found.All}); err != nil {
-					return err
-				}
-			} else {
-				a.renderFindings(found)
-			}
-			if found.Count(findings.Error) > 0 {
-				return &cli.Failure{Code: cli.ExitError}
-			}
-			return nil
+			return a.doctor(cmd.Context())
 		},
 	}
+}
+
+// doctor looks at everything and prints the findings.
+func (a *app) doctor(ctx context.Context) error {
+	dirs, err := a.dirs()
+	if err != nil {
+		return err
+	}
+	found := doctor.Examine(ctx, dirs, a.root)
+	if a.JSON {
+		if err := cli.PrintIndented(a.Out, map[string]any{"version": buildinfo.Version(), "findings": found.All}); err != nil {
+			return err
+		}
+	} else {
+		a.renderFindings(found)
+	}
+	if found.Count(findings.Error) > 0 {
+		return &cli.Failure{Code: cli.ExitError}
+	}
+	return nil
 }
 
 func (a *app) renderFindings(x *findings.List) {

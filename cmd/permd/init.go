@@ -52,35 +52,40 @@ in it whole, since a rule that is added to others changes what they mean.
 		Example: `  permd init
   permd init --project`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			dirs, err := account.OwnDirs(a.root)
-			if err != nil {
-				return err
-			}
-			var report *initReport
-			if project {
-				report, err = writeProject()
-			} else {
-				report, err = writeInitial(dirs)
-			}
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return cli.PrintIndented(a.Out, report)
-			}
-			for _, f := range report.Files {
-				fmt.Fprintf(a.Out, "%-5s  %s\n", f.Action, f.Path)
-			}
-			fmt.Fprintf(a.Out, "\nTo try next:\n")
-			for _, n := range report.Next {
-				fmt.Fprintf(a.Out, "  %s\n", n)
-			}
-			return nil
+		RunE: func(_ *cobra.Command, _ []string) error {
+			return a.initialise(project)
 		},
 	}
 	cmd.Flags().BoolVar(&project, "project", false, "write the rules of the project of this folder")
 	return cmd
+}
+
+// initialise writes a first configuration, or that of a project.
+func (a *app) initialise(project bool) error {
+	dirs, err := account.OwnDirs(a.root)
+	if err != nil {
+		return err
+	}
+	var report *initReport
+	if project {
+		report, err = writeProject()
+	} else {
+		report, err = writeInitial(dirs)
+	}
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return cli.PrintIndented(a.Out, report)
+	}
+	for _, f := range report.Files {
+		fmt.Fprintf(a.Out, "%-5s  %s\n", f.Action, f.Path)
+	}
+	fmt.Fprintf(a.Out, "\nTo try next:\n")
+	for _, n := range report.Next {
+		fmt.Fprintf(a.Out, "  %s\n", n)
+	}
+	return nil
 }
 
 // writeProject writes the list of the project that the working directory belongs

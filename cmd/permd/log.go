@@ -81,23 +81,7 @@ func (a *app) logListCommand() *cobra.Command {
   permd log list --unasked --verdict deny`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := o.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			log, err := records.Open(cmd.Context(), a.root)
-			if err != nil {
-				return err
-			}
-			defer log.Close()
-			recs, err := log.List(cmd.Context(), f)
-			if err != nil {
-				return fmt.Errorf("reading the journal: %w", err)
-			}
-			if len(recs) == 0 && !a.JSON {
-				fmt.Fprintln(a.Out, "no decisions")
-			}
-			return a.printRecords(recs)
+			return a.logList(cmd.Context(), o)
 		},
 	}
 	o.flags(cmd)
@@ -105,6 +89,27 @@ func (a *app) logListCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&o.since, "since", 0, "only the last of this time, such as 24h")
 	cmd.Flags().Int64Var(&o.Before, "before", 0, "only decisions before this sequence number (\"seq\" of --json), to read on page by page")
 	return cmd
+}
+
+// logList prints the chosen records.
+func (a *app) logList(ctx context.Context, o logOptions) error {
+	f, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	log, err := records.Open(ctx, a.root)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	recs, err := log.List(ctx, f)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	if len(recs) == 0 && !a.JSON {
+		fmt.Fprintln(a.Out, "no decisions")
+	}
+	return a.printRecords(recs)
 }
 
 func (a *app) logShowCommand() *cobra.Command {
@@ -118,29 +123,34 @@ func (a *app) logShowCommand() *cobra.Command {
 		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := records.Open(cmd.Context(), a.root)
-			if err != nil {
-				return err
-			}
-			defer log.Close()
-			rec, err := log.Get(cmd.Context(), args[0])
-			if err != nil {
-				return fmt.Errorf("reading the journal: %w", err)
-			}
-			if rec == nil {
-				return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", args[0])
-			}
-			if a.JSON {
-				return cli.PrintJSON(a.Out, rec)
-			}
-			renderDecision(a.Out, &rec.Decision)
-			if o := rec.Decision.Outcome; o != "" {
-				fmt.Fprintf(a.Out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
-			}
-			renderCircumstances(a, rec)
-			return nil
+			return a.logShow(cmd.Context(), args[0])
 		},
 	}
+}
+
+// logShow prints one record.
+func (a *app) logShow(ctx context.Context, id string) error {
+	log, err := records.Open(ctx, a.root)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	rec, err := log.Get(ctx, id)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	if rec == nil {
+		return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", id)
+	}
+	if a.JSON {
+		return cli.PrintJSON(a.Out, rec)
+	}
+	renderDecision(a.Out, &rec.Decision)
+	if o := rec.Decision.Outcome; o != "" {
+		fmt.Fprintf(a.Out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
+	}
+	renderCircumstances(a, rec)
+	return nil
 }
 
 func renderCircumstances(a *app, r *decisions.Record) {
@@ -183,20 +193,25 @@ func (a *app) logFollowCommand() *cobra.Command {
 		Example: `  permd log follow --verdict ask`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := o.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			return a.follow(cmd.Context(), records.Remote{Client: c}, c, f)
+			return a.logFollow(cmd.Context(), o)
 		},
 	}
 	o.flags(cmd)
 	return cmd
+}
+
+// logFollow prints the chosen records as they come.
+func (a *app) logFollow(ctx context.Context, o logOptions) error {
+	f, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return a.follow(ctx, records.Remote{Client: c}, c, f)
 }
 
 // follow prints the records that come after now.

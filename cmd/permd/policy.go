@@ -87,38 +87,43 @@ exit code is that of errors alone.
 		Example: `  permd policy check examples/policies/user`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := a.folder(args, &o)
-			if err != nil {
-				return err
-			}
-			if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
-				return fmt.Errorf("reading the agent profiles: %w", err)
-			}
-			report, err := f.Check()
-			if err != nil {
-				return engine.PolicyFailure(err)
-			}
-			if a.JSON {
-				if err := cli.PrintIndented(a.Out, report); err != nil {
-					return err
-				}
-			} else {
-				a.renderProblems(report.Problems)
-				what := cli.Plural(report.Rules, "rule")
-				if n := len(report.Programs); n > 0 {
-					what += " and " + cli.Plural(n, "program")
-				}
-				fmt.Fprintf(a.Out, "%s: %s in %s for the %s layer\n", cli.Either(report.Passed(), "ok", "not usable"),
-					what, cli.Plural(report.Files, "file"), report.Layer)
-			}
-			if !report.Passed() {
-				return &cli.Failure{Code: cli.ExitCompile}
-			}
-			return nil
+			return a.policyCheck(args, o)
 		},
 	}
 	o.flags(cmd)
 	return cmd
+}
+
+// policyCheck compiles a folder of rules and prints what is wrong with them.
+func (a *app) policyCheck(args []string, o folderOptions) error {
+	f, err := a.folder(args, &o)
+	if err != nil {
+		return err
+	}
+	if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+		return fmt.Errorf("reading the agent profiles: %w", err)
+	}
+	report, err := f.Check()
+	if err != nil {
+		return engine.PolicyFailure(err)
+	}
+	if a.JSON {
+		if err := cli.PrintIndented(a.Out, report); err != nil {
+			return err
+		}
+	} else {
+		a.renderProblems(report.Problems)
+		what := cli.Plural(report.Rules, "rule")
+		if n := len(report.Programs); n > 0 {
+			what += " and " + cli.Plural(n, "program")
+		}
+		fmt.Fprintf(a.Out, "%s: %s in %s for the %s layer\n", cli.Either(report.Passed(), "ok", "not usable"),
+			what, cli.Plural(report.Files, "file"), report.Layer)
+	}
+	if !report.Passed() {
+		return &cli.Failure{Code: cli.ExitCompile}
+	}
+	return nil
 }
 
 func (a *app) renderProblems(problems []policy.Problem) {
@@ -144,34 +149,39 @@ much of the rules they reach.
 		Example: `  permd policy test examples/policies/user`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := a.folder(args, &o)
-			if err != nil {
-				return err
-			}
-			report, err := f.Test(cmd.Context())
-			if err != nil {
-				if e, ok := errors.AsType[*policy.Error](err); ok && !a.JSON {
-					a.renderProblems(e.Problems)
-					return &cli.Failure{Code: cli.ExitCompile}
-				}
-				return engine.PolicyFailure(err)
-			}
-			if a.JSON {
-				if err := cli.PrintIndented(a.Out, report); err != nil {
-					return err
-				}
-			} else {
-				a.renderTests(report, verbose)
-			}
-			if !report.Passed() {
-				return &cli.Failure{Code: cli.ExitTests}
-			}
-			return nil
+			return a.policyTest(cmd.Context(), args, o, verbose)
 		},
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show the tests that pass, and the lines that none reaches")
 	return cmd
+}
+
+// policyTest runs the tests of a folder of rules.
+func (a *app) policyTest(ctx context.Context, args []string, o folderOptions, verbose bool) error {
+	f, err := a.folder(args, &o)
+	if err != nil {
+		return err
+	}
+	report, err := f.Test(ctx)
+	if err != nil {
+		if e, ok := errors.AsType[*policy.Error](err); ok && !a.JSON {
+			a.renderProblems(e.Problems)
+			return &cli.Failure{Code: cli.ExitCompile}
+		}
+		return engine.PolicyFailure(err)
+	}
+	if a.JSON {
+		if err := cli.PrintIndented(a.Out, report); err != nil {
+			return err
+		}
+	} else {
+		a.renderTests(report, verbose)
+	}
+	if !report.Passed() {
+		return &cli.Failure{Code: cli.ExitTests}
+	}
+	return nil
 }
 
 func (a *app) renderTests(r *policy.TestReport, verbose bool) {
@@ -224,26 +234,31 @@ the programs that layers add to the program table or extend.
   permd policy list examples/policies/org`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rules, err := a.rules(cmd.Context(), args, &o)
-			if err != nil {
-				return engine.PolicyFailure(err)
-			}
-			if a.JSON {
-				return cli.PrintIndented(a.Out, rules)
-			}
-			w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
-			for _, r := range rules {
-				what := r.Title
-				if what == "" {
-					what = r.Reason
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Layer, r.Set, r.ID, cli.Clip(what, 60), r.At)
-			}
-			return w.Flush()
+			return a.policyList(cmd.Context(), args, o)
 		},
 	}
 	o.flags(cmd)
 	return cmd
+}
+
+// policyList lists rules and the programs that layers add.
+func (a *app) policyList(ctx context.Context, args []string, o folderOptions) error {
+	rules, err := a.rules(ctx, args, &o)
+	if err != nil {
+		return engine.PolicyFailure(err)
+	}
+	if a.JSON {
+		return cli.PrintIndented(a.Out, rules)
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	for _, r := range rules {
+		what := r.Title
+		if what == "" {
+			what = r.Reason
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Layer, r.Set, r.ID, cli.Clip(what, 60), r.At)
+	}
+	return w.Flush()
 }
 
 func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]policy.RuleInfo, error) {

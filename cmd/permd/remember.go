@@ -31,16 +31,14 @@ func (a *app) rememberCommand() *cobra.Command {
 // memory is the daemon's memory, as the management methods show it.
 type memory struct{ c *client.Client }
 
-// onMemory is what a command does once it is connected.
-func onMemory(do func(ctx context.Context, m *memory, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		return do(cmd.Context(), &memory{c}, args)
+// withMemory connects and does something with the daemon's memory.
+func withMemory(ctx context.Context, do func(m *memory) error) error {
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err != nil {
+		return err
 	}
+	defer c.Close()
+	return do(&memory{c})
 }
 
 // list returns all choices.
@@ -149,17 +147,24 @@ allows that allow nothing any more.
   permd remember list --kind run --scope user --json
   permd remember list --changed`,
 		Args: cobra.NoArgs,
-		RunE: onMemory(func(ctx context.Context, m *memory, _ []string) error {
-			list, err := m.choose(ctx, &f)
-			if err != nil {
-				return err
-			}
-			return a.printChoices(list)
-		}),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.rememberList(cmd.Context(), f)
+		},
 	}
 	f.flags(cmd)
 	cmd.Flags().BoolVar(&f.changed, "changed", false, "only those of an earlier permd that do not hold as they did")
 	return cmd
+}
+
+// rememberList prints the choices that the filter lets pass.
+func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
+	return withMemory(ctx, func(m *memory) error {
+		list, err := m.choose(ctx, &f)
+		if err != nil {
+			return err
+		}
+		return a.printChoices(list)
+	})
 }
 
 // partsOf are what a choice is about: the parts of a reject, or the one rule.
@@ -232,20 +237,27 @@ answered.
 ` + cli.ExitCodes,
 		Example: `  permd remember show k3vq7xw2n5ab`,
 		Args:    cobra.MinimumNArgs(1),
-		RunE: onMemory(func(ctx context.Context, m *memory, args []string) error {
-			got, err := m.about(ctx, admin.MethodChoicesShow, args)
-			if err != nil {
-				return err
-			}
-			if a.JSON {
-				return a.printChoices(got.Choices)
-			}
-			for i := range got.Choices {
-				a.renderChoice(&got.Choices[i])
-			}
-			return nil
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.rememberShow(cmd.Context(), args)
+		},
 	}
+}
+
+// rememberShow prints choices with all that they are bound to.
+func (a *app) rememberShow(ctx context.Context, ids []string) error {
+	return withMemory(ctx, func(m *memory) error {
+		got, err := m.about(ctx, admin.MethodChoicesShow, ids)
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.printChoices(got.Choices)
+		}
+		for i := range got.Choices {
+			a.renderChoice(&got.Choices[i])
+		}
+		return nil
+	})
 }
 
 func (a *app) renderChoice(c *admin.Choice) {
@@ -324,9 +336,7 @@ also answers what is guarded.
 			if n.Dir, err = filepath.Abs(n.Dir); err != nil {
 				return fmt.Errorf("finding the folder: %w", err)
 			}
-			return onMemory(func(ctx context.Context, m *memory, _ []string) error {
-				return a.rememberAdd(ctx, m, n)
-			})(cmd, args)
+			return a.rememberAdd(cmd.Context(), n)
 		},
 	}
 	f := cmd.Flags()
@@ -345,16 +355,19 @@ func checkLimit(cmd *cobra.Command, limit time.Duration) error {
 	return nil
 }
 
-func (a *app) rememberAdd(ctx context.Context, m *memory, n admin.NewChoice) error {
-	var got admin.Choices
-	if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
-		return fmt.Errorf("adding a choice: %w", err)
-	}
-	if err := a.printChoices(got.Choices); err != nil {
-		return err
-	}
-	for i := range got.Choices {
-		fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
-	}
-	return nil
+// rememberAdd stores a line.
+func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
+	return withMemory(ctx, func(m *memory) error {
+		var got admin.Choices
+		if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
+			return fmt.Errorf("adding a choice: %w", err)
+		}
+		if err := a.printChoices(got.Choices); err != nil {
+			return err
+		}
+		for i := range got.Choices {
+			fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
+		}
+		return nil
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -20,9 +21,15 @@ there, and it is started by the first question.`
 	return group("service", "Keep the daemon running by systemd", long, example, a.serviceInstallCommand(), a.serviceRemoveCommand())
 }
 
+// serviceOptions are what a person can say about the units.
+type serviceOptions struct {
+	program string // the permd that is started; "" is this one
+	force   bool   // write over units that were changed by hand
+	dry     bool   // show the units and write nothing
+}
+
 func (a *app) serviceInstallCommand() *cobra.Command {
-	var program string
-	var force, dry bool
+	var o serviceOptions
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Write the units that run the daemon for you",
@@ -40,38 +47,43 @@ change it with: systemctl --user edit permd.service
   permd service install --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dirs, err := a.dirs()
-			if err != nil {
-				return err
-			}
-			program, err := service.Program(program)
-			if err != nil {
-				return err
-			}
-			units, err := packaging.UserUnits(program)
-			if err != nil {
-				return cli.Failf(cli.ExitUsage, "name another place with --exec", "%v", err)
-			}
-			if dry {
-				for _, u := range units {
-					fmt.Fprintf(a.Out, "# %s\n%s\n", filepath.Join(service.Dir(dirs), u.Name), u.Text)
-				}
-				return nil
-			}
-			report, err := service.Install(service.Dir(dirs), units, force)
-			if err != nil {
-				return err
-			}
-			if pid := service.StartedByHand(cmd.Context(), dirs); pid > 0 {
-				report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", pid))
-			}
-			return a.reportService(report)
+			return a.serviceInstall(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&program, "exec", "", "the permd that is started (default: this one)")
-	cmd.Flags().BoolVar(&force, "force", false, "write over units that were changed by hand")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "show the units and write nothing")
+	cmd.Flags().StringVar(&o.program, "exec", "", "the permd that is started (default: this one)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "write over units that were changed by hand")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the units and write nothing")
 	return cmd
+}
+
+// serviceInstall writes the units.
+func (a *app) serviceInstall(ctx context.Context, o serviceOptions) error {
+	dirs, err := a.dirs()
+	if err != nil {
+		return err
+	}
+	program, err := service.Program(o.program)
+	if err != nil {
+		return err
+	}
+	units, err := packaging.UserUnits(program)
+	if err != nil {
+		return cli.Failf(cli.ExitUsage, "name another place with --exec", "%v", err)
+	}
+	if o.dry {
+		for _, u := range units {
+			fmt.Fprintf(a.Out, "# %s\n%s\n", filepath.Join(service.Dir(dirs), u.Name), u.Text)
+		}
+		return nil
+	}
+	report, err := service.Install(service.Dir(dirs), units, o.force)
+	if err != nil {
+		return err
+	}
+	if pid := service.StartedByHand(ctx, dirs); pid > 0 {
+		report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", pid))
+	}
+	return a.reportService(report)
 }
 
 func (a *app) serviceRemoveCommand() *cobra.Command {
@@ -86,20 +98,25 @@ choices and the journal stay.
 ` + cli.ExitCodes,
 		Example: `  permd service remove`,
 		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			dirs, err := a.dirs()
-			if err != nil {
-				return err
-			}
-			report, err := service.Remove(service.Dir(dirs), force)
-			if err != nil {
-				return err
-			}
-			return a.reportService(report)
+		RunE: func(_ *cobra.Command, _ []string) error {
+			return a.serviceRemove(force)
 		},
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "remove units that were changed by hand too")
 	return cmd
+}
+
+// serviceRemove removes the units.
+func (a *app) serviceRemove(force bool) error {
+	dirs, err := a.dirs()
+	if err != nil {
+		return err
+	}
+	report, err := service.Remove(service.Dir(dirs), force)
+	if err != nil {
+		return err
+	}
+	return a.reportService(report)
 }
 
 func (a *app) reportService(r *service.Report) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -24,22 +25,27 @@ The exit code is 0 also when it is degraded: it still answers.
   permd status --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			var s daemon.Status
-			if err := c.Call(cmd.Context(), admin.MethodStatus, struct{}{}, &s); err != nil {
-				return fmt.Errorf("asking for the status: %w", err)
-			}
-			if a.JSON {
-				return cli.PrintIndented(a.Out, s)
-			}
-			a.renderStatus(&s)
-			return nil
+			return a.status(cmd.Context())
 		},
 	}
+}
+
+// status asks the daemon how it is and prints it.
+func (a *app) status(ctx context.Context) error {
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var s daemon.Status
+	if err := c.Call(ctx, admin.MethodStatus, struct{}{}, &s); err != nil {
+		return fmt.Errorf("asking for the status: %w", err)
+	}
+	if a.JSON {
+		return cli.PrintIndented(a.Out, s)
+	}
+	a.renderStatus(&s)
+	return nil
 }
 
 func (a *app) renderStatus(s *daemon.Status) {

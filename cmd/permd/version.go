@@ -21,24 +21,29 @@ of Open Policy Agent. Include it in a bug report.
 		Example: `  permd version
   permd version --json`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			b := buildinfo.Read()
-			if a.JSON {
-				return cli.PrintIndented(a.Out, b)
-			}
-			fmt.Fprintf(a.Out, "permd %s\n", b.Version)
-			if b.Revision != "" {
-				modified := ""
-				if b.Modified {
-					modified = ", with uncommitted changes"
-				}
-				fmt.Fprintf(a.Out, "  revision  %s%s\n  from      %s\n", b.Revision, modified, b.Time)
-			}
-			fmt.Fprintf(a.Out, "  go        %s %s\n", b.Go, b.Platform)
-			if b.OPA != "" {
-				fmt.Fprintf(a.Out, "  opa       %s\n", b.OPA)
-			}
-			return nil
+		RunE: func(_ *cobra.Command, _ []string) error {
+			return a.version()
 		},
 	}
+}
+
+// version prints how this program was built.
+func (a *app) version() error {
+	b := buildinfo.Read()
+	if a.JSON {
+		return cli.PrintIndented(a.Out, b)
+	}
+	fmt.Fprintf(a.Out, "permd %s\n", b.Version)
+	if b.Revision != "" {
+		modified := ""
+		if b.Modified {
+			modified = ", with uncommitted changes"
+		}
+		fmt.Fprintf(a.Out, "  revision  %s%s\n  from      %s\n", b.Revision, modified, b.Time)
+	}
+	fmt.Fprintf(a.Out, "  go        %s %s\n", b.Go, b.Platform)
+	if b.OPA != "" {
+		fmt.Fprintf(a.Out, "  opa       %s\n", b.OPA)
+	}
+	return nil
 }

@@ -19,7 +19,7 @@ const (
 	ExitCompile     = 3 // a policy does not compile
 	ExitTests       = 4 // policy tests fail
 	ExitDeny        = 5
-	exitAsk         = 6
+	ExitAsk         = 6
 	ExitUnreachable = 7 // the daemon is not reachable
 )
 
@@ -67,7 +67,7 @@ func VerdictCode(v decisions.Verdict) int {
 	case decisions.Deny:
 		return ExitDeny
 	}
-	return exitAsk
+	return ExitAsk
 }
 
 // HintOf is what an error itself says to do, or else something.
