@@ -21,7 +21,7 @@ func (e *Engine) Methods() socket.Methods {
 	})
 	own := native.Deps{
 		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.Rules.liveShell, Keeper: e.Keeper(),
-		Lasting: e.Persistent, Rules: e.rulesDigest, Prepare: e.prepare, Answered: e.config.Answered,
+		Lasting: e.Persistent, Rules: e.rulesDigest, Holds: e.Decisions.Holds, Prepare: e.prepare, Answered: e.config.Answered,
 	}
 	native.Register(m, own)
 	otc.Register(m, otc.Deps{Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup})
@@ -29,6 +29,11 @@ func (e *Engine) Methods() socket.Methods {
 		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.Rules.liveShell, NewID: newID, Answers: own,
 	})
 	rap.Register(m, rap.Deps{Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, Answers: own})
+	for _, name := range []string{
+		native.MethodDecide, otc.MethodCall, aap.MethodPermissions, aap.MethodAnswer, rap.MethodInvoke,
+	} {
+		m[name] = acp.InTurn(e.Sessions, m[name])
+	}
 	return m
 }
 
