@@ -71,8 +71,8 @@ fi
 
 `
 
-// completionPatience is how long a person who presses tab waits for the daemon.
-const completionPatience = 500 * time.Millisecond
+// completionTimeout is how long a person who presses tab waits for the daemon.
+const completionTimeout = 500 * time.Millisecond
 
 // maxCompleted is how many decisions are offered.
 const maxCompleted = 20
@@ -82,7 +82,7 @@ func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
 	log, err := records.Open(ctx, a.root)
 	if err != nil {

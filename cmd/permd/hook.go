@@ -141,13 +141,13 @@ func (a *app) hookAnswer(ctx context.Context, h *hook.Harness) (out hook.Output)
 	}
 	d, err := askForHook(ctx, h, req)
 	if err != nil {
-		return h.Failed(req, undecided(err))
+		return h.Failed(req, noDecisionReason(err))
 	}
 	return h.Answer(req, d)
 }
 
-// undecided says why there is no decision, and what to do.
-func undecided(err error) string {
+// noDecisionReason says why there is no decision, and what to do.
+func noDecisionReason(err error) string {
 	if errors.Is(err, client.ErrUnreachable) {
 		return "permd cannot decide, " + err.Error() + "; start it with: permd serve"
 	}
@@ -284,7 +284,7 @@ func answerPrompt(ctx context.Context, call *hook.PromptCall) (answer []byte) {
 	defer cancel()
 	d, err := askForHook(ctx, hook.Of("claude"), call.Request)
 	if err != nil {
-		return call.Failed(undecided(err))
+		return call.Failed(noDecisionReason(err))
 	}
 	return call.Answer(d)
 }

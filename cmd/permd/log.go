@@ -260,14 +260,14 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 	for i := range recs {
 		r := recs[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
-			became(&r.Decision), summary(&r.Decision), cli.Clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
+			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return w.Flush()
 }
 
-// became is the verdict, and what became of the call where that is something
+// verdictAndOutcome is the verdict, and what became of the call where that is something
 // else.
-func became(d *decisions.Decision) string {
+func verdictAndOutcome(d *decisions.Decision) string {
 	if d.Outcome == "" {
 		return string(d.Verdict)
 	}

@@ -193,7 +193,7 @@ func (a *app) printChoices(list []admin.Choice) error {
 		c := &list[i]
 		for n, p := range partsOf(c) {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, cli.Clip(p.Rule, 60), where(c), used(c))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, cli.Clip(p.Rule, 60), holdsFor(c), usage(c))
 			} else {
 				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, cli.Clip(p.Rule, 60))
 			}
@@ -202,15 +202,15 @@ func (a *app) printChoices(list []admin.Choice) error {
 	return w.Flush()
 }
 
-// where says where a choice holds.
-func where(c *admin.Choice) string {
+// holdsFor says where a choice holds.
+func holdsFor(c *admin.Choice) string {
 	if c.Of == "" {
 		return c.Scope
 	}
 	return c.Scope + " " + cli.Clip(effects.Display(c.Of), 60)
 }
 
-func used(c *admin.Choice) string {
+func usage(c *admin.Choice) string {
 	switch {
 	case c.Changed != "" && c.Verdict == decisions.Deny:
 		return "of an earlier permd, to be confirmed or forgotten"
@@ -277,7 +277,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 		return t.Local().Format("2006-01-02 15:04:05")
 	}
 	line("id", c.ID)
-	line("holds for", where(c))
+	line("holds for", holdsFor(c))
 	if len(c.Parts) == 0 {
 		line("matches", cli.Either(c.Line, "what the line says", "that very effect"))
 	} else {
@@ -297,7 +297,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 	line("said by", cli.Either(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
 	line("decision", c.DecisionID)
 	line("confirmed", date(c.Confirmed))
-	line("use", used(c))
+	line("use", usage(c))
 	line("last used", date(c.LastUsed))
 	w.Flush()
 }

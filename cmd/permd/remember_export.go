@@ -74,7 +74,7 @@ func (a *app) exportRules(list []admin.Choice) {
 					}
 				}
 				head, under = "", ""
-				holds := where(c)
+				holds := holdsFor(c)
 				if kind == effects.KindUse && !strings.Contains(part.Rule, "@") {
 					holds += "; here in every version"
 				}

@@ -69,7 +69,7 @@ func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *ch
 	for i := range got.Choices {
 		c := &got.Choices[i]
 		for _, p := range partsOf(c) {
-			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, where(c))
+			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, holdsFor(c))
 		}
 		for _, again := range undo(c) {
 			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)

@@ -19,9 +19,9 @@ import (
 // SettingsName is the settings file of org and user.
 const SettingsName = "permd.toml"
 
-// mostSettings is as much as is read of a settings file, in bytes, less one: it
+// maxSettingsSize is as much as is read of a settings file, in bytes, less one: it
 // is what the parser takes.
-const mostSettings = 1 << 20
+const maxSettingsSize = 1 << 20
 
 // ReadSettings reads permd.toml of org and user.
 func ReadSettings(dirs xdg.Dirs) (policy.Settings, error) {
@@ -64,7 +64,7 @@ func ReadSettingsFile(file string) ([]byte, error) {
 	if info.Mode().Perm()&files.OthersWrite(info, uint32(os.Geteuid())) != 0 {
 		return nil, cli.Failf(cli.ExitError, "chmod go-w "+file, "%s can be written by others (mode %04o)", file, info.Mode().Perm())
 	}
-	return io.ReadAll(io.LimitReader(f, mostSettings+1))
+	return io.ReadAll(io.LimitReader(f, maxSettingsSize+1))
 }
 
 // ReadSwitches are what the settings say to the rules.

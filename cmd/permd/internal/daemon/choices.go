@@ -33,9 +33,9 @@ func (d *daemon) flushMemory(ctx context.Context) {
 	}
 }
 
-// answered notes in the journal what the person said. The answer holds even
+// recordAnswer notes in the journal what the person said. The answer holds even
 // where that fails; the choices that it made name the decision as well.
-func (d *daemon) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
 	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
 	for i := range kept {
 		a.Choices = append(a.Choices, kept[i].ID)

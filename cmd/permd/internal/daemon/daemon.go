@@ -36,7 +36,7 @@ type daemon struct {
 	journal *journal.Journal
 	memory  *remember.Store
 	recent  explain.Recent // for permd explain
-	unasked unasked        // for permd status
+	runs    runCounter     // for permd status
 	metrics *metrics       // nil when HTTP is off
 	log     *slog.Logger
 	started time.Time
@@ -74,7 +74,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.engine = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true,
-		Observe: d.recent.Note, Ran: d.unasked.note, Answered: d.answered,
+		Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer,
 	})
 	return d, nil
 }

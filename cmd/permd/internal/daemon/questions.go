@@ -41,7 +41,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 			return admin.Approved{}, admin.ErrNoQuestion
 		}
 		if err == nil {
-			q.d.answered(ctx, a.DecisionID, decisions.Allow, nil)
+			q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
 		}
 		return admin.Approved{Until: until, Stored: []decisions.Kept{}}, err
 	}
@@ -59,7 +59,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	case err != nil:
 		return admin.Approved{}, err
 	}
-	q.d.answered(ctx, a.DecisionID, decisions.Allow, kept)
+	q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, kept)
 	q.confirm(ctx, kept)
 	return admin.Approved{Stored: kept}, nil
 }

@@ -64,9 +64,9 @@ type server struct {
 	http                 *httpServer // nil when HTTP is off
 	activated            bool
 
-	statusMu sync.Mutex
-	ready    bool   // READY has been sent, STATUS may be
-	said     string // the newest status
+	statusMu   sync.Mutex
+	ready      bool   // READY has been sent, STATUS may be
+	lastStatus string // the newest status
 }
 
 // listen takes the sockets of the service manager, or opens its own: before the
@@ -111,7 +111,7 @@ func (s *server) run(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	s.greet()
+	s.announce()
 	if err := systemd.Ready(s.rules.Status().Summary()); err != nil {
 		s.log.Warn("telling the service manager", "error", err)
 	}
@@ -124,7 +124,7 @@ func (s *server) run(ctx context.Context) error {
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
-		opts.MaxRunning = mostDeciding
+		opts.MaxRunning = maxDeciding
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
@@ -167,9 +167,9 @@ func (s *server) run(ctx context.Context) error {
 	return errors.Join(failed[:]...)
 }
 
-// mostDeciding is how many requests are decided at one time: enough to share a
+// maxDeciding is how many requests are decided at one time: enough to share a
 // write to the disk, few enough to be done with when the daemon is to stop.
-const mostDeciding = 64
+const maxDeciding = 64
 
 // options are the limits of the sockets, from the settings.
 func (s *server) options() socket.Options {
@@ -180,8 +180,8 @@ func (s *server) options() socket.Options {
 	}
 }
 
-// greet says where permd listens, what it serves, and what to try next.
-func (s *server) greet() {
+// announce says where permd listens, what it serves, and what to try next.
+func (s *server) announce() {
 	w := s.out
 	fmt.Fprintf(w, "permd %s, pid %d, for %s\n", buildinfo.Version(), os.Getpid(), s.engine.Users.Lookup(uint32(os.Geteuid())).Name)
 	fmt.Fprintf(w, "  listens  %s\n", s.decision.Addr())
@@ -203,11 +203,11 @@ func (s *server) changed(st policy.Status) {
 	if s.ready {
 		s.metrics.rulesChanged(st, s.rules.Digest(), time.Now())
 	}
-	if !s.ready || text == s.said {
-		s.said = text
+	if !s.ready || text == s.lastStatus {
+		s.lastStatus = text
 		return
 	}
-	s.said = text
+	s.lastStatus = text
 	if st.Degraded() {
 		s.log.Error("rules could not be read, the last good ones stay in force", "status", text)
 	} else {

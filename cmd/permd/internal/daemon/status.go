@@ -26,7 +26,7 @@ type Status struct {
 	Policy   policy.Status   `json:"policy"`
 	Journal  journal.Status  `json:"journal"`
 	Memory   remember.Status `json:"memory"`
-	Unasked  []AgentUnasked  `json:"unasked,omitzero"`
+	Unasked  []AgentRuns  `json:"unasked,omitzero"`
 	// NotPlain are the calls since the start with shell text that not every shell
 	// reads alike, by what of it.
 	NotPlain map[string]int64 `json:"notPlain,omitzero"`
@@ -37,15 +37,15 @@ func (d *daemon) status() Status {
 		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
 		Policy: d.rules.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
-		Unasked: d.unasked.list(), NotPlain: d.engine.Decisions.NotPlain.Counts(),
+		Unasked: d.runs.list(), NotPlain: d.engine.Decisions.NotPlain.Counts(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
 	return s
 }
 
-// longestError is how much of a layer's error is shown, in characters: what
+// maxErrorText is how much of a layer's error is shown, in characters: what
 // the compiler would have taken instead can fill a screen.
-const longestError = 240
+const maxErrorText = 240
 
 // LayerLine is a layer in one line, and what is wrong with it in a second.
 func LayerLine(l *policy.LayerStatus) string {
@@ -63,9 +63,9 @@ func LayerLine(l *policy.LayerStatus) string {
 			if l.Project != "" {
 				calls += " in " + l.Project
 			}
-			return fmt.Sprintf("%-8s no rules are in force, so %s asks, since %s:\n           %s", name, calls, since, cli.Clip(l.Error, longestError))
+			return fmt.Sprintf("%-8s no rules are in force, so %s asks, since %s:\n           %s", name, calls, since, cli.Clip(l.Error, maxErrorText))
 		}
-		return fmt.Sprintf("%-8s %s%s, the last that were good, since %s:\n           %s", name, rules, where, since, cli.Clip(l.Error, longestError))
+		return fmt.Sprintf("%-8s %s%s, the last that were good, since %s:\n           %s", name, rules, where, since, cli.Clip(l.Error, maxErrorText))
 	case policy.StateAbsent:
 		return fmt.Sprintf("%-8s no rules%s", name, where)
 	}

@@ -109,7 +109,7 @@ func outdated(dir, program string) bool {
 
 // daemon asks on both sockets, as clients do.
 func (x *examination) daemon(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if !x.reach(ctx, "socket", false, native.MethodClose, map[string]string{"sessionId": "permd-doctor"}, nil) {
 		return
@@ -163,7 +163,7 @@ func (x *examination) reach(ctx context.Context, check string, management bool, 
 	defer c.Close()
 	if err := c.Call(ctx, method, params, result); err != nil {
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("it did not answer within %s", doctorPatience)
+			err = fmt.Errorf("it did not answer within %s", checkTimeout)
 		}
 		x.Error(check, x.restart(), "%s: %v", c.Path(), err)
 		return false

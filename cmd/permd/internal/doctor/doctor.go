@@ -21,9 +21,9 @@ type examination struct {
 	uid  uint32
 }
 
-// doctorPatience is how long the daemon may take to answer, and how long one
+// checkTimeout is how long the daemon may take to answer, and how long one
 // database is checked.
-const doctorPatience = 10 * time.Second
+const checkTimeout = 10 * time.Second
 
 // examine looks at everything, in the order in which one thing needs another.
 func (x *examination) examine(ctx context.Context) {

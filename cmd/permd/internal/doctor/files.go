@@ -158,7 +158,7 @@ func (x *examination) databases(ctx context.Context) {
 		case err == nil:
 			x.OK("databases", "%s, %d KiB", path, (info.Size()+1023)/1024)
 		case errors.Is(err, context.DeadlineExceeded):
-			x.OK("databases", "%s, no damage found in %s; it was not read to its end", path, doctorPatience)
+			x.OK("databases", "%s, no damage found in %s; it was not read to its end", path, checkTimeout)
 		case errors.Is(err, sqlitedb.ErrNewer):
 			x.Error("databases", "use the permd that wrote it", "%v", err)
 		case errors.Is(err, sqlitedb.ErrForeign):
@@ -177,7 +177,7 @@ func (x *examination) databases(ctx context.Context) {
 
 // checkDatabase reads a database as a whole.
 func checkDatabase(ctx context.Context, path string) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, doctorPatience)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	// First whether this permd can read it, which both say without writing.
 	if filepath.Base(path) == databaseNames[0] {

@@ -20,7 +20,7 @@ const (
 type Recent struct {
 	mu        sync.Mutex
 	byID      map[string]*decisions.Deliberation
-	order     []kept // the oldest first
+	order     []entry // the oldest first
 	size      int
 	snapshots map[decisions.Snapshot]int
 	whole     bool // keep all, raw input too: for one command, not for a daemon
@@ -29,8 +29,8 @@ type Recent struct {
 // KeepAll keeps what all decisions of one command were made of.
 func KeepAll() *Recent { return &Recent{whole: true} }
 
-// kept is a deliberation with what it costs to keep.
-type kept struct {
+// entry is a deliberation with what it costs to keep.
+type entry struct {
 	id   string
 	size int
 	with decisions.Snapshot
@@ -41,10 +41,10 @@ func (k *Recent) Note(d *decisions.Deliberation) {
 	if !k.whole {
 		d.Slim()
 	}
-	k.keep(kept{d.ID, d.Size(), d.Snapshot}, d)
+	k.keep(entry{d.ID, d.Size(), d.Snapshot}, d)
 }
 
-func (k *Recent) keep(c kept, d *decisions.Deliberation) {
+func (k *Recent) keep(c entry, d *decisions.Deliberation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.byID == nil {

@@ -51,7 +51,7 @@ func (x *Explanation) findWays() {
 		choices, stuck := linesFor(d, level, decisions.AsChoice)
 		if level == 0 {
 			for _, i := range left {
-				if x.matters(i, left) {
+				if x.worthNaming(i, left) {
 					x.Obstacles = append(x.Obstacles, obstacle{i, obstacleOf(d, i)})
 				}
 			}
@@ -65,9 +65,9 @@ func (x *Explanation) findWays() {
 	}
 }
 
-// matters reports whether an effect that stays behind is worth a word: beside a
+// worthNaming reports whether an effect that stays behind is worth a word: beside a
 // deny no ask is, and what takes its allow from its run waits for that.
-func (x *Explanation) matters(i int, left []int) bool {
+func (x *Explanation) worthNaming(i int, left []int) bool {
 	e := x.from.Effect(i)
 	if e.Inherent() && slices.Contains(left, e.Via.Effect) && x.Effects[i].Verdict != decisions.Deny {
 		return false

@@ -121,8 +121,8 @@ func importFiles(peer imports.Peer, named []string, home string) (files []import
 	return files, absent, nil
 }
 
-// mostImported is as much as is read of a settings file, in bytes.
-const mostImported = 5 << 20
+// maxImportedSize is as much as is read of a settings file, in bytes.
+const maxImportedSize = 5 << 20
 
 func readSome(name string) ([]byte, error) {
 	f, err := os.Open(name)
@@ -130,5 +130,5 @@ func readSome(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, mostImported))
+	return io.ReadAll(io.LimitReader(f, maxImportedSize))
 }

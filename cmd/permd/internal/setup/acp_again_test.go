@@ -122,7 +122,7 @@ func TestACPShown(t *testing.T) {
 		`{"agent_servers": {"claude\u001b[2K\n": {"command": "$X"}}}`,
 		`{"agent_servers": {"claude\u001b[2K\n": 7}}`,
 	} {
-		e.agent.also = append(e.agent.also, "claude2k")
+		e.agent.aliases = append(e.agent.aliases, "claude2k")
 		after, err := e.install([]byte(text), testProgram)
 		if got := fmt.Sprint(err, e.otherCommands(after)); strings.ContainsAny(got, "\x1b\n") || !strings.Contains(got, `claude\u{1b}`) {
 			t.Errorf("%q", got)

@@ -14,47 +14,47 @@ type clientAgent struct {
 	name    string
 	label   string   // what a person reads
 	command []string // what starts it as an agent of the protocol
-	// also are other names by which clients call it, and of its programs and
+	// aliases are other names by which clients call it, and of its programs and
 	// packages: lower case, only letters and digits.
-	also []string
+	aliases []string
 	// presets are what clients that are told by a snippet call it.
 	codecompanion, avante, agentShell string
 	known                             bool
-	given                             bool // its command was named by the person
+	commandGiven                      bool // its command was named by the person
 }
 
 // acpAgents are the agents that install knows by name, in the order of the help.
 func acpAgents() []clientAgent {
 	agents := []clientAgent{
-		{name: "claude", label: "Claude", command: []string{"claude-agent-acp"}, also: []string{"claudecode", "claudeagent", "claudeacp", "claudecodeacp", "claudeagentacp"},
+		{name: "claude", label: "Claude", command: []string{"claude-agent-acp"}, aliases: []string{"claudecode", "claudeagent", "claudeacp", "claudecodeacp", "claudeagentacp"},
 			codecompanion: "claude_code", avante: "claude-code", agentShell: "anthropic-claude-acp"},
-		{name: "codex", label: "Codex", command: []string{"codex-acp"}, also: []string{"codexacp", "codexcli"},
+		{name: "codex", label: "Codex", command: []string{"codex-acp"}, aliases: []string{"codexacp", "codexcli"},
 			codecompanion: "codex", avante: "codex", agentShell: "openai-codex-acp"},
-		{name: "gemini", label: "Gemini CLI", command: []string{"gemini", "--acp"}, also: []string{"geminicli"},
+		{name: "gemini", label: "Gemini CLI", command: []string{"gemini", "--acp"}, aliases: []string{"geminicli"},
 			codecompanion: "gemini_cli", avante: "gemini-cli", agentShell: "google-gemini-acp"},
-		{name: "opencode", label: "opencode", command: []string{"opencode", "acp"}, also: []string{"opencodeai"},
+		{name: "opencode", label: "opencode", command: []string{"opencode", "acp"}, aliases: []string{"opencodeai"},
 			codecompanion: "opencode", avante: "opencode", agentShell: "opencode-acp"},
 		{name: "goose", label: "goose", command: []string{"goose", "acp"},
 			codecompanion: "goose", avante: "goose", agentShell: "goose-acp"},
-		{name: "qwen", label: "Qwen Code", command: []string{"qwen", "--acp"}, also: []string{"qwencode"},
+		{name: "qwen", label: "Qwen Code", command: []string{"qwen", "--acp"}, aliases: []string{"qwencode"},
 			agentShell: "qwen-acp"},
-		{name: "kimi", label: "Kimi", command: []string{"kimi", "acp"}, also: []string{"kimicli", "kimicode"},
+		{name: "kimi", label: "Kimi", command: []string{"kimi", "acp"}, aliases: []string{"kimicli", "kimicode"},
 			codecompanion: "kimi_cli", avante: "kimi-cli"},
-		{name: "copilot", label: "GitHub Copilot", command: []string{"copilot", "--acp", "--stdio"}, also: []string{"githubcopilot", "githubcopilotcli", "copilotcli", "copilotacp"},
+		{name: "copilot", label: "GitHub Copilot", command: []string{"copilot", "--acp", "--stdio"}, aliases: []string{"githubcopilot", "githubcopilotcli", "copilotcli", "copilotacp"},
 			codecompanion: "copilot_acp", agentShell: "github-acp"},
-		{name: "cursor", label: "Cursor", command: []string{"cursor-agent", "acp"}, also: []string{"cursoragent", "cursorcli", "cursoragentacp"},
+		{name: "cursor", label: "Cursor", command: []string{"cursor-agent", "acp"}, aliases: []string{"cursoragent", "cursorcli", "cursoragentacp"},
 			codecompanion: "cursor_cli", agentShell: "cursor-acp"},
-		{name: "cline", label: "Cline", command: []string{"cline", "--acp"}, also: []string{"clinecli"},
+		{name: "cline", label: "Cline", command: []string{"cline", "--acp"}, aliases: []string{"clinecli"},
 			codecompanion: "cline_cli"},
-		{name: "vibe", label: "Mistral Vibe", command: []string{"vibe-acp"}, also: []string{"mistralvibe", "vibeacp"},
+		{name: "vibe", label: "Mistral Vibe", command: []string{"vibe-acp"}, aliases: []string{"mistralvibe", "vibeacp"},
 			codecompanion: "mistral_vibe", agentShell: "mistral-acp"},
-		{name: "kiro", label: "Kiro", command: []string{"kiro-cli", "acp"}, also: []string{"kirocli", "kiroclichat"},
+		{name: "kiro", label: "Kiro", command: []string{"kiro-cli", "acp"}, aliases: []string{"kirocli", "kiroclichat"},
 			codecompanion: "kiro", agentShell: "kiro-acp"},
-		{name: "auggie", label: "Auggie", command: []string{"auggie", "--acp"}, also: []string{"auggiecli"},
+		{name: "auggie", label: "Auggie", command: []string{"auggie", "--acp"}, aliases: []string{"auggiecli"},
 			codecompanion: "auggie_cli", agentShell: "auggie-acp"},
-		{name: "droid", label: "Factory Droid", command: []string{"droid", "exec", "--output-format", "acp"}, also: []string{"factorydroid", "droidacp"},
+		{name: "droid", label: "Factory Droid", command: []string{"droid", "exec", "--output-format", "acp"}, aliases: []string{"factorydroid", "droidacp"},
 			agentShell: "droid-acp"},
-		{name: "pi", label: "Pi", command: []string{"pi-acp"}, also: []string{"piacp"},
+		{name: "pi", label: "Pi", command: []string{"pi-acp"}, aliases: []string{"piacp"},
 			agentShell: "pi-acp"},
 	}
 	for i := range agents {
@@ -91,10 +91,10 @@ func acpAgentOf(name string, command []string) (*clientAgent, error) {
 	agents := acpAgents()
 	i := slices.IndexFunc(agents, func(a clientAgent) bool { return a.name == strings.ToLower(name) })
 	if i < 0 {
-		return &clientAgent{name: name, label: name, command: command, given: len(command) > 0}, nil
+		return &clientAgent{name: name, label: name, command: command, commandGiven: len(command) > 0}, nil
 	}
 	if len(command) > 0 {
-		agents[i].command, agents[i].given = command, true
+		agents[i].command, agents[i].commandGiven = command, true
 	}
 	return &agents[i], nil
 }
@@ -126,7 +126,7 @@ func (a *clientAgent) is(name string) bool {
 		}
 		return -1
 	}, strings.ToLower(name))
-	return name == a.name || slices.Contains(a.also, name)
+	return name == a.name || slices.Contains(a.aliases, name)
 }
 
 // runners start a program that their arguments name.
@@ -173,7 +173,7 @@ func runnable(words []string) (names []string) {
 	value := false
 	for i, word := range words {
 		switch {
-		case behindPermd(words[i:]) > 0:
+		case permdWords(words[i:]) > 0:
 			return append(names, unwrapped(words[i:])...)
 		case slices.Contains(runnerWords, word):
 			value = false

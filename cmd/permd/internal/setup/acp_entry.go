@@ -138,9 +138,9 @@ func texts(list jsonedit.Node) (words []string, ok bool) {
 	return words, true
 }
 
-// behindPermd is how many words of a command are permd's: itself, acp, its flags
+// permdWords is how many words of a command are permd's: itself, acp, its flags
 // and the two dashes. 0 if it is not run.
-func behindPermd(words []string) int {
+func permdWords(words []string) int {
 	if len(words) < 3 || !isPermd(words[0]) || words[1] != "acp" {
 		return 0
 	}
@@ -158,7 +158,7 @@ func namesPermd(words []string) bool {
 }
 
 // unwrapped is a command without permd.
-func unwrapped(words []string) []string { return words[behindPermd(words):] }
+func unwrapped(words []string) []string { return words[permdWords(words):] }
 
 // current reports whether there is nothing to install: the agent is there, and
 // all of its entries run this permd.
@@ -169,7 +169,7 @@ func (e *acpEntries) current(text []byte, program string) bool {
 	}
 	found, err := e.entries(t, false)
 	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(entry acpEntry) bool {
-		return behindPermd(entry.words) == 0 || entry.words[0] != program
+		return permdWords(entry.words) == 0 || entry.words[0] != program
 	})
 }
 
@@ -178,7 +178,7 @@ func (e *acpEntries) installsInPlace() {}
 // otherCommands says which entries start the agent in another way than the person
 // has named: install leaves that as it is.
 func (e *acpEntries) otherCommands(text []byte) (notes []string) {
-	if !e.agent.given {
+	if !e.agent.commandGiven {
 		return nil
 	}
 	t, err := e.parse(text)
@@ -207,8 +207,8 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 	}
 	for _, entry := range found {
 		// Each edit makes a new text, in which the values are others.
-		entry = e.again(t, entry)
-		if behindPermd(entry.words) == 0 && namesPermd(entry.words) {
+		entry = e.reread(t, entry)
+		if permdWords(entry.words) == 0 && namesPermd(entry.words) {
 			return nil, cli.Failf(cli.ExitError, "take permd out of it by hand", "in it, %s runs permd, but not as install writes it", effects.Display(entry.key))
 		}
 		if t, err = e.wrap(t, entry, program); err != nil {
@@ -238,8 +238,8 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 	return t.Bytes(), nil
 }
 
-// again is the same entry in a text that was edited.
-func (e *acpEntries) again(t *jsonedit.Text, old acpEntry) acpEntry {
+// reread is the same entry in a text that was edited.
+func (e *acpEntries) reread(t *jsonedit.Text, old acpEntry) acpEntry {
 	node := t.Root().Member(e.client.list, old.key)
 	entry := e.entry(old.key, node)
 	_ = e.read(&entry) // it was read before

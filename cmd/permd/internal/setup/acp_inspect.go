@@ -55,10 +55,10 @@ func inspectClient(client *acpClient, home string, x *findings.List) {
 		again := "permd acp install " + client.name + " " + cli.Quote(effects.Display(nameOfEntry(entry)))
 		key := effects.Display(entry.key) // an agent may have written it
 		switch program := entry.words[0]; {
-		case behindPermd(entry.words) > 0 && isProgram(program):
+		case permdWords(entry.words) > 0 && isProgram(program):
 			wrapped++
 			x.OK("acp", "%s: %s runs %s", client.name, key, effects.Display(program))
-		case behindPermd(entry.words) > 0:
+		case permdWords(entry.words) > 0:
 			x.Error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, effects.Display(program))
 		case namesPermd(entry.words):
 			x.Warn("acp", "look at it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)

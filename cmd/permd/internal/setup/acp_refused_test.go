@@ -128,7 +128,7 @@ func TestACPAgentOf(t *testing.T) {
 	}
 	names := map[string]string{}
 	for _, a := range acpAgents() {
-		for _, name := range append(slices.Clone(a.also), a.name, a.label, a.codecompanion, a.avante) {
+		for _, name := range append(slices.Clone(a.aliases), a.name, a.label, a.codecompanion, a.avante) {
 			if name == "" {
 				continue
 			}

@@ -18,7 +18,7 @@ func quoteJSON(text string) string {
 
 // wrap puts permd in front of a command; where it is, it gets this program.
 func (e *acpEntries) wrap(t *jsonedit.Text, entry acpEntry, program string) (*jsonedit.Text, error) {
-	n := behindPermd(entry.words)
+	n := permdWords(entry.words)
 	if n > 0 && entry.words[0] == program {
 		return t, nil
 	}
@@ -70,12 +70,12 @@ func (e *acpEntries) remove(text []byte) ([]byte, bool, error) {
 	}
 	found := false
 	for _, entry := range entries {
-		n := behindPermd(entry.words)
+		n := permdWords(entry.words)
 		if n == 0 {
 			continue
 		}
 		found = true
-		entry = e.again(t, entry)
+		entry = e.reread(t, entry)
 		if e.made(entry) {
 			if t, err = t.Drop(e.client.list, entry.key); err == nil {
 				t, err = prune(t, []string{e.client.list})
@@ -142,7 +142,7 @@ func (e *acpEntries) check(text []byte) (found configEntries, err error) {
 		return found, err
 	}
 	for _, entry := range entries {
-		if behindPermd(entry.words) > 0 {
+		if permdWords(entry.words) > 0 {
 			found.program(entry.words[0])
 		} else {
 			found.problems = append(found.problems, effects.Display(entry.key)+" does not run permd")

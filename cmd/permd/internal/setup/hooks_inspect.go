@@ -61,8 +61,8 @@ func inspectHook(p *configPlace, x *findings.List) {
 		// Such as one that ends in || true.
 		x.Warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.name, p.path, p.name)
 	}
-	if entries.untold != "" {
-		x.Warn("hooks", entries.untold, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)
+	if entries.pending != "" {
+		x.Warn("hooks", entries.pending, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)
 	}
 	for _, problem := range entries.problems {
 		x.Error("hooks", again, "%s: %s: %s", p.name, p.path, problem)

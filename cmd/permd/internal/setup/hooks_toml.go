@@ -181,7 +181,7 @@ func (h *tomlHooks) check(text []byte) (configEntries, error) {
 		e.problems = append(e.problems, "its features turn hooks off")
 	}
 	if len(e.programs) > 0 && !h.managed && !trustedCodex(doc) {
-		e.untold = "start codex and type /hooks"
+		e.pending = "start codex and type /hooks"
 	}
 	return e, nil
 }

@@ -40,7 +40,7 @@ type editorInPlace interface{ installsInPlace() }
 type configEntries struct {
 	programs []string // which permd is run, each once
 	problems []string // why a call could get past them
-	untold   string   // what its reader has to be told by its person before it counts
+	pending  string   // what its reader has to be told by its person before it counts
 }
 
 func (e *configEntries) program(path string) {

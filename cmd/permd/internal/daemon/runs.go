@@ -12,18 +12,18 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// maxUnaskedAgents is how many agents are told apart; others are one.
-const maxUnaskedAgents = 32
+// maxAgents is how many agents are told apart; others are one.
+const maxAgents = 32
 
-// unasked counts, since the start, the calls that ran without having been
+// runCounter counts, since the start, the calls that ran without having been
 // allowed. It is safe for concurrent use.
-type unasked struct {
+type runCounter struct {
 	mu     sync.Mutex
-	agents map[string]*AgentUnasked
+	agents map[string]*AgentRuns
 }
 
-// AgentUnasked are those of one agent, by what rules and memory would have said.
-type AgentUnasked struct {
+// AgentRuns are those of one agent, by what rules and memory would have said.
+type AgentRuns struct {
 	Agent   string `json:"agent"` // "" for one that has no name, "…" for all further ones
 	Allow   int    `json:"allow"`
 	Ask     int    `json:"ask"`
@@ -35,19 +35,19 @@ type AgentUnasked struct {
 const furtherAgents = "…"
 
 // note takes in one call.
-func (u *unasked) note(agent effects.Party, d *decisions.Decision) {
+func (u *runCounter) note(agent effects.Party, d *decisions.Decision) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	name := agent.Name
 	if u.agents == nil {
-		u.agents = map[string]*AgentUnasked{}
+		u.agents = map[string]*AgentRuns{}
 	}
-	if u.agents[name] == nil && len(u.agents) >= maxUnaskedAgents {
+	if u.agents[name] == nil && len(u.agents) >= maxAgents {
 		name = furtherAgents
 	}
 	one := u.agents[name]
 	if one == nil {
-		one = &AgentUnasked{Agent: name}
+		one = &AgentRuns{Agent: name}
 		u.agents[name] = one
 	}
 	switch {
@@ -63,18 +63,18 @@ func (u *unasked) note(agent effects.Party, d *decisions.Decision) {
 }
 
 // list returns a copy, by name; nil when there are none.
-func (u *unasked) list() (list []AgentUnasked) {
+func (u *runCounter) list() (list []AgentRuns) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, one := range u.agents {
 		list = append(list, *one)
 	}
-	slices.SortFunc(list, func(a, b AgentUnasked) int { return cmp.Compare(a.Agent, b.Agent) })
+	slices.SortFunc(list, func(a, b AgentRuns) int { return cmp.Compare(a.Agent, b.Agent) })
 	return list
 }
 
 // String is one line for a person.
-func (a *AgentUnasked) String() string {
+func (a *AgentRuns) String() string {
 	var parts []string
 	for _, c := range []struct {
 		n    int
