@@ -26,7 +26,7 @@ type Status struct {
 	Policy   policy.Status   `json:"policy"`
 	Journal  journal.Status  `json:"journal"`
 	Memory   remember.Status `json:"memory"`
-	Unasked  []AgentRuns  `json:"unasked,omitzero"`
+	Unasked  []AgentRuns     `json:"unasked,omitzero"`
 	// NotPlain are the calls since the start with shell text that not every shell
 	// reads alike, by what of it.
 	NotPlain map[string]int64 `json:"notPlain,omitzero"`
