@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
 )
 
@@ -42,7 +43,7 @@ func manyRules(layer decisions.Layer, n int) string {
 func baseUnit() unit {
 	u := unit{layer: decisions.Base}
 	for name, data := range rego.Base() {
-		u.files = append(u.files, source{name: name, rel: name, data: data})
+		u.files = append(u.files, source.File{Name: name, Rel: name, Data: data})
 	}
 	return u
 }
@@ -53,8 +54,8 @@ func baseUnit() unit {
 func BenchmarkEvaluate(b *testing.B) {
 	schema := testSchema(b)
 	base, ps := compile(baseUnit(), schema)
-	if ps.failed() {
-		b.Fatal(ps.errs())
+	if ps.Failed() {
+		b.Fatal(ps.Errors())
 	}
 	for _, n := range []int{10, 200, 10_000} {
 		snap := snapshotOf(
@@ -178,8 +179,8 @@ func BenchmarkCompile(b *testing.B) {
 	schema := testSchema(b)
 	u := unitOf(decisions.Org, map[string]string{"a.rego": manyRules(decisions.Org, 1000)})
 	for b.Loop() {
-		if _, ps := compile(u, schema); ps.failed() {
-			b.Fatal(ps.errs())
+		if _, ps := compile(u, schema); ps.Failed() {
+			b.Fatal(ps.Errors())
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/source"
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
@@ -24,7 +27,7 @@ const maxResidual = 16
 // unit is all that one layer is compiled from.
 type unit struct {
 	layer   decisions.Layer
-	files   []source
+	files   []source.File
 	disable []string // ids of rules to drop
 	// listsOnly drops all but deny and ask entries of lists: an untrusted
 	// project may tighten, but not speak.
@@ -48,7 +51,7 @@ type compiled struct {
 	values     cache.InterQueryValueCache
 	needs      parts
 	speaks     [numKinds]bool // kinds for which a rule may fire
-	warnings   []Problem
+	warnings   []diag.Problem
 	table      *effects.Table    // of org: the program table with what it adds, nil if nothing
 	opinions   *effects.Opinions // of a user: what it says of programs, nil if nothing
 	described  []ProgramInfo     // the programs that it says something about
@@ -66,25 +69,25 @@ type parsed struct {
 // compile checks and compiles a layer. The compiled layer is nil when there is
 // an error among the problems. OPA's compiler has panicked on odd rules before;
 // that is a problem of the layer, not the end of the daemon.
-func compile(u unit, schema *inputSchema) (c *compiled, ps problems) {
+func compile(u unit, schema *inputSchema) (c *compiled, ps diag.List) {
 	_, err := safely(func() bool {
 		c, ps = compileUnsafe(u, schema)
 		return true
 	})
 	if err != nil {
-		ps.errorf(nil, "", "compiling the %s layer: %v", u.layer, err)
+		ps.Errorf(nil, "", "compiling the %s layer: %v", u.layer, err)
 		c = nil
 	}
 	return c, ps
 }
 
-func compileUnsafe(u unit, schema *inputSchema) (*compiled, problems) {
-	var ps problems
+func compileUnsafe(u unit, schema *inputSchema) (*compiled, diag.List) {
+	var ps diag.List
 	out := &compiled{layer: u.layer}
 	u.programs(out, &ps)
 	mods := parse(u, &ps)
 	rules := collect(u, mods, &ps)
-	if ps.failed() {
+	if ps.Failed() {
 		return nil, ps
 	}
 	out.rules, out.lists = rules, listedIn(u)
@@ -92,37 +95,37 @@ func compileUnsafe(u unit, schema *inputSchema) (*compiled, problems) {
 		out.tests = mods
 	}
 	if len(rules) == 0 && len(mods.policy) == 0 {
-		out.warnings = ps.warnings()
+		out.warnings = ps.Warnings()
 		return out, ps
 	}
 	// The sets themselves are compiled only if something refers to them (see
 	// rewrite.go). Whether it does is known for certain when all references
 	// are resolved, that is, after compiling.
 	c := compileModules(u.layer, mods.policy, rules, false, schema, &ps)
-	if !ps.failed() && refersToSets(u.layer, c) {
-		c = compileModules(u.layer, mods.policy, rules, true, schema, &problems{})
+	if !ps.Failed() && refersToSets(u.layer, c) {
+		c = compileModules(u.layer, mods.policy, rules, true, schema, &diag.List{})
 		if c.Failed() {
-			ps.opa(c.Errors)
+			ps.AddOPA(c.Errors)
 		}
 	}
-	if !ps.failed() {
+	if !ps.Failed() {
 		lintCompiled(u.layer, c, &ps)
 	}
-	if ps.failed() || len(rules) == 0 {
-		out.warnings = ps.warnings()
-		if ps.failed() {
+	if ps.Failed() || len(rules) == 0 {
+		out.warnings = ps.Warnings()
+		if ps.Failed() {
 			return nil, ps
 		}
 		return out, ps
 	}
 	out.compiler = c
 	if err := out.prepare(); err != nil {
-		ps.errorf(nil, "", "preparing the query: %v", err)
+		ps.Errorf(nil, "", "preparing the query: %v", err)
 		return nil, ps
 	}
 	out.needs = partsOf(c)
 	probe(out, schema, &ps)
-	out.warnings = ps.warnings()
+	out.warnings = ps.Warnings()
 	return out, ps
 }
 
@@ -152,66 +155,66 @@ func (l *compiled) prepare() error {
 }
 
 // parse reads all files of a layer and checks their packages.
-func parse(u unit, ps *problems) *parsed {
+func parse(u unit, ps *diag.List) *parsed {
 	out := &parsed{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
 	policyOpts, testOpts := parserOptions(capabilities(false)), parserOptions(capabilities(true))
 	for _, f := range u.files {
-		if f.isPrograms() {
+		if f.IsPrograms() {
 			continue
 		}
-		out.rel[f.name] = strings.TrimPrefix(f.rel, string(u.layer)+"/")
-		if f.isList() {
-			m, err := compileList(string(u.layer), f.name, f.data, u.listsOnly, u.table)
+		out.rel[f.Name] = strings.TrimPrefix(f.Rel, string(u.layer)+"/")
+		if f.IsList() {
+			m, err := list.Compile(string(u.layer), f.Name, f.Data, u.listsOnly, u.table)
 			if err != nil {
 				listProblems(f, err, ps)
 				continue
 			}
-			out.policy[f.name] = m
+			out.policy[f.Name] = m
 			continue
 		}
 		if u.listsOnly {
 			continue
 		}
-		if blank(f.data) {
+		if blank(f.Data) {
 			continue // no rules, which is as good as any number
 		}
 		opts := policyOpts
-		if f.isTest() {
+		if f.IsTest() {
 			opts = testOpts
 		}
-		m, err := ast.ParseModuleWithOpts(f.name, string(f.data), opts)
+		m, err := ast.ParseModuleWithOpts(f.Name, string(f.Data), opts)
 		if err != nil {
-			ps.opa(err)
+			ps.AddOPA(err)
 			continue
 		}
-		if !inPackage(u.layer, m, f.isTest()) {
-			ps.errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.layer),
+		if !inPackage(u.layer, m, f.IsTest()) {
+			ps.Errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.layer),
 				"rules of the %s layer must be in package permd.%s or below it, not in %s",
 				u.layer, u.layer, strings.TrimPrefix(m.Package.Path.String(), "data."))
 			continue
 		}
-		if f.isTest() {
-			out.tests[f.name] = m
+		if f.IsTest() {
+			out.tests[f.Name] = m
 			continue
 		}
-		out.policy[f.name] = m
+		out.policy[f.Name] = m
 		lintNot(m, ps)
 	}
 	return out
 }
 
 // listProblems adds what is wrong with a list.
-func listProblems(f source, err error, ps *problems) {
+func listProblems(f source.File, err error, ps *diag.List) {
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		errs = joined.Unwrap()
 	}
 	for _, err := range errs {
-		if le, ok := errors.AsType[*ListError](err); ok {
-			*ps = append(*ps, Problem{File: f.name, Line: le.Line, Severity: SeverityError, Text: shortened(le.Err.Error()), Hint: le.Hint()})
+		if le, ok := errors.AsType[*list.Error](err); ok {
+			ps.Append(diag.Problem{File: f.Name, Line: le.Line, Severity: diag.SeverityError, Text: le.Err.Error(), Hint: le.Hint()})
 			continue
 		}
-		ps.file(f.name, "", "%v", err)
+		ps.FileErrorf(f.Name, "", "%v", err)
 	}
 }
 
@@ -232,10 +235,10 @@ func inPackage(layer decisions.Layer, m *ast.Module, test bool) bool {
 
 // compileModules compiles a layer's policy for evaluation.
 func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule, keepSets bool,
-	schema *inputSchema, ps *problems) *ast.Compiler {
+	schema *inputSchema, ps *diag.List) *ast.Compiler {
 	modules := rewrite(layer, policy, rules, keepSets)
 	c := newCompiler(schema, capabilities(false))
-	var lints problems
+	var lints diag.List
 	// After this stage all references are resolved, whatever was imported or
 	// renamed, and still stand where they were written.
 	c.WithStageAfterID(ast.StageRemoveImports, ast.CompilerStageDefinition{
@@ -248,7 +251,7 @@ func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules 
 	c.Compile(modules)
 	*ps = append(*ps, lints...)
 	if c.Failed() {
-		ps.opa(c.Errors)
+		ps.AddOPA(c.Errors)
 	}
 	return c
 }

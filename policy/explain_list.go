@@ -12,11 +12,12 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/policy/list"
 )
 
 // listed is an entry of a list with its place.
 type listed struct {
-	entry
+	list.Entry
 	ref decisions.RuleRef
 }
 
@@ -25,21 +26,21 @@ type listed struct {
 func listedIn(u unit) []listed {
 	var out []listed
 	for _, f := range u.files {
-		if !f.isList() {
+		if !f.IsList() {
 			continue
 		}
-		entries, err := parseList(f.name, f.data)
+		entries, err := list.Parse(f.Name, f.Data)
 		if err != nil {
 			continue
 		}
-		understand(entries, u.table)
+		list.Resolve(entries, u.table)
 		for _, e := range entries {
-			if u.listsOnly && e.set == decisions.SetAllow {
+			if u.listsOnly && e.Set == decisions.SetAllow {
 				continue
 			}
 			out = append(out, listed{e, decisions.RuleRef{
-				Layer: u.layer, At: fmt.Sprintf("%s:%d", f.name, e.line),
-				ID: fmt.Sprintf("%s/%s:%d", u.layer, strings.TrimPrefix(f.rel, string(u.layer)+"/"), e.line),
+				Layer: u.layer, At: fmt.Sprintf("%s:%d", f.Name, e.Line),
+				ID: fmt.Sprintf("%s/%s:%d", u.layer, strings.TrimPrefix(f.Rel, string(u.layer)+"/"), e.Line),
 			}})
 		}
 	}
@@ -52,15 +53,15 @@ func nearEntries(l *compiled, in *decisions.Input, set decisions.Set, _ map[stri
 	var out []Near
 	for i := range l.lists {
 		e := &l.lists[i]
-		if e.set != set || e.kind != in.Effect.Kind {
+		if e.Set != set || e.Kind != in.Effect.Kind {
 			continue
 		}
 		d := differing{allow: set == decisions.SetAllow, effect: in.Effect, all: in.All, ctx: ctx}
-		if !d.compare(e.pattern) || len(d.found) == 0 {
+		if !d.compare(e.Pattern) || len(d.found) == 0 {
 			continue // of something else altogether, or it fired
 		}
 		out = append(out, Near{
-			Rule: e.ref, Set: set, Reason: fmt.Sprintf("listed under %s %s: %s", e.set, e.kind, e.pattern),
+			Rule: e.ref, Set: set, Reason: fmt.Sprintf("listed under %s %s: %s", e.Set, e.Kind, e.Pattern),
 			Held: d.held, Failed: d.found, cost: d.cost,
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/source"
 )
 
 // trial evaluates rules condition by condition, for one effect.
@@ -36,7 +37,7 @@ func (t *trial) nearRules(l *compiled, set decisions.Set, spoke map[string]bool)
 		}
 		seen[n] = true // a deny fires by its number as well
 		rule := l.rules[n]
-		if rule.set != set || spoke[rule.ref.At] || strings.HasSuffix(rule.ast.Location.File, listName) {
+		if rule.set != set || spoke[rule.ref.At] || strings.HasSuffix(rule.ast.Location.File, source.ListName) {
 			continue
 		}
 		if t.left <= 0 || t.ctx.Err() != nil {

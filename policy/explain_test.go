@@ -242,7 +242,7 @@ func TestNearestEntries(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			u := unitOf(decisions.User, map[string]string{"rules.yaml": "allow:\n  " + tt.lines + "\n"})
 			l, ps := compile(u, testSchema(t))
-			if ps.failed() {
+			if ps.Failed() {
 				t.Fatal(ps)
 			}
 			got := nearestOf(t, l, decisions.SetAllow, tt.effect)

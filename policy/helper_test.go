@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/source"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,7 +41,7 @@ func unitOf(layer decisions.Layer, files map[string]string) unit {
 		if strings.HasSuffix(name, ".rego") && !strings.Contains(text, "package ") {
 			text = "package permd." + string(layer) + "\nimport rego.v2\n" + text
 		}
-		u.files = append(u.files, source{name: "/p/" + name, rel: name, data: []byte(text)})
+		u.files = append(u.files, source.File{Name: "/p/" + name, Rel: name, Data: []byte(text)})
 	}
 	return u
 }
@@ -49,8 +50,8 @@ func unitOf(layer decisions.Layer, files map[string]string) unit {
 func mustCompile(t testing.TB, layer decisions.Layer, text string) *compiled {
 	t.Helper()
 	c, ps := compile(unitOf(layer, map[string]string{"a.rego": text}), testSchema(t))
-	if ps.failed() {
-		t.Fatalf("compiling: %v", ps.errs())
+	if ps.Failed() {
+		t.Fatalf("compiling: %v", ps.Errors())
 	}
 	return c
 }
@@ -120,5 +121,21 @@ func write(t testing.TB, dir string, files map[string]string) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func self() []uint32 { return []uint32{0, uint32(os.Getuid())} }
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func link(t *testing.T, to, path string) {
+	t.Helper()
+	if err := os.Symlink(to, path); err != nil {
+		t.Fatal(err)
 	}
 }

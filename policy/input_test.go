@@ -200,8 +200,8 @@ func TestNeeds(t *testing.T) {
 				"function": `deny contains "x" if f(input)` + "\n" + `f(i) if { v := i.` + path + `; v == v }`,
 			} {
 				c, ps := compile(unitOf(decisions.Org, map[string]string{"a.rego": text}), schema)
-				if ps.failed() {
-					t.Fatalf("%s %s: %v", path, form, ps.errs())
+				if ps.Failed() {
+					t.Fatalf("%s %s: %v", path, form, ps.Errors())
 				}
 				for _, whole := range []bool{false, true} {
 					fired, err := c.eval(&query{input: buildInput(in, c.needs), now: in.Now, cancel: noCancel{}, whole: whole})
@@ -271,8 +271,8 @@ func TestInputValues(t *testing.T) {
 func TestDirectIsWhole(t *testing.T) {
 	schema := testSchema(t)
 	base, ps := compile(baseUnit(), schema)
-	if ps.failed() {
-		t.Fatal(ps.errs())
+	if ps.Failed() {
+		t.Fatal(ps.Errors())
 	}
 	layers := []*compiled{base, mustCompile(t, decisions.User, manyRules(decisions.User, 60)),
 		mustCompile(t, decisions.Org, `

@@ -8,11 +8,12 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
 )
 
 // lintResolved runs the checks that need the rules as they were written, with
 // all references resolved.
-func lintResolved(c *ast.Compiler, schema *inputSchema, ps *problems) {
+func lintResolved(c *ast.Compiler, schema *inputSchema, ps *diag.List) {
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
 			if schema != nil && r.Location.File != stubsFile {
@@ -25,7 +26,7 @@ func lintResolved(c *ast.Compiler, schema *inputSchema, ps *problems) {
 
 // lintValues refuses comparisons of a field with a word that it never has, such
 // as a kind of effect that does not exist: they never hold, silently.
-func lintValues(r *ast.Rule, schema *inputSchema, ps *problems) {
+func lintValues(r *ast.Rule, schema *inputSchema, ps *diag.List) {
 	each := func(at *ast.Location, field, value *ast.Term) {
 		ref, ok := field.Value.(ast.Ref)
 		if !ok {
@@ -37,7 +38,7 @@ func lintValues(r *ast.Rule, schema *inputSchema, ps *problems) {
 		}
 		for _, word := range literals(value) {
 			if len(node.Enum) > 0 && word != "" && !slices.Contains(node.Enum, word) {
-				ps.errorf(at, "it is one of "+words(node.Enum), "%s is never %q", ref, word)
+				ps.Errorf(at, "it is one of "+words(node.Enum), "%s is never %q", ref, word)
 			}
 		}
 	}
@@ -94,7 +95,7 @@ func literals(t *ast.Term) []string {
 
 // lintFields refuses rules that test the kind and then read a field that no
 // effect of this kind has.
-func lintFields(r *ast.Rule, schema *inputSchema, ps *problems) {
+func lintFields(r *ast.Rule, schema *inputSchema, ps *diag.List) {
 	var kinds []string
 	for _, e := range r.Body {
 		if k := testedKinds(e); k != nil {
@@ -118,7 +119,7 @@ func lintFields(r *ast.Rule, schema *inputSchema, ps *problems) {
 		}
 		if !slices.ContainsFunc(kinds, func(k string) bool { return schema.has(effects.Kind(k), field) }) {
 			seen[field] = true
-			ps.errorf(t.Location, "effects that have it: "+words(node.Kinds),
+			ps.Errorf(t.Location, "effects that have it: "+words(node.Kinds),
 				"an effect of kind %s has no field %s", strings.Join(kinds, " or "), field)
 		}
 		return false
@@ -153,7 +154,7 @@ func testedKinds(e *ast.Expr) []string {
 }
 
 // lintCompiled runs the checks that need compiled rules.
-func lintCompiled(layer decisions.Layer, c *ast.Compiler, ps *problems) {
+func lintCompiled(layer decisions.Layer, c *ast.Compiler, ps *diag.List) {
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
 			if r.Location.File != stubsFile {
@@ -166,7 +167,7 @@ func lintCompiled(layer decisions.Layer, c *ast.Compiler, ps *problems) {
 
 // lintNot warns of negation without import rego.v2: there a negated call with
 // an undefined argument makes the whole rule fail instead of holding.
-func lintNot(m *ast.Module, ps *problems) {
+func lintNot(m *ast.Module, ps *diag.List) {
 	for _, imp := range m.Imports {
 		if imp.Path.String() == "rego.v2" {
 			return
@@ -174,7 +175,7 @@ func lintNot(m *ast.Module, ps *problems) {
 	}
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		if e.Negated {
-			ps.add(e.Location, SeverityWarning, "write: import rego.v2",
+			ps.Add(e.Location, diag.SeverityWarning, "write: import rego.v2",
 				"not fails instead of holding when an argument of what it negates is undefined")
 		}
 		return false
@@ -184,7 +185,7 @@ func lintNot(m *ast.Module, ps *problems) {
 // lintData refuses references to data that nothing defines: permd gives
 // policies no data document, so they would be undefined for ever, and a deny
 // that waits for one would never fire.
-func lintData(r *ast.Rule, c *ast.Compiler, ps *problems) {
+func lintData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
 	ast.WalkTerms(r, func(t *ast.Term) bool {
 		ref, ok := t.Value.(ast.Ref)
 		if !ok || !ref[0].Equal(ast.DefaultRootDocument) {
@@ -197,7 +198,7 @@ func lintData(r *ast.Rule, c *ast.Compiler, ps *problems) {
 			}
 			next := node.Child(t.Value)
 			if next == nil {
-				ps.errorf(r.Location, "rules can refer to input and to rules of their own layer",
+				ps.Errorf(r.Location, "rules can refer to input and to rules of their own layer",
 					"%s is defined nowhere", ref[:i+1])
 				return true
 			}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/policy/diag"
 )
 
 // lintPatterns checks calls of the pattern builtins:
@@ -13,7 +15,7 @@ import (
 //     answer would depend on what was asked before;
 //   - a pattern must not come from the input: it would let an agent write it,
 //     and fill the caches.
-func lintPatterns(c *ast.Compiler, ps *problems) {
+func lintPatterns(c *ast.Compiler, ps *diag.List) {
 	// Which operand of a function is a pattern; functions of the policy that
 	// pass a parameter on as a pattern are added until none is left.
 	patterns := map[string]map[int]bool{
@@ -36,11 +38,11 @@ func lintPatterns(c *ast.Compiler, ps *problems) {
 			tainted := taintOf(r, rules)
 			eachCall(r, func(loc *ast.Location, op string, args []*ast.Term) {
 				if op == "glob.match" && len(args) > 1 && !slashOnly(args[1]) {
-					ps.errorf(loc, `write: glob.match(pattern, ["/"], path)`, `the delimiters of glob.match must be ["/"]`)
+					ps.Errorf(loc, `write: glob.match(pattern, ["/"], path)`, `the delimiters of glob.match must be ["/"]`)
 				}
 				for i := range args {
 					if patterns[op][i] && tainted.readsInput(args[i]) {
-						ps.errorf(loc, "write the pattern in the policy and test the field against it",
+						ps.Errorf(loc, "write the pattern in the policy and test the field against it",
 							"the pattern of %s must not come from the input", op)
 					}
 				}

@@ -70,7 +70,7 @@ func TestCompileRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c, ps := compile(unitOf(decisions.User, map[string]string{"a.rego": tt.text}), schema)
-			errs := ps.errs()
+			errs := ps.Errors()
 			if len(errs) == 0 || c != nil {
 				t.Fatalf("compiled; problems %v", ps)
 			}
@@ -115,7 +115,7 @@ func TestCapabilities(t *testing.T) {
 	for name, call := range calls {
 		for form, text := range forms {
 			u := unitOf(decisions.Org, map[string]string{"a.rego": fmt.Sprintf(text, call)})
-			if _, ps := compile(u, schema); !ps.failed() {
+			if _, ps := compile(u, schema); !ps.Failed() {
 				t.Errorf("%s in a %s compiled", name, form)
 			}
 		}
@@ -123,7 +123,7 @@ func TestCapabilities(t *testing.T) {
 	t.Run("as a replacement", func(t *testing.T) {
 		u := unitOf(decisions.Org, map[string]string{"a.rego": `deny contains "x" if { h("a") with lower as opa.runtime }
 h(x) if lower(x) == "a"`})
-		if _, ps := compile(u, schema); !ps.failed() {
+		if _, ps := compile(u, schema); !ps.Failed() {
 			t.Error("compiled")
 		}
 	})
@@ -146,7 +146,7 @@ func TestCompileAccepts(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, ps := compile(unitOf(decisions.User, map[string]string{"a.rego": tt.text}), testSchema(t))
-			if ps.failed() || len(ps.warnings()) > 0 {
+			if ps.Failed() || len(ps.Warnings()) > 0 {
 				t.Error(ps)
 			}
 		})
@@ -206,14 +206,14 @@ ask contains "b" if input.effect.kind == "run"
 	u := unitOf(decisions.Base, map[string]string{"a.rego": text})
 	u.disable = []string{"a", "none"}
 	c, ps := compile(u, testSchema(t))
-	if ps.failed() || len(c.rules) != 1 || c.rules[0].ref.ID != "b" {
+	if ps.Failed() || len(c.rules) != 1 || c.rules[0].ref.ID != "b" {
 		t.Errorf("compiled %v %v", c, ps)
 	}
 	if len(c.warnings) != 1 || !strings.Contains(c.warnings[0].Text, `"none"`) {
 		t.Errorf("warnings %v", c.warnings)
 	}
 	u.disable = []string{"a", "b"}
-	if c, ps = compile(u, testSchema(t)); ps.failed() || len(c.rules) != 0 {
+	if c, ps = compile(u, testSchema(t)); ps.Failed() || len(c.rules) != 0 {
 		t.Errorf("rules are left: %v %v", c, ps)
 	}
 }

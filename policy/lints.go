@@ -9,10 +9,10 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/source"
 )
-
-// SeverityNote is the severity of what is worth knowing and may well be meant.
-const SeverityNote Severity = "note"
 
 // linter looks for rules that do something else than they seem to. What it
 // finds never keeps a layer from being used; what must is found by compiling.
@@ -20,11 +20,11 @@ type linter struct {
 	layer    decisions.Layer
 	table    *effects.Table    // nil: what needs it is not checked
 	profiles *effects.Profiles // the same
-	found    problems
+	found    diag.List
 }
 
 // lint checks a layer that compiles.
-func (f Folder) lint(u unit, c *compiled) problems {
+func (f Folder) lint(u unit, c *compiled) diag.List {
 	l := &linter{layer: u.layer, table: u.table, profiles: f.Profiles}
 	switch {
 	case c.table != nil:
@@ -39,17 +39,17 @@ func (f Folder) lint(u unit, c *compiled) problems {
 }
 
 func (l *linter) warn(at listed, hint, format string, args ...any) {
-	l.at(at, SeverityWarning, hint, format, args...)
+	l.at(at, diag.SeverityWarning, hint, format, args...)
 }
 
 func (l *linter) note(at listed, hint, format string, args ...any) {
-	l.at(at, SeverityNote, hint, format, args...)
+	l.at(at, diag.SeverityNote, hint, format, args...)
 }
 
-func (l *linter) at(at listed, sev Severity, hint, format string, args ...any) {
-	file := strings.TrimSuffix(at.ref.At, fmt.Sprintf(":%d", at.line))
-	l.found.add(&ast.Location{File: file, Row: at.line}, sev, hint,
-		"%s %s %q %s", at.set, at.kind, at.pattern.String(), fmt.Sprintf(format, args...))
+func (l *linter) at(at listed, sev diag.Severity, hint, format string, args ...any) {
+	file := strings.TrimSuffix(at.ref.At, fmt.Sprintf(":%d", at.Line))
+	l.found.Add(&ast.Location{File: file, Row: at.Line}, sev, hint,
+		"%s %s %q %s", at.Set, at.Kind, at.Pattern.String(), fmt.Sprintf(format, args...))
 }
 
 // project says what of a project's folder counts.
@@ -58,20 +58,20 @@ func (l *linter) project(u unit) {
 		return
 	}
 	for _, f := range u.files {
-		if f.isList() {
-			entries, err := parseList(f.name, f.data)
-			i := slices.IndexFunc(entries, func(e entry) bool { return e.set == decisions.SetAllow })
+		if f.IsList() {
+			entries, err := list.Parse(f.Name, f.Data)
+			i := slices.IndexFunc(entries, func(e list.Entry) bool { return e.Set == decisions.SetAllow })
 			if err == nil && i >= 0 {
-				l.found.add(&ast.Location{File: f.name, Row: entries[i].line}, SeverityWarning,
+				l.found.Add(&ast.Location{File: f.Name, Row: entries[i].Line}, diag.SeverityWarning,
 					"write them into your own rules, ~/.config/permd/policy.d/rules.yaml",
 					"allow entries of a project count for nothing while nobody trusts it; this is the first of them")
 			}
 			continue
 		}
-		if f.isTest() || f.isPrograms() {
+		if f.IsTest() || f.IsPrograms() {
 			continue // for those who change the list
 		}
-		l.found.add(&ast.Location{File: f.name, Row: 1}, SeverityNote, "write ask and deny entries into "+listName,
+		l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,
 			"the Rego of a project is not read while nobody trusts it")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
 )
 
 // boundaries finds tests in allows that others can satisfy by choosing a name:
@@ -116,7 +117,7 @@ func saysOf(op string) string {
 }
 
 func (b *boundary) warn(loc *ast.Location, hint, format string, args ...any) {
-	b.linter.found.add(loc, SeverityWarning, hint, format, args...)
+	b.linter.found.Add(loc, diag.SeverityWarning, hint, format, args...)
 }
 
 // anchored reports whether a regular expression holds at the end of a text and,

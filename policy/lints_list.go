@@ -14,10 +14,10 @@ import (
 // entries checks the entries of lists, each by itself and beside the others.
 func (l *linter) entries(list []listed) {
 	for _, e := range list {
-		switch p := e.pattern; {
+		switch p := e.Pattern; {
 		case p.Run != nil:
 			l.runEntry(e, p.Run)
-		case p.Path != nil && e.set == decisions.SetAllow:
+		case p.Path != nil && e.Set == decisions.SetAllow:
 			l.pathEntry(e, p.Path)
 		case p.Tool != nil:
 			l.toolEntry(e, p.Tool)
@@ -30,7 +30,7 @@ func (l *linter) runEntry(e listed, r *pattern.Run) {
 	if l.table == nil {
 		return
 	}
-	allow := e.set == decisions.SetAllow
+	allow := e.Set == decisions.SetAllow
 	open := r.Rest || slices.ContainsFunc(r.Words, func(w pattern.Glob) bool { _, ok := w.Literal(); return !ok })
 	switch runs := l.table.Runs(r.Program); {
 	case l.table.Transparent(r.Program):
@@ -108,7 +108,7 @@ func anyTarget(r *pattern.Run) bool {
 // the program table resolves, beside one that it does not know: they miss every
 // other spelling.
 func (l *linter) shortOption(e listed, r *pattern.Run) {
-	if e.set == decisions.SetAllow || e.pattern.Understood(l.table).Run.Sense != nil {
+	if e.Set == decisions.SetAllow || e.Pattern.Understood(l.table).Run.Sense != nil {
 		return
 	}
 	subcommand, options, ok := r.Parts()
@@ -140,7 +140,7 @@ func (l *linter) pathEntry(e listed, p *pattern.Path) {
 		l.warn(e, hint, "is a whole home, with all projects and settings that are not guarded")
 	case line == "~/**":
 		l.warn(e, hint, "is your whole home, with all projects and settings that are not guarded")
-	case line == "./**" && e.kind == effects.KindDelete:
+	case line == "./**" && e.Kind == effects.KindDelete:
 		l.warn(e, hint, "is everything in the project, also in one call")
 	}
 }
@@ -151,9 +151,9 @@ func (l *linter) toolEntry(e listed, t *pattern.Tool) {
 	case t.Server == nil && literal && l.profiles != nil && l.profiles.Own(name):
 		l.warn(e, "write what it may do instead: run, read, write, delete or connect entries",
 			"never matches: %s is an agent's own tool, and permd sees what its calls do", name)
-	case e.set == decisions.SetAllow && t.Server != nil && wild(t.Name):
+	case e.Set == decisions.SetAllow && t.Server != nil && wild(t.Name):
 		l.warn(e, `name its tools, such as "server:get_*"`, "allows every tool of the server, also those that it gets later")
-	case e.set == decisions.SetAllow && t.Server != nil && wild(t.Server):
+	case e.Set == decisions.SetAllow && t.Server != nil && wild(t.Server):
 		l.warn(e, "name the server", "allows it of every server: whoever writes one chooses the names of its tools")
 	}
 }
@@ -167,19 +167,19 @@ func (l *linter) overshadowed(list []listed) {
 	}
 	for i, e := range list {
 		for j, o := range list {
-			if i == j || o.kind != e.kind || !within(o, e) {
+			if i == j || o.Kind != e.Kind || !within(o, e) {
 				continue
 			}
-			same := o.set == e.set
+			same := o.Set == e.Set
 			if same && within(e, o) && j > i {
 				continue // they are equal: the later one is superfluous
 			}
 			switch {
-			case stricter(o.set, e.set):
+			case stricter(o.Set, e.Set):
 				l.warn(e, "leave it out, or make the other one narrower",
-					"never counts: %s %q in line %d is stricter and matches all of it", o.set, o.pattern.String(), o.line)
+					"never counts: %s %q in line %d is stricter and matches all of it", o.Set, o.Pattern.String(), o.Line)
 			case same:
-				l.note(e, "leave it out", "says nothing more than %q in line %d", o.pattern.String(), o.line)
+				l.note(e, "leave it out", "says nothing more than %q in line %d", o.Pattern.String(), o.Line)
 			default:
 				continue
 			}
@@ -198,15 +198,15 @@ func stricter(a, b decisions.Set) bool {
 // matches. A line that allows needs all of an effect to match, one that asks or
 // denies any part of it.
 func within(wide, narrow listed) bool {
-	w, n := wide.pattern, narrow.pattern
+	w, n := wide.Pattern, narrow.Pattern
 	switch {
 	case w.Run != nil && n.Run != nil:
-		return runWithin(w.Run, n.Run, wide.set == decisions.SetAllow)
+		return runWithin(w.Run, n.Run, wide.Set == decisions.SetAllow)
 	case w.Path != nil && n.Path != nil:
 		return w.String() == n.String() || pathWithin(w.Path, n.Path)
 	case w.Host != nil && n.Host != nil:
 		if w.Host.Port != 0 && w.Host.Port != n.Host.Port || w.Host.Scheme != "" && w.Host.Scheme != n.Host.Scheme ||
-			wide.set == decisions.SetAllow && w.Host.Port == 0 && w.Host.Scheme == "" && (n.Host.Port != 0 || n.Host.Scheme != "") {
+			wide.Set == decisions.SetAllow && w.Host.Port == 0 && w.Host.Scheme == "" && (n.Host.Port != 0 || n.Host.Scheme != "") {
 			return false // one that allows and names neither means the web
 		}
 		if !w.Host.Below {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/source"
 )
 
 // rules checks the rules that are written in Rego.
@@ -30,7 +32,7 @@ func (l *linter) rules(c *compiled) {
 	l.shadowedRules(c, bodies)
 }
 
-func isListed(r *ast.Rule) bool { return strings.HasSuffix(r.Location.File, listName) }
+func isListed(r *ast.Rule) bool { return strings.HasSuffix(r.Location.File, source.ListName) }
 
 // bodiesOf are the compiled bodies of a layer's rules, by their numbers.
 func bodiesOf(c *compiled) map[int]ast.Body {
@@ -188,14 +190,14 @@ func (l *linter) never(r *ast.Rule, b ast.Body) {
 			both = slices.DeleteFunc(slices.Clone(both), func(w string) bool { return !slices.Contains(words, w) })
 		}
 		if len(both) == 0 {
-			l.found.add(r.Location, SeverityWarning, "write a rule for each",
+			l.found.Add(r.Location, diag.SeverityWarning, "write a rule for each",
 				"the rule never fires: input.effect.%s cannot be %s at once", field, quoted(slices.Concat(all...)))
 			continue
 		}
 		if check := impossible[field]; check != nil {
 			for _, w := range both {
 				if why, hint := check(w); why != "" {
-					l.found.add(r.Location, SeverityWarning, hint, "input.effect.%s is never %q: %s", field, w, why)
+					l.found.Add(r.Location, diag.SeverityWarning, hint, "input.effect.%s is never %q: %s", field, w, why)
 				}
 			}
 		}
@@ -207,11 +209,11 @@ func (l *linter) never(r *ast.Rule, b ast.Body) {
 		for _, p := range programs {
 			switch {
 			case l.table.Transparent(p):
-				l.found.add(r.Location, SeverityWarning, "name the program that it runs",
+				l.found.Add(r.Location, diag.SeverityWarning, "name the program that it runs",
 					"input.effect.program is never %q: it only runs another program, and that is the run which rules see", p)
 			case !l.table.Knows(p) && !strings.Contains(p, "/") && !strings.Contains(p, "*"):
 				if near := like(p, l.table.Names()); len(near) > 0 {
-					l.found.add(r.Location, SeverityNote, "did you mean "+strings.Join(near, " or ")+"?", "permd does not know the program %q", p)
+					l.found.Add(r.Location, diag.SeverityNote, "did you mean "+strings.Join(near, " or ")+"?", "permd does not know the program %q", p)
 				}
 			}
 			if len(programs) == 1 {
@@ -225,7 +227,7 @@ func (l *linter) never(r *ast.Rule, b ast.Body) {
 	for _, tools := range fields["tool"] {
 		for _, tool := range tools {
 			if l.profiles.Own(tool) {
-				l.found.add(r.Location, SeverityWarning, "test what its calls do: run, read, write, delete or connect effects",
+				l.found.Add(r.Location, diag.SeverityWarning, "test what its calls do: run, read, write, delete or connect effects",
 					"%q is an agent's own tool, and permd sees what its calls do", tool)
 			}
 		}
@@ -244,7 +246,7 @@ func (l *linter) flags(b ast.Body, program string, subcommands [][]string) {
 		}
 		for _, option := range literals(e.Operand(0)) {
 			if name, ok := l.table.Flag(program, sub, option); ok && name != option {
-				l.found.add(e.Location, SeverityWarning, "write "+name,
+				l.found.Add(e.Location, diag.SeverityWarning, "write "+name,
 					"input.effect.flags of %s never has %q: permd calls the option %s", program, option, name)
 			}
 		}
@@ -265,7 +267,7 @@ func (l *linter) interpreters(c *compiled, r *ast.Rule, b ast.Body) {
 		}
 	}
 	if len(wide) > 0 {
-		l.found.add(r.Location, SeverityWarning, "test input.effect.args or input.effect.script as well",
+		l.found.Add(r.Location, diag.SeverityWarning, "test input.effect.args or input.effect.script as well",
 			"the rule allows %s with any words, and these programs run others, or any code they are given", quoted(wide))
 	}
 }
@@ -314,9 +316,9 @@ func (l *linter) shadowedRules(c *compiled, bodies map[int]ast.Body) {
 				if o.fixed.weaker(r.fixed) {
 					continue // this one says more
 				}
-				l.found.add(r.ast.Location, SeverityNote, "leave it out", "the rule says nothing more than the one at %s, which always fires with it", o.ref.At)
+				l.found.Add(r.ast.Location, diag.SeverityNote, "leave it out", "the rule says nothing more than the one at %s, which always fires with it", o.ref.At)
 			} else {
-				l.found.add(r.ast.Location, SeverityWarning, "leave it out, or add a condition to the other one",
+				l.found.Add(r.ast.Location, diag.SeverityWarning, "leave it out, or add a condition to the other one",
 					"the rule never counts: the %s at %s fires whenever it does, and is stricter", o.set, o.ref.At)
 			}
 			break

@@ -11,6 +11,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
 )
 
@@ -22,7 +24,7 @@ var (
 
 // linted checks files with the shipped table and profiles and returns what is
 // found, without the errors.
-func linted(t *testing.T, layer decisions.Layer, files map[string]string) []Problem {
+func linted(t *testing.T, layer decisions.Layer, files map[string]string) []diag.Problem {
 	t.Helper()
 	f := folder(t, files)
 	f.Layer = layer
@@ -44,7 +46,7 @@ func linted(t *testing.T, layer decisions.Layer, files map[string]string) []Prob
 }
 
 // placed is "line severity" of problems, for comparison.
-func placed(list []Problem) []string {
+func placed(list []diag.Problem) []string {
 	out := []string{}
 	for _, p := range list {
 		out = append(out, fmt.Sprintf("%d %s", p.Line, p.Severity))
@@ -57,68 +59,68 @@ func TestLintLists(t *testing.T) {
 		name  string
 		lines string // of rules.yaml
 		at    int    // the line of the only finding, 0 for none
-		sev   Severity
+		sev   diag.Severity
 		want  string // in its text
 		hint  string // in its hint
 	}{
-		{"shell", "allow:\n  run:\n    - bash *", 3, SeverityWarning, `allow run "bash *" allows a program that runs any code`, "scripts/check"},
-		{"shell alone", "allow:\n  run:\n    - sh", 3, SeverityWarning, "any code", "name the script"},
+		{"shell", "allow:\n  run:\n    - bash *", 3, diag.SeverityWarning, `allow run "bash *" allows a program that runs any code`, "scripts/check"},
+		{"shell alone", "allow:\n  run:\n    - sh", 3, diag.SeverityWarning, "any code", "name the script"},
 		{"shell with a script", "allow:\n  run:\n    - bash scripts/test.sh", 0, "", "", ""},
-		{"interpreter", "allow:\n  run:\n    - python3 *", 3, SeverityWarning, "any code", "name the script"},
-		{"interpreter of a version", "allow:\n  run:\n    - python3.12 *", 3, SeverityWarning, "any code", ""},
-		{"interpreter with a star", "allow:\n  run:\n    - python3 tools/*.py", 3, SeverityWarning, "any code", ""},
-		{"wrapper", "allow:\n  run:\n    - sudo *", 3, SeverityWarning, "runs others", "name the program that it runs"},
-		{"transparent", "allow:\n  run:\n    - env *", 3, SeverityWarning, "never matches: env only runs another program", "name the program"},
-		{"transparent deny", "deny:\n  run:\n    - timeout *", 3, SeverityWarning, "never matches", "name the program"},
+		{"interpreter", "allow:\n  run:\n    - python3 *", 3, diag.SeverityWarning, "any code", "name the script"},
+		{"interpreter of a version", "allow:\n  run:\n    - python3.12 *", 3, diag.SeverityWarning, "any code", ""},
+		{"interpreter with a star", "allow:\n  run:\n    - python3 tools/*.py", 3, diag.SeverityWarning, "any code", ""},
+		{"wrapper", "allow:\n  run:\n    - sudo *", 3, diag.SeverityWarning, "runs others", "name the program that it runs"},
+		{"transparent", "allow:\n  run:\n    - env *", 3, diag.SeverityWarning, "never matches: env only runs another program", "name the program"},
+		{"transparent deny", "deny:\n  run:\n    - timeout *", 3, diag.SeverityWarning, "never matches", "name the program"},
 		{"deny of a shell", "deny:\n  run:\n    - bash *", 0, "", "", ""},
-		{"targets", "allow:\n  run:\n    - make *", 3, SeverityWarning, "whatever targets the project has", "one entry each"},
-		{"npm's targets", "allow:\n  run:\n    - npm run *", 3, SeverityWarning, "whatever targets", ""},
+		{"targets", "allow:\n  run:\n    - make *", 3, diag.SeverityWarning, "whatever targets the project has", "one entry each"},
+		{"npm's targets", "allow:\n  run:\n    - npm run *", 3, diag.SeverityWarning, "whatever targets", ""},
 		{"a family of targets", "allow:\n  run:\n    - npm run test:*", 0, "", "", ""},
 		{"a target with words of its own", "allow:\n  run:\n    - npm run lint *", 0, "", "", ""},
 		{"a target", "allow:\n  run:\n    - make lint", 0, "", "", ""},
-		{"a slip", "deny:\n  run:\n    - gti push *", 3, SeverityNote, "does not know", "did you mean git?"},
-		{"unknown", "allow:\n  run:\n    - frobnicate --all *", 3, SeverityNote, "neither sub-commands nor", "command -v frobnicate"},
+		{"a slip", "deny:\n  run:\n    - gti push *", 3, diag.SeverityNote, "does not know", "did you mean git?"},
+		{"unknown", "allow:\n  run:\n    - frobnicate --all *", 3, diag.SeverityNote, "neither sub-commands nor", "command -v frobnicate"},
 		{"unknown word for word", "allow:\n  run:\n    - frobnicate --all", 0, "", "", ""},
 		{"by its path", "allow:\n  run:\n    - ./frobnicate --all", 0, "", "", ""},
-		{"all sub-commands", "allow:\n  run:\n    - git *", 3, SeverityNote, "narrower than it looks", `"git status *"`},
-		{"a spelling of an option", "deny:\n  run:\n    - git push -f --no-such-option *", 3, SeverityWarning, "misses other spellings of -f", "write --force"},
+		{"all sub-commands", "allow:\n  run:\n    - git *", 3, diag.SeverityNote, "narrower than it looks", `"git status *"`},
+		{"a spelling of an option", "deny:\n  run:\n    - git push -f --no-such-option *", 3, diag.SeverityWarning, "misses other spellings of -f", "write --force"},
 		{"the option itself", "deny:\n  run:\n    - git push --force *", 0, "", "", ""},
-		{"root", "allow:\n  write:\n    - /**", 3, SeverityWarning, "all that lies below /", "name the folders"},
-		{"homes", "allow:\n  read:\n    - /home/**", 3, SeverityWarning, "all that lies below /home/", ""},
-		{"a home", "allow:\n  write:\n    - /home/ana/**", 3, SeverityWarning, "whole home", ""},
-		{"the home", "allow:\n  write:\n    - ~/**", 3, SeverityWarning, "whole home", ""},
+		{"root", "allow:\n  write:\n    - /**", 3, diag.SeverityWarning, "all that lies below /", "name the folders"},
+		{"homes", "allow:\n  read:\n    - /home/**", 3, diag.SeverityWarning, "all that lies below /home/", ""},
+		{"a home", "allow:\n  write:\n    - /home/ana/**", 3, diag.SeverityWarning, "whole home", ""},
+		{"the home", "allow:\n  write:\n    - ~/**", 3, diag.SeverityWarning, "whole home", ""},
 		{"a folder", "allow:\n  write:\n    - ~/notes/**", 0, "", "", ""},
 		{"the project", "allow:\n  write:\n    - ./**", 0, "", "", ""},
-		{"deleting the project", "allow:\n  delete:\n    - ./**", 3, SeverityWarning, "everything in the project", ""},
+		{"deleting the project", "allow:\n  delete:\n    - ./**", 3, diag.SeverityWarning, "everything in the project", ""},
 		{"deny of all", "deny:\n  write:\n    - /**", 0, "", "", ""},
-		{"all tools", "allow:\n  use:\n    - github:*", 3, SeverityWarning, "every tool of the server", `"server:get_*"`},
-		{"of every server", "allow:\n  use:\n    - \"*:get_*\"", 3, SeverityWarning, "of every server", "name the server"},
+		{"all tools", "allow:\n  use:\n    - github:*", 3, diag.SeverityWarning, "every tool of the server", `"server:get_*"`},
+		{"of every server", "allow:\n  use:\n    - \"*:get_*\"", 3, diag.SeverityWarning, "of every server", "name the server"},
 		{"deny of every server", "deny:\n  use:\n    - \"*:delete_*\"", 0, "", "", ""},
-		{"own tool", "allow:\n  use:\n    - Bash", 3, SeverityWarning, "never matches: Bash is an agent's own tool", "run, read"},
-		{"denied own tool", "deny:\n  use:\n    - Read", 3, SeverityWarning, "never matches", ""},
+		{"own tool", "allow:\n  use:\n    - Bash", 3, diag.SeverityWarning, "never matches: Bash is an agent's own tool", "run, read"},
+		{"denied own tool", "deny:\n  use:\n    - Read", 3, diag.SeverityWarning, "never matches", ""},
 		{"somebody's tool", "allow:\n  use:\n    - frobnicate", 0, "", "", ""},
-		{"denied anyway", "deny:\n  run:\n    - git push *\nallow:\n  run:\n    - git push origin main", 6, SeverityWarning, `never counts: deny "git push *" in line 3`, "make the other one narrower"},
-		{"asked anyway", "ask:\n  write:\n    - ./docs/**\nallow:\n  write:\n    - ./docs/adr/**", 6, SeverityWarning, `never counts: ask "./docs/**"`, ""},
+		{"denied anyway", "deny:\n  run:\n    - git push *\nallow:\n  run:\n    - git push origin main", 6, diag.SeverityWarning, `never counts: deny "git push *" in line 3`, "make the other one narrower"},
+		{"asked anyway", "ask:\n  write:\n    - ./docs/**\nallow:\n  write:\n    - ./docs/adr/**", 6, diag.SeverityWarning, `never counts: ask "./docs/**"`, ""},
 		{"denied in part", "deny:\n  run:\n    - git push --force *\nallow:\n  run:\n    - git push *", 0, "", "", ""},
-		{"a wider path", "allow:\n  write:\n    - ./docs/**\n    - ./docs/adr/*.md", 4, SeverityNote, `says nothing more than "./docs/**" in line 3`, "leave it out"},
+		{"a wider path", "allow:\n  write:\n    - ./docs/**\n    - ./docs/adr/*.md", 4, diag.SeverityNote, `says nothing more than "./docs/**" in line 3`, "leave it out"},
 		{"an exact path beside", "allow:\n  write:\n    - ./ci/**\n    - ./ci/deploy.yml", 0, "", "", ""},
-		{"twice", "allow:\n  run:\n    - go vet\n    - go vet", 4, SeverityNote, "nothing more", ""},
+		{"twice", "allow:\n  run:\n    - go vet\n    - go vet", 4, diag.SeverityNote, "nothing more", ""},
 		{"words that need not be harmless", "allow:\n  run:\n    - go vet *\n    - go vet -vettool x", 0, "", "", ""},
-		{"a named option", "allow:\n  run:\n    - frobnicate list * --json", 3, SeverityNote, "neither sub-commands nor", ""},
+		{"a named option", "allow:\n  run:\n    - frobnicate list * --json", 3, diag.SeverityNote, "neither sub-commands nor", ""},
 		{"a named option that is not harmless", "allow:\n  run:\n    - git push * --force", 0, "", "", ""},
-		{"a named option that is harmless", "allow:\n  run:\n    - go test * -v", 3, SeverityWarning, "never matches: the program table says what -v does", "leave it out"},
-		{"a named bundle that is harmless", "allow:\n  run:\n    - ls * -la", 3, SeverityWarning, "says what -la does", "leave it out"},
-		{"a named option that writes", "allow:\n  run:\n    - sort * -o x", 3, SeverityWarning, "says what -o does", "before the *"},
+		{"a named option that is harmless", "allow:\n  run:\n    - go test * -v", 3, diag.SeverityWarning, "never matches: the program table says what -v does", "leave it out"},
+		{"a named bundle that is harmless", "allow:\n  run:\n    - ls * -la", 3, diag.SeverityWarning, "says what -la does", "leave it out"},
+		{"a named option that writes", "allow:\n  run:\n    - sort * -o x", 3, diag.SeverityWarning, "says what -o does", "before the *"},
 		{"a named option of a target", "allow:\n  run:\n    - npm run lint * --prefix x", 0, "", "", ""},
-		{"a named option of an interpreter", "allow:\n  run:\n    - python3 * -X dev", 3, SeverityWarning, "any code", "name the script"},
-		{"a named option of a wrapper", "allow:\n  run:\n    - sudo * -n", 3, SeverityWarning, "runs others", "name the program"},
-		{"a named option that is denied", "deny:\n  run:\n    - git push *\nallow:\n  run:\n    - git push * --force", 6, SeverityWarning, "never counts", ""},
+		{"a named option of an interpreter", "allow:\n  run:\n    - python3 * -X dev", 3, diag.SeverityWarning, "any code", "name the script"},
+		{"a named option of a wrapper", "allow:\n  run:\n    - sudo * -n", 3, diag.SeverityWarning, "runs others", "name the program"},
+		{"a named option that is denied", "deny:\n  run:\n    - git push *\nallow:\n  run:\n    - git push * --force", 6, diag.SeverityWarning, "never counts", ""},
 		{"named options of both", "allow:\n  run:\n    - git push *\n    - git push * --force", 0, "", "", ""},
-		{"named options twice", "allow:\n  run:\n    - git push * --force\n    - git push * --force", 4, SeverityNote, "nothing more", ""},
+		{"named options twice", "allow:\n  run:\n    - git push * --force\n    - git push * --force", 4, diag.SeverityNote, "nothing more", ""},
 		{"a denied option beside", "deny:\n  run:\n    - git push * --force\nallow:\n  run:\n    - git push *", 0, "", "", ""},
-		{"a wider host", "allow:\n  connect:\n    - \"*.example.com\"\n    - docs.example.com", 4, SeverityNote, "nothing more", ""},
+		{"a wider host", "allow:\n  connect:\n    - \"*.example.com\"\n    - docs.example.com", 4, diag.SeverityNote, "nothing more", ""},
 		{"another port", "allow:\n  connect:\n    - docs.example.com:443\n    - docs.example.com:8443", 0, "", "", ""},
-		{"a wider tool", "allow:\n  use:\n    - github:get_*\n    - github:get_issue", 4, SeverityNote, "nothing more", ""},
+		{"a wider tool", "allow:\n  use:\n    - github:get_*\n    - github:get_issue", 4, diag.SeverityNote, "nothing more", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -128,7 +130,7 @@ func TestLintLists(t *testing.T) {
 }
 
 // checkOne wants one finding, or none for line 0.
-func checkOne(t *testing.T, got []Problem, file string, line int, sev Severity, want, hint string) {
+func checkOne(t *testing.T, got []diag.Problem, file string, line int, sev diag.Severity, want, hint string) {
 	t.Helper()
 	if line == 0 {
 		if len(got) > 0 {
@@ -154,60 +156,60 @@ func TestLintRego(t *testing.T) {
 		name  string
 		rules string
 		at    int
-		sev   Severity
+		sev   diag.Severity
 		want  string
 		hint  string
 	}{
-		{"end of a host", fmt.Sprintf(connect, `endswith(input.effect.host, "example.com")`), 5, SeverityWarning, `ends with "example.com" may be a host of somebody else`, `".example.com"`},
+		{"end of a host", fmt.Sprintf(connect, `endswith(input.effect.host, "example.com")`), 5, diag.SeverityWarning, `ends with "example.com" may be a host of somebody else`, `".example.com"`},
 		{"end from a dot", fmt.Sprintf(connect, `endswith(input.effect.host, ".example.com")`), 0, "", "", ""},
-		{"part of a host", fmt.Sprintf(connect, `contains(input.effect.host, "example")`), 5, SeverityWarning, "contains", "whole host"},
-		{"beginning of a host", fmt.Sprintf(connect, `startswith(input.effect.host, "docs.")`), 5, SeverityWarning, "starts with", "whole host"},
-		{"by a variable", fmt.Sprintf(connect, "h := input.effect.host\n\tendswith(h, \"example.com\")"), 6, SeverityWarning, "ends with", ""},
-		{"in a helper", "ours if endswith(input.effect.host, \"example.com\")\n" + fmt.Sprintf(connect, "ours"), 3, SeverityWarning, "ends with", ""},
+		{"part of a host", fmt.Sprintf(connect, `contains(input.effect.host, "example")`), 5, diag.SeverityWarning, "contains", "whole host"},
+		{"beginning of a host", fmt.Sprintf(connect, `startswith(input.effect.host, "docs.")`), 5, diag.SeverityWarning, "starts with", "whole host"},
+		{"by a variable", fmt.Sprintf(connect, "h := input.effect.host\n\tendswith(h, \"example.com\")"), 6, diag.SeverityWarning, "ends with", ""},
+		{"in a helper", "ours if endswith(input.effect.host, \"example.com\")\n" + fmt.Sprintf(connect, "ours"), 3, diag.SeverityWarning, "ends with", ""},
 		{"in a deny", strings.Replace(fmt.Sprintf(connect, `endswith(input.effect.host, "example.com")`), "allow", "deny", 1), 0, "", "", ""},
 		{"negated", fmt.Sprintf(connect, `not endswith(input.effect.host, "example.com")`), 0, "", "", ""},
-		{"pattern", fmt.Sprintf(connect, `regex.match("example\\.com", input.effect.host)`), 5, SeverityWarning, "in the middle", "begin it with ^"},
+		{"pattern", fmt.Sprintf(connect, `regex.match("example\\.com", input.effect.host)`), 5, diag.SeverityWarning, "in the middle", "begin it with ^"},
 		{"pattern with ends", fmt.Sprintf(connect, `regex.match("^(docs|api)\\.example\\.com$", input.effect.host)`), 0, "", "", ""},
-		{"pattern without an end", fmt.Sprintf(connect, `regex.match("^docs\\.example\\.com", input.effect.host)`), 5, SeverityWarning, "in the middle", ""},
+		{"pattern without an end", fmt.Sprintf(connect, `regex.match("^docs\\.example\\.com", input.effect.host)`), 5, diag.SeverityWarning, "in the middle", ""},
 		{"pattern from a dot", fmt.Sprintf(connect, `regex.match("\\.example\\.com$", input.effect.host)`), 0, "", "", ""},
-		{"pattern with one way open", fmt.Sprintf(connect, `regex.match("^a\\.example$|b\\.example$", input.effect.host)`), 5, SeverityWarning, "in the middle", ""},
-		{"glob", fmt.Sprintf(connect, `glob.match("*example.com", ["/"], input.effect.host)`), 5, SeverityWarning, "end alike", "*.example.com"},
+		{"pattern with one way open", fmt.Sprintf(connect, `regex.match("^a\\.example$|b\\.example$", input.effect.host)`), 5, diag.SeverityWarning, "in the middle", ""},
+		{"glob", fmt.Sprintf(connect, `glob.match("*example.com", ["/"], input.effect.host)`), 5, diag.SeverityWarning, "end alike", "*.example.com"},
 		{"glob from a dot", fmt.Sprintf(connect, `glob.match("*.example.com", ["/"], input.effect.host)`), 0, "", "", ""},
-		{"glob without an end", fmt.Sprintf(connect, `glob.match("docs.*", ["/"], input.effect.host)`), 5, SeverityWarning, "begin alike", ""},
-		{"beginning of a URL", fmt.Sprintf(connect, `startswith(input.effect.url, "https://example.com")`), 5, SeverityWarning, "host of somebody else", "end the text with /"},
+		{"glob without an end", fmt.Sprintf(connect, `glob.match("docs.*", ["/"], input.effect.host)`), 5, diag.SeverityWarning, "begin alike", ""},
+		{"beginning of a URL", fmt.Sprintf(connect, `startswith(input.effect.url, "https://example.com")`), 5, diag.SeverityWarning, "host of somebody else", "end the text with /"},
 		{"beginning of a URL to its path", fmt.Sprintf(connect, `startswith(input.effect.url, "https://example.com/")`), 0, "", "", ""},
-		{"part of a URL", fmt.Sprintf(connect, `contains(input.effect.url, "example.com")`), 5, SeverityWarning, "contains", "input.effect.host"},
-		{"beginning of a path", fmt.Sprintf(write, `startswith(input.effect.path, "/srv/app")`), 5, SeverityWarning, "beside the folder: /srv/appx", "end it with /"},
+		{"part of a URL", fmt.Sprintf(connect, `contains(input.effect.url, "example.com")`), 5, diag.SeverityWarning, "contains", "input.effect.host"},
+		{"beginning of a path", fmt.Sprintf(write, `startswith(input.effect.path, "/srv/app")`), 5, diag.SeverityWarning, "beside the folder: /srv/appx", "end it with /"},
 		{"folder", fmt.Sprintf(write, `startswith(input.effect.path, "/srv/app/")`), 0, "", "", ""},
 		{"text", fmt.Sprintf(run, "allow", `startswith(input.effect.text, "run x")`), 0, "", "", ""},
 
-		{"shell", fmt.Sprintf(run, "allow", `input.effect.program in {"bash", "git"}`), 3, SeverityWarning, `allows "bash" with any words`, "input.effect.args"},
+		{"shell", fmt.Sprintf(run, "allow", `input.effect.program in {"bash", "git"}`), 3, diag.SeverityWarning, `allows "bash" with any words`, "input.effect.args"},
 		{"shell with its words", fmt.Sprintf(run, "allow", "input.effect.program == \"bash\"\n\tinput.effect.args == [\"x.sh\"]"), 0, "", "", ""},
 		{"shell in one project", "ours if input.project.root == \"/p\"\n" + fmt.Sprintf(run, "allow", "input.effect.program == \"bash\"\n\tours"), 0, "", "", ""},
 		{"deny of a shell", fmt.Sprintf(run, "deny", `input.effect.program == "bash"`), 0, "", "", ""},
-		{"transparent", fmt.Sprintf(run, "deny", `input.effect.program == "timeout"`), 3, SeverityWarning, `never "timeout"`, "name the program"},
-		{"a slip", fmt.Sprintf(run, "deny", `input.effect.program == "gti"`), 3, SeverityNote, `does not know the program "gti"`, "git"},
+		{"transparent", fmt.Sprintf(run, "deny", `input.effect.program == "timeout"`), 3, diag.SeverityWarning, `never "timeout"`, "name the program"},
+		{"a slip", fmt.Sprintf(run, "deny", `input.effect.program == "gti"`), 3, diag.SeverityNote, `does not know the program "gti"`, "git"},
 		{"unknown", fmt.Sprintf(run, "deny", `input.effect.program == "frobnicate"`), 0, "", "", ""},
-		{"two programs", fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.program == \"curl\""), 3, SeverityWarning, `cannot be "git", "curl" at once`, "a rule for each"},
+		{"two programs", fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.program == \"curl\""), 3, diag.SeverityWarning, `cannot be "git", "curl" at once`, "a rule for each"},
 		{"two sets of programs", fmt.Sprintf(run, "deny", "input.effect.program in {\"git\", \"curl\"}\n\tinput.effect.program == \"curl\""), 0, "", "", ""},
-		{"two kinds", "deny contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.kind == \"use\"\n}", 3, SeverityWarning, "at once", ""},
-		{"program in a system folder", fmt.Sprintf(run, "deny", `input.effect.program == "/usr/bin/git"`), 3, SeverityWarning, "goes by its name", "input.effect.executable"},
-		{"program by a relative path", fmt.Sprintf(run, "deny", `input.effect.program == "./build.sh"`), 3, SeverityWarning, "is an absolute one", "input.project.root"},
-		{"relative path", fmt.Sprintf(write, `input.effect.path == "docs/a.md"`), 3, SeverityWarning, "absolute path", "project_path"},
-		{"star in a path", fmt.Sprintf(write, `input.effect.path == "/srv/*"`), 3, SeverityWarning, "a * stands for itself", "glob.match"},
-		{"host in capitals", fmt.Sprintf(connect, `input.effect.host == "Example.com"`), 3, SeverityWarning, "lower case", ""},
-		{"host with a scheme", fmt.Sprintf(connect, `input.effect.host == "https://example.com"`), 3, SeverityWarning, "no scheme", ""},
+		{"two kinds", "deny contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.kind == \"use\"\n}", 3, diag.SeverityWarning, "at once", ""},
+		{"program in a system folder", fmt.Sprintf(run, "deny", `input.effect.program == "/usr/bin/git"`), 3, diag.SeverityWarning, "goes by its name", "input.effect.executable"},
+		{"program by a relative path", fmt.Sprintf(run, "deny", `input.effect.program == "./build.sh"`), 3, diag.SeverityWarning, "is an absolute one", "input.project.root"},
+		{"relative path", fmt.Sprintf(write, `input.effect.path == "docs/a.md"`), 3, diag.SeverityWarning, "absolute path", "project_path"},
+		{"star in a path", fmt.Sprintf(write, `input.effect.path == "/srv/*"`), 3, diag.SeverityWarning, "a * stands for itself", "glob.match"},
+		{"host in capitals", fmt.Sprintf(connect, `input.effect.host == "Example.com"`), 3, diag.SeverityWarning, "lower case", ""},
+		{"host with a scheme", fmt.Sprintf(connect, `input.effect.host == "https://example.com"`), 3, diag.SeverityWarning, "no scheme", ""},
 		{"host that is an address", fmt.Sprintf(connect, `input.effect.host == "::1"`), 0, "", "", ""},
-		{"path from the project", fmt.Sprintf(write, `input.effect.project_path == "./a"`), 3, SeverityWarning, "from the project's root", "docs/a.md"},
-		{"spelling of an option", fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"\n\t\"-f\" in input.effect.flags"), 7, SeverityWarning, "calls the option --force", "write --force"},
+		{"path from the project", fmt.Sprintf(write, `input.effect.project_path == "./a"`), 3, diag.SeverityWarning, "from the project's root", "docs/a.md"},
+		{"spelling of an option", fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"\n\t\"-f\" in input.effect.flags"), 7, diag.SeverityWarning, "calls the option --force", "write --force"},
 		{"the option", fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"\n\t\"--force\" in input.effect.flags"), 0, "", "", ""},
-		{"own tool", "deny contains \"x\" if {\n\tinput.effect.kind == \"use\"\n\tinput.effect.tool == \"Bash\"\n}", 3, SeverityWarning, "agent's own tool", "what its calls do"},
+		{"own tool", "deny contains \"x\" if {\n\tinput.effect.kind == \"use\"\n\tinput.effect.tool == \"Bash\"\n}", 3, diag.SeverityWarning, "agent's own tool", "what its calls do"},
 		{"tool of a server", "deny contains \"x\" if {\n\tinput.effect.kind == \"use\"\n\tinput.effect.server == \"x\"\n\tinput.effect.tool == \"Bash\"\n}", 0, "", "", ""},
 
-		{"denied anyway", fmt.Sprintf(run, "deny", `input.effect.program == "git"`) + "\n" + fmt.Sprintf(run, "allow", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"status\""), 7, SeverityWarning, "never counts: the deny at", "leave it out"},
-		{"asked anyway", fmt.Sprintf(run, "ask", `input.effect.program == "git"`) + "\n" + fmt.Sprintf(run, "allow", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"status\""), 7, SeverityWarning, "never counts: the ask at", ""},
+		{"denied anyway", fmt.Sprintf(run, "deny", `input.effect.program == "git"`) + "\n" + fmt.Sprintf(run, "allow", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"status\""), 7, diag.SeverityWarning, "never counts: the deny at", "leave it out"},
+		{"asked anyway", fmt.Sprintf(run, "ask", `input.effect.program == "git"`) + "\n" + fmt.Sprintf(run, "allow", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"status\""), 7, diag.SeverityWarning, "never counts: the ask at", ""},
 		{"denied in part", fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"") + "\n" + fmt.Sprintf(run, "allow", `input.effect.program == "git"`), 0, "", "", ""},
-		{"said before", fmt.Sprintf(run, "deny", `input.effect.program == "git"`) + "\n" + fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\""), 7, SeverityNote, "nothing more than the one at", ""},
+		{"said before", fmt.Sprintf(run, "deny", `input.effect.program == "git"`) + "\n" + fmt.Sprintf(run, "deny", "input.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\""), 7, diag.SeverityNote, "nothing more than the one at", ""},
 		{"covers more", fmt.Sprintf(write, `input.effect.recursive == false`) + "\nallow contains {\"reason\": \"y\", \"covers\": [\"ci\"]} if {\n\tinput.effect.kind == \"write\"\n\tinput.effect.recursive == false\n\tinput.effect.project_path == \"a\"\n}", 0, "", "", ""},
 		{"asks each time", fmt.Sprintf(run, "ask", `input.effect.program == "git"`) + "\nask contains {\"reason\": \"y\", \"remember\": false} if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"git\"\n\tinput.effect.subcommand == \"push\"\n}", 0, "", "", ""},
 	}
@@ -244,12 +246,12 @@ func TestLintProject(t *testing.T) {
 func TestLintShipped(t *testing.T) {
 	files := map[string]string{}
 	for name, data := range rego.Base() {
-		if !strings.HasSuffix(name, "_test.rego") && rego.InProfile(name, ProfileBalanced) {
+		if !strings.HasSuffix(name, "_test.rego") && rego.InProfile(name, settings.ProfileBalanced) {
 			files[filepath.Base(name)] = string(data)
 		}
 	}
 	for _, p := range linted(t, decisions.Base, files) {
-		if p.Severity == SeverityWarning {
+		if p.Severity == diag.SeverityWarning {
 			t.Errorf("%s (%s)", p, p.Hint)
 		}
 	}

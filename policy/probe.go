@@ -4,6 +4,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
 )
 
 // numKinds is the number of kinds of effects.
@@ -23,7 +24,7 @@ func kindIndex(kind effects.Kind) int {
 // with nothing but the kind known: a layer without any need not be evaluated.
 // Then it asks with fields that no rule names, which leaves the rules that the
 // index can never exclude; too many of them are worth a warning.
-func probe(l *compiled, schema *inputSchema, ps *problems) {
+func probe(l *compiled, schema *inputSchema, ps *diag.List) {
 	index := l.index
 	for i, kind := range effects.Kinds {
 		if index == nil || schema == nil {
@@ -36,7 +37,7 @@ func probe(l *compiled, schema *inputSchema, ps *problems) {
 		if err != nil || len(residual.Rules) <= maxResidual {
 			continue
 		}
-		ps.add(residual.Rules[0].Location, SeverityWarning,
+		ps.Add(residual.Rules[0].Location, diag.SeverityWarning,
 			`begin rules with tests such as input.effect.program == "git" or "--force" in input.effect.flags`,
 			"%d rules have to be tried for each effect of kind %s, because nothing in them excludes it at once; this is the first of them",
 			len(residual.Rules), kind)

@@ -4,38 +4,12 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/source"
 )
-
-// programsDir is the name of folders, among the rules of a layer, of files that
-// say what the words of programs do. Org and user add to the program table by it; a
-// project never does.
-const programsDir = "programs"
-
-// isPrograms reports whether a file describes programs. A list of rules keeps its
-// name wherever it lies.
-func (s source) isPrograms() bool { return isPrograms(s.rel) }
-
-func isPrograms(rel string) bool {
-	return path.Base(path.Dir(rel)) == programsDir && path.Ext(rel) == ".yaml" && path.Base(rel) != listName
-}
-
-// strayPrograms says what to do with a file that is nearly one that describes
-// programs, "" if it is not.
-func strayPrograms(rel string) (hint string) {
-	dir, name := path.Split(rel)
-	switch {
-	case !slices.Contains(strings.Split(dir, "/"), programsDir) || isPrograms(rel) || name == listName:
-	case path.Ext(name) == ".yml":
-		return "name it " + strings.TrimSuffix(name, ".yml") + ".yaml"
-	case path.Ext(name) == ".yaml":
-		return "put it into the folder " + programsDir + " itself"
-	}
-	return ""
-}
 
 // ProgramInfo is a program that a layer says something about.
 type ProgramInfo struct {
@@ -49,11 +23,11 @@ type ProgramInfo struct {
 
 // programs reads the files of a layer that describe programs, and makes the
 // table that the layer's lists are understood with.
-func (u *unit) programs(out *compiled, ps *problems) {
+func (u *unit) programs(out *compiled, ps *diag.List) {
 	files := map[string][]byte{}
 	for _, f := range u.files {
-		if f.isPrograms() {
-			files[f.name] = f.data
+		if f.IsPrograms() {
+			files[f.Name] = f.Data
 		}
 	}
 	if len(files) == 0 || u.table == nil {
@@ -73,16 +47,16 @@ func (u *unit) programs(out *compiled, ps *problems) {
 		}
 	case decisions.Project, decisions.Base:
 		for _, f := range u.files {
-			if f.isPrograms() {
-				*ps = append(*ps, Problem{
-					File: f.name, Severity: SeverityWarning, Text: fmt.Sprintf("is ignored: only org and user say what programs do, not the %s", u.layer),
-					Hint: "put it into ~/.config/permd/policy.d/" + programsDir,
+			if f.IsPrograms() {
+				*ps = append(*ps, diag.Problem{
+					File: f.Name, Severity: diag.SeverityWarning, Text: fmt.Sprintf("is ignored: only org and user say what programs do, not the %s", u.layer),
+					Hint: "put it into ~/.config/permd/policy.d/" + source.ProgramsDir,
 				})
 			}
 		}
 	}
 	for _, e := range errs {
-		*ps = append(*ps, Problem{File: e.File, Line: e.Line, Severity: SeverityError, Text: shortened(e.Text), Hint: e.Fix})
+		ps.Append(diag.Problem{File: e.File, Line: e.Line, Severity: diag.SeverityError, Text: e.Text, Hint: e.Fix})
 	}
 	for _, d := range described {
 		out.described = append(out.described, ProgramInfo{Program: d.Program, Layer: u.layer, Extends: d.Extends, At: d.At})
@@ -121,7 +95,7 @@ func (s *Store) tableFor(st *state, user *slot) *effects.Table {
 	if user == nil || user.active == nil || user.active.opinions == nil {
 		return table
 	}
-	held := slices.ContainsFunc(user.held, func(name string) bool { return path.Base(path.Dir(name)) == programsDir })
+	held := slices.ContainsFunc(user.held, func(name string) bool { return path.Base(path.Dir(name)) == source.ProgramsDir })
 	return table.With(user.active.opinions, !st.switches.OnlyOrg && !held)
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/source"
 )
 
 // How permd keeps from using half of a change.
@@ -37,11 +39,11 @@ const (
 
 // reading is what the folders of a layer held at one time.
 type reading struct {
-	files  []source
-	dirs   []string // all folders that were read, to watch
-	failed problems // why the files cannot be used, nil if they can
-	digest string   // of the files
-	stamp  string   // of all that can tell a change
+	files  []source.File
+	dirs   []string  // all folders that were read, to watch
+	failed diag.List // why the files cannot be used, nil if they can
+	digest string    // of the files
+	stamp  string    // of all that can tell a change
 	newest time.Time
 }
 
@@ -51,21 +53,21 @@ func (s *Store) readOnce(n *slot) *reading {
 	rules := s.rulesOf(n)
 	var stamps []string
 	for _, dir := range n.dirs {
-		t, err := readTree(dir, rules)
-		out.dirs = append(out.dirs, t.dirs...)
-		out.files = append(out.files, t.files...)
-		stamps = append(append(stamps, dir), t.stamps...)
-		if t.newest.After(out.newest) {
-			out.newest = t.newest
+		t, err := source.Read(dir, rules)
+		out.dirs = append(out.dirs, t.Dirs...)
+		out.files = append(out.files, t.Files...)
+		stamps = append(append(stamps, dir), t.Stamps...)
+		if t.Newest.After(out.newest) {
+			out.newest = t.Newest
 		}
 		if err != nil {
-			out.failed.err1(err)
+			out.failed.AddErr(err)
 			stamps = append(stamps, err.Error())
 			break
 		}
 	}
 	out.digest = n.digestOf(out.files, nil)
-	out.stamp = digestOf(append(stamps, out.digest), nil)
+	out.stamp = source.Digest(append(stamps, out.digest), nil)
 	return out
 }
 
@@ -98,7 +100,7 @@ func (s *Store) read(ctx context.Context, n *slot, how patient) (*reading, bool)
 }
 
 // known reports whether these files were looked at before.
-func (r *reading) known(n *slot) bool { return !r.failed.failed() && n.tried == r.digest }
+func (r *reading) known(n *slot) bool { return !r.failed.Failed() && n.tried == r.digest }
 
 // wait waits and reports whether it was to the end.
 func wait(ctx context.Context, d time.Duration) bool {
@@ -117,25 +119,25 @@ func wait(ctx context.Context, d time.Duration) bool {
 // lasts, and when it ends: somebody may be about to write them. Comments are
 // something.
 func (n *slot) emptied(r *reading, now time.Time, doubt time.Duration) (names []string, until time.Time) {
-	left := map[string]source{}
+	left := map[string]source.File{}
 	for _, f := range r.files {
-		left[f.name] = f
+		left[f.Name] = f
 	}
 	for _, name := range n.filled {
 		f, ok := left[name]
 		switch {
-		case ok && len(strings.TrimSpace(string(f.data))) > 0:
+		case ok && len(strings.TrimSpace(string(f.Data))) > 0:
 			continue
 		case !ok && len(left) > 0:
 			continue // removed; the others are there
 		case !ok:
-			f.mod = r.newest // of the folder
+			f.ModTime = r.newest // of the folder
 		}
-		if age := now.Sub(f.mod); age < -calm || age >= doubt {
+		if age := now.Sub(f.ModTime); age < -calm || age >= doubt {
 			continue
 		}
 		names = append(names, name)
-		if end := f.mod.Add(doubt); end.After(until) {
+		if end := f.ModTime.Add(doubt); end.After(until) {
 			until = end
 		}
 	}
@@ -143,11 +145,11 @@ func (n *slot) emptied(r *reading, now time.Time, doubt time.Duration) (names []
 }
 
 // filledIn returns the names of the files that have something in them.
-func filledIn(files []source) []string {
+func filledIn(files []source.File) []string {
 	var out []string
 	for _, f := range files {
-		if !f.isTest() && len(strings.TrimSpace(string(f.data))) > 0 {
-			out = append(out, f.name)
+		if !f.IsTest() && len(strings.TrimSpace(string(f.Data))) > 0 {
+			out = append(out, f.Name)
 		}
 	}
 	return out
@@ -157,8 +159,8 @@ func filledIn(files []source) []string {
 // go: their denies and asks stay, and what they allow does not count, so that
 // whichever is true, nothing is allowed by mistake.
 func (n *slot) hold(names []string, until time.Time, now time.Time) *slot {
-	var ps problems
-	ps.file(names[0], "after 10 seconds it is taken as it is, by permd reload after one",
+	var ps diag.List
+	ps.FileErrorf(names[0], "after 10 seconds it is taken as it is, by permd reload after one",
 		"has nothing in it any more, as if it was being written; its denies and asks stay")
 	n.held, n.again, n.tried = names, until, ""
 	return n.degrade(ps, now)
@@ -171,8 +173,8 @@ func muted(held []string, r *decisions.RuleRef) bool {
 
 // restless keeps the rules in use while their files do not rest.
 func (n *slot) restless(now time.Time) *slot {
-	var ps problems
-	ps.file(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", calm)
+	var ps diag.List
+	ps.FileErrorf(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", calm)
 	n.again, n.tried = time.Now(), ""
 	return n.degrade(ps, now)
 }
@@ -189,6 +191,6 @@ func blank(data []byte) bool {
 }
 
 // digestOf is the digest of a layer's files.
-func (n *slot) digestOf(files []source, disable []string) string {
-	return digestOf(slices.Concat([]string{string(n.layer), n.under.programsDigest()}, disable), files)
+func (n *slot) digestOf(files []source.File, disable []string) string {
+	return source.Digest(slices.Concat([]string{string(n.layer), n.under.programsDigest()}, disable), files)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/source"
 )
 
 // State says how a layer is.
@@ -40,7 +42,7 @@ type slot struct {
 	held   []string  // of these, the ones whose allows do not count at the moment
 	tried  string    // digest of the files that were looked at last
 	state  State
-	failed problems // why it is degraded
+	failed diag.List // why it is degraded
 	since  time.Time
 	watch  []string  // folders that were read
 	again  time.Time // when to look again without being told, zero for never
@@ -74,14 +76,14 @@ func (s *Store) look(ctx context.Context, prev *slot, how patient) *slot {
 	switch {
 	case !rests:
 		return next.restless(s.opts.Now())
-	case r.failed.failed():
+	case r.failed.Failed():
 		next.tried = ""
 		return next.degrade(r.failed, s.opts.Now())
 	case len(next.watch) == 0 && prev.active != nil && len(prev.active.rules)+len(prev.active.described) > 0 && prev.layer != decisions.Project:
 		// The folder has gone while its rules were in use. Nobody drops rules
 		// that way on purpose, and a deny must not vanish by accident.
-		var ps problems
-		ps.file(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules stay in use")
+		var ps diag.List
+		ps.FileErrorf(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules stay in use")
 		next.tried = ""
 		return next.degrade(ps, s.opts.Now())
 	}
@@ -93,7 +95,7 @@ func (s *Store) look(ctx context.Context, prev *slot, how patient) *slot {
 
 // build makes the slot's layer from files that were read, unless it has been
 // made from the same ones before.
-func (s *Store) build(ctx context.Context, next *slot, files []source, disable []string) *slot {
+func (s *Store) build(ctx context.Context, next *slot, files []source.File, disable []string) *slot {
 	digest := next.digestOf(files, disable)
 	switch {
 	case digest == next.tried:
@@ -108,14 +110,14 @@ func (s *Store) build(ctx context.Context, next *slot, files []source, disable [
 	}
 	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.tableOf(next.under)}
 	c, ps := compile(u, s.schema)
-	if ps.failed() {
+	if ps.Failed() {
 		return next.degrade(ps, s.opts.Now())
 	}
 	// The shipped layer's tests have been run where permd was built.
 	if c.tests != nil && next.layer != decisions.Base {
 		ctx, cancel := context.WithTimeout(ctx, testBudget)
 		defer cancel()
-		if failed := failedTests(ctx, u, c.tests, s.schema); failed.failed() {
+		if failed := failedTests(ctx, u, c.tests, s.schema); failed.Failed() {
 			return next.degrade(failed, s.opts.Now())
 		}
 	}
@@ -136,7 +138,7 @@ func (n *slot) succeed(now time.Time) *slot {
 	return n
 }
 
-func (n *slot) degrade(ps problems, now time.Time) *slot {
+func (n *slot) degrade(ps diag.List, now time.Time) *slot {
 	if n.state != StateDegraded {
 		n.since = now
 	}
@@ -149,38 +151,38 @@ func (n *slot) err() error {
 	if n.state != StateDegraded {
 		return nil
 	}
-	return n.failed.err(n.layer)
+	return n.failed.Err(n.layer)
 }
 
 // failedTests runs the layer's tests and returns those that do not pass.
-func failedTests(ctx context.Context, u unit, mods *parsed, schema *inputSchema) problems {
+func failedTests(ctx context.Context, u unit, mods *parsed, schema *inputSchema) diag.List {
 	report, ps := runParsed(ctx, u.layer, mods, schema, false)
-	if ps.failed() {
+	if ps.Failed() {
 		return ps
 	}
 	for _, r := range report.Results {
 		if r.Outcome != Pass && r.Outcome != Skip {
-			ps = append(ps, Problem{File: r.File, Line: r.Line, Severity: SeverityError,
+			ps = append(ps, diag.Problem{File: r.File, Line: r.Line, Severity: diag.SeverityError,
 				Text: fmt.Sprintf("test %s: %s", r.Name, r.Detail()), Hint: "run: permd policy test"})
 		}
 	}
-	if err := ctx.Err(); err != nil && !ps.failed() {
-		ps.file(u.files[0].dir, "", "the tests of the %s layer took too long", u.layer)
+	if err := ctx.Err(); err != nil && !ps.Failed() {
+		ps.FileErrorf(u.files[0].Dir, "", "the tests of the %s layer took too long", u.layer)
 	}
 	return ps
 }
 
 // rulesOf says whom the files of a slot must belong to.
-func (s *Store) rulesOf(n *slot) treeRules {
+func (s *Store) rulesOf(n *slot) source.Access {
 	switch n.layer {
 	case decisions.Org:
-		return treeRules{owners: s.opts.OrgOwners}
+		return source.Access{Owners: s.opts.OrgOwners}
 	case decisions.User:
-		return treeRules{owners: []uint32{0, n.uid}, private: s.privateGroup(n.uid)}
+		return source.Access{Owners: []uint32{0, n.uid}, PrivateGroup: s.privateGroup(n.uid)}
 	}
 	// A project's files can only tighten until somebody trusts them, so it
 	// does not matter who could change them.
-	return treeRules{writable: true, listsOnly: true}
+	return source.Access{Writable: true, ListsOnly: true}
 }
 
 // privateGroup tells a person's private group, each group asked for once.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
 )
 
 // Status says which rules are in use and how each layer is.
@@ -38,11 +39,11 @@ type LayerStatus struct {
 	// Programs is of how many programs the layer says something.
 	Programs int `json:"programs,omitzero"`
 	// Digest is of the rules in use, "" when the layer has never been good.
-	Digest   string    `json:"digest,omitzero"`
-	Error    string    `json:"error,omitzero"`    // the first problem, with its place
-	Problems []Problem `json:"problems,omitzero"` // all of them
-	Warnings []Problem `json:"warnings,omitzero"` // of the rules in use
-	Since    time.Time `json:"since"`             // when it came into this state
+	Digest   string         `json:"digest,omitzero"`
+	Error    string         `json:"error,omitzero"`    // the first problem, with its place
+	Problems []diag.Problem `json:"problems,omitzero"` // all of them
+	Warnings []diag.Problem `json:"warnings,omitzero"` // of the rules in use
+	Since    time.Time      `json:"since"`             // when it came into this state
 }
 
 // Degraded reports whether a layer is not what its files say.
@@ -162,7 +163,7 @@ func (n *slot) status() LayerStatus {
 		out.UID = &uid
 	}
 	if err := n.err(); err != nil {
-		out.Error, out.Problems = err.Error(), n.failed.errs()
+		out.Error, out.Problems = err.Error(), n.failed.Errors()
 	}
 	if n.active != nil {
 		out.Warnings, out.Programs = n.active.warnings, len(n.active.described)

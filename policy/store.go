@@ -16,6 +16,9 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/settings"
+	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
 )
 
@@ -138,11 +141,11 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.profiles, err = effects.ParseProfiles(opts.Profiles); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
-	shipped := []source{{name: "profiles", data: opts.Profiles}}
+	shipped := []source.File{{Name: "profiles", Data: opts.Profiles}}
 	for _, name := range slices.Sorted(maps.Keys(opts.Programs)) {
-		shipped = append(shipped, source{name: "programs/" + name, data: opts.Programs[name]})
+		shipped = append(shipped, source.File{Name: "programs/" + name, Data: opts.Programs[name]})
 	}
-	s.shipped = digestOf(nil, shipped)
+	s.shipped = source.Digest(nil, shipped)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +180,9 @@ func (s *Store) readSwitches() (Switches, error) {
 
 // Unattended reports whether the profile that is in use is for machines where
 // nobody can be asked.
-func (s *Store) Unattended() bool { return s.state.Load().switches.Profile == ProfileUnattended }
+func (s *Store) Unattended() bool {
+	return s.state.Load().switches.Profile == settings.ProfileUnattended
+}
 
 // AskGates reports whether a person is asked of what an agent has its client do,
 // where nobody has allowed it.
@@ -187,12 +192,12 @@ func (s *Store) AskGates() bool { return s.state.Load().switches.AskGates }
 // another profile is chosen.
 func (s *Store) lookBase(ctx context.Context, prev *slot, sw Switches) *slot {
 	next := *prev
-	var files []source
+	var files []source.File
 	for _, name := range slices.Sorted(maps.Keys(s.opts.Base)) {
-		if !rego.InProfile(name, cmp.Or(sw.Profile, ProfileBalanced)) {
+		if !rego.InProfile(name, cmp.Or(sw.Profile, settings.ProfileBalanced)) {
 			continue
 		}
-		files = append(files, source{name: name, rel: name, data: s.opts.Base[name]})
+		files = append(files, source.File{Name: name, Rel: name, Data: s.opts.Base[name]})
 	}
 	return s.build(ctx, &next, files, sw.Disable)
 }
@@ -205,8 +210,8 @@ func (s *Store) userSlot(uid uint32) *slot {
 	dir, err := s.opts.UserDir(uid)
 	switch {
 	case err != nil:
-		var ps problems
-		ps.errorf(nil, "", "finding the folder of rules of uid %d: %v", uid, err)
+		var ps diag.List
+		ps.Errorf(nil, "", "finding the folder of rules of uid %d: %v", uid, err)
 		n.degrade(ps, s.opts.Now())
 	case dir != "":
 		n.dirs = []string{dir}
@@ -322,7 +327,7 @@ func (s *Store) snapshot(st *state, uid uint32, project *slot) *snapshot {
 			snap.layers = append(snap.layers, n.active)
 		}
 	}
-	snap.digest = digestOf(parts, nil)
+	snap.digest = source.Digest(parts, nil)
 	return snap
 }
 

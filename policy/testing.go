@@ -16,6 +16,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
 )
 
 // oneTest bounds a single test.
@@ -73,11 +74,11 @@ func (r *TestReport) Passed() bool {
 
 // runTests runs a layer's tests on its rules as they were written. The problems
 // are those of compiling; failing tests are in the report.
-func runTests(ctx context.Context, u unit, schema *inputSchema, coverage bool) (*TestReport, problems) {
-	var ps problems
+func runTests(ctx context.Context, u unit, schema *inputSchema, coverage bool) (*TestReport, diag.List) {
+	var ps diag.List
 	mods := parse(u, &ps)
 	collect(u, mods, &ps)
-	if ps.failed() {
+	if ps.Failed() {
 		return nil, ps
 	}
 	return runParsed(ctx, u.layer, mods, schema, coverage)
@@ -85,8 +86,8 @@ func runTests(ctx context.Context, u unit, schema *inputSchema, coverage bool) (
 
 // runParsed is runTests of a layer that was parsed before. The compiler takes
 // copies.
-func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema *inputSchema, coverage bool) (*TestReport, problems) {
-	var ps problems
+func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema *inputSchema, coverage bool) (*TestReport, diag.List) {
+	var ps diag.List
 	all := maps.Clone(mods.policy)
 	maps.Copy(all, mods.tests)
 	all[stubsFile] = stubs(layer)
@@ -94,7 +95,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema 
 	store := inmem.New()
 	txn, err := store.NewTransaction(ctx, storage.TransactionParams{})
 	if err != nil {
-		ps.errorf(nil, "", "running tests: %v", err)
+		ps.Errorf(nil, "", "running tests: %v", err)
 		return nil, ps
 	}
 	defer store.Abort(ctx, txn)
@@ -114,7 +115,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema 
 	}
 	results, err := runner.RunTests(ctx, txn)
 	if err != nil {
-		ps.opa(err)
+		ps.AddOPA(err)
 		return nil, ps
 	}
 	report := &TestReport{Results: []TestResult{}}

@@ -14,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
 )
 
 const (
@@ -207,7 +208,7 @@ func limitErr(err error) string {
 	case errors.Is(err, syscall.ENOSPC):
 		return "too many watched folders (fs.inotify.max_user_watches)"
 	}
-	return plainErr(err)
+	return diag.WithoutPath(err)
 }
 
 // matters reports whether a name lies in a folder of rules or on the way to

@@ -16,6 +16,8 @@ import (
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket"
@@ -32,7 +34,7 @@ import (
 type daemon struct {
 	dirs     xdg.Dirs
 	sockets  sockets
-	settings policy.Settings
+	settings settings.Settings
 	store    *policy.Store
 	journal  *journal.Journal
 	memory   *remember.Store
@@ -58,7 +60,7 @@ type sockets struct {
 const policyDir = "policy.d"
 
 // openPolicy reads settings and rules.
-func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*policy.Store, policy.Settings, error) {
+func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*policy.Store, settings.Settings, error) {
 	settings, err := readSettings(dirs)
 	if err != nil {
 		return nil, settings, err
@@ -83,7 +85,7 @@ func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func
 
 // policyFailure gives an error of the rules its exit code.
 func policyFailure(err error) error {
-	if e, ok := errors.AsType[*policy.Error](err); ok {
+	if e, ok := errors.AsType[*diag.Error](err); ok {
 		hint := e.Problems[0].Hint
 		if hint == "" {
 			hint = "permd policy check DIR shows all problems"
@@ -107,7 +109,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.memory, err = remember.Open(remember.Options{
 		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.allowable,
-		ConfirmAll: d.settings.Confirm == policy.ConfirmAlways, Understand: d.understand,
+		ConfirmAll: d.settings.Confirm == settings.ConfirmAlways, Understand: d.understand,
 	})
 	if err != nil {
 		return nil, errors.Join(databaseFailure(err), d.journal.Close())
@@ -119,7 +121,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		log.Warn("the memory is degraded", "why", why)
 	}
 	var j decisions.Journal = d.journal
-	if d.settings.HTTP.Listen != policy.ListenOff {
+	if d.settings.HTTP.Listen != settings.ListenOff {
 		d.metrics = newMetrics(d)
 		j = d.metrics.count(j)
 	}

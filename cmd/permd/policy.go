@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/rego"
 )
 
@@ -118,7 +119,7 @@ exit code is that of errors alone.
 	return cmd
 }
 
-func (a *app) renderProblems(problems []policy.Problem) {
+func (a *app) renderProblems(problems []diag.Problem) {
 	for _, p := range problems {
 		fmt.Fprintf(a.out, "%s: %s\n", p.Severity, p)
 		if p.Hint != "" {
@@ -147,7 +148,7 @@ much of the rules they reach.
 			}
 			report, err := f.Test(cmd.Context())
 			if err != nil {
-				if e, ok := errors.AsType[*policy.Error](err); ok && !a.json {
+				if e, ok := errors.AsType[*diag.Error](err); ok && !a.json {
 					a.renderProblems(e.Problems)
 					return &failure{code: exitCompile}
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 )
 
 // settingsName is the settings file of org and user.
@@ -22,8 +23,8 @@ const settingsName = "permd.toml"
 const mostSettings = 1 << 20
 
 // readSettings reads permd.toml of org and user.
-func readSettings(dirs xdg.Dirs) (policy.Settings, error) {
-	var of [2]policy.Settings
+func readSettings(dirs xdg.Dirs) (settings.Settings, error) {
+	var of [2]settings.Settings
 	for i, dir := range []string{dirs.Org, dirs.Config} {
 		file := filepath.Join(dir, settingsName)
 		data, err := readSettingsFile(file)
@@ -31,13 +32,13 @@ func readSettings(dirs xdg.Dirs) (policy.Settings, error) {
 			continue
 		}
 		if err != nil {
-			return policy.Settings{}, fmt.Errorf("reading settings: %w", err)
+			return settings.Settings{}, fmt.Errorf("reading settings: %w", err)
 		}
-		if of[i], err = policy.ParseSettings(file, data); err != nil {
-			return policy.Settings{}, err
+		if of[i], err = settings.Parse(file, data); err != nil {
+			return settings.Settings{}, err
 		}
 	}
-	return policy.Merge(of[0], of[1])
+	return settings.Merge(of[0], of[1])
 }
 
 // readSettingsFile reads a file that only root and we can have written: it can

@@ -1,4 +1,4 @@
-package policy
+package diag
 
 import (
 	"errors"
@@ -9,27 +9,27 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// opa adds the errors that OPA's parser or compiler reported, in few words:
+// AddOPA adds the errors that OPA's parser or compiler reported, in few words:
 // they are read in the reason of a question and in the one line that a service
 // manager shows.
-func (ps *problems) opa(err error) {
+func (ps *List) AddOPA(err error) {
 	var list ast.Errors
 	if !errors.As(err, &list) {
-		ps.errorf(nil, "", "%v", err)
+		ps.Errorf(nil, "", "%v", err)
 		return
 	}
 	for _, e := range list {
-		text, hint := wordsOf(e)
-		ps.errorf(e.Location, hint, "%s", text)
+		text, hint := explain(e)
+		ps.Errorf(e.Location, hint, "%s", text)
 	}
 }
 
 const fieldsHint = "the fields of input are listed in docs/policy.md and rego/input.schema.json"
 
-// wordsOf is what an error says and what to do about it. OPA's details of an
+// explain is what an error says and what to do about it. OPA's details of an
 // undefined reference list all that could have stood there, which for the input
 // is a screenful: what was most likely meant is enough.
-func wordsOf(e *ast.Error) (text, hint string) {
+func explain(e *ast.Error) (text, hint string) {
 	ofInput := strings.HasPrefix(e.Message, "undefined ref: input")
 	switch d := e.Details.(type) {
 	case *ast.RefErrInvalidDetail:
@@ -92,7 +92,7 @@ func meant(d *ast.RefErrInvalidDetail) string {
 		slices.SortStableFunc(near, func(a, b string) int { return distance(string(wrote), a) - distance(string(wrote), b) })
 		return fmt.Sprintf("did you mean %s?", d.Ref[:d.Pos].Append(ast.StringTerm(near[0])))
 	case len(members) > 0 && len(members) <= fewMembers:
-		return fmt.Sprintf("%s has %s", d.Ref[:d.Pos], words(members))
+		return fmt.Sprintf("%s has %s", d.Ref[:d.Pos], strings.Join(members, ", "))
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package policy
+package source
 
 import (
 	"errors"
@@ -10,19 +10,19 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/policy/diag"
 )
 
-func self() []uint32 { return []uint32{0, uint32(os.Getuid())} }
-
-func names(t *tree) []string {
+func names(t *Tree) []string {
 	var out []string
-	for _, f := range t.files {
-		out = append(out, f.rel+"="+string(f.data))
+	for _, f := range t.Files {
+		out = append(out, f.Rel+"="+string(f.Data))
 	}
 	return out
 }
 
-func TestReadTree(t *testing.T) {
+func TestRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policy.d")
 	write(t, dir, map[string]string{
 		"b.rego": "b", "a.rego": "a", "sub/c.rego": "c", "rules.yaml": "y", "README.md": "no", "data.json": "no",
@@ -31,7 +31,7 @@ func TestReadTree(t *testing.T) {
 	if err := os.Symlink("b.rego", filepath.Join(dir, "link.rego")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readTree(dir, treeRules{owners: self()})
+	got, err := Read(dir, Access{Owners: ownUIDs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,20 +39,20 @@ func TestReadTree(t *testing.T) {
 	if diff := cmp.Diff(want, names(got)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{dir, filepath.Join(dir, "sub")}, got.dirs); diff != "" {
+	if diff := cmp.Diff([]string{dir, filepath.Join(dir, "sub")}, got.Dirs); diff != "" {
 		t.Error(diff)
 	}
-	lists, err := readTree(dir, treeRules{listsOnly: true})
-	if err != nil || len(lists.files) != 1 || lists.files[0].rel != "rules.yaml" {
+	lists, err := Read(dir, Access{ListsOnly: true})
+	if err != nil || len(lists.Files) != 1 || lists.Files[0].Rel != "rules.yaml" {
 		t.Errorf("lists only: %v, %v", lists, err)
 	}
-	if none, err := readTree(filepath.Join(dir, "none"), treeRules{}); err != nil || !none.absent {
+	if none, err := Read(filepath.Join(dir, "none"), Access{}); err != nil || len(none.Dirs) > 0 {
 		t.Errorf("a missing folder: %v, %v", none, err)
 	}
 }
 
 // A mounted ConfigMap: real files in ..data, which is a link that gets swapped.
-func TestReadTreeConfigMap(t *testing.T) {
+func TestReadConfigMap(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policy.d")
 	write(t, dir, map[string]string{"..2026_1/a.rego": "one", "..2026_1/sub/b.rego": "two"})
 	for name, to := range map[string]string{"..data": "..2026_1", "a.rego": "..data/a.rego", "sub": "..data/sub"} {
@@ -60,7 +60,7 @@ func TestReadTreeConfigMap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := readTree(dir, treeRules{owners: self()})
+	got, err := Read(dir, Access{Owners: ownUIDs()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestReadTreeConfigMap(t *testing.T) {
 	}
 }
 
-func TestReadTreeRefuses(t *testing.T) {
+func TestReadRefuses(t *testing.T) {
 	tests := []struct {
 		name string
 		make func(t *testing.T, dir string)
@@ -129,7 +129,7 @@ func TestReadTreeRefuses(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "permd", "policy.d")
 			write(t, dir, map[string]string{"a.rego": "a"})
 			tt.make(t, dir)
-			_, err := readTree(dir, treeRules{owners: self()})
+			_, err := Read(dir, Access{Owners: ownUIDs()})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(dir, tt.at)) {
 				t.Errorf("error %v, want one of %s with %q", err, filepath.Join(dir, tt.at), tt.want)
 			}
@@ -138,7 +138,7 @@ func TestReadTreeRefuses(t *testing.T) {
 	t.Run("foreign owner", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "policy.d")
 		write(t, dir, map[string]string{"a.rego": "a"})
-		if _, err := readTree(dir, treeRules{owners: []uint32{4242}}); err == nil || !strings.Contains(err.Error(), "belongs to uid") {
+		if _, err := Read(dir, Access{Owners: []uint32{4242}}); err == nil || !strings.Contains(err.Error(), "belongs to uid") {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -146,7 +146,7 @@ func TestReadTreeRefuses(t *testing.T) {
 
 // What only the owner's private group may write besides is as good as theirs;
 // not so for the rules of an organisation.
-func TestReadTreePrivateGroup(t *testing.T) {
+func TestReadPrivateGroup(t *testing.T) {
 	mine := uint32(os.Getgid())
 	for _, tt := range []struct {
 		name    string
@@ -165,60 +165,34 @@ func TestReadTreePrivateGroup(t *testing.T) {
 				write(t, dir, map[string]string{"sub/a.rego": "a"})
 				name := filepath.Join(dir, at)
 				chmod(t, name, tt.mode|0o100)
-				_, err := readTree(dir, treeRules{owners: self(), private: tt.private})
+				_, err := Read(dir, Access{Owners: ownUIDs(), PrivateGroup: tt.private})
 				if tt.want == "" {
 					if err != nil {
 						t.Error(err)
 					}
 					return
 				}
-				pe, ok := errors.AsType[*problemError](err)
+				pe, ok := errors.AsType[diag.Problem](err)
 				want := strings.Replace(tt.want, "0664", "0764", 1)
-				if !ok || pe.p.File != name || !strings.Contains(pe.p.Text, want) || !strings.HasPrefix(pe.p.Hint, "chmod g") || !strings.HasSuffix(pe.p.Hint, " "+name) {
+				if !ok || pe.File != name || !strings.Contains(pe.Text, want) || !strings.HasPrefix(pe.Hint, "chmod g") || !strings.HasSuffix(pe.Hint, " "+name) {
 					t.Errorf("error %+v, want %q of %s", err, want, name)
 				}
 			})
 		}
 	}
-	w := newWorld(t)
-	w.opts.PrivateGroup = func(uint32, uint32) bool { return true }
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "user")})
-	chmod(t, filepath.Join(w.user, "a.rego"), 0o664)
-	s := w.open(t)
-	if l := userLayer(s); l.State != StateOK || l.Deny != 1 {
-		t.Errorf("status of user: %+v", l)
-	}
-	chmod(t, w.org, 0o775)
-	if _, err := Open(t.Context(), w.opts); err == nil || !strings.Contains(err.Error(), "can be written by its group") {
-		t.Errorf("a folder of the organisation that a group may write: %v", err)
-	}
 }
 
 func TestDigest(t *testing.T) {
-	f := func(name, data string) source { return source{name: name, data: []byte(data)} }
+	f := func(name, data string) File { return File{Name: name, Data: []byte(data)} }
 	all := map[string]string{}
 	for name, d := range map[string]string{
-		"none": digestOf(nil, nil), "extra": digestOf([]string{"a"}, nil), "two extras": digestOf([]string{"a", ""}, nil),
-		"one": digestOf(nil, []source{f("a", "b")}), "moved": digestOf(nil, []source{f("ab", "")}),
-		"two": digestOf(nil, []source{f("a", "b"), f("", "")}),
+		"none": Digest(nil, nil), "extra": Digest([]string{"a"}, nil), "two extras": Digest([]string{"a", ""}, nil),
+		"one": Digest(nil, []File{f("a", "b")}), "moved": Digest(nil, []File{f("ab", "")}),
+		"two": Digest(nil, []File{f("a", "b"), f("", "")}),
 	} {
 		if other, ok := all[d]; ok {
 			t.Errorf("%s and %s have one digest", name, other)
 		}
 		all[d] = name
-	}
-}
-
-func chmod(t *testing.T, path string, mode os.FileMode) {
-	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func link(t *testing.T, to, path string) {
-	t.Helper()
-	if err := os.Symlink(to, path); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-package policy
+package list
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// restIs tests the words behind those that an entry spells out: they are
+// restTest tests the words behind those that an entry spells out: they are
 // harmless, or what is not are just the words that it names.
-func restIs(r *pattern.Run) body {
+func restTest(r *pattern.Run) body {
 	n := len(r.Words)
 	if len(r.Named) == 0 {
 		return body{fmt.Sprintf("input.effect.harmless_from <= %d", n)}
@@ -30,9 +30,9 @@ func restIs(r *pattern.Run) body {
 	return append(b, fmt.Sprintf("input.effect.harmless_from <= named[%d] + 1", len(r.Named)-1))
 }
 
-// namedIn tests that all that an entry names stands among the words, in any
+// namedTest tests that all that an entry names stands among the words, in any
 // order and place, a value also in the word of its option.
-func namedIn(args string, r *pattern.Run) body {
+func namedTest(args string, r *pattern.Run) body {
 	var b body
 	for k, option := range r.Named {
 		if !pattern.IsOption(option) {

@@ -1,4 +1,8 @@
-package policy
+// Package list reads lists of rules (rules.yaml) and turns them into Rego, so
+// that OPA evaluates them as it does all other rules. What one line means is
+// said by package pattern; that the Rego written here says the same is tested
+// against it.
+package list
 
 import (
 	"fmt"
@@ -14,21 +18,21 @@ import (
 
 // Bounds of a list file: it is read by people.
 const (
-	maxListBytes   = 1 << 20
-	maxListEntries = 10_000
+	maxBytes   = 1 << 20
+	maxEntries = 10_000
 )
 
-// entry is one line of a list.
-type entry struct {
-	set     decisions.Set
-	kind    effects.Kind
-	pattern *pattern.Pattern
-	line    int // in the list's file
-	column  int
+// Entry is one line of a list.
+type Entry struct {
+	Set     decisions.Set
+	Kind    effects.Kind
+	Pattern *pattern.Pattern
+	Line    int // in the list's file
+	Column  int
 }
 
-// ListError is something wrong at one place of a list file.
-type ListError struct {
+// Error is something wrong at one place of a list file.
+type Error struct {
 	File string
 	Line int // from 1; 0 when the file as a whole is meant
 	Err  error
@@ -36,7 +40,7 @@ type ListError struct {
 }
 
 // Error returns file:line and what is wrong.
-func (e *ListError) Error() string {
+func (e *Error) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.File, e.Err)
 	}
@@ -44,12 +48,12 @@ func (e *ListError) Error() string {
 }
 
 // Unwrap returns what is wrong without its place.
-func (e *ListError) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
 // Hint returns what to write instead, "" if nothing is known.
-func (e *ListError) Hint() string { return e.Fix }
+func (e *Error) Hint() string { return e.Fix }
 
-// CompileList turns a list file (rules.yaml) into a Rego module of the layer's
+// Compile turns a list file (rules.yaml) into a Rego module of the layer's
 // package. Each rule has the place of its list entry as location, so that
 // explanations, errors and rule ids (layer/file:line) name the list.
 //
@@ -57,19 +61,16 @@ func (e *ListError) Hint() string { return e.Fix }
 // not repeat the file's text: the list of a project that nobody trusts may
 // tighten, but not speak. Its allow entries must still be well formed.
 //
+// By the program table, which may be nil, denies and asks know an option however
+// it is spelled.
+//
 // The error joins a *ListError for each thing that is wrong.
-func CompileList(layer, file string, data []byte, restrict bool) (*ast.Module, error) {
-	return compileList(layer, file, data, restrict, nil)
-}
-
-// compileList is CompileList with the program table by which denies and asks
-// know an option however it is spelled.
-func compileList(layer, file string, data []byte, restrict bool, table *effects.Table) (*ast.Module, error) {
-	entries, err := parseList(file, data)
+func Compile(layer, file string, data []byte, restrict bool, table *effects.Table) (*ast.Module, error) {
+	entries, err := Parse(file, data)
 	if err != nil {
 		return nil, err
 	}
-	understand(entries, table)
+	Resolve(entries, table)
 	text, places := generate(layer, file, entries, restrict)
 	m, err := ast.ParseModuleWithOpts(file, text, ast.ParserOptions{RegoVersion: ast.RegoV1})
 	if err != nil {
@@ -82,40 +83,30 @@ func compileList(layer, file string, data []byte, restrict bool, table *effects.
 	for i, r := range m.Rules {
 		relocate(r, file, lines, places[i])
 	}
-	first := listPlace{line: 1, column: 1}
+	first := place{line: 1, column: 1}
 	relocate(m.Package, file, lines, first)
 	for _, im := range m.Imports {
 		relocate(im, file, lines, first)
 	}
-	m.Comments = nil // they stand at places of the generated text
+	m.Comments = nil // their places are those of the generated text
 	return m, nil
 }
 
-// understand gives the entries that deny or ask the sense of their lines.
-func understand(entries []entry, table *effects.Table) {
+// Resolve gives the entries that deny or ask the meaning that their words
+// have by the program table.
+func Resolve(entries []Entry, table *effects.Table) {
 	for i := range entries {
-		if e := &entries[i]; e.set != decisions.SetAllow {
-			e.pattern = e.pattern.Understood(table)
+		if e := &entries[i]; e.Set != decisions.SetAllow {
+			e.Pattern = e.Pattern.Understood(table)
 		}
 	}
 }
 
-// ExportList returns the Rego text of a list, for use with stock OPA. It means
-// the same as the module of CompileList.
-func ExportList(layer, file string, data []byte, restrict bool) (string, error) {
-	entries, err := parseList(file, data)
-	if err != nil {
-		return "", err
-	}
-	text, _ := generate(layer, path.Base(file), entries, restrict)
-	return text, nil
-}
-
-// listPlace is where in the list file a rule comes from.
-type listPlace struct{ line, column int }
+// place is where in the list file a rule comes from.
+type place struct{ line, column int }
 
 // relocate gives a node and all below it the place of its list entry.
-func relocate(n ast.Node, file string, lines []string, p listPlace) {
+func relocate(n ast.Node, file string, lines []string, p place) {
 	text := []byte{}
 	if p.line >= 1 && p.line <= len(lines) {
 		text = []byte(strings.TrimSpace(lines[p.line-1]))
@@ -128,14 +119,14 @@ func relocate(n ast.Node, file string, lines []string, p listPlace) {
 	}).Walk(n)
 }
 
-// ExportListFor is ExportList with the program table by which denies and asks
-// know an option however it is spelled.
-func ExportListFor(layer, file string, data []byte, table *effects.Table) (string, error) {
-	entries, err := parseList(file, data)
+// Export returns the Rego text of a list, for use with stock OPA. It means
+// the same as the module of compileList.
+func Export(layer, file string, data []byte, table *effects.Table) (string, error) {
+	entries, err := Parse(file, data)
 	if err != nil {
 		return "", err
 	}
-	understand(entries, table)
+	Resolve(entries, table)
 	text, _ := generate(layer, path.Base(file), entries, false)
 	return text, nil
 }

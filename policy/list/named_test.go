@@ -1,4 +1,4 @@
-package policy
+package list
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// TestListAgreesOnNamedOptions is TestListAgreesWithMatcher for the lines that
+// TestAgreesOnNamedOptions is TestListAgreesWithMatcher for the lines that
 // name options, of which that one draws few.
-func TestListAgreesOnNamedOptions(t *testing.T) {
+func TestAgreesOnNamedOptions(t *testing.T) {
 	matched := 0
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.StringMatching(`prog( (a|-a|/a)){0,2} \*( (-a|--b|-b x|--b=1|-a -5|-b '')){1,3}`).Draw(t, "line")
@@ -24,7 +24,7 @@ func TestListAgreesOnNamedOptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := CompileList("user", "rules.yaml", fmt.Appendf(nil, "%s:\n  run:\n    - '%s'\n", set, strings.ReplaceAll(line, "'", "''")), false)
+		m, err := Compile("user", "rules.yaml", fmt.Appendf(nil, "%s:\n  run:\n    - '%s'\n", set, strings.ReplaceAll(line, "'", "''")), false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

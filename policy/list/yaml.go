@@ -1,4 +1,4 @@
-package policy
+package list
 
 import (
 	"bytes"
@@ -17,20 +17,20 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// listReader reads a list file and collects all that is wrong with it.
-type listReader struct {
+// reader reads a list file and collects all that is wrong with it.
+type reader struct {
 	file    string
-	entries []entry
+	entries []Entry
 	errs    []error
 }
 
-// parseList reads a list file: a map from allow, ask and deny to maps from
+// Parse reads a list file: a map from allow, ask and deny to maps from
 // kinds to lists of rule lines. Nothing of YAML beyond maps, lists and strings
 // is accepted, so that the file cannot mean anything but what it shows.
-func parseList(file string, data []byte) ([]entry, error) {
-	r := &listReader{file: file}
-	if len(data) > maxListBytes {
-		r.fail(0, "", "the list is longer than %d bytes", maxListBytes)
+func Parse(file string, data []byte) ([]Entry, error) {
+	r := &reader{file: file}
+	if len(data) > maxBytes {
+		r.fail(0, "", "the list is longer than %d bytes", maxBytes)
 		return nil, errors.Join(r.errs...)
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -51,14 +51,14 @@ func parseList(file string, data []byte) ([]entry, error) {
 	return r.entries, nil
 }
 
-func (r *listReader) fail(line int, fix, format string, args ...any) {
-	r.errs = append(r.errs, &ListError{File: r.file, Line: line, Err: fmt.Errorf(format, args...), Fix: fix})
+func (r *reader) fail(line int, fix, format string, args ...any) {
+	r.errs = append(r.errs, &Error{File: r.file, Line: line, Err: fmt.Errorf(format, args...), Fix: fix})
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
 
 // syntax reports an error of the YAML parser at its line.
-func (r *listReader) syntax(err error) {
+func (r *reader) syntax(err error) {
 	text := err.Error()
 	m := yamlLine.FindStringSubmatch(text)
 	line, fix := 0, ""
@@ -73,7 +73,7 @@ func (r *listReader) syntax(err error) {
 }
 
 // plain refuses what a reader of the file could overlook.
-func (r *listReader) plain(n *yaml.Node) bool {
+func (r *reader) plain(n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		r.fail(n.Line, `put quotes around a text that begins with *, as in "*.example.com"`, "aliases are not accepted")
@@ -88,7 +88,7 @@ func (r *listReader) plain(n *yaml.Node) bool {
 }
 
 // pairs returns the keys and values of a map; an absent value is an empty map.
-func (r *listReader) pairs(n *yaml.Node, what, fix string, each func(key, value *yaml.Node)) {
+func (r *reader) pairs(n *yaml.Node, what, fix string, each func(key, value *yaml.Node)) {
 	if !r.plain(n) || n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
 	}
@@ -115,13 +115,13 @@ func (r *listReader) pairs(n *yaml.Node, what, fix string, each func(key, value 
 	}
 }
 
-var listSets = []decisions.Set{decisions.SetAllow, decisions.SetAsk, decisions.SetDeny}
+var sets = []decisions.Set{decisions.SetAllow, decisions.SetAsk, decisions.SetDeny}
 
-func (r *listReader) sets(n *yaml.Node) {
+func (r *reader) sets(n *yaml.Node) {
 	const fix = "the keys are allow, ask and deny"
 	r.pairs(n, "the list", fix, func(key, value *yaml.Node) {
 		set := decisions.Set(key.Value)
-		if !slices.Contains(listSets, set) {
+		if !slices.Contains(sets, set) {
 			r.fail(key.Line, fix, "the key %q is not known", key.Value)
 			return
 		}
@@ -129,7 +129,7 @@ func (r *listReader) sets(n *yaml.Node) {
 	})
 }
 
-func (r *listReader) kinds(set decisions.Set, n *yaml.Node) {
+func (r *reader) kinds(set decisions.Set, n *yaml.Node) {
 	names := make([]string, len(pattern.Kinds))
 	for i, k := range pattern.Kinds {
 		names[i] = string(k)
@@ -145,7 +145,7 @@ func (r *listReader) kinds(set decisions.Set, n *yaml.Node) {
 	})
 }
 
-func (r *listReader) lines(set decisions.Set, kind effects.Kind, n *yaml.Node) {
+func (r *reader) lines(set decisions.Set, kind effects.Kind, n *yaml.Node) {
 	if !r.plain(n) || n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
 	}
@@ -167,13 +167,13 @@ func (r *listReader) lines(set decisions.Set, kind effects.Kind, n *yaml.Node) {
 			if pe, ok := errors.AsType[*pattern.Error](err); ok {
 				fix = pe.Hint()
 			}
-			r.errs = append(r.errs, &ListError{File: r.file, Line: item.Line, Err: err, Fix: fix})
+			r.errs = append(r.errs, &Error{File: r.file, Line: item.Line, Err: err, Fix: fix})
 			continue
 		}
-		if len(r.entries) == maxListEntries {
-			r.fail(item.Line, "write a Rego rule over data instead", "the list has more than %d entries", maxListEntries)
+		if len(r.entries) == maxEntries {
+			r.fail(item.Line, "write a Rego rule over data instead", "the list has more than %d entries", maxEntries)
 			return
 		}
-		r.entries = append(r.entries, entry{set, kind, p, item.Line, item.Column})
+		r.entries = append(r.entries, Entry{set, kind, p, item.Line, item.Column})
 	}
 }

@@ -1,4 +1,4 @@
-package policy
+package settings
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-func TestParseSettings(t *testing.T) {
-	got, err := ParseSettings("permd.toml", []byte(`
+func TestParse(t *testing.T) {
+	got, err := Parse("permd.toml", []byte(`
 # comments are fine
 profile = "balanced"
 only_org = true
@@ -39,7 +39,7 @@ listen = "[::1]:8181"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
 	}
-	empty, err := ParseSettings("permd.toml", nil)
+	empty, err := Parse("permd.toml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ listen = "[::1]:8181"
 	}
 }
 
-func TestParseSettingsRefuses(t *testing.T) {
+func TestParseRefuses(t *testing.T) {
 	tests := []struct {
 		name, text string
 		line       int
@@ -80,12 +80,12 @@ func TestParseSettingsRefuses(t *testing.T) {
 		{"HTTP at a path", "http.listen = \"/tmp/permd.sock\"", 1, "others could reach it", "unix"},
 		{"HTTP switched on", "http.listen = true", 1, "bool", ""},
 		{"unknown key of HTTP", "[http]\nport = 1", 2, "the key http.port is not known", "http.listen"},
-		{"long", strings.Repeat("#", maxSettings+1), 0, "longer", ""},
+		{"long", strings.Repeat("#", maxBytes+1), 0, "longer", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := ParseSettings("permd.toml", []byte(tt.text))
-			e, ok := errors.AsType[*SettingsError](err)
+			got, err := Parse("permd.toml", []byte(tt.text))
+			e, ok := errors.AsType[*Error](err)
 			if !ok {
 				t.Fatalf("settings %+v, error %v", got, err)
 			}

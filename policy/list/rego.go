@@ -1,4 +1,4 @@
-package policy
+package list
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 // of any length costs only the rules that may fire.
 type generator struct {
 	text   strings.Builder
-	places []listPlace // of the rules, in order
-	at     listPlace
+	places []place // of the rules, in order
+	at     place
 	head   string // of the rules of the entry in hand
 	exact  string // the same, covering the guarded tags of an exactly named effect
 }
@@ -28,28 +28,28 @@ type body []string
 func (b body) with(more ...string) body { return slices.Concat(b, more) }
 
 // generate returns the Rego text of a list and the place of each of its rules.
-func generate(layer, file string, entries []entry, restrict bool) (string, []listPlace) {
+func generate(layer, file string, entries []Entry, restrict bool) (string, []place) {
 	g := &generator{}
 	fmt.Fprintf(&g.text, "package permd.%s\n\nimport rego.v2\n", layer)
-	if !restrict && slices.ContainsFunc(entries, func(e entry) bool {
-		return e.set == decisions.SetAllow && e.kind == effects.KindRun
+	if !restrict && slices.ContainsFunc(entries, func(e Entry) bool {
+		return e.Set == decisions.SetAllow && e.Kind == effects.KindRun
 	}) {
-		g.silence()
+		g.defaults()
 	}
 	for _, e := range entries {
-		if restrict && e.set == decisions.SetAllow {
+		if restrict && e.Set == decisions.SetAllow {
 			continue
 		}
-		fmt.Fprintf(&g.text, "\n# %s:%d %s %s: %s\n", file, e.line, e.set, e.kind, e.pattern)
+		fmt.Fprintf(&g.text, "\n# %s:%d %s %s: %s\n", file, e.Line, e.Set, e.Kind, e.Pattern)
 		g.entry(&e, restrict)
 	}
 	return g.text.String(), g.places
 }
 
-// silence writes what a run entry that says nothing of standard input and
+// defaults writes what a run entry that says nothing of standard input and
 // folder may cover.
-func (g *generator) silence() {
-	g.at = listPlace{line: 1, column: 1}
+func (g *generator) defaults() {
+	g.at = place{line: 1, column: 1}
 	g.text.WriteString("\n# What a run entry covers without saying so: input that permd knows to be\n" +
 		"# harmless, in the project or where the session began.\n")
 	g.head = "permd_list_run"
@@ -65,27 +65,27 @@ func (g *generator) silence() {
 	g.rule(body{`input.effect.cwd != ""`, "input.effect.cwd == input.call.cwd"})
 }
 
-func (g *generator) entry(e *entry, restrict bool) {
-	g.at = listPlace{e.line, e.column}
-	reason := fmt.Sprintf("listed under %s %s: %s", e.set, e.kind, e.pattern)
+func (g *generator) entry(e *Entry, restrict bool) {
+	g.at = place{e.Line, e.Column}
+	reason := fmt.Sprintf("listed under %s %s: %s", e.Set, e.Kind, e.Pattern)
 	if restrict {
-		reason = fmt.Sprintf("listed under %s %s by the project", e.set, e.kind)
+		reason = fmt.Sprintf("listed under %s %s by the project", e.Set, e.Kind)
 	}
-	g.head = fmt.Sprintf("%s contains %s", e.set, strconv.Quote(reason))
+	g.head = fmt.Sprintf("%s contains %s", e.Set, strconv.Quote(reason))
 	g.exact = g.head
-	if e.set == decisions.SetAllow {
+	if e.Set == decisions.SetAllow {
 		g.exact = fmt.Sprintf("allow contains {\"reason\": %s, \"covers\": %s}", strconv.Quote(reason), guardedNames())
 	}
-	allow := e.set == decisions.SetAllow
-	switch p := e.pattern; {
+	allow := e.Set == decisions.SetAllow
+	switch p := e.Pattern; {
 	case p.Run != nil && allow:
 		g.allowRun(p.Run)
 	case p.Run != nil:
 		g.touchRun(p.Run)
 	case p.Path != nil && allow:
-		g.allowPath(e.kind, p.Path)
+		g.allowPath(e.Kind, p.Path)
 	case p.Path != nil:
-		g.touchPath(e.kind, p.Path)
+		g.touchPath(e.Kind, p.Path)
 	case p.Host != nil:
 		g.host(p.Host, allow)
 	case p.Tool != nil:
@@ -131,7 +131,7 @@ func (g *generator) allowRun(r *pattern.Run) {
 	for _, program := range programIs("input.effect", r, true) {
 		b := run.with(program...).with(wordsAre("input.effect.args", r)...)
 		if r.Rest {
-			b = b.with(restIs(r)...)
+			b = b.with(restTest(r)...)
 			if r.ByPath() {
 				b = b.with("input.effect.known == true")
 			}
@@ -270,7 +270,7 @@ func (g *generator) touchRun(r *pattern.Run) {
 				words = words.with(globIs(word, w, ".*")...)
 			}
 		}
-		g.rule(words.with(wordCount("input.effect.args", r)...).with(namedIn("input.effect.args", r)...))
+		g.rule(words.with(wordCount("input.effect.args", r)...).with(namedTest("input.effect.args", r)...))
 
 		if r.Sense != nil {
 			g.touchSense(b, r.Sense)

@@ -1,4 +1,4 @@
-package policy
+package list
 
 import (
 	"errors"
@@ -27,8 +27,8 @@ deny:
 `
 
 // A rule's place is that of its entry.
-func TestCompileListPlaces(t *testing.T) {
-	m, err := CompileList("user", "policy.d/rules.yaml", []byte(sampleList), false)
+func TestCompilePlaces(t *testing.T) {
+	m, err := Compile("user", "policy.d/rules.yaml", []byte(sampleList), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func reasonOf(r *ast.Rule) string {
 }
 
 // The list of a project that nobody trusts tightens, and says nothing.
-func TestCompileListRestricted(t *testing.T) {
-	m, err := CompileList("project", "rules.yaml", []byte(sampleList), true)
+func TestCompileRestricted(t *testing.T) {
+	m, err := Compile("project", "rules.yaml", []byte(sampleList), true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,21 +98,21 @@ func TestCompileListRestricted(t *testing.T) {
 	if len(m.Rules) == 0 {
 		t.Error("the denies are gone")
 	}
-	if _, err := CompileList("project", "rules.yaml", []byte("allow: {run: ['*']}"), true); err == nil {
+	if _, err := Compile("project", "rules.yaml", []byte("allow: {run: ['*']}"), true, nil); err == nil {
 		t.Error("a malformed allow is accepted when restricted")
 	}
 }
 
-func TestCompileListEmpty(t *testing.T) {
+func TestCompileEmpty(t *testing.T) {
 	for _, text := range []string{"", "# nothing yet\n", "{}", "allow:\n", "allow: {run: }", "deny: {run: []}"} {
-		m, err := CompileList("user", "rules.yaml", []byte(text), false)
+		m, err := Compile("user", "rules.yaml", []byte(text), false, nil)
 		if err != nil || len(m.Rules) != 0 {
 			t.Errorf("%q: module %v, error %v", text, m, err)
 		}
 	}
 }
 
-func TestCompileListRefuses(t *testing.T) {
+func TestCompileRefuses(t *testing.T) {
 	tests := []struct {
 		name, text string
 		line       int
@@ -142,16 +142,16 @@ func TestCompileListRefuses(t *testing.T) {
 		{"bad line", "deny:\n  run:\n    - ls\n    - a | b", 4, "means something to a shell", "one program"},
 		{"bad YAML", "allow:\n\trun: [ls]", 2, "reading YAML", ""},
 		{"not UTF-8", "allow: {run: [\"\xff\"]}", 0, "reading YAML", ""},
-		{"long", strings.Repeat("#", maxListBytes+1), 0, "longer", ""},
+		{"long", strings.Repeat("#", maxBytes+1), 0, "longer", ""},
 		{"folded text", "allow:\n  run:\n    - |\n      ls\n      rm", 3, "U+000A", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := CompileList("user", "rules.yaml", []byte(tt.text), false)
+			m, err := Compile("user", "rules.yaml", []byte(tt.text), false, nil)
 			if err == nil {
 				t.Fatalf("accepted as %s", m)
 			}
-			le, ok := errors.AsType[*ListError](err)
+			le, ok := errors.AsType[*Error](err)
 			if !ok {
 				t.Fatalf("error is a %T: %v", err, err)
 			}
@@ -170,8 +170,8 @@ func TestCompileListRefuses(t *testing.T) {
 }
 
 // All that is wrong is told at once.
-func TestCompileListTellsAll(t *testing.T) {
-	_, err := CompileList("user", "rules.yaml", []byte("allow:\n  run: ['*']\n  exec: [x]\ndeny:\n  connect: ['*.com']\n"), false)
+func TestCompileTellsAll(t *testing.T) {
+	_, err := Compile("user", "rules.yaml", []byte("allow:\n  run: ['*']\n  exec: [x]\ndeny:\n  connect: ['*.com']\n"), false, nil)
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || len(joined.Unwrap()) != 3 {
 		t.Errorf("error %v, want three", err)
@@ -179,8 +179,8 @@ func TestCompileListTellsAll(t *testing.T) {
 }
 
 // An exported list runs on stock OPA and means the same.
-func TestExportList(t *testing.T) {
-	text, err := ExportList("user", "/somewhere/rules.yaml", []byte(sampleList), false)
+func TestExport(t *testing.T) {
+	text, err := Export("user", "/somewhere/rules.yaml", []byte(sampleList), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestExportList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiled, err := CompileList("user", "rules.yaml", []byte(sampleList), false)
+	compiled, err := Compile("user", "rules.yaml", []byte(sampleList), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,14 +203,14 @@ func TestExportList(t *testing.T) {
 	if err != nil {
 		t.Errorf("stock OPA: %v", err)
 	}
-	if _, err := ExportList("user", "rules.yaml", []byte("x"), false); err == nil {
+	if _, err := Export("user", "rules.yaml", []byte("x"), nil); err == nil {
 		t.Error("a malformed list is exported")
 	}
 }
 
 // Only the entries that may fire are tried: what a list costs does not grow
 // with its length.
-func TestListIsIndexed(t *testing.T) {
+func TestIsIndexed(t *testing.T) {
 	var list strings.Builder
 	list.WriteString("deny:\n")
 	for kind, line := range map[string]string{
@@ -221,7 +221,7 @@ func TestListIsIndexed(t *testing.T) {
 			fmt.Fprintf(&list, "    - '"+line+"'\n", i)
 		}
 	}
-	m, err := CompileList("user", "rules.yaml", []byte(list.String()), false)
+	m, err := Compile("user", "rules.yaml", []byte(list.String()), false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

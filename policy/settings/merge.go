@@ -1,4 +1,4 @@
-package policy
+package settings
 
 import (
 	"cmp"
@@ -19,9 +19,9 @@ func Merge(org, user Settings) (Settings, error) {
 	const orgOnly = "leave it to /etc/permd/permd.toml"
 	switch {
 	case user.OnlyOrg:
-		return Settings{}, &SettingsError{File: "permd.toml", Text: "only_org can be set by org alone", Fix: orgOnly}
+		return Settings{}, &Error{File: "permd.toml", Text: "only_org can be set by org alone", Fix: orgOnly}
 	case user.OnFailure != "":
-		return Settings{}, &SettingsError{File: "permd.toml", Text: "on_failure can be set by org alone", Fix: orgOnly}
+		return Settings{}, &Error{File: "permd.toml", Text: "on_failure can be set by org alone", Fix: orgOnly}
 	}
 	denies, err := baseDenies()
 	if err != nil {
@@ -29,7 +29,7 @@ func Merge(org, user Settings) (Settings, error) {
 	}
 	for _, id := range user.Disable {
 		if slices.Contains(denies, id) {
-			return Settings{}, &SettingsError{File: "permd.toml", Fix: orgOnly,
+			return Settings{}, &Error{File: "permd.toml", Fix: orgOnly,
 				Text: fmt.Sprintf("%s is a deny of the base layer, which org alone can disable", id)}
 		}
 	}

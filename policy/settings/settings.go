@@ -1,4 +1,4 @@
-package policy
+package settings
 
 import (
 	"bytes"
@@ -87,19 +87,19 @@ const (
 	minMessageBytes = 64 << 10
 	maxMessageBytes = 64 << 20
 	maxConnections  = 65536
-	maxSettings     = 1 << 20 // bytes of a file
+	maxBytes        = 1 << 20 // bytes of a file
 )
 
-// settingKeys are the keys of permd.toml. The decoder would take a key in any
+// keys are the keys of permd.toml. The decoder would take a key in any
 // case; a person who reads the file would not.
-var settingKeys = []string{
+var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
 	"limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
 	"http", "http.listen",
 }
 
-// SettingsError is something wrong with a permd.toml.
-type SettingsError struct {
+// Error is something wrong with a permd.toml.
+type Error struct {
 	File string
 	Line int // from 1; 0 when it is not known
 	Text string
@@ -107,7 +107,7 @@ type SettingsError struct {
 }
 
 // Error returns the place and what is wrong.
-func (e *SettingsError) Error() string {
+func (e *Error) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("reading settings %s: %s", e.File, e.Text)
 	}
@@ -115,31 +115,31 @@ func (e *SettingsError) Error() string {
 }
 
 // Hint returns what to write instead, "" if nothing is known.
-func (e *SettingsError) Hint() string { return e.Fix }
+func (e *Error) Hint() string { return e.Fix }
 
-// ParseSettings reads a permd.toml. Keys that do not exist and values that
+// Parse reads a permd.toml. Keys that do not exist and values that
 // nothing means are errors, since a setting that is silently ignored protects
 // nobody. The error is a *SettingsError.
-func ParseSettings(file string, data []byte) (Settings, error) {
+func Parse(file string, data []byte) (Settings, error) {
 	var s Settings
-	if len(data) > maxSettings {
-		return Settings{}, &SettingsError{File: file, Text: fmt.Sprintf("the file is longer than %d bytes", maxSettings)}
+	if len(data) > maxBytes {
+		return Settings{}, &Error{File: file, Text: fmt.Sprintf("the file is longer than %d bytes", maxBytes)}
 	}
 	meta, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&s)
 	if err != nil {
 		return Settings{}, tomlError(file, err)
 	}
 	for _, key := range meta.Keys() {
-		if !slices.Contains(settingKeys, key.String()) {
-			return Settings{}, &SettingsError{
+		if !slices.Contains(keys, key.String()) {
+			return Settings{}, &Error{
 				File: file, Line: lineOf(data, key[len(key)-1]), Text: fmt.Sprintf("the key %s is not known", key),
-				Fix: "the keys are " + strings.Join(settingKeys, ", "),
+				Fix: "the keys are " + strings.Join(keys, ", "),
 			}
 		}
 	}
 	if e := s.check(); e != nil {
 		e.File, e.Line = file, lineOf(data, e.key)
-		return Settings{}, &e.SettingsError
+		return Settings{}, &e.Error
 	}
 	return s, nil
 }
@@ -148,22 +148,22 @@ var tomlPlace = regexp.MustCompile(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key
 
 // tomlError brings an error of the decoder into our form. Not all of its
 // errors carry the place as a value; all have it in front of their text.
-func tomlError(file string, err error) *SettingsError {
+func tomlError(file string, err error) *Error {
 	text := err.Error()
 	m := tomlPlace.FindStringSubmatch(text)
 	line, _ := strconv.Atoi(m[1]) // digits only; 0 when there are none
-	return &SettingsError{File: file, Line: line, Text: text[len(m[0]):]}
+	return &Error{File: file, Line: line, Text: text[len(m[0]):]}
 }
 
 // valueError is a SettingsError with the key whose value is wrong.
 type valueError struct {
-	SettingsError
+	Error
 	key string
 }
 
 func (s *Settings) check() *valueError {
 	wrong := func(key, fix, format string, args ...any) *valueError {
-		return &valueError{SettingsError: SettingsError{Text: fmt.Sprintf(format, args...), Fix: fix}, key: key}
+		return &valueError{Error: Error{Text: fmt.Sprintf(format, args...), Fix: fix}, key: key}
 	}
 	between := func(key string, n, least, most int) *valueError {
 		if n != 0 && n < least || n > most {

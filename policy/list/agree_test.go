@@ -1,4 +1,4 @@
-package policy
+package list
 
 import (
 	"cmp"
@@ -20,16 +20,16 @@ import (
 )
 
 // Where the effects of these tests happen.
-var listContext = pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
+var context = pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 
-// listAnswer is what a list says of one effect.
-type listAnswer struct {
+// answer is what a list says of one effect.
+type answer struct {
 	Fired bool
 	Exact bool // an allow that covers the guarded tags
 }
 
 // evaluate returns what the compiled list says of an effect.
-func evaluate(t *rapid.T, m *ast.Module, set decisions.Set, input map[string]any) listAnswer {
+func evaluate(t *rapid.T, m *ast.Module, set decisions.Set, input map[string]any) answer {
 	t.Helper()
 	c := ast.NewCompiler().WithCapabilities(capabilitiesForLists())
 	c.Compile(map[string]*ast.Module{"rules.yaml": m})
@@ -42,7 +42,7 @@ func evaluate(t *rapid.T, m *ast.Module, set decisions.Set, input map[string]any
 	if err != nil {
 		t.Fatalf("evaluating:\n%s\n%v", m, err)
 	}
-	var a listAnswer
+	var a answer
 	sets, ok := rs[0].Expressions[0].Value.(map[string]any)
 	if !ok {
 		t.Fatalf("the package is a %T", rs[0].Expressions[0].Value)
@@ -92,7 +92,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 		}
 	case e.File != nil:
 		out["path"], out["recursive"] = e.File.Path, e.File.Recursive
-		for name, root := range map[string]string{"project_path": listContext.Project, "home_path": listContext.Home} {
+		for name, root := range map[string]string{"project_path": context.Project, "home_path": context.Home} {
 			if e.File.Path == root {
 				out[name] = "."
 			} else if rest, ok := strings.CutPrefix(e.File.Path, root+"/"); ok {
@@ -106,18 +106,18 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 	}
 	return map[string]any{
 		"effect":  out,
-		"call":    map[string]any{"cwd": listContext.Cwd},
-		"project": map[string]any{"root": listContext.Project},
-		"user":    map[string]any{"home": listContext.Home},
+		"call":    map[string]any{"cwd": context.Cwd},
+		"project": map[string]any{"root": context.Project},
+		"user":    map[string]any{"home": context.Home},
 	}
 }
 
 // says returns what the Go matcher says of the same line and effect.
-func says(p *pattern.Pattern, set decisions.Set, e *effects.Effect, all []effects.Effect) listAnswer {
+func says(p *pattern.Pattern, set decisions.Set, e *effects.Effect, all []effects.Effect) answer {
 	if set == decisions.SetAllow {
-		return listAnswer{Fired: p.Match(e, all, listContext), Exact: p.Exact(e, all, listContext)}
+		return answer{Fired: p.Match(e, all, context), Exact: p.Exact(e, all, context)}
 	}
-	return listAnswer{Fired: p.Touches(e, listContext)}
+	return answer{Fired: p.Touches(e, context)}
 }
 
 // word draws a word that is likely to be one of the line's.
@@ -294,11 +294,11 @@ var lineFor = map[effects.Kind]*rapid.Generator[string]{
 
 // A list compiled to Rego and the matcher that choices use say the same, and
 // refuse the same lines.
-func TestListAgreesWithMatcher(t *testing.T) {
+func TestAgreesWithMatcher(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom(pattern.Kinds).Draw(t, "kind")
 		line := lineFor[kind].Draw(t, "line")
-		set := rapid.SampledFrom(listSets).Draw(t, "set")
+		set := rapid.SampledFrom(sets).Draw(t, "set")
 		table, err := listTable()
 		if err != nil {
 			t.Fatal(err)
@@ -308,9 +308,9 @@ func TestListAgreesWithMatcher(t *testing.T) {
 		}
 		list := fmt.Sprintf("%s:\n  %s:\n    - '%s'\n", set, kind, strings.ReplaceAll(line, "'", "''"))
 		p, refused := pattern.Parse(kind, line)
-		m, err := compileList("user", "rules.yaml", []byte(list), false, table)
+		m, err := Compile("user", "rules.yaml", []byte(list), false, table)
 		if refused != nil {
-			le, ok := errors.AsType[*ListError](err)
+			le, ok := errors.AsType[*Error](err)
 			if !ok || le.Line != 3 || le.Err.Error() != refused.Error() {
 				t.Fatalf("the matcher refuses %s %s (%v), the list says %v", kind, line, refused, err)
 			}
@@ -333,7 +333,7 @@ func TestListAgreesWithMatcher(t *testing.T) {
 }
 
 // The property above is worth something only if both answers come up.
-func TestListAgreementIsNotVacuous(t *testing.T) {
+func TestAgreementIsNotVacuous(t *testing.T) {
 	seen := map[string]int{}
 	for i := range 10000 {
 		gen := rapid.Custom(func(t *rapid.T) string {
@@ -343,7 +343,7 @@ func TestListAgreementIsNotVacuous(t *testing.T) {
 				return "refused"
 			}
 			e, all := drawEffect(t, p)
-			set := rapid.SampledFrom(listSets[:2]).Draw(t, "set")
+			set := rapid.SampledFrom(sets[:2]).Draw(t, "set")
 			a := says(p, set, e, all)
 			if p.Run != nil && len(p.Run.Named) > 0 && e.Via == nil {
 				return fmt.Sprintf("%s named fired=%v", set, a.Fired)
@@ -352,7 +352,7 @@ func TestListAgreementIsNotVacuous(t *testing.T) {
 		})
 		seen[gen.Example(i)]++
 	}
-	for _, set := range listSets[:2] {
+	for _, set := range sets[:2] {
 		for _, kind := range pattern.Kinds {
 			for _, fired := range []bool{true, false} {
 				if key := fmt.Sprintf("%s %s derived=false fired=%v", set, kind, fired); seen[key] < 5 {
