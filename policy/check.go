@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -64,14 +65,14 @@ func (f Folder) Check() (*CheckReport, error) {
 	}
 	c, ps := compile(u, schema)
 	if c != nil {
-		ps = append(ps, f.lint(u, c)...)
+		ps = append(ps, f.advise(u, c)...)
 	}
 	report := &CheckReport{Layer: u.layer, Files: len(u.files), Problems: ps.Sorted()}
 	if report.Problems == nil {
 		report.Problems = []diag.Problem{}
 	}
 	if c != nil {
-		report.Rules, report.Programs = len(c.list()), c.described
+		report.Rules, report.Programs = len(c.list()), c.programs
 	}
 	return report, nil
 }
@@ -119,14 +120,14 @@ func (f Folder) Programs() ([]ProgramInfo, error) {
 	if ps.Failed() {
 		return nil, ps.Err(u.layer)
 	}
-	return c.described, nil
+	return c.programs, nil
 }
 
 // List returns the rules that are in use, from org to base.
 func (s *Store) List() []RuleInfo {
 	st := s.state.Load()
 	out := []RuleInfo{}
-	add := func(n *slot) {
+	add := func(n *layerState) {
 		if n.active == nil {
 			return
 		}
@@ -149,7 +150,7 @@ func (s *Store) List() []RuleInfo {
 	return out
 }
 
-func (l *compiled) list() []RuleInfo {
+func (l *compiledLayer) list() []RuleInfo {
 	out := make([]RuleInfo, 0, len(l.rules))
 	for _, r := range l.rules {
 		info := RuleInfo{ID: r.ref.ID, Title: r.ref.Title, Layer: l.layer, Set: r.set, At: r.ref.At}
@@ -162,8 +163,8 @@ func (l *compiled) list() []RuleInfo {
 }
 
 // open reads the folder.
-func (f Folder) open() (unit, *inputSchema, error) {
-	schema, err := parseSchema(f.Schema)
+func (f Folder) open() (unit, *input.Schema, error) {
+	schema, err := input.ParseSchema(f.Schema)
 	if err != nil {
 		return unit{}, nil, err
 	}
@@ -208,7 +209,7 @@ func (f Folder) underOrg(u *unit) error {
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	var out compiled
+	var out compiledLayer
 	var ps diag.List
 	org := unit{layer: decisions.Org, files: t.Files, table: u.table}
 	if org.programs(&out, &ps); ps.Failed() {

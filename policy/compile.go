@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
 	"github.com/permd/permd/policy/source"
 )
@@ -36,8 +37,8 @@ type unit struct {
 	table *effects.Table
 }
 
-// compiled is a layer that is ready to be evaluated. It is immutable.
-type compiled struct {
+// compiledLayer is a layer that is ready to be evaluated. It is immutable.
+type compiledLayer struct {
 	layer    decisions.Layer
 	rules    []*rule
 	compiler *ast.Compiler // nil when there are no rules
@@ -49,18 +50,18 @@ type compiled struct {
 	store      storage.Store
 	txn        storage.Transaction // never ended: the store is never written
 	values     cache.InterQueryValueCache
-	needs      parts
-	speaks     [numKinds]bool // kinds for which a rule may fire
+	needs      input.Parts
+	mayFire    [numKinds]bool // kinds for which a rule may fire
 	warnings   []diag.Problem
 	table      *effects.Table    // of org: the program table with what it adds, nil if nothing
-	opinions   *effects.Opinions // of a user: what it says of programs, nil if nothing
-	described  []ProgramInfo     // the programs that it says something about
-	tests      *parsed           // all that was parsed, when there are tests; nil once they have run
-	lists      []listed          // the entries of its lists, for explanations
+	overlay    *effects.Opinions // of a user: what it says of programs, nil if nothing
+	programs   []ProgramInfo     // the programs that it says something about
+	tests      *moduleSet        // all that was parsed, when there are tests; nil once they have run
+	lists      []listEntry       // the entries of its lists, for explanations
 }
 
-// parsed are the modules of a layer, before compiling.
-type parsed struct {
+// moduleSet are the modules of a layer, before compiling.
+type moduleSet struct {
 	policy map[string]*ast.Module // by the file's name
 	tests  map[string]*ast.Module
 	rel    map[string]string // the file's name -> its name within the layer
@@ -69,7 +70,7 @@ type parsed struct {
 // compile checks and compiles a layer. The compiled layer is nil when there is
 // an error among the problems. OPA's compiler has panicked on odd rules before;
 // that is a problem of the layer, not the end of the daemon.
-func compile(u unit, schema *inputSchema) (c *compiled, ps diag.List) {
+func compile(u unit, schema *input.Schema) (c *compiledLayer, ps diag.List) {
 	_, err := safely(func() bool {
 		c, ps = compileUnsafe(u, schema)
 		return true
@@ -81,16 +82,16 @@ func compile(u unit, schema *inputSchema) (c *compiled, ps diag.List) {
 	return c, ps
 }
 
-func compileUnsafe(u unit, schema *inputSchema) (*compiled, diag.List) {
+func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 	var ps diag.List
-	out := &compiled{layer: u.layer}
+	out := &compiledLayer{layer: u.layer}
 	u.programs(out, &ps)
 	mods := parse(u, &ps)
 	rules := collect(u, mods, &ps)
 	if ps.Failed() {
 		return nil, ps
 	}
-	out.rules, out.lists = rules, listedIn(u)
+	out.rules, out.lists = rules, listEntries(u)
 	if len(mods.tests) > 0 {
 		out.tests = mods
 	}
@@ -109,7 +110,7 @@ func compileUnsafe(u unit, schema *inputSchema) (*compiled, diag.List) {
 		}
 	}
 	if !ps.Failed() {
-		lintCompiled(u.layer, c, &ps)
+		validateCompiled(u.layer, c, &ps)
 	}
 	if ps.Failed() || len(rules) == 0 {
 		out.warnings = ps.Warnings()
@@ -123,14 +124,14 @@ func compileUnsafe(u unit, schema *inputSchema) (*compiled, diag.List) {
 		ps.Errorf(nil, "", "preparing the query: %v", err)
 		return nil, ps
 	}
-	out.needs = partsOf(c)
+	out.needs = input.PartsOf(c)
 	probe(out, schema, &ps)
 	out.warnings = ps.Warnings()
 	return out, ps
 }
 
 // prepare makes what evaluations share.
-func (l *compiled) prepare() error {
+func (l *compiledLayer) prepare() error {
 	l.queries = l.compiler.QueryCompiler()
 	result := ast.Equality.Expr(ast.VarTerm(resultVar), ast.NewTerm(firedRef(l.layer)))
 	query, err := l.queries.Compile(ast.NewBody(result))
@@ -155,8 +156,8 @@ func (l *compiled) prepare() error {
 }
 
 // parse reads all files of a layer and checks their packages.
-func parse(u unit, ps *diag.List) *parsed {
-	out := &parsed{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
+func parse(u unit, ps *diag.List) *moduleSet {
+	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
 	policyOpts, testOpts := parserOptions(capabilities(false)), parserOptions(capabilities(true))
 	for _, f := range u.files {
 		if f.IsPrograms() {
@@ -198,7 +199,7 @@ func parse(u unit, ps *diag.List) *parsed {
 			continue
 		}
 		out.policy[f.Name] = m
-		lintNot(m, ps)
+		adviseNegation(m, ps)
 	}
 	return out
 }
@@ -235,35 +236,35 @@ func inPackage(layer decisions.Layer, m *ast.Module, test bool) bool {
 
 // compileModules compiles a layer's policy for evaluation.
 func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule, keepSets bool,
-	schema *inputSchema, ps *diag.List) *ast.Compiler {
+	schema *input.Schema, ps *diag.List) *ast.Compiler {
 	modules := rewrite(layer, policy, rules, keepSets)
 	c := newCompiler(schema, capabilities(false))
-	var lints diag.List
+	var problems diag.List
 	// After this stage all references are resolved, whatever was imported or
 	// renamed, and still stand where they were written.
 	c.WithStageAfterID(ast.StageRemoveImports, ast.CompilerStageDefinition{
-		Name: "PermdLints", MetricName: "permd_lints",
+		Name: "PermdValidate", MetricName: "permd_validate",
 		Stage: func(c *ast.Compiler) *ast.Error {
-			lintResolved(c, schema, &lints)
+			validateResolved(c, schema, &problems)
 			return nil
 		},
 	})
 	c.Compile(modules)
-	*ps = append(*ps, lints...)
+	*ps = append(*ps, problems...)
 	if c.Failed() {
 		ps.AddOPA(c.Errors)
 	}
 	return c
 }
 
-func newCompiler(schema *inputSchema, caps *ast.Capabilities) *ast.Compiler {
+func newCompiler(schema *input.Schema, caps *ast.Capabilities) *ast.Compiler {
 	c := ast.NewCompiler().
 		WithCapabilities(caps).
 		WithStrict(true).
 		WithDefaultRegoVersion(ast.RegoV1)
 	if schema != nil {
 		set := ast.NewSchemaSet()
-		set.Put(ast.SchemaRootRef, schema.raw)
+		set.Put(ast.SchemaRootRef, schema.Raw)
 		c = c.WithSchemas(set)
 	}
 	return c

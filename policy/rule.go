@@ -44,7 +44,7 @@ const (
 
 // collect returns the rules that add to the three sets, and drops disabled
 // ones from their modules.
-func collect(u unit, mods *parsed, ps *diag.List) []*rule {
+func collect(u unit, mods *moduleSet, ps *diag.List) []*rule {
 	var rules []*rule
 	setOf := map[string]decisions.Set{} // custom ids
 	notes, errs := ast.BuildAnnotationSet(slices.Collect(maps.Values(mods.policy)))

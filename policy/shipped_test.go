@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
@@ -24,7 +25,7 @@ func testShipped(t *testing.T, profile string) {
 		}
 		u.files = append(u.files, source.File{Name: name, Rel: name, Data: data})
 	}
-	schema, err := parseSchema(rego.InputSchema())
+	schema, err := input.ParseSchema(rego.InputSchema())
 	if err != nil {
 		t.Fatal(err)
 	}

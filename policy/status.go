@@ -51,9 +51,9 @@ func (s Status) Degraded() bool {
 	return s.Settings != "" || slices.ContainsFunc(s.Layers, func(l LayerStatus) bool { return l.State == StateDegraded })
 }
 
-// longestWhy bounds the reason in a summary, in bytes: a service manager shows
+// maxSummaryReason bounds the reason in a summary, in bytes: a service manager shows
 // it in one line.
-const longestWhy = 240
+const maxSummaryReason = 240
 
 // Summary says in one line which rules are in use and, when those are not what
 // the files say, since when, where and why.
@@ -82,8 +82,8 @@ func (s Status) Summary() string {
 	default:
 		why, since, instead = worst.Error, worst.Since, "and every call asks"
 	}
-	if len(why) > longestWhy {
-		why = strings.ToValidUTF8(why[:longestWhy], "") + "…"
+	if len(why) > maxSummaryReason {
+		why = strings.ToValidUTF8(why[:maxSummaryReason], "") + "…"
 	}
 	if more > 1 {
 		why += fmt.Sprintf(" (and %s more)", counted(more-1, "layer"))
@@ -126,9 +126,9 @@ func (l LayerStatus) Rules() int { return l.Allow + l.Deny + l.Ask }
 func (s *Store) Status() Status { return s.state.Load().status() }
 
 func (st *state) status() Status {
-	out := Status{Watching: st.blindTo}
-	if st.trouble != nil {
-		out.Settings, out.SettingsSince = st.trouble.Error(), st.troubled
+	out := Status{Watching: st.watchError}
+	if st.settingsErr != nil {
+		out.Settings, out.SettingsSince = st.settingsErr.Error(), st.settingsErrSince
 	}
 	out.Layers = append(out.Layers, st.org.status())
 	for _, n := range st.users {
@@ -153,7 +153,7 @@ func deref(p *uint32) uint32 {
 	return *p
 }
 
-func (n *slot) status() LayerStatus {
+func (n *layerState) status() LayerStatus {
 	out := LayerStatus{
 		Layer: n.layer, Project: n.project, Paths: n.dirs, State: n.state,
 		Files: n.files, Digest: n.digest, Since: n.since,
@@ -163,10 +163,10 @@ func (n *slot) status() LayerStatus {
 		out.UID = &uid
 	}
 	if err := n.err(); err != nil {
-		out.Error, out.Problems = err.Error(), n.failed.Errors()
+		out.Error, out.Problems = err.Error(), n.problems.Errors()
 	}
 	if n.active != nil {
-		out.Warnings, out.Programs = n.active.warnings, len(n.active.described)
+		out.Warnings, out.Programs = n.active.warnings, len(n.active.programs)
 		for _, r := range n.active.list() {
 			switch r.Set {
 			case decisions.SetAllow:

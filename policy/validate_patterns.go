@@ -8,14 +8,14 @@ import (
 	"github.com/permd/permd/policy/diag"
 )
 
-// lintPatterns checks calls of the pattern builtins:
+// validatePatterns checks calls of the pattern builtins:
 //
 //   - the delimiters of glob.match must be exactly ["/"]: OPA's cache of
 //     compiled globs confuses patterns with different delimiters, so that an
 //     answer would depend on what was asked before;
 //   - a pattern must not come from the input: it would let an agent write it,
 //     and fill the caches.
-func lintPatterns(c *ast.Compiler, ps *diag.List) {
+func validatePatterns(c *ast.Compiler, ps *diag.List) {
 	// Which operand of a function is a pattern; functions of the policy that
 	// pass a parameter on as a pattern are added until none is left.
 	patterns := map[string]map[int]bool{

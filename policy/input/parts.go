@@ -1,35 +1,35 @@
-package policy
+package input
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// partsOf returns the parts of the input that compiled rules refer to. What it
+// PartsOf returns the parts of the input that compiled rules refer to. What it
 // cannot tell for certain it counts as needed: a missing part would be
 // undefined, and an undefined deny is an allow.
-func partsOf(c *ast.Compiler) parts {
-	var need parts
+func PartsOf(c *ast.Compiler) Parts {
+	var need Parts
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
-			need |= partsIn(r)
+			need |= PartsIn(r)
 		}
 	}
 	return need
 }
 
-func partsIn(x any) parts {
-	var need parts
+func PartsIn(x any) Parts {
+	var need Parts
 	ast.WalkTerms(x, func(t *ast.Term) bool {
 		switch v := t.Value.(type) {
 		case ast.Var:
 			if v.Equal(ast.InputRootDocument.Value) {
-				need = allParts // the whole document is passed on
+				need = AllParts // the whole document is passed on
 			}
 		case ast.Ref:
 			if !v[0].Equal(ast.InputRootDocument) {
 				return false
 			}
-			need |= partOf(v)
+			need |= PartOf(v)
 			for _, t := range v[1:] {
-				need |= partsIn(t)
+				need |= PartsIn(t)
 			}
 			return true // its head is the variable input, which says nothing more
 		}
@@ -38,7 +38,7 @@ func partsIn(x any) parts {
 	return need
 }
 
-func partOf(ref ast.Ref) parts {
+func PartOf(ref ast.Ref) Parts {
 	name := func(i int) string {
 		if i < len(ref) {
 			if s, ok := ref[i].Value.(ast.String); ok {
@@ -51,9 +51,9 @@ func partOf(ref ast.Ref) parts {
 	need, ok := topParts[top]
 	switch {
 	case !ok:
-		return allParts
+		return AllParts
 	case top == "call" && (name(2) == "" || name(2) == "raw"):
-		return partCall | partRaw
+		return partCall | PartRaw
 	case top != "effect":
 		return need
 	}

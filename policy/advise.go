@@ -14,46 +14,46 @@ import (
 	"github.com/permd/permd/policy/source"
 )
 
-// linter looks for rules that do something else than they seem to. What it
+// adviser looks for rules that do something else than they seem to. What it
 // finds never keeps a layer from being used; what must is found by compiling.
-type linter struct {
+type adviser struct {
 	layer    decisions.Layer
 	table    *effects.Table    // nil: what needs it is not checked
 	profiles *effects.Profiles // the same
 	found    diag.List
 }
 
-// lint checks a layer that compiles.
-func (f Folder) lint(u unit, c *compiled) diag.List {
-	l := &linter{layer: u.layer, table: u.table, profiles: f.Profiles}
+// advise checks a layer that compiles.
+func (f Folder) advise(u unit, c *compiledLayer) diag.List {
+	l := &adviser{layer: u.layer, table: u.table, profiles: f.Profiles}
 	switch {
 	case c.table != nil:
 		l.table = c.table
-	case c.opinions != nil:
-		l.table = u.table.With(c.opinions, true)
+	case c.overlay != nil:
+		l.table = u.table.With(c.overlay, true)
 	}
-	l.project(u)
-	l.entries(c.lists)
-	l.rules(c)
+	l.adviseProject(u)
+	l.adviseEntries(c.lists)
+	l.adviseRules(c)
 	return l.found
 }
 
-func (l *linter) warn(at listed, hint, format string, args ...any) {
+func (l *adviser) warn(at listEntry, hint, format string, args ...any) {
 	l.at(at, diag.SeverityWarning, hint, format, args...)
 }
 
-func (l *linter) note(at listed, hint, format string, args ...any) {
+func (l *adviser) note(at listEntry, hint, format string, args ...any) {
 	l.at(at, diag.SeverityNote, hint, format, args...)
 }
 
-func (l *linter) at(at listed, sev diag.Severity, hint, format string, args ...any) {
+func (l *adviser) at(at listEntry, sev diag.Severity, hint, format string, args ...any) {
 	file := strings.TrimSuffix(at.ref.At, fmt.Sprintf(":%d", at.Line))
 	l.found.Add(&ast.Location{File: file, Row: at.Line}, sev, hint,
 		"%s %s %q %s", at.Set, at.Kind, at.Pattern.String(), fmt.Sprintf(format, args...))
 }
 
-// project says what of a project's folder counts.
-func (l *linter) project(u unit) {
+// adviseProject says what of a project's folder counts.
+func (l *adviser) adviseProject(u unit) {
 	if u.layer != decisions.Project {
 		return
 	}

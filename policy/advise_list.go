@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// entries checks the entries of lists, each by itself and beside the others.
-func (l *linter) entries(list []listed) {
+// adviseEntries checks the entries of lists, each by itself and beside the others.
+func (l *adviser) adviseEntries(list []listEntry) {
 	for _, e := range list {
 		switch p := e.Pattern; {
 		case p.Run != nil:
@@ -26,7 +26,7 @@ func (l *linter) entries(list []listed) {
 	l.overshadowed(list)
 }
 
-func (l *linter) runEntry(e listed, r *pattern.Run) {
+func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 	if l.table == nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (l *linter) runEntry(e listed, r *pattern.Run) {
 
 // namedOptions finds options that an allow names although the table explains
 // them: a line names only what may do anything, so it would wait in vain.
-func (l *linter) namedOptions(e listed, r *pattern.Run) {
+func (l *adviser) namedOptions(e listEntry, r *pattern.Run) {
 	words := make([]string, len(r.Words))
 	for i, w := range r.Words {
 		words[i], _ = w.Literal()
@@ -107,7 +107,7 @@ func anyTarget(r *pattern.Run) bool {
 // shortOption finds denies and asks that look for an option by a spelling that
 // the program table resolves, beside one that it does not know: they miss every
 // other spelling.
-func (l *linter) shortOption(e listed, r *pattern.Run) {
+func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
 	if e.Set == decisions.SetAllow || e.Pattern.Understood(l.table).Run.Sense != nil {
 		return
 	}
@@ -126,7 +126,7 @@ func (l *linter) shortOption(e listed, r *pattern.Run) {
 // wideBelow are folders below which a whole person or machine lies.
 var wideBelow = []string{"/", "/home", "/Users", "/root", "/etc", "/usr", "/var", "/opt", "/tmp", "/var/tmp"}
 
-func (l *linter) pathEntry(e listed, p *pattern.Path) {
+func (l *adviser) pathEntry(e listEntry, p *pattern.Path) {
 	line := p.String()
 	top, deep := strings.CutSuffix(line, "/**")
 	if !deep || strings.Contains(top, "*") {
@@ -145,7 +145,7 @@ func (l *linter) pathEntry(e listed, p *pattern.Path) {
 	}
 }
 
-func (l *linter) toolEntry(e listed, t *pattern.Tool) {
+func (l *adviser) toolEntry(e listEntry, t *pattern.Tool) {
 	name, literal := t.Name.Literal()
 	switch {
 	case t.Server == nil && literal && l.profiles != nil && l.profiles.Own(name):
@@ -160,10 +160,10 @@ func (l *linter) toolEntry(e listed, t *pattern.Tool) {
 
 // overshadowed finds entries that never decide anything, because another one
 // matches all that they match and counts more, or says the same.
-func (l *linter) overshadowed(list []listed) {
-	const most = 2000 // pairs are compared; nobody reads what a longer list would bring
-	if len(list) > most {
-		list = list[:most]
+func (l *adviser) overshadowed(list []listEntry) {
+	const limit = 2000 // pairs are compared; nobody reads what a longer list would bring
+	if len(list) > limit {
+		list = list[:limit]
 	}
 	for i, e := range list {
 		for j, o := range list {
@@ -197,7 +197,7 @@ func stricter(a, b decisions.Set) bool {
 // within reports whether one entry certainly matches whatever another one
 // matches. A line that allows needs all of an effect to match, one that asks or
 // denies any part of it.
-func within(wide, narrow listed) bool {
+func within(wide, narrow listEntry) bool {
 	w, n := wide.Pattern, narrow.Pattern
 	switch {
 	case w.Run != nil && n.Run != nil:

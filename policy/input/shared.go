@@ -1,4 +1,4 @@
-package policy
+package input
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ type shared struct {
 
 	session, project, user, call, callRaw *ast.Term
 
-	looked    bool             // whether there is something to leave out was looked at
-	unvouched []effects.Effect // see plain
+	stripped bool             // plain is known
+	plain    []effects.Effect // see withoutOverlay
 
 	words []runWords
 	raws  []rawTerm

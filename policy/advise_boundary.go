@@ -13,8 +13,8 @@ import (
 // boundaries finds tests in allows that others can satisfy by choosing a name:
 // endswith(host, "example.com") holds of evilexample.com. What a deny or an ask
 // catches too much is no danger.
-func (l *linter) boundaries(c *compiled) {
-	b := &boundary{linter: l, compiled: c, seen: map[*ast.Rule]bool{}}
+func (l *adviser) boundaries(c *compiledLayer) {
+	b := &boundary{adviser: l, compiled: c, seen: map[*ast.Rule]bool{}}
 	for _, r := range c.compiler.GetRulesExact(firedRef(c.layer)) {
 		n, ok := numberOf(r)
 		if ok && n < len(c.rules) && c.rules[n].set == decisions.SetAllow && !isListed(c.rules[n].ast) {
@@ -24,8 +24,8 @@ func (l *linter) boundaries(c *compiled) {
 }
 
 type boundary struct {
-	linter   *linter
-	compiled *compiled
+	adviser  *adviser
+	compiled *compiledLayer
 	seen     map[*ast.Rule]bool
 }
 
@@ -117,7 +117,7 @@ func saysOf(op string) string {
 }
 
 func (b *boundary) warn(loc *ast.Location, hint, format string, args ...any) {
-	b.linter.found.Add(loc, diag.SeverityWarning, hint, format, args...)
+	b.adviser.found.Add(loc, diag.SeverityWarning, hint, format, args...)
 }
 
 // anchored reports whether a regular expression holds at the end of a text and,

@@ -1,10 +1,9 @@
-package policy
+package input
 
 import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -12,31 +11,31 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// inputSchema is the schema of the input, in the forms that checks need.
-type inputSchema struct {
-	raw    any // as OPA's type checker takes it
-	root   *schemaNode
-	effect map[string]*schemaNode // the members of input.effect
+// Schema is the schema of the input, in the forms that checks need.
+type Schema struct {
+	Raw    any // as OPA's type checker takes it
+	root   *Node
+	Effect map[string]*Node // the members of input.effect
 }
 
-// schemaNode is the part of a schema that permd's own checks look at. OPA's
+// Node is the part of a schema that permd's own checks look at. OPA's
 // type checker does not know enum, and nothing knows which kinds have a field.
-type schemaNode struct {
-	Type       string                 `json:"type"`
-	Enum       []string               `json:"enum"`
-	Properties map[string]*schemaNode `json:"properties"`
-	Items      *schemaNode            `json:"items"`
-	Kinds      []string               `json:"x-kinds"` // kinds of effects that have the field; all when empty
-	Required   []string               `json:"required"`
+type Node struct {
+	Type       string           `json:"type"`
+	Enum       []string         `json:"enum"`
+	Properties map[string]*Node `json:"properties"`
+	Items      *Node            `json:"items"`
+	Kinds      []string         `json:"x-kinds"` // kinds of effects that have the field; all when empty
+	Required   []string         `json:"required"`
 }
 
-// parseSchema reads the input schema.
-func parseSchema(data []byte) (*inputSchema, error) {
-	s := &inputSchema{root: &schemaNode{}}
+// ParseSchema reads the input schema.
+func ParseSchema(data []byte) (*Schema, error) {
+	s := &Schema{root: &Node{}}
 	if err := strictjson.Unmarshal(data, s.root); err != nil {
 		return nil, fmt.Errorf("reading the input schema: %w", err)
 	}
-	if err := strictjson.Unmarshal(data, &s.raw); err != nil {
+	if err := strictjson.Unmarshal(data, &s.Raw); err != nil {
 		return nil, fmt.Errorf("reading the input schema: %w", err)
 	}
 	effect := s.root.Properties["effect"]
@@ -48,19 +47,19 @@ func parseSchema(data []byte) (*inputSchema, error) {
 			return nil, fmt.Errorf("reading the input schema: it does not know the kind %q", kind)
 		}
 	}
-	s.effect = effect.Properties
+	s.Effect = effect.Properties
 	return s, nil
 }
 
-// has reports whether effects of the kind have the field.
-func (s *inputSchema) has(kind effects.Kind, field string) bool {
-	node := s.effect[field]
+// Has reports whether effects of the kind have the field.
+func (s *Schema) Has(kind effects.Kind, field string) bool {
+	node := s.Effect[field]
 	return node != nil && (len(node.Kinds) == 0 || slices.Contains(node.Kinds, string(kind)))
 }
 
-// at returns the schema of what a reference into the input names, nil if it is
+// At returns the schema of what a reference into the input names, nil if it is
 // not known. An index or variable goes into the items of a list.
-func (s *inputSchema) at(ref ast.Ref) *schemaNode {
+func (s *Schema) At(ref ast.Ref) *Node {
 	if len(ref) == 0 || !ref[0].Equal(ast.InputRootDocument) {
 		return nil
 	}
@@ -82,14 +81,11 @@ func (s *inputSchema) at(ref ast.Ref) *schemaNode {
 	return node
 }
 
-// fieldOf returns the member of input.effect that a reference goes through.
-func fieldOf(ref ast.Ref) (string, bool) {
+// Field returns the member of input.effect that a reference goes through.
+func Field(ref ast.Ref) (string, bool) {
 	if len(ref) < 3 || !ref[0].Equal(ast.InputRootDocument) || !ref[1].Equal(keyEffect) {
 		return "", false
 	}
 	name, ok := ref[2].Value.(ast.String)
 	return string(name), ok
 }
-
-// words joins a list for a message.
-func words(list []string) string { return strings.Join(list, ", ") }

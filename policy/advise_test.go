@@ -22,9 +22,9 @@ var (
 	shippedProfiles = sync.OnceValues(func() (*effects.Profiles, error) { return effects.ParseProfiles(rego.Profiles()) })
 )
 
-// linted checks files with the shipped table and profiles and returns what is
+// adviceOn checks files with the shipped table and profiles and returns what is
 // found, without the errors.
-func linted(t *testing.T, layer decisions.Layer, files map[string]string) []diag.Problem {
+func adviceOn(t *testing.T, layer decisions.Layer, files map[string]string) []diag.Problem {
 	t.Helper()
 	f := folder(t, files)
 	f.Layer = layer
@@ -54,7 +54,7 @@ func placed(list []diag.Problem) []string {
 	return out
 }
 
-func TestLintLists(t *testing.T) {
+func TestAdviseLists(t *testing.T) {
 	tests := []struct {
 		name  string
 		lines string // of rules.yaml
@@ -124,7 +124,7 @@ func TestLintLists(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			checkOne(t, linted(t, decisions.User, map[string]string{"rules.yaml": tt.lines}), "rules.yaml", tt.at, tt.sev, tt.want, tt.hint)
+			checkOne(t, adviceOn(t, decisions.User, map[string]string{"rules.yaml": tt.lines}), "rules.yaml", tt.at, tt.sev, tt.want, tt.hint)
 		})
 	}
 }
@@ -148,7 +148,7 @@ func checkOne(t *testing.T, got []diag.Problem, file string, line int, sev diag.
 	}
 }
 
-func TestLintRego(t *testing.T) {
+func TestAdviseRego(t *testing.T) {
 	connect := "allow contains \"x\" if {\n\tinput.effect.kind == \"connect\"\n\t%s\n}"
 	write := "allow contains \"x\" if {\n\tinput.effect.kind == \"write\"\n\t%s\n}"
 	run := "%s contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\t%s\n}"
@@ -216,18 +216,18 @@ func TestLintRego(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			text := "package permd.user\nimport rego.v2\n" + tt.rules + "\n"
-			checkOne(t, linted(t, decisions.User, map[string]string{"a.rego": text}), "a.rego", tt.at, tt.sev, tt.want, tt.hint)
+			checkOne(t, adviceOn(t, decisions.User, map[string]string{"a.rego": text}), "a.rego", tt.at, tt.sev, tt.want, tt.hint)
 		})
 	}
 }
 
 // A project's own rules count only so far.
-func TestLintProject(t *testing.T) {
+func TestAdviseProject(t *testing.T) {
 	files := map[string]string{
 		"rules.yaml": "deny:\n  run:\n    - make deploy\nallow:\n  run:\n    - make lint\n    - make test\n",
 		"a.rego":     "package permd.project\nimport rego.v2\ndeny contains \"x\" if input.effect.program == \"x\"\n",
 	}
-	got := linted(t, decisions.Project, files)
+	got := adviceOn(t, decisions.Project, files)
 	if diff := cmp.Diff([]string{"1 note", "6 warning"}, placed(got)); diff != "" {
 		t.Errorf("found %v (-want +got):\n%s", got, diff)
 	}
@@ -237,29 +237,29 @@ func TestLintProject(t *testing.T) {
 		}
 	}
 	delete(files, "a.rego")
-	if got := linted(t, decisions.User, files); len(got) > 0 {
+	if got := adviceOn(t, decisions.User, files); len(got) > 0 {
 		t.Errorf("found %v in rules of a person", got)
 	}
 }
 
 // What permd ships has no warning.
-func TestLintShipped(t *testing.T) {
+func TestAdviseShipped(t *testing.T) {
 	files := map[string]string{}
 	for name, data := range rego.Base() {
 		if !strings.HasSuffix(name, "_test.rego") && rego.InProfile(name, settings.ProfileBalanced) {
 			files[filepath.Base(name)] = string(data)
 		}
 	}
-	for _, p := range linted(t, decisions.Base, files) {
+	for _, p := range adviceOn(t, decisions.Base, files) {
 		if p.Severity == diag.SeverityWarning {
 			t.Errorf("%s (%s)", p, p.Hint)
 		}
 	}
 }
 
-// Findings of lints keep no rules from being used.
-func TestLintsPass(t *testing.T) {
-	r := CheckReport{Problems: linted(t, decisions.User, map[string]string{"rules.yaml": "allow:\n  run: [\"bash *\", \"gti *\"]\n"})}
+// Advice keeps no rules from being used.
+func TestAdviceKeepsRules(t *testing.T) {
+	r := CheckReport{Problems: adviceOn(t, decisions.User, map[string]string{"rules.yaml": "allow:\n  run: [\"bash *\", \"gti *\"]\n"})}
 	if len(r.Problems) != 2 || !r.Passed() {
 		t.Errorf("problems %v, passed %v", r.Problems, r.Passed())
 	}

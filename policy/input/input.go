@@ -1,4 +1,9 @@
-package policy
+// Package input makes the document that rules see, from typed facts and never
+// from a client's JSON: a value of an unexpected type makes an OPA builtin
+// undefined, and an undefined deny is an allow. It is described by
+// rego/input.schema.json. Of all its parts only those are built that some rule
+// of a layer reads, see [PartsOf].
+package input
 
 import (
 	"path/filepath"
@@ -11,17 +16,17 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// parts is a set of parts of the input. A part that no rule of a snapshot
+// Parts is a set of parts of the input. A part that no rule of a snapshot
 // refers to is not built: most policies read a few fields of the effect alone.
-type parts uint64
+type Parts uint64
 
 const (
-	partCall parts = 1 << iota
+	partCall Parts = 1 << iota
 	partSession
 	partProject
 	partUser
-	partNow
-	partRaw // call.raw
+	PartNow
+	PartRaw // call.raw
 
 	// Fields of the effect; its kind is always there.
 	partText
@@ -60,21 +65,21 @@ const (
 	partDestructive
 	partSecrets
 	partAuthorizations
-	partArguments
+	PartArguments
 	partWhy
 
 	partsEnd
-	allParts   = partsEnd - 1
-	effectPart = allParts &^ (partText - 1)
+	AllParts   = partsEnd - 1
+	effectPart = AllParts &^ (partText - 1)
 )
 
 // partNames are the parts by the names of top-level members and of fields of
 // the effect.
 var (
-	topParts = map[string]parts{
-		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": partNow,
+	topParts = map[string]Parts{
+		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": PartNow,
 	}
-	fieldParts = map[string]parts{
+	fieldParts = map[string]Parts{
 		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
 		"program": partProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
 		"flags": partFlags, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
@@ -84,7 +89,7 @@ var (
 		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
 		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
 		"secrets": partSecrets, "authorizations": partAuthorizations,
-		"arguments": partArguments, "why": partWhy,
+		"arguments": PartArguments, "why": partWhy,
 	}
 )
 
@@ -128,11 +133,11 @@ func strs(k *ast.Term, list []string) member {
 	return member{k, ast.ArrayTerm(terms...)}
 }
 
-// buildInput makes the document that rules see, as far as they need it. With all
+// Build makes the document that rules see, as far as they need it. With all
 // parts it has exactly the fields of rego/input.schema.json.
 //
 // Raw JSON is converted only when a rule of the layer reads it.
-func buildInput(in *decisions.Input, need parts) *ast.Term {
+func Build(in *decisions.Input, need Parts) *ast.Term {
 	t := sharedOf(in)
 	members := make([]member, 0, 6)
 	if need&partSession != 0 {
@@ -149,11 +154,11 @@ func buildInput(in *decisions.Input, need parts) *ast.Term {
 			return ast.ObjectTerm(num(keyUID, int(u.UID)), str(keyName, u.Name), str(keyHome, u.Home), strs(keyGroups, u.Groups))
 		})})
 	}
-	if need&partNow != 0 {
+	if need&PartNow != 0 {
 		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)))
 	}
 	effect := effectMembers(in, need)
-	if need&partArguments != 0 && in.Effect.Use != nil {
+	if need&PartArguments != 0 && in.Effect.Use != nil {
 		if v := t.raw(in.Effect.Use.Arguments); v != nil {
 			effect = append(effect, member{keyArguments, v})
 		}
@@ -161,7 +166,7 @@ func buildInput(in *decisions.Input, need parts) *ast.Term {
 	members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
 	switch {
 	case need&partCall == 0:
-	case need&partRaw == 0:
+	case need&PartRaw == 0:
 		members = append(members, member{keyCall, t.once(&t.call, func() *ast.Term { return ast.ObjectTerm(callMembers(in)...) })})
 	default:
 		members = append(members, member{keyCall, t.once(&t.callRaw, func() *ast.Term {
@@ -177,29 +182,29 @@ func buildInput(in *decisions.Input, need parts) *ast.Term {
 
 // fields collects the members of the effect that are needed.
 type fields struct {
-	need parts
+	need Parts
 	list []member
 }
 
-func (f *fields) str(p parts, k *ast.Term, s string) {
+func (f *fields) str(p Parts, k *ast.Term, s string) {
 	if f.need&p != 0 {
 		f.list = append(f.list, str(k, s))
 	}
 }
 
-func (f *fields) flag(p parts, k *ast.Term, b bool) {
+func (f *fields) flag(p Parts, k *ast.Term, b bool) {
 	if f.need&p != 0 {
 		f.list = append(f.list, flag(k, b))
 	}
 }
 
-func (f *fields) num(p parts, k *ast.Term, n int) {
+func (f *fields) num(p Parts, k *ast.Term, n int) {
 	if f.need&p != 0 {
 		f.list = append(f.list, num(k, n))
 	}
 }
 
-func (f *fields) nums(p parts, k *ast.Term, list []int) {
+func (f *fields) nums(p Parts, k *ast.Term, list []int) {
 	if f.need&p == 0 {
 		return
 	}
@@ -210,13 +215,13 @@ func (f *fields) nums(p parts, k *ast.Term, list []int) {
 	f.list = append(f.list, member{k, ast.ArrayTerm(terms...)})
 }
 
-func (f *fields) strs(p parts, k *ast.Term, list []string) {
+func (f *fields) strs(p Parts, k *ast.Term, list []string) {
 	if f.need&p != 0 {
 		f.list = append(f.list, strs(k, list))
 	}
 }
 
-func effectMembers(in *decisions.Input, need parts) []member {
+func effectMembers(in *decisions.Input, need Parts) []member {
 	e := in.Effect
 	f := &fields{need: need, list: make([]member, 0, 18)}
 	f.list = append(f.list, str(keyKind, string(e.Kind)))
@@ -239,10 +244,10 @@ func effectMembers(in *decisions.Input, need parts) []member {
 		f.str(partPath, keyPath, e.File.Path)
 		f.str(partGiven, keyGiven, e.File.Given)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
-		if rel, ok := below(in.Result.Project, e.File.Path); ok {
+		if rel, ok := Below(in.Result.Project, e.File.Path); ok {
 			f.str(partProjectPath, keyProjectPath, rel)
 		}
-		if rel, ok := below(in.Call.User.Home, e.File.Path); ok {
+		if rel, ok := Below(in.Call.User.Home, e.File.Path); ok {
 			f.str(partHomePath, keyHomePath, rel)
 		}
 	case e.Connect != nil:
@@ -382,9 +387,9 @@ func tagsMember(tags effects.Tags) member {
 	return member{keyTags, ast.ArrayTerm(terms...)}
 }
 
-// below returns path relative to root, "." for root itself; false when root is
+// Below returns path relative to root, "." for root itself; false when root is
 // not known or path lies outside.
-func below(root, path string) (string, bool) {
+func Below(root, path string) (string, bool) {
 	if root == "" || !filepath.IsAbs(path) {
 		return "", false
 	}

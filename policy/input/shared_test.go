@@ -1,4 +1,4 @@
-package policy
+package input
 
 import (
 	"testing"
@@ -28,11 +28,11 @@ func TestSharedTerms(t *testing.T) {
 	var shares []*ast.Term
 	for i := range all {
 		in.Effect = &all[i]
-		doc := buildInput(in, allParts).Value.(ast.Object)
+		doc := Build(in, AllParts).Value.(ast.Object)
 
 		alone := *in
 		alone.Scratch = nil
-		if fresh := buildInput(&alone, allParts); fresh.Value.Compare(doc) != 0 {
+		if fresh := Build(&alone, AllParts); fresh.Value.Compare(doc) != 0 {
 			t.Errorf("effect %d: %v, by itself %v", i, doc, fresh)
 		}
 		for n, name := range []string{"session", "user", "project", "call"} {
@@ -57,10 +57,10 @@ func TestSharedTerms(t *testing.T) {
 	other := *call
 	other.User.Name = "eve"
 	in.Call, in.Trusted = &other, true
-	doc := buildInput(in, allParts)
+	doc := Build(in, AllParts)
 	alone := *in
 	alone.Scratch = nil
-	if fresh := buildInput(&alone, allParts); fresh.Value.Compare(doc.Value) != 0 {
+	if fresh := Build(&alone, AllParts); fresh.Value.Compare(doc.Value) != 0 {
 		t.Errorf("another call: %v, want %v", doc, fresh)
 	}
 }

@@ -26,30 +26,30 @@ import (
 // it is: a program that is slow to write, as in "generate > a.rego", leaves an
 // empty file for as long as it runs. See emptied.
 const (
-	// calm is how long nothing may have been changed. The times of files are up
+	// quietPeriod is how long nothing may have been changed. The times of files are up
 	// to 10 ms behind the clock.
-	calm = 100 * time.Millisecond
-	// patience is how long one reload waits for that, for all layers together.
-	patience = 2 * time.Second
-	// doubt is how long a file must have been empty before it is believed, and
+	quietPeriod = 100 * time.Millisecond
+	// loadTimeout is how long one reload waits for that, for all layers together.
+	loadTimeout = 2 * time.Second
+	// emptyGrace is how long a file must have been empty before it is believed, and
 	// shortDoubt the same when a person asks for a reload.
-	doubt      = 10 * time.Second
-	shortDoubt = time.Second
+	emptyGrace       = 10 * time.Second
+	reloadEmptyGrace = time.Second
 )
 
-// reading is what the folders of a layer held at one time.
-type reading struct {
-	files  []source.File
-	dirs   []string  // all folders that were read, to watch
-	failed diag.List // why the files cannot be used, nil if they can
-	digest string    // of the files
-	stamp  string    // of all that can tell a change
-	newest time.Time
+// folderContents is what the folders of a layer held at one time.
+type folderContents struct {
+	files    []source.File
+	dirs     []string  // all folders that were read, to watch
+	problems diag.List // why the files cannot be used, nil if they can
+	digest   string    // of the files
+	stamp    string    // of all that can tell a change
+	newest   time.Time
 }
 
 // readOnce reads the folders of a slot.
-func (s *Store) readOnce(n *slot) *reading {
-	out := &reading{}
+func (s *Store) readOnce(n *layerState) *folderContents {
+	out := &folderContents{}
 	rules := s.rulesOf(n)
 	var stamps []string
 	for _, dir := range n.dirs {
@@ -61,7 +61,7 @@ func (s *Store) readOnce(n *slot) *reading {
 			out.newest = t.Newest
 		}
 		if err != nil {
-			out.failed.AddErr(err)
+			out.problems.AddErr(err)
 			stamps = append(stamps, err.Error())
 			break
 		}
@@ -74,16 +74,16 @@ func (s *Store) readOnce(n *slot) *reading {
 // read reads the folders of a slot when they are not just being changed, or
 // returns false when they are at that all the time. What was looked at before
 // need not wait: nothing follows from it.
-func (s *Store) read(ctx context.Context, n *slot, how patient) (*reading, bool) {
+func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*folderContents, bool) {
 	for r := s.readOnce(n); ; r = s.readOnce(n) {
-		if r.known(n) {
+		if r.unchanged(n) {
 			return r, true
 		}
 		// Not the store's clock: it is compared with the times of files.
 		now := time.Now()
-		rest := calm - now.Sub(r.newest)
-		if how.atOnce {
-			if names, until := n.emptied(r, now, shortDoubt); names != nil {
+		rest := quietPeriod - now.Sub(r.newest)
+		if how.immediate {
+			if names, until := n.recentlyEmptied(r, now, reloadEmptyGrace); names != nil {
 				rest = until.Sub(now)
 			}
 		}
@@ -93,14 +93,16 @@ func (s *Store) read(ctx context.Context, n *slot, how patient) (*reading, bool)
 			}
 			rest = 0
 		}
-		if now.After(how.until) || !wait(ctx, rest+time.Millisecond) {
+		if now.After(how.deadline) || !wait(ctx, rest+time.Millisecond) {
 			return r, false
 		}
 	}
 }
 
-// known reports whether these files were looked at before.
-func (r *reading) known(n *slot) bool { return !r.failed.Failed() && n.tried == r.digest }
+// unchanged reports whether these files were looked at before.
+func (r *folderContents) unchanged(n *layerState) bool {
+	return !r.problems.Failed() && n.lastDigest == r.digest
+}
 
 // wait waits and reports whether it was to the end.
 func wait(ctx context.Context, d time.Duration) bool {
@@ -114,16 +116,16 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// emptied returns the files whose rules are in use and that have nothing in
+// recentlyEmptied returns the files whose rules are in use and that have nothing in
 // them now, or have gone together with all others, less long ago than the doubt
 // lasts, and when it ends: somebody may be about to write them. Comments are
 // something.
-func (n *slot) emptied(r *reading, now time.Time, doubt time.Duration) (names []string, until time.Time) {
+func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt time.Duration) (names []string, until time.Time) {
 	left := map[string]source.File{}
 	for _, f := range r.files {
 		left[f.Name] = f
 	}
-	for _, name := range n.filled {
+	for _, name := range n.nonEmpty {
 		f, ok := left[name]
 		switch {
 		case ok && len(strings.TrimSpace(string(f.Data))) > 0:
@@ -133,7 +135,7 @@ func (n *slot) emptied(r *reading, now time.Time, doubt time.Duration) (names []
 		case !ok:
 			f.ModTime = r.newest // of the folder
 		}
-		if age := now.Sub(f.ModTime); age < -calm || age >= doubt {
+		if age := now.Sub(f.ModTime); age < -quietPeriod || age >= doubt {
 			continue
 		}
 		names = append(names, name)
@@ -144,8 +146,8 @@ func (n *slot) emptied(r *reading, now time.Time, doubt time.Duration) (names []
 	return names, until
 }
 
-// filledIn returns the names of the files that have something in them.
-func filledIn(files []source.File) []string {
+// nonEmptyFiles returns the names of the files that have something in them.
+func nonEmptyFiles(files []source.File) []string {
 	var out []string
 	for _, f := range files {
 		if !f.IsTest() && len(strings.TrimSpace(string(f.Data))) > 0 {
@@ -155,27 +157,27 @@ func filledIn(files []source.File) []string {
 	return out
 }
 
-// hold keeps the rules in use while it is not known whether they are meant to
+// quarantine keeps the rules in use while it is not known whether they are meant to
 // go: their denies and asks stay, and what they allow does not count, so that
 // whichever is true, nothing is allowed by mistake.
-func (n *slot) hold(names []string, until time.Time, now time.Time) *slot {
+func (n *layerState) quarantine(names []string, until time.Time, now time.Time) *layerState {
 	var ps diag.List
 	ps.FileErrorf(names[0], "after 10 seconds it is taken as it is, by permd reload after one",
 		"has nothing in it any more, as if it was being written; its denies and asks stay")
-	n.held, n.again, n.tried = names, until, ""
+	n.quarantined, n.recheckAt, n.lastDigest = names, until, ""
 	return n.degrade(ps, now)
 }
 
-// muted reports whether a rule's allows do not count, because its file is held.
-func muted(held []string, r *decisions.RuleRef) bool {
+// inQuarantine reports whether a rule's allows do not count, because its file is held.
+func inQuarantine(held []string, r *decisions.RuleRef) bool {
 	return slices.ContainsFunc(held, func(name string) bool { return strings.HasPrefix(r.At, name+":") })
 }
 
-// restless keeps the rules in use while their files do not rest.
-func (n *slot) restless(now time.Time) *slot {
+// markUnstable keeps the rules in use while their files do not rest.
+func (n *layerState) markUnstable(now time.Time) *layerState {
 	var ps diag.List
-	ps.FileErrorf(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", calm)
-	n.again, n.tried = time.Now(), ""
+	ps.FileErrorf(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", quietPeriod)
+	n.recheckAt, n.lastDigest = time.Now(), ""
 	return n.degrade(ps, now)
 }
 
@@ -191,6 +193,6 @@ func blank(data []byte) bool {
 }
 
 // digestOf is the digest of a layer's files.
-func (n *slot) digestOf(files []source.File, disable []string) string {
-	return source.Digest(slices.Concat([]string{string(n.layer), n.under.programsDigest()}, disable), files)
+func (n *layerState) digestOf(files []source.File, disable []string) string {
+	return source.Digest(slices.Concat([]string{string(n.layer), n.org.programsDigest()}, disable), files)
 }

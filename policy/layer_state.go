@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/source"
 )
 
@@ -26,89 +27,89 @@ const (
 // testBudget bounds the tests of one layer while it is loaded.
 const testBudget = 10 * time.Second
 
-// slot is one layer at one place, as it was after the last look at its files.
+// layerState is one layer at one place, as it was after the last look at its files.
 // It is immutable; looking again makes a new one.
-type slot struct {
+type layerState struct {
 	layer   decisions.Layer
 	uid     uint32
 	project string // root, for project layers
 	dirs    []string
-	under   *slot // org, for the layers of users and projects
+	org     *layerState // org, for the layers of users and projects
 
-	active *compiled // nil when the layer has never been good
-	digest string    // of the files that active was compiled from
-	files  int       // of them
-	filled []string  // the names of those that have something in them
-	held   []string  // of these, the ones whose allows do not count at the moment
-	tried  string    // digest of the files that were looked at last
-	state  State
-	failed diag.List // why it is degraded
-	since  time.Time
-	watch  []string  // folders that were read
-	again  time.Time // when to look again without being told, zero for never
+	active      *compiledLayer // nil when the layer has never been good
+	digest      string         // of the files that active was compiled from
+	files       int            // of them
+	nonEmpty    []string       // the names of those that have something in them
+	quarantined []string       // of these, the ones whose allows do not count at the moment
+	lastDigest  string         // digest of the files that were looked at last
+	state       State
+	problems    diag.List // why it is degraded
+	since       time.Time
+	folders     []string  // folders that were read
+	recheckAt   time.Time // when to look again without being told, zero for never
 
 	used *atomic.Int64 // when it was asked for last, in ticks of the store
 }
 
-// patient says how a slot is looked at.
-type patient struct {
-	until  time.Time // how long to wait for files that are being changed
-	atOnce bool      // a person wants what is there now
+// loadOptions says how a slot is looked at.
+type loadOptions struct {
+	deadline  time.Time // how long to wait for files that are being changed
+	immediate bool      // a person wants what is there now
 }
 
-func (p patient) doubt() time.Duration {
-	if p.atOnce {
-		return shortDoubt
+func (p loadOptions) emptyGrace() time.Duration {
+	if p.immediate {
+		return reloadEmptyGrace
 	}
-	return doubt
+	return emptyGrace
 }
 
-// look reads a slot's files again and, if they have changed, compiles and tests
+// refresh reads a slot's files again and, if they have changed, compiles and tests
 // them. A failure of any kind keeps what was good.
-func (s *Store) look(ctx context.Context, prev *slot, how patient) *slot {
+func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) *layerState {
 	next := *prev
 	if len(prev.dirs) == 0 && prev.state == StateDegraded {
 		return &next // not even its folder is known
 	}
-	next.held, next.again = nil, time.Time{}
-	r, rests := s.read(ctx, prev, how)
-	next.watch = r.dirs
+	next.quarantined, next.recheckAt = nil, time.Time{}
+	r, stable := s.read(ctx, prev, how)
+	next.folders = r.dirs
 	switch {
-	case !rests:
-		return next.restless(s.opts.Now())
-	case r.failed.Failed():
-		next.tried = ""
-		return next.degrade(r.failed, s.opts.Now())
-	case len(next.watch) == 0 && prev.active != nil && len(prev.active.rules)+len(prev.active.described) > 0 && prev.layer != decisions.Project:
+	case !stable:
+		return next.markUnstable(s.opts.Now())
+	case r.problems.Failed():
+		next.lastDigest = ""
+		return next.degrade(r.problems, s.opts.Now())
+	case len(next.folders) == 0 && prev.active != nil && len(prev.active.rules)+len(prev.active.programs) > 0 && prev.layer != decisions.Project:
 		// The folder has gone while its rules were in use. Nobody drops rules
 		// that way on purpose, and a deny must not vanish by accident.
 		var ps diag.List
 		ps.FileErrorf(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules stay in use")
-		next.tried = ""
+		next.lastDigest = ""
 		return next.degrade(ps, s.opts.Now())
 	}
-	if names, until := prev.emptied(r, time.Now(), how.doubt()); names != nil {
-		return next.hold(names, until, s.opts.Now())
+	if names, until := prev.recentlyEmptied(r, time.Now(), how.emptyGrace()); names != nil {
+		return next.quarantine(names, until, s.opts.Now())
 	}
 	return s.build(ctx, &next, r.files, nil)
 }
 
 // build makes the slot's layer from files that were read, unless it has been
 // made from the same ones before.
-func (s *Store) build(ctx context.Context, next *slot, files []source.File, disable []string) *slot {
+func (s *Store) build(ctx context.Context, next *layerState, files []source.File, disable []string) *layerState {
 	digest := next.digestOf(files, disable)
 	switch {
-	case digest == next.tried:
+	case digest == next.lastDigest:
 		return next // nothing new, good or bad
 	case next.active != nil && digest == next.digest:
-		next.tried = digest // back at what is in use
+		next.lastDigest = digest // back at what is in use
 		return next.succeed(s.opts.Now())
 	}
-	next.tried = digest
+	next.lastDigest = digest
 	if s.opts.OnWork != nil {
 		defer s.opts.OnWork()()
 	}
-	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.tableOf(next.under)}
+	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.tableOf(next.org)}
 	c, ps := compile(u, s.schema)
 	if ps.Failed() {
 		return next.degrade(ps, s.opts.Now())
@@ -122,11 +123,11 @@ func (s *Store) build(ctx context.Context, next *slot, files []source.File, disa
 		}
 	}
 	c.tests = nil
-	next.active, next.digest, next.files, next.filled = c, digest, len(files), filledIn(files)
+	next.active, next.digest, next.files, next.nonEmpty = c, digest, len(files), nonEmptyFiles(files)
 	return next.succeed(s.opts.Now())
 }
 
-func (n *slot) succeed(now time.Time) *slot {
+func (n *layerState) succeed(now time.Time) *layerState {
 	state := StateOK
 	if n.files == 0 {
 		state = StateAbsent
@@ -134,28 +135,28 @@ func (n *slot) succeed(now time.Time) *slot {
 	if n.state != state || n.since.IsZero() {
 		n.since = now
 	}
-	n.state, n.failed = state, nil
+	n.state, n.problems = state, nil
 	return n
 }
 
-func (n *slot) degrade(ps diag.List, now time.Time) *slot {
+func (n *layerState) degrade(ps diag.List, now time.Time) *layerState {
 	if n.state != StateDegraded {
 		n.since = now
 	}
-	n.state, n.failed = StateDegraded, ps
+	n.state, n.problems = StateDegraded, ps
 	return n
 }
 
 // err returns why the slot is degraded, nil if it is not.
-func (n *slot) err() error {
+func (n *layerState) err() error {
 	if n.state != StateDegraded {
 		return nil
 	}
-	return n.failed.Err(n.layer)
+	return n.problems.Err(n.layer)
 }
 
 // failedTests runs the layer's tests and returns those that do not pass.
-func failedTests(ctx context.Context, u unit, mods *parsed, schema *inputSchema) diag.List {
+func failedTests(ctx context.Context, u unit, mods *moduleSet, schema *input.Schema) diag.List {
 	report, ps := runParsed(ctx, u.layer, mods, schema, false)
 	if ps.Failed() {
 		return ps
@@ -173,7 +174,7 @@ func failedTests(ctx context.Context, u unit, mods *parsed, schema *inputSchema)
 }
 
 // rulesOf says whom the files of a slot must belong to.
-func (s *Store) rulesOf(n *slot) source.Access {
+func (s *Store) rulesOf(n *layerState) source.Access {
 	switch n.layer {
 	case decisions.Org:
 		return source.Access{Owners: s.opts.OrgOwners}

@@ -185,8 +185,8 @@ deny contains "b" if input.effect.program == "x"
 deny contains "c" if input.effect.kind in {"mode", "question"}`)
 	want := map[string]bool{"connect": true, "run": true, "mode": true, "question": true}
 	for i, kind := range kindsForTest() {
-		if c.speaks[i] != want[kind] {
-			t.Errorf("%s: %v", kind, c.speaks[i])
+		if c.mayFire[i] != want[kind] {
+			t.Errorf("%s: %v", kind, c.mayFire[i])
 		}
 	}
 }

@@ -66,8 +66,8 @@ func TestReadCalm(t *testing.T) {
 		} else {
 			write(t, w.user, map[string]string{"b.rego": "# nothing"})
 		}
-		r, ok := s.read(t.Context(), s.state.Load().users[s.opts.UID], patient{until: time.Now().Add(patience)})
-		if age := time.Since(r.newest); !ok || age < calm {
+		r, ok := s.read(t.Context(), s.state.Load().users[s.opts.UID], loadOptions{deadline: time.Now().Add(loadTimeout)})
+		if age := time.Since(r.newest); !ok || age < quietPeriod {
 			t.Errorf("%s: used at an age of %v: %v", what, age, ok)
 		}
 		if _, err := s.Reload(t.Context()); err != nil {
@@ -88,7 +88,7 @@ func TestReadFuture(t *testing.T) {
 	}
 	s := w.open(t)
 	r := s.readOnce(s.state.Load().users[s.opts.UID])
-	if r.newest.IsZero() || r.newest.After(time.Now().Add(calm)) {
+	if r.newest.IsZero() || r.newest.After(time.Now().Add(quietPeriod)) {
 		t.Errorf("the newest is of %v", r.newest)
 	}
 	if l := userLayer(s); l.State != StateOK {
@@ -113,13 +113,13 @@ func TestRestless(t *testing.T) {
 	}
 	chmod(t, filepath.Join(w.user, "a.rego"), 0o664)
 	write(t, w.user, map[string]string{"b.rego": rulesFor("user", "ask", "rm", "first")})
-	how := patient{until: time.Now().Add(calm)}
-	next := s.look(t.Context(), s.state.Load().users[s.opts.UID], how)
+	how := loadOptions{deadline: time.Now().Add(quietPeriod)}
+	next := s.refresh(t.Context(), s.state.Load().users[s.opts.UID], how)
 	if err := next.err(); err == nil || !strings.Contains(err.Error(), w.user+": its files keep changing") {
 		t.Errorf("error %v", err)
 	}
-	if next.active == nil || len(next.active.rules) != 1 || next.again.IsZero() {
-		t.Errorf("%d rules in use, looked at again at %v", len(next.active.rules), next.again)
+	if next.active == nil || len(next.active.rules) != 1 || next.recheckAt.IsZero() {
+		t.Errorf("%d rules in use, looked at again at %v", len(next.active.rules), next.recheckAt)
 	}
 	chmod(t, filepath.Join(w.user, "a.rego"), 0o644)
 	if _, err := s.Reload(t.Context()); err != nil {

@@ -9,30 +9,31 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
 )
 
-// lintResolved runs the checks that need the rules as they were written, with
+// validateResolved runs the checks that need the rules as they were written, with
 // all references resolved.
-func lintResolved(c *ast.Compiler, schema *inputSchema, ps *diag.List) {
+func validateResolved(c *ast.Compiler, schema *input.Schema, ps *diag.List) {
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
 			if schema != nil && r.Location.File != stubsFile {
-				lintValues(r, schema, ps)
-				lintFields(r, schema, ps)
+				validateValues(r, schema, ps)
+				validateFields(r, schema, ps)
 			}
 		}
 	}
 }
 
-// lintValues refuses comparisons of a field with a word that it never has, such
+// validateValues refuses comparisons of a field with a word that it never has, such
 // as a kind of effect that does not exist: they never hold, silently.
-func lintValues(r *ast.Rule, schema *inputSchema, ps *diag.List) {
+func validateValues(r *ast.Rule, schema *input.Schema, ps *diag.List) {
 	each := func(at *ast.Location, field, value *ast.Term) {
 		ref, ok := field.Value.(ast.Ref)
 		if !ok {
 			return
 		}
-		node := schema.at(ref)
+		node := schema.At(ref)
 		if node == nil {
 			return
 		}
@@ -93,9 +94,9 @@ func literals(t *ast.Term) []string {
 	return out
 }
 
-// lintFields refuses rules that test the kind and then read a field that no
+// validateFields refuses rules that test the kind and then read a field that no
 // effect of this kind has.
-func lintFields(r *ast.Rule, schema *inputSchema, ps *diag.List) {
+func validateFields(r *ast.Rule, schema *input.Schema, ps *diag.List) {
 	var kinds []string
 	for _, e := range r.Body {
 		if k := testedKinds(e); k != nil {
@@ -112,12 +113,12 @@ func lintFields(r *ast.Rule, schema *inputSchema, ps *diag.List) {
 		if !ok {
 			return false
 		}
-		field, ok := fieldOf(ref)
-		node := schema.effect[field]
+		field, ok := input.Field(ref)
+		node := schema.Effect[field]
 		if !ok || node == nil || seen[field] {
 			return false
 		}
-		if !slices.ContainsFunc(kinds, func(k string) bool { return schema.has(effects.Kind(k), field) }) {
+		if !slices.ContainsFunc(kinds, func(k string) bool { return schema.Has(effects.Kind(k), field) }) {
 			seen[field] = true
 			ps.Errorf(t.Location, "effects that have it: "+words(node.Kinds),
 				"an effect of kind %s has no field %s", strings.Join(kinds, " or "), field)
@@ -134,7 +135,11 @@ func testedKinds(e *ast.Expr) []string {
 	}
 	isKind := func(t *ast.Term) bool {
 		ref, ok := t.Value.(ast.Ref)
-		return ok && len(ref) == 3 && ref[0].Equal(ast.InputRootDocument) && ref[1].Equal(keyEffect) && ref[2].Equal(keyKind)
+		if !ok || len(ref) != 3 {
+			return false
+		}
+		field, _ := input.Field(ref)
+		return field == "kind"
 	}
 	a, b := e.Operand(0), e.Operand(1)
 	switch e.Operator().String() {
@@ -153,39 +158,22 @@ func testedKinds(e *ast.Expr) []string {
 	return nil
 }
 
-// lintCompiled runs the checks that need compiled rules.
-func lintCompiled(layer decisions.Layer, c *ast.Compiler, ps *diag.List) {
+// validateCompiled runs the checks that need compiled rules.
+func validateCompiled(layer decisions.Layer, c *ast.Compiler, ps *diag.List) {
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
 			if r.Location.File != stubsFile {
-				lintData(r, c, ps)
+				validateData(r, c, ps)
 			}
 		}
 	}
-	lintPatterns(c, ps)
+	validatePatterns(c, ps)
 }
 
-// lintNot warns of negation without import rego.v2: there a negated call with
-// an undefined argument makes the whole rule fail instead of holding.
-func lintNot(m *ast.Module, ps *diag.List) {
-	for _, imp := range m.Imports {
-		if imp.Path.String() == "rego.v2" {
-			return
-		}
-	}
-	ast.WalkExprs(m, func(e *ast.Expr) bool {
-		if e.Negated {
-			ps.Add(e.Location, diag.SeverityWarning, "write: import rego.v2",
-				"not fails instead of holding when an argument of what it negates is undefined")
-		}
-		return false
-	})
-}
-
-// lintData refuses references to data that nothing defines: permd gives
+// validateData refuses references to data that nothing defines: permd gives
 // policies no data document, so they would be undefined for ever, and a deny
 // that waits for one would never fire.
-func lintData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
+func validateData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
 	ast.WalkTerms(r, func(t *ast.Term) bool {
 		ref, ok := t.Value.(ast.Ref)
 		if !ok || !ref[0].Equal(ast.DefaultRootDocument) {
@@ -210,3 +198,6 @@ func lintData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
 		return false
 	})
 }
+
+// words joins a list for a message.
+func words(list []string) string { return strings.Join(list, ", ") }

@@ -9,11 +9,12 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/source"
 )
 
-// rules checks the rules that are written in Rego.
-func (l *linter) rules(c *compiled) {
+// adviseRules checks the rules that are written in Rego.
+func (l *adviser) adviseRules(c *compiledLayer) {
 	if c.compiler == nil {
 		return
 	}
@@ -35,7 +36,7 @@ func (l *linter) rules(c *compiled) {
 func isListed(r *ast.Rule) bool { return strings.HasSuffix(r.Location.File, source.ListName) }
 
 // bodiesOf are the compiled bodies of a layer's rules, by their numbers.
-func bodiesOf(c *compiled) map[int]ast.Body {
+func bodiesOf(c *compiledLayer) map[int]ast.Body {
 	out := map[int]ast.Body{}
 	for _, r := range c.compiler.GetRulesExact(firedRef(c.layer)) {
 		if n, ok := numberOf(r); ok && out[n] == nil {
@@ -132,7 +133,7 @@ func effectField(t *ast.Term) string {
 	if !ok || len(ref) != 3 {
 		return ""
 	}
-	field, _ := fieldOf(ref)
+	field, _ := input.Field(ref)
 	return field
 }
 
@@ -182,7 +183,7 @@ func notGlob(w string) (string, string) {
 }
 
 // never finds rules that cannot fire.
-func (l *linter) never(r *ast.Rule, b ast.Body) {
+func (l *adviser) never(r *ast.Rule, b ast.Body) {
 	fields := equalities(b)
 	for field, all := range fields {
 		both := all[0]
@@ -235,7 +236,7 @@ func (l *linter) never(r *ast.Rule, b ast.Body) {
 }
 
 // flags finds tests for a spelling of an option that flags never hold.
-func (l *linter) flags(b ast.Body, program string, subcommands [][]string) {
+func (l *adviser) flags(b ast.Body, program string, subcommands [][]string) {
 	sub := ""
 	if len(subcommands) == 1 && len(subcommands[0]) == 1 {
 		sub = subcommands[0][0]
@@ -254,7 +255,7 @@ func (l *linter) flags(b ast.Body, program string, subcommands [][]string) {
 }
 
 // interpreters finds allows of programs that run anything, anywhere.
-func (l *linter) interpreters(c *compiled, r *ast.Rule, b ast.Body) {
+func (l *adviser) interpreters(c *compiledLayer, r *ast.Rule, b ast.Body) {
 	if l.table == nil || narrows(c, b, maxHelpers) {
 		return
 	}
@@ -274,13 +275,13 @@ func (l *linter) interpreters(c *compiled, r *ast.Rule, b ast.Body) {
 
 // narrows reports whether conditions, or the helpers they name, look at what
 // runs or in which project.
-func narrows(c *compiled, x any, depth int) bool {
+func narrows(c *compiledLayer, x any, depth int) bool {
 	found := false
 	ast.WalkRefs(x, func(ref ast.Ref) bool {
-		if field, ok := fieldOf(ref); ok {
+		if field, ok := input.Field(ref); ok {
 			found = found || slices.Contains([]string{"args", "script", "subcommand", "text", "readonly", "harmless_from", "harmful"}, field)
 		} else if ref[0].Equal(ast.InputRootDocument) && len(ref) > 1 {
-			found = found || ref[1].Equal(keyProject)
+			found = found || ref[1].Equal(ast.StringTerm("project"))
 		} else if depth > 0 {
 			for _, helper := range helpersOf(c, ref) {
 				found = found || narrows(c, helper.Body, depth-1)
@@ -293,11 +294,11 @@ func narrows(c *compiled, x any, depth int) bool {
 
 // shadowedRules finds rules that ask for all that a stricter one, or one of the
 // same set, asks for, and more.
-func (l *linter) shadowedRules(c *compiled, bodies map[int]ast.Body) {
-	const most = 500 // pairs are compared
+func (l *adviser) shadowedRules(c *compiledLayer, bodies map[int]ast.Body) {
+	const limit = 500 // pairs are compared
 	tests := map[int][]string{}
 	for n, r := range c.rules {
-		if len(tests) == most {
+		if len(tests) == limit {
 			break
 		}
 		if t := testsOf(bodies[n]); t != nil && !isListed(r.ast) {
@@ -353,4 +354,21 @@ func testsOf(b ast.Body) []string {
 
 func subset(a, b []string) bool {
 	return len(a) > 0 && !slices.ContainsFunc(a, func(x string) bool { return !slices.Contains(b, x) })
+}
+
+// adviseNegation warns of negation without import rego.v2: there a negated call with
+// an undefined argument makes the whole rule fail instead of holding.
+func adviseNegation(m *ast.Module, ps *diag.List) {
+	for _, imp := range m.Imports {
+		if imp.Path.String() == "rego.v2" {
+			return
+		}
+	}
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if e.Negated {
+			ps.Add(e.Location, diag.SeverityWarning, "write: import rego.v2",
+				"not fails instead of holding when an argument of what it negates is undefined")
+		}
+		return false
+	})
 }
