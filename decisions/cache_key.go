@@ -23,7 +23,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	for _, t := range c.Claims.Texts {
 		size += len(t)
 	}
-	if size > mostKeyBytes {
+	if size > maxKeyBytes {
 		return b, false
 	}
 	k := keyer(b)
@@ -52,7 +52,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.text(r.Session.ID)
 	k.list(r.Session.Ancestors)
 	k.texts(r.Session.Mode, r.HarnessAsks)
-	return k, len(k) <= mostKeyBytes
+	return k, len(k) <= maxKeyBytes
 }
 
 // keyer is a key that is being made.

@@ -89,9 +89,9 @@ func TestCacheIsInvalidated(t *testing.T) {
 	req.Call.Cwd = dir
 	want := func(what string, asked bool) *Decision {
 		t.Helper()
-		d, was := p.again(t, e, req)
-		if was != asked {
-			t.Errorf("%s: rules were asked is %v", what, was)
+		d, results := p.again(t, e, req)
+		if results != asked {
+			t.Errorf("%s: rules were asked is %v", what, results)
 		}
 		return d
 	}
@@ -158,7 +158,7 @@ func TestNotCached(t *testing.T) {
 		{"rules failed", func(p *countingPolicy, _ *Engine, _ *Request) { p.err = context.DeadlineExceeded }},
 		{"a path cannot be looked at", func(_ *countingPolicy, e *Engine, _ *Request) { e.FS = unreadable{e.FS} }},
 		{"the call is long", func(_ *countingPolicy, _ *Engine, r *Request) {
-			r.Call.Claims.Texts = []string{string(make([]byte, mostKeyBytes))}
+			r.Call.Claims.Texts = []string{string(make([]byte, maxKeyBytes))}
 		}},
 		{"there is no cache", func(_ *countingPolicy, e *Engine, _ *Request) { e.Cache = nil }},
 	}
@@ -199,7 +199,7 @@ func (u unreadable) Lstat(path string) (os.FileMode, error) {
 func TestCacheIsBounded(t *testing.T) {
 	p, _, _, e := newCached(t)
 	often := bash(t, "ls often")
-	for n := range 4 * mostKept {
+	for n := range 4 * maxEntries {
 		e.Decide(t.Context(), bash(t, fmt.Sprintf("ls %d", n)))
 		if n%50 == 0 {
 			_, asked := p.again(t, e, often)
@@ -207,7 +207,7 @@ func TestCacheIsBounded(t *testing.T) {
 				t.Fatalf("after %d calls: rules were asked is %v", n, asked)
 			}
 		}
-		if len(e.Cache.young) > mostKept || len(e.Cache.old) > mostKept {
+		if len(e.Cache.young) > maxEntries || len(e.Cache.old) > maxEntries {
 			t.Fatalf("%d and %d are kept", len(e.Cache.young), len(e.Cache.old))
 		}
 	}
@@ -216,9 +216,9 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 	e.Cache = new(Cache)
 	for n := range 300 {
-		req := bash(t, fmt.Sprintf("ls %d # %s", n, make([]byte, mostKeyBytes-2000)))
+		req := bash(t, fmt.Sprintf("ls %d # %s", n, make([]byte, maxKeyBytes-2000)))
 		e.Decide(t.Context(), req)
-		if e.Cache.bytes > mostHalf {
+		if e.Cache.bytes > maxGenerationBytes {
 			t.Fatalf("%d bytes are kept", e.Cache.bytes)
 		}
 	}

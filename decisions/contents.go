@@ -26,8 +26,8 @@ const (
 // the person: the scripts and the texts of targets that it runs, and then what it
 // reads or names, which may be code as well (sh < file, psql -f file). A yes to the
 // call is not one to what they say later. Nobody needs them of other calls.
-func (e *Engine) contents(m *matter, d *Decision) []Content {
-	if d.Verdict != Ask || e.Answered == nil {
+func (e *Engine) contents(m *evaluation, d *Decision) []Content {
+	if d.Verdict != Ask || e.TakeApproval == nil {
 		return nil
 	}
 	var list []Content
@@ -45,7 +45,7 @@ func (e *Engine) contents(m *matter, d *Decision) []Content {
 		if r := m.res.Effects[i].Run; r != nil && r.Script != nil {
 			add(r.Script.Path, true)
 		}
-		if t := m.parts[i].target; t != nil {
+		if t := m.effects[i].target; t != nil {
 			add(t.Path, true)
 		}
 	}

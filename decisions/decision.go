@@ -137,9 +137,9 @@ type Decision struct {
 	// Activated are the folders of programs that such a shell may look into
 	// first (effects.Result).
 	Activated []string `json:"-"`
-	// Traces tell the effects of the call from others, in their order; none where
+	// Fingerprints tell the effects of the call from others, in their order; none where
 	// something broke.
-	Traces []Trace `json:"-"`
+	Fingerprints []Fingerprint `json:"-"`
 	// Opaque is set where the call may change what cannot be told from its effects,
 	// Stateful where what it does hangs on what is on this machine by then. Where
 	// something broke nothing is known of either.

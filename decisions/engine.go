@@ -39,9 +39,9 @@ type Engine struct {
 	// ask is rejected; nil when people are there. It may change at any time.
 	Unattended func() bool
 
-	// Answered reports whether a person said yes, elsewhere, to the very question
+	// TakeApproval reports whether a person said yes, elsewhere, to the very question
 	// that the decision is; the yes is used up. It is nil where nobody can.
-	Answered func(req *Request, d *Decision) bool
+	TakeApproval func(req *Request, d *Decision) bool
 
 	Now   func() time.Time
 	NewID func() string // unique, sorted by time
@@ -56,13 +56,13 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 		return nil
 	}
 	start := e.Now()
-	first := e.meet(reqs[0], len(reqs) == 1)
-	defer e.Cache.done(first.buffer)
+	first := e.receive(reqs[0], len(reqs) == 1)
+	defer e.Cache.release(first.buffer)
 	snap, err := e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
-	if first.kept != nil && err == nil && first.kept.matter.snap != snap {
+	if first.cached != nil && err == nil && first.cached.evaluation.snapshot != snap {
 		// The rules have changed. The call is looked at anew, and where it belongs
 		// as well: the rules must be those of the project that it is judged by.
-		first.look(e, essence(reqs[0]))
+		first.resolve(e, cacheableRequest(reqs[0]))
 		snap, err = e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
 	}
 	decided := make([]*Decision, len(reqs))
@@ -74,16 +74,16 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
 		} else {
 			d.Policy.Digest = snap.Digest()
-			met := first
+			received := first
 			if i > 0 {
 				before.prepare(&req.Call, snap.Profiles())
-				met = e.meet(req, false)
+				received = e.receive(req, false)
 			}
-			after := e.decide(ctx, snap, req, met, d, start)
-			if !before.unsettled(d) {
-				e.answered(req, d)
+			after := e.decide(ctx, snap, req, received, d, start)
+			if !before.mayAffect(d) {
+				e.applyApproval(req, d)
 			}
-			before.note(d, after)
+			before.add(d, after)
 		}
 		decided[i] = d
 		records[i] = record(req, d, first.project, start)
@@ -97,7 +97,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	}
 	alone := e.Unattended != nil && e.Unattended()
 	for i, d := range decided {
-		d.settle(reqs[i], alone)
+		d.finalize(reqs[i], alone)
 	}
 	latency := e.Now().Sub(start).Nanoseconds()
 	for i, r := range records {
@@ -106,17 +106,17 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	if err := e.Journal.Append(context.WithoutCancel(ctx), records...); err != nil {
 		e.Log.Error("decision not logged, asking", "decisions", len(records), "error", err)
 		for i, d := range decided {
-			if d.stands() {
+			if d.mayRun() {
 				d.fail(Ask, "the decision could not be logged")
-				d.settle(reqs[i], alone)
+				d.finalize(reqs[i], alone)
 			}
 		}
 	}
 	return decided
 }
 
-// unasked rejects what a person would be asked, if nobody is there.
-func (d *Decision) unasked(alone bool) {
+// denyUnattended rejects what a person would be asked, if nobody is there.
+func (d *Decision) denyUnattended(alone bool) {
 	if !alone || d.Verdict != Ask {
 		return
 	}
@@ -125,45 +125,45 @@ func (d *Decision) unasked(alone bool) {
 	d.Widths, d.Offer = nil, nil
 }
 
-// meeting is what is known of a request before there are rules for it: where it
+// intake is what is known of a request before there are rules for it: where it
 // comes from, and what is kept of its like.
-type meeting struct {
+type intake struct {
 	project string
-	buffer  []byte // of the cache
-	key     []byte // in it; nil when the cache is not for it
-	kept    *kept  // nil when nothing is
+	buffer  []byte      // of the cache
+	key     []byte      // in it; nil when the cache is not for it
+	cached  *cacheEntry // nil when nothing is
 	// Else there is a scene, of a request that may be kept.
-	req   *Request
-	scene *effects.Scene
-	seen  *observed
+	req      *Request
+	scene    *effects.Scene
+	recorder *recordingFS
 }
 
-// meet looks at where a request comes from. Only one that stands alone is for
+// receive looks at where a request comes from. Only one that stands alone is for
 // the cache: what calls before it may change is not part of the key.
-func (e *Engine) meet(req *Request, alone bool) *meeting {
-	m := new(meeting)
-	req.Call.Confined = req.Session.confined()
+func (e *Engine) receive(req *Request, alone bool) *intake {
+	m := new(intake)
+	req.Call.Confined = req.Session.confinement()
 	if alone && e.Cache != nil {
 		key, ok := appendRequest(e.Cache.buffer(), req)
 		m.buffer = key
 		if ok {
 			m.key = key
-			if m.kept = e.Cache.of(key, e.FS); m.kept != nil {
-				m.project = m.kept.project
+			if m.cached = e.Cache.get(key, e.FS); m.cached != nil {
+				m.project = m.cached.project
 				return m
 			}
-			req = essence(req)
+			req = cacheableRequest(req)
 		}
 	}
-	m.look(e, req)
+	m.resolve(e, req)
 	return m
 }
 
-// look finds out what is not known of a request.
-func (m *meeting) look(e *Engine, req *Request) {
-	m.req, m.kept = req, nil
+// resolve finds out what is not known of a request.
+func (m *intake) resolve(e *Engine, req *Request) {
+	m.req, m.cached = req, nil
 	if e.FS != nil {
-		m.seen = &observed{fs: e.FS}
+		m.recorder = &recordingFS{fs: e.FS}
 	}
 	w := effects.World{FS: m.fs(), Own: e.Own}
 	m.scene = w.Scene(&req.Call)
@@ -171,21 +171,21 @@ func (m *meeting) look(e *Engine, req *Request) {
 }
 
 // fs is the file system as the request sees it, nil when there is none.
-func (m *meeting) fs() effects.FS {
-	if m.seen == nil {
+func (m *intake) fs() effects.FS {
+	if m.recorder == nil {
 		return nil
 	}
-	return m.seen
+	return m.recorder
 }
 
-// matter returns what can be found out of a request without memory.
-func (e *Engine) matter(ctx context.Context, snap Snapshot, met *meeting, now time.Time) *matter {
-	if met.kept != nil {
-		return met.kept.matter
+// evaluation returns what can be found out of a request without memory.
+func (e *Engine) evaluation(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
+	if received.cached != nil {
+		return received.cached.evaluation
 	}
-	m := e.consider(ctx, snap, met, now)
-	if met.key != nil && met.seen != nil && len(m.res.Rest) <= maxKeptRest {
-		e.Cache.keep(met.key, m, met.project, met.seen)
+	m := e.evaluate(ctx, snap, received, now)
+	if received.key != nil && received.recorder != nil && len(m.res.Rest) <= maxCachedRest {
+		e.Cache.put(received.key, m, received.project, received.recorder)
 	}
 	return m
 }
@@ -193,7 +193,7 @@ func (e *Engine) matter(ctx context.Context, snap Snapshot, met *meeting, now ti
 // decide fills d, and returns what the call may change of where paths lead. A
 // panic anywhere below is a failure, never an answer.
 func (e *Engine) decide(
-	ctx context.Context, snap Snapshot, req *Request, met *meeting, d *Decision, now time.Time,
+	ctx context.Context, snap Snapshot, req *Request, received *intake, d *Decision, now time.Time,
 ) (after effects.Disturbance) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -203,47 +203,47 @@ func (e *Engine) decide(
 			after = effects.Everything()
 		}
 	}()
-	m := e.matter(ctx, snap, met, now)
+	m := e.evaluation(ctx, snap, received, now)
 	res := &m.res
 	e.NotPlain.note(res.Effects)
-	d.Defects, d.Folders, d.Activated, d.Traces = res.Defects, res.Folders, res.Activated, m.traces
+	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
 		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
 	}
-	outcomes := make([]outcome, len(res.Effects))
-	heard := make([]voices, len(res.Effects))
+	results := make([]effectResult, len(res.Effects))
+	inputs := make([]effectInputs, len(res.Effects))
 
 	// An inherent effect takes its allow from its run, so runs come first.
 	for _, inherent := range []bool{false, true} {
 		for i := range res.Effects {
-			eff, p := &res.Effects[i], &m.parts[i]
+			eff, p := &res.Effects[i], &m.effects[i]
 			if eff.Inherent() != inherent {
 				continue
 			}
 			query.Effect, query.Target = eff, p.target
-			v := &heard[i]
-			*v = voices{fence: p.fence, person: m.person, trusted: snap.Trusted(), findings: p.findings}
-			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(outcomes) {
-				v.run = &outcomes[eff.Via.Effect]
+			v := &inputs[i]
+			*v = effectInputs{fence: p.fence, person: m.person, trusted: snap.Trusted(), findings: p.findings}
+			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(results) {
+				v.run = &results[eff.Via.Effect]
 			}
-			outcomes[i] = e.effect(ctx, snap, eff, p.err, query, v)
+			results[i] = e.effect(ctx, snap, eff, p.err, query, v)
 		}
 	}
 	own := len(res.Effects)
-	all, heard, outcomes := e.hints(ctx, m, *query, heard, outcomes)
+	all, inputs, results := e.hints(ctx, m, *query, inputs, results)
 	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
-		d.conclude(slices.Concat(all, denied), slices.Concat(outcomes, why))
+		d.conclude(slices.Concat(all, denied), slices.Concat(results, why))
 	} else {
-		d.conclude(all, outcomes)
+		d.conclude(all, results)
 	}
 	if len(all) > own {
-		d.Traces = append(slices.Clip(d.Traces), traces(m.call, all[own:])...)
+		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:])...)
 	}
 	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
 	if d.Verdict == Ask && e.Proposer != nil {
-		e.offer(d, query, heard[:own], outcomes[:own])
+		e.offer(d, query, inputs[:own], results[:own])
 		if len(all) > own {
 			d.Widths = nil // none answers what stopped at a hint
 			if d.Offer != nil {
@@ -254,7 +254,7 @@ func (e *Engine) decide(
 	if e.Observe != nil {
 		in := m.input()
 		in.Now, in.All = now, all
-		e.Observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, heard: heard, was: outcomes})
+		e.Observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: inputs, results: results})
 	}
 	return res.After
 }
@@ -262,35 +262,35 @@ func (e *Engine) decide(
 // hints puts the hints of a call through the table, and adds those that stop it
 // to its effects. All others leave no trace: nothing was decided by them.
 func (e *Engine) hints(
-	ctx context.Context, m *matter, q MemoryQuery, heard []voices, was []outcome,
-) ([]effects.Effect, []voices, []outcome) {
+	ctx context.Context, m *evaluation, q MemoryQuery, inputs []effectInputs, results []effectResult,
+) ([]effects.Effect, []effectInputs, []effectResult) {
 	all := slices.Clip(m.res.Effects)
 	for i := range m.res.Hints {
 		eff, p := &m.res.Hints[i], &m.hints[i]
 		q.Effect, q.Target = eff, nil
-		v := voices{fence: p.fence, trusted: m.snap.Trusted(), findings: p.findings}
+		v := effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}
 		if eff.Guessed {
 			// The shipped denies are of catastrophes that are sure to happen, not
 			// of one thing of several that a call may do to a path.
 			v.findings.Fired = filter(v.findings.Fired, func(r Finding) bool { return !inBase(r) })
 		}
-		if o := e.effect(ctx, m.snap, eff, p.err, &q, &v); o.verdict != Allow {
-			all, heard, was = append(all, *eff), append(heard, v), append(was, o)
+		if o := e.effect(ctx, m.snapshot, eff, p.err, &q, &v); o.verdict != Allow {
+			all, inputs, results = append(all, *eff), append(inputs, v), append(results, o)
 		}
 	}
-	return all, heard, was
+	return all, inputs, results
 }
 
 // effect asks memory about one effect and applies the table; err is that of the
 // rules.
-func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *voices) outcome {
+func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *effectInputs) effectResult {
 	var unread error
 	if v.reject, v.allow, unread = e.Memory.Match(q); unread != nil {
 		// Rejects stay, allows are off: the person is asked again.
 		v.allow = nil
 	}
 	if err != nil {
-		failed := outcome{
+		failed := effectResult{
 			verdict: Stricter(Ask, snap.OnFailure()), row: RowFailure, by: ByFailure,
 			needed: NeededByRule, reason: cmp.Or(cancelled(ctx), "policy failed: "+reasonOf(err)),
 		}
@@ -368,10 +368,10 @@ func reasonOf(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return "it took too long"
 	}
-	const most = 300
+	const limit = 300
 	s := err.Error()
-	if len(s) > most {
-		s = s[:most] + "…"
+	if len(s) > limit {
+		s = s[:limit] + "…"
 	}
 	return s
 }

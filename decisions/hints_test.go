@@ -61,8 +61,8 @@ func TestHints(t *testing.T) {
 			p, _, j, e := newFakes(t)
 			e.Policy = &claimRules{fakePolicy: p, layer: tt.layer, set: tt.set}
 			d := e.Decide(t.Context(), tt.req)[0]
-			if d.Verdict != tt.want || len(d.Traces) != len(d.Effects) {
-				t.Fatalf("got %s (%s) with %d effects and %d traces, want %s", d.Verdict, d.Reason, len(d.Effects), len(d.Traces), tt.want)
+			if d.Verdict != tt.want || len(d.Fingerprints) != len(d.Effects) {
+				t.Fatalf("got %s (%s) with %d effects and %d traces, want %s", d.Verdict, d.Reason, len(d.Effects), len(d.Fingerprints), tt.want)
 			}
 			last := d.Effects[len(d.Effects)-1]
 			if tt.row == 0 {

@@ -38,9 +38,9 @@ func stateful(effs []effects.Effect) bool {
 	})
 }
 
-// unsettled reports whether the calls before may make another one of the call
+// mayAffect reports whether the calls before may make another one of the call
 // than a person said yes to.
-func (b *batch) unsettled(d *Decision) bool {
+func (b *batch) mayAffect(d *Decision) bool {
 	if d.Stateful && b.opaque {
 		return true
 	}

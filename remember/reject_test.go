@@ -81,7 +81,7 @@ func (a *asked) call(t testing.TB, c effects.Call) *decisions.Decision {
 }
 
 // reject answers a question with a reject for always.
-func (a *asked) reject(t testing.TB, d *decisions.Decision, scope string) []decisions.Kept {
+func (a *asked) reject(t testing.TB, d *decisions.Decision, scope string) []decisions.StoredChoice {
 	t.Helper()
 	if d.Verdict != decisions.Ask || d.Offer == nil {
 		t.Fatalf("not a question that can be rejected: %s, %+v", d.Verdict, d.Effects)

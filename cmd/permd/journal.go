@@ -26,7 +26,7 @@ func (l journalLog) List(ctx context.Context, f admin.Filter) ([]*decisions.Reco
 		Verdict: f.Verdict, Session: f.Session, Tool: f.Tool,
 	}
 	if f.Unasked {
-		of.Outcomes = []decisions.Outcome{decisions.Unasked, decisions.Despite}
+		of.Outcomes = []decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny}
 	}
 	return l.r.List(ctx, of)
 }

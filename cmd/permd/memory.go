@@ -65,7 +65,7 @@ func (d *daemon) keeper() decisions.Keeper {
 
 // answered notes in the journal what the person said. The answer holds even
 // where that fails; the choices that it made name the decision as well.
-func (d *daemon) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+func (d *daemon) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
 	for i := range kept {
 		a.Choices = append(a.Choices, kept[i].ID)

@@ -360,9 +360,9 @@ func TestApprovedBounds(t *testing.T) {
 	var a approved
 	now := time.Unix(1_700_000_000, 0)
 	said := func(n, traces int) *decisions.Decision {
-		d := &decisions.Decision{ID: fmt.Sprint(n), CallID: fmt.Sprint(n), Traces: make([]decisions.Trace, traces)}
-		for i := range d.Traces {
-			copy(d.Traces[i][:], fmt.Sprint(n, i))
+		d := &decisions.Decision{ID: fmt.Sprint(n), CallID: fmt.Sprint(n), Fingerprints: make([]decisions.Fingerprint, traces)}
+		for i := range d.Fingerprints {
+			copy(d.Fingerprints[i][:], fmt.Sprint(n, i))
 		}
 		return d
 	}
@@ -381,7 +381,7 @@ func TestApprovedBounds(t *testing.T) {
 	if len(a.calls) != 1 {
 		t.Error("a call of too many effects was kept")
 	}
-	if !a.take("s", "", said(-1, 100).Traces, now) || a.take("s", "", said(-1, 100).Traces, now) || a.traces != maxApprovedTraces-100 {
+	if !a.take("s", "", said(-1, 100).Fingerprints, now) || a.take("s", "", said(-1, 100).Fingerprints, now) || a.traces != maxApprovedTraces-100 {
 		t.Errorf("a part of it: %d traces left", a.traces)
 	}
 	a.ended("s", "")

@@ -14,25 +14,25 @@ import (
 // Bounds of what is kept of a call's looks at the file system; a call that
 // looks at more is not kept.
 const (
-	mostLooks     = 64
-	mostLookBytes = 64 << 10 // of files' contents
+	maxLookups     = 64
+	maxLookupBytes = 64 << 10 // of files' contents
 )
 
-// observed is the file system as one call sees it. It asks for each thing once,
+// recordingFS is the file system as one call sees it. It asks for each thing once,
 // so that all parts of a decision speak of the same moment, and it notes what
 // it was told, so that a later call can find out whether it would be told the
 // same. It belongs to one call.
-type observed struct {
-	fs    effects.FS
-	looks []look
-	bytes int
-	// blurred is set when something was told that cannot be compared.
-	blurred bool
+type recordingFS struct {
+	fs      effects.FS
+	lookups []fsLookup
+	bytes   int
+	// uncomparable is set when something was told that cannot be compared.
+	uncomparable bool
 }
 
-// look is one question to the file system with its answer.
-type look struct {
-	op    lookOp
+// fsLookup is one question to the file system with its answer.
+type fsLookup struct {
+	op    lookupOp
 	path  string
 	limit int64 // of a read, in bytes, or of a list of names
 
@@ -41,10 +41,10 @@ type look struct {
 	err  error
 }
 
-type lookOp uint8
+type lookupOp uint8
 
 const (
-	lookLstat lookOp = iota
+	lookLstat lookupOp = iota
 	lookLink
 	lookFile
 	lookNames
@@ -52,20 +52,20 @@ const (
 )
 
 // Lstat implements effects.FS.
-func (o *observed) Lstat(path string) (fs.FileMode, error) {
-	l := o.look(look{op: lookLstat, path: path})
+func (o *recordingFS) Lstat(path string) (fs.FileMode, error) {
+	l := o.lookup(fsLookup{op: lookLstat, path: path})
 	return l.mode, l.err
 }
 
 // Readlink implements effects.FS.
-func (o *observed) Readlink(path string) (string, error) {
-	l := o.look(look{op: lookLink, path: path})
+func (o *recordingFS) Readlink(path string) (string, error) {
+	l := o.lookup(fsLookup{op: lookLink, path: path})
 	return l.text, l.err
 }
 
 // ReadFile implements effects.FS.
-func (o *observed) ReadFile(path string, limit int64) ([]byte, error) {
-	l := o.look(look{op: lookFile, path: path, limit: limit})
+func (o *recordingFS) ReadFile(path string, limit int64) ([]byte, error) {
+	l := o.lookup(fsLookup{op: lookFile, path: path, limit: limit})
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -74,8 +74,8 @@ func (o *observed) ReadFile(path string, limit int64) ([]byte, error) {
 
 // Names implements effects.FS. The entries know their names and types alone:
 // these are what is compared later.
-func (o *observed) Names(path string, limit int) ([]fs.DirEntry, error) {
-	l := o.look(look{op: lookNames, path: path, limit: int64(limit)})
+func (o *recordingFS) Names(path string, limit int) ([]fs.DirEntry, error) {
+	l := o.lookup(fsLookup{op: lookNames, path: path, limit: int64(limit)})
 	if l.err != nil || l.text == "" {
 		return nil, l.err
 	}
@@ -122,18 +122,18 @@ func names(fsys effects.FS, path string, limit int64) (string, error) {
 }
 
 // Owner implements effects.FS. It is not compared later.
-func (o *observed) Owner(path string) (uint32, error) {
-	o.blurred = true
+func (o *recordingFS) Owner(path string) (uint32, error) {
+	o.uncomparable = true
 	return o.fs.Owner(path)
 }
 
 // Survey implements effects.Surveyor. A file system that is none has nothing to
 // say, and nothing is in doubt then.
-func (o *observed) Survey(root, dir string) effects.Survey {
+func (o *recordingFS) Survey(root, dir string) effects.Survey {
 	if !strings.HasPrefix(dir, root) {
 		return effects.Survey{Doubtful: true}
 	}
-	l := o.look(look{op: lookSurvey, path: dir, limit: int64(len(root))})
+	l := o.lookup(fsLookup{op: lookSurvey, path: dir, limit: int64(len(root))})
 	var s effects.Survey
 	s.Doubtful = strings.HasPrefix(l.text, doubtful)
 	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, doubtful), "\x00") {
@@ -169,9 +169,9 @@ func surveyed(fsys effects.FS, path string, root int64) string {
 	return text
 }
 
-func (o *observed) look(l look) look {
-	for i := range o.looks {
-		if k := &o.looks[i]; k.path == l.path && k.op == l.op && k.limit == l.limit {
+func (o *recordingFS) lookup(l fsLookup) fsLookup {
+	for i := range o.lookups {
+		if k := &o.lookups[i]; k.path == l.path && k.op == l.op && k.limit == l.limit {
 			return *k
 		}
 	}
@@ -179,23 +179,23 @@ func (o *observed) look(l look) look {
 	// Only "does not exist" means the same each time; what other errors say is
 	// not taken for known.
 	if l.err != nil && !errors.Is(l.err, fs.ErrNotExist) {
-		o.blurred = true
+		o.uncomparable = true
 	}
 	// What is kept must not hold on to the message that the path came in.
 	l.path = strings.Clone(l.path)
-	if o.bytes += len(l.text); len(o.looks) >= mostLooks || o.bytes > mostLookBytes {
-		o.blurred = true
+	if o.bytes += len(l.text); len(o.lookups) >= maxLookups || o.bytes > maxLookupBytes {
+		o.uncomparable = true
 		return l
 	}
-	if o.looks == nil {
-		o.looks = make([]look, 0, 16)
+	if o.lookups == nil {
+		o.lookups = make([]fsLookup, 0, 16)
 	}
-	o.looks = append(o.looks, l)
+	o.lookups = append(o.lookups, l)
 	return l
 }
 
 // ask puts the question.
-func (l *look) ask(fsys effects.FS) {
+func (l *fsLookup) ask(fsys effects.FS) {
 	switch l.op {
 	case lookLstat:
 		l.mode, l.err = fsys.Lstat(l.path)
@@ -212,9 +212,9 @@ func (l *look) ask(fsys effects.FS) {
 	}
 }
 
-// holds reports whether the file system still gives the same answer to each of
+// unchanged reports whether the file system still gives the same answer to each of
 // these questions.
-func holds(fsys effects.FS, looks []look) bool {
+func unchanged(fsys effects.FS, looks []fsLookup) bool {
 	for i := range looks {
 		l := &looks[i]
 		switch l.op {

@@ -9,50 +9,50 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// matter is a call as far as it can be decided without asking memory: its
+// evaluation is a call as far as it can be decided without asking memory: its
 // effects, and what rules and fences say of each. It does not change once it is
 // made, and may serve many requests (see Cache).
-type matter struct {
-	snap       Snapshot
-	call       *effects.Call
-	res        effects.Result
-	session    SessionRef // as rules may know it, without its connection
-	projectKey string
-	person     string // why the whole call needs a person, "" if it does not
-	parts      []part
-	hints      []part // of res.Hints
-	traces     []Trace
-	failed     bool // rules could not be evaluated for one of the effects
+type evaluation struct {
+	snapshot     Snapshot
+	call         *effects.Call
+	res          effects.Result
+	session      SessionRef // as rules may know it, without its connection
+	projectKey   string
+	person       string // why the whole call needs a person, "" if it does not
+	effects      []effectFacts
+	hints        []effectFacts // of res.Hints
+	fingerprints []Fingerprint
+	failed       bool // rules could not be evaluated for one of the effects
 	// rest has a part for each of the effects in res.Rest.
-	rest []part
+	rest []effectFacts
 }
 
-// part is one effect of a matter.
-type part struct {
+// effectFacts is one effect of a matter.
+type effectFacts struct {
 	fence    string
 	target   *effects.Script
 	findings Findings
 	err      error // of the rules
 }
 
-// consider makes a matter. All that it looks at is the request without what
+// evaluate makes a matter. All that it looks at is the request without what
 // essence leaves out, the snapshot, the engine and the file system: it must not
 // look at anything else, or the cache would not know.
-func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now time.Time) *matter {
-	req, fsys := met.req, met.fs()
+func (e *Engine) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
+	req, fsys := received.req, received.fs()
 	w := effects.World{FS: fsys, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
-	m := &matter{snap: snap, call: &req.Call, res: w.In(met.scene), session: req.Session}
+	m := &evaluation{snapshot: snap, call: &req.Call, res: w.In(received.scene), session: req.Session}
 	m.session.Conn = 0
 	m.projectKey = effects.ProjectKey(fsys, m.res.Project)
 	m.person = needsPerson(req, &m.res)
-	m.traces = traces(m.call, m.res.Effects)
-	m.parts = make([]part, len(m.res.Effects))
+	m.fingerprints = fingerprints(m.call, m.res.Effects)
+	m.effects = make([]effectFacts, len(m.res.Effects))
 	// One input for all effects, so that policy can keep what they share.
 	in := m.input()
 	in.Now = now
-	m.hints = make([]part, len(m.res.Hints))
-	for i := range len(m.parts) + len(m.hints) {
-		eff, p := m.part(i)
+	m.hints = make([]effectFacts, len(m.res.Hints))
+	for i := range len(m.effects) + len(m.hints) {
+		eff, p := m.effectAt(i)
 		p.fence, p.target = fences{e.PID, e.Own.Programs()}.why(eff), targetOf(fsys, eff.Run)
 		if p.target != nil && m.res.After.Wrote(p.target.Path) {
 			p.target = nil // what it will say is not known
@@ -67,24 +67,24 @@ func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now 
 			e.Log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}
-	e.considerRest(ctx, m, now)
+	e.evaluateRest(ctx, m, now)
 	return m
 }
 
-// part is the i-th effect with what is said of it; the hints follow the effects.
-func (m *matter) part(i int) (*effects.Effect, *part) {
-	if n := i - len(m.parts); n >= 0 {
+// effectAt is the i-th effect with what is said of it; the hints follow the effects.
+func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
+	if n := i - len(m.effects); n >= 0 {
 		return &m.res.Hints[n], &m.hints[n]
 	}
-	return &m.res.Effects[i], &m.parts[i]
+	return &m.res.Effects[i], &m.effects[i]
 }
 
 // input is what rules are shown of the matter, without an effect and the time.
-func (m *matter) input() *Input {
-	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snap.Trusted()}
+func (m *evaluation) input() *Input {
+	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted()}
 }
 
-// essence is what consider is given of a request: a copy without the facts that
+// cacheableRequest is what consider is given of a request: a copy without the facts that
 // differ from one request to the next although nothing else does. What they
 // could say to anybody is not there, so that nothing can depend on it.
 //
@@ -94,7 +94,7 @@ func (m *matter) input() *Input {
 //     journal; rules never see them.
 //
 // Raw JSON is cloned: what is kept must not hold on to the message.
-func essence(req *Request) *Request {
+func cacheableRequest(req *Request) *Request {
 	r := *req
 	r.Call.ID = toolOfID(r.Call.ID)
 	r.Call.Input = bytes.Clone(r.Call.Input)

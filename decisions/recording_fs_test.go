@@ -34,7 +34,7 @@ func TestObservedSurvey(t *testing.T) {
 		"an odd file name": {Secrets: []string{"/p/@/.env"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &observed{fs: surveyFS{survey: want}}
+			o := &recordingFS{fs: surveyFS{survey: want}}
 			if diff := cmp.Diff(want, o.Survey("/p", "/p")); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -51,7 +51,7 @@ func TestObservedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := &observed{fs: effects.OSFS{}}
+	o := &recordingFS{fs: effects.OSFS{}}
 	var got []string
 	list, err := o.Names(dir, 10)
 	for _, e := range list {
@@ -63,20 +63,20 @@ func TestObservedNames(t *testing.T) {
 	if _, err := o.Names(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if o.blurred || !holds(effects.OSFS{}, o.looks) {
+	if o.uncomparable || !unchanged(effects.OSFS{}, o.lookups) {
 		t.Error("what has not changed does not hold")
 	}
 	sub := filepath.Join(dir, "a")
-	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || holds(effects.OSFS{}, o.looks) {
+	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || unchanged(effects.OSFS{}, o.lookups) {
 		t.Errorf("another type is not seen (%v)", err)
 	}
-	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !holds(effects.OSFS{}, o.looks) {
+	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !unchanged(effects.OSFS{}, o.lookups) {
 		t.Errorf("what is as it was does not hold (%v)", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || holds(effects.OSFS{}, o.looks) {
+	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || unchanged(effects.OSFS{}, o.lookups) {
 		t.Errorf("a further name is not seen (%v)", err)
 	}
-	if _, err := o.Names(dir, 1); err == nil || !o.blurred {
-		t.Errorf("more names than the limit: %v, blurred %v", err, o.blurred)
+	if _, err := o.Names(dir, 1); err == nil || !o.uncomparable {
+		t.Errorf("more names than the limit: %v, blurred %v", err, o.uncomparable)
 	}
 }

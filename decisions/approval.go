@@ -16,9 +16,9 @@ func (d *Decision) Answerable() bool {
 	}) && !slices.ContainsFunc(d.Defects, func(f effects.Defect) bool { return f.Code == effects.DefectCharacters })
 }
 
-// answered allows a call that a person was asked about before, and said yes to.
-func (e *Engine) answered(req *Request, d *Decision) {
-	if e.Answered == nil || req.Ran != "" || !d.Answerable() || !e.Answered(req, d) {
+// applyApproval allows a call that a person was asked about before, and said yes to.
+func (e *Engine) applyApproval(req *Request, d *Decision) {
+	if e.TakeApproval == nil || req.Ran != "" || !d.Answerable() || !e.TakeApproval(req, d) {
 		return
 	}
 	d.Verdict, d.By, d.Needed, d.Message = Allow, ByHuman, NotNeeded, ""

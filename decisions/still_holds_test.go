@@ -57,7 +57,7 @@ func TestAgain(t *testing.T) {
 			}
 			r := request()
 			change(p, m, e, r)
-			if got := e.Again(t.Context(), r, d); got != (name == "") {
+			if got := e.StillHolds(t.Context(), r, d); got != (name == "") {
 				t.Errorf("Again = %v", got)
 			}
 			if len(j.recs) != 1 || shown != 1 {
@@ -74,19 +74,19 @@ func TestAgainAsks(t *testing.T) {
 	e.Unattended = func() bool { return alone }
 	r := &Request{Call: effects.Call{ID: "c", Tool: effects.Tool{Name: "Send", Server: "Sms"}, User: effects.User{Home: "/home/canary"}}}
 	d := e.Decide(t.Context(), r)[0]
-	if d.Verdict != Ask || !e.Again(t.Context(), r, d) {
+	if d.Verdict != Ask || !e.StillHolds(t.Context(), r, d) {
 		t.Errorf("%+v is not the same again", d)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if e.Again(ctx, r, d) {
+	if e.StillHolds(ctx, r, d) {
 		t.Error("again, although nobody waits")
 	}
 	alone = true
-	if e.Again(t.Context(), r, d) {
+	if e.StillHolds(t.Context(), r, d) {
 		t.Error("asked again, although nobody is there")
 	}
-	if denied := e.Decide(t.Context(), r)[0]; denied.Verdict != Deny || !e.Again(t.Context(), r, denied) {
+	if denied := e.Decide(t.Context(), r)[0]; denied.Verdict != Deny || !e.StillHolds(t.Context(), r, denied) {
 		t.Error("not denied again")
 	}
 	alone = false
@@ -95,7 +95,7 @@ func TestAgainAsks(t *testing.T) {
 	e.Now = func() time.Time { return time.Unix(1_700_000_100, 0) }
 	for range 2 {
 		d := e.Decide(t.Context(), r)[0]
-		if !e.Again(t.Context(), r, d) {
+		if !e.StillHolds(t.Context(), r, d) {
 			t.Error("not the same with a cache")
 		}
 	}
@@ -104,21 +104,21 @@ func TestAgainAsks(t *testing.T) {
 	p, m, _, e := newFakes(t)
 	p.fired, m.allow = nil, &Choice{ID: "one", Label: "use it"}
 	d = e.Decide(t.Context(), r)[0]
-	if d.By != ByMemory || !e.Again(t.Context(), r, d) {
+	if d.By != ByMemory || !e.StillHolds(t.Context(), r, d) {
 		t.Errorf("remembered: %+v", d)
 	}
-	if m.allow = (&Choice{ID: "two", Label: "use it"}); e.Again(t.Context(), r, d) {
+	if m.allow = (&Choice{ID: "two", Label: "use it"}); e.StillHolds(t.Context(), r, d) {
 		t.Error("again, by another choice")
 	}
 	p.err = errors.New("broken")
-	if d = e.Decide(t.Context(), r)[0]; d.By != ByFailure || e.Again(t.Context(), r, d) {
+	if d = e.Decide(t.Context(), r)[0]; d.By != ByFailure || e.StillHolds(t.Context(), r, d) {
 		t.Errorf("a failure again: %+v", d)
 	}
 	p.err = nil
 	// An allow that could not be logged was an answer by failure.
 	p.fired = []Finding{finding(User, SetAllow)}
 	e.Journal = &fakeJournal{err: errors.New("full")}
-	if d := e.Decide(t.Context(), r)[0]; d.Verdict != Ask || e.Again(t.Context(), r, d) {
+	if d := e.Decide(t.Context(), r)[0]; d.Verdict != Ask || e.StillHolds(t.Context(), r, d) {
 		t.Errorf("a failure again: %+v", d)
 	}
 }

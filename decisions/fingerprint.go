@@ -9,14 +9,14 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Trace tells one effect from another: two with the same trace do the same
+// Fingerprint tells one effect from another: two with the same trace do the same
 // thing. Unlike an effect's text it hides and shortens nothing.
-type Trace [16]byte
+type Fingerprint [16]byte
 
-// traces are those of a call's effects, in order. What is not known before it
+// fingerprints are those of a call's effects, in order. What is not known before it
 // runs (state, unknown) is the same only as part of the same text.
-func traces(call *effects.Call, effs []effects.Effect) []Trace {
-	list := make([]Trace, len(effs))
+func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
+	list := make([]Fingerprint, len(effs))
 	for i := range effs {
 		e := &effs[i]
 		k := keyer(make([]byte, 0, 256))
@@ -44,7 +44,7 @@ func traces(call *effects.Call, effs []effects.Effect) []Trace {
 			k.texts(e.Text, e.Why, source(call, e.From), call.Cwd)
 		}
 		sum := sha256.Sum256(k)
-		list[i] = Trace(sum[:len(Trace{})])
+		list[i] = Fingerprint(sum[:len(Fingerprint{})])
 	}
 	return list
 }

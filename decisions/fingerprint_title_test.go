@@ -8,9 +8,9 @@ import (
 
 // TestTraceOfTitle: what was read from a title is the same only in the same title.
 func TestTraceOfTitle(t *testing.T) {
-	of := func(title string) Trace {
+	of := func(title string) Fingerprint {
 		call := &effects.Call{Claims: effects.Claims{Title: title}}
-		return traces(call, []effects.Effect{{Kind: effects.KindUnknown, Why: "not parsed", From: "title"}})[0]
+		return fingerprints(call, []effects.Effect{{Kind: effects.KindUnknown, Why: "not parsed", From: "title"}})[0]
 	}
 	one, again, two := of("one"), of("one"), of("two")
 	if one != again || one == two {
