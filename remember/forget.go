@@ -167,7 +167,7 @@ func (s *Store) flush() error {
 		if n := e.uses.Load(); n != e.flushed {
 			used[e] = count{n, e.last.Load()}
 		}
-		if s.ended(e) {
+		if s.expired(e) {
 			over = append(over, e)
 		}
 	}

@@ -17,7 +17,7 @@ var _ decisions.Proposer = (*Store)(nil)
 // first; none when such an effect is not remembered. Each is tried: it matches
 // the effect.
 func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
-	if known(q, decisions.Allow) != nil || s.allowable(q) != nil {
+	if checkKnown(q, decisions.Allow) != nil || s.allowable(q) != nil {
 		return nil
 	}
 	levels := []pattern.Wider{{Level: 0}}
@@ -36,7 +36,7 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 			d.Scope = ForSession
 		}
 		e, err := s.entryOf(&d, now)
-		if err != nil || !s.speaks(e, q, now.UnixNano()) {
+		if err != nil || !s.matches(e, q, now.UnixNano()) {
 			continue
 		}
 		ways = append(ways, decisions.Proposal{
@@ -47,10 +47,10 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 	return ways
 }
 
-// speaks reports whether an allow matches an effect, once it holds. Saving it
+// matches reports whether an allow matches an effect, once it holds. Saving it
 // checks the same by looking it up, which costs more than a question should.
-func (s *Store) speaks(e *entry, q *decisions.MemoryQuery, now int64) bool {
-	if e.over(now) || !e.covers(q) {
+func (s *Store) matches(e *entry, q *decisions.MemoryQuery, now int64) bool {
+	if e.expiredAt(now) || !e.covers(q) {
 		return false
 	}
 	if e.line != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // keysOf are the keys of a part.
-func (p *part) keysOf() []string {
+func (p *rejectPart) keysOf() []string {
 	uid := p.entry.choice.UID
 	switch l := p.line; {
 	case l == nil:
@@ -66,7 +66,7 @@ func runKeys(r *pattern.Run, uid uint32) []string {
 	return keys
 }
 
-func (p *part) pathKeys(l *pattern.Path, uid uint32) []string {
+func (p *rejectPart) pathKeys(l *pattern.Path, uid uint32) []string {
 	b := keyHead(nil, byPath, uid, p.Kind)
 	if l.Base == pattern.Project {
 		b = append(b, '.')

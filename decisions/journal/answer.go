@@ -35,21 +35,21 @@ func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer
 		return fmt.Errorf("noting an answer: %w", err)
 	}
 	// A request of its own, without records: it is not used again.
-	req := &request{turn: make(chan turn, 1), frames: appendAnswer(nil, rec.Seq, a.Time, a.Verdict, info)}
+	req := &request{reply: make(chan reply, 1), frames: appendAnswer(nil, rec.Seq, a.Time, a.Verdict, info)}
 	if err := j.pass(ctx, req); err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
 	return nil
 }
 
-// answered is an answer as it is read.
-type answered struct {
+// answerColumns is an answer as it is read.
+type answerColumns struct {
 	at      sql.NullInt64
 	verdict sql.NullString
 	info    []byte
 }
 
-func (a *answered) to(rec *decisions.Record) error {
+func (a *answerColumns) to(rec *decisions.Record) error {
 	rec.Answer = nil
 	if !a.at.Valid {
 		return nil

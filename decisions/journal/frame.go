@@ -29,8 +29,8 @@ const (
 	frameSeq  = frameHead + 1
 	frameBody = frameHead + 1 + 8
 
-	// mostPayload is no frame longer than, whatever its length says.
-	mostPayload = MaxRecord + 64<<10
+	// maxPayload is no frame longer than, whatever its length says.
+	maxPayload = MaxRecord + 64<<10
 )
 
 // The kinds of frames.
@@ -158,7 +158,7 @@ func readFrame(data []byte) (f frame, size int, err error) {
 		return f, 0, errTorn
 	}
 	n := binary.LittleEndian.Uint32(data)
-	if n != binary.LittleEndian.Uint32(data[4:])^lengthMask || n < frameBody-frameHead || n > mostPayload {
+	if n != binary.LittleEndian.Uint32(data[4:])^lengthMask || n < frameBody-frameHead || n > maxPayload {
 		return f, 0, errDamaged
 	}
 	size = frameHead + int(n)

@@ -35,7 +35,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	j.mover = mover{spool: s, writer: w, db: db}
 	j.mover.start()
 	if s.waiting.Load() > 0 {
-		j.mover.hurry()
+		j.mover.moveNow()
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 // factsVersion is the version of the encoding below. A change of the encoding
 // needs a new one: allows of another version match nothing, rejects are carried
-// over by their line (see carry.go).
+// over by their line (see migrate.go).
 const factsVersion = 1
 
 // What stands in the place of a version for choices that have no facts.
@@ -153,7 +153,7 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 	}
 	b = appendText(b, string(stdinOf(r)))
 	b = appendText(b, r.StdinText)
-	at := placeOf(r, q.Project)
+	at := locationOf(r, q.Project)
 	b = appendFlag(b, at.inProject)
 	b = appendPath(b, at.cwd, q, f)
 	for _, s := range []*effects.Script{r.Script, q.Target} {
@@ -182,14 +182,14 @@ func within(p, project string) bool {
 		(len(p) == len(project) || p[len(project)] == '/' || project == "/")
 }
 
-// place is where a run is bound to: a project, the folder itself, or both.
-type place struct {
+// location is where a run is bound to: a project, the folder itself, or both.
+type location struct {
 	inProject bool
 	cwd       string
 }
 
-func placeOf(r *effects.Run, project string) place {
-	p := place{inProject: within(r.Cwd, project)}
+func locationOf(r *effects.Run, project string) location {
+	p := location{inProject: within(r.Cwd, project)}
 	// A relative path names another program in another folder, unless a script
 	// pins what it is.
 	if !p.inProject || r.Executable != "" && !filepath.IsAbs(r.Executable) && r.Script == nil {
@@ -233,7 +233,7 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	inProject := false
 	switch {
 	case e.Run != nil:
-		at := placeOf(e.Run, q.Project)
+		at := locationOf(e.Run, q.Project)
 		p.Cwd, p.Stdin, inProject = at.cwd, string(stdinOf(e.Run)), at.inProject
 		if s := scriptOf(q); s != nil {
 			p.Script, p.SHA256 = s.Path, s.SHA256
@@ -261,9 +261,9 @@ func scriptOf(q *decisions.MemoryQuery) *effects.Script {
 	return q.Target
 }
 
-// known says what is missing for an exact answer about the effect. An allow
+// checkKnown says what is missing for an exact answer about the effect. An allow
 // needs more than a reject: what is not known may be anything next time.
-func known(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
+func checkKnown(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
 	e := q.Effect
 	why := ""
 	switch e.Kind {

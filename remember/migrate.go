@@ -46,7 +46,7 @@ func (e *entry) carry() {
 		}
 		e.changed = true
 	}
-	e.parts = []*part{{
+	e.parts = []*rejectPart{{
 		entry: e, Part: Part{Kind: c.Kind, Rule: line.String()}, line: line, unsure: e.changed && !e.alone(),
 	}}
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// recent is what of a journal is in its spool, in the order of sequence
+// spooledRecords is what of a journal is in its spool, in the order of sequence
 // numbers. Some of it may be in the database as well.
-type recent struct {
+type spooledRecords struct {
 	records []frame
 	answers []frame
 }
 
 // add takes in the frames of a segment, up to what cannot be read.
-func (c *recent) add(data []byte) {
+func (c *spooledRecords) add(data []byte) {
 	for f, err := range frames(data) {
 		if err != nil {
 			return
@@ -41,7 +41,7 @@ func (c *recent) add(data []byte) {
 }
 
 // after leaves out the records up to a sequence number.
-func (c *recent) after(seq int64) {
+func (c *spooledRecords) after(seq int64) {
 	n := 0
 	for n < len(c.records) && c.records[n].seq <= seq {
 		n++
@@ -49,8 +49,8 @@ func (c *recent) after(seq int64) {
 	c.records = c.records[n:]
 }
 
-// whole reports whether the records follow on each other and on that number.
-func (c *recent) whole(last int64) bool {
+// contiguous reports whether the records follow on each other and on that number.
+func (c *spooledRecords) contiguous(last int64) bool {
 	for _, f := range c.records {
 		if f.seq != last+1 {
 			return false
@@ -61,13 +61,13 @@ func (c *recent) whole(last int64) bool {
 }
 
 // answer notes what the spool knows of a person's answer to a record.
-func (c *recent) answer(rec *decisions.Record) error {
+func (c *spooledRecords) answer(rec *decisions.Record) error {
 	if rec.Answer != nil {
 		return nil // the first one stays
 	}
 	for _, f := range c.answers {
 		if f.seq == rec.Seq {
-			said := answered{
+			said := answerColumns{
 				at:      sql.NullInt64{Int64: f.time, Valid: true},
 				verdict: sql.NullString{String: f.texts[answerVerdict], Valid: true}, info: f.json,
 			}
@@ -81,7 +81,7 @@ func (c *recent) answer(rec *decisions.Record) error {
 }
 
 // record reads a frame's record.
-func (c *recent) record(f *frame) (*decisions.Record, error) {
+func (c *spooledRecords) record(f *frame) (*decisions.Record, error) {
 	rec, err := Decode(f.json)
 	if err != nil {
 		return nil, fmt.Errorf("record %d: %w", f.seq, err)
@@ -107,43 +107,43 @@ func (f *Filter) passes(r *frame) bool {
 // view is the journal at one moment: the database, and of the spool what is not
 // in it yet.
 type view struct {
-	recent
+	spooledRecords
 	tx   *sql.Tx
 	last int64 // the newest sequence number in the database
 }
 
-// look calls f with the journal as it is now. The spool is looked at first: what
+// withView calls f with the journal as it is now. The spool is looked at first: what
 // leaves it meanwhile is in the database by then.
-func (r *Reader) look(ctx context.Context, f func(*view) error) error {
-	return r.spooled(func(c recent, again bool) (err error) {
+func (r *Reader) withView(ctx context.Context, f func(*view) error) error {
+	return r.withSpool(func(c spooledRecords, again bool) (err error) {
 		// A context that can be cancelled costs a goroutine for each statement.
 		tx, err := r.db.Read.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }() // it has changed nothing
-		v := &view{recent: c, tx: tx}
+		v := &view{spooledRecords: c, tx: tx}
 		if v.last, err = newest(ctx, tx); err != nil {
 			return err
 		}
 		v.after(v.last)
-		if again && !v.whole(v.last) {
-			return errTwice
+		if again && !v.contiguous(v.last) {
+			return errGap
 		}
 		return f(v)
 	})
 }
 
-// errTwice asks spooled for a second look: its segments are read one after the
+// errGap asks spooled for a second look: its segments are read one after the
 // other, and the writer may have changed from one to the other in between.
-var errTwice = errors.New("the spool has a gap")
+var errGap = errors.New("the spool has a gap")
 
-// spooled calls f with what is in the spool; again tells f that it may ask for
+// withSpool calls f with what is in the spool; again tells f that it may ask for
 // another look. What it is given is only valid in the call.
-func (r *Reader) spooled(f func(c recent, again bool) error) (err error) {
+func (r *Reader) withSpool(f func(c spooledRecords, again bool) error) (err error) {
 	if r.spool != nil {
 		r.spool.read(func(older, newer []byte) {
-			var c recent
+			var c spooledRecords
 			c.add(older)
 			c.add(newer)
 			err = f(c, false)
@@ -156,7 +156,7 @@ func (r *Reader) spooled(f func(c recent, again bool) error) (err error) {
 		if err != nil {
 			return err
 		}
-		if err = f(c, n < looks); err != errTwice { //nolint:errorlint // passed on as it is
+		if err = f(c, n < looks); err != errGap { //nolint:errorlint // passed on as it is
 			return err
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -164,7 +164,7 @@ func (r *Reader) spooled(f func(c recent, again bool) error) (err error) {
 }
 
 // readSpool reads a spool that another process writes, or has left.
-func readSpool(path string) (c recent, err error) {
+func readSpool(path string) (c spooledRecords, err error) {
 	for i := range segments {
 		data, err := readForeign(path + spoolSuffix + string(rune('0'+i)))
 		if err != nil {
