@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,11 +67,16 @@ var obeyTrials = map[string]struct {
 	"go: another toolchain":         {"go.mod", "module x\n\ngo 1.22\n\ntoolchain go1.22.1-evil\n", "go version", false},
 	"go: a folder outside":          {"go.mod", "module x\n\ngo 1.22\n\nrequire github.com/y/z v1.0.0\n\nreplace github.com/y/z => ../../z\n", "go list ./...", false},
 	"go: a module in another place": {"go.mod", "module x\n\ngo 1.22\n\nreplace github.com/y/z => evil.example/z v1.0.0\n", "go doc fmt", false},
+	"go: another version's folder":  {"go.mod", "module x\n\ngo 1.22\n\nrequire evil.example/z v1.0.1\n\nreplace evil.example/z v1.0.0 => ./z\n", "go list -m all", false},
+	"go: a folder of its own":       {"go.mod", "module x\n\ngo 1.22\n\nrequire evil.example/z v1.0.1\n\nreplace evil.example/z => ./z\n", "go list -m all", true},
 	"go: a workspace":               {"go.work", "go 1.22\n\nuse ./a\n", "go list ./...", false},
 	"go: a workspace above":         {"../go.work", "go 1.22\n", "go list ./...", false},
 	"go: what is public":            {"go.mod", "module x\n\ngo 1.22.3\n\ntoolchain go1.23.0\n\nrequire github.com/y/z v1.0.0 // indirect\n", "go list ./...", true},
 	"go: public sums":               {"go.sum", "github.com/y/z v1.0.0 h1:AAAA=\ngithub.com/y/z v1.0.0/go.mod h1:AAAA=\n", "go list -m all", true},
 
+	"git: a split index":             {".git/sharedindex.e69de29bb2d1d6434b8b29ae775ad8c2e48c5391", "", "git status", false},
+	"git: submodules of commits":     {".git/config", "[diff]\n\tsubmodule = diff\n", "git show HEAD~1", false},
+	"git: submodules by an option":   {"README.md", "", "git log -p --submodule=diff", false},
 	"git: a monitor":                 {".git/config", "[core]\n\tfsmonitor = ./x\n", "git status", false},
 	"git: a pager":                   {".git/config", "[core]\n\tpager = ./x\n", "git log", false},
 	"git: a driver":                  {".git/config", "[diff \"x\"]\n\ttextconv = ./x\n", "git diff", false},
@@ -171,6 +177,9 @@ func TestObeyedSubmodules(t *testing.T) {
 		}
 		for n := range data {
 			gitLinks(data[:n]) // does not panic
+		}
+		if _, ok := gitLinks(append(slices.Clone(data), "sdir\x00\x00\x00\x00"...)); ok {
+			t.Errorf("version %s: a sparse index is read", version)
 		}
 		for name, c := range map[string]struct {
 			config string

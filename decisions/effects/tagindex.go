@@ -18,8 +18,8 @@ type guardIndex struct {
 type guardRules struct {
 	name map[string][]*guardRule // first component without *
 	ext  map[string][]*guardRule // first component is * and an extension
-	head map[byte][]*guardRule   // first component begins with a letter and holds a *
-	tail map[byte][]*guardRule   // first component begins with a *, by its last letter
+	head [256][]*guardRule       // first component begins with a letter and holds a *
+	tail [256][]*guardRule       // first component begins with a *, by its last letter
 }
 
 // guardRule is one line of the table.
@@ -34,11 +34,8 @@ var guarded = newGuardIndex(guardTable)
 
 func newGuardIndex(table []guardGroup) *guardIndex {
 	x := &guardIndex{
-		anywhere: guardRules{
-			name: map[string][]*guardRule{}, ext: map[string][]*guardRule{},
-			head: map[byte][]*guardRule{}, tail: map[byte][]*guardRule{},
-		},
-		home: map[string][]*guardRule{}, root: map[string][]*guardRule{},
+		anywhere: guardRules{name: map[string][]*guardRule{}, ext: map[string][]*guardRule{}},
+		home:     map[string][]*guardRule{}, root: map[string][]*guardRule{},
 	}
 	for _, group := range table {
 		tags := TagsOf(group.tags...)
@@ -171,6 +168,9 @@ func (x *guardIndex) containedIn(p, below string) Tags {
 }
 
 func split(words []string, p string) []string {
+	if n := strings.Count(p, "/"); n >= cap(words) {
+		words = make([]string, 0, n+1)
+	}
 	for p != "" {
 		c, rest, _ := strings.Cut(p, "/")
 		if c != "" {

@@ -92,7 +92,7 @@ func TestTripwiresAreGuarded(t *testing.T) {
 	for _, name := range []string{
 		".nvim.lua", ".exrc", ".helix/languages.toml", ".gitpod.yml", ".idx/dev.nix", ".replit", "devenv.nix", ".lintstagedrc", ".lintstagedrc.json", "lint-staged.config.mjs",
 		"simple-git-hooks.json", ".simple-git-hooks.cjs", "renovate.json", ".renovaterc", ".dir-locals.el", ".dir-locals-2.el", ".venv/bin/python", "venv/bin/activate",
-		"sub/.venv/bin/pytest", "node_modules/.bin/tsc", "packages/a/node_modules/.bin/tsc", "-rf", "src/--exec", "-", "-n/x", "./-delete", ".tool-versions", "rust-toolchain.toml", ".mvn/jvm.config",
+		"sub/.venv/bin/pytest", ".venv/lib/python3.11/site-packages/pip/__init__.py", "lib/python3/dist-packages/_distutils_hack/__init__.py", "node_modules/a/cli.js", "node_modules/.bin/tsc", "packages/a/node_modules/.bin/tsc", "-rf", "src/--exec", "-", "-n/x", "./-delete", ".tool-versions", "rust-toolchain.toml", ".mvn/jvm.config",
 		".bazelrc", "bunfig.toml", "pip.conf", "gradle/wrapper/gradle-wrapper.properties", "mise.local.toml", "lefthook-local.yml", ".pnpmfile.cjs", ".vscode/tasks.json", ".zed/settings.json",
 		".idea/runConfigurations/x.xml", ".devcontainer/devcontainer.json", ".envrc", ".npmrc", "sitecustomize.py", ".gdbinit", ".Rprofile", ".irbrc", ".commitlintrc.js",
 	} {
@@ -106,7 +106,7 @@ func TestTripwiresAreGuarded(t *testing.T) {
 		"/tmp/agent/-home-ana-x/notes.md", "-there/a.txt",
 		"package.json", "Makefile", "pyproject.toml", "conftest.py", "go.mod", "Cargo.toml", "tsconfig.json", "src/main.go", "src/a-b.go", "a-", "eslint.config.js", "vite.config.ts",
 		"docker-compose.yml", "Dockerfile", "flake.nix", "requirements.txt", "tox.ini", "pytest.ini", ".eslintrc.json", ".prettierrc", ".editorconfig", "turbo.json", "nx.json", "Vagrantfile",
-		"bin/run.sh", "scripts/build.sh", "src/venv/x.py", "docs/renovate.md", ".venv/lib/python3/x.py", "node_modules/a/index.js", "jest.config.js", "justfile", "build.gradle", "gradle.properties",
+		"bin/run.sh", "scripts/build.sh", "src/venv/x.py", "docs/renovate.md", ".venv/lib/python3/x.py", "src/node_modules.go", "jest.config.js", "justfile", "build.gradle", "gradle.properties",
 		".github/CODEOWNERS", "codecov.yml", "deno.json", "WORKSPACE", "model.pth",
 	} {
 		if e := r.file(KindWrite, name, testProj, ""); e.File == nil || e.Guarded() != 0 {

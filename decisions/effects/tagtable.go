@@ -184,7 +184,7 @@ var guardTable = []guardGroup{
 		".config/vim", ".exrc", ".nvimrc", ".emacs", ".emacs.d", ".config/emacs", ".config/doom", ".nanorc", ".config/helix",
 		".tmux.conf", ".config/tmux", ".screenrc", ".config/kitty", ".config/alacritty", ".config/wezterm", ".wezterm.lua",
 		".gdbinit", ".lldbinit", ".pdbrc", ".pythonrc", ".pythonstartup", "sitecustomize.py", "usercustomize.py",
-		"site-packages/*.pth", "dist-packages/*.pth", ".ipython", ".jupyter", ".irbrc", ".pryrc", ".psqlrc", ".sqliterc",
+		".ipython", ".jupyter", ".irbrc", ".pryrc", ".psqlrc", ".sqliterc",
 		".rprofile", ".ghci", ".iex.exs", ".curlrc", ".wgetrc", ".lesskey", ".lessfilter", ".mailcap", ".forward", ".procmailrc",
 		".config/direnv", ".config/mise", ".config/git/hooks", ".config/yarn", ".npm-init.js", ".cargo/config", ".cargo/config.toml",
 		".gradle/init.d", ".gradle/init.gradle*", ".docker/cli-plugins", ".kube/plugins", ".terraform.d/plugins",
@@ -224,9 +224,10 @@ var guardTable = []guardGroup{
 		".lefthook.json", "lefthook-local.*", ".lefthook-local.*", ".pre-commit-config.yml", "prek.toml", "hk.pkl", ".commitlintrc*", "commitlint.config.*",
 		".huskyrc*", "captainhook.json", "grumphp.yml", "cog.toml",
 	}},
-	// Programs that are found by name before those of the system.
+	// Programs that are found by name before those of the system, and the packages
+	// that they load: pip of an environment imports whatever lies in site-packages.
 	{[]Tag{Startup}, []string{
-		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "node_modules/.bin", "vendor/bin",
+		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "vendor/bin", "site-packages", "dist-packages", "node_modules",
 	}},
 	// A pattern of a later command becomes an option where a name looks like one.
 	// What lies in a folder of such a name does not, see makesOption.
