@@ -18,7 +18,7 @@ func (d *Decision) Answerable() bool {
 
 // applyApproval allows a call that a person was asked about before, and said yes to.
 func (e *Engine) applyApproval(req *Request, d *Decision) {
-	if e.TakeApproval == nil || req.Ran != "" || !d.Answerable() || !e.TakeApproval(req, d) {
+	if e.takeApproval == nil || req.Ran != "" || !d.Answerable() || !e.takeApproval(req, d) {
 		return
 	}
 	d.Verdict, d.By, d.Needed, d.Message = Allow, ByHuman, NotNeeded, ""

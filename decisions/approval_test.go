@@ -31,7 +31,7 @@ func TestAnswered(t *testing.T) {
 			p, _, j, e := newFakes(t)
 			tt.set(p, j)
 			asked := 0
-			e.TakeApproval = func(req *Request, d *Decision) bool {
+			e.takeApproval = func(req *Request, d *Decision) bool {
 				asked++
 				return req.Call.ID != "" && d.Verdict == Ask
 			}
@@ -50,7 +50,7 @@ func TestAnswered(t *testing.T) {
 					t.Errorf("the journal says %s by %s", got.Verdict, got.By)
 				}
 			}
-			e.TakeApproval = func(*Request, *Decision) bool { return false }
+			e.takeApproval = func(*Request, *Decision) bool { return false }
 			if d := e.Decide(t.Context(), bash(t, "ls"))[0]; d.By == ByHuman {
 				t.Error("allowed without a yes")
 			}
@@ -89,11 +89,11 @@ func TestContents(t *testing.T) {
 	} {
 		req := bash(t, command)
 		req.Call.Cwd = "/home/u/project"
-		e.TakeApproval = nil
+		e.takeApproval = nil
 		if d := e.Decide(t.Context(), req)[0]; d.Contents != nil {
 			t.Errorf("%s: nobody can answer, and it says %v", command, d.Contents)
 		}
-		e.TakeApproval = func(*Request, *Decision) bool { return false }
+		e.takeApproval = func(*Request, *Decision) bool { return false }
 		d := e.Decide(t.Context(), req)[0]
 		for _, w := range want {
 			if !slices.Contains(d.Contents, w) {

@@ -27,7 +27,7 @@ const (
 // reads or names, which may be code as well (sh < file, psql -f file). A yes to the
 // call is not one to what they say later. Nobody needs them of other calls.
 func (e *Engine) contents(m *evaluation, d *Decision) []Content {
-	if d.Verdict != Ask || e.TakeApproval == nil {
+	if d.Verdict != Ask || e.takeApproval == nil {
 		return nil
 	}
 	var list []Content

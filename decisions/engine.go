@@ -13,9 +13,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Engine decides calls. Its members are set once, before the first call; it is
-// safe for concurrent use.
-type Engine struct {
+// Config is what an engine is made of.
+type Config struct {
 	Policy  Policy
 	Memory  Memory
 	Journal Journal
@@ -31,22 +30,76 @@ type Engine struct {
 	Own effects.Own
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
-	// Cache keeps what was found out of calls; nil to find it out each time.
+	// Cache keeps evaluations of calls; nil to evaluate each call.
 	Cache *Cache
-	// NotPlain counts shell text that is not plain; nil where nobody looks.
+	// NotPlain counts shell text that is not plain; nil when it is not counted.
 	NotPlain *NotPlain
 	// Unattended reports whether nobody is there to be asked, so that what would
-	// ask is rejected; nil when people are there. It may change at any time.
+	// ask is denied; nil when people are there. Its answer may change at any time.
 	Unattended func() bool
 
-	// TakeApproval reports whether a person said yes, elsewhere, to the very question
-	// that the decision is; the yes is used up. It is nil where nobody can.
+	// TakeApproval reports whether a person said yes, elsewhere, to the very
+	// question that the decision is; the yes is used up. It is nil where nobody
+	// can.
 	TakeApproval func(req *Request, d *Decision) bool
 
 	Now   func() time.Time
 	NewID func() string // unique, sorted by time
 	Log   *slog.Logger
 }
+
+// Engine decides calls. It is safe for concurrent use.
+type Engine struct {
+	evaluator
+	config       Config
+	memory       Memory
+	journal      Journal
+	proposer     Proposer
+	observe      func(*Deliberation)
+	notPlain     *NotPlain
+	unattended   func() bool
+	takeApproval func(req *Request, d *Decision) bool
+	now          func() time.Time
+	newID        func() string
+}
+
+// NewEngine makes an engine. It is an error if a member is missing that has no
+// meaning when it is absent: without it a call could end in a panic.
+func NewEngine(c Config) (*Engine, error) {
+	for _, m := range []struct {
+		name   string
+		absent bool
+	}{
+		{"Policy", c.Policy == nil}, {"Memory", c.Memory == nil}, {"Journal", c.Journal == nil}, {"FS", c.FS == nil},
+		{"Now", c.Now == nil}, {"NewID", c.NewID == nil}, {"Log", c.Log == nil},
+	} {
+		if m.absent {
+			return nil, fmt.Errorf("making an engine: %s is not set", m.name)
+		}
+	}
+	return &Engine{
+		evaluator: evaluator{policy: c.Policy, fs: c.FS, own: c.Own, pid: c.PID, cache: c.Cache, log: c.Log},
+		memory:    c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
+		unattended: c.Unattended, takeApproval: c.TakeApproval, now: c.Now, newID: c.NewID, config: c,
+	}, nil
+}
+
+// With returns an engine like e with some members changed. e stays as it is.
+func (e *Engine) With(change func(*Config)) (*Engine, error) {
+	c := e.config
+	change(&c)
+	return NewEngine(c)
+}
+
+// World is what the effects of a call are found with, for those who want more of
+// them than a decision shows.
+func (e *Engine) World(snap Snapshot) effects.World {
+	return effects.World{FS: e.fs, Own: e.own, Table: snap.Table(), Profiles: snap.Profiles()}
+}
+
+// Protect says what permd's own files are, where that is known only when its
+// sockets are. It must be called before the first call is decided.
+func (e *Engine) Protect(own effects.Own) { e.own, e.config.Own = own, own }
 
 // Decide decides the calls of one request with one policy snapshot and returns
 // a decision for each, in order, after all are in the journal. It never fails:
@@ -55,21 +108,21 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	if len(reqs) == 0 {
 		return nil
 	}
-	start := e.Now()
+	start := e.now()
 	first := e.receive(reqs[0], len(reqs) == 1)
-	defer e.Cache.release(first.buffer)
-	snap, err := e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
+	defer e.cache.release(first.buffer)
+	snap, err := e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	if first.cached != nil && err == nil && first.cached.evaluation.snapshot != snap {
 		// The rules have changed. The call is looked at anew, and where it belongs
 		// as well: the rules must be those of the project that it is judged by.
-		first.resolve(e, cacheableRequest(reqs[0]))
-		snap, err = e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
+		first.resolve(&e.evaluator, cacheableRequest(reqs[0]))
+		snap, err = e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	}
 	decided := make([]*Decision, len(reqs))
 	records := make([]*Record, len(reqs))
 	var before batch
 	for i, req := range reqs {
-		d := &Decision{ID: e.NewID(), CallID: req.Call.ID}
+		d := &Decision{ID: e.newID(), CallID: req.Call.ID}
 		if err != nil {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
 		} else {
@@ -95,16 +148,16 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		}
 	}
-	alone := e.Unattended != nil && e.Unattended()
+	alone := e.unattended != nil && e.unattended()
 	for i, d := range decided {
 		d.finalize(reqs[i], alone)
 	}
-	latency := e.Now().Sub(start).Nanoseconds()
+	latency := e.now().Sub(start).Nanoseconds()
 	for i, r := range records {
 		r.LatencyNS, r.Decision = latency, *decided[i]
 	}
-	if err := e.Journal.Append(context.WithoutCancel(ctx), records...); err != nil {
-		e.Log.Error("decision not logged, asking", "decisions", len(records), "error", err)
+	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
+		e.log.Error("decision not logged, asking", "decisions", len(records), "error", err)
 		for i, d := range decided {
 			if d.mayRun() {
 				d.fail(Ask, "the decision could not be logged")
@@ -125,71 +178,6 @@ func (d *Decision) denyUnattended(alone bool) {
 	d.Widths, d.Offer = nil, nil
 }
 
-// intake is what is known of a request before there are rules for it: where it
-// comes from, and what is kept of its like.
-type intake struct {
-	project string
-	buffer  []byte      // of the cache
-	key     []byte      // in it; nil when the cache is not for it
-	cached  *cacheEntry // nil when nothing is
-	// Else there is a scene, of a request that may be kept.
-	req      *Request
-	scene    *effects.Scene
-	recorder *recordingFS
-}
-
-// receive looks at where a request comes from. Only one that stands alone is for
-// the cache: what calls before it may change is not part of the key.
-func (e *Engine) receive(req *Request, alone bool) *intake {
-	m := new(intake)
-	req.Call.Confined = req.Session.confinement()
-	if alone && e.Cache != nil {
-		key, ok := appendRequest(e.Cache.buffer(), req)
-		m.buffer = key
-		if ok {
-			m.key = key
-			if m.cached = e.Cache.get(key, e.FS); m.cached != nil {
-				m.project = m.cached.project
-				return m
-			}
-			req = cacheableRequest(req)
-		}
-	}
-	m.resolve(e, req)
-	return m
-}
-
-// resolve finds out what is not known of a request.
-func (m *intake) resolve(e *Engine, req *Request) {
-	m.req, m.cached = req, nil
-	if e.FS != nil {
-		m.recorder = &recordingFS{fs: e.FS}
-	}
-	w := effects.World{FS: m.fs(), Own: e.Own}
-	m.scene = w.Scene(&req.Call)
-	m.project = m.scene.Project()
-}
-
-// fs is the file system as the request sees it, nil when there is none.
-func (m *intake) fs() effects.FS {
-	if m.recorder == nil {
-		return nil
-	}
-	return m.recorder
-}
-
-// evaluation returns what can be found out of a request without memory.
-func (e *Engine) evaluation(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
-	if received.cached != nil {
-		return received.cached.evaluation
-	}
-	m := e.evaluate(ctx, snap, received, now)
-	if received.key != nil && received.recorder != nil && len(m.res.Rest) <= maxCachedRest {
-		e.Cache.put(received.key, m, received.project, received.recorder)
-	}
-	return m
-}
-
 // decide fills d, and returns what the call may change of where paths lead. A
 // panic anywhere below is a failure, never an answer.
 func (e *Engine) decide(
@@ -197,7 +185,7 @@ func (e *Engine) decide(
 ) (after effects.Disturbance) {
 	defer func() {
 		if r := recover(); r != nil {
-			e.Log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			e.log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
 			d.Opaque, d.Stateful = true, true
 			after = effects.Everything()
@@ -205,7 +193,7 @@ func (e *Engine) decide(
 	}()
 	m := e.evaluation(ctx, snap, received, now)
 	res := &m.res
-	e.NotPlain.note(res.Effects)
+	e.notPlain.note(res.Effects)
 	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
@@ -242,7 +230,7 @@ func (e *Engine) decide(
 	}
 	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
-	if d.Verdict == Ask && e.Proposer != nil {
+	if d.Verdict == Ask && e.proposer != nil {
 		e.offer(d, query, inputs[:own], results[:own])
 		if len(all) > own {
 			d.Widths = nil // none answers what stopped at a hint
@@ -251,10 +239,10 @@ func (e *Engine) decide(
 			}
 		}
 	}
-	if e.Observe != nil {
+	if e.observe != nil {
 		in := m.input()
 		in.Now, in.All = now, all
-		e.Observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: inputs, results: results})
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: inputs, results: results})
 	}
 	return res.After
 }
@@ -285,7 +273,7 @@ func (e *Engine) hints(
 // rules.
 func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *effectInputs) effectResult {
 	var unread error
-	if v.reject, v.allow, unread = e.Memory.Match(q); unread != nil {
+	if v.reject, v.allow, unread = e.memory.Match(q); unread != nil {
 		// Rejects stay, allows are off: the person is asked again.
 		v.allow = nil
 	}
@@ -302,44 +290,6 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 		return failed
 	}
 	return precede(eff, v)
-}
-
-// needsPerson says why the whole call needs a person (DESIGN 4.2, row 3).
-func needsPerson(req *Request, res *effects.Result) string {
-	switch {
-	case len(res.Defects) > 0:
-		return "the request is defective: " + res.Defects[0].Text
-	case res.Completeness == effects.None || res.Missing != "":
-		return "the call is not fully known: " + res.Missing
-	case req.HarnessAsks != "":
-		return "the harness wants a person: " + req.HarnessAsks
-	case secretLeaves(res.Effects):
-		return "a secret is read and the network is reached in one call"
-	}
-	return ""
-}
-
-// secretLeaves reports whether a call both has a secret and reaches something
-// other than this machine. A program that prints secrets has them from the
-// service that it always asks, so for what it prints only others count.
-func secretLeaves(effs []effects.Effect) bool {
-	var read, printed, leaves, elsewhere bool
-	for i := range effs {
-		secret := effs[i].Tags.Has(effects.Secret)
-		switch e := &effs[i]; e.Kind {
-		case effects.KindRead:
-			read = read || secret
-		case effects.KindRun, effects.KindState:
-			printed = printed || secret
-		case effects.KindConnect:
-			if e.Tags.Has(effects.Loopback) {
-				continue
-			}
-			leaves = true
-			elsewhere = elsewhere || !e.Inherent() || !effs[e.Via.Effect].Tags.Has(effects.Secret)
-		}
-	}
-	return read && leaves || printed && elsewhere
 }
 
 func record(req *Request, d *Decision, project string, now time.Time) *Record {

@@ -38,9 +38,9 @@ type effectFacts struct {
 // evaluate makes a matter. All that it looks at is the request without what
 // essence leaves out, the snapshot, the engine and the file system: it must not
 // look at anything else, or the cache would not know.
-func (e *Engine) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
-	req, fsys := received.req, received.fs()
-	w := effects.World{FS: fsys, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
+func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
+	req, fsys := received.req, received.recorder
+	w := effects.World{FS: fsys, Own: e.own, Table: snap.Table(), Profiles: snap.Profiles()}
 	m := &evaluation{snapshot: snap, call: &req.Call, res: w.In(received.scene), session: req.Session}
 	m.session.Conn = 0
 	m.projectKey = effects.ProjectKey(fsys, m.res.Project)
@@ -53,7 +53,7 @@ func (e *Engine) evaluate(ctx context.Context, snap Snapshot, received *intake, 
 	m.hints = make([]effectFacts, len(m.res.Hints))
 	for i := range len(m.effects) + len(m.hints) {
 		eff, p := m.effectAt(i)
-		p.fence, p.target = fences{e.PID, e.Own.Programs()}.why(eff), targetOf(fsys, eff.Run)
+		p.fence, p.target = fences{e.pid, e.own.Programs()}.why(eff), targetOf(fsys, eff.Run)
 		if p.target != nil && m.res.After.Wrote(p.target.Path) {
 			p.target = nil // what it will say is not known
 		}
@@ -64,7 +64,7 @@ func (e *Engine) evaluate(ctx context.Context, snap Snapshot, received *intake, 
 			if cancelled(ctx) != "" {
 				continue // nobody waits for it, and nothing is wrong
 			}
-			e.Log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
+			e.log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
 		}
 	}
 	e.evaluateRest(ctx, m, now)

@@ -12,7 +12,7 @@ import (
 func deliberate(t *testing.T, e *Engine, command string) (*Decision, *Deliberation) {
 	t.Helper()
 	var seen *Deliberation
-	e.Observe = func(d *Deliberation) { seen = d }
+	e.observe = func(d *Deliberation) { seen = d }
 	got := e.Decide(t.Context(), bash(t, command))
 	if seen == nil || seen.ID != got[0].ID || seen.Len() != len(got[0].Effects) {
 		t.Fatalf("observed %+v of %+v", seen, got[0])

@@ -48,7 +48,7 @@ func TestGate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, _, j, e := newFakes(t)
 			p.fired, p.err, j.err = c.fired, c.policy, c.journal
-			e.Unattended = func() bool { return c.alone }
+			e.unattended = func() bool { return c.alone }
 			r := bash(t, "frobnicate x")
 			c.gate.Agent = effects.Party{Name: "agent"}
 			r.Gate, r.Call.Agent = &c.gate, effects.Party{}
@@ -72,8 +72,8 @@ func TestRan(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		p, _, j, e := newFakes(t)
 		p.fired = nil
-		e.Unattended = func() bool { return alone }
-		e.TakeApproval = func(*Request, *Decision) bool { t.Error("a yes was looked for"); return true }
+		e.unattended = func() bool { return alone }
+		e.takeApproval = func(*Request, *Decision) bool { t.Error("a yes was looked for"); return true }
 		r := bash(t, "frobnicate x")
 		r.Ran = RanUnprompted
 		want := map[bool]Verdict{false: Ask, true: Deny}[alone]

@@ -16,7 +16,7 @@ const maxCachedRest = 64
 
 // evaluateRest looks for what is denied in that part of a call that is over the
 // bounds. A person is asked about such a call anyway; here only a deny counts.
-func (e *Engine) evaluateRest(ctx context.Context, m *evaluation, now time.Time) {
+func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Time) {
 	rest := m.res.Rest
 	if len(rest) == 0 {
 		return
@@ -27,7 +27,7 @@ func (e *Engine) evaluateRest(ctx context.Context, m *evaluation, now time.Time)
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		p.fence = fences{e.PID, e.Own.Programs()}.why(&rest[i])
+		p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
 		if p.fence == "" && ctx.Err() == nil {
 			in.Effect = &rest[i]
 			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {

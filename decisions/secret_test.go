@@ -16,7 +16,7 @@ import (
 // and once more when it is gone.
 func TestCacheSeesNewSecrets(t *testing.T) {
 	p, _, _, e := newCached(t)
-	e.FS = effects.NewIndex(effects.OSFS{}, time.Now)
+	e.fs = effects.NewIndex(effects.OSFS{}, time.Now)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

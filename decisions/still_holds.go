@@ -15,21 +15,21 @@ import (
 // choice that has ended meanwhile, a link that was put in a path's place, or a rule
 // that looks at the clock.
 func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {
-	now := e.Now()
+	now := e.now()
 	received := e.receive(req, true)
-	defer e.Cache.release(received.buffer)
-	snap, err := e.Policy.Snapshot(req.Peer.UID, received.project)
+	defer e.cache.release(received.buffer)
+	snap, err := e.policy.Snapshot(req.Peer.UID, received.project)
 	if err != nil || snap.Digest() != earlier.Policy.Digest {
 		return false
 	}
 	if received.cached != nil && received.cached.evaluation.snapshot != snap {
-		received.resolve(e, cacheableRequest(req))
+		received.resolve(&e.evaluator, cacheableRequest(req))
 	}
 	quiet := *e
-	quiet.Observe, quiet.Proposer, quiet.Log = nil, nil, slog.New(slog.DiscardHandler)
+	quiet.observe, quiet.proposer, quiet.log = nil, nil, slog.New(slog.DiscardHandler)
 	d := &Decision{ID: earlier.ID, CallID: req.Call.ID}
 	quiet.decide(ctx, snap, req, received, d, now)
-	d.denyUnattended(e.Unattended != nil && e.Unattended())
+	d.denyUnattended(e.unattended != nil && e.unattended())
 	return ctx.Err() == nil && d.By != ByFailure && d.sameAs(earlier)
 }
 

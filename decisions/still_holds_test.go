@@ -28,7 +28,7 @@ func TestAgain(t *testing.T) {
 	tests := map[string]func(p *fakePolicy, m *fakeMemory, e *Engine, r *Request){
 		"":                              func(*fakePolicy, *fakeMemory, *Engine, *Request) {},
 		"the rules have gone":           func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.snapErr = errors.New("gone") },
-		"other rules that say the same": func(p *fakePolicy, _ *fakeMemory, e *Engine, _ *Request) { e.Policy = otherRules{p} },
+		"other rules that say the same": func(p *fakePolicy, _ *fakeMemory, e *Engine, _ *Request) { e.policy = otherRules{p} },
 		"a rule fails":                  func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.err = errors.New("broken") },
 		"a rule panics":                 func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.panics = true },
 		"another rule":                  func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.fired = []Finding{finding(Org, SetAllow)} },
@@ -50,7 +50,7 @@ func TestAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, m, j, e := newFakes(t)
 			shown := 0
-			e.Observe = func(*Deliberation) { shown++ }
+			e.observe = func(*Deliberation) { shown++ }
 			d := e.Decide(t.Context(), request())[0]
 			if d.Verdict != Allow {
 				t.Fatalf("%+v", d)
@@ -71,7 +71,7 @@ func TestAgainAsks(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired = nil
 	alone := false
-	e.Unattended = func() bool { return alone }
+	e.unattended = func() bool { return alone }
 	r := &Request{Call: effects.Call{ID: "c", Tool: effects.Tool{Name: "Send", Server: "Sms"}, User: effects.User{Home: "/home/canary"}}}
 	d := e.Decide(t.Context(), r)[0]
 	if d.Verdict != Ask || !e.StillHolds(t.Context(), r, d) {
@@ -91,8 +91,8 @@ func TestAgainAsks(t *testing.T) {
 	}
 	alone = false
 	// With a cache it is the same.
-	e.Cache = new(Cache)
-	e.Now = func() time.Time { return time.Unix(1_700_000_100, 0) }
+	e.cache = new(Cache)
+	e.now = func() time.Time { return time.Unix(1_700_000_100, 0) }
 	for range 2 {
 		d := e.Decide(t.Context(), r)[0]
 		if !e.StillHolds(t.Context(), r, d) {
@@ -117,7 +117,7 @@ func TestAgainAsks(t *testing.T) {
 	p.err = nil
 	// An allow that could not be logged was an answer by failure.
 	p.fired = []Finding{finding(User, SetAllow)}
-	e.Journal = &fakeJournal{err: errors.New("full")}
+	e.journal = &fakeJournal{err: errors.New("full")}
 	if d := e.Decide(t.Context(), r)[0]; d.Verdict != Ask || e.StillHolds(t.Context(), r, d) {
 		t.Errorf("a failure again: %+v", d)
 	}

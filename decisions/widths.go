@@ -112,7 +112,7 @@ func (w *widthSearch) ask(i int) *MemoryQuery {
 	if w.queries[i] == nil {
 		q := w.query
 		q.Effect = &q.All[i]
-		q.Target = targetOf(w.engine.FS, q.Effect.Run)
+		q.Target = targetOf(w.engine.fs, q.Effect.Run)
 		w.queries[i] = &q
 	}
 	return w.queries[i]
@@ -121,7 +121,7 @@ func (w *widthSearch) ask(i int) *MemoryQuery {
 // proposals returns the ways to remember an effect.
 func (w *widthSearch) proposals(i int) []Proposal {
 	if w.proposed[i] == nil {
-		w.proposed[i] = w.engine.Proposer.Propose(w.ask(i))
+		w.proposed[i] = w.engine.proposer.Propose(w.ask(i))
 		if w.proposed[i] == nil {
 			w.proposed[i] = []Proposal{}
 		}
@@ -247,7 +247,7 @@ func (w *widthSearch) rejectable() *Rejection {
 		}
 	}
 	r := &Rejection{Query: w.query, Asked: w.asked()}
-	if !w.engine.Proposer.Rejectable(r) {
+	if !w.engine.proposer.Rejectable(r) {
 		return nil
 	}
 	return r

@@ -70,9 +70,12 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 	}
 	n := 0
 	fs := effects.OSFS{}
-	e := &decisions.Engine{
+	e, err := decisions.NewEngine(decisions.Config{
 		Policy: fixed{j.snap}, Memory: forgetful{}, Journal: dropped{}, FS: fs, PID: os.Getpid(),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },
+	})
+	if err != nil {
+		return "", nil, err
 	}
 	uid := user()
 	r := &decisions.Request{

@@ -87,9 +87,9 @@ func newJudge(ctx context.Context, rules *shipped.Rules) (*judge, error) {
 		var engines []*decisions.Engine
 		var worlds []effects.World
 		for i := range trees {
-			e := shipped.Engine(snap, trees[i].fake(), ownFiles(), 1, now)
+			e := shipped.Engine(snap, trees[i].fake(), ownFiles(), 1, now, nil)
 			engines = append(engines, e)
-			worlds = append(worlds, effects.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()})
+			worlds = append(worlds, e.World(snap))
 		}
 		j.snaps, j.engines, j.worlds = append(j.snaps, snap), append(j.engines, engines), append(j.worlds, worlds)
 	}

@@ -28,7 +28,6 @@ func (d *daemon) keepHarnesses() {
 			_ = keeper.EndConnection(context.Background(), o)
 		}
 	}}
-	d.engine.TakeApproval = d.lasting.Answered
 }
 
 // wallClock is the time without the reading that stands still while the machine

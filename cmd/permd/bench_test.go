@@ -91,7 +91,9 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 		b.Fatalf("durability is %q", d.settings.Durability)
 	}
 	if !cached {
-		d.engine.Cache = nil
+		if d.engine, err = d.engine.With(func(c *decisions.Config) { c.Cache = nil }); err != nil {
+			b.Fatal(err)
+		}
 	}
 	return &benchWorld{d, project}
 }

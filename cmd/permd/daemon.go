@@ -39,6 +39,8 @@ type daemon struct {
 	journal  *journal.Journal
 	memory   *remember.Store
 	engine   *decisions.Engine
+	fs       effects.FS // that the engine looks at
+	notPlain *decisions.NotPlain
 	sessions *decisions.Sessions
 	lasting  *native.Lasting
 	users    *users
@@ -125,32 +127,37 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		d.metrics = newMetrics(d)
 		j = d.metrics.count(j)
 	}
-	d.assemble(d.memory, j, os.Getpid())
-	d.keepHarnesses()
-	d.engine.Proposer = d.memory
-	d.engine.Observe = d.recent.note
+	err = d.assemble(decisions.Config{Memory: d.memory, Journal: j, PID: os.Getpid(), Proposer: d.memory, Observe: d.recent.note}, true)
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	return d, nil
 }
 
-// assemble makes the engine and the sessions.
-func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int) {
+// assemble makes the sessions and the engine, of which c has the members that
+// differ from one caller to the next. If it persists, sessions of harnesses outlive
+// their connections.
+func (d *daemon) assemble(c decisions.Config, persists bool) (err error) {
 	fsys := effects.NewIndex(effects.OSFS{}, time.Now)
-	d.engine = &decisions.Engine{
-		Policy: d.store, Memory: memory, Journal: j,
-		FS: fsys, Own: d.own(d.sockets), PID: pid,
-		Now: time.Now, NewID: newID, Log: d.log, Cache: new(decisions.Cache), NotPlain: new(decisions.NotPlain),
-		Unattended: d.store.Unattended,
-	}
 	home := d.users.user(uint32(os.Geteuid())).Home
 	d.sessions = &decisions.Sessions{FindProject: func(cwd string) string {
 		return effects.FindProject(fsys, cwd, home)
 	}}
+	if persists {
+		d.keepHarnesses()
+		c.TakeApproval = d.lasting.Answered
+	}
+	d.fs, d.notPlain = fsys, new(decisions.NotPlain)
+	c.Policy, c.FS, c.Own, c.Log, c.Unattended = d.store, fsys, d.own(d.sockets), d.log, d.store.Unattended
+	c.Now, c.NewID, c.Cache, c.NotPlain = time.Now, newID, new(decisions.Cache), d.notPlain
+	d.engine, err = decisions.NewEngine(c)
+	return err
 }
 
 // listensAt says where the daemon listens, before it does.
 func (d *daemon) listensAt(at sockets) {
 	d.sockets = at
-	d.engine.Own = d.own(at)
+	d.engine.Protect(d.own(at))
 }
 
 // newID is a version 7 UUID: unique, and sorted by time.
@@ -253,7 +260,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 // rulesDigest is that of the rules that a call of that person in that folder would
 // be decided by, "" when there are none yet.
 func (d *daemon) rulesDigest(uid uint32, cwd string) string {
-	snap, err := d.store.Snapshot(uid, effects.FindProject(d.engine.FS, cwd, d.users.user(uid).Home))
+	snap, err := d.store.Snapshot(uid, effects.FindProject(d.fs, cwd, d.users.user(uid).Home))
 	if err != nil {
 		return ""
 	}
@@ -303,8 +310,10 @@ func (d *daemon) digest() string {
 // canary decides a call that everyone knows the answer to, without a trace in
 // the journal: a daemon that cannot even do that is started again.
 func (d *daemon) canary(ctx context.Context) error {
-	probe := *d.engine
-	probe.Journal = noJournal{}
+	probe, err := d.engine.With(func(c *decisions.Config) { c.Journal = noJournal{} })
+	if err != nil {
+		return err
+	}
 	req := &decisions.Request{Call: effects.Call{
 		ID: "canary", Protocol: native.Protocol, Tool: effects.Tool{Name: "permd-canary"},
 		Input: []byte(`{}`), Cwd: "/", User: effects.User{Home: "/nonexistent"},

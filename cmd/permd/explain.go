@@ -159,7 +159,7 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 func explainerOf(ctx context.Context, to caller) (of func(*decisions.Decision) (*explanation, error), done func(), err error) {
 	if local, ok := to.(*localCaller); ok {
 		kept := &deliberations{whole: true}
-		local.daemon.engine.Observe = kept.note
+		local.observe = kept.note
 		return func(d *decisions.Decision) (*explanation, error) {
 			return explainWith(ctx, d, kept.of(d.ID)), nil
 		}, func() {}, nil

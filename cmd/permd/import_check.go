@@ -14,7 +14,6 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/imports"
-	"github.com/permd/permd/socket"
 )
 
 // importCheck compares the settings of another tool with the imported rules on
@@ -118,12 +117,12 @@ func (a *app) importedCaller(ctx context.Context, im *imports.Import) (*localCal
 		done()
 		return nil, nil, err
 	}
-	d.assemble(noMemory{}, noJournal{}, 0)
-	return &localCaller{
-		daemon:  d,
-		methods: d.decisionMethods(),
-		conn:    &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: int32(os.Getpid())}},
-	}, done, nil
+	l, err := d.local()
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return l, done, nil
 }
 
 // copySettings takes the person's settings over, if there are any.

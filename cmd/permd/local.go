@@ -20,6 +20,7 @@ type localCaller struct {
 	daemon  *daemon
 	methods socket.Methods
 	conn    *socket.Conn
+	observe func(*decisions.Deliberation) // nil where nobody explains
 }
 
 func (a *app) localCaller(ctx context.Context) (*localCaller, error) {
@@ -31,12 +32,26 @@ func (a *app) localCaller(ctx context.Context) (*localCaller, error) {
 	if d.store, d.settings, err = openPolicy(ctx, dirs, a.root != "", nil); err != nil {
 		return nil, err
 	}
-	d.assemble(noMemory{}, noJournal{}, 0)
-	return &localCaller{
-		daemon:  d,
-		methods: d.decisionMethods(),
-		conn:    &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: int32(os.Getpid())}},
-	}, nil
+	return d.local()
+}
+
+// local makes an engine that remembers nothing and keeps no journal, and the
+// methods on it.
+func (d *daemon) local() (*localCaller, error) {
+	l := &localCaller{
+		daemon: d,
+		conn:   &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: int32(os.Getpid())}},
+	}
+	observe := func(of *decisions.Deliberation) {
+		if l.observe != nil {
+			l.observe(of)
+		}
+	}
+	if err := d.assemble(decisions.Config{Memory: noMemory{}, Journal: noJournal{}, Observe: observe}, false); err != nil {
+		return nil, err
+	}
+	l.methods = d.decisionMethods()
+	return l, nil
 }
 
 // noMemory is the memory of a daemon that has none.

@@ -161,7 +161,7 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 	}
 	l.For = time.Duration(n.ExpiresIn) * time.Second
 	if l.Scope == remember.ForProject {
-		l.Project = effects.ProjectKey(m.d.engine.FS, effects.FindProject(m.d.engine.FS, n.Dir, user.Home))
+		l.Project = effects.ProjectKey(m.d.fs, effects.FindProject(m.d.fs, n.Dir, user.Home))
 	}
 	c, err := m.d.memory.Add(ctx, l)
 	if bad, ok := errors.AsType[*pattern.Error](err); ok {

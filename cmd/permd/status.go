@@ -39,7 +39,7 @@ func (d *daemon) status() status {
 		PID: os.Getpid(), Version: version(), Started: d.started, Digest: d.digest(),
 		Socket: d.sockets.decision, Admin: d.sockets.management, HTTP: d.sockets.http, Sessions: d.sessions.Len(),
 		Policy: d.store.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
-		Unasked: d.unasked.list(), NotPlain: d.engine.NotPlain.Counts(),
+		Unasked: d.unasked.list(), NotPlain: d.notPlain.Counts(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
 	return s

@@ -67,9 +67,12 @@ func newGates(t *testing.T, of map[string]decisions.Set) *gates {
 	world := shippedWorld(t)
 	g := &gates{rules: &rules{world, "digest", of}, log: &records{}, clock: time.Unix(1_700_000_000, 0)}
 	n := 0
-	engine := &decisions.Engine{
+	engine, err := decisions.NewEngine(decisions.Config{
 		Policy: g.rules, Memory: noMemory{}, Journal: g.log, FS: world.FS, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return g.clock }, NewID: func() string { n++; return fmt.Sprint("d", n) },
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	g.daemon = daemon{nil, socket.Methods{}, new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
