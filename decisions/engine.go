@@ -42,6 +42,9 @@ type Config struct {
 	// question that the decision is; the yes is used up. It is nil where nobody
 	// can.
 	TakeApproval func(req *Request, d *Decision) bool
+	// Digest is the hash of a file's content, with how much of it was read, if that
+	// is not over the limit. With nil a late yes is not bound to what files hold.
+	Digest func(path string, limit int64) (sum string, size int64, err error)
 
 	Now   func() time.Time
 	NewID func() string // unique, sorted by time
@@ -59,6 +62,7 @@ type Engine struct {
 	notPlain     *NotPlain
 	unattended   func() bool
 	takeApproval func(req *Request, d *Decision) bool
+	digest       func(path string, limit int64) (sum string, size int64, err error)
 	now          func() time.Time
 	newID        func() string
 }
@@ -80,7 +84,7 @@ func NewEngine(c Config) (*Engine, error) {
 	return &Engine{
 		evaluator: evaluator{policy: c.Policy, fs: c.FS, own: c.Own, pid: c.PID, cache: c.Cache, log: c.Log},
 		memory:    c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
-		unattended: c.Unattended, takeApproval: c.TakeApproval, now: c.Now, newID: c.NewID, config: c,
+		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, now: c.Now, newID: c.NewID, config: c,
 	}, nil
 }
 
@@ -133,7 +137,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				received = e.receive(req, false)
 			}
 			after := e.decide(ctx, snap, req, received, d, start)
-			if !before.mayAffect(d) {
+			if d.Unsettled = before.mayAffect(d); !d.Unsettled {
 				e.applyApproval(req, d)
 			}
 			before.add(d, after)

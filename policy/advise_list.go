@@ -108,7 +108,10 @@ func anyTarget(r *pattern.Run) bool {
 // the program table resolves, beside one that it does not know: they miss every
 // other spelling.
 func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
-	if e.Set == decisions.SetAllow || e.Pattern.Understood(l.table).Run.Sense != nil {
+	if e.Set == decisions.SetAllow {
+		return
+	}
+	if s := e.Pattern.Understood(l.table).Run.Sense; s != nil && s.Certain {
 		return
 	}
 	subcommand, options, ok := r.Parts()

@@ -145,7 +145,7 @@ func (d *daemon) assemble(c decisions.Config, persists bool) (err error) {
 	}}
 	if persists {
 		d.keepHarnesses()
-		c.TakeApproval = d.lasting.Answered
+		c.TakeApproval, c.Digest = d.lasting.Answered, contentState
 	}
 	d.fs, d.notPlain = fsys, new(decisions.NotPlain)
 	c.Policy, c.FS, c.Own, c.Log, c.Unattended = d.store, fsys, d.own(d.sockets), d.log, d.store.Unattended
@@ -238,7 +238,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 	})
 	own := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
-		Lasting: d.lasting, Rules: d.rulesDigest,
+		Lasting: d.lasting, Rules: d.rulesDigest, Holds: d.engine.Holds,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
 				d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
@@ -254,6 +254,11 @@ func (d *daemon) decisionMethods() socket.Methods {
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
 	})
 	rap.Register(m, rap.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, Answers: own})
+	for _, name := range []string{
+		native.MethodDecide, otc.MethodCall, aap.MethodPermissions, aap.MethodAnswer, rap.MethodInvoke,
+	} {
+		m[name] = acp.InTurn(d.sessions, m[name])
+	}
 	return m
 }
 

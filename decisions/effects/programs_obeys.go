@@ -4,9 +4,13 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
+
+// obeyedVariable is the name of a variable; a * at its end stands for the rest.
+var obeyedVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[*]?$`)
 
 // What a program that only looks may be told by the project it runs in: to run
 // another one, to ask another host. Such files come with what is cloned, so a
@@ -19,16 +23,31 @@ const (
 	maxObeyed = 64 << 10
 	// maxObeyedDepth is how many folders are looked into.
 	maxObeyedDepth = 64
+	// maxObeyedOperands is how many operands are looked beside.
+	maxObeyedOperands = 64
 )
 
-// obeyed is a file that a program obeys: of the folder that it runs in and of
-// all above it, or of the person's home.
+// obeyed is what a program obeys: a file of the folder that it runs in and of all
+// above it, of those of the files that it is given, or of the person's home; the
+// whole project; or a variable.
 type obeyed struct {
 	name     string
+	beside   bool // in the folders of the files that the program is given
 	home     bool
 	git      bool      // the configuration of the repository
+	project  bool      // all of the project's files, so that no form is read-only
+	variable bool      // of the environment
 	settings *settings // nil if its being there is enough
 }
+
+// theProject stands for all files of a project among what a program obeys,
+// variableMark before the name of a variable, and besideMark before that of a file
+// that lies beside an operand.
+const (
+	theProject   = "."
+	variableMark = "$"
+	besideMark   = "*/"
+)
 
 // obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
 func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
@@ -38,9 +57,17 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
 		// Files of layers may have words behind the name, which once were searched
 		// for; now such a file counts whatever it says.
 		name, _, _ = strings.Cut(name, ": ")
-		o := obeyed{name: name, git: name == ".git"}
+		if variable, ok := strings.CutPrefix(line.text, variableMark); ok {
+			if !obeyedVariable.MatchString(variable) {
+				return nil, line.errorf("variable %q: expected $NAME", line.text)
+			}
+			all = append(all, obeyed{name: variable, variable: true})
+			continue
+		}
+		o := obeyed{name: name, git: name == ".git", project: name == theProject}
 		o.name, o.home = strings.CutPrefix(name, "~/")
-		if o.name == "" || strings.ContainsAny(o.name, " \t:=~") || path.IsAbs(o.name) || path.Clean(o.name) != o.name || strings.HasPrefix(o.name, "..") {
+		o.name, o.beside = strings.CutPrefix(o.name, besideMark)
+		if o.name == "" || strings.ContainsAny(o.name, " \t:=~*") || o.beside && (o.home || o.name == theProject || o.name == ".git") || path.IsAbs(o.name) || path.Clean(o.name) != o.name || strings.HasPrefix(o.name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
 		if known {
@@ -48,7 +75,7 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
 				return nil, line.errorf("file %q: unknown settings %q", name, format)
 			}
 		}
-		if o.git && o.settings == nil || o.home && known {
+		if o.git && o.settings == nil || (o.home || o.project) && known {
 			return nil, line.errorf("file %q: settings are for files of a project", name)
 		}
 		all = append(all, o)
@@ -76,6 +103,8 @@ func (v *invocation) obeysProject() string {
 	homes := v.b.res.session().homes
 	for _, o := range v.p.obeys {
 		switch {
+		case o.project:
+			return "the files of its project"
 		case o.git:
 			if file := v.obeysRepository(o.settings); file != "" {
 				return file
@@ -88,10 +117,30 @@ func (v *invocation) obeysProject() string {
 			}
 		}
 	}
-	dir := v.folderOf(v.run.Cwd)
-	if dir == "" {
-		return "a file in its folder, of which nothing is known"
+	// Of a program that obeys no file of a folder, the folder need not be known.
+	if slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return !o.home && !o.project && !o.variable && !o.beside }) {
+		if file := v.obeysFrom(v.folderOf(v.run.Cwd), false); file != "" {
+			return file
+		}
 	}
+	if !slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return o.beside }) {
+		return ""
+	}
+	for _, dir := range v.operandFolders() {
+		if file := v.obeysFrom(dir, true); file != "" {
+			return file
+		}
+	}
+	return ""
+}
+
+// obeysFrom is obeysProject for the files of one folder, "" if it is not known,
+// and of all above it: those beside operands, or the others.
+func (v *invocation) obeysFrom(dir string, beside bool) string {
+	if dir == "" {
+		return "a file in a folder of which nothing is known"
+	}
+	homes := v.b.res.session().homes
 	root := v.b.res.project()
 	if root == "" || !inside(root, dir) {
 		root = dir
@@ -101,7 +150,7 @@ func (v *invocation) obeysProject() string {
 			o := &v.p.obeys[i]
 			file := path.Join(dir, o.name)
 			switch {
-			case o.git, o.home:
+			case o.git, o.home, o.variable, o.beside != beside:
 			case slices.Contains(homes, dir):
 				if v.rewritten(file) {
 					return file
@@ -118,6 +167,38 @@ func (v *invocation) obeysProject() string {
 	return "a file far above its folder"
 }
 
+// operandFolders are the folders that the operands lie in: as they are written,
+// and where links lead, since programs go up from either. "" stands for one that
+// is not known. A pattern may stand for a folder's own name, so what it is below
+// counts, and no deeper folder can be meant: applyPath refuses other patterns.
+func (v *invocation) operandFolders() []string {
+	var dirs []string
+	cwd := v.folderOf(v.run.Cwd)
+	for _, i := range v.operands[:min(len(v.operands), maxObeyedOperands)] {
+		w := &v.args[i]
+		if w.dynamic() || cwd == "" {
+			return append(dirs, "")
+		}
+		given := w.text
+		if !path.IsAbs(given) {
+			given = path.Join(cwd, given)
+		}
+		real := ""
+		if e := v.b.res.operand(KindRead, path.Dir(given), "", v.at.from); e.File != nil {
+			real = e.File.Path
+		}
+		dirs = append(dirs, path.Dir(given), real)
+		if e := v.b.res.operand(KindRead, given, "", v.at.from); !w.glob && e.File != nil {
+			dirs = append(dirs, path.Dir(e.File.Path))
+		}
+	}
+	if len(v.operands) > maxObeyedOperands {
+		dirs = append(dirs, "")
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
 // changed reports whether the file is, or may be, one that an earlier call or part
 // of the call names as what it writes or deletes.
 func (v *invocation) changed(file string) bool {
@@ -125,9 +206,11 @@ func (v *invocation) changed(file string) bool {
 }
 
 // rewritten is changed for files that git checkout and its like may change as
-// well, which is all but those of git's own folder.
+// well, which is all but those of git's own folder. Of a folder, it tells whether
+// anything in it may be changed.
 func (v *invocation) rewritten(file string) bool {
-	return v.changed(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
+	in := fold(file) + "/"
+	return v.changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
 }
 
 // absent reports whether there is no such file, and will be none.

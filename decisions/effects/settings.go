@@ -69,6 +69,7 @@ var checks = map[string]func(c *settingsCheck, text string) bool{"gomod": harmle
 var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 	"word":      func(_ *settingsCheck, value string) bool { return plainValue(value) },
 	"yes":       func(_ *settingsCheck, value string) bool { return slices.Contains(truths, strings.ToLower(value)) },
+	"package":   func(_ *settingsCheck, value string) bool { return plainSpec(value) },
 	"toolchain": installedToolchain,
 	"hooks":     hooksFolder,
 	// The repository of a submodule says where its working tree is.
@@ -124,10 +125,13 @@ func (s *settings) plain(c *settingsCheck, data []byte) bool {
 	return true
 }
 
+// allows reports whether an entry is on the list. A line that spells out where
+// the entry stands counts more than those with a "*".
 func (s *settings) allows(c *settingsCheck, e *entry) bool {
+	spelled := slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool { return slices.Equal(h.path, e.path) })
 	return slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool {
 		switch {
-		case !matchSetting(h.path, e.path):
+		case !matchSetting(h.path, e.path), spelled && !slices.Equal(h.path, e.path):
 			return false
 		case h.exact:
 			return e.value == h.value

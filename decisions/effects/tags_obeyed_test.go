@@ -3,6 +3,7 @@ package effects
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -16,6 +17,8 @@ var unguardedObeyed = map[string]string{
 	".java-version":                "tools write it; a path in it is looked for before each run",
 	".lua-version":                 "tools write it; a path in it is looked for before each run",
 	".node-version":                "tools write it; a path in it is looked for before each run",
+	".nvmrc":                       "tools write it; a path in it is looked for before each run",
+	"Cargo.toml":                   "agents edit it all day; where it is there, the one run that obeys it asks",
 	".perl-version":                "tools write it; a path in it is looked for before each run",
 	".php-version":                 "tools write it; a path in it is looked for before each run",
 	".ruby-version":                "tools write it; a path in it is looked for before each run",
@@ -24,7 +27,8 @@ var unguardedObeyed = map[string]string{
 	"package.json5":                "source, as package.json: what it can name is looked for before each run",
 	"package.yaml":                 "source, as package.json: what it can name is looked for before each run",
 	"pnpm-workspace.yaml":          "source: what it can name is looked for before each run",
-	".config/shellcheckrc":         "it names files to read and runs nothing",
+	"~/.config/shellcheckrc":       "it names files to read and runs nothing",
+	"~/.shellcheckrc":              "it names files to read and runs nothing",
 	".shellcheckrc":                "it names files to read and runs nothing",
 	"shellcheckrc":                 "it names files to read and runs nothing",
 	"compose.yaml":                 "source: what is in it runs only by a command that asks",
@@ -48,7 +52,13 @@ func obeyedNames(table *Table) []string {
 		}
 		seen[p] = true
 		for _, o := range p.obeys {
-			names[o.name] = true
+			switch {
+			case o.project, o.variable:
+			case o.home:
+				names["~/"+o.name] = true
+			default:
+				names[o.name] = true
+			}
 		}
 		for _, sub := range p.subs {
 			all(sub)
@@ -69,7 +79,11 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 	}
 	r := testResolver(tree(testProj + "/.git/HEAD"))
 	for _, name := range names {
-		e := r.file(KindWrite, name, testProj, "")
+		dir, file := testProj, name
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			dir, file = "/home/ana", rest
+		}
+		e := r.file(KindWrite, file, dir, "")
 		why, listed := unguardedObeyed[name]
 		switch {
 		case e.Guarded() == 0 && !listed:

@@ -215,7 +215,11 @@ var guardTable = []guardGroup{
 	// Settings that programs which only look obey, of a project or of a person.
 	{[]Tag{Startup}, []string{
 		".ackrc", "_ackrc", ".yamllint", ".yamllint.yaml", ".yamllint.yml", ".fslckout", "_fossil_",
-		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config", ".config/containers/containers.conf",
+		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config",
+		".config/containers", ".config/nerdctl", ".docker/contexts", ".local/share/gh/extensions", ".local/share/helm/plugins",
+		"~/.actrc", "~/.cmake", "~/.config/unrar", "~/.duckdb", "~/.duckdbrc", "~/.gradle !~/.gradle/caches !~/.gradle/daemon !~/.gradle/wrapper", "~/.jq", "~/.mongorc.js", "~/.mongoshrc.js",
+		"~/.aptitude/config", "~/.config/cloc", "~/.config/gem", "~/.config/homebrew", "~/.config/yamllint", "~/.gem", "~/.homebrew", "~/.local/share/gem", "~/.manpath", "~/.popt", "~/.tclshrc",
+		"~/.pg_service.conf", "~/.postgresql", "~/.postgresqlrc", "~/.rarrc", "~/.redisclirc", "~/.tofurc", "~/Taskfile.yml",
 		".config/curlrc", ".config/go/env", ".config/helm/repositories.yaml", ".config/lesskey", ".config/npm/npmrc", ".config/pnpm/rc", ".config/sqlite3/sqliterc",
 	}},
 	// Hooks of the repository that a tool of the project runs at each commit.

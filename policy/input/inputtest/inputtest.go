@@ -70,6 +70,7 @@ func Why(kind effects.Kind, text string) effects.Effect {
 func Everything() []*decisions.Input {
 	script := Run("./x.sh", "a")
 	script.Run.Executable = "./x.sh"
+	script.Run.Operands = []string{"a"}
 	script.Run.Script = &effects.Script{Path: "/home/u/p/x.sh", SHA256: "ab"}
 	effectsOfAllKinds := []effects.Effect{
 		script,
