@@ -28,6 +28,9 @@ type Config struct {
 	// files (see effects.World).
 	FS  effects.FS
 	Own effects.Own
+	// System is set when calls come from other people than the one the engine runs
+	// as: it may see what they may not. It must be that of the Policy.
+	System bool
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
 	// Cache keeps evaluations of calls; nil to evaluate each call.
@@ -81,8 +84,15 @@ func NewEngine(c Config) (*Engine, error) {
 			return nil, fmt.Errorf("making an engine: %s is not set", m.name)
 		}
 	}
+	// Where rules are each person's own and files are looked at as if there were
+	// one, or the other way round, a check would be dropped in silence.
+	if p, ok := c.Policy.(interface{ System() bool }); ok && p.System() != c.System {
+		return nil, fmt.Errorf("making an engine: System is %v, and %v of its policy", c.System, p.System())
+	}
 	return &Engine{
-		evaluator: evaluator{policy: c.Policy, fs: c.FS, own: c.Own, pid: c.PID, cache: c.Cache, log: c.Log},
+		evaluator: evaluator{
+			policy: c.Policy, fs: c.FS, own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
+		},
 		memory:    c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
 		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, now: c.Now, newID: c.NewID, config: c,
 	}, nil
@@ -98,7 +108,7 @@ func (e *Engine) With(change func(*Config)) (*Engine, error) {
 // World is what the effects of a call are found with, for those who want more of
 // them than a decision shows.
 func (e *Engine) World(snap Snapshot) effects.World {
-	return effects.World{FS: e.fs, Own: e.own, Table: snap.Table(), Profiles: snap.Profiles()}
+	return e.world(e.fs, snap)
 }
 
 // Protect says what permd's own files are, where that is known only when its

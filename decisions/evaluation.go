@@ -40,7 +40,7 @@ type effectFacts struct {
 // look at anything else, or the cache would not know.
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
-	w := effects.World{FS: fsys, Own: e.own, Table: snap.Table(), Profiles: snap.Profiles()}
+	w := e.world(fsys, snap)
 	m := &evaluation{snapshot: snap, call: &req.Call, res: w.In(received.scene), session: req.Session}
 	m.session.Conn = 0
 	m.projectKey = effects.ProjectKey(fsys, m.res.Project)

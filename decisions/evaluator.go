@@ -15,6 +15,7 @@ type evaluator struct {
 	policy Policy
 	fs     effects.FS
 	own    effects.Own
+	system bool // calls come from several people
 	pid    int
 	cache  *Cache
 	log    *slog.Logger
@@ -58,9 +59,14 @@ func (e *evaluator) receive(req *Request, alone bool) *intake {
 func (m *intake) resolve(e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
 	m.recorder = &recordingFS{fs: e.fs}
-	w := effects.World{FS: m.recorder, Own: e.own}
+	w := effects.World{FS: m.recorder, Own: e.own, Others: e.system}
 	m.scene = w.Scene(&req.Call)
 	m.project = m.scene.Project()
+}
+
+// world is what effects are found with.
+func (e *evaluator) world(fsys effects.FS, snap Snapshot) effects.World {
+	return effects.World{FS: fsys, Own: e.own, Others: e.system, Table: snap.Table(), Profiles: snap.Profiles()}
 }
 
 // evaluation returns what is known of a request without memory, from the cache if

@@ -50,8 +50,8 @@ type Options struct {
 	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; ""
 	// or a nil function for none.
 	UserDir func(uid uint32) (string, error)
-	// System is set when the daemon serves several people. Else all calls are
-	// judged by the rules of UID, whoever asks.
+	// System is set when the daemon serves several people (xdg.Dirs.System). Else
+	// all calls are judged by the rules of UID, whoever asks.
 	System bool
 	UID    uint32
 
@@ -178,6 +178,9 @@ func (s *Store) readSwitches() (Switches, error) {
 	}
 	return s.opts.Switches()
 }
+
+// System reports whether the rules are those of several people.
+func (s *Store) System() bool { return s.opts.System }
 
 // Unattended reports whether the profile that is in use is for machines where
 // nobody can be asked.

@@ -70,7 +70,7 @@ func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func
 	opts := policy.Options{
 		OrgDir:  filepath.Join(dirs.Org, policyDir),
 		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, policyDir), nil },
-		UID:     uint32(os.Geteuid()),
+		System:  dirs.System, UID: uint32(os.Geteuid()),
 		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return readSwitches(dirs) },
 		OnChange: changed, OnWork: collectLess,
@@ -149,6 +149,7 @@ func (d *daemon) assemble(c decisions.Config, persists bool) (err error) {
 	}
 	d.fs, d.notPlain = fsys, new(decisions.NotPlain)
 	c.Policy, c.FS, c.Own, c.Log, c.Unattended = d.store, fsys, d.own(d.sockets), d.log, d.store.Unattended
+	c.System = d.dirs.System
 	c.Now, c.NewID, c.Cache, c.NotPlain = time.Now, newID, new(decisions.Cache), d.notPlain
 	d.engine, err = decisions.NewEngine(c)
 	return err
