@@ -93,7 +93,7 @@ func NewEngine(c Config) (*Engine, error) {
 		evaluator: evaluator{
 			policy: c.Policy, fs: c.FS, own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
 		},
-		memory:    c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
+		memory: c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
 		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, now: c.Now, newID: c.NewID, config: c,
 	}, nil
 }

@@ -71,7 +71,7 @@ func openPolicy(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func
 		OrgDir:  filepath.Join(dirs.Org, policyDir),
 		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, policyDir), nil },
 		System:  dirs.System, UID: uint32(os.Geteuid()),
-		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return readSwitches(dirs) },
 		OnChange: changed, OnWork: collectLess,
 	}
