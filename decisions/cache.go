@@ -9,23 +9,23 @@ import (
 
 // Bounds of a cache.
 const (
-	maxEntries         = 96      // matters of one half, each some 10 KiB in RAM
+	maxEntries         = 96      // evaluations of one generation, each some 10 KiB in RAM
 	maxKeyBytes        = 8 << 10 // of a key; larger calls are rarely asked twice
-	maxGenerationBytes = 1 << 20 // bytes of keys and looks of one half
+	maxGenerationBytes = 1 << 20 // bytes of keys and lookups of one generation
 )
 
-// Cache keeps what was found out of calls, so that the same call again costs
+// Cache keeps evaluations of calls, so that the same call again costs
 // less. Its zero value is ready for use; it is safe for concurrent use.
 //
-// Why what it returns is what deciding afresh would find: consider is a function
+// Why what it returns is what deciding afresh would find: evaluate is a function
 // of
 //
-//   - what essence leaves of the request: all of it is the key, compared byte
+//   - what cacheableRequest leaves of the request: all of it is the key, compared byte
 //     by byte (see appendRequest; a test changes each field by reflection);
 //   - the snapshot of the rules, compared by identity, which carries rules,
 //     program table, profiles and settings, and does not change;
 //   - what the engine was told of the file system: each answer is noted, and is
-//     asked for again and compared before a matter is used (see observed). So a
+//     asked for again and compared before an evaluation is used (see recordingFS). So a
 //     link that was put in a path's place since is seen, as it would be without
 //     the cache; what happens between the answer and the act is not, as before;
 //   - the engine's own members, which are set before its first call;
@@ -33,11 +33,11 @@ const (
 //     kept (see Timeless).
 //
 // Memory is not part of it: choices are asked for each request, so that one that
-// was made, revoked or has ended counts at once. Nor is a matter kept in which
+// was made, revoked or has ended counts at once. Nor is an evaluation kept in which
 // something failed.
 type Cache struct {
 	mu sync.Mutex
-	// Matters that were used lately are in young. When that is full it becomes
+	// Evaluations that were used lately are in young. When that is full it becomes
 	// old, and what was old is forgotten: as good as counting, and cheaper.
 	young, old map[string]*cacheEntry
 	bytes      int // of young
@@ -63,7 +63,7 @@ func (c *Cache) release(b []byte) {
 // of an effect is the same at any time.
 type Timeless interface{ Timeless() bool }
 
-// cacheEntry is a matter with what it was found from.
+// cacheEntry is an evaluation with what it was made from.
 type cacheEntry struct {
 	evaluation *evaluation
 	project    string
@@ -96,7 +96,7 @@ func (c *Cache) find(key []byte) *cacheEntry {
 	return k
 }
 
-// put keeps a matter, if it may be.
+// put keeps an evaluation, if it may be kept.
 func (c *Cache) put(key []byte, m *evaluation, project string, seen *recordingFS) {
 	if c == nil || key == nil || m.failed || seen.uncomparable || !timeless(m.snapshot) {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// appendRequest appends the key of a request: every field of what essence leaves
-// of it, so that two requests have one key only if they are equal. Each text has
+// appendRequest appends the key of a request: every field of what
+// cacheableRequest leaves of it, so that two requests have one key only if they are equal. Each text has
 // its length before it, each list its number, so that nothing can be taken for
 // something else. False means that it cannot be told apart from others, or is
 // too long.

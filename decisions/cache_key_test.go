@@ -38,8 +38,8 @@ func whole(t *testing.T) *Request {
 	}
 }
 
-// unseen are the fields that rules cannot depend on, since consider is not given
-// them (see essence).
+// unseen are the fields that rules cannot depend on, since evaluate is not given
+// them (see cacheableRequest).
 var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Gate", ".Ran"}
 
 // TestKeyIsComplete changes each field of a request, however deep, by

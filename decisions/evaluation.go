@@ -27,7 +27,7 @@ type evaluation struct {
 	rest []effectFacts
 }
 
-// effectFacts is one effect of a matter.
+// effectFacts is what is known of one effect, memory aside.
 type effectFacts struct {
 	fence    string
 	target   *effects.Script
@@ -35,8 +35,8 @@ type effectFacts struct {
 	err      error // of the rules
 }
 
-// evaluate makes a matter. All that it looks at is the request without what
-// essence leaves out, the snapshot, the engine and the file system: it must not
+// evaluate makes an evaluation. All that it looks at is the request without what
+// cacheableRequest leaves out, the snapshot, the engine and the file system: it must not
 // look at anything else, or the cache would not know.
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
@@ -79,12 +79,12 @@ func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
 	return &m.res.Effects[i], &m.effects[i]
 }
 
-// input is what rules are shown of the matter, without an effect and the time.
+// input is what rules are shown of the call, without an effect and the time.
 func (m *evaluation) input() *Input {
 	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted()}
 }
 
-// cacheableRequest is what consider is given of a request: a copy without the facts that
+// cacheableRequest is what evaluate is given of a request: a copy without the facts that
 // differ from one request to the next although nothing else does. What they
 // could say to anybody is not there, so that nothing can depend on it.
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // Deliberation is what one decision was made of. It is kept for explanations:
-// what every rule said, also those that lost, and what the table would have said
+// what every rule said, also those that were overruled, and what the table would have said
 // with a rule more. It holds no decision, which may still have become a failure
 // when it was to be logged.
 type Deliberation struct {
@@ -68,13 +68,13 @@ func (d *Deliberation) OnlyOrg() bool {
 // Trusted reports whether the project's allows count.
 func (d *Deliberation) Trusted() bool { return d.input.Trusted }
 
-// Fired are the rules that fired for an effect, those that lost too.
+// Fired are the rules that fired for an effect, those that were overruled too.
 func (d *Deliberation) Fired(i int) []Finding { return d.inputs[i].findings.Fired }
 
 // Fence says why permd itself forbids an effect, "" if it does not.
 func (d *Deliberation) Fence(i int) string { return d.inputs[i].fence }
 
-// Reject is the remembered reject that an effect met, nil if none.
+// Reject is the remembered reject that fits an effect, nil if none.
 func (d *Deliberation) Reject(i int) *Choice { return d.inputs[i].reject }
 
 // Said is what was decided of an effect.
@@ -87,10 +87,10 @@ func (d *Deliberation) Inherited(i int) bool {
 		pick(d.results[i].rules, SetAllow, anyLayer) != nil && pick(d.Fired(i), SetAllow, anyLayer) == nil
 }
 
-// LineKind is how a line would speak that is not there yet.
+// LineKind says what a line would be that does not exist yet.
 type LineKind int
 
-// The voices.
+// The kinds of new lines.
 const (
 	AsRule   LineKind = iota // an entry of the person's rules.yaml
 	AsChoice                 // a remembered allow

@@ -19,10 +19,10 @@ const (
 	// Approved: the gate passed because the agent had asked for the same before,
 	// and was allowed it.
 	Approved Outcome = "approved"
-	// Unasked: the call ran, and its agent had asked nobody. The verdict is what
+	// RanUnprompted: the call ran, and its agent had asked nobody. The verdict is what
 	// rules and memory would have said.
 	RanUnprompted Outcome = "unasked"
-	// Despite: the agent says that the call is done, which was denied.
+	// RanDespiteDeny: the agent says that the call is done, which was denied.
 	RanDespiteDeny Outcome = "despite"
 	// Gated: the agent did not ask about the call, but all that needed somebody's
 	// word has come through gates, where it was decided.
@@ -34,7 +34,7 @@ const (
 // by the agent's own request, as a rule: what would be asked passes, unless a
 // rule of org, user or project asks, or something has failed or has a defect.
 type Gate struct {
-	// Agent stands in the record. What is done is in the words of the protocol
+	// Agent is the one in the record. What is done is in the words of the protocol
 	// and not in those of the agent's tools, so the call has another.
 	Agent effects.Party
 	// Asks is set where the person is asked of all that is not allowed.

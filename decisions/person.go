@@ -2,7 +2,7 @@ package decisions
 
 import "github.com/permd/permd/decisions/effects"
 
-// needsPerson says why the whole call needs a person (DESIGN 4.2, row 3).
+// needsPerson says why the whole call needs a person (row 3 of the table in docs/policy.md).
 func needsPerson(req *Request, res *effects.Result) string {
 	switch {
 	case len(res.Defects) > 0:

@@ -8,7 +8,7 @@ import (
 
 // The rows of the precedence table, in the order in which they speak. The
 // numbers are those of the design and part of the explanation that people see;
-// RowFailure stands for a decision that no row made.
+// RowFailure marks a decision that no row made.
 const (
 	RowFailure    = 0
 	RowDeny       = 1  // deny of any layer, and the fences
@@ -24,7 +24,7 @@ const (
 	RowDefault    = 11
 )
 
-// effectInputs are all that speaks of one effect.
+// effectInputs are what rules and memory say of one effect.
 type effectInputs struct {
 	fence    string // why permd itself forbids the effect, "" if it does not
 	person   string // why the whole call needs a person, "" if it does not
@@ -49,7 +49,7 @@ type effectResult struct {
 	choice  *Choice
 }
 
-// precede applies the precedence table (DESIGN 4.2) to one effect. It is the
+// precede applies the precedence table (docs/policy.md, Who wins) to one effect. It is the
 // one place where the order of policy and memory is written down; the oracle
 // in policy/testdata says the same in Rego and is compared case by case.
 func precede(e *effects.Effect, v *effectInputs) effectResult {

@@ -148,8 +148,8 @@ func (o *recordingFS) Survey(root, dir string) effects.Survey {
 }
 
 const (
-	doubtful = "?" // stands before the names of a survey that is
-	linked   = "@" // stands before the name of a link
+	doubtful = "?" // precedes the names of a survey that is
+	linked   = "@" // precedes the name of a link
 )
 
 // surveyed asks for a survey, as text: absolute paths hold no zero.

@@ -282,7 +282,7 @@ func (w *widthSearch) asked() []int {
 	return list
 }
 
-// sizeOfCall is about how many bytes a call holds on to beside its effects.
+// sizeOfCall is about how many bytes a call holds on to, its effects aside.
 func sizeOfCall(c *effects.Call) int {
 	if c == nil {
 		return 0

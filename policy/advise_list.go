@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// adviseEntries checks the entries of lists, each by itself and beside the others.
+// adviseEntries checks the entries of lists, each by itself and against the others.
 func (l *adviser) adviseEntries(list []listEntry) {
 	for _, e := range list {
 		switch p := e.Pattern; {
@@ -87,8 +87,8 @@ func (l *adviser) namedOptions(e listEntry, r *pattern.Run) {
 	}
 }
 
-// anyTarget reports whether a line leaves the target open: a last * stands for
-// more of them, or behind npm's run for the only one.
+// anyTarget reports whether a line leaves the target open: a last * matches
+// more of them, or after npm's run the only one.
 func anyTarget(r *pattern.Run) bool {
 	if !r.Rest {
 		return false
@@ -105,7 +105,7 @@ func anyTarget(r *pattern.Run) bool {
 }
 
 // shortOption finds denies and asks that look for an option by a spelling that
-// the program table resolves, beside one that it does not know: they miss every
+// the program table resolves, instead of its name: they miss every
 // other spelling.
 func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
 	if e.Set == decisions.SetAllow {
@@ -231,7 +231,7 @@ func runWithin(w, n *pattern.Run, allow bool) bool {
 		return false // what a line names must be there
 	}
 	if len(w.Words) < len(n.Words) && (!w.Rest || allow) {
-		// What stands for a last * must be harmless, and words that are written
+		// What a last * matches must be harmless, and words that are written
 		// out need not be.
 		return false
 	}

@@ -46,8 +46,8 @@ func bodiesOf(c *compiledLayer) map[int]ast.Body {
 	return out
 }
 
-// inlined is a compiled body with the fields and literals that variables stand
-// for in the place of these variables, as the author may have written it.
+// inlined is a compiled body with variables replaced by the fields and literals
+// that they are equal to, as the author may have written it.
 func inlined(body ast.Body) ast.Body {
 	means := map[ast.Var]ast.Value{}
 	var out ast.Body
@@ -60,7 +60,7 @@ func inlined(body ast.Body) ast.Body {
 }
 
 // inlinedWith does so for some expressions of a body, knowing what variables of
-// those before them stand for.
+// those before them are equal to.
 func inlinedWith(exprs []*ast.Expr, means map[ast.Var]ast.Value) []*ast.Expr {
 	out := make([]*ast.Expr, 0, len(exprs))
 	for _, e := range exprs {

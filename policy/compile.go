@@ -241,7 +241,7 @@ func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules 
 	c := newCompiler(schema, capabilities(false))
 	var problems diag.List
 	// After this stage all references are resolved, whatever was imported or
-	// renamed, and still stand where they were written.
+	// renamed, and are still where they were written.
 	c.WithStageAfterID(ast.StageRemoveImports, ast.CompilerStageDefinition{
 		Name: "PermdValidate", MetricName: "permd_validate",
 		Stage: func(c *ast.Compiler) *ast.Error {

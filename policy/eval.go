@@ -61,7 +61,7 @@ func (s *snapshot) Trusted() bool { return s.trusted }
 // Evaluate returns the rules that fire for an effect.
 //
 // With an error, nothing is known of the layers that are silent. What the others
-// said is returned beside it, allows left out: a deny among it stands, whatever
+// said is returned with it, without allows: a deny among it counts, whatever
 // broke elsewhere, and a caller that ignores it loses nothing but that.
 func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions.Findings, error) {
 	out := decisions.Findings{OnlyOrg: s.switches.OnlyOrg}

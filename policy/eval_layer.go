@@ -288,7 +288,7 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 }
 
 // fallbackElement is what a deny or ask rule says whose own words are undefined or
-// not fit to be read: the rule stands, in its strictest form.
+// not fit to be read: the rule counts, in its strictest form.
 func (r *rule) fallbackElement() *element {
 	reason := r.ref.Title
 	if reason == "" {

@@ -60,7 +60,7 @@ const (
 // What a condition that does not hold costs.
 const (
 	costDetail = 1 // an option, a tag, how the program runs
-	costWord   = 2 // another word, path, host or tool beside the same beginning
+	costWord   = 2 // another word, path, host or tool with the same beginning
 	costTopic  = 3 // the rule speaks of something else
 )
 

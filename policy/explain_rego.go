@@ -65,11 +65,11 @@ func numberOf(r *ast.Rule) (int, bool) {
 }
 
 // conditionGroup is one condition as a person wrote it: the expressions that the compiler
-// made of it stand at the same place.
+// made of it have the same place.
 type conditionGroup struct {
 	exprs []*ast.Expr
 	at    *ast.Location
-	shown []*ast.Expr // with fields in the place of the variables that stand for them
+	shown []*ast.Expr // with variables replaced by the fields that they are equal to
 }
 
 func partsOfBody(body ast.Body) []conditionGroup {

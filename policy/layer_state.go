@@ -27,8 +27,8 @@ const (
 // testBudget bounds the tests of one layer while it is loaded.
 const testBudget = 10 * time.Second
 
-// layerState is one layer at one place, as it was after the last look at its files.
-// It is immutable; looking again makes a new one.
+// layerState is one layer at one place, as it was when its files were last read.
+// It is immutable; reading them again makes a new one.
 type layerState struct {
 	layer   decisions.Layer
 	uid     uint32
@@ -41,17 +41,17 @@ type layerState struct {
 	files       int            // of them
 	nonEmpty    []string       // the names of those that have something in them
 	quarantined []string       // of these, the ones whose allows do not count at the moment
-	lastDigest  string         // digest of the files that were looked at last
+	lastDigest  string         // digest of the files that were read last
 	state       State
 	problems    diag.List // why it is degraded
 	since       time.Time
 	folders     []string  // folders that were read
-	recheckAt   time.Time // when to look again without being told, zero for never
+	recheckAt   time.Time // when to read again without an event, zero for never
 
 	used *atomic.Int64 // when it was asked for last, in ticks of the store
 }
 
-// loadOptions says how a slot is looked at.
+// loadOptions say how the files of a layer are read.
 type loadOptions struct {
 	deadline  time.Time // how long to wait for files that are being changed
 	immediate bool      // a person wants what is there now
@@ -64,7 +64,7 @@ func (p loadOptions) emptyGrace() time.Duration {
 	return emptyGrace
 }
 
-// refresh reads a slot's files again and, if they have changed, compiles and tests
+// refresh reads a layer's files again and, if they have changed, compiles and tests
 // them. A failure of any kind keeps what was good.
 func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) *layerState {
 	next := *prev
@@ -94,7 +94,7 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	return s.build(ctx, &next, r.files, nil)
 }
 
-// build makes the slot's layer from files that were read, unless it has been
+// build compiles the layer from files that were read, unless it has been
 // made from the same ones before.
 func (s *Store) build(ctx context.Context, next *layerState, files []source.File, disable []string) *layerState {
 	digest := next.digestOf(files, disable)
@@ -147,7 +147,7 @@ func (n *layerState) degrade(ps diag.List, now time.Time) *layerState {
 	return n
 }
 
-// err returns why the slot is degraded, nil if it is not.
+// err returns why the layer is degraded, nil if it is not.
 func (n *layerState) err() error {
 	if n.state != StateDegraded {
 		return nil
@@ -173,7 +173,7 @@ func failedTests(ctx context.Context, u unit, mods *moduleSet, schema *input.Sch
 	return ps
 }
 
-// rulesOf says whom the files of a slot must belong to.
+// rulesOf says whom the files of a layer must belong to.
 func (s *Store) rulesOf(n *layerState) source.Access {
 	switch n.layer {
 	case decisions.Org:

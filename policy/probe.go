@@ -45,7 +45,7 @@ func probe(l *compiledLayer, schema *input.Schema, ps *diag.List) {
 	}
 }
 
-// kindResolver stands for the input when only the kind is known.
+// kindResolver is the input when only the kind is known.
 type kindResolver struct {
 	schema  *input.Schema
 	kind    effects.Kind

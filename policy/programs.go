@@ -71,7 +71,7 @@ func (n *layerState) programsDigest() string {
 	return n.digest
 }
 
-// withOrg returns the slot with the layer that it lies on: what org says of programs
+// withOrg returns the state with that of org: what org says of programs
 // is what a person's files are read against.
 func (n *layerState) withOrg(org *layerState) *layerState {
 	next := *n

@@ -120,7 +120,7 @@ func setNamed(h *ast.Head) (decisions.Set, bool) {
 }
 
 // checkShape refuses rules that look as if they added to a set and do not:
-// they compile, but nobody would ever hear of them.
+// they compile, but would never fire.
 func checkShape(r *ast.Rule, set decisions.Set, ps *diag.List) bool {
 	hint := fmt.Sprintf("write: %s contains \"the reason\" if { … }", set)
 	switch {

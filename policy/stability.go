@@ -26,8 +26,8 @@ import (
 // it is: a program that is slow to write, as in "generate > a.rego", leaves an
 // empty file for as long as it runs. See emptied.
 const (
-	// quietPeriod is how long nothing may have been changed. The times of files are up
-	// to 10 ms behind the clock.
+	// quietPeriod is how long nothing may have been changed. The times of files lag
+	// the clock by up to 10 ms.
 	quietPeriod = 100 * time.Millisecond
 	// loadTimeout is how long one reload waits for that, for all layers together.
 	loadTimeout = 2 * time.Second
@@ -47,7 +47,7 @@ type folderContents struct {
 	newest   time.Time
 }
 
-// readOnce reads the folders of a slot.
+// readOnce reads the folders of a layer.
 func (s *Store) readOnce(n *layerState) *folderContents {
 	out := &folderContents{}
 	rules := s.rulesOf(n)
@@ -71,7 +71,7 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 	return out
 }
 
-// read reads the folders of a slot when they are not just being changed, or
+// read reads the folders of a layer when they are not just being changed, or
 // returns false when they are at that all the time. What was looked at before
 // need not wait: nothing follows from it.
 func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*folderContents, bool) {
@@ -168,7 +168,7 @@ func (n *layerState) quarantine(names []string, until time.Time, now time.Time) 
 	return n.degrade(ps, now)
 }
 
-// inQuarantine reports whether a rule's allows do not count, because its file is held.
+// inQuarantine reports whether a rule's allows do not count, because its file is quarantined.
 func inQuarantine(held []string, r *decisions.RuleRef) bool {
 	return slices.ContainsFunc(held, func(name string) bool { return strings.HasPrefix(r.At, name+":") })
 }

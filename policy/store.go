@@ -118,7 +118,7 @@ type state struct {
 // or base rules or the settings are broken: without them permd would enforce
 // something else than the admins wrote. Broken user rules do not keep it from
 // starting, but as long as they have never been good, Evaluate returns an error
-// beside what the other layers say, so that a person is asked: their denies are
+// with what the other layers say, so that a person is asked: their denies are
 // not known, and an allow of another layer must not win by that.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Now == nil {

@@ -200,7 +200,7 @@ func (w *watcher) updateWatches() bool {
 	return grew
 }
 
-// limitErr is an error of the watcher, with the name of the limit behind it.
+// limitErr is an error of the watcher, with the name of the limit that was reached.
 func limitErr(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):

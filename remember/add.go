@@ -22,7 +22,7 @@ type Line struct {
 	Scope   ScopeKind
 	// Project is what the choice is bound to (effects.ProjectKey), for ForProject.
 	Project string
-	Home    string // of the person: what ~/ stands for
+	Home    string // of the person: what ~/ means
 	For     time.Duration
 }
 

@@ -19,7 +19,7 @@ import (
 // over by their line (see migrate.go).
 const factsVersion = 1
 
-// What stands in the place of a version for choices that have no facts.
+// The version of choices that have no facts.
 const (
 	factsLine  = 0  // they are matched by their line
 	factsParts = -1 // rejects, matched by their parts
@@ -118,7 +118,7 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 	return b, false
 }
 
-// appendTerms appends what a tool is used with beside its arguments: the version
+// appendTerms appends what a tool is used with besides its arguments: the version
 // that was asked for, the credentials that it is handed, and for whom. Without any there is
 // nothing, and with them a byte that no flag is, so that choices of before there
 // were such facts still match.
@@ -226,7 +226,7 @@ func appendFlag(b []byte, f bool) []byte {
 	return append(b, 0)
 }
 
-// pinsOf returns the facts that a choice holds with beside its rule line.
+// pinsOf returns the facts that a choice holds with besides its rule line.
 func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	e := q.Effect
 	p := Pins{Claimed: e.Claimed}

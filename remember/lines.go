@@ -21,7 +21,7 @@ const (
 	maxLineWords = 16
 )
 
-// lineIndex finds the allows that are matched by a rule line. Each stands under
+// lineIndex finds the allows that are matched by a rule line. Each is filed under
 // its anchor: the literal beginning of its line, which every effect that it
 // matches has as well.
 type lineIndex struct {
@@ -84,7 +84,7 @@ func (x *lineIndex) counter(e *entry, parts int) *int {
 	return &x.other
 }
 
-// at returns the allows that stand under an anchor.
+// at returns the allows that are filed under an anchor.
 func (x *lineIndex) at(key []byte) []*entry { return x.shards[shardOf(key)][string(key)] }
 
 // shardOf spreads anchors (FNV-1a).
@@ -135,7 +135,7 @@ func (e *entry) anchor() (string, int) {
 	return string(key), parts
 }
 
-// literalOf is a name in the anchor of a tool: what has a star stands for all.
+// literalOf is a name in the anchor of a tool: what has a star matches all.
 func literalOf(g pattern.Glob) string {
 	switch {
 	case g == nil:
@@ -264,7 +264,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 	case eff.Use != nil && eff.Use.Version != "" && e.line.Tool != nil && e.line.Tool.Name.Match(eff.Use.Tool):
 		return false // nor this one of versions, and a later one is another tool
 	case eff.File != nil && e.line.Path != nil && deepLiteral(e.line.Path):
-		return true // it stands below the anchor, which is all that the line says
+		return true // it is below the anchor, which is all that the line says
 	}
 	return e.line.Match(eff, q.All, pattern.Context{Project: q.Project})
 }

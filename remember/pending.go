@@ -30,7 +30,7 @@ type revocation struct {
 // on each line, the rest spaces.
 const pendingBytes = 16 << 10
 
-// everything stands in the file for more ids than fit.
+// everything is written to the file in place of more ids than fit.
 const everything = "*"
 
 // open reads the file, and makes it at its full size when it is missing.

@@ -50,7 +50,7 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 }
 
 // textOfPermd reports whether a run is given text with a command of permd in it:
-// many programs run what stands in a word of theirs (vim -c '!permd …'), and no
+// many programs run what is in a word of theirs (vim -c '!permd …'), and no
 // answer about permd's own commands is to be had for more than once.
 func textOfPermd(e *effects.Effect) bool {
 	if e.Run == nil {

@@ -65,7 +65,7 @@ type rejectPart struct {
 // rejects would be lost.
 const (
 	sumWords = "words 1" // of a run, in their order
-	sumOrder = "order 1" // of a run, sorted: options often stand in any order
+	sumOrder = "order 1" // of a run, sorted: options often come in any order
 	sumPath  = "path 1"
 	sumTool  = "tool 1"
 	sumText  = "text 1" // of a call that is not understood

@@ -41,7 +41,7 @@ const (
 	byAnything = 'a' // in the place of what was lost
 )
 
-// maxSame is how many lines of one person may stand under a key that does not
+// maxSame is how many lines of one person may be filed under a key that does not
 // tell them apart: all of them are compared.
 const maxSame = maxAnchored
 

@@ -42,7 +42,7 @@ func (p *rejectPart) keysOf() []string {
 	}
 }
 
-// loopbackKey stands for all names of this machine; no host has such a name.
+// loopbackKey is used for all names of this machine; no host has such a name.
 const loopbackKey = "\x00loopback"
 
 func keyHead(buf []byte, class byte, uid uint32, kind effects.Kind) []byte {

@@ -83,7 +83,7 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	return choices, nil
 }
 
-// room says whether there is room for one more choice beside fresh ones.
+// room says whether there is room for one more choice with the fresh ones.
 func (s *Store) room(e *entry, fresh []*entry) error {
 	weight := e.weight()
 	for _, other := range fresh {
@@ -297,7 +297,7 @@ func (s *Store) fits(e *entry, d *Draft, now int64) error {
 	if d.Verdict == decisions.Deny {
 		return s.rejects(e, d, now)
 	}
-	alone := (&index{}).with(e) // whether it is confirmed is another matter
+	alone := (&index{}).with(e) // whether it is confirmed does not matter here
 	if reject, allow := alone.matchUnconfirmed(&s.key, d.Query, now); allow != e || reject != nil {
 		return ErrSelfCheck
 	}

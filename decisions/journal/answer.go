@@ -13,12 +13,12 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// setAnswer notes a person's answer beside the record, which stays as it was;
+// setAnswer notes a person's answer in the row of the record, which stays as it was;
 // the first answer stays as well.
 const setAnswer = `UPDATE decisions SET answered_at = ?, answer = ?, answer_info = ?
 	WHERE seq = ? AND answered_at IS NULL`
 
-// answerInfo is what is stored of an answer beside its verdict.
+// answerInfo is what is stored of an answer besides its verdict.
 type answerInfo struct {
 	Choices []string `json:"choices,omitzero"` // that were remembered
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// A spool holds frames, one behind the other: a record with what its row is
+// A spool holds frames, one after the other: a record with what its row is
 // made of, or a person's answer. A frame is
 //
 //	length of the payload   4 bytes
@@ -227,7 +227,7 @@ func appendText(b []byte, s string) []byte {
 // holds the whole of them.
 const maxColumn = 1024
 
-// column is a name as it stands in its column.
+// column is a name as it is stored in its column.
 func column(s string) string {
 	if len(s) > maxColumn {
 		n := maxColumn

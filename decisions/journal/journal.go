@@ -4,7 +4,7 @@
 //
 // A record goes into the spool first, a file of our own that is only appended
 // to, and is stored then. From there the mover brings it to the SQLite database
-// behind the requests, many in one transaction. Who reads sees both.
+// apart from the requests, many in one transaction. Who reads sees both.
 //
 // One caller writes at a time: who finds the journal idle writes its own
 // records at once, without a change of goroutine, which would cost as much as

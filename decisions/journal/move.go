@@ -20,7 +20,7 @@ const (
 	batchBytes = 1 << 20
 )
 
-// mover brings what is in the spool to the database, behind the requests.
+// mover brings what is in the spool to the database, apart from the requests.
 type mover struct {
 	spool  *spool
 	writer *writer // its alone, once it runs

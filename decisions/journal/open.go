@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// start opens the spool beside the open database and goes on where the journal
+// start opens the spool of the open database and goes on where the journal
 // ended.
 func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	w := new(writer)

@@ -201,7 +201,7 @@ func (v *view) take(p *page, f *Filter, r *frame) error {
 	return err
 }
 
-// nearby is how far, in sequence numbers, a record can stand from where its id
+// nearby is how far, in sequence numbers, a record can be from where its id
 // belongs: those under way together may be stored in any order.
 const nearby = 8 * (queueLength + batchRows)
 
@@ -245,7 +245,7 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 			high = middle
 		}
 	}
-	// Most stand almost where they belong, and each row read is a page.
+	// Most are almost where they belong, and each row read is a page.
 	p := &page{limit: 1}
 	for _, near := range []int64{32, nearby / 8, nearby, v.last} {
 		err := v.query(ctx, p, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-near, low+near, id)

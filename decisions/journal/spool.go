@@ -18,10 +18,10 @@ import (
 
 // Names and sizes of the spool.
 const (
-	spoolSuffix = ".spool-" // and the number of the segment, behind the database's name
+	spoolSuffix = ".spool-" // and the number of the segment, after the database's name
 	segments    = 2
 	// headSize is the first page of a segment, which says what it is; frames
-	// begin behind it.
+	// begin after it.
 	headSize = 4096
 	// maxWaiting bounds the frames that are in the spool and not in the
 	// database yet, in bytes: Append waits above it.
@@ -58,10 +58,10 @@ type segment struct {
 	file *os.File
 	dev  uint64
 	ino  uint64
-	// frames is what the file holds behind its head; size is where it ends.
+	// frames is what the file holds after its head; size is where it ends.
 	frames []byte
 	size   int64
-	// broken says why something may lie behind the end, nil if nothing does.
+	// broken says why something may lie after the end, nil if nothing does.
 	broken error
 	// damaged is set when the file could not be read to its end at the start.
 	damaged bool
@@ -182,7 +182,7 @@ func (s *spool) begin(g *segment) error {
 	return nil
 }
 
-// cut drops what lies behind a segment's end.
+// cut drops what lies after a segment's end.
 func (s *spool) cut(g *segment) error {
 	if g.size < headSize {
 		return s.begin(g)
@@ -203,7 +203,7 @@ func (s *spool) append(frames []byte) (waiting int64, err error) {
 	}
 	g := &s.seg[s.active]
 	if g.broken != nil {
-		// Bytes behind the end would be taken for damage.
+		// Bytes after the end would be taken for damage.
 		if err := s.cut(g); err != nil {
 			return 0, errors.Join(g.broken, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// restTest tests the words behind those that an entry spells out: they are
+// restTest tests the words after those that an entry spells out: they are
 // harmless, or what is not are just the words that it names.
 func restTest(r *pattern.Run) body {
 	n := len(r.Words)
@@ -30,7 +30,7 @@ func restTest(r *pattern.Run) body {
 	return append(b, fmt.Sprintf("input.effect.harmless_from <= named[%d] + 1", len(r.Named)-1))
 }
 
-// namedTest tests that all that an entry names stands among the words, in any
+// namedTest tests that all that an entry names is among the words, in any
 // order and place, a value also in the word of its option.
 func namedTest(args string, r *pattern.Run) body {
 	var b body

@@ -15,7 +15,7 @@ import (
 )
 
 // Settings are what a permd.toml says. A member that the file does not name has
-// its zero value, which stands for the default.
+// its zero value, which means the default.
 type Settings struct {
 	// Profile is which base policy is used: "careful", "balanced", the default,
 	// or "unattended".

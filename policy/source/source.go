@@ -152,7 +152,7 @@ func (r *reader) walk(rel string, depth int) error {
 	slices.Sort(names)
 	for _, name := range names {
 		// Hidden files are editors' and version control's; "..data" and the
-		// like are a ConfigMap's own, reached through the links beside them.
+		// like are a ConfigMap's own, reached through the links in the same folder.
 		if strings.HasPrefix(name, ".") {
 			continue
 		}
