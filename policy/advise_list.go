@@ -111,7 +111,7 @@ func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
 	if e.Set == decisions.SetAllow {
 		return
 	}
-	if s := e.Pattern.Understood(l.table).Run.Sense; s != nil && s.Certain {
+	if s := e.Pattern.Resolved(l.table).Run.Meaning; s != nil && s.Certain {
 		return
 	}
 	subcommand, options, ok := r.Parts()

@@ -51,7 +51,7 @@ func (a *asked) again(t *testing.T) {
 	t.Helper()
 	o := options(a.path)
 	table := a.config.Policy.(*silence).table
-	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
 	o.Now = func() time.Time { return later }
 	a.config.Now = o.Now
 	a.store = open(t, o)

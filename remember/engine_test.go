@@ -70,7 +70,7 @@ func newAsked(t *testing.T) *asked {
 	}
 	a := &asked{path: path(t)}
 	o := options(a.path)
-	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
 	a.store = open(t, o)
 	n := 0
 	a.config = decisions.Config{

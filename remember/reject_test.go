@@ -332,7 +332,7 @@ func TestRejectIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	understand := func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	understand := func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
 	o := options(path(t))
 	o.Understand = understand
 	s := open(t, o)

@@ -38,7 +38,7 @@ type Options struct {
 	// ConfirmAll keeps allows that a client reports from counting until they
 	// are confirmed; without it only those for guarded tags wait.
 	ConfirmAll bool
-	// Understand adds to a line what its options mean (pattern.Understood), so
+	// Understand adds to a line what its options mean (pattern.Resolved), so
 	// that a reject knows their other spellings; nil for nothing.
 	Understand func(*pattern.Pattern) *pattern.Pattern
 	// Now is the clock; time.Now if nil.

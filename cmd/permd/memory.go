@@ -34,9 +34,9 @@ func (d *daemon) allowable(q *decisions.MemoryQuery) error {
 func (d *daemon) understand(p *pattern.Pattern) *pattern.Pattern {
 	snap, err := d.store.Snapshot(uint32(os.Getuid()), "")
 	if err != nil {
-		return p.Understood(nil)
+		return p.Resolved(nil)
 	}
-	return p.Understood(snap.Table())
+	return p.Resolved(snap.Table())
 }
 
 // flushMemory stores use counts now and then.

@@ -334,7 +334,7 @@ func TestAgreesWithMatcher(t *testing.T) {
 			t.Fatal(err)
 		}
 		if set != decisions.SetAllow {
-			p = p.Understood(table)
+			p = p.Resolved(table)
 		}
 		for range 4 {
 			e, all := drawEffect(t, p)

@@ -97,7 +97,7 @@ func Compile(layer, file string, data []byte, restrict bool, table *effects.Tabl
 func Resolve(entries []Entry, table *effects.Table) {
 	for i := range entries {
 		if e := &entries[i]; e.Set != decisions.SetAllow {
-			e.Pattern = e.Pattern.Understood(table)
+			e.Pattern = e.Pattern.Resolved(table)
 		}
 	}
 }

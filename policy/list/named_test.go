@@ -29,7 +29,7 @@ func TestAgreesOnNamedOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		if set != decisions.SetAllow {
-			p = p.Understood(nil)
+			p = p.Resolved(nil)
 		}
 		for range 6 {
 			e := effects.Effect{Kind: effects.KindRun, Run: drawRun(t, p.Run)}

@@ -33,8 +33,8 @@ func (g *generator) touchWords(b body, r *pattern.Run) {
 	}
 	g.rule(words.with(wordCount("input.effect.args", r)...).with(namedTest("input.effect.args", r)...))
 
-	if r.Sense != nil {
-		g.touchSense(b, r.Sense)
+	if r.Meaning != nil {
+		g.touchMeaning(b, r.Meaning)
 	}
 	subcommand, options, ok := r.Parts()
 	if !ok {
@@ -60,8 +60,8 @@ func wordIs(ref string, w pattern.Glob) body {
 	return globIs(ref, w, ".*")
 }
 
-// touchSense writes the rules that compare by what the words mean.
-func (g *generator) touchSense(b body, s *pattern.Sense) {
+// touchMeaning writes the rules that compare by what the words mean.
+func (g *generator) touchMeaning(b body, s *pattern.Meaning) {
 	for _, f := range s.Flags {
 		b = b.with(strconv.Quote(f) + " in input.effect.flags")
 	}

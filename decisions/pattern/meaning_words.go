@@ -14,12 +14,12 @@ const maxBundle = 3
 // among the words of a run, each with a value as may be; those of the line must
 // be there, in any order, and so must its operands, in theirs. A word right
 // behind an option may be its value, so its place says nothing.
-func (r *Run) byWords(known bool) *Sense {
+func (r *Run) byWords(known bool) *Meaning {
 	spoken := r.spoken()
 	if r.Rest && len(spoken) == 0 {
 		return nil
 	}
-	s := &Sense{Rest: r.Rest, Order: "(?s)^" + skipped}
+	s := &Meaning{Rest: r.Rest, Order: "(?s)^" + skipped}
 	valued := false // the word before is an option without a value
 	for _, g := range spoken {
 		word, literal := g.Literal()
@@ -58,7 +58,7 @@ func (r *Run) byWords(known bool) *Sense {
 	return s.compile()
 }
 
-func (s *Sense) value(literal string, g Glob) {
+func (s *Meaning) value(literal string, g Glob) {
 	s.Texts = append(s.Texts, valueText(g.Regexp(anyInWord)))
 	if literal != "" {
 		s.Values = append(s.Values, literal)

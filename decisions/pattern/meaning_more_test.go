@@ -22,7 +22,7 @@ func touching(t *testing.T, table *effects.Table, line, text string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p = p.Understood(table)
+	p = p.Resolved(table)
 	return slices.ContainsFunc(runsOf(t, table, text), func(e effects.Effect) bool { return p.Touches(&e, here) })
 }
 
@@ -99,7 +99,7 @@ func TestMoreOptionsAllowNothing(t *testing.T) {
 		}
 		for _, text := range append(texts, line) {
 			all := runsOf(t, table, text)
-			if got := p.Understood(table).Match(&all[0], all, here); got != (text == line) {
+			if got := p.Resolved(table).Match(&all[0], all, here); got != (text == line) {
 				t.Errorf("allow %s matches %s: %v", line, text, got)
 			}
 		}

@@ -8,11 +8,11 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Sense is what a run line means, whatever the order and the spelling of its
+// Meaning is what a run line means, whatever the order and the spelling of its
 // options: "rm -rf *" and "rm --recursive --force *" are one. Only lines that
 // deny or ask are compared by it: a run with more options than the line has is
 // still touched.
-type Sense struct {
+type Meaning struct {
 	// Subcommand begins that of the run.
 	Subcommand string
 	// Flags are among those of the run.
@@ -43,7 +43,7 @@ type Sense struct {
 	texts []*regexp.Regexp
 }
 
-// Joined is a run's words as one text, for Sense.Texts: before each a NUL, which
+// Joined is a run's words as one text, for Meaning.Texts: before each a NUL, which
 // no word has.
 func Joined(args []string) string {
 	var b strings.Builder
@@ -62,10 +62,10 @@ const (
 	wordEnd = `(?:\x00|$)`
 )
 
-// Understood returns the pattern with what its words mean, as far as the table
+// Resolved returns the pattern with what its words mean, as far as the table
 // knows the program, and with the other spellings of the same run. What the
 // table does not know is compared by its words; see byWords.
-func (p *Pattern) Understood(t *effects.Table) *Pattern {
+func (p *Pattern) Resolved(t *effects.Table) *Pattern {
 	if p.Run == nil {
 		return p
 	}
@@ -82,10 +82,10 @@ func (p *Pattern) Understood(t *effects.Table) *Pattern {
 
 func (r *Run) understand(t *effects.Table) {
 	if t != nil && !r.ByPath() {
-		r.Sense = r.senseOf(t)
+		r.Meaning = r.meaningOf(t)
 	}
-	if r.Sense == nil {
-		r.Sense = r.byWords(t != nil && t.Knows(r.Program))
+	if r.Meaning == nil {
+		r.Meaning = r.byWords(t != nil && t.Knows(r.Program))
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *Run) spellings(t *effects.Table) []*Run {
 // openWord stands for a word with a * where the table reads a line.
 const openWord = "*"
 
-func (r *Run) senseOf(t *effects.Table) *Sense {
+func (r *Run) meaningOf(t *effects.Table) *Meaning {
 	spoken := r.spoken()
 	words := make([]string, len(spoken))
 	for i, w := range spoken {
@@ -140,7 +140,7 @@ func (r *Run) senseOf(t *effects.Table) *Sense {
 	if len(l.Flags) == 0 && l.Subcommand == "" && r.Rest && len(l.Operands) == 0 {
 		return nil // it speaks of all runs of the program
 	}
-	s := &Sense{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest, Values: l.Values, Certain: true}
+	s := &Meaning{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest, Values: l.Values, Certain: true}
 	for _, i := range l.Operands {
 		s.Operands = append(s.Operands, spoken[i])
 	}
@@ -169,7 +169,7 @@ func valueText(value string) string {
 	return `(?s)\x00(?:-` + anyInWord + ")?" + value + wordEnd
 }
 
-func (s *Sense) compile() *Sense {
+func (s *Meaning) compile() *Meaning {
 	var err error
 	if s.Order != "" {
 		if s.order, err = regexp.Compile(s.Order); err != nil {
@@ -187,7 +187,7 @@ func (s *Sense) compile() *Sense {
 }
 
 // touches reports whether a run of the program may be what the line speaks of.
-func (s *Sense) touches(run *effects.Run) bool {
+func (s *Meaning) touches(run *effects.Run) bool {
 	if s.Subcommand != "" && run.Subcommand != s.Subcommand && !strings.HasPrefix(run.Subcommand, s.Subcommand+" ") {
 		return false
 	}
@@ -214,7 +214,7 @@ func (s *Sense) touches(run *effects.Run) bool {
 	return s.order.MatchString(args)
 }
 
-func (s *Sense) operandsAre(operands []string) bool {
+func (s *Meaning) operandsAre(operands []string) bool {
 	if len(operands) < len(s.Operands) || !s.Rest && len(operands) != len(s.Operands) {
 		return false
 	}

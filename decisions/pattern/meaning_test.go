@@ -69,7 +69,7 @@ func TestTouchesByMeaning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p = p.Understood(table)
+			p = p.Resolved(table)
 			touches := func(text string) bool {
 				for _, e := range runsOf(t, table, text) {
 					if p.Touches(&e, pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}) {
@@ -107,7 +107,7 @@ func TestMeaningAllowsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := runsOf(t, table, text)
-		if p.Understood(table).Match(&all[0], all, ctx) {
+		if p.Resolved(table).Match(&all[0], all, ctx) {
 			t.Errorf("%s matches %s", line, text)
 		}
 	}
