@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// mostFolders bounds the folders that the shell of a batch may be in.
-const mostFolders = 8
+// maxFolders bounds the folders that the shell of a batch may be in.
+const maxFolders = 8
 
 // batch is what the calls of one request mean to those after them. All are
 // decided before any of them runs, so a later one is judged as it will find
@@ -41,8 +41,8 @@ func (b *batch) prepare(c *effects.Call, profiles *effects.Profiles) {
 	}
 }
 
-// note takes a decided call in.
-func (b *batch) note(d *Decision, after effects.Disturbance) {
+// add takes a decided call in.
+func (b *batch) add(d *Decision, after effects.Disturbance) {
 	if d.Verdict == Deny {
 		return
 	}
@@ -52,7 +52,7 @@ func (b *batch) note(d *Decision, after effects.Disturbance) {
 		b.changed = b.changed || d.Effects[i].Kind == effects.KindState
 	}
 	for _, bin := range d.Activated {
-		if len(b.activated) >= mostFolders {
+		if len(b.activated) >= maxFolders {
 			bin = ""
 		}
 		if !slices.Contains(b.activated, bin) {
@@ -62,7 +62,7 @@ func (b *batch) note(d *Decision, after effects.Disturbance) {
 	for _, f := range d.Folders {
 		switch {
 		case slices.Contains(b.folders, f):
-		case f == "" || len(b.folders) >= mostFolders:
+		case f == "" || len(b.folders) >= maxFolders:
 			b.changed = true
 		default:
 			b.folders = append(b.folders, f)

@@ -57,20 +57,20 @@ func TestBatch(t *testing.T) {
 // TestBatchDenied has a first call that is denied, so it does not run.
 func TestBatchDenied(t *testing.T) {
 	var b batch
-	b.note(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.Everything())
+	b.add(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.Everything())
 	if b.changed || len(b.folders) > 0 {
 		t.Errorf("a denied call is carried over: %+v", b)
 	}
-	for i := range mostFolders + 1 {
-		b.note(&Decision{Verdict: Ask, Activated: []string{string(rune('a' + i))}}, effects.Disturbance{})
+	for i := range maxFolders + 1 {
+		b.add(&Decision{Verdict: Ask, Activated: []string{string(rune('a' + i))}}, effects.Disturbance{})
 	}
-	if len(b.activated) != mostFolders+1 || b.activated[mostFolders] != "" {
+	if len(b.activated) != maxFolders+1 || b.activated[maxFolders] != "" {
 		t.Errorf("environments %q", b.activated)
 	}
-	for range mostFolders + 1 {
-		b.note(&Decision{Verdict: Ask, Folders: []string{string(rune('a' + len(b.folders)))}}, effects.Disturbance{})
+	for range maxFolders + 1 {
+		b.add(&Decision{Verdict: Ask, Folders: []string{string(rune('a' + len(b.folders)))}}, effects.Disturbance{})
 	}
-	if len(b.folders) != mostFolders || !b.changed {
+	if len(b.folders) != maxFolders || !b.changed {
 		t.Errorf("%d folders, changed %v", len(b.folders), b.changed)
 	}
 }
@@ -83,7 +83,7 @@ func TestBatchFailed(t *testing.T) {
 	req := &Request{Call: effects.Call{ID: "c", Tool: effects.Tool{Name: "x"}, Agent: effects.Party{Name: "claude"}}}
 	snap, _ := p.Snapshot(0, "")
 	d := &Decision{}
-	after := e.decide(t.Context(), snap, req, e.meet(req, true), d, e.Now())
+	after := e.decide(t.Context(), snap, req, e.receive(req, true), d, e.now())
 	if !reflect.DeepEqual(after, effects.Everything()) || d.Verdict != Ask {
 		t.Errorf("after %+v, decided %s", after, d.Verdict)
 	}

@@ -9,23 +9,23 @@ import (
 
 // Bounds of a cache.
 const (
-	mostKept     = 96      // matters of one half, each some 10 KiB in RAM
-	mostKeyBytes = 8 << 10 // of a key; larger calls are rarely asked twice
-	mostHalf     = 1 << 20 // bytes of keys and looks of one half
+	maxEntries         = 96      // evaluations of one generation, each some 10 KiB in RAM
+	maxKeyBytes        = 8 << 10 // of a key; larger calls are rarely asked twice
+	maxGenerationBytes = 1 << 20 // bytes of keys and lookups of one generation
 )
 
-// Cache keeps what was found out of calls, so that the same call again costs
+// Cache keeps evaluations of calls, so that the same call again costs
 // less. Its zero value is ready for use; it is safe for concurrent use.
 //
-// Why what it returns is what deciding afresh would find: consider is a function
+// Why what it returns is what deciding afresh would find: evaluate is a function
 // of
 //
-//   - what essence leaves of the request: all of it is the key, compared byte
+//   - what cacheableRequest leaves of the request: all of it is the key, compared byte
 //     by byte (see appendRequest; a test changes each field by reflection);
 //   - the snapshot of the rules, compared by identity, which carries rules,
 //     program table, profiles and settings, and does not change;
 //   - what the engine was told of the file system: each answer is noted, and is
-//     asked for again and compared before a matter is used (see observed). So a
+//     asked for again and compared before an evaluation is used (see recordingFS). So a
 //     link that was put in a path's place since is seen, as it would be without
 //     the cache; what happens between the answer and the act is not, as before;
 //   - the engine's own members, which are set before its first call;
@@ -33,13 +33,13 @@ const (
 //     kept (see Timeless).
 //
 // Memory is not part of it: choices are asked for each request, so that one that
-// was made, revoked or has ended counts at once. Nor is a matter kept in which
+// was made, revoked or has ended counts at once. Nor is an evaluation kept in which
 // something failed.
 type Cache struct {
 	mu sync.Mutex
-	// Matters that were used lately are in young. When that is full it becomes
+	// Evaluations that were used lately are in young. When that is full it becomes
 	// old, and what was old is forgotten: as good as counting, and cheaper.
-	young, old map[string]*kept
+	young, old map[string]*cacheEntry
 	bytes      int // of young
 
 	buffers sync.Pool // for keys
@@ -53,8 +53,8 @@ func (c *Cache) buffer() []byte {
 	return make([]byte, 0, 2<<10)
 }
 
-func (c *Cache) done(b []byte) {
-	if b != nil && cap(b) <= 2*mostKeyBytes {
+func (c *Cache) release(b []byte) {
+	if b != nil && cap(b) <= 2*maxKeyBytes {
 		c.buffers.Put(&b)
 	}
 }
@@ -63,27 +63,27 @@ func (c *Cache) done(b []byte) {
 // of an effect is the same at any time.
 type Timeless interface{ Timeless() bool }
 
-// kept is a matter with what it was found from.
-type kept struct {
-	matter  *matter
-	project string
-	looks   []look
-	size    int
+// cacheEntry is an evaluation with what it was made from.
+type cacheEntry struct {
+	evaluation *evaluation
+	project    string
+	lookups    []fsLookup
+	size       int
 }
 
-// of returns what is kept under a key, if the file system still is as it was.
-func (c *Cache) of(key []byte, fsys effects.FS) *kept {
+// get returns what is kept under a key, if the file system still is as it was.
+func (c *Cache) get(key []byte, fsys effects.FS) *cacheEntry {
 	if c == nil || key == nil {
 		return nil
 	}
 	k := c.find(key)
-	if k == nil || !holds(fsys, k.looks) {
+	if k == nil || !unchanged(fsys, k.lookups) {
 		return nil
 	}
 	return k
 }
 
-func (c *Cache) find(key []byte) *kept {
+func (c *Cache) find(key []byte) *cacheEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k := c.young[string(key)]; k != nil {
@@ -96,22 +96,22 @@ func (c *Cache) find(key []byte) *kept {
 	return k
 }
 
-// keep keeps a matter, if it may be.
-func (c *Cache) keep(key []byte, m *matter, project string, seen *observed) {
-	if c == nil || key == nil || m.failed || seen.blurred || !timeless(m.snap) {
+// put keeps an evaluation, if it may be kept.
+func (c *Cache) put(key []byte, m *evaluation, project string, seen *recordingFS) {
+	if c == nil || key == nil || m.failed || seen.uncomparable || !timeless(m.snapshot) {
 		return
 	}
-	k := &kept{matter: m, project: project, looks: seen.looks}
-	k.size = len(key) + seen.bytes + 64*len(seen.looks) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints)
+	k := &cacheEntry{evaluation: m, project: project, lookups: seen.lookups}
+	k.size = len(key) + seen.bytes + 64*len(seen.lookups) + sizeOf(m.res.Effects) + sizeOf(m.res.Hints)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(string(key), k)
 }
 
 // add is called with the lock held.
-func (c *Cache) add(key string, k *kept) {
-	if c.young == nil || len(c.young) >= mostKept || c.bytes+k.size > mostHalf {
-		c.old, c.young, c.bytes = c.young, make(map[string]*kept), 0
+func (c *Cache) add(key string, k *cacheEntry) {
+	if c.young == nil || len(c.young) >= maxEntries || c.bytes+k.size > maxGenerationBytes {
+		c.old, c.young, c.bytes = c.young, make(map[string]*cacheEntry), 0
 	}
 	c.young[key] = k
 	c.bytes += k.size

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// appendRequest appends the key of a request: every field of what essence leaves
-// of it, so that two requests have one key only if they are equal. Each text has
+// appendRequest appends the key of a request: every field of what
+// cacheableRequest leaves of it, so that two requests have one key only if they are equal. Each text has
 // its length before it, each list its number, so that nothing can be taken for
 // something else. False means that it cannot be told apart from others, or is
 // too long.
@@ -23,7 +23,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	for _, t := range c.Claims.Texts {
 		size += len(t)
 	}
-	if size > mostKeyBytes {
+	if size > maxKeyBytes {
 		return b, false
 	}
 	k := keyer(b)
@@ -52,7 +52,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.text(r.Session.ID)
 	k.list(r.Session.Ancestors)
 	k.texts(r.Session.Mode, r.HarnessAsks)
-	return k, len(k) <= mostKeyBytes
+	return k, len(k) <= maxKeyBytes
 }
 
 // keyer is a key that is being made.

@@ -34,12 +34,12 @@ func whole(t *testing.T) *Request {
 		},
 		Peer:        Peer{UID: 1, GID: 2, PID: 3},
 		Session:     SessionRef{Conn: 4, ID: "s", Ancestors: text("p"), Mode: "mode"},
-		HarnessAsks: "asks", Gate: &Gate{}, Ran: Unasked,
+		HarnessAsks: "asks", Gate: &Gate{}, Ran: RanUnprompted,
 	}
 }
 
-// unseen are the fields that rules cannot depend on, since consider is not given
-// them (see essence).
+// unseen are the fields that rules cannot depend on, since evaluate is not given
+// them (see cacheableRequest).
 var unseen = []string{".Peer.GID", ".Peer.PID", ".Session.Conn", ".Gate", ".Ran"}
 
 // TestKeyIsComplete changes each field of a request, however deep, by
@@ -69,7 +69,7 @@ func TestKeyIsComplete(t *testing.T) {
 			if want := slices.Contains(unseen, path.name); same != want {
 				t.Errorf("%s: the same key is %v, want %v", path.name, same, want)
 			}
-			if ok && same && !reflect.DeepEqual(essence(r), essence(fresh())) {
+			if ok && same && !reflect.DeepEqual(cacheableRequest(r), cacheableRequest(fresh())) {
 				t.Errorf("%s: consider is given what is not in the key", path.name)
 			}
 			changed++
@@ -149,7 +149,7 @@ func TestKeyOfIDs(t *testing.T) {
 		r := whole(t)
 		r.Call.ID, r.Call.Cwd = id, "/"
 		k, _ := appendRequest(nil, r)
-		if got := essence(r).Call.ID; got != toolOfID(id) {
+		if got := cacheableRequest(r).Call.ID; got != toolOfID(id) {
 			t.Errorf("%s: consider is given the id %q", id, got)
 		}
 		return string(k)

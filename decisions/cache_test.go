@@ -46,7 +46,7 @@ func newCached(t *testing.T) (*countingPolicy, *fakeMemory, *fakeJournal, *Engin
 	t.Helper()
 	p, m, j, e := newFakes(t)
 	counting := &countingPolicy{fakePolicy: p}
-	e.Policy, e.Cache = counting, new(Cache)
+	e.policy, e.cache = counting, new(Cache)
 	return counting, m, j, e
 }
 
@@ -89,9 +89,9 @@ func TestCacheIsInvalidated(t *testing.T) {
 	req.Call.Cwd = dir
 	want := func(what string, asked bool) *Decision {
 		t.Helper()
-		d, was := p.again(t, e, req)
-		if was != asked {
-			t.Errorf("%s: rules were asked is %v", what, was)
+		d, results := p.again(t, e, req)
+		if results != asked {
+			t.Errorf("%s: rules were asked is %v", what, results)
 		}
 		return d
 	}
@@ -139,7 +139,7 @@ func TestCacheIsInvalidated(t *testing.T) {
 	next := *p.fakePolicy
 	next.fired = []Finding{finding(Org, SetDeny)}
 	q := &countingPolicy{fakePolicy: &next}
-	e.Policy = q
+	e.policy = q
 	if d, asked := q.again(t, e, req); !asked || d.Verdict != Deny {
 		t.Errorf("with other rules: decided %s, rules were asked is %v", d.Verdict, asked)
 	}
@@ -156,11 +156,11 @@ func TestNotCached(t *testing.T) {
 	}{
 		{"rules look at the time", func(p *countingPolicy, _ *Engine, _ *Request) { p.untimely = true }},
 		{"rules failed", func(p *countingPolicy, _ *Engine, _ *Request) { p.err = context.DeadlineExceeded }},
-		{"a path cannot be looked at", func(_ *countingPolicy, e *Engine, _ *Request) { e.FS = unreadable{e.FS} }},
+		{"a path cannot be looked at", func(_ *countingPolicy, e *Engine, _ *Request) { e.fs = unreadable{e.fs} }},
 		{"the call is long", func(_ *countingPolicy, _ *Engine, r *Request) {
-			r.Call.Claims.Texts = []string{string(make([]byte, mostKeyBytes))}
+			r.Call.Claims.Texts = []string{string(make([]byte, maxKeyBytes))}
 		}},
-		{"there is no cache", func(_ *countingPolicy, e *Engine, _ *Request) { e.Cache = nil }},
+		{"there is no cache", func(_ *countingPolicy, e *Engine, _ *Request) { e.cache = nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -199,7 +199,7 @@ func (u unreadable) Lstat(path string) (os.FileMode, error) {
 func TestCacheIsBounded(t *testing.T) {
 	p, _, _, e := newCached(t)
 	often := bash(t, "ls often")
-	for n := range 4 * mostKept {
+	for n := range 4 * maxEntries {
 		e.Decide(t.Context(), bash(t, fmt.Sprintf("ls %d", n)))
 		if n%50 == 0 {
 			_, asked := p.again(t, e, often)
@@ -207,19 +207,19 @@ func TestCacheIsBounded(t *testing.T) {
 				t.Fatalf("after %d calls: rules were asked is %v", n, asked)
 			}
 		}
-		if len(e.Cache.young) > mostKept || len(e.Cache.old) > mostKept {
-			t.Fatalf("%d and %d are kept", len(e.Cache.young), len(e.Cache.old))
+		if len(e.cache.young) > maxEntries || len(e.cache.old) > maxEntries {
+			t.Fatalf("%d and %d are kept", len(e.cache.young), len(e.cache.old))
 		}
 	}
 	if _, asked := p.again(t, e, bash(t, "ls 1")); !asked {
 		t.Error("the oldest is still kept")
 	}
-	e.Cache = new(Cache)
+	e.cache = new(Cache)
 	for n := range 300 {
-		req := bash(t, fmt.Sprintf("ls %d # %s", n, make([]byte, mostKeyBytes-2000)))
+		req := bash(t, fmt.Sprintf("ls %d # %s", n, make([]byte, maxKeyBytes-2000)))
 		e.Decide(t.Context(), req)
-		if e.Cache.bytes > mostHalf {
-			t.Fatalf("%d bytes are kept", e.Cache.bytes)
+		if e.cache.bytes > maxGenerationBytes {
+			t.Fatalf("%d bytes are kept", e.cache.bytes)
 		}
 	}
 }
@@ -227,10 +227,10 @@ func TestCacheIsBounded(t *testing.T) {
 // TestCacheConcurrently decides the same few calls from many goroutines.
 func TestCacheConcurrently(t *testing.T) {
 	_, _, _, e := newCached(t)
-	e.Journal = noJournal{}
+	e.journal = noJournal{}
 	var id sync.Mutex
 	n := 0
-	e.NewID = func() string {
+	e.newID = func() string {
 		id.Lock()
 		defer id.Unlock()
 		n++

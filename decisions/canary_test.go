@@ -19,7 +19,7 @@ func TestSecretsStayInside(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		p, _, j, e := newFakes(t)
 		var log bytes.Buffer
-		e.Log = slog.New(slog.NewJSONHandler(&log, nil))
+		e.log = slog.New(slog.NewJSONHandler(&log, nil))
 		p.panics = broken
 		for _, command := range commands {
 			req := bash(t, strings.ReplaceAll(command, "CANARY", canary))

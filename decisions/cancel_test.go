@@ -65,7 +65,7 @@ func TestCancelled(t *testing.T) {
 		_, _, _, e := newFakes(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		j := &cancelsWhileAppending{cancel: cancel}
-		e.Journal = j
+		e.journal = j
 		d := e.Decide(ctx, bash(t, "ls"))[0]
 		if d.By == ByFailure || len(j.recs) != 1 {
 			t.Errorf("decided by %s, %d records", d.By, len(j.recs))

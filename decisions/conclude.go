@@ -8,17 +8,17 @@ import (
 )
 
 // conclude makes the decision from what was decided of each effect.
-func (d *Decision) conclude(effs []effects.Effect, outcomes []outcome) {
-	if len(outcomes) == 0 {
+func (d *Decision) conclude(effs []effects.Effect, results []effectResult) {
+	if len(results) == 0 {
 		// A call always has an effect; one without is not understood.
 		d.fail(Ask, "the call has no effects that permd understands")
 		return
 	}
 	d.Verdict = Allow
 	d.Needed = NotNeeded
-	lead := &outcomes[0]
-	for i := range outcomes {
-		o := &outcomes[i]
+	lead := &results[0]
+	for i := range results {
+		o := &results[i]
 		d.Effects = append(d.Effects, explain(&effs[i], o))
 		if o.verdict.strictness() > lead.verdict.strictness() ||
 			o.verdict == lead.verdict && o.verdict == Ask && o.needed == NeededByRule && lead.needed != NeededByRule {
@@ -30,27 +30,27 @@ func (d *Decision) conclude(effs []effects.Effect, outcomes []outcome) {
 		d.Needed = lead.needed
 	}
 	if d.Verdict == Allow {
-		for i := range outcomes {
-			if outcomes[i].by == ByMemory {
+		for i := range results {
+			if results[i].by == ByMemory {
 				d.By = ByMemory
 			}
 		}
-		d.Reason = reasonsOf(outcomes)
+		d.Reason = reasonsOf(results)
 	}
 	d.Permanent = d.Verdict == Deny && lead.by == ByPolicy
 }
 
 // reasonsOf says why all effects are allowed: each reason once, the first three.
-func reasonsOf(outcomes []outcome) string {
-	const most = 3
+func reasonsOf(results []effectResult) string {
+	const limit = 3
 	var reasons []string
-	for i := range outcomes {
+	for i := range results {
 		switch {
-		case slices.Contains(reasons, outcomes[i].reason):
-		case len(reasons) == most:
+		case slices.Contains(reasons, results[i].reason):
+		case len(reasons) == limit:
 			return strings.Join(reasons, "; ") + "; and more"
 		default:
-			reasons = append(reasons, outcomes[i].reason)
+			reasons = append(reasons, results[i].reason)
 		}
 	}
 	return strings.Join(reasons, "; ")
@@ -68,7 +68,7 @@ func (d *Decision) fail(v Verdict, reason string) {
 	}
 }
 
-func explain(e *effects.Effect, o *outcome) EffectDecision {
+func explain(e *effects.Effect, o *effectResult) EffectDecision {
 	x := EffectDecision{
 		Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags.Names(), Claimed: e.Claimed,
 		Verdict: o.verdict, Reason: o.reason, Row: o.row, Rules: []RuleRef{},

@@ -23,7 +23,7 @@ func TestConfined(t *testing.T) {
 		{"child", SessionRef{Mode: "default", Ancestors: []string{"s1"}}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.ref.confined(); (got != "") != tt.want {
+			if got := tt.ref.confinement(); (got != "") != tt.want {
 				t.Errorf("got %q, want confined %v", got, tt.want)
 			}
 		})

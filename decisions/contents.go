@@ -35,8 +35,8 @@ const (
 // the person: the scripts and the texts of targets that it runs, and then what it
 // reads or names, which may be code as well (sh < file, psql -f file). A yes to the
 // call is not one to what they say later. Nobody needs them of other calls.
-func (e *Engine) contents(m *matter, d *Decision) []Content {
-	if d.Verdict != Ask || e.Answered == nil && e.Digest == nil {
+func (e *Engine) contents(m *evaluation, d *Decision) []Content {
+	if d.Verdict != Ask || e.takeApproval == nil && e.digest == nil {
 		return nil
 	}
 	var list []Content
@@ -54,7 +54,7 @@ func (e *Engine) contents(m *matter, d *Decision) []Content {
 		if r := m.res.Effects[i].Run; r != nil && r.Script != nil {
 			add(r.Script.Path, true)
 		}
-		if t := m.parts[i].target; t != nil {
+		if t := m.effects[i].target; t != nil {
 			add(t.Path, true)
 		}
 	}
@@ -96,7 +96,7 @@ func executes(effs []effects.Effect) bool {
 
 // sum says what is in files.
 func (e *Engine) sum(list []Content) {
-	if e.Digest == nil {
+	if e.digest == nil {
 		return
 	}
 	left := int64(maxSummed)
@@ -105,7 +105,7 @@ func (e *Engine) sum(list []Content) {
 		if c.Path == "" {
 			continue
 		}
-		sum, n, err := e.Digest(c.Path, left)
+		sum, n, err := e.digest(c.Path, left)
 		left -= n
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -95,7 +95,7 @@ type EffectDecision struct {
 	Claimed  bool         `json:"claimed,omitzero"`
 	Verdict  Verdict      `json:"verdict"`
 	Reason   string       `json:"reason"`
-	Row      int          `json:"row"` // of DESIGN 4.2, 0 on failure
+	Row      int          `json:"row"` // of the table in docs/policy.md (Who wins), 0 on failure
 	Rules    []RuleRef    `json:"rules"`
 	ChoiceID string       `json:"choiceId,omitzero"`
 }
@@ -115,7 +115,7 @@ type Width struct {
 }
 
 // Decision is the answer to one call, with all that explains it. Its JSON form
-// is part of permd's wire (DESIGN 6); members may be added, none renamed.
+// is part of permd's wire (docs/protocol.md); members may be added, none renamed.
 type Decision struct {
 	ID      string           `json:"decisionId"`
 	CallID  string           `json:"callId"`
@@ -137,9 +137,9 @@ type Decision struct {
 	// Activated are the folders of programs that such a shell may look into
 	// first (effects.Result).
 	Activated []string `json:"-"`
-	// Traces tell the effects of the call from others, in their order; none where
+	// Fingerprints tell the effects of the call from others, in their order; none where
 	// something broke.
-	Traces []Trace `json:"-"`
+	Fingerprints []Fingerprint `json:"-"`
 	// Opaque is set where the call may change what cannot be told from its effects,
 	// Stateful where what it does hangs on what is on this machine by then. Where
 	// something broke nothing is known of either.
@@ -175,7 +175,7 @@ type Request struct {
 	HarnessAsks string
 	// Gate is set where the request is not an agent's; nil for all others.
 	Gate *Gate
-	// Ran is set for a call that is over: Unasked or Despite.
+	// Ran is set for a call that is over: RanUnprompted or RanDespiteDeny.
 	Ran Outcome
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// ErrNotUTF8 is returned beside an encoding in which U+FFFD stands for what was
+// ErrNotUTF8 is returned with an encoding in which U+FFFD replaces what was
 // not UTF-8, such as a file's name.
 var ErrNotUTF8 = errors.New("text that is not UTF-8")
 
@@ -59,7 +59,7 @@ func (d *Decision) AppendJSON(b []byte) ([]byte, error) {
 }
 
 // encoder appends members. Each takes the text before its value, so that names
-// are written once and without a look at what stands in them.
+// are written once and without a look at what is in them.
 type encoder struct {
 	b   []byte
 	err error

@@ -13,9 +13,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Engine decides calls. Its members are set once, before the first call; it is
-// safe for concurrent use.
-type Engine struct {
+// Config is what an engine is made of.
+type Config struct {
 	Policy  Policy
 	Memory  Memory
 	Journal Journal
@@ -29,19 +28,23 @@ type Engine struct {
 	// files (see effects.World).
 	FS  effects.FS
 	Own effects.Own
+	// System is set when calls come from other people than the one the engine runs
+	// as: it may see what they may not. It must be that of the Policy.
+	System bool
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
-	// Cache keeps what was found out of calls; nil to find it out each time.
+	// Cache keeps evaluations of calls; nil to evaluate each call.
 	Cache *Cache
-	// NotPlain counts shell text that is not plain; nil where nobody looks.
+	// NotPlain counts shell text that is not plain; nil when it is not counted.
 	NotPlain *NotPlain
 	// Unattended reports whether nobody is there to be asked, so that what would
-	// ask is rejected; nil when people are there. It may change at any time.
+	// ask is denied; nil when people are there. Its answer may change at any time.
 	Unattended func() bool
 
-	// Answered reports whether a person said yes, elsewhere, to the very question
-	// that the decision is; the yes is used up. It is nil where nobody can.
-	Answered func(req *Request, d *Decision) bool
+	// TakeApproval reports whether a person said yes, elsewhere, to the very
+	// question that the decision is; the yes is used up. It is nil where nobody
+	// can.
+	TakeApproval func(req *Request, d *Decision) bool
 	// Digest is the hash of a file's content, with how much of it was read, if that
 	// is not over the limit. With nil a late yes is not bound to what files hold.
 	Digest func(path string, limit int64) (sum string, size int64, err error)
@@ -51,6 +54,67 @@ type Engine struct {
 	Log   *slog.Logger
 }
 
+// Engine decides calls. It is safe for concurrent use.
+type Engine struct {
+	evaluator
+	config       Config
+	memory       Memory
+	journal      Journal
+	proposer     Proposer
+	observe      func(*Deliberation)
+	notPlain     *NotPlain
+	unattended   func() bool
+	takeApproval func(req *Request, d *Decision) bool
+	digest       func(path string, limit int64) (sum string, size int64, err error)
+	now          func() time.Time
+	newID        func() string
+}
+
+// NewEngine makes an engine. It is an error if a member is missing that has no
+// meaning when it is absent: without it a call could end in a panic.
+func NewEngine(c Config) (*Engine, error) {
+	for _, m := range []struct {
+		name   string
+		absent bool
+	}{
+		{"Policy", c.Policy == nil}, {"Memory", c.Memory == nil}, {"Journal", c.Journal == nil}, {"FS", c.FS == nil},
+		{"Now", c.Now == nil}, {"NewID", c.NewID == nil}, {"Log", c.Log == nil},
+	} {
+		if m.absent {
+			return nil, fmt.Errorf("making an engine: %s is not set", m.name)
+		}
+	}
+	// Where rules are each person's own and files are looked at as if there were
+	// one, or the other way round, a check would be dropped in silence.
+	if p, ok := c.Policy.(interface{ System() bool }); ok && p.System() != c.System {
+		return nil, fmt.Errorf("making an engine: System is %v, and %v of its policy", c.System, p.System())
+	}
+	return &Engine{
+		evaluator: evaluator{
+			policy: c.Policy, fs: c.FS, own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
+		},
+		memory: c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
+		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, now: c.Now, newID: c.NewID, config: c,
+	}, nil
+}
+
+// With returns an engine like e with some members changed. e stays as it is.
+func (e *Engine) With(change func(*Config)) (*Engine, error) {
+	c := e.config
+	change(&c)
+	return NewEngine(c)
+}
+
+// World is what the effects of a call are found with, for those who want more of
+// them than a decision shows.
+func (e *Engine) World(snap Snapshot) effects.World {
+	return e.world(e.fs, snap)
+}
+
+// Protect says what permd's own files are, where that is known only when its
+// sockets are. It must be called before the first call is decided.
+func (e *Engine) Protect(own effects.Own) { e.own, e.config.Own = own, own }
+
 // Decide decides the calls of one request with one policy snapshot and returns
 // a decision for each, in order, after all are in the journal. It never fails:
 // what goes wrong ends in ask or deny, decided by failure.
@@ -58,35 +122,35 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	if len(reqs) == 0 {
 		return nil
 	}
-	start := e.Now()
-	first := e.meet(reqs[0], len(reqs) == 1)
-	defer e.Cache.done(first.buffer)
-	snap, err := e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
-	if first.kept != nil && err == nil && first.kept.matter.snap != snap {
+	start := e.now()
+	first := e.receive(reqs[0], len(reqs) == 1)
+	defer e.cache.release(first.buffer)
+	snap, err := e.policy.Snapshot(reqs[0].Peer.UID, first.project)
+	if first.cached != nil && err == nil && first.cached.evaluation.snapshot != snap {
 		// The rules have changed. The call is looked at anew, and where it belongs
 		// as well: the rules must be those of the project that it is judged by.
-		first.look(e, essence(reqs[0]))
-		snap, err = e.Policy.Snapshot(reqs[0].Peer.UID, first.project)
+		first.resolve(&e.evaluator, cacheableRequest(reqs[0]))
+		snap, err = e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	}
 	decided := make([]*Decision, len(reqs))
 	records := make([]*Record, len(reqs))
 	var before batch
 	for i, req := range reqs {
-		d := &Decision{ID: e.NewID(), CallID: req.Call.ID}
+		d := &Decision{ID: e.newID(), CallID: req.Call.ID}
 		if err != nil {
 			d.fail(Ask, "the rules are not ready: "+err.Error())
 		} else {
 			d.Policy.Digest = snap.Digest()
-			met := first
+			received := first
 			if i > 0 {
 				before.prepare(&req.Call, snap.Profiles())
-				met = e.meet(req, false)
+				received = e.receive(req, false)
 			}
-			after := e.decide(ctx, snap, req, met, d, start)
-			if d.Unsettled = before.unsettled(d); !d.Unsettled {
-				e.answered(req, d)
+			after := e.decide(ctx, snap, req, received, d, start)
+			if d.Unsettled = before.mayAffect(d); !d.Unsettled {
+				e.applyApproval(req, d)
 			}
-			before.note(d, after)
+			before.add(d, after)
 		}
 		decided[i] = d
 		records[i] = record(req, d, first.project, start)
@@ -98,28 +162,28 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 			}
 		}
 	}
-	alone := e.Unattended != nil && e.Unattended()
+	alone := e.unattended != nil && e.unattended()
 	for i, d := range decided {
-		d.settle(reqs[i], alone)
+		d.finalize(reqs[i], alone)
 	}
-	latency := e.Now().Sub(start).Nanoseconds()
+	latency := e.now().Sub(start).Nanoseconds()
 	for i, r := range records {
 		r.LatencyNS, r.Decision = latency, *decided[i]
 	}
-	if err := e.Journal.Append(context.WithoutCancel(ctx), records...); err != nil {
-		e.Log.Error("decision not logged, asking", "decisions", len(records), "error", err)
+	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
+		e.log.Error("decision not logged, asking", "decisions", len(records), "error", err)
 		for i, d := range decided {
-			if d.stands() {
+			if d.mayRun() {
 				d.fail(Ask, "the decision could not be logged")
-				d.settle(reqs[i], alone)
+				d.finalize(reqs[i], alone)
 			}
 		}
 	}
 	return decided
 }
 
-// unasked rejects what a person would be asked, if nobody is there.
-func (d *Decision) unasked(alone bool) {
+// denyUnattended rejects what a person would be asked, if nobody is there.
+func (d *Decision) denyUnattended(alone bool) {
 	if !alone || d.Verdict != Ask {
 		return
 	}
@@ -128,125 +192,60 @@ func (d *Decision) unasked(alone bool) {
 	d.Widths, d.Offer = nil, nil
 }
 
-// meeting is what is known of a request before there are rules for it: where it
-// comes from, and what is kept of its like.
-type meeting struct {
-	project string
-	buffer  []byte // of the cache
-	key     []byte // in it; nil when the cache is not for it
-	kept    *kept  // nil when nothing is
-	// Else there is a scene, of a request that may be kept.
-	req   *Request
-	scene *effects.Scene
-	seen  *observed
-}
-
-// meet looks at where a request comes from. Only one that stands alone is for
-// the cache: what calls before it may change is not part of the key.
-func (e *Engine) meet(req *Request, alone bool) *meeting {
-	m := new(meeting)
-	req.Call.Confined = req.Session.confined()
-	if alone && e.Cache != nil {
-		key, ok := appendRequest(e.Cache.buffer(), req)
-		m.buffer = key
-		if ok {
-			m.key = key
-			if m.kept = e.Cache.of(key, e.FS); m.kept != nil {
-				m.project = m.kept.project
-				return m
-			}
-			req = essence(req)
-		}
-	}
-	m.look(e, req)
-	return m
-}
-
-// look finds out what is not known of a request.
-func (m *meeting) look(e *Engine, req *Request) {
-	m.req, m.kept = req, nil
-	if e.FS != nil {
-		m.seen = &observed{fs: e.FS}
-	}
-	w := effects.World{FS: m.fs(), Own: e.Own}
-	m.scene = w.Scene(&req.Call)
-	m.project = m.scene.Project()
-}
-
-// fs is the file system as the request sees it, nil when there is none.
-func (m *meeting) fs() effects.FS {
-	if m.seen == nil {
-		return nil
-	}
-	return m.seen
-}
-
-// matter returns what can be found out of a request without memory.
-func (e *Engine) matter(ctx context.Context, snap Snapshot, met *meeting, now time.Time) *matter {
-	if met.kept != nil {
-		return met.kept.matter
-	}
-	m := e.consider(ctx, snap, met, now)
-	if met.key != nil && met.seen != nil && len(m.res.Rest) <= maxKeptRest {
-		e.Cache.keep(met.key, m, met.project, met.seen)
-	}
-	return m
-}
-
 // decide fills d, and returns what the call may change of where paths lead. A
 // panic anywhere below is a failure, never an answer.
 func (e *Engine) decide(
-	ctx context.Context, snap Snapshot, req *Request, met *meeting, d *Decision, now time.Time,
+	ctx context.Context, snap Snapshot, req *Request, received *intake, d *Decision, now time.Time,
 ) (after effects.Disturbance) {
 	defer func() {
 		if r := recover(); r != nil {
-			e.Log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			e.log.Error("deciding panicked", "decision", d.ID, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 			d.fail(Stricter(Ask, snap.OnFailure()), "deciding failed")
 			d.Opaque, d.Stateful = true, true
 			after = effects.Everything()
 		}
 	}()
-	m := e.matter(ctx, snap, met, now)
+	m := e.evaluation(ctx, snap, received, now)
 	res := &m.res
-	e.NotPlain.note(res.Effects)
-	d.Defects, d.Folders, d.Activated, d.Traces = res.Defects, res.Folders, res.Activated, m.traces
+	e.notPlain.note(res.Effects)
+	d.Defects, d.Folders, d.Activated, d.Fingerprints = res.Defects, res.Folders, res.Activated, m.fingerprints
 	query := &MemoryQuery{
 		UID: req.Peer.UID, Session: req.Session, Project: res.Project,
 		ProjectKey: m.projectKey, All: res.Effects, Call: m.call, Now: now,
 	}
-	outcomes := make([]outcome, len(res.Effects))
-	heard := make([]voices, len(res.Effects))
+	results := make([]effectResult, len(res.Effects))
+	inputs := make([]effectInputs, len(res.Effects))
 
 	// An inherent effect takes its allow from its run, so runs come first.
 	for _, inherent := range []bool{false, true} {
 		for i := range res.Effects {
-			eff, p := &res.Effects[i], &m.parts[i]
+			eff, p := &res.Effects[i], &m.effects[i]
 			if eff.Inherent() != inherent {
 				continue
 			}
 			query.Effect, query.Target = eff, p.target
-			v := &heard[i]
-			*v = voices{fence: p.fence, person: m.person, trusted: snap.Trusted(), findings: p.findings}
-			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(outcomes) {
-				v.run = &outcomes[eff.Via.Effect]
+			v := &inputs[i]
+			*v = effectInputs{fence: p.fence, person: m.person, trusted: snap.Trusted(), findings: p.findings}
+			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(results) {
+				v.run = &results[eff.Via.Effect]
 			}
-			outcomes[i] = e.effect(ctx, snap, eff, p.err, query, v)
+			results[i] = e.effect(ctx, snap, eff, p.err, query, v)
 		}
 	}
 	own := len(res.Effects)
-	all, heard, outcomes := e.hints(ctx, m, *query, heard, outcomes)
+	all, inputs, results := e.hints(ctx, m, *query, inputs, results)
 	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
-		d.conclude(slices.Concat(all, denied), slices.Concat(outcomes, why))
+		d.conclude(slices.Concat(all, denied), slices.Concat(results, why))
 	} else {
-		d.conclude(all, outcomes)
+		d.conclude(all, results)
 	}
 	if len(all) > own {
-		d.Traces = append(slices.Clip(d.Traces), traces(m.call, all[own:])...)
+		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:])...)
 	}
 	d.Opaque, d.Stateful = opaque(res.Effects, &res.After), stateful(res.Effects)
 	d.Contents = e.contents(m, d)
-	if d.Verdict == Ask && e.Proposer != nil {
-		e.offer(d, query, heard[:own], outcomes[:own])
+	if d.Verdict == Ask && e.proposer != nil {
+		e.offer(d, query, inputs[:own], results[:own])
 		if len(all) > own {
 			d.Widths = nil // none answers what stopped at a hint
 			if d.Offer != nil {
@@ -254,10 +253,10 @@ func (e *Engine) decide(
 			}
 		}
 	}
-	if e.Observe != nil {
+	if e.observe != nil {
 		in := m.input()
 		in.Now, in.All = now, all
-		e.Observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, heard: heard, was: outcomes})
+		e.observe(&Deliberation{ID: d.ID, Snapshot: snap, Raw: true, input: *in, inputs: inputs, results: results})
 	}
 	return res.After
 }
@@ -265,35 +264,35 @@ func (e *Engine) decide(
 // hints puts the hints of a call through the table, and adds those that stop it
 // to its effects. All others leave no trace: nothing was decided by them.
 func (e *Engine) hints(
-	ctx context.Context, m *matter, q MemoryQuery, heard []voices, was []outcome,
-) ([]effects.Effect, []voices, []outcome) {
+	ctx context.Context, m *evaluation, q MemoryQuery, inputs []effectInputs, results []effectResult,
+) ([]effects.Effect, []effectInputs, []effectResult) {
 	all := slices.Clip(m.res.Effects)
 	for i := range m.res.Hints {
 		eff, p := &m.res.Hints[i], &m.hints[i]
 		q.Effect, q.Target = eff, nil
-		v := voices{fence: p.fence, trusted: m.snap.Trusted(), findings: p.findings}
+		v := effectInputs{fence: p.fence, trusted: m.snapshot.Trusted(), findings: p.findings}
 		if eff.Guessed {
 			// The shipped denies are of catastrophes that are sure to happen, not
 			// of one thing of several that a call may do to a path.
 			v.findings.Fired = filter(v.findings.Fired, func(r Finding) bool { return !inBase(r) })
 		}
-		if o := e.effect(ctx, m.snap, eff, p.err, &q, &v); o.verdict != Allow {
-			all, heard, was = append(all, *eff), append(heard, v), append(was, o)
+		if o := e.effect(ctx, m.snapshot, eff, p.err, &q, &v); o.verdict != Allow {
+			all, inputs, results = append(all, *eff), append(inputs, v), append(results, o)
 		}
 	}
-	return all, heard, was
+	return all, inputs, results
 }
 
 // effect asks memory about one effect and applies the table; err is that of the
 // rules.
-func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *voices) outcome {
+func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *effectInputs) effectResult {
 	var unread error
-	if v.reject, v.allow, unread = e.Memory.Match(q); unread != nil {
+	if v.reject, v.allow, unread = e.memory.Match(q); unread != nil {
 		// Rejects stay, allows are off: the person is asked again.
 		v.allow = nil
 	}
 	if err != nil {
-		failed := outcome{
+		failed := effectResult{
 			verdict: Stricter(Ask, snap.OnFailure()), row: RowFailure, by: ByFailure,
 			needed: NeededByRule, reason: cmp.Or(cancelled(ctx), "policy failed: "+reasonOf(err)),
 		}
@@ -305,44 +304,6 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 		return failed
 	}
 	return precede(eff, v)
-}
-
-// needsPerson says why the whole call needs a person (DESIGN 4.2, row 3).
-func needsPerson(req *Request, res *effects.Result) string {
-	switch {
-	case len(res.Defects) > 0:
-		return "the request is defective: " + res.Defects[0].Text
-	case res.Completeness == effects.None || res.Missing != "":
-		return "the call is not fully known: " + res.Missing
-	case req.HarnessAsks != "":
-		return "the harness wants a person: " + req.HarnessAsks
-	case secretLeaves(res.Effects):
-		return "a secret is read and the network is reached in one call"
-	}
-	return ""
-}
-
-// secretLeaves reports whether a call both has a secret and reaches something
-// other than this machine. A program that prints secrets has them from the
-// service that it always asks, so for what it prints only others count.
-func secretLeaves(effs []effects.Effect) bool {
-	var read, printed, leaves, elsewhere bool
-	for i := range effs {
-		secret := effs[i].Tags.Has(effects.Secret)
-		switch e := &effs[i]; e.Kind {
-		case effects.KindRead:
-			read = read || secret
-		case effects.KindRun, effects.KindState:
-			printed = printed || secret
-		case effects.KindConnect:
-			if e.Tags.Has(effects.Loopback) {
-				continue
-			}
-			leaves = true
-			elsewhere = elsewhere || !e.Inherent() || !effs[e.Via.Effect].Tags.Has(effects.Secret)
-		}
-	}
-	return read && leaves || printed && elsewhere
 }
 
 func record(req *Request, d *Decision, project string, now time.Time) *Record {
@@ -371,10 +332,10 @@ func reasonOf(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return "it took too long"
 	}
-	const most = 300
+	const limit = 300
 	s := err.Error()
-	if len(s) > most {
-		s = s[:most] + "…"
+	if len(s) > limit {
+		s = s[:limit] + "…"
 	}
 	return s
 }

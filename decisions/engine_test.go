@@ -75,11 +75,38 @@ func newFakes(t *testing.T) (*fakePolicy, *fakeMemory, *fakeJournal, *Engine) {
 	p := &fakePolicy{table: table, profiles: profiles, onFailure: Ask, fired: []Finding{finding(User, SetAllow)}}
 	m, j := &fakeMemory{}, &fakeJournal{}
 	n := 0
-	return p, m, j, &Engine{
+	e, err := NewEngine(Config{
 		Policy: p, Memory: m, Journal: j, FS: effects.OSFS{}, Log: slog.New(slog.DiscardHandler),
 		Now:   func() time.Time { return time.Unix(1_700_000_000, 0) },
 		NewID: func() string { n++; return fmt.Sprint("d", n) },
 		PID:   4242,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, m, j, e
+}
+
+// An engine without one of the parts that it needs is not made.
+func TestNewEngineChecks(t *testing.T) {
+	p, m, j, _ := newFakes(t)
+	whole := Config{
+		Policy: p, Memory: m, Journal: j, FS: effects.OSFS{}, Log: slog.New(slog.DiscardHandler),
+		Now: time.Now, NewID: func() string { return "d" },
+	}
+	if _, err := NewEngine(whole); err != nil {
+		t.Fatal(err)
+	}
+	for name, drop := range map[string]func(*Config){
+		"Policy": func(c *Config) { c.Policy = nil }, "Memory": func(c *Config) { c.Memory = nil },
+		"Journal": func(c *Config) { c.Journal = nil }, "FS": func(c *Config) { c.FS = nil },
+		"Now": func(c *Config) { c.Now = nil }, "NewID": func(c *Config) { c.NewID = nil }, "Log": func(c *Config) { c.Log = nil },
+	} {
+		c := whole
+		drop(&c)
+		if e, err := NewEngine(c); e != nil || err == nil || !strings.Contains(err.Error(), name+" is not set") {
+			t.Errorf("without %s: engine %v, error %v", name, e, err)
+		}
 	}
 }
 
@@ -270,7 +297,7 @@ func TestFences(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, m, _, e := newFakes(t)
-			e.Own = effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd").WithProgram([]string{"/srv/own/control"}, nil)
+			e.own = effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd").WithProgram([]string{"/srv/own/control"}, nil)
 			allow := finding(Org, SetAllow)
 			allow.Covers, allow.CoversUnknown = ^effects.Tags(0), true
 			p.fired = []Finding{allow}

@@ -8,7 +8,7 @@ import (
 )
 
 // Deliberation is what one decision was made of. It is kept for explanations:
-// what every rule said, also those that lost, and what the table would have said
+// what every rule said, also those that were overruled, and what the table would have said
 // with a rule more. It holds no decision, which may still have become a failure
 // when it was to be logged.
 type Deliberation struct {
@@ -17,9 +17,9 @@ type Deliberation struct {
 	// Raw is set while the call's raw input is there, for rules that read it.
 	Raw bool
 
-	input Input
-	heard []voices
-	was   []outcome
+	input   Input
+	inputs  []effectInputs
+	results []effectResult
 }
 
 // Slim drops what need not be kept to explain all but rules that read the raw
@@ -33,8 +33,8 @@ func (d *Deliberation) Slim() {
 // Size is about how many bytes the deliberation holds on to.
 func (d *Deliberation) Size() int {
 	n := 1024 + sizeOf(d.input.All) + len(d.input.Call.Input)
-	for i := range d.heard {
-		n += 160 * len(d.heard[i].findings.Fired)
+	for i := range d.inputs {
+		n += 160 * len(d.inputs[i].findings.Fired)
 	}
 	return n
 }
@@ -62,68 +62,68 @@ func (d *Deliberation) Context() pattern.Context {
 
 // OnlyOrg reports whether allows of user and project count for nothing.
 func (d *Deliberation) OnlyOrg() bool {
-	return len(d.heard) > 0 && d.heard[0].findings.OnlyOrg
+	return len(d.inputs) > 0 && d.inputs[0].findings.OnlyOrg
 }
 
 // Trusted reports whether the project's allows count.
 func (d *Deliberation) Trusted() bool { return d.input.Trusted }
 
-// Fired are the rules that fired for an effect, those that lost too.
-func (d *Deliberation) Fired(i int) []Finding { return d.heard[i].findings.Fired }
+// Fired are the rules that fired for an effect, those that were overruled too.
+func (d *Deliberation) Fired(i int) []Finding { return d.inputs[i].findings.Fired }
 
 // Fence says why permd itself forbids an effect, "" if it does not.
-func (d *Deliberation) Fence(i int) string { return d.heard[i].fence }
+func (d *Deliberation) Fence(i int) string { return d.inputs[i].fence }
 
-// Reject is the remembered reject that an effect met, nil if none.
-func (d *Deliberation) Reject(i int) *Choice { return d.heard[i].reject }
+// Reject is the remembered reject that fits an effect, nil if none.
+func (d *Deliberation) Reject(i int) *Choice { return d.inputs[i].reject }
 
 // Said is what was decided of an effect.
-func (d *Deliberation) Said(i int) EffectDecision { return explain(&d.input.All[i], &d.was[i]) }
+func (d *Deliberation) Said(i int) EffectDecision { return explain(&d.input.All[i], &d.results[i]) }
 
 // Inherited reports whether an effect took its allow from its run.
 func (d *Deliberation) Inherited(i int) bool {
 	e := &d.input.All[i]
-	return e.Inherent() && d.was[i].verdict == Allow && d.heard[i].run != nil && d.was[i].by == d.heard[i].run.by &&
-		pick(d.was[i].rules, SetAllow, anyLayer) != nil && pick(d.Fired(i), SetAllow, anyLayer) == nil
+	return e.Inherent() && d.results[i].verdict == Allow && d.inputs[i].run != nil && d.results[i].by == d.inputs[i].run.by &&
+		pick(d.results[i].rules, SetAllow, anyLayer) != nil && pick(d.Fired(i), SetAllow, anyLayer) == nil
 }
 
-// Voice is how a line would speak that is not there yet.
-type Voice int
+// LineKind says what a line would be that does not exist yet.
+type LineKind int
 
-// The voices.
+// The kinds of new lines.
 const (
-	AsRule   Voice = iota // an entry of the person's rules.yaml
-	AsChoice              // a remembered allow
+	AsRule   LineKind = iota // an entry of the person's rules.yaml
+	AsChoice                 // a remembered allow
 )
 
 // With says what would be decided of each effect if the person had those lines.
 // It is the precedence table itself that answers, so that nothing is suggested
 // that would not help.
-func (d *Deliberation) With(lines []*pattern.Pattern, as Voice) []EffectDecision {
-	now := make([]outcome, len(d.was))
-	said := make([]EffectDecision, len(d.was))
+func (d *Deliberation) With(lines []*pattern.Pattern, as LineKind) []EffectDecision {
+	now := make([]effectResult, len(d.results))
+	said := make([]EffectDecision, len(d.results))
 	ctx := d.Context()
 	if as == AsChoice {
 		ctx = pattern.Context{Project: ctx.Project} // memory knows no more
 	}
 	for _, inherent := range []bool{false, true} {
-		for i := range d.was {
+		for i := range d.results {
 			e := &d.input.All[i]
 			if e.Inherent() != inherent {
 				continue
 			}
-			v := d.heard[i]
+			v := d.inputs[i]
 			if inherent && e.Via.Effect >= 0 && e.Via.Effect < len(now) {
 				v.run = &now[e.Via.Effect]
 			}
 			for _, p := range lines {
 				// A remembered line speaks of effects of its own kind alone.
 				if (as == AsRule || p.Kind == e.Kind) && p.Match(e, d.input.All, ctx) {
-					v.hear(p, e, d.input.All, ctx, as)
+					v.add(p, e, d.input.All, ctx, as)
 				}
 			}
-			if d.was[i].row == RowFailure {
-				now[i] = d.was[i] // no line mends what broke
+			if d.results[i].row == RowFailure {
+				now[i] = d.results[i] // no line mends what broke
 			} else {
 				now[i] = precede(e, &v)
 			}
@@ -133,8 +133,8 @@ func (d *Deliberation) With(lines []*pattern.Pattern, as Voice) []EffectDecision
 	return said
 }
 
-// hear adds a line that matches.
-func (v *voices) hear(p *pattern.Pattern, e *effects.Effect, all []effects.Effect, ctx pattern.Context, as Voice) {
+// add adds a line that matches.
+func (v *effectInputs) add(p *pattern.Pattern, e *effects.Effect, all []effects.Effect, ctx pattern.Context, as LineKind) {
 	exact := p.Exact(e, all, ctx)
 	if as == AsChoice {
 		if v.allow == nil || exact {

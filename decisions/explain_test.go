@@ -12,7 +12,7 @@ import (
 func deliberate(t *testing.T, e *Engine, command string) (*Decision, *Deliberation) {
 	t.Helper()
 	var seen *Deliberation
-	e.Observe = func(d *Deliberation) { seen = d }
+	e.observe = func(d *Deliberation) { seen = d }
 	got := e.Decide(t.Context(), bash(t, command))
 	if seen == nil || seen.ID != got[0].ID || seen.Len() != len(got[0].Effects) {
 		t.Fatalf("observed %+v of %+v", seen, got[0])
@@ -47,7 +47,7 @@ func TestWith(t *testing.T) {
 		ruleAt, chosen int // rows
 	}{
 		{name: "nothing spoke", kind: "run", line: "frob x", rule: Allow, ruleAt: RowAllow, choice: Allow, chosen: RowRemembered},
-		{name: "another line", kind: "run", line: "frob y", rule: Ask, ruleAt: RowNothingSpoken, choice: Ask, chosen: RowNothingSpoken},
+		{name: "another line", kind: "run", line: "frob y", rule: Ask, ruleAt: RowDefault, choice: Ask, chosen: RowDefault},
 		{name: "asked", fired: []Finding{ask}, kind: "run", line: "frob x", rule: Ask, ruleAt: RowAsk, choice: Allow, chosen: RowRemembered},
 		{name: "asked each time", fired: []Finding{firm}, kind: "run", line: "frob x", rule: Ask, ruleAt: RowFirmAsk, choice: Ask, chosen: RowFirmAsk},
 		{name: "denied", fired: []Finding{finding(Base, SetDeny)}, kind: "run", line: "frob x", rule: Deny, ruleAt: RowDeny, choice: Deny, chosen: RowDeny},
@@ -93,7 +93,7 @@ func TestWithPaths(t *testing.T) {
 	for _, tt := range []struct {
 		kind effects.Kind
 		line string
-		as   Voice
+		as   LineKind
 		want Verdict
 	}{
 		{"read", "./.env", AsRule, Allow}, {"read", "./.env", AsChoice, Allow},
@@ -155,12 +155,12 @@ func TestReasons(t *testing.T) {
 		{[]string{"a"}, "a"}, {[]string{"a", "a"}, "a"}, {[]string{"a", "b", "a"}, "a; b"},
 		{[]string{"a", "b", "c"}, "a; b; c"}, {[]string{"a", "b", "c", "d"}, "a; b; c; and more"},
 	} {
-		var outcomes []outcome
+		var results []effectResult
 		for _, r := range tt.reasons {
-			outcomes = append(outcomes, outcome{verdict: Allow, reason: r})
+			results = append(results, effectResult{verdict: Allow, reason: r})
 		}
 		var d Decision
-		d.conclude(make([]effects.Effect, len(outcomes)), outcomes)
+		d.conclude(make([]effects.Effect, len(results)), results)
 		if d.Reason != tt.want || d.Verdict != Allow {
 			t.Errorf("%v: %q, want %q", tt.reasons, d.Reason, tt.want)
 		}

@@ -12,7 +12,7 @@ import (
 // Programs that end processes which they find by name, and by other traits.
 var byName = []string{"pkill", "killall", "skill", "killall5"}
 
-// The options of pkill, and of killall, that take the word behind them. Another
+// The options of pkill, and of killall, that take the next word. Another
 // option that takes one makes its value count as a pattern, which denies no more
 // than what names permd.
 const (

@@ -71,7 +71,7 @@ func ownWorld(t *testing.T, e *Engine, r *Request) {
 			t.Fatal(err)
 		}
 	}
-	e.Own = effects.OwnFiles("/run/user/1000/permd/permd.sock", "/srv/own/control.sock").WithProgram([]string{filepath.Join(dir, "started-from")}, []string{dir})
+	e.own = effects.OwnFiles("/run/user/1000/permd/permd.sock", "/srv/own/control.sock").WithProgram([]string{filepath.Join(dir, "started-from")}, []string{dir})
 }
 
 // TestOwnCommandsAreDenied begins with a rule and a choice that allow
@@ -81,7 +81,7 @@ func TestOwnCommandsAreDenied(t *testing.T) {
 	p, m, _, e := newFakes(t)
 	p.fired = []Finding{{Rule: finding(User, SetAllow).Rule, Set: SetAllow, CoversUnknown: true, Covers: effects.TagsOf(effects.AllTags()...)}}
 	m.allow = &Choice{ID: "wide", Label: "permd remember *"}
-	e.Proposer = &fakeProposer{}
+	e.proposer = &fakeProposer{}
 	reads, changes := ownCommands(t)
 	r := bash(t, "")
 	ownWorld(t, e, r)
@@ -123,7 +123,7 @@ func TestOwnCommandsAreDenied(t *testing.T) {
 func TestOwnProgramIsNotOffered(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired = nil
-	e.Proposer = &fakeProposer{}
+	e.proposer = &fakeProposer{}
 	for _, command := range []string{"permd remember list", "permd status", "ls; permd status", "timeout 5 permd log list", "go run ./cmd/permd status", "sh -c 'permd status'"} {
 		d := e.Decide(t.Context(), bash(t, command))[0]
 		if d.Verdict != Ask || len(d.Widths) > 0 || d.Offer != nil && d.Offer.Sets != nil {

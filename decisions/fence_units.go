@@ -50,7 +50,7 @@ var (
 	permdLabel  = regexp.MustCompile(`(?i)^(.*[./])?permd(-admin)?(\.plist)?$`)
 )
 
-// Options of systemctl that take the word behind them.
+// Options of systemctl that take the next word.
 const systemctlShort = "HMtpPnos"
 
 var systemctlLong = []string{
@@ -81,7 +81,7 @@ func stopsUnit(r *effects.Run) bool {
 			return true
 		case "bootout":
 			if slices.ContainsFunc(r.Args[1:], wholeDomain.MatchString) {
-				// With a file behind it, only that service goes.
+				// With a file after it, only that service goes.
 				return len(r.Args) == 2 || slices.ContainsFunc(r.Args[1:], permdLabel.MatchString)
 			}
 		}

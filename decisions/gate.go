@@ -19,11 +19,11 @@ const (
 	// Approved: the gate passed because the agent had asked for the same before,
 	// and was allowed it.
 	Approved Outcome = "approved"
-	// Unasked: the call ran, and its agent had asked nobody. The verdict is what
+	// RanUnprompted: the call ran, and its agent had asked nobody. The verdict is what
 	// rules and memory would have said.
-	Unasked Outcome = "unasked"
-	// Despite: the agent says that the call is done, which was denied.
-	Despite Outcome = "despite"
+	RanUnprompted Outcome = "unasked"
+	// RanDespiteDeny: the agent says that the call is done, which was denied.
+	RanDespiteDeny Outcome = "despite"
 	// Gated: the agent did not ask about the call, but all that needed somebody's
 	// word has come through gates, where it was decided.
 	Gated Outcome = "gated"
@@ -34,7 +34,7 @@ const (
 // by the agent's own request, as a rule: what would be asked passes, unless a
 // rule of org, user or project asks, or something has failed or has a defect.
 type Gate struct {
-	// Agent stands in the record. What is done is in the words of the protocol
+	// Agent is the one in the record. What is done is in the words of the protocol
 	// and not in those of the agent's tools, so the call has another.
 	Agent effects.Party
 	// Asks is set where the person is asked of all that is not allowed.
@@ -54,19 +54,19 @@ type Gate struct {
 	Through func(d *Decision) Outcome
 }
 
-// settle says what becomes of a decision when nobody can be asked, or nobody
+// finalize says what becomes of a decision when nobody can be asked, or nobody
 // waits for an answer.
-func (d *Decision) settle(req *Request, alone bool) {
+func (d *Decision) finalize(req *Request, alone bool) {
 	g := req.Gate
 	switch {
 	case req.Ran != "":
-		d.unasked(alone)
+		d.denyUnattended(alone)
 		d.Outcome = req.Ran
 		if g != nil && g.Through != nil {
 			d.Outcome = cmp.Or(g.Through(d), req.Ran)
 		}
 	case g == nil:
-		d.unasked(alone)
+		d.denyUnattended(alone)
 		return
 	case d.Verdict != Ask:
 		d.Outcome = ""
@@ -77,7 +77,7 @@ func (d *Decision) settle(req *Request, alone bool) {
 		d.Outcome = Passed
 	case alone, g.Asks, d.By == ByFailure, d.ruled(), len(d.Defects) > 0, g.Path && (d.unclear() || d.guarded()):
 		d.Outcome = ""
-		d.unasked(alone)
+		d.denyUnattended(alone)
 		return
 	default:
 		d.Outcome = Passed
@@ -105,7 +105,7 @@ func (d *Decision) ruled() bool {
 	})
 }
 
-// stands reports whether the call may run by this decision, or has run.
-func (d *Decision) stands() bool {
+// mayRun reports whether the call may run by this decision, or has run.
+func (d *Decision) mayRun() bool {
 	return d.Verdict == Allow || d.Outcome == Passed || d.Outcome == Approved
 }

@@ -48,7 +48,7 @@ func TestGate(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, _, j, e := newFakes(t)
 			p.fired, p.err, j.err = c.fired, c.policy, c.journal
-			e.Unattended = func() bool { return c.alone }
+			e.unattended = func() bool { return c.alone }
 			r := bash(t, "frobnicate x")
 			c.gate.Agent = effects.Party{Name: "agent"}
 			r.Gate, r.Call.Agent = &c.gate, effects.Party{}
@@ -72,15 +72,15 @@ func TestRan(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		p, _, j, e := newFakes(t)
 		p.fired = nil
-		e.Unattended = func() bool { return alone }
-		e.Answered = func(*Request, *Decision) bool { t.Error("a yes was looked for"); return true }
+		e.unattended = func() bool { return alone }
+		e.takeApproval = func(*Request, *Decision) bool { t.Error("a yes was looked for"); return true }
 		r := bash(t, "frobnicate x")
-		r.Ran = Unasked
+		r.Ran = RanUnprompted
 		want := map[bool]Verdict{false: Ask, true: Deny}[alone]
-		if d := e.Decide(t.Context(), r)[0]; d.Verdict != want || d.Outcome != Unasked || d.Offer != nil {
+		if d := e.Decide(t.Context(), r)[0]; d.Verdict != want || d.Outcome != RanUnprompted || d.Offer != nil {
 			t.Errorf("%+v", d)
 		}
-		if got := j.recs[0].Decision.Outcome; got != Unasked {
+		if got := j.recs[0].Decision.Outcome; got != RanUnprompted {
 			t.Errorf("recorded as %q", got)
 		}
 	}
@@ -91,16 +91,18 @@ func TestRan(t *testing.T) {
 func TestTraces(t *testing.T) {
 	_, _, _, e := newFakes(t)
 	dir := bash(t, "true").Call.Cwd
-	of := func(input string, agent effects.Party, tool, kind string) []Trace {
+	of := func(input string, agent effects.Party, tool, kind string) []Fingerprint {
 		r := &Request{Call: effects.Call{
 			Protocol: "acp", Tool: effects.Tool{Name: tool}, Agent: agent, Cwd: dir,
 			Claims: effects.Claims{Kind: kind}, Input: []byte(input), User: effects.User{Home: "/home/canary"},
 		}}
-		return e.Decide(t.Context(), r)[0].Traces
+		return e.Decide(t.Context(), r)[0].Fingerprints
 	}
 	claude := effects.Party{Name: "claude-agent-acp", Version: "0.100.0"}
-	sh := func(text string) []Trace { return of(`{"command":`+quote(text)+`}`, effects.Party{}, "", "execute") }
-	same := func(a, b []Trace) bool {
+	sh := func(text string) []Fingerprint {
+		return of(`{"command":`+quote(text)+`}`, effects.Party{}, "", "execute")
+	}
+	same := func(a, b []Fingerprint) bool {
 		if len(a) == 0 || len(a) != len(b) {
 			return false
 		}
@@ -113,7 +115,7 @@ func TestTraces(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name string
-		a, b []Trace
+		a, b []Fingerprint
 		want bool
 	}{
 		{"the agent's own words", of(`{"command":"make  test","description":"x"}`, claude, "Bash", "execute"), sh("make test"), true},

@@ -59,10 +59,10 @@ func TestHints(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, _, j, e := newFakes(t)
-			e.Policy = &claimRules{fakePolicy: p, layer: tt.layer, set: tt.set}
+			e.policy = &claimRules{fakePolicy: p, layer: tt.layer, set: tt.set}
 			d := e.Decide(t.Context(), tt.req)[0]
-			if d.Verdict != tt.want || len(d.Traces) != len(d.Effects) {
-				t.Fatalf("got %s (%s) with %d effects and %d traces, want %s", d.Verdict, d.Reason, len(d.Effects), len(d.Traces), tt.want)
+			if d.Verdict != tt.want || len(d.Fingerprints) != len(d.Effects) {
+				t.Fatalf("got %s (%s) with %d effects and %d traces, want %s", d.Verdict, d.Reason, len(d.Effects), len(d.Fingerprints), tt.want)
 			}
 			last := d.Effects[len(d.Effects)-1]
 			if tt.row == 0 {
@@ -97,8 +97,8 @@ func TestHintsAndMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _, _, e := newFakes(t)
-			e.Policy = &claimRules{fakePolicy: p, layer: User, set: SetAsk}
-			e.Memory = hintMemory{&tt.memory}
+			e.policy = &claimRules{fakePolicy: p, layer: User, set: SetAsk}
+			e.memory = hintMemory{&tt.memory}
 			req := bash(t, "ls")
 			req.Call.Claims.Kind = "read"
 			req.Call.Claims.Locations = []effects.Location{{Path: req.Call.Cwd + "/migrations/1.sql", From: "locations[0].path"}}

@@ -9,7 +9,7 @@ import (
 // A yes that holds once was said of a call in the state that the person knew. A
 // call before it that may change anything (make, an unknown program, a tool of a
 // server) can make another one of it: the same words then run another script. So
-// the yes is for a call that nothing of the kind stands before.
+// the yes is for a call that nothing of the kind precedes.
 
 // opaque reports whether the call, when it runs, may change what cannot be told
 // from its effects. Only what is known to change nothing, or just the files that it
@@ -38,9 +38,9 @@ func stateful(effs []effects.Effect) bool {
 	})
 }
 
-// unsettled reports whether the calls before may make another one of the call
+// mayAffect reports whether the calls before may make another one of the call
 // than a person said yes to.
-func (b *batch) unsettled(d *Decision) bool {
+func (b *batch) mayAffect(d *Decision) bool {
 	if d.Stateful && b.opaque {
 		return true
 	}

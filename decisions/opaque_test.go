@@ -44,7 +44,7 @@ func TestOnceYesInBatch(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			e.Answered = func(req *Request, _ *Decision) bool { return req.Call.ID == "last" }
+			e.takeApproval = func(req *Request, _ *Decision) bool { return req.Call.ID == "last" }
 			var reqs []*Request
 			for i, c := range append(tt.before, shell("sh x.sh")) {
 				id := "c"

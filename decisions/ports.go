@@ -140,7 +140,7 @@ type Proposal struct {
 // Keeper stores what people choose.
 type Keeper interface {
 	// Keep stores the choices that an answer asks for, all of them or none.
-	Keep(ctx context.Context, a Answer) ([]Kept, error)
+	Keep(ctx context.Context, a Answer) ([]StoredChoice, error)
 	// Drop revokes choices that Keep stored.
 	Drop(ctx context.Context, ids ...string) error
 	// EndSession and EndConnection revoke what holds for a session only.
@@ -158,8 +158,8 @@ type Answer struct {
 	For        time.Duration
 }
 
-// Kept is a choice that was stored, in the form of the wire.
-type Kept struct {
+// StoredChoice is a choice that was stored, in the form of the wire.
+type StoredChoice struct {
 	ID      string    `json:"choiceId"`
 	Verdict Verdict   `json:"verdict"`
 	Label   string    `json:"label"` // the rule line

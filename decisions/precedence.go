@@ -8,24 +8,24 @@ import (
 
 // The rows of the precedence table, in the order in which they speak. The
 // numbers are those of the design and part of the explanation that people see;
-// RowFailure stands for a decision that no row made.
+// RowFailure marks a decision that no row made.
 const (
-	RowFailure       = 0
-	RowDeny          = 1  // deny of any layer, and the fences
-	RowReject        = 2  // a remembered reject
-	RowPerson        = 3  // a person is required, whatever rules and memory say
-	RowOrgAsk        = 4  // org asks
-	RowGuarded       = 5  // a guarded tag that nothing names exactly
-	RowFirmAsk       = 6  // user or project asks, and memory may not answer
-	RowRemembered    = 7  // a remembered allow
-	RowAsk           = 8  // user or project asks
-	RowAllow         = 9  // org, user or a trusted project allows
-	RowBase          = 10 // base asks or allows
-	RowNothingSpoken = 11
+	RowFailure    = 0
+	RowDeny       = 1  // deny of any layer, and the fences
+	RowReject     = 2  // a remembered reject
+	RowPerson     = 3  // a person is required, whatever rules and memory say
+	RowOrgAsk     = 4  // org asks
+	RowGuarded    = 5  // a guarded tag that nothing names exactly
+	RowFirmAsk    = 6  // user or project asks, and memory may not answer
+	RowRemembered = 7  // a remembered allow
+	RowAsk        = 8  // user or project asks
+	RowAllow      = 9  // org, user or a trusted project allows
+	RowBase       = 10 // base asks or allows
+	RowDefault    = 11
 )
 
-// voices are all that speaks of one effect.
-type voices struct {
+// effectInputs are what rules and memory say of one effect.
+type effectInputs struct {
 	fence    string // why permd itself forbids the effect, "" if it does not
 	person   string // why the whole call needs a person, "" if it does not
 	trusted  bool   // the project's allows count
@@ -34,11 +34,11 @@ type voices struct {
 	allow    *Choice
 	// run is the outcome of the run that an inherent effect belongs to, nil for
 	// every other effect.
-	run *outcome
+	run *effectResult
 }
 
-// outcome is what the table says of one effect.
-type outcome struct {
+// effectResult is what the table says of one effect.
+type effectResult struct {
 	verdict Verdict
 	row     int
 	by      Decider
@@ -49,28 +49,28 @@ type outcome struct {
 	choice  *Choice
 }
 
-// precede applies the precedence table (DESIGN 4.2) to one effect. It is the
+// precede applies the precedence table (docs/policy.md, Who wins) to one effect. It is the
 // one place where the order of policy and memory is written down; the oracle
 // in policy/testdata says the same in Rego and is compared case by case.
-func precede(e *effects.Effect, v *voices) outcome {
+func precede(e *effects.Effect, v *effectInputs) effectResult {
 	f := v.findings.Fired
 	if v.fence != "" {
-		return outcome{verdict: Deny, row: RowDeny, by: ByPolicy, needed: NotNeeded, reason: v.fence}
+		return effectResult{verdict: Deny, row: RowDeny, by: ByPolicy, needed: NotNeeded, reason: v.fence}
 	}
 	if r := pick(f, SetDeny, anyLayer); r != nil {
-		return spoken(Deny, RowDeny, r)
+		return byRules(Deny, RowDeny, r)
 	}
 	if v.reject != nil && !v.reject.Unsure {
-		return remembered(Deny, RowReject, v.reject)
+		return byChoice(Deny, RowReject, v.reject)
 	}
-	if why := v.personFor(e); why != "" && !e.Hint {
-		return outcome{verdict: Ask, row: RowPerson, by: ByPolicy, needed: NeededByRule, reason: why}
+	if why := v.personRequired(e); why != "" && !e.Hint {
+		return effectResult{verdict: Ask, row: RowPerson, by: ByPolicy, needed: NeededByRule, reason: why}
 	}
 	if r := pick(f, SetAsk, inOrg); r != nil && (v.allow == nil || !all(r, memoryMayAnswer)) {
-		return spoken(Ask, RowOrgAsk, r)
+		return byRules(Ask, RowOrgAsk, r)
 	}
 	if tags := v.unansweredGuard(e); tags != 0 {
-		return outcome{
+		return effectResult{
 			verdict: Ask, row: RowGuarded, by: ByPolicy, needed: NeededByRule,
 			reason: "guarded: " + strings.Join(tags.Names(), ", "),
 			rules:  pick(f, SetAsk, anyLayer),
@@ -78,26 +78,26 @@ func precede(e *effects.Effect, v *voices) outcome {
 	}
 	asks := pick(f, SetAsk, inUserOrProject)
 	if r := filter(asks, memoryMayNotAnswer); r != nil {
-		return spoken(Ask, RowFirmAsk, r)
+		return byRules(Ask, RowFirmAsk, r)
 	}
 	if v.allow != nil {
-		return remembered(Allow, RowRemembered, v.allow)
+		return byChoice(Allow, RowRemembered, v.allow)
 	}
 	if asks != nil {
-		return spoken(Ask, RowAsk, asks)
+		return byRules(Ask, RowAsk, asks)
 	}
 	if e.Hint {
 		// Only the agent says so, and what the call does is in other effects.
-		return outcome{verdict: Allow, row: RowNothingSpoken, by: ByDefault, needed: NotNeeded, reason: "only what the agent says"}
+		return effectResult{verdict: Allow, row: RowDefault, by: ByDefault, needed: NotNeeded, reason: "only what the agent says"}
 	}
 	if r := pick(f, SetAllow, v.mayAllow); r != nil {
-		return spoken(Allow, RowAllow, r)
+		return byRules(Allow, RowAllow, r)
 	}
 	if v.run != nil && v.run.verdict == Allow && v.run.row < RowBase {
 		return inherited(RowAllow, v.run)
 	}
 	if r := pick(f, SetAsk, inBase); r != nil {
-		o := spoken(Ask, RowBase, r)
+		o := byRules(Ask, RowBase, r)
 		if filter(r, memoryMayNotAnswer) == nil {
 			// The shipped asks are defaults with better words: a harness with a
 			// dialog of its own need not be overruled by them.
@@ -109,16 +109,16 @@ func precede(e *effects.Effect, v *voices) outcome {
 		return inherited(RowBase, v.run)
 	}
 	if r := pick(f, SetAllow, inBase); r != nil && !e.Claimed {
-		return spoken(Allow, RowBase, r)
+		return byRules(Allow, RowBase, r)
 	}
-	return outcome{
-		verdict: Ask, row: RowNothingSpoken, by: ByDefault, needed: NeededByDefault,
+	return effectResult{
+		verdict: Ask, row: RowDefault, by: ByDefault, needed: NeededByDefault,
 		reason: "no rule speaks of this",
 	}
 }
 
-// personFor says why a person must answer, whatever rules and memory say.
-func (v *voices) personFor(e *effects.Effect) string {
+// personRequired says why a person must answer, whatever rules and memory say.
+func (v *effectInputs) personRequired(e *effects.Effect) string {
 	switch {
 	case v.person != "":
 		return v.person
@@ -140,7 +140,7 @@ func (v *voices) personFor(e *effects.Effect) string {
 
 // coversUnknown reports whether an allow of org or user speaks of what could
 // not be understood.
-func (v *voices) coversUnknown() bool {
+func (v *effectInputs) coversUnknown() bool {
 	for _, r := range v.findings.Fired {
 		if r.Set == SetAllow && r.CoversUnknown && (inOrg(r) || inUser(r) && !v.findings.OnlyOrg) {
 			return true
@@ -151,7 +151,7 @@ func (v *voices) coversUnknown() bool {
 
 // unansweredGuard returns the guarded tags that neither an allow covers nor an
 // exact choice answers.
-func (v *voices) unansweredGuard(e *effects.Effect) effects.Tags {
+func (v *effectInputs) unansweredGuard(e *effects.Effect) effects.Tags {
 	tags := e.Guarded()
 	if tags == 0 || v.allow != nil && v.allow.Exact {
 		return 0
@@ -165,7 +165,7 @@ func (v *voices) unansweredGuard(e *effects.Effect) effects.Tags {
 }
 
 // mayAllow reports whether an allow of that layer counts at row 9.
-func (v *voices) mayAllow(r Finding) bool {
+func (v *effectInputs) mayAllow(r Finding) bool {
 	switch r.Rule.Layer {
 	case Org:
 		return true
@@ -207,8 +207,8 @@ func all(fired []Finding, is func(Finding) bool) bool {
 	return len(filter(fired, is)) == len(fired)
 }
 
-func spoken(v Verdict, row int, rules []Finding) outcome {
-	o := outcome{verdict: v, row: row, by: ByPolicy, needed: NotNeeded, reason: rules[0].Reason, rules: rules}
+func byRules(v Verdict, row int, rules []Finding) effectResult {
+	o := effectResult{verdict: v, row: row, by: ByPolicy, needed: NotNeeded, reason: rules[0].Reason, rules: rules}
 	if v == Ask {
 		o.needed = NeededByRule
 	}
@@ -222,12 +222,12 @@ func spoken(v Verdict, row int, rules []Finding) outcome {
 }
 
 // inherited is the allow that an inherent effect takes from its run.
-func inherited(row int, run *outcome) outcome {
+func inherited(row int, run *effectResult) effectResult {
 	o := *run
 	o.row, o.message = row, ""
 	return o
 }
 
-func remembered(v Verdict, row int, c *Choice) outcome {
-	return outcome{verdict: v, row: row, by: ByMemory, needed: NotNeeded, reason: "remembered: " + c.Label, choice: c}
+func byChoice(v Verdict, row int, c *Choice) effectResult {
+	return effectResult{verdict: v, row: row, by: ByMemory, needed: NotNeeded, reason: "remembered: " + c.Label, choice: c}
 }

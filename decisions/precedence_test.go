@@ -103,12 +103,12 @@ func (s *situation) fired() []Finding {
 	return fired
 }
 
-func (s *situation) decide() outcome {
+func (s *situation) decide() effectResult {
 	e := &effects.Effect{Kind: s.kind, Cause: s.cause, Claimed: s.claimed, Hint: s.hint}
 	if s.guarded {
 		e.Tags = effects.TagsOf(effects.Secret)
 	}
-	v := &voices{trusted: s.trusted, findings: Findings{Fired: s.fired(), OnlyOrg: s.onlyOrg}}
+	v := &effectInputs{trusted: s.trusted, findings: Findings{Fired: s.fired(), OnlyOrg: s.onlyOrg}}
 	if s.fence {
 		v.fence = "fence"
 	}
@@ -123,9 +123,9 @@ func (s *situation) decide() outcome {
 	}
 	switch s.run {
 	case "allow": // by memory, or a rule of org, user or project
-		v.run = &outcome{verdict: Allow, row: RowAllow, by: ByPolicy}
+		v.run = &effectResult{verdict: Allow, row: RowAllow, by: ByPolicy}
 	case "base":
-		v.run = &outcome{verdict: Allow, row: RowBase, by: ByPolicy}
+		v.run = &effectResult{verdict: Allow, row: RowBase, by: ByPolicy}
 	}
 	return precede(e, v)
 }

@@ -11,26 +11,26 @@ import (
 // maxRestDenied is how many denied effects of a call's rest a decision shows.
 const maxRestDenied = 8
 
-// maxKeptRest is the most that is kept of a call's rest for the next like it.
-const maxKeptRest = 64
+// maxCachedRest is the most that is kept of a call's rest for the next like it.
+const maxCachedRest = 64
 
-// considerRest looks for what is denied in that part of a call that is over the
+// evaluateRest looks for what is denied in that part of a call that is over the
 // bounds. A person is asked about such a call anyway; here only a deny counts.
-func (e *Engine) considerRest(ctx context.Context, m *matter, now time.Time) {
+func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Time) {
 	rest := m.res.Rest
 	if len(rest) == 0 {
 		return
 	}
 	in := m.input()
 	in.All, in.Now, in.OnlyDeny = slices.Concat(m.res.Effects, rest), now, true
-	m.rest = make([]part, len(rest))
+	m.rest = make([]effectFacts, len(rest))
 	denied := 0
 	for i := range rest {
 		p := &m.rest[i]
-		p.fence = fences{e.PID, e.Own.Programs()}.why(&rest[i])
+		p.fence = fences{e.pid, e.own.Programs()}.why(&rest[i])
 		if p.fence == "" && ctx.Err() == nil {
 			in.Effect = &rest[i]
-			if p.findings, p.err = m.snap.Evaluate(ctx, in); p.err != nil {
+			if p.findings, p.err = m.snapshot.Evaluate(ctx, in); p.err != nil {
 				m.failed = true
 			}
 		}
@@ -45,15 +45,15 @@ func (e *Engine) considerRest(ctx context.Context, m *matter, now time.Time) {
 
 // deniedOfRest returns the effects of a call's rest that are denied, with what
 // is said of them.
-func (e *Engine) deniedOfRest(ctx context.Context, m *matter, q *MemoryQuery) (denied []effects.Effect, was []outcome) {
+func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, q *MemoryQuery) (denied []effects.Effect, results []effectResult) {
 	for i := range m.rest {
 		eff, p := &m.res.Rest[i], &m.rest[i]
 		one := *q
 		one.Effect = eff
-		v := &voices{fence: p.fence, findings: p.findings}
-		if o := e.effect(ctx, m.snap, eff, p.err, &one, v); o.verdict == Deny && len(denied) < maxRestDenied {
-			denied, was = append(denied, *eff), append(was, o)
+		v := &effectInputs{fence: p.fence, findings: p.findings}
+		if o := e.effect(ctx, m.snapshot, eff, p.err, &one, v); o.verdict == Deny && len(denied) < maxRestDenied {
+			denied, results = append(denied, *eff), append(results, o)
 		}
 	}
-	return denied, was
+	return denied, results
 }

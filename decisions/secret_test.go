@@ -16,7 +16,7 @@ import (
 // and once more when it is gone.
 func TestCacheSeesNewSecrets(t *testing.T) {
 	p, _, _, e := newCached(t)
-	e.FS = effects.NewIndex(effects.OSFS{}, time.Now)
+	e.fs = effects.NewIndex(effects.OSFS{}, time.Now)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -29,12 +29,12 @@ func TestCacheSeesNewSecrets(t *testing.T) {
 	req.Call.Cwd = dir
 	step := func(what string, secret, asked bool) {
 		t.Helper()
-		d, was := p.again(t, e, req)
+		d, results := p.again(t, e, req)
 		found := slices.ContainsFunc(d.Effects, func(x EffectDecision) bool {
 			return x.Kind == effects.KindRead && slices.Contains(x.Tags, "secret")
 		})
-		if found != secret || was != asked {
-			t.Errorf("%s: secret %v, rules asked %v", what, found, was)
+		if found != secret || results != asked {
+			t.Errorf("%s: secret %v, rules asked %v", what, found, results)
 		}
 	}
 	step("no secret", false, true)

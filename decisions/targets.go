@@ -48,7 +48,7 @@ var (
 	}
 )
 
-// RunsTargets reports whether what a program does stands in a file of the
+// RunsTargets reports whether what a program does is written in a file of the
 // project, so that an answer about it holds only while that text is the same.
 func RunsTargets(program string) bool {
 	_, ok := runners[program]

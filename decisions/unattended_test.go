@@ -25,7 +25,7 @@ func TestUnattended(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p, _, j, e := newFakes(t)
 			tt.set(p, j)
-			e.Unattended = func() bool { return true }
+			e.unattended = func() bool { return true }
 			d := e.Decide(t.Context(), bash(t, "ls"))[0]
 			if d.Verdict != tt.want || !strings.Contains(d.Reason, tt.why) {
 				t.Errorf("got %s: %s", d.Verdict, d.Reason)
@@ -39,7 +39,7 @@ func TestUnattended(t *testing.T) {
 			if j.err == nil && j.recs[0].Decision.Verdict != d.Verdict {
 				t.Errorf("the journal says %s", j.recs[0].Decision.Verdict)
 			}
-			e.Unattended = func() bool { return false }
+			e.unattended = func() bool { return false }
 			if d := e.Decide(t.Context(), bash(t, "ls"))[0]; tt.name == "asked" && d.Verdict != Ask {
 				t.Errorf("with people there: %s", d.Verdict)
 			}

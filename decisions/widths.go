@@ -44,14 +44,14 @@ type OfferItem struct {
 // offer adds what can be remembered to a decision that is a question. Each
 // width is put through the precedence table before it is offered: it must turn
 // the whole call to allow.
-func (e *Engine) offer(d *Decision, q *MemoryQuery, heard []voices, was []outcome) {
+func (e *Engine) offer(d *Decision, q *MemoryQuery, inputs []effectInputs, results []effectResult) {
 	size := sizeOf(q.All) + sizeOfCall(q.Call)
 	if size > maxOffer {
 		return
 	}
-	w := widening{
-		engine: e, query: *q, heard: heard, was: was,
-		queries: make([]*MemoryQuery, len(was)), ways: make([][]Proposal, len(was)),
+	w := widthSearch{
+		engine: e, query: *q, inputs: inputs, results: results,
+		queries: make([]*MemoryQuery, len(results)), proposed: make([][]Proposal, len(results)),
 	}
 	o := &Offer{Size: size, Reject: w.rejectable()}
 	if d.By != ByFailure && w.rememberable() {
@@ -81,26 +81,26 @@ func levels(items []OfferItem) []int {
 	return list
 }
 
-// widening looks for the choices that would turn a call to allow.
-type widening struct {
-	engine  *Engine
-	query   MemoryQuery // without an effect
-	heard   []voices
-	was     []outcome
-	queries []*MemoryQuery
-	ways    [][]Proposal
+// widthSearch looks for the choices that would turn a call to allow.
+type widthSearch struct {
+	engine   *Engine
+	query    MemoryQuery // without an effect
+	inputs   []effectInputs
+	results  []effectResult
+	queries  []*MemoryQuery
+	proposed [][]Proposal
 }
 
 // rememberable reports whether none of the call's asks is one that no choice
 // can answer. No use of permd itself is ever remembered.
-func (w *widening) rememberable() bool {
+func (w *widthSearch) rememberable() bool {
 	for i := range w.query.All {
 		if r := w.query.All[i].Run; r != nil && r.Own != effects.OwnNone {
 			return false
 		}
 	}
-	for i := range w.was {
-		if o := &w.was[i]; o.verdict != Allow && (o.verdict != Ask || o.row == RowPerson || o.row == RowFailure) {
+	for i := range w.results {
+		if o := &w.results[i]; o.verdict != Allow && (o.verdict != Ask || o.row == RowPerson || o.row == RowFailure) {
 			return false
 		}
 	}
@@ -108,41 +108,41 @@ func (w *widening) rememberable() bool {
 }
 
 // ask returns the query for an effect.
-func (w *widening) ask(i int) *MemoryQuery {
+func (w *widthSearch) ask(i int) *MemoryQuery {
 	if w.queries[i] == nil {
 		q := w.query
 		q.Effect = &q.All[i]
-		q.Target = targetOf(w.engine.FS, q.Effect.Run)
+		q.Target = targetOf(w.engine.fs, q.Effect.Run)
 		w.queries[i] = &q
 	}
 	return w.queries[i]
 }
 
 // proposals returns the ways to remember an effect.
-func (w *widening) proposals(i int) []Proposal {
-	if w.ways[i] == nil {
-		w.ways[i] = w.engine.Proposer.Propose(w.ask(i))
-		if w.ways[i] == nil {
-			w.ways[i] = []Proposal{}
+func (w *widthSearch) proposals(i int) []Proposal {
+	if w.proposed[i] == nil {
+		w.proposed[i] = w.engine.proposer.Propose(w.ask(i))
+		if w.proposed[i] == nil {
+			w.proposed[i] = []Proposal{}
 		}
 	}
-	return w.ways[i]
+	return w.proposed[i]
 }
 
 // at returns the width of a level: for each effect that needs a choice the
 // widest that is not over the level and that the table accepts. Inherent
 // effects take their allow from their run where they can.
-func (w *widening) at(level int) (OfferSet, bool) {
-	now := make([]outcome, len(w.was))
+func (w *widthSearch) at(level int) (OfferSet, bool) {
+	now := make([]effectResult, len(w.results))
 	var items []OfferItem
 	var rules, wider []string
 	for _, inherent := range []bool{false, true} {
-		for i := range w.was {
+		for i := range w.results {
 			eff := &w.query.All[i]
 			if eff.Inherent() != inherent {
 				continue
 			}
-			v := w.heard[i]
+			v := w.inputs[i]
 			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(now) {
 				v.run = &now[eff.Via.Effect]
 			}
@@ -210,7 +210,7 @@ func shownPath(file, project string) string {
 
 // widest returns the widest proposal for an effect, up to a level, with which
 // the table says allow.
-func (w *widening) widest(i, level int, v *voices) (*Proposal, outcome) {
+func (w *widthSearch) widest(i, level int, v *effectInputs) (*Proposal, effectResult) {
 	ways := w.proposals(i)
 	for n := len(ways) - 1; n >= 0; n-- {
 		p := &ways[n]
@@ -223,12 +223,12 @@ func (w *widening) widest(i, level int, v *voices) (*Proposal, outcome) {
 			return p, o
 		}
 	}
-	return nil, outcome{}
+	return nil, effectResult{}
 }
 
 // scope is where a width is stored when the person names no scope; "" when one
 // must be named.
-func (w *widening) scope() string {
+func (w *widthSearch) scope() string {
 	switch {
 	case w.query.Project != "":
 		return "project"
@@ -240,14 +240,14 @@ func (w *widening) scope() string {
 
 // rejectable is what a reject of the call would be about, nil if none can be
 // remembered.
-func (w *widening) rejectable() *Rejection {
-	for i := range w.was {
+func (w *widthSearch) rejectable() *Rejection {
+	for i := range w.results {
 		if kind := w.query.All[i].Kind; kind == effects.KindQuestion || kind == effects.KindMode {
 			return nil // answers are never remembered
 		}
 	}
 	r := &Rejection{Query: w.query, Asked: w.asked()}
-	if !w.engine.Proposer.Rejectable(r) {
+	if !w.engine.proposer.Rejectable(r) {
 		return nil
 	}
 	return r
@@ -256,18 +256,18 @@ func (w *widening) rejectable() *Rejection {
 // asked are the effects that the table asks about for what they are, whatever is
 // wrong with the call as a whole. What follows from a run that is asked about
 // itself is part of that run.
-func (w *widening) asked() []int {
-	own := make([]outcome, len(w.was))
+func (w *widthSearch) asked() []int {
+	own := make([]effectResult, len(w.results))
 	var list []int
 	for _, inherent := range []bool{false, true} {
-		for i := range w.was {
+		for i := range w.results {
 			eff := &w.query.All[i]
 			if eff.Inherent() != inherent {
 				continue
 			}
-			v := w.heard[i]
+			v := w.inputs[i]
 			v.person = ""
-			var run *outcome
+			var run *effectResult
 			if inherent && eff.Via.Effect >= 0 && eff.Via.Effect < len(own) {
 				run = &own[eff.Via.Effect]
 			}
@@ -282,7 +282,7 @@ func (w *widening) asked() []int {
 	return list
 }
 
-// sizeOfCall is about how many bytes a call holds on to beside its effects.
+// sizeOfCall is about how many bytes a call holds on to, its effects aside.
 func sizeOfCall(c *effects.Call) int {
 	if c == nil {
 		return 0

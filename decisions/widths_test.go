@@ -64,7 +64,7 @@ func TestOffer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p, _, _, e := newFakes(t)
 			proposer := &fakeProposer{}
-			e.Proposer, p.fired = proposer, tt.fired
+			e.proposer, p.fired = proposer, tt.fired
 			req := bash(t, tt.command)
 			if tt.change != nil {
 				tt.change(p, proposer, req)

@@ -258,7 +258,7 @@ func (w *world) seen(t *testing.T, call, what, kind string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := effects.World{FS: w.engine.FS, Own: w.engine.Own, Table: snap.Table(), Profiles: snap.Profiles()}
+	made := effects.World{FS: w.fs, Own: w.own, Table: snap.Table(), Profiles: snap.Profiles()}
 	res := made.Of(c)
 	for i := range res.Effects {
 		if string(res.Effects[i].Kind) != kind {

@@ -5,16 +5,12 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
 // TestLanguageExamples decides the commands of languages.md.
 func TestLanguageExamples(t *testing.T) {
 	w := newWorld(t, rules{})
-	fs, ok := w.engine.FS.(*fsfake.FS)
-	if !ok {
-		t.Fatal("the world's file system is another one")
-	}
+	fs := w.fs
 	for name, version := range map[string]string{"app.db": "\x01\x01", "log.db": "\x02\x02"} {
 		fs.File(w.project+"/"+name, "SQLite format 3\x00\x10\x00"+version+strings.Repeat("\x00", 80))
 	}

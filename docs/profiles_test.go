@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 )
 
 // profileCalls are calls of the kinds that the table of profiles names, by the
@@ -36,7 +36,7 @@ func TestProfileTable(t *testing.T) {
 	if len(rows) != len(profileCalls) {
 		t.Fatalf("the table has %d rows, the test %d", len(rows), len(profileCalls))
 	}
-	for i, profile := range []string{policy.ProfileCareful, policy.ProfileBalanced, policy.ProfileUnattended} {
+	for i, profile := range []string{settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended} {
 		w := newWorld(t, rules{profile: profile})
 		for _, row := range rows {
 			calls := callsOf(row[1])

@@ -29,7 +29,11 @@ func serveWorld(t *testing.T) string {
 	t.Helper()
 	w := newWorld(t, rules{})
 	n := 0
-	w.engine.NewID = func() string { n++; return fmt.Sprint("d", n) }
+	var err error
+	w.engine, err = w.engine.With(func(c *decisions.Config) { c.NewID = func() string { n++; return fmt.Sprint("d", n) } })
+	if err != nil {
+		t.Fatal(err)
+	}
 	users := func(uint32) effects.User {
 		return effects.User{UID: 1000, Name: "ana", Home: home, Env: map[string]string{"HOME": home}}
 	}

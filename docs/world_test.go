@@ -42,6 +42,8 @@ type rules struct {
 // world is an engine with rules, in a file system that exists only here.
 type world struct {
 	engine  *decisions.Engine
+	fs      *fsfake.FS
+	own     effects.Own
 	store   *policy.Store
 	project string
 }
@@ -78,10 +80,14 @@ func newWorld(t *testing.T, r rules) *world {
 	if err := store.Prepare(t.Context(), uid, home+"/scratch"); err != nil {
 		t.Fatal(err)
 	}
-	w.engine = &decisions.Engine{
-		Policy: store, Memory: nothing{}, Journal: nothing{}, FS: fs, Own: effects.OwnFiles(home + "/.config/permd"),
+	w.fs, w.own = fs, effects.OwnFiles(home+"/.config/permd")
+	w.engine, err = decisions.NewEngine(decisions.Config{
+		Policy: store, Memory: nothing{}, Journal: nothing{}, FS: fs, Own: w.own,
 		Now: func() time.Time { return now }, NewID: func() string { return "id" }, Log: slog.New(slog.DiscardHandler),
 		Unattended: store.Unattended,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return w
 }

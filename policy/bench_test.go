@@ -13,6 +13,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
 )
 
@@ -42,7 +44,7 @@ func manyRules(layer decisions.Layer, n int) string {
 func baseUnit() unit {
 	u := unit{layer: decisions.Base}
 	for name, data := range rego.Base() {
-		u.files = append(u.files, source{name: name, rel: name, data: data})
+		u.files = append(u.files, source.File{Name: name, Rel: name, Data: data})
 	}
 	return u
 }
@@ -53,8 +55,8 @@ func baseUnit() unit {
 func BenchmarkEvaluate(b *testing.B) {
 	schema := testSchema(b)
 	base, ps := compile(baseUnit(), schema)
-	if ps.failed() {
-		b.Fatal(ps.errs())
+	if ps.Failed() {
+		b.Fatal(ps.Errors())
 	}
 	for _, n := range []int{10, 200, 10_000} {
 		snap := snapshotOf(
@@ -65,10 +67,10 @@ func BenchmarkEvaluate(b *testing.B) {
 			name string
 			in   *decisions.Input
 		}{
-			{"run-hit", input(run("prog4", "x", "--flag4"))},
-			{"run-silent", input(run("nothing", "here"))},
-			{"write-hit", input(file(effects.KindWrite, "/srv/3/a/x", effects.Outside))},
-			{"git", input(run("git", "push", "--force"))},
+			{"run-hit", inputOf(run("prog4", "x", "--flag4"))},
+			{"run-silent", inputOf(run("nothing", "here"))},
+			{"write-hit", inputOf(file(effects.KindWrite, "/srv/3/a/x", effects.Outside))},
+			{"git", inputOf(run("git", "push", "--force"))},
 		}
 		for _, bb := range inputs {
 			b.Run(fmt.Sprintf("%s/rules=%d", bb.name, n), func(b *testing.B) {
@@ -94,7 +96,7 @@ func BenchmarkEvaluate(b *testing.B) {
 // of 20 µs was set).
 func BenchmarkFloor(b *testing.B) {
 	l := mustCompile(b, decisions.Org, `allow contains "x" if input.effect.kind == "run"`)
-	q := &query{input: buildInput(input(run("x")), 0), cancel: topdown.NewCancel()}
+	q := &query{input: input.Build(inputOf(run("x")), 0), cancel: topdown.NewCancel()}
 	took := make([]time.Duration, 0, 1<<16)
 	for b.Loop() {
 		start := time.Now()
@@ -117,15 +119,15 @@ func report(b *testing.B, took []time.Duration) {
 
 // BenchmarkBuildInput is the part of Evaluate that does not depend on rules.
 func BenchmarkBuildInput(b *testing.B) {
-	in := input(run("git", "push", "--force"))
+	in := inputOf(run("git", "push", "--force"))
 	for _, bb := range []struct {
 		name string
-		need parts
-	}{{"effect", 0}, {"all", allParts}} {
+		need input.Parts
+	}{{"effect", 0}, {"all", input.AllParts}} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				buildInput(in, bb.need)
+				input.Build(in, bb.need)
 			}
 		})
 	}
@@ -178,8 +180,8 @@ func BenchmarkCompile(b *testing.B) {
 	schema := testSchema(b)
 	u := unitOf(decisions.Org, map[string]string{"a.rego": manyRules(decisions.Org, 1000)})
 	for b.Loop() {
-		if _, ps := compile(u, schema); ps.failed() {
-			b.Fatal(ps.errs())
+		if _, ps := compile(u, schema); ps.Failed() {
+			b.Fatal(ps.Errors())
 		}
 	}
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/source"
 )
 
 // CheckReport is what Check finds.
@@ -18,11 +21,11 @@ type CheckReport struct {
 	Files    int             `json:"files"`
 	Rules    int             `json:"rules"`
 	Programs []ProgramInfo   `json:"programs,omitzero"` // that the folder says something about
-	Problems []Problem       `json:"problems"`          // errors, warnings and notes, in the order of places
+	Problems []diag.Problem  `json:"problems"`          // errors, warnings and notes, in the order of places
 }
 
 // Passed reports whether there is no error.
-func (r *CheckReport) Passed() bool { return !problems(r.Problems).failed() }
+func (r *CheckReport) Passed() bool { return !diag.List(r.Problems).Failed() }
 
 // RuleInfo describes one rule.
 type RuleInfo struct {
@@ -62,14 +65,14 @@ func (f Folder) Check() (*CheckReport, error) {
 	}
 	c, ps := compile(u, schema)
 	if c != nil {
-		ps = append(ps, f.lint(u, c)...)
+		ps = append(ps, f.advise(u, c)...)
 	}
-	report := &CheckReport{Layer: u.layer, Files: len(u.files), Problems: ps.sorted()}
+	report := &CheckReport{Layer: u.layer, Files: len(u.files), Problems: ps.Sorted()}
 	if report.Problems == nil {
-		report.Problems = []Problem{}
+		report.Problems = []diag.Problem{}
 	}
 	if c != nil {
-		report.Rules, report.Programs = len(c.list()), c.described
+		report.Rules, report.Programs = len(c.list()), c.programs
 	}
 	return report, nil
 }
@@ -82,12 +85,12 @@ func (f Folder) Test(ctx context.Context) (*TestReport, error) {
 		return nil, err
 	}
 	// What the daemon would refuse must not pass its tests.
-	if _, ps := compile(u, schema); ps.failed() {
-		return nil, ps.err(u.layer)
+	if _, ps := compile(u, schema); ps.Failed() {
+		return nil, ps.Err(u.layer)
 	}
 	report, ps := runTests(ctx, u, schema, true)
-	if ps.failed() {
-		return nil, ps.err(u.layer)
+	if ps.Failed() {
+		return nil, ps.Err(u.layer)
 	}
 	return report, nil
 }
@@ -100,8 +103,8 @@ func (f Folder) List() ([]RuleInfo, error) {
 		return nil, err
 	}
 	c, ps := compile(u, schema)
-	if ps.failed() {
-		return nil, ps.err(u.layer)
+	if ps.Failed() {
+		return nil, ps.Err(u.layer)
 	}
 	return c.list(), nil
 }
@@ -114,17 +117,17 @@ func (f Folder) Programs() ([]ProgramInfo, error) {
 		return nil, err
 	}
 	c, ps := compile(u, schema)
-	if ps.failed() {
-		return nil, ps.err(u.layer)
+	if ps.Failed() {
+		return nil, ps.Err(u.layer)
 	}
-	return c.described, nil
+	return c.programs, nil
 }
 
 // List returns the rules that are in use, from org to base.
 func (s *Store) List() []RuleInfo {
 	st := s.state.Load()
 	out := []RuleInfo{}
-	add := func(n *slot) {
+	add := func(n *layerState) {
 		if n.active == nil {
 			return
 		}
@@ -147,7 +150,7 @@ func (s *Store) List() []RuleInfo {
 	return out
 }
 
-func (l *compiled) list() []RuleInfo {
+func (l *compiledLayer) list() []RuleInfo {
 	out := make([]RuleInfo, 0, len(l.rules))
 	for _, r := range l.rules {
 		info := RuleInfo{ID: r.ref.ID, Title: r.ref.Title, Layer: l.layer, Set: r.set, At: r.ref.At}
@@ -160,8 +163,8 @@ func (l *compiled) list() []RuleInfo {
 }
 
 // open reads the folder.
-func (f Folder) open() (unit, *inputSchema, error) {
-	schema, err := parseSchema(f.Schema)
+func (f Folder) open() (unit, *input.Schema, error) {
+	schema, err := input.ParseSchema(f.Schema)
 	if err != nil {
 		return unit{}, nil, err
 	}
@@ -169,18 +172,18 @@ func (f Folder) open() (unit, *inputSchema, error) {
 	if err != nil {
 		return unit{}, nil, fmt.Errorf("finding the folder of rules: %w", err)
 	}
-	t, err := readTree(dir, treeRules{writable: true})
+	t, err := source.Read(dir, source.Access{Writable: true})
 	if err != nil {
-		var ps problems
-		ps.err1(err)
-		return unit{}, nil, &Error{Layer: f.Layer, Problems: ps}
+		var ps diag.List
+		ps.AddErr(err)
+		return unit{}, nil, &diag.Error{Layer: f.Layer, Problems: ps}
 	}
-	if len(t.files) == 0 {
-		return unit{}, nil, fmt.Errorf("no .rego file, no %s and no file in %s/ in %s", listName, programsDir, f.Dir)
+	if len(t.Files) == 0 {
+		return unit{}, nil, fmt.Errorf("no .rego file, no %s and no file in %s/ in %s", source.ListName, source.ProgramsDir, f.Dir)
 	}
-	u := unit{layer: f.Layer, files: t.files, table: f.Table}
+	u := unit{layer: f.Layer, files: t.Files, table: f.Table}
 	for i := range u.files { // as the caller named the folder
-		u.files[i].name = filepath.Join(f.Dir, u.files[i].rel)
+		u.files[i].Name = filepath.Join(f.Dir, u.files[i].Rel)
 	}
 	if u.layer == "" {
 		u.layer = layerOf(u.files)
@@ -202,27 +205,27 @@ func (f Folder) open() (unit, *inputSchema, error) {
 // underOrg takes over what org says of programs. A folder that may not be read
 // says nothing here: the daemon reads it by itself.
 func (f Folder) underOrg(u *unit) error {
-	t, err := readTree(f.Org, treeRules{writable: true})
+	t, err := source.Read(f.Org, source.Access{Writable: true})
 	if err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	var out compiled
-	var ps problems
-	org := unit{layer: decisions.Org, files: t.files, table: u.table}
-	if org.programs(&out, &ps); ps.failed() {
-		return ps.err(decisions.Org)
+	var out compiledLayer
+	var ps diag.List
+	org := unit{layer: decisions.Org, files: t.Files, table: u.table}
+	if org.programs(&out, &ps); ps.Failed() {
+		return ps.Err(decisions.Org)
 	}
 	u.table = org.table
 	return nil
 }
 
 // layerOf reads the layer off the package of the first file that names one.
-func layerOf(files []source) decisions.Layer {
+func layerOf(files []source.File) decisions.Layer {
 	for _, f := range files {
-		if f.isList() || f.isPrograms() {
+		if f.IsList() || f.IsPrograms() {
 			continue
 		}
-		for line := range strings.Lines(string(f.data)) {
+		for line := range strings.Lines(string(f.Data)) {
 			name, ok := strings.CutPrefix(strings.TrimSpace(line), "package permd.")
 			if !ok {
 				continue

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/source"
 )
 
 func folder(t *testing.T, files map[string]string) Folder {
@@ -147,7 +149,7 @@ func TestLayerOf(t *testing.T) {
 		"package permd.org": decisions.Org, "# x\npackage permd.base.lib # y": decisions.Base,
 		"package permd.project_test\n": decisions.Project, "package permd.": decisions.User, "package main": decisions.User,
 	} {
-		if got := layerOf([]source{{rel: "a.rego", data: []byte(text)}}); got != want {
+		if got := layerOf([]source.File{{Rel: "a.rego", Data: []byte(text)}}); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
 	}
@@ -172,7 +174,7 @@ func TestProblemsAreShort(t *testing.T) {
 				t.Fatal("no problem")
 			}
 			for _, p := range r.Problems {
-				if len(p.Text) > mostText+len("…") {
+				if len(p.Text) > diag.MaxText+len("…") {
 					t.Errorf("a text of %d bytes: %.200s", len(p.Text), p.Text)
 				}
 			}

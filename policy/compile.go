@@ -15,6 +15,10 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/source"
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
@@ -24,7 +28,7 @@ const maxResidual = 16
 // unit is all that one layer is compiled from.
 type unit struct {
 	layer   decisions.Layer
-	files   []source
+	files   []source.File
 	disable []string // ids of rules to drop
 	// listsOnly drops all but deny and ask entries of lists: an untrusted
 	// project may tighten, but not speak.
@@ -33,8 +37,8 @@ type unit struct {
 	table *effects.Table
 }
 
-// compiled is a layer that is ready to be evaluated. It is immutable.
-type compiled struct {
+// compiledLayer is a layer that is ready to be evaluated. It is immutable.
+type compiledLayer struct {
 	layer    decisions.Layer
 	rules    []*rule
 	compiler *ast.Compiler // nil when there are no rules
@@ -46,18 +50,18 @@ type compiled struct {
 	store      storage.Store
 	txn        storage.Transaction // never ended: the store is never written
 	values     cache.InterQueryValueCache
-	needs      parts
-	speaks     [numKinds]bool // kinds for which a rule may fire
-	warnings   []Problem
+	needs      input.Parts
+	mayFire    [numKinds]bool // kinds for which a rule may fire
+	warnings   []diag.Problem
 	table      *effects.Table    // of org: the program table with what it adds, nil if nothing
-	opinions   *effects.Opinions // of a user: what it says of programs, nil if nothing
-	described  []ProgramInfo     // the programs that it says something about
-	tests      *parsed           // all that was parsed, when there are tests; nil once they have run
-	lists      []listed          // the entries of its lists, for explanations
+	overlay    *effects.Opinions // of a user: what it says of programs, nil if nothing
+	programs   []ProgramInfo     // the programs that it says something about
+	tests      *moduleSet        // all that was parsed, when there are tests; nil once they have run
+	lists      []listEntry       // the entries of its lists, for explanations
 }
 
-// parsed are the modules of a layer, before compiling.
-type parsed struct {
+// moduleSet are the modules of a layer, before compiling.
+type moduleSet struct {
 	policy map[string]*ast.Module // by the file's name
 	tests  map[string]*ast.Module
 	rel    map[string]string // the file's name -> its name within the layer
@@ -66,68 +70,68 @@ type parsed struct {
 // compile checks and compiles a layer. The compiled layer is nil when there is
 // an error among the problems. OPA's compiler has panicked on odd rules before;
 // that is a problem of the layer, not the end of the daemon.
-func compile(u unit, schema *inputSchema) (c *compiled, ps problems) {
+func compile(u unit, schema *input.Schema) (c *compiledLayer, ps diag.List) {
 	_, err := safely(func() bool {
 		c, ps = compileUnsafe(u, schema)
 		return true
 	})
 	if err != nil {
-		ps.errorf(nil, "", "compiling the %s layer: %v", u.layer, err)
+		ps.Errorf(nil, "", "compiling the %s layer: %v", u.layer, err)
 		c = nil
 	}
 	return c, ps
 }
 
-func compileUnsafe(u unit, schema *inputSchema) (*compiled, problems) {
-	var ps problems
-	out := &compiled{layer: u.layer}
+func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
+	var ps diag.List
+	out := &compiledLayer{layer: u.layer}
 	u.programs(out, &ps)
 	mods := parse(u, &ps)
 	rules := collect(u, mods, &ps)
-	if ps.failed() {
+	if ps.Failed() {
 		return nil, ps
 	}
-	out.rules, out.lists = rules, listedIn(u)
+	out.rules, out.lists = rules, listEntries(u)
 	if len(mods.tests) > 0 {
 		out.tests = mods
 	}
 	if len(rules) == 0 && len(mods.policy) == 0 {
-		out.warnings = ps.warnings()
+		out.warnings = ps.Warnings()
 		return out, ps
 	}
 	// The sets themselves are compiled only if something refers to them (see
 	// rewrite.go). Whether it does is known for certain when all references
 	// are resolved, that is, after compiling.
 	c := compileModules(u.layer, mods.policy, rules, false, schema, &ps)
-	if !ps.failed() && refersToSets(u.layer, c) {
-		c = compileModules(u.layer, mods.policy, rules, true, schema, &problems{})
+	if !ps.Failed() && refersToSets(u.layer, c) {
+		c = compileModules(u.layer, mods.policy, rules, true, schema, &diag.List{})
 		if c.Failed() {
-			ps.opa(c.Errors)
+			ps.AddOPA(c.Errors)
 		}
 	}
-	if !ps.failed() {
-		lintCompiled(u.layer, c, &ps)
+	if !ps.Failed() {
+		validateCompiled(u.layer, c, &ps)
 	}
-	if ps.failed() || len(rules) == 0 {
-		out.warnings = ps.warnings()
-		if ps.failed() {
+	if ps.Failed() || len(rules) == 0 {
+		out.warnings = ps.Warnings()
+		if ps.Failed() {
 			return nil, ps
 		}
 		return out, ps
 	}
 	out.compiler = c
 	if err := out.prepare(); err != nil {
-		ps.errorf(nil, "", "preparing the query: %v", err)
+		ps.Errorf(nil, "", "preparing the query: %v", err)
 		return nil, ps
 	}
-	out.needs = partsOf(c)
+	out.needs = input.PartsOf(c)
 	probe(out, schema, &ps)
-	out.warnings = ps.warnings()
+	out.warnings = ps.Warnings()
 	return out, ps
 }
 
 // prepare makes what evaluations share.
-func (l *compiled) prepare() error {
+func (l *compiledLayer) prepare() error {
 	l.queries = l.compiler.QueryCompiler()
 	result := ast.Equality.Expr(ast.VarTerm(resultVar), ast.NewTerm(firedRef(l.layer)))
 	query, err := l.queries.Compile(ast.NewBody(result))
@@ -152,66 +156,66 @@ func (l *compiled) prepare() error {
 }
 
 // parse reads all files of a layer and checks their packages.
-func parse(u unit, ps *problems) *parsed {
-	out := &parsed{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
+func parse(u unit, ps *diag.List) *moduleSet {
+	out := &moduleSet{policy: map[string]*ast.Module{}, tests: map[string]*ast.Module{}, rel: map[string]string{}}
 	policyOpts, testOpts := parserOptions(capabilities(false)), parserOptions(capabilities(true))
 	for _, f := range u.files {
-		if f.isPrograms() {
+		if f.IsPrograms() {
 			continue
 		}
-		out.rel[f.name] = strings.TrimPrefix(f.rel, string(u.layer)+"/")
-		if f.isList() {
-			m, err := compileList(string(u.layer), f.name, f.data, u.listsOnly, u.table)
+		out.rel[f.Name] = strings.TrimPrefix(f.Rel, string(u.layer)+"/")
+		if f.IsList() {
+			m, err := list.Compile(string(u.layer), f.Name, f.Data, u.listsOnly, u.table)
 			if err != nil {
 				listProblems(f, err, ps)
 				continue
 			}
-			out.policy[f.name] = m
+			out.policy[f.Name] = m
 			continue
 		}
 		if u.listsOnly {
 			continue
 		}
-		if blank(f.data) {
+		if blank(f.Data) {
 			continue // no rules, which is as good as any number
 		}
 		opts := policyOpts
-		if f.isTest() {
+		if f.IsTest() {
 			opts = testOpts
 		}
-		m, err := ast.ParseModuleWithOpts(f.name, string(f.data), opts)
+		m, err := ast.ParseModuleWithOpts(f.Name, string(f.Data), opts)
 		if err != nil {
-			ps.opa(err)
+			ps.AddOPA(err)
 			continue
 		}
-		if !inPackage(u.layer, m, f.isTest()) {
-			ps.errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.layer),
+		if !inPackage(u.layer, m, f.IsTest()) {
+			ps.Errorf(m.Package.Location, fmt.Sprintf("write: package permd.%s", u.layer),
 				"rules of the %s layer must be in package permd.%s or below it, not in %s",
 				u.layer, u.layer, strings.TrimPrefix(m.Package.Path.String(), "data."))
 			continue
 		}
-		if f.isTest() {
-			out.tests[f.name] = m
+		if f.IsTest() {
+			out.tests[f.Name] = m
 			continue
 		}
-		out.policy[f.name] = m
-		lintNot(m, ps)
+		out.policy[f.Name] = m
+		adviseNegation(m, ps)
 	}
 	return out
 }
 
 // listProblems adds what is wrong with a list.
-func listProblems(f source, err error, ps *problems) {
+func listProblems(f source.File, err error, ps *diag.List) {
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		errs = joined.Unwrap()
 	}
 	for _, err := range errs {
-		if le, ok := errors.AsType[*ListError](err); ok {
-			*ps = append(*ps, Problem{File: f.name, Line: le.Line, Severity: SeverityError, Text: shortened(le.Err.Error()), Hint: le.Hint()})
+		if le, ok := errors.AsType[*list.Error](err); ok {
+			ps.Append(diag.Problem{File: f.Name, Line: le.Line, Severity: diag.SeverityError, Text: le.Err.Error(), Hint: le.Hint()})
 			continue
 		}
-		ps.file(f.name, "", "%v", err)
+		ps.FileErrorf(f.Name, "", "%v", err)
 	}
 }
 
@@ -232,35 +236,35 @@ func inPackage(layer decisions.Layer, m *ast.Module, test bool) bool {
 
 // compileModules compiles a layer's policy for evaluation.
 func compileModules(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule, keepSets bool,
-	schema *inputSchema, ps *problems) *ast.Compiler {
+	schema *input.Schema, ps *diag.List) *ast.Compiler {
 	modules := rewrite(layer, policy, rules, keepSets)
 	c := newCompiler(schema, capabilities(false))
-	var lints problems
+	var problems diag.List
 	// After this stage all references are resolved, whatever was imported or
-	// renamed, and still stand where they were written.
+	// renamed, and are still where they were written.
 	c.WithStageAfterID(ast.StageRemoveImports, ast.CompilerStageDefinition{
-		Name: "PermdLints", MetricName: "permd_lints",
+		Name: "PermdValidate", MetricName: "permd_validate",
 		Stage: func(c *ast.Compiler) *ast.Error {
-			lintResolved(c, schema, &lints)
+			validateResolved(c, schema, &problems)
 			return nil
 		},
 	})
 	c.Compile(modules)
-	*ps = append(*ps, lints...)
+	*ps = append(*ps, problems...)
 	if c.Failed() {
-		ps.opa(c.Errors)
+		ps.AddOPA(c.Errors)
 	}
 	return c
 }
 
-func newCompiler(schema *inputSchema, caps *ast.Capabilities) *ast.Compiler {
+func newCompiler(schema *input.Schema, caps *ast.Capabilities) *ast.Compiler {
 	c := ast.NewCompiler().
 		WithCapabilities(caps).
 		WithStrict(true).
 		WithDefaultRegoVersion(ast.RegoV1)
 	if schema != nil {
 		set := ast.NewSchemaSet()
-		set.Put(ast.SchemaRootRef, schema.raw)
+		set.Put(ast.SchemaRootRef, schema.Raw)
 		c = c.WithSchemas(set)
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/input"
 )
 
 // evalTimeout bounds the evaluation of one effect over all layers. Less would
@@ -26,15 +27,15 @@ var ErrTimeout = errors.New("evaluating rules: took longer than 250 ms")
 // snapshot is the rules that hold for one person in one project. It is
 // immutable and implements decisions.Snapshot.
 type snapshot struct {
-	digest   string
-	layers   []*compiled // from the highest to the lowest
-	blind    error       // a layer whose rules are not known, nil if all are
-	held     []string    // files whose allows do not count, see hold
-	switches Switches
-	trusted  bool
-	table    *effects.Table
-	profiles *effects.Profiles
-	limiter  *limiter // of the evaluations under way, also those with other snapshots
+	digest      string
+	layers      []*compiledLayer // from the highest to the lowest
+	unknown     error            // a layer whose rules are not known, nil if all are
+	quarantined []string         // files whose allows do not count, see hold
+	switches    Switches
+	trusted     bool
+	table       *effects.Table
+	profiles    *effects.Profiles
+	limiter     *limiter // of the evaluations under way, also those with other snapshots
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
@@ -60,7 +61,7 @@ func (s *snapshot) Trusted() bool { return s.trusted }
 // Evaluate returns the rules that fire for an effect.
 //
 // With an error, nothing is known of the layers that are silent. What the others
-// said is returned beside it, allows left out: a deny among it stands, whatever
+// said is returned with it, without allows: a deny among it counts, whatever
 // broke elsewhere, and a caller that ignores it loses nothing but that.
 func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions.Findings, error) {
 	out := decisions.Findings{OnlyOrg: s.switches.OnlyOrg}
@@ -82,22 +83,22 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 		out.Fired = nil
 		err = s.evaluate(in, kind, &out)
 	}
-	if len(s.held) > 0 {
+	if len(s.quarantined) > 0 {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool {
-			return f.Set == decisions.SetAllow && muted(s.held, &f.Rule)
+			return f.Set == decisions.SetAllow && inQuarantine(s.quarantined, &f.Rule)
 		})
 	}
-	if err = cmp.Or(err, s.blind); err != nil {
+	if err = cmp.Or(err, s.unknown); err != nil {
 		out.Fired = slices.DeleteFunc(out.Fired, func(f decisions.Finding) bool { return f.Set == decisions.SetAllow })
 	}
 	return out, err
 }
 
 func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findings) error {
-	var need parts
+	var need input.Parts
 	speaks := false
 	for _, l := range s.layers {
-		if l.speaks[kind] {
+		if l.mayFire[kind] {
 			need |= l.needs
 			speaks = true
 		}
@@ -107,18 +108,18 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 	}
 	limited := s.limiter.start()
 	defer s.limiter.stop(limited)
-	input, err := safely(func() *ast.Term { return buildInput(in, need) })
+	doc, err := safely(func() *ast.Term { return input.Build(in, need) })
 	if err != nil {
 		return fmt.Errorf("evaluating rules: %w", err)
 	}
 	var failed error
 	for _, l := range s.layers {
-		if !l.speaks[kind] {
+		if !l.mayFire[kind] {
 			continue
 		}
-		shown := input
-		if seen := asSeenBy(l.layer, in); seen != in {
-			if shown, err = safely(func() *ast.Term { return buildInput(seen, l.needs) }); err != nil {
+		shown := doc
+		if seen := input.ForLayer(l.layer, in); seen != in {
+			if shown, err = safely(func() *ast.Term { return input.Build(seen, l.needs) }); err != nil {
 				return fmt.Errorf("evaluating rules: %w", err)
 			}
 		}
@@ -135,9 +136,9 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 // be known the next moment.
 func (s *snapshot) Timeless() bool {
 	for _, l := range s.layers {
-		if l.needs&partNow != 0 {
+		if l.needs&input.PartNow != 0 {
 			return false
 		}
 	}
-	return s.blind == nil
+	return s.unknown == nil
 }

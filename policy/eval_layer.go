@@ -53,7 +53,7 @@ type candidate struct {
 }
 
 // candidates finds the rules that can be evaluated by themselves.
-func (l *compiled) findCandidates() {
+func (l *compiledLayer) findCandidates() {
 	l.candidates = make(map[*ast.Rule]candidate, len(l.rules))
 	for _, r := range l.compiler.GetRulesExact(firedRef(l.layer)) {
 		if n, ok := asInt(r.Head.Key.Value); ok {
@@ -78,12 +78,12 @@ func (l *compiled) findCandidates() {
 // It asks the rule index first, as the evaluator would: mostly no rule is left,
 // and the evaluator costs more to set up than that answer. A few rules are
 // evaluated by their bodies alone, more of them as the set they add to.
-func (l *compiled) eval(q *query) ([]decisions.Finding, error) {
+func (l *compiledLayer) eval(q *query) ([]decisions.Finding, error) {
 	rules, ok, err := l.lookup(q)
 	if err != nil {
 		return nil, err
 	}
-	v := &volley{layer: l}
+	v := &firedSet{layer: l}
 	switch {
 	case ok && len(rules) == 0:
 		return nil, nil
@@ -100,7 +100,7 @@ func (l *compiled) eval(q *query) ([]decisions.Finding, error) {
 
 // lookup asks the rule index which rules may fire; not ok when there is none, or
 // one of them can only be evaluated as part of the set.
-func (l *compiled) lookup(q *query) (rules []*ast.Rule, ok bool, err error) {
+func (l *compiledLayer) lookup(q *query) (rules []*ast.Rule, ok bool, err error) {
 	if l.index == nil {
 		return nil, false, nil
 	}
@@ -113,11 +113,11 @@ func (l *compiled) lookup(q *query) (rules []*ast.Rule, ok bool, err error) {
 		return nil, false, fmt.Errorf("evaluating rules of %s: %w", l.layer, err)
 	}
 	defer ast.IndexResultPool.Put(found) // and its slice with it
-	most := maxDirect
+	limit := maxDirect
 	if q.deny {
-		most = maxDirectDeny
+		limit = maxDirectDeny
 	}
-	if len(found.Rules) > most && !q.deny {
+	if len(found.Rules) > limit && !q.deny {
 		return nil, false, nil
 	}
 	for _, r := range found.Rules {
@@ -128,20 +128,20 @@ func (l *compiled) lookup(q *query) (rules []*ast.Rule, ok bool, err error) {
 		if q.deny && c.number >= 0 && c.number < len(l.rules) && l.rules[c.number].set != decisions.SetDeny {
 			continue
 		}
-		if rules = append(rules, r); len(rules) > most {
+		if rules = append(rules, r); len(rules) > limit {
 			return nil, false, nil
 		}
 	}
 	return rules, true, nil
 }
 
-func (l *compiled) evalEach(q *query, rules []*ast.Rule, v *volley) error {
+func (l *compiledLayer) evalEach(q *query, rules []*ast.Rule, v *firedSet) error {
 	for _, r := range rules {
 		c := l.candidates[r]
 		// To the end, not to the first result: an error farther on counts.
 		err := l.run(q, r.Body, func(qr topdown.QueryResult) {
 			if c.value == nil {
-				v.hit(c.number, nil)
+				v.add(c.number, nil)
 				return
 			}
 			value := c.value
@@ -149,10 +149,10 @@ func (l *compiled) evalEach(q *query, rules []*ast.Rule, v *volley) error {
 				value = qr[name]
 			}
 			if value == nil || !value.IsGround() {
-				v.failed = cmp.Or(v.failed, fmt.Errorf("%s: the rule's element is not known", l.rules[c.number].ref.At))
+				v.err = cmp.Or(v.err, fmt.Errorf("%s: the rule's element is not known", l.rules[c.number].ref.At))
 				return
 			}
-			v.hit(c.number, value.Value)
+			v.add(c.number, value.Value)
 		})
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func (l *compiled) evalEach(q *query, rules []*ast.Rule, v *volley) error {
 	return nil
 }
 
-func (l *compiled) evalSet(q *query, v *volley) error {
+func (l *compiledLayer) evalSet(q *query, v *firedSet) error {
 	var result ast.Value
 	err := l.run(q, l.query, func(qr topdown.QueryResult) {
 		if t := qr[ast.Var(resultVar)]; t != nil {
@@ -183,16 +183,16 @@ func (l *compiled) evalSet(q *query, v *volley) error {
 		}
 		n, ok := asInt(number)
 		if !ok || n < 0 || n >= len(l.rules) {
-			v.failed = cmp.Or(v.failed, fmt.Errorf("evaluating rules of %s: an unknown rule fired", l.layer))
+			v.err = cmp.Or(v.err, fmt.Errorf("evaluating rules of %s: an unknown rule fired", l.layer))
 			return
 		}
-		v.hit(n, value)
+		v.add(n, value)
 	})
 	return nil
 }
 
 // run evaluates a compiled body.
-func (l *compiled) run(q *query, body ast.Body, each func(topdown.QueryResult)) error {
+func (l *compiledLayer) run(q *query, body ast.Body, each func(topdown.QueryResult)) error {
 	tq := topdown.NewQuery(body).
 		WithQueryCompiler(l.queries).
 		WithCompiler(l.compiler).
@@ -219,61 +219,61 @@ func (l *compiled) run(q *query, body ast.Body, each func(topdown.QueryResult)) 
 	return nil
 }
 
-// volley collects the rules of a layer that fire.
-type volley struct {
-	layer  *compiled
-	shots  []shot
-	failed error // the first element that could not be read
+// firedSet collects the rules of a layer that fire.
+type firedSet struct {
+	layer *compiledLayer
+	hits  []hit
+	err   error // the first element that could not be read
 }
 
-// shot is one rule that fired, with what it added; nil when only the fact that
+// hit is one rule that fired, with what it added; nil when only the fact that
 // it fired is known.
-type shot struct {
+type hit struct {
 	number int
 	value  ast.Value
 	elem   *element
 }
 
-// hit adds a rule that fired; a rule adds the same value once.
-func (v *volley) hit(n int, value ast.Value) {
-	for _, s := range v.shots {
+// add adds a rule that fired; a rule adds the same value once.
+func (v *firedSet) add(n int, value ast.Value) {
+	for _, s := range v.hits {
 		if s.number == n && (s.value == nil && value == nil || s.value != nil && value != nil && s.value.Compare(value) == 0) {
 			return
 		}
 	}
 	r := v.layer.rules[n]
-	s := shot{number: n, value: value}
+	s := hit{number: n, value: value}
 	switch {
 	case r.fixed != nil:
 		s.elem = r.fixed
 	case value != nil:
 		e, err := readElement(value, r.set)
 		if err != nil {
-			v.failed = cmp.Or(v.failed, fmt.Errorf("%s: the rule %w", r.ref.At, err))
+			v.err = cmp.Or(v.err, fmt.Errorf("%s: the rule %w", r.ref.At, err))
 			return
 		}
 		s.elem = e
 	}
-	v.shots = append(v.shots, s)
+	v.hits = append(v.hits, s)
 }
 
 // findings are the rules that fired, in the order of rules.
-func (v *volley) findings() ([]decisions.Finding, error) {
-	slices.SortStableFunc(v.shots, func(a, b shot) int {
+func (v *firedSet) findings() ([]decisions.Finding, error) {
+	slices.SortStableFunc(v.hits, func(a, b hit) int {
 		if c := cmp.Compare(a.number, b.number); c != 0 || a.value == nil || b.value == nil {
 			return c
 		}
 		return a.value.Compare(b.value)
 	})
-	out := make([]decisions.Finding, 0, len(v.shots))
-	for _, s := range v.shots {
+	out := make([]decisions.Finding, 0, len(v.hits))
+	for _, s := range v.hits {
 		r := v.layer.rules[s.number]
 		e := s.elem
 		if e == nil {
-			if slices.ContainsFunc(v.shots, func(o shot) bool { return o.number == s.number && o.elem != nil }) {
+			if slices.ContainsFunc(v.hits, func(o hit) bool { return o.number == s.number && o.elem != nil }) {
 				continue // it has spoken for itself
 			}
-			e = r.speechless()
+			e = r.fallbackElement()
 		}
 		f := decisions.Finding{
 			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message,
@@ -284,12 +284,12 @@ func (v *volley) findings() ([]decisions.Finding, error) {
 			out = append(out, f)
 		}
 	}
-	return out, v.failed
+	return out, v.err
 }
 
-// speechless is what a deny or ask rule says whose own words are undefined or
-// not fit to be read: the rule stands, in its strictest form.
-func (r *rule) speechless() *element {
+// fallbackElement is what a deny or ask rule says whose own words are undefined or
+// not fit to be read: the rule counts, in its strictest form.
+func (r *rule) fallbackElement() *element {
 	reason := r.ref.Title
 	if reason == "" {
 		reason = "rule " + r.ref.ID

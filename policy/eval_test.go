@@ -96,7 +96,7 @@ ask contains input.effect.by.arg if input.effect.kind == "delete"
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := snap.Evaluate(t.Context(), input(tt.in))
+			got, err := snap.Evaluate(t.Context(), inputOf(tt.in))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ ask contains "denied too" if {
 		"rm": {"deny org/a.rego:4 at /p/a.rego:4: no", "ask org/a.rego:9 at /p/a.rego:9: denied too"},
 		"ls": {"allow org/a.rego:5 at /p/a.rego:5: all but denied"},
 	} {
-		got, err := snap.Evaluate(t.Context(), input(run(program)))
+		got, err := snap.Evaluate(t.Context(), inputOf(run(program)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestEvaluateMetadataInBody(t *testing.T) {
 # title: From the title
 deny contains rego.metadata.rule().title if input.effect.program == "rm"
 `))
-	got, err := snap.Evaluate(t.Context(), input(run("rm")))
+	got, err := snap.Evaluate(t.Context(), inputOf(run("rm")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqr
 			bad := mustCompile(t, decisions.User, tt.text)
 			org := mustCompile(t, decisions.Org, allow+`deny contains "org" if input.effect.program == "ls"`)
 			start := time.Now()
-			got, err := snapshotOf(org, bad).Evaluate(t.Context(), input(run("ls", "x")))
+			got, err := snapshotOf(org, bad).Evaluate(t.Context(), inputOf(run("ls", "x")))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v, want one with %q", err, tt.want)
 			}
@@ -203,15 +203,15 @@ numbers := {n | some i, _ in split("abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqr
 func TestEvaluateRefuses(t *testing.T) {
 	snap := snapshotOf(mustCompile(t, decisions.User, `allow contains "x" if input.effect.kind == "run"`))
 	t.Run("unknown kind", func(t *testing.T) {
-		if _, err := snap.Evaluate(t.Context(), input(effects.Effect{Kind: "fly"})); err == nil {
+		if _, err := snap.Evaluate(t.Context(), inputOf(effects.Effect{Kind: "fly"})); err == nil {
 			t.Error("no error")
 		}
 	})
 	t.Run("blind", func(t *testing.T) {
 		blind := *snap
-		blind.blind = errors.New("user rules are broken")
-		got, err := blind.Evaluate(t.Context(), input(run("ls")))
-		if !errors.Is(err, blind.blind) || len(got.Fired) != 0 {
+		blind.unknown = errors.New("user rules are broken")
+		got, err := blind.Evaluate(t.Context(), inputOf(run("ls")))
+		if !errors.Is(err, blind.unknown) || len(got.Fired) != 0 {
 			t.Errorf("got %v, %v", briefs(got), err)
 		}
 	})
@@ -220,7 +220,7 @@ func TestEvaluateRefuses(t *testing.T) {
 // A builtin that panics on a client's number must not end the daemon.
 func TestEvaluateHostileRaw(t *testing.T) {
 	snap := snapshotOf(mustCompile(t, decisions.User, `deny contains "x" if input.call.raw.n > 5`))
-	in := input(run("ls"))
+	in := inputOf(run("ls"))
 	in.Call.Input = []byte(`{"n":1e999999999999}`)
 	if _, err := snap.Evaluate(t.Context(), in); err == nil {
 		t.Error("no error for a number that OPA cannot hold")

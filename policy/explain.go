@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/input"
 )
 
 // Explainer is a snapshot that can say which rules almost fired.
@@ -59,7 +60,7 @@ const (
 // What a condition that does not hold costs.
 const (
 	costDetail = 1 // an option, a tag, how the program runs
-	costWord   = 2 // another word, path, host or tool beside the same beginning
+	costWord   = 2 // another word, path, host or tool with the same beginning
 	costTopic  = 3 // the rule speaks of something else
 )
 
@@ -73,10 +74,10 @@ func (s *snapshot) Nearest(
 }
 
 func (s *snapshot) nearestWithin(
-	ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding, most int,
+	ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding, limit int,
 ) (near []Near, more bool) {
 	_, err := safely(func() bool {
-		t := &trial{snapshot: s, in: in, ctx: ctx, left: most}
+		t := &nearSearch{snapshot: s, in: in, ctx: ctx, left: limit}
 		for _, l := range s.layers {
 			spoke := map[string]bool{}
 			for _, f := range fired {
@@ -84,13 +85,13 @@ func (s *snapshot) nearestWithin(
 					spoke[f.Rule.At] = true
 				}
 			}
-			seen := asSeenBy(l.layer, in)
+			seen := input.ForLayer(l.layer, in)
 			near = append(near, nearEntries(l, seen, set, spoke)...)
 			if seen == in {
 				near = append(near, t.nearRules(l, set, spoke)...)
 				continue
 			}
-			own := &trial{snapshot: s, in: seen, ctx: ctx, left: t.left}
+			own := &nearSearch{snapshot: s, in: seen, ctx: ctx, left: t.left}
 			near = append(near, own.nearRules(l, set, spoke)...)
 			t.left = own.left
 		}

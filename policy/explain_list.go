@@ -12,34 +12,36 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/list"
 )
 
-// listed is an entry of a list with its place.
-type listed struct {
-	entry
+// listEntry is an entry of a list with its place.
+type listEntry struct {
+	list.Entry
 	ref decisions.RuleRef
 }
 
-// listedIn returns the entries of a unit's lists. A list that cannot be read has
+// listEntries returns the entries of a unit's lists. A list that cannot be read has
 // none; compiling says why.
-func listedIn(u unit) []listed {
-	var out []listed
+func listEntries(u unit) []listEntry {
+	var out []listEntry
 	for _, f := range u.files {
-		if !f.isList() {
+		if !f.IsList() {
 			continue
 		}
-		entries, err := parseList(f.name, f.data)
+		entries, err := list.Parse(f.Name, f.Data)
 		if err != nil {
 			continue
 		}
-		understand(entries, u.table)
+		list.Resolve(entries, u.table)
 		for _, e := range entries {
-			if u.listsOnly && e.set == decisions.SetAllow {
+			if u.listsOnly && e.Set == decisions.SetAllow {
 				continue
 			}
-			out = append(out, listed{e, decisions.RuleRef{
-				Layer: u.layer, At: fmt.Sprintf("%s:%d", f.name, e.line),
-				ID: fmt.Sprintf("%s/%s:%d", u.layer, strings.TrimPrefix(f.rel, string(u.layer)+"/"), e.line),
+			out = append(out, listEntry{e, decisions.RuleRef{
+				Layer: u.layer, At: fmt.Sprintf("%s:%d", f.Name, e.Line),
+				ID: fmt.Sprintf("%s/%s:%d", u.layer, strings.TrimPrefix(f.Rel, string(u.layer)+"/"), e.Line),
 			}})
 		}
 	}
@@ -47,28 +49,28 @@ func listedIn(u unit) []listed {
 }
 
 // nearEntries returns the entries of a layer's lists that almost match.
-func nearEntries(l *compiled, in *decisions.Input, set decisions.Set, _ map[string]bool) []Near {
+func nearEntries(l *compiledLayer, in *decisions.Input, set decisions.Set, _ map[string]bool) []Near {
 	ctx := pattern.Context{Project: in.Result.Project, Home: in.Call.User.Home, Cwd: in.Call.Cwd}
 	var out []Near
 	for i := range l.lists {
 		e := &l.lists[i]
-		if e.set != set || e.kind != in.Effect.Kind {
+		if e.Set != set || e.Kind != in.Effect.Kind {
 			continue
 		}
-		d := differing{allow: set == decisions.SetAllow, effect: in.Effect, all: in.All, ctx: ctx}
-		if !d.compare(e.pattern) || len(d.found) == 0 {
+		d := comparison{allow: set == decisions.SetAllow, effect: in.Effect, all: in.All, ctx: ctx}
+		if !d.compare(e.Pattern) || len(d.found) == 0 {
 			continue // of something else altogether, or it fired
 		}
 		out = append(out, Near{
-			Rule: e.ref, Set: set, Reason: fmt.Sprintf("listed under %s %s: %s", e.set, e.kind, e.pattern),
+			Rule: e.ref, Set: set, Reason: fmt.Sprintf("listed under %s %s: %s", e.Set, e.Kind, e.Pattern),
 			Held: d.held, Failed: d.found, cost: d.cost,
 		})
 	}
 	return out
 }
 
-// differing finds in what an effect differs from a line.
-type differing struct {
+// comparison finds in what an effect differs from a line.
+type comparison struct {
 	allow  bool // the line allows, so it must cover all of the effect
 	effect *effects.Effect
 	all    []effects.Effect
@@ -79,14 +81,14 @@ type differing struct {
 	found []Condition
 }
 
-func (d *differing) say(cost int, is, format string, args ...any) {
+func (d *comparison) say(cost int, is, format string, args ...any) {
 	d.cost += cost
 	d.found = append(d.found, Condition{Text: effects.Display(fmt.Sprintf(format, args...)), Is: is})
 }
 
 // compare reports whether the line is about the same thing as the effect. If it
 // is and nothing differs, the line matches.
-func (d *differing) compare(p *pattern.Pattern) bool {
+func (d *comparison) compare(p *pattern.Pattern) bool {
 	e := d.effect
 	if d.allow && p.Match(e, d.all, d.ctx) || !d.allow && p.Touches(e, d.ctx) {
 		return true
@@ -109,7 +111,7 @@ func (d *differing) compare(p *pattern.Pattern) bool {
 	return about
 }
 
-func (d *differing) run(p *pattern.Run, r *effects.Run) bool {
+func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 	if !d.program(p, r) {
 		return false
 	}
@@ -159,7 +161,7 @@ func (d *differing) run(p *pattern.Run, r *effects.Run) bool {
 
 // named compares the words that are not harmless, from the line's * on, with
 // those that it names.
-func (d *differing) named(p *pattern.Run, r *effects.Run) {
+func (d *comparison) named(p *pattern.Run, r *effects.Run) {
 	n, k, before := len(p.Words), 0, -1
 	for _, i := range r.Harmful {
 		switch {
@@ -194,7 +196,7 @@ var stdinWords = map[effects.Stdin]string{
 }
 
 // program compares the program: the same one given in another way is near.
-func (d *differing) program(p *pattern.Run, r *effects.Run) bool {
+func (d *comparison) program(p *pattern.Run, r *effects.Run) bool {
 	probe := effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: r.Program, Executable: r.Executable}}
 	line := pattern.Pattern{Kind: effects.KindRun, Run: &pattern.Run{Program: p.Program}}
 	if d.allow && line.Match(&probe, nil, d.ctx) || !d.allow && line.Touches(&probe, d.ctx) {
@@ -223,7 +225,7 @@ func slips(w pattern.Glob, arg string) string {
 	return ""
 }
 
-func (d *differing) path(p *pattern.Pattern, f *effects.File) bool {
+func (d *comparison) path(p *pattern.Pattern, f *effects.File) bool {
 	// The path as the call wrote it, links not followed.
 	if given := filepath.Clean(f.Given); d.allow && given != f.Path && f.Given != "" {
 		if !filepath.IsAbs(given) {
@@ -243,7 +245,7 @@ func (d *differing) path(p *pattern.Pattern, f *effects.File) bool {
 		return true
 	}
 	root := map[pattern.Base]string{pattern.Root: "/", pattern.Home: d.ctx.Home, pattern.Project: d.ctx.Project}[p.Path.Base]
-	rel, ok := below(root, f.Path)
+	rel, ok := input.Below(root, f.Path)
 	if !ok {
 		return false
 	}
@@ -263,7 +265,7 @@ func (d *differing) path(p *pattern.Pattern, f *effects.File) bool {
 	return true
 }
 
-func (d *differing) host(p *pattern.Host, c *effects.Connect) bool {
+func (d *comparison) host(p *pattern.Host, c *effects.Connect) bool {
 	if c.Host == "" {
 		return false
 	}
@@ -299,7 +301,7 @@ func domainOf(host string) string {
 	return name
 }
 
-func (d *differing) tool(p *pattern.Tool, u *effects.Use) bool {
+func (d *comparison) tool(p *pattern.Tool, u *effects.Use) bool {
 	server := p.Server == nil && u.Server == "" || p.Server != nil && u.Server != "" && p.Server.Match(u.Server)
 	name := p.Names(u)
 	if !server && !name || name && wild(p.Name) || server && p.Server != nil && wild(p.Server) {
@@ -330,12 +332,12 @@ func written(g pattern.Glob) string { return shown(strings.Join(g, "*")) }
 
 // shown is a word of the call as it may be shown.
 func shown(s string) string {
-	const most = 60
+	const limit = 60
 	if s = effects.Display(s); s == "" || strings.Contains(s, " ") {
 		s = `"` + s + `"`
 	}
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
 	}
 	return s
 }

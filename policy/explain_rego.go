@@ -9,10 +9,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/source"
 )
 
-// trial evaluates rules condition by condition, for one effect.
-type trial struct {
+// nearSearch evaluates rules condition by condition, for one effect.
+type nearSearch struct {
 	snapshot *snapshot
 	in       *decisions.Input
 	ctx      context.Context
@@ -23,7 +25,7 @@ type trial struct {
 
 // nearRules returns the rules of a layer that almost fire. Those of lists are
 // compared as lines, which says more (nearEntries).
-func (t *trial) nearRules(l *compiled, set decisions.Set, spoke map[string]bool) []Near {
+func (t *nearSearch) nearRules(l *compiledLayer, set decisions.Set, spoke map[string]bool) []Near {
 	if l.compiler == nil {
 		return nil
 	}
@@ -36,7 +38,7 @@ func (t *trial) nearRules(l *compiled, set decisions.Set, spoke map[string]bool)
 		}
 		seen[n] = true // a deny fires by its number as well
 		rule := l.rules[n]
-		if rule.set != set || spoke[rule.ref.At] || strings.HasSuffix(rule.ast.Location.File, listName) {
+		if rule.set != set || spoke[rule.ref.At] || strings.HasSuffix(rule.ast.Location.File, source.ListName) {
 			continue
 		}
 		if t.left <= 0 || t.ctx.Err() != nil {
@@ -62,16 +64,16 @@ func numberOf(r *ast.Rule) (int, bool) {
 	return asInt(key)
 }
 
-// part is one condition as a person wrote it: the expressions that the compiler
-// made of it stand at the same place.
-type part struct {
+// conditionGroup is one condition as a person wrote it: the expressions that the compiler
+// made of it have the same place.
+type conditionGroup struct {
 	exprs []*ast.Expr
 	at    *ast.Location
-	shown []*ast.Expr // with fields in the place of the variables that stand for them
+	shown []*ast.Expr // with variables replaced by the fields that they are equal to
 }
 
-func partsOfBody(body ast.Body) []part {
-	var parts []part
+func partsOfBody(body ast.Body) []conditionGroup {
+	var parts []conditionGroup
 	for _, e := range body {
 		loc := e.Location
 		if loc == nil {
@@ -81,7 +83,7 @@ func partsOfBody(body ast.Body) []part {
 			parts[n-1].exprs = append(parts[n-1].exprs, e)
 			continue
 		}
-		parts = append(parts, part{exprs: []*ast.Expr{e}, at: loc})
+		parts = append(parts, conditionGroup{exprs: []*ast.Expr{e}, at: loc})
 	}
 	return parts
 }
@@ -89,7 +91,7 @@ func partsOfBody(body ast.Body) []part {
 // rule tries the conditions of a rule in their order: each together with those
 // before it that hold, since it may use what they bind. It stops when too much
 // is missing.
-func (t *trial) rule(l *compiled, rule *rule, fired *ast.Rule) (Near, bool) {
+func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, bool) {
 	near := Near{Rule: rule.ref, Set: rule.set}
 	if rule.fixed != nil {
 		near.Reason = rule.fixed.reason
@@ -141,7 +143,7 @@ func (t *trial) rule(l *compiled, rule *rule, fired *ast.Rule) (Near, bool) {
 
 // holds evaluates conditions that belong together. bound is what those without
 // the last one bind, when they do not hold.
-func (t *trial) holds(l *compiled, together, before ast.Body) (holds bool, bound topdown.QueryResult, err error) {
+func (t *nearSearch) holds(l *compiledLayer, together, before ast.Body) (holds bool, bound topdown.QueryResult, err error) {
 	if len(together) == 1 {
 		if known, is := t.plain(together[0]); known {
 			return is, nil, nil
@@ -175,7 +177,7 @@ func (t *trial) holds(l *compiled, together, before ast.Body) (holds bool, bound
 
 // plain answers a comparison of a field with a literal without the evaluator;
 // most conditions are one.
-func (t *trial) plain(e *ast.Expr) (known, holds bool) {
+func (t *nearSearch) plain(e *ast.Expr) (known, holds bool) {
 	if e.Negated || !e.IsCall() || len(e.With) > 0 || len(e.Operands()) != 2 {
 		return false, false
 	}
@@ -194,30 +196,30 @@ func (t *trial) plain(e *ast.Expr) (known, holds bool) {
 	return true, err == nil && v.Compare(b.Value) == 0
 }
 
-func (t *trial) document() *ast.Term {
+func (t *nearSearch) document() *ast.Term {
 	if t.input == nil {
-		need := allParts
+		need := input.AllParts
 		if t.in.Call.Input == nil {
-			need &^= partRaw
+			need &^= input.PartRaw
 		}
-		t.input = buildInput(t.in, need)
+		t.input = input.Build(t.in, need)
 	}
 	return t.input
 }
 
 // readsRaw reports whether a condition reads what an explanation does not have.
-func (t *trial) readsRaw(p part) bool {
+func (t *nearSearch) readsRaw(p conditionGroup) bool {
 	if t.in.Call.Input != nil {
 		return false
 	}
 	reads := false
 	for _, e := range p.exprs {
-		reads = reads || partsIn(e)&partRaw != 0
+		reads = reads || input.PartsIn(e)&input.PartRaw != 0
 	}
 	return reads
 }
 
-func kindsOf(p part) []string {
+func kindsOf(p conditionGroup) []string {
 	for _, e := range p.shown {
 		if kinds := testedKinds(e); kinds != nil {
 			return kinds
@@ -227,7 +229,7 @@ func kindsOf(p part) []string {
 }
 
 // binds reports whether a condition only names a value for later ones.
-func binds(p part) bool {
+func binds(p conditionGroup) bool {
 	return len(p.exprs) > 0 && !slices.ContainsFunc(p.exprs, func(e *ast.Expr) bool { return !e.IsAssignment() && !localEquality(e) })
 }
 
@@ -243,7 +245,7 @@ func localEquality(e *ast.Expr) bool {
 
 // costOf is what it costs that a condition does not hold, by the fields that it
 // and the helpers it names look at.
-func costOf(l *compiled, p part) int {
+func costOf(l *compiledLayer, p conditionGroup) int {
 	cost := costDetail
 	for _, e := range p.shown {
 		cost = max(cost, costIn(l, e, maxHelpers))
@@ -254,10 +256,10 @@ func costOf(l *compiled, p part) int {
 // maxHelpers is how deep helpers that name helpers are followed.
 const maxHelpers = 4
 
-func costIn(l *compiled, x any, depth int) int {
+func costIn(l *compiledLayer, x any, depth int) int {
 	cost := costDetail
 	ast.WalkRefs(x, func(ref ast.Ref) bool {
-		if field, ok := fieldOf(ref); ok {
+		if field, ok := input.Field(ref); ok {
 			switch field {
 			case "program", "host", "server", "tool", "path", "project_path", "home_path", "executable":
 				cost = costTopic
@@ -275,14 +277,14 @@ func costIn(l *compiled, x any, depth int) int {
 }
 
 // helpersOf are the rules that a reference names.
-func helpersOf(l *compiled, ref ast.Ref) []*ast.Rule {
+func helpersOf(l *compiledLayer, ref ast.Ref) []*ast.Rule {
 	if !ref[0].Equal(ast.DefaultRootDocument) {
 		return nil
 	}
 	return l.compiler.GetRules(ref.GroundPrefix())
 }
 
-func varsOf(p part) []ast.Var {
+func varsOf(p conditionGroup) []ast.Var {
 	var vars []ast.Var
 	for _, e := range p.exprs {
 		ast.WalkVars(e, func(v ast.Var) bool {
@@ -296,7 +298,7 @@ func varsOf(p part) []ast.Var {
 	return slices.DeleteFunc(vars, func(v ast.Var) bool { return isOperator(p, v) })
 }
 
-func isOperator(p part, v ast.Var) bool {
+func isOperator(p conditionGroup, v ast.Var) bool {
 	is := false
 	for _, e := range p.exprs {
 		eachOperator(e, func(ref ast.Ref) { is = is || ref[0].Value.Compare(v) == 0 })

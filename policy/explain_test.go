@@ -34,10 +34,10 @@ func saying(near []Near) []string {
 	return out
 }
 
-func nearestOf(t *testing.T, l *compiled, set decisions.Set, list ...effects.Effect) []string {
+func nearestOf(t *testing.T, l *compiledLayer, set decisions.Set, list ...effects.Effect) []string {
 	t.Helper()
 	snap := snapshotOf(l)
-	in := input(list...)
+	in := inputOf(list...)
 	found, err := snap.Evaluate(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestNearestRego(t *testing.T) {
 // What an explanation no longer has is not taken for a condition that fails.
 func TestNearestRaw(t *testing.T) {
 	l := mustCompile(t, decisions.User, "allow contains \"x\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"npm\"\n\tinput.call.raw.command == \"y\"\n}")
-	in := input(run("npm"))
+	in := inputOf(run("npm"))
 	near, _ := snapshotOf(l).Nearest(t.Context(), in, decisions.SetAllow, nil)
 	if diff := cmp.Diff([]string{`/p/a.rego:3 held 1: input.call.raw.command == "y"`}, saying(near)); diff != "" {
 		t.Errorf("with it (-want +got):\n%s", diff)
@@ -166,16 +166,16 @@ func TestNearestRaw(t *testing.T) {
 // TestNearestBound: it gives up when there is too much to try, and says so.
 func TestNearestBound(t *testing.T) {
 	var rules strings.Builder
-	const most = 20
-	for i := range most {
+	const limit = 20
+	for i := range limit {
 		fmt.Fprintf(&rules, "allow contains \"r%d\" if {\n\tinput.effect.kind == \"run\"\n\tcount(input.effect.args) > %d\n\tcount(input.effect.flags) > 7\n}\n", i, i)
 	}
 	l := mustCompile(t, decisions.User, rules.String())
-	snap, in := snapshotOf(l), input(run("x", "y"))
-	if _, more := snap.nearestWithin(t.Context(), in, decisions.SetAllow, nil, 8*most); more {
+	snap, in := snapshotOf(l), inputOf(run("x", "y"))
+	if _, more := snap.nearestWithin(t.Context(), in, decisions.SetAllow, nil, 8*limit); more {
 		t.Error("there is more, although all were tried")
 	}
-	near, more := snap.nearestWithin(t.Context(), in, decisions.SetAllow, nil, most)
+	near, more := snap.nearestWithin(t.Context(), in, decisions.SetAllow, nil, limit)
 	if !more || len(near) == 0 {
 		t.Errorf("%d near rules, more is %v", len(near), more)
 	}
@@ -242,7 +242,7 @@ func TestNearestEntries(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			u := unitOf(decisions.User, map[string]string{"rules.yaml": "allow:\n  " + tt.lines + "\n"})
 			l, ps := compile(u, testSchema(t))
-			if ps.failed() {
+			if ps.Failed() {
 				t.Fatal(ps)
 			}
 			got := nearestOf(t, l, decisions.SetAllow, tt.effect)
@@ -302,7 +302,7 @@ func TestDifferingAgrees(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d := differing{allow: allow, effect: &all[i], ctx: pattern.Context{Project: "/home/u/p", Home: "/home/u", Cwd: "/home/u/p"}}
+				d := comparison{allow: allow, effect: &all[i], ctx: pattern.Context{Project: "/home/u/p", Home: "/home/u", Cwd: "/home/u/p"}}
 				about := d.compare(p)
 				match := p.Match(&all[i], nil, d.ctx)
 				if !allow {
@@ -326,12 +326,12 @@ func TestDifferingAgrees(t *testing.T) {
 func TestListed(t *testing.T) {
 	u := unitOf(decisions.Project, map[string]string{"rules.yaml": "allow:\n  run: [\"a b\"]\ndeny:\n  run:\n    - c d\n", "bad.yaml": "x"})
 	u.listsOnly = true
-	got := listedIn(u)
+	got := listEntries(u)
 	if len(got) != 1 || got[0].ref.At != "/p/rules.yaml:5" || got[0].ref.ID != "project/rules.yaml:5" {
 		t.Errorf("listed %+v", got)
 	}
 	u.listsOnly = false
-	if got := listedIn(u); !slices.ContainsFunc(got, func(l listed) bool { return l.ref.At == "/p/rules.yaml:2" }) {
+	if got := listEntries(u); !slices.ContainsFunc(got, func(l listEntry) bool { return l.ref.At == "/p/rules.yaml:2" }) {
 		t.Errorf("listed %+v", got)
 	}
 }
@@ -352,7 +352,7 @@ func TestConditionText(t *testing.T) {
 		if strings.HasPrefix(written, "some") {
 			e = run("npm")
 		}
-		near, _ := snapshotOf(l).Nearest(t.Context(), input(e), decisions.SetAllow, nil)
+		near, _ := snapshotOf(l).Nearest(t.Context(), inputOf(e), decisions.SetAllow, nil)
 		if len(near) != 1 || near[0].Failed[0].Text != written || near[0].Failed[0].At != "/p/a.rego:6" {
 			t.Errorf("%s: near %+v", written, near)
 		}

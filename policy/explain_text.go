@@ -9,6 +9,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/input"
 )
 
 // Bounds of what is shown, in characters.
@@ -18,7 +19,7 @@ const (
 )
 
 // textOf is a condition as it is written, on one line.
-func textOf(r *rule, p part) string {
+func textOf(r *rule, p conditionGroup) string {
 	text := strings.Join(strings.Fields(string(p.at.Text)), " ")
 	for _, e := range r.ast.Body {
 		if e.Location == nil || e.Location.Row != p.at.Row || e.Location.Col != p.at.Col || !e.IsCall() || len(e.Operands()) != 2 {
@@ -36,7 +37,7 @@ func textOf(r *rule, p part) string {
 	return cut(clean(text, maxReason), maxConditionText)
 }
 
-func placeOf(p part) string {
+func placeOf(p conditionGroup) string {
 	if p.at.File == "" {
 		return ""
 	}
@@ -45,7 +46,7 @@ func placeOf(p part) string {
 
 // is says what the effect has where a condition looks: the fields that it reads
 // and the variables that were bound before it.
-func (t *trial) is(l *compiled, p part, bound topdown.QueryResult) string {
+func (t *nearSearch) is(l *compiledLayer, p conditionGroup, bound topdown.QueryResult) string {
 	var said []string
 	add := func(name, value string) {
 		if text := name + " is " + value; !slices.Contains(said, text) && len(said) < 3 {
@@ -61,7 +62,7 @@ func (t *trial) is(l *compiled, p part, bound topdown.QueryResult) string {
 			if len(ref) < 3 {
 				return false
 			}
-			if partOf(ref)&(partRaw|partArguments) != 0 {
+			if input.PartOf(ref)&(input.PartRaw|input.PartArguments) != 0 {
 				return false // that may be a whole file, or a secret
 			}
 			v, err := t.document().Value.Find(ref[1:])
@@ -72,7 +73,7 @@ func (t *trial) is(l *compiled, p part, bound topdown.QueryResult) string {
 			}
 			return false
 		})
-		if l.needs&(partRaw|partArguments) != 0 {
+		if l.needs&(input.PartRaw|input.PartArguments) != 0 {
 			continue // a variable may hold that as well
 		}
 		ast.WalkVars(e, func(v ast.Var) bool {
@@ -101,9 +102,9 @@ func (t *trial) is(l *compiled, p part, bound topdown.QueryResult) string {
 // valueText is a value of the input as it may be shown.
 func valueText(v ast.Value) string { return cut(effects.Display(v.String()), maxConditionValue) }
 
-func cut(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most-1]) + "…"
+func cut(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
 	}
 	return s
 }

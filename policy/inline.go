@@ -10,7 +10,7 @@ import "github.com/open-policy-agent/opa/v1/ast"
 // OPA's index leaves a rule out when it tests for membership in a literal, but
 // not in another rule's value, so each such rule would be evaluated for every
 // program. In the copy of a rule that is evaluated such a name is therefore
-// replaced by what it stands for, which changes no answer.
+// replaced by its value, which changes no answer.
 
 // constants are the rules of a package that are a collection without variables,
 // by their names.
@@ -42,7 +42,7 @@ func constantsOf(pkg ast.Ref, modules map[string]*ast.Module) constants {
 	return found
 }
 
-// constantOf is the collection that a rule stands for, nil if it is another kind
+// constantOf is the collection that a rule defines, nil if it is another kind
 // of rule.
 func constantOf(r *ast.Rule) *ast.Term {
 	h := r.Head

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/input"
 )
 
 // TestInlined: which rules are left to be evaluated for a program, and that the
@@ -60,9 +61,9 @@ deny contains "x" if {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			l := mustCompile(t, decisions.User, tt.text)
-			in := input(run(tt.program))
+			in := inputOf(run(tt.program))
 			in.Effect = &in.All[0]
-			q := &query{input: buildInput(in, allParts), cancel: nil}
+			q := &query{input: input.Build(in, input.AllParts), cancel: nil}
 			found, err := l.index.Lookup(q)
 			if err != nil {
 				t.Fatal(err)
@@ -99,9 +100,9 @@ func TestShippedRulesAreIndexed(t *testing.T) {
 		t.Fatalf("the last layer is %s", base.layer)
 	}
 	for _, program := range []string{"git", "grep", "go"} {
-		in := input(run(program, "status"))
+		in := inputOf(run(program, "status"))
 		in.Effect = &in.All[0]
-		found, err := base.index.Lookup(&query{input: buildInput(in, allParts)})
+		found, err := base.index.Lookup(&query{input: input.Build(in, input.AllParts)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,12 @@ import (
 // that waits for the network, and that takes as long as most evaluations.
 type limiter struct {
 	mu      sync.Mutex
-	running []*limited
+	running []*evaluation
 	ticking bool
 }
 
-// limited is one evaluation under way.
-type limited struct {
+// evaluation is one evaluation under way.
+type evaluation struct {
 	cancel topdown.Cancel
 	ticks  int // seen
 }
@@ -27,19 +27,19 @@ type limited struct {
 const limitTicks = 5
 
 // start begins to count; stop must be called after it.
-func (l *limiter) start() *limited {
-	e := &limited{cancel: topdown.NewCancel()}
+func (l *limiter) start() *evaluation {
+	e := &evaluation{cancel: topdown.NewCancel()}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.running = append(l.running, e)
 	if !l.ticking {
 		l.ticking = true
-		l.again()
+		l.schedule()
 	}
 	return e
 }
 
-func (l *limiter) stop(e *limited) {
+func (l *limiter) stop(e *evaluation) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(l.running, e); i >= 0 {
@@ -47,7 +47,7 @@ func (l *limiter) stop(e *limited) {
 	}
 }
 
-func (l *limiter) again() { time.AfterFunc(evalTimeout/limitTicks, l.tick) }
+func (l *limiter) schedule() { time.AfterFunc(evalTimeout/limitTicks, l.tick) }
 
 func (l *limiter) tick() {
 	l.mu.Lock()
@@ -58,6 +58,6 @@ func (l *limiter) tick() {
 		}
 	}
 	if l.ticking = len(l.running) > 0; l.ticking {
-		l.again()
+		l.schedule()
 	}
 }

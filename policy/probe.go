@@ -4,6 +4,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
 )
 
 // numKinds is the number of kinds of effects.
@@ -23,29 +25,29 @@ func kindIndex(kind effects.Kind) int {
 // with nothing but the kind known: a layer without any need not be evaluated.
 // Then it asks with fields that no rule names, which leaves the rules that the
 // index can never exclude; too many of them are worth a warning.
-func probe(l *compiled, schema *inputSchema, ps *problems) {
+func probe(l *compiledLayer, schema *input.Schema, ps *diag.List) {
 	index := l.index
 	for i, kind := range effects.Kinds {
 		if index == nil || schema == nil {
-			l.speaks[i] = true
+			l.mayFire[i] = true
 			continue
 		}
 		candidates, err := index.Lookup(&kindResolver{schema: schema, kind: kind})
-		l.speaks[i] = err != nil || len(candidates.Rules) > 0
+		l.mayFire[i] = err != nil || len(candidates.Rules) > 0
 		residual, err := index.Lookup(&kindResolver{schema: schema, kind: kind, strange: true})
 		if err != nil || len(residual.Rules) <= maxResidual {
 			continue
 		}
-		ps.add(residual.Rules[0].Location, SeverityWarning,
+		ps.Add(residual.Rules[0].Location, diag.SeverityWarning,
 			`begin rules with tests such as input.effect.program == "git" or "--force" in input.effect.flags`,
 			"%d rules have to be tried for each effect of kind %s, because nothing in them excludes it at once; this is the first of them",
 			len(residual.Rules), kind)
 	}
 }
 
-// kindResolver stands for the input when only the kind is known.
+// kindResolver is the input when only the kind is known.
 type kindResolver struct {
-	schema  *inputSchema
+	schema  *input.Schema
 	kind    effects.Kind
 	strange bool // give fields of the effect a value that no rule names
 }
@@ -53,17 +55,17 @@ type kindResolver struct {
 // Resolve implements ast.ValueResolver. A field that the kind does not have is
 // undefined, exactly as in the input that Go builds.
 func (r *kindResolver) Resolve(ref ast.Ref) (ast.Value, error) {
-	field, ok := fieldOf(ref)
+	field, ok := input.Field(ref)
 	if !ok || len(ref) > 3 {
 		return nil, ast.UnknownValueErr{}
 	}
 	if field == "kind" {
 		return ast.String(r.kind), nil
 	}
-	if !r.schema.has(r.kind, field) {
+	if !r.schema.Has(r.kind, field) {
 		return nil, nil
 	}
-	if node := r.schema.effect[field]; r.strange {
+	if node := r.schema.Effect[field]; r.strange {
 		switch {
 		case len(node.Enum) > 0:
 		case node.Type == "string":

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/rego"
 )
 
@@ -203,7 +204,7 @@ func TestProgramsOfProject(t *testing.T) {
 	}
 	ignored := 0
 	for _, p := range report.Problems {
-		if strings.Contains(p.Text, "is ignored: only org and user say what programs do") && p.Severity == SeverityWarning && p.Hint != "" {
+		if strings.Contains(p.Text, "is ignored: only org and user say what programs do") && p.Severity == diag.SeverityWarning && p.Hint != "" {
 			ignored++
 		}
 	}

@@ -19,31 +19,31 @@ func (s *Store) Reload(ctx context.Context) (changed bool, err error) {
 func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	how := patient{until: time.Now().Add(patience), atOnce: atOnce}
+	how := loadOptions{deadline: time.Now().Add(loadTimeout), immediate: atOnce}
 	old := s.state.Load()
 	st := old.clone()
-	switches, err := s.settledSwitches(ctx, old.switches)
-	if (err == nil) != (old.trouble == nil) {
-		st.troubled = s.opts.Now()
+	switches, err := s.stableSwitches(ctx, old.switches)
+	if (err == nil) != (old.settingsErr == nil) {
+		st.settingsErrSince = s.opts.Now()
 	}
-	if st.trouble = err; err == nil {
+	if st.settingsErr = err; err == nil {
 		st.switches = switches
 	}
 	errs := []error{err}
-	st.base = s.lookBase(ctx, old.base, st.switches)
+	st.base = s.refreshBase(ctx, old.base, st.switches)
 	if len(old.org.dirs) > 0 {
-		st.org = s.look(ctx, old.org, how)
+		st.org = s.refresh(ctx, old.org, how)
 	}
 	errs = append(errs, st.base.err(), st.org.err())
 	for uid, n := range old.users {
 		if len(n.dirs) == 0 {
-			n = s.userSlot(uid)
+			n = s.userState(uid)
 		}
-		st.users[uid] = s.look(ctx, n.over(st.org), how)
+		st.users[uid] = s.refresh(ctx, n.withOrg(st.org), how)
 		errs = append(errs, st.users[uid].err())
 	}
 	for at, n := range old.projects {
-		st.projects[at] = s.look(ctx, n.over(st.org), how)
+		st.projects[at] = s.refresh(ctx, n.withOrg(st.org), how)
 		errs = append(errs, st.projects[at].err())
 	}
 	s.publish(st)
@@ -55,12 +55,12 @@ func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err erro
 	return changed, errors.Join(errs...)
 }
 
-// settledSwitches reads the settings, and when they are other ones than before,
+// stableSwitches reads the settings, and when they are other ones than before,
 // until they are the same twice in a row: the file may be just being written.
-func (s *Store) settledSwitches(ctx context.Context, old Switches) (Switches, error) {
+func (s *Store) stableSwitches(ctx context.Context, old Switches) (Switches, error) {
 	now, err := s.readSwitches()
-	for end := time.Now().Add(patience); err != nil || !reflect.DeepEqual(now, old); {
-		if !wait(ctx, calm) || time.Now().After(end) {
+	for end := time.Now().Add(loadTimeout); err != nil || !reflect.DeepEqual(now, old); {
+		if !wait(ctx, quietPeriod) || time.Now().After(end) {
 			return old, errors.New("the settings keep changing")
 		}
 		again, errAgain := s.readSwitches()

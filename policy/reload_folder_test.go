@@ -64,7 +64,7 @@ func TestFolders(t *testing.T) {
 				write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in later")})
 				drop(t, user+".off")
 				move(t, user, user+".off")
-				time.Sleep(2 * settle) // its absence is seen
+				time.Sleep(2 * debounceDelay) // its absence is seen
 				move(t, user+".new", user)
 			}, "a.rego"},
 			{"removed and made again", func(t *testing.T, user string) {
@@ -73,7 +73,7 @@ func TestFolders(t *testing.T) {
 			}, "a.rego"},
 			{"removed and made again later", func(t *testing.T, user string) {
 				drop(t, user)
-				time.Sleep(2 * settle)
+				time.Sleep(2 * debounceDelay)
 				write(t, user, map[string]string{"a.rego": deny("removed and made again later")})
 			}, "a.rego"},
 			{"its parent moved away, a new one moved in", func(t *testing.T, user string) {
@@ -84,14 +84,14 @@ func TestFolders(t *testing.T) {
 			}, "a.rego"},
 			{"its parent removed and made again", func(t *testing.T, user string) {
 				drop(t, filepath.Dir(user))
-				time.Sleep(2 * settle)
+				time.Sleep(2 * debounceDelay)
 				write(t, user, map[string]string{"a.rego": deny("its parent removed and made again")})
 			}, "a.rego"},
 			{"its parent's parent moved away, a new one moved in", func(t *testing.T, user string) {
 				up := filepath.Dir(filepath.Dir(user))
 				write(t, up+".new", map[string]string{"permd/policy.d/a.rego": deny("its parent's parent moved away, a new one moved in")})
 				move(t, up, up+".off")
-				time.Sleep(2 * settle)
+				time.Sleep(2 * debounceDelay)
 				move(t, up+".new", up)
 			}, "a.rego"},
 		}},
@@ -106,7 +106,7 @@ func TestFolders(t *testing.T) {
 				real := filepath.Join(filepath.Dir(user), "dotfiles", "policy.d")
 				write(t, real+".new", map[string]string{"a.rego": deny("where the link leads, another moved in")})
 				move(t, real, real+".off")
-				time.Sleep(2 * settle)
+				time.Sleep(2 * debounceDelay)
 				move(t, real+".new", real)
 			}, "a.rego"},
 			{"the link leads elsewhere", func(t *testing.T, user string) {

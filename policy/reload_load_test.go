@@ -41,7 +41,7 @@ var writers = []struct {
 			begun := time.Now()
 			write(t, dir, map[string]string{name: files[name]})
 			longest, last = max(longest, time.Since(last)), begun
-			time.Sleep(rand.N(calm / 4))
+			time.Sleep(rand.N(quietPeriod / 4))
 		}
 		return longest
 	}},
@@ -64,10 +64,10 @@ func TestReloadUnderLoad(t *testing.T) {
 				// When the machine stalls between two writes of a generation for
 				// as long as a pause between two generations, nobody can tell them
 				// apart.
-				if tt.put(t, w.user, n, generation(n)) >= calm*3/4 {
+				if tt.put(t, w.user, n, generation(n)) >= quietPeriod*3/4 {
 					excused = true
 				}
-				time.Sleep(rand.N(2 * calm))
+				time.Sleep(rand.N(2 * quietPeriod))
 			}
 			last := fmt.Sprintf("user allow whole %d", generations)
 			soon(t, last, func() bool { return slices.Contains(reasons(t, s, "", "rm"), last) })
@@ -124,8 +124,8 @@ func (c *clients) start(t *testing.T, w *world) (stop func()) {
 	for range 3 {
 		every(100*time.Microsecond, c.decide) // not so often that the writer waits for its turn
 	}
-	every(calm/5, func() error { return expected(c.store.Prepare(ctx, c.store.opts.UID, w.project)) })
-	every(calm/3, func() error {
+	every(quietPeriod/5, func() error { return expected(c.store.Prepare(ctx, c.store.opts.UID, w.project)) })
+	every(quietPeriod/3, func() error {
 		_, err := c.store.Reload(ctx)
 		return expected(err)
 	})
@@ -138,7 +138,7 @@ func (c *clients) decide() error {
 	if err != nil {
 		return err
 	}
-	got, err := snap.Evaluate(context.Background(), input(run("rm")))
+	got, err := snap.Evaluate(context.Background(), inputOf(run("rm")))
 	if err != nil {
 		return err
 	}

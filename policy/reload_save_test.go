@@ -26,7 +26,7 @@ func (w *world) watched(t *testing.T) *Store {
 // then was found by an event.
 func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(pollEvery / 2); !holds(); {
+	for end := time.Now().Add(pollInterval / 2); !holds(); {
 		if time.Now().After(end) {
 			t.Fatalf("%s: it does not come", what)
 		}
@@ -86,14 +86,14 @@ func watchDenies(t *testing.T, s *Store, do func()) (missing string) {
 type pauses struct{ longest time.Duration }
 
 func (p *pauses) pause(begun time.Time) time.Time {
-	time.Sleep(calm / 4)
+	time.Sleep(quietPeriod / 4)
 	p.longest = max(p.longest, time.Since(begun))
 	return time.Now()
 }
 
 // stalled reports whether a pause became so long that nobody can tell it from
 // the end of a change.
-func (p *pauses) stalled() bool { return p.longest >= calm*3/4 }
+func (p *pauses) stalled() bool { return p.longest >= quietPeriod*3/4 }
 
 // TestSave: the ways in which programs save a file. Each writes the reason
 // "new" over "old", and none may show anything but one of them.
@@ -132,7 +132,7 @@ func TestSave(t *testing.T) {
 		}},
 		{"empty it, and write much later", func(t *testing.T, dir, text string, p *pauses) {
 			put(t, filepath.Join(dir, name), "")
-			time.Sleep(2*settle + 2*calm) // the empty file is seen
+			time.Sleep(2*debounceDelay + 2*quietPeriod) // the empty file is seen
 			put(t, filepath.Join(dir, name), text)
 		}},
 		{"write another and rename it", func(t *testing.T, dir, text string, p *pauses) {
@@ -161,7 +161,7 @@ func TestSave(t *testing.T) {
 		{"emacs", func(t *testing.T, dir, text string, p *pauses) {
 			link(t, "me@here.4242:1", filepath.Join(dir, ".#a.rego")) // its lock leads nowhere
 			put(t, filepath.Join(dir, "#a.rego#"), "package half")    // what is not saved yet
-			time.Sleep(2 * settle)
+			time.Sleep(2 * debounceDelay)
 			put(t, filepath.Join(dir, name+"~"), "package permd.user")
 			put(t, filepath.Join(dir, name), text)
 			gone(t, filepath.Join(dir, "#a.rego#"))
@@ -175,7 +175,7 @@ func TestSave(t *testing.T) {
 		}},
 		{"break it and correct it", func(t *testing.T, dir, text string, p *pauses) {
 			put(t, filepath.Join(dir, name), text[:len(text)/2])
-			time.Sleep(2*settle + 2*calm)
+			time.Sleep(2*debounceDelay + 2*quietPeriod)
 			put(t, filepath.Join(dir, name), text)
 		}},
 	}
@@ -228,8 +228,8 @@ func TestEmptied(t *testing.T) {
 		look(t, s, now, StateOK)
 		write(t, w.user, map[string]string{"a.rego": " \n"})
 		look(t, s, held, StateDegraded)
-		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": has nothing in it any more") || s.again().IsZero() {
-			t.Errorf("status %+v, looks again at %v", l, s.again())
+		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": has nothing in it any more") || s.nextRecheck().IsZero() {
+			t.Errorf("status %+v, looks again at %v", l, s.nextRecheck())
 		}
 		return w, s
 	}
@@ -237,13 +237,13 @@ func TestEmptied(t *testing.T) {
 		w, s := open(t)
 		write(t, w.user, map[string]string{"a.rego": both})
 		look(t, s, now, StateOK)
-		if !s.again().IsZero() {
-			t.Errorf("looks again at %v", s.again())
+		if !s.nextRecheck().IsZero() {
+			t.Errorf("looks again at %v", s.nextRecheck())
 		}
 	})
 	t.Run("long ago", func(t *testing.T) {
 		w, s := open(t)
-		past := time.Now().Add(-doubt)
+		past := time.Now().Add(-emptyGrace)
 		if err := os.Chtimes(filepath.Join(w.user, "a.rego"), past, past); err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestEmptied(t *testing.T) {
 		look(t, s, now, StateOK)
 		remove(t, w.user, "a.rego", "b.rego")
 		look(t, s, []string{"user deny d", "base ask base"}, StateDegraded)
-		past := time.Now().Add(-doubt)
+		past := time.Now().Add(-emptyGrace)
 		if err := os.Chtimes(w.user, past, past); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
 )
 
 // rule is one rule that adds to allow, deny or ask.
@@ -43,12 +44,12 @@ const (
 
 // collect returns the rules that add to the three sets, and drops disabled
 // ones from their modules.
-func collect(u unit, mods *parsed, ps *problems) []*rule {
+func collect(u unit, mods *moduleSet, ps *diag.List) []*rule {
 	var rules []*rule
 	setOf := map[string]decisions.Set{} // custom ids
 	notes, errs := ast.BuildAnnotationSet(slices.Collect(maps.Values(mods.policy)))
 	if len(errs) > 0 {
-		ps.opa(errs)
+		ps.AddOPA(errs)
 		return nil
 	}
 	for _, name := range sortedNames(mods.policy) {
@@ -57,7 +58,7 @@ func collect(u unit, mods *parsed, ps *problems) []*rule {
 		kept := m.Rules[:0]
 		for _, r := range m.Rules {
 			if reserved(r.Head) {
-				ps.errorf(r.Location, "choose another name", "names that begin with %s are permd's own", reservedPrefix)
+				ps.Errorf(r.Location, "choose another name", "names that begin with %s are permd's own", reservedPrefix)
 			}
 			set, ok := setNamed(r.Head)
 			if !top || !ok {
@@ -76,7 +77,7 @@ func collect(u unit, mods *parsed, ps *problems) []*rule {
 			id := annotate(ru, ps)
 			if id != "" {
 				if other, ok := setOf[id]; ok && other != set {
-					ps.errorf(r.Location, "", "the id %q is used for rules of %s and of %s", id, other, set)
+					ps.Errorf(r.Location, "", "the id %q is used for rules of %s and of %s", id, other, set)
 				}
 				setOf[id] = set
 				if slices.Contains(u.disable, id) {
@@ -89,7 +90,7 @@ func collect(u unit, mods *parsed, ps *problems) []*rule {
 			kept = append(kept, r)
 			fixed, err := literalElement(r.Head.Key, set)
 			if err != nil {
-				ps.errorf(r.Location, elementHint, "%v", err)
+				ps.Errorf(r.Location, elementHint, "%v", err)
 				continue
 			}
 			ru.fixed = fixed
@@ -99,7 +100,7 @@ func collect(u unit, mods *parsed, ps *problems) []*rule {
 	}
 	for _, id := range u.disable {
 		if setOf[id] == "" {
-			ps.add(nil, SeverityWarning, "permd policy list shows the ids", "disable names %q, which is no rule of the %s layer", id, u.layer)
+			ps.Add(nil, diag.SeverityWarning, "permd policy list shows the ids", "disable names %q, which is no rule of the %s layer", id, u.layer)
 		}
 	}
 	return rules
@@ -119,18 +120,18 @@ func setNamed(h *ast.Head) (decisions.Set, bool) {
 }
 
 // checkShape refuses rules that look as if they added to a set and do not:
-// they compile, but nobody would ever hear of them.
-func checkShape(r *ast.Rule, set decisions.Set, ps *problems) bool {
+// they compile, but would never fire.
+func checkShape(r *ast.Rule, set decisions.Set, ps *diag.List) bool {
 	hint := fmt.Sprintf("write: %s contains \"the reason\" if { … }", set)
 	switch {
 	case r.Default:
-		ps.errorf(r.Location, "leave it out: without a rule the set is empty", "%s is a set and has no default", set)
+		ps.Errorf(r.Location, "leave it out: without a rule the set is empty", "%s is a set and has no default", set)
 	case len(r.Head.Args) > 0:
-		ps.errorf(r.Location, hint, "%s is a set of reasons, not a function", set)
+		ps.Errorf(r.Location, hint, "%s is a set of reasons, not a function", set)
 	case len(r.Head.Ref()) > 1:
-		ps.errorf(r.Location, hint, "%s is a set of reasons, not an object", set)
+		ps.Errorf(r.Location, hint, "%s is a set of reasons, not an object", set)
 	case r.Head.Key == nil || r.Head.RuleKind() != ast.MultiValue:
-		ps.errorf(r.Location, hint, "%s is a set of reasons: a rule needs contains, or it only makes %s true and never fires", set, set)
+		ps.Errorf(r.Location, hint, "%s is a set of reasons: a rule needs contains, or it only makes %s true and never fires", set, set)
 	default:
 		return true
 	}
@@ -138,7 +139,7 @@ func checkShape(r *ast.Rule, set decisions.Set, ps *problems) bool {
 }
 
 // annotate takes title and id from the rule's METADATA and returns the id.
-func annotate(ru *rule, ps *problems) string {
+func annotate(ru *rule, ps *diag.List) string {
 	id := ""
 	for _, a := range ru.notes {
 		ru.ref.Title = clean(a.Title, maxReason)
@@ -148,7 +149,7 @@ func annotate(ru *rule, ps *problems) string {
 		}
 		s, ok := v.(string)
 		if !ok || s == "" || len(s) > maxID || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) }) {
-			ps.errorf(a.Location, "for example: custom: {id: no-force-push}", "custom.id must be one word of at most %d bytes", maxID)
+			ps.Errorf(a.Location, "for example: custom: {id: no-force-push}", "custom.id must be one word of at most %d bytes", maxID)
 			continue
 		}
 		id = s

@@ -4,12 +4,15 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/settings"
+	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
 )
 
 // The shipped base layer passes the checks and its own tests, without warnings.
 func TestShippedBase(t *testing.T) {
-	for _, profile := range []string{ProfileCareful, ProfileBalanced, ProfileUnattended} {
+	for _, profile := range []string{settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended} {
 		t.Run(profile, func(t *testing.T) { testShipped(t, profile) })
 	}
 }
@@ -20,25 +23,25 @@ func testShipped(t *testing.T, profile string) {
 		if !rego.InProfile(name, profile) {
 			continue
 		}
-		u.files = append(u.files, source{name: name, rel: name, data: data})
+		u.files = append(u.files, source.File{Name: name, Rel: name, Data: data})
 	}
-	schema, err := parseSchema(rego.InputSchema())
+	schema, err := input.ParseSchema(rego.InputSchema())
 	if err != nil {
 		t.Fatal(err)
 	}
 	c, ps := compile(u, schema)
-	for _, p := range ps.sorted() {
+	for _, p := range ps.Sorted() {
 		t.Errorf("%s: %s (%s)", p.Severity, p, p.Hint)
 	}
-	if ps.failed() {
+	if ps.Failed() {
 		t.FailNow()
 	}
 	if len(c.rules) == 0 {
 		t.Fatal("no rules")
 	}
 	report, ps := runTests(t.Context(), u, schema, true)
-	if ps.failed() {
-		t.Fatal(ps.errs())
+	if ps.Failed() {
+		t.Fatal(ps.Errors())
 	}
 	if len(report.Results) == 0 {
 		t.Error("no tests ran")

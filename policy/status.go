@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
 )
 
 // Status says which rules are in use and how each layer is.
@@ -38,11 +39,11 @@ type LayerStatus struct {
 	// Programs is of how many programs the layer says something.
 	Programs int `json:"programs,omitzero"`
 	// Digest is of the rules in use, "" when the layer has never been good.
-	Digest   string    `json:"digest,omitzero"`
-	Error    string    `json:"error,omitzero"`    // the first problem, with its place
-	Problems []Problem `json:"problems,omitzero"` // all of them
-	Warnings []Problem `json:"warnings,omitzero"` // of the rules in use
-	Since    time.Time `json:"since"`             // when it came into this state
+	Digest   string         `json:"digest,omitzero"`
+	Error    string         `json:"error,omitzero"`    // the first problem, with its place
+	Problems []diag.Problem `json:"problems,omitzero"` // all of them
+	Warnings []diag.Problem `json:"warnings,omitzero"` // of the rules in use
+	Since    time.Time      `json:"since"`             // when it came into this state
 }
 
 // Degraded reports whether a layer is not what its files say.
@@ -50,9 +51,9 @@ func (s Status) Degraded() bool {
 	return s.Settings != "" || slices.ContainsFunc(s.Layers, func(l LayerStatus) bool { return l.State == StateDegraded })
 }
 
-// longestWhy bounds the reason in a summary, in bytes: a service manager shows
+// maxSummaryReason bounds the reason in a summary, in bytes: a service manager shows
 // it in one line.
-const longestWhy = 240
+const maxSummaryReason = 240
 
 // Summary says in one line which rules are in use and, when those are not what
 // the files say, since when, where and why.
@@ -81,8 +82,8 @@ func (s Status) Summary() string {
 	default:
 		why, since, instead = worst.Error, worst.Since, "and every call asks"
 	}
-	if len(why) > longestWhy {
-		why = strings.ToValidUTF8(why[:longestWhy], "") + "…"
+	if len(why) > maxSummaryReason {
+		why = strings.ToValidUTF8(why[:maxSummaryReason], "") + "…"
 	}
 	if more > 1 {
 		why += fmt.Sprintf(" (and %s more)", counted(more-1, "layer"))
@@ -125,9 +126,9 @@ func (l LayerStatus) Rules() int { return l.Allow + l.Deny + l.Ask }
 func (s *Store) Status() Status { return s.state.Load().status() }
 
 func (st *state) status() Status {
-	out := Status{Watching: st.blindTo}
-	if st.trouble != nil {
-		out.Settings, out.SettingsSince = st.trouble.Error(), st.troubled
+	out := Status{Watching: st.watchError}
+	if st.settingsErr != nil {
+		out.Settings, out.SettingsSince = st.settingsErr.Error(), st.settingsErrSince
 	}
 	out.Layers = append(out.Layers, st.org.status())
 	for _, n := range st.users {
@@ -152,7 +153,7 @@ func deref(p *uint32) uint32 {
 	return *p
 }
 
-func (n *slot) status() LayerStatus {
+func (n *layerState) status() LayerStatus {
 	out := LayerStatus{
 		Layer: n.layer, Project: n.project, Paths: n.dirs, State: n.state,
 		Files: n.files, Digest: n.digest, Since: n.since,
@@ -162,10 +163,10 @@ func (n *slot) status() LayerStatus {
 		out.UID = &uid
 	}
 	if err := n.err(); err != nil {
-		out.Error, out.Problems = err.Error(), n.failed.errs()
+		out.Error, out.Problems = err.Error(), n.problems.Errors()
 	}
 	if n.active != nil {
-		out.Warnings, out.Programs = n.active.warnings, len(n.active.described)
+		out.Warnings, out.Programs = n.active.warnings, len(n.active.programs)
 		for _, r := range n.active.list() {
 			switch r.Set {
 			case decisions.SetAllow:

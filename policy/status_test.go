@@ -35,7 +35,7 @@ func TestSummary(t *testing.T) {
 		{"settings", Status{Layers: []LayerStatus{base}, Settings: "permd.toml:3: wrong", SettingsSince: since},
 			"degraded since 2026-03-04 05:06:07: permd.toml:3: wrong; serving 30 rules: 30 of base, with the former settings"},
 		{"long", Status{Layers: []LayerStatus{long}},
-			"degraded since 2026-03-04 05:06:07: " + long.Error[:longestWhy] + "…; serving 1 rule: 1 of user, the last that were good"},
+			"degraded since 2026-03-04 05:06:07: " + long.Error[:maxSummaryReason] + "…; serving 1 rule: 1 of user, the last that were good"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,6 +16,10 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/settings"
+	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
 )
 
@@ -46,8 +50,8 @@ type Options struct {
 	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; ""
 	// or a nil function for none.
 	UserDir func(uid uint32) (string, error)
-	// System is set when the daemon serves several people. Else all calls are
-	// judged by the rules of UID, whoever asks.
+	// System is set when the daemon serves several people (xdg.Dirs.System). Else
+	// all calls are judged by the rules of UID, whoever asks.
 	System bool
 	UID    uint32
 
@@ -76,45 +80,45 @@ type Options struct {
 // implements decisions.Policy. Its methods may be called concurrently.
 type Store struct {
 	opts     Options
-	schema   *inputSchema
+	schema   *input.Schema
 	table    *effects.Table
 	profiles *effects.Profiles
 	shipped  string // digest of table and profiles
 
 	// mu is held by whoever loads rules; requests never take it.
-	mu    sync.Mutex
-	ticks atomic.Int64
-	state atomic.Pointer[state]
-	moved chan struct{} // tells Watch that other folders are to be watched
+	mu             sync.Mutex
+	ticks          atomic.Int64
+	state          atomic.Pointer[state]
+	foldersChanged chan struct{} // tells Watch that other folders are to be watched
 
 	limiter limiter // of the evaluations with all snapshots
 }
 
 var _ decisions.Policy = (*Store)(nil)
 
-type place struct {
+type layerKey struct {
 	uid     uint32
 	project string
 }
 
 // state is all that is in use at one moment. It is immutable.
 type state struct {
-	switches Switches
-	trouble  error // reading the settings failed; the former ones are in use
-	troubled time.Time
-	base     *slot
-	org      *slot
-	users    map[uint32]*slot
-	projects map[place]*slot
-	snaps    map[place]*snapshot
-	blindTo  string // how Watch cannot see changes, "" if it can
+	switches         Switches
+	settingsErr      error // reading the settings failed; the former ones are in use
+	settingsErrSince time.Time
+	base             *layerState
+	org              *layerState
+	users            map[uint32]*layerState
+	projects         map[layerKey]*layerState
+	snaps            map[layerKey]*snapshot
+	watchError       string // how Watch cannot see changes, "" if it can
 }
 
 // Open loads base, org and, for one person, user rules. It fails when the org
 // or base rules or the settings are broken: without them permd would enforce
 // something else than the admins wrote. Broken user rules do not keep it from
 // starting, but as long as they have never been good, Evaluate returns an error
-// beside what the other layers say, so that a person is asked: their denies are
+// with what the other layers say, so that a person is asked: their denies are
 // not known, and an allow of another layer must not win by that.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.Now == nil {
@@ -126,10 +130,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.PrivateGroup == nil {
 		opts.PrivateGroup = xdg.PrivateGroup
 	}
-	s := &Store{opts: opts, moved: make(chan struct{}, 1)}
-	how := patient{until: time.Now().Add(patience)}
+	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1)}
+	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
 	var err error
-	if s.schema, err = parseSchema(opts.Schema); err != nil {
+	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
 		return nil, err
 	}
 	if s.table, err = effects.ParseTable(opts.Programs); err != nil {
@@ -138,31 +142,31 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.profiles, err = effects.ParseProfiles(opts.Profiles); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
-	shipped := []source{{name: "profiles", data: opts.Profiles}}
+	shipped := []source.File{{Name: "profiles", Data: opts.Profiles}}
 	for _, name := range slices.Sorted(maps.Keys(opts.Programs)) {
-		shipped = append(shipped, source{name: "programs/" + name, data: opts.Programs[name]})
+		shipped = append(shipped, source.File{Name: "programs/" + name, Data: opts.Programs[name]})
 	}
-	s.shipped = digestOf(nil, shipped)
+	s.shipped = source.Digest(nil, shipped)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := &state{users: map[uint32]*slot{}, projects: map[place]*slot{}}
+	st := &state{users: map[uint32]*layerState{}, projects: map[layerKey]*layerState{}}
 	if st.switches, err = s.readSwitches(); err != nil {
 		return nil, fmt.Errorf("reading settings: %w", err)
 	}
-	st.base = s.lookBase(ctx, &slot{layer: decisions.Base}, st.switches)
+	st.base = s.refreshBase(ctx, &layerState{layer: decisions.Base}, st.switches)
 	if err := st.base.err(); err != nil {
 		return nil, err
 	}
-	st.org = &slot{layer: decisions.Org, active: &compiled{layer: decisions.Org}, state: StateAbsent, since: opts.Now()}
+	st.org = &layerState{layer: decisions.Org, active: &compiledLayer{layer: decisions.Org}, state: StateAbsent, since: opts.Now()}
 	if opts.OrgDir != "" {
-		st.org = s.look(ctx, &slot{layer: decisions.Org, dirs: []string{opts.OrgDir}}, how)
+		st.org = s.refresh(ctx, &layerState{layer: decisions.Org, dirs: []string{opts.OrgDir}}, how)
 		if err := st.org.err(); err != nil {
 			return nil, err
 		}
 	}
 	if !opts.System {
-		st.users[opts.UID] = s.look(ctx, s.userSlot(opts.UID).over(st.org), how)
+		st.users[opts.UID] = s.refresh(ctx, s.userState(opts.UID).withOrg(st.org), how)
 	}
 	s.publish(st)
 	return s, nil
@@ -175,38 +179,43 @@ func (s *Store) readSwitches() (Switches, error) {
 	return s.opts.Switches()
 }
 
+// System reports whether the rules are those of several people.
+func (s *Store) System() bool { return s.opts.System }
+
 // Unattended reports whether the profile that is in use is for machines where
 // nobody can be asked.
-func (s *Store) Unattended() bool { return s.state.Load().switches.Profile == ProfileUnattended }
+func (s *Store) Unattended() bool {
+	return s.state.Load().switches.Profile == settings.ProfileUnattended
+}
 
 // AskGates reports whether a person is asked of what an agent has its client do,
 // where nobody has allowed it.
 func (s *Store) AskGates() bool { return s.state.Load().switches.AskGates }
 
-// lookBase compiles the embedded layer, again when other rules are disabled or
+// refreshBase compiles the embedded layer, again when other rules are disabled or
 // another profile is chosen.
-func (s *Store) lookBase(ctx context.Context, prev *slot, sw Switches) *slot {
+func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) *layerState {
 	next := *prev
-	var files []source
+	var files []source.File
 	for _, name := range slices.Sorted(maps.Keys(s.opts.Base)) {
-		if !rego.InProfile(name, cmp.Or(sw.Profile, ProfileBalanced)) {
+		if !rego.InProfile(name, cmp.Or(sw.Profile, settings.ProfileBalanced)) {
 			continue
 		}
-		files = append(files, source{name: name, rel: name, data: s.opts.Base[name]})
+		files = append(files, source.File{Name: name, Rel: name, Data: s.opts.Base[name]})
 	}
 	return s.build(ctx, &next, files, sw.Disable)
 }
 
-func (s *Store) userSlot(uid uint32) *slot {
-	n := &slot{layer: decisions.User, uid: uid, used: new(atomic.Int64)}
+func (s *Store) userState(uid uint32) *layerState {
+	n := &layerState{layer: decisions.User, uid: uid, used: new(atomic.Int64)}
 	if s.opts.UserDir == nil {
 		return n
 	}
 	dir, err := s.opts.UserDir(uid)
 	switch {
 	case err != nil:
-		var ps problems
-		ps.errorf(nil, "", "finding the folder of rules of uid %d: %v", uid, err)
+		var ps diag.List
+		ps.Errorf(nil, "", "finding the folder of rules of uid %d: %v", uid, err)
 		n.degrade(ps, s.opts.Now())
 	case dir != "":
 		n.dirs = []string{dir}
@@ -229,11 +238,11 @@ func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error)
 	return snap, nil
 }
 
-func (s *Store) at(uid uint32, project string) place {
+func (s *Store) at(uid uint32, project string) layerKey {
 	if !s.opts.System {
 		uid = s.opts.UID
 	}
-	return place{uid, project}
+	return layerKey{uid, project}
 }
 
 // Prepare loads the rules of a person and of a project ("" for none), or brings
@@ -248,10 +257,10 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	st := s.state.Load().clone()
 	user := st.users[at.uid]
 	if user == nil || len(user.dirs) == 0 {
-		user = s.userSlot(at.uid)
+		user = s.userState(at.uid)
 	}
-	how := patient{until: time.Now().Add(patience)}
-	st.users[at.uid] = s.look(ctx, user.over(st.org), how)
+	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
+	st.users[at.uid] = s.refresh(ctx, user.withOrg(st.org), how)
 	errs := []error{st.users[at.uid].err()}
 	if project != "" {
 		n := st.projects[at]
@@ -260,10 +269,10 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 			if err != nil {
 				return fmt.Errorf("loading project rules: %w", err)
 			}
-			n = &slot{layer: decisions.Project, uid: at.uid, project: project, dirs: dirs, used: new(atomic.Int64)}
+			n = &layerState{layer: decisions.Project, uid: at.uid, project: project, dirs: dirs, used: new(atomic.Int64)}
 		}
 		n.used.Store(s.ticks.Add(1))
-		st.projects[at] = s.look(ctx, n.over(st.org), how)
+		st.projects[at] = s.refresh(ctx, n.withOrg(st.org), how)
 		errs = append(errs, st.projects[at].err())
 		st.evict()
 	}
@@ -274,7 +283,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 // evict drops the project layers that were not asked for the longest.
 func (st *state) evict() {
 	for len(st.projects) > maxProjects {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(st.projects)), func(a, b place) int {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(st.projects)), func(a, b layerKey) int {
 			return cmp.Compare(st.projects[a].used.Load(), st.projects[b].used.Load())
 		})
 		delete(st.projects, oldest)
@@ -284,16 +293,16 @@ func (st *state) evict() {
 // publish makes a state the one in use.
 func (s *Store) publish(st *state) {
 	old := s.state.Load()
-	st.snaps = make(map[place]*snapshot, len(st.users)+len(st.projects))
+	st.snaps = make(map[layerKey]*snapshot, len(st.users)+len(st.projects))
 	for uid := range st.users {
-		st.snaps[place{uid: uid}] = s.snapshot(st, uid, nil)
+		st.snaps[layerKey{uid: uid}] = s.snapshot(st, uid, nil)
 	}
 	for at, n := range st.projects {
 		st.snaps[at] = s.snapshot(st, at.uid, n)
 	}
 	s.state.Store(st)
 	select { // Watch may have other folders to watch now
-	case s.moved <- struct{}{}:
+	case s.foldersChanged <- struct{}{}:
 	default:
 	}
 	if s.opts.OnChange == nil {
@@ -305,24 +314,24 @@ func (s *Store) publish(st *state) {
 }
 
 // snapshot puts the layers of one person and project together.
-func (s *Store) snapshot(st *state, uid uint32, project *slot) *snapshot {
+func (s *Store) snapshot(st *state, uid uint32, project *layerState) *snapshot {
 	snap := &snapshot{switches: st.switches, table: s.tableFor(st, st.users[uid]), profiles: s.profiles, limiter: &s.limiter}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}
-	for _, n := range []*slot{st.org, st.users[uid], project, st.base} {
+	for _, n := range []*layerState{st.org, st.users[uid], project, st.base} {
 		if n == nil {
 			continue
 		}
-		parts = append(append(parts, string(n.layer), n.digest), n.held...)
-		snap.held = append(snap.held, n.held...)
+		parts = append(append(parts, string(n.layer), n.digest), n.quarantined...)
+		snap.quarantined = append(snap.quarantined, n.quarantined...)
 		switch {
 		case n.active == nil:
-			snap.blind = cmp.Or(snap.blind, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))
+			snap.unknown = cmp.Or(snap.unknown, n.err(), fmt.Errorf("the %s rules are not loaded", n.layer))
 			parts = append(parts, "unknown")
 		case len(n.active.rules) > 0:
 			snap.layers = append(snap.layers, n.active)
 		}
 	}
-	snap.digest = digestOf(parts, nil)
+	snap.digest = source.Digest(parts, nil)
 	return snap
 }
 

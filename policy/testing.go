@@ -16,10 +16,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/input"
 )
 
-// oneTest bounds a single test.
-const oneTest = 5 * time.Second
+// testTimeout bounds a single test.
+const testTimeout = 5 * time.Second
 
 // Outcome is how a test ended.
 type Outcome string
@@ -73,11 +75,11 @@ func (r *TestReport) Passed() bool {
 
 // runTests runs a layer's tests on its rules as they were written. The problems
 // are those of compiling; failing tests are in the report.
-func runTests(ctx context.Context, u unit, schema *inputSchema, coverage bool) (*TestReport, problems) {
-	var ps problems
+func runTests(ctx context.Context, u unit, schema *input.Schema, coverage bool) (*TestReport, diag.List) {
+	var ps diag.List
 	mods := parse(u, &ps)
 	collect(u, mods, &ps)
-	if ps.failed() {
+	if ps.Failed() {
 		return nil, ps
 	}
 	return runParsed(ctx, u.layer, mods, schema, coverage)
@@ -85,8 +87,8 @@ func runTests(ctx context.Context, u unit, schema *inputSchema, coverage bool) (
 
 // runParsed is runTests of a layer that was parsed before. The compiler takes
 // copies.
-func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema *inputSchema, coverage bool) (*TestReport, problems) {
-	var ps problems
+func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, schema *input.Schema, coverage bool) (*TestReport, diag.List) {
+	var ps diag.List
 	all := maps.Clone(mods.policy)
 	maps.Copy(all, mods.tests)
 	all[stubsFile] = stubs(layer)
@@ -94,7 +96,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema 
 	store := inmem.New()
 	txn, err := store.NewTransaction(ctx, storage.TransactionParams{})
 	if err != nil {
-		ps.errorf(nil, "", "running tests: %v", err)
+		ps.Errorf(nil, "", "running tests: %v", err)
 		return nil, ps
 	}
 	defer store.Abort(ctx, txn)
@@ -104,7 +106,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema 
 		SetCompiler(compiler).
 		SetStore(store).
 		SetModules(all).
-		SetTimeout(oneTest).
+		SetTimeout(testTimeout).
 		CapturePrintOutput(true).
 		RaiseBuiltinErrors(true)
 	var tracer *cover.Cover
@@ -114,7 +116,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *parsed, schema 
 	}
 	results, err := runner.RunTests(ctx, txn)
 	if err != nil {
-		ps.opa(err)
+		ps.AddOPA(err)
 		return nil, ps
 	}
 	report := &TestReport{Results: []TestResult{}}
@@ -150,7 +152,7 @@ func testResult(r *tester.Result) TestResult {
 	case r.Error != nil:
 		out.Outcome, out.Text = Broken, strings.Join(strings.Fields(r.Error.Error()), " ")
 		if errors.Is(r.Error, context.DeadlineExceeded) {
-			out.Text = "took longer than " + oneTest.String()
+			out.Text = "took longer than " + testTimeout.String()
 		}
 	case r.Fail:
 		out.Outcome = Fail

@@ -14,16 +14,17 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
 )
 
 const (
-	// settle is how long Watch waits from the first event on, so that a change
+	// debounceDelay is how long Watch waits from the first event on, so that a change
 	// of several files is read as one. Later events do not push it back: a file
 	// that is written all the time must not put off reloading for ever.
-	settle = 150 * time.Millisecond
-	// pollEvery is how often Watch looks without being told: not all changes
+	debounceDelay = 150 * time.Millisecond
+	// pollInterval is how often Watch looks without being told: not all changes
 	// are reported (network file systems, overflows, replaced folders).
-	pollEvery = 20 * time.Second
+	pollInterval = 20 * time.Second
 	// maxRounds bounds how often in a row newly watched folders make Watch look
 	// again for what may have changed before it watched.
 	maxRounds = 3
@@ -34,10 +35,10 @@ const (
 // must be called once at most; what is wrong is in Status.
 func (s *Store) Watch(ctx context.Context) {
 	w := &watcher{store: s, watched: map[string]*watch{}}
-	w.begin()
-	defer w.end()
-	w.look(ctx)
-	poll := time.NewTicker(pollEvery)
+	w.start()
+	defer w.stop()
+	w.reload(ctx)
+	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
 	for {
 		select {
@@ -46,29 +47,29 @@ func (s *Store) Watch(ctx context.Context) {
 		case e, ok := <-w.events:
 			switch {
 			case !ok:
-				w.end() // the next poll begins again
-			case w.matters(e.Name):
-				w.arm(time.Now().Add(settle))
+				w.stop() // the next poll begins again
+			case w.relevant(e.Name):
+				w.arm(time.Now().Add(debounceDelay))
 			}
 		case _, ok := <-w.errs:
 			// An overflow most of the time: anything may have changed. Errors
 			// must be drained, or the watcher stops.
 			if !ok {
-				w.end()
+				w.stop()
 			} else {
-				w.arm(time.Now().Add(settle))
+				w.arm(time.Now().Add(debounceDelay))
 			}
-		case <-s.moved:
-			if w.follow() {
-				w.arm(time.Now().Add(settle))
+		case <-s.foldersChanged:
+			if w.updateWatches() {
+				w.arm(time.Now().Add(debounceDelay))
 			}
-			w.remind()
+			w.scheduleRecheck()
 		case <-poll.C:
-			w.begin()
-			w.look(ctx)
+			w.start()
+			w.reload(ctx)
 		case <-w.due:
 			w.disarm()
-			w.look(ctx)
+			w.reload(ctx)
 		}
 	}
 }
@@ -107,21 +108,21 @@ type watch struct {
 	info   fs.FileInfo // which one it is: a link may lead to another now
 }
 
-// begin asks the system for events, if it does not send any.
-func (w *watcher) begin() {
+// start asks the system for events, if it does not send any.
+func (w *watcher) start() {
 	if w.notify != nil {
 		return
 	}
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.store.setBlindTo("watching for changes: " + limitErr(err))
+		w.store.setWatchError("watching for changes: " + limitErr(err))
 		return
 	}
 	w.notify, w.events, w.errs = notify, notify.Events, notify.Errors
 }
 
-// end gives the events back.
-func (w *watcher) end() {
+// stop gives the events back.
+func (w *watcher) stop() {
 	if w.notify != nil {
 		_ = w.notify.Close()
 	}
@@ -129,32 +130,32 @@ func (w *watcher) end() {
 	clear(w.watched)
 }
 
-// look reloads, and again when there are folders that were not watched before:
+// reload reloads, and again when there are folders that were not watched before:
 // they may have changed in between.
-func (w *watcher) look(ctx context.Context) {
+func (w *watcher) reload(ctx context.Context) {
 	for range maxRounds {
 		// What is wrong with a layer is in its status.
 		_, _ = w.store.reload(ctx, false)
-		if !w.follow() {
+		if !w.updateWatches() {
 			break
 		}
 	}
-	w.remind()
+	w.scheduleRecheck()
 }
 
-// remind arms for the layers that are to be looked at again without an event.
-func (w *watcher) remind() {
-	if at := w.store.again(); !at.IsZero() {
-		if soon := time.Now().Add(settle); at.Before(soon) {
+// scheduleRecheck arms for the layers that are to be looked at again without an event.
+func (w *watcher) scheduleRecheck() {
+	if at := w.store.nextRecheck(); !at.IsZero() {
+		if soon := time.Now().Add(debounceDelay); at.Before(soon) {
 			at = soon
 		}
 		w.arm(at)
 	}
 }
 
-// follow watches the folders of all layers and reports whether one is new, also
+// updateWatches watches the folders of all layers and reports whether one is new, also
 // if it is another one under an old name.
-func (w *watcher) follow() bool {
+func (w *watcher) updateWatches() bool {
 	var want []string
 	w.dirs, want = w.store.folders()
 	if w.notify == nil {
@@ -195,11 +196,11 @@ func (w *watcher) follow() bool {
 			delete(w.watched, dir)
 		}
 	}
-	w.store.setBlindTo(trouble)
+	w.store.setWatchError(trouble)
 	return grew
 }
 
-// limitErr is an error of the watcher, with the name of the limit behind it.
+// limitErr is an error of the watcher, with the name of the limit that was reached.
 func limitErr(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -207,13 +208,13 @@ func limitErr(err error) string {
 	case errors.Is(err, syscall.ENOSPC):
 		return "too many watched folders (fs.inotify.max_user_watches)"
 	}
-	return plainErr(err)
+	return diag.WithoutPath(err)
 }
 
-// matters reports whether a name lies in a folder of rules or on the way to
+// relevant reports whether a name lies in a folder of rules or on the way to
 // one. Parents are watched for folders that come and go; whatever else happens
 // in them, a home or a project's root, must not cost a reload.
-func (w *watcher) matters(name string) bool {
+func (w *watcher) relevant(name string) bool {
 	if strings.HasPrefix(filepath.Base(name), "..") {
 		return true // a ConfigMap is swapped by renaming ..data
 	}
@@ -235,7 +236,7 @@ func inside(dir, name string) bool {
 // replaced does not say so itself.
 func (s *Store) folders() (dirs, watch []string) {
 	st := s.state.Load()
-	slots := []*slot{st.org}
+	slots := []*layerState{st.org}
 	for _, n := range st.users {
 		slots = append(slots, n)
 	}
@@ -244,7 +245,7 @@ func (s *Store) folders() (dirs, watch []string) {
 	}
 	for _, n := range slots {
 		dirs = append(dirs, n.dirs...)
-		watch = append(append(watch, n.dirs...), n.watch...)
+		watch = append(append(watch, n.dirs...), n.folders...)
 		if len(n.dirs) == 0 {
 			continue
 		}
@@ -299,14 +300,14 @@ func above(dir string, levels int) []string {
 	return out
 }
 
-// again returns when a layer is to be looked at without an event, zero if none
+// nextRecheck returns when a layer is to be looked at without an event, zero if none
 // is.
-func (s *Store) again() time.Time {
+func (s *Store) nextRecheck() time.Time {
 	st := s.state.Load()
 	var first time.Time
-	note := func(n *slot) {
-		if !n.again.IsZero() && (first.IsZero() || n.again.Before(first)) {
-			first = n.again
+	note := func(n *layerState) {
+		if !n.recheckAt.IsZero() && (first.IsZero() || n.recheckAt.Before(first)) {
+			first = n.recheckAt
 		}
 	}
 	note(st.org)
@@ -319,12 +320,12 @@ func (s *Store) again() time.Time {
 	return first
 }
 
-func (s *Store) setBlindTo(text string) {
+func (s *Store) setWatchError(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if st := s.state.Load(); st.blindTo != text {
+	if st := s.state.Load(); st.watchError != text {
 		st = st.clone()
-		st.blindTo = text
+		st.watchError = text
 		s.publish(st)
 	}
 }

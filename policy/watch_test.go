@@ -61,13 +61,13 @@ func TestSettle(t *testing.T) {
 		var d debounce
 		start := time.Now()
 		for range 5 {
-			d.arm(time.Now().Add(settle))
+			d.arm(time.Now().Add(debounceDelay))
 			time.Sleep(20 * time.Millisecond)
-			d.arm(time.Now().Add(settle))
+			d.arm(time.Now().Add(debounceDelay))
 		}
 		<-d.due
-		if took := time.Since(start); took != settle {
-			t.Errorf("due after %v, want %v", took, settle)
+		if took := time.Since(start); took != debounceDelay {
+			t.Errorf("due after %v, want %v", took, debounceDelay)
 		}
 	})
 }
@@ -79,7 +79,7 @@ func TestWatcherMatters(t *testing.T) {
 		"/home/u/.config/permd/..data": true, "/home/u/p/.permd": true, "/home/u/p": true,
 		"/home/u/p/main.go": false, "/home/u/.config/permd/permd.toml": false, "/home/u/.config/permd/policy.d2": false,
 	} {
-		if got := w.matters(name); got != want {
+		if got := w.relevant(name); got != want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

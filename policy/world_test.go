@@ -63,7 +63,7 @@ func reasons(t testing.TB, s *Store, project, program string) []string {
 	if err != nil {
 		return []string{"error: " + err.Error()}
 	}
-	got, err := snap.Evaluate(context.Background(), input(run(program)))
+	got, err := snap.Evaluate(context.Background(), inputOf(run(program)))
 	var out []string
 	for _, f := range got.Fired {
 		out = append(out, fmt.Sprintf("%s %s %s", f.Rule.Layer, f.Set, f.Reason))

@@ -22,7 +22,7 @@ type Line struct {
 	Scope   ScopeKind
 	// Project is what the choice is bound to (effects.ProjectKey), for ForProject.
 	Project string
-	Home    string // of the person: what ~/ stands for
+	Home    string // of the person: what ~/ means
 	For     time.Duration
 }
 
@@ -35,7 +35,7 @@ func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 		return Choice{}, ErrClosed
 	}
 	now := s.now()
-	s.settle(now.UnixNano())
+	s.expireDue(now.UnixNano())
 	e, err := s.entryOfLine(&l, now)
 	if err != nil {
 		return Choice{}, err
@@ -98,7 +98,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	}
 	e.stored = factsLine
 	if l.Verdict == decisions.Deny {
-		e.parts = []*part{{Part: Part{Kind: c.Kind, Rule: c.Label}, line: p, entry: e}}
+		e.parts = []*rejectPart{{Part: Part{Kind: c.Kind, Rule: c.Label}, line: p, entry: e}}
 	}
 	s.understand(e)
 	e.confirmed.Store(now.UnixNano())
@@ -165,7 +165,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	}
 	now := s.now().UnixNano()
 	for _, id := range ids {
-		if e := s.byID[id]; e == nil || s.ended(e) {
+		if e := s.byID[id]; e == nil || s.expired(e) {
 			return fmt.Errorf("%w: %q", ErrNotFound, id)
 		} else if !e.acceptable() {
 			return fmt.Errorf("%w: choice %s cannot be carried over: %s", ErrNotRemembered, id, e.why())

@@ -199,7 +199,7 @@ func BenchmarkMatchRejects(b *testing.B) {
 		b.Fatal(err)
 	}
 	o := options(path(b))
-	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
 	s := open(b, o)
 	const rejects = 100_000
 	for start := 0; start < rejects; start += 1000 {

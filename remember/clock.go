@@ -21,26 +21,26 @@ func (s *Store) latest(now int64) int64 {
 	return max(now, newest)
 }
 
-// ended reports whether a choice has ended by now.
-func (s *Store) ended(e *entry) bool {
+// expired reports whether a choice has ended by now.
+func (s *Store) expired(e *entry) bool {
 	now := s.now().UnixNano()
 	if e.choice.Verdict == decisions.Allow {
 		now = s.latest(now)
 	}
-	return e.over(now)
+	return e.expiredAt(now)
 }
 
-// settle is called before choices are added. When the clock has been set back,
+// expireDue is called before choices are added. When the clock has been set back,
 // what had ended by then is dropped for good, and time counts from here: else
 // a choice made now would have ended as it is made.
-func (s *Store) settle(now int64) {
+func (s *Store) expireDue(now int64) {
 	newest := s.newest.Load()
 	if newest <= now+int64(time.Minute) {
 		return // two requests whose times were taken in another order, no more
 	}
 	var over []*entry
 	for _, e := range s.byID {
-		if e.choice.Verdict == decisions.Allow && e.over(newest) {
+		if e.choice.Verdict == decisions.Allow && e.expiredAt(newest) {
 			over = append(over, e)
 		}
 	}

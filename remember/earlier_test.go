@@ -43,19 +43,19 @@ func earlier(t *testing.T, change ...string) *asked {
 		execute(t, a.path, query)
 	}
 	a.again(t)
-	a.engine.FS = shop(nil)
+	a.config.FS = shop(nil)
 	return a
 }
 
 func (a *asked) again(t *testing.T) {
 	t.Helper()
 	o := options(a.path)
-	table := a.engine.Policy.(*silence).table
-	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	table := a.config.Policy.(*silence).table
+	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
 	o.Now = func() time.Time { return later }
-	a.engine.Now = o.Now
+	a.config.Now = o.Now
 	a.store = open(t, o)
-	a.engine.Memory, a.engine.Proposer = a.store, a.store
+	a.config.Memory, a.config.Proposer = a.store, a.store
 }
 
 // later is after the fixture was made, while what was to hold five years holds.
@@ -90,7 +90,7 @@ func (a *asked) anas(t *testing.T, c effects.Call) *decisions.Decision {
 		c.Agent = effects.Party{Name: "claude-agent-acp", Version: "0.100.0"}
 	}
 	c.User = effects.User{UID: ana, Home: "/home/ana", Env: map[string]string{"HOME": "/home/ana"}}
-	return a.engine.Decide(t.Context(), &decisions.Request{
+	return a.engine().Decide(t.Context(), &decisions.Request{
 		Peer: decisions.Peer{UID: ana}, Session: decisions.SessionRef{ID: "s", Conn: 99}, Call: c,
 	})[0]
 }
@@ -106,7 +106,7 @@ func (a *asked) anasShell(t *testing.T, command string) *decisions.Decision {
 
 // generousTo makes the policy allow all effects of the calls that follow.
 func (a *asked) generousTo(is func(*effects.Effect) bool) {
-	a.engine.Policy = &generous{silence: *a.engine.Policy.(*silence), allows: is}
+	a.config.Policy = &generous{silence: *a.config.Policy.(*silence), allows: is}
 }
 
 // rejected are the commands that ana rejected for always with the earlier permd.
@@ -136,7 +136,7 @@ func TestEarlierRejects(t *testing.T) {
 			for _, fs := range []effects.FS{shop(nil), shop(map[string]string{
 				"tool.sh": "#!/bin/sh\n# x\necho tool\n", "Makefile": "# x\nship:\n\techo ship\n", "package.json": `{"scripts":{"test":"node t.js #"}}`,
 			})} {
-				a.engine.FS = fs
+				a.config.FS = fs
 				for _, command := range rejected {
 					if d := a.anasShell(t, command); d.Verdict == decisions.Allow {
 						t.Errorf("%s is allowed: %s", command, d.Reason)
@@ -182,7 +182,7 @@ func TestEarlierAllows(t *testing.T) {
 	} {
 		wantVerdict(t, a.anasShell(t, command), want, command)
 	}
-	a.engine.FS = shop(map[string]string{"ok.sh": "#!/bin/sh\nevil\n", "Makefile": "gen:\n\tevil\n", "package.json": `{"scripts":{"lint":"evil"}}`})
+	a.config.FS = shop(map[string]string{"ok.sh": "#!/bin/sh\nevil\n", "Makefile": "gen:\n\tevil\n", "package.json": `{"scripts":{"lint":"evil"}}`})
 	for _, command := range []string{"./ok.sh", "make gen", "npm run lint"} {
 		wantVerdict(t, a.anasShell(t, command), decisions.Ask, command+" of another content")
 	}
@@ -245,8 +245,8 @@ func TestEarlierChanged(t *testing.T) {
 		if err := a.store.Close(); err != nil {
 			t.Fatal(err)
 		}
-		silent := a.engine.Policy.(*generous).silence
-		a.engine.Policy = &silent
+		silent := a.config.Policy.(*generous).silence
+		a.config.Policy = &silent
 		a.again(t)
 		a.generousTo(anything)
 	}

@@ -44,9 +44,18 @@ func (noJournal) Append(context.Context, ...*decisions.Record) error { return ni
 
 // asked is an engine with a memory.
 type asked struct {
-	engine *decisions.Engine
+	config decisions.Config
 	store  *remember.Store
 	path   string // of the store
+}
+
+// engine is one of the members as they are now.
+func (a *asked) engine() *decisions.Engine {
+	e, err := decisions.NewEngine(a.config)
+	if err != nil {
+		panic(err)
+	}
+	return e
 }
 
 func newAsked(t *testing.T) *asked {
@@ -61,10 +70,10 @@ func newAsked(t *testing.T) *asked {
 	}
 	a := &asked{path: path(t)}
 	o := options(a.path)
-	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
 	a.store = open(t, o)
 	n := 0
-	a.engine = &decisions.Engine{
+	a.config = decisions.Config{
 		Policy: &silence{table, profiles}, Memory: a.store, Proposer: a.store, Journal: noJournal{},
 		FS: fsfake.New("/home/ada/", "/p/.git/", "/p/a/", "/p/b/").
 			File("/p/a/x", "x").File("/p/b/y", "y").File("/p/.env", "z").File("/p/package.json", `{"scripts":{"lint":"eslint .","test":"node t.js"}}`),
@@ -80,7 +89,7 @@ func (a *asked) decide(t *rapid.T, command string) *decisions.Decision {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a.engine.Decide(t.Context(), &decisions.Request{
+	return a.engine().Decide(t.Context(), &decisions.Request{
 		Peer: decisions.Peer{UID: ada}, Session: decisions.SessionRef{ID: "s", Conn: 7},
 		Call: effects.Call{
 			ID: "c", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: input, Cwd: "/p",
@@ -97,8 +106,8 @@ func (a *asked) effects(t *rapid.T, command string) []effects.Effect {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := a.engine.Policy.(*silence)
-	w := effects.World{FS: a.engine.FS, Table: p.table, Profiles: p.profiles}
+	p := a.config.Policy.(*silence)
+	w := effects.World{FS: a.config.FS, Table: p.table, Profiles: p.profiles}
 	call := effects.Call{
 		ID: "c", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: input, Cwd: "/p", Agent: effects.Party{Name: "claude-agent-acp", Version: "0.100.0"},
 		User: effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}},

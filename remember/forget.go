@@ -22,7 +22,7 @@ const (
 // holds from this moment, whatever happens to the disk; when it could not be
 // made to survive a restart, the error is ErrPending. Ids that are not known
 // are ErrNotFound; the others are revoked all the same. Whether the caller may
-// revoke them is the caller's matter.
+// revoke them is up to the caller.
 func (s *Store) Forget(_ context.Context, ids ...string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +174,7 @@ func (s *Store) flush() error {
 		if n := e.uses.Load(); n != e.flushed {
 			used[e] = count{n, e.last.Load()}
 		}
-		if s.ended(e) {
+		if s.expired(e) {
 			over = append(over, e)
 		}
 	}

@@ -19,7 +19,7 @@ type entry struct {
 	// choice is matched by its rule line.
 	digest digest
 	line   *pattern.Pattern
-	parts  []*part // of a reject
+	parts  []*rejectPart // of a reject
 	// stored says what the digest is made of (see facts.go).
 	stored int64
 	// changed is set for one of an earlier permd that does not hold as it did.
@@ -39,7 +39,7 @@ type entry struct {
 func (e *entry) name(id string) {
 	e.choice.ID, e.answer.ID = id, id
 	for _, p := range e.parts {
-		p.answer.ID, p.doubt.ID = id, id
+		p.answer.ID, p.ask.ID = id, id
 	}
 }
 
@@ -59,8 +59,8 @@ func (e *entry) snapshot() Choice {
 	return c
 }
 
-// over reports whether the choice has ended at a time.
-func (e *entry) over(now int64) bool {
+// expiredAt reports whether the choice has ended at a time.
+func (e *entry) expiredAt(now int64) bool {
 	if e.expire != 0 && now >= e.expire {
 		return true
 	}
@@ -114,10 +114,10 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	return false
 }
 
-// foresaw reports whether an allow was given for an effect that was said to be as
+// coversDestructive reports whether an allow was given for an effect that was said to be as
 // bad: a yes to a call holds no longer once the tool's server says that the tool
 // may destroy something. A line that a person wrote speaks of the tool as it is.
-func (e *entry) foresaw(x *effects.Effect) bool {
+func (e *entry) coversDestructive(x *effects.Effect) bool {
 	return x.Use == nil || !x.Use.Destructive || e.choice.Pins.Destructive || e.line != nil && e.choice.DecisionID == ""
 }
 
@@ -205,7 +205,7 @@ func (x *index) without(entries ...*entry) *index {
 			continue
 		}
 		shard := n.own(&copied, e.digest[0])
-		rest := lacking(shard[e.digest], e)
+		rest := withoutEntry(shard[e.digest], e)
 		if len(rest) == len(shard[e.digest]) {
 			continue
 		}
@@ -219,8 +219,8 @@ func (x *index) without(entries ...*entry) *index {
 	return &n
 }
 
-// lacking is a new list without an entry.
-func lacking(list []*entry, e *entry) []*entry {
+// withoutEntry is a new list without an entry.
+func withoutEntry(list []*entry, e *entry) []*entry {
 	rest := make([]*entry, 0, len(list))
 	for _, other := range list {
 		if other != e {
@@ -256,21 +256,21 @@ type search struct {
 	unconfirmed bool
 
 	reject, allow *entry
-	unsure        bool  // the reject asks
-	said          *part // what of it the effect touches, nil for its facts
+	unsure        bool        // the reject asks
+	part          *rejectPart // what of it the effect touches, nil for its facts
 }
 
 // byFacts reports whether the entry is found by the digest of facts.
 func (e *entry) byFacts() bool { return e.stored == factsVersion }
 
-// consider takes entries that match by their digest or line.
-func (s *search) consider(found []*entry) {
+// check takes entries that match by their digest or line.
+func (s *search) check(found []*entry) {
 	for _, e := range found {
 		if e.choice.Verdict == decisions.Deny {
-			s.considerReject(e)
+			s.checkReject(e)
 			continue
 		}
-		if e.over(s.newest) || !e.covers(s.q) || !e.foresaw(s.q.Effect) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
+		if e.expiredAt(s.newest) || !e.covers(s.q) || !e.coversDestructive(s.q.Effect) || !s.unconfirmed && !e.inForce(s.x.confirmAll, s.q.Effect.Guarded() != 0) {
 			continue
 		}
 		if s.allow == nil || e.narrower(s.allow) {
@@ -279,8 +279,8 @@ func (s *search) consider(found []*entry) {
 	}
 }
 
-func (s *search) considerReject(e *entry) {
-	if e.over(s.now) || !e.covers(s.q) {
+func (s *search) checkReject(e *entry) {
+	if e.expiredAt(s.now) || !e.covers(s.q) {
 		return
 	}
 	if e.choice.Pins.Call != "" {
@@ -292,7 +292,7 @@ func (s *search) considerReject(e *entry) {
 		}
 	}
 	if s.reject == nil || s.unsure || e.choice.Scope.Kind.rank() > s.reject.choice.Scope.Kind.rank() {
-		s.reject, s.unsure, s.said = e, false, nil
+		s.reject, s.unsure, s.part = e, false, nil
 	}
 }
 
@@ -318,12 +318,12 @@ func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now, newest int64)
 // answer is what is said of a reject that was found: the part that was touched.
 func (s *search) answer() *decisions.Choice {
 	switch {
-	case s.said == nil:
+	case s.part == nil:
 		return &s.reject.answer
 	case s.unsure:
-		return &s.said.doubt
+		return &s.part.ask
 	}
-	return &s.said.answer
+	return &s.part.answer
 }
 
 func (s *search) run() {
@@ -347,6 +347,6 @@ func (s *search) run() {
 // try takes the choices about the effect's very facts.
 func (s *search) try(f form) {
 	if d, ok := s.key.digestOf(s.q, f); ok {
-		s.consider(s.x.lookup(&d))
+		s.check(s.x.lookup(&d))
 	}
 }

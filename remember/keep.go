@@ -19,7 +19,7 @@ const MaxExpiry = 10 * 365 * 24 * time.Hour
 // Keep stores what a person answered: for an allow the choices of a width, for
 // a reject one with all that was asked about. What it cannot store as it was
 // asked is decisions.ErrNotKept, and then nothing is stored.
-func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	drafts, err := s.draftsOf(a)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", decisions.ErrNotKept, err)
@@ -33,13 +33,13 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Kept,
 	if err != nil {
 		return nil, err
 	}
-	kept := make([]decisions.Kept, 0, len(choices))
+	kept := make([]decisions.StoredChoice, 0, len(choices))
 	for i := range choices {
 		c := &choices[i]
-		if slices.ContainsFunc(kept, func(k decisions.Kept) bool { return k.ID == c.ID }) {
+		if slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return k.ID == c.ID }) {
 			continue // two effects of the call have one choice
 		}
-		kept = append(kept, decisions.Kept{
+		kept = append(kept, decisions.StoredChoice{
 			ID: c.ID, Verdict: c.Verdict, Label: c.Whole(),
 			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
 		})

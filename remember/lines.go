@@ -17,11 +17,11 @@ const (
 	// maxAnchored is how many of them may begin alike, so that looking through
 	// them takes no time that anybody notices.
 	maxAnchored = 256
-	// maxParts bounds the words and the folders that lines are found by.
-	maxParts = 16
+	// maxLineWords bounds the words and the folders that lines are found by.
+	maxLineWords = 16
 )
 
-// lineIndex finds the allows that are matched by a rule line. Each stands under
+// lineIndex finds the allows that are matched by a rule line. Each is filed under
 // its anchor: the literal beginning of its line, which every effect that it
 // matches has as well.
 type lineIndex struct {
@@ -29,7 +29,7 @@ type lineIndex struct {
 	// runs and files count the lines by the number of parts of their anchor, so
 	// that no lookup is made for nothing; other counts the lines of hosts and
 	// tools.
-	runs, files [maxParts + 1]int
+	runs, files [maxLineWords + 1]int
 	other       int
 }
 
@@ -63,7 +63,7 @@ func (l *lineEdit) add(e *entry) {
 func (l *lineEdit) remove(e *entry) bool {
 	key, parts := e.anchor()
 	shard := l.shard(key)
-	rest := lacking(shard[key], e)
+	rest := withoutEntry(shard[key], e)
 	if len(rest) == len(shard[key]) {
 		return false
 	}
@@ -84,7 +84,7 @@ func (x *lineIndex) counter(e *entry, parts int) *int {
 	return &x.other
 }
 
-// at returns the allows that stand under an anchor.
+// at returns the allows that are filed under an anchor.
 func (x *lineIndex) at(key []byte) []*entry { return x.shards[shardOf(key)][string(key)] }
 
 // shardOf spreads anchors (FNV-1a).
@@ -110,7 +110,7 @@ func (e *entry) anchor() (string, int) {
 		key = append(key, p.Run.Program...)
 		for _, w := range p.Run.Words {
 			word, literal := w.Literal()
-			if !literal || parts == maxParts {
+			if !literal || parts == maxLineWords {
 				break
 			}
 			key = append(append(key, 0), word...)
@@ -121,7 +121,7 @@ func (e *entry) anchor() (string, int) {
 			key = append(key, '.')
 		}
 		for _, part := range p.Path.Parts {
-			if len(part) != 1 || parts == maxParts {
+			if len(part) != 1 || parts == maxLineWords {
 				break
 			}
 			key = append(append(key, '/'), part[0]...)
@@ -135,7 +135,7 @@ func (e *entry) anchor() (string, int) {
 	return string(key), parts
 }
 
-// literalOf is a name in the anchor of a tool: what has a star stands for all.
+// literalOf is a name in the anchor of a tool: what has a star matches all.
 func literalOf(g pattern.Glob) string {
 	switch {
 	case g == nil:
@@ -170,7 +170,7 @@ func (x *lineIndex) search(s *search) {
 	case x.other == 0:
 	case e.Connect != nil:
 		for name := e.Connect.Host; ; {
-			x.consider(s, append(key, name...))
+			x.check(s, append(key, name...))
 			_, parent, ok := strings.Cut(name, ".")
 			if !ok {
 				break
@@ -180,12 +180,12 @@ func (x *lineIndex) search(s *search) {
 	case e.Use != nil:
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range []string{e.Use.Tool, "*"} {
-				x.consider(s, appendTool(key, server, tool))
+				x.check(s, appendTool(key, server, tool))
 			}
 			if v := e.Use.Version; v != "" {
-				x.consider(s, appendTool(key, server, e.Use.Tool+"@"+v))
+				x.check(s, appendTool(key, server, e.Use.Tool+"@"+v))
 				if short, ok := strings.CutSuffix(v, ".0.0"); ok {
-					x.consider(s, appendTool(key, server, e.Use.Tool+"@"+short))
+					x.check(s, appendTool(key, server, e.Use.Tool+"@"+short))
 				}
 			}
 		}
@@ -196,9 +196,9 @@ func (x *lineIndex) searchRun(s *search, key []byte, r *effects.Run) {
 	key = append(key, r.Program...)
 	for parts := 0; ; parts++ {
 		if x.runs[parts] > 0 {
-			x.consider(s, key)
+			x.check(s, key)
 		}
-		if parts == maxParts || parts == len(r.Args) {
+		if parts == maxLineWords || parts == len(r.Args) {
 			return
 		}
 		key = append(append(key, 0), r.Args[parts]...)
@@ -212,25 +212,25 @@ func (x *lineIndex) searchFile(s *search, key []byte, p string) {
 		key = append(key, p...)
 	}
 	if x.files[0] > 0 {
-		x.consider(s, key[:end])
+		x.check(s, key[:end])
 	}
 	parts := 0
-	for i := end + 1; i <= len(key) && parts < maxParts; i++ {
+	for i := end + 1; i <= len(key) && parts < maxLineWords; i++ {
 		if i < len(key) && key[i] != '/' {
 			continue
 		}
 		if parts++; x.files[parts] > 0 {
-			x.consider(s, key[:i])
+			x.check(s, key[:i])
 		}
 	}
 }
 
-// consider takes the lines under an anchor that match.
-func (x *lineIndex) consider(s *search, key []byte) {
+// check takes the lines under an anchor that match.
+func (x *lineIndex) check(s *search, key []byte) {
 	for _, e := range x.at(key) {
 		if e.matches(s.q) {
 			one := [1]*entry{e}
-			s.consider(one[:])
+			s.check(one[:])
 		}
 	}
 }
@@ -264,7 +264,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 	case eff.Use != nil && eff.Use.Version != "" && e.line.Tool != nil && e.line.Tool.Name.Match(eff.Use.Tool):
 		return false // nor this one of versions, and a later one is another tool
 	case eff.File != nil && e.line.Path != nil && deepLiteral(e.line.Path):
-		return true // it stands below the anchor, which is all that the line says
+		return true // it is below the anchor, which is all that the line says
 	}
 	return e.line.Match(eff, q.All, pattern.Context{Project: q.Project})
 }
@@ -280,5 +280,5 @@ func deepLiteral(p *pattern.Path) bool {
 			return false
 		}
 	}
-	return p.Deep() && len(p.Parts) <= maxParts
+	return p.Deep() && len(p.Parts) <= maxLineWords
 }

@@ -26,11 +26,11 @@ const everyone uint32 = math.MaxUint32
 // effects of all kinds.
 const lostRule = "anything that was rejected before"
 
-func (p *part) anything() bool { return p.Rule == lostRule && p.line == nil && len(p.Sums) == 0 }
+func (p *rejectPart) anything() bool { return p.Rule == lostRule && p.line == nil && len(p.Sums) == 0 }
 
 // lostPart is the part in the place of rejects of one kind of effect.
-func lostPart(kind effects.Kind) *part {
-	return &part{Part: Part{Kind: kind, Rule: lostRule}, unsure: true}
+func lostPart(kind effects.Kind) *rejectPart {
+	return &rejectPart{Part: Part{Kind: kind, Rule: lostRule}, unsure: true}
 }
 
 // lostKind is the kind of the effects among which those of a reject must be whose
@@ -52,7 +52,7 @@ func (s *Store) lost() *entry {
 		ID: newID(), Verdict: decisions.Deny, Label: lostRule, UID: everyone,
 		Scope: Scope{Kind: ForUser}, Created: s.now().UTC(),
 	}
-	e.parts = []*part{lostPart("")}
+	e.parts = []*rejectPart{lostPart("")}
 	e.finish()
 	return e
 }

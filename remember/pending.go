@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// pending is the revocations that are not in the database. They are also kept
+// pendingRevocations is the revocations that are not in the database. They are also kept
 // in a file of fixed size that is only ever overwritten in place: that works on
 // a full disk too, where the database can store nothing. Without it a choice
 // that a person revoked would be back after a restart.
-type pending struct {
+type pendingRevocations struct {
 	ids  map[string]revocation
 	all  bool // the file could not name them all
 	file *os.File
@@ -30,11 +30,11 @@ type revocation struct {
 // on each line, the rest spaces.
 const pendingBytes = 16 << 10
 
-// everything stands in the file for more ids than fit.
+// everything is written to the file in place of more ids than fit.
 const everything = "*"
 
 // open reads the file, and makes it at its full size when it is missing.
-func (p *pending) open(path string) error {
+func (p *pendingRevocations) open(path string) error {
 	p.ids = map[string]revocation{}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *pending) open(path string) error {
 }
 
 // save overwrites the file with the ids and waits for the disk.
-func (p *pending) save() error {
+func (p *pendingRevocations) save() error {
 	if len(p.ids) == 0 && !p.used && p.full() {
 		return nil
 	}
@@ -91,12 +91,12 @@ func (p *pending) save() error {
 	return nil
 }
 
-func (p *pending) full() bool {
+func (p *pendingRevocations) full() bool {
 	info, err := p.file.Stat()
 	return err == nil && info.Size() >= pendingBytes
 }
 
-func (p *pending) close() error {
+func (p *pendingRevocations) close() error {
 	if p.file == nil {
 		return nil
 	}

@@ -19,7 +19,7 @@ var _ decisions.Proposer = (*Store)(nil)
 // first; none when such an effect is not remembered. Each is tried: it matches
 // the effect.
 func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
-	if known(q, decisions.Allow) != nil || s.allowable(q) != nil || textOfPermd(q.Effect) {
+	if checkKnown(q, decisions.Allow) != nil || s.allowable(q) != nil || textOfPermd(q.Effect) {
 		return nil
 	}
 	levels := []pattern.Wider{{Level: 0}}
@@ -38,7 +38,7 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 			d.Scope = ForSession
 		}
 		e, err := s.entryOf(&d, now)
-		if err != nil || !s.speaks(e, q, now.UnixNano()) {
+		if err != nil || !s.matches(e, q, now.UnixNano()) {
 			continue
 		}
 		ways = append(ways, decisions.Proposal{
@@ -50,7 +50,7 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 }
 
 // textOfPermd reports whether a run is given text with a command of permd in it:
-// many programs run what stands in a word of theirs (vim -c '!permd …'), and no
+// many programs run what is in a word of theirs (vim -c '!permd …'), and no
 // answer about permd's own commands is to be had for more than once.
 func textOfPermd(e *effects.Effect) bool {
 	if e.Run == nil {
@@ -63,10 +63,10 @@ func textOfPermd(e *effects.Effect) bool {
 	})
 }
 
-// speaks reports whether an allow matches an effect, once it holds. Saving it
+// matches reports whether an allow matches an effect, once it holds. Saving it
 // checks the same by looking it up, which costs more than a question should.
-func (s *Store) speaks(e *entry, q *decisions.MemoryQuery, now int64) bool {
-	if e.over(now) || !e.covers(q) {
+func (s *Store) matches(e *entry, q *decisions.MemoryQuery, now int64) bool {
+	if e.expiredAt(now) || !e.covers(q) {
 		return false
 	}
 	if e.line != nil {

@@ -43,21 +43,21 @@ type Part struct {
 // ByLine reports whether the part is matched by its line.
 func (p *Part) ByLine() bool { return len(p.Sums) == 0 && p.Rule != lostRule }
 
-// mostParts is the most parts of one reject. What is more of a call is rejected
+// maxRejectParts is the most parts of one reject. What is more of a call is rejected
 // by the call's text alone.
-const mostParts = 64
+const maxRejectParts = 64
 
-// part is a Part as it is matched.
-type part struct {
+// rejectPart is a Part as it is matched.
+type rejectPart struct {
 	entry *entry
 	Part
 	line *pattern.Pattern // nil for one that has sums
 	sums []digest
 	keys []string // that it is filed under
-	// unsure is set for a part that only asks (see carry.go).
+	// unsure is set for a part that only asks (see migrate.go).
 	unsure bool
 	// answer is what Match returns for a part that denies, doubt for one that asks.
-	answer, doubt decisions.Choice
+	answer, ask decisions.Choice
 }
 
 // The domains of digests of parts, so that none is mistaken for another. A
@@ -65,7 +65,7 @@ type part struct {
 // rejects would be lost.
 const (
 	sumWords = "words 1" // of a run, in their order
-	sumOrder = "order 1" // of a run, sorted: options often stand in any order
+	sumOrder = "order 1" // of a run, sorted: options often come in any order
 	sumPath  = "path 1"
 	sumTool  = "tool 1"
 	sumText  = "text 1" // of a call that is not understood
@@ -88,21 +88,21 @@ func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
 	switch {
 	case e.Run != nil:
 		r := e.Run
-		words := append([]string{placed(r.Program, q, absolute)}, r.Args...)
+		words := append([]string{pathKey(r.Program, q, absolute)}, r.Args...)
 		sum := k.sum(sumWords, q.UID, words...)
 		slices.Sort(words[1:])
 		return []digest{sum, k.sum(sumOrder, q.UID, words...)}
 	case e.File != nil:
-		return []digest{k.sum(sumPath, q.UID, string(e.Kind), placed(e.File.Path, q, absolute))}
+		return []digest{k.sum(sumPath, q.UID, string(e.Kind), pathKey(e.File.Path, q, absolute))}
 	case e.Use != nil:
 		return []digest{k.sum(sumTool, q.UID, e.Use.Server, e.Use.Tool)}
 	}
 	return nil
 }
 
-// placed names a path of the project by where in the project it is, unless
+// pathKey names a path of the project by where in the project it is, unless
 // absolute is set.
-func placed(p string, q *decisions.MemoryQuery, absolute bool) string {
+func pathKey(p string, q *decisions.MemoryQuery, absolute bool) string {
 	if !absolute && within(p, q.Project) {
 		return "./" + strings.TrimPrefix(p[len(q.Project):], "/")
 	}
@@ -132,10 +132,10 @@ func (k *hashKey) textSum(q *decisions.MemoryQuery) (digest, bool) {
 }
 
 // partsOf are the parts of a reject, and the effect that each came from.
-func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand func(*pattern.Pattern) *pattern.Pattern) (parts []*part, from []int) {
+func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand func(*pattern.Pattern) *pattern.Pattern) (parts []*rejectPart, from []int) {
 	q := r.Query
-	add := func(p *part, i int) {
-		if p == nil || slices.ContainsFunc(parts, func(o *part) bool {
+	add := func(p *rejectPart, i int) {
+		if p == nil || slices.ContainsFunc(parts, func(o *rejectPart) bool {
 			return o.Kind == p.Kind && o.Rule == p.Rule && slices.Equal(o.Sums, p.Sums)
 		}) {
 			return
@@ -155,12 +155,12 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 		if p == nil {
 			continue
 		}
-		if len(parts) >= mostParts-1 {
+		if len(parts) >= maxRejectParts-1 {
 			texts = true
 			break
 		}
 		add(p, i)
-		if script := runOfScript(&q); script != nil && len(parts) < mostParts-1 {
+		if script := runOfScript(&q); script != nil && len(parts) < maxRejectParts-1 {
 			q.Effect = script
 			if p := k.partOf(&q, scope); p != nil && p.line != nil {
 				add(p, i)
@@ -179,7 +179,7 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 		}
 	}
 	for _, i := range asked {
-		if q.Effect = &q.All[i]; len(parts) < mostParts {
+		if q.Effect = &q.All[i]; len(parts) < maxRejectParts {
 			add(k.textPart(&q), i)
 		}
 	}
@@ -224,18 +224,18 @@ func open(e *effects.Effect) bool {
 }
 
 // partOf is the part for one effect, nil for one that only its text tells.
-func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *part {
+func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart {
 	e := q.Effect
-	if known(q, decisions.Deny) != nil || open(e) {
+	if checkKnown(q, decisions.Deny) != nil || open(e) {
 		return nil
 	}
 	ctx := pattern.Context{Project: q.Project}
 	if line := lineFor(q, scope); line != "" && plain(e, line) {
 		if p, err := pattern.Parse(e.Kind, line); err == nil && p.String() == line && p.Touches(e, ctx) {
-			return &part{Part: Part{Kind: e.Kind, Rule: line}, line: p}
+			return &rejectPart{Part: Part{Kind: e.Kind, Rule: line}, line: p}
 		}
 	}
-	p := &part{Part: Part{Kind: e.Kind, Rule: labelOf(q, true, scope)}, sums: k.sumsOf(q, scope == ForUser)}
+	p := &rejectPart{Part: Part{Kind: e.Kind, Rule: labelOf(q, true, scope)}, sums: k.sumsOf(q, scope == ForUser)}
 	if p.sums == nil {
 		return nil
 	}
@@ -249,7 +249,7 @@ func plain(e *effects.Effect, line string) bool {
 	return effects.Display(line) == line && !strings.Contains(e.Text, "***") && !strings.Contains(e.Text, "…")
 }
 
-func (k *hashKey) textPart(q *decisions.MemoryQuery) *part {
+func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {
 	sum, ok := k.textSum(q)
 	if !ok {
 		return nil
@@ -258,13 +258,13 @@ func (k *hashKey) textPart(q *decisions.MemoryQuery) *part {
 	if len(bytes.TrimSpace(q.Call.Input)) == 0 {
 		what = q.Call.Claims.Title
 	}
-	p := &part{Part: Part{Kind: effects.KindUnknown, Rule: clip(effects.Display(what), mostText)}, sums: []digest{sum}}
+	p := &rejectPart{Part: Part{Kind: effects.KindUnknown, Rule: clip(effects.Display(what), maxText)}, sums: []digest{sum}}
 	p.spell()
 	return p
 }
 
-// mostText is how much of a text a part shows, in characters.
-const mostText = 200
+// maxText is how much of a text a part shows, in characters.
+const maxText = 200
 
 func clip(s string, n int) string {
 	if r := []rune(s); len(r) > n {
@@ -273,14 +273,14 @@ func clip(s string, n int) string {
 	return s
 }
 
-func (p *part) spell() {
+func (p *rejectPart) spell() {
 	for _, d := range p.sums {
 		p.Sums = append(p.Sums, hex.EncodeToString(d[:]))
 	}
 }
 
 // read makes the part that is stored ready to match.
-func (p *part) read() error {
+func (p *rejectPart) read() error {
 	if p.anything() {
 		p.unsure = true
 		return nil
@@ -309,7 +309,7 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 	case e.Run != nil:
 		line := pattern.Run{Program: e.Run.Program}
 		if filepath.IsAbs(line.Program) && scope != ForUser {
-			line.Program = placed(line.Program, q, false)
+			line.Program = pathKey(line.Program, q, false)
 		}
 		for _, arg := range e.Run.Args {
 			line.Words = append(line.Words, pattern.Glob{arg})
@@ -366,7 +366,7 @@ func fileLine(e *effects.Effect, project string, scope ScopeKind) string {
 }
 
 // partsLabel is what a person reads of a reject: its parts, one on each line.
-func partsLabel(parts []*part) string {
+func partsLabel(parts []*rejectPart) string {
 	if len(parts) == 1 {
 		return parts[0].Rule
 	}

@@ -16,7 +16,7 @@ import (
 // is found is compared for good. So the time of a search hangs on the effect and
 // hardly on how much is rejected. It is immutable, like index.
 type rejectIndex struct {
-	shards [256]map[string][]*part
+	shards [256]map[string][]*rejectPart
 	// counts are the keys of each class, so that nothing is looked up in vain.
 	counts [256]int
 	// lengths are how many keys of byValue there are for values of each length, in
@@ -41,7 +41,7 @@ const (
 	byAnything = 'a' // in the place of what was lost
 )
 
-// maxSame is how many lines of one person may stand under a key that does not
+// maxSame is how many lines of one person may be filed under a key that does not
 // tell them apart: all of them are compared.
 const maxSame = maxAnchored
 
@@ -56,14 +56,14 @@ type rejectEdit struct {
 	own    bool // x.lengths is a copy
 }
 
-func (r *rejectEdit) shard(key string) map[string][]*part {
+func (r *rejectEdit) shard(key string) map[string][]*rejectPart {
 	i := shardOf([]byte(key))
 	if !r.copied[i] {
 		r.copied[i] = true
 		r.x.shards[i] = maps.Clone(r.x.shards[i])
 	}
 	if r.x.shards[i] == nil {
-		r.x.shards[i] = map[string][]*part{}
+		r.x.shards[i] = map[string][]*rejectPart{}
 	}
 	return r.x.shards[i]
 }
@@ -115,7 +115,7 @@ func (r *rejectEdit) remove(e *entry) {
 	}
 }
 
-func (x *rejectIndex) at(key []byte) []*part { return x.shards[shardOf(key)][string(key)] }
+func (x *rejectIndex) at(key []byte) []*rejectPart { return x.shards[shardOf(key)][string(key)] }
 
 // search looks for the rejects that the effect touches.
 func (x *rejectIndex) search(s *search) {
@@ -159,7 +159,7 @@ func (x *rejectIndex) search(s *search) {
 		for _, uid := range []uint32{s.q.UID, everyone} {
 			for _, p := range x.at(keyHead(buf[:], byAnything, uid, "")) {
 				if p.Kind == "" || p.Kind == e.Kind {
-					s.considerPart(p)
+					s.checkPart(p)
 				}
 			}
 		}
@@ -189,7 +189,7 @@ func (x *rejectIndex) searchScript(s *search, buf []byte) {
 	as := *s
 	as.q = &q
 	x.searchRun(&as, buf, script.Run)
-	s.reject, s.unsure, s.said = as.reject, as.unsure, as.said
+	s.reject, s.unsure, s.part = as.reject, as.unsure, as.part
 }
 
 // toolNames are the names that a line may have for a tool, * for one with a *.
@@ -255,12 +255,12 @@ func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject b
 // what the effect reaches.
 func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 	for _, p := range x.at(appendScope(key, scope)) {
-		if !p.unsure && p.touches(s.q) && s.considerPart(p) {
+		if !p.unsure && p.touches(s.q) && s.checkPart(p) {
 			return
 		}
 	}
 	for _, p := range x.at(appendScope(key, scope)) {
-		if p.unsure && p.touches(s.q) && s.considerPart(p) {
+		if p.unsure && p.touches(s.q) && s.checkPart(p) {
 			return
 		}
 	}
@@ -270,7 +270,7 @@ func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 func (x *rejectIndex) touching(s *search, key []byte) {
 	for _, p := range x.at(key) {
 		if p.touches(s.q) {
-			s.considerPart(p)
+			s.checkPart(p)
 		}
 	}
 }
@@ -280,19 +280,19 @@ func (x *rejectIndex) summed(s *search, class byte, d *digest) {
 	key[0] = class
 	copy(key[1:], d[:])
 	for _, p := range x.at(key[:]) {
-		s.considerPart(p)
+		s.checkPart(p)
 	}
 }
 
-func (p *part) touches(q *decisions.MemoryQuery) bool {
+func (p *rejectPart) touches(q *decisions.MemoryQuery) bool {
 	return p.line.Touches(q.Effect, pattern.Context{Project: q.Project})
 }
 
-// considerPart takes a part that the effect touches, and reports whether it
+// checkPart takes a part that the effect touches, and reports whether it
 // holds here. One that denies goes before one that asks, then the wider scope.
-func (s *search) considerPart(p *part) bool {
+func (s *search) checkPart(p *rejectPart) bool {
 	e := p.entry
-	if e.over(s.now) || !e.covers(s.q) {
+	if e.expiredAt(s.now) || !e.covers(s.q) {
 		return false
 	}
 	unsure := p.unsure && (e.looked.Load() == 0 || p.anything())
@@ -301,13 +301,13 @@ func (s *search) considerPart(p *part) bool {
 	case unsure && !s.unsure, e.choice.Scope.Kind.rank() <= s.reject.choice.Scope.Kind.rank():
 		return true
 	}
-	s.reject, s.unsure, s.said = e, unsure, p
+	s.reject, s.unsure, s.part = e, unsure, p
 	return true
 }
 
-// crowded reports whether a person has too many lines that only a comparison
+// full reports whether a person has too many lines that only a comparison
 // tells apart from those of a new reject.
-func (x *rejectIndex) crowded(e *entry) (int, bool) {
+func (x *rejectIndex) full(e *entry) (int, bool) {
 	for _, p := range e.parts {
 		for _, key := range x.keysFor(p) {
 			switch key[0] {

@@ -8,7 +8,7 @@ import (
 )
 
 // keysOf are the keys of a part: all that it may be filed under.
-func (p *part) keysOf() []string {
+func (p *rejectPart) keysOf() []string {
 	uid := p.entry.choice.UID
 	switch l := p.line; {
 	case p.anything():
@@ -42,7 +42,7 @@ func (p *part) keysOf() []string {
 	}
 }
 
-// loopbackKey stands for all names of this machine; no host has such a name.
+// loopbackKey is used for all names of this machine; no host has such a name.
 const loopbackKey = "\x00loopback"
 
 func keyHead(buf []byte, class byte, uid uint32, kind effects.Kind) []byte {
@@ -50,7 +50,7 @@ func keyHead(buf []byte, class byte, uid uint32, kind effects.Kind) []byte {
 	return append(append(buf, kind...), 0)
 }
 
-func (p *part) pathKeys(l *pattern.Path, uid uint32) []string {
+func (p *rejectPart) pathKeys(l *pattern.Path, uid uint32) []string {
 	b := keyHead(nil, byPath, uid, p.Kind)
 	if l.Base == pattern.Project {
 		b = append(b, '.')

@@ -37,7 +37,7 @@ func TestRejectByOtherNames(t *testing.T) {
 		{"git stash", []string{"git stash"}, []string{"git stash pop", "git stash push -m x"}},
 	} {
 		a, allow := rejecting(t, files)
-		a.engine.FS.(*fsfake.FS).Link("/p/tl", "tool.sh").Link("/p/ol", "other.sh").Link("/p/d/tl2", "/p/tool.sh")
+		a.config.FS.(*fsfake.FS).Link("/p/tl", "tool.sh").Link("/p/ol", "other.sh").Link("/p/d/tl2", "/p/tool.sh")
 		a.reject(t, a.in(t, "/p", tt.rejected), "project")
 		allow(anything)
 		for _, command := range append(tt.denied, tt.rejected) {

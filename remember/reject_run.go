@@ -34,14 +34,14 @@ func runKeys(r *pattern.Run, uid uint32) []runKey {
 		for i, w := range line.Words {
 			words[i], _ = w.Literal()
 		}
-		keys = append(keys, runKey{key(byWords, words...), senseKeys(line.Sense, key)})
+		keys = append(keys, runKey{key(byWords, words...), senseKeys(line.Meaning, key)})
 	}
 	return keys
 }
 
 // senseKeys are keys of which each follows from every run that the line touches
 // by its sense, the most telling first.
-func senseKeys(s *pattern.Sense, key func(class byte, rest ...string) string) []string {
+func senseKeys(s *pattern.Meaning, key func(class byte, rest ...string) string) []string {
 	if s == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func senseKeys(s *pattern.Sense, key func(class byte, rest ...string) string) []
 
 // keysFor are the keys that a part is filed under: of those that would do, the
 // ones with the fewest lines.
-func (x *rejectIndex) keysFor(p *part) []string {
+func (x *rejectIndex) keysFor(p *rejectPart) []string {
 	if p.line == nil || p.line.Run == nil {
 		return p.keysOf()
 	}

@@ -46,16 +46,16 @@ func anything(*effects.Effect) bool { return true }
 func rejecting(t *testing.T, files map[string]string) (a *asked, allow func(func(*effects.Effect) bool)) {
 	t.Helper()
 	a = newAsked(t)
-	silent := a.engine.Policy.(*silence)
+	silent := a.config.Policy.(*silence)
 	fs := fsfake.New("/home/ada/", "/p/.git/", "/p/a/", "/p/d/", "/q/.git/", "/home/ada/shared/")
 	for name, text := range files {
 		fs.File(name, text)
 	}
-	a.engine.FS = fs
+	a.config.FS = fs
 	return a, func(is func(*effects.Effect) bool) {
-		a.engine.Policy = silent
+		a.config.Policy = silent
 		if is != nil {
-			a.engine.Policy = &generous{silence: *silent, allows: is}
+			a.config.Policy = &generous{silence: *silent, allows: is}
 		}
 	}
 }
@@ -75,13 +75,13 @@ func (a *asked) call(t testing.TB, c effects.Call) *decisions.Decision {
 	c.ID, c.Protocol = "c", "permd"
 	c.Agent = effects.Party{Name: "claude-agent-acp", Version: "0.100.0"}
 	c.User = effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}}
-	return a.engine.Decide(t.Context(), &decisions.Request{
+	return a.engine().Decide(t.Context(), &decisions.Request{
 		Peer: decisions.Peer{UID: ada}, Session: decisions.SessionRef{ID: "s", Conn: 7}, Call: c,
 	})[0]
 }
 
 // reject answers a question with a reject for always.
-func (a *asked) reject(t testing.TB, d *decisions.Decision, scope string) []decisions.Kept {
+func (a *asked) reject(t testing.TB, d *decisions.Decision, scope string) []decisions.StoredChoice {
 	t.Helper()
 	if d.Verdict != decisions.Ask || d.Offer == nil {
 		t.Fatalf("not a question that can be rejected: %s, %+v", d.Verdict, d.Effects)
@@ -117,7 +117,7 @@ func TestRejectIgnoresContent(t *testing.T) {
 			for name, text := range after {
 				fs.File(name, text)
 			}
-			a.engine.FS = fs
+			a.config.FS = fs
 			allow(anything)
 			wantVerdict(t, a.in(t, "/p", command), decisions.Deny, scope+" "+command)
 			if err := a.store.Drop(t.Context(), kept[0].ID); err != nil {
@@ -136,7 +136,7 @@ func TestAllowsStayBoundToContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantVerdict(t, a.in(t, "/p", "./tool.sh"), decisions.Allow, "the same script")
-	a.engine.FS = fsfake.New("/home/ada/", "/p/.git/").File("/p/tool.sh", "#!/bin/sh\n# x\necho 1\n")
+	a.config.FS = fsfake.New("/home/ada/", "/p/.git/").File("/p/tool.sh", "#!/bin/sh\n# x\necho 1\n")
 	wantVerdict(t, a.in(t, "/p", "./tool.sh"), decisions.Ask, "a changed script")
 }
 
@@ -332,7 +332,7 @@ func TestRejectIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	understand := func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	understand := func(p *pattern.Pattern) *pattern.Pattern { return p.Resolved(table) }
 	o := options(path(t))
 	o.Understand = understand
 	s := open(t, o)

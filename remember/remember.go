@@ -1,12 +1,12 @@
 // Package remember keeps what people decided: choices, each an allow or a
 // reject of one effect within a scope. It answers from memory, without locks
-// and without the disk; a SQLite database is the truth behind it.
+// and without the disk; a SQLite database is what is stored.
 //
 // A choice is matched on the exact facts of an effect, by a keyed hash of
 // them, so that secrets in arguments are never stored (facts.go), or by a rule
 // line of decisions/pattern together with pinned facts (lines.go).
 //
-// It does not decide: whether a choice counts is the matter of the precedence
+// It does not decide: whether a choice counts is decided by the precedence
 // table. It does not know shells, interpreters and wrappers; who opens a Store
 // says what must not be remembered.
 package remember
@@ -60,7 +60,7 @@ type Scope struct {
 	Conn uint64 `json:"-"`
 }
 
-// Pins are what a choice is bound to beside its rule line, as far as a person
+// Pins are what a choice is bound to besides its rule line, as far as a person
 // may see it; the hash of the facts covers them all.
 type Pins struct {
 	Project   string `json:"project,omitzero"`   // that the program runs in, or the path lies in

@@ -115,7 +115,7 @@ func scan(rows *sql.Rows) (*entry, error) {
 	if err != nil {
 		// What is left of the row is not to be trusted either.
 		c.Pins, e.line, e.stored, e.changed = Pins{}, nil, factsLost, true
-		e.parts = []*part{lostPart("")}
+		e.parts = []*rejectPart{lostPart("")}
 	}
 	e.finish()
 	return e, err
@@ -138,15 +138,15 @@ func (e *entry) readBound(sum, pins, parts []byte) error {
 			return fmt.Errorf("choice %d: %w", e.row, err)
 		}
 		if c.Verdict == decisions.Deny {
-			e.parts = []*part{{Part: Part{Kind: c.Kind, Rule: c.Label}, line: e.line}}
+			e.parts = []*rejectPart{{Part: Part{Kind: c.Kind, Rule: c.Label}, line: e.line}}
 		}
 	case e.stored == factsParts && c.Verdict == decisions.Deny:
 		var list []Part
-		if err := strictjson.Unmarshal(parts, &list); err != nil || len(list) == 0 || len(list) > mostParts {
+		if err := strictjson.Unmarshal(parts, &list); err != nil || len(list) == 0 || len(list) > maxRejectParts {
 			return fmt.Errorf("choice %d: its parts cannot be read: %w", e.row, err)
 		}
 		for _, one := range list {
-			p := &part{Part: one}
+			p := &rejectPart{Part: one}
 			if err := p.read(); err != nil {
 				return fmt.Errorf("choice %d: a part of it: %w", e.row, err)
 			}
@@ -167,8 +167,8 @@ func (e *entry) finish() {
 	for _, p := range e.parts {
 		p.entry = e
 		p.answer = decisions.Choice{ID: e.choice.ID, Label: p.Rule}
-		p.doubt = p.answer
-		p.doubt.Unsure = true
+		p.ask = p.answer
+		p.ask.Unsure = true
 	}
 	switch p := e.line; {
 	case p == nil:
@@ -200,7 +200,7 @@ func (s *Store) load(db *sqlitedb.DB) error {
 		return fmt.Errorf("reading the times of choices: %w", err)
 	}
 	s.latest(newest)
-	holding, unreadable, err := holding(db.Read, now)
+	holding, unreadable, err := readActive(db.Read, now)
 	if err != nil {
 		return fmt.Errorf("reading choices: %w", err)
 	}
@@ -215,8 +215,8 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	return nil
 }
 
-// holding reads the choices that hold, and says which rows cannot be read.
-func holding(db *sql.DB, now int64) (entries []*entry, unreadable, err error) {
+// readActive reads the choices that hold, and says which rows cannot be read.
+func readActive(db *sql.DB, now int64) (entries []*entry, unreadable, err error) {
 	rows, err := db.Query(selectHolding)
 	if err != nil {
 		return nil, nil, err
@@ -229,7 +229,7 @@ func holding(db *sql.DB, now int64) (entries []*entry, unreadable, err error) {
 		case e == nil:
 		case e.choice.Scope.Conn != 0:
 			// Its connection ended with the daemon; numbers start anew.
-		case !e.over(now):
+		case !e.expiredAt(now):
 			entries = append(entries, e)
 		}
 	}
@@ -276,16 +276,16 @@ func readKey(db *sql.DB) (hashKey, error) {
 	return key, nil
 }
 
-// salvaged is what could be read from a damaged database.
-type salvaged struct {
+// salvageResult is what could be read from a damaged database.
+type salvageResult struct {
 	key     hashKey
 	rejects []*entry
 }
 
 // salvage reads the rejects of a damaged database, from both ends up to the
 // damage. Without the key only those match that are lines.
-func salvage(path string) salvaged {
-	var found salvaged
+func salvage(path string) salvageResult {
+	var found salvageResult
 	db, err := sqlitedb.OpenDamaged(path)
 	if err != nil {
 		return found

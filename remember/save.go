@@ -35,7 +35,7 @@ func (s *Store) Save(_ context.Context, drafts ...Draft) ([]Choice, error) {
 
 func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	now := s.now()
-	s.settle(now.UnixNano())
+	s.expireDue(now.UnixNano())
 	entries := make([]*entry, len(drafts))
 	var fresh []*entry
 	for i := range drafts {
@@ -83,7 +83,7 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	return choices, nil
 }
 
-// room says whether there is room for one more choice beside fresh ones.
+// room says whether there is room for one more choice with the fresh ones.
 func (s *Store) room(e *entry, fresh []*entry) error {
 	weight := e.weight()
 	for _, other := range fresh {
@@ -93,7 +93,7 @@ func (s *Store) room(e *entry, fresh []*entry) error {
 		return ErrTooMany
 	}
 	if e.choice.Verdict == decisions.Deny {
-		if n, crowded := s.state.Load().index.rejects.crowded(e); crowded {
+		if n, crowded := s.state.Load().index.rejects.full(e); crowded {
 			return fmt.Errorf("%w: there are %d rejects that begin like this one", ErrTooMany, n)
 		}
 		return nil
@@ -103,7 +103,7 @@ func (s *Store) room(e *entry, fresh []*entry) error {
 	}
 	n := 0
 	key, _ := e.anchor()
-	for _, list := range [][]*entry{s.alike(e), fresh} {
+	for _, list := range [][]*entry{s.similar(e), fresh} {
 		for _, other := range list {
 			if other.line == nil || other.choice.Verdict != e.choice.Verdict || other.choice.UID != e.choice.UID {
 				continue
@@ -132,7 +132,7 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if q == nil || q.Effect == nil {
 		return nil, fmt.Errorf("%w: there is no effect", ErrNotRemembered)
 	}
-	if err := known(q, d.Verdict); err != nil {
+	if err := checkKnown(q, d.Verdict); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotRemembered, err)
 	}
 	if err := s.allowable(q); err != nil {
@@ -235,15 +235,15 @@ func scopeOf(d *Draft, q *decisions.MemoryQuery) (Scope, error) {
 
 // same returns a choice that says exactly what e says, nil if there is none.
 func (s *Store) same(e *entry, fresh []*entry) *entry {
-	for _, list := range [][]*entry{s.alike(e), fresh} {
+	for _, list := range [][]*entry{s.similar(e), fresh} {
 		for _, other := range list {
 			a, b := &e.choice, &other.choice
 			if e.digest == other.digest && a.Verdict == b.Verdict && a.Scope == b.Scope && a.UID == b.UID &&
 				e.stored == other.stored && (e.line == nil || a.Kind == b.Kind && a.Label == b.Label) &&
-				slices.EqualFunc(e.parts, other.parts, func(p, o *part) bool {
+				slices.EqualFunc(e.parts, other.parts, func(p, o *rejectPart) bool {
 					return p.Kind == o.Kind && p.Rule == o.Rule && slices.Equal(p.Sums, o.Sums)
 				}) &&
-				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.ended(other) &&
+				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.expired(other) &&
 				// What a person said over the management socket counts for more.
 				(other.confirmed.Load() != 0 || e.confirmed.Load() == 0) {
 				return other
@@ -253,8 +253,8 @@ func (s *Store) same(e *entry, fresh []*entry) *entry {
 	return nil
 }
 
-// alike returns the entries that may say the same as e.
-func (s *Store) alike(e *entry) []*entry {
+// similar returns the entries that may say the same as e.
+func (s *Store) similar(e *entry) []*entry {
 	x := s.state.Load().index
 	switch {
 	case e.choice.Verdict == decisions.Deny:
@@ -297,7 +297,7 @@ func (s *Store) fits(e *entry, d *Draft, now int64) error {
 	if d.Verdict == decisions.Deny {
 		return s.rejects(e, d, now)
 	}
-	alone := (&index{}).with(e) // whether it is confirmed is another matter
+	alone := (&index{}).with(e) // whether it is confirmed does not matter here
 	if reject, allow := alone.matchUnconfirmed(&s.key, d.Query, now); allow != e || reject != nil {
 		return ErrSelfCheck
 	}

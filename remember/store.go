@@ -39,7 +39,7 @@ type Options struct {
 	// ConfirmAll keeps allows that a client reports from counting until they
 	// are confirmed; without it only those for guarded tags wait.
 	ConfirmAll bool
-	// Understand adds to a line what its options mean (pattern.Understood), so
+	// Understand adds to a line what its options mean (pattern.Resolved), so
 	// that a reject knows their other spellings; nil for nothing.
 	Understand func(*pattern.Pattern) *pattern.Pattern
 	// Now is the clock; time.Now if nil.
@@ -60,7 +60,7 @@ type Store struct {
 	mu      sync.Mutex // of all that follows, and of changes of state
 	byID    map[string]*entry
 	ofUser  map[uint32]int // number of choices
-	pending pending
+	pending pendingRevocations
 	wrong   []string // what is wrong since the start
 	writing string   // why the newest write failed, "" if it did not
 	aside   string
@@ -231,7 +231,7 @@ func (s *Store) List(uid *uint32) []Choice {
 	defer s.mu.Unlock()
 	list := make([]Choice, 0, len(s.byID))
 	for _, e := range s.byID {
-		if !s.ended(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == everyone && *uid == uint32(os.Geteuid())) {
+		if !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == everyone && *uid == uint32(os.Geteuid())) {
 			list = append(list, e.snapshot())
 		}
 	}
@@ -249,7 +249,7 @@ func (s *Store) Get(id string) (Choice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.byID[id]
-	if e == nil || s.ended(e) {
+	if e == nil || s.expired(e) {
 		return Choice{}, ErrNotFound
 	}
 	return e.snapshot(), nil
@@ -270,11 +270,11 @@ func (s *Store) Status() Status {
 		st.Degraded = append(st.Degraded, "writing failed: "+s.writing)
 	}
 	for _, e := range s.byID {
-		if !s.ended(e) && e.why() != "" {
+		if !s.expired(e) && e.why() != "" {
 			st.Changed++
 		}
 		switch {
-		case s.ended(e):
+		case s.expired(e):
 		case e.changed && e.choice.Verdict == decisions.Allow:
 		case !e.inForce(s.options.ConfirmAll, false):
 			st.Unconfirmed++

@@ -41,11 +41,11 @@ func newBench(ctx context.Context, profile string) (*bench, error) {
 // engine is the real engine on a machine in memory. It remembers nothing when
 // memory is nil.
 func (b *bench) engine(w *world, snap decisions.Snapshot, memory *remember.Store) *decisions.Engine {
-	e := shipped.Engine(snap, w.fs, w.own(), daemonPID, b.now)
-	if memory != nil {
-		e.Memory, e.Proposer = memory, memory
-	}
-	return e
+	return shipped.Engine(snap, w.fs, w.own(), daemonPID, b.now, func(c *decisions.Config) {
+		if memory != nil {
+			c.Memory, c.Proposer = memory, memory
+		}
+	})
 }
 
 // memory opens an empty memory.
@@ -91,7 +91,7 @@ type outcome struct {
 
 // decide decides a call.
 func decide(ctx context.Context, e *decisions.Engine, snap decisions.Snapshot, r *decisions.Request) outcome {
-	w := effects.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
+	w := e.World(snap)
 	o := outcome{Decision: e.Decide(ctx, r)[0], request: r}
 	if o.By != decisions.ByFailure {
 		o.effects = w.Of(&r.Call).Effects

@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
 )
 
@@ -30,7 +31,7 @@ func newJudge(ctx context.Context, dir string) (*judge, error) {
 	store, err := policy.Open(ctx, policy.Options{
 		UserDir: func(uint32) (string, error) { return rules, nil }, UID: uint32(os.Geteuid()),
 		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
-		Switches: func() (policy.Switches, error) { return policy.Switches{Profile: policy.ProfileBalanced}, nil },
+		Switches: func() (policy.Switches, error) { return policy.Switches{Profile: settings.ProfileBalanced}, nil },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("loading the shipped rules: %w", err)
@@ -69,9 +70,12 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 	}
 	n := 0
 	fs := effects.OSFS{}
-	e := &decisions.Engine{
+	e, err := decisions.NewEngine(decisions.Config{
 		Policy: fixed{j.snap}, Memory: forgetful{}, Journal: dropped{}, FS: fs, PID: os.Getpid(),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },
+	})
+	if err != nil {
+		return "", nil, err
 	}
 	uid := user()
 	r := &decisions.Request{

@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/plainshell"
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 )
 
 // agent is who sends a call, and the shells that may then read its text.
@@ -87,9 +87,9 @@ func newJudge(ctx context.Context, rules *shipped.Rules) (*judge, error) {
 		var engines []*decisions.Engine
 		var worlds []effects.World
 		for i := range trees {
-			e := shipped.Engine(snap, trees[i].fake(), ownFiles(), 1, now)
+			e := shipped.Engine(snap, trees[i].fake(), ownFiles(), 1, now, nil)
 			engines = append(engines, e)
-			worlds = append(worlds, effects.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()})
+			worlds = append(worlds, e.World(snap))
 		}
 		j.snaps, j.engines, j.worlds = append(j.snaps, snap), append(j.engines, engines), append(j.worlds, worlds)
 	}
@@ -98,7 +98,7 @@ func newJudge(ctx context.Context, rules *shipped.Rules) (*judge, error) {
 
 // openRules loads the shipped rules.
 func openRules() (*shipped.Rules, error) {
-	return shipped.Open(policy.ProfileBalanced, uid, time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	return shipped.Open(settings.ProfileBalanced, uid, time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 }
 
 // trial is a text as it is tried: who sends it, by whose rules, and where.

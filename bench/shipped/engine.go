@@ -11,14 +11,25 @@ import (
 )
 
 // Engine is the real engine on a file system of the caller's, with a fixed
-// clock. It remembers nothing and keeps no journal.
-func Engine(snap decisions.Snapshot, fs effects.FS, own effects.Own, pid int, now time.Time) *decisions.Engine {
+// clock. It keeps no journal, and remembers nothing unless change gives it a
+// memory; change may be nil.
+func Engine(
+	snap decisions.Snapshot, fs effects.FS, own effects.Own, pid int, now time.Time, change func(*decisions.Config),
+) *decisions.Engine {
 	n := 0
-	return &decisions.Engine{
+	c := decisions.Config{
 		Policy: fixed{snap}, Memory: forgetful{}, Journal: dropped{}, FS: effects.NewIndex(fs, time.Now), Own: own, PID: pid,
 		Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 		NewID: func() string { n++; return strconv.Itoa(n) },
 	}
+	if change != nil {
+		change(&c)
+	}
+	e, err := decisions.NewEngine(c)
+	if err != nil {
+		panic(err) // a member is missing above
+	}
+	return e
 }
 
 // fixed is a policy that is always the same.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
 )
 
@@ -40,7 +41,7 @@ type User struct {
 // Open loads the shipped rules of a profile for the person uid. Close removes
 // the folder that it makes.
 func Open(profile string, uid uint32, now time.Time) (*Rules, error) {
-	if !slices.Contains([]string{policy.ProfileCareful, policy.ProfileBalanced, policy.ProfileUnattended}, profile) {
+	if !slices.Contains([]string{settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended}, profile) {
 		return nil, fmt.Errorf("there is no profile %q", profile)
 	}
 	dir, err := os.MkdirTemp("", "permd-shipped-")
@@ -128,7 +129,7 @@ func (r *Rules) store(ctx context.Context, paths bool) (*policy.Store, error) {
 	sw := policy.Switches{Profile: r.profile}
 	if paths {
 		sw.Disable = []string{"base.read-project"}
-		if r.profile != policy.ProfileCareful {
+		if r.profile != settings.ProfileCareful {
 			sw.Disable = append(sw.Disable, "base.edit")
 		}
 	}

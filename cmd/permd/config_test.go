@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/cmd/permd/internal/account"
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 )
 
 const configPage = "../../docs/config.md"
@@ -47,7 +47,7 @@ func TestConfigPage(t *testing.T) {
 	if toml == nil {
 		t.Fatal("there is no example")
 	}
-	settings, err := policy.ParseSettings(configPage, []byte(toml[1]))
+	example, err := settings.Parse(configPage, []byte(toml[1]))
 	if err != nil {
 		t.Error(err)
 	}
@@ -63,9 +63,9 @@ func TestConfigPage(t *testing.T) {
 			}
 		}
 	}
-	unset(reflect.ValueOf(settings), "")
+	unset(reflect.ValueOf(example), "")
 	first := readPage(t, "initial/"+account.SettingsName)
-	for _, key := range settingKeys(reflect.TypeFor[policy.Settings](), "") {
+	for _, key := range settingKeys(reflect.TypeFor[settings.Settings](), "") {
 		if !strings.Contains(page, "### `"+key+"`\n") && !strings.Contains(page, "\n| `"+key+"` |") {
 			t.Errorf("%s does not describe the key %s", configPage, key)
 		}
@@ -80,22 +80,22 @@ func TestConfigPage(t *testing.T) {
 // defaults if it were uncommented.
 func TestInitialSettings(t *testing.T) {
 	first := readPage(t, "initial/"+account.SettingsName)
-	settings, err := policy.ParseSettings(account.SettingsName, []byte(first))
+	initial, err := settings.Parse(account.SettingsName, []byte(first))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(policy.Settings{}, settings); diff != "" {
+	if diff := cmp.Diff(settings.Settings{}, initial); diff != "" {
 		t.Errorf("it sets (-want +got):\n%s", diff)
 	}
 	all := regexp.MustCompile(`(?m)^#([a-z_]+ = )`).ReplaceAllString(first, "$1")
-	if settings, err = policy.ParseSettings(account.SettingsName, []byte(all)); err != nil {
+	if initial, err = settings.Parse(account.SettingsName, []byte(all)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := policy.Merge(settings, policy.Settings{})
+	got, err := settings.Merge(initial, settings.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := policy.Merge(policy.Settings{Disable: []string{}}, policy.Settings{})
+	want, err := settings.Merge(settings.Settings{Disable: []string{}}, settings.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

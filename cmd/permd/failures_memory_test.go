@@ -228,7 +228,7 @@ func memoryLogDamaged(t *testing.T) {
 	project := d.project(t, map[string]string{"go.mod": "module canary\n"})
 	d.start(t)
 	p := d.asks(t, project)
-	keep := func(command string, members map[string]any) []decisions.Kept {
+	keep := func(command string, members map[string]any) []decisions.StoredChoice {
 		t.Helper()
 		q := p.bash(command)
 		if members["verdict"] == nil {

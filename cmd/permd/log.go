@@ -276,11 +276,11 @@ func verdictAndOutcome(d *decisions.Decision) string {
 
 // outcomes are the outcomes in words.
 var outcomes = map[decisions.Outcome]string{
-	decisions.Passed:   "it passed: only a deny and a rule that asks stop what a client does for its agent; nobody allowed it",
-	decisions.Approved: "it passed: the agent had asked for the same just before, and was allowed it",
-	decisions.Unasked:  "it ran, and the agent had asked nobody; the verdict is what would have been said",
-	decisions.Gated:    "the agent did not ask about it, but what it does came to the client, where it was decided",
-	decisions.Despite:  "the agent says that it is done, although it was denied; the verdict is what would be said again",
+	decisions.Passed:         "it passed: only a deny and a rule that asks stop what a client does for its agent; nobody allowed it",
+	decisions.Approved:       "it passed: the agent had asked for the same just before, and was allowed it",
+	decisions.RanUnprompted:  "it ran, and the agent had asked nobody; the verdict is what would have been said",
+	decisions.Gated:          "the agent did not ask about it, but what it does came to the client, where it was decided",
+	decisions.RanDespiteDeny: "the agent says that it is done, although it was denied; the verdict is what would be said again",
 }
 
 // summary is what a call would do, in a few words.

@@ -314,11 +314,11 @@ func TestOTCAgain(t *testing.T) {
 		}
 		return a
 	}
-	choose := func(a otc.Answer, answer map[string]any) []decisions.Kept {
+	choose := func(a otc.Answer, answer map[string]any) []decisions.StoredChoice {
 		t.Helper()
 		answer["decisionId"] = a.Decision.ID
 		var chosen struct {
-			Stored []decisions.Kept `json:"stored"`
+			Stored []decisions.StoredChoice `json:"stored"`
 		}
 		if err := r.permd.Call(t.Context(), "permd/choose", answer, &chosen); err != nil {
 			t.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/rego"
 )
 
@@ -126,7 +127,7 @@ func (a *app) policyCheck(args []string, o folderOptions) error {
 	return nil
 }
 
-func (a *app) renderProblems(problems []policy.Problem) {
+func (a *app) renderProblems(problems []diag.Problem) {
 	for _, p := range problems {
 		fmt.Fprintf(a.Out, "%s: %s\n", p.Severity, p)
 		if p.Hint != "" {
@@ -165,7 +166,7 @@ func (a *app) policyTest(ctx context.Context, args []string, o folderOptions, ve
 	}
 	report, err := f.Test(ctx)
 	if err != nil {
-		if e, ok := errors.AsType[*policy.Error](err); ok && !a.JSON {
+		if e, ok := errors.AsType[*diag.Error](err); ok && !a.JSON {
 			a.renderProblems(e.Problems)
 			return &cli.Failure{Code: cli.ExitCompile}
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 // exactly has a command remembered in its narrowest width.
-func (p *person) exactly(command string) []decisions.Kept {
+func (p *person) exactly(command string) []decisions.StoredChoice {
 	p.t.Helper()
 	q := p.bash(command)
 	if q.Verdict != decisions.Ask || len(q.Widths) == 0 {

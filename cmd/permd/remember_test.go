@@ -60,11 +60,11 @@ func (p *person) bash(command string) *decisions.Decision {
 }
 
 type answered struct {
-	Stored []decisions.Kept `json:"stored"`
+	Stored []decisions.StoredChoice `json:"stored"`
 }
 
 // choose answers a question; says is what an error must say, "" for none.
-func (p *person) choose(d *decisions.Decision, members map[string]any, says string) []decisions.Kept {
+func (p *person) choose(d *decisions.Decision, members map[string]any, says string) []decisions.StoredChoice {
 	p.t.Helper()
 	params := map[string]any{"decisionId": d.ID, "verdict": "allow"}
 	for name, v := range members {
@@ -294,7 +294,7 @@ func TestRememberAlways(t *testing.T) {
 		}
 		return &q
 	}
-	pick := func(q *decisions.Decision, option, want string) []decisions.Kept {
+	pick := func(q *decisions.Decision, option, want string) []decisions.StoredChoice {
 		t.Helper()
 		var got struct {
 			answered

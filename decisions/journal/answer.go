@@ -13,12 +13,12 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// setAnswer notes a person's answer beside the record, which stays as it was;
+// setAnswer notes a person's answer in the row of the record, which stays as it was;
 // the first answer stays as well.
 const setAnswer = `UPDATE decisions SET answered_at = ?, answer = ?, answer_info = ?
 	WHERE seq = ? AND answered_at IS NULL`
 
-// answerInfo is what is stored of an answer beside its verdict.
+// answerInfo is what is stored of an answer besides its verdict.
 type answerInfo struct {
 	Choices []string `json:"choices,omitzero"` // that were remembered
 }
@@ -35,21 +35,21 @@ func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer
 		return fmt.Errorf("noting an answer: %w", err)
 	}
 	// A request of its own, without records: it is not used again.
-	req := &request{turn: make(chan turn, 1), frames: appendAnswer(nil, rec.Seq, a.Time, a.Verdict, info)}
+	req := &request{reply: make(chan reply, 1), frames: appendAnswer(nil, rec.Seq, a.Time, a.Verdict, info)}
 	if err := j.pass(ctx, req); err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
 	return nil
 }
 
-// answered is an answer as it is read.
-type answered struct {
+// answerColumns is an answer as it is read.
+type answerColumns struct {
 	at      sql.NullInt64
 	verdict sql.NullString
 	info    []byte
 }
 
-func (a *answered) to(rec *decisions.Record) error {
+func (a *answerColumns) to(rec *decisions.Record) error {
 	rec.Answer = nil
 	if !a.at.Valid {
 		return nil

@@ -74,8 +74,8 @@ func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
 
 // later returns the next records after that one.
 func (r *Reader) later(ctx context.Context, after int64) (recs []*decisions.Record, err error) {
-	err = r.look(ctx, func(v *view) (err error) {
-		p := &page{most: pageRows}
+	err = r.withView(ctx, func(v *view) (err error) {
+		p := &page{limit: pageRows}
 		if err := v.query(ctx, p, " WHERE seq > ? ORDER BY seq LIMIT ?", after, pageRows); err != nil {
 			return err
 		}
@@ -92,8 +92,8 @@ func (r *Reader) later(ctx context.Context, after int64) (recs []*decisions.Reco
 	return recs, err
 }
 
-// news wakes followers. It costs the writer nothing while nobody follows.
-type news struct {
+// announcer wakes followers. It costs the writer nothing while nobody follows.
+type announcer struct {
 	followers atomic.Int64
 	mu        sync.Mutex
 	c         chan struct{} // closed at the next announcement
@@ -101,10 +101,10 @@ type news struct {
 	stopped   bool
 }
 
-func (n *news) join()  { n.followers.Add(1) }
-func (n *news) leave() { n.followers.Add(-1) }
+func (n *announcer) join()  { n.followers.Add(1) }
+func (n *announcer) leave() { n.followers.Add(-1) }
 
-func (n *news) next() <-chan struct{} {
+func (n *announcer) next() <-chan struct{} {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.c
@@ -112,7 +112,7 @@ func (n *news) next() <-chan struct{} {
 
 // announce wakes all who took next before. A follower that joins after the
 // check reads what was committed before it.
-func (n *news) announce() {
+func (n *announcer) announce() {
 	if n.followers.Load() == 0 {
 		return
 	}
@@ -122,7 +122,7 @@ func (n *news) announce() {
 	n.c = make(chan struct{})
 }
 
-func (n *news) stop() {
+func (n *announcer) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.stopped {
@@ -131,7 +131,7 @@ func (n *news) stop() {
 	}
 }
 
-func (n *news) ended() bool {
+func (n *announcer) ended() bool {
 	select {
 	case <-n.end:
 		return true

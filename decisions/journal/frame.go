@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// A spool holds frames, one behind the other: a record with what its row is
+// A spool holds frames, one after the other: a record with what its row is
 // made of, or a person's answer. A frame is
 //
 //	length of the payload   4 bytes
@@ -29,8 +29,8 @@ const (
 	frameSeq  = frameHead + 1
 	frameBody = frameHead + 1 + 8
 
-	// mostPayload is no frame longer than, whatever its length says.
-	mostPayload = MaxRecord + 64<<10
+	// maxPayload is no frame longer than, whatever its length says.
+	maxPayload = MaxRecord + 64<<10
 )
 
 // The kinds of frames.
@@ -158,7 +158,7 @@ func readFrame(data []byte) (f frame, size int, err error) {
 		return f, 0, errTorn
 	}
 	n := binary.LittleEndian.Uint32(data)
-	if n != binary.LittleEndian.Uint32(data[4:])^lengthMask || n < frameBody-frameHead || n > mostPayload {
+	if n != binary.LittleEndian.Uint32(data[4:])^lengthMask || n < frameBody-frameHead || n > maxPayload {
 		return f, 0, errDamaged
 	}
 	size = frameHead + int(n)
@@ -227,7 +227,7 @@ func appendText(b []byte, s string) []byte {
 // holds the whole of them.
 const maxColumn = 1024
 
-// column is a name as it stands in its column.
+// column is a name as it is stored in its column.
 func column(s string) string {
 	if len(s) > maxColumn {
 		n := maxColumn

@@ -4,7 +4,7 @@
 //
 // A record goes into the spool first, a file of our own that is only appended
 // to, and is stored then. From there the mover brings it to the SQLite database
-// behind the requests, many in one transaction. Who reads sees both.
+// apart from the requests, many in one transaction. Who reads sees both.
 //
 // One caller writes at a time: who finds the journal idle writes its own
 // records at once, without a change of goroutine, which would cost as much as
@@ -93,9 +93,9 @@ func (o *Options) database() (sqlitedb.Options, error) {
 // Journal is an open decision log. It is safe for concurrent use.
 type Journal struct {
 	*Reader
-	damaged []string // where damaged files were set aside
-	begin   int64    // newest sequence number at the start
-	most    int64    // bytes in the spool, see mostWaiting
+	damaged    []string // where damaged files were set aside
+	begin      int64    // newest sequence number at the start
+	maxWaiting int64    // bytes in the spool, see mostWaiting
 
 	requests sync.Pool
 	slots    chan struct{} // one for each Append under way
@@ -141,15 +141,15 @@ func Open(o Options) (*Journal, error) {
 		return nil, fmt.Errorf("opening journal: %w", err)
 	}
 	j := &Journal{
-		most:  mostWaiting,
-		slots: make(chan struct{}, queueLength),
-		quit:  make(chan struct{}),
-		idle:  make(chan struct{}),
+		maxWaiting: maxWaiting,
+		slots:      make(chan struct{}, queueLength),
+		quit:       make(chan struct{}),
+		idle:       make(chan struct{}),
 	}
 	if aside != "" {
 		j.damaged = append(j.damaged, aside)
 	}
-	j.requests.New = func() any { return &request{turn: make(chan turn, 1)} }
+	j.requests.New = func() any { return &request{reply: make(chan reply, 1)} }
 	if err := j.start(&o, db); err != nil {
 		return nil, fmt.Errorf("opening journal: %w", errors.Join(err, db.Close()))
 	}
@@ -237,7 +237,7 @@ func (j *Journal) Status() Status {
 		Records: j.stats.records.Load(), Commits: j.stats.commits.Load(), Failed: j.stats.failed.Load(),
 		Damaged: strings.Join(j.damaged, ", "), LastBatch: int(j.stats.batch.Load()), Spooled: j.spool.waiting.Load(),
 	}
-	if err := j.mover.fresh(); err != nil {
+	if err := j.mover.retriedState(); err != nil {
 		s.Stalled = err.Error()
 	}
 	if p := j.stats.failing.Load(); p != nil {

@@ -13,14 +13,14 @@ const (
 	// transaction.
 	moveAfter = 200 * time.Millisecond
 	// moveAt is from how many waiting bytes on they move at once.
-	moveAt = mostWaiting / 4
+	moveAt = maxWaiting / 4
 	// retryAfter is how long the mover rests after it has failed.
 	retryAfter = time.Second
 	// batchBytes ends a transaction, in bytes of frames.
 	batchBytes = 1 << 20
 )
 
-// mover brings what is in the spool to the database, behind the requests.
+// mover brings what is in the spool to the database, apart from the requests.
 type mover struct {
 	spool  *spool
 	writer *writer // its alone, once it runs
@@ -42,19 +42,19 @@ func (m *mover) start() {
 	m.done.Go(m.run)
 }
 
-// begun is called when something was appended: the first thing after the spool
+// appended is called when something was appended: the first thing after the spool
 // was empty wakes the mover, and much of it hurries it.
-func (m *mover) begun(waiting, added int64) {
+func (m *mover) appended(waiting, added int64) {
 	switch {
 	case waiting >= moveAt:
-		m.hurry()
+		m.moveNow()
 	case waiting == added:
 		signal(m.wake)
 	}
 }
 
-// hurry makes the mover try now.
-func (m *mover) hurry() {
+// moveNow makes the mover try now.
+func (m *mover) moveNow() {
 	signal(m.wake)
 	signal(m.now)
 }
@@ -142,18 +142,18 @@ func (m *mover) stop() error {
 	return m.move()
 }
 
-// patience is how long a status waits for a mover that has failed, to say
+// statusTimeout is how long a status waits for a mover that has failed, to say
 // whether it still does.
-const patience = 300 * time.Millisecond
+const statusTimeout = 300 * time.Millisecond
 
-// fresh is state, after another attempt when the newest one failed.
-func (m *mover) fresh() error {
+// retriedState is state, after another attempt when the newest one failed.
+func (m *mover) retriedState() error {
 	tried, err := m.state()
 	if err == nil {
 		return nil
 	}
-	m.hurry()
-	late := time.NewTimer(patience)
+	m.moveNow()
+	late := time.NewTimer(statusTimeout)
 	defer late.Stop()
 	select {
 	case <-tried:

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// start opens the spool beside the open database and goes on where the journal
+// start opens the spool of the open database and goes on where the journal
 // ended.
 func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	w := new(writer)
@@ -35,7 +35,7 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	j.mover = mover{spool: s, writer: w, db: db}
 	j.mover.start()
 	if s.waiting.Load() > 0 {
-		j.mover.hurry()
+		j.mover.moveNow()
 	}
 	return nil
 }

@@ -20,9 +20,9 @@ func TestListOutcomes(t *testing.T) {
 		rec := record(n)
 		switch n {
 		case 2, 5:
-			rec.Decision.Outcome = decisions.Unasked
+			rec.Decision.Outcome = decisions.RanUnprompted
 		case 3:
-			rec.Decision.Outcome = decisions.Despite
+			rec.Decision.Outcome = decisions.RanDespiteDeny
 		case 4:
 			rec.Decision.Outcome = decisions.Passed
 		case 6:
@@ -36,8 +36,8 @@ func TestListOutcomes(t *testing.T) {
 			outcomes []decisions.Outcome
 			want     []int64
 		}{
-			{[]decisions.Outcome{decisions.Unasked}, []int64{2, 5}},
-			{[]decisions.Outcome{decisions.Unasked, decisions.Despite}, []int64{2, 3, 5}},
+			{[]decisions.Outcome{decisions.RanUnprompted}, []int64{2, 5}},
+			{[]decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny}, []int64{2, 3, 5}},
 			{[]decisions.Outcome{"x"}, nil},
 		} {
 			recs, err := r.List(t.Context(), journal.Filter{Outcomes: tc.outcomes})

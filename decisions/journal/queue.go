@@ -10,17 +10,17 @@ import (
 // request is the frames of one Append on their way to the spool.
 type request struct {
 	frames []byte
-	rows   int       // records among them
-	first  int64     // sequence number of the first record, set by the writer
-	turn   chan turn // of one; what the caller waits for
+	rows   int        // records among them
+	first  int64      // sequence number of the first record, set by the writer
+	reply  chan reply // of one; what the caller waits for
 
 	// chosen is set, under the lock, when the request's caller is to write.
 	chosen bool
 }
 
-// turn tells a waiting caller that its records were written by another, or
+// reply tells a waiting caller that its records were written by another, or
 // that it is the one to write now.
-type turn struct {
+type reply struct {
 	write bool
 	err   error
 }
@@ -60,7 +60,7 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 	j.mu.Unlock()
 
 	select {
-	case t := <-req.turn:
+	case t := <-req.reply:
 		if t.write {
 			return j.write(req)
 		}
@@ -74,12 +74,12 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 // room waits while more is in the spool than may be. When the database takes
 // nothing, waiting would only hold everybody up.
 func (j *Journal) room(ctx context.Context) error {
-	for j.spool.waiting.Load() >= j.most {
+	for j.spool.waiting.Load() >= j.maxWaiting {
 		tried, err := j.mover.state()
 		if err != nil {
 			return fmt.Errorf("the spool is full: %w", err)
 		}
-		j.mover.hurry()
+		j.mover.moveNow()
 		select {
 		case <-tried:
 		case <-ctx.Done():
@@ -110,7 +110,7 @@ func (j *Journal) pickNext() {
 	if len(j.queue) > 0 {
 		req := j.queue[0]
 		req.chosen = true
-		req.turn <- turn{write: true}
+		req.reply <- reply{write: true}
 		return
 	}
 	j.busy = false
@@ -133,7 +133,7 @@ func (j *Journal) write(own *request) (err error) {
 		j.mu.Unlock()
 		for _, req := range batch {
 			if req != own {
-				req.turn <- turn{err: err}
+				req.reply <- reply{err: err}
 			}
 		}
 	}()
@@ -162,11 +162,11 @@ func (j *Journal) commit(batch []*request) error {
 	waiting, err := j.spool.append(all)
 	if err != nil {
 		// What is not in its place, the mover may put there.
-		j.mover.hurry()
+		j.mover.moveNow()
 		return err
 	}
 	j.next = next
-	j.mover.begun(waiting, int64(len(all)))
+	j.mover.appended(waiting, int64(len(all)))
 	return nil
 }
 

@@ -41,13 +41,13 @@ func numberedRecord(n int) *decisions.Record {
 
 // atNextWrite makes the next write call f first.
 func (j *Journal) atNextWrite(f func()) {
-	look := j.spool.sight.database
-	j.spool.sight.database = func() error {
-		j.spool.sight.database = look
+	look := j.spool.dirState.database
+	j.spool.dirState.database = func() error {
+		j.spool.dirState.database = look
 		f()
 		return look()
 	}
-	j.spool.sight.settled = false // or it would not be asked
+	j.spool.dirState.valid = false // or it would not be asked
 }
 
 func await(t *testing.T, ok func() bool) {
@@ -123,9 +123,9 @@ func TestFullSpool(t *testing.T) {
 		}
 		return inPlace()
 	}
-	j.most = 1000
+	j.maxWaiting = 1000
 	n := 0
-	for j.spool.waiting.Load() < j.most {
+	for j.spool.waiting.Load() < j.maxWaiting {
 		n++
 		if err := j.Append(t.Context(), numberedRecord(n)); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ type Reader struct {
 	// spool is that of this process; nil where another one writes, whose files
 	// are read.
 	spool *spool
-	news  news
+	news  announcer
 	// live is set when the writer of this process announces what it stores;
 	// else followers look by themselves.
 	live bool
@@ -128,7 +128,7 @@ func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error
 		f.Limit = defaultLimit
 	}
 	var recs []*decisions.Record
-	err := r.look(ctx, func(v *view) (err error) {
+	err := r.withView(ctx, func(v *view) (err error) {
 		if f.After > 0 {
 			recs, err = v.following(ctx, &f)
 		} else {
@@ -144,12 +144,12 @@ func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error
 
 // page is a list that grows up to its bounds.
 type page struct {
-	recs []*decisions.Record
-	most int // records
-	size int // bytes so far
+	recs  []*decisions.Record
+	limit int // records
+	size  int // bytes so far
 }
 
-func (p *page) full() bool { return len(p.recs) >= p.most || p.size >= maxBytes }
+func (p *page) full() bool { return len(p.recs) >= p.limit || p.size >= maxBytes }
 
 func (p *page) add(rec *decisions.Record, size int) {
 	p.recs, p.size = append(p.recs, rec), p.size+size
@@ -157,7 +157,7 @@ func (p *page) add(rec *decisions.Record, size int) {
 
 // following lists what comes after a record, the oldest first.
 func (v *view) following(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
-	p := &page{most: f.Limit}
+	p := &page{limit: f.Limit}
 	where, args := f.where()
 	if err := v.query(ctx, p, where+" ORDER BY seq LIMIT ?", append(args, f.Limit)...); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (v *view) following(ctx context.Context, f *Filter) ([]*decisions.Record, e
 
 // newest lists the newest records, the oldest of them first.
 func (v *view) newest(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
-	p := &page{most: f.Limit}
+	p := &page{limit: f.Limit}
 	for i := len(v.records) - 1; i >= 0 && !p.full(); i-- {
 		if err := v.take(p, f, &v.records[i]); err != nil {
 			return nil, err
@@ -201,7 +201,7 @@ func (v *view) take(p *page, f *Filter, r *frame) error {
 	return err
 }
 
-// nearby is how far, in sequence numbers, a record can stand from where its id
+// nearby is how far, in sequence numbers, a record can be from where its id
 // belongs: those under way together may be stored in any order.
 const nearby = 8 * (queueLength + batchRows)
 
@@ -210,7 +210,7 @@ const nearby = 8 * (queueLength + batchRows)
 // found by reading all.
 func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) {
 	var rec *decisions.Record
-	err := r.look(ctx, func(v *view) (err error) {
+	err := r.withView(ctx, func(v *view) (err error) {
 		for i := range v.records {
 			if v.records[i].texts[textID] == id {
 				rec, err = v.record(&v.records[i])
@@ -245,8 +245,8 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 			high = middle
 		}
 	}
-	// Most stand almost where they belong, and each row read is a page.
-	p := &page{most: 1}
+	// Most are almost where they belong, and each row read is a page.
+	p := &page{limit: 1}
 	for _, near := range []int64{32, nearby / 8, nearby, v.last} {
 		err := v.query(ctx, p, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-near, low+near, id)
 		if err != nil || len(p.recs) > 0 {
@@ -259,7 +259,7 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 // Last returns the newest sequence number, 0 when the journal is empty.
 func (r *Reader) Last(ctx context.Context) (int64, error) {
 	var last int64
-	err := r.look(ctx, func(v *view) error {
+	err := r.withView(ctx, func(v *view) error {
 		last = v.last
 		if n := len(v.records); n > 0 {
 			last = v.records[n-1].seq
@@ -277,7 +277,7 @@ func (r *Reader) Last(ctx context.Context) (int64, error) {
 func (r *Reader) Count(ctx context.Context, f Filter) (int64, error) {
 	where, args := f.where()
 	var n int64
-	err := r.look(ctx, func(v *view) error {
+	err := r.withView(ctx, func(v *view) error {
 		n = 0
 		if err := v.tx.QueryRowContext(ctx, "SELECT count(*) FROM decisions"+where, args...).Scan(&n); err != nil {
 			return err
@@ -308,7 +308,7 @@ func (v *view) query(ctx context.Context, p *page, rest string, args ...any) (er
 	for !p.full() && rows.Next() {
 		var seq, format int64
 		var data sql.RawBytes
-		var said answered
+		var said answerColumns
 		if err := rows.Scan(&seq, &format, &data, &said.at, &said.verdict, &said.info); err != nil {
 			return err
 		}

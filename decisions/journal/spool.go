@@ -18,14 +18,14 @@ import (
 
 // Names and sizes of the spool.
 const (
-	spoolSuffix = ".spool-" // and the number of the segment, behind the database's name
+	spoolSuffix = ".spool-" // and the number of the segment, after the database's name
 	segments    = 2
 	// headSize is the first page of a segment, which says what it is; frames
-	// begin behind it.
+	// begin after it.
 	headSize = 4096
-	// mostWaiting bounds the frames that are in the spool and not in the
+	// maxWaiting bounds the frames that are in the spool and not in the
 	// database yet, in bytes: Append waits above it.
-	mostWaiting = 8 << 20
+	maxWaiting = 8 << 20
 	// keepFrames bounds the memory of frames that is used again.
 	keepFrames = 1 << 20
 )
@@ -38,10 +38,10 @@ var spoolHead = []byte("permd spool\n\x00\x00\x00\x01")
 // it survives the end of the process, as SQLite's log would, for a twentieth of
 // the time. What is in the files is kept in RAM as well.
 type spool struct {
-	path  string   // the database's
-	dir   *os.File // its folder
-	power bool     // each write waits for the disk
-	sight sight
+	path     string   // the database's
+	dir      *os.File // its folder
+	power    bool     // each write waits for the disk
+	dirState dirCache
 
 	// waiting is the number of bytes that are not in the database yet.
 	waiting atomic.Int64
@@ -58,10 +58,10 @@ type segment struct {
 	file *os.File
 	dev  uint64
 	ino  uint64
-	// frames is what the file holds behind its head; size is where it ends.
+	// frames is what the file holds after its head; size is where it ends.
 	frames []byte
 	size   int64
-	// broken says why something may lie behind the end, nil if nothing does.
+	// broken says why something may lie after the end, nil if nothing does.
 	broken error
 	// damaged is set when the file could not be read to its end at the start.
 	damaged bool
@@ -74,7 +74,7 @@ func openSpool(path string, power bool, db *sqlitedb.DB) (*spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the spool's folder: %w", err)
 	}
-	s := &spool{path: path, dir: dir, power: power, sight: sight{dir: dir, database: db.InPlace}}
+	s := &spool{path: path, dir: dir, power: power, dirState: dirCache{dir: dir, database: db.InPlace}}
 	for i := range s.seg {
 		g := &s.seg[i]
 		g.name = filepath.Base(path) + spoolSuffix + string(rune('0'+i))
@@ -182,7 +182,7 @@ func (s *spool) begin(g *segment) error {
 	return nil
 }
 
-// cut drops what lies behind a segment's end.
+// cut drops what lies after a segment's end.
 func (s *spool) cut(g *segment) error {
 	if g.size < headSize {
 		return s.begin(g)
@@ -203,7 +203,7 @@ func (s *spool) append(frames []byte) (waiting int64, err error) {
 	}
 	g := &s.seg[s.active]
 	if g.broken != nil {
-		// Bytes behind the end would be taken for damage.
+		// Bytes after the end would be taken for damage.
 		if err := s.cut(g); err != nil {
 			return 0, errors.Join(g.broken, err)
 		}
@@ -234,7 +234,7 @@ func (s *spool) inPlace() error {
 	if st.Size < g.size {
 		return fmt.Errorf("%w: %s was cut", sqlitedb.ErrGone, g.name)
 	}
-	return s.sight.check(func() error {
+	return s.dirState.check(func() error {
 		for i := range s.seg {
 			g := &s.seg[i]
 			var st unix.Stat_t
@@ -329,36 +329,36 @@ func (s *spool) close() error {
 	return errors.Join(append(errs, s.dir.Close())...)
 }
 
-// sight tells whether a folder's names are what they were. To look at each file
+// dirCache tells whether a folder's names are what they were. To look at each file
 // by its name takes longer than to write; the folder's own time of change says
 // whether that is needed.
-type sight struct {
+type dirCache struct {
 	dir      *os.File
 	database func() error // looks at the database's files
 
 	changed unix.Timespec // the folder's, when all was last found in place
-	settled bool          // nothing can have changed at that time later on
+	valid   bool          // nothing can have changed at that time later on
 }
 
-// settling is how much later than a change a look at the folder must be to
+// ctimeGranularity is how much later than a change a look at the folder must be to
 // know of all changes: the kernel's clock for files ticks up to 10 ms apart.
-const settling = 50 * time.Millisecond
+const ctimeGranularity = 50 * time.Millisecond
 
-func (s *sight) check(files func() error) error {
+func (s *dirCache) check(files func() error) error {
 	now := time.Now()
 	st, err := statOf(s.dir)
 	if err != nil {
 		return fmt.Errorf("looking at the journal's folder: %w", err)
 	}
-	if s.settled && st.Ctim == s.changed {
+	if s.valid && st.Ctim == s.changed {
 		return nil
 	}
-	s.settled = false
+	s.valid = false
 	if err := errors.Join(files(), s.database()); err != nil {
 		return err
 	}
 	s.changed = st.Ctim
-	s.settled = now.Sub(time.Unix(s.changed.Unix())).Abs() > settling
+	s.valid = now.Sub(time.Unix(s.changed.Unix())).Abs() > ctimeGranularity
 	return nil
 }
 

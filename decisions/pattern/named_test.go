@@ -123,7 +123,7 @@ func TestNamedOptionsTouch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p = p.Understood(table)
+		p = p.Resolved(table)
 		touch := func(text string) bool {
 			for _, e := range runsOf(t, table, text) {
 				if p.Touches(&e, pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}) {

@@ -51,14 +51,14 @@ type Error struct {
 	Fix    string // "" when there is nothing to suggest
 }
 
-// mostShown is as much of a line as an error shows, in bytes.
-const mostShown = 200
+// maxShown is as much of a line as an error shows, in bytes.
+const maxShown = 200
 
 // Error returns the line, or how it begins, and the reason.
 func (e *Error) Error() string {
 	line, rest := e.Line, ""
-	if len(line) > mostShown {
-		line, rest = strings.ToValidUTF8(line[:mostShown], ""), "…"
+	if len(line) > maxShown {
+		line, rest = strings.ToValidUTF8(line[:maxShown], ""), "…"
 	}
 	return fmt.Sprintf("reading %s line %q%s: %s", e.Kind, line, rest, e.Reason)
 }

@@ -19,9 +19,9 @@ type Run struct {
 	// Named are the words behind the last *: options, each with as much as one
 	// value in a word of its own.
 	Named []string
-	// Sense is what the words mean, nil when that is not known; see Understood.
-	Sense *Sense
-	// Same are the other spellings of the line, only for denying; see Understood.
+	// Meaning is what the words mean, nil when that is not known; see Resolved.
+	Meaning *Meaning
+	// Same are the other spellings of the line, only for denying; see Resolved.
 	Same []*Run
 }
 
@@ -199,7 +199,7 @@ func (r *Run) touches(run *effects.Run, ctx Context) bool {
 
 // touchesAs compares what follows the program.
 func (r *Run) touchesAs(run *effects.Run) bool {
-	return r.touchesWords(run.Args) || r.touchesParts(run) || r.Sense != nil && r.Sense.touches(run)
+	return r.touchesWords(run.Args) || r.touchesParts(run) || r.Meaning != nil && r.Meaning.touches(run)
 }
 
 func (r *Run) touchesWords(args []string) bool {

@@ -69,6 +69,9 @@ type Options struct {
 
 // Dirs are permd's own folders. All are absolute; none need exist.
 type Dirs struct {
+	// System is set for the folders of a daemon that serves several people
+	// (Options.System). What else depends on that is told by this.
+	System bool
 	// Org holds the organisation's rules and settings, in both modes.
 	Org string
 	// Config holds the person's rules and settings. In system mode it is Org.
@@ -155,6 +158,7 @@ func Find(e Env, o Options) (Dirs, error) {
 func (e Env) system() Dirs {
 	at := func(p ...string) string { return filepath.Join(append([]string{"/", e.System}, p...)...) }
 	return Dirs{
+		System: true,
 		Org:    at("etc", "permd"),
 		Config: at("etc", "permd"),
 		Data:   at("var", "lib", "permd"),

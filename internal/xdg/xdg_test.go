@@ -135,7 +135,7 @@ func TestFindSystem(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Dirs{
-		Org: "/etc/permd", Config: "/etc/permd", Data: "/var/lib/permd", State: "/var/lib/permd",
+		System: true, Org: "/etc/permd", Config: "/etc/permd", Data: "/var/lib/permd", State: "/var/lib/permd",
 		Cache: "/var/cache/permd", Run: "/run/permd", Admin: "/run/permd-admin", HTTP: "/run/permd-http",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

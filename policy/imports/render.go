@@ -8,7 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/pattern"
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/list"
 )
 
 // How rules are written down: a list, and Rego for what it cannot say.
@@ -178,8 +178,8 @@ func (t *translator) yaml(out *output, project string) string {
 }
 
 // bind writes a list as rules in Rego that hold in the project alone.
-func (t *translator) bind(b *strings.Builder, out *output, project, list string) error {
-	exported, err := policy.ExportListFor(string(decisions.User), listFile, []byte(list), t.o.Table)
+func (t *translator) bind(b *strings.Builder, out *output, project, rules string) error {
+	exported, err := list.Export(string(decisions.User), listFile, []byte(rules), t.o.Table)
 	if err != nil {
 		return fmt.Errorf("writing the list as Rego: %w", err)
 	}
@@ -188,7 +188,7 @@ func (t *translator) bind(b *strings.Builder, out *output, project, list string)
 		return errors.New("writing the list as Rego: it has no import")
 	}
 	fmt.Fprintf(b, "\n# In the project %s alone, as a list:\n#\n", comment(project))
-	for l := range strings.Lines(list) {
+	for l := range strings.Lines(rules) {
 		b.WriteString("#   " + l)
 	}
 	for l := range strings.Lines(text) {

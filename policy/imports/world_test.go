@@ -74,11 +74,15 @@ func openWorld(t testing.TB, im *Import, dir string, base map[string][]byte) *wo
 			t.Fatal(err)
 		}
 	}
-	return &world{&decisions.Engine{
+	engine, err := decisions.NewEngine(decisions.Config{
 		Policy: store, Memory: nobody{}, Journal: nobody{}, FS: fs,
 		Now:   func() time.Time { return time.Date(2026, 3, 2, 9, 30, 0, 0, time.UTC) },
 		NewID: func() string { return "id" }, Log: slog.New(slog.DiscardHandler), Unattended: store.Unattended,
-	}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{engine}
 }
 
 // nobody remembers nothing and logs nothing.

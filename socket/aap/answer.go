@@ -144,7 +144,7 @@ func (b *batch) runs() bool {
 
 // take takes the answers, each by itself: one that cannot be stored leaves its
 // question open and the others alone.
-func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerWire) (stored []decisions.Kept) {
+func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerWire) (stored []decisions.StoredChoice) {
 	// What is denied does not run, and so changes nothing for the others.
 	answers = slices.Clone(answers)
 	slices.SortStableFunc(answers, func(x, y answerWire) int { return cmp.Compare(y.Verdict, x.Verdict) })
@@ -169,7 +169,7 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 		switch {
 		case a.Verdict == decisions.Allow:
 			// What was stored answers by itself, for as long as it is stored.
-			if !slices.ContainsFunc(kept, func(k decisions.Kept) bool { return !k.Unconfirmed }) {
+			if !slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return !k.Unconfirmed }) {
 				e.once = e.decision
 			}
 			e.allow()

@@ -66,12 +66,12 @@ func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) []*d
 }
 
 // Keep makes the fake a memory: what is kept is allowed from then on.
-func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	if a.Width != "w1" {
 		return nil, fmt.Errorf("keeping: %w", decisions.ErrNotKept)
 	}
 	f.verdicts[a.Offer.Sets[0].Items[0].Query.Effect.Text] = decisions.Allow
-	return []decisions.Kept{{ID: "c1", Verdict: a.Verdict, Label: "use it", Scope: "project"}}, nil
+	return []decisions.StoredChoice{{ID: "c1", Verdict: a.Verdict, Label: "use it", Scope: "project"}}, nil
 }
 
 func (*fakeDecider) Drop(context.Context, ...string) error                     { return nil }
@@ -93,7 +93,7 @@ func newDaemon(t testing.TB) *daemon {
 	own := native.Deps{
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
-		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
 		},
 	}

@@ -12,8 +12,8 @@ type Result struct {
 	Calls   []Call              `json:"calls"`
 	Needs   Needs               `json:"needs"`
 	// Messages are nil while a call is ask.
-	Messages []Message        `json:"messages,omitzero"`
-	Stored   []decisions.Kept `json:"stored,omitzero"`
+	Messages []Message                `json:"messages,omitzero"`
+	Stored   []decisions.StoredChoice `json:"stored,omitzero"`
 }
 
 // Call is one call of a turn, with what became of it.
@@ -43,7 +43,7 @@ type Message struct {
 }
 
 // result renders the batch as it is. The batch's lock is held.
-func (b *batch) result(stored []decisions.Kept) (*Result, error) {
+func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 	r := &Result{
 		BatchID: b.id, Policy: decisions.PolicyRef{Digest: b.digest}, Calls: make([]Call, 0, len(b.entries)),
 		Needs: Needs{Answers: []string{}, Results: []string{}}, Stored: stored,

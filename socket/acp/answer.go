@@ -220,7 +220,7 @@ func (p *pending) ask(d *decisions.Decision) error {
 // noting is pick, and notes a yes.
 func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Pick) (native.Picked, error) {
 	// Of the decision no more is kept than that.
-	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Policy: d.Policy, Traces: d.Traces}
+	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Policy: d.Policy, Fingerprints: d.Fingerprints}
 	return func(pick native.Pick) (native.Picked, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {

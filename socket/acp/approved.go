@@ -32,7 +32,7 @@ type approvedCall struct {
 	decision, session, call string
 	digest                  string // of the rules that it was allowed under
 	at                      time.Time
-	left                    []decisions.Trace
+	left                    []decisions.Fingerprint
 	denied                  bool // of a gate
 	stateful                bool // what it does hangs on what is on the machine
 	begun                   bool // a part of it has come through a gate
@@ -40,14 +40,14 @@ type approvedCall struct {
 
 // note takes in that a call was allowed.
 func (a *approved) note(session string, d *decisions.Decision, now time.Time) {
-	if len(d.Traces) == 0 || len(d.Traces) > maxApprovedTraces {
+	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedTraces {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approvedCall) bool { return c.decision == d.ID })
-	a.calls = append(a.calls, approvedCall{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Traces), d.Verdict == decisions.Deny, d.Stateful, false})
-	a.traces += len(d.Traces)
+	a.calls = append(a.calls, approvedCall{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false})
+	a.traces += len(d.Fingerprints)
 	for len(a.calls) > maxApproved || a.traces > maxApprovedTraces {
 		a.traces -= len(a.calls[0].left)
 		a.calls = slices.Delete(a.calls, 0, 1)
@@ -56,7 +56,7 @@ func (a *approved) note(session string, d *decisions.Decision, now time.Time) {
 
 // take reports whether one call of the session was allowed all that the gate
 // would do, by the rules that hold now.
-func (a *approved) take(session, digest string, want []decisions.Trace, now time.Time) bool {
+func (a *approved) take(session, digest string, want []decisions.Fingerprint, now time.Time) bool {
 	if len(want) == 0 {
 		return false
 	}
@@ -96,7 +96,7 @@ func (a *approved) deny(decision string) {
 
 // holds reports whether all of it came through gates of the session, and whether
 // some of it was denied there, the last time.
-func (a *approved) holds(session string, want []decisions.Trace, now time.Time) (all, denied bool) {
+func (a *approved) holds(session string, want []decisions.Fingerprint, now time.Time) (all, denied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approvedCall) bool { return now.Sub(c.at) >= approvedFor || now.Before(c.at) })
@@ -116,7 +116,7 @@ func (a *approved) holds(session string, want []decisions.Trace, now time.Time) 
 }
 
 // without is have without want, if all of it is there.
-func without(have, want []decisions.Trace) ([]decisions.Trace, bool) {
+func without(have, want []decisions.Fingerprint) ([]decisions.Fingerprint, bool) {
 	left := slices.Clone(have)
 	for _, t := range want {
 		i := slices.Index(left, t)

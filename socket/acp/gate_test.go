@@ -67,9 +67,12 @@ func newGates(t *testing.T, of map[string]decisions.Set) *gates {
 	world := shippedWorld(t)
 	g := &gates{rules: &rules{world, "digest", of}, log: &records{}, clock: time.Unix(1_700_000_000, 0)}
 	n := 0
-	engine := &decisions.Engine{
+	engine, err := decisions.NewEngine(decisions.Config{
 		Policy: g.rules, Memory: noMemory{}, Journal: g.log, FS: world.FS, Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time { return g.clock }, NewID: func() string { n++; return fmt.Sprint("d", n) },
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	g.daemon = daemon{nil, socket.Methods{}, new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
@@ -360,9 +363,9 @@ func TestApprovedBounds(t *testing.T) {
 	var a approved
 	now := time.Unix(1_700_000_000, 0)
 	said := func(n, traces int) *decisions.Decision {
-		d := &decisions.Decision{ID: fmt.Sprint(n), CallID: fmt.Sprint(n), Traces: make([]decisions.Trace, traces)}
-		for i := range d.Traces {
-			copy(d.Traces[i][:], fmt.Sprint(n, i))
+		d := &decisions.Decision{ID: fmt.Sprint(n), CallID: fmt.Sprint(n), Fingerprints: make([]decisions.Fingerprint, traces)}
+		for i := range d.Fingerprints {
+			copy(d.Fingerprints[i][:], fmt.Sprint(n, i))
 		}
 		return d
 	}
@@ -381,7 +384,7 @@ func TestApprovedBounds(t *testing.T) {
 	if len(a.calls) != 1 {
 		t.Error("a call of too many effects was kept")
 	}
-	if !a.take("s", "", said(-1, 100).Traces, now) || a.take("s", "", said(-1, 100).Traces, now) || a.traces != maxApprovedTraces-100 {
+	if !a.take("s", "", said(-1, 100).Fingerprints, now) || a.take("s", "", said(-1, 100).Fingerprints, now) || a.traces != maxApprovedTraces-100 {
 		t.Errorf("a part of it: %d traces left", a.traces)
 	}
 	a.ended("s", "")

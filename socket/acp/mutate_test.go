@@ -53,9 +53,13 @@ type guard struct {
 
 func newGuard(w *effects.World) *guard {
 	g := &guard{daemon: newDaemon(decisions.Ask), world: w}
-	g.engine = &decisions.Engine{
+	var err error
+	g.engine, err = decisions.NewEngine(decisions.Config{
 		Policy: generous{w}, Memory: nothing{}, Journal: nothing{}, FS: w.FS,
 		Now: func() time.Time { return time.Unix(1_700_000_000, 0) }, NewID: func() string { return "id" }, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		panic(err)
 	}
 	Register(g.methods, Deps{
 		Sessions: g.sessions, Decider: g, PlainOption: w.Profiles.OnceOption, LiveShell: w.Profiles.LiveShell,

@@ -40,9 +40,9 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	call := r.assemble(state.over(s, p))
 	ref := s.describe(&call, declared)
 	call.Marks = recognise(&call, nil).marks
-	req := decisions.Request{Call: call, Peer: c.Peer, Session: ref, Ran: decisions.Unasked}
+	req := decisions.Request{Call: call, Peer: c.Peer, Session: ref, Ran: decisions.RanUnprompted}
 	if string(denied) == "true" {
-		req.Ran = decisions.Despite
+		req.Ran = decisions.RanDespiteDeny
 	}
 	done, _ := o.Get("done")
 	req.Gate = &decisions.Gate{Agent: call.Agent, Through: func(d *decisions.Decision) decisions.Outcome {
@@ -51,8 +51,8 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 		case !all:
 			return ""
 		case denied && string(done) == "true":
-			return decisions.Despite
-		case req.Ran == decisions.Despite:
+			return decisions.RanDespiteDeny
+		case req.Ran == decisions.RanDespiteDeny:
 			return ""
 		}
 		return decisions.Gated
@@ -81,13 +81,13 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 
 // needed are the effects that needed somebody's word. That a tool was used is
 // not among them: what it does at a gate is not said by its name.
-func needed(d *decisions.Decision) (list []decisions.Trace) {
-	if len(d.Traces) != len(d.Effects) {
+func needed(d *decisions.Decision) (list []decisions.Fingerprint) {
+	if len(d.Fingerprints) != len(d.Effects) {
 		return nil
 	}
 	for i := range d.Effects {
 		if e := &d.Effects[i]; e.Verdict != decisions.Allow && e.Kind != effects.KindUse {
-			list = append(list, d.Traces[i])
+			list = append(list, d.Fingerprints[i])
 		}
 	}
 	return list

@@ -136,14 +136,14 @@ func TestRanThroughGates(t *testing.T) {
 		ran  string
 		want decisions.Outcome
 	}{
-		{name: "nothing came through", ran: ran("Write", edit, `,"done":true`), want: decisions.Unasked},
+		{name: "nothing came through", ran: ran("Write", edit, `,"done":true`), want: decisions.RanUnprompted},
 		{name: "it came through", ran: ran("Write", edit, `,"done":true`), want: decisions.Gated, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("a")) }},
-		{name: "something else came through", ran: ran("Write", edit, `,"done":true`), want: decisions.Unasked, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("b")) }},
-		{name: "a part of it came through", ran: ran("Bash", `{"command":"make; ls > a"}`, `,"done":true`), want: decisions.Unasked, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("a")) }},
+		{name: "something else came through", ran: ran("Write", edit, `,"done":true`), want: decisions.RanUnprompted, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("b")) }},
+		{name: "a part of it came through", ran: ran("Bash", `{"command":"make; ls > a"}`, `,"done":true`), want: decisions.RanUnprompted, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("a")) }},
 		{name: "all of it came through", ran: ran("Bash", `{"command":"make all"}`, `,"done":true`), want: decisions.Gated, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, terminal("make all")) }},
 		{name: "denied there, and it failed", of: deny, ran: ran("Write", edit, ""), want: decisions.Gated, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("a")) }},
-		{name: "denied there, and it is done", of: deny, ran: ran("Write", edit, `,"done":true`), want: decisions.Despite, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("a")) }},
-		{name: "the person said no, and it is done", of: ask, ran: ran("Write", edit, `,"done":true`), want: decisions.Despite, do: func(t *testing.T, g *gates, c *socket.Conn) {
+		{name: "denied there, and it is done", of: deny, ran: ran("Write", edit, `,"done":true`), want: decisions.RanDespiteDeny, do: func(t *testing.T, g *gates, c *socket.Conn) { g.through(t, c, write("a")) }},
+		{name: "the person said no, and it is done", of: ask, ran: ran("Write", edit, `,"done":true`), want: decisions.RanDespiteDeny, do: func(t *testing.T, g *gates, c *socket.Conn) {
 			_, d := g.through(t, c, write("a"))
 			g.must(t, c, "permd/choose", `{"decisionId":"`+d.ID+`","verdict":"deny"}`)
 		}},
@@ -151,11 +151,11 @@ func TestRanThroughGates(t *testing.T) {
 			_, d := g.through(t, c, write("a"))
 			g.must(t, c, "permd/choose", `{"decisionId":"`+d.ID+`","verdict":"allow"}`)
 		}},
-		{name: "denied when the agent asked, and done", of: deny, ran: ran("Bash", `{"command":"make all"}`, `,"done":true,"denied":true`), want: decisions.Despite},
-		{name: "in another session", ran: ran("Write", edit, ""), want: decisions.Unasked, do: func(t *testing.T, g *gates, c *socket.Conn) {
+		{name: "denied when the agent asked, and done", of: deny, ran: ran("Bash", `{"command":"make all"}`, `,"done":true,"denied":true`), want: decisions.RanDespiteDeny},
+		{name: "in another session", ran: ran("Write", edit, ""), want: decisions.RanUnprompted, do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.through(t, c, `{"sessionId":"s2","method":"fs/write_text_file","params":{"path":"/home/ana/src/shop/a"}}`)
 		}},
-		{name: "long ago", ran: ran("Write", edit, ""), want: decisions.Unasked, do: func(t *testing.T, g *gates, c *socket.Conn) {
+		{name: "long ago", ran: ran("Write", edit, ""), want: decisions.RanUnprompted, do: func(t *testing.T, g *gates, c *socket.Conn) {
 			g.through(t, c, write("a"))
 			g.clock = g.clock.Add(approvedFor)
 		}},

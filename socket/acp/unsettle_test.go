@@ -15,7 +15,7 @@ func TestUnsettle(t *testing.T) {
 	said := func(id string, stateful bool, traces ...byte) *decisions.Decision {
 		d := &decisions.Decision{ID: id, CallID: id, Stateful: stateful}
 		for _, b := range traces {
-			d.Traces = append(d.Traces, decisions.Trace{b})
+			d.Fingerprints = append(d.Fingerprints, decisions.Fingerprint{b})
 		}
 		return d
 	}
@@ -24,16 +24,16 @@ func TestUnsettle(t *testing.T) {
 	for _, d := range []*decisions.Decision{script, tool, two} {
 		a.note("s", d, now)
 	}
-	if !a.take("s", "", two.Traces[:1], now) {
+	if !a.take("s", "", two.Fingerprints[:1], now) {
 		t.Fatal("the first part of a call is not approved")
 	}
 	a.unsettle("other")
 	a.unsettle("s")
 	for name, tt := range map[string]struct {
-		traces []decisions.Trace
+		traces []decisions.Fingerprint
 		want   bool
 	}{
-		"a script": {script.Traces, false}, "a tool": {tool.Traces, true}, "the rest of a call": {two.Traces[1:], true},
+		"a script": {script.Fingerprints, false}, "a tool": {tool.Fingerprints, true}, "the rest of a call": {two.Fingerprints[1:], true},
 	} {
 		if got := a.take("s", "", tt.traces, now); got != tt.want {
 			t.Errorf("%s: approved is %v, want %v", name, got, tt.want)

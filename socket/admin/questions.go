@@ -48,8 +48,8 @@ type Approval struct {
 // Approved says what an approval has led to: until when the call may be made,
 // once, or what is remembered.
 type Approved struct {
-	Until  time.Time        `json:"until,omitzero"`
-	Stored []decisions.Kept `json:"stored"`
+	Until  time.Time                `json:"until,omitzero"`
+	Stored []decisions.StoredChoice `json:"stored"`
 }
 
 // Asked are the questions that wait, and what can be answered to them. Persons

@@ -26,7 +26,7 @@ type chooseParams struct {
 type ChooseResult struct {
 	// Stored are the choices that were remembered; none for an answer that
 	// holds once.
-	Stored []decisions.Kept `json:"stored"`
+	Stored []decisions.StoredChoice `json:"stored"`
 	// Result is what to send the agent, absent when the protocol has no
 	// answer of its own.
 	Result any `json:"result,omitzero"`
@@ -72,7 +72,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 			}
 			picked.taken()
 			h.answered(ctx, ask.ID, picked.Verdict, nil)
-			return ChooseResult{Stored: []decisions.Kept{}, Result: picked.Result}, nil
+			return ChooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result}, nil
 		}, nil
 	}
 	return func(ctx context.Context) (any, error) {
@@ -144,7 +144,7 @@ func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, er
 }
 
 // keep stores what the person chose. The question stays open when that fails.
-func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.Answer) ([]decisions.Kept, error) {
+func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	if h.Keeper == nil {
 		asks.release(ask)
 		return nil, socket.Refuse("this permd remembers nothing")
@@ -178,7 +178,7 @@ func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.An
 
 // answered notes the person's answer. The answer holds even where that fails:
 // it is the person's, and the choices that it made are stored.
-func (h *handler) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+func (h *handler) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 	if h.Answered != nil && v != "" {
 		h.Answered(ctx, id, v, kept)
 	}

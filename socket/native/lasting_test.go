@@ -361,9 +361,9 @@ type lastingKeeper struct {
 	err error
 }
 
-func (k *lastingKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+func (k *lastingKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	k.got = a
-	return []decisions.Kept{{ID: "c1"}}, k.err
+	return []decisions.StoredChoice{{ID: "c1"}}, k.err
 }
 
 func TestAllowAlways(t *testing.T) {

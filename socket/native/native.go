@@ -57,7 +57,7 @@ type Deps struct {
 	// none.
 	Lasting *Lasting
 	// Answered notes what the person answered to the decision; nil for nothing.
-	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.Kept)
+	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice)
 }
 
 // Register adds permd's own methods.

@@ -147,7 +147,7 @@ func (l *Lasting) AllowOnce(uid *uint32, id string) (until time.Time, err error)
 // AllowAlways answers a question with yes, and has a width of it remembered.
 func (l *Lasting) AllowAlways(
 	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
-) ([]decisions.Kept, error) {
+) ([]decisions.StoredChoice, error) {
 	l.mu.Lock()
 	q := l.find(uid, a.DecisionID)
 	l.mu.Unlock()

@@ -26,7 +26,7 @@ type Answer struct {
 // method of its own. It does what permd/choose does, but that the question's
 // Answer is not asked: it may refuse permd/choose. An error leaves the question
 // open, but for a yes that came too late; its text may be shown.
-func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.Kept, error) {
+func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.StoredChoice, error) {
 	h := &handler{deps}
 	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {
 		return nil, socket.Refuse("verdict must be allow or deny")
@@ -50,7 +50,7 @@ func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.K
 	if answer != nil && a.Bind != nil {
 		answer.Offer = a.Bind(answer.Offer)
 	}
-	kept := []decisions.Kept{}
+	kept := []decisions.StoredChoice{}
 	switch {
 	case answer != nil:
 		if kept, err = h.keep(ctx, asks, ask, *answer); err != nil {

@@ -14,12 +14,12 @@ type settler struct {
 	err  error
 }
 
-func (s *settler) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+func (s *settler) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
 	s.kept = append(s.kept, a)
-	return []decisions.Kept{{ID: "c1"}}, nil
+	return []decisions.StoredChoice{{ID: "c1"}}, nil
 }
 func (*settler) Drop(context.Context, ...string) error                     { return nil }
 func (*settler) EndSession(context.Context, decisions.Owner, string) error { return nil }
@@ -51,7 +51,7 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory, noted := &settler{err: c.err}, 0
-			deps := Deps{Keeper: memory, Answered: func(context.Context, string, decisions.Verdict, []decisions.Kept) { noted++ }}
+			deps := Deps{Keeper: memory, Answered: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) { noted++ }}
 			var asks Asks
 			refused := func(Pick) (Picked, error) { return Picked{}, errors.New("not here") }
 			asks.Hold(&Ask{ID: "d1", Offer: c.offer, Answer: refused})

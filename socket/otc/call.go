@@ -89,7 +89,7 @@ func (h *handler) again(ctx context.Context, req *decisions.Request, d *decision
 	if f.outcome(d) == Ask && !asks.Open(d.ID) {
 		return false
 	}
-	return h.Decider.Again(ctx, req, d)
+	return h.Decider.StillHolds(ctx, req, d)
 }
 
 // findings are what was found out of a call before rules were asked.

@@ -52,7 +52,7 @@ func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) (lis
 	return list
 }
 
-func (f *fakeDecider) Again(context.Context, *decisions.Request, *decisions.Decision) bool {
+func (f *fakeDecider) StillHolds(context.Context, *decisions.Request, *decisions.Decision) bool {
 	f.again++
 	return !f.changed
 }

@@ -33,9 +33,9 @@ const (
 type Decider interface {
 	// Decide returns a decision for each request, in order.
 	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
-	// Again reports whether deciding anew would say the same as the earlier
+	// StillHolds reports whether deciding anew would say the same as the earlier
 	// decision.
-	Again(ctx context.Context, req *decisions.Request, earlier *decisions.Decision) bool
+	StillHolds(ctx context.Context, req *decisions.Request, earlier *decisions.Decision) bool
 }
 
 // Deps are what the method works with. All are needed.

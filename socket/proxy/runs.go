@@ -102,8 +102,8 @@ func (r *runs) forget(session string) {
 			r.drop(one)
 		}
 	}
-	delete(r.loud, warning{session, decisions.Unasked})
-	delete(r.loud, warning{session, decisions.Despite})
+	delete(r.loud, warning{session, decisions.RanUnprompted})
+	delete(r.loud, warning{session, decisions.RanDespiteDeny})
 	delete(r.changed, session)
 }
 
@@ -301,9 +301,9 @@ func (c *Core) noted(one *ran, result strictjson.Value, err error) {
 	if strictjson.Unmarshal(strictjson.Find(result, "decision"), d) != nil {
 		return
 	}
-	unasked := d.Outcome == decisions.Unasked && d.Verdict == decisions.Deny
+	unasked := d.Outcome == decisions.RanUnprompted && d.Verdict == decisions.Deny
 	about := warning{one.session, d.Outcome}
-	if c.runs.loud[about] || !unasked && d.Outcome != decisions.Despite {
+	if c.runs.loud[about] || !unasked && d.Outcome != decisions.RanDespiteDeny {
 		return
 	}
 	if c.runs.loud == nil || len(c.runs.loud) > 2*maxSessions {

@@ -19,9 +19,9 @@ type choiceParams struct {
 
 // ChoiceResult is the answer of rap/choice.
 type ChoiceResult struct {
-	Outcome Outcome          `json:"outcome"`
-	Result  *ToolResult      `json:"result,omitzero"`
-	Stored  []decisions.Kept `json:"stored,omitzero"`
+	Outcome Outcome                  `json:"outcome"`
+	Result  *ToolResult              `json:"result,omitzero"`
+	Stored  []decisions.StoredChoice `json:"stored,omitzero"`
 }
 
 // choice brings the person's answer, as the index of a label.
@@ -70,7 +70,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 		}
 		// The thread was closed while the yes was stored, which ends with it. The
 		// call itself may run.
-		r.Stored = []decisions.Kept{}
+		r.Stored = []decisions.StoredChoice{}
 		var ids []string
 		for _, k := range kept {
 			ids = append(ids, k.ID)

@@ -74,12 +74,12 @@ func (f *fakeDecider) Decide(ctx context.Context, reqs ...*decisions.Request) []
 }
 
 // Keep notes what is to be remembered.
-func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+func (f *fakeDecider) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	f.kept = append(f.kept, a)
 	if f.whenKept != nil {
 		f.whenKept()
 	}
-	return []decisions.Kept{{ID: fmt.Sprint("c", len(f.kept)), Verdict: a.Verdict, Label: gocmp.Or(f.label, "use it"), Scope: a.Scope}}, nil
+	return []decisions.StoredChoice{{ID: fmt.Sprint("c", len(f.kept)), Verdict: a.Verdict, Label: gocmp.Or(f.label, "use it"), Scope: a.Scope}}, nil
 }
 
 func (f *fakeDecider) Drop(_ context.Context, ids ...string) error {
@@ -109,7 +109,7 @@ func newDaemon(t testing.TB) *daemon {
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
 		Rules: func(uint32, string) string { return d.rules },
-		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
 		},
 	}
@@ -162,13 +162,13 @@ func ordered(t testing.TB, d *daemon, method, params string) string {
 
 // answerRead is a result as a client reads it.
 type answerRead struct {
-	Outcome   Outcome             `json:"outcome"`
-	Decision  *decisions.Decision `json:"decision"`
-	Result    *ToolResult         `json:"result"`
-	Choice    *UserChoice         `json:"choice"`
-	Stored    []decisions.Kept    `json:"stored"`
-	Closed    *bool               `json:"closed"`
-	Cancelled *bool               `json:"cancelled"`
+	Outcome   Outcome                  `json:"outcome"`
+	Decision  *decisions.Decision      `json:"decision"`
+	Result    *ToolResult              `json:"result"`
+	Choice    *UserChoice              `json:"choice"`
+	Stored    []decisions.StoredChoice `json:"stored"`
+	Closed    *bool                    `json:"closed"`
+	Cancelled *bool                    `json:"cancelled"`
 }
 
 func (d *daemon) must(t testing.TB, method, params string) *answerRead {

@@ -35,12 +35,12 @@ func (k *steadyKeeper) Decide(_ context.Context, reqs ...*decisions.Request) []*
 	return list
 }
 
-func (k *steadyKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.Kept, error) {
+func (k *steadyKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	id := "c" + a.DecisionID
 	k.holds[id] = a.Offer.Sets[0].Items[0].Query.Session.ID
-	return []decisions.Kept{{ID: id, Verdict: a.Verdict, Scope: a.Scope}}, nil
+	return []decisions.StoredChoice{{ID: id, Verdict: a.Verdict, Scope: a.Scope}}, nil
 }
 
 func (k *steadyKeeper) Drop(_ context.Context, ids ...string) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 )
 
 // SettingsName is the settings file of org and user.
@@ -24,8 +25,8 @@ const SettingsName = "permd.toml"
 const maxSettingsSize = 1 << 20
 
 // ReadSettings reads permd.toml of org and user.
-func ReadSettings(dirs xdg.Dirs) (policy.Settings, error) {
-	var of [2]policy.Settings
+func ReadSettings(dirs xdg.Dirs) (settings.Settings, error) {
+	var of [2]settings.Settings
 	for i, dir := range []string{dirs.Org, dirs.Config} {
 		file := filepath.Join(dir, SettingsName)
 		data, err := ReadSettingsFile(file)
@@ -33,13 +34,13 @@ func ReadSettings(dirs xdg.Dirs) (policy.Settings, error) {
 			continue
 		}
 		if err != nil {
-			return policy.Settings{}, fmt.Errorf("reading settings: %w", err)
+			return settings.Settings{}, fmt.Errorf("reading settings: %w", err)
 		}
-		if of[i], err = policy.ParseSettings(file, data); err != nil {
-			return policy.Settings{}, err
+		if of[i], err = settings.Parse(file, data); err != nil {
+			return settings.Settings{}, err
 		}
 	}
-	return policy.Merge(of[0], of[1])
+	return settings.Merge(of[0], of[1])
 }
 
 // ReadSettingsFile reads a file that only root and we can have written: it can

@@ -92,7 +92,9 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 		b.Fatalf("durability is %q", d.rules.Settings.Durability)
 	}
 	if !cached {
-		d.engine.Decisions.Cache = nil
+		if d.engine.Decisions, err = d.engine.Decisions.With(func(c *decisions.Config) { c.Cache = nil }); err != nil {
+			b.Fatal(err)
+		}
 	}
 	return &benchWorld{d, project}
 }

@@ -35,7 +35,7 @@ func (d *daemon) flushMemory(ctx context.Context) {
 
 // recordAnswer notes in the journal what the person said. The answer holds even
 // where that fails; the choices that it made name the decision as well.
-func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
 	for i := range kept {
 		a.Choices = append(a.Choices, kept[i].ID)
@@ -140,7 +140,7 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 	}
 	l.For = time.Duration(n.ExpiresIn) * time.Second
 	if l.Scope == remember.ForProject {
-		l.Project = effects.ProjectKey(m.d.engine.Decisions.FS, effects.FindProject(m.d.engine.Decisions.FS, n.Dir, user.Home))
+		l.Project = effects.ProjectKey(m.d.engine.FS, effects.FindProject(m.d.engine.FS, n.Dir, user.Home))
 	}
 	c, err := m.d.memory.Add(ctx, l)
 	if bad, ok := errors.AsType[*pattern.Error](err); ok {

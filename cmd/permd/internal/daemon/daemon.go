@@ -20,6 +20,7 @@ import (
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
@@ -56,7 +57,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 	}
 	d.memory, err = remember.Open(remember.Options{
 		Path: filepath.Join(dirs.Data, "remember.db"), Allowable: d.rules.Allowable,
-		ConfirmAll: d.rules.Settings.Confirm == policy.ConfirmAlways, Understand: d.rules.Understand,
+		ConfirmAll: d.rules.Settings.Confirm == settings.ConfirmAlways, Understand: d.rules.Understand,
 	})
 	if err != nil {
 		return nil, errors.Join(cli.DatabaseFailure(err), d.journal.Close())
@@ -68,14 +69,17 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 		log.Warn("the memory is degraded", "why", why)
 	}
 	var j decisions.Journal = d.journal
-	if d.rules.Settings.HTTP.Listen != policy.ListenOff {
+	if d.rules.Settings.HTTP.Listen != settings.ListenOff {
 		d.metrics = newMetrics(d)
 		j = d.metrics.count(j)
 	}
-	d.engine = engine.New(engine.Config{
+	d.engine, err = engine.New(engine.Config{
 		Dirs: dirs, Rules: d.rules, Log: log, Memory: d.memory, Journal: j, PID: os.Getpid(), Persistent: true,
 		Observe: d.recent.Note, Ran: d.runs.note, Answered: d.recordAnswer,
 	})
+	if err != nil {
+		return nil, errors.Join(err, d.close())
+	}
 	return d, nil
 }
 
@@ -102,8 +106,10 @@ func (d *daemon) adminMethods(ending <-chan struct{}, reload func(context.Contex
 // canary decides a call that everyone knows the answer to, without a trace in
 // the journal: a daemon that cannot even do that is started again.
 func (d *daemon) canary(ctx context.Context) error {
-	probe := *d.engine.Decisions
-	probe.Journal = engine.NoJournal{}
+	probe, err := d.engine.Decisions.With(func(c *decisions.Config) { c.Journal = engine.NoJournal{} })
+	if err != nil {
+		return err
+	}
 	req := &decisions.Request{Call: effects.Call{
 		ID: "canary", Protocol: native.Protocol, Tool: effects.Tool{Name: "permd-canary"},
 		Input: []byte(`{}`), Cwd: "/", User: effects.User{Home: "/nonexistent"},

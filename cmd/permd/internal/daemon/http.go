@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/xdg"
-	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/httpapi"
 )
@@ -28,9 +28,9 @@ func listenHTTP(at string, dirs xdg.Dirs) (*httpServer, error) {
 	h := new(httpServer)
 	var err error
 	switch at {
-	case policy.ListenOff:
+	case settings.ListenOff:
 		return nil, nil
-	case policy.ListenUnix:
+	case settings.ListenUnix:
 		l, err := socket.Listen(dirs.HTTPSocket(), socket.ListenOptions{})
 		if err != nil {
 			return nil, fmt.Errorf("opening the socket for HTTP: %w", err)

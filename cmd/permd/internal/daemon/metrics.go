@@ -123,7 +123,7 @@ func (c counted) Append(ctx context.Context, recs ...*decisions.Record) error {
 		d := &r.Decision
 		if d.Outcome != "" {
 			c.metrics.outcomes.WithLabelValues(string(d.Outcome)).Inc()
-			if d.Outcome == decisions.Unasked || d.Outcome == decisions.Despite {
+			if d.Outcome == decisions.RanUnprompted || d.Outcome == decisions.RanDespiteDeny {
 				continue // nobody waits for a decision
 			}
 		}

@@ -43,7 +43,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 		if err == nil {
 			q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
 		}
-		return admin.Approved{Until: until, Stored: []decisions.Kept{}}, err
+		return admin.Approved{Until: until, Stored: []decisions.StoredChoice{}}, err
 	}
 	if a.ExpiresIn > int64(remember.MaxExpiry/time.Second) {
 		return admin.Approved{}, fmt.Errorf("%w: the time limit must be at most ten years", admin.ErrRefused)
@@ -66,7 +66,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 
 // confirm makes choices count at once: it is a person who speaks here, over the
 // management socket, and not a client that reports one.
-func (q questions) confirm(ctx context.Context, kept []decisions.Kept) {
+func (q questions) confirm(ctx context.Context, kept []decisions.StoredChoice) {
 	var ids []string
 	for i := range kept {
 		if kept[i].Unconfirmed {

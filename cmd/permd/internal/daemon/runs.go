@@ -51,7 +51,7 @@ func (u *runCounter) note(agent effects.Party, d *decisions.Decision) {
 		u.agents[name] = one
 	}
 	switch {
-	case d.Outcome == decisions.Despite:
+	case d.Outcome == decisions.RanDespiteDeny:
 		one.Despite++
 	case d.Verdict == decisions.Allow:
 		one.Allow++

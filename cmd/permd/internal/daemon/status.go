@@ -37,7 +37,7 @@ func (d *daemon) status() Status {
 		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
 		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
 		Policy: d.rules.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
-		Unasked: d.runs.list(), NotPlain: d.engine.Decisions.NotPlain.Counts(),
+		Unasked: d.runs.list(), NotPlain: d.engine.NotPlain.Counts(),
 	}
 	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
 	return s

@@ -40,7 +40,7 @@ type Config struct {
 	// nil.
 	Observe  func(*decisions.Deliberation)
 	Ran      func(agent effects.Party, d *decisions.Decision)
-	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.Kept)
+	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice)
 }
 
 // Memory is what an engine asks of remembered choices, and gives new ones to.
@@ -56,6 +56,8 @@ type Engine struct {
 	Users     *account.Users
 	Sessions  *decisions.Sessions
 	Decisions *decisions.Engine
+	FS        effects.FS // that the engine looks at
+	NotPlain  *decisions.NotPlain
 	// Persistent holds the sessions of harnesses; nil if they end with their
 	// connections.
 	Persistent *native.Lasting
@@ -64,34 +66,41 @@ type Engine struct {
 }
 
 // New makes an engine. Until ProtectSockets it protects permd's folders.
-func New(c Config) *Engine {
-	e := &Engine{Rules: c.Rules, Users: &account.Users{}, config: c}
-	fsys := effects.NewIndex(effects.OSFS{}, time.Now)
-	e.Decisions = &decisions.Engine{
-		Policy: c.Rules, Memory: noMemory{}, Journal: NoJournal{},
-		FS: fsys, Own: e.own(Sockets{}), PID: c.PID,
-		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: new(decisions.NotPlain),
-		Unattended: c.Rules.Unattended, Observe: c.Observe,
-	}
-	if c.Memory != nil {
-		e.Decisions.Memory, e.Decisions.Proposer = c.Memory, c.Memory
-	}
-	if c.Journal != nil {
-		e.Decisions.Journal = c.Journal
+func New(c Config) (*Engine, error) {
+	e := &Engine{
+		Rules: c.Rules, Users: &account.Users{}, FS: effects.NewIndex(effects.OSFS{}, time.Now),
+		NotPlain: new(decisions.NotPlain), config: c,
 	}
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home
 	e.Sessions = &decisions.Sessions{FindProject: func(cwd string) string {
-		return effects.FindProject(fsys, cwd, home)
+		return effects.FindProject(e.FS, cwd, home)
 	}}
+	of := decisions.Config{
+		Policy: c.Rules, Memory: noMemory{}, Journal: NoJournal{},
+		FS: e.FS, Own: e.own(Sockets{}), PID: c.PID, System: c.Dirs.System,
+		Now: time.Now, NewID: newID, Log: c.Log, Cache: new(decisions.Cache), NotPlain: e.NotPlain,
+		Unattended: c.Rules.Unattended, Observe: c.Observe,
+	}
+	if c.Memory != nil {
+		of.Memory, of.Proposer = c.Memory, c.Memory
+	}
+	if c.Journal != nil {
+		of.Journal = c.Journal
+	}
 	if c.Persistent {
 		e.keepSessions()
+		of.TakeApproval, of.Digest = e.Persistent.Answered, contentState
 	}
-	return e
+	var err error
+	if e.Decisions, err = decisions.NewEngine(of); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // ProtectSockets says where the daemon listens, before it does, so that no call
 // changes that.
-func (e *Engine) ProtectSockets(at Sockets) { e.Decisions.Own = e.own(at) }
+func (e *Engine) ProtectSockets(at Sockets) { e.Decisions.Protect(e.own(at)) }
 
 // Keeper stores what people choose, nil in an engine without memory.
 func (e *Engine) Keeper() decisions.Keeper {

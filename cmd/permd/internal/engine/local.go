@@ -30,10 +30,13 @@ func Local(ctx context.Context, dirs xdg.Dirs, relocated bool, w io.Writer, obse
 	if err != nil {
 		return nil, err
 	}
-	e := New(Config{
+	e, err := New(Config{
 		Dirs: dirs, Rules: rules, Observe: observe,
 		Log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
+	if err != nil {
+		return nil, err
+	}
 	return &Caller{
 		methods: e.Methods(),
 		conn:    &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), PID: int32(os.Getpid())}},

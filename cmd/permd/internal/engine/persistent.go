@@ -28,8 +28,6 @@ func (e *Engine) keepSessions() {
 			_ = keeper.EndConnection(context.Background(), o)
 		}
 	}}
-	e.Decisions.Answered = e.Persistent.Answered
-	e.Decisions.Digest = contentState
 }
 
 // wallClock is the time without the reading that stands still while the machine

@@ -14,6 +14,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 )
@@ -21,22 +23,22 @@ import (
 // Rules are the rules of this machine and its person, with their settings.
 type Rules struct {
 	*policy.Store
-	Settings policy.Settings
+	Settings settings.Settings
 }
 
 // OpenRules reads settings and rules. relocated says that the folders of the
 // system are below a root of the caller's; changed is told of new rules, nil if
 // nobody wants to know.
 func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*Rules, error) {
-	settings, err := account.ReadSettings(dirs)
+	read, err := account.ReadSettings(dirs)
 	if err != nil {
 		return nil, err
 	}
 	opts := policy.Options{
 		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
 		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, account.PolicyDir), nil },
-		UID:     uint32(os.Geteuid()),
-		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		System:  dirs.System, UID: uint32(os.Geteuid()),
+		Base: rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
 		Switches: func() (policy.Switches, error) { return account.ReadSwitches(dirs) },
 		OnChange: changed, OnWork: collectLess,
 	}
@@ -47,12 +49,12 @@ func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(
 	if err != nil {
 		return nil, PolicyFailure(err)
 	}
-	return &Rules{Store: store, Settings: settings}, nil
+	return &Rules{Store: store, Settings: read}, nil
 }
 
 // PolicyFailure gives an error of the rules its exit code.
 func PolicyFailure(err error) error {
-	if e, ok := errors.AsType[*policy.Error](err); ok {
+	if e, ok := errors.AsType[*diag.Error](err); ok {
 		hint := e.Problems[0].Hint
 		if hint == "" {
 			hint = "permd policy check DIR shows all problems"
@@ -88,9 +90,9 @@ func (r *Rules) Allowable(q *decisions.MemoryQuery) error {
 func (r *Rules) Understand(p *pattern.Pattern) *pattern.Pattern {
 	snap, err := r.Snapshot(uint32(os.Getuid()), "")
 	if err != nil {
-		return p.Understood(nil)
+		return p.Resolved(nil)
 	}
-	return p.Understood(snap.Table())
+	return p.Resolved(snap.Table())
 }
 
 // liveShell reports whether an agent keeps one shell for all of its commands, so

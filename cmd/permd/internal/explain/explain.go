@@ -64,18 +64,18 @@ type firedRule struct {
 
 // rows are the rows of the precedence table in words, as docs/policy.md has them.
 var rows = []string{
-	decisions.RowFailure:       "something failed",
-	decisions.RowDeny:          "a deny, of rules or of permd itself",
-	decisions.RowReject:        "a remembered reject",
-	decisions.RowPerson:        "a person is needed",
-	decisions.RowOrgAsk:        "the organisation asks",
-	decisions.RowGuarded:       "guarded, and nothing names it exactly",
-	decisions.RowFirmAsk:       "a rule asks each time",
-	decisions.RowRemembered:    "a remembered allow",
-	decisions.RowAsk:           "a rule of user or project asks",
-	decisions.RowAllow:         "a rule of org, user or project allows",
-	decisions.RowBase:          "the base layer",
-	decisions.RowNothingSpoken: "nothing spoke",
+	decisions.RowFailure:    "something failed",
+	decisions.RowDeny:       "a deny, of rules or of permd itself",
+	decisions.RowReject:     "a remembered reject",
+	decisions.RowPerson:     "a person is needed",
+	decisions.RowOrgAsk:     "the organisation asks",
+	decisions.RowGuarded:    "guarded, and nothing names it exactly",
+	decisions.RowFirmAsk:    "a rule asks each time",
+	decisions.RowRemembered: "a remembered allow",
+	decisions.RowAsk:        "a rule of user or project asks",
+	decisions.RowAllow:      "a rule of org, user or project allows",
+	decisions.RowBase:       "the base layer",
+	decisions.RowDefault:    "nothing spoke",
 }
 
 func rowWords(row int) string {

@@ -72,7 +72,7 @@ func (e *explainedEffect) render(w io.Writer) {
 		line("tags", "%s", strings.Join(e.Tags, ", "))
 	}
 	why := rowWords(e.Row)
-	if e.Row == decisions.RowFailure || len(e.Rules) == 0 && e.Row != decisions.RowNothingSpoken {
+	if e.Row == decisions.RowFailure || len(e.Rules) == 0 && e.Row != decisions.RowDefault {
 		why += ": " + e.Reason
 	}
 	line(string(e.Verdict), "%s (%s)", why, cli.Either(e.Row == decisions.RowFailure, "no row", "row "+strconv.Itoa(e.Row)))

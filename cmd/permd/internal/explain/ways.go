@@ -101,7 +101,7 @@ func (x *Explanation) addWay(level int, lines []*pattern.Pattern, rules bool, cm
 
 // linesFor are the lines of a level that make as much of a call allowed as lines
 // can, and the effects that stay behind.
-func linesFor(d *decisions.Deliberation, level int, as decisions.Voice) (lines []*pattern.Pattern, left []int) {
+func linesFor(d *decisions.Deliberation, level int, as decisions.LineKind) (lines []*pattern.Pattern, left []int) {
 	for _, inherent := range []bool{false, true} {
 		for i := range d.Len() {
 			if d.Effect(i).Inherent() != inherent || d.With(lines, as)[i].Verdict == decisions.Allow {
@@ -119,7 +119,7 @@ func linesFor(d *decisions.Deliberation, level int, as decisions.Voice) (lines [
 }
 
 // lineFor is the widest line of an effect, up to a level, that makes it allowed.
-func lineFor(d *decisions.Deliberation, i, level int, lines []*pattern.Pattern, as decisions.Voice) *pattern.Pattern {
+func lineFor(d *decisions.Deliberation, i, level int, lines []*pattern.Pattern, as decisions.LineKind) *pattern.Pattern {
 	candidates := linesOf(d, i)
 	for n := min(level, len(candidates)-1); n >= 0; n-- {
 		p := candidates[n]

@@ -24,7 +24,7 @@ func (l Journal) List(ctx context.Context, f admin.Filter) ([]*decisions.Record,
 		Verdict: f.Verdict, Session: f.Session, Tool: f.Tool,
 	}
 	if f.Unasked {
-		of.Outcomes = []decisions.Outcome{decisions.Unasked, decisions.Despite}
+		of.Outcomes = []decisions.Outcome{decisions.RanUnprompted, decisions.RanDespiteDeny}
 	}
 	return l.Reader.List(ctx, of)
 }

@@ -1,0 +1,115 @@
+package decisions
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// evaluation is a call as far as it can be decided without asking memory: its
+// effects, and what rules and fences say of each. It does not change once it is
+// made, and may serve many requests (see Cache).
+type evaluation struct {
+	snapshot     Snapshot
+	call         *effects.Call
+	res          effects.Result
+	session      SessionRef // as rules may know it, without its connection
+	projectKey   string
+	person       string // why the whole call needs a person, "" if it does not
+	effects      []effectFacts
+	hints        []effectFacts // of res.Hints
+	fingerprints []Fingerprint
+	failed       bool // rules could not be evaluated for one of the effects
+	// rest has a part for each of the effects in res.Rest.
+	rest []effectFacts
+}
+
+// effectFacts is what is known of one effect, memory aside.
+type effectFacts struct {
+	fence    string
+	target   *effects.Script
+	findings Findings
+	err      error // of the rules
+}
+
+// evaluate makes an evaluation. All that it looks at is the request without what
+// cacheableRequest leaves out, the snapshot, the engine and the file system: it must not
+// look at anything else, or the cache would not know.
+func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
+	req, fsys := received.req, received.recorder
+	w := e.world(fsys, snap)
+	m := &evaluation{snapshot: snap, call: &req.Call, res: w.In(received.scene), session: req.Session}
+	m.session.Conn = 0
+	m.projectKey = effects.ProjectKey(fsys, m.res.Project)
+	m.person = needsPerson(req, &m.res)
+	m.fingerprints = fingerprints(m.call, m.res.Effects)
+	m.effects = make([]effectFacts, len(m.res.Effects))
+	// One input for all effects, so that policy can keep what they share.
+	in := m.input()
+	in.Now = now
+	m.hints = make([]effectFacts, len(m.res.Hints))
+	for i := range len(m.effects) + len(m.hints) {
+		eff, p := m.effectAt(i)
+		p.fence, p.target = fences{e.pid, e.own.Programs()}.why(eff), targetOf(fsys, eff.Run)
+		if p.target != nil && m.res.After.Wrote(p.target.Path) {
+			p.target = nil // what it will say is not known
+		}
+		in.Effect = eff
+		p.findings, p.err = snap.Evaluate(ctx, in)
+		if p.err != nil {
+			m.failed = true
+			if cancelled(ctx) != "" {
+				continue // nobody waits for it, and nothing is wrong
+			}
+			e.log.Warn("policy failed, asking", "kind", eff.Kind, "error", p.err)
+		}
+	}
+	e.evaluateRest(ctx, m, now)
+	return m
+}
+
+// effectAt is the i-th effect with what is said of it; the hints follow the effects.
+func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
+	if n := i - len(m.effects); n >= 0 {
+		return &m.res.Hints[n], &m.hints[n]
+	}
+	return &m.res.Effects[i], &m.effects[i]
+}
+
+// input is what rules are shown of the call, without an effect and the time.
+func (m *evaluation) input() *Input {
+	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted()}
+}
+
+// cacheableRequest is what evaluate is given of a request: a copy without the facts that
+// differ from one request to the next although nothing else does. What they
+// could say to anybody is not there, so that nothing can depend on it.
+//
+//   - Of the call's id the name of a tool stays that some agents put into it.
+//   - What becomes of the call after it was decided.
+//   - The peer's process and group and the connection are for memory and the
+//     journal; rules never see them.
+//
+// Raw JSON is cloned: what is kept must not hold on to the message.
+func cacheableRequest(req *Request) *Request {
+	r := *req
+	r.Call.ID = toolOfID(r.Call.ID)
+	r.Call.Input = bytes.Clone(r.Call.Input)
+	r.Call.Claims.Meta = bytes.Clone(r.Call.Claims.Meta)
+	r.Peer = Peer{UID: req.Peer.UID}
+	r.Session.Conn = 0
+	r.Gate, r.Ran = nil, ""
+	return &r
+}
+
+// toolOfID is the part of a call's id that names a tool, as in TOOL__7; "" when
+// there is none.
+func toolOfID(id string) string {
+	if i := strings.LastIndex(id, "__"); i > 0 {
+		return id[:i+2]
+	}
+	return ""
+}

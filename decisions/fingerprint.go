@@ -1,0 +1,69 @@
+package decisions
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Fingerprint tells one effect from another: two with the same trace do the same
+// thing. Unlike an effect's text it hides and shortens nothing.
+type Fingerprint [16]byte
+
+// fingerprints are those of a call's effects, in order. What is not known before it
+// runs (state, unknown) is the same only as part of the same text.
+func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
+	list := make([]Fingerprint, len(effs))
+	for i := range effs {
+		e := &effs[i]
+		k := keyer(make([]byte, 0, 256))
+		k.text(string(e.Kind))
+		switch {
+		case e.Run != nil:
+			r := e.Run
+			k.texts(r.Program, r.Executable, string(r.Stdin), r.StdinText, r.Cwd)
+			k.list(r.Args)
+			if r.Script != nil {
+				k.texts(r.Script.Path, r.Script.SHA256)
+			}
+		case e.File != nil:
+			k.text(e.File.Path)
+			k.flag(e.File.Recursive)
+		case e.Connect != nil:
+			c := e.Connect
+			k.texts(c.Host, strconv.Itoa(c.Port), c.Scheme, c.URL, c.Method)
+		case e.Use != nil:
+			k.texts(e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version, e.Text)
+			k.given(&e.Use.Given)
+			k.text(e.Use.For)
+			k.bytes(e.Use.Arguments)
+		default:
+			k.texts(e.Text, e.Why, source(call, e.From), call.Cwd)
+		}
+		sum := sha256.Sum256(k)
+		list[i] = Fingerprint(sum[:len(Fingerprint{})])
+	}
+	return list
+}
+
+// source is the text that an effect was read from.
+func source(call *effects.Call, from string) string {
+	if from == "title" {
+		return call.Claims.Title
+	}
+	name, ok := strings.CutPrefix(from, "rawInput.")
+	if !ok {
+		return string(call.Input)
+	}
+	v := strictjson.Find(call.Input, strings.Split(name, ".")...)
+	if s, ok := strictjson.ParseString(v); ok {
+		return s
+	}
+	if v == nil {
+		return string(call.Input)
+	}
+	return string(v)
+}

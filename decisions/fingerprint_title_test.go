@@ -1,0 +1,19 @@
+package decisions
+
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// TestTraceOfTitle: what was read from a title is the same only in the same title.
+func TestTraceOfTitle(t *testing.T) {
+	of := func(title string) Fingerprint {
+		call := &effects.Call{Claims: effects.Claims{Title: title}}
+		return fingerprints(call, []effects.Effect{{Kind: effects.KindUnknown, Why: "not parsed", From: "title"}})[0]
+	}
+	one, again, two := of("one"), of("one"), of("two")
+	if one != again || one == two {
+		t.Error("one title is not told from another")
+	}
+}

@@ -1,0 +1,206 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/sqlitedb"
+)
+
+// spooledRecords is what of a journal is in its spool, in the order of sequence
+// numbers. Some of it may be in the database as well.
+type spooledRecords struct {
+	records []frame
+	answers []frame
+}
+
+// add takes in the frames of a segment, up to what cannot be read.
+func (c *spooledRecords) add(data []byte) {
+	for f, err := range frames(data) {
+		if err != nil {
+			return
+		}
+		if f.kind == kindAnswer {
+			c.answers = append(c.answers, f)
+		} else {
+			c.records = append(c.records, f)
+		}
+	}
+}
+
+// after leaves out the records up to a sequence number.
+func (c *spooledRecords) after(seq int64) {
+	n := 0
+	for n < len(c.records) && c.records[n].seq <= seq {
+		n++
+	}
+	c.records = c.records[n:]
+}
+
+// contiguous reports whether the records follow on each other and on that number.
+func (c *spooledRecords) contiguous(last int64) bool {
+	for _, f := range c.records {
+		if f.seq != last+1 {
+			return false
+		}
+		last++
+	}
+	return true
+}
+
+// answer notes what the spool knows of a person's answer to a record.
+func (c *spooledRecords) answer(rec *decisions.Record) error {
+	if rec.Answer != nil {
+		return nil // the first one stays
+	}
+	for _, f := range c.answers {
+		if f.seq == rec.Seq {
+			said := answerColumns{
+				at:      sql.NullInt64{Int64: f.time, Valid: true},
+				verdict: sql.NullString{String: f.texts[answerVerdict], Valid: true}, info: f.json,
+			}
+			if err := said.to(rec); err != nil {
+				return fmt.Errorf("record %d: %w", rec.Seq, err)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// record reads a frame's record.
+func (c *spooledRecords) record(f *frame) (*decisions.Record, error) {
+	rec, err := Decode(f.json)
+	if err != nil {
+		return nil, fmt.Errorf("record %d: %w", f.seq, err)
+	}
+	rec.Seq = f.seq
+	return rec, c.answer(rec)
+}
+
+// passes is the filter for records that are not in the database, the same as
+// its where.
+func (f *Filter) passes(r *frame) bool {
+	is := func(want string, have int) bool { return want == "" || column(want) == r.texts[have] }
+	return (f.After <= 0 || r.seq > f.After) && (f.Before <= 0 || r.seq < f.Before) &&
+		(f.Since.IsZero() || r.time >= f.Since.UnixNano()) && (f.Until.IsZero() || r.time < f.Until.UnixNano()) &&
+		is(string(f.Verdict), textVerdict) && is(string(f.By), textBy) &&
+		is(f.Session, textSession) && is(f.Agent, textAgent) && is(f.Tool, textTool) &&
+		(f.UID == nil || *f.UID == r.uid) &&
+		(len(f.Outcomes) == 0 || slices.ContainsFunc(f.Outcomes, func(o decisions.Outcome) bool {
+			return bytes.Contains(r.json, outcomeMember(o))
+		}))
+}
+
+// view is the journal at one moment: the database, and of the spool what is not
+// in it yet.
+type view struct {
+	spooledRecords
+	tx   *sql.Tx
+	last int64 // the newest sequence number in the database
+}
+
+// withView calls f with the journal as it is now. The spool is looked at first: what
+// leaves it meanwhile is in the database by then.
+func (r *Reader) withView(ctx context.Context, f func(*view) error) error {
+	return r.withSpool(func(c spooledRecords, again bool) (err error) {
+		// A context that can be cancelled costs a goroutine for each statement.
+		tx, err := r.db.Read.BeginTx(context.WithoutCancel(ctx), &sql.TxOptions{ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // it has changed nothing
+		v := &view{spooledRecords: c, tx: tx}
+		if v.last, err = newest(ctx, tx); err != nil {
+			return err
+		}
+		v.after(v.last)
+		if again && !v.contiguous(v.last) {
+			return errGap
+		}
+		return f(v)
+	})
+}
+
+// errGap asks spooled for a second look: its segments are read one after the
+// other, and the writer may have changed from one to the other in between.
+var errGap = errors.New("the spool has a gap")
+
+// withSpool calls f with what is in the spool; again tells f that it may ask for
+// another look. What it is given is only valid in the call.
+func (r *Reader) withSpool(f func(c spooledRecords, again bool) error) (err error) {
+	if r.spool != nil {
+		r.spool.read(func(older, newer []byte) {
+			var c spooledRecords
+			c.add(older)
+			c.add(newer)
+			err = f(c, false)
+		})
+		return err
+	}
+	const looks = 3
+	for n := 1; ; n++ {
+		c, err := readSpool(r.path)
+		if err != nil {
+			return err
+		}
+		if err = f(c, n < looks); err != errGap { //nolint:errorlint // passed on as it is
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// readSpool reads a spool that another process writes, or has left.
+func readSpool(path string) (c spooledRecords, err error) {
+	for i := range segments {
+		data, err := readForeign(path + spoolSuffix + string(rune('0'+i)))
+		if err != nil {
+			return c, fmt.Errorf("reading the spool: %w", err)
+		}
+		c.add(data)
+	}
+	slices.SortStableFunc(c.records, func(a, b frame) int { return cmp.Compare(a.seq, b.seq) })
+	return c, nil
+}
+
+// readForeign reads a segment. What is damaged in it is left to the daemon.
+func readForeign(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := statOf(f)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case uint32(st.Mode)&unix.S_IFMT != unix.S_IFREG: //nolint:unconvert // 16 bits on macOS
+		return nil, fmt.Errorf("%s: %w: it is no regular file", filepath.Base(path), sqlitedb.ErrUnsafe)
+	case int(st.Uid) != os.Geteuid() && os.Geteuid() != 0:
+		return nil, fmt.Errorf("%s: %w: it belongs to someone else", filepath.Base(path), sqlitedb.ErrUnsafe)
+	case st.Size == 0:
+		return nil, nil
+	}
+	data, err := readSegment(f, st.Size)
+	if errors.Is(err, errTorn) || errors.Is(err, errDamaged) {
+		err = nil
+	}
+	return data, err
+}

@@ -1,0 +1,82 @@
+package decisions
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// surveyFS has one answer to every survey.
+type surveyFS struct {
+	effects.FS
+	survey effects.Survey
+}
+
+func (f surveyFS) Survey(string, string) effects.Survey { return f.survey }
+
+// TestObservedSurvey: what is kept of a survey, to be compared with a later one,
+// is all of it.
+func TestObservedSurvey(t *testing.T) {
+	for name, want := range map[string]effects.Survey{
+		"nothing":          {},
+		"doubt":            {Doubtful: true},
+		"a secret":         {Secrets: []string{"/p/.env"}},
+		"a link":           {Links: []string{"/p/x"}},
+		"links and doubt":  {Links: []string{"/p/x", "/p/y"}, Doubtful: true},
+		"all of it":        {Secrets: []string{"/p/.env", "/p/a.key"}, Links: []string{"/p/@x"}, Doubtful: true},
+		"an odd file name": {Secrets: []string{"/p/@/.env"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := &recordingFS{fs: surveyFS{survey: want}}
+			if diff := cmp.Diff(want, o.Survey("/p", "/p")); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestObservedNames: a folder's names count as they were told, and a name or a
+// type that has changed since is seen.
+func TestObservedNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"b", "a", "-x"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := &recordingFS{fs: effects.OSFS{}}
+	var got []string
+	list, err := o.Names(dir, 10)
+	for _, e := range list {
+		got = append(got, e.Name())
+	}
+	if err != nil || !slices.Equal(got, []string{"-x", "a", "b"}) || list[1].Type() != 0 {
+		t.Fatalf("got %q, %v", got, err)
+	}
+	if _, err := o.Names(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if o.uncomparable || !unchanged(effects.OSFS{}, o.lookups) {
+		t.Error("what has not changed does not hold")
+	}
+	sub := filepath.Join(dir, "a")
+	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || unchanged(effects.OSFS{}, o.lookups) {
+		t.Errorf("another type is not seen (%v)", err)
+	}
+	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !unchanged(effects.OSFS{}, o.lookups) {
+		t.Errorf("what is as it was does not hold (%v)", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || unchanged(effects.OSFS{}, o.lookups) {
+		t.Errorf("a further name is not seen (%v)", err)
+	}
+	if _, err := o.Names(dir, 1); err == nil || !o.uncomparable {
+		t.Errorf("more names than the limit: %v, blurred %v", err, o.uncomparable)
+	}
+}

@@ -1,0 +1,96 @@
+package decisions
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+)
+
+// StillHolds reports whether deciding a request anew would say the very same as the
+// earlier decision: by the same rules, of the same effects, for the same reasons,
+// with the same choices. Then an answer that was given may be given again. Nothing
+// is logged.
+//
+// It does decide anew. To compare digests of rules and of memory would not see a
+// choice that has ended meanwhile, a link that was put in a path's place, or a rule
+// that looks at the clock.
+func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {
+	d, _ := e.anew(ctx, req, earlier)
+	if d == nil || d.By == ByFailure {
+		return false
+	}
+	d.denyUnattended(e.unattended != nil && e.unattended())
+	return d.sameAs(earlier)
+}
+
+// anew decides a request once more, by the rules of the earlier decision. The
+// decision is nil when it cannot be made; changed reports that there are other
+// rules.
+func (e *Engine) anew(ctx context.Context, req *Request, earlier *Decision) (d *Decision, changed bool) {
+	now := e.now()
+	// The cache does not know what calls before this one may change.
+	received := e.receive(req, req.Call.Before.None())
+	defer e.cache.release(received.buffer)
+	snap, err := e.policy.Snapshot(req.Peer.UID, received.project)
+	switch {
+	case err != nil:
+		return nil, earlier.Policy.Digest != ""
+	case snap.Digest() != earlier.Policy.Digest:
+		return nil, true
+	}
+	if received.cached != nil && received.cached.evaluation.snapshot != snap {
+		received.resolve(&e.evaluator, cacheableRequest(req))
+	}
+	quiet := *e
+	quiet.observe, quiet.proposer, quiet.log = nil, nil, slog.New(slog.DiscardHandler)
+	d = &Decision{ID: earlier.ID, CallID: req.Call.ID}
+	quiet.decide(ctx, snap, req, received, d, now)
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	return d, false
+}
+
+// Holds reports whether a person's yes, which comes now, is one to what the call
+// would do now: the question that they were asked would be put to them again, of
+// the same effects and the same contents of files, or there would be none.
+//
+// A question that was asked because something had failed holds for as long as
+// nothing is known that speaks against it.
+func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool {
+	d, changed := e.anew(ctx, req, asked)
+	switch {
+	case changed || ctx.Err() != nil:
+		return false
+	case asked.By == ByFailure && asked.Fingerprints == nil:
+		// Nothing was known of the call, and the person saw that.
+		return d == nil || d.Verdict != Deny
+	case d == nil:
+		return false
+	case d.Verdict == Allow:
+		return true
+	case d.Verdict == Deny:
+		return false
+	case !slices.Equal(d.Contents, asked.Contents) || !slices.Equal(d.Defects, asked.Defects):
+		return false
+	case slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" }):
+		return false // more files than can be compared
+	case e.digest != nil && slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Code && c.Sum == "" }):
+		return false
+	}
+	return slices.Equal(d.Fingerprints, asked.Fingerprints) && slices.EqualFunc(d.Effects, asked.Effects, func(a, b EffectDecision) bool {
+		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed && slices.Equal(a.Tags, b.Tags) &&
+			(a.Verdict == Allow || a.Verdict == b.Verdict && a.Row == b.Row && a.Reason == b.Reason)
+	})
+}
+
+// sameAs reports whether two decisions say the same of the same effects.
+func (d *Decision) sameAs(o *Decision) bool {
+	return d.Verdict == o.Verdict && d.By == o.By && d.Reason == o.Reason && d.Message == o.Message &&
+		slices.Equal(d.Defects, o.Defects) && slices.Equal(d.Fingerprints, o.Fingerprints) && slices.Equal(d.Contents, o.Contents) &&
+		slices.EqualFunc(d.Effects, o.Effects, func(a, b EffectDecision) bool {
+			return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed &&
+				a.Verdict == b.Verdict && a.Reason == b.Reason && a.Row == b.Row && a.ChoiceID == b.ChoiceID &&
+				slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Rules, b.Rules)
+		})
+}

@@ -1,0 +1,124 @@
+package decisions
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// otherRules are the same rules under another digest.
+type otherRules struct{ *fakePolicy }
+
+func (p otherRules) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
+func (otherRules) Digest() string                              { return "other" }
+
+// TestAgain: an earlier answer is given again only while deciding anew would say
+// the very same.
+func TestAgain(t *testing.T) {
+	request := func() *Request {
+		return &Request{Call: effects.Call{
+			ID: "c", Protocol: "otc", Tool: effects.Tool{Name: "Send", Server: "Sms", Version: "1.2.0"}, Input: []byte(`{"to":"a"}`), InputFrom: "input",
+			Given: effects.Given{Secrets: []string{"KEY"}},
+			User:  effects.User{UID: 1000, Home: "/home/canary"},
+		}}
+	}
+	tests := map[string]func(p *fakePolicy, m *fakeMemory, e *Engine, r *Request){
+		"":                              func(*fakePolicy, *fakeMemory, *Engine, *Request) {},
+		"the rules have gone":           func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.snapErr = errors.New("gone") },
+		"other rules that say the same": func(p *fakePolicy, _ *fakeMemory, e *Engine, _ *Request) { e.policy = otherRules{p} },
+		"a rule fails":                  func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.err = errors.New("broken") },
+		"a rule panics":                 func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.panics = true },
+		"another rule":                  func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.fired = []Finding{finding(Org, SetAllow)} },
+		"a deny":                        func(p *fakePolicy, _ *fakeMemory, _ *Engine, _ *Request) { p.fired = []Finding{finding(Org, SetDeny)} },
+		"a remembered reject":           func(_ *fakePolicy, m *fakeMemory, _ *Engine, _ *Request) { m.reject = &Choice{ID: "n"} },
+		"a remembered allow":            func(_ *fakePolicy, m *fakeMemory, _ *Engine, _ *Request) { m.allow = &Choice{ID: "y"} },
+		"other arguments":               func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) { r.Call.Input = []byte(`{"to":"b"}`) },
+		"another version":               func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) { r.Call.Tool.Version = "1.3.0" },
+		"another secret":                func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) { r.Call.Given.Secrets = []string{"ROOT"} },
+		"a defect": func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) {
+			r.Call.Defects = []effects.Defect{{Code: "x"}}
+		},
+		"the harness asks": func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) { r.HarnessAsks = "plan" },
+		"another person's file": func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) {
+			r.Call.Input = []byte(`{"path":"/etc/shadow"}`)
+		},
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, m, j, e := newFakes(t)
+			shown := 0
+			e.observe = func(*Deliberation) { shown++ }
+			d := e.Decide(t.Context(), request())[0]
+			if d.Verdict != Allow {
+				t.Fatalf("%+v", d)
+			}
+			r := request()
+			change(p, m, e, r)
+			if got := e.StillHolds(t.Context(), r, d); got != (name == "") {
+				t.Errorf("Again = %v", got)
+			}
+			if len(j.recs) != 1 || shown != 1 {
+				t.Errorf("%d records, %d shown", len(j.recs), shown)
+			}
+		})
+	}
+}
+
+func TestAgainAsks(t *testing.T) {
+	p, _, _, e := newFakes(t)
+	p.fired = nil
+	alone := false
+	e.unattended = func() bool { return alone }
+	r := &Request{Call: effects.Call{ID: "c", Tool: effects.Tool{Name: "Send", Server: "Sms"}, User: effects.User{Home: "/home/canary"}}}
+	d := e.Decide(t.Context(), r)[0]
+	if d.Verdict != Ask || !e.StillHolds(t.Context(), r, d) {
+		t.Errorf("%+v is not the same again", d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if e.StillHolds(ctx, r, d) {
+		t.Error("again, although nobody waits")
+	}
+	alone = true
+	if e.StillHolds(t.Context(), r, d) {
+		t.Error("asked again, although nobody is there")
+	}
+	if denied := e.Decide(t.Context(), r)[0]; denied.Verdict != Deny || !e.StillHolds(t.Context(), r, denied) {
+		t.Error("not denied again")
+	}
+	alone = false
+	// With a cache it is the same.
+	e.cache = new(Cache)
+	e.now = func() time.Time { return time.Unix(1_700_000_100, 0) }
+	for range 2 {
+		d := e.Decide(t.Context(), r)[0]
+		if !e.StillHolds(t.Context(), r, d) {
+			t.Error("not the same with a cache")
+		}
+	}
+	// Another choice that says the same is another answer, and a failure is never
+	// given again.
+	p, m, _, e := newFakes(t)
+	p.fired, m.allow = nil, &Choice{ID: "one", Label: "use it"}
+	d = e.Decide(t.Context(), r)[0]
+	if d.By != ByMemory || !e.StillHolds(t.Context(), r, d) {
+		t.Errorf("remembered: %+v", d)
+	}
+	if m.allow = (&Choice{ID: "two", Label: "use it"}); e.StillHolds(t.Context(), r, d) {
+		t.Error("again, by another choice")
+	}
+	p.err = errors.New("broken")
+	if d = e.Decide(t.Context(), r)[0]; d.By != ByFailure || e.StillHolds(t.Context(), r, d) {
+		t.Errorf("a failure again: %+v", d)
+	}
+	p.err = nil
+	// An allow that could not be logged was an answer by failure.
+	p.fired = []Finding{finding(User, SetAllow)}
+	e.journal = &fakeJournal{err: errors.New("full")}
+	if d := e.Decide(t.Context(), r)[0]; d.Verdict != Ask || e.StillHolds(t.Context(), r, d) {
+		t.Errorf("a failure again: %+v", d)
+	}
+}

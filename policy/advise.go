@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/list"
+	"github.com/permd/permd/policy/source"
+)
+
+// adviser looks for rules that do something else than they seem to. What it
+// finds never keeps a layer from being used; what must is found by compiling.
+type adviser struct {
+	layer    decisions.Layer
+	table    *effects.Table    // nil: what needs it is not checked
+	profiles *effects.Profiles // the same
+	found    diag.List
+}
+
+// advise checks a layer that compiles.
+func (f Folder) advise(u unit, c *compiledLayer) diag.List {
+	l := &adviser{layer: u.layer, table: u.table, profiles: f.Profiles}
+	switch {
+	case c.table != nil:
+		l.table = c.table
+	case c.overlay != nil:
+		l.table = u.table.With(c.overlay, true)
+	}
+	l.adviseProject(u)
+	l.adviseEntries(c.lists)
+	l.adviseRules(c)
+	return l.found
+}
+
+func (l *adviser) warn(at listEntry, hint, format string, args ...any) {
+	l.at(at, diag.SeverityWarning, hint, format, args...)
+}
+
+func (l *adviser) note(at listEntry, hint, format string, args ...any) {
+	l.at(at, diag.SeverityNote, hint, format, args...)
+}
+
+func (l *adviser) at(at listEntry, sev diag.Severity, hint, format string, args ...any) {
+	file := strings.TrimSuffix(at.ref.At, fmt.Sprintf(":%d", at.Line))
+	l.found.Add(&ast.Location{File: file, Row: at.Line}, sev, hint,
+		"%s %s %q %s", at.Set, at.Kind, at.Pattern.String(), fmt.Sprintf(format, args...))
+}
+
+// adviseProject says what of a project's folder counts.
+func (l *adviser) adviseProject(u unit) {
+	if u.layer != decisions.Project {
+		return
+	}
+	for _, f := range u.files {
+		if f.IsList() {
+			entries, err := list.Parse(f.Name, f.Data)
+			i := slices.IndexFunc(entries, func(e list.Entry) bool { return e.Set == decisions.SetAllow })
+			if err == nil && i >= 0 {
+				l.found.Add(&ast.Location{File: f.Name, Row: entries[i].Line}, diag.SeverityWarning,
+					"write them into your own rules, ~/.config/permd/policy.d/rules.yaml",
+					"allow entries of a project count for nothing while nobody trusts it; this is the first of them")
+			}
+			continue
+		}
+		if f.IsTest() || f.IsPrograms() {
+			continue // for those who change the list
+		}
+		l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,
+			"the Rego of a project is not read while nobody trusts it")
+	}
+}
+
+// quoted is a list of names in a message.
+func quoted(names []string) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = fmt.Sprintf("%q", n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// like returns the names that differ from one by a single slip of the fingers.
+func like(name string, names []string) []string {
+	if len(name) < 3 {
+		return nil // of so few letters everything is alike
+	}
+	var out []string
+	for _, n := range names {
+		// The first letter is hardly ever the wrong one, and many programs are
+		// called like another one with a letter before it.
+		if n != name && n[0] == name[0] && slip(name, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// slip reports whether two words differ by one letter more, less or other, or by
+// two that changed places.
+func slip(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(a) && a[i] == b[i] {
+		i++
+	}
+	if len(a) < len(b) {
+		return a[i:] == b[i+1:]
+	}
+	if i == len(a) {
+		return false
+	}
+	return a[i+1:] == b[i+1:] ||
+		i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}

@@ -1,0 +1,128 @@
+package diag
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// AddOPA adds the errors that OPA's parser or compiler reported, in few words:
+// they are read in the reason of a question and in the one line that a service
+// manager shows.
+func (ps *List) AddOPA(err error) {
+	var list ast.Errors
+	if !errors.As(err, &list) {
+		ps.Errorf(nil, "", "%v", err)
+		return
+	}
+	for _, e := range list {
+		text, hint := explain(e)
+		ps.Errorf(e.Location, hint, "%s", text)
+	}
+}
+
+const fieldsHint = "the fields of input are listed in docs/policy.md and rego/input.schema.json"
+
+// explain is what an error says and what to do about it. OPA's details of an
+// undefined reference list all that could have stood there, which for the input
+// is a screenful: what was most likely meant is enough.
+func explain(e *ast.Error) (text, hint string) {
+	ofInput := strings.HasPrefix(e.Message, "undefined ref: input")
+	switch d := e.Details.(type) {
+	case *ast.RefErrInvalidDetail:
+		hint = meant(d)
+		if ofInput {
+			hint = joined(hint, fieldsHint)
+		}
+		return e.Message, hint
+	case *ast.RefErrUnsupportedDetail:
+		if ofInput {
+			hint = fieldsHint
+		}
+		return fmt.Sprintf("%s: %s is neither an object nor a list", e.Message, d.Ref[:d.Pos+1]), hint
+	}
+	text = e.Message
+	if e.Details != nil {
+		for _, line := range e.Details.Lines() {
+			if line = strings.TrimSpace(line); strings.Trim(line, "^") != "" { // else it points into the line before
+				text += "; " + line
+			}
+		}
+	}
+	if strings.HasPrefix(e.Message, "undefined function") {
+		hint = "only builtins without side effects are available to policies"
+	}
+	return text, hint
+}
+
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// fewMembers is up to how many members are all named, when none is like the
+// one that was written.
+const fewMembers = 6
+
+// meant says which member the rule's author may have meant.
+func meant(d *ast.RefErrInvalidDetail) string {
+	wrote, ok := d.Ref[d.Pos].Value.(ast.String)
+	if !ok {
+		return ""
+	}
+	var members, near []string
+	for _, v := range d.OneOf {
+		s, ok := v.(ast.String)
+		if !ok {
+			continue
+		}
+		members = append(members, string(s))
+		if alike(string(wrote), string(s)) {
+			near = append(near, string(s))
+		}
+	}
+	slices.Sort(members)
+	switch {
+	case len(near) > 0:
+		slices.SortStableFunc(near, func(a, b string) int { return distance(string(wrote), a) - distance(string(wrote), b) })
+		return fmt.Sprintf("did you mean %s?", d.Ref[:d.Pos].Append(ast.StringTerm(near[0])))
+	case len(members) > 0 && len(members) <= fewMembers:
+		return fmt.Sprintf("%s has %s", d.Ref[:d.Pos], strings.Join(members, ", "))
+	}
+	return ""
+}
+
+// alike reports whether one name may be a slip for the other: a third of it may
+// differ, in two places at most.
+func alike(a, b string) bool { return distance(a, b) <= min(2, max(len(a), len(b))/3) }
+
+// distance is the number of bytes to insert, drop or exchange to make one name
+// of the other (Levenshtein). A name longer than any field is like none.
+func distance(a, b string) int {
+	const longest = 64
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,406 @@
+// Package input makes the document that rules see, from typed facts and never
+// from a client's JSON: a value of an unexpected type makes an OPA builtin
+// undefined, and an undefined deny is an allow. It is described by
+// rego/input.schema.json. Of all its parts only those are built that some rule
+// of a layer reads, see [PartsOf].
+package input
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Parts is a set of parts of the input. A part that no rule of a snapshot
+// refers to is not built: most policies read a few fields of the effect alone.
+type Parts uint64
+
+const (
+	partCall Parts = 1 << iota
+	partSession
+	partProject
+	partUser
+	PartNow
+	PartRaw // call.raw
+
+	// Fields of the effect; its kind is always there.
+	partText
+	partTags
+	partFrom
+	partClaimed
+	partShell
+	partBy
+	partProgram
+	partExecutable
+	partArgs
+	partSubcommand
+	partFlags
+	partOperands
+	partStdin
+	partCwd
+	partScript
+	partReadonly
+	partKnown
+	partHarmlessFrom
+	partHarmful
+	partOptionsFrom
+	partPath
+	partGiven
+	partRecursive
+	partProjectPath
+	partHomePath
+	partHost
+	partPort
+	partScheme
+	partURL
+	partMethod
+	partServer
+	partSource
+	partTool
+	partVersion
+	partDestructive
+	partSecrets
+	partAuthorizations
+	PartArguments
+	partWhy
+
+	partsEnd
+	AllParts   = partsEnd - 1
+	effectPart = AllParts &^ (partText - 1)
+)
+
+// partNames are the parts by the names of top-level members and of fields of
+// the effect.
+var (
+	topParts = map[string]Parts{
+		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": PartNow,
+	}
+	fieldParts = map[string]Parts{
+		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
+		"program": partProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
+		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
+		"known": partKnown, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
+		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
+		"recursive": partRecursive, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
+		"port": partPort, "scheme": partScheme, "url": partURL, "method": partMethod, "server": partServer,
+		"source": partSource, "tool": partTool, "version": partVersion, "destructive": partDestructive,
+		"secrets": partSecrets, "authorizations": partAuthorizations,
+		"arguments": PartArguments, "why": partWhy,
+	}
+)
+
+// The keys of the input, made once: they are the same terms in each input.
+var (
+	keyEffect, keyCall, keySession, keyProject = key("effect"), key("call"), key("session"), key("project")
+	keyUser, keyNow, keyKind, keyText, keyTags = key("user"), key("now"), key("kind"), key("text"), key("tags")
+	keyFrom, keyClaimed, keyBy, keyProgram     = key("from"), key("claimed"), key("by"), key("program")
+	keyExecutable, keyArgs, keySubcommand      = key("executable"), key("args"), key("subcommand")
+	keyFlags, keyStdin, keyCwd, keyScript      = key("flags"), key("stdin"), key("cwd"), key("script")
+	keyPath, keySHA256, keyReadonly, keyKnown  = key("path"), key("sha256"), key("readonly"), key("known")
+	keyHarmlessFrom, keyGiven, keyRecursive    = key("harmless_from"), key("given"), key("recursive")
+	keyHarmful, keyOptionsFrom                 = key("harmful"), key("options_from")
+	keyProjectPath, keyHomePath, keyHost       = key("project_path"), key("home_path"), key("host")
+	keyPort, keyScheme, keyURL, keyMethod      = key("port"), key("scheme"), key("url"), key("method")
+	keyServer, keySource, keyTool              = key("server"), key("source"), key("tool")
+	keyWhy, keyInherent, keyArg, keyName       = key("why"), key("inherent"), key("arg"), key("name")
+	keyProtocol, keyKinds, keyCompleteness     = key("protocol"), key("kinds"), key("completeness")
+	keyMissing, keyDefects, keyTitle           = key("missing"), key("defects"), key("title")
+	keyID, keyAncestors, keyMode, keyAgent     = key("id"), key("ancestors"), key("mode"), key("agent")
+	keyClient, keyVersion, keyRoot, keyTrusted = key("client"), key("version"), key("root"), key("trusted")
+	keyUID, keyHome, keyGroups                 = key("uid"), key("home"), key("groups")
+	keyRaw, keyArguments, keyShell             = key("raw"), key("arguments"), key("shell")
+	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
+	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
+	keyOperands                                = key("operands")
+)
+
+func key(name string) *ast.Term { return ast.StringTerm(name) }
+
+type member = [2]*ast.Term
+
+func str(k *ast.Term, s string) member { return member{k, ast.InternedTerm(s)} }
+func flag(k *ast.Term, b bool) member  { return member{k, ast.InternedTerm(b)} }
+func num(k *ast.Term, n int) member    { return member{k, ast.InternedTerm(n)} }
+
+func strs(k *ast.Term, list []string) member {
+	terms := make([]*ast.Term, len(list))
+	for i, s := range list {
+		terms[i] = ast.InternedTerm(s)
+	}
+	return member{k, ast.ArrayTerm(terms...)}
+}
+
+// Build makes the document that rules see, as far as they need it. With all
+// parts it has exactly the fields of rego/input.schema.json.
+//
+// Raw JSON is converted only when a rule of the layer reads it.
+func Build(in *decisions.Input, need Parts) *ast.Term {
+	t := sharedOf(in)
+	members := make([]member, 0, 6)
+	if need&partSession != 0 {
+		members = append(members, member{keySession, t.once(&t.session, func() *ast.Term { return sessionTerm(in) })})
+	}
+	if need&partProject != 0 {
+		members = append(members, member{keyProject, t.once(&t.project, func() *ast.Term {
+			return ast.ObjectTerm(str(keyRoot, in.Result.Project), flag(keyTrusted, in.Trusted))
+		})})
+	}
+	if need&partUser != 0 {
+		members = append(members, member{keyUser, t.once(&t.user, func() *ast.Term {
+			u := &in.Call.User
+			return ast.ObjectTerm(num(keyUID, int(u.UID)), str(keyName, u.Name), str(keyHome, u.Home), strs(keyGroups, u.Groups))
+		})})
+	}
+	if need&PartNow != 0 {
+		members = append(members, str(keyNow, in.Now.UTC().Truncate(time.Minute).Format(time.RFC3339)))
+	}
+	effect := effectMembers(in, need)
+	if need&PartArguments != 0 && in.Effect.Use != nil {
+		if v := t.raw(in.Effect.Use.Arguments); v != nil {
+			effect = append(effect, member{keyArguments, v})
+		}
+	}
+	members = append(members, member{keyEffect, ast.ObjectTerm(effect...)})
+	switch {
+	case need&partCall == 0:
+	case need&PartRaw == 0:
+		members = append(members, member{keyCall, t.once(&t.call, func() *ast.Term { return ast.ObjectTerm(callMembers(in)...) })})
+	default:
+		members = append(members, member{keyCall, t.once(&t.callRaw, func() *ast.Term {
+			call := callMembers(in)
+			if v := t.raw(in.Call.Input); v != nil {
+				call = append(call, member{keyRaw, v})
+			}
+			return ast.ObjectTerm(call...)
+		})})
+	}
+	return ast.ObjectTerm(members...)
+}
+
+// fields collects the members of the effect that are needed.
+type fields struct {
+	need Parts
+	list []member
+}
+
+func (f *fields) str(p Parts, k *ast.Term, s string) {
+	if f.need&p != 0 {
+		f.list = append(f.list, str(k, s))
+	}
+}
+
+func (f *fields) flag(p Parts, k *ast.Term, b bool) {
+	if f.need&p != 0 {
+		f.list = append(f.list, flag(k, b))
+	}
+}
+
+func (f *fields) num(p Parts, k *ast.Term, n int) {
+	if f.need&p != 0 {
+		f.list = append(f.list, num(k, n))
+	}
+}
+
+func (f *fields) nums(p Parts, k *ast.Term, list []int) {
+	if f.need&p == 0 {
+		return
+	}
+	terms := make([]*ast.Term, len(list))
+	for i, n := range list {
+		terms[i] = ast.InternedTerm(n)
+	}
+	f.list = append(f.list, member{k, ast.ArrayTerm(terms...)})
+}
+
+func (f *fields) strs(p Parts, k *ast.Term, list []string) {
+	if f.need&p != 0 {
+		f.list = append(f.list, strs(k, list))
+	}
+}
+
+func effectMembers(in *decisions.Input, need Parts) []member {
+	e := in.Effect
+	f := &fields{need: need, list: make([]member, 0, 18)}
+	f.list = append(f.list, str(keyKind, string(e.Kind)))
+	f.str(partText, keyText, e.Text)
+	if need&partTags != 0 {
+		f.list = append(f.list, tagsMember(e.Tags))
+	}
+	f.str(partFrom, keyFrom, e.From)
+	f.flag(partClaimed, keyClaimed, e.Claimed)
+	f.flag(partShell, keyShell, e.Shell)
+	if need&partBy != 0 {
+		if by := byTerm(in); by != nil {
+			f.list = append(f.list, member{keyBy, by})
+		}
+	}
+	switch {
+	case e.Run != nil:
+		f.run(sharedOf(in), e.Run)
+	case e.File != nil:
+		f.str(partPath, keyPath, e.File.Path)
+		f.str(partGiven, keyGiven, e.File.Given)
+		f.flag(partRecursive, keyRecursive, e.File.Recursive)
+		if rel, ok := Below(in.Result.Project, e.File.Path); ok {
+			f.str(partProjectPath, keyProjectPath, rel)
+		}
+		if rel, ok := Below(in.Call.User.Home, e.File.Path); ok {
+			f.str(partHomePath, keyHomePath, rel)
+		}
+	case e.Connect != nil:
+		c := e.Connect
+		method := c.Method
+		if method != effects.MethodGet {
+			method = effects.MethodSend // what is not known to be a plain get may send
+		}
+		f.str(partHost, keyHost, c.Host)
+		f.num(partPort, keyPort, c.Port)
+		f.str(partScheme, keyScheme, c.Scheme)
+		f.str(partURL, keyURL, c.URL)
+		f.str(partMethod, keyMethod, method)
+	case e.Use != nil:
+		f.str(partServer, keyServer, e.Use.Server)
+		f.str(partSource, keySource, e.Use.Source)
+		f.str(partTool, keyTool, e.Use.Tool)
+		f.str(partVersion, keyVersion, e.Use.Version)
+		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
+		f.strs(partSecrets, keySecrets, e.Use.Given.Secrets)
+		if need&partAuthorizations != 0 {
+			f.list = append(f.list, authorizationsMember(e.Use.Given.Authorizations))
+		}
+	default:
+		f.str(partWhy, keyWhy, e.Why)
+	}
+	return f.list
+}
+
+func authorizationsMember(list []effects.Authorization) member {
+	terms := make([]*ast.Term, len(list))
+	for i, a := range list {
+		terms[i] = ast.ObjectTerm(str(keyID, a.ID), strs(keyScopes, a.Scopes))
+	}
+	return member{keyAuthorizations, ast.ArrayTerm(terms...)}
+}
+
+func (f *fields) run(t *shared, r *effects.Run) {
+	stdin := r.Stdin
+	if stdin == "" {
+		stdin = effects.StdinNone
+	}
+	f.str(partProgram, keyProgram, r.Program)
+	f.str(partExecutable, keyExecutable, r.Executable)
+	if f.need&partArgs != 0 {
+		f.list = append(f.list, member{keyArgs, t.args(r)})
+	}
+	f.str(partSubcommand, keySubcommand, r.Subcommand)
+	f.strs(partFlags, keyFlags, r.Flags)
+	if r.Operands != nil {
+		f.strs(partOperands, keyOperands, r.Operands)
+	}
+	f.str(partStdin, keyStdin, string(stdin))
+	f.str(partCwd, keyCwd, r.Cwd)
+	f.flag(partReadonly, keyReadonly, r.Readonly)
+	f.flag(partKnown, keyKnown, r.Known)
+	f.num(partHarmlessFrom, keyHarmlessFrom, r.HarmlessFrom)
+	f.nums(partHarmful, keyHarmful, r.Harmful)
+	f.num(partOptionsFrom, keyOptionsFrom, r.OptionsFrom)
+	if r.Script != nil && f.need&partScript != 0 {
+		f.list = append(f.list, member{keyScript, ast.ObjectTerm(str(keyPath, r.Script.Path), str(keySHA256, r.Script.SHA256))})
+	}
+}
+
+// byTerm describes the run that the effect comes out of, nil if none.
+func byTerm(in *decisions.Input) *ast.Term {
+	via := in.Effect.Via
+	if via == nil || via.Effect < 0 || via.Effect >= len(in.All) || in.All[via.Effect].Run == nil {
+		return nil
+	}
+	run := in.All[via.Effect].Run
+	arg := ""
+	if via.Arg >= 0 && via.Arg < len(run.Args) {
+		arg = run.Args[via.Arg]
+	}
+	return ast.ObjectTerm(
+		str(keyProgram, run.Program), str(keySubcommand, run.Subcommand), member{keyArgs, sharedOf(in).args(run)},
+		flag(keyInherent, in.Effect.Inherent()), str(keyArg, arg))
+}
+
+func callMembers(in *decisions.Input) []member {
+	c := in.Call
+	var kinds []string
+	var tags effects.Tags
+	for _, kind := range effects.Kinds {
+		for i := range in.All {
+			if in.All[i].Kind == kind {
+				kinds = append(kinds, string(kind))
+				break
+			}
+		}
+	}
+	for i := range in.All {
+		tags |= in.All[i].Tags
+	}
+	defects := make([]string, len(in.Result.Defects))
+	for i, d := range in.Result.Defects {
+		defects[i] = d.Code
+	}
+	return []member{
+		{keyTool, ast.ObjectTerm(str(keyName, c.Tool.Name), str(keyServer, c.Tool.Server), str(keySource, c.Tool.Source))},
+		str(keyProtocol, c.Protocol),
+		str(keyCwd, c.Cwd),
+		strs(keyKinds, kinds),
+		tagsMember(tags),
+		str(keyCompleteness, string(in.Result.Completeness)),
+		str(keyMissing, in.Result.Missing),
+		strs(keyDefects, defects),
+		str(keyTitle, c.Claims.Title),
+		str(keyKind, c.Claims.Kind),
+		str(keyClaimedUser, c.Claims.User),
+	}
+}
+
+func sessionTerm(in *decisions.Input) *ast.Term {
+	party := func(p effects.Party) *ast.Term {
+		return ast.ObjectTerm(str(keyName, p.Name), str(keyVersion, p.Version))
+	}
+	return ast.ObjectTerm(
+		str(keyID, in.Session.ID), strs(keyAncestors, in.Session.Ancestors), str(keyMode, in.Session.Mode),
+		member{keyAgent, party(in.Call.Agent)}, member{keyClient, party(in.Call.Client)})
+}
+
+// tagTerms are the tags' words, by tag.
+var tagTerms = func() []*ast.Term {
+	var terms []*ast.Term
+	for _, t := range effects.AllTags() {
+		terms = append(terms, ast.StringTerm(t.String()))
+	}
+	return terms
+}()
+
+func tagsMember(tags effects.Tags) member {
+	var terms []*ast.Term
+	for t, term := range tagTerms {
+		if tags.Has(effects.Tag(t)) {
+			terms = append(terms, term)
+		}
+	}
+	return member{keyTags, ast.ArrayTerm(terms...)}
+}
+
+// Below returns path relative to root, "." for root itself; false when root is
+// not known or path lies outside.
+func Below(root, path string) (string, bool) {
+	if root == "" || !filepath.IsAbs(path) {
+		return "", false
+	}
+	if path == root {
+		return ".", true
+	}
+	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	return rel, ok
+}

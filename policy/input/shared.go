@@ -1,0 +1,92 @@
+package input
+
+import (
+	"bytes"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// shared are terms of a call that are the same for all of its effects and for
+// all layers: each is made once. A call can have as many effects as its command
+// has words, so to make the words anew for each would take their square.
+type shared struct {
+	callOf   *effects.Call
+	resultOf *effects.Result
+	trusted  bool
+
+	session, project, user, call, callRaw *ast.Term
+
+	stripped bool             // plain is known
+	plain    []effects.Effect // see withoutOverlay
+
+	words []runWords
+	raws  []rawTerm
+}
+
+// runWords are the arguments of a run as a term.
+type runWords struct {
+	run  *effects.Run
+	args *ast.Term
+}
+
+// sharedOf is what was made for a call so far.
+func sharedOf(in *decisions.Input) *shared {
+	t, ok := in.Scratch.(*shared)
+	if !ok || t.callOf != in.Call || t.resultOf != in.Result || t.trusted != in.Trusted {
+		t = &shared{callOf: in.Call, resultOf: in.Result, trusted: in.Trusted}
+		in.Scratch = t
+	}
+	return t
+}
+
+func (t *shared) once(at **ast.Term, build func() *ast.Term) *ast.Term {
+	if *at == nil {
+		*at = build()
+	}
+	return *at
+}
+
+// args are the arguments of a run of the call.
+func (t *shared) args(r *effects.Run) *ast.Term {
+	// The newest first: effects follow on their run.
+	for i := len(t.words) - 1; i >= 0; i-- {
+		if t.words[i].run == r {
+			return t.words[i].args
+		}
+	}
+	args := strs(keyArgs, r.Args)[1]
+	t.words = append(t.words, runWords{r, args})
+	return args
+}
+
+// rawTerm is a raw JSON value of the call as a term. Not ast.LazyObject: a
+// builtin that asks for the whole of one (json.marshal) is given its Go values as
+// they are, and prints something else than rules see.
+type rawTerm struct {
+	data []byte
+	term *ast.Term
+}
+
+// raw is a raw value, nil for none. What is no JSON has no meaning that rules
+// could be asked about: the panic becomes an error of the evaluation, as a
+// member that is silently missing would make a deny undefined.
+func (t *shared) raw(data []byte) *ast.Term {
+	if len(data) == 0 {
+		return nil
+	}
+	for _, r := range t.raws {
+		if &r.data[0] == &data[0] && len(r.data) == len(data) {
+			return r.term
+		}
+	}
+	v, err := ast.ValueFromReader(bytes.NewReader(data))
+	if err != nil {
+		panic("the tool's input is no JSON")
+	}
+	term := ast.NewTerm(v)
+	t.raws = append(t.raws, rawTerm{data, term})
+	return term
+}

@@ -1,0 +1,86 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/rego"
+)
+
+// Merge returns the settings that hold when both files are read: where org sets
+// a key, the user's is ignored, and a user cannot set what only tightens in
+// org's hand. Everything that neither sets has its default.
+func Merge(org, user Settings) (Settings, error) {
+	const orgOnly = "leave it to /etc/permd/permd.toml"
+	switch {
+	case user.OnlyOrg:
+		return Settings{}, &Error{File: "permd.toml", Text: "only_org can be set by org alone", Fix: orgOnly}
+	case user.OnFailure != "":
+		return Settings{}, &Error{File: "permd.toml", Text: "on_failure can be set by org alone", Fix: orgOnly}
+	}
+	denies, err := baseDenies()
+	if err != nil {
+		return Settings{}, err
+	}
+	for _, id := range user.Disable {
+		if slices.Contains(denies, id) {
+			return Settings{}, &Error{File: "permd.toml", Fix: orgOnly,
+				Text: fmt.Sprintf("%s is a deny of the base layer, which org alone can disable", id)}
+		}
+	}
+	merged := Settings{
+		Profile:    cmp.Or(org.Profile, user.Profile, ProfileBalanced),
+		OnlyOrg:    org.OnlyOrg,
+		Disable:    user.Disable,
+		Durability: cmp.Or(org.Durability, user.Durability, DurabilityProcess),
+		Confirm:    cmp.Or(org.Confirm, user.Confirm, ConfirmGuarded),
+		OnFailure:  cmp.Or(org.OnFailure, decisions.Ask),
+		AskGates:   org.AskGates || user.AskGates,
+		Limits: Limits{
+			MessageBytes:       cmp.Or(org.Limits.MessageBytes, user.Limits.MessageBytes, 4<<20),
+			Connections:        cmp.Or(org.Limits.Connections, user.Limits.Connections, 256),
+			ConnectionsPerUser: cmp.Or(org.Limits.ConnectionsPerUser, user.Limits.ConnectionsPerUser, 128),
+		},
+	}
+	merged.HTTP.Listen = cmp.Or(org.HTTP.Listen, user.HTTP.Listen, ListenOff)
+	if org.Disable != nil {
+		merged.Disable = org.Disable
+	}
+	return merged, nil
+}
+
+// baseDenies returns the ids of the denies of the shipped base layer.
+func baseDenies() ([]string, error) {
+	var modules []*ast.Module
+	base := rego.Base()
+	for _, name := range slices.Sorted(maps.Keys(base)) {
+		m, err := ast.ParseModuleWithOpts(name, string(base[name]), ast.ParserOptions{ProcessAnnotation: true, RegoVersion: ast.RegoV1})
+		if err != nil {
+			return nil, fmt.Errorf("reading the base layer: %w", err)
+		}
+		modules = append(modules, m)
+	}
+	notes, errs := ast.BuildAnnotationSet(modules)
+	if len(errs) > 0 {
+		return nil, fmt.Errorf("reading the base layer: %w", errs)
+	}
+	var ids []string
+	for _, m := range modules {
+		for _, r := range m.Rules {
+			if r.Head.Name != ast.Var(decisions.SetDeny) {
+				continue
+			}
+			for _, a := range notes.GetRuleScope(r) {
+				if id, ok := a.Custom["id"].(string); ok {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	return ids, nil
+}

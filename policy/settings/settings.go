@@ -1,0 +1,233 @@
+package settings
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/permd/permd/decisions"
+)
+
+// Settings are what a permd.toml says. A member that the file does not name has
+// its zero value, which means the default.
+type Settings struct {
+	// Profile is which base policy is used: "careful", "balanced", the default,
+	// or "unattended".
+	Profile string `toml:"profile"`
+
+	// OnlyOrg makes permd ignore what users and projects allow; their denies
+	// and asks count as ever. Org only.
+	OnlyOrg bool `toml:"only_org"`
+
+	// Disable names rules of the base layer that are left out, by their id
+	// ("base.network"). Base denies can be left out by org alone.
+	Disable []string `toml:"disable"`
+
+	// Durability is what a journalled decision survives: "process", the
+	// default, the end of permd; "power" a power cut as well, at the price of
+	// one disk write for each group of decisions.
+	Durability string `toml:"durability"`
+
+	// Confirm says which remembered allows wait until a person confirms them by
+	// `permd remember confirm`: "guarded", the default, those for what is
+	// guarded; "always" all that a client reported.
+	Confirm string `toml:"confirm"`
+
+	// OnFailure is the answer where policy fails: "ask", the default, or
+	// "deny". Org only.
+	OnFailure decisions.Verdict `toml:"on_failure"`
+
+	// AskGates has a person asked of what an agent has its client do, unless
+	// that is allowed: by rules, by memory, or just before, when the agent asked.
+	// Where org sets it, a user cannot take it back.
+	AskGates bool `toml:"ask_gates"`
+
+	Limits Limits `toml:"limits"`
+
+	HTTP HTTP `toml:"http"`
+}
+
+// HTTP says where permd can be asked over HTTP.
+type HTTP struct {
+	// Listen is "off", the default, "unix", or a loopback address with its port.
+	Listen string `toml:"listen"`
+}
+
+// Limits bound what clients can make permd do.
+type Limits struct {
+	// MessageBytes is the longest message that is read, in bytes, from 64 KiB
+	// to 64 MiB; 4 MiB if not set.
+	MessageBytes int `toml:"message_bytes"`
+	// Connections is the greatest number of connections at one time, from 1 to
+	// 65536; 256 if not set.
+	Connections int `toml:"connections"`
+	// ConnectionsPerUser is the same for the connections of one uid; 128 if
+	// not set.
+	ConnectionsPerUser int `toml:"connections_per_user"`
+}
+
+// The values that settings may have.
+const (
+	ProfileCareful    = "careful"
+	ProfileBalanced   = "balanced"
+	ProfileUnattended = "unattended"
+	DurabilityProcess = "process"
+	DurabilityPower   = "power"
+	ConfirmGuarded    = "guarded"
+	ConfirmAlways     = "always"
+	ListenOff         = "off"
+	ListenUnix        = "unix"
+
+	minMessageBytes = 64 << 10
+	maxMessageBytes = 64 << 20
+	maxConnections  = 65536
+	maxBytes        = 1 << 20 // bytes of a file
+)
+
+// keys are the keys of permd.toml. The decoder would take a key in any
+// case; a person who reads the file would not.
+var keys = []string{
+	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
+	"limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
+	"http", "http.listen",
+}
+
+// Error is something wrong with a permd.toml.
+type Error struct {
+	File string
+	Line int // from 1; 0 when it is not known
+	Text string
+	Fix  string // "" when there is nothing to suggest
+}
+
+// Error returns the place and what is wrong.
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("reading settings %s: %s", e.File, e.Text)
+	}
+	return fmt.Sprintf("reading settings %s:%d: %s", e.File, e.Line, e.Text)
+}
+
+// Hint returns what to write instead, "" if nothing is known.
+func (e *Error) Hint() string { return e.Fix }
+
+// Parse reads a permd.toml. Keys that do not exist and values that
+// nothing means are errors, since a setting that is silently ignored protects
+// nobody. The error is a *SettingsError.
+func Parse(file string, data []byte) (Settings, error) {
+	var s Settings
+	if len(data) > maxBytes {
+		return Settings{}, &Error{File: file, Text: fmt.Sprintf("the file is longer than %d bytes", maxBytes)}
+	}
+	meta, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&s)
+	if err != nil {
+		return Settings{}, tomlError(file, err)
+	}
+	for _, key := range meta.Keys() {
+		if !slices.Contains(keys, key.String()) {
+			return Settings{}, &Error{
+				File: file, Line: lineOf(data, key[len(key)-1]), Text: fmt.Sprintf("the key %s is not known", key),
+				Fix: "the keys are " + strings.Join(keys, ", "),
+			}
+		}
+	}
+	if e := s.check(); e != nil {
+		e.File, e.Line = file, lineOf(data, e.key)
+		return Settings{}, &e.Error
+	}
+	return s, nil
+}
+
+var tomlPlace = regexp.MustCompile(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key [^)]*\))?:? ?`)
+
+// tomlError brings an error of the decoder into our form. Not all of its
+// errors carry the place as a value; all have it in front of their text.
+func tomlError(file string, err error) *Error {
+	text := err.Error()
+	m := tomlPlace.FindStringSubmatch(text)
+	line, _ := strconv.Atoi(m[1]) // digits only; 0 when there are none
+	return &Error{File: file, Line: line, Text: text[len(m[0]):]}
+}
+
+// valueError is a SettingsError with the key whose value is wrong.
+type valueError struct {
+	Error
+	key string
+}
+
+func (s *Settings) check() *valueError {
+	wrong := func(key, fix, format string, args ...any) *valueError {
+		return &valueError{Error: Error{Text: fmt.Sprintf(format, args...), Fix: fix}, key: key}
+	}
+	between := func(key string, n, least, most int) *valueError {
+		if n != 0 && n < least || n > most {
+			return wrong(key, fmt.Sprintf("write a number from %d to %d", least, most), "%s is %d", key, n)
+		}
+		return nil
+	}
+	if !slices.Contains([]string{"", ProfileCareful, ProfileBalanced, ProfileUnattended}, s.Profile) {
+		return wrong("profile", `write "careful", "balanced" or "unattended"`, "there is no profile %q", s.Profile)
+	}
+	if !slices.Contains([]string{"", DurabilityProcess, DurabilityPower}, s.Durability) {
+		return wrong("durability", `write "process" or "power"`, "there is no durability %q", s.Durability)
+	}
+	if !slices.Contains([]string{"", ConfirmGuarded, ConfirmAlways}, s.Confirm) {
+		return wrong("confirm", `write "guarded" or "always"`, "there is no way to confirm called %q", s.Confirm)
+	}
+	if !slices.Contains([]decisions.Verdict{"", decisions.Ask, decisions.Deny}, s.OnFailure) {
+		return wrong("on_failure", `write "ask" or "deny"`, "a failure cannot be answered with %q", s.OnFailure)
+	}
+	for _, id := range s.Disable {
+		if !strings.HasPrefix(id, "base.") {
+			return wrong("disable", "permd policy list shows the ids of the base rules", "%q is no id of a base rule", id)
+		}
+	}
+	if !listenable(s.HTTP.Listen) {
+		return wrong("listen", `write "off", "unix", or a loopback address: "127.0.0.1:PORT" or "[::1]:PORT"`,
+			"permd does not listen at %q for HTTP: others could reach it there, or it is no address with a port", s.HTTP.Listen)
+	}
+	for _, e := range []*valueError{
+		between("message_bytes", s.Limits.MessageBytes, minMessageBytes, maxMessageBytes),
+		between("connections", s.Limits.Connections, 1, maxConnections),
+		between("connections_per_user", s.Limits.ConnectionsPerUser, 1, maxConnections),
+	} {
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// listenable reports whether permd serves HTTP there. A name such as localhost is
+// whatever it resolves to.
+func listenable(at string) bool {
+	if slices.Contains([]string{"", ListenOff, ListenUnix}, at) {
+		return true
+	}
+	addr, err := netip.ParseAddrPort(at)
+	return err == nil && slices.Contains([]string{"127.0.0.1", "::1"}, addr.Addr().String())
+}
+
+// lineOf returns the line in which a key is written, 0 if it is not found. The
+// decoder keeps no places of keys.
+func lineOf(data []byte, key string) int {
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		text := strings.Trim(string(line), " \t[]\r\n")
+		name, _, _ := strings.Cut(text, "=")
+		if i := strings.LastIndexByte(name, '.'); i >= 0 {
+			name = name[i+1:]
+		}
+		if strings.Trim(name, ` "'`) == key || strings.HasPrefix(text, key+" ") {
+			return n
+		}
+	}
+	return 0
+}

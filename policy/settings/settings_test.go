@@ -1,0 +1,187 @@
+package settings
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions"
+)
+
+func TestParse(t *testing.T) {
+	got, err := Parse("permd.toml", []byte(`
+# comments are fine
+profile = "balanced"
+only_org = true
+disable = ["base.network"]
+durability = "power"
+confirm = "always"
+on_failure = "deny"
+
+[limits]
+message_bytes = 1048576
+connections = 16
+connections_per_user = 8
+
+[http]
+listen = "[::1]:8181"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Settings{
+		Profile: "balanced", OnlyOrg: true, Disable: []string{"base.network"}, Durability: "power", Confirm: "always", OnFailure: decisions.Deny,
+		Limits: Limits{MessageBytes: 1 << 20, Connections: 16, ConnectionsPerUser: 8}, HTTP: HTTP{Listen: "[::1]:8181"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("settings (-want +got):\n%s", diff)
+	}
+	empty, err := Parse("permd.toml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Settings{}, empty); diff != "" {
+		t.Errorf("empty file (-want +got):\n%s", diff)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	tests := []struct {
+		name, text string
+		line       int
+		says, hint string
+	}{
+		{"unknown key", "\nprofil = \"balanced\"", 2, "the key profil is not known", "profile, only_org"},
+		{"unknown key in a table", "[limits]\n\nmesage_bytes = 1", 3, "the key limits.mesage_bytes is not known", "limits.message_bytes"},
+		{"unknown dotted key", "limits.x = 1", 1, "the key limits.x is not known", "limits.message_bytes"},
+		{"unknown table", "[limit]\nconnections = 1", 1, "the key limit is not known", "limits"},
+		{"case", "Only_Org = true", 1, "the key Only_Org is not known", "only_org"},
+		{"twice", "profile = \"balanced\"\nprofile = \"balanced\"", 2, "already", ""},
+		{"type", "only_org = \"yes\"", 1, "string", ""},
+		{"no TOML", "profile: balanced", 1, "expected", ""},
+		{"no profile", "profile = \"yolo\"", 1, "no profile", "balanced"},
+		{"confirm", "confirm = \"never\"", 1, "no way to confirm", "always"},
+		{"durability", "durability = \"full\"", 1, "no durability", "power"},
+		{"failure that allows", "on_failure = \"allow\"", 1, "cannot be answered", "deny"},
+		{"disable of another layer", "disable = [\"org/x.rego:1\"]", 1, "no id of a base rule", "policy list"},
+		{"small messages", "[limits]\nmessage_bytes = 1", 2, "message_bytes is 1", "65536"},
+		{"negative", "[limits]\nconnections = -1", 2, "connections is -1", "65536"},
+		{"many", "[limits]\nconnections_per_user = 70000", 2, "is 70000", "65536"},
+		{"HTTP for everybody", "[http]\nlisten = \"0.0.0.0:8181\"", 2, `"0.0.0.0:8181"`, "127.0.0.1:PORT"},
+		{"HTTP for everybody, by a short form", "[http]\nlisten = \":8181\"", 2, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP for everybody, version 6", "http.listen = \"[::]:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP at a mapped address", "http.listen = \"[::ffff:127.0.0.1]:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP at a name", "http.listen = \"localhost:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP in a zone", "http.listen = \"[::1%lo]:8181\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP without a port", "http.listen = \"127.0.0.1\"", 1, "others could reach it", "127.0.0.1:PORT"},
+		{"HTTP at a path", "http.listen = \"/tmp/permd.sock\"", 1, "others could reach it", "unix"},
+		{"HTTP switched on", "http.listen = true", 1, "bool", ""},
+		{"unknown key of HTTP", "[http]\nport = 1", 2, "the key http.port is not known", "http.listen"},
+		{"long", strings.Repeat("#", maxBytes+1), 0, "longer", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Parse("permd.toml", []byte(tt.text))
+			e, ok := errors.AsType[*Error](err)
+			if !ok {
+				t.Fatalf("settings %+v, error %v", got, err)
+			}
+			if e.Line != tt.line || !strings.Contains(e.Error(), tt.says) || !strings.Contains(e.Error(), "permd.toml") {
+				t.Errorf("error %q at line %d, want %q at line %d", e, e.Line, tt.says, tt.line)
+			}
+			if !strings.Contains(e.Hint(), tt.hint) {
+				t.Errorf("hint %q, want %q", e.Hint(), tt.hint)
+			}
+		})
+	}
+}
+
+func TestMerge(t *testing.T) {
+	defaults := Settings{
+		Profile: ProfileBalanced, Durability: DurabilityProcess, Confirm: ConfirmGuarded, OnFailure: decisions.Ask,
+		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128}, HTTP: HTTP{Listen: ListenOff},
+	}
+	with := func(change func(*Settings)) Settings {
+		s := defaults
+		change(&s)
+		return s
+	}
+	tests := []struct {
+		name      string
+		org, user Settings
+		want      Settings
+		err       string
+	}{
+		{name: "defaults", want: defaults},
+		{
+			name: "org wins",
+			org:  Settings{Durability: DurabilityPower, Limits: Limits{Connections: 5}, Disable: []string{}},
+			user: Settings{Durability: DurabilityProcess, Limits: Limits{Connections: 7}, Disable: []string{"base.network"}},
+			want: with(func(s *Settings) { s.Durability, s.Limits.Connections, s.Disable = DurabilityPower, 5, []string{} }),
+		},
+		{
+			name: "user where org is silent",
+			user: Settings{Durability: DurabilityPower, Disable: []string{"base.network"}},
+			want: with(func(s *Settings) { s.Durability, s.Disable = DurabilityPower, []string{"base.network"} }),
+		},
+		{
+			name: "gates that org has asked about",
+			org:  Settings{AskGates: true},
+			want: with(func(s *Settings) { s.AskGates = true }),
+		},
+		{
+			name: "gates that the user has asked about",
+			user: Settings{AskGates: true},
+			want: with(func(s *Settings) { s.AskGates = true }),
+		},
+		{
+			name: "HTTP of the user",
+			user: Settings{HTTP: HTTP{Listen: ListenUnix}},
+			want: with(func(s *Settings) { s.HTTP.Listen = ListenUnix }),
+		},
+		{
+			name: "no HTTP of org",
+			org:  Settings{HTTP: HTTP{Listen: ListenOff}},
+			user: Settings{HTTP: HTTP{Listen: ListenUnix}},
+			want: defaults,
+		},
+		{
+			name: "org only",
+			org:  Settings{OnlyOrg: true, OnFailure: decisions.Deny, Disable: []string{"base.dd"}},
+			want: with(func(s *Settings) { s.OnlyOrg, s.OnFailure, s.Disable = true, decisions.Deny, []string{"base.dd"} }),
+		},
+		{name: "only_org of a user", user: Settings{OnlyOrg: true}, err: "only_org can be set by org alone"},
+		{name: "on_failure of a user", user: Settings{OnFailure: decisions.Ask}, err: "on_failure can be set by org alone"},
+		{name: "base deny of a user", user: Settings{Disable: []string{"base.dd"}}, err: "base.dd is a deny"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Merge(tt.org, tt.user)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBaseDenies(t *testing.T) {
+	ids, err := baseDenies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(ids, "base.delete-vital") || slices.Contains(ids, "base.look") {
+		t.Errorf("denies are %v", ids)
+	}
+}

@@ -1,0 +1,270 @@
+// Package source reads the files of a layer of rules from a folder: which of
+// them are rules, whom they must belong to, how large they may be, and which
+// links are followed. It knows nothing of what is in them.
+package source
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/permd/permd/policy/diag"
+)
+
+// Bounds of a folder of rules. They are far above any real policy and keep a
+// hostile or broken folder from filling memory.
+const (
+	maxFileSize = 1 << 20
+	maxFiles    = 4096
+	maxTreeSize = 64 << 20
+	maxDepth    = 8
+	maxEntries  = 65536 // names looked at, of files that are no rules too
+	maxFolders  = 1024  // each is watched, and the system allows so many watches
+)
+
+// maxAhead is how far the time of a file may be ahead of the clock and still be
+// believed.
+const maxAhead = 100 * time.Millisecond
+
+// File is one file, read once: what was hashed is what gets compiled.
+type File struct {
+	Name    string // as messages show it: the path, or base/… for embedded ones
+	Rel     string // within its layer, slash-separated
+	Dir     string // the folder it was found in, "" for embedded ones
+	Data    []byte
+	ModTime time.Time // when it was written last, zero for embedded ones
+}
+
+// Tree is what was read of one folder.
+type Tree struct {
+	Files []File   // in the order of names
+	Dirs  []string // all folders, to watch
+	// Stamps are identities, sizes and times of all that was looked at: when
+	// they are the same later, nothing was changed in between.
+	Stamps []string
+	Newest time.Time // the latest change
+}
+
+// stamp takes down what a file or folder was when it was looked at.
+func (t *Tree) stamp(rel string, info fs.FileInfo) {
+	inode := uint64(0)
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		inode = st.Ino
+	}
+	t.Stamps = append(t.Stamps, fmt.Sprintf("%s %d %d %d", rel, inode, info.Size(), info.ModTime().UnixNano()))
+	// A time in the future was set by hand or by another machine's clock.
+	if at := info.ModTime(); at.After(t.Newest) && at.Before(time.Now().Add(maxAhead)) {
+		t.Newest = at
+	}
+}
+
+// Access say whom a folder must belong to.
+type Access struct {
+	Owners       []uint32              // nil: anybody
+	Writable     bool                  // others may write
+	PrivateGroup func(gid uint32) bool // a group that may write; nil: none
+	ListsOnly    bool                  // read rules.yaml of the folder itself and nothing else
+}
+
+// Read reads a folder's rules: regular files that end in .rego or are named
+// rules.yaml, at any depth, and *.yaml in folders named programs. Links are followed only within the folder, and
+// links to folders only in the form that a Kubernetes ConfigMap has (through
+// "..data"), because everything else has surprised somebody. A folder that does
+// not exist is not an error. With an error the tree is what was read up to it.
+func Read(dir string, rules Access) (*Tree, error) {
+	// The slash and dot make the kernel refuse what is no folder: opening a FIFO
+	// would wait for its other end, and whoever may write to a project can make
+	// one.
+	root, err := os.OpenRoot(dir + "/.")
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Tree{}, nil
+	}
+	if err != nil {
+		return &Tree{}, diag.Problem{File: dir, Text: "opening the folder: " + diag.WithoutPath(err)}.AsError()
+	}
+	defer func() { _ = root.Close() }() // nothing was written
+	// The parent matters as well: who can write there can put another folder
+	// in this one's place.
+	if parent, err := os.Stat(filepath.Dir(dir)); err == nil {
+		if err := rules.check(filepath.Dir(dir), parent, true); err != nil {
+			return &Tree{}, err
+		}
+	}
+	r := &reader{root: root, dir: dir, access: rules, tree: &Tree{}}
+	if err := r.walk(".", 0); err != nil {
+		return r.tree, err
+	}
+	slices.SortFunc(r.tree.Files, func(a, b File) int { return strings.Compare(a.Rel, b.Rel) })
+	return r.tree, nil
+}
+
+type reader struct {
+	root    *os.Root
+	dir     string
+	access  Access
+	tree    *Tree
+	entries int
+	size    int64
+}
+
+func (r *reader) walk(rel string, depth int) error {
+	shown := filepath.Join(r.dir, rel)
+	if depth > maxDepth {
+		return diag.Problem{File: shown, Text: fmt.Sprintf("folders are nested more than %d deep", maxDepth)}.AsError()
+	}
+	f, err := r.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return diag.Problem{File: shown, Text: "opening the folder: " + diag.WithoutPath(err)}.AsError()
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return diag.Problem{File: shown, Text: "reading the folder: " + diag.WithoutPath(err)}.AsError()
+	}
+	if !info.IsDir() {
+		return diag.Problem{File: shown, Text: "is not a folder"}.AsError()
+	}
+	if err := r.access.check(shown, info, false); err != nil {
+		return err
+	}
+	if r.tree.Dirs = append(r.tree.Dirs, shown); len(r.tree.Dirs) > maxFolders {
+		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d folders", maxFolders)}.AsError()
+	}
+	r.tree.stamp(rel, info)
+	names, err := f.Readdirnames(maxEntries + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return diag.Problem{File: shown, Text: "listing the folder: " + diag.WithoutPath(err)}.AsError()
+	}
+	if r.entries += len(names); r.entries > maxEntries {
+		return diag.Problem{File: shown, Text: fmt.Sprintf("holds more than %d names", maxEntries)}.AsError()
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		// Hidden files are editors' and version control's; "..data" and the
+		// like are a ConfigMap's own, reached through the links in the same folder.
+		if strings.HasPrefix(name, ".") {
+			continue
+		}
+		if err := r.entry(path.Join(rel, name), depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *reader) entry(rel string, depth int) error {
+	shown := filepath.Join(r.dir, rel)
+	info, err := r.root.Lstat(rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // gone since it was listed; the next event brings us back
+	}
+	if err != nil {
+		return diag.Problem{File: shown, Text: diag.WithoutPath(err)}.AsError()
+	}
+	isRules := strings.HasSuffix(rel, ".rego") || path.Base(rel) == ListName || isPrograms(rel)
+	if r.access.ListsOnly {
+		if rel != ListName {
+			return nil
+		}
+	} else if name := path.Base(rel); name == "rules.yml" {
+		return diag.Problem{File: shown, Text: "is not read", Hint: "name it " + ListName}.AsError()
+	} else if hint := misplacedPrograms(rel); hint != "" {
+		return diag.Problem{File: shown, Text: "is not read", Hint: hint}.AsError()
+	}
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		if r.access.ListsOnly {
+			return nil
+		}
+		return r.walk(rel, depth+1)
+	case mode&fs.ModeSymlink != 0:
+		target, err := r.root.Readlink(rel)
+		if err != nil {
+			return diag.Problem{File: shown, Text: diag.WithoutPath(err)}.AsError()
+		}
+		to, err := r.root.Stat(rel)
+		switch {
+		case err == nil && to.IsDir() && strings.HasPrefix(target, "..data/"):
+			return r.walk(rel, depth+1)
+		case err == nil && to.IsDir():
+			return diag.Problem{File: shown, Text: "links to a folder, which is not followed", Hint: "put the folder itself here"}.AsError()
+		case !isRules:
+			return nil
+		case err != nil:
+			return diag.Problem{File: shown, Text: "is a link that is broken or leads out of the folder", Hint: "put the file itself here"}.AsError()
+		}
+	case !isRules:
+		return nil
+	case !mode.IsRegular():
+		return diag.Problem{File: shown, Text: "is not a regular file"}.AsError()
+	}
+	return r.read(rel)
+}
+
+func (r *reader) read(rel string) error {
+	shown := filepath.Join(r.dir, rel)
+	if len(r.tree.Files) >= maxFiles {
+		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d files of rules", maxFiles)}.AsError()
+	}
+	// Not blocking: a FIFO put here between the look and the open must not
+	// hold the daemon.
+	f, err := r.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return diag.Problem{File: shown, Text: "opening the file: " + diag.WithoutPath(err)}.AsError()
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return diag.Problem{File: shown, Text: "reading the file: " + diag.WithoutPath(err)}.AsError()
+	}
+	if !info.Mode().IsRegular() {
+		return diag.Problem{File: shown, Text: "is not a regular file"}.AsError()
+	}
+	if err := r.access.check(shown, info, false); err != nil {
+		return err
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFileSize+1))
+	if err != nil {
+		return diag.Problem{File: shown, Text: "reading the file: " + diag.WithoutPath(err)}.AsError()
+	}
+	if r.size += int64(len(data)); len(data) > maxFileSize || r.size > maxTreeSize {
+		return diag.Problem{File: shown, Text: "is larger than 1 MiB, or the folder than 64 MiB"}.AsError()
+	}
+	r.tree.stamp(rel, info)
+	r.tree.Files = append(r.tree.Files, File{Name: shown, Rel: rel, Dir: r.dir, Data: data, ModTime: info.ModTime()})
+	return nil
+}
+
+// Digest hashes names and contents, each with its length, so that no two
+// different sets of files look alike.
+func Digest(extra []string, files []File) string {
+	h := sha256.New()
+	put := func(b []byte) {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	for _, s := range extra {
+		put([]byte(s))
+	}
+	for _, f := range files {
+		put([]byte(f.Name))
+		put(f.Data)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,198 @@
+package policy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/source"
+)
+
+// How permd keeps from using half of a change.
+//
+// No change of several files is one step, and not even the change of one: most
+// programs empty a file before they write it, some remove it first. Whoever
+// reads in between sees rules that nobody wrote, and the deny that is missing
+// among them is an allow. So what was read is used only when
+//
+//   - nothing of it was changed in the last 100 ms, and
+//   - reading all of it again gives the same bytes, files and times.
+//
+// Until then it is read again and again, and the former rules stay in use. Who
+// takes longer between two writes is not recognised by that. But the worst of
+// it is: a program that is slow to write, as in "generate > a.rego", leaves an
+// empty file for as long as it runs. See emptied.
+const (
+	// quietPeriod is how long nothing may have been changed. The times of files lag
+	// the clock by up to 10 ms.
+	quietPeriod = 100 * time.Millisecond
+	// loadTimeout is how long one reload waits for that, for all layers together.
+	loadTimeout = 2 * time.Second
+	// emptyGrace is how long a file must have been empty before it is believed, and
+	// shortDoubt the same when a person asks for a reload.
+	emptyGrace       = 10 * time.Second
+	reloadEmptyGrace = time.Second
+)
+
+// folderContents is what the folders of a layer held at one time.
+type folderContents struct {
+	files    []source.File
+	dirs     []string  // all folders that were read, to watch
+	problems diag.List // why the files cannot be used, nil if they can
+	digest   string    // of the files
+	stamp    string    // of all that can tell a change
+	newest   time.Time
+}
+
+// readOnce reads the folders of a layer.
+func (s *Store) readOnce(n *layerState) *folderContents {
+	out := &folderContents{}
+	rules := s.rulesOf(n)
+	var stamps []string
+	for _, dir := range n.dirs {
+		t, err := source.Read(dir, rules)
+		out.dirs = append(out.dirs, t.Dirs...)
+		out.files = append(out.files, t.Files...)
+		stamps = append(append(stamps, dir), t.Stamps...)
+		if t.Newest.After(out.newest) {
+			out.newest = t.Newest
+		}
+		if err != nil {
+			out.problems.AddErr(err)
+			stamps = append(stamps, err.Error())
+			break
+		}
+	}
+	out.digest = n.digestOf(out.files, nil)
+	out.stamp = source.Digest(append(stamps, out.digest), nil)
+	return out
+}
+
+// read reads the folders of a layer when they are not just being changed, or
+// returns false when they are at that all the time. What was looked at before
+// need not wait: nothing follows from it.
+func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*folderContents, bool) {
+	for r := s.readOnce(n); ; r = s.readOnce(n) {
+		if r.unchanged(n) {
+			return r, true
+		}
+		// Not the store's clock: it is compared with the times of files.
+		now := time.Now()
+		rest := quietPeriod - now.Sub(r.newest)
+		if how.immediate {
+			if names, until := n.recentlyEmptied(r, now, reloadEmptyGrace); names != nil {
+				rest = until.Sub(now)
+			}
+		}
+		if rest <= 0 {
+			if again := s.readOnce(n); again.stamp == r.stamp {
+				return r, true
+			}
+			rest = 0
+		}
+		if now.After(how.deadline) || !wait(ctx, rest+time.Millisecond) {
+			return r, false
+		}
+	}
+}
+
+// unchanged reports whether these files were looked at before.
+func (r *folderContents) unchanged(n *layerState) bool {
+	return !r.problems.Failed() && n.lastDigest == r.digest
+}
+
+// wait waits and reports whether it was to the end.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// recentlyEmptied returns the files whose rules are in use and that have nothing in
+// them now, or have gone together with all others, less long ago than the doubt
+// lasts, and when it ends: somebody may be about to write them. Comments are
+// something.
+func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt time.Duration) (names []string, until time.Time) {
+	left := map[string]source.File{}
+	for _, f := range r.files {
+		left[f.Name] = f
+	}
+	for _, name := range n.nonEmpty {
+		f, ok := left[name]
+		switch {
+		case ok && len(strings.TrimSpace(string(f.Data))) > 0:
+			continue
+		case !ok && len(left) > 0:
+			continue // removed; the others are there
+		case !ok:
+			f.ModTime = r.newest // of the folder
+		}
+		if age := now.Sub(f.ModTime); age < -quietPeriod || age >= doubt {
+			continue
+		}
+		names = append(names, name)
+		if end := f.ModTime.Add(doubt); end.After(until) {
+			until = end
+		}
+	}
+	return names, until
+}
+
+// nonEmptyFiles returns the names of the files that have something in them.
+func nonEmptyFiles(files []source.File) []string {
+	var out []string
+	for _, f := range files {
+		if !f.IsTest() && len(strings.TrimSpace(string(f.Data))) > 0 {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
+
+// quarantine keeps the rules in use while it is not known whether they are meant to
+// go: their denies and asks stay, and what they allow does not count, so that
+// whichever is true, nothing is allowed by mistake.
+func (n *layerState) quarantine(names []string, until time.Time, now time.Time) *layerState {
+	var ps diag.List
+	ps.FileErrorf(names[0], "after 10 seconds it is taken as it is, by permd reload after one",
+		"has nothing in it any more, as if it was being written; its denies and asks stay")
+	n.quarantined, n.recheckAt, n.lastDigest = names, until, ""
+	return n.degrade(ps, now)
+}
+
+// inQuarantine reports whether a rule's allows do not count, because its file is quarantined.
+func inQuarantine(held []string, r *decisions.RuleRef) bool {
+	return slices.ContainsFunc(held, func(name string) bool { return strings.HasPrefix(r.At, name+":") })
+}
+
+// markUnstable keeps the rules in use while their files do not rest.
+func (n *layerState) markUnstable(now time.Time) *layerState {
+	var ps diag.List
+	ps.FileErrorf(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", quietPeriod)
+	n.recheckAt, n.lastDigest = time.Now(), ""
+	return n.degrade(ps, now)
+}
+
+// blank reports whether a file has nothing but comments in it, so that it has
+// no rules. OPA's parser would want a package.
+func blank(data []byte) bool {
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return true
+}
+
+// digestOf is the digest of a layer's files.
+func (n *layerState) digestOf(files []source.File, disable []string) string {
+	return source.Digest(slices.Concat([]string{string(n.layer), n.org.programsDigest()}, disable), files)
+}

@@ -1,0 +1,320 @@
+package remember
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// factsVersion is the version of the encoding below. A change of the encoding
+// needs a new one: allows of another version match nothing, rejects are carried
+// over by their line (see migrate.go).
+const factsVersion = 1
+
+// The version of choices that have no facts.
+const (
+	factsLine  = 0  // they are matched by their line
+	factsParts = -1 // rejects, matched by their parts
+	factsLost  = -2 // never stored: what it was matched by cannot be read
+)
+
+// digest is a keyed hash of an effect's exact facts.
+type digest [sha256.Size]byte
+
+// hashKey is drawn once for each database, so that the digests of one tell
+// nothing about another, and a list of guesses cannot be made beforehand.
+type hashKey [32]byte
+
+// form says which facts of an effect a digest covers.
+type form struct {
+	// anyArguments leaves out those of a named tool.
+	anyArguments bool
+	// absolute names files of the project by where they are, else by where in
+	// the project they are, so that all worktrees share what is said of them.
+	absolute bool
+}
+
+// digestOf hashes the facts of the effect of q. It is false for an effect that
+// no choice can be about.
+//
+// The hash is over the key and fields that all carry their length, so no two
+// sets of facts have the same bytes. Different persons never share a digest.
+func (k *hashKey) digestOf(q *decisions.MemoryQuery, f form) (digest, bool) {
+	var buf [1024]byte // most effects fit, so that matching allocates nothing
+	b := append(buf[:0], k[:]...)
+	b = append(b, factsVersion)
+	b = binary.BigEndian.AppendUint32(b, q.UID)
+	b = appendFlag(b, f.absolute)
+	b, ok := appendEffect(b, q, f)
+	if !ok {
+		return digest{}, false
+	}
+	return sha256.Sum256(b), true
+}
+
+// callOf hashes all effects of a call, so that a reject can be bound to it.
+func (k *hashKey) callOf(q *decisions.MemoryQuery) string {
+	b := append([]byte(nil), k[:]...)
+	b = append(b, factsVersion)
+	for i := range q.All {
+		other := *q
+		other.Effect, other.Target = &q.All[i], nil
+		more, ok := appendEffect(b, &other, form{})
+		if !ok {
+			more = appendText(appendText(appendText(b, string(other.Effect.Kind)), other.Effect.Text), other.Effect.Why)
+		}
+		b = more
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
+	e := q.Effect
+	b = appendText(b, string(e.Kind))
+	b = appendFlag(b, e.Claimed)
+	switch e.Kind {
+	case effects.KindRun:
+		if e.Run == nil {
+			return b, false
+		}
+		return appendRun(b, e.Run, q, f), true
+	case effects.KindRead, effects.KindWrite, effects.KindDelete:
+		if e.File == nil {
+			return b, false
+		}
+		b = appendPath(b, e.File.Path, q, f)
+		return appendFlag(b, e.File.Recursive), true
+	case effects.KindConnect:
+		if e.Connect == nil {
+			return b, false
+		}
+		b = appendText(b, e.Connect.Host)
+		b = binary.BigEndian.AppendUint32(b, uint32(e.Connect.Port))
+		return appendText(b, e.Connect.Method), true
+	case effects.KindUse:
+		if e.Use == nil {
+			return b, false
+		}
+		b = appendText(b, e.Use.Server)
+		b = appendText(b, e.Use.Source)
+		b = appendText(b, e.Use.Tool)
+		b = appendTerms(b, e.Use)
+		b = appendFlag(b, f.anyArguments)
+		if !f.anyArguments {
+			b = appendFlag(b, e.Use.Arguments != nil)
+			b = appendText(b, string(compact(e.Use.Arguments)))
+		}
+		return b, true
+	}
+	return b, false
+}
+
+// appendTerms appends what a tool is used with besides its arguments: the version
+// that was asked for, the credentials that it is handed, and for whom. Without any there is
+// nothing, and with them a byte that no flag is, so that choices of before there
+// were such facts still match.
+func appendTerms(b []byte, u *effects.Use) []byte {
+	if u.Version == "" && u.Given.Empty() && u.For == "" {
+		return b
+	}
+	b = append(b, 2)
+	b = appendText(b, u.Version)
+	b = appendList(b, u.Given.Secrets)
+	b = binary.AppendUvarint(b, uint64(len(u.Given.Authorizations)))
+	for _, a := range u.Given.Authorizations {
+		b = appendList(appendText(b, a.ID), a.Scopes)
+	}
+	return appendText(b, u.For)
+}
+
+func appendList(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendText(b, s)
+	}
+	return b
+}
+
+func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byte {
+	b = appendPath(b, r.Program, q, f)
+	b = appendText(b, r.Executable)
+	b = binary.AppendUvarint(b, uint64(len(r.Args)))
+	for _, arg := range r.Args {
+		b = appendText(b, arg)
+	}
+	b = appendText(b, string(stdinOf(r)))
+	b = appendText(b, r.StdinText)
+	at := locationOf(r, q)
+	b = appendFlag(b, at.inProject)
+	b = appendPath(b, at.cwd, q, f)
+	for _, s := range []*effects.Script{r.Script, q.Target} {
+		b = appendFlag(b, s != nil)
+		if s != nil {
+			b = appendPath(b, s.Path, q, f)
+			b = appendText(b, s.SHA256)
+		}
+	}
+	return b
+}
+
+// appendPath appends a path, marked and from the project's root where it lies
+// in the project.
+func appendPath(b []byte, p string, q *decisions.MemoryQuery, f form) []byte {
+	if !f.absolute && within(p, q.Project) {
+		b = append(b, 1)
+		return appendText(b, p[len(q.Project):])
+	}
+	return appendText(append(b, 0), p)
+}
+
+// within reports whether a path is a project's root or below it.
+func within(p, project string) bool {
+	return project != "" && strings.HasPrefix(p, project) &&
+		(len(p) == len(project) || p[len(project)] == '/' || project == "/")
+}
+
+// location is where a run is bound to: a project, the folder itself, or both.
+type location struct {
+	inProject bool
+	cwd       string
+}
+
+func locationOf(r *effects.Run, q *decisions.MemoryQuery) location {
+	// A folder of the project by its name may be a link to another project.
+	p := location{inProject: within(r.Cwd, q.Project) && !q.Effect.Tags.Has(effects.Outside)}
+	// A relative path names another program in another folder, unless a script
+	// pins what it is.
+	if !p.inProject || r.Executable != "" && !filepath.IsAbs(r.Executable) && r.Script == nil {
+		p.cwd = r.Cwd
+	}
+	return p
+}
+
+func stdinOf(r *effects.Run) effects.Stdin {
+	if r.Stdin == "" {
+		return effects.StdinNone
+	}
+	return r.Stdin
+}
+
+// compact drops white space between tokens, nothing else: numbers keep their
+// digits and members their order, so that different arguments stay different.
+func compact(raw []byte) []byte {
+	v := strictjson.Value(raw).Clone()
+	if v.Compact() != nil {
+		return raw
+	}
+	return v
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendFlag(b []byte, f bool) []byte {
+	if f {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+// pinsOf returns the facts that a choice holds with besides its rule line.
+func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
+	e := q.Effect
+	p := Pins{Claimed: e.Claimed}
+	inProject := false
+	switch {
+	case e.Run != nil:
+		at := locationOf(e.Run, q)
+		p.Cwd, p.Stdin, inProject = at.cwd, string(stdinOf(e.Run)), at.inProject
+		if s := scriptOf(q); s != nil {
+			p.Script, p.SHA256 = s.Path, s.SHA256
+		}
+	case e.File != nil:
+		p.Below = e.File.Recursive
+		inProject = within(e.File.Path, q.Project)
+	case e.Connect != nil:
+		p.Method = e.Connect.Method
+	case e.Use != nil:
+		p.Given, p.For = effects.Display(e.Use.Given.String()), effects.Display(e.Use.For)
+		p.Destructive = e.Use.Destructive
+	}
+	if inProject && scope != ForUser {
+		p.Project = q.Key()
+	}
+	return p
+}
+
+// scriptOf is the text that a run executes, nil if it is none of the project's.
+func scriptOf(q *decisions.MemoryQuery) *effects.Script {
+	if q.Effect.Run != nil && q.Effect.Run.Script != nil {
+		return q.Effect.Run.Script
+	}
+	return q.Target
+}
+
+// checkKnown says what is missing for an exact answer about the effect. An allow
+// needs more than a reject: what is not known may be anything next time.
+func checkKnown(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
+	e := q.Effect
+	why := ""
+	switch e.Kind {
+	case effects.KindRun:
+		why = unknownRun(q, verdict == decisions.Allow)
+	case effects.KindRead, effects.KindWrite, effects.KindDelete:
+		if e.File == nil || !filepath.IsAbs(e.File.Path) {
+			why = "the path is not known"
+		}
+	case effects.KindConnect:
+		if e.Connect == nil || e.Connect.Host == "" {
+			why = "the host is not known"
+		}
+	case effects.KindUse:
+		if e.Use == nil || e.Use.Tool == "" {
+			why = "the tool is not known"
+		}
+	default:
+		why = fmt.Sprintf("an effect of kind %q is never remembered", e.Kind)
+	}
+	if why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+func unknownRun(q *decisions.MemoryQuery, allow bool) string {
+	r := q.Effect.Run
+	if r == nil || r.Program == "" {
+		return "the program is not known"
+	}
+	if !allow {
+		return ""
+	}
+	for _, arg := range r.Args {
+		if strings.Contains(arg, effects.DynamicWord) {
+			return "an argument is only known when the command runs"
+		}
+	}
+	switch {
+	case r.Program == effects.DynamicWord:
+		return "the program is only known when the command runs"
+	case !filepath.IsAbs(r.Cwd):
+		return "the folder it runs in is not known"
+	case r.Script != nil && (r.Script.SHA256 == "" || r.Script.Path == ""):
+		return "the script could not be read"
+	case r.Stdin == effects.StdinNetwork && !r.Known:
+		return "what it reads comes from the network"
+	case filepath.Base(r.Program) == "git" && !locationOf(r, q).inProject && !q.Effect.Tags.Has(effects.Worktree):
+		return "git obeys the configuration of where it runs, and that is no project"
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package remember
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+)
+
+// What an earlier permd stored is carried over like this. An allow that is bound
+// to facts of a version which this permd does not make matches nothing: the
+// person is asked again. A reject is never dropped. Rejects of schema version 1
+// were bound to the facts of one effect, with the text of the script that ran,
+// and most of them to all effects of the call. They match as they did, and
+// beyond that by their line: one that was about its effect alone denies what
+// touches the line, whatever a script says by now. Of one that was bound to a
+// whole call the line names only the first effect, which may be harmless by
+// itself; it asks, until a person has looked at it.
+
+// carry gives a reject that has no parts the one that its line makes.
+func (e *entry) carry() {
+	c := &e.choice
+	kept := e.stored == factsVersion
+	e.changed = !kept
+	rule := lineOfLabel(c)
+	line, err := pattern.Parse(c.Kind, rule)
+	switch {
+	case err != nil || strings.Contains(c.Label, "***"):
+		// A secret is masked, or the line cannot be read. While the facts are
+		// of this version they alone say what it is, unless they are the
+		// content of a file.
+		if kept && c.Pins.SHA256 == "" && c.Pins.Call == "" {
+			return
+		}
+		e.changed = true
+		if line = widest(c); line == nil {
+			e.parts = []*rejectPart{lostPart(lostKind(c))}
+			return
+		}
+	case c.Pins.Call != "":
+		e.changed = true
+	case c.Pins.Arguments || c.Pins.Given != "":
+		// It was said of a tool with these arguments, and the facts hold them.
+		if kept {
+			return
+		}
+		e.changed = true
+	}
+	e.parts = []*rejectPart{{
+		entry: e, Part: Part{Kind: c.Kind, Rule: line.String()}, line: line, unsure: e.changed && !e.alone(),
+	}}
+}
+
+// alone reports whether a carried reject was about just what its line says.
+func (e *entry) alone() bool {
+	p := &e.choice.Pins
+	return e.stored != factsLost && p.Call == "" && !p.Arguments && p.Given == "" && !strings.Contains(e.choice.Label, "***")
+}
+
+// lineOfLabel is the rule line in a label, without what schema version 1 put
+// behind it for people to read.
+func lineOfLabel(c *Choice) string {
+	rule := c.Label
+	switch c.Kind {
+	case effects.KindRun:
+		if i := strings.Index(rule, " ("); i > 0 && c.Pins.SHA256 != "" && strings.HasSuffix(rule, ")") {
+			rule = rule[:i]
+		}
+	case effects.KindUse:
+		rule, _, _ = strings.Cut(rule, " (with ")
+	default:
+		rule = strings.TrimSuffix(rule, " and all below")
+	}
+	return rule
+}
+
+// widest is a line for a reject whose own cannot be compared: all runs of the
+// program. There is none for other effects, and none where the label is that of
+// several parts.
+func widest(c *Choice) *pattern.Pattern {
+	if c.Kind != effects.KindRun || strings.Contains(c.Label, "\n") {
+		return nil
+	}
+	program, _, _ := strings.Cut(c.Label, " ")
+	line, err := pattern.Parse(effects.KindRun, program+" *")
+	if err != nil {
+		return nil
+	}
+	return line
+}
+
+// Changed says why a choice of an earlier permd does not hold as it did, "" for
+// one that does, or that a person has looked at.
+func (e *entry) why() string {
+	switch {
+	case !e.changed || e.looked.Load() != 0:
+		return ""
+	case e.choice.Verdict == decisions.Allow:
+		return "it is bound to facts that this permd cannot compare, so it allows nothing: forget it, and answer again when you are asked"
+	case len(e.parts) == 1 && e.parts[0].anything():
+		return "what it was about cannot be read, so it asks about whatever it may have been: look at what is left, reject again what you want rejected, and forget it"
+	case len(e.parts) == 0:
+		return "it is bound to facts that this permd cannot compare, so it may deny nothing: forget it, and reject the call again"
+	case e.parts[0].unsure:
+		return "it was said of a whole call, or of more than its line says: what the line speaks of asks, until you confirm the line, which then denies it, or forget it"
+	}
+	return "it denies what its line speaks of, and no longer looks at the content of files: confirm it, or forget it"
+}
+
+// acceptable reports whether a person can accept what became of the choice: an
+// allow that matches nothing any more can only be forgotten, and so can a reject
+// that no line speaks for.
+func (e *entry) acceptable() bool {
+	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].anything()
+}
