@@ -6,7 +6,7 @@ import "io/fs"
 // can. A daemon with more rights than the caller would else tell what the
 // caller's own programs cannot find out, and judge by what they do not see.
 func (r *resolver) barred(at place) string {
-	if !r.w.Others || at.missing || at.path == "/" || r.c.User.UID == 0 {
+	if !r.others || at.missing || at.path == "/" || r.c.User.UID == 0 {
 		return ""
 	}
 	may, ok := r.searchable[at.path]

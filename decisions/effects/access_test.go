@@ -31,8 +31,7 @@ func TestFoldersThatThePersonCannotSearch(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			files := fsfake.New("/srv/x/a", "/srv/link -> x/a").Own("/srv/x", tt.owner, tt.perm)
-			w := &World{FS: files, Others: tt.others}
-			r := newResolver(w, &Call{Cwd: "/srv", User: User{UID: tt.uid}})
+			r := newResolver(environment{fs: files, others: tt.others}, &Call{Cwd: "/srv", User: User{UID: tt.uid}})
 			for _, given := range []string{"/srv/x/a", "x/a", "/srv/link", "x/../x/a"} {
 				e := r.operand(KindRead, given, "/srv", "path")
 				if got := resolved(e); got != tt.want && (tt.want != "?" || !strings.Contains(got, "cannot be searched")) {

@@ -1,15 +1,25 @@
 package effects
 
-import "github.com/permd/permd/decisions/effects/plainshell"
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
+)
 
 // builder collects the effects of one call. The parts of the package share it:
 // tools.go reads the tool's input and calls the rest, shell*.go takes command
 // text apart, programs*.go applies the program table, path*.go and host.go
 // resolve what a word names.
 type builder struct {
-	w       *World
-	c       *Call
-	res     *resolver
+	fs    FS
+	table *Table
+	own   *Own
+	c     *Call
+	res   *resolver
+	// keepsFolder is set when a folder in which the call leaves its shell is
+	// accounted for without asking: see Profiles.followsFolder.
+	keepsFolder bool
+
 	effects []Effect
 	defects []Defect
 	// nothing is set when shell text was understood and does nothing that an
@@ -48,6 +58,11 @@ type builder struct {
 	// waiting holds what is over a bound; rest is set while that is read.
 	waiting []waiting
 	rest    *rest
+}
+
+// newBuilder is the builder of a call whose paths res looks up with env.
+func newBuilder(env environment, table *Table, c *Call, res *resolver) *builder {
+	return &builder{fs: env.fs, table: table, own: res.own, c: c, res: res, rearranged: slices.Clip(c.Before.trees)}
 }
 
 // mostBraces is how many words the braces of one word may become; those of a

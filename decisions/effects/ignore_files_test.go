@@ -73,14 +73,14 @@ func TestSkips(t *testing.T) {
 			for name, text := range tt.text {
 				f.File(filepath.Join("/p", name), text)
 			}
-			r := newResolver(&World{FS: f}, &Call{User: User{Home: "/home/ana"}})
+			r := newResolver(environment{fs: f}, &Call{User: User{Home: "/home/ana"}})
 			if got := r.skips("/p", filepath.Join("/p", tt.dir), "/p/"+tt.file, tt.hidden, true); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})
 	}
 	// Without git, its ignore files are files like others.
-	r := newResolver(&World{FS: fsfake.New("/p/x.env").File("/p/.gitignore", "*.env\n")}, &Call{})
+	r := newResolver(environment{fs: fsfake.New("/p/x.env").File("/p/.gitignore", "*.env\n")}, &Call{})
 	if r.skips("/p", "/p", "/p/x.env", false, true) {
 		t.Error("what is no repository has ignore files")
 	}
@@ -158,7 +158,7 @@ func TestRealSearches(t *testing.T) {
 			c.Env = []string{"HOME=" + top + "/home", "PATH=/usr/bin:/bin"}
 			c.Dir = root
 			out, _ := c.Output() // with nothing found, it fails
-			res := newResolver(&World{FS: OSFS{}}, &Call{User: User{Home: top + "/home"}})
+			res := newResolver(environment{fs: OSFS{}}, &Call{User: User{Home: top + "/home"}})
 			for file := range strings.Lines(string(out)) {
 				file = strings.TrimSpace(file)
 				if !slices.ContainsFunc(names, func(name string) bool { return file == filepath.Join(root, name) }) {

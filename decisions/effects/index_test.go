@@ -294,7 +294,7 @@ func TestTracked(t *testing.T) {
 		{"no repository", fsfake.New().File("/p/.git", "x"), true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newResolver(&World{FS: tt.fs}, &Call{})
+			r := newResolver(environment{fs: tt.fs}, &Call{})
 			if got := r.tracked("/p", "/p/a/.env"); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}

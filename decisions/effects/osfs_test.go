@@ -35,7 +35,7 @@ func TestRealFileSystem(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(root, "home/proj/locked"), 0o700) })
 	proj := root + "/home/proj"
-	r := newResolver(&World{FS: OSFS{}}, &Call{Cwd: root + "/proj", User: User{Home: root + "/home"}})
+	r := newResolver(environment{fs: OSFS{}}, &Call{Cwd: root + "/proj", User: User{Home: root + "/home"}})
 	if got := r.project(); got != proj {
 		t.Errorf("project: got %q, want %q", got, proj)
 	}
@@ -100,17 +100,18 @@ func BenchmarkFile(b *testing.B) {
 	if err := os.MkdirAll(root+"/home/proj/src", 0o700); err != nil {
 		b.Fatal(err)
 	}
-	w := &World{FS: OSFS{}, Own: OwnFiles(root+"/home/.config/permd", "/etc/permd")}
+	own := OwnFiles(root+"/home/.config/permd", "/etc/permd")
+	env := environment{fs: OSFS{}, own: &own}
 	c := &Call{Cwd: root + "/home/proj", User: User{Home: root + "/home"}}
 	b.Run("effect", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			newResolver(w, c).file(KindRead, "src/a.go", c.Cwd, "rawInput.path")
+			newResolver(env, c).file(KindRead, "src/a.go", c.Cwd, "rawInput.path")
 		}
 	})
 	b.Run("second", func(b *testing.B) {
 		b.ReportAllocs()
-		r := newResolver(w, c)
+		r := newResolver(env, c)
 		for b.Loop() {
 			r.file(KindRead, "src/a.go", c.Cwd, "rawInput.path")
 		}

@@ -37,7 +37,7 @@ func (b *builder) ownUse(r *Run, given string, appended bool) OwnUse {
 		return ownCommand(args)
 	}
 	use := OwnNone
-	if p := b.w.Table.program(r.Program); p == nil && (appended || ownStarts(args)) && b.linkedToOwn(given) {
+	if p := b.table.program(r.Program); p == nil && (appended || ownStarts(args)) && b.linkedToOwn(given) {
 		use = ownCommand(args)
 	}
 	if r.Known && r.Readonly {
@@ -92,13 +92,13 @@ func (b *builder) isOwn(name, cwd string) bool {
 	if fold(path.Base(name)) == ownName {
 		return true
 	}
-	if len(b.w.Own.programs) == 0 || !strings.Contains(name, "/") {
+	if len(b.own.programs) == 0 || !strings.Contains(name, "/") {
 		return false
 	}
 	if !path.IsAbs(name) {
 		name = path.Join(cwd, name)
 	}
-	return slices.Contains(b.w.Own.programs, fold(path.Clean(name)))
+	return slices.Contains(b.own.programs, fold(path.Clean(name)))
 }
 
 // linkedToOwn reports whether a program that is found by name is a link to
@@ -107,7 +107,7 @@ func (b *builder) linkedToOwn(name string) bool {
 	if strings.Contains(name, "/") {
 		return false // the path was resolved
 	}
-	for _, dir := range b.w.Own.path {
+	for _, dir := range b.own.path {
 		if at, why := b.res.walk(rootPlace, path.Join(dir, name), true); why == "" && !at.missing && b.isOwn(at.path, "/") {
 			return true
 		}
@@ -121,7 +121,7 @@ func (b *builder) ownSocket(word string) bool {
 		return false
 	}
 	word = fold(word)
-	for _, s := range b.w.Own.sockets {
+	for _, s := range b.own.sockets {
 		if strings.Contains(word, s) {
 			return true
 		}
@@ -136,7 +136,7 @@ func (b *builder) ownSocket(word string) bool {
 
 // runsCode reports whether a program runs code that stands in its words.
 func (b *builder) runsCode(r *Run) bool {
-	if p := b.w.Table.program(r.Program); p != nil && p.interpreter != "" {
+	if p := b.table.program(r.Program); p != nil && p.interpreter != "" {
 		return true
 	}
 	name := path.Base(r.Program)

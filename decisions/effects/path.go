@@ -16,9 +16,10 @@ import (
 // opens the path. A rule about paths holds against links, not against a
 // program that already runs as the person.
 type resolver struct {
-	w  *World
-	c  *Call
-	fs FS
+	c      *Call
+	fs     FS
+	own    *Own
+	others bool
 
 	seen      seen
 	bases     []base
@@ -37,10 +38,21 @@ type resolver struct {
 	ground *ground // of the session, made when first needed
 }
 
-func newResolver(w *World, c *Call) *resolver {
-	r := &resolver{w: w, c: c, fs: w.FS, disturbed: slices.Clip(c.Before.paths), lost: c.Before.lost}
+// environment is what paths are looked up with, the same for all calls.
+type environment struct {
+	fs  FS   // nil: every path is unknown
+	own *Own // permd's own files, nil for none
+	// others is as in [World].
+	others bool
+}
+
+func newResolver(env environment, c *Call) *resolver {
+	r := &resolver{c: c, fs: env.fs, own: env.own, others: env.others, disturbed: slices.Clip(c.Before.paths), lost: c.Before.lost}
 	if r.fs == nil {
 		r.fs = noFS{}
+	}
+	if r.own == nil {
+		r.own = &Own{}
 	}
 	return r
 }
@@ -211,7 +223,7 @@ func (r *resolver) known(kind Kind, q request, at place, lexical, from string) E
 	if kind == KindWrite && strings.Contains(at.path, "/-") && r.makesOption(at.path) {
 		tags = tags.With(Startup)
 	}
-	if kind != KindRead && slices.Contains(r.w.Own.programs, fold(at.path)) {
+	if kind != KindRead && slices.Contains(r.own.programs, fold(at.path)) {
 		tags = tags.With(Permd)
 	}
 	if at.mode&fs.ModeDevice != 0 {

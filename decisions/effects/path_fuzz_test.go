@@ -27,7 +27,7 @@ func TestResolveProperties(t *testing.T) {
 				fs.Link(at, word.Draw(t, "target"))
 			}
 		}
-		r := newResolver(&World{FS: fs}, &Call{Cwd: "/w"})
+		r := newResolver(environment{fs: fs}, &Call{Cwd: "/w"})
 		given := word.Draw(t, "given")
 		e := r.operand(KindRead, given, "/w", "")
 		if e.File == nil {

@@ -24,8 +24,8 @@ func tree(more ...string) *fsfake.FS {
 }
 
 func testResolver(fs FS) *resolver {
-	w := &World{FS: fs, Own: OwnFiles(testHome+"/.config/permd", "/etc/permd", testHome+"/data/permd")}
-	return newResolver(w, &Call{Cwd: testProj, User: User{Home: testHome, Env: map[string]string{"HOME": testHome}}})
+	own := OwnFiles(testHome+"/.config/permd", "/etc/permd", testHome+"/data/permd")
+	return newResolver(environment{fs: fs, own: &own}, &Call{Cwd: testProj, User: User{Home: testHome, Env: map[string]string{"HOME": testHome}}})
 }
 
 // resolved is what a test says of an effect: its path, or "?" and a part of the reason.
@@ -356,7 +356,7 @@ func TestTextOfFileEffects(t *testing.T) {
 }
 
 func TestWorldWithoutFileSystem(t *testing.T) {
-	r := newResolver(&World{}, &Call{Cwd: "/home/dev"})
+	r := newResolver(environment{}, &Call{Cwd: "/home/dev"})
 	if e := r.file(KindRead, "/etc/passwd", "", ""); e.Kind != KindUnknown {
 		t.Errorf("got %q, want unknown", resolved(e))
 	}

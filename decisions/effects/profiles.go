@@ -356,17 +356,11 @@ func (p *Profiles) of(a Party) *profile {
 // so that a state effect of one call changes what a later one means.
 func (p *Profiles) LiveShell(a Party) bool { return p.of(a).liveShell }
 
-// followsFolder reports whether a folder in which a call leaves that agent's
+// followsFolder reports whether a folder in which a call leaves the agent's
 // shell is accounted for without asking: later calls of a shell that stays
 // alive are judged in each folder that it may be in (Call.Folders), and a shell
 // that is made anew for each call takes its folder with it.
-func (p *Profiles) followsFolder(a Party) bool {
-	if p == nil {
-		return false
-	}
-	of := p.of(a)
-	return of.liveShell || of.freshShell
-}
+func (p *profile) followsFolder() bool { return p.liveShell || p.freshShell }
 
 // OnceOption returns the id of the option that allows just the call at hand, for
 // agents that offer several of that kind which do not all mean only that; "" if

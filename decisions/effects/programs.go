@@ -46,7 +46,7 @@ func (b *builder) command(words []word, at setting) {
 	if why := foreignCommand(words); why != "" {
 		b.unknown(at.from, why)
 	}
-	p := b.w.Table.program(b.programName(words[0].text))
+	p := b.table.program(b.programName(words[0].text))
 	if p != nil && p.wrapper != nil && !p.wrapper.elsewhere {
 		if at.wrapped++; at.wrapped > maxWrappers {
 			b.unknown(at.from, "commands wrapped in each other too deeply")
@@ -74,7 +74,7 @@ func (b *builder) programName(given string) string {
 		return ""
 	}
 	clean := path.Clean(given)
-	if b.w.Table.systemFolder(path.Dir(clean)) {
+	if b.table.systemFolder(path.Dir(clean)) {
 		return path.Base(clean)
 	}
 	return ""
@@ -82,13 +82,13 @@ func (b *builder) programName(given string) string {
 
 // networkProgram reports whether a program's output comes from the network.
 func (b *builder) networkProgram(name string) bool {
-	if p := b.w.Table.program(name); p != nil && p.network {
+	if p := b.table.program(name); p != nil && p.network {
 		return true
 	}
-	if p := b.w.Table.opinion(name); p != nil && p.network {
+	if p := b.table.opinion(name); p != nil && p.network {
 		return true
 	}
-	return b.w.Table.shell.network[name]
+	return b.table.shell.network[name]
 }
 
 // operand is the effect of a path that the kernel gets as it stands.
@@ -135,7 +135,7 @@ func (b *builder) run(words []word, at setting) int {
 		}
 	}
 	v := invocation{b: b, at: at, index: index, given: given, run: r, args: words[1:]}
-	p, opinion := b.w.Table.program(name), b.w.Table.opinion(name)
+	p, opinion := b.table.program(name), b.table.opinion(name)
 	switch {
 	case p != nil:
 		r.Known, r.Table = true, p.at
@@ -155,7 +155,7 @@ func (b *builder) run(words []word, at setting) int {
 		b.effects[index].Via = &Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
 	}
 	b.effects[index].Tags = b.res.cwdTags(r.Cwd)
-	if p := b.w.Table.program(name); p == nil || p.wrapper == nil || p.wrapper.elsewhere {
+	if p := b.table.program(name); p == nil || p.wrapper == nil || p.wrapper.elsewhere {
 		b.printed(index, words)
 	}
 	if r.Unvouched != nil && r.Cwd != at.cwd {
@@ -184,7 +184,7 @@ func (b *builder) byPath(index int, at setting) string {
 		return ""
 	}
 	dir, base := path.Split(e.File.Path)
-	if r.Executable[0] == '/' && base == path.Base(r.Executable) && b.w.Table.systemFolder(path.Clean(dir)) {
+	if r.Executable[0] == '/' && base == path.Base(r.Executable) && b.table.systemFolder(path.Clean(dir)) {
 		return base
 	}
 	r.Program = e.File.Path
@@ -207,7 +207,7 @@ func (b *builder) script(file, from string) *Script {
 	if b.stale(file) {
 		return s
 	}
-	if data, err := b.w.FS.ReadFile(file, maxScript); err == nil {
+	if data, err := b.fs.ReadFile(file, maxScript); err == nil {
 		sum := sha256.Sum256(data)
 		s.SHA256 = hex.EncodeToString(sum[:])
 	}

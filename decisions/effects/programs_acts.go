@@ -176,7 +176,7 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 	case actGlobs:
 		v.searchGlob(i, w)
 	case actTypes:
-		plain := v.b.w.Table.plainPattern("x." + w.text)
+		plain := v.b.table.plainPattern("x." + w.text)
 		v.wide, v.narrow = v.wide || !plain, v.narrow || plain
 	case actData:
 		v.send = true

@@ -131,7 +131,7 @@ func (v *invocation) input() {
 	if v.at.stdin == StdinNone || v.at.stdin == "" {
 		return
 	}
-	shell := &v.b.w.Table.shell
+	shell := &v.b.table.shell
 	switch {
 	case v.p.obeysInput:
 		v.b.unknown(v.at.from, "a program that does what it reads")
@@ -198,7 +198,7 @@ func (v *invocation) wrapperOperand(i int) {
 		v.odd = true // the command begins here
 		return
 	}
-	if !v.b.w.Table.harmlessAssignment(name, value) {
+	if !v.b.table.harmlessAssignment(name, value) {
 		v.harm(i)
 		v.b.add(Effect{
 			Kind: KindState, From: v.at.from, Why: "sets the variable " + name, Text: Display(w.show()),

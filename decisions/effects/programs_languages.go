@@ -86,7 +86,7 @@ func (v *invocation) mayBeFile(text string) bool {
 	if e.File == nil || v.b.stale(e.File.Path) {
 		return true
 	}
-	mode, err := v.b.w.FS.Lstat(e.File.Path)
+	mode, err := v.b.fs.Lstat(e.File.Path)
 	return err == nil && !mode.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
@@ -157,11 +157,11 @@ func (v *invocation) restless(w word) string {
 		if file == e.File.Path {
 			continue
 		}
-		if _, err := v.b.w.FS.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := v.b.fs.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
 			return "a database with a journal beside it, which reading it may write into it"
 		}
 	}
-	data, err := v.b.w.FS.ReadFile(e.File.Path, maxDatabase)
+	data, err := v.b.fs.ReadFile(e.File.Path, maxDatabase)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "" // it is not created

@@ -135,7 +135,7 @@ func (v *invocation) absent(file string) bool {
 	if v.rewritten(file) {
 		return false
 	}
-	_, err := v.b.w.FS.Lstat(file)
+	_, err := v.b.fs.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
@@ -149,7 +149,7 @@ func (v *invocation) harmlessSettings(s *settings, c *settingsCheck) bool {
 	if v.changed(c.file) || !c.ofGit && v.rewritten(c.file) {
 		return false
 	}
-	data, err := v.b.w.FS.ReadFile(c.file, maxObeyed)
+	data, err := v.b.fs.ReadFile(c.file, maxObeyed)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -199,6 +199,6 @@ func (v *invocation) isName(text string) bool {
 	if v.b.writes(file) || v.b.stale(file) {
 		return false
 	}
-	_, err := v.b.w.FS.Lstat(file)
+	_, err := v.b.fs.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)
 }

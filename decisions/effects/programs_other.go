@@ -202,7 +202,7 @@ func (v *invocation) mount(i int, w word) {
 func (v *invocation) copies(does act, i int, w word) {
 	host, rest, remote := strings.Cut(w.text, ":")
 	switch {
-	case remote && host != "" && !strings.Contains(host, "/") && !v.b.w.Table.shell.network[v.run.Program]:
+	case remote && host != "" && !strings.Contains(host, "/") && !v.b.table.shell.network[v.run.Program]:
 		// A container or pod, not a machine.
 		v.changes = true
 		v.harm(i)

@@ -30,7 +30,7 @@ func (v *invocation) vouch(p *program) {
 	v.harms.tell(&plain)
 	run, found := v.lookAgain(p)
 	r := v.run
-	if r.Table = p.at; !v.b.w.Table.vouched {
+	if r.Table = p.at; !v.b.table.vouched {
 		return
 	}
 	r.Unvouched = &plain

@@ -59,7 +59,7 @@ func (v *invocation) targetLine(name string) string {
 	}
 	line := ""
 	for file := range strings.FieldsSeq(v.p.targets) {
-		text, err := v.b.w.FS.ReadFile(path.Join(v.run.Cwd, file), maxTargetFile)
+		text, err := v.b.fs.ReadFile(path.Join(v.run.Cwd, file), maxTargetFile)
 		if err != nil {
 			continue
 		}

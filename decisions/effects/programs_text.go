@@ -40,7 +40,7 @@ func (v *invocation) searchGlob(i int, w word) {
 		return
 	}
 	names := alternatives(path.Base(w.text))
-	if !slices.ContainsFunc(names, func(name string) bool { return name == "" || !v.b.w.Table.plainPattern(name) }) {
+	if !slices.ContainsFunc(names, func(name string) bool { return name == "" || !v.b.table.plainPattern(name) }) {
 		v.narrow = true
 		return
 	}

@@ -107,7 +107,7 @@ func (v *invocation) skipOperands(i, skip int) int {
 		}
 		if v.p.wrapper.assignments && !w.dynamic() {
 			if name, value, ok := strings.Cut(w.text, "="); ok && name != "" {
-				if !v.b.w.Table.harmlessAssignment(name, value) {
+				if !v.b.table.harmlessAssignment(name, value) {
 					v.odd = true
 				}
 				continue
@@ -314,7 +314,7 @@ func (v *invocation) tool(i int, w word) {
 
 // delegate adds the run of a program of the table with the words behind i.
 func (v *invocation) delegate(i int, program string) bool {
-	if program == "" || v.b.w.Table.program(program) == nil {
+	if program == "" || v.b.table.program(program) == nil {
 		return false
 	}
 	at := v.at

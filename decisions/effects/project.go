@@ -15,7 +15,7 @@ import (
 //
 // home is the person's home, "" when not known.
 func FindProject(fs FS, cwd, home string) string {
-	r := newResolver(&World{FS: fs}, &Call{Cwd: cwd, User: User{Home: home}})
+	r := newResolver(environment{fs: fs}, &Call{Cwd: cwd, User: User{Home: home}})
 	return r.project()
 }
 
@@ -51,7 +51,7 @@ func (r *resolver) session() *ground {
 	for _, h := range []string{r.c.User.Home, r.c.User.Env["HOME"]} {
 		g.addHome(r, h)
 	}
-	g.own = r.w.Own.folded
+	g.own = r.own.folded
 	if t := r.c.User.Env["TMPDIR"]; path.IsAbs(t) && badPath(t) == "" {
 		for _, p := range []string{path.Clean(t), r.real(t)} {
 			// A TMPDIR that is a home or a system folder makes nothing below

@@ -50,7 +50,7 @@ func (b *builder) overWrapped(words []word, at setting) {
 		if words[i].dynamic() || words[i].glob {
 			continue
 		}
-		if p := b.w.Table.program(b.programName(words[i].text)); p != nil && p.wrapper != nil {
+		if p := b.table.program(b.programName(words[i].text)); p != nil && p.wrapper != nil {
 			b.overWords(words[i:], at)
 			n++
 		}
@@ -97,7 +97,9 @@ func (b *builder) readRest(beyond []Effect) []Effect {
 	}
 	// Where earlier parts of the call put links is not followed: a path that is
 	// denied is denied by its name too.
-	r.b = &builder{w: b.w, c: b.c, res: newResolver(b.w, b.c), depth: 1, away: b.away}
+	env := environment{fs: b.fs, own: b.own, others: b.res.others}
+	r.b = newBuilder(env, b.table, b.c, newResolver(env, b.c))
+	r.b.keepsFolder, r.b.rearranged, r.b.depth, r.b.away = b.keepsFolder, nil, 1, b.away
 	r.b.rest = r
 	r.b.waiting, b.waiting = b.waiting, nil
 	for n := 0; n < len(r.b.waiting); n++ {
@@ -201,7 +203,7 @@ func (r *rest) read(text string, at setting) {
 		return c
 	}, strings.ToValidUTF8(text, " "))
 	if len(clean) <= maxRestText && !deeplyNested(clean) {
-		if file := r.b.w.Table.reader.tree(clean); file != nil {
+		if file := r.b.table.reader.tree(clean); file != nil {
 			r.walk(file, clean, at)
 			return
 		}
@@ -239,11 +241,11 @@ func (r *rest) pieces(text string, at setting) {
 			if text = withoutLead(text); text == "" || deeplyNested(text) {
 				continue
 			}
-			if file := r.b.w.Table.reader.tree(text); file != nil {
+			if file := r.b.table.reader.tree(text); file != nil {
 				r.walk(file, text, at)
 			} else if strings.Contains(text, "|") {
 				for part := range strings.SplitSeq(text, "|") {
-					if file := r.b.w.Table.reader.tree(part); file != nil {
+					if file := r.b.table.reader.tree(part); file != nil {
 						r.walk(file, part, at)
 					}
 				}

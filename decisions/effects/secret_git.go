@@ -233,7 +233,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 		dir = "."
 	}
 	if !choosesSecrets(path.Base(file)) && !guarded.match(fold("/"+strings.Trim(file, "/")), "").Has(Secret) {
-		if through && !v.b.w.Table.plainPattern(file) {
+		if through && !v.b.table.plainPattern(file) {
 			v.gitSearch(i, dir)
 		}
 		return

@@ -37,7 +37,7 @@ func TestStrays(t *testing.T) {
 			b := shellBuilder(table, fs)
 			x := NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
 			x.beside = func(task func()) { task() }
-			b.w.FS, b.res.fs = x, x
+			b.fs, b.res.fs = x, x
 			b.shell(command, testCwd, "command")
 			checkEffects(t, b)
 			var got []string

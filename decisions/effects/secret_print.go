@@ -145,7 +145,7 @@ func printsVariable(program string, words []word) bool {
 
 // printed marks a run that prints secrets.
 func (b *builder) printed(index int, words []word) {
-	if r := b.effects[index].Run; b.w.Table.printsSecrets(r) || printsVariable(r.Program, words) {
+	if r := b.effects[index].Run; b.table.printsSecrets(r) || printsVariable(r.Program, words) {
 		b.effects[index].Tags = b.effects[index].Tags.With(Secret)
 	}
 }

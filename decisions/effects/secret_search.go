@@ -60,7 +60,7 @@ func (r *resolver) passes(dir string, as reach) string {
 			}
 			// The file is looked for, and with it every folder on the way: what
 			// the caller cannot get at, it shall not be told of either.
-			if at, why := r.walk(rootPlace, file, false); why == "" && !at.missing || why != "" && !r.w.Others {
+			if at, why := r.walk(rootPlace, file, false); why == "" && !at.missing || why != "" && !r.others {
 				return file
 			}
 		}
@@ -181,7 +181,7 @@ func (v *invocation) findsPlain(i int) bool {
 			if j++; j >= len(v.args) || v.args[j].dynamic() {
 				return false
 			}
-			named = named || !negated && v.b.w.Table.plainPattern(v.args[j].text)
+			named = named || !negated && v.b.table.plainPattern(v.args[j].text)
 		case "-exec", "-execdir", "-ok", "-okdir":
 			if !named {
 				return false

@@ -130,7 +130,7 @@ func TestSecretHiddenFromCaller(t *testing.T) {
 	}
 	for _, others := range []bool{false, true} {
 		b := shellBuilder(shippedTable(t), indexOf(fs))
-		b.w.Others = others
+		b.res.others = others
 		b.shell("grep -r KEY .", testCwd, "command")
 		if got := strings.Contains(b.effects[1].Text, "config/.env"); got == others {
 			t.Errorf("others %v: %s", others, b.effects[1].Text)

@@ -47,7 +47,7 @@ func (t *tool) pass(n int, as reach) {
 // mayBeSecret reports whether a pattern for names can match one that holds a
 // secret.
 func (t *tool) mayBeSecret(pattern string) bool {
-	return pattern == "" || t.w.Table == nil || !t.w.Table.plainPattern(pattern)
+	return pattern == "" || t.table == nil || !t.table.plainPattern(pattern)
 }
 
 func (t *tool) given(names ...string) bool {

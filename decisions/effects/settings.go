@@ -192,7 +192,7 @@ func installedToolchain(c *settingsCheck, value string) bool {
 	if !plainValue(value) || strings.ContainsAny(value, " *") || !path.IsAbs(home) {
 		return false
 	}
-	names, err := c.v.b.w.FS.Names(path.Join(home, ".rustup/toolchains"), maxToolchains)
+	names, err := c.v.b.fs.Names(path.Join(home, ".rustup/toolchains"), maxToolchains)
 	if err != nil {
 		return false
 	}

@@ -82,12 +82,12 @@ func (v *invocation) obeysTree(s *settings, tree string, depth int) string {
 			}
 		}
 		hook := path.Join(git, "hooks", lookingHook)
-		if _, err := v.b.w.FS.Lstat(hook); v.changed(hook) || !errors.Is(err, fs.ErrNotExist) {
+		if _, err := v.b.fs.Lstat(hook); v.changed(hook) || !errors.Is(err, fs.ErrNotExist) {
 			return hook
 		}
 	}
 	index := path.Join(dirs[0], "index")
-	data, err := v.b.w.FS.ReadFile(index, maxLinksIndex)
+	data, err := v.b.fs.ReadFile(index, maxLinksIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 // known, or when what .git names is not a repository that belongs to the tree:
 // git would print what another one holds.
 func (v *invocation) gitFolders(tree string) []string {
-	fsys := v.b.w.FS
+	fsys := v.b.fs
 	link := path.Join(tree, ".git")
 	mode, err := fsys.Lstat(link)
 	switch {
@@ -57,7 +57,7 @@ func (v *invocation) belongsTo(admin, tree string) bool {
 	if root := v.b.res.project(); root != "" && inside(root, admin) {
 		return true
 	}
-	fsys := v.b.w.FS
+	fsys := v.b.fs
 	if back, ok := gitLine(fsys, path.Join(admin, "gitdir"), ""); ok {
 		return absolute(admin, back) == path.Join(tree, ".git")
 	}
@@ -76,7 +76,7 @@ func (v *invocation) belongsTo(admin, tree string) bool {
 // references or settings from another folder, which git would print; "" if there
 // is none.
 func (v *invocation) storesElsewhere(git string) string {
-	fsys := v.b.w.FS
+	fsys := v.b.fs
 	for _, dir := range []string{git, path.Join(git, "objects")} {
 		names, err := fsys.Names(dir, maxGitNames)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +99,7 @@ func (v *invocation) storesElsewhere(git string) string {
 }
 
 func (v *invocation) missing(file string) bool {
-	_, err := v.b.w.FS.Lstat(file)
+	_, err := v.b.fs.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)
 }
 

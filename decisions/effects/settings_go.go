@@ -91,7 +91,7 @@ func (c *settingsCheck) harmlessSums(replaced map[string]bool) bool {
 	if c.v.b.writes(file) || c.v.b.stale(file) {
 		return false
 	}
-	data, err := c.v.b.w.FS.ReadFile(file, maxSums)
+	data, err := c.v.b.fs.ReadFile(file, maxSums)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -134,6 +134,6 @@ func (c *settingsCheck) harmlessModule(m module.Version, modOnly bool) bool {
 	if modOnly {
 		ending = ".mod"
 	}
-	_, err = c.v.b.w.FS.Lstat(path.Join(home, "go/pkg/mod/cache/download", name, "@v", version+ending))
+	_, err = c.v.b.fs.Lstat(path.Join(home, "go/pkg/mod/cache/download", name, "@v", version+ending))
 	return err == nil
 }

@@ -97,7 +97,7 @@ func (b *builder) shellIn(text, cwd, from string) {
 	var refusal *plainshell.Refusal
 	if why != "" {
 		_, refusal = plainshell.Read(text, b.readers())
-	} else if file, refusal = b.w.Table.reader.read(text, b.readers()); file == nil {
+	} else if file, refusal = b.table.reader.read(text, b.readers()); file == nil {
 		// The parser's message repeats the text; it is not worth masking.
 		why = "shell text that cannot be parsed"
 	}

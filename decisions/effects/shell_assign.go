@@ -13,7 +13,7 @@ func (s *shell) harmlessAssignment(a *syntax.Assign, at *scope) bool {
 	if a.Value != nil {
 		value = s.value(a.Value, s.source(a.Value), at)
 	}
-	return !value.dynamic() && s.b.w.Table.harmlessAssignment(a.Name.Value, value.text)
+	return !value.dynamic() && s.b.table.harmlessAssignment(a.Name.Value, value.text)
 }
 
 // declare walks export, declare, local, readonly and typeset. What an integer,

@@ -83,7 +83,7 @@ func (s *shell) jump(name string, args []word, at scope) outcome {
 // setting handles the commands of the shell that stay where they are; false when
 // the command is none of them.
 func (s *shell) setting(words []word, at *scope, in input) bool {
-	table := &s.b.w.Table.shell
+	table := &s.b.table.shell
 	name, args := words[0].text, words[1:]
 	if variableSetters[name] {
 		s.setAny()

@@ -103,8 +103,8 @@ n9=0
 func (o *shellOracle) check(t *testing.T, text string) []*Run {
 	t.Helper()
 	c := &Call{Cwd: o.root, User: User{UID: uint32(os.Getuid()), Name: "ana", Home: o.root + "/a", Env: map[string]string{"HOME": o.root + "/a"}}} //nolint:gosec // of 32 bits
-	w := &World{FS: OSFS{}, Table: o.table}
-	b := &builder{w: w, c: c, res: newResolver(w, c)}
+	env := environment{fs: OSFS{}}
+	b := newBuilder(env, o.table, c, newResolver(env, c))
 	b.shell(text, o.root, "command")
 	found := map[string][]*Run{}
 	var runs []*Run

@@ -49,8 +49,8 @@ func shellBuilder(table *Table, fs FS) *builder {
 		Cwd:  testCwd,
 		User: User{UID: 1000, Name: "ana", Home: "/home/ana", Env: map[string]string{"HOME": "/home/ana", "USER": "ana"}},
 	}
-	w := &World{FS: fs, Table: table}
-	return &builder{w: w, c: c, res: newResolver(w, c)}
+	env := environment{fs: fs}
+	return newBuilder(env, table, c, newResolver(env, c))
 }
 
 // shellEffects shows the effects of shell text, one on a line.

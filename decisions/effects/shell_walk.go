@@ -26,7 +26,7 @@ func (s *shell) script(list []*syntax.Stmt, at scope, in input) scope {
 // leaves notes that the text ends in a folder outside of the project.
 func (s *shell) leaves(at *scope) {
 	for i := range at.places {
-		if at.places[i].outside && !s.b.w.Profiles.followsFolder(s.b.c.Harness()) {
+		if at.places[i].outside && !s.b.keepsFolder {
 			s.state("leaves the shell in another folder", "cd "+at.places[i].cwd)
 			return
 		}

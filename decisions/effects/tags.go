@@ -148,7 +148,7 @@ func (r *resolver) contained(p string, kind Kind) Tags {
 			t = t.With(Permd)
 		}
 	}
-	for _, program := range r.w.Own.programs {
+	for _, program := range r.own.programs {
 		if kind != KindRead && inside(folded, program) {
 			t = t.With(Permd)
 		}

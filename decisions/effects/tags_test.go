@@ -117,8 +117,7 @@ func TestGuardedByEveryName(t *testing.T) {
 
 func TestTagsOfPlaces(t *testing.T) {
 	fs := tree("/mnt/disk/roots/ext/x", "/ext -> /mnt/disk/roots/ext").Device(testProj + "/disk")
-	w := &World{FS: fs}
-	r := newResolver(w, &Call{
+	r := newResolver(environment{fs: fs}, &Call{
 		Cwd: testProj + "/src", Roots: []string{"/ext", "/", testHome, "/etc", "/usr/lib", "relative"},
 		User: User{Home: testHome, Env: map[string]string{"TMPDIR": "/srv/scratch"}},
 	})
@@ -183,7 +182,7 @@ func TestTagsOfPlaces(t *testing.T) {
 
 func TestProjectAncestorsAreVital(t *testing.T) {
 	fs := fsfake.New("/srv/team/work/proj/.git/", "/srv/team/work/other/")
-	r := newResolver(&World{FS: fs}, &Call{Cwd: "/srv/team/work/proj"})
+	r := newResolver(environment{fs: fs}, &Call{Cwd: "/srv/team/work/proj"})
 	for p, want := range map[string]bool{
 		"/srv/team/work": true, "/srv/team": true, "/srv/team/work/proj": false, "/srv/team/work/other": false,
 		"/srv/team/work/proj/src": false,
@@ -305,7 +304,7 @@ func TestWorktree(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := &Call{Cwd: tt.cwd, User: User{UID: 1000, Name: "ana", Home: "/home/ana"}}
-			r := newResolver(&World{FS: files()}, c)
+			r := newResolver(environment{fs: files()}, c)
 			e := r.operand(KindRead, tt.file, tt.cwd, "test")
 			if e.File == nil || e.Tags.Has(Worktree) != tt.want {
 				t.Errorf("tags %v", e.Tags.Names())

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
@@ -57,7 +56,7 @@ const (
 
 func (w *World) of(c *Call, res *resolver) Result {
 	t := &tool{
-		builder: &builder{w: w, c: c, res: res, rearranged: slices.Clip(c.Before.trees)},
+		builder: newBuilder(w.environment(), w.Table, c, res),
 		all:     w.Profiles, p: stranger, use: -1, cwd: c.Cwd, from: "rawInput",
 	}
 	if t.all == nil {
@@ -67,9 +66,10 @@ func (w *World) of(c *Call, res *resolver) Result {
 	if c.InputFrom != "" {
 		t.from = c.InputFrom
 	}
+	harness := t.all.of(c.Harness())
+	t.keepsFolder = harness.followsFolder()
 	if c.local() {
-		t.p = t.all.of(c.Harness())
-		t.shells = t.p.shells
+		t.p, t.shells = harness, harness.shells
 	}
 	t.marks()
 	t.readInput()

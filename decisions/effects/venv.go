@@ -17,7 +17,7 @@ const (
 // tools put there, all that it does for what comes after is to set
 // VENV/bin before the other folders of programs. It reports whether it is one.
 func (s *shell) activate(args []word, at *scope) bool {
-	if len(args) != 1 || args[0].dynamic() || args[0].glob || !s.b.w.Profiles.followsFolder(s.b.c.Harness()) || !strings.Contains(args[0].text, "/") {
+	if len(args) != 1 || args[0].dynamic() || args[0].glob || !s.b.keepsFolder || !strings.Contains(args[0].text, "/") {
 		return false
 	}
 	if at.cwd() == "" {
@@ -32,7 +32,7 @@ func (s *shell) activate(args []word, at *scope) bool {
 	if base != "activate" || path.Base(bin) != "bin" || s.b.stale(e.File.Path) {
 		return false
 	}
-	text, err := s.b.w.FS.ReadFile(e.File.Path, maxActivate)
+	text, err := s.b.fs.ReadFile(e.File.Path, maxActivate)
 	if err != nil || !s.b.activates(string(text), bin) {
 		return false
 	}
@@ -78,7 +78,7 @@ func (b *builder) inVenvs(words []word, at setting) {
 		if !b.stale(file) && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if e := b.operand(KindRead, file, "/", at.from); e.File != nil && !b.stale(file) && b.w.Table.systemFolder(path.Dir(e.File.Path)) {
+		if e := b.operand(KindRead, file, "/", at.from); e.File != nil && !b.stale(file) && b.table.systemFolder(path.Dir(e.File.Path)) {
 			continue // the environment's python is the system's
 		}
 		own := slices.Clone(words)
@@ -104,7 +104,7 @@ func (b *builder) helpersIn(bin, name string, at setting) {
 		if _, err := b.res.lstat(file); !b.stale(file) && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if e := b.operand(KindRead, file, "/", at.from); e.File != nil && !b.stale(file) && b.w.Table.systemFolder(path.Dir(e.File.Path)) {
+		if e := b.operand(KindRead, file, "/", at.from); e.File != nil && !b.stale(file) && b.table.systemFolder(path.Dir(e.File.Path)) {
 			continue
 		}
 		b.helped = true

@@ -24,7 +24,7 @@ func (b *builder) activates(text, bin string) bool {
 			return false
 		}
 	}
-	file, _ := b.w.Table.reader.read(text, b.readers())
+	file, _ := b.table.reader.read(text, b.readers())
 	if file == nil {
 		return false
 	}

@@ -48,12 +48,7 @@ func venvFiles(text string) *fsfake.FS {
 func venvBuilder(t *testing.T, text string) *builder {
 	t.Helper()
 	b := shellBuilder(shippedTable(t), venvFiles(text))
-	profiles, err := ParseProfiles([]byte(smallProfiles))
-	if err != nil {
-		t.Fatal(err)
-	}
-	profiles.byName["claude"] = []*profile{{id: "claude", liveShell: true}}
-	b.w.Profiles = profiles
+	b.keepsFolder = true
 	b.shells = plainshell.Bash | plainshell.Zsh // source is no command of dash
 	return b
 }
@@ -82,7 +77,7 @@ func TestVenv(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := venvBuilder(t, activateText)
-			b.c.Agent.Name, b.c.Activated = "claude", c.activated
+			b.c.Activated = c.activated
 			b.shell(c.text, testCwd, "command")
 			checkEffects(t, b)
 			var got []string
@@ -157,9 +152,7 @@ func TestVenvNot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := venvBuilder(t, c.text)
-			if b.c.Agent.Name = "claude"; c.agent != "" {
-				b.c.Agent.Name = c.agent
-			}
+			b.keepsFolder = c.agent == ""
 			if c.command == "" {
 				c.command = "source venv/bin/activate; git status"
 			}
@@ -183,7 +176,7 @@ func TestVenvNot(t *testing.T) {
 func TestVenvAfterAnother(t *testing.T) {
 	for _, before := range []string{testCwd + "/node", ""} {
 		b := venvBuilder(t, activateText)
-		b.c.Agent.Name, b.c.Activated = "claude", []string{before}
+		b.c.Activated = []string{before}
 		if b.shell("source venv/bin/activate", testCwd, "command"); b.activated != nil {
 			t.Errorf("after %q: activated %q", before, b.activated)
 		}

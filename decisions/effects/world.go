@@ -96,6 +96,10 @@ func (w *World) Of(c *Call) Result {
 	return w.In(w.Scene(c))
 }
 
+func (w *World) environment() environment {
+	return environment{fs: w.FS, own: &w.Own, others: w.Others}
+}
+
 // Scene is where a call comes from, as it was found at one moment.
 type Scene struct {
 	c   *Call
@@ -105,7 +109,7 @@ type Scene struct {
 // Scene looks at where a call comes from. It needs neither Table nor Profiles:
 // which these are may depend on the project.
 func (w *World) Scene(c *Call) *Scene {
-	return &Scene{c: c, res: newResolver(w, c)}
+	return &Scene{c: c, res: newResolver(w.environment(), c)}
 }
 
 // Project is the root of the project that the call belongs to, as in Result.
@@ -123,8 +127,8 @@ func (s *Scene) Project() string {
 func (w *World) In(s *Scene) Result {
 	res := s.res
 	if res == nil {
-		res = newResolver(w, s.c)
+		res = newResolver(w.environment(), s.c)
 	}
-	s.res, res.w = nil, w
+	s.res, res.own, res.others = nil, &w.Own, w.Others
 	return w.of(s.c, res)
 }
