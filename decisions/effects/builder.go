@@ -16,6 +16,7 @@ type builder struct {
 	own   *Own
 	c     *Call
 	res   *resolver
+	texts textReader
 	// keepsFolder is set when a folder in which the call leaves its shell is
 	// accounted for without asking: see Profiles.followsFolder.
 	keepsFolder bool
@@ -57,29 +58,21 @@ type builder struct {
 	rearranged []string
 	// waiting holds what is over a bound; rest is set while that is read.
 	waiting []waiting
-	rest    *rest
+	rest    *restCount
+}
+
+// textReader reads the shell text that stands in the words of a run.
+type textReader interface {
+	// text appends the effects of shell text run in cwd ("" when not known), and
+	// in the other folders that a shell which stays alive may be in.
+	text(b *builder, text, cwd, from string)
+	// textIn appends the effects of shell text run in cwd and nowhere else.
+	textIn(b *builder, text, cwd, from string)
 }
 
 // newBuilder is the builder of a call whose paths res looks up with env.
-func newBuilder(env environment, table *Table, c *Call, res *resolver) *builder {
-	return &builder{fs: env.fs, table: table, own: res.own, c: c, res: res, rearranged: slices.Clip(c.Before.trees)}
-}
-
-// mostBraces is how many words the braces of one word may become; those of a
-// call may become 16 times as many.
-func (b *builder) mostBraces() int {
-	if b.rest != nil {
-		return maxRest
-	}
-	return maxBraceWords
-}
-
-// most is how many effects are followed.
-func (b *builder) most() int {
-	if b.rest != nil {
-		return maxRest
-	}
-	return maxEffects
+func newBuilder(env environment, table *Table, c *Call, res *resolver, texts textReader) *builder {
+	return &builder{texts: texts, fs: env.fs, table: table, own: res.own, c: c, res: res, rearranged: slices.Clip(c.Before.trees)}
 }
 
 // add appends an effect and returns its index.
@@ -117,4 +110,12 @@ func (b *builder) reading(shells plainshell.Shells, do func()) {
 	defer func(before plainshell.Shells) { b.shells = before }(b.shells)
 	b.shells = shells
 	do()
+}
+
+// leave notes a folder in which the call may leave its shell, "" for one that
+// is not known.
+func (b *builder) leave(folder string) {
+	if folder != b.c.Cwd && !slices.Contains(b.left, folder) {
+		b.left = append(b.left, folder)
+	}
 }

@@ -127,7 +127,7 @@ func TestDisturbanceWrote(t *testing.T) {
 	table := shippedTable(t)
 	after := func(text string) *Disturbance {
 		b := shellBuilder(table, shellFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		d := b.after()
 		return &d
 	}

@@ -44,7 +44,7 @@ func TestGlobs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := shellBuilder(table, fs)
-			b.shell(tt.in, testCwd, "command")
+			shellText(b, tt.in, testCwd, "command")
 			var got []string
 			for i := range b.effects {
 				if b.effects[i].Kind != KindState {
@@ -64,7 +64,7 @@ func TestGlobsTellSecrets(t *testing.T) {
 	fs.File(testCwd+"/keys/id_rsa", "x").File(testCwd+"/keys/.env", "x").File(testCwd+"/plain/a", "x")
 	for text, want := range map[string]bool{"cat keys/*": true, "cat keys/i*": true, "cat keys/a*": false, "cat keys/.e*": true, "cat plain/*": false} {
 		b := shellBuilder(table, fs)
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		if got := b.effects[1].Guarded().Has(Secret); got != want {
 			t.Errorf("%s: secret is %v", text, got)
 		}

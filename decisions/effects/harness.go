@@ -16,6 +16,6 @@ func (c *Call) Harness() Party {
 
 // local reports whether the call may be of a tool that its harness runs on this
 // machine.
-func (c *Call) local() bool {
+func local(c *Call) bool {
 	return localProtocol(c.Protocol) || c.Protocol == ProtocolAAP && c.Tool.Server == ""
 }

@@ -33,7 +33,7 @@ func TestFileURLs(t *testing.T) {
 				}
 				read++
 				b := shellBuilder(table, OSFS{})
-				b.argv([]string{"curl", url}, dir, "command")
+				argv(b, []string{"curl", url}, dir, "command")
 				found := false
 				for i := range b.effects {
 					e := &b.effects[i]
@@ -59,7 +59,7 @@ func TestFileURLEffects(t *testing.T) {
 		"curl -s file:////etc/passwd#x", "curl https://a.dev/ file://localhost/etc/passwd", "wget file:///etc/passwd",
 	} {
 		b := shellBuilder(table, shellFiles())
-		b.shell(command, testCwd, "command")
+		shellText(b, command, testCwd, "command")
 		found := false
 		for i := range b.effects {
 			found = found || b.effects[i].Kind == KindRead && b.effects[i].File.Path == "/etc/passwd"
@@ -87,7 +87,7 @@ func TestAddressesOfPrograms(t *testing.T) {
 	}
 	for command, want := range tests {
 		b := shellBuilder(table, shellFiles())
-		b.shell(command, testCwd, "command")
+		shellText(b, command, testCwd, "command")
 		got := ""
 		for i := range b.effects {
 			switch e := &b.effects[i]; {

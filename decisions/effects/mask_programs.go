@@ -117,7 +117,7 @@ func showCommand(head string, words []word) string {
 			b.WriteString(text)
 			continue
 		}
-		b.WriteString(w.show())
+		b.WriteString(showWord(w))
 	}
 	return b.String()
 }

@@ -112,7 +112,7 @@ func TestShowWordsMasksWholeWords(t *testing.T) {
 		{`tool --key-file 'a b' -m 'token: x'`, `run tool --key-file 'a b' -m 'token: x'`},
 	} {
 		b := shellBuilder(shippedTable(t), shellFiles())
-		b.shell(tt.in, testCwd, "command")
+		shellText(b, tt.in, testCwd, "command")
 		if got := b.effects[0].Text; got != tt.want {
 			t.Errorf("%s\ngot  %s\nwant %s", tt.in, got, tt.want)
 		}

@@ -366,3 +366,18 @@ func (p *profile) followsFolder() bool { return p.liveShell || p.freshShell }
 // agents that offer several of that kind which do not all mean only that; "" if
 // none is known.
 func (p *Profiles) OnceOption(a Party) string { return p.of(a).onceOption }
+
+// Own reports whether a name is that of an agent's own tool, for some agent that
+// is known: its calls become what they do (a run, a read), and are no use.
+func (p *Profiles) Own(tool string) bool {
+	own := false
+	for _, agent := range p.agents {
+		if s := agent.tools[tool]; s != nil {
+			if s.use != "" || s.wraps {
+				return false // for this agent it is a use
+			}
+			own = own || s.question == "" && s.mode == "" && len(s.members) > 0
+		}
+	}
+	return own
+}

@@ -166,14 +166,6 @@ func (b *builder) run(words []word, at setting) int {
 	return index
 }
 
-// argument is the word as it stands in Run.Args.
-func (w *word) argument() string {
-	if w.tree {
-		return w.shown
-	}
-	return w.text
-}
-
 // byPath names a run after the path of its program, and notes the script. It
 // returns the name when the path only goes a detour to a system folder.
 func (b *builder) byPath(index int, at setting) string {
@@ -248,7 +240,7 @@ func (b *builder) nested(index, arg int, text string, at setting) {
 	quiet, outer := b.nothing, b.input
 	// What it runs reads what the shell reads.
 	b.input = input{kind: at.stdin, text: at.text, printed: at.printed}
-	b.shell(text, at.cwd, at.from)
+	b.texts.text(b, text, at.cwd, at.from)
 	b.nothing, b.input = quiet, outer
 	for i := first; i < len(b.effects); i++ {
 		if b.effects[i].Via == nil {

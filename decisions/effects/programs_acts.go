@@ -31,7 +31,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		if option {
 			why = "an option that can do more: "
 		}
-		v.unknown(i, why+Display(v.args[i].show()))
+		v.unknown(i, why+Display(showWord(&v.args[i])))
 		return
 	case actInline:
 		v.harm(i)
@@ -100,9 +100,9 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		v.chdir(i, w)
 	case actAssign:
 		v.harm(i)
-		v.b.add(v.via(i, Effect{Kind: KindState, From: v.at.from, Why: "sets a variable", Text: Display(w.show())}))
+		v.b.add(v.via(i, Effect{Kind: KindState, From: v.at.from, Why: "sets a variable", Text: Display(showWord(&w))}))
 	default:
-		v.unknown(i, "an argument that permd does not know: "+Display(w.show()))
+		v.unknown(i, "an argument that permd does not know: "+Display(showWord(&w)))
 	}
 }
 
@@ -129,7 +129,7 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		if does == actText && !option {
 			return
 		}
-		v.unknown(i, "a pattern where text is expected: "+Display(w.show()))
+		v.unknown(i, "a pattern where text is expected: "+Display(showWord(&w)))
 		return
 	}
 	if w.dynamic() {
@@ -145,11 +145,11 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 	switch does {
 	case actNumber:
 		if w.text == "" || strings.Trim(w.text, "0123456789") != "" {
-			v.unknown(i, "a value that is no number: "+Display(w.show()))
+			v.unknown(i, "a value that is no number: "+Display(showWord(&w)))
 		}
 	case actGuarded:
 		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") {
-			v.unknown(i, "a value that names a file: "+Display(w.show()))
+			v.unknown(i, "a value that names a file: "+Display(showWord(&w)))
 		}
 	case actFormat:
 		if !strings.HasPrefix(w.text, "+") {
@@ -208,7 +208,7 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		v.form(i, w)
 	case actGoFlags:
 		if !plainGoFlags(w.text) {
-			v.unknown(i, "flags that can run a program: "+Display(w.show()))
+			v.unknown(i, "flags that can run a program: "+Display(showWord(&w)))
 		}
 	case actMethod:
 		v.method = strings.ToUpper(w.text)
@@ -218,7 +218,7 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 		}
 	case actGitConfig:
 		if !harmlessGitConfig(w.text) {
-			v.unknown(i, "a setting of git's, which can name programs to run: "+Display(w.show()))
+			v.unknown(i, "a setting of git's, which can name programs to run: "+Display(showWord(&w)))
 		}
 	}
 }
@@ -358,7 +358,7 @@ func (v *invocation) pattern(does act, i int, w word) {
 		v.changes = true
 	}
 	if kind == "" {
-		v.unknown(i, "a pattern whose files are not known: "+Display(w.show()))
+		v.unknown(i, "a pattern whose files are not known: "+Display(showWord(&w)))
 		return
 	}
 	v.paths++
@@ -375,7 +375,7 @@ func (v *invocation) pattern(does act, i int, w word) {
 		tree := v.p.recursive || v.has(v.p.recursiveWith)
 		var why string
 		if more, why = v.b.glob(&e, last, does == actLists, tree, v.at.from); why != "" {
-			v.unknown(i, why+": "+Display(w.show()))
+			v.unknown(i, why+": "+Display(showWord(&w)))
 			return
 		}
 	}
@@ -389,7 +389,7 @@ func (v *invocation) pattern(does act, i int, w word) {
 func (v *invocation) chdir(i int, w word) {
 	v.run.Cwd = v.folder(i, w.text)
 	if v.run.Cwd == "" {
-		v.unknown(i, "a folder that is not known: "+Display(w.show()))
+		v.unknown(i, "a folder that is not known: "+Display(showWord(&w)))
 	}
 }
 

@@ -77,7 +77,7 @@ func (v *invocation) unknown(i int, why string) {
 }
 
 func (v *invocation) dynamicWord(i int) {
-	v.unknown(i, "an argument that is not known before it runs: "+Display(v.args[i].show()))
+	v.unknown(i, "an argument that is not known before it runs: "+Display(showWord(&v.args[i])))
 }
 
 // known takes apart the words of a program of the table.
@@ -201,7 +201,7 @@ func (v *invocation) wrapperOperand(i int) {
 	if !v.b.table.harmlessAssignment(name, value) {
 		v.harm(i)
 		v.b.add(Effect{
-			Kind: KindState, From: v.at.from, Why: "sets the variable " + name, Text: Display(w.show()),
+			Kind: KindState, From: v.at.from, Why: "sets the variable " + name, Text: Display(showWord(w)),
 			Via: &Via{Effect: v.index, Arg: i},
 		})
 	}
@@ -243,7 +243,7 @@ func (v *invocation) subcommand(i int) {
 		v.tail(i + 1)
 	default:
 		// An alias, an extension, or newer than the table.
-		v.unknown(i, "a sub-command that the program table does not have: "+Display(w.show()))
+		v.unknown(i, "a sub-command that the program table does not have: "+Display(showWord(w)))
 		v.subs = append(v.subs, w.text)
 		v.dead = true
 		v.harmFrom(i)
@@ -280,7 +280,7 @@ func (v *invocation) lateOption(i, known int) {
 	}
 	for _, f := range v.flags[min(known, len(v.flags)):] {
 		if slices.Contains(v.p.unpacksUnless, f) {
-			v.unknown(i, "an option behind the archive, where it is the name of a file in it: "+Display(v.args[i].show()))
+			v.unknown(i, "an option behind the archive, where it is the name of a file in it: "+Display(showWord(&v.args[i])))
 			v.flags = v.flags[:known]
 			return
 		}

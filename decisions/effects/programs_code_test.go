@@ -65,7 +65,7 @@ func TestTargetText(t *testing.T) {
 		"npm run 'build; rm -rf'": "run npm run 'build; rm -rf'",
 	} {
 		b := shellBuilder(table, programFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		if got := b.effects[0].Text; got != want {
 			t.Errorf("%s reads %q, want %q", text, got, want)
 		}
@@ -100,7 +100,7 @@ func TestForeignShells(t *testing.T) {
 		"find src -name '*.ts' -not -path '%TEMP%x'": true,
 	} {
 		b := shellBuilder(table, programFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		asks := slices.ContainsFunc(b.effects, func(e Effect) bool { return e.Kind == KindUnknown })
 		if asks != want {
 			t.Errorf("%s: asks: %v, want %v", text, asks, want)
@@ -113,7 +113,7 @@ func TestWrappedTooDeeply(t *testing.T) {
 	table := shippedTable(t)
 	for _, words := range []string{"uv run ", "ssh host ", "docker exec x ", "npx npx ", "python -m pip ", "bundle exec ", "kubectl exec x -- ", "rtk test "} {
 		b := shellBuilder(table, programFiles())
-		b.shell(strings.Repeat(words, 400)+"ls", testCwd, "command")
+		shellText(b, strings.Repeat(words, 400)+"ls", testCwd, "command")
 		if n := len(b.effects); n > maxEffects+maxRunEffects {
 			t.Errorf("%s: %d effects", words, n)
 		}

@@ -23,7 +23,7 @@ func (v *invocation) linkTarget(i int, w word) {
 func (v *invocation) into(i int, w word) {
 	v.changes = true
 	if w.glob {
-		v.unknown(i, "a pattern whose files are not known: "+Display(w.show()))
+		v.unknown(i, "a pattern whose files are not known: "+Display(showWord(&w)))
 		return
 	}
 	e := v.b.operand(KindWrite, w.text, v.run.Cwd, v.at.from)

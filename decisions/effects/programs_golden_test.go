@@ -67,7 +67,7 @@ func TestPrograms(t *testing.T) {
 		var out strings.Builder
 		for _, c := range cases {
 			b := shellBuilder(table, programFiles())
-			b.shell(c[0], testCwd, "command")
+			shellText(b, c[0], testCwd, "command")
 			checkEffects(t, b)
 			var lines []string
 			for i := range b.effects {
@@ -98,7 +98,7 @@ func TestProgramsHaveCases(t *testing.T) {
 	seen := map[string]bool{}
 	note := func(text string) {
 		b := shellBuilder(table, programFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		for i := range b.effects {
 			if r := b.effects[i].Run; r != nil {
 				seen[r.Program] = true

@@ -57,7 +57,7 @@ func TestHostileForms(t *testing.T) {
 				fs.File(testCwd+"/"+file, text)
 			}
 			b := shellBuilder(table, fs)
-			b.shell(c.command, testCwd, "command")
+			shellText(b, c.command, testCwd, "command")
 			ro := slices.ContainsFunc(b.effects, func(e Effect) bool { return e.Run != nil && e.Run.Readonly })
 			unknown := slices.ContainsFunc(b.effects, func(e Effect) bool { return e.Kind == KindUnknown })
 			if got := ro && !unknown; got != c.want {
@@ -80,7 +80,7 @@ func TestCompletedNames(t *testing.T) {
 		fs.File("/home/other/secret", "x").File(testCwd+"/other.gz", "").File(testCwd+"/other.zip", "")
 		fs.Link(testCwd+"/notes.gz", "/home/other/secret").Link(testCwd+"/docs.ZIP", "/home/other/secret")
 		b := shellBuilder(table, fs)
-		b.shell(command, testCwd, "command")
+		shellText(b, command, testCwd, "command")
 		got := slices.ContainsFunc(b.effects, func(e Effect) bool { return e.File != nil && e.File.Path == "/home/other/secret" })
 		if got != want {
 			t.Errorf("%s: reads what the link leads to: %v", command, got)

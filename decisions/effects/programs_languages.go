@@ -37,7 +37,7 @@ func (v *invocation) language(does act, i int, w word) {
 		}
 	case actColumns:
 		if !processColumns(w.text) {
-			v.unknown(i, "a column that permd does not know, such as the environment: "+Display(w.show()))
+			v.unknown(i, "a column that permd does not know, such as the environment: "+Display(showWord(&w)))
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (v *invocation) sql(i int, w word, option bool) {
 	switch {
 	case strings.HasPrefix(w.text, "."):
 		if !languages.SQLiteCommand(w.text) {
-			v.unknown(i, "a command of sqlite3 that can write files or run programs: "+Display(w.show()))
+			v.unknown(i, "a command of sqlite3 that can write files or run programs: "+Display(showWord(&w)))
 			return
 		}
 	case !languages.SQL(w.text):
@@ -121,7 +121,7 @@ func (v *invocation) database(i int, w word) {
 		return
 	}
 	if why := noFile(actDatabase, w.text); why != "" {
-		v.unknown(i, why+": "+Display(w.show()))
+		v.unknown(i, why+": "+Display(showWord(&w)))
 		return
 	}
 	v.applyPath(actReads, i, w, false)

@@ -69,7 +69,7 @@ func TestLanguages(t *testing.T) {
 }
 
 func passesText(b *builder, text string, rules [][]string) bool {
-	b.shell(text, testCwd, "command")
+	shellText(b, text, testCwd, "command")
 	return !b.nothing && passes(b, rules)
 }
 

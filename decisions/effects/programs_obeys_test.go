@@ -49,7 +49,7 @@ func TestObeyedFiles(t *testing.T) {
 			}
 			fs.Link(testCwd+"/link", "a/b")
 			b := shellBuilder(table, fs)
-			b.shell(c.command, testCwd, "command")
+			shellText(b, c.command, testCwd, "command")
 			var last *Run
 			for i := range b.effects {
 				if r := b.effects[i].Run; r != nil {

@@ -30,7 +30,7 @@ func (v *invocation) operandEffects() {
 		}
 		behind := v.dashes >= 0 && n >= v.dashes && v.p.hasDashes
 		if w := &v.args[i]; w.glob && !w.dynamic() && !behind && movesOthers(specs, n, len(v.operands)) {
-			v.unknown(i, "a pattern that may become several words, of which each means something else: "+Display(v.args[i].show()))
+			v.unknown(i, "a pattern that may become several words, of which each means something else: "+Display(showWord(&v.args[i])))
 		}
 		v.apply(does, i, v.args[i], false, tree)
 		if does == actTarget || does == actTool || does == actModule {

@@ -10,7 +10,7 @@ import (
 // depending on how they are written.
 func (v *invocation) applyOther(does act, i int, w word, option bool) {
 	if w.glob && does != actPacks && does != actCopies && (does != actSpec || strings.ContainsAny(w.text, "*?")) {
-		v.unknown(i, "a pattern whose files are not known: "+Display(w.show()))
+		v.unknown(i, "a pattern whose files are not known: "+Display(showWord(&w)))
 		return
 	}
 	switch does {
@@ -36,13 +36,13 @@ func (v *invocation) applyOther(does act, i int, w word, option bool) {
 		v.database(i, w)
 	case actSources, actViewed:
 		if why := noFile(does, w.text); why != "" {
-			v.unknown(i, why+": "+Display(w.show()))
+			v.unknown(i, why+": "+Display(showWord(&w)))
 			return
 		}
 		v.applyPath(actReads, i, w, v.p.recursive)
 	case actName:
 		if w.glob || !v.isName(w.text) {
-			v.unknown(i, "a name that may lead to a file: "+Display(w.show()))
+			v.unknown(i, "a name that may lead to a file: "+Display(showWord(&w)))
 		}
 	case actRepoName:
 		if host, rest, _ := strings.Cut(w.text, "/"); strings.Contains(w.text, "://") || strings.Contains(rest, "/") {
@@ -98,7 +98,7 @@ func (v *invocation) archive(i int, w word) {
 	}
 	// tar takes HOST:FILE for an archive on another machine.
 	if head, _, ok := strings.Cut(w.text, ":"); ok && !strings.Contains(head, "/") {
-		v.unknown(i, "an archive on another machine: "+Display(w.show()))
+		v.unknown(i, "an archive on another machine: "+Display(showWord(&w)))
 		return
 	}
 	// A change of the folder (-C) does not count for the archive's own name.
@@ -120,7 +120,7 @@ func (v *invocation) packs(i int, w word) {
 		return
 	}
 	if w.glob {
-		v.unknown(i, "a pattern whose files are not known: "+Display(w.show()))
+		v.unknown(i, "a pattern whose files are not known: "+Display(showWord(&w)))
 		return
 	}
 	deep := v.has(v.p.recursiveWith)
@@ -175,7 +175,7 @@ func (v *invocation) mount(i int, w word) {
 				readonly = value == "" || value == "true" || value == "1"
 			case "type", "target", "dst", "destination", "consistency", "bind-propagation":
 			default:
-				v.unknown(i, "a mount that permd does not know: "+Display(w.show()))
+				v.unknown(i, "a mount that permd does not know: "+Display(showWord(&w)))
 				return
 			}
 		}
@@ -288,7 +288,7 @@ func (v *invocation) form(i int, w word) {
 	switch {
 	case file == "-":
 	case strings.ContainsAny(file, `",\`):
-		v.unknown(i, "files that are sent: "+Display(w.show()))
+		v.unknown(i, "files that are sent: "+Display(showWord(&w)))
 	default:
 		v.b.add(v.via(i, v.b.operand(KindRead, file, v.run.Cwd, v.at.from)))
 	}

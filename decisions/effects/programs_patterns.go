@@ -96,7 +96,7 @@ func (v *invocation) patternWord(i int) bool {
 	if why == "" {
 		return false
 	}
-	v.unknown(i, why+": "+Display(w.show()))
+	v.unknown(i, why+": "+Display(showWord(w)))
 	return true
 }
 
@@ -110,9 +110,9 @@ func (v *invocation) patternValue(i int) {
 	}
 	if v.p.style == styleFind {
 		if why := v.patternOption(w, findName); why != "" {
-			v.unknown(i, why+": "+Display(w.show()))
+			v.unknown(i, why+": "+Display(showWord(w)))
 		}
 		return
 	}
-	v.unknown(i, "a pattern in the place of an option's value: "+Display(w.show()))
+	v.unknown(i, "a pattern in the place of an option's value: "+Display(showWord(w)))
 }

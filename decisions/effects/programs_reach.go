@@ -8,7 +8,7 @@ import (
 // connects adds the effect of an address.
 func (v *invocation) connects(does act, i int, w word) {
 	if w.glob || isURLPattern(w.text) {
-		v.unknown(i, "an address that is a pattern: "+Display(w.show()))
+		v.unknown(i, "an address that is a pattern: "+Display(showWord(&w)))
 		return
 	}
 	if len(w.text) >= 5 && strings.EqualFold(w.text[:5], "file:") {
@@ -27,7 +27,7 @@ func (v *invocation) connects(does act, i int, w word) {
 	e := v.b.res.connect(url, method, v.at.from)
 	if c := e.Connect; c != nil {
 		if !strings.Contains(url, "://") && c.Scheme != "" {
-			v.unknown(i, "an address that programs read in two ways: "+Display(w.show())) // wget takes HOST:PATH for FTP
+			v.unknown(i, "an address that programs read in two ways: "+Display(showWord(&w))) // wget takes HOST:PATH for FTP
 			return
 		}
 		if !gettingSchemes[c.Scheme] {
@@ -75,7 +75,7 @@ func (v *invocation) remote(i int, w word) {
 		// user@host:path is ssh.
 		v.b.add(v.via(i, v.b.res.connect("ssh://"+head+"/"+strings.TrimLeft(rest, "/"), method, v.at.from)))
 	case colon, strings.ContainsAny(w.text, "/\\") || w.text == "." || w.text == "..":
-		v.unknown(i, "another repository, whose configuration may run commands: "+Display(w.show()))
+		v.unknown(i, "another repository, whose configuration may run commands: "+Display(showWord(&w)))
 	default:
 		v.namedRemote(w.text, method)
 	}

@@ -28,7 +28,7 @@ func TestBareProject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := shellBuilder(table, fsfake.New(c.files...))
 			b.c.Cwd = dir
-			b.shell(c.command, dir, "command")
+			shellText(b, c.command, dir, "command")
 			var last *Run
 			for i := range b.effects {
 				if r := b.effects[i].Run; r != nil {

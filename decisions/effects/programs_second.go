@@ -91,7 +91,7 @@ func (v *invocation) wraps(p *program) {
 	}
 	inner := v.args[start:]
 	if inner[0].dynamic() || inner[0].glob {
-		v.unknown(start, "a program whose name is not known before it runs: "+Display(inner[0].show()))
+		v.unknown(start, "a program whose name is not known before it runs: "+Display(showWord(&inner[0])))
 		return
 	}
 	v.b.command(inner, at)

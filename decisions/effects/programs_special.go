@@ -17,7 +17,7 @@ func (v *invocation) find() {
 		}
 		if w.glob && !w.dynamic() && strings.IndexByte("*?[-(!,@+", w.text[0]) >= 0 {
 			if why := v.patternOption(w, findName); why != "" {
-				v.unknown(i, why+": "+Display(w.show()))
+				v.unknown(i, why+": "+Display(showWord(w)))
 			}
 			v.operands = append(v.operands, i)
 			continue
@@ -55,7 +55,7 @@ func (v *invocation) primary(i int) int {
 	}
 	o := v.p.options[name]
 	if o == nil {
-		v.unknown(i, "a part of find's expression that permd does not know: "+Display(w.show()))
+		v.unknown(i, "a part of find's expression that permd does not know: "+Display(showWord(w)))
 		return 0
 	}
 	v.flag(o)

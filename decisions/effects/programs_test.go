@@ -42,7 +42,7 @@ func TestArgv(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := shellBuilder(table, shellFiles())
-			b.argv(c.args, testCwd, "argv")
+			argv(b, c.args, testCwd, "argv")
 			checkEffects(t, b)
 			var got []string
 			for i := range b.effects {
@@ -66,7 +66,7 @@ func TestShellSecrets(t *testing.T) {
 		"AWS_SECRET_ACCESS_KEY=canary-5f0c aws s3 ls",
 	} {
 		b := shellBuilder(table, shellFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		for i := range b.effects {
 			if e := &b.effects[i]; strings.Contains(e.Text+e.Why, "canary-5f0c") {
 				t.Errorf("%q: %s", text, e.Text)
@@ -84,7 +84,7 @@ func TestScript(t *testing.T) {
 		files.File(testCwd+"/run.sh", body)
 		for _, text := range []string{"./run.sh", "sh run.sh"} {
 			b := shellBuilder(table, files)
-			b.shell(text, testCwd, "command")
+			shellText(b, text, testCwd, "command")
 			script := b.effects[0].Run.Script
 			if script == nil || script.Path != testCwd+"/run.sh" || len(script.SHA256) != 64 {
 				t.Fatalf("%s: script is %+v", text, script)
@@ -108,7 +108,7 @@ func TestRunText(t *testing.T) {
 		`echo '$x' '~' 'a;b' '{a,b}'`: `echo '$x' '~' 'a;b' '{a,b}'`,
 	} {
 		b := shellBuilder(table, shellFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		i := slices.IndexFunc(b.effects, func(e Effect) bool { return e.Kind == KindRun })
 		if got := b.effects[i].Text; got != "run "+want {
 			t.Errorf("%s reads %s, want %s", text, got, want)
@@ -189,7 +189,7 @@ func TestFoldersOfLongText(t *testing.T) {
 	} {
 		b := shellBuilder(table, shellFiles())
 		b.c.Folders = c.folders
-		b.shell(long, testCwd, "command")
+		shellText(b, long, testCwd, "command")
 		if last := b.effects[len(b.effects)-1]; (last.Kind == KindUnknown) == c.known {
 			t.Errorf("%s: %s", name, last.Text)
 		}
@@ -199,7 +199,7 @@ func TestFoldersOfLongText(t *testing.T) {
 // TestShellTextWithin: what a command makes permd parse is bounded.
 func TestShellTextWithin(t *testing.T) {
 	b := shellBuilder(shippedTable(t), shellFiles())
-	b.shell(strings.Repeat("eval ", 5000)+"ls", testCwd, "command")
+	shellText(b, strings.Repeat("eval ", 5000)+"ls", testCwd, "command")
 	if b.parsed > maxAllText+maxShellText {
 		t.Errorf("%d bytes parsed", b.parsed)
 	}
@@ -237,7 +237,7 @@ func TestFoldersOfLiveShell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := shellBuilder(table, shellFiles())
 			b.c.Folders = c.folders
-			b.shell(c.text, testCwd, "command")
+			shellText(b, c.text, testCwd, "command")
 			checkEffects(t, b)
 			var got []string
 			for i := range b.effects {

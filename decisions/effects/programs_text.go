@@ -46,7 +46,7 @@ func (v *invocation) searchGlob(i int, w word) {
 	}
 	v.wide = true
 	if slices.ContainsFunc(names, choosesSecrets) {
-		v.unknown(i, "a pattern that chooses files which may hold secrets: "+Display(w.show()))
+		v.unknown(i, "a pattern that chooses files which may hold secrets: "+Display(showWord(&w)))
 	}
 }
 

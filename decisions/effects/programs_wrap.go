@@ -32,7 +32,7 @@ func (b *builder) wrapped(p *program, words []word, at setting) {
 	}
 	inner := words[1+start:]
 	if inner[0].open() {
-		b.unknown(at.from, "a program whose name is not known before it runs: "+Display(inner[0].show()))
+		b.unknown(at.from, "a program whose name is not known before it runs: "+Display(showWord(&inner[0])))
 		return
 	}
 	b.command(inner, at)
@@ -181,7 +181,7 @@ func (v *invocation) inner() {
 		if i < start {
 			spec := operandAt(v.p.operands, n, len(before))
 			if spec == nil {
-				v.unknown(i, "an operand that permd does not know: "+Display(v.args[i].show()))
+				v.unknown(i, "an operand that permd does not know: "+Display(showWord(&v.args[i])))
 				continue
 			}
 			v.apply(spec.act, i, v.args[i], false, false)
@@ -202,7 +202,7 @@ func (v *invocation) inner() {
 	}
 	first := &v.args[start]
 	if first.open() || strings.HasPrefix(first.text, "-") {
-		v.unknown(start, "a program whose name is not known before it runs: "+Display(first.show()))
+		v.unknown(start, "a program whose name is not known before it runs: "+Display(showWord(first)))
 		return
 	}
 	if w.joined && slices.ContainsFunc(v.args[start:], readAgain) {
@@ -260,7 +260,7 @@ func (v *invocation) elsewhere(start int) {
 	case v.p.wrapper.joined:
 		outer := v.b.input
 		v.b.input = input{kind: at.stdin}
-		v.b.reading(plainshell.All, func() { v.b.shellIn(strings.Join(parts, " "), "/", v.at.from) })
+		v.b.reading(plainshell.All, func() { v.b.texts.textIn(v.b, strings.Join(parts, " "), "/", v.at.from) })
 		v.b.input = outer
 	default:
 		v.b.command(v.args[start:], at)

@@ -11,67 +11,14 @@ import (
 // by itself, wherever it stands, once for all equal ones. What is found is only
 // there to be denied (Result.Rest).
 
-// Bounds of the rest of a call.
+// Bounds of the rest of a call, see also those of what waits.
 const (
-	maxRest         = 12 << 10  // effects that differ
-	maxRestMore     = 4 << 10   // further ones, of those that are not plainly harmless
-	maxRestCommands = 24 << 10  // that are read
-	maxRestText     = 256 << 10 // bytes of all texts, and of one that is parsed
-	maxRestRaw      = 64 << 10  // bytes of each end of a text that is longer
-	maxRestQueue    = 64        // texts and commands that wait
-	maxRestFolder   = 512       // bytes of a folder that commands run in
-	maxRestPlaces   = 2         // folders that each command is read in
-	maxRestWrappers = 16        // at the end of a command, that are looked behind
-	maxRestWords    = 32 << 10  // of commands that are wrapped in others too deeply
+	maxRestMore     = 4 << 10  // further effects, of those that are not plainly harmless
+	maxRestCommands = 24 << 10 // that are read
+	maxRestRaw      = 64 << 10 // bytes of each end of a text that is longer
+	maxRestFolder   = 512      // bytes of a folder that commands run in
+	maxRestPlaces   = 2        // folders that each command is read in
 )
-
-// waiting is a text or a command that is to be read as a part of the rest.
-type waiting struct {
-	text  string
-	words []word // in place of a text
-	at    setting
-}
-
-// overText notes a text that is over a bound.
-func (b *builder) overText(text, cwd, from string) {
-	b.over(waiting{text: text, at: setting{cwd: cwd, from: from}})
-}
-
-// overWords notes a command that has too many words.
-func (b *builder) overWords(words []word, at setting) {
-	at.via, at.wrapped = nil, 0
-	b.over(waiting{words: words, at: at})
-}
-
-// overWrapped notes a command that is wrapped in others too deeply. What it runs
-// stands behind the last of the wrappers, so that is read first.
-func (b *builder) overWrapped(words []word, at setting) {
-	for i, n := len(words)-1, 0; b.rest == nil && i > 0 && n < maxRestWrappers; i-- {
-		if words[i].dynamic() || words[i].glob {
-			continue
-		}
-		if p := b.table.program(b.programName(words[i].text)); p != nil && p.wrapper != nil {
-			b.overWords(words[i:], at)
-			n++
-		}
-	}
-	b.overWords(words, at)
-}
-
-func (b *builder) over(w waiting) {
-	switch {
-	case b.rest != nil && w.words != nil:
-		if b.rest.words += len(w.words); b.rest.words <= maxRestWords {
-			b.waiting = append(b.waiting, w)
-		}
-	case len(b.waiting) >= maxRestQueue:
-	case b.rest == nil: // it is not known yet what is left
-		b.waiting = append(b.waiting, w)
-	case w.words == nil && b.rest.bytes+len(w.text) <= 2*maxRestText:
-		b.rest.bytes += len(w.text)
-		b.waiting = append(b.waiting, w)
-	}
-}
 
 // rest collects what is beyond the bounds.
 type rest struct {
@@ -80,14 +27,13 @@ type rest struct {
 	seen     map[uint64]bool
 	commands map[uint64]bool
 	list     []Effect
-	bytes    int  // of texts
-	words    int  // of commands that wait
+	count    restCount
 	network  bool // something of it reaches the network
 }
 
 // readRest returns the effects of what is beyond the bounds, each once, first
 // those of beyond that were cut off.
-func (b *builder) readRest(beyond []Effect) []Effect {
+func readRest(b *builder, beyond []Effect) []Effect {
 	if len(b.waiting) == 0 && len(beyond) == 0 {
 		return nil
 	}
@@ -98,9 +44,9 @@ func (b *builder) readRest(beyond []Effect) []Effect {
 	// Where earlier parts of the call put links is not followed: a path that is
 	// denied is denied by its name too.
 	env := environment{fs: b.fs, own: b.own, others: b.res.others}
-	r.b = newBuilder(env, b.table, b.c, newResolver(env, b.c))
+	r.b = newShellBuilder(env, b.table, b.c, newResolver(env, b.c))
 	r.b.keepsFolder, r.b.rearranged, r.b.depth, r.b.away = b.keepsFolder, nil, 1, b.away
-	r.b.rest = r
+	r.b.rest = &r.count
 	r.b.waiting, b.waiting = b.waiting, nil
 	for n := 0; n < len(r.b.waiting); n++ {
 		w := r.b.waiting[n]

@@ -38,7 +38,7 @@ func TestStrays(t *testing.T) {
 			x := NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
 			x.beside = func(task func()) { task() }
 			b.fs, b.res.fs = x, x
-			b.shell(command, testCwd, "command")
+			shellText(b, command, testCwd, "command")
 			checkEffects(t, b)
 			var got []string
 			for i := range b.effects {
@@ -73,7 +73,7 @@ func TestSearchOfWorktree(t *testing.T) {
 			x := NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
 			x.beside = func(task func()) { task() }
 			b := shellBuilder(shippedTable(t), x)
-			b.shell(command, testCwd, "command")
+			shellText(b, command, testCwd, "command")
 			got := false
 			for i := range b.effects {
 				got = got || b.effects[i].Tags.Has(Secret)

@@ -49,7 +49,7 @@ func TestSecrets(t *testing.T) {
 		}
 		n++
 		b := shellBuilder(table, indexOf(secretFiles()))
-		b.shell(command, testCwd, "command")
+		shellText(b, command, testCwd, "command")
 		b.doubt()
 		checkEffects(t, b)
 		var lines []string
@@ -115,7 +115,7 @@ func TestSecretSearchTools(t *testing.T) {
 // TestSecretNamed is what a person reads of a search that passes over a secret.
 func TestSecretNamed(t *testing.T) {
 	b := shellBuilder(shippedTable(t), indexOf(secretFiles()))
-	b.shell("grep -r KEY .", testCwd, "command")
+	shellText(b, "grep -r KEY .", testCwd, "command")
 	if got, want := b.effects[1].Text, "read ./ and all below, with ./config/.env"; got != want {
 		t.Errorf("text %q, want %q", got, want)
 	}
@@ -131,7 +131,7 @@ func TestSecretHiddenFromCaller(t *testing.T) {
 	for _, others := range []bool{false, true} {
 		b := shellBuilder(shippedTable(t), indexOf(fs))
 		b.res.others = others
-		b.shell("grep -r KEY .", testCwd, "command")
+		shellText(b, "grep -r KEY .", testCwd, "command")
 		if got := strings.Contains(b.effects[1].Text, "config/.env"); got == others {
 			t.Errorf("others %v: %s", others, b.effects[1].Text)
 		}
@@ -146,7 +146,7 @@ func TestPrintsVariable(t *testing.T) {
 		"echo $PUBLIC_KEY_PATH": false, `[ -n "$GITHUB_TOKEN" ]`: false, "GITHUB_TOKEN=x; echo $GITHUB_TOKEN": false, "echo $": false,
 	} {
 		b := shellBuilder(shippedTable(t), shellFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		got := false
 		for i := range b.effects {
 			got = got || b.effects[i].Kind == KindRun && b.effects[i].Tags.Has(Secret)

@@ -58,7 +58,7 @@ func TestForeignStores(t *testing.T) {
 			fs.File(other+"/config", "").File(other+"/objects/info/packs", "")
 			c.set(fs)
 			b := shellBuilder(table, fs)
-			b.shell("git log -p", testCwd, "command")
+			shellText(b, "git log -p", testCwd, "command")
 			if got := b.effects[0].Run.Readonly; got != c.want {
 				t.Errorf("git log -p: read-only: %v, %v", got, b.effects)
 			}

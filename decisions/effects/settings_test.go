@@ -111,7 +111,7 @@ func TestObeyed(t *testing.T) {
 			fs.File(testCwd+"/go.mod", "module x\n")
 			fs.File(testCwd+"/"+c.file, c.text)
 			b := shellBuilder(table, fs)
-			b.shell(c.command, testCwd, "command")
+			shellText(b, c.command, testCwd, "command")
 			looks, unknown := false, false
 			for _, e := range b.effects {
 				looks = looks || e.Run != nil && e.Run.Readonly
@@ -184,7 +184,7 @@ func TestObeyedSubmodules(t *testing.T) {
 			fs.File(testCwd+"/lib/sub/.git", "gitdir: ../../.git/modules/lib/sub\n")
 			fs.File(testCwd+"/.git/modules/lib/sub/config", c.config)
 			b := shellBuilder(table, fs)
-			b.shell("git status", testCwd, "command")
+			shellText(b, "git status", testCwd, "command")
 			if got := b.effects[0].Run.Readonly; got != c.want {
 				t.Errorf("version %s, %s: read-only: %v", version, name, got)
 			}
@@ -208,7 +208,7 @@ func TestObeyedHome(t *testing.T) {
 		fs := shellFiles()
 		fs.File("/home/ana/.npmrc", "registry=https://corp.example/\nprefix=~/.npm-global\n")
 		b := shellBuilder(table, fs)
-		b.shell(c.command, testCwd, "command")
+		shellText(b, c.command, testCwd, "command")
 		var last *Run
 		for _, e := range b.effects {
 			if e.Run != nil {
@@ -238,7 +238,7 @@ func TestObeyedFolders(t *testing.T) {
 			fs.File(testCwd+"/evil/"+name, text)
 		}
 		b := shellBuilder(table, fs)
-		b.shell(command, testCwd, "command")
+		shellText(b, command, testCwd, "command")
 		var last *Run
 		for _, e := range b.effects {
 			if e.Run != nil {
@@ -262,7 +262,7 @@ func TestObeyedModuleCache(t *testing.T) {
 			fs.File("/home/ana/go/pkg/mod/cache/download/corp.example/y/@v/v1.0.0.mod", "module corp.example/y\n")
 		}
 		b := shellBuilder(table, fs)
-		b.shell("go list ./...", testCwd, "command")
+		shellText(b, "go list ./...", testCwd, "command")
 		if b.effects[0].Run.Readonly != cached {
 			t.Errorf("cached: %v: %+v", cached, b.effects[0].Run)
 		}
@@ -290,10 +290,10 @@ func TestSettingsBounds(t *testing.T) {
 	fs := fsfake.New(testCwd + "/.git/HEAD")
 	fs.File(testCwd+"/.npmrc", strings.Repeat("#", maxObeyed))
 	b := shellBuilder(table, fs)
-	b.shell("npm ls", testCwd, "command")
+	shellText(b, "npm ls", testCwd, "command")
 	fs.File(testCwd+"/.npmrc", strings.Repeat("#", maxObeyed+1))
 	c := shellBuilder(table, fs)
-	c.shell("npm ls", testCwd, "command")
+	shellText(c, "npm ls", testCwd, "command")
 	if !b.effects[0].Run.Readonly || c.effects[0].Run.Readonly {
 		t.Error("the size is not bounded")
 	}

@@ -11,29 +11,23 @@ import (
 	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
-// Bounds of shell text. The parser recurses for each level of nesting without
-// a limit of its own, and 400 KB of "(" overflow its stack, so text is bounded
-// before it is parsed.
-const (
-	maxShellText    = 32 << 10         // bytes
-	maxAllText      = 4 * maxShellText // of one call, text within text each time
-	maxShellNesting = 200              // brackets, substitutions and quotes inside each other
-	maxShellInShell = 8                // bash -c inside bash -c
-	maxEffects      = 512              // of one call
-	maxBraceWords   = 64               // that one word may expand to
-	maxLoopWords    = 16               // that a loop is followed over
-	maxLoopText     = 4 << 10          // bytes of such a loop
-	maxLoops        = 32               // that are followed so
-	maxAllBraces    = 1024             // that braces may expand to in one call
-	maxStatements   = 2 << 10          // followed in one call, those of loops each time
-)
+// textsHere reads shell text for the words of runs.
+type textsHere struct{}
 
-// shell appends the effects of shell text run in cwd ("" when not known). A
+func (textsHere) text(b *builder, text, cwd, from string)   { shellText(b, text, cwd, from) }
+func (textsHere) textIn(b *builder, text, cwd, from string) { shellTextIn(b, text, cwd, from) }
+
+// newShellBuilder is the builder of a call whose shell text is read here.
+func newShellBuilder(env environment, table *Table, c *Call, res *resolver) *builder {
+	return newBuilder(env, table, c, res, textsHere{})
+}
+
+// shellText appends the effects of shell text run in cwd ("" when not known). A
 // shell that stays alive may be in other folders as well: what the text would
 // do in those is added where it is not the same.
-func (b *builder) shell(text, cwd, from string) {
+func shellText(b *builder, text, cwd, from string) {
 	first := len(b.effects)
-	b.shellIn(text, cwd, from)
+	shellTextIn(b, text, cwd, from)
 	if b.depth > 0 || cwd == "" || cwd != b.c.Cwd {
 		return
 	}
@@ -48,7 +42,7 @@ func (b *builder) shell(text, cwd, from string) {
 			return
 		}
 		next, quiet := len(b.effects), b.nothing
-		b.shellIn(text, folder, from)
+		shellTextIn(b, text, folder, from)
 		if sameElsewhere(base, b.effects[next:], next-first) {
 			b.effects, b.nothing = b.effects[:next], quiet
 		}
@@ -75,16 +69,8 @@ func sameRun(x, y *Run) bool {
 	return x.Program == y.Program && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
 }
 
-// leave notes a folder in which the call may leave its shell, "" for one that
-// is not known.
-func (b *builder) leave(folder string) {
-	if folder != b.c.Cwd && !slices.Contains(b.left, folder) {
-		b.left = append(b.left, folder)
-	}
-}
-
-// shellIn appends the effects of shell text run in cwd.
-func (b *builder) shellIn(text, cwd, from string) {
+// shellTextIn appends the effects of shell text run in cwd.
+func shellTextIn(b *builder, text, cwd, from string) {
 	before := len(b.effects)
 	why := shellBounds(text)
 	if b.parsed += len(text); why == "" && b.parsed > maxAllText {
@@ -132,7 +118,7 @@ func (b *builder) shellIn(text, cwd, from string) {
 
 // argv appends the effects of running a program without a shell: its words
 // mean what they say.
-func (b *builder) argv(args []string, cwd, from string) {
+func argv(b *builder, args []string, cwd, from string) {
 	if len(args) == 0 || args[0] == "" {
 		b.unknown(from, "a command without a program")
 		return
@@ -254,24 +240,13 @@ type shell struct {
 	sinks  []sink // the commands of >(…), whose input is not known yet
 }
 
-// input is where the standard input of a command comes from.
-type input struct {
-	kind Stdin
-	text string
-	// printed is what comes out of a pipe, when that is known.
-	printed string
-	// own is set for the last command of a pipeline: zsh expands its words in the
-	// shell itself, where substitutions read what the shell reads.
-	own *input
-}
-
 // unknown appends an Unknown effect of the text.
 func (s *shell) unknown(why string) { s.b.unknown(s.from, why) }
 
 // enough reports whether the call has more effects than are followed, and asks:
 // the rest of it need not be looked at then.
 func (s *shell) enough() bool {
-	if !s.full && len(s.b.effects) > s.b.most() {
+	if !s.full && len(s.b.effects) > most(s.b) {
 		s.full = true
 		s.unknown("more commands than permd follows")
 	}
@@ -345,4 +320,21 @@ func (s *shell) setAny() {
 		s.anyAssigned = true
 		s.news++
 	}
+}
+
+// mostBraces is how many words the braces of one word may become; those of a
+// call may become 16 times as many.
+func mostBraces(b *builder) int {
+	if b.rest != nil {
+		return maxRest
+	}
+	return maxBraceWords
+}
+
+// most is how many effects are followed.
+func most(b *builder) int {
+	if b.rest != nil {
+		return maxRest
+	}
+	return maxEffects
 }

@@ -19,7 +19,7 @@ func BenchmarkShell(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				builder := shellBuilder(table, files)
-				builder.shell(bench.text, testCwd, "command")
+				shellText(builder, bench.text, testCwd, "command")
 			}
 		})
 	}

@@ -317,7 +317,7 @@ func (s *shell) stateful(name string, args []word, at *scope) {
 func (s *shell) evaluated(name string, args []word, at *scope) {
 	for i := range args {
 		if w := &args[i]; w.dynamic() || w.glob || strings.ContainsAny(w.text, "[") {
-			s.unknown("an operand of " + name + " that can run code: " + Display(w.show()))
+			s.unknown("an operand of " + name + " that can run code: " + Display(showWord(w)))
 			s.setAny()
 		}
 	}

@@ -115,7 +115,7 @@ func TestBypass(t *testing.T) {
 		count[a.Tier]++
 		t.Run(a.ID, func(t *testing.T) {
 			b := shellBuilder(table, attackFiles())
-			b.shell(a.Command, testCwd, "command")
+			shellText(b, a.Command, testCwd, "command")
 			if b.nothing || passes(b, rules) {
 				t.Errorf("%q passes under %q", a.Command, a.Naive)
 				for i := range b.effects {
@@ -145,7 +145,7 @@ func TestBypassControls(t *testing.T) {
 		t.Run(a.ID, func(t *testing.T) {
 			b := shellBuilder(table, attackFiles())
 			b.shells = plainshell.Bash | plainshell.Zsh
-			b.shell(a.Command, testCwd, "command")
+			shellText(b, a.Command, testCwd, "command")
 			if !b.nothing && !passes(b, rules) {
 				t.Errorf("%q does not pass under %q", a.Command, a.Naive)
 				for i := range b.effects {
@@ -167,7 +167,7 @@ func TestBypassDeny(t *testing.T) {
 		}
 		t.Run(a.ID, func(t *testing.T) {
 			b := shellBuilder(table, attackFiles())
-			b.shell(a.Command, testCwd, "command")
+			shellText(b, a.Command, testCwd, "command")
 			program, _ := strings.CutPrefix(a.Naive, "default-allow;deny-prefix:")
 			for i := range b.effects {
 				switch e := &b.effects[i]; {

@@ -90,7 +90,7 @@ func (s *shell) abortOn(w *syntax.Word, at *scope) {
 func (s *shell) simple(words []word, at scope, in input) outcome {
 	name := &words[0]
 	if name.dynamic() || name.glob || name.text == "" {
-		s.unknown("a program whose name is not known before it runs: " + Display(name.show()))
+		s.unknown("a program whose name is not known before it runs: " + Display(showWord(name)))
 		if likely := likelyName(name); likely != "" {
 			guessed := slices.Clone(words)
 			guessed[0] = literalWord(likely)

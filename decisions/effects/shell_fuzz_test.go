@@ -22,9 +22,9 @@ func FuzzShell(f *testing.F) {
 	table, files := shippedTable(f), shellFiles()
 	f.Fuzz(func(t *testing.T, text string) {
 		b := shellBuilder(table, files)
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		b.over(waiting{text: text, at: setting{cwd: testCwd, from: "command"}})
-		b.readRest(nil)
+		readRest(b, nil)
 		checkEffects(t, b)
 		if len(b.effects) > 2*maxEffects || b.statements > maxStatements+1 {
 			t.Errorf("%d effects of %d commands", len(b.effects), b.statements)
@@ -98,7 +98,7 @@ func TestShellBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			b := shellBuilder(table, files)
-			b.shell(text, testCwd, "command")
+			shellText(b, text, testCwd, "command")
 			if took := time.Since(start); took > 5*time.Second {
 				t.Errorf("took %v", took)
 			}

@@ -104,8 +104,8 @@ func (o *shellOracle) check(t *testing.T, text string) []*Run {
 	t.Helper()
 	c := &Call{Cwd: o.root, User: User{UID: uint32(os.Getuid()), Name: "ana", Home: o.root + "/a", Env: map[string]string{"HOME": o.root + "/a"}}} //nolint:gosec // of 32 bits
 	env := environment{fs: OSFS{}}
-	b := newBuilder(env, o.table, c, newResolver(env, c))
-	b.shell(text, o.root, "command")
+	b := newShellBuilder(env, o.table, c, newResolver(env, c))
+	shellText(b, text, o.root, "command")
 	found := map[string][]*Run{}
 	var runs []*Run
 	for i := range b.effects {

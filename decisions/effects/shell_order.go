@@ -13,15 +13,6 @@ type beside struct {
 	walk   func()
 }
 
-// changes counts what the call changed so far of what paths mean and hold.
-func (b *builder) changes() int {
-	n := len(b.res.disturbed) + len(b.rearranged) + b.written
-	if b.res.lost {
-		n++
-	}
-	return n
-}
-
 // concurrently walks a part that goes on while later parts run.
 func (s *shell) concurrently(walk func()) {
 	first := len(s.b.effects)

@@ -16,8 +16,6 @@ import (
 // beside the question that such a command asks anyway: nothing is allowed by it.
 
 const (
-	// maxOutput is the longest output that is followed, in bytes.
-	maxOutput = 4 << 10
 	// maxStages is how many commands of a pipe it is followed through.
 	maxStages = 8
 )
@@ -138,17 +136,6 @@ func (s *shell) commandOutput(call *syntax.CallExpr, at *scope, in input) string
 	return transformed(name, args, text)
 }
 
-// known is the text that a command reads.
-func (in *input) known() (string, bool) {
-	switch {
-	case in.kind == StdinText && in.text != DynamicWord:
-		return in.text, true
-	case in.kind == StdinPipe && in.printed != "":
-		return in.printed, true
-	}
-	return "", false
-}
-
 // transformed is what a program that only transforms its input makes of it, "" for
 // others.
 func transformed(name string, args []string, text string) string {
@@ -228,92 +215,6 @@ func characters(set string) []rune {
 	return all
 }
 
-// recipes handles a makefile, or its like, that comes from standard input: the
-// lines of its recipes are shell text.
-func (v *invocation) recipes(i int) {
-	v.unknown(i, "a program that does what it reads")
-	input := input{kind: v.at.stdin, text: v.at.text, printed: v.at.printed}
-	text, ok := input.known()
-	if !ok || len(text) > maxOutput {
-		return
-	}
-	for line := range strings.Lines(text) {
-		recipe, ok := strings.CutPrefix(line, "\t")
-		if _, after, found := strings.Cut(line, ";"); !ok && found {
-			recipe, ok = after, true // target: ; command
-		}
-		if recipe = strings.TrimLeft(strings.TrimSpace(recipe), "@-+ "); ok && recipe != "" {
-			v.b.glimpse(recipe, v.run.Cwd, v.at.from)
-		}
-	}
-}
-
-// curlConfig adds what curl would do with the options that it reads from its
-// standard input; that it reads such is a question already.
-func (v *invocation) curlConfig() {
-	input := input{kind: v.at.stdin, text: v.at.text, printed: v.at.printed}
-	text, ok := input.known()
-	if !ok || len(text) > maxOutput {
-		return
-	}
-	words := []word{literalWord(v.run.Program)}
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		end := strings.IndexAny(line, "=: \t")
-		if line == "" || line[0] == '#' || len(words) > maxAppended {
-			continue
-		}
-		if end < 0 {
-			words = append(words, literalWord("--"+strings.TrimLeft(line, "-")))
-			continue
-		}
-		value := strings.Trim(strings.TrimLeft(line[end:], "=: \t"), `"`)
-		words = append(words, literalWord("--"+strings.TrimLeft(line[:end], "-")), literalWord(value))
-	}
-	if len(words) > 1 && !slices.ContainsFunc(words[1:], func(w word) bool { return w.text == "--config" }) {
-		v.b.run(words, setting{cwd: v.run.Cwd, from: v.at.from, stdin: StdinNone})
-	}
-}
-
-// maxAppended is how many words of its input are added to a command.
-const maxAppended = 64
-
-// appended adds what a command does with the words that its wrapper reads, when
-// those are known: xargs.
-func (b *builder) appended(options, command []word, at setting) {
-	text := at.printed
-	if at.stdin == StdinText && at.text != DynamicWord {
-		text = at.text
-	}
-	given := strings.Fields(text)
-	if len(given) == 0 || len(given) > maxAppended || command[0].dynamic() || command[0].glob {
-		return
-	}
-	place := "" // what stands for the words, with -I
-	for i := range options {
-		rest, ok := strings.CutPrefix(options[i].text, "-I")
-		switch {
-		case ok && rest != "":
-			place = rest
-		case ok && i+1 < len(options):
-			place = options[i+1].text
-		}
-	}
-	words := slices.Clone(command)
-	if place == "" {
-		for _, text := range given {
-			words = append(words, literalWord(strings.Trim(text, `"'`)))
-		}
-	} else {
-		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		for i := range words {
-			words[i].text = strings.ReplaceAll(words[i].text, place, line)
-		}
-	}
-	at.stdin, at.text, at.printed = StdinNone, "", ""
-	b.command(words, at)
-}
-
 // destroyers are programs that a pattern in the place of a program's name is
 // taken for when it may match them.
 var destroyers = []string{"rm", "dd", "shred", "chmod", "chown", "wipefs", "bash", "sh", "curl", "nc"}
@@ -342,20 +243,4 @@ func likelyName(w *word) string {
 		return ""
 	}
 	return destroyers[i]
-}
-
-// fetches reports whether an earlier part of the call, a program that fetches
-// from the network, writes the file.
-func (b *builder) fetches(file string) bool {
-	f := fold(file)
-	for i := range b.effects {
-		e := &b.effects[i]
-		if e.Kind != KindWrite || e.Via == nil || !covers(e.changed(), f) {
-			continue
-		}
-		if r := b.effects[e.Via.Effect].Run; r != nil && b.networkProgram(r.Program) {
-			return true
-		}
-	}
-	return false
 }

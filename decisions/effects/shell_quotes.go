@@ -2,31 +2,6 @@ package effects
 
 import "strings"
 
-// quoteWord quotes a word for a shell where it needs that.
-func quoteWord(text string) string {
-	if text == "" {
-		return "''"
-	}
-	plain := true
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= 0x80:
-		case strings.IndexByte("-_./=:,@%+", c) >= 0:
-		case c == '^' || c == '{' || c == '}' || c == '~' && i > 0:
-		default:
-			plain = false
-		}
-	}
-	if plain && !strings.Contains(text, "{") {
-		return text
-	}
-	if plain && (text == "{}" || strings.Contains(text, "@{")) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
 // tilde expands a leading ~ and returns what follows it.
 func (s *shell) tilde(value string, whole bool, text *strings.Builder) (string, bool) {
 	home := s.b.c.User.Home

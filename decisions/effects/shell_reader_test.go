@@ -81,7 +81,7 @@ func TestShellOfText(t *testing.T) {
 	} {
 		b := shellBuilder(table, shellFiles())
 		b.shells = c.shells
-		b.shell(c.text, testCwd, "command")
+		shellText(b, c.text, testCwd, "command")
 		plain := true
 		for i := range b.effects {
 			plain = plain && b.effects[i].Cause != CauseNotPlain
@@ -99,7 +99,7 @@ func TestShellOfText(t *testing.T) {
 func TestNotPlainOnce(t *testing.T) {
 	b := shellBuilder(shippedTable(t), shellFiles())
 	b.c.Folders = []string{testCwd + "/src", testCwd + "/docs"}
-	b.shell("echo `ls`", testCwd, "command")
+	shellText(b, "echo `ls`", testCwd, "command")
 	n := 0
 	for i := range b.effects {
 		if e := &b.effects[i]; e.Cause == CauseNotPlain {

@@ -94,7 +94,7 @@ func TestLoopBound(t *testing.T) {
 		"deep":  strings.Repeat("while cat x; do cd nosuch; ", 12) + "cat y" + strings.Repeat("; done", 12),
 	} {
 		b := shellBuilder(table, shellFiles())
-		b.shell(text, testCwd, "command")
+		shellText(b, text, testCwd, "command")
 		if b.statements > maxStatements+1 || len(b.effects) > 2*maxEffects {
 			t.Errorf("%s: %d statements, %d effects", name, b.statements, len(b.effects))
 		}

@@ -50,14 +50,14 @@ func shellBuilder(table *Table, fs FS) *builder {
 		User: User{UID: 1000, Name: "ana", Home: "/home/ana", Env: map[string]string{"HOME": "/home/ana", "USER": "ana"}},
 	}
 	env := environment{fs: fs}
-	return newBuilder(env, table, c, newResolver(env, c))
+	return newShellBuilder(env, table, c, newResolver(env, c))
 }
 
 // shellEffects shows the effects of shell text, one on a line.
 func shellEffects(t testing.TB, table *Table, text string) (lines []string, b *builder) {
 	t.Helper()
 	b = shellBuilder(table, shellFiles())
-	b.shell(text, testCwd, "command")
+	shellText(b, text, testCwd, "command")
 	for i := range b.effects {
 		lines = append(lines, compact(&b.effects[i]))
 	}
@@ -188,7 +188,7 @@ func TestGitInWorktree(t *testing.T) {
 	fs.File("/home/ana/other/.git/HEAD", "").Dir("/home/ana/trees/plain")
 	for dir, want := range map[string]bool{tree: true, tree + "/src": true, "/home/ana/other": false, "/home/ana/trees/plain": false} {
 		b := shellBuilder(shippedTable(t), fs)
-		b.shell("git -C "+dir+" status", testCwd, "command")
+		shellText(b, "git -C "+dir+" status", testCwd, "command")
 		known := true
 		for i := range b.effects {
 			known = known && b.effects[i].Kind != KindUnknown

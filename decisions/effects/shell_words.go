@@ -8,51 +8,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is one word of a command after expansion.
-type word struct {
-	// text is the word's value, quoting removed; DynamicWord when it is not
-	// known before the command runs.
-	text string
-	// shown is the word as it was typed, for dynamic ones.
-	shown string
-	// prefix is the literal text that a dynamic word begins with.
-	prefix string
-	// split is set when a dynamic word may become several words or none.
-	split bool
-	// glob is set when text is a pattern that the shell replaces by names, of the
-	// folder dir; that is "" when it is not known.
-	glob bool
-	dir  string
-	// tree is set when the word stands for every path below text (find's {}).
-	tree bool
-	// linked is set when links are among those paths.
-	linked bool
-	// plain is set when those paths have names that hold no secret.
-	plain bool
-	// guess is the text that a dynamic word most likely has: of a command whose
-	// output is known, or a file with that output.
-	guess string
-}
-
-func (w *word) dynamic() bool { return w.text == DynamicWord }
-
-// open reports whether the word may become one of many, or several.
-func (w *word) open() bool { return w.dynamic() || w.glob || w.tree }
-
-// literalWord is a word whose value is known.
-func literalWord(text string) word { return word{text: text} }
-
-// show is the word as a person would type it.
-func (w *word) show() string {
-	switch {
-	case w.dynamic(), w.tree:
-		return w.shown
-	case w.glob:
-		return w.shown
-	}
-	return quoteWord(w.text)
-}
-
 // where says what a word is for, as expansions differ by place.
 type where uint8
 
@@ -89,8 +44,8 @@ func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, p
 		return append(words, s.value(w, shown, at))
 	}
 	before := len(words)
-	if place == inRedirect || s.b.braces >= maxAllBraces/maxBraceWords*s.b.mostBraces() || !flatBraces(w) {
-		s.over = s.over || s.b.braces >= maxAllBraces/maxBraceWords*s.b.mostBraces()
+	if place == inRedirect || s.b.braces >= maxAllBraces/maxBraceWords*mostBraces(s.b) || !flatBraces(w) {
+		s.over = s.over || s.b.braces >= maxAllBraces/maxBraceWords*mostBraces(s.b)
 		return append(words, word{text: DynamicWord, shown: shown, split: true})
 	}
 	if s.alone {
@@ -98,7 +53,7 @@ func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, p
 	}
 	syntax.SplitBraces(w)
 	for part, err := range expand.BracesSeq(nil, w) {
-		if err != nil || len(words) >= before+s.b.mostBraces() {
+		if err != nil || len(words) >= before+mostBraces(s.b) {
 			s.over = true
 			return append(words[:before], word{text: DynamicWord, shown: shown, split: true})
 		}

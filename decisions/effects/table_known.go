@@ -61,18 +61,3 @@ func (t *Table) Flag(program, subcommand, option string) (name string, ok bool) 
 	}
 	return name, ok
 }
-
-// Own reports whether a name is that of an agent's own tool, for some agent that
-// is known: its calls become what they do (a run, a read), and are no use.
-func (p *Profiles) Own(tool string) bool {
-	own := false
-	for _, agent := range p.agents {
-		if s := agent.tools[tool]; s != nil {
-			if s.use != "" || s.wraps {
-				return false // for this agent it is a use
-			}
-			own = own || s.question == "" && s.mode == "" && len(s.members) > 0
-		}
-	}
-	return own
-}

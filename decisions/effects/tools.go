@@ -56,7 +56,7 @@ const (
 
 func (w *World) of(c *Call, res *resolver) Result {
 	t := &tool{
-		builder: newBuilder(w.environment(), w.Table, c, res),
+		builder: newShellBuilder(w.environment(), w.Table, c, res),
 		all:     w.Profiles, p: stranger, use: -1, cwd: c.Cwd, from: "rawInput",
 	}
 	if t.all == nil {
@@ -68,7 +68,7 @@ func (w *World) of(c *Call, res *resolver) Result {
 	}
 	harness := t.all.of(c.Harness())
 	t.keepsFolder = harness.followsFolder()
-	if c.local() {
+	if local(c) {
 		t.p, t.shells = harness, harness.shells
 	}
 	t.marks()

@@ -195,7 +195,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 		// for its shell. Of one that nobody knows, a list is what it looks like.
 		t.defect(DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
 	}
-	t.argv(args, cwd, f.from)
+	argv(t.builder, args, cwd, f.from)
 }
 
 // prefixed returns the text of a command that its harness wraps in the agent's
@@ -230,7 +230,7 @@ func (t *tool) command(text, cwd, from string) {
 		return
 	}
 	t.hidden(text, from)
-	t.shell(text, cwd, from)
+	shellText(t.builder, text, cwd, from)
 }
 
 // commandList adds the effects of a list of commands. Derived ones repeat or
@@ -318,6 +318,6 @@ func (t *tool) feed(f fact) {
 	}
 	t.unknown(f.from, "the text is typed at a program that already runs")
 	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }) {
-		t.shell(text, "", f.from)
+		shellText(t.builder, text, "", f.from)
 	}
 }

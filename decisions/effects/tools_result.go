@@ -53,11 +53,11 @@ func (t *tool) result() Result {
 		r.Missing = t.missing
 	}
 	if n := len(t.effects); n > maxEffects {
-		r.Rest = t.readRest(t.effects[maxEffects:n:n])
+		r.Rest = readRest(t.builder, t.effects[maxEffects:n:n])
 		t.effects = t.effects[:maxEffects:maxEffects]
 		t.unknown(t.from, "the call has more effects than are looked at")
 	} else {
-		r.Rest = t.readRest(nil)
+		r.Rest = readRest(t.builder, nil)
 	}
 	if r.Missing == "" {
 		r.Missing = t.c.Incomplete

@@ -13,7 +13,7 @@ import (
 // activates reports whether a script does nothing but activate the environment
 // whose programs are in bin: it sets variables of that purpose and, once, PATH.
 // The scripts that Python's own venv makes pass, of whichever version.
-func (b *builder) activates(text, bin string) bool {
+func activates(b *builder, text, bin string) bool {
 	if shellBounds(text) != "" || !asciiLines(text) {
 		return false
 	}

@@ -78,7 +78,7 @@ func TestVenv(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := venvBuilder(t, activateText)
 			b.c.Activated = c.activated
-			b.shell(c.text, testCwd, "command")
+			shellText(b, c.text, testCwd, "command")
 			checkEffects(t, b)
 			var got []string
 			for i := range b.effects {
@@ -156,7 +156,7 @@ func TestVenvNot(t *testing.T) {
 			if c.command == "" {
 				c.command = "source venv/bin/activate; git status"
 			}
-			b.shell(c.command, testCwd, "command")
+			shellText(b, c.command, testCwd, "command")
 			if b.activated != nil {
 				t.Errorf("activated %q", b.activated)
 			}
@@ -177,7 +177,7 @@ func TestVenvAfterAnother(t *testing.T) {
 	for _, before := range []string{testCwd + "/node", ""} {
 		b := venvBuilder(t, activateText)
 		b.c.Activated = []string{before}
-		if b.shell("source venv/bin/activate", testCwd, "command"); b.activated != nil {
+		if shellText(b, "source venv/bin/activate", testCwd, "command"); b.activated != nil {
 			t.Errorf("after %q: activated %q", before, b.activated)
 		}
 	}
@@ -198,7 +198,7 @@ func TestVenvOfPython(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := shellBuilder(shippedTable(t), shellFiles())
-	if !b.activates(string(text), filepath.Join(dir, "bin")) {
+	if !activates(b, string(text), filepath.Join(dir, "bin")) {
 		t.Errorf("not known as such a script:\n%s", text)
 	}
 }

@@ -145,9 +145,9 @@ func BenchmarkWorst(b *testing.B) {
 			effects := 0
 			for b.Loop() {
 				builder := shellBuilder(table, files)
-				builder.shell(worst.text, testCwd, "command")
+				shellText(builder, worst.text, testCwd, "command")
 				builder.after()
-				builder.readRest(nil)
+				readRest(builder, nil)
 				effects = len(builder.effects)
 			}
 			b.ReportMetric(float64(effects), "effects")
@@ -161,12 +161,12 @@ func TestWorstIsBounded(t *testing.T) {
 	table, files := shippedTable(t), worstFiles()
 	for _, worst := range worstTexts() {
 		builder := shellBuilder(table, files)
-		builder.shell(worst.text, testCwd, "command")
+		shellText(builder, worst.text, testCwd, "command")
 		checkEffects(t, builder)
 		if builder.statements > maxStatements+1 {
 			t.Errorf("%s: %d commands are followed", worst.name, builder.statements)
 		}
-		rest := builder.readRest(nil)
+		rest := readRest(builder, nil)
 		if n := len(rest); n > maxRest+maxRestMore {
 			t.Errorf("%s: %d effects of the rest", worst.name, n)
 		}
@@ -194,7 +194,7 @@ func TestWorstIsBounded(t *testing.T) {
 // TestBracesAreBounded has many words that each become a few.
 func TestBracesAreBounded(t *testing.T) {
 	builder := shellBuilder(shippedTable(t), shellFiles())
-	builder.shell("echo "+strings.Repeat("{a,b}{c,d}{e,f} ", 2000), testCwd, "command")
+	shellText(builder, "echo "+strings.Repeat("{a,b}{c,d}{e,f} ", 2000), testCwd, "command")
 	known := 0
 	for _, a := range builder.effects[0].Run.Args {
 		if a != DynamicWord {
