@@ -2,13 +2,13 @@ package policy
 
 import (
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // parts is a set of parts of the input. A part that no rule of a snapshot
@@ -388,9 +388,5 @@ func below(root, path string) (string, bool) {
 	if root == "" || !filepath.IsAbs(path) {
 		return "", false
 	}
-	if path == root {
-		return ".", true
-	}
-	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
-	return rel, ok
+	return lexpath.Rel(root, path)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 const (
@@ -218,16 +219,11 @@ func (w *watcher) matters(name string) bool {
 		return true // a ConfigMap is swapped by renaming ..data
 	}
 	for _, dir := range w.dirs {
-		if inside(dir, name) || inside(name, dir) {
+		if lexpath.In(dir, name) || lexpath.In(name, dir) {
 			return true
 		}
 	}
 	return false
-}
-
-// inside reports whether name is dir or lies below it.
-func inside(dir, name string) bool {
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // folders returns the folders that rules are looked for in, and those to watch:

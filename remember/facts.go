@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -178,8 +179,7 @@ func appendPath(b []byte, p string, q *decisions.MemoryQuery, f form) []byte {
 
 // within reports whether a path is a project's root or below it.
 func within(p, project string) bool {
-	return project != "" && strings.HasPrefix(p, project) &&
-		(len(p) == len(project) || p[len(project)] == '/' || project == "/")
+	return project != "" && lexpath.In(project, p)
 }
 
 // place is where a run is bound to: a project, the folder itself, or both.

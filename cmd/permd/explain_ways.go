@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/remember"
 )
 
@@ -205,8 +206,8 @@ func inside(path, root string) (string, bool) {
 	if root == "" || !filepath.IsAbs(path) {
 		return "", false
 	}
-	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
-	return rel, ok && rel != ""
+	rel, ok := lexpath.Rel(root, path)
+	return rel, ok && rel != "."
 }
 
 // commandsFor are the commands that remember some lines, nil if permd would not

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -25,7 +25,7 @@ func (a *app) ownDirs() (xdg.Dirs, error) {
 		home = xdg.FromOS().Home
 	}
 	for _, dir := range []string{dirs.Config, dirs.Data} {
-		if strings.HasPrefix(dir, filepath.Clean(home)+"/") {
+		if lexpath.Below(filepath.Clean(home), dir) {
 			return dirs, checkHome(home)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // mayChange reports whether an earlier part of the call, or an earlier call,
@@ -28,14 +30,14 @@ func (b *builder) mayChange(is func(written string) bool) bool {
 // delete it. Paths below what git checkout and its like change are not known at
 // all by then.
 func (b *builder) stale(file string) bool {
-	f := fold(file)
+	f := lexpath.Fold(file)
 	return b.mayChange(func(w string) bool { return covers(w, f) })
 }
 
 // writes reports whether the text of the file is that of an earlier part of the
 // call, or of an earlier call.
 func (b *builder) writes(file string) bool {
-	f := fold(file)
+	f := lexpath.Fold(file)
 	for i := range b.effects {
 		if e := &b.effects[i]; e.Kind == KindWrite && covers(e.changed(), f) {
 			return true
@@ -48,7 +50,7 @@ func (b *builder) writes(file string) bool {
 // call, may make the folder a repository: with a .git in it, or with a HEAD, the
 // one file without which no folder is a bare one.
 func (b *builder) makesRepository(dir string) bool {
-	f := fold(dir)
+	f := lexpath.Fold(dir)
 	return b.mayChange(func(w string) bool {
 		if covers(w, f) { // the folder itself, with all that is in it
 			return true
@@ -114,7 +116,7 @@ func (b *builder) changesIgnores() bool {
 // fetches reports whether an earlier part of the call, a program that fetches
 // from the network, writes the file.
 func (b *builder) fetches(file string) bool {
-	f := fold(file)
+	f := lexpath.Fold(file)
 	for i := range b.effects {
 		e := &b.effects[i]
 		if e.Kind != KindWrite || e.Via == nil || !covers(e.changed(), f) {

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // maxGitFile bounds the small files by which a worktree and its repository
@@ -29,7 +31,7 @@ func ProjectKey(fsys FS, root string) string {
 	if !ok {
 		return root
 	}
-	admin, ok := plainFolder(fsys, absolute(root, given))
+	admin, ok := plainFolder(fsys, lexpath.Abs(root, given))
 	if !ok {
 		return root
 	}
@@ -39,10 +41,10 @@ func ProjectKey(fsys FS, root string) string {
 	if !found || common == "" {
 		return root
 	}
-	if back, ok := gitLine(fsys, path.Join(admin, "gitdir"), ""); !ok || absolute(admin, back) != link {
+	if back, ok := gitLine(fsys, path.Join(admin, "gitdir"), ""); !ok || lexpath.Abs(admin, back) != link {
 		return root
 	}
-	if dir, ok := gitLine(fsys, path.Join(admin, "commondir"), ""); !ok || absolute(admin, dir) != common {
+	if dir, ok := gitLine(fsys, path.Join(admin, "commondir"), ""); !ok || lexpath.Abs(admin, dir) != common {
 		return root
 	}
 	if !isRepository(fsys, common) {
@@ -85,11 +87,4 @@ func isRepository(fsys FS, dir string) bool {
 	}
 	mode, err := fsys.Lstat(path.Join(dir, "objects"))
 	return err == nil && mode.IsDir()
-}
-
-func absolute(base, p string) string {
-	if path.IsAbs(p) {
-		return path.Clean(p)
-	}
-	return path.Join(base, p)
 }

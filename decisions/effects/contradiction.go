@@ -2,6 +2,8 @@ package effects
 
 import (
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // contradict compares what the agent says of its call with what the call holds.
@@ -124,7 +126,7 @@ func (t *tool) locations() {
 		return
 	}
 	for _, l := range t.c.Claims.Locations {
-		if !t.names(l.Path, func(e *Effect, p string) bool { return under(p, e.File.Path) || under(e.File.Path, p) }) {
+		if !t.names(l.Path, func(e *Effect, p string) bool { return lexpath.In(p, e.File.Path) || lexpath.In(e.File.Path, p) }) {
 			t.defect(DefectContradiction, l.From, "the location is a path that the input does not name")
 		}
 	}

@@ -3,6 +3,8 @@ package effects
 import (
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Disturbance is what calls may change of what paths lead to and hold: they
@@ -33,9 +35,9 @@ func (d *Disturbance) Wrote(file string) bool {
 	if d.lost || len(d.written) == 0 && len(d.trees) == 0 {
 		return d.lost
 	}
-	f := fold(file)
+	f := lexpath.Fold(file)
 	return slices.ContainsFunc(d.written, func(w string) bool { return covers(w, f) }) ||
-		slices.ContainsFunc(d.trees, func(dir string) bool { return dir == "" || inside(fold(dir), f) })
+		slices.ContainsFunc(d.trees, func(dir string) bool { return dir == "" || lexpath.In(lexpath.Fold(dir), f) })
 }
 
 // covers reports whether what is written, as in Disturbance, has a folded path
@@ -50,7 +52,7 @@ func (e *Effect) changed() string {
 	if e.File == nil || e.Opinion || e.Kind != KindWrite && e.Kind != KindDelete {
 		return ""
 	}
-	f := fold(e.File.Path)
+	f := lexpath.Fold(e.File.Path)
 	if (e.File.Recursive || e.Kind == KindDelete) && f != "/" {
 		f += "/"
 	}

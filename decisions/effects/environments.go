@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // venvs notes an environment that the call activates.
@@ -79,10 +81,10 @@ func (b *builder) helpersIn(bin, name string, at setting) {
 var helpers = strings.Fields(`node bash bzip2 cat env gcc git go gpg grep gzip less man nroff pager rustc sed sh ssh tr uname xz zstd`)
 
 // ofNode are the programs that are scripts for node.
-var ofNode = wordSet(`corepack eslint jest mocha npm npx pnpm prettier pyright tsc vitest yarn`)
+var ofNode = wordset.Fields(`corepack eslint jest mocha npm npx pnpm prettier pyright tsc vitest yarn`)
 
 // shellBuiltins are the commands that shells never look for in PATH.
-var shellBuiltins = wordSet(`
+var shellBuiltins = wordset.Fields(`
 	: . [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable eval exec
 	exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read readarray
 	readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait`)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/permd/permd/internal/chars"
 )
 
 // badPath says why a path as written is not taken, "" when it may be.
@@ -57,7 +59,7 @@ func (r *resolver) written(given, cwd string) (p, why string) {
 		if isScheme(given[:i]) && strings.HasPrefix(given[i:], "://") {
 			return "", "an address where a path is expected"
 		}
-		if i == 1 && isLetter(given[0]) { // C:/x and C:x
+		if i == 1 && chars.IsLetter(given[0]) { // C:/x and C:x
 			return "", "path is in the form of another system"
 		}
 	}
@@ -197,7 +199,7 @@ func fileURL(given string) (p, why string) {
 	if strings.ContainsAny(p, "?#") {
 		return "", "file URL with a query or fragment"
 	}
-	if len(p) > 2 && p[2] == ':' && isLetter(p[1]) {
+	if len(p) > 2 && p[2] == ':' && chars.IsLetter(p[1]) {
 		return "", "path is in the form of another system"
 	}
 	if encodedDots(p) {
@@ -265,14 +267,12 @@ func unhex(c byte) int {
 	return -1
 }
 
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
-
 // isScheme reports whether s has the form of a URL's scheme (RFC 3986, 3.1).
 func isScheme(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		inner := '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
-		if !isLetter(c) && (i == 0 || !inner) {
+		if !chars.IsLetter(c) && (i == 0 || !inner) {
 			return false
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"unicode"
 
 	"golang.org/x/net/idna"
+
+	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // schemePorts are the schemes whose authority is a host, with their default
@@ -95,7 +98,7 @@ func parseAddress(s string) (a address, why string) {
 		switch {
 		case c == '\\':
 			return a, "address holds a backslash, which programs read in two ways"
-		case c == unicode.ReplacementChar, c != ' ' && !unicode.IsPrint(c), unicode.IsSpace(c), invisible(c):
+		case c == unicode.ReplacementChar, c != ' ' && !unicode.IsPrint(c), unicode.IsSpace(c), chars.Invisible(c):
 			return a, "address holds a space or a control character"
 		}
 	}
@@ -180,7 +183,7 @@ func splitPort(a *address, authority string) (host, port, why string) {
 		if rest[0] != ':' {
 			return "", "", "address that cannot be read"
 		}
-		if a.scheme == "" && !allDigits(rest[1:]) {
+		if a.scheme == "" && !chars.AllDigits(rest[1:]) {
 			a.scheme, a.port, a.path = "ssh", 22, rest[1:]+a.path
 			return host, "", ""
 		}
@@ -204,7 +207,7 @@ func splitPort(a *address, authority string) (host, port, why string) {
 		}
 		a.scheme, a.port, a.path = "rsync", 873, port[1:]+a.path
 		return host, "", ""
-	case allDigits(port) && (a.user == "" || a.path == ""):
+	case chars.AllDigits(port) && (a.user == "" || a.path == ""):
 		return host, port, ""
 	case strings.ContainsAny(port, ":()'\"`$&;|<>*{}") || !plainWord(host):
 		return "", "", "address that cannot be read"
@@ -214,17 +217,8 @@ func splitPort(a *address, authority string) (host, port, why string) {
 }
 
 // notHosts are schemes that are written without slashes.
-var notHosts = setOf("about", "blob", "chrome", "data", "javascript", "mailto", "news", "sip", "tel", "urn",
+var notHosts = wordset.Of("about", "blob", "chrome", "data", "javascript", "mailto", "news", "sip", "tel", "urn",
 	"vbscript", "view-source", "http", "https", "ftp", "ws", "wss", "ssh", "git", "npm", "unix", "jar", "ext", "fd", "mem")
-
-func allDigits(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
 
 func plainWord(s string) bool {
 	for i := range len(s) {
@@ -277,7 +271,7 @@ func canonicalHost(h string) (host, why string) {
 		return "", why
 	}
 	last := h[strings.LastIndexByte(h, '.')+1:]
-	if allDigits(last) || strings.HasPrefix(last, "0x") && hexDigits(last[2:]) {
+	if chars.AllDigits(last) || strings.HasPrefix(last, "0x") && hexDigits(last[2:]) {
 		ip, ok := parseInetAton(h)
 		if !ok {
 			return "", "address with a broken IPv4 address"

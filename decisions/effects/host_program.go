@@ -2,12 +2,14 @@ package effects
 
 import (
 	"strings"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // gettingSchemes are those under which a program that is told an address only
 // asks for something. Under any other one, what the address spells may be sent
 // in whatever form the scheme has.
-var gettingSchemes = setOf("", "http", "https", "git", "oci", "docker", "svn")
+var gettingSchemes = wordset.Of("", "http", "https", "git", "oci", "docker", "svn")
 
 // guessedSchemes are the protocols that curl takes for meant when an address has
 // none and its host begins with that name and a dot (CURLOPT_URL).

@@ -3,14 +3,16 @@ package effects
 import (
 	"strconv"
 	"strings"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // webSchemes are those of addresses that are asked for over HTTP.
-var webSchemes = setOf("http", "https", "ws", "wss")
+var webSchemes = wordset.Of("http", "https", "ws", "wss")
 
 // talkSchemes are those under which a program sends what the address spells, or
 // goes on talking both ways: reaching one is never a plain get.
-var talkSchemes = setOf("gopher", "dict", "telnet", "tcp", "udp", "tls", "ws", "wss", "smtp", "smtps", "ldap", "ldaps", "redis", "rediss", "mqtt", "mqtts")
+var talkSchemes = wordset.Of("gopher", "dict", "telnet", "tcp", "udp", "tls", "ws", "wss", "smtp", "smtps", "ldap", "ldaps", "redis", "rediss", "mqtt", "mqtts")
 
 // url is the address in the one form that rules compare. Whoever allows what
 // begins with https://h/public/ must mean one place: scheme and host are lower

@@ -3,12 +3,14 @@ package effects
 import (
 	"net/netip"
 	"strings"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // metadataHosts are the addresses under which clouds give instances their
 // credentials: the link-local address that nearly all use, those of Amazon's
 // containers and IPv6, of Google, Azure, Alibaba, Oracle, Tencent and Scaleway.
-var metadataHosts = setOf(
+var metadataHosts = wordset.Of(
 	"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
 	"168.63.129.16", "100.100.100.200", "192.0.0.192", "169.254.0.23", "169.254.42.42", "fd00:42::42",
 	"metadata", "metadata.google.internal", "metadata.goog", "metadata.google", "instance-data", "instance-data.ec2.internal",
@@ -17,7 +19,7 @@ var metadataHosts = setOf(
 
 // spelledHosts are public names below which any address can be spelled:
 // 127.0.0.1.nip.io leads to this machine.
-var spelledHosts = setOf(
+var spelledHosts = wordset.Of(
 	"nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "yoogle.com", "traefik.me",
 	"localho.st", "local.gd", "rbndr.us", "1u.ms", "ip6.name", "backname.io",
 )

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Bounds of what is read of ignore files.
@@ -85,7 +87,7 @@ func (rule *ignoreRule) may(rel []string, folder bool) bool {
 	folded := func(words []string) []string {
 		list := make([]string, len(words))
 		for i := range words {
-			list[i] = fold(words[i])
+			list[i] = lexpath.Fold(words[i])
 		}
 		return list
 	}

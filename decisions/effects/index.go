@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Surveyor is a file system that knows the names of secrets in a project
@@ -92,7 +94,7 @@ func NewIndex(fsys FS, now func() time.Time) *Index {
 
 // Survey implements [Surveyor].
 func (x *Index) Survey(root, dir string) Survey {
-	if !inside(root, dir) {
+	if !lexpath.In(root, dir) {
 		return Survey{Doubtful: true}
 	}
 	s, more := x.project(root).survey(x, dir)
@@ -176,7 +178,7 @@ func (p *surveyed) find(x *Index, dir string) (at *folder, cut bool) {
 	for rest := strings.TrimPrefix(dir[len(at.path):], "/"); rest != ""; {
 		var name string
 		name, rest, _ = strings.Cut(rest, "/")
-		if skippedFolders[fold(name)] {
+		if skippedFolders[lexpath.Fold(name)] {
 			return nil, false
 		}
 		next := at.sub(name)

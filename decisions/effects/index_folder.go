@@ -6,6 +6,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // listed is what a folder was found to hold.
@@ -49,7 +52,7 @@ func (x *Index) list(f *folder) listed {
 			continue
 		}
 		switch {
-		case skippedFolders[fold(name)]:
+		case skippedFolders[lexpath.Fold(name)]:
 		case f.depth+1 >= maxDepth:
 			l.cut = true
 		default:
@@ -109,7 +112,7 @@ func (f *folder) leave() int {
 // tests and public certificates in most; what everybody can download is no
 // secret, and asking for it would make every search in such a project a
 // question. A file tool or a command that names such a file itself asks as ever.
-var skippedFolders = setOf(
+var skippedFolders = wordset.Of(
 	".git", ".hg", ".svn", ".jj",
 	"node_modules", "bower_components", "jspm_packages", ".pnpm-store", ".yarn", ".npm",
 	"vendor", "third_party", "third-party", "external", "pods", "carthage",
@@ -136,8 +139,8 @@ const (
 // the material of tests, and certificates. Who names such a file is asked as
 // ever.
 func likely(dir, name string) likelihood {
-	f := fold(name)
-	p := fold(dir) + "/" + f
+	f := lexpath.Fold(name)
+	p := lexpath.Fold(dir) + "/" + f
 	if !guarded.match(p, "").Has(Secret) {
 		return none
 	}
@@ -149,7 +152,7 @@ func likely(dir, name string) likelihood {
 	case certificate(f):
 		return none
 	}
-	for part := range strings.SplitSeq(fold(dir), "/") {
+	for part := range strings.SplitSeq(lexpath.Fold(dir), "/") {
 		if testFolders[part] {
 			return none
 		}
@@ -159,7 +162,7 @@ func likely(dir, name string) likelihood {
 
 // sometimes are names that hold settings in most projects, which are in
 // version control, and a secret in a few.
-var sometimes = setOf(".npmrc", ".envrc", ".env.test", ".env.ci", ".env.defaults")
+var sometimes = wordset.Of(".npmrc", ".envrc", ".env.test", ".env.ci", ".env.defaults")
 
 // keyKinds are the names of keys and certificates.
 var keyKinds = newGuardIndex([]guardGroup{{[]Tag{Secret}, []string{
@@ -167,7 +170,7 @@ var keyKinds = newGuardIndex([]guardGroup{{[]Tag{Secret}, []string{
 	"ssh_host_*_key",
 }}})
 
-var testFolders = setOf(
+var testFolders = wordset.Of(
 	"testdata", "test-data", "test_data", "fixtures", "fixture", "__fixtures__", "test-fixtures", "test_fixtures",
 	"test", "tests", "__tests__", "spec", "specs", "e2e", "mock", "mocks", "__mocks__", "examples", "example", "samples", "sample", "testing",
 )

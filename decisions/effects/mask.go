@@ -1,6 +1,10 @@
 package effects
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/chars"
+)
 
 // masked stands for what is not shown.
 const masked = "***"
@@ -238,5 +242,5 @@ func tokenLen(s string) int {
 }
 
 func wordByte(c byte) bool {
-	return isLetter(c) || '0' <= c && c <= '9' || c == '_'
+	return chars.IsLetter(c) || '0' <= c && c <= '9' || c == '_'
 }

@@ -1,6 +1,10 @@
 package effects
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/chars"
+)
 
 // A name says that its value is a secret by its segments: API_KEY, X-Api-Key
 // and apiKey are made of "api" and "key". Whole segments count, so that monkey,
@@ -126,8 +130,8 @@ func segmentMeans(segment string) says {
 // to a capital that begins a word.
 func cutSegment(name string) (segment, rest string) {
 	i := 0
-	for i < len(name) && isLetter(name[i]) {
-		if i > 0 && isUpper(name[i]) && (!isUpper(name[i-1]) || i+1 < len(name) && isLetter(name[i+1]) && !isUpper(name[i+1])) {
+	for i < len(name) && chars.IsLetter(name[i]) {
+		if i > 0 && isUpper(name[i]) && (!isUpper(name[i-1]) || i+1 < len(name) && chars.IsLetter(name[i+1]) && !isUpper(name[i+1])) {
 			return name[:i], name[i:]
 		}
 		i++

@@ -1,6 +1,10 @@
 package effects
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/wordset"
+)
 
 // Some programs take secrets in options whose names do not say so: curl -u,
 // mysql -p.
@@ -12,7 +16,7 @@ func userOption(name string) bool {
 
 // userless are programs whose users are those of the system, with a group
 // behind the colon.
-var userless = setOf("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
+var userless = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
 
 // letterRule is what an option of one letter takes in some program.
 type letterRule struct {
@@ -170,7 +174,7 @@ func secretWord(words []word, i int) int {
 }
 
 // setters stand before a name and its value.
-var setters = setOf("set", "config", "put", "setx")
+var setters = wordset.Of("set", "config", "put", "setx")
 
 // letterRuleOf is letterOf for words.
 func letterRuleOf(words []word, letter byte) letterRule {

@@ -1,6 +1,10 @@
 package effects
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/chars"
+)
 
 // masker goes through one text and keeps account of the shell's quotes in it.
 type masker struct {
@@ -193,7 +197,7 @@ func (m *masker) optionAt(i int) (from, end int) {
 	}
 	var secret bool
 	switch {
-	case len(name) < 2 || name[1] != '-' && isLetter(name[1]):
+	case len(name) < 2 || name[1] != '-' && chars.IsLetter(name[1]):
 		if len(name) < 2 {
 			return 0, 0
 		}
@@ -236,7 +240,7 @@ func (m *masker) optionAt(i int) (from, end int) {
 func (m *masker) password(start, v int, numbers bool) (from, end int) {
 	from, end = m.value(start, v)
 	user, password, ok := strings.Cut(m.s[from:end], ":")
-	if !ok || password == "" || numbers && allDigits(user) && allDigits(password) {
+	if !ok || password == "" || numbers && chars.AllDigits(user) && chars.AllDigits(password) {
 		return 0, 0
 	}
 	return from + len(user) + 1, end

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Own is permd's own folders and files: what lies there carries the tag Permd.
@@ -24,7 +26,7 @@ func (o Own) Programs() []string { return o.programs }
 func (o Own) WithProgram(programs, folders []string) Own {
 	o.programs = make([]string, len(programs))
 	for i, p := range programs {
-		o.programs[i] = fold(path.Clean(p))
+		o.programs[i] = lexpath.Fold(path.Clean(p))
 	}
 	for _, dir := range folders {
 		if path.IsAbs(dir) && len(o.path) < maxOwnFolders && !slices.Contains(o.path, path.Clean(dir)) {
@@ -42,7 +44,7 @@ const maxOwnFolders = 32
 func OwnFiles(paths ...string) Own {
 	all := make([]string, len(paths))
 	for i, p := range paths {
-		all[i] = fold(path.Clean(p))
+		all[i] = lexpath.Fold(path.Clean(p))
 	}
 	slices.Sort(all) // a folder before what lies in it
 	var o Own

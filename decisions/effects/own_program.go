@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 const (
@@ -77,7 +79,7 @@ func (b *builder) ownCandidates(r *Run) []int {
 
 // isOwn reports whether a program's name or path is permd's.
 func (b *builder) isOwn(name, cwd string) bool {
-	if fold(path.Base(name)) == ownName {
+	if lexpath.Fold(path.Base(name)) == ownName {
 		return true
 	}
 	if len(b.own.programs) == 0 || !strings.Contains(name, "/") {
@@ -86,7 +88,7 @@ func (b *builder) isOwn(name, cwd string) bool {
 	if !path.IsAbs(name) {
 		name = path.Join(cwd, name)
 	}
-	return slices.Contains(b.own.programs, fold(path.Clean(name)))
+	return slices.Contains(b.own.programs, lexpath.Fold(path.Clean(name)))
 }
 
 // linkedToOwn reports whether a program that is found by name is a link to
@@ -108,7 +110,7 @@ func (b *builder) ownSocket(word string) bool {
 	if len(word) > maxOwnSearch || !strings.Contains(word, ".sock") {
 		return false
 	}
-	word = fold(word)
+	word = lexpath.Fold(word)
 	for _, s := range b.own.sockets {
 		if strings.Contains(word, s) {
 			return true
@@ -154,14 +156,14 @@ func (b *builder) ownInText(text string) OwnUse {
 	if b.ownSocket(text) {
 		return OwnChanges
 	}
-	if !strings.Contains(fold(text), ownName) {
+	if !strings.Contains(lexpath.Fold(text), ownName) {
 		return OwnNone
 	}
 	words := strings.FieldsFunc(text, func(c rune) bool {
 		return c <= ' ' || strings.ContainsRune("\"'`,()[]{};|&<>$", c)
 	})
 	for i, w := range words {
-		if fold(path.Base(w)) == ownName && ownBehind(words[i+1:min(len(words), i+8)]) == OwnChanges {
+		if lexpath.Fold(path.Base(w)) == ownName && ownBehind(words[i+1:min(len(words), i+8)]) == OwnChanges {
 			return OwnChanges
 		}
 	}

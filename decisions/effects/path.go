@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // resolver finds out what paths and addresses of one call name. It caches what
@@ -223,7 +225,7 @@ func (r *resolver) known(kind Kind, q request, at place, lexical, from string) E
 	if kind == KindWrite && strings.Contains(at.path, "/-") && r.makesOption(at.path) {
 		tags = tags.With(Startup)
 	}
-	if kind != KindRead && slices.Contains(r.own.programs, fold(at.path)) {
+	if kind != KindRead && slices.Contains(r.own.programs, lexpath.Fold(at.path)) {
 		tags = tags.With(Permd)
 	}
 	if at.mode&fs.ModeDevice != 0 {
@@ -262,23 +264,18 @@ func (r *resolver) guards(at place, lexical string) Tags {
 // home where it lies below one.
 func (r *resolver) name(p string) string {
 	g := r.session()
-	if g.project != "" && inside(g.project, p) {
+	if g.project != "" && lexpath.In(g.project, p) {
 		return "./" + strings.TrimPrefix(p[len(g.project):], "/")
 	}
 	for _, h := range g.homes {
 		if p == h {
 			return "~"
 		}
-		if inside(h, p) {
+		if lexpath.In(h, p) {
 			return "~" + p[len(h):]
 		}
 	}
 	return p
-}
-
-// inside reports whether p is dir or below it; both are absolute and cleaned.
-func inside(dir, p string) bool {
-	return strings.HasPrefix(p, dir) && (len(p) == len(dir) || dir == "/" || p[len(dir)] == '/')
 }
 
 // harmlessDevice reports whether reading or writing p touches nothing but the

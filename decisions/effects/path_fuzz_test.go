@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // TestResolveProperties draws file systems and paths: what is resolved is
@@ -75,9 +76,9 @@ func FuzzFile(f *testing.F) {
 			t.Fatalf("effect is incomplete: %+v", e)
 		case !path.IsAbs(e.File.Path) || path.Clean(e.File.Path) != e.File.Path || len(e.File.Path) > maxPath:
 			t.Fatalf("path is not clean: %q", e.File.Path)
-		case inside("/proc", e.File.Path):
+		case lexpath.In("/proc", e.File.Path):
 			t.Fatalf("path is in /proc: %q", e.File.Path)
-		case e.Tags.Has(InProject) && !inside(testProj, e.File.Path):
+		case e.Tags.Has(InProject) && !lexpath.In(testProj, e.File.Path):
 			t.Fatalf("path is not in the project: %q", e.File.Path)
 		}
 		if e.File != nil && e.File.Path != "/dev/stdout" && e.File.Path != "/dev/stderr" {

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // glob goes through the names that a pattern matches in the folder of e, which
@@ -20,7 +22,7 @@ func (b *builder) glob(e *Effect, pattern string, list, tree bool, from string) 
 	}
 	changed := func(d string) bool { return path.Dir(d) == dir && globMatch(pattern, path.Base(d)) }
 	if why == "" && (slices.ContainsFunc(r.disturbed, changed) ||
-		slices.ContainsFunc(b.rearranged, func(d string) bool { return d == "" || inside(d, dir) })) {
+		slices.ContainsFunc(b.rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) })) {
 		why = "an earlier part of the call changes what the pattern stands for"
 	}
 	if why != "" {
@@ -47,7 +49,7 @@ func (b *builder) glob(e *Effect, pattern string, list, tree bool, from string) 
 		if to.File != nil {
 			to.File.Recursive = tree && (link || n.IsDir())
 		}
-		if to.File == nil || to.File.Recursive || !inside(dir, to.File.Path) || to.Guarded() != 0 {
+		if to.File == nil || to.File.Recursive || !lexpath.In(dir, to.File.Path) || to.Guarded() != 0 {
 			more = append(more, to)
 		}
 		if len(more) > maxGlobbed {

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"path"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 const (
@@ -108,7 +110,7 @@ func (b *builder) settled(e Effect) Effect {
 		return e
 	}
 	for _, dir := range b.rearranged {
-		if dir == "" || strings.HasPrefix(e.File.Path, strings.TrimRight(dir, "/")+"/") {
+		if dir == "" || lexpath.Below(dir, e.File.Path) {
 			why := "an earlier part of the call may change what the path leads to"
 			return Effect{Kind: KindUnknown, From: e.From, Why: why, Text: Display(string(e.Kind) + " " + e.File.Given + ": " + why)}
 		}

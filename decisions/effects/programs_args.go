@@ -3,6 +3,8 @@ package effects
 import (
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/chars"
 )
 
 // invocation is one run whose words are taken apart by the program table.
@@ -173,7 +175,7 @@ func (v *invocation) words() {
 			v.lateOption(at, known)
 		case w.tree && v.p.dashless && i == 0:
 			v.dynamicWord(i)
-		case v.p.dashless && i == 0 && w.text != "" && isLetter(w.text[0]):
+		case v.p.dashless && i == 0 && w.text != "" && chars.IsLetter(w.text[0]):
 			i += v.bundle(i, "-"+w.text)
 		case v.p.subs != nil && len(v.operands) == 0:
 			v.subcommand(i)

@@ -1,18 +1,14 @@
 package effects
 
-import "strings"
+import (
+	"strings"
 
-func wordSet(words string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(words) {
-		set[word] = true
-	}
-	return set
-}
+	"github.com/permd/permd/internal/wordset"
+)
 
 // runnerWords mean the same to all runners of tests that know them: once and
 // not again and again, more or less output, all in one process.
-var runnerWords = wordSet(`
+var runnerWords = wordset.Fields(`
 	--watch=false --watchAll=false --no-watch --run --ci --silent --quiet --verbose --bail --coverage --no-coverage --passWithNoTests
 	--runInBand --color --no-color --watch=0 --reporter=dot --reporter=verbose`)
 

@@ -1,6 +1,11 @@
 package effects
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/wordset"
+)
 
 // foreignCommand says why a command's words are not those of a Unix shell: a
 // tool that calls itself a shell may be PowerShell's or cmd's, whose words mean
@@ -30,7 +35,7 @@ func capital(word string) bool { return 'A' <= word[0] && word[0] <= 'Z' }
 
 // cmdSwitch reports whether a word is a switch such as /s, /? or /a:d.
 func cmdSwitch(text string) bool {
-	return len(text) == 2 && (isLetter(text[1]) || text[1] == '?') || len(text) > 3 && isLetter(text[1]) && text[2] == ':'
+	return len(text) == 2 && (chars.IsLetter(text[1]) || text[1] == '?') || len(text) > 3 && chars.IsLetter(text[1]) && text[2] == ':'
 }
 
 // cmdVariable reports whether a word begins with %NAME%.
@@ -40,11 +45,11 @@ func cmdVariable(text string) bool {
 }
 
 // powerShellVerbs are the verbs of PowerShell's commands that are used most.
-var powerShellVerbs = wordSet(`
+var powerShellVerbs = wordset.Fields(`
 	add clear compare complete connect convert convertfrom convertto copy disable disconnect enable enter exit expand export find
 	foreach format get group import install invoke join limit measure mount move new out pop push read receive register remove rename
 	repair reset resolve restart restore resume save search select send set show sort split start step stop submit suspend switch
 	tee test trace unblock undo uninstall unlock unregister update use wait watch where write`)
 
 // cmdPrograms are programs that both cmd and Unix shells have.
-var cmdPrograms = wordSet("dir type find sort echo more mkdir rmdir tree comp date time set cd move copy del rd md start where cls ren erase xcopy")
+var cmdPrograms = wordset.Fields("dir type find sort echo more mkdir rmdir tree comp date time set cd move copy del rd md start where cls ren erase xcopy")

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // What a program that only looks may be told by the project it runs in: to run
@@ -93,7 +95,7 @@ func (v *invocation) obeysProject() string {
 		return "a file in its folder, of which nothing is known"
 	}
 	root := v.b.res.project()
-	if root == "" || !inside(root, dir) {
+	if root == "" || !lexpath.In(root, dir) {
 		root = dir
 	}
 	for range maxObeyedDepth {

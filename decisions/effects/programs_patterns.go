@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // A pattern becomes names of files before the program sees its words, and a file
@@ -45,12 +47,12 @@ func (v *invocation) patternOption(w *word, is func(name string) bool) string {
 // mayMake reports whether an earlier part of the call, or an earlier call, may
 // make one of some names in a folder.
 func (b *builder) mayMake(dir string, name func(string) bool) bool {
-	if b.res.lost || slices.ContainsFunc(b.rearranged, func(d string) bool { return d == "" || inside(d, dir) || inside(dir, d) }) {
+	if b.res.lost || slices.ContainsFunc(b.rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) {
 		return true
 	}
-	f := fold(dir)
+	f := lexpath.Fold(dir)
 	in := func(p string) bool { return path.Dir(p) == f && name(path.Base(p)) }
-	if slices.ContainsFunc(b.res.disturbed, func(p string) bool { return in(fold(p)) || inside(fold(p), f) }) {
+	if slices.ContainsFunc(b.res.disturbed, func(p string) bool { return in(lexpath.Fold(p)) || lexpath.In(lexpath.Fold(p), f) }) {
 		return true
 	}
 	return b.mayChange(func(w string) bool {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/wordset"
 )
 
 const (
@@ -48,8 +49,8 @@ func (v *invocation) target(does act, i int, w word) {
 // runsFiles are programs that take a file for a target, and scriptSuffixes the
 // ends of such files' names.
 var (
-	runsFiles      = wordSet("bun deno")
-	scriptSuffixes = wordSet(".ts .js .mjs .cjs .tsx .jsx .mts .cts")
+	runsFiles      = wordset.Fields("bun deno")
+	scriptSuffixes = wordset.Fields(".ts .js .mjs .cjs .tsx .jsx .mts .cts")
 )
 
 // targetLine is the text of a target, "" when it cannot be told cheaply.

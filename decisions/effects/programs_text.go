@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // goProxy is where the go command fetches what is not in its cache.
@@ -80,7 +82,7 @@ func choosesSecrets(name string) bool {
 	case strings.HasPrefix(plain, ".") && plain != name && !strings.HasPrefix(name, "*"):
 		return true
 	}
-	return guarded.match(fold("/"+plain), "").Has(Secret) || guarded.match(fold("/x"+plain), "").Has(Secret)
+	return guarded.match(lexpath.Fold("/"+plain), "").Has(Secret) || guarded.match(lexpath.Fold("/x"+plain), "").Has(Secret)
 }
 
 // plainGoFlags reports whether flags for the go compiler or linker only leave

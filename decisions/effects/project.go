@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // FindProject returns the root of the project that cwd belongs to, absolute and
@@ -80,9 +82,9 @@ func (g *ground) addHome(r *resolver, home string) {
 		return
 	}
 	for _, h := range []string{path.Clean(home), r.real(home)} {
-		if h != "" && h != "/" && !slices.Contains(systemFolders, fold(h)) && !slices.Contains(g.homes, h) {
+		if h != "" && h != "/" && !slices.Contains(systemFolders, lexpath.Fold(h)) && !slices.Contains(g.homes, h) {
 			g.homes = append(g.homes, h)
-			g.folded = append(g.folded, fold(h))
+			g.folded = append(g.folded, lexpath.Fold(h))
 		}
 	}
 }
@@ -170,12 +172,12 @@ func (r *resolver) project() string { return r.session().project }
 // never reports whether p can not be a project: the system's, a home, or a
 // folder that holds any of these.
 func (g *ground) never(p string) bool {
-	f := fold(p)
+	f := lexpath.Fold(p)
 	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
 		return true
 	}
 	for _, h := range g.folded {
-		if inside(f, h) {
+		if lexpath.In(f, h) {
 			return true
 		}
 	}
@@ -202,7 +204,7 @@ func homeShaped(p string) bool {
 // below reports whether p is one of the folders or below one.
 func below(folders []string, p string) bool {
 	for _, dir := range folders {
-		if inside(dir, p) {
+		if lexpath.In(dir, p) {
 			return true
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"strconv"
 	"strings"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // A call that is over a bound is a question. So that no padding turns a deny into
@@ -228,7 +230,7 @@ func (r *rest) functions(text string, at setting) {
 }
 
 // commandLeads are words of the shell that stand before a command.
-var commandLeads = setOf("if", "then", "else", "elif", "while", "until", "do", "!", "time", "{", "}", "$", "done", "fi", "esac", "coproc", "exec")
+var commandLeads = wordset.Of("if", "then", "else", "elif", "while", "until", "do", "!", "time", "{", "}", "$", "done", "fi", "esac", "coproc", "exec")
 
 // deeplyNested reports whether a text must not be parsed.
 func deeplyNested(text string) bool {

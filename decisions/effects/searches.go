@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // doubt asks for a person when a call reaches the network and searches a folder
@@ -50,7 +52,7 @@ var unignoring = []string{
 
 // searchers leave hidden names out and print what they find. Other programs
 // that leave them out are checkers of code.
-var searchers = wordSet("rg ag")
+var searchers = wordset.Fields("rg ag")
 
 // findsPlain reports whether find's expression lets only files with names that
 // hold no secret come to the command at i: each alternative of the expression

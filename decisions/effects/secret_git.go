@@ -3,14 +3,17 @@ package effects
 import (
 	"path"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // How sub-commands of git print what files of the repository hold, in its
 // history, its index or the working tree.
 var (
-	gitPrints = wordSet("show diff blame annotate cat-file grep archive difftool format-patch merge-file checkout-index unpack-file")
+	gitPrints = wordset.Fields("show diff blame annotate cat-file grep archive difftool format-patch merge-file checkout-index unpack-file")
 	// These print it only when they are asked for patches.
-	gitPatches = wordSet("log reflog whatchanged diff-tree diff-index diff-files stash range-diff")
+	gitPatches = wordset.Fields("log reflog whatchanged diff-tree diff-index diff-files stash range-diff")
 	// gitPatch are the options that ask for them, by their canonical names.
 	gitPatch = []string{
 		"--patch", "--unified", "-L", "--word-diff", "--color-words", "--binary", "--patch-with-raw", "--patch-with-stat", "--cc", "-c", "-m",
@@ -232,7 +235,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 	if dir == "" {
 		dir = "."
 	}
-	if !choosesSecrets(path.Base(file)) && !guarded.match(fold("/"+strings.Trim(file, "/")), "").Has(Secret) {
+	if !choosesSecrets(path.Base(file)) && !guarded.match(lexpath.Fold("/"+strings.Trim(file, "/")), "").Has(Secret) {
 		if through && !v.b.table.plainPattern(file) {
 			v.gitSearch(i, dir)
 		}

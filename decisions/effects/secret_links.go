@@ -2,6 +2,8 @@ package effects
 
 import (
 	"slices"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // links returns the links that are known in a folder of the session's, or of
@@ -15,8 +17,8 @@ func (r *resolver) links(dir string) []string {
 	for _, root := range r.searched(dir) {
 		in := dir
 		switch {
-		case inside(root, dir):
-		case inside(dir, root):
+		case lexpath.In(root, dir):
+		case lexpath.In(dir, root):
 			in = root
 		default:
 			continue

@@ -3,6 +3,9 @@ package effects
 import (
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/wordset"
 )
 
 // reach says which files below a folder a program goes into.
@@ -46,15 +49,15 @@ func (r *resolver) passes(dir string, as reach) string {
 	for _, root := range r.searched(dir) {
 		in := dir
 		switch {
-		case inside(root, dir):
-		case inside(dir, root):
+		case lexpath.In(root, dir):
+		case lexpath.In(dir, root):
 			in = root
 		default:
 			continue
 		}
 		found := s.Survey(root, in)
 		for _, file := range found.Secrets {
-			if !inside(in, file) || !r.goes(as, root, in, file) {
+			if !lexpath.In(in, file) || !r.goes(as, root, in, file) {
 				continue
 			}
 			// The file is looked for, and with it every folder on the way: what
@@ -74,7 +77,7 @@ func (r *resolver) passes(dir string, as reach) string {
 // repository that a folder lies in.
 func (r *resolver) searched(dir string) []string {
 	roots := r.session().roots
-	if slices.ContainsFunc(roots, func(root string) bool { return inside(root, dir) }) || !r.ofRepository(dir) {
+	if slices.ContainsFunc(roots, func(root string) bool { return lexpath.In(root, dir) }) || !r.ofRepository(dir) {
 		return roots
 	}
 	return append(slices.Clip(roots), r.treeOf(dir))
@@ -95,5 +98,5 @@ func (r *resolver) search(e *Effect, as reach) {
 var (
 	// ownReaders go through a folder for files of their own kinds, or take what a
 	// file of the project says (.dockerignore).
-	ownReaders = wordSet("prettier biome markdownlint markdownlint-cli2 rubocop standardrb flutter dart deno docker podman nerdctl du")
+	ownReaders = wordset.Fields("prettier biome markdownlint markdownlint-cli2 rubocop standardrb flutter dart deno docker podman nerdctl du")
 )

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Settings of programs that lie in a project are read in their format and
@@ -217,7 +219,7 @@ func hooksFolder(c *settingsCheck, value string) bool {
 	if !path.IsAbs(dir) {
 		dir = path.Join(c.root, dir)
 	}
-	return inside(c.root, dir) && c.v.absent(path.Join(dir, lookingHook))
+	return lexpath.In(c.root, dir) && c.v.absent(path.Join(dir, lookingHook))
 }
 
 // lookingHook is the hook that git status and git diff run.

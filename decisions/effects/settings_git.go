@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // readGitConfig reads a repository's configuration. Section and key are lower
@@ -97,7 +99,7 @@ func (v *invocation) obeysTree(s *settings, tree string, depth int) string {
 	}
 	for _, link := range links {
 		sub := path.Join(tree, link)
-		if !inside(tree, sub) {
+		if !lexpath.In(tree, sub) {
 			return index
 		}
 		if !v.exists(path.Join(sub, ".git")) {

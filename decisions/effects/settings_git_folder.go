@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // gitFolders are where the configuration of a working tree lies: its own folder,
@@ -31,7 +33,7 @@ func (v *invocation) gitFolders(tree string) []string {
 	if !ok {
 		return nil
 	}
-	admin, ok := plainFolder(fsys, absolute(tree, given))
+	admin, ok := plainFolder(fsys, lexpath.Abs(tree, given))
 	if !ok || !v.belongsTo(admin, tree) {
 		return nil
 	}
@@ -43,7 +45,7 @@ func (v *invocation) gitFolders(tree string) []string {
 	if !ok {
 		return nil
 	}
-	dir, ok := plainFolder(fsys, absolute(admin, common))
+	dir, ok := plainFolder(fsys, lexpath.Abs(admin, common))
 	if !ok || path.Dir(path.Dir(admin)) != dir {
 		return nil // a linked working tree has its folder in REPOSITORY/worktrees
 	}
@@ -54,16 +56,16 @@ func (v *invocation) gitFolders(tree string) []string {
 // is part of the project, or says itself that it is that tree's. Who can write
 // only the project can name any repository of the person in such a file.
 func (v *invocation) belongsTo(admin, tree string) bool {
-	if root := v.b.res.project(); root != "" && inside(root, admin) {
+	if root := v.b.res.project(); root != "" && lexpath.In(root, admin) {
 		return true
 	}
 	fsys := v.b.fs
 	if back, ok := gitLine(fsys, path.Join(admin, "gitdir"), ""); ok {
-		return absolute(admin, back) == path.Join(tree, ".git")
+		return lexpath.Abs(admin, back) == path.Join(tree, ".git")
 	}
 	// A submodule that is opened by itself.
 	for dir := path.Dir(tree); ; dir = path.Dir(dir) {
-		if inside(path.Join(dir, ".git", "modules"), admin) {
+		if lexpath.In(path.Join(dir, ".git", "modules"), admin) {
 			return true
 		}
 		if dir == "/" {

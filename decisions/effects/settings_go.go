@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // A go.mod names the toolchain that the go command becomes, and modules that it
@@ -55,7 +57,7 @@ func harmlessGoMod(c *settingsCheck, text string) bool {
 			if !path.IsAbs(dir) {
 				dir = path.Join(path.Dir(c.file), dir)
 			}
-			if !inside(c.root, dir) {
+			if !lexpath.In(c.root, dir) {
 				return false
 			}
 			// Its own go.mod is obeyed as well.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // bind notes what an assignment that stands alone sets, if that is known.
@@ -48,7 +50,7 @@ const maxBound = 4 << 10
 
 // variableSetters are commands of a shell that set variables in ways that are not looked
 // into.
-var variableSetters = wordSet(`
+var variableSetters = wordset.Fields(`
 	let integer float vared zparseopts zstyle zmodload emulate setopt unsetopt shopt print getln sysread zsystem zselect zstat stat
 	strftime zcurses zformat zregexparse autoload functions foreach select repeat private nameref`)
 
@@ -64,7 +66,7 @@ func ordinaryVariable(name string) bool {
 }
 
 // specialVariables are those that bash or zsh set, calculate or refuse.
-var specialVariables = wordSet(`
+var specialVariables = wordset.Fields(`
 	RANDOM SRANDOM SECONDS LINENO HISTCMD IFS PATH HOME PWD OLDPWD UID EUID GID EGID PPID GROUPS DIRSTACK FUNCNAME PIPESTATUS
 	REPLY OPTIND OPTARG OPTERR COLUMNS LINES SHELLOPTS SHLVL TTY TTYIDLE USERNAME HOSTTYPE MACHTYPE OSTYPE VENDOR CPUTYPE LOGCHECK
 	NULLCMD READNULLCMD HOST ERRNO MATCH MBEGIN MEND FIGNORE FPATH CDPATH MANPATH MAILPATH MODULE_PATH PSVAR WATCH HISTCHARS histchars

@@ -6,6 +6,8 @@ import (
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/internal/chars"
 )
 
 // where says what a word is for, as expansions differ by place.
@@ -153,7 +155,7 @@ func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
 				}
 				value = rest
 			}
-			if i == 0 && len(value) > 1 && value[0] == '=' && (isLetter(value[1]) || value[1] == '.' || value[1] == '_') {
+			if i == 0 && len(value) > 1 && value[0] == '=' && (chars.IsLetter(value[1]) || value[1] == '.' || value[1] == '_') {
 				stop(false) // zsh puts the path of a program there
 			}
 			if strings.Contains(value, "=~") || strings.Contains(value, ":~") {
@@ -245,7 +247,7 @@ func modified(parts []syntax.WordPart, i int) bool {
 	if !ok || lit.Value == "" {
 		return false
 	}
-	return lit.Value[0] == '[' || len(lit.Value) > 1 && lit.Value[0] == ':' && (isLetter(lit.Value[1]) || lit.Value[1] == '&')
+	return lit.Value[0] == '[' || len(lit.Value) > 1 && lit.Value[0] == ':' && (chars.IsLetter(lit.Value[1]) || lit.Value[1] == '&')
 }
 
 // knownVariables are those whose value in the person's shell is known.

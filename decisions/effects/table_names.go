@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // maxTableName is how long the name of a program of a layer may be, in bytes.
@@ -16,12 +18,12 @@ var (
 )
 
 // shellWords are what the shell understands itself: the table is never asked.
-var shellWords = wordSet(`. source eval exec trap cd pushd popd read alias unalias builtin command echo printf test type which
+var shellWords = wordset.Fields(`. source eval exec trap cd pushd popd read alias unalias builtin command echo printf test type which
 	if then else elif fi for while until do done case esac select in function time coproc let time kill pwd`)
 
 // runners are programs that run other programs or code, known to the table or
 // not: to describe one as something else would hide what it runs.
-var runners = wordSet(`sudo doas su runuser pkexec run0 env xargs parallel ssh chroot unshare nsenter docker podman nerdctl kubectl
+var runners = wordset.Fields(`sudo doas su runuser pkexec run0 env xargs parallel ssh chroot unshare nsenter docker podman nerdctl kubectl
 	systemd-run timeout nice nohup time watch setsid stdbuf strace ltrace gdb lldb script flock entr at batch crontab pipx sh bash dash
 	zsh ksh mksh ash busybox toybox fish csh tcsh pwsh powershell cmd python pypy node nodejs deno bun ruby perl php lua luajit tclsh
 	osascript awk gawk mawk nawk expect make ninja npx bunx uvx java dotnet mono wine qemu bwrap firejail flatpak snap setpriv capsh

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 // keyCases say of each key of an entry what a person may say with it of a program
@@ -167,7 +169,7 @@ func takesNothing(t *testing.T, entry string, table, with *Table) {
 // of: whether it does something whatever the word is.
 func TestEveryKindIsJudged(t *testing.T) {
 	// Some words of these kinds are only text.
-	text := wordSet(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
+	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
 		method field form endpoint repository git_config go_flags command chdir make_target sources name`)
 	for _, name := range slices.Sorted(maps.Keys(actNames)) {
 		if doing[actNames[name]] == text[name] {
@@ -179,7 +181,7 @@ func TestEveryKindIsJudged(t *testing.T) {
 // TestEveryWrapperKeyIsJudged checks that each key of a wrapper was thought of:
 // all are org's for a program that is known, and transparent for every other.
 func TestEveryWrapperKeyIsJudged(t *testing.T) {
-	judged := wordSet("transparent skip assignments appends dashes elsewhere joined scripts itself")
+	judged := wordset.Fields("transparent skip assignments appends dashes elsewhere joined scripts itself")
 	table := shippedTable(t)
 	for key, typ := range keysOf(reflect.TypeFor[wrapperEntry]()) {
 		if !judged[key] {

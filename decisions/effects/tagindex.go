@@ -3,6 +3,8 @@ package effects
 import (
 	"path"
 	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // guardIndex finds the guarded names of guardTable in a path. Nearly all
@@ -41,7 +43,7 @@ func newGuardIndex(table []guardGroup) *guardIndex {
 		tags := TagsOf(group.tags...)
 		x.rootTags |= tags
 		for _, line := range group.lines {
-			parts := strings.Split(fold(line), " !")
+			parts := strings.Split(lexpath.Fold(line), " !")
 			words := strings.Split(parts[0], "/")
 			rule := &guardRule{tags: tags, words: words}
 			for _, e := range parts[1:] {

@@ -3,21 +3,18 @@ package effects
 import (
 	"path"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // where returns the tags that say where a resolved path lies.
 func (r *resolver) where(p string) Tags {
 	g := r.session()
-	f := fold(p)
+	f := lexpath.Fold(p)
 	var t Tags
 	in := false
 	for _, root := range g.roots {
-		in = in || inside(root, p)
+		in = in || lexpath.In(root, p)
 	}
 	if in {
 		t = t.With(InProject)
@@ -36,7 +33,7 @@ func (r *resolver) where(p string) Tags {
 	if below(g.folded, f) {
 		t = t.With(Home)
 	}
-	if inside("/dev", f) && f != "/dev" && !inside("/dev/shm", f) {
+	if lexpath.In("/dev", f) && f != "/dev" && !lexpath.In("/dev/shm", f) {
 		t = t.With(Device)
 	}
 	if g.vital(p, f) {
@@ -47,16 +44,16 @@ func (r *resolver) where(p string) Tags {
 
 // vital reports whether losing p itself is a catastrophe; f is p folded.
 func (g *ground) vital(p, f string) bool {
-	if vitalPaths[f] || homeShaped(f) || inside("/boot", f) {
+	if vitalPaths[f] || homeShaped(f) || lexpath.In("/boot", f) {
 		return true
 	}
 	for _, h := range g.folded {
-		if inside(f, h) {
+		if lexpath.In(f, h) {
 			return true
 		}
 	}
 	for _, root := range g.roots {
-		if p != root && inside(p, root) {
+		if p != root && lexpath.In(p, root) {
 			return true
 		}
 	}
@@ -66,10 +63,10 @@ func (g *ground) vital(p, f string) bool {
 // guard returns the guarded tags that the names of a path give it.
 func (r *resolver) guard(p string) Tags {
 	g := r.session()
-	f := fold(p)
+	f := lexpath.Fold(p)
 	t := guarded.match(f, g.fromHome(f))
 	for _, own := range g.own {
-		if inside(own, f) {
+		if lexpath.In(own, f) {
 			t = t.With(Permd)
 		}
 	}
@@ -94,12 +91,12 @@ func (r *resolver) makesOption(p string) bool {
 // none. Other people's homes count as well as the person's.
 func (g *ground) fromHome(f string) string {
 	for _, h := range g.folded {
-		if inside(h, f) {
+		if lexpath.In(h, f) {
 			return strings.TrimPrefix(f[len(h):], "/")
 		}
 	}
 	for _, h := range rootHomes {
-		if inside(h, f) {
+		if lexpath.In(h, f) {
 			return strings.TrimPrefix(f[len(h):], "/")
 		}
 	}
@@ -138,23 +135,23 @@ const allBelow = " and all below"
 // contained returns the tags of what is known to lie below p.
 func (r *resolver) contained(p string, kind Kind) Tags {
 	g := r.session()
-	folded := fold(p)
+	folded := lexpath.Fold(p)
 	t := guarded.containedIn(folded, g.fromHome(folded))
 	if vitalPaths[folded] {
 		t = t.With(Vital)
 	}
 	for _, own := range g.own {
-		if inside(folded, own) {
+		if lexpath.In(folded, own) {
 			t = t.With(Permd)
 		}
 	}
 	for _, program := range r.own.programs {
-		if kind != KindRead && inside(folded, program) {
+		if kind != KindRead && lexpath.In(folded, program) {
 			t = t.With(Permd)
 		}
 	}
 	for _, h := range g.folded {
-		if inside(folded, h) {
+		if lexpath.In(folded, h) {
 			t |= TagsOf(Vital, Home) | guarded.homeTags
 		}
 	}
@@ -162,7 +159,7 @@ func (r *resolver) contained(p string, kind Kind) Tags {
 		t |= TagsOf(Vital) | guarded.homeTags
 	}
 	for _, root := range g.roots {
-		if inside(p, root) {
+		if lexpath.In(p, root) {
 			// Changing the project's files one by one is work, removing it is not.
 			if kind == KindDelete || kind == KindWrite && p != root {
 				t = t.With(Vital)
@@ -203,40 +200,4 @@ func (r *resolver) cwdTags(cwd string) Tags {
 		b.tags, b.tagged = r.where(b.at.path)&TagsOf(InProject, Outside, Temp, Home, System, Worktree), true
 	}
 	return b.tags
-}
-
-// fold brings a path to the form in which names are compared with the tables:
-// without case, composed (NFC), and without the characters that some file
-// systems ignore. On a file system that does compare bytes this only makes
-// more paths guarded.
-func fold(s string) string {
-	upper := false
-	for i := range len(s) {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			return foldUnicode(s)
-		}
-		upper = upper || 'A' <= c && c <= 'Z'
-	}
-	if upper {
-		return strings.ToLower(s)
-	}
-	return s
-}
-
-func foldUnicode(s string) string {
-	s = strings.Map(func(c rune) rune {
-		if invisible(c) {
-			return -1
-		}
-		return c
-	}, norm.NFC.String(s))
-	return norm.NFC.String(cases.Fold().String(s))
-}
-
-// invisible reports whether a character is shown as nothing at all.
-func invisible(c rune) bool {
-	return c >= 0xad && (unicode.Is(unicode.Cf, c) ||
-		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) ||
-		unicode.Is(unicode.Variation_Selector, c))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // guardedNames are the words of the guarded tags of a path.
@@ -328,12 +329,12 @@ func TestFold(t *testing.T) {
 		{"variation selector", ".git\ufe0f", ".git"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if fold(tt.a) != fold(tt.b) {
-				t.Errorf("%q and %q differ: %q, %q", tt.a, tt.b, fold(tt.a), fold(tt.b))
+			if lexpath.Fold(tt.a) != lexpath.Fold(tt.b) {
+				t.Errorf("%q and %q differ: %q, %q", tt.a, tt.b, lexpath.Fold(tt.a), lexpath.Fold(tt.b))
 			}
 		})
 	}
-	if fold("а") == fold("a") {
+	if lexpath.Fold("а") == lexpath.Fold("a") {
 		t.Error("letters of two scripts are the same")
 	}
 }
@@ -356,7 +357,7 @@ func TestGuardTableIsWellFormed(t *testing.T) {
 		}
 	}
 	for p := range vitalPaths {
-		if p != fold(p) || p[0] != '/' {
+		if p != lexpath.Fold(p) || p[0] != '/' {
 			t.Errorf("vital path %q is not folded and absolute", p)
 		}
 	}

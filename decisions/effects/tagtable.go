@@ -1,5 +1,7 @@
 package effects
 
+import "github.com/permd/permd/internal/wordset"
+
 // guardGroup is a part of the table of guarded names: paths that get the tags.
 //
 // A line is a sequence of components, compared without case, that stands
@@ -51,7 +53,7 @@ var (
 
 // vitalPaths are folders and files, folded, without which a system or many
 // people's work is lost. Homes and a project's ancestors come on top.
-var vitalPaths = setOf(
+var vitalPaths = wordset.Of(
 	"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt",
 	"/opt", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp", "/usr", "/var", "/nix", "/nix/store",
 	"/usr/bin", "/usr/include", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin",
@@ -66,14 +68,6 @@ var vitalPaths = setOf(
 	// Where hosted workspaces keep all projects.
 	"/workspaces",
 )
-
-func setOf(names ...string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		set[n] = true
-	}
-	return set
-}
 
 // guardTable is ordered by tag. Where a choice of names surprises, the line
 // above it says why.

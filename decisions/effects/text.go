@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/permd/permd/internal/chars"
 )
 
 // Bounds of a text shown to people, in characters.
@@ -74,7 +76,7 @@ func visible(c rune) bool {
 	case '\u115f', '\u1160', '\u2800', '\u3164', '\uffa0', '\u17b4', '\u17b5':
 		return false
 	}
-	return unicode.IsPrint(c) && !invisible(c)
+	return unicode.IsPrint(c) && !chars.Invisible(c)
 }
 
 // shorten cuts the middle of a long text out, of which unread bytes are out

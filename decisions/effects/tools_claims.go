@@ -219,11 +219,6 @@ func (t *tool) holdsContent() bool {
 	return false
 }
 
-// under reports whether a is b or lies below it.
-func under(a, b string) bool {
-	return a == b || b == "/" || strings.HasPrefix(a, b) && len(a) > len(b) && a[len(b)] == '/'
-}
-
 // absolute is a claimed path, absolute and cleaned without looking at links.
 func (t *tool) absolute(p string) string {
 	if !path.IsAbs(p) {

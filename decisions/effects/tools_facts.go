@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/permd/permd/internal/chars"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -95,7 +96,7 @@ func (t *tool) nearMiss(m *strictjson.Member) (exact string, near bool) {
 func memberOf(from, name string) string {
 	for i := range len(name) {
 		c := name[i]
-		if !isLetter(c) && c != '_' && c != '-' && (c < '0' || c > '9') {
+		if !chars.IsLetter(c) && c != '_' && c != '-' && (c < '0' || c > '9') {
 			return from + "[" + Display(strconv.Quote(name)) + "]"
 		}
 	}

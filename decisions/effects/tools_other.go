@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/permd/permd/internal/chars"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -327,7 +328,7 @@ func words(name string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		start := 0
 		for i := 0; i <= len(name); i++ {
-			end := i == len(name) || !isLetter(name[i])
+			end := i == len(name) || !chars.IsLetter(name[i])
 			capital := !end && i > start && name[i] < 'a' && name[i-1] >= 'a'
 			if !end && !capital {
 				continue

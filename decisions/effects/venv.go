@@ -3,6 +3,8 @@ package effects
 import (
 	"path"
 	"strings"
+
+	"github.com/permd/permd/internal/wordset"
 )
 
 const (
@@ -44,6 +46,6 @@ func (s *shell) activate(args []word, at *scope) bool {
 }
 
 // venvVariables are what activating an environment sets.
-var venvVariables = wordSet(`
+var venvVariables = wordset.Fields(`
 	PATH VIRTUAL_ENV VIRTUAL_ENV_PROMPT VIRTUAL_ENV_DISABLE_PROMPT PYTHONHOME PS1
 	_OLD_VIRTUAL_PATH _OLD_VIRTUAL_PYTHONHOME _OLD_VIRTUAL_PS1`)
