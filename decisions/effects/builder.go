@@ -63,11 +63,11 @@ type builder struct {
 
 // textReader reads the shell text that stands in the words of a run.
 type textReader interface {
-	// text appends the effects of shell text run in cwd ("" when not known), and
+	// Text appends the effects of shell text run in cwd ("" when not known), and
 	// in the other folders that a shell which stays alive may be in.
-	text(b *builder, text, cwd, from string)
-	// textIn appends the effects of shell text run in cwd and nowhere else.
-	textIn(b *builder, text, cwd, from string)
+	Text(b *builder, text, cwd, from string)
+	// TextIn appends the effects of shell text run in cwd and nowhere else.
+	TextIn(b *builder, text, cwd, from string)
 }
 
 // newBuilder is the builder of a call whose paths res looks up with env.

@@ -242,7 +242,7 @@ func (b *builder) nested(index, arg int, text string, at setting) {
 	quiet, outer := b.nothing, b.input
 	// What it runs reads what the shell reads.
 	b.input = input{kind: at.stdin, text: at.text, printed: at.printed}
-	b.texts.text(b, text, at.cwd, at.from)
+	b.texts.Text(b, text, at.cwd, at.from)
 	b.nothing, b.input = quiet, outer
 	for i := first; i < len(b.effects); i++ {
 		if b.effects[i].Via == nil {

@@ -100,7 +100,7 @@ func (v *invocation) standardInput() {
 	if v.at.stdin == StdinText && v.p.interpreter == "shell" && v.at.text != DynamicWord {
 		v.b.unknown(v.at.from, "code given inline")
 		quiet := v.b.nothing
-		v.b.reading(v.shells(len(v.args)), func() { v.b.texts.text(v.b, v.at.text, v.run.Cwd, v.at.from) })
+		v.b.reading(v.shells(len(v.args)), func() { v.b.texts.Text(v.b, v.at.text, v.run.Cwd, v.at.from) })
 		v.b.nothing = quiet
 		v.run.Readonly = false
 		return
@@ -119,7 +119,7 @@ var standardInputs = map[string]bool{"-": true, "/dev/stdin": true, "/dev/fd/0":
 // certain is a question already.
 func (b *builder) glimpse(text, cwd, from string) {
 	quiet := b.nothing
-	b.reading(plainshell.All, func() { b.texts.text(b, text, cwd, from) })
+	b.reading(plainshell.All, func() { b.texts.Text(b, text, cwd, from) })
 	b.nothing = quiet
 }
 

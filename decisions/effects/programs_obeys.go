@@ -15,49 +15,6 @@ import (
 // run that obeys one is not read-only, unless all that it says is known to be
 // harmless.
 
-const (
-	// maxObeyed is the size up to which such a file is looked into, in bytes; a
-	// larger one counts as if it said something.
-	maxObeyed = 64 << 10
-	// maxObeyedDepth is how many folders are looked into.
-	maxObeyedDepth = 64
-)
-
-// obeyed is a file that a program obeys: of the folder that it runs in and of
-// all above it, or of the person's home.
-type obeyed struct {
-	name     string
-	home     bool
-	git      bool      // the configuration of the repository
-	settings *settings // nil if its being there is enough
-}
-
-// obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
-func (p *tableParser) obeyedFiles(lines []spelled) ([]obeyed, error) {
-	var all []obeyed
-	for _, line := range lines {
-		name, format, known := strings.Cut(line.text, " = ")
-		// Files of layers may have words behind the name, which once were searched
-		// for; now such a file counts whatever it says.
-		name, _, _ = strings.Cut(name, ": ")
-		o := obeyed{name: name, git: name == ".git"}
-		o.name, o.home = strings.CutPrefix(name, "~/")
-		if o.name == "" || strings.ContainsAny(o.name, " \t:=~") || path.IsAbs(o.name) || path.Clean(o.name) != o.name || strings.HasPrefix(o.name, "..") {
-			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
-		}
-		if known {
-			if o.settings = p.table.settings[format]; o.settings == nil {
-				return nil, line.errorf("file %q: unknown settings %q", name, format)
-			}
-		}
-		if o.git && o.settings == nil || o.home && known {
-			return nil, line.errorf("file %q: settings are for files of a project", name)
-		}
-		all = append(all, o)
-	}
-	return all, nil
-}
-
 // tellsOfItself reports whether the run is a question about the program alone,
 // such as for its version.
 func (v *invocation) tellsOfItself() bool {
@@ -75,16 +32,21 @@ func (v *invocation) obeysProject() string {
 	if len(v.p.obeys) == 0 {
 		return ""
 	}
+	around := &Surroundings{fs: v.b.fs, files: v, home: v.b.c.User.Home, project: v.b.res.project()}
 	homes := v.b.res.session().homes
 	for _, o := range v.p.obeys {
 		switch {
 		case o.git:
-			if file := v.obeysRepository(o.settings); file != "" {
+			folder := v.folderOf(v.run.Cwd)
+			if folder == "" {
+				return "a repository in its folder, of which nothing is known"
+			}
+			if file := around.repository(o.settings, folder); file != "" {
 				return file
 			}
 		case o.home:
 			for _, home := range homes {
-				if file := path.Join(home, o.name); v.rewritten(file) {
+				if file := path.Join(home, o.name); v.Rewritten(file) {
 					return file
 				}
 			}
@@ -105,10 +67,10 @@ func (v *invocation) obeysProject() string {
 			switch {
 			case o.git, o.home:
 			case slices.Contains(homes, dir):
-				if v.rewritten(file) {
+				if v.Rewritten(file) {
 					return file
 				}
-			case o.settings == nil && !v.absent(file), o.settings != nil && !v.harmlessFile(o.settings, file, root):
+			case o.settings == nil && !around.absent(file), o.settings != nil && !around.harmlessFile(o.settings, file, root):
 				return file
 			}
 		}
@@ -120,42 +82,16 @@ func (v *invocation) obeysProject() string {
 	return "a file far above its folder"
 }
 
-// changed reports whether the file is, or may be, one that an earlier call or part
+// Changed reports whether the file is, or may be, one that an earlier call or part
 // of the call names as what it writes or deletes.
-func (v *invocation) changed(file string) bool {
+func (v *invocation) Changed(file string) bool {
 	return v.b.writes(file) || v.b.stale(file)
 }
 
-// rewritten is changed for files that git checkout and its like may change as
+// Rewritten is Changed for files that git checkout and its like may change as
 // well, which is all but those of git's own folder.
-func (v *invocation) rewritten(file string) bool {
-	return v.changed(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
-}
-
-// absent reports whether there is no such file, and will be none.
-func (v *invocation) absent(file string) bool {
-	if v.rewritten(file) {
-		return false
-	}
-	_, err := v.b.fs.Lstat(file)
-	return errors.Is(err, fs.ErrNotExist)
-}
-
-// harmlessFile reports whether the file is not there, or says nothing but what is
-// known to be harmless. What cannot be read may say anything.
-func (v *invocation) harmlessFile(s *settings, file, root string) bool {
-	return v.harmlessSettings(s, &settingsCheck{v: v, file: file, root: root})
-}
-
-func (v *invocation) harmlessSettings(s *settings, c *settingsCheck) bool {
-	if v.changed(c.file) || !c.ofGit && v.rewritten(c.file) {
-		return false
-	}
-	data, err := v.b.fs.ReadFile(c.file, maxObeyed)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	return s.plain(c, data)
+func (v *invocation) Rewritten(file string) bool {
+	return v.Changed(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
 }
 
 // noFile says why a word in the place of a file is none, "" when it is one.

@@ -101,7 +101,7 @@ func (v *invocation) namedRemote(name, method string) {
 // refs and objects for a repository, wherever it lies in the project.
 func (v *invocation) foreignRepository() {
 	cwd, root := v.run.Cwd, v.b.res.project()
-	if v.b.changesGit() || root != "" && v.b.makesRepository(root) && !v.exists(root+"/.git") {
+	if v.b.changesGit() || root != "" && v.b.makesRepository(root) && !v.Exists(root+"/.git") {
 		v.b.unknown(v.at.from, "an earlier part of the call changes what git obeys, which may run commands")
 		v.changes = true
 		return
@@ -114,10 +114,10 @@ func (v *invocation) foreignRepository() {
 			if dir == root && !v.isBare(root) {
 				return
 			}
-			if dir == "/" || dir == "" || v.exists(dir+"/HEAD") || v.b.makesRepository(dir) {
+			if dir == "/" || dir == "" || v.Exists(dir+"/HEAD") || v.b.makesRepository(dir) {
 				break
 			}
-			if v.exists(dir + "/.git") {
+			if v.Exists(dir + "/.git") {
 				if v.b.res.where(dir).Has(Worktree) {
 					return // it is of the same repository
 				}
@@ -132,10 +132,10 @@ func (v *invocation) foreignRepository() {
 // isBare reports whether git may take a folder itself for a repository: whoever
 // can write files there then says what git runs.
 func (v *invocation) isBare(dir string) bool {
-	return v.exists(dir+"/HEAD") && !v.exists(dir+"/.git")
+	return v.Exists(dir+"/HEAD") && !v.Exists(dir+"/.git")
 }
 
-func (v *invocation) exists(file string) bool {
+func (v *invocation) Exists(file string) bool {
 	_, err := v.b.res.lstat(file)
 	return err == nil
 }
@@ -167,7 +167,7 @@ func (v *invocation) completed(i int, w word, tree bool) {
 	}
 	for _, ending := range v.p.completes {
 		e := v.b.operand(KindRead, w.text+ending, v.run.Cwd, v.at.from)
-		if e.File == nil || v.changed(e.File.Path) || v.exists(e.File.Path) {
+		if e.File == nil || v.Changed(e.File.Path) || v.Exists(e.File.Path) {
 			v.b.add(v.via(i, v.below(e, tree, false)))
 		}
 	}

@@ -260,7 +260,7 @@ func (v *invocation) elsewhere(start int) {
 	case v.p.wrapper.joined:
 		outer := v.b.input
 		v.b.input = input{kind: at.stdin}
-		v.b.reading(plainshell.All, func() { v.b.texts.textIn(v.b, strings.Join(parts, " "), "/", v.at.from) })
+		v.b.reading(plainshell.All, func() { v.b.texts.TextIn(v.b, strings.Join(parts, " "), "/", v.at.from) })
 		v.b.input = outer
 	default:
 		v.b.command(v.args[start:], at)

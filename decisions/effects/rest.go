@@ -95,10 +95,10 @@ func (r *rest) drain() {
 // none of its run any more: the words of one run would be shown with each of
 // thousands.
 func (r *rest) keep(e *Effect) {
-	if e.Kind == KindUnknown || r.full() || len(r.list) >= maxRest && e.harmless() {
+	if e.Kind == KindUnknown || r.full() || len(r.list) >= maxRest && harmlessEffect(e) {
 		return
 	}
-	key := e.key(r.seed)
+	key := effectKey(e, r.seed)
 	if r.seen[key] {
 		return
 	}
@@ -109,12 +109,12 @@ func (r *rest) keep(e *Effect) {
 }
 
 // harmless reports whether an effect is one that rules hardly deny.
-func (e *Effect) harmless() bool {
+func harmlessEffect(e *Effect) bool {
 	return e.Kind == KindRead && e.Guarded() == 0 || e.Kind == KindRun && e.Run.Known && e.Run.Readonly
 }
 
 // key is the same for effects that rules see alike.
-func (e *Effect) key(seed maphash.Seed) uint64 {
+func effectKey(e *Effect, seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	add := func(parts ...string) {

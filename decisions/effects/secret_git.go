@@ -165,7 +165,7 @@ func (v *invocation) gitPathspec(i int, spec string, behind bool) bool {
 		return true
 	}
 	e := v.b.res.operand(KindRead, s.path, v.run.Cwd, v.at.from)
-	return e.File == nil || e.Guarded() != 0 || v.exists(e.File.Path)
+	return e.File == nil || e.Guarded() != 0 || v.Exists(e.File.Path)
 }
 
 // pathspec is a word for paths: signs such as :(top,glob) or :/ and a path.
@@ -293,3 +293,9 @@ func (v *invocation) gitLines() {
 		}
 	}
 }
+
+var (
+	// ownReaders go through a folder for files of their own kinds, or take what a
+	// file of the project says (.dockerignore).
+	ownReaders = wordset.Fields("prettier biome markdownlint markdownlint-cli2 rubocop standardrb flutter dart deno docker podman nerdctl du")
+)

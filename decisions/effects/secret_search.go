@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/permd/permd/internal/lexpath"
-	"github.com/permd/permd/internal/wordset"
 )
 
 // reach says which files below a folder a program goes into.
@@ -94,9 +93,3 @@ func (r *resolver) search(e *Effect, as reach) {
 		e.Text = Display(strings.TrimSuffix(e.Text, allBelow) + allBelow + ", with " + r.name(file))
 	}
 }
-
-var (
-	// ownReaders go through a folder for files of their own kinds, or take what a
-	// file of the project says (.dockerignore).
-	ownReaders = wordset.Fields("prettier biome markdownlint markdownlint-cli2 rubocop standardrb flutter dart deno docker podman nerdctl du")
-)

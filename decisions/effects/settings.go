@@ -3,6 +3,7 @@ package effects
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -47,9 +48,29 @@ type harmlessSetting struct {
 	kind  string // what the value must be, "" for anything
 }
 
+// Surroundings are what a program finds around it when it runs.
+type Surroundings struct {
+	fs    FS
+	files Files
+	// home is the person's home, project the root of the project, "" for none.
+	home, project string
+}
+
+// Files says what becomes of files before the program runs. Paths are absolute.
+type Files interface {
+	// Exists reports whether something lies at a path.
+	Exists(file string) bool
+	// Changed reports whether the file is, or may be, one that an earlier call or
+	// part of the call names as what it writes or deletes.
+	Changed(file string) bool
+	// Rewritten is Changed for files that git checkout and its like may change as
+	// well, which is all but those of git's own folder.
+	Rewritten(file string) bool
+}
+
 // settingsCheck is where a file of settings lies.
 type settingsCheck struct {
-	v    *invocation
+	*Surroundings
 	file string // absolute
 	root string // of the project
 	// nested is set for a file that another one leads to.
@@ -79,30 +100,35 @@ var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0", ""}
 
-// newSettings reads what the table says of a format.
-func newSettings(e *settingsEntry) (*settings, error) {
-	s := &settings{read: readers[e.Format], checks: checks[e.Format]}
+// settingsOf returns the settings of a format, with none that are harmless yet;
+// nil for one that is not known.
+func settingsOf(format string) *settings {
+	s := &settings{read: readers[format], checks: checks[format]}
 	if s.read == nil && s.checks == nil {
-		return nil, e.Name.errorf("settings %q: unknown format %q", e.Name.text, e.Format)
+		return nil
 	}
-	if s.checks != nil && len(e.Harmless) > 0 {
-		return nil, e.Harmless[0].errorf("settings %q: the format %q has a list of its own", e.Name.text, e.Format)
+	return s
+}
+
+// ownList reports whether the format itself says what is harmless.
+func (s *settings) ownList() bool { return s.checks != nil }
+
+// allow adds what a line calls harmless: KEY, KEY=VALUE or KEY: KIND. It is false
+// for another line.
+func (s *settings) allow(line string) bool {
+	h := harmlessSetting{}
+	key, value, exact := strings.Cut(line, "=")
+	key, kind, kinded := strings.Cut(key, ": ")
+	h.value, h.exact, h.kind = value, exact, kind
+	if kinded && valueKinds[kind] == nil || key == "" || strings.ContainsAny(key, " \t") {
+		return false
 	}
-	for _, line := range e.Harmless {
-		h := harmlessSetting{}
-		key, value, exact := strings.Cut(line.text, "=")
-		key, kind, kinded := strings.Cut(key, ": ")
-		h.value, h.exact, h.kind = value, exact, kind
-		if kinded && valueKinds[kind] == nil || key == "" || strings.ContainsAny(key, " \t") {
-			return nil, line.errorf("setting %q: expected KEY, KEY=VALUE or KEY: KIND", line.text)
-		}
-		h.path = strings.Split(key, ".")
-		if strings.HasPrefix(key, "//") {
-			h.path = []string{key} // of a host
-		}
-		s.harmless = append(s.harmless, h)
+	h.path = strings.Split(key, ".")
+	if strings.HasPrefix(key, "//") {
+		h.path = []string{key} // of a host
 	}
-	return s, nil
+	s.harmless = append(s.harmless, h)
+	return true
 }
 
 // plain reports whether all that a file says is harmless.
@@ -190,11 +216,11 @@ func isWordChar(c rune) bool {
 // installedToolchain reports whether a toolchain of Rust is installed for the
 // person: what is not, rustup fetches before it does anything else.
 func installedToolchain(c *settingsCheck, value string) bool {
-	home := c.v.b.c.User.Home
+	home := c.home
 	if !plainValue(value) || strings.ContainsAny(value, " *") || !path.IsAbs(home) {
 		return false
 	}
-	names, err := c.v.b.fs.Names(path.Join(home, ".rustup/toolchains"), maxToolchains)
+	names, err := c.fs.Names(path.Join(home, ".rustup/toolchains"), maxToolchains)
 	if err != nil {
 		return false
 	}
@@ -219,7 +245,7 @@ func hooksFolder(c *settingsCheck, value string) bool {
 	if !path.IsAbs(dir) {
 		dir = path.Join(c.root, dir)
 	}
-	return lexpath.In(c.root, dir) && c.v.absent(path.Join(dir, lookingHook))
+	return lexpath.In(c.root, dir) && c.absent(path.Join(dir, lookingHook))
 }
 
 // lookingHook is the hook that git status and git diff run.
@@ -240,3 +266,38 @@ func once(list []entry) ([]entry, error) {
 	}
 	return list, nil
 }
+
+// harmlessFile reports whether the file is not there, or says nothing but what is
+// known to be harmless. What cannot be read may say anything.
+func (a *Surroundings) harmlessFile(s *settings, file, root string) bool {
+	return a.harmlessSettings(s, &settingsCheck{Surroundings: a, file: file, root: root})
+}
+
+func (a *Surroundings) harmlessSettings(s *settings, c *settingsCheck) bool {
+	if a.files.Changed(c.file) || !c.ofGit && a.files.Rewritten(c.file) {
+		return false
+	}
+	data, err := a.fs.ReadFile(c.file, maxObeyed)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return s.plain(c, data)
+}
+
+// maxObeyed is the size up to which such a file is looked into, in bytes; a
+// larger one counts as if it said something.
+const maxObeyed = 64 << 10
+
+// absent reports whether there is no such file, and will be none.
+func (a *Surroundings) absent(file string) bool {
+	if a.files.Rewritten(file) {
+		return false
+	}
+	_, err := a.fs.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+const (
+	// maxObeyedDepth is how many folders are looked into.
+	maxObeyedDepth = 64
+)

@@ -52,44 +52,40 @@ func readGitConfig(text string) ([]entry, error) {
 	return list, nil
 }
 
-// obeysRepository reports whether the configuration of the repository says, or
+// repository reports whether the configuration of the repository says, or
 // may come to say, more than a command obeys that only looks.
-func (v *invocation) obeysRepository(s *settings) string {
-	dir := v.folderOf(v.run.Cwd)
-	if dir == "" {
-		return "a repository in its folder, of which nothing is known"
-	}
-	tree := v.treeAbove(dir)
+func (a *Surroundings) repository(s *settings, dir string) string {
+	tree := a.treeAbove(dir)
 	if tree == "" {
 		return "" // no repository: git has nothing to look at
 	}
-	return v.obeysTree(s, tree, 0)
+	return a.obeysTree(s, tree, 0)
 }
 
-// obeysTree is obeysRepository for one working tree. In those of submodules git
+// obeysTree is repository for one working tree. In those of submodules git
 // runs itself, with the configuration that they have.
-func (v *invocation) obeysTree(s *settings, tree string, depth int) string {
-	dirs := v.gitFolders(tree)
+func (a *Surroundings) obeysTree(s *settings, tree string, depth int) string {
+	dirs := a.gitFolders(tree)
 	if dirs == nil || depth > maxSubmodules {
 		return path.Join(tree, ".git")
 	}
 	for _, git := range dirs {
-		if file := v.storesElsewhere(git); file != "" {
+		if file := a.storesElsewhere(git); file != "" {
 			return file
 		}
 		for _, name := range []string{"config", "config.worktree"} {
 			file := path.Join(git, name)
-			if !v.harmlessSettings(s, &settingsCheck{v: v, file: file, root: tree, nested: depth > 0, ofGit: true}) {
+			if !a.harmlessSettings(s, &settingsCheck{Surroundings: a, file: file, root: tree, nested: depth > 0, ofGit: true}) {
 				return file
 			}
 		}
 		hook := path.Join(git, "hooks", lookingHook)
-		if _, err := v.b.fs.Lstat(hook); v.changed(hook) || !errors.Is(err, fs.ErrNotExist) {
+		if _, err := a.fs.Lstat(hook); a.files.Changed(hook) || !errors.Is(err, fs.ErrNotExist) {
 			return hook
 		}
 	}
 	index := path.Join(dirs[0], "index")
-	data, err := v.b.fs.ReadFile(index, maxLinksIndex)
+	data, err := a.fs.ReadFile(index, maxLinksIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return ""
 	}
@@ -102,10 +98,10 @@ func (v *invocation) obeysTree(s *settings, tree string, depth int) string {
 		if !lexpath.In(tree, sub) {
 			return index
 		}
-		if !v.exists(path.Join(sub, ".git")) {
+		if !a.files.Exists(path.Join(sub, ".git")) {
 			continue // it was not fetched
 		}
-		if file := v.obeysTree(s, sub, depth+1); file != "" {
+		if file := a.obeysTree(s, sub, depth+1); file != "" {
 			return file
 		}
 	}
@@ -187,9 +183,9 @@ func gitLinks(data []byte) (links []string, ok bool) {
 }
 
 // treeAbove is the nearest folder upwards that holds .git, "" if there is none.
-func (v *invocation) treeAbove(dir string) string {
+func (a *Surroundings) treeAbove(dir string) string {
 	for range maxObeyedDepth {
-		if v.exists(path.Join(dir, ".git")) {
+		if a.files.Exists(path.Join(dir, ".git")) {
 			return dir
 		}
 		if dir == "/" {

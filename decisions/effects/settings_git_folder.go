@@ -12,8 +12,8 @@ import (
 // and that of the repository that it belongs to. They are nil when that is not
 // known, or when what .git names is not a repository that belongs to the tree:
 // git would print what another one holds.
-func (v *invocation) gitFolders(tree string) []string {
-	fsys := v.b.fs
+func (a *Surroundings) gitFolders(tree string) []string {
+	fsys := a.fs
 	link := path.Join(tree, ".git")
 	mode, err := fsys.Lstat(link)
 	switch {
@@ -22,7 +22,7 @@ func (v *invocation) gitFolders(tree string) []string {
 	case mode.IsDir():
 		// git follows a commondir in any folder of a repository, but itself puts
 		// one only into those of linked working trees.
-		if file := path.Join(link, "commondir"); v.changed(file) || !v.missing(file) {
+		if file := path.Join(link, "commondir"); a.files.Changed(file) || !a.missing(file) {
 			return nil
 		}
 		return []string{link}
@@ -34,7 +34,7 @@ func (v *invocation) gitFolders(tree string) []string {
 		return nil
 	}
 	admin, ok := plainFolder(fsys, lexpath.Abs(tree, given))
-	if !ok || !v.belongsTo(admin, tree) {
+	if !ok || !a.belongsTo(admin, tree) {
 		return nil
 	}
 	file := path.Join(admin, "commondir")
@@ -55,11 +55,11 @@ func (v *invocation) gitFolders(tree string) []string {
 // belongsTo reports whether the folder that the .git file of a working tree names
 // is part of the project, or says itself that it is that tree's. Who can write
 // only the project can name any repository of the person in such a file.
-func (v *invocation) belongsTo(admin, tree string) bool {
-	if root := v.b.res.project(); root != "" && lexpath.In(root, admin) {
+func (a *Surroundings) belongsTo(admin, tree string) bool {
+	if root := a.project; root != "" && lexpath.In(root, admin) {
 		return true
 	}
-	fsys := v.b.fs
+	fsys := a.fs
 	if back, ok := gitLine(fsys, path.Join(admin, "gitdir"), ""); ok {
 		return lexpath.Abs(admin, back) == path.Join(tree, ".git")
 	}
@@ -77,8 +77,8 @@ func (v *invocation) belongsTo(admin, tree string) bool {
 // storesElsewhere returns the file or link with which a repository takes objects,
 // references or settings from another folder, which git would print; "" if there
 // is none.
-func (v *invocation) storesElsewhere(git string) string {
-	fsys := v.b.fs
+func (a *Surroundings) storesElsewhere(git string) string {
+	fsys := a.fs
 	for _, dir := range []string{git, path.Join(git, "objects")} {
 		names, err := fsys.Names(dir, maxGitNames)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -93,15 +93,15 @@ func (v *invocation) storesElsewhere(git string) string {
 		}
 	}
 	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
-		if file := path.Join(git, name); v.changed(file) || !v.missing(file) {
+		if file := path.Join(git, name); a.files.Changed(file) || !a.missing(file) {
 			return file
 		}
 	}
 	return ""
 }
 
-func (v *invocation) missing(file string) bool {
-	_, err := v.b.fs.Lstat(file)
+func (a *Surroundings) missing(file string) bool {
+	_, err := a.fs.Lstat(file)
 	return errors.Is(err, fs.ErrNotExist)
 }
 

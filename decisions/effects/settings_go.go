@@ -61,7 +61,7 @@ func harmlessGoMod(c *settingsCheck, text string) bool {
 				return false
 			}
 			// Its own go.mod is obeyed as well.
-			if !c.v.harmlessFile(&settings{checks: nestedGoMod}, path.Join(dir, "go.mod"), c.root) {
+			if !c.harmlessFile(&settings{checks: nestedGoMod}, path.Join(dir, "go.mod"), c.root) {
 				return false
 			}
 			replaced[r.Old.Path] = true
@@ -90,10 +90,10 @@ func nestedGoMod(c *settingsCheck, text string) bool {
 // no module's go.mod whose sum is not there.
 func (c *settingsCheck) harmlessSums(replaced map[string]bool) bool {
 	file := path.Join(path.Dir(c.file), "go.sum")
-	if c.v.b.writes(file) || c.v.b.stale(file) {
+	if c.files.Changed(file) {
 		return false
 	}
-	data, err := c.v.b.fs.ReadFile(file, maxSums)
+	data, err := c.fs.ReadFile(file, maxSums)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -124,7 +124,7 @@ func (c *settingsCheck) harmlessModule(m module.Version, modOnly bool) bool {
 		return true
 	}
 	name, err := module.EscapePath(m.Path)
-	home := c.v.b.c.User.Home
+	home := c.home
 	if err != nil || !path.IsAbs(home) {
 		return false
 	}
@@ -136,6 +136,6 @@ func (c *settingsCheck) harmlessModule(m module.Version, modOnly bool) bool {
 	if modOnly {
 		ending = ".mod"
 	}
-	_, err = c.v.b.fs.Lstat(path.Join(home, "go/pkg/mod/cache/download", name, "@v", version+ending))
+	_, err = c.fs.Lstat(path.Join(home, "go/pkg/mod/cache/download", name, "@v", version+ending))
 	return err == nil
 }

@@ -14,8 +14,8 @@ import (
 // textsHere reads shell text for the words of runs.
 type textsHere struct{}
 
-func (textsHere) text(b *builder, text, cwd, from string)   { shellText(b, text, cwd, from) }
-func (textsHere) textIn(b *builder, text, cwd, from string) { shellTextIn(b, text, cwd, from) }
+func (textsHere) Text(b *builder, text, cwd, from string)   { shellText(b, text, cwd, from) }
+func (textsHere) TextIn(b *builder, text, cwd, from string) { shellTextIn(b, text, cwd, from) }
 
 // newShellBuilder is the builder of a call whose shell text is read here.
 func newShellBuilder(env environment, table *Table, c *Call, res *resolver) *builder {

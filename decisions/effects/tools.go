@@ -361,3 +361,9 @@ func (t *tool) applyBeside(s *shape) {
 		}
 	}
 }
+
+// local reports whether the call may be of a tool that its harness runs on this
+// machine.
+func local(c *Call) bool {
+	return localProtocol(c.Protocol) || c.Protocol == ProtocolAAP && c.Tool.Server == ""
+}
