@@ -257,8 +257,8 @@ func (l *linter) interpreters(c *compiled, r *ast.Rule, b ast.Body) {
 		return
 	}
 	var wide []string
-	for _, programs := range equalities(b)["program"] {
-		for _, p := range programs {
+	for _, names := range equalities(b)["program"] {
+		for _, p := range names {
 			if l.table.Runs(p) != effects.RunsItself && !l.table.Transparent(p) {
 				wide = append(wide, p)
 			}

@@ -35,7 +35,7 @@ func agentCommands(b *testing.B) []string {
 		if err := json.Unmarshal(lines.Bytes(), &call); err != nil {
 			b.Fatal(err)
 		}
-		if call.Kind == "shell" && call.Command != "" && len(call.Command) <= maxShellText {
+		if call.Kind == "shell" && call.Command != "" && len(call.Command) <= 32<<10 {
 			all = append(all, call.Command)
 		}
 	}

@@ -16,7 +16,7 @@ func TestGlobs(t *testing.T) {
 	}
 	fs.Link(testCwd+"/linked/key.md", "/home/ana/.ssh/id_ed25519").Link(testCwd+"/linked/near.md", "far.md").File(testCwd+"/linked/far.md", "x")
 	fs.Link(testCwd+"/linked/out", "/etc").Link(testCwd+"/broken/a", "a")
-	for i := range maxNames + 1 {
+	for i := range 1024 + 1 {
 		fs.File(fmt.Sprintf("%s/many/%d.md", testCwd, i), "x")
 	}
 	fs.Deny(testCwd + "/locked")
@@ -67,21 +67,6 @@ func TestGlobsTellSecrets(t *testing.T) {
 		shellText(b, text, testCwd, "command")
 		if got := b.effects[1].Guarded().Has(Secret); got != want {
 			t.Errorf("%s: secret is %v", text, got)
-		}
-	}
-}
-
-func TestGlobMatch(t *testing.T) {
-	for _, tt := range []struct {
-		pattern, name string
-		want          bool
-	}{
-		{"*", "a", true}, {"*", ".a", false}, {".*", ".a", true}, {"*.md", "a.md", true}, {"*.md", "a.go", false}, {"a?c", "abc", true}, {"a?c", "ac", false},
-		{"a?c", "aüc", true}, {"a*b*c", "aXbYc", true}, {"a*b*c", "aXcYb", false}, {"*a*a*a", "aaaa", true}, {"[ab]x", "cx", true}, {"x[ab]", "yx", false},
-		{"", "a", false}, {"a", "a", true}, {"**", "a", true}, {"*.tar.gz", "a.tar.gz", true}, {"?", "ü", true}, {"??", "ü", false}, {"[.]env", ".env", true},
-	} {
-		if got := globMatch(tt.pattern, tt.name); got != tt.want {
-			t.Errorf("%q and %q: got %v", tt.pattern, tt.name, got)
 		}
 	}
 }

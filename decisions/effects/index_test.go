@@ -15,26 +15,26 @@ import (
 )
 
 func TestSurvey(t *testing.T) {
-	fs := secretFiles()
-	x := indexOf(fs)
+	fs := surveyedFiles()
+	x := indexAtOnce(fs)
 	for _, tt := range []struct {
 		name, dir string
 		want      Survey
 	}{
-		{"everything", testCwd, Survey{Doubtful: true, Secrets: []string{
-			testCwd + "/config/.env", testCwd + "/deploy/server.key", testCwd + "/infra/secrets.yml",
+		{"everything", indexRoot, Survey{Doubtful: true, Secrets: []string{
+			indexRoot + "/config/.env", indexRoot + "/deploy/server.key", indexRoot + "/infra/secrets.yml",
 		}}},
-		{"a folder", testCwd + "/infra", Survey{Secrets: []string{testCwd + "/infra/secrets.yml"}}},
-		{"none", testCwd + "/src", Survey{}},
-		{"keys of tests", testCwd + "/deploy/tests", Survey{}},
-		{"sometimes a secret", testCwd + "/web", Survey{Doubtful: true}},
-		{"dependencies", testCwd + "/node_modules/x", Survey{}},
-		{"no folder", testCwd + "/none/at/all", Survey{}},
-		{"a file", testCwd + "/src/main.go", Survey{}},
+		{"a folder", indexRoot + "/infra", Survey{Secrets: []string{indexRoot + "/infra/secrets.yml"}}},
+		{"none", indexRoot + "/src", Survey{}},
+		{"keys of tests", indexRoot + "/deploy/tests", Survey{}},
+		{"sometimes a secret", indexRoot + "/web", Survey{Doubtful: true}},
+		{"dependencies", indexRoot + "/node_modules/x", Survey{}},
+		{"no folder", indexRoot + "/none/at/all", Survey{}},
+		{"a file", indexRoot + "/src/main.go", Survey{}},
 		{"elsewhere", "/etc", Survey{Doubtful: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, x.Survey(testCwd, tt.dir)); diff != "" {
+			if diff := cmp.Diff(tt.want, x.Survey(indexRoot, tt.dir)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
@@ -57,7 +57,7 @@ func TestLikely(t *testing.T) {
 // TestSurveyOfTests: that a project itself lies in a folder of tests says
 // nothing of its keys.
 func TestSurveyOfTests(t *testing.T) {
-	x := indexOf(fsfake.New("/home/ana/tests/shop/server.key"))
+	x := indexAtOnce(fsfake.New("/home/ana/tests/shop/server.key"))
 	if s := x.Survey("/home/ana/tests/shop", "/home/ana/tests/shop"); len(s.Secrets) != 1 {
 		t.Errorf("%+v", s)
 	}
@@ -213,7 +213,7 @@ func TestSurveyBounds(t *testing.T) {
 		{"unreadable", fsfake.New("/p/a").Deny("/p/b")},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			x := indexOf(tt.fs)
+			x := indexAtOnce(tt.fs)
 			var s Survey
 			for range 3 {
 				s = x.Survey("/p", "/p")
@@ -227,7 +227,7 @@ func TestSurveyBounds(t *testing.T) {
 		})
 	}
 	t.Run("projects", func(t *testing.T) {
-		x := indexOf(fsfake.New())
+		x := indexAtOnce(fsfake.New())
 		for i := range 3 * maxSurveyed {
 			x.Survey(fmt.Sprintf("/%d", i), fmt.Sprintf("/%d", i))
 		}
@@ -264,7 +264,7 @@ func TestSurveyBeside(t *testing.T) {
 // TestSurveyForgets: folders that come and go do not use up the bound.
 func TestSurveyForgets(t *testing.T) {
 	f := fsfake.New("/p/a")
-	x := indexOf(f)
+	x := indexAtOnce(f)
 	for i := range 40 {
 		for n := range 60 {
 			f.Dir(fmt.Sprintf("/p/%d/%d", i, n))
@@ -335,4 +335,22 @@ func BenchmarkSurvey(b *testing.B) {
 			}
 		})
 	}
+}
+
+const indexRoot = "/home/ana/src/shop"
+
+func surveyedFiles() *fsfake.FS {
+	return fsfake.New(
+		indexRoot+"/config/", indexRoot+"/src/main.go", indexRoot+"/infra/secrets.yml", indexRoot+"/deploy/server.key",
+		indexRoot+"/deploy/tests/server.key", indexRoot+"/web/.npmrc", indexRoot+"/docs/a.md", indexRoot+"/node_modules/x/key.pem", "/etc/hosts", "/tmp/",
+		"/usr/bin/git",
+	).File(indexRoot+"/config/.env", "").File(indexRoot+"/.gitignore", "*.key\n").
+		File(indexRoot+"/.git/index", "DIRC\x00\x00\x00\x02\x00\x00\x00\x01…\x0bconfig/.env\x00").File(indexRoot+"/.git/HEAD", "x")
+}
+
+// indexAtOnce is an index whose tasks are done when they are started.
+func indexAtOnce(fs FS) *Index {
+	x := NewIndex(fs, func() time.Time { return time.Unix(2e9, 0) })
+	x.beside = func(task func()) { task() }
+	return x
 }

@@ -82,13 +82,13 @@ func (b *builder) isOwn(name, cwd string) bool {
 	if lexpath.Fold(path.Base(name)) == ownName {
 		return true
 	}
-	if len(b.own.programs) == 0 || !strings.Contains(name, "/") {
+	if len(b.own.Programs()) == 0 || !strings.Contains(name, "/") {
 		return false
 	}
 	if !path.IsAbs(name) {
 		name = path.Join(cwd, name)
 	}
-	return slices.Contains(b.own.programs, lexpath.Fold(path.Clean(name)))
+	return slices.Contains(b.own.Programs(), lexpath.Fold(path.Clean(name)))
 }
 
 // linkedToOwn reports whether a program that is found by name is a link to

@@ -200,7 +200,7 @@ func (v *invocation) wrapperOperand(i int) {
 		v.odd = true // the command begins here
 		return
 	}
-	if !v.b.table.harmlessAssignment(name, value) {
+	if !v.b.table.HarmlessAssignment(name, value) {
 		v.harm(i)
 		v.b.add(Effect{
 			Kind: KindState, From: v.at.from, Why: "sets the variable " + name, Text: Display(showWord(w)),

@@ -6,42 +6,6 @@ import (
 	"testing"
 )
 
-func TestHarmlessGitConfig(t *testing.T) {
-	for _, setting := range []string{
-		"color.ui=never", "core.pager=cat", "core.pager=", "pager.log=false", "core.quotePath=false", "core.editor=true", "commit.gpgsign=false", "core.fsmonitor=false",
-		"advice.detachedHead=false", "init.defaultBranch=main",
-	} {
-		if !harmlessGitConfig(setting) {
-			t.Errorf("%q is not harmless", setting)
-		}
-	}
-	for _, setting := range []string{
-		"core.pager=less", "core.pager", "core.pager=cat x", "core.editor=vi", "core.sshCommand=./x", "alias.x=!rm a", "core.hooksPath=/tmp", "diff.external=./x",
-		"core.fsmonitor=./x", "core.fsmonitor", "protocol.ext.allow=always", "url.x.insteadOf=y", "credential.helper=!x", "filter.x.clean=y", "gpg.program=x",
-		"http.proxy=x", "include.path=x", "core.attributesFile=x", "uploadpack.packObjectsHook=x", "push.default=matching", "remote.origin.url=x",
-	} {
-		if harmlessGitConfig(setting) {
-			t.Errorf("%q is harmless", setting)
-		}
-	}
-}
-
-func TestPlainGoFlags(t *testing.T) {
-	for _, flags := range []string{"-s -w", "-s", "-X a.b=c", "-s -w -X a.b=c -X a.c=d", "-X=a.b=c", "all=-N -l", "-m", "-N -l"} {
-		if !plainGoFlags(flags) {
-			t.Errorf("%q is not plain", flags)
-		}
-	}
-	for _, flags := range []string{
-		"-extld=./x", "-linkmode external", "-extldflags '-x'", "-X", "-X a.b", "-s -extld ./x", "-X 'a.b=c d'", "-X a.b=c -extld=./x", "all=-extld=x", "-toolexec=x",
-		"-X=a='b", "-o=/tmp/x", "-o /tmp/x",
-	} {
-		if plainGoFlags(flags) {
-			t.Errorf("%q is plain", flags)
-		}
-	}
-}
-
 // TestTargetText checks that a run of a target shows what the project's file
 // says of it.
 func TestTargetText(t *testing.T) {
@@ -114,7 +78,7 @@ func TestWrappedTooDeeply(t *testing.T) {
 	for _, words := range []string{"uv run ", "ssh host ", "docker exec x ", "npx npx ", "python -m pip ", "bundle exec ", "kubectl exec x -- ", "rtk test "} {
 		b := shellBuilder(table, programFiles())
 		shellText(b, strings.Repeat(words, 400)+"ls", testCwd, "command")
-		if n := len(b.effects); n > maxEffects+maxRunEffects {
+		if n := len(b.effects); n > maxEffects+256 {
 			t.Errorf("%s: %d effects", words, n)
 		}
 	}

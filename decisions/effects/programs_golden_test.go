@@ -2,7 +2,6 @@ package effects
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,30 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/permd/permd/decisions/effects/fsfake"
 )
-
-// programFiles is the checkout of the golden cases, and what lies around it.
-func programFiles() *fsfake.FS {
-	fs := shellFiles()
-	for name, text := range map[string]string{
-		"package.json": `{"scripts":{"build":"tsc -p .","clean":"rm -rf dist"}}`,
-		"Makefile":     "all: build\n\nbuild test: a.txt\n\t@echo one\n\tgo build ./...\nclean:\n\trm -rf out\n",
-		"justfile":     "lint:\n    ruff check .\n",
-		"tools/x.py":   "print(1)\n",
-		"build.sh":     "make all\n",
-		"app.db":       testDatabase(1), "log.db": testDatabase(2), "journal.db": testDatabase(1), "journal.db-journal": "",
-	} {
-		fs.File(testCwd+"/"+name, text)
-	}
-	return fs
-}
-
-// testDatabase is the head of a SQLite database; with version 2, it keeps a log.
-func testDatabase(version byte) string {
-	return "SQLite format 3\x00\x10\x00" + string([]byte{version, version}) + strings.Repeat("\x00", 80)
-}
 
 // programCases reads the files of testdata/programs: a command after "$ ", and
 // its effects in the notation of compact up to an empty line.
@@ -119,8 +95,8 @@ func TestProgramsHaveCases(t *testing.T) {
 		}
 	}
 	var missing []string
-	for _, name := range slices.Sorted(maps.Keys(table.programs)) {
-		p := table.programs[name]
+	for _, name := range table.Names() {
+		p := table.program(name)
 		if p.aliases[name] != "" {
 			continue
 		}
@@ -129,8 +105,8 @@ func TestProgramsHaveCases(t *testing.T) {
 		}
 	}
 	done := map[*program]bool{}
-	for _, name := range slices.Sorted(maps.Keys(table.programs)) {
-		if p := table.programs[name]; !done[p] {
+	for _, name := range table.Names() {
+		if p := table.program(name); !done[p] {
 			done[p] = true
 			missing = append(missing, withoutCase(p, p.names, seen, 1)...)
 		}

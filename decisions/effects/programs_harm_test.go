@@ -137,17 +137,19 @@ func TestHarmfulAgrees(t *testing.T) {
 	})
 }
 
+func optionLike(text string) bool { return len(text) > 1 && text[0] == '-' && text != "--" }
+
 func disagree(r *Run) string {
 	last, before := 0, -1
 	for _, i := range r.Harmful {
 		switch {
 		case i <= before || i >= len(r.Args):
 			return "the indexes are not in order"
-		case i >= r.HarmlessFrom && (i == 0 || before != i-1 || !dashed(r.Args[i-1])):
+		case i >= r.HarmlessFrom && (i == 0 || before != i-1 || !optionLike(r.Args[i-1])):
 			return fmt.Sprintf("word %d is harmful behind HarmlessFrom, and is no value", i)
-		case i >= r.OptionsFrom && !dashed(r.Args[i]) && (i == 0 || before != i-1 || !dashed(r.Args[i-1])):
+		case i >= r.OptionsFrom && !optionLike(r.Args[i]) && (i == 0 || before != i-1 || !optionLike(r.Args[i-1])):
 			return fmt.Sprintf("word %d is no option and may be named", i)
-		case i >= r.OptionsFrom && r.Args[i] == "--" && !dashed(r.Args[i-1]):
+		case i >= r.OptionsFrom && r.Args[i] == "--" && !optionLike(r.Args[i-1]):
 			return "a -- may be named"
 		case strings.Contains(r.Args[i], DynamicWord) && i >= r.OptionsFrom:
 			return "a word that nobody knows may be named"

@@ -16,7 +16,8 @@ func TestInputIsDecided(t *testing.T) {
 	looks = func(p *program) bool {
 		return p.readonly || slices.ContainsFunc(slices.Collect(maps.Values(p.subs)), looks)
 	}
-	for name, p := range table.programs {
+	for _, name := range table.Names() {
+		p := table.program(name)
 		switch decided := table.shell.dataInput[name]; {
 		case p.wrapper != nil || p.interpreter != "":
 			if decided {
@@ -33,7 +34,7 @@ func TestInputIsDecided(t *testing.T) {
 		}
 	}
 	for name := range table.shell.dataInput {
-		if p := table.programs[name]; p == nil || !looks(p) {
+		if p := table.program(name); p == nil || !looks(p) {
 			t.Errorf("%s of the list is no program that only looks", name)
 		}
 	}

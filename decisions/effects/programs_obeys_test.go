@@ -3,8 +3,6 @@ package effects
 import (
 	"strings"
 	"testing"
-
-	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
 func TestObeyedFiles(t *testing.T) {
@@ -27,7 +25,7 @@ func TestObeyedFiles(t *testing.T) {
 		"plain settings of cargo":         {map[string]string{".cargo/config.toml": "[build]\njobs = 2\n[alias]\nxtask = \"run\"\n"}, "cargo search x", true},
 		"written before":                  {nil, "cp a.txt rust-toolchain.toml; cargo -V", false},
 		"what may come with a branch":     {nil, "git checkout other; cargo -V", false},
-		"too large to look into":          {map[string]string{"rust-toolchain.toml": strings.Repeat("#", maxObeyed+1)}, "cargo -V", false},
+		"too large to look into":          {map[string]string{"rust-toolchain.toml": strings.Repeat("#", 64<<10+1)}, "cargo -V", false},
 		"settings of the Java machine":    {map[string]string{".mvn/jvm.config": "-javaagent:x.jar"}, "mvn --version", false},
 		"a state":                         {nil, "terraform state list", false},
 		"a file to fetch":                 {map[string]string{"compose.yaml": "include:\n  - https://evil.example/x.git\n"}, "docker compose ps", false},
@@ -60,70 +58,5 @@ func TestObeyedFiles(t *testing.T) {
 				t.Errorf("%s: %+v, want read-only: %v", c.command, last, c.want)
 			}
 		})
-	}
-}
-
-func TestObeyedFilesOfTheTable(t *testing.T) {
-	for text, ok := range map[string]bool{
-		`["a.toml", "b/c = s", "~/x"]`: true,
-		`["b/c: x y"]`:                 true, // as written for permd before it read settings
-		`["/etc/x"]`:                   false,
-		`["../x"]`:                     false,
-		`["a = none"]`:                 false,
-		`["a: "]`:                      true,
-		`[": x"]`:                      false,
-		`["a b"]`:                      false,
-		`[".git"]`:                     false,
-		`["~/x = s"]`:                  false,
-	} {
-		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - {name: s, format: ini}\nprograms:\n  - names: [x]\n    obeys: " + text + "\n")})
-		if (err == nil) != ok {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}
-
-func TestSettingsOfTheTable(t *testing.T) {
-	for text, ok := range map[string]bool{
-		"{name: s, format: toml, harmless: [a.b, 'c: word', 'd=1']}": true,
-		"{name: s, format: hcl}":                                     false,
-		"{name: s, format: toml, harmless: ['a: age']}":              false,
-		"{name: s, format: toml, harmless: ['a b']}":                 false,
-		"{name: s, format: gomod, harmless: [a]}":                    false,
-	} {
-		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - " + text + "\n")})
-		if (err == nil) != ok {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	if _, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - {name: s, format: ini}\n  - {name: s, format: ini}\n")}); err == nil {
-		t.Error("settings that are described twice are taken")
-	}
-}
-
-func TestPlainSpec(t *testing.T) {
-	for text, want := range map[string]bool{
-		"react": true, "@types/node": true, "react@18.2.0": true, "lodash.merge@^4": true, "a/b": false, "./x": false, "../x": false, "/x": false,
-		"@/x": false, "x.tgz": false, "git+ssh://x": false, "x@npm:y": false, "x@https://y": false, "~x": false, "": false, ".": false, "github:a/b": false,
-		"@a/b/c": false, "a@../b": false,
-	} {
-		if got := plainSpec(text); got != want {
-			t.Errorf("%q is the name of a package: %v", text, got)
-		}
-	}
-}
-
-func TestNames(t *testing.T) {
-	fs := fsfake.New()
-	fs.Dir(testCwd)
-	fs.File(testCwd+"/here.rb", "")
-	b := shellBuilder(shippedTable(t), fs)
-	for text, want := range map[string]bool{
-		"ls": true, "openssl@3": true, "git-log": true, "here.rb": false, "a/b": false, "./x": false, ".x": false, "https:x": false, "~x": false,
-	} {
-		v := invocation{b: b, run: &Run{Cwd: testCwd}}
-		if got := v.isName(text); got != want {
-			t.Errorf("%q is a name: %v", text, got)
-		}
 	}
 }

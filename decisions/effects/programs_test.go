@@ -169,7 +169,7 @@ func TestManyWords(t *testing.T) {
 	} {
 		_, b := shellEffects(t, table, text)
 		unknown := slices.ContainsFunc(b.effects, func(e Effect) bool { return e.Kind == KindUnknown })
-		if n := len(b.effects); n > maxRunEffects+8 || !unknown {
+		if n := len(b.effects); n > 256+8 || !unknown {
 			t.Errorf("%s: %d effects, asks: %v", name, n, unknown)
 		}
 	}

@@ -107,7 +107,7 @@ func (v *invocation) skipOperands(i, skip int) int {
 		}
 		if v.p.wrapper.assignments && !w.dynamic() {
 			if name, value, ok := strings.Cut(w.text, "="); ok && name != "" {
-				if !v.b.table.harmlessAssignment(name, value) {
+				if !v.b.table.HarmlessAssignment(name, value) {
 					v.odd = true
 				}
 				continue

@@ -151,7 +151,7 @@ func (r *rest) read(text string, at setting) {
 		return c
 	}, strings.ToValidUTF8(text, " "))
 	if len(clean) <= maxRestText && !deeplyNested(clean) {
-		if file := r.b.table.reader.tree(clean); file != nil {
+		if file := reader.tree(clean); file != nil {
 			r.walk(file, clean, at)
 			return
 		}
@@ -189,11 +189,11 @@ func (r *rest) pieces(text string, at setting) {
 			if text = withoutLead(text); text == "" || deeplyNested(text) {
 				continue
 			}
-			if file := r.b.table.reader.tree(text); file != nil {
+			if file := reader.tree(text); file != nil {
 				r.walk(file, text, at)
 			} else if strings.Contains(text, "|") {
 				for part := range strings.SplitSeq(text, "|") {
-					if file := r.b.table.reader.tree(part); file != nil {
+					if file := reader.tree(part); file != nil {
 						r.walk(file, part, at)
 					}
 				}

@@ -11,7 +11,7 @@ import (
 // restWalk goes through all statements of a text, in order and at any depth.
 type restWalk struct {
 	*rest
-	s     *shell
+	s     *walker
 	at    scope
 	pipes map[*syntax.Stmt]bool // what reads the output of another command
 	piped int                   // in how many of these the walk is
@@ -26,7 +26,7 @@ type node struct{ apart, piped bool }
 // walk reads the commands of a parsed text.
 func (r *rest) walk(file *syntax.File, text string, at setting) {
 	w := &restWalk{rest: r, at: restScope(at.cwd), loops: map[string][]string{}, pipes: map[*syntax.Stmt]bool{}}
-	w.s = &shell{b: r.b, text: text, from: at.from, alone: true}
+	w.s = &walker{b: r.b, text: text, from: at.from, alone: true}
 	syntax.Walk(file, w.visit)
 }
 

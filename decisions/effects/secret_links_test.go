@@ -34,10 +34,9 @@ func TestStrays(t *testing.T) {
 		t.Run(command, func(t *testing.T) {
 			fs := shellFiles().File("/home/ana/.ssh/id_rsa", "").File("/home/ana/note.txt", "").File(testCwd+"/docs/a.txt", "").
 				Link(testCwd+"/src/keys", "/home/ana/.ssh").Link(testCwd+"/src/note", "../../../note.txt").Link(testCwd+"/src/own", "../docs").Link(testCwd+"/src/gone", "/home/ana/gone")
-			b := shellBuilder(table, fs)
 			x := NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
 			x.beside = func(task func()) { task() }
-			b.fs, b.res.fs = x, x
+			b := shellBuilder(table, x)
 			shellText(b, command, testCwd, "command")
 			checkEffects(t, b)
 			var got []string

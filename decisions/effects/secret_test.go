@@ -5,30 +5,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/permd/permd/decisions/effects/fsfake"
 )
-
-// secretFiles is a checkout with secrets below its folders. Git tracks
-// config/.env, and leaves out deploy/server.key.
-func secretFiles() *fsfake.FS {
-	return fsfake.New(
-		testCwd+"/config/", testCwd+"/src/main.go", testCwd+"/infra/secrets.yml", testCwd+"/deploy/server.key",
-		testCwd+"/deploy/tests/server.key", testCwd+"/web/.npmrc", testCwd+"/docs/a.md", testCwd+"/node_modules/x/key.pem", "/etc/hosts", "/tmp/",
-		"/usr/bin/git",
-	).File(testCwd+"/config/.env", "").File(testCwd+"/.gitignore", "*.key\n").
-		File(testCwd+"/.git/index", "DIRC\x00\x00\x00\x02\x00\x00\x00\x01…\x0bconfig/.env\x00").File(testCwd+"/.git/HEAD", "x")
-}
-
-// indexOf is an index whose tasks are done when they are started.
-func indexOf(fs FS) *Index {
-	x := NewIndex(fs, func() time.Time { return time.Unix(2e9, 0) })
-	x.beside = func(task func()) { task() }
-	return x
-}
 
 // TestSecrets compares which secrets commands come to with the cases of
 // testdata/secrets.txt: a command after "$ ", its effects, each with "!secret"
@@ -77,41 +56,6 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretSearchTools is TestSecrets for tools with a folder and a pattern.
-func TestSecretSearchTools(t *testing.T) {
-	for _, tt := range []struct {
-		name, agent, tool, input string
-		want                     bool
-	}{
-		{"everywhere", "claude-code", "Grep", `{"pattern":"KEY"}`, true},
-		{"a folder with one", "claude-code", "Grep", `{"pattern":"KEY","path":"config"}`, true},
-		{"a folder without", "claude-code", "Grep", `{"pattern":"KEY","path":"src"}`, false},
-		{"what git leaves out", "claude-code", "Grep", `{"pattern":"KEY","path":"deploy"}`, false},
-		{"only code", "claude-code", "Grep", `{"pattern":"KEY","glob":"*.{ts,tsx}"}`, false},
-		{"only a type of code", "claude-code", "Grep", `{"pattern":"KEY","type":"go"}`, false},
-		{"another type", "claude-code", "Grep", `{"pattern":"KEY","type":"yaml"}`, true},
-		{"code and more", "claude-code", "Grep", `{"pattern":"KEY","glob":"*.{ts,env}"}`, true},
-		{"names", "claude-code", "Glob", `{"pattern":"**/*"}`, false},
-		{"names of a folder", "claude-code", "LS", `{"path":"infra"}`, false},
-		{"another agent", "gemini-cli", "search_file_content", `{"pattern":"KEY"}`, true},
-		{"many files", "gemini-cli", "read_many_files", `{"paths":["infra/**"]}`, true},
-		{"many files of code", "gemini-cli", "read_many_files", `{"paths":["infra/**/*.ts"]}`, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := *toolWorld(t)
-			w.FS, w.Table = indexOf(secretFiles()), shippedTable(t)
-			r := w.Of(agentCall(tt.agent, tt.tool, tt.input))
-			got := false
-			for i := range r.Effects {
-				got = got || r.Effects[i].Kind == KindRead && r.Effects[i].Tags.Has(Secret)
-			}
-			if got != tt.want {
-				t.Errorf("secret %v, want %v; %+v", got, tt.want, r.Effects)
-			}
-		})
-	}
-}
-
 // TestSecretNamed is what a person reads of a search that passes over a secret.
 func TestSecretNamed(t *testing.T) {
 	b := shellBuilder(shippedTable(t), indexOf(secretFiles()))
@@ -129,8 +73,7 @@ func TestSecretHiddenFromCaller(t *testing.T) {
 		fs.Own(dir, 0, 0o755)
 	}
 	for _, others := range []bool{false, true} {
-		b := shellBuilder(shippedTable(t), indexOf(fs))
-		b.res.others = others
+		b := shellBuilderIn(environment{fs: indexOf(fs), others: others}, shippedTable(t))
 		shellText(b, "grep -r KEY .", testCwd, "command")
 		if got := strings.Contains(b.effects[1].Text, "config/.env"); got == others {
 			t.Errorf("others %v: %s", others, b.effects[1].Text)

@@ -83,7 +83,7 @@ func shellTextIn(b *builder, text, cwd, from string) {
 	var refusal *plainshell.Refusal
 	if why != "" {
 		_, refusal = plainshell.Read(text, b.readers())
-	} else if file, refusal = b.table.reader.read(text, b.readers()); file == nil {
+	} else if file, refusal = reader.read(text, b.readers()); file == nil {
 		// The parser's message repeats the text; it is not worth masking.
 		why = "shell text that cannot be parsed"
 	}
@@ -97,7 +97,7 @@ func shellTextIn(b *builder, text, cwd, from string) {
 	}
 	b.depth++
 	defer func() { b.depth-- }()
-	s := &shell{b: b, text: text, from: from}
+	s := &walker{b: b, text: text, from: from}
 	s.findFunctions(file)
 	in := b.input
 	if b.input = (input{}); in.kind == "" {
@@ -198,8 +198,8 @@ func hiddenCharacter(text string) string {
 	return ""
 }
 
-// shell walks one parsed text.
-type shell struct {
+// walker walks one parsed text.
+type walker struct {
 	b    *builder
 	text string
 	from string
@@ -241,11 +241,11 @@ type shell struct {
 }
 
 // unknown appends an Unknown effect of the text.
-func (s *shell) unknown(why string) { s.b.unknown(s.from, why) }
+func (s *walker) unknown(why string) { s.b.unknown(s.from, why) }
 
 // enough reports whether the call has more effects than are followed, and asks:
 // the rest of it need not be looked at then.
-func (s *shell) enough() bool {
+func (s *walker) enough() bool {
 	if !s.full && len(s.b.effects) > most(s.b) {
 		s.full = true
 		s.unknown("more commands than permd follows")
@@ -254,12 +254,12 @@ func (s *shell) enough() bool {
 }
 
 // state appends a State effect.
-func (s *shell) state(why, text string) {
+func (s *walker) state(why, text string) {
 	s.b.add(Effect{Kind: KindState, From: s.from, Why: why, Text: Display(text)})
 }
 
 // source is a node as it was typed.
-func (s *shell) source(n syntax.Node) string {
+func (s *walker) source(n syntax.Node) string {
 	from, to := n.Pos().Offset(), n.End().Offset()
 	if from > to || to > uint(len(s.text)) {
 		return "…"
@@ -269,7 +269,7 @@ func (s *shell) source(n syntax.Node) string {
 
 // findFunctions notes the names that functions of the text take, wherever they
 // are declared: a loop can run a command again after its name was redefined.
-func (s *shell) findFunctions(file *syntax.File) {
+func (s *walker) findFunctions(file *syntax.File) {
 	if !strings.Contains(s.text, "(") && !strings.Contains(s.text, "function") {
 		return
 	}
@@ -281,7 +281,7 @@ func (s *shell) findFunctions(file *syntax.File) {
 	})
 }
 
-func (s *shell) redefine(name string) {
+func (s *walker) redefine(name string) {
 	if s.redefined == nil {
 		s.redefined = map[string]bool{}
 	}
@@ -292,7 +292,7 @@ func (s *shell) redefine(name string) {
 }
 
 // redefineAny notes that any name may mean something else from now on.
-func (s *shell) redefineAny() {
+func (s *walker) redefineAny() {
 	if !s.allRedefined {
 		s.allRedefined = true
 		s.news++
@@ -300,10 +300,10 @@ func (s *shell) redefineAny() {
 }
 
 // sets reports whether the text may set a variable.
-func (s *shell) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
+func (s *walker) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
 
 // assign notes that the text sets a variable, to a value that is not known.
-func (s *shell) assign(name string, at *scope) {
+func (s *walker) assign(name string, at *scope) {
 	at.unbind(name)
 	if s.assigned == nil {
 		s.assigned = map[string]bool{}
@@ -315,7 +315,7 @@ func (s *shell) assign(name string, at *scope) {
 }
 
 // setAny notes that the text may set any variable.
-func (s *shell) setAny() {
+func (s *walker) setAny() {
 	if !s.anyAssigned {
 		s.anyAssigned = true
 		s.news++

@@ -8,18 +8,18 @@ import (
 
 // harmlessAssignment reports whether a variable set for one run changes nothing
 // but how its output looks.
-func (s *shell) harmlessAssignment(a *syntax.Assign, at *scope) bool {
+func (s *walker) harmlessAssignment(a *syntax.Assign, at *scope) bool {
 	value := word{}
 	if a.Value != nil {
 		value = s.value(a.Value, s.source(a.Value), at)
 	}
-	return !value.dynamic() && s.b.table.harmlessAssignment(a.Name.Value, value.text)
+	return !value.dynamic() && s.b.table.HarmlessAssignment(a.Name.Value, value.text)
 }
 
 // declare walks export, declare, local, readonly and typeset. What an integer,
 // a reference to another variable or an array in quotes is given, the shell
 // evaluates.
-func (s *shell) declare(cmd *syntax.DeclClause, at *scope, in input) {
+func (s *walker) declare(cmd *syntax.DeclClause, at *scope, in input) {
 	evaluates, arrays := false, false
 	lists := true // without a name, it prints what is set
 	for _, a := range cmd.Args {
@@ -70,7 +70,7 @@ func plainDeclaration(text string) bool {
 }
 
 // assignment walks an assignment's value and notes its name.
-func (s *shell) assignment(a *syntax.Assign, at *scope, in input) {
+func (s *walker) assignment(a *syntax.Assign, at *scope, in input) {
 	if a.Name != nil {
 		s.assign(a.Name.Value, at)
 	}

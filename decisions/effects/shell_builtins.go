@@ -9,7 +9,7 @@ import (
 
 // builtin handles the commands that the shell runs itself and that a program
 // table cannot describe; false when the command is none of them.
-func (s *shell) builtin(words []word, at scope, in input) (outcome, bool) {
+func (s *walker) builtin(words []word, at scope, in input) (outcome, bool) {
 	name, args := words[0].text, words[1:]
 	switch name {
 	case "cd":
@@ -51,7 +51,7 @@ func (s *shell) builtin(words []word, at scope, in input) (outcome, bool) {
 }
 
 // jump handles the commands that end a loop or the shell.
-func (s *shell) jump(name string, args []word, at scope) outcome {
+func (s *walker) jump(name string, args []word, at scope) outcome {
 	n, certain := 1, len(args) == 0
 	if len(args) == 1 && plainNumber(args[0].text) && len(args[0].text) < 4 {
 		n, _ = strconv.Atoi(args[0].text)
@@ -82,7 +82,7 @@ func (s *shell) jump(name string, args []word, at scope) outcome {
 
 // setting handles the commands of the shell that stay where they are; false when
 // the command is none of them.
-func (s *shell) setting(words []word, at *scope, in input) bool {
+func (s *walker) setting(words []word, at *scope, in input) bool {
 	table := &s.b.table.shell
 	name, args := words[0].text, words[1:]
 	if variableSetters[name] {
@@ -184,7 +184,7 @@ func (s *shell) setting(words []word, at *scope, in input) bool {
 }
 
 // sourced handles a file that the shell runs itself.
-func (s *shell) sourced(words []word, at *scope, in input) {
+func (s *walker) sourced(words []word, at *scope, in input) {
 	args := words[1:]
 	if s.activate(args, at) {
 		return
@@ -210,7 +210,7 @@ func (s *shell) sourced(words []word, at *scope, in input) {
 
 // bypass handles builtin and command, which run their operands past functions
 // and aliases.
-func (s *shell) bypass(words []word, at scope, in input) outcome {
+func (s *walker) bypass(words []word, at scope, in input) outcome {
 	args := words[1:]
 	if words[0].text == "command" && len(args) > 0 {
 		switch args[0].text {
@@ -277,7 +277,7 @@ func execArguments(args []word) []word {
 }
 
 // stateful adds what a command that changes the shell may do beyond that.
-func (s *shell) stateful(name string, args []word, at *scope) {
+func (s *walker) stateful(name string, args []word, at *scope) {
 	switch name {
 	case "compgen", "fc", "repeat", "emulate", "let", "integer", "float", "zmodload", "bind", "function", "zstyle", "bindkey":
 		s.unknown("a command of the shell that can run code: " + name)
@@ -314,7 +314,7 @@ func (s *shell) stateful(name string, args []word, at *scope) {
 
 // evaluated checks words that a shell takes for names of variables or for
 // numbers, and notes the names: a subscript in them can run code.
-func (s *shell) evaluated(name string, args []word, at *scope) {
+func (s *walker) evaluated(name string, args []word, at *scope) {
 	for i := range args {
 		if w := &args[i]; w.dynamic() || w.glob || strings.ContainsAny(w.text, "[") {
 			s.unknown("an operand of " + name + " that can run code: " + Display(showWord(w)))
@@ -326,7 +326,7 @@ func (s *shell) evaluated(name string, args []word, at *scope) {
 
 // setWords notes words as names of variables that are set. A name may stand in
 // the word of its option, too: wait -pNAME.
-func (s *shell) setWords(args []word, at *scope) {
+func (s *walker) setWords(args []word, at *scope) {
 	for i := range args {
 		text, _, _ := strings.Cut(args[i].text, "=")
 		if s.assign(text, at); text == "" || text[0] != '-' {

@@ -9,7 +9,7 @@ import (
 // call walks a simple command: assignments and words. These are expanded before
 // its redirections are opened, with the input outer. exec says that the
 // redirections stay open.
-func (s *shell) call(cmd *syntax.CallExpr, at scope, in, outer input) (out outcome, exec bool) {
+func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer input) (out outcome, exec bool) {
 	for _, a := range cmd.Assigns {
 		if s.enough() {
 			return either(at), false
@@ -64,7 +64,7 @@ func substitutes(w *syntax.Word) (found bool) {
 
 // abort notes that the shell may give up the line here: a pattern that matches
 // nothing ends it in zsh, an expansion that fails in all shells.
-func (s *shell) abort(at *scope, words []word) {
+func (s *walker) abort(at *scope, words []word) {
 	if at.apart || at.dead {
 		return
 	}
@@ -77,7 +77,7 @@ func (s *shell) abort(at *scope, words []word) {
 }
 
 // abortOn is abort for the value of an assignment.
-func (s *shell) abortOn(w *syntax.Word, at *scope) {
+func (s *walker) abortOn(w *syntax.Word, at *scope) {
 	if w == nil || at.apart || at.dead {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *shell) abortOn(w *syntax.Word, at *scope) {
 }
 
 // simple adds the effects of a command's words.
-func (s *shell) simple(words []word, at scope, in input) outcome {
+func (s *walker) simple(words []word, at scope, in input) outcome {
 	name := &words[0]
 	if name.dynamic() || name.glob || name.text == "" {
 		s.unknown("a program whose name is not known before it runs: " + Display(showWord(name)))
@@ -112,7 +112,7 @@ func (s *shell) simple(words []word, at scope, in input) outcome {
 }
 
 // command adds what a program does in each folder that the shell may be in.
-func (s *shell) command(words []word, at *scope, in input) {
+func (s *walker) command(words []word, at *scope, in input) {
 	if cwd := at.cwd(); cwd != "" {
 		s.b.command(words, setting{cwd: cwd, from: s.from, stdin: in.kind, text: in.text, printed: in.printed})
 		return

@@ -7,7 +7,7 @@ import (
 )
 
 // cd follows a cd command from each folder that the shell may be in.
-func (s *shell) cd(args []word, at scope) outcome {
+func (s *walker) cd(args []word, at scope) outcome {
 	t, why := s.cdTarget(args)
 	if why != "" {
 		s.unknown(why)
@@ -32,7 +32,7 @@ func (s *shell) cd(args []word, at scope) outcome {
 
 // cdFrom is cd from folders that are known, but for one in whose place the empty
 // one may stand, from which the target is absolute.
-func (s *shell) cdFrom(from []whereabouts, t cdWords, at scope) outcome {
+func (s *walker) cdFrom(from []whereabouts, t cdWords, at scope) outcome {
 	out := outcome{at, at}
 	out.ok.places, out.ok.elsewhere = nil, false
 	out.bad.places, out.bad.elsewhere = nil, false
@@ -62,7 +62,7 @@ func (s *shell) cdFrom(from []whereabouts, t cdWords, at scope) outcome {
 }
 
 // lost is the outcome of a cd to a folder that is not known.
-func (s *shell) lost(at scope) outcome {
+func (s *walker) lost(at scope) outcome {
 	s.leave(&at, "")
 	out := either(at)
 	out.ok.places, out.ok.elsewhere = nil, true
@@ -70,7 +70,7 @@ func (s *shell) lost(at scope) outcome {
 }
 
 // stays adds a folder that the shell has not left.
-func (s *shell) stays(bad *scope, w whereabouts) {
+func (s *walker) stays(bad *scope, w whereabouts) {
 	if w.cwd == "" {
 		bad.elsewhere = true
 		return
@@ -79,7 +79,7 @@ func (s *shell) stays(bad *scope, w whereabouts) {
 }
 
 // move adds to an outcome that the shell goes from w to a folder, as typed.
-func (s *shell) move(to string, physical bool, w whereabouts, out *outcome) {
+func (s *walker) move(to string, physical bool, w whereabouts, out *outcome) {
 	goesUp := slices.Contains(strings.Split(to, "/"), "..")
 	target := to
 	if to[0] != '/' {
@@ -124,7 +124,7 @@ func (s *shell) move(to string, physical bool, w whereabouts, out *outcome) {
 }
 
 // arrive adds a folder to those that the shell may be in after a cd.
-func (s *shell) arrive(target string, e *Effect, w whereabouts, out *outcome) {
+func (s *walker) arrive(target string, e *Effect, w whereabouts, out *outcome) {
 	out.ok.add([]whereabouts{{cwd: target, old: w.cwd, stack: w.stack, outside: !e.Tags.Has(InProject), moved: true}})
 	s.leave(&out.ok, target)
 	// A harness that starts a new shell for the next call starts it where the
@@ -145,7 +145,7 @@ func goesBack(text string) bool {
 
 // there reports whether the shell can surely go to a folder when the text gets
 // to it.
-func (s *shell) there(folder string) bool {
+func (s *walker) there(folder string) bool {
 	mode, err := s.b.res.lstat(folder)
 	if err != nil || !mode.IsDir() {
 		return false
@@ -173,7 +173,7 @@ type cdWords struct {
 // cdTarget is what the words of a cd say, or why that is not known. That the
 // person's shell has no CDPATH of its own is taken for granted: it is for shells
 // that a person types at, and is not to be exported.
-func (s *shell) cdTarget(args []word) (t cdWords, why string) {
+func (s *walker) cdTarget(args []word) (t cdWords, why string) {
 	const unknown = "cd to a folder that is not known"
 	for i := range args {
 		if args[i].dynamic() || args[i].glob {
@@ -205,7 +205,7 @@ func (s *shell) cdTarget(args []word) (t cdWords, why string) {
 }
 
 // pushd follows pushd to a folder that it names, and to the one on top.
-func (s *shell) pushd(args []word, at scope) outcome {
+func (s *walker) pushd(args []word, at scope) outcome {
 	const unknown = "pushd to a folder that is not known"
 	w := whereabouts{}
 	if at.cwd() != "" {
@@ -234,7 +234,7 @@ func (s *shell) pushd(args []word, at scope) outcome {
 }
 
 // popd follows popd back to where a pushd of the text came from.
-func (s *shell) popd(args []word, at scope) outcome {
+func (s *walker) popd(args []word, at scope) outcome {
 	if len(args) > 0 || at.cwd() == "" || len(at.places[0].stack) == 0 {
 		s.unknown("popd to a folder that is not known")
 		return s.lost(at)
@@ -248,7 +248,7 @@ func (s *shell) popd(args []word, at scope) outcome {
 
 // goTo follows pushd and popd. One that fails leaves the folder, and no stack
 // that is known.
-func (s *shell) goTo(to string, w whereabouts, at scope) outcome {
+func (s *walker) goTo(to string, w whereabouts, at scope) outcome {
 	out := s.cdFrom([]whereabouts{w}, cdWords{text: to}, at)
 	if !out.bad.dead {
 		w.stack = nil
@@ -258,7 +258,7 @@ func (s *shell) goTo(to string, w whereabouts, at scope) outcome {
 }
 
 // leave notes where a cd may leave the shell of the call.
-func (s *shell) leave(at *scope, folder string) {
+func (s *walker) leave(at *scope, folder string) {
 	if !at.apart {
 		s.b.leave(folder)
 	}

@@ -9,7 +9,7 @@ import (
 
 // substitutions adds the effects of every command that stands inside a node:
 // $(…), backquotes, <(…) and >(…), at any depth of quotes and expansions.
-func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
+func (s *walker) substitutions(n syntax.Node, at *scope, in input) {
 	if s.alone {
 		return // what stands inside is read by itself
 	}
@@ -45,7 +45,7 @@ func (s *shell) substitutions(n syntax.Node, at *scope, in input) {
 
 // reading walks what reads the standard input of a substitution, with each that
 // it may have.
-func (s *shell) reading(in input, walk func(in input)) {
+func (s *walker) reading(in input, walk func(in input)) {
 	own := in.own
 	in.own = nil
 	first := len(s.b.effects)

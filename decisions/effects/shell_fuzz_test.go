@@ -23,7 +23,7 @@ func FuzzShell(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		b := shellBuilder(table, files)
 		shellText(b, text, testCwd, "command")
-		b.over(waiting{text: text, at: setting{cwd: testCwd, from: "command"}})
+		b.overText(text, testCwd, "command")
 		readRest(b, nil)
 		checkEffects(t, b)
 		if len(b.effects) > 2*maxEffects || b.statements > maxStatements+1 {

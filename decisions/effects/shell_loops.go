@@ -5,7 +5,7 @@ import "mvdan.cc/sh/v3/syntax"
 // loop walks a condition and a body that may run any number of times, until
 // nothing new is known where a round begins. name is the variable that each
 // round sets, "" for none.
-func (s *shell) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in input) outcome {
+func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in input) outcome {
 	first, before := len(s.b.effects), s.b.changes()
 	if name != "" {
 		s.assign(name, &at)
@@ -66,7 +66,7 @@ func (s *shell) loop(at scope, cond, body []*syntax.Stmt, until bool, name strin
 // of the text may turn out to be redefined or set.
 const maxRounds = 8
 
-func (s *shell) forClause(cmd *syntax.ForClause, at scope, in input) outcome {
+func (s *walker) forClause(cmd *syntax.ForClause, at scope, in input) outcome {
 	name := ""
 	switch loop := cmd.Loop.(type) {
 	case *syntax.WordIter:
@@ -95,7 +95,7 @@ func (s *shell) forClause(cmd *syntax.ForClause, at scope, in input) outcome {
 
 // rounds walks the body of a loop over words that are all known, once for each;
 // false when they are not.
-func (s *shell) rounds(cmd *syntax.ForClause, name string, items []word, at scope, in input) (outcome, bool) {
+func (s *walker) rounds(cmd *syntax.ForClause, name string, items []word, at scope, in input) (outcome, bool) {
 	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
 		s.over = true
 		return outcome{}, false

@@ -14,7 +14,7 @@ type beside struct {
 }
 
 // concurrently walks a part that goes on while later parts run.
-func (s *shell) concurrently(walk func()) {
+func (s *walker) concurrently(walk func()) {
 	first := len(s.b.effects)
 	walk()
 	if !s.again {
@@ -23,7 +23,7 @@ func (s *shell) concurrently(walk func()) {
 }
 
 // rejoin walks the concurrent parts again that something behind them changes.
-func (s *shell) rejoin() {
+func (s *walker) rejoin() {
 	parts := s.beside
 	s.beside = nil
 	for _, p := range parts {
@@ -33,7 +33,7 @@ func (s *shell) rejoin() {
 
 // repeat walks a part again, of which the effects from first up to end are
 // known, when there have been changes since there were before.
-func (s *shell) repeat(first, end, before int, walk func()) {
+func (s *walker) repeat(first, end, before int, walk func()) {
 	if s.again || s.full || s.b.changes() == before {
 		return
 	}
@@ -51,7 +51,7 @@ type sink struct{ from, to int }
 
 // drain decides what the sinks from index n on read: what the rest of the
 // effects from first on write.
-func (s *shell) drain(n, first int, in input) {
+func (s *walker) drain(n, first int, in input) {
 	sinks := s.sinks[min(n, len(s.sinks)):]
 	if len(sinks) == 0 {
 		return

@@ -22,7 +22,7 @@ const (
 
 // output is what a statement prints when its own words say all of it, "" when
 // that is not known.
-func (s *shell) output(stmt *syntax.Stmt, at *scope, in input) string {
+func (s *walker) output(stmt *syntax.Stmt, at *scope, in input) string {
 	if stmt == nil || stmt.Negated || stmt.Background || stmt.Coprocess || s.allRedefined || s.guessing >= maxStages {
 		return ""
 	}
@@ -67,7 +67,7 @@ func (s *shell) output(stmt *syntax.Stmt, at *scope, in input) string {
 
 // guess is the text that a word has, or the file that it names: a word that is
 // nothing but one substitution.
-func (s *shell) guess(w *syntax.Word, at *scope) string {
+func (s *walker) guess(w *syntax.Word, at *scope) string {
 	parts := w.Parts
 	if len(parts) == 1 {
 		if quoted, ok := parts[0].(*syntax.DblQuoted); ok {
@@ -93,7 +93,7 @@ func (s *shell) guess(w *syntax.Word, at *scope) string {
 }
 
 // commandOutput is output for a simple command.
-func (s *shell) commandOutput(call *syntax.CallExpr, at *scope, in input) string {
+func (s *walker) commandOutput(call *syntax.CallExpr, at *scope, in input) string {
 	if len(call.Assigns) != 0 || len(call.Args) == 0 {
 		return ""
 	}

@@ -3,7 +3,7 @@ package effects
 import "strings"
 
 // tilde expands a leading ~ and returns what follows it.
-func (s *shell) tilde(value string, whole bool, text *strings.Builder) (string, bool) {
+func (s *walker) tilde(value string, whole bool, text *strings.Builder) (string, bool) {
 	home := s.b.c.User.Home
 	if home == "" || s.sets("HOME") {
 		return value, false

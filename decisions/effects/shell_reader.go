@@ -24,6 +24,9 @@ type shellReader struct {
 	marks   sync.Pool
 }
 
+// reader is shared by all calls.
+var reader shellReader
+
 // read returns the tree of a text that one of the shells will read, nil when the
 // parser does not accept it, and why it is not plain, nil when it is.
 func (r *shellReader) read(text string, shells plainshell.Shells) (*syntax.File, *plainshell.Refusal) {

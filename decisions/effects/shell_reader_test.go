@@ -22,7 +22,7 @@ func FuzzPlainShell(f *testing.F) {
 		if _, refusal := plainshell.Read(text, plainshell.Shells(shells)); refusal != nil {
 			return
 		}
-		if _, refusal := new(shellReader).read(text, plainshell.Shells(shells)); refusal != nil {
+		if _, refusal := reader.read(text, plainshell.Shells(shells)); refusal != nil {
 			t.Errorf("%q: %v", text, refusal)
 		}
 	})
@@ -32,7 +32,7 @@ func FuzzPlainShell(f *testing.F) {
 // is, so that an error of either asks.
 func TestReadersDiffer(t *testing.T) {
 	const text = "a \"$x\" 'b' $(c d) && e | f & { g; }; for h in i; do j; done <k"
-	file, refusal := new(shellReader).read(text, plainshell.All)
+	file, refusal := reader.read(text, plainshell.All)
 	if refusal != nil {
 		t.Fatal(refusal)
 	}

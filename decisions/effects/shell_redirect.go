@@ -9,7 +9,7 @@ import (
 // redirects adds the effects of a statement's redirections and returns the
 // standard input that its command gets. What they substitute has that of the
 // shell.
-func (s *shell) redirects(list []*syntax.Redirect, at *scope, outer input) input {
+func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer input) input {
 	in := outer
 	in.own = nil
 	for _, r := range list {
@@ -60,7 +60,7 @@ func joins(r *syntax.Redirect) bool {
 		p.Op == syntax.CmdOut && (r.Op == syntax.RdrOut || r.Op == syntax.AppOut || r.Op == syntax.RdrAll || r.Op == syntax.AppAll))
 }
 
-func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in, outer input) input {
+func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, outer input) input {
 	words := s.expand(nil, r.Word, at, outer, inRedirect)
 	target := words[0]
 	stdin := descriptor == "" || descriptor == "0"
@@ -131,7 +131,7 @@ func (s *shell) redirect(r *syntax.Redirect, descriptor string, at *scope, in, o
 }
 
 // opens adds the effect of a file that a redirection opens.
-func (s *shell) opens(kind Kind, target string, at *scope) {
+func (s *walker) opens(kind Kind, target string, at *scope) {
 	s.each(at, func(cwd string) { s.b.add(s.b.operand(kind, target, cwd, s.from)) })
 }
 
@@ -170,7 +170,7 @@ func cutDevice(target string) (string, bool) {
 }
 
 // hereDocument adds the effects of the substitutions in a here-document.
-func (s *shell) hereDocument(r *syntax.Redirect, at *scope, in, outer input, descriptor string) input {
+func (s *walker) hereDocument(r *syntax.Redirect, at *scope, in, outer input, descriptor string) input {
 	if r.Hdoc != nil {
 		s.inert(r.Hdoc, at, outer)
 	}
@@ -185,7 +185,7 @@ func (s *shell) hereDocument(r *syntax.Redirect, at *scope, in, outer input, des
 }
 
 // hereText is the text of a here-document, when it is known.
-func (s *shell) hereText(r *syntax.Redirect, at *scope) (string, bool) {
+func (s *walker) hereText(r *syntax.Redirect, at *scope) (string, bool) {
 	if r.Hdoc == nil {
 		return "", true
 	}
@@ -221,7 +221,7 @@ func (s *shell) hereText(r *syntax.Redirect, at *scope) (string, bool) {
 
 // printed is what $(cat <<'EOF' … EOF) stands for, the way in which agents
 // write long texts.
-func (s *shell) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
+func (s *walker) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
 	if len(sub.Stmts) != 1 || s.allRedefined || s.redefined["cat"] {
 		return "", false
 	}

@@ -242,7 +242,7 @@ func sameVars(a, b *binding) bool {
 
 // each does something in every folder that the shell may be in, "" for one that
 // is not known, and keeps the effects that differ.
-func (s *shell) each(at *scope, does func(cwd string)) {
+func (s *walker) each(at *scope, does func(cwd string)) {
 	if len(at.places) == 1 && !at.elsewhere {
 		does(at.places[0].cwd)
 		return
@@ -286,7 +286,7 @@ func sameThere(a, b []Effect, shift int) bool {
 type loopEnds struct{ broken, continued scope }
 
 // inLoop walks the body of a loop.
-func (s *shell) inLoop(walk func()) loopEnds {
+func (s *walker) inLoop(walk func()) loopEnds {
 	ends := &loopEnds{scope{dead: true}, scope{dead: true}}
 	outer := s.loops
 	s.loops = append(s.loops[:len(s.loops):len(s.loops)], ends)
@@ -297,7 +297,7 @@ func (s *shell) inLoop(walk func()) loopEnds {
 
 // outOfLoops walks what runs in a process of its own, where break and continue
 // end no loop of the shell.
-func (s *shell) outOfLoops(walk func()) {
+func (s *walker) outOfLoops(walk func()) {
 	outer := s.loops
 	s.loops = nil
 	walk()
@@ -306,7 +306,7 @@ func (s *shell) outOfLoops(walk func()) {
 
 // leaveLoops notes that the innermost n loops may end here, or go on with the
 // next round; n is 0 for any number of them.
-func (s *shell) leaveLoops(at *scope, n int, broken, continued bool) {
+func (s *walker) leaveLoops(at *scope, n int, broken, continued bool) {
 	for i := range s.loops {
 		l := s.loops[len(s.loops)-1-i]
 		if last := i+1 == n || i+1 == len(s.loops); n > 0 && !last {
@@ -326,7 +326,7 @@ func (s *shell) leaveLoops(at *scope, n int, broken, continued bool) {
 
 // anything notes that the shell may have done anything: it may be in another
 // folder, have set variables and ended loops.
-func (s *shell) anything(at *scope) {
+func (s *walker) anything(at *scope) {
 	at.elsewhere = true
 	s.leave(at, "")
 	s.setAny()

@@ -4,52 +4,21 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
-// shippedTable is the program table as it is shipped.
-func shippedTable(t testing.TB) *Table {
-	t.Helper()
-	names, err := filepath.Glob("../../rego/programs/*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no program files: %v", err)
-	}
-	files := map[string][]byte{}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[filepath.Base(name)] = data
-	}
-	table, err := ParseTable(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
-}
-
-func shellFiles() *fsfake.FS {
-	return fsfake.New(
-		testCwd+"/.git/HEAD", testCwd+"/.git/config", testCwd+"/src/vat.ts", testCwd+"/src/main.go", testCwd+"/a.txt",
-		testCwd+"/b.txt", testCwd+"/docs/", testCwd+"/other/.git/", testCwd+"/bare/HEAD", testCwd+"/run.sh", testCwd+"/.env",
-		"/home/ana/.bashrc", "/home/ana/.ssh/id_ed25519", "/etc/passwd", "/tmp/", "/usr/bin/git", "/dev/null",
-		testCwd+"/out -> /etc",
-	)
-}
-
 func shellBuilder(table *Table, fs FS) *builder {
+	return shellBuilderIn(environment{fs: fs}, table)
+}
+
+func shellBuilderIn(env environment, table *Table) *builder {
 	c := &Call{
 		Cwd:  testCwd,
 		User: User{UID: 1000, Name: "ana", Home: "/home/ana", Env: map[string]string{"HOME": "/home/ana", "USER": "ana"}},
 	}
-	env := environment{fs: fs}
 	return newShellBuilder(env, table, c, newResolver(env, c))
 }
 
@@ -62,73 +31,6 @@ func shellEffects(t testing.TB, table *Table, text string) (lines []string, b *b
 		lines = append(lines, compact(&b.effects[i]))
 	}
 	return lines, b
-}
-
-// compact is an effect in the notation of the test tables:
-//
-//	run PROGRAM ARGS [sub=…] [flags=…] [stdin=…] [cwd=…] [ro] [known] h=N ^VIA
-func compact(e *Effect) string {
-	var out strings.Builder
-	out.WriteString(string(e.Kind))
-	switch {
-	case e.Run != nil:
-		r := e.Run
-		fmt.Fprintf(&out, " %s", strings.TrimPrefix(r.Program, testCwd+"/"))
-		for _, a := range r.Args {
-			if a == DynamicWord {
-				a = "…"
-			}
-			out.WriteString(" " + quoteWord(a))
-		}
-		if r.Subcommand != "" {
-			out.WriteString(" sub=" + r.Subcommand)
-		}
-		if len(r.Flags) > 0 {
-			out.WriteString(" flags=" + strings.Join(r.Flags, ","))
-		}
-		if r.Stdin != StdinNone {
-			out.WriteString(" stdin=" + string(r.Stdin))
-		}
-		if r.Cwd != testCwd {
-			out.WriteString(" cwd=" + strings.TrimPrefix(r.Cwd, testCwd+"/"))
-		}
-		if r.Script != nil {
-			out.WriteString(" script")
-		}
-		switch {
-		case r.Readonly:
-			out.WriteString(" ro")
-		case !r.Known:
-			out.WriteString(" unlisted")
-		}
-		fmt.Fprintf(&out, " h=%d", r.HarmlessFrom)
-	case e.File != nil:
-		p := e.File.Path
-		if p == testCwd {
-			p = "."
-		}
-		out.WriteString(" " + strings.TrimPrefix(p, testCwd+"/"))
-		if e.File.Recursive {
-			out.WriteString("/**")
-		}
-	case e.Connect != nil:
-		out.WriteString(" " + e.Connect.Method + " " + e.Connect.Host)
-		if e.Connect.Host == "" {
-			out.WriteString(e.Text)
-		}
-	case e.Cause != "":
-		out.WriteString(" " + string(e.Cause) + " " + string(e.Construct))
-	default:
-		out.WriteString(" " + e.Why)
-	}
-	if e.Via != nil {
-		if e.Via.Arg == Inherent {
-			fmt.Fprintf(&out, " ^%d:own", e.Via.Effect)
-		} else {
-			fmt.Fprintf(&out, " ^%d:%d", e.Via.Effect, e.Via.Arg)
-		}
-	}
-	return out.String()
 }
 
 var update = flag.Bool("update", false, "write the effects of testdata/shell.txt and language.txt anew")

@@ -9,7 +9,7 @@ import (
 )
 
 // bind notes what an assignment that stands alone sets, if that is known.
-func (s *shell) bind(a *syntax.Assign, at *scope) {
+func (s *walker) bind(a *syntax.Assign, at *scope) {
 	if a.Index != nil || a.Array != nil || a.Append || a.Naked {
 		return
 	}
@@ -24,7 +24,7 @@ func (s *shell) bind(a *syntax.Assign, at *scope) {
 
 // set notes the value of a variable that holds what is put into it: the shell
 // gives its name no meaning, and no declaration of the text does.
-func (s *shell) set(name, value string, at *scope) {
+func (s *walker) set(name, value string, at *scope) {
 	if s.declared[name] || s.anyAssigned || !ordinaryVariable(name) || len(value) > maxBound {
 		at.unbind(name)
 		return
@@ -34,7 +34,7 @@ func (s *shell) set(name, value string, at *scope) {
 
 // declareName notes that a variable may be an integer, read-only or a name of
 // another one from now on, so that an assignment may do something else.
-func (s *shell) declareName(name string, at *scope) {
+func (s *walker) declareName(name string, at *scope) {
 	s.assign(name, at)
 	if s.declared == nil {
 		s.declared = map[string]bool{}
@@ -76,7 +76,7 @@ var specialVariables = wordset.Fields(`
 
 // echoed returns what echo or printf prints into a substitution, when all of it
 // is known and every shell prints the same.
-func (s *shell) echoed(name string, args []*syntax.Word, at *scope) (string, bool) {
+func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bool) {
 	words := make([]string, 0, len(args))
 	for _, w := range args {
 		value := s.value(w, "", at)
@@ -131,7 +131,7 @@ func formatted(words []string) (string, bool) {
 // splitName returns the words of a command's name that stands in one expansion,
 // as bash splits it; none when they are not known. zsh takes it for one name,
 // which then hardly is a program.
-func (s *shell) splitName(w *syntax.Word, at *scope) []word {
+func (s *walker) splitName(w *syntax.Word, at *scope) []word {
 	if len(w.Parts) != 1 || s.sets("IFS") {
 		return nil
 	}

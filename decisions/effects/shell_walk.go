@@ -9,7 +9,7 @@ import (
 // script walks a whole text. A shell that reads it line by line may give up one
 // line, where a pattern matches nothing or an expansion fails, and go on with
 // the next.
-func (s *shell) script(list []*syntax.Stmt, at scope, in input) scope {
+func (s *walker) script(list []*syntax.Stmt, at scope, in input) scope {
 	s.exits, s.aborts = scope{dead: true}, scope{dead: true}
 	line := uint(1)
 	for i, stmt := range list {
@@ -24,7 +24,7 @@ func (s *shell) script(list []*syntax.Stmt, at scope, in input) scope {
 }
 
 // leaves notes that the text ends in a folder outside of the project.
-func (s *shell) leaves(at *scope) {
+func (s *walker) leaves(at *scope) {
 	for i := range at.places {
 		if at.places[i].outside && !s.b.keepsFolder {
 			s.state("leaves the shell in another folder", "cd "+at.places[i].cwd)
@@ -34,7 +34,7 @@ func (s *shell) leaves(at *scope) {
 }
 
 // stmts walks a list of statements that run one after the other.
-func (s *shell) stmts(list []*syntax.Stmt, at scope, in input) outcome {
+func (s *walker) stmts(list []*syntax.Stmt, at scope, in input) outcome {
 	out := either(at)
 	for i, stmt := range list {
 		if i > 0 {
@@ -46,7 +46,7 @@ func (s *shell) stmts(list []*syntax.Stmt, at scope, in input) outcome {
 }
 
 // stmt walks one statement.
-func (s *shell) stmt(stmt *syntax.Stmt, at scope, in input) outcome {
+func (s *walker) stmt(stmt *syntax.Stmt, at scope, in input) outcome {
 	if s.enough() {
 		return either(at)
 	}
@@ -77,7 +77,7 @@ func (s *shell) stmt(stmt *syntax.Stmt, at scope, in input) outcome {
 
 // beforeLast is where a list leaves the shell whose last part goes to the
 // background: in zsh, all before that part runs in the shell itself.
-func (s *shell) beforeLast(stmt *syntax.Stmt, at scope, in input) scope {
+func (s *walker) beforeLast(stmt *syntax.Stmt, at scope, in input) scope {
 	list, ok := stmt.Cmd.(*syntax.BinaryCmd)
 	if !ok || list.Op != syntax.AndStmt && list.Op != syntax.OrStmt || s.b.readers()&plainshell.Zsh == 0 {
 		return at
@@ -90,7 +90,7 @@ func (s *shell) beforeLast(stmt *syntax.Stmt, at scope, in input) scope {
 }
 
 // foreground walks one statement that the shell waits for.
-func (s *shell) foreground(stmt *syntax.Stmt, at scope, in input) outcome {
+func (s *walker) foreground(stmt *syntax.Stmt, at scope, in input) outcome {
 	first, sinks := len(s.b.effects), len(s.sinks)
 	// Redirections are opened before the command runs; what they substitute
 	// and read is known then, and the command's stdin is theirs.
@@ -164,7 +164,7 @@ func (s *shell) foreground(stmt *syntax.Stmt, at scope, in input) outcome {
 }
 
 // binary walks lists and pipelines.
-func (s *shell) binary(cmd *syntax.BinaryCmd, at scope, in input) outcome {
+func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in input) outcome {
 	switch cmd.Op {
 	case syntax.AndStmt:
 		x := s.stmt(cmd.X, at, in)
@@ -207,7 +207,7 @@ func (s *shell) binary(cmd *syntax.BinaryCmd, at scope, in input) outcome {
 
 // reachesNetwork reports whether one of the effects from index first up to end
 // brings data from the network.
-func (s *shell) reachesNetwork(first, end int) bool {
+func (s *walker) reachesNetwork(first, end int) bool {
 	for i := first; i < end; i++ {
 		e := &s.b.effects[i]
 		switch {
@@ -220,7 +220,7 @@ func (s *shell) reachesNetwork(first, end int) bool {
 	return false
 }
 
-func (s *shell) ifClause(cmd *syntax.IfClause, at scope, in input) outcome {
+func (s *walker) ifClause(cmd *syntax.IfClause, at scope, in input) outcome {
 	out := either(scope{dead: true})
 	for clause := cmd; clause != nil; clause = clause.Else {
 		holds := at
@@ -237,7 +237,7 @@ func (s *shell) ifClause(cmd *syntax.IfClause, at scope, in input) outcome {
 	return out
 }
 
-func (s *shell) caseClause(cmd *syntax.CaseClause, at scope, in input) outcome {
+func (s *walker) caseClause(cmd *syntax.CaseClause, at scope, in input) outcome {
 	s.inert(cmd.Word, &at, in)
 	end, through := at, scope{dead: true}
 	for _, item := range cmd.Items {
@@ -255,7 +255,7 @@ func (s *shell) caseClause(cmd *syntax.CaseClause, at scope, in input) outcome {
 }
 
 // inert walks a word whose value decides nothing that a rule could be about.
-func (s *shell) inert(w *syntax.Word, at *scope, in input) {
+func (s *walker) inert(w *syntax.Word, at *scope, in input) {
 	if w == nil {
 		return
 	}
@@ -268,7 +268,7 @@ func (s *shell) inert(w *syntax.Word, at *scope, in input) {
 
 // testExpr walks [[ … ]]. Comparisons of numbers and -v evaluate subscripts,
 // which can run code even out of single quotes.
-func (s *shell) testExpr(x syntax.TestExpr, at *scope, in input) {
+func (s *walker) testExpr(x syntax.TestExpr, at *scope, in input) {
 	switch x := x.(type) {
 	case *syntax.Word:
 		s.inert(x, at, in)

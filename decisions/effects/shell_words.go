@@ -21,7 +21,7 @@ const (
 
 // expand appends the words that a word of the text becomes, after adding the
 // effects of its substitutions.
-func (s *shell) expand(words []word, w *syntax.Word, at *scope, in input, place where) []word {
+func (s *walker) expand(words []word, w *syntax.Word, at *scope, in input, place where) []word {
 	if lit, ok := plainLiteral(w); ok {
 		return append(words, word{text: lit})
 	}
@@ -30,7 +30,7 @@ func (s *shell) expand(words []word, w *syntax.Word, at *scope, in input, place 
 
 // expandParts is expand for the words, one in three, in which something is to
 // be expanded.
-func (s *shell) expandParts(words []word, w *syntax.Word, at *scope, in input, place where) []word {
+func (s *walker) expandParts(words []word, w *syntax.Word, at *scope, in input, place where) []word {
 	s.substitutions(w, at, in)
 	if unsafeExpansion(w) {
 		s.unknown("an expansion that can run code or set a variable")
@@ -133,7 +133,7 @@ func flatBraces(w *syntax.Word) bool {
 }
 
 // value evaluates a word as far as it is known.
-func (s *shell) value(w *syntax.Word, shown string, at *scope) word {
+func (s *walker) value(w *syntax.Word, shown string, at *scope) word {
 	out := word{shown: shown}
 	var text strings.Builder
 	dynamic := false
@@ -258,7 +258,7 @@ var knownVariables = map[string]bool{
 }
 
 // variable is the value of a plain parameter expansion, when it is known.
-func (s *shell) variable(p *syntax.ParamExp, at *scope) (string, bool) {
+func (s *walker) variable(p *syntax.ParamExp, at *scope) (string, bool) {
 	if p.Param == nil || !plainParam(p) {
 		return "", false
 	}

@@ -24,8 +24,6 @@ type Table struct {
 	// vouched is set when the person's word counts for programs that nobody else
 	// describes.
 	vouched bool
-	// reader reads shell text.
-	reader *shellReader
 }
 
 // shellTable is what the table says about the shell itself.
@@ -268,14 +266,10 @@ var actNames = map[string]act{
 // program returns the table's entry for a program found by name.
 func (t *Table) program(name string) *program { return t.programs[name] }
 
-// HarmlessAssignment reports whether a variable that is set in a program's
-// environment changes nothing but how its output looks.
-func (t *Table) HarmlessAssignment(name, value string) bool { return t.harmlessAssignment(name, value) }
-
-// harmlessAssignment reports whether setting the variable for one run changes
+// HarmlessAssignment reports whether setting the variable for one run changes
 // nothing but how its output looks. A value that may lead to a file is not
 // harmless: LC_ALL=/x takes messages from there, TZ=/x reads it.
-func (t *Table) harmlessAssignment(name, value string) bool {
+func (t *Table) HarmlessAssignment(name, value string) bool {
 	if t.shell.harmlessEnv[name+"="+value] {
 		return true
 	}

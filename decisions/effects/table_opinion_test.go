@@ -45,7 +45,8 @@ func TestOpinionsOnlyAdd(t *testing.T) {
 	table := shippedTable(t)
 	commands := commandsOf(t)
 	var extend, programs strings.Builder
-	for name, p := range table.programs {
+	for _, name := range table.Names() {
+		p := table.program(name)
 		if p.aliases[name] != "" || p.wrapper != nil && p.wrapper.transparent {
 			continue
 		}
@@ -66,7 +67,7 @@ func TestOpinionsOnlyAdd(t *testing.T) {
 			if r == nil || r.Known || added[r.Program] {
 				continue
 			}
-			if why, _ := table.taken(r.Program, true); why != "" {
+			if _, errs := table.Opinions(map[string][]byte{"p.yaml": []byte("programs:\n  - {names: ['" + r.Program + "'], text: true}\n")}); len(errs) > 0 {
 				continue
 			}
 			added[r.Program] = true

@@ -19,7 +19,7 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		table: &Table{programs: map[string]*program{}, shell: shellTable{
 			harmlessEnv: map[string]bool{}, nothing: map[string]bool{}, numbers: map[string]bool{}, state: map[string]bool{},
 			network: map[string]bool{}, folders: map[string]bool{}, dataInput: map[string]bool{}, shipped: map[string]bool{},
-		}, groups: map[string]optionList{}, settings: map[string]*settings{}, reader: &shellReader{}},
+		}, groups: map[string]optionList{}, settings: map[string]*settings{}},
 	}
 	p.groups = p.table.groups
 	parsed := map[string]*tableFile{}

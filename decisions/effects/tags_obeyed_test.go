@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/permd/permd/decisions/effects/fsfake"
 )
 
 // unguardedObeyed are files of a project that a program of the table obeys and
@@ -54,8 +56,8 @@ func obeyedNames(table *Table) []string {
 			all(sub)
 		}
 	}
-	for _, p := range table.programs {
-		all(p)
+	for _, name := range table.Names() {
+		all(table.program(name))
 	}
 	return slices.Sorted(maps.Keys(names))
 }
@@ -67,9 +69,9 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 	if len(names) < 15 {
 		t.Fatalf("programs obey %q", names)
 	}
-	r := testResolver(tree(testProj + "/.git/HEAD"))
+	r := obeyedResolver(obeyedTree(obeyedProject + "/.git/HEAD"))
 	for _, name := range names {
-		e := r.file(KindWrite, name, testProj, "")
+		e := r.file(KindWrite, name, obeyedProject, "")
 		why, listed := unguardedObeyed[name]
 		switch {
 		case e.Guarded() == 0 && !listed:
@@ -88,7 +90,7 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 // TestTripwiresAreGuarded: a file that something obeys as soon as the project is
 // opened needs an exact answer; a rule for all writes does not cover it.
 func TestTripwiresAreGuarded(t *testing.T) {
-	r := testResolver(tree(testProj + "/.git/HEAD"))
+	r := obeyedResolver(obeyedTree(obeyedProject + "/.git/HEAD"))
 	for _, name := range []string{
 		".nvim.lua", ".exrc", ".helix/languages.toml", ".gitpod.yml", ".idx/dev.nix", ".replit", "devenv.nix", ".lintstagedrc", ".lintstagedrc.json", "lint-staged.config.mjs",
 		"simple-git-hooks.json", ".simple-git-hooks.cjs", "renovate.json", ".renovaterc", ".dir-locals.el", ".dir-locals-2.el", ".venv/bin/python", "venv/bin/activate",
@@ -96,12 +98,12 @@ func TestTripwiresAreGuarded(t *testing.T) {
 		".bazelrc", "bunfig.toml", "pip.conf", "gradle/wrapper/gradle-wrapper.properties", "mise.local.toml", "lefthook-local.yml", ".pnpmfile.cjs", ".vscode/tasks.json", ".zed/settings.json",
 		".idea/runConfigurations/x.xml", ".devcontainer/devcontainer.json", ".envrc", ".npmrc", "sitecustomize.py", ".gdbinit", ".Rprofile", ".irbrc", ".commitlintrc.js",
 	} {
-		e := r.file(KindWrite, name, testProj, "")
+		e := r.file(KindWrite, name, obeyedProject, "")
 		if guarded := e.Guarded() != 0; guarded == (name == "-") && e.File != nil {
 			t.Errorf("%s: guarded is %v", name, guarded)
 		}
 	}
-	r = testResolver(tree(testProj+"/.git/HEAD", "/tmp/agent/-home-ana-x/", testProj+"/-there/"))
+	r = obeyedResolver(obeyedTree(obeyedProject+"/.git/HEAD", "/tmp/agent/-home-ana-x/", obeyedProject+"/-there/"))
 	for _, name := range []string{
 		"/tmp/agent/-home-ana-x/notes.md", "-there/a.txt",
 		"package.json", "Makefile", "pyproject.toml", "conftest.py", "go.mod", "Cargo.toml", "tsconfig.json", "src/main.go", "src/a-b.go", "a-", "eslint.config.js", "vite.config.ts",
@@ -109,8 +111,18 @@ func TestTripwiresAreGuarded(t *testing.T) {
 		"bin/run.sh", "scripts/build.sh", "src/venv/x.py", "docs/renovate.md", ".venv/lib/python3/x.py", "node_modules/a/index.js", "jest.config.js", "justfile", "build.gradle", "gradle.properties",
 		".github/CODEOWNERS", "codecov.yml", "deno.json", "WORKSPACE", "model.pth",
 	} {
-		if e := r.file(KindWrite, name, testProj, ""); e.File == nil || e.Guarded() != 0 {
+		if e := r.file(KindWrite, name, obeyedProject, ""); e.File == nil || e.Guarded() != 0 {
 			t.Errorf("%s is guarded: %v %s", name, e.Guarded().Names(), e.Why)
 		}
 	}
+}
+
+const obeyedProject = "/home/dev/proj"
+
+func obeyedTree(more ...string) *fsfake.FS {
+	return fsfake.New(append([]string{obeyedProject + "/.git/config", obeyedProject + "/src/a.go", "/home/dev/.bashrc", "/etc/passwd", "/tmp/"}, more...)...)
+}
+
+func obeyedResolver(fs FS) *resolver {
+	return newResolver(environment{fs: fs}, &Call{Cwd: obeyedProject, User: User{Home: "/home/dev", Env: map[string]string{"HOME": "/home/dev"}}})
 }

@@ -13,7 +13,7 @@ import (
 
 // guardedNames are the words of the guarded tags of a path.
 func guardedNames(t Tags) []string {
-	return (t & guardedForWrite).Names()
+	return (&Effect{Kind: KindWrite, Tags: t}).Guarded().Names()
 }
 
 func TestGuardedTags(t *testing.T) {
@@ -240,12 +240,8 @@ func TestRecursiveEffects(t *testing.T) {
 			if !e.File.Recursive || e.Text != text {
 				t.Errorf("recursive is %v, text %q", e.File.Recursive, e.Text)
 			}
-			mask := guardedForWrite.With(Vital)
-			if tt.kind == KindRead {
-				mask = guardedForRead.With(Vital)
-			}
 			want := strings.Fields(tt.want)
-			got := (e.Tags & mask).Names()
+			got := ((&Effect{Kind: tt.kind, Tags: e.Tags}).Guarded() | e.Tags&TagsOf(Vital)).Names()
 			slices.Sort(want)
 			slices.Sort(got)
 			if diff := cmp.Diff(want, got); diff != "" {

@@ -12,8 +12,6 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-const testCwd = "/home/ana/src/shop"
-
 // testTable knows a few programs, so that what the shipped table says is not
 // what the tests of tools look at.
 const testTable = `

@@ -14,7 +14,7 @@ const (
 // activate follows `source VENV/bin/activate`: when the script is what Python's
 // tools put there, all that it does for what comes after is to set
 // VENV/bin before the other folders of programs. It reports whether it is one.
-func (s *shell) activate(args []word, at *scope) bool {
+func (s *walker) activate(args []word, at *scope) bool {
 	if len(args) != 1 || args[0].dynamic() || args[0].glob || !s.b.keepsFolder || !strings.Contains(args[0].text, "/") {
 		return false
 	}

@@ -24,7 +24,7 @@ func activates(b *builder, text, bin string) bool {
 			return false
 		}
 	}
-	file, _ := b.table.reader.read(text, b.readers())
+	file, _ := reader.read(text, b.readers())
 	if file == nil {
 		return false
 	}
