@@ -15,28 +15,79 @@ import (
 // choice that has ended meanwhile, a link that was put in a path's place, or a rule
 // that looks at the clock.
 func (e *Engine) Again(ctx context.Context, req *Request, earlier *Decision) bool {
+	d, _ := e.anew(ctx, req, earlier)
+	if d == nil || d.By == ByFailure {
+		return false
+	}
+	d.unasked(e.Unattended != nil && e.Unattended())
+	return d.sameAs(earlier)
+}
+
+// anew decides a request once more, by the rules of the earlier decision. The
+// decision is nil when it cannot be made; changed reports that there are other
+// rules.
+func (e *Engine) anew(ctx context.Context, req *Request, earlier *Decision) (d *Decision, changed bool) {
 	now := e.Now()
-	met := e.meet(req, true)
+	// The cache does not know what calls before this one may change.
+	met := e.meet(req, req.Call.Before.None())
 	defer e.Cache.done(met.buffer)
 	snap, err := e.Policy.Snapshot(req.Peer.UID, met.project)
-	if err != nil || snap.Digest() != earlier.Policy.Digest {
-		return false
+	switch {
+	case err != nil:
+		return nil, earlier.Policy.Digest != ""
+	case snap.Digest() != earlier.Policy.Digest:
+		return nil, true
 	}
 	if met.kept != nil && met.kept.matter.snap != snap {
 		met.look(e, essence(req))
 	}
 	quiet := *e
 	quiet.Observe, quiet.Proposer, quiet.Log = nil, nil, slog.New(slog.DiscardHandler)
-	d := &Decision{ID: earlier.ID, CallID: req.Call.ID}
+	d = &Decision{ID: earlier.ID, CallID: req.Call.ID}
 	quiet.decide(ctx, snap, req, met, d, now)
-	d.unasked(e.Unattended != nil && e.Unattended())
-	return ctx.Err() == nil && d.By != ByFailure && d.sameAs(earlier)
+	if ctx.Err() != nil {
+		return nil, false
+	}
+	return d, false
+}
+
+// Holds reports whether a person's yes, which comes now, is one to what the call
+// would do now: the question that they were asked would be put to them again, of
+// the same effects and the same contents of files, or there would be none.
+//
+// A question that was asked because something had failed holds for as long as
+// nothing is known that speaks against it.
+func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool {
+	d, changed := e.anew(ctx, req, asked)
+	switch {
+	case changed || ctx.Err() != nil:
+		return false
+	case asked.By == ByFailure && asked.Traces == nil:
+		// Nothing was known of the call, and the person saw that.
+		return d == nil || d.Verdict != Deny
+	case d == nil:
+		return false
+	case d.Verdict == Allow:
+		return true
+	case d.Verdict == Deny:
+		return false
+	case !slices.Equal(d.Contents, asked.Contents) || !slices.Equal(d.Defects, asked.Defects):
+		return false
+	case slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" }):
+		return false // more files than can be compared
+	case e.Digest != nil && slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Code && c.Sum == "" }):
+		return false
+	}
+	return slices.Equal(d.Traces, asked.Traces) && slices.EqualFunc(d.Effects, asked.Effects, func(a, b EffectDecision) bool {
+		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed && slices.Equal(a.Tags, b.Tags) &&
+			(a.Verdict == Allow || a.Verdict == b.Verdict && a.Row == b.Row && a.Reason == b.Reason)
+	})
 }
 
 // sameAs reports whether two decisions say the same of the same effects.
 func (d *Decision) sameAs(o *Decision) bool {
 	return d.Verdict == o.Verdict && d.By == o.By && d.Reason == o.Reason && d.Message == o.Message &&
-		slices.Equal(d.Defects, o.Defects) && slices.Equal(d.Traces, o.Traces) &&
+		slices.Equal(d.Defects, o.Defects) && slices.Equal(d.Traces, o.Traces) && slices.Equal(d.Contents, o.Contents) &&
 		slices.EqualFunc(d.Effects, o.Effects, func(a, b EffectDecision) bool {
 			return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed &&
 				a.Verdict == b.Verdict && a.Reason == b.Reason && a.Row == b.Row && a.ChoiceID == b.ChoiceID &&

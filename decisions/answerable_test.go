@@ -75,7 +75,7 @@ func TestAnswered(t *testing.T) {
 func TestContents(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired = nil
-	file := func(name string, code bool) Content { return Content{"/home/u/project/" + name, code} }
+	file := func(name string, code bool) Content { return Content{Path: "/home/u/project/" + name, Code: code} }
 	long, many := strings.Repeat("x", maxPath), strings.Repeat("x ", 3)
 	for i := range maxContents {
 		many += strconv.Itoa(i) + " "
@@ -85,7 +85,7 @@ func TestContents(t *testing.T) {
 		"tool " + many:            {file("1", false), {Code: true}},
 		"psql -f a.sql":           {file("a.sql", false)},
 		"tool --file=a.sql":       {file("a.sql", false)},
-		"tool /x/../a $(date) -":  {{"/a", false}},
+		"tool /x/../a $(date) -":  {{Path: "/a"}},
 	} {
 		req := bash(t, command)
 		req.Call.Cwd = "/home/u/project"

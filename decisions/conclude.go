@@ -74,7 +74,10 @@ func explain(e *effects.Effect, o *outcome) EffectDecision {
 		Verdict: o.verdict, Reason: o.reason, Row: o.row, Rules: []RuleRef{},
 	}
 	for _, r := range o.rules {
-		x.Rules = append(x.Rules, r.Rule)
+		// One line of a list may be several rules of Rego.
+		if !slices.Contains(x.Rules, r.Rule) {
+			x.Rules = append(x.Rules, r.Rule)
+		}
 	}
 	if o.choice != nil {
 		x.ChoiceID = o.choice.ID

@@ -1,6 +1,8 @@
 package decisions
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -13,13 +15,20 @@ type Content struct {
 	Path string // "" for files that are too many
 	// Code is set when the call runs what is in it.
 	Code bool
+	// Sum tells what is in the file from anything else; "" where that is not known.
+	Sum string
 }
+
+// ErrNoContent means that what lies at a path is no file of data.
+var ErrNoContent = errors.New("no file of data")
 
 // Bounds of the files of one call: how many, and of a path, which is no file's
 // when it is longer.
 const (
 	maxContents = 1024
 	maxPath     = 4096
+	// maxSummed is how much of them is read, in bytes: less than a second's work.
+	maxSummed = 256 << 20
 )
 
 // contents are the files whose content is part of what a call does that is left to
@@ -27,7 +36,7 @@ const (
 // reads or names, which may be code as well (sh < file, psql -f file). A yes to the
 // call is not one to what they say later. Nobody needs them of other calls.
 func (e *Engine) contents(m *matter, d *Decision) []Content {
-	if d.Verdict != Ask || e.Answered == nil {
+	if d.Verdict != Ask || e.Answered == nil && e.Digest == nil {
 		return nil
 	}
 	var list []Content
@@ -38,7 +47,7 @@ func (e *Engine) contents(m *matter, d *Decision) []Content {
 		case len(list) == maxContents:
 			list = append(list, Content{Code: true}) // more than can be told
 		default:
-			list = append(list, Content{file, code})
+			list = append(list, Content{Path: file, Code: code})
 		}
 	}
 	for i := range m.res.Effects {
@@ -48,6 +57,9 @@ func (e *Engine) contents(m *matter, d *Decision) []Content {
 		if t := m.parts[i].target; t != nil {
 			add(t.Path, true)
 		}
+	}
+	if !executes(m.res.Effects) {
+		return nil // whatever they hold by then, it is shown and not obeyed
 	}
 	for i := range m.res.Effects {
 		switch eff := &m.res.Effects[i]; {
@@ -64,7 +76,46 @@ func (e *Engine) contents(m *matter, d *Decision) []Content {
 			}
 		}
 	}
+	e.sum(list)
 	return list
+}
+
+// executes reports whether a call has a part that may run what it reads: what is
+// not known to only look.
+func executes(effs []effects.Effect) bool {
+	return slices.ContainsFunc(effs, func(e effects.Effect) bool {
+		switch e.Kind {
+		case effects.KindRun:
+			return e.Run == nil || !e.Run.Readonly
+		case effects.KindUnknown, effects.KindState:
+			return true
+		}
+		return false
+	})
+}
+
+// sum says what is in files.
+func (e *Engine) sum(list []Content) {
+	if e.Digest == nil {
+		return
+	}
+	left := int64(maxSummed)
+	for i := range list {
+		c := &list[i]
+		if c.Path == "" {
+			continue
+		}
+		sum, n, err := e.Digest(c.Path, left)
+		left -= n
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			c.Sum = "nothing"
+		case errors.Is(err, ErrNoContent):
+			c.Sum = "no content" // a folder: what is run in it is not named
+		case err == nil:
+			c.Sum = sum
+		}
+	}
 }
 
 // inFolder is the path of a name in a folder, "" when that is not known.

@@ -144,6 +144,9 @@ type Decision struct {
 	// Stateful where what it does hangs on what is on this machine by then. Where
 	// something broke nothing is known of either.
 	Opaque, Stateful bool `json:"-"`
+	// Unsettled is set where calls of the same request come before this one and may
+	// make another one of it than a person says yes to now.
+	Unsettled bool `json:"-"`
 	// Contents are the files whose content is part of what a call does that is
 	// left to the person.
 	Contents []Content `json:"-"`

@@ -42,6 +42,9 @@ type Engine struct {
 	// Answered reports whether a person said yes, elsewhere, to the very question
 	// that the decision is; the yes is used up. It is nil where nobody can.
 	Answered func(req *Request, d *Decision) bool
+	// Digest is the hash of a file's content, with how much of it was read, if that
+	// is not over the limit. With nil a late yes is not bound to what files hold.
+	Digest func(path string, limit int64) (sum string, size int64, err error)
 
 	Now   func() time.Time
 	NewID func() string // unique, sorted by time
@@ -80,7 +83,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 				met = e.meet(req, false)
 			}
 			after := e.decide(ctx, snap, req, met, d, start)
-			if !before.unsettled(d) {
+			if d.Unsettled = before.unsettled(d); !d.Unsettled {
 				e.answered(req, d)
 			}
 			before.note(d, after)

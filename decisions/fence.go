@@ -36,11 +36,8 @@ func (f fences) why(e *effects.Effect) string {
 	return ""
 }
 
-// Programs that control units by name.
-var byUnit = []string{"systemctl", "service", "launchctl"}
-
-// Sub-commands of systemctl that change nothing.
-var harmlessUnitWords = []string{"status", "show", "cat", "is-active", "is-enabled", "is-failed", "list-units"}
+// attaches are programs that control a process that they are given by its number.
+var attaches = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
 
 func (f fences) stops(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
@@ -50,8 +47,9 @@ func (f fences) stops(r *effects.Run) bool {
 	case slices.Contains(byName, name):
 		return f.endsByName(r)
 	case slices.Contains(byUnit, name):
-		return slices.ContainsFunc(r.Args, namesPermd) &&
-			!slices.ContainsFunc(r.Args, func(a string) bool { return slices.Contains(harmlessUnitWords, a) })
+		return stopsUnit(r)
+	case slices.Contains(attaches, name):
+		return slices.ContainsFunc(r.Args, f.attachesDaemon)
 	}
 	return false
 }
@@ -61,6 +59,15 @@ func (f fences) stops(r *effects.Run) bool {
 // word it is a signal.)
 func (f fences) meansDaemon(word string) bool {
 	return f.pid > 0 && strings.TrimPrefix(word, "-") == strconv.Itoa(f.pid)
+}
+
+// attachesDaemon reports whether a word of a debugger is the daemon's process:
+// PID, -pPID, --pid=PID, or "attach PID" among its commands.
+func (f fences) attachesDaemon(word string) bool {
+	if f.pid <= 0 {
+		return false
+	}
+	return slices.Contains(strings.FieldsFunc(word, func(c rune) bool { return c < '0' || c > '9' }), strconv.Itoa(f.pid))
 }
 
 // namesPermd reports whether a word names permd's process or units, also as a

@@ -123,7 +123,7 @@ func (v *voices) personFor(e *effects.Effect) string {
 	case v.person != "":
 		return v.person
 	case v.reject != nil:
-		return "what was rejected before an update may be this: " + v.reject.Label + "; see permd remember list --changed"
+		return "this may have been rejected before: " + v.reject.Label + "; see permd remember list --changed"
 	case e.Kind == effects.KindQuestion:
 		return "the agent asks the person something"
 	case e.Kind == effects.KindMode:

@@ -275,10 +275,14 @@ func (v *volley) findings() ([]decisions.Finding, error) {
 			}
 			e = r.speechless()
 		}
-		out = append(out, decisions.Finding{
+		f := decisions.Finding{
 			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message,
 			Remember: e.remember, Covers: e.covers, CoversUnknown: e.coversUnknown,
-		})
+		}
+		// The entry of a list is several rules, and speaks once.
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
 	}
 	return out, v.failed
 }

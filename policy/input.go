@@ -35,6 +35,7 @@ const (
 	partArgs
 	partSubcommand
 	partFlags
+	partOperands
 	partStdin
 	partCwd
 	partScript
@@ -77,7 +78,7 @@ var (
 	fieldParts = map[string]parts{
 		"kind": 0, "text": partText, "tags": partTags, "from": partFrom, "claimed": partClaimed, "shell": partShell, "by": partBy,
 		"program": partProgram, "executable": partExecutable, "args": partArgs, "subcommand": partSubcommand,
-		"flags": partFlags, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
+		"flags": partFlags, "operands": partOperands, "stdin": partStdin, "cwd": partCwd, "script": partScript, "readonly": partReadonly,
 		"known": partKnown, "harmless_from": partHarmlessFrom, "harmful": partHarmful,
 		"options_from": partOptionsFrom, "path": partPath, "given": partGiven,
 		"recursive": partRecursive, "project_path": partProjectPath, "home_path": partHomePath, "host": partHost,
@@ -110,6 +111,7 @@ var (
 	keyRaw, keyArguments, keyShell             = key("raw"), key("arguments"), key("shell")
 	keySecrets, keyAuthorizations, keyScopes   = key("secrets"), key("authorizations"), key("scopes")
 	keyClaimedUser, keyDestructive             = key("claimed_user"), key("destructive")
+	keyOperands                                = key("operands")
 )
 
 func key(name string) *ast.Term { return ast.StringTerm(name) }
@@ -292,6 +294,9 @@ func (f *fields) run(t *shared, r *effects.Run) {
 	}
 	f.str(partSubcommand, keySubcommand, r.Subcommand)
 	f.strs(partFlags, keyFlags, r.Flags)
+	if r.Operands != nil {
+		f.strs(partOperands, keyOperands, r.Operands)
+	}
 	f.str(partStdin, keyStdin, string(stdin))
 	f.str(partCwd, keyCwd, r.Cwd)
 	f.flag(partReadonly, keyReadonly, r.Readonly)

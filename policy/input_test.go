@@ -27,6 +27,7 @@ func kindsForTest() []string {
 func everything() []*decisions.Input {
 	script := run("./x.sh", "a")
 	script.Run.Executable = "./x.sh"
+	script.Run.Operands = []string{"a"}
 	script.Run.Script = &effects.Script{Path: "/home/u/p/x.sh", SHA256: "ab"}
 	effectsOfAllKinds := []effects.Effect{
 		script,

@@ -108,7 +108,10 @@ func anyTarget(r *pattern.Run) bool {
 // the program table resolves, beside one that it does not know: they miss every
 // other spelling.
 func (l *linter) shortOption(e listed, r *pattern.Run) {
-	if e.set == decisions.SetAllow || e.pattern.Understood(l.table).Run.Sense != nil {
+	if e.set == decisions.SetAllow {
+		return
+	}
+	if s := e.pattern.Understood(l.table).Run.Sense; s != nil && s.Certain {
 		return
 	}
 	subcommand, options, ok := r.Parts()

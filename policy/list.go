@@ -107,6 +107,7 @@ func ExportList(layer, file string, data []byte, restrict bool) (string, error) 
 	if err != nil {
 		return "", err
 	}
+	understand(entries, nil)
 	text, _ := generate(layer, path.Base(file), entries, restrict)
 	return text, nil
 }

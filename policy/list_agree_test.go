@@ -90,6 +90,9 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 		} {
 			out[k] = v
 		}
+		if r.Operands != nil {
+			out["operands"] = r.Operands
+		}
 	case e.File != nil:
 		out["path"], out["recursive"] = e.File.Path, e.File.Recursive
 		for name, root := range map[string]string{"project_path": listContext.Project, "home_path": listContext.Home} {
@@ -166,6 +169,16 @@ func drawRun(t *rapid.T, p *pattern.Run) *effects.Run {
 		r.Args = []string{}
 	}
 	drawHarmful(t, p, r)
+	switch rapid.IntRange(0, 3).Draw(t, "operands") {
+	case 0: // not certain
+	case 1:
+		r.Operands = rapid.SliceOfN(drawWord(words...), 0, 3).Draw(t, "otherOperands")
+	default:
+		r.Operands = slices.DeleteFunc(slices.Clone(r.Args), func(w string) bool { return strings.HasPrefix(w, "-") || w == r.Subcommand })
+	}
+	if r.Operands != nil && len(r.Operands) == 0 {
+		r.Operands = []string{}
+	}
 	return r
 }
 
@@ -235,7 +248,7 @@ func drawPath(t *rapid.T, p *pattern.Path) *effects.File {
 // drawEffect draws an effect that may be what the line speaks of.
 func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effect) {
 	e := effects.Effect{Kind: p.Kind}
-	for _, tag := range []effects.Tag{effects.Outside, effects.Secret} {
+	for _, tag := range []effects.Tag{effects.Outside, effects.Secret, effects.Loopback} {
 		if rapid.Bool().Draw(t, tag.String()) {
 			e.Tags = e.Tags.With(tag)
 		}
@@ -254,7 +267,7 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 		e.File = drawPath(t, p.Path)
 	case effects.KindConnect:
 		e.Connect = &effects.Connect{
-			Host:   rapid.SampledFrom([]string{"a.example", "b.a.example", "xa.example", "a", "", "::1"}).Draw(t, "host"),
+			Host:   rapid.SampledFrom([]string{"a.example", "b.a.example", "xa.example", "a", "", "::1", "localhost", "a.localhost"}).Draw(t, "host"),
 			Port:   rapid.SampledFrom([]int{0, 80, 22}).Draw(t, "port"),
 			Scheme: rapid.SampledFrom([]string{"https", "http", "", "ssh", "ftp"}).Draw(t, "scheme"),
 		}
@@ -279,16 +292,17 @@ programs:
     options: {harmless: ["-a", "--b=", "-b"]}
     operands: ["text..."]
     sub_optional: true
-    sub: [{names: [a], operands: ["text..."]}]
+    sub: [{names: [a], operands: ["text..."]}, {names: [b, c], operands: ["text..."]}]
+same: ["prog a b = c", "prog b = "]
 `)})
 })
 
 var lineFor = map[effects.Kind]*rapid.Generator[string]{
-	effects.KindRun:     rapid.StringMatching(`(prog|\./a|~/b/a|/x/prog)( (a|b/\*|\*b|a\*b|-a|--b|-a=\*|/a|''|'a b')){0,3}( \*( (-a|--b|-b x|-b x|--b=1|-a -5|-a -|--b '')){0,3}( (--|a|'\*'|\*))?)?`),
+	effects.KindRun:     rapid.StringMatching(`(prog|other|\./a|~/b/a|/x/prog)( (a|b|c|--c|-c=b|b/\*|\*b|a\*b|-a|--b|-a=\*|/a|''|'a b')){0,3}( \*( (-a|--b|-b x|-b x|--b=1|-a -5|-a -|--b '')){0,3}( (--|a|'\*'|\*))?)?`),
 	effects.KindRead:    rapid.StringMatching(`(\./|~/|/)((a|b|\*|a\*|\*b|a\*\*?b|\.a|x|h|\*\*)/){0,3}(a|\*|a\*b|\*\*)`),
 	effects.KindWrite:   rapid.StringMatching(`(\./|/h/p/)(a|\*)(/\*\*)?(/a)?`),
 	effects.KindDelete:  rapid.StringMatching(`(\./|~/|/)(a|p|h|\*)(/(b|\*|\*\*)){0,3}`),
-	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a", "ssh://a.example", "ssh://*.a.example:80"}),
+	effects.KindConnect: rapid.SampledFrom([]string{"a.example", "*.a.example", "a.example:80", "*.a.example:80", "[::1]:80", "::1", "a", "ssh://a.example", "ssh://*.a.example:80", "127.0.0.1", "localhost:80", "*.localhost"}),
 	effects.KindUse:     rapid.StringMatching(`((a|a\*|\*|\*b):)?(a\*|\*b|a|ab|a\*b\*)(@(1|1\.0\.0|1\.\*|\*|\*1|))?`),
 }
 

@@ -28,6 +28,9 @@ func TestListAgreesOnNamedOptions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if set != decisions.SetAllow {
+			p = p.Understood(nil)
+		}
 		for range 6 {
 			e := effects.Effect{Kind: effects.KindRun, Run: drawRun(t, p.Run)}
 			want := says(p, set, &e, []effects.Effect{e})

@@ -253,76 +253,23 @@ func globIs(ref string, glob pattern.Glob, star string) body {
 	return b.with(matches(ref, glob.Regexp(star)))
 }
 
-// touchRun writes the rules of a denying or asking run entry.
-func (g *generator) touchRun(r *pattern.Run) {
-	ways := programIs("input.effect", r, true)
-	if !strings.Contains(r.Program, "/") {
-		ways = append(ways, body{fmt.Sprintf("endswith(input.effect.program, %s)", strconv.Quote("/"+r.Program))})
-	}
-	for _, program := range ways {
-		b := body{kindIs(effects.KindRun)}.with(program...)
-		words := b
-		for i, w := range r.Words {
-			word := fmt.Sprintf("input.effect.args[%d]", i)
-			if lit, ok := w.Literal(); ok {
-				words = words.with(is(word, lit))
-			} else {
-				words = words.with(globIs(word, w, ".*")...)
-			}
-		}
-		g.rule(words.with(wordCount("input.effect.args", r)...).with(namedIn("input.effect.args", r)...))
-
-		if r.Sense != nil {
-			g.touchSense(b, r.Sense)
-		}
-		subcommand, options, ok := r.Parts()
-		if !ok {
-			continue
-		}
-		var has body
-		for _, o := range options {
-			has = append(has, strconv.Quote(o)+" in input.effect.flags")
-		}
-		if subcommand == "" {
-			g.rule(b.with(has...))
-			continue
-		}
-		g.rule(b.with(is("input.effect.subcommand", subcommand)).with(has...))
-		g.rule(b.with(begins("input.effect.subcommand", subcommand+" ")).with(has...))
-	}
-}
-
-// touchSense writes the rules that compare by what the words mean.
-func (g *generator) touchSense(b body, s *pattern.Sense) {
-	if !s.Rest {
-		b = b.with(fmt.Sprintf("count(input.effect.flags) == %d", len(s.Flags)))
-	}
-	for _, f := range s.Flags {
-		b = b.with(strconv.Quote(f) + " in input.effect.flags")
-	}
-	if len(s.Texts) > 0 {
-		// As pattern.Joined does.
-		b = b.with(`words := concat("", [w | some a in input.effect.args; w := concat("", ["\u0000", replace(a, "\u0000", "\u0001")])])`)
-	}
-	for _, text := range s.Texts {
-		b = b.with(fmt.Sprintf("regex.match(%s, words)", strconv.Quote(text)))
-	}
-	if s.Subcommand == "" {
-		g.rule(b)
-		return
-	}
-	g.rule(body{is("input.effect.subcommand", s.Subcommand)}.with(b...))
-	g.rule(body{begins("input.effect.subcommand", s.Subcommand+" ")}.with(b...))
-}
-
 func (g *generator) host(h *pattern.Host, allow bool) {
-	b := body{kindIs(effects.KindConnect)}
+	if h.Loopback() && !allow {
+		g.hostAs(h, allow, `"loopback" in input.effect.tags`)
+	}
+	if h.Below {
+		g.hostAs(h, allow, fmt.Sprintf("endswith(input.effect.host, %s)", strconv.Quote("."+h.Name)))
+	} else {
+		g.hostAs(h, allow, is("input.effect.host", h.Name))
+	}
+}
+
+// hostAs writes the rules of a host entry with one test of the name.
+func (g *generator) hostAs(h *pattern.Host, allow bool, name string) {
+	b := body{kindIs(effects.KindConnect), name}
 	head := g.exact
 	if h.Below {
 		head = g.head
-		b = b.with(fmt.Sprintf("endswith(input.effect.host, %s)", strconv.Quote("."+h.Name)))
-	} else {
-		b = b.with(is("input.effect.host", h.Name))
 	}
 	if h.Port != 0 {
 		b = b.with(fmt.Sprintf("input.effect.port == %d", h.Port))

@@ -100,6 +100,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	if l.Verdict == decisions.Deny {
 		e.parts = []*part{{Part: Part{Kind: c.Kind, Rule: c.Label}, line: p, entry: e}}
 	}
+	s.understand(e)
 	e.confirmed.Store(now.UnixNano())
 	e.finish()
 	return e, nil

@@ -11,6 +11,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 )
 
@@ -190,17 +192,24 @@ func BenchmarkMatchWidths(b *testing.B) {
 	}
 }
 
-// BenchmarkMatchRejects matches among 10,000 rejects of all forms.
+// BenchmarkMatchRejects matches among 100,000 rejects of all forms.
 func BenchmarkMatchRejects(b *testing.B) {
-	s := open(b, options(path(b)))
-	const rejects = 10_000
+	table, err := effects.ParseTable(rego.Programs())
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := options(path(b))
+	o.Understand = func(p *pattern.Pattern) *pattern.Pattern { return p.Understood(table) }
+	s := open(b, o)
+	const rejects = 100_000
 	for start := 0; start < rejects; start += 1000 {
 		var drafts []remember.Draft
 		for n := start; n < start+1000; n++ {
 			e := []effects.Effect{
 				run("make", fmt.Sprint("t", n)), file(effects.KindDelete, fmt.Sprintf("/p/%d/%d/x", n%100, n)), connect(fmt.Sprintf("h%d.example.com", n), 443, effects.MethodGet),
 				run("tool", "--token=ghp_0123456789abcdefghijABCDEFGHIJ012345", fmt.Sprint(n)),
-			}[n%4]
+				run("git", "commit", "-m", fmt.Sprint("fix ", n)), run("mytool", "build", fmt.Sprint("--id=", n)),
+			}[n%6]
 			drafts = append(drafts, remember.Draft{Verdict: decisions.Deny, Query: ask(e), Scope: remember.ForProject})
 		}
 		if _, err := s.Save(b.Context(), drafts...); err != nil {
@@ -209,16 +218,23 @@ func BenchmarkMatchRejects(b *testing.B) {
 	}
 	tree := file(effects.KindDelete, "/p")
 	tree.File.Recursive = true
+	silent := run("make", "-s", "t4002")
+	silent.Run.Flags, silent.Run.Operands = []string{"--silent"}, []string{"t4002"}
+	commit := run("git", "commit", "-nmfix 4006")
+	commit.Run.Subcommand, commit.Run.Flags, commit.Run.Operands = "commit", []string{"--message", "--no-verify"}, []string{}
 	for name, q := range map[string]*decisions.MemoryQuery{
-		"run":           ask(run("make", "t4000")),
+		"run":           ask(run("make", "t4002")),
+		"run-options":   ask(silent),
+		"run-value":     ask(commit),
+		"run-unlisted":  ask(run("mytool", "-v", "build", "--id=4007")),
 		"run-miss":      ask(run("git", "log", "--oneline", "-n", "20")),
-		"path":          ask(file(effects.KindDelete, "/p/1/4001/x")),
+		"path":          ask(file(effects.KindDelete, "/p/3/4003/x")),
 		"path-miss":     ask(file(effects.KindDelete, "/p/src/a/b/main.go")),
 		"tree-above":    ask(tree),
-		"host":          ask(connect("h4002.example.com", 443, effects.MethodGet)),
+		"host":          ask(connect("h4004.example.com", 443, effects.MethodGet)),
 		"host-miss":     ask(connect("api.example.org", 443, effects.MethodGet)),
 		"use-miss":      ask(use("github", "get_issue", `{"n":1}`)),
-		"secret-in-run": ask(run("tool", "--token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "4003")),
+		"secret-in-run": ask(run("tool", "--token=ghp_0123456789abcdefghijABCDEFGHIJ012345", "4005")),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -229,4 +245,32 @@ func BenchmarkMatchRejects(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkSaveReject is how long a reject takes until it is stored, with 99,000
+// of other files of the project there already.
+func BenchmarkSaveReject(b *testing.B) {
+	s := open(b, options(path(b)))
+	n := 0
+	draft := func() remember.Draft {
+		n++
+		return remember.Draft{Verdict: decisions.Deny, Query: ask(file(effects.KindDelete, fmt.Sprintf("/p/%d/%d/x", n%100, n))), Scope: remember.ForProject, DecisionID: "d"}
+	}
+	for range 99 {
+		var drafts []remember.Draft
+		for range 1000 {
+			drafts = append(drafts, draft())
+		}
+		if _, err := s.Save(b.Context(), drafts...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var took []time.Duration
+	for b.Loop() {
+		start := time.Now()
+		save(b, s, draft())
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
 }

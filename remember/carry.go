@@ -35,6 +35,7 @@ func (e *entry) carry() {
 		}
 		e.changed = true
 		if line = widest(c); line == nil {
+			e.parts = []*part{lostPart(lostKind(c))}
 			return
 		}
 	case c.Pins.Call != "":
@@ -74,10 +75,11 @@ func lineOfLabel(c *Choice) string {
 	return rule
 }
 
-// widest is a line for a reject whose own cannot be read: all runs of the
-// program. There is none for other effects.
+// widest is a line for a reject whose own cannot be compared: all runs of the
+// program. There is none for other effects, and none where the label is that of
+// several parts.
 func widest(c *Choice) *pattern.Pattern {
-	if c.Kind != effects.KindRun {
+	if c.Kind != effects.KindRun || strings.Contains(c.Label, "\n") {
 		return nil
 	}
 	program, _, _ := strings.Cut(c.Label, " ")
@@ -96,6 +98,8 @@ func (e *entry) why() string {
 		return ""
 	case e.choice.Verdict == decisions.Allow:
 		return "it is bound to facts that this permd cannot compare, so it allows nothing: forget it, and answer again when you are asked"
+	case len(e.parts) == 1 && e.parts[0].anything():
+		return "what it was about cannot be read, so it asks about whatever it may have been: look at what is left, reject again what you want rejected, and forget it"
 	case len(e.parts) == 0:
 		return "it is bound to facts that this permd cannot compare, so it may deny nothing: forget it, and reject the call again"
 	case e.parts[0].unsure:
@@ -108,5 +112,5 @@ func (e *entry) why() string {
 // allow that matches nothing any more can only be forgotten, and so can a reject
 // that no line speaks for.
 func (e *entry) acceptable() bool {
-	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0
+	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].anything()
 }

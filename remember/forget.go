@@ -160,6 +160,13 @@ func (s *Store) flush() error {
 	if err := s.storePending(); err != nil {
 		return err
 	}
+	if len(s.unstored) > 0 {
+		unstored := slices.DeleteFunc(s.unstored, func(e *entry) bool { return s.byID[e.choice.ID] == nil })
+		if err := s.insertAll(unstored); err != nil {
+			return err
+		}
+		s.unstored = nil
+	}
 	type count struct{ uses, last int64 }
 	used := map[*entry]count{}
 	var over []*entry

@@ -95,7 +95,7 @@ func (c *Choice) absolute() bool {
 // again, since a wrong allow would be worse than a comparison.
 func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	c := &e.choice
-	if c.UID != q.UID || c.Pins.Project != "" && c.Pins.Project != q.Key() {
+	if c.UID != q.UID && c.UID != everyone || c.Pins.Project != "" && c.Pins.Project != q.Key() {
 		return false
 	}
 	switch c.Scope.Kind {

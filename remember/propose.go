@@ -3,6 +3,8 @@ package remember
 import (
 	"cmp"
 	"net/netip"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,7 +19,7 @@ var _ decisions.Proposer = (*Store)(nil)
 // first; none when such an effect is not remembered. Each is tried: it matches
 // the effect.
 func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
-	if known(q, decisions.Allow) != nil || s.allowable(q) != nil {
+	if known(q, decisions.Allow) != nil || s.allowable(q) != nil || textOfPermd(q.Effect) {
 		return nil
 	}
 	levels := []pattern.Wider{{Level: 0}}
@@ -45,6 +47,20 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 		})
 	}
 	return ways
+}
+
+// textOfPermd reports whether a run is given text with a command of permd in it:
+// many programs run what stands in a word of theirs (vim -c '!permd …'), and no
+// answer about permd's own commands is to be had for more than once.
+func textOfPermd(e *effects.Effect) bool {
+	if e.Run == nil {
+		return false
+	}
+	return slices.ContainsFunc(e.Run.Args, func(word string) bool {
+		words := strings.FieldsFunc(word, func(r rune) bool { return r <= ' ' || strings.ContainsRune("!;|&()`\"'=:,", r) })
+		i := slices.IndexFunc(words, func(w string) bool { return path.Base(w) == "permd" })
+		return i >= 0 && i < len(words)-1
+	})
 }
 
 // speaks reports whether an allow matches an effect, once it holds. Saving it

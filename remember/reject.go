@@ -41,7 +41,7 @@ type Part struct {
 }
 
 // ByLine reports whether the part is matched by its line.
-func (p *Part) ByLine() bool { return len(p.Sums) == 0 }
+func (p *Part) ByLine() bool { return len(p.Sums) == 0 && p.Rule != lostRule }
 
 // mostParts is the most parts of one reject. What is more of a call is rejected
 // by the call's text alone.
@@ -53,6 +53,7 @@ type part struct {
 	Part
 	line *pattern.Pattern // nil for one that has sums
 	sums []digest
+	keys []string // that it is filed under
 	// unsure is set for a part that only asks (see carry.go).
 	unsure bool
 	// answer is what Match returns for a part that denies, doubt for one that asks.
@@ -280,6 +281,10 @@ func (p *part) spell() {
 
 // read makes the part that is stored ready to match.
 func (p *part) read() error {
+	if p.anything() {
+		p.unsure = true
+		return nil
+	}
 	if p.ByLine() {
 		var err error
 		p.line, err = pattern.Parse(p.Kind, p.Rule)

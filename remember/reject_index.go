@@ -19,6 +19,9 @@ type rejectIndex struct {
 	shards [256]map[string][]*part
 	// counts are the keys of each class, so that nothing is looked up in vain.
 	counts [256]int
+	// lengths are how many keys of byValue there are for values of each length, in
+	// bytes.
+	lengths map[int]int
 }
 
 // The classes of keys, which begin with them.
@@ -26,13 +29,16 @@ const (
 	byPath   = 'p' // the literal beginning of a line about files
 	byFolder = 'f' // a folder above that, for effects that reach below a folder
 	byWords  = 'w' // program and all words of a line about runs
-	byWord   = 'o' // program and one operand
-	byFlags  = 'g' // program and options
+	byWord   = 'o' // program and one operand, or an option that permd does not know
+	byValue  = 'v' // program and one value of an option
+	byFlags  = 'g' // program, sub-command and one option, or none
 	byName   = 'n' // program alone, of lines with a *
 	byHost   = 'h'
 	byTool   = 't'
 	bySum    = 's' // runs, files and tools that no line can name
 	byText   = 'x' // the text of calls
+
+	byAnything = 'a' // in the place of what was lost
 )
 
 // maxSame is how many lines of one person may stand under a key that does not
@@ -47,6 +53,7 @@ const maxDepth = 128
 type rejectEdit struct {
 	x      *rejectIndex
 	copied [256]bool
+	own    bool // x.lengths is a copy
 }
 
 func (r *rejectEdit) shard(key string) map[string][]*part {
@@ -63,23 +70,42 @@ func (r *rejectEdit) shard(key string) map[string][]*part {
 
 func (r *rejectEdit) add(e *entry) {
 	for _, p := range e.parts {
-		for _, key := range p.keysOf() {
+		p.keys = r.x.keysFor(p)
+		for _, key := range p.keys {
 			shard := r.shard(key)
-			shard[key] = append(slices.Clip(shard[key]), p)
-			r.x.counts[key[0]]++
+			// Whoever reads an earlier list sees no further than its end.
+			shard[key] = append(shard[key], p)
+			r.count(key, 1)
 		}
+	}
+}
+
+func (r *rejectEdit) count(key string, n int) {
+	r.x.counts[key[0]] += n
+	if key[0] != byValue {
+		return
+	}
+	if !r.own {
+		r.own, r.x.lengths = true, maps.Clone(r.x.lengths)
+	}
+	if r.x.lengths == nil {
+		r.x.lengths = map[int]int{}
+	}
+	length := len(key) - strings.LastIndexByte(key, 0) - 1
+	if r.x.lengths[length] += n; r.x.lengths[length] == 0 {
+		delete(r.x.lengths, length)
 	}
 }
 
 func (r *rejectEdit) remove(e *entry) {
 	for _, p := range e.parts {
-		for _, key := range p.keysOf() {
+		for _, key := range p.keys {
 			shard := r.shard(key)
 			i := slices.Index(shard[key], p)
 			if i < 0 {
 				continue
 			}
-			r.x.counts[key[0]]--
+			r.count(key, -1)
 			if len(shard[key]) == 1 {
 				delete(shard, key)
 				continue
@@ -118,11 +144,23 @@ func (x *rejectIndex) search(s *search) {
 			}
 			name = parent
 		}
+		if e.Tags.Has(effects.Loopback) {
+			x.touching(s, append(key, loopbackKey...))
+		}
 	case e.Use != nil && x.counts[byTool] > 0:
 		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range toolNames(e.Use) {
 				x.touching(s, appendTool(key, server, tool))
+			}
+		}
+	}
+	if x.counts[byAnything] > 0 {
+		for _, uid := range []uint32{s.q.UID, everyone} {
+			for _, p := range x.at(keyHead(buf[:], byAnything, uid, "")) {
+				if p.Kind == "" || p.Kind == e.Kind {
+					s.considerPart(p)
+				}
 			}
 		}
 	}
@@ -171,41 +209,6 @@ func toolNames(u *effects.Use) []string {
 func (s *search) first() bool {
 	all := s.q.All
 	return len(all) == 0 || &all[0] == s.q.Effect || all[0].From != s.q.Effect.From || all[0].Shell != s.q.Effect.Shell
-}
-
-func (x *rejectIndex) searchRun(s *search, buf []byte, r *effects.Run) {
-	if x.counts[byWords]+x.counts[byName]+x.counts[byWord]+x.counts[byFlags] == 0 {
-		return
-	}
-	names := [2]string{baseName(r.Program), baseName(r.Executable)}
-	for i, name := range names {
-		if name == "" || i == 1 && name == names[0] {
-			continue
-		}
-		key := func(class byte) []byte { return append(keyHead(buf, class, s.q.UID, effects.KindRun), name...) }
-		if x.counts[byName] > 0 {
-			x.touching(s, key(byName))
-		}
-		k := key(byWords)
-		for _, arg := range r.Args {
-			k = append(append(k, 0), arg...)
-		}
-		x.touching(s, k)
-		if x.counts[byFlags] > 0 {
-			k := key(byFlags)
-			for _, flag := range r.Flags {
-				k = append(append(k, 0), flag...)
-			}
-			x.touching(s, k)
-		}
-		if x.counts[byWord] == 0 {
-			continue
-		}
-		k = append(key(byWord), 0)
-		for _, arg := range r.Args {
-			x.touching(s, append(k, arg...))
-		}
-	}
 }
 
 // searchFile looks for lines at a path and at the folders above it and, for an
@@ -292,7 +295,7 @@ func (s *search) considerPart(p *part) bool {
 	if e.over(s.now) || !e.covers(s.q) {
 		return false
 	}
-	unsure := p.unsure && e.looked.Load() == 0
+	unsure := p.unsure && (e.looked.Load() == 0 || p.anything())
 	switch {
 	case s.reject == nil, s.unsure && !unsure:
 	case unsure && !s.unsure, e.choice.Scope.Kind.rank() <= s.reject.choice.Scope.Kind.rank():
@@ -306,9 +309,9 @@ func (s *search) considerPart(p *part) bool {
 // tells apart from those of a new reject.
 func (x *rejectIndex) crowded(e *entry) (int, bool) {
 	for _, p := range e.parts {
-		for _, key := range p.keysOf() {
+		for _, key := range x.keysFor(p) {
 			switch key[0] {
-			case byName, byHost, byTool, byPath, byFlags, byWord:
+			case byName, byHost, byTool, byPath, byFlags, byWord, byValue:
 			default:
 				continue
 			}
@@ -318,4 +321,20 @@ func (x *rejectIndex) crowded(e *entry) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// alike are the entries of which a part is filed as the first of e is, one of
+// which says the same if any does.
+func (x *rejectIndex) alike(e *entry) []*entry {
+	p := e.parts[0]
+	keys := p.keysOf()
+	key := keys[0]
+	if p.line != nil && p.line.Path != nil {
+		key = keys[len(keys)-1] // the path's own; those before it are of folders
+	}
+	var list []*entry
+	for _, p := range x.at([]byte(key)) {
+		list = append(list, p.entry)
+	}
+	return list
 }

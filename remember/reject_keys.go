@@ -1,18 +1,18 @@
 package remember
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// keysOf are the keys of a part.
+// keysOf are the keys of a part: all that it may be filed under.
 func (p *part) keysOf() []string {
 	uid := p.entry.choice.UID
 	switch l := p.line; {
+	case p.anything():
+		return []string{string(keyHead(nil, byAnything, uid, ""))}
 	case l == nil:
 		class := byte(bySum)
 		if p.Kind == effects.KindUnknown {
@@ -24,46 +24,30 @@ func (p *part) keysOf() []string {
 		}
 		return keys
 	case l.Run != nil:
-		return runKeys(l.Run, uid)
+		var keys []string
+		for _, k := range runKeys(l.Run, uid) {
+			keys = append(append(keys, k.words), k.any...)
+		}
+		return keys
 	case l.Path != nil:
 		return p.pathKeys(l.Path, uid)
 	case l.Host != nil:
-		return []string{string(append(keyHead(nil, byHost, uid, l.Kind), l.Host.Name...))}
+		keys := []string{string(append(keyHead(nil, byHost, uid, l.Kind), l.Host.Name...))}
+		if l.Host.Loopback() {
+			keys = append(keys, string(append(keyHead(nil, byHost, uid, l.Kind), loopbackKey...)))
+		}
+		return keys
 	default:
 		return []string{string(appendTool(keyHead(nil, byTool, uid, l.Kind), literalOf(l.Tool.Server), literalOf(l.Tool.Name)))}
 	}
 }
 
+// loopbackKey stands for all names of this machine; no host has such a name.
+const loopbackKey = "\x00loopback"
+
 func keyHead(buf []byte, class byte, uid uint32, kind effects.Kind) []byte {
 	buf = binary.BigEndian.AppendUint32(append(buf[:0], class), uid)
 	return append(append(buf, kind...), 0)
-}
-
-func runKeys(r *pattern.Run, uid uint32) []string {
-	key := func(class byte, rest ...string) string {
-		b := append(keyHead(nil, class, uid, effects.KindRun), baseName(r.Program)...)
-		for _, w := range rest {
-			b = append(append(b, 0), w...)
-		}
-		return string(b)
-	}
-	if !r.Literal() || len(r.Named) > 0 {
-		return []string{key(byName)}
-	}
-	words := make([]string, len(r.Words))
-	for i, w := range r.Words {
-		words[i], _ = w.Literal()
-	}
-	keys := []string{key(byWords, words...)}
-	switch s := r.Sense; {
-	case s == nil:
-	case len(s.Operands) > 0:
-		// The longest tells most.
-		keys = append(keys, key(byWord, slices.MaxFunc(s.Operands, func(a, b string) int { return cmp.Compare(len(a), len(b)) })))
-	default:
-		keys = append(keys, key(byFlags, s.Flags...))
-	}
-	return keys
 }
 
 func (p *part) pathKeys(l *pattern.Path, uid uint32) []string {

@@ -19,9 +19,18 @@ func TestRejectByOtherNames(t *testing.T) {
 		rejected        string
 		denied, allowed []string
 	}{
-		{"npm test", []string{"npm t", "npm tst"}, []string{"npm start", "npm test x", "npm run build"}},
+		{"make ship", []string{"make -s ship", "make ship -j 4", "make -C . ship"}, []string{"make gen", "make -s", "make ship gen"}},
+		{"git push origin main", []string{"git push -f origin main", "git -c a.b=c push origin main --force"}, []string{"git push origin next", "git push -f origin next", "git fetch origin main"}},
+		{"mytool up", []string{"mytool -v up", "mytool --env prod up", "mytool up --env=prod"}, []string{"mytool down", "mytool up down"}},
+		{"git commit -m 'one two'", []string{"git commit -nm 'one two'", "git commit --no-verify --message='one two'"}, []string{"git commit -m three"}},
+		{"docker run --rm alpine", []string{"docker container run --rm alpine", "docker run --rm -d alpine"}, []string{"docker run --rm busybox"}},
+		{"docker container rm x", []string{"docker rm x", "docker rm -f x"}, []string{"docker rm y"}},
+		{"npm run test", []string{"npm test", "npm t --silent"}, []string{"npm run build"}},
+		{"npm i left", []string{"npm install left", "npm add -D left"}, []string{"npm i right"}},
+		{"curl http://localhost:8080/x", []string{"curl -s http://127.0.0.1:8080/y", "curl http://127.1:8080/", "curl 'http://[::1]:8080/'"}, []string{"curl http://localhost:9090/", "curl http://a.example:8080/"}},
+		{"npm test", []string{"npm t", "npm tst", "npm run test", "npm run-script test", "npm run test --silent"}, []string{"npm start", "npm test x", "npm run build"}},
 		{"npm t", []string{"npm test", "npm tst"}, []string{"npm start"}},
-		{"npm run build", []string{"npm run-script build", "npm rum build"}, []string{"npm run test", "npm test"}},
+		{"npm run build", []string{"npm run-script build", "npm rum build", "npm -s run build"}, []string{"npm run test", "npm test"}},
 		{"npm uninstall left", []string{"npm rm left", "npm un left"}, []string{"npm uninstall right"}},
 		{"./tool.sh", []string{"bash ./tl", "sh d/tl2", "bash tool.sh", "./tl"}, []string{"bash ./ol", "./other.sh", "sh -e other.sh"}},
 		{"sh tl", []string{"bash tool.sh", "./tool.sh", "dash d/tl2"}, []string{"sh ol"}},

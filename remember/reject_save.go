@@ -2,10 +2,12 @@ package remember
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
 )
 
 // rejection is what a draft rejects.
@@ -83,10 +85,26 @@ func (s *Store) Rejectable(r *decisions.Rejection) bool {
 }
 
 // Whole is the label with the kind of effect, of each part where there are
-// several.
+// several, and what it leaves open.
 func (c *Choice) Whole() string {
-	if len(c.Parts) > 1 {
-		return c.Label
+	label := c.Label
+	if len(c.Parts) <= 1 {
+		label = string(c.Kind) + " " + label
 	}
-	return string(c.Kind) + " " + c.Label
+	if c.MoreOptions() {
+		label += " (also with more options)"
+	}
+	return label
+}
+
+// MoreOptions reports whether the choice denies runs that have more options than
+// a line of it shows.
+func (c *Choice) MoreOptions() bool {
+	return c.Verdict == decisions.Deny && slices.ContainsFunc(c.Parts, func(p Part) bool {
+		if p.Kind != effects.KindRun || !p.ByLine() {
+			return false
+		}
+		line, err := pattern.Parse(p.Kind, p.Rule)
+		return err == nil && !line.Run.Rest
+	})
 }

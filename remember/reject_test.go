@@ -340,7 +340,7 @@ func TestRejectIndex(t *testing.T) {
 	lines := []string{
 		"delete ./a/**", "delete ./a/x", "delete /etc/hosts", "read /etc/**", "read ./**/.env", "write ./b/*.go", "write /tmp/z", "read ./a", "delete ./b", "read /home/ada/**",
 		"run git push --force *", "run git push -f origin main", "run rm -r a", "run rm -rf a", "run ls", "run ls *", "run go test ./a", "run ./a/x", "run /p/a/x", "run git commit -m x",
-		"run mytool a b", "run mytool *", "run sort -o a b", "run python3 -c x",
+		"run mytool a b", "run mytool *", "run mytool", "run git push origin main", "run git commit -m y", "run git commit", "run npm test", "run docker container rm a", "run sort -o a b", "run python3 -c x",
 		"connect *.example.com", "connect api.example.com:443", "connect evil.example.com", "connect 127.0.0.1",
 		"use github:*", "use github:get_*", "use *:merge", "use Sms:Send@1", "use Sms:*@1.*", "use Bash",
 	}

@@ -113,9 +113,9 @@ func scan(rows *sql.Rows) (*entry, error) {
 		return nil, err
 	}
 	if err != nil {
-		// All that is left of the reject is what a person reads of it.
-		c.Pins, e.line, e.parts, e.stored = Pins{}, nil, nil, factsLost
-		e.carry()
+		// What is left of the row is not to be trusted either.
+		c.Pins, e.line, e.stored, e.changed = Pins{}, nil, factsLost, true
+		e.parts = []*part{lostPart("")}
 	}
 	e.finish()
 	return e, err
@@ -151,6 +151,7 @@ func (e *entry) readBound(sum, pins, parts []byte) error {
 				return fmt.Errorf("choice %d: a part of it: %w", e.row, err)
 			}
 			e.parts = append(e.parts, p)
+			e.changed = e.changed || p.anything()
 		}
 	case c.Verdict == decisions.Deny:
 		e.carry()
@@ -282,7 +283,7 @@ type salvaged struct {
 }
 
 // salvage reads the rejects of a damaged database, from both ends up to the
-// damage. Without the key they would match nothing.
+// damage. Without the key only those match that are lines.
 func salvage(path string) salvaged {
 	var found salvaged
 	db, err := sqlitedb.OpenDamaged(path)
@@ -293,7 +294,6 @@ func salvage(path string) salvaged {
 	defer func() { _ = db.Close() }()
 	if found.key, err = readKey(db); err != nil {
 		found.key = hashKey{}
-		return found
 	}
 	seen := map[string]bool{}
 	for _, order := range []string{" ORDER BY n", " ORDER BY n DESC"} {

@@ -258,11 +258,7 @@ func (s *Store) alike(e *entry) []*entry {
 	x := s.state.Load().index
 	switch {
 	case e.choice.Verdict == decisions.Deny:
-		var list []*entry
-		for _, p := range x.rejects.at([]byte(e.parts[0].keysOf()[0])) {
-			list = append(list, p.entry)
-		}
-		return list
+		return x.rejects.alike(e)
 	case e.line == nil:
 		return x.lookup(&e.digest)
 	}

@@ -64,7 +64,9 @@ type Store struct {
 	writing string   // why the newest write failed, "" if it did not
 	aside   string
 	rescued int
-	closed  bool
+	// unstored are rejects that hold and could not be written so far.
+	unstored []*entry
+	closed   bool
 }
 
 // state is what Match sees.
@@ -87,6 +89,7 @@ func Open(o Options) (*Store, error) {
 		s.now = time.Now
 	}
 	s.state.Store(&state{index: &index{confirmAll: o.ConfirmAll}})
+	missing := gone(o.Path)
 	err := s.open()
 	if sqlitedb.IsDamaged(err) {
 		err = s.replace(err)
@@ -98,6 +101,9 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("opening memory: %w", errors.Join(err, s.db.Close()))
 	}
 	s.dropPending()
+	if missing {
+		s.askForLost("the memory that was here is gone")
+	}
 	return s, nil
 }
 
@@ -128,22 +134,24 @@ func (s *Store) replace(damage error) error {
 		return errors.Join(damage, err)
 	}
 	found := salvage(aside)
-	if found.key == (hashKey{}) {
-		s.wrong = append(s.wrong, "no reject could be read from the damaged memory")
-	} else {
-		s.key = found.key
-		s.wrong = append(s.wrong, fmt.Sprintf("%d rejects were read from the damaged memory; there may have been more", len(found.rejects)))
-	}
+	s.key = found.key
 	if err := s.open(); err != nil {
 		return errors.Join(damage, err)
 	}
 	s.aside, s.rescued = aside, len(found.rejects)
 	s.turnOff(fmt.Errorf("%w: the database was damaged (%w); it was set aside as %s", ErrOff, damage, aside))
-	if err := s.insertAll(found.rejects); err != nil {
-		s.writing = err.Error() // they hold until the next start
-	}
-	s.add(found.rejects...)
+	s.keep(found.rejects...)
+	s.askForLost(fmt.Sprintf("the memory was damaged and %d rejects could be read from it", len(found.rejects)))
 	return nil
+}
+
+// keep adds rejects that come from elsewhere than a request to keep them.
+func (s *Store) keep(entries ...*entry) {
+	if err := s.insertAll(entries); err != nil {
+		s.writing = err.Error()
+		s.unstored = append(s.unstored, entries...)
+	}
+	s.add(entries...)
 }
 
 // turnOff stops allows from counting. Rejects go on.
@@ -152,16 +160,19 @@ func (s *Store) turnOff(why error) {
 	s.wrong = append(s.wrong, why.Error())
 }
 
+// understand adds to the lines of a reject what they mean.
+func (s *Store) understand(e *entry) {
+	for _, p := range e.parts {
+		if p.line != nil && s.options.Understand != nil {
+			p.line = s.options.Understand(p.line)
+		}
+	}
+}
+
 // add puts entries into RAM.
 func (s *Store) add(entries ...*entry) {
-	if s.options.Understand != nil {
-		for _, e := range entries {
-			for _, p := range e.parts {
-				if p.line != nil {
-					p.line = s.options.Understand(p.line)
-				}
-			}
-		}
+	for _, e := range entries {
+		s.understand(e)
 	}
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.with(entries...), off: st.off})

@@ -13,7 +13,7 @@ type harness struct {
 	name  string // as permd hook install knows it
 	title string
 	pkg   string // npm package
-	seen  string // the version that docs/clients.md speaks of
+	seen  string // the version that docs/hooks.md speaks of
 	bin   string // the program that it installs
 	env   func(m *model) []string
 	// setup writes what is needed beside the hook; off is for a person who turned

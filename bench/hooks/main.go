@@ -27,18 +27,26 @@ import (
 func main() {
 	npm := flag.String("npm", "", "the folder with the node_modules of the harnesses (default: a new one, with -install)")
 	install := flag.Bool("install", false, "install the harnesses into that folder with npm")
-	latest := flag.Bool("latest", false, "with -install, the newest versions and not those of docs/clients.md")
+	latest := flag.Bool("latest", false, "with -install, the newest versions and not those of docs/hooks.md")
 	only := flag.String("only", "", "only these harnesses, with commas")
 	limit := flag.Duration("limit", 45*time.Second, "how long one run of a harness may take")
 	within := flag.Duration("within", time.Hour, "what has not begun by then is not run, and named")
 	slow := flag.Bool("slow", true, "also what waits for the time limits of harnesses")
 	keep := flag.Bool("keep", false, "keep the folder with homes and logs")
 	permd := flag.String("permd", "", "the permd that is tried (default: built from this module)")
+	picture := flag.String("picture", "", "try nothing, but draw the screen of Claude Code, stopped by permd, into this SVG file")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l := &live{npm: *npm, only: *only, limit: *limit, permd: *permd, keep: *keep, slow: *slow, latest: *latest, until: time.Now().Add(*within)}
-	ok, err := l.run(ctx, *install)
+	var ok bool
+	var err error
+	if *picture != "" {
+		err = l.picture(ctx, *install, *picture)
+		ok = err == nil
+	} else {
+		ok, err = l.run(ctx, *install)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "hooks: error: %v\n", err)
 	}

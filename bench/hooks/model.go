@@ -22,6 +22,8 @@ type model struct {
 	log *log.Logger
 
 	mu      sync.Mutex
+	command string   // to ask for, whatever the prompt is; "" for that of the prompt
+	answer  string   // the last word of a conversation
 	asked   int      // how many times a command was asked for
 	results []string // what harnesses said about the commands
 	lost    []string // requests that nothing answers
@@ -37,7 +39,7 @@ const (
 const maxRequest = 64 << 20
 
 func newModel(l *log.Logger) *model {
-	m := &model{log: l}
+	m := &model{log: l, answer: "done"}
 	m.Server = httptest.NewServer(m)
 	return m
 }
@@ -110,6 +112,10 @@ func (m *model) turn(body []byte, result string) *turn {
 		m.results = append(m.results, string(flat[i:min(len(flat), i+600)]))
 		return t
 	}
+	if m.command != "" && len(r.Tools) > 0 {
+		t.command = m.command
+		return t
+	}
 	text := string(body)
 	for _, escaped := range []string{`\u003c`, `\u003C`} {
 		text = strings.ReplaceAll(text, escaped, "<")
@@ -136,6 +142,20 @@ func (m *model) ask(t *turn, names ...string) string {
 		}
 	}
 	return ""
+}
+
+// play sets what every conversation is: the command, and the last word.
+func (m *model) play(command, answer string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.command, m.answer = command, answer
+}
+
+// last is the last word of a conversation.
+func (m *model) last() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.answer
 }
 
 // waits reports whether a command was asked for, and nothing has come back.

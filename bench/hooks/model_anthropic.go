@@ -4,7 +4,7 @@ import "net/http"
 
 // anthropic answers a request of the Messages API.
 func (m *model) anthropic(w http.ResponseWriter, t *turn) {
-	content, reason := object{"type": "text", "text": "done"}, "end_turn"
+	content, reason := object{"type": "text", "text": m.last()}, "end_turn"
 	if tool := m.ask(t, "Bash"); tool != "" {
 		reason = "tool_use"
 		content = object{"type": "tool_use", "id": "toolu_1", "name": tool, "input": object{"command": t.command, "description": "What was asked for"}}
@@ -21,7 +21,7 @@ func (m *model) anthropic(w http.ResponseWriter, t *turn) {
 	message["content"], message["stop_reason"] = []any{}, nil
 	e := newEvents(w)
 	e.send("message_start", object{"type": "message_start", "message": message})
-	start, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": "done"}
+	start, delta := object{"type": "text", "text": ""}, object{"type": "text_delta", "text": m.last()}
 	if reason == "tool_use" {
 		start = object{"type": "tool_use", "id": "toolu_1", "name": content["name"], "input": object{}}
 		delta = object{"type": "input_json_delta", "partial_json": arguments(content["input"].(object))}

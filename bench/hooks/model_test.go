@@ -61,13 +61,13 @@ func TestModel(t *testing.T) {
 
 // TestRowsInDocs: the table of what was seen has the rows that are tried.
 func TestRowsInDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/clients.md")
+	text, err := os.ReadFile("../../docs/hooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
 		if !strings.Contains(string(text), "\n| "+what[r.name]+" |") {
-			t.Errorf("docs/clients.md has no row %q", what[r.name])
+			t.Errorf("docs/hooks.md has no row %q", what[r.name])
 		}
 	}
 }

@@ -9,14 +9,14 @@ import (
 // TestVersions wants the versions that are installed to be those that the
 // documentation speaks of.
 func TestVersions(t *testing.T) {
-	data, err := os.ReadFile("../../docs/clients.md")
+	data, err := os.ReadFile("../../docs/hooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range harnesses {
 		h := &harnesses[i]
 		if cell := "| " + h.title + " " + h.seen + " |"; !strings.Contains(string(data), cell) {
-			t.Errorf("docs/clients.md has no column %q", cell)
+			t.Errorf("docs/hooks.md has no column %q", cell)
 		}
 	}
 }

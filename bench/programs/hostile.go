@@ -159,6 +159,7 @@ var hostiles = []hostile{
 	{name: ".psqlrc", text: "\\! @CANARY@\n"},
 	{name: ".my.cnf", text: "[client]\npager=@CANARY@\n"},
 	{name: ".shellcheckrc", text: "external-sources=true\nsource-path=/\n"},
+	{name: "sub/.shellcheckrc", text: "external-sources=true\nsource-path=/\n"},
 	{name: ".dockerignore", text: "!.env\n"},
 	{name: ".docker/config.json", text: `{"credsStore": "evil"}` + "\n"},
 	{name: "compose.yaml", text: "include:\n  - http://127.0.0.1:9/x.git\nservices:\n  a:\n    env_file: .env\n    image: x\n"},

@@ -19,7 +19,7 @@ import (
 type aapPerson func(c aap.Call) map[string]any
 
 // aapClient is an application that uses an AAP server and asks permd before
-// anything runs. It is the loop of docs/clients.md.
+// anything runs. It is the loop of docs/tool-servers.md.
 type aapClient struct {
 	t       *testing.T
 	server  *aapServer

@@ -14,18 +14,18 @@ import (
 // docsProgram is the permd of the documents.
 const docsProgram = "/usr/local/bin/permd"
 
-// TestACPDocs: what docs/clients.md shows for each client is what install writes
+// TestACPDocs: what docs/acp.md shows for each client is what install writes
 // or shows, and its tables name the same clients and agents.
 func TestACPDocs(t *testing.T) {
-	b, err := os.ReadFile("../../docs/clients.md")
+	b, err := os.ReadFile("../../docs/acp.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(b), "\n### Set up a client\n")
-	install, text, ok := strings.Cut(text, "\n### Set up a client by hand\n")
-	hand, _, ok2 := strings.Cut(text, "\n### ")
+	_, text, _ := strings.Cut(string(b), "\n## Set up a client\n")
+	install, text, ok := strings.Cut(text, "\n## Set up a client by hand\n")
+	hand, _, ok2 := strings.Cut(text, "\n## ")
 	if !ok || !ok2 {
-		t.Fatal("docs/clients.md has not the two parts on setting up a client")
+		t.Fatal("docs/acp.md has not the two parts on setting up a client")
 	}
 	shown := map[string]bool{}
 	for _, m := range fence.FindAllStringSubmatch(hand, -1) {

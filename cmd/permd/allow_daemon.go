@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
@@ -29,11 +31,33 @@ func (d *daemon) keepHarnesses() {
 		}
 	}}
 	d.engine.Answered = d.lasting.Answered
+	d.engine.Digest = contentState
 }
 
 // wallClock is the time without the reading that stands still while the machine
 // sleeps: a yes for half an hour must not outlive a night.
 func wallClock() time.Time { return time.Now().Round(0) }
+
+// contentState tells a file's content from any other: by its hash, and where that
+// would take too long by what the file system says of the file. Whoever writes to
+// it changes that, but not within the same tick of its clock.
+func contentState(path string, limit int64) (state string, size int64, err error) {
+	if state, size, err = contentDigest(path, limit); !errors.Is(err, errLong) {
+		return state, size, err
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", 0, fmt.Errorf("looking at a file: %w", err)
+	}
+	const rest = 2 * time.Second
+	if time.Since(time.Unix(0, st.Ctim.Nano())).Abs() < rest {
+		return "", 0, errors.New("looking at a file: it was changed just now")
+	}
+	return fmt.Sprintf("file %d %d %d %d", st.Dev, st.Ino, st.Size, st.Ctim.Nano()), 0, nil
+}
+
+// errLong means that a file is longer than what may be read.
+var errLong = errors.New("it is too long")
 
 // contentDigest is the hash of a regular file's content, and its length.
 func contentDigest(path string, limit int64) (digest string, size int64, err error) {
@@ -49,9 +73,9 @@ func contentDigest(path string, limit int64) (digest string, size int64, err err
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return "", 0, native.ErrNoContent
+		return "", 0, decisions.ErrNoContent
 	case info.Size() > limit:
-		return "", 0, errors.New("hashing a file: it is too long")
+		return "", 0, fmt.Errorf("hashing a file: %w", errLong)
 	}
 	sum := sha256.New()
 	// It may grow meanwhile.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/decisions"
 )
 
 // TestHookAllowFiles: a file that a call runs, reads or names is part of the call
@@ -65,12 +65,12 @@ func TestContentDigest(t *testing.T) {
 		if sum, n, err := contentDigest(path, 3); sum != abc || n != 3 || err != nil {
 			t.Errorf("%s: %s, %d, %v", path, sum, n, err)
 		}
-		if sum, _, err := contentDigest(path, 2); sum != "" || err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, native.ErrNoContent) {
+		if sum, _, err := contentDigest(path, 2); sum != "" || err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, decisions.ErrNoContent) {
 			t.Errorf("%s is too long: %q, %v", path, sum, err)
 		}
 	}
 	for _, path := range []string{dir, "/dev/zero"} {
-		if sum, _, err := contentDigest(path, 3); sum != "" || !errors.Is(err, native.ErrNoContent) {
+		if sum, _, err := contentDigest(path, 3); sum != "" || !errors.Is(err, decisions.ErrNoContent) {
 			t.Errorf("%s: %q, %v", path, sum, err)
 		}
 	}

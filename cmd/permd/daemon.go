@@ -229,7 +229,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 	})
 	own := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
-		Lasting: d.lasting, Rules: d.rulesDigest,
+		Lasting: d.lasting, Rules: d.rulesDigest, Holds: d.engine.Holds,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
 				d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
@@ -245,6 +245,11 @@ func (d *daemon) decisionMethods() socket.Methods {
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
 	})
 	rap.Register(m, rap.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, Answers: own})
+	for _, name := range []string{
+		native.MethodDecide, otc.MethodCall, aap.MethodPermissions, aap.MethodAnswer, rap.MethodInvoke,
+	} {
+		m[name] = acp.InTurn(d.sessions, m[name])
+	}
 	return m
 }
 

@@ -36,7 +36,7 @@ func (a *app) hookCommand() *cobra.Command {
 		Long: `Answer an agent harness's hook: reads what the harness is about to do from standard
 input, asks the daemon, and answers in the harness's own words and exit codes.
 HARNESS is ` + strings.Join(hook.Names(), ", ") + `.
-Harnesses run it; docs/clients.md shows their settings.
+Harnesses run it; docs/hooks.md shows their settings.
 
 Where permd leaves a call to the person, the harness is told to ask them if it is
 certain that it will. Where it is not, the answer is no, and names the command

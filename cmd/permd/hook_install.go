@@ -92,7 +92,7 @@ The units of the daemon stay; permd service remove removes them.
 // byHand is what a person does for opencode, whose hooks cannot stop a tool.
 var byHand = []string{
 	`in opencode.json, set "permission": {"*": "ask"}: opencode then asks before its tools run`,
-	"run the bridge that answers its questions by permd; docs/clients.md shows it",
+	"run the bridge that answers its questions by permd; docs/hooks.md shows it",
 }
 
 func (a *app) hookInstall(cmd *cobra.Command, harness string, o *hookOptions) error {

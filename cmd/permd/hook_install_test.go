@@ -352,7 +352,7 @@ func TestLineDiff(t *testing.T) {
 
 // TestHookDocs: the documents name the files that are changed.
 func TestHookDocs(t *testing.T) {
-	text, err := os.ReadFile("../../docs/clients.md")
+	text, err := os.ReadFile("../../docs/hooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,14 +362,14 @@ func TestHookDocs(t *testing.T) {
 		_, path, _ := strings.Cut(own.path, "/home/")
 		line := "| `" + harness + "` | `~/" + path + "` | "
 		if !strings.Contains(string(text), line) {
-			t.Errorf("docs/clients.md has no line %q", line)
+			t.Errorf("docs/hooks.md has no line %q", line)
 		}
 		if runtime.GOOS != "linux" {
 			continue // the organisation's are elsewhere
 		}
 		for _, p := range managedPlaces((&app{}).hookPlaces(harness, "/home"), true) {
 			if line += "`" + p.path + "` | "; !strings.Contains(string(text), line) {
-				t.Errorf("docs/clients.md has no line %q", line)
+				t.Errorf("docs/hooks.md has no line %q", line)
 			}
 		}
 	}

@@ -13,14 +13,13 @@ import (
 	"testing"
 )
 
-// httpPage is the part about HTTP of docs/clients.md.
+// httpPage is docs/http.md up to its first part.
 func httpPage(t *testing.T) string {
 	t.Helper()
-	_, page, ok := strings.Cut(readPage(t, "../../docs/clients.md"), "\n## HTTP\n")
+	page, _, ok := strings.Cut(readPage(t, "../../docs/http.md"), "\n## ")
 	if !ok {
-		t.Fatal("docs/clients.md has no part about HTTP")
+		t.Fatal("docs/http.md has no part")
 	}
-	page, _, _ = strings.Cut(page, "\n## ")
 	return page
 }
 

@@ -34,7 +34,7 @@ func (d *daemon) allowable(q *decisions.MemoryQuery) error {
 func (d *daemon) understand(p *pattern.Pattern) *pattern.Pattern {
 	snap, err := d.store.Snapshot(uint32(os.Getuid()), "")
 	if err != nil {
-		return p
+		return p.Understood(nil)
 	}
 	return p.Understood(snap.Table())
 }
@@ -103,13 +103,20 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 	}
 }
 
+// moreOptions is what a reject of a run shows beside its line, which means that
+// by itself.
+const moreOptions = "also with more options"
+
 // pinsInWords says what a choice is bound to beside its rule line.
 func pinsInWords(c *remember.Choice) []string {
+	var words []string
+	if c.MoreOptions() {
+		words = append(words, moreOptions)
+	}
 	if len(c.Parts) > 0 && c.Changed == "" {
-		return nil // a reject denies what its lines speak of, whatever else it was said of
+		return words // a reject denies what its lines speak of, whatever else it was said of
 	}
 	p := &c.Pins
-	var words []string
 	add := func(is bool, format string, args ...any) {
 		if is {
 			words = append(words, fmt.Sprintf(format, args...))

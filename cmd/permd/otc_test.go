@@ -36,7 +36,7 @@ deny contains "only ana sends" if {
 `
 
 // otcRuntime is the program that calls tools for a model. It asks permd before it
-// sends anything, and is the loop of docs/clients.md.
+// sends anything, and is the loop of docs/tool-servers.md.
 type otcRuntime struct {
 	t      *testing.T
 	permd  *client.Client // nil where only the server asks

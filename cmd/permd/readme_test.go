@@ -27,7 +27,12 @@ var fence = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
 func readReadme(t *testing.T) readme {
 	t.Helper()
-	r := readme{path: filepath.Join("..", "..", "README.md")}
+	return readDocument(t, "README.md")
+}
+
+func readDocument(t *testing.T, path string) readme {
+	t.Helper()
+	r := readme{path: filepath.Join("..", "..", filepath.FromSlash(path))}
 	b, err := os.ReadFile(r.path)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +54,7 @@ func (r readme) find(t *testing.T, language, contains string) string {
 		}
 	}
 	if len(found) != 1 {
-		t.Fatalf("README.md has %d %q blocks with %q", len(found), language, contains)
+		t.Fatalf("%s has %d %q blocks with %q", r.path, len(found), language, contains)
 	}
 	return found[0]
 }
@@ -198,15 +203,15 @@ func TestReadmeRules(t *testing.T) {
 	}
 }
 
-// TestReadmeWire sends the messages of the README and wants the answers that
+// TestStartClient sends the messages of docs/start-client.md and wants the answers that
 // it shows; … stands for anything.
-func TestReadmeWire(t *testing.T) {
+func TestStartClient(t *testing.T) {
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
 	w := d.wire(t)
 	sent, answered := 0, 0
-	for line := range strings.Lines(readReadme(t).find(t, "", `"jsonrpc"`)) {
+	for line := range strings.Lines(readDocument(t, "docs/start-client.md").find(t, "", `"jsonrpc"`)) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "/home/ana/shop", project)
 		if message, ok := strings.CutPrefix(line, "→ "); ok {
 			sent++

@@ -114,7 +114,7 @@ func undo(c *admin.Choice) []string {
 // the choice, or more strictly speaking what a person would write for it.
 func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 	bound := slices.ContainsFunc(c.Pins, func(p string) bool {
-		return !strings.HasPrefix(p, "in the project")
+		return !strings.HasPrefix(p, "in the project") && p != moreOptions
 	})
 	if bound || strings.Contains(part.Rule, "***") || len(c.Parts) > 0 && !part.Line {
 		return false

@@ -14,7 +14,7 @@ func TestRememberReject(t *testing.T) {
 	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
 	q := p.bash("ls && go build ./a && go vet ./a")
 	kept := p.choose(q, map[string]any{"verdict": "deny", "scope": "project"}, "")
-	if len(kept) != 1 || kept[0].Verdict != decisions.Deny || kept[0].Label != "run go build ./a\nrun go vet ./a" {
+	if len(kept) != 1 || kept[0].Verdict != decisions.Deny || kept[0].Label != "run go build ./a\nrun go vet ./a (also with more options)" {
 		t.Fatalf("stored %+v", kept)
 	}
 	for _, command := range []string{"ls && go build ./a && go vet ./a", "go build ./a", "go vet ./a || true"} {
@@ -27,10 +27,14 @@ func TestRememberReject(t *testing.T) {
 	}
 	p.is(p.bash("ls"), decisions.Allow, decisions.ByPolicy)
 	list := d.permd(t, "remember", "list")
+	p.is(p.bash("go build -v ./a"), decisions.Deny, decisions.ByMemory)
 	for _, want := range []string{kept[0].ID, "go build ./a", "go vet ./a"} {
 		if strings.Count(list, want) != 1 {
 			t.Errorf("permd remember list has %q not once:\n%s", want, list)
 		}
+	}
+	if show := d.permd(t, "remember", "show", kept[0].ID); !strings.Contains(show, "also with more options") {
+		t.Errorf("what the lines leave open is not shown:\n%s", show)
 	}
 	export := d.permd(t, "remember", "export")
 	out := d.permd(t, "remember", "forget", kept[0].ID)

@@ -22,6 +22,11 @@ type Disturbance struct {
 // Everything is the disturbance by a call of which nothing is known.
 func Everything() Disturbance { return Disturbance{lost: true, written: []string{"/"}} }
 
+// None reports whether nothing is changed.
+func (d *Disturbance) None() bool {
+	return !d.lost && len(d.paths) == 0 && len(d.trees) == 0 && len(d.written) == 0
+}
+
 // Known reports whether it can be told what is changed.
 func (d *Disturbance) Known() bool { return !d.lost && !slices.Contains(d.written, "/") }
 

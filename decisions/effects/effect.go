@@ -156,7 +156,12 @@ type Run struct {
 	// abbreviations and refspecs resolved ("--force" for "-f" and "+main"),
 	// sorted, without values, each once.
 	Flags []string
-	Stdin Stdin
+	// Operands are the words that are neither options nor values of options nor
+	// the sub-command, in their order; nil when that is not certain: the table
+	// does not have the program or one of its options, or the words are those of
+	// another program.
+	Operands []string
+	Stdin    Stdin
 	// StdinText is the literal text of a here-document or here-string.
 	StdinText string
 	// Cwd is the folder the program runs in, "" if it is not known.

@@ -95,6 +95,10 @@ func hostTags(host string) Tags {
 	return t
 }
 
+// IsLoopback reports whether a canonical host is this machine, as far as its
+// name says.
+func IsLoopback(host string) bool { return hostTags(host).Has(Loopback) }
+
 func nameTags(host string) Tags {
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") { // RFC 6761, 6.3
 		return TagsOf(Loopback)

@@ -12,8 +12,22 @@ func TestObeyedFilesOfTheTable(t *testing.T) {
 		`["a: "]`:                      true,
 		`[": x"]`:                      false,
 		`["a b"]`:                      false,
+		`["*/a", "*/b/c = s"]`:         true,
+		`["*/"]`:                       false,
+		`["*/."]`:                      false,
+		`["*/~/a"]`:                    false,
+		`["*/../a"]`:                   false,
+		`["*/.git = s"]`:               false,
+		`["a*"]`:                       false,
 		`[".git"]`:                     false,
 		`["~/x = s"]`:                  false,
+		`[]`:                           true,
+		`[.]`:                          true,
+		`[". = s"]`:                    false,
+		`["$NAME", "$HEAD_*"]`:         true,
+		`["$NAME = s"]`:                false,
+		`["$"]`:                        false,
+		`["$A B"]`:                     false,
 	} {
 		_, err := ParseTable(map[string][]byte{"x.yaml": []byte("settings:\n  - {name: s, format: ini}\nprograms:\n  - names: [x]\n    obeys: " + text + "\n")})
 		if (err == nil) != ok {

@@ -15,7 +15,8 @@ var shapeExamples = map[string]struct {
 	kinds []Kind
 }{
 	"shell":          {`{"command":"make a"}`, []Kind{KindRun}},
-	"claude_shell":   {`{"command":"make a"}`, []Kind{KindRun}},
+	"cwd_shell":      {`{"command":"make a","cwd":"src"}`, []Kind{KindRun}},
+	"crush_shell":    {`{"command":"make a","working_dir":"src"}`, []Kind{KindRun}},
 	"gemini_shell":   {`{"command":"make a","directory":"src"}`, []Kind{KindRun}},
 	"opencode_shell": {`{"command":"make a","workdir":"src"}`, []Kind{KindRun}},
 	"codex_shell":    {`{"command":["bash","-lc","make a"]}`, []Kind{KindRun}},

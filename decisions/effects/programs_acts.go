@@ -148,7 +148,7 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 			v.unknown(i, "a value that is no number: "+Display(showWord(&w)))
 		}
 	case actGuarded:
-		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") {
+		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") || strings.Contains(w.text, "://") {
 			v.unknown(i, "a value that names a file: "+Display(showWord(&w)))
 		}
 	case actFormat:

@@ -29,15 +29,17 @@ type invocation struct {
 	over     bool     // there were too many effects
 	odd      bool     // a wrapper does more than run its command
 	dead     bool     // the rest of the words is not understood
+	unclear  bool     // which words are operands is not certain
 	send     bool     // what connects may send something
 	wide     bool     // a search goes into hidden names, too
 	linked   bool     // links are among the paths that a word stands for
 	followed []string // folders in which the run follows links
 	narrow   bool     // a search goes only into names that hold no secret
-	unpackTo int      // the word that names where an archive is unpacked, if it is set
-	filled   bool     // unpackTo is set
-	method   string   // the method of a request, if one is given
-	asked    []later  // parameters of a request
+	unpackTo int      // the word that names where an archive is unpacked, if filled is set
+	unpackIn string   // that folder
+	filled   bool
+	method   string  // the method of a request, if one is given
+	asked    []later // parameters of a request
 }
 
 // later is an option's value that waits for the operands.
@@ -94,6 +96,7 @@ func (v *invocation) known(p *program) {
 		v.assignments()
 	default:
 		v.words()
+		v.tellOperands()
 	}
 	p = v.p
 	if len(v.subs) > 0 {
@@ -163,6 +166,7 @@ func (v *invocation) words() {
 		case w.dynamic() && (w.split || w.prefix == "" || w.prefix[0] == '-'):
 			i += v.dynamicOption(i)
 		case v.patternWord(i):
+			v.unclear = true
 			if v.p.subs == nil && v.p.wrapper == nil && v.p.interpreter == "" {
 				v.operands = append(v.operands, i)
 			}
@@ -186,6 +190,21 @@ func (v *invocation) words() {
 			}
 		}
 	}
+}
+
+// tellOperands notes the operands in the run, if it is certain which they are.
+func (v *invocation) tellOperands() {
+	if v.unclear || v.dead || v.over || v.p.text || v.p.wrapper != nil {
+		return
+	}
+	operands := make([]string, 0, len(v.operands))
+	for _, i := range v.operands {
+		if w := &v.args[i]; w.dynamic() || w.glob || strings.HasPrefix(w.text, "-") {
+			return // it may be an option, or words of the program's own
+		}
+		operands = append(operands, v.run.Args[i])
+	}
+	v.run.Operands = operands
 }
 
 // wrapperOperand handles an assignment before the wrapped command; the words
@@ -266,6 +285,7 @@ func (v *invocation) dynamicOption(i int) int {
 		}
 	}
 	v.dynamicWord(i)
+	v.unclear = true
 	if v.p.interpreter == "shell" && w.guess != "" {
 		// bash -c "$(…)", bash <(…)
 		v.b.glimpse(w.guess, v.run.Cwd, v.at.from)

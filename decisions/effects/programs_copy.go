@@ -43,10 +43,10 @@ func (v *invocation) into(i int, w word) {
 		// "ln -s TARGET" makes the link here; the word is the target.
 		name := path.Base(w.text)
 		v.disturbs = append(v.disturbs, name)
-		v.b.add(v.via(i, v.b.operand(KindWrite, name, v.run.Cwd, v.at.from)))
+		v.put(i, name, false)
 	}
 	if !folder || deep {
-		v.b.add(v.via(i, v.below(e, deep, false)))
+		v.put(i, w.text, deep)
 		if !folder {
 			return
 		}
@@ -59,14 +59,57 @@ func (v *invocation) into(i int, w word) {
 		if j == i {
 			continue
 		}
-		base := path.Base(source.text)
-		if source.open() || base == "." || base == ".." || base == "/" {
-			all := v.b.operand(KindWrite, w.text, v.run.Cwd, v.at.from)
-			v.b.add(v.via(i, v.below(all, true, false)))
+		base := v.copied(source)
+		if base == "" {
+			v.put(i, w.text, true)
 			continue
 		}
 		name := strings.TrimRight(w.text, "/") + "/" + base
 		v.disturbs = append(v.disturbs, name)
-		v.b.add(v.via(i, v.below(v.b.operand(KindWrite, name, v.run.Cwd, v.at.from), deep, false)))
+		v.put(i, name, deep)
 	}
+}
+
+// copied is the name that a source of a copy has in the folder it goes into, ""
+// when that is not known.
+func (v *invocation) copied(source *word) string {
+	if source.open() {
+		return ""
+	}
+	text := source.text
+	switch v.p.operands[0].act {
+	case actCopies:
+		if host, rest, ok := strings.Cut(text, ":"); ok && !strings.Contains(host, "/") {
+			// The other machine's shell may read more in the path than its name, and
+			// a folder that ends in a slash gives what is in it.
+			if strings.ContainsAny(rest, "*?[]{}$`\\\"'; \t~") {
+				return ""
+			}
+			text = rest
+		}
+	}
+	base := path.Base(text)
+	if text == "" || base == "." || base == ".." || base == "/" {
+		return ""
+	}
+	if v.has(v.p.keepsPaths) {
+		// rsync -R cuts off what stands before "/./".
+		if strings.Contains(text, "./") || strings.Contains(text, "..") {
+			return ""
+		}
+		return strings.Trim(text, "/")
+	}
+	return base
+}
+
+// put adds the write of what a copy makes, and before it the loss of what stood
+// there, where the options say that it goes.
+func (v *invocation) put(i int, text string, deep bool) {
+	e := v.b.operand(KindWrite, text, v.run.Cwd, v.at.from)
+	if v.has(v.p.clearsWith) {
+		if gone := v.b.entry(KindDelete, text, v.run.Cwd, v.at.from); gone.File == nil || !v.surroundings().absent(gone.File.Path) {
+			v.b.add(v.via(i, v.below(gone, deep, false)))
+		}
+	}
+	v.b.add(v.via(i, v.below(e, deep, false)))
 }

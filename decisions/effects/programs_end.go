@@ -126,7 +126,7 @@ func (b *builder) glimpse(text, cwd, from string) {
 // implicitly adds an effect that no word spells out.
 func (v *invocation) implicitly(e implicitEffect) {
 	own := &Via{Effect: v.index, Arg: Inherent}
-	tree := v.p.recursive || v.has(v.p.recursiveWith)
+	tree := v.p.recursive || v.has(v.p.recursiveWith) || e.value == "/"
 	kind := KindRead
 	switch e.act {
 	case actReads, actLists:

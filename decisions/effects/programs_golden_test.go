@@ -2,6 +2,7 @@ package effects
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -119,15 +120,17 @@ func TestProgramsHaveCases(t *testing.T) {
 // withoutCase are the sub-commands of which no case runs any name, down to the
 // second level.
 func withoutCase(p *program, paths []string, seen map[string]bool, depth int) (missing []string) {
-	entries := map[*program]bool{}
-	for _, sub := range p.subs {
-		entries[sub] = true
+	entries := map[*program][]string{}
+	for _, name := range slices.Sorted(maps.Keys(p.subs)) {
+		if sub := p.subs[name]; sub.aliases[name] == "" {
+			entries[sub] = append(entries[sub], name)
+		}
 	}
-	for sub := range entries {
+	for sub, names := range entries {
 		var full []string
 		found := false
 		for _, path := range paths {
-			for _, name := range sub.names {
+			for _, name := range names {
 				full = append(full, path+" "+name)
 				found = found || seen[path+" "+name]
 			}

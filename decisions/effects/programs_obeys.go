@@ -15,6 +15,9 @@ import (
 // run that obeys one is not read-only, unless all that it says is known to be
 // harmless.
 
+// maxObeyedOperands is how many operands are looked beside.
+const maxObeyedOperands = 64
+
 // tellsOfItself reports whether the run is a question about the program alone,
 // such as for its version.
 func (v *invocation) tellsOfItself() bool {
@@ -32,10 +35,12 @@ func (v *invocation) obeysProject() string {
 	if len(v.p.obeys) == 0 {
 		return ""
 	}
-	around := &Surroundings{fs: v.b.fs, files: v, home: v.b.c.User.Home, project: v.b.res.project()}
+	around := v.surroundings()
 	homes := v.b.res.session().homes
 	for _, o := range v.p.obeys {
 		switch {
+		case o.project:
+			return "the files of its project"
 		case o.git:
 			folder := v.folderOf(v.run.Cwd)
 			if folder == "" {
@@ -52,10 +57,35 @@ func (v *invocation) obeysProject() string {
 			}
 		}
 	}
-	dir := v.folderOf(v.run.Cwd)
-	if dir == "" {
-		return "a file in its folder, of which nothing is known"
+	// Of a program that obeys no file of a folder, the folder need not be known.
+	if slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return !o.home && !o.project && !o.variable && !o.beside }) {
+		if file := v.obeysFrom(around, v.folderOf(v.run.Cwd), false); file != "" {
+			return file
+		}
 	}
+	if !slices.ContainsFunc(v.p.obeys, func(o obeyed) bool { return o.beside }) {
+		return ""
+	}
+	for _, dir := range v.operandFolders() {
+		if file := v.obeysFrom(around, dir, true); file != "" {
+			return file
+		}
+	}
+	return ""
+}
+
+// surroundings are what the run finds around it.
+func (v *invocation) surroundings() *Surroundings {
+	return &Surroundings{fs: v.b.fs, files: v, home: v.b.c.User.Home, project: v.b.res.project()}
+}
+
+// obeysFrom is obeysProject for the files of one folder, "" if it is not known,
+// and of all above it: those beside operands, or the others.
+func (v *invocation) obeysFrom(around *Surroundings, dir string, beside bool) string {
+	if dir == "" {
+		return "a file in a folder of which nothing is known"
+	}
+	homes := v.b.res.session().homes
 	root := v.b.res.project()
 	if root == "" || !lexpath.In(root, dir) {
 		root = dir
@@ -65,7 +95,7 @@ func (v *invocation) obeysProject() string {
 			o := &v.p.obeys[i]
 			file := path.Join(dir, o.name)
 			switch {
-			case o.git, o.home:
+			case o.git, o.home, o.variable, o.beside != beside:
 			case slices.Contains(homes, dir):
 				if v.Rewritten(file) {
 					return file
@@ -82,6 +112,38 @@ func (v *invocation) obeysProject() string {
 	return "a file far above its folder"
 }
 
+// operandFolders are the folders that the operands lie in: as they are written,
+// and where links lead, since programs go up from either. "" stands for one that
+// is not known. A pattern may stand for a folder's own name, so what it is below
+// counts, and no deeper folder can be meant: applyPath refuses other patterns.
+func (v *invocation) operandFolders() []string {
+	var dirs []string
+	cwd := v.folderOf(v.run.Cwd)
+	for _, i := range v.operands[:min(len(v.operands), maxObeyedOperands)] {
+		w := &v.args[i]
+		if w.dynamic() || cwd == "" {
+			return append(dirs, "")
+		}
+		given := w.text
+		if !path.IsAbs(given) {
+			given = path.Join(cwd, given)
+		}
+		real := ""
+		if e := v.b.res.operand(KindRead, path.Dir(given), "", v.at.from); e.File != nil {
+			real = e.File.Path
+		}
+		dirs = append(dirs, path.Dir(given), real)
+		if e := v.b.res.operand(KindRead, given, "", v.at.from); !w.glob && e.File != nil {
+			dirs = append(dirs, path.Dir(e.File.Path))
+		}
+	}
+	if len(v.operands) > maxObeyedOperands {
+		dirs = append(dirs, "")
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
 // Changed reports whether the file is, or may be, one that an earlier call or part
 // of the call names as what it writes or deletes.
 func (v *invocation) Changed(file string) bool {
@@ -89,9 +151,11 @@ func (v *invocation) Changed(file string) bool {
 }
 
 // Rewritten is Changed for files that git checkout and its like may change as
-// well, which is all but those of git's own folder.
+// well, which is all but those of git's own folder. Of a folder, it tells whether
+// anything in it may be changed.
 func (v *invocation) Rewritten(file string) bool {
-	return v.Changed(file) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
+	in := lexpath.Fold(file) + "/"
+	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.settled(Effect{File: &File{Path: file}}).File == nil
 }
 
 // noFile says why a word in the place of a file is none, "" when it is one.
@@ -105,26 +169,6 @@ func noFile(does act, text string) string {
 		return "an address that leads to a file"
 	}
 	return ""
-}
-
-// plainSpec reports whether the text can only be the name of a package in a
-// registry, with or without its scope and version.
-func plainSpec(text string) bool {
-	if scope, rest, ok := strings.Cut(text, "/"); ok {
-		if len(scope) < 2 || scope[0] != '@' {
-			return false
-		}
-		text = scope[1:] + rest
-	}
-	if text == "" || strings.IndexByte("-.@", text[0]) >= 0 || strings.HasSuffix(text, ".tgz") || strings.HasSuffix(text, ".gz") || strings.HasSuffix(text, ".tar") {
-		return false
-	}
-	for _, c := range text {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._-@^", c) {
-			return false
-		}
-	}
-	return true
 }
 
 // isName reports whether the text can only be a name of what the program knows

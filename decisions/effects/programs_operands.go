@@ -33,6 +33,9 @@ func (v *invocation) operandEffects() {
 			v.unknown(i, "a pattern that may become several words, of which each means something else: "+Display(showWord(&v.args[i])))
 		}
 		v.apply(does, i, v.args[i], false, tree)
+		if (does == actReads || does == actWrites) && v.has(v.p.deletesWith) {
+			v.apply(actDeletes, i, v.args[i], false, tree)
+		}
 		if does == actTarget || does == actTool || does == actModule {
 			break // the words behind it are its own
 		}

@@ -35,6 +35,7 @@ func (v *invocation) longOption(i int, text string) int {
 	if abbreviated {
 		// The effects of all it may stand for, and a question: the table may
 		// lack an option that the program would take it for.
+		v.unclear = true
 		v.unknown(i, "an abbreviated option: "+Display(name))
 	}
 	used := 0
@@ -72,10 +73,21 @@ func (v *invocation) longOption(i int, text string) int {
 				v.harm(i + 2)
 			}
 		default:
+			v.numberBehind(o, i)
 			v.value(o, i, word{})
 		}
 	}
 	return used
+}
+
+// numberBehind notes that a number behind an option whose value is optional may
+// be that value: make -j 4.
+func (v *invocation) numberBehind(o *option, i int) {
+	if o.arity == arityOptional && i+1 < len(v.args) {
+		if next := v.args[i+1].text; next != "" && next[0] >= '0' && next[0] <= '9' {
+			v.unclear = true
+		}
+	}
 }
 
 // bundle reads short options in one word.
@@ -107,6 +119,9 @@ func (v *invocation) bundle(i int, text string) int {
 			v.value(o, i+used, v.args[i+used])
 			v.harmLike(o, i)
 		case rest != "" || o.arity == arityOptional:
+			if rest == "" {
+				v.numberBehind(o, i)
+			}
 			v.value(o, i, word{text: rest})
 			return 0
 		case i+1 >= len(v.args):
@@ -123,6 +138,7 @@ func (v *invocation) bundle(i int, text string) int {
 }
 
 func (v *invocation) unknownOption(i int, name string) {
+	v.unclear = true
 	if v.p.open {
 		v.changes = true
 		v.harmOption(i)

@@ -52,7 +52,9 @@ func (v *invocation) applyOther(does act, i int, w word, option bool) {
 			v.b.add(v.via(i, v.b.res.connect(host, MethodGet, v.at.from)))
 		}
 	case actUnpackTo:
-		v.unpackTo, v.filled = i, true
+		if w.text != "" {
+			v.unpackTo, v.unpackIn, v.filled = i, w.text, true
+		}
 	}
 }
 
@@ -73,7 +75,7 @@ func (v *invocation) unpack() {
 	v.harmFrom(0)
 	arg, to := Inherent, "."
 	if v.filled {
-		arg, to = v.unpackTo, strings.TrimPrefix(v.args[v.unpackTo].text, "-d")
+		arg, to = v.unpackTo, v.unpackIn
 	}
 	if v.run.Cwd == "" && !strings.HasPrefix(to, "/") {
 		v.b.rearranged = append(v.b.rearranged, "")
@@ -105,6 +107,9 @@ func (v *invocation) archive(i int, w word) {
 	before, cwd := v.paths, v.run.Cwd
 	v.run.Cwd = v.at.cwd
 	v.applyPath(does, i, w, false)
+	if len(v.p.completes) > 0 && does == actWrites && w.text != "" && w.text != "-" && !strings.Contains(path.Base(w.text), ".") {
+		v.applyPath(does, i, word{text: w.text + v.p.completes[0]}, false) // the name that it gets
+	}
 	v.paths, v.run.Cwd = before, cwd
 }
 
@@ -222,6 +227,9 @@ func (v *invocation) copies(does act, i int, w word) {
 		v.b.add(v.via(i, v.b.res.connect(address, method, v.at.from)))
 	case does == actCopies:
 		v.applyPath(actReads, i, w, v.has(v.p.recursiveWith))
+		if v.has(v.p.deletesWith) {
+			v.applyPath(actDeletes, i, w, v.has(v.p.recursiveWith))
+		}
 	default:
 		v.into(i, w)
 	}

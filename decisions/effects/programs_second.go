@@ -35,6 +35,7 @@ func (v *invocation) vouch(p *program) {
 	}
 	r.Unvouched = &plain
 	r.Known, r.Readonly, r.Subcommand, r.Flags = true, run.Readonly, run.Subcommand, run.Flags
+	r.Operands = run.Operands
 	r.Cwd, r.Script = run.Cwd, run.Script
 	v.harms = found
 }

@@ -92,6 +92,7 @@ var checks = map[string]func(c *settingsCheck, text string) bool{"gomod": harmle
 var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 	"word":      func(_ *settingsCheck, value string) bool { return plainValue(value) },
 	"yes":       func(_ *settingsCheck, value string) bool { return slices.Contains(truths, strings.ToLower(value)) },
+	"package":   func(_ *settingsCheck, value string) bool { return plainSpec(value) },
 	"toolchain": installedToolchain,
 	"hooks":     hooksFolder,
 	// The repository of a submodule says where its working tree is.
@@ -152,10 +153,13 @@ func (s *settings) plain(c *settingsCheck, data []byte) bool {
 	return true
 }
 
+// allows reports whether an entry is on the list. A line that spells out where
+// the entry stands counts more than those with a "*".
 func (s *settings) allows(c *settingsCheck, e *entry) bool {
+	spelled := slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool { return slices.Equal(h.path, e.path) })
 	return slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool {
 		switch {
-		case !matchSetting(h.path, e.path):
+		case !matchSetting(h.path, e.path), spelled && !slices.Equal(h.path, e.path):
 			return false
 		case h.exact:
 			return e.value == h.value
@@ -301,3 +305,23 @@ const (
 	// maxObeyedDepth is how many folders are looked into.
 	maxObeyedDepth = 64
 )
+
+// plainSpec reports whether the text can only be the name of a package in a
+// registry, with or without its scope and version.
+func plainSpec(text string) bool {
+	if scope, rest, ok := strings.Cut(text, "/"); ok {
+		if len(scope) < 2 || scope[0] != '@' {
+			return false
+		}
+		text = scope[1:] + rest
+	}
+	if text == "" || strings.IndexByte("-.@", text[0]) >= 0 || strings.HasSuffix(text, ".tgz") || strings.HasSuffix(text, ".gz") || strings.HasSuffix(text, ".tar") {
+		return false
+	}
+	for _, c := range text {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._-@^", c) {
+			return false
+		}
+	}
+	return true
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -95,6 +96,9 @@ func TestGitLinks(t *testing.T) {
 		}
 		for n := range data {
 			gitLinks(data[:n]) // does not panic
+		}
+		if _, ok := gitLinks(append(slices.Clone(data), "sdir\x00\x00\x00\x00"...)); ok {
+			t.Errorf("version %s: a sparse index is read", version)
 		}
 	}
 }

@@ -122,6 +122,11 @@ func gitLinks(data []byte) (links []string, ok bool) {
 	if len(data) < 12 {
 		return nil, len(data) == 0
 	}
+	// A sparse index has folders in the place of what they hold (gitformat-index,
+	// "Sparse Directory Entries").
+	if bytes.Contains(data, []byte("sdir\x00\x00\x00\x00")) {
+		return nil, false
+	}
 	if !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) {
 		return nil, true // none has the mode of a submodule
 	}

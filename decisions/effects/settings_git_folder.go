@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/permd/permd/internal/lexpath"
 )
@@ -88,6 +89,11 @@ func (a *Surroundings) storesElsewhere(git string) string {
 			// Hooks and the files of git-lfs are often shared; git that only looks
 			// reads neither.
 			if e.Type()&fs.ModeSymlink != 0 && e.Name() != "hooks" && e.Name() != "lfs" {
+				return path.Join(dir, e.Name())
+			}
+			// Of an index that is split most entries, and so submodules, are in
+			// another file (gitformat-index, "Split index").
+			if strings.HasPrefix(strings.ToLower(e.Name()), "sharedindex.") {
 				return path.Join(dir, e.Name())
 			}
 		}

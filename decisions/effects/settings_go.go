@@ -64,13 +64,13 @@ func harmlessGoMod(c *settingsCheck, text string) bool {
 			if !c.harmlessFile(&settings{checks: nestedGoMod}, path.Join(dir, "go.mod"), c.root) {
 				return false
 			}
-			replaced[r.Old.Path] = true
-			continue
-		}
-		if !c.harmlessModule(r.New, true) {
+		} else if !c.harmlessModule(r.New, true) {
 			return false
 		}
-		replaced[r.Old.Path] = r.Old.Version == ""
+		// A replacement of one version leaves the others to the module's own host.
+		if r.Old.Version == "" {
+			replaced[r.Old.Path] = true
+		}
 	}
 	for _, r := range f.Require {
 		if !replaced[r.Mod.Path] && !c.harmlessModule(r.Mod, true) {

@@ -17,6 +17,7 @@ type Table struct {
 	// printersOfAny those of the lines with a pattern for one.
 	printersOf    map[string][]int
 	printersOfAny []int
+	same          map[string][]spelling // by program: words that mean the same
 	groups        map[string]optionList // of options, for layers that include them
 	settings      map[string]*settings  // formats of files that programs obey
 	// second is what a person's own layer says beside, nil if nothing.
@@ -74,6 +75,9 @@ type program struct {
 	recursive     bool // operands mean everything below them
 	recursiveWith []string
 	writesWith    []string // operands that are read are written as well
+	deletesWith   []string // operands that are read or written go afterwards
+	clearsWith    []string // what stands at the target of a copy goes first
+	keepsPaths    []string // the target of a copy gets the whole path of each source
 	skipsHidden   bool     // going through a folder, it leaves out hidden names
 	rearranges    bool     // it may put links anywhere in its folder
 	disturbsWith  []string // it only links or moves with one of these

@@ -17,6 +17,7 @@ type tableFile struct {
 	Shell    *shellEntry           `yaml:"shell"`
 	Settings []settingsEntry       `yaml:"settings"`
 	Prints   []spelled             `yaml:"prints_secrets"`
+	Same     []spelled             `yaml:"same"`
 }
 
 // optionList holds, for each act, the spellings of options: one string per
@@ -122,6 +123,9 @@ type programEntry struct {
 	Recursive         bool           `yaml:"recursive"`
 	RecursiveWith     []string       `yaml:"recursive_with"`
 	WritesWith        []string       `yaml:"writes_with"`
+	DeletesWith       []string       `yaml:"deletes_with"`
+	ClearsWith        []string       `yaml:"clears_with"`
+	KeepsPathsWith    []string       `yaml:"keeps_paths_with"`
 	ArchivesWith      []string       `yaml:"archives_with"`
 	KeepsWith         []string       `yaml:"keeps_with"`
 	UnpacksWith       []string       `yaml:"unpacks_with"`

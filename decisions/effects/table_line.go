@@ -9,6 +9,7 @@ import (
 type LineWords struct {
 	Subcommand string   // as Run.Subcommand
 	Subwords   int      // how many words that are
+	SubAt      []int    // their indexes
 	Flags      []string // as Run.Flags
 	Values     []string // of options
 	Operands   []int    // indexes of the other words
@@ -43,6 +44,7 @@ func (t *Table) Line(program string, words []string) (LineWords, bool) {
 				name = real
 			}
 			subs, p = append(subs, name), sub
+			l.SubAt = append(l.SubAt, i)
 		default:
 			l.Operands = append(l.Operands, i)
 			options = options && !p.stop

@@ -145,6 +145,10 @@ func (p *program) take(own *program, e *programEntry, key string) {
 		p.targets = e.Targets
 	case "readonly":
 		p.readonly = e.Readonly
+		if e.Readonly {
+			// Whoever may say so knows what the project can tell the program.
+			p.obeys = slices.DeleteFunc(slices.Clone(p.obeys), func(o obeyed) bool { return o.project })
+		}
 	case "readonly_operands":
 		p.readonlyOperands = own.readonlyOperands
 	case "readonly_with":
@@ -177,6 +181,12 @@ func (p *program) take(own *program, e *programEntry, key string) {
 		more(&p.recursiveWith, e.RecursiveWith)
 	case "writes_with":
 		more(&p.writesWith, e.WritesWith)
+	case "deletes_with":
+		more(&p.deletesWith, e.DeletesWith)
+	case "clears_with":
+		more(&p.clearsWith, e.ClearsWith)
+	case "keeps_paths_with":
+		more(&p.keepsPaths, e.KeepsPathsWith)
 	case "archives_with":
 		more(&p.archivesWith, e.ArchivesWith)
 	case "keeps_with":
@@ -344,7 +354,11 @@ func (x *extender) fresh(p *program, e *programEntry, names []spelled) {
 	}
 	p.subHeads = append(p.subHeads, into.subHeads...)
 	for _, sub := range into.subs {
-		sub.obeys = append(slices.Clip(p.obeys), sub.obeys...)
+		inherited := slices.Clone(p.obeys)
+		if sub.readonly {
+			inherited = slices.DeleteFunc(inherited, func(o obeyed) bool { return o.project })
+		}
+		sub.obeys = append(inherited, sub.obeys...)
 		x.kept(sub, &one)
 	}
 }

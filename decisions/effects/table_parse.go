@@ -64,6 +64,11 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 			}
 		}
 	}
+	for _, name := range names {
+		if err := p.same(parsed[name].Same); err != nil {
+			return nil, inTableFile(name, err)
+		}
+	}
 	p.table.indexPrinters()
 	for name := range p.table.programs {
 		p.table.shell.shipped[name] = true
@@ -159,6 +164,7 @@ func (p *tableParser) program(e *programEntry) (*program, error) {
 		readonlyWith: e.ReadonlyWith, changing: e.UnknownIfChanging,
 		abbreviations: e.Abbreviations, numeric: e.Numeric, valuesBehind: e.ValuesBehind, stop: e.Stop, text: e.Text,
 		recursive: e.Recursive, recursiveWith: e.RecursiveWith, writesWith: e.WritesWith,
+		deletesWith: e.DeletesWith, clearsWith: e.ClearsWith, keepsPaths: e.KeepsPathsWith,
 		skipsHidden: e.SkipsHidden, rearranges: e.Rearranges, disturbsWith: e.DisturbsWith,
 		network: e.Network, repository: e.Repository, interpreter: e.Interpreter, unknown: e.Unknown,
 		implies: e.Implies, aliases: e.Aliases, dashless: e.Dashless, archivesWith: e.ArchivesWith,
@@ -362,7 +368,8 @@ func (p *tableParser) operandsOf(prog *program, e *programEntry) error {
 	return err
 }
 
-// implicitEffects reads lines such as "reads ." or "deletes . with --force".
+// implicitEffects reads lines such as "reads ." or "deletes . with --force unless
+// --list".
 func implicitEffects(lines []spelled) ([]implicitEffect, error) {
 	var all []implicitEffect
 	for _, line := range lines {
@@ -375,15 +382,15 @@ func implicitEffects(lines []spelled) ([]implicitEffect, error) {
 			return nil, line.errorf("unknown kind of effect %q", words[0])
 		}
 		e := implicitEffect{act: does, value: words[1]}
-		if len(words) > 2 {
-			switch words[2] {
-			case "with":
-				e.with = words[3:]
-			case "unless":
-				e.unless = words[3:]
-			default:
+		rest := words[2:]
+		if at := slices.Index(rest, "unless"); at >= 0 {
+			rest, e.unless = rest[:at], rest[at+1:]
+		}
+		if len(rest) > 0 {
+			if rest[0] != "with" {
 				return nil, line.errorf("effect %q: expected with or unless", line.text)
 			}
+			e.with = rest[1:]
 		}
 		all = append(all, e)
 	}

@@ -53,6 +53,8 @@ var sayings = map[string]saying{
 	"obeys_input":         saysYes,
 	"recursive_with":      saysMore,
 	"writes_with":         saysMore,
+	"deletes_with":        saysMore,
+	"clears_with":         saysMore,
 	"unpacks_with":        saysMore,
 	"implicit":            saysMore,
 	"inherent":            saysMore,
@@ -75,14 +77,16 @@ var sayings = map[string]saying{
 	"readonly_with":  saysHow,
 	"readonly_alone": saysHow,
 	"archives_with":  saysHow,
-	"keeps_with":     saysHow,
-	"unpacks_unless": saysHow,
-	"rearranges":     saysHow,
-	"disturbs_with":  saysHow,
-	"interpreter":    saysHow,
-	"modules":        saysHow,
-	"wrapper":        saysHow,
-	"targets":        saysHow,
+
+	"keeps_paths_with": saysHow,
+	"keeps_with":       saysHow,
+	"unpacks_unless":   saysHow,
+	"rearranges":       saysHow,
+	"disturbs_with":    saysHow,
+	"interpreter":      saysHow,
+	"modules":          saysHow,
+	"wrapper":          saysHow,
+	"targets":          saysHow,
 }
 
 // doing are the kinds of options and operands that do something whatever the
@@ -190,7 +194,7 @@ func (p *program) promises() []string {
 		bad("a wrapper is not read-only")
 	}
 	lists := [][]string{
-		p.recursiveWith, p.writesWith, p.readonlyWith, p.readonlyAlone, p.disturbsWith, p.archivesWith, p.keepsWith, p.unpacksWith, p.unpacksUnless,
+		p.recursiveWith, p.writesWith, p.deletesWith, p.clearsWith, p.keepsPaths, p.readonlyWith, p.readonlyAlone, p.disturbsWith, p.archivesWith, p.keepsWith, p.unpacksWith, p.unpacksUnless,
 	}
 	for _, e := range slices.Concat(p.implicit, p.inherent) {
 		lists = append(lists, e.with, e.unless)

@@ -3,6 +3,7 @@ package effects
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects/fsfake"
@@ -18,6 +19,8 @@ var unguardedObeyed = map[string]string{
 	".java-version":                "tools write it; a path in it is looked for before each run",
 	".lua-version":                 "tools write it; a path in it is looked for before each run",
 	".node-version":                "tools write it; a path in it is looked for before each run",
+	".nvmrc":                       "tools write it; a path in it is looked for before each run",
+	"Cargo.toml":                   "agents edit it all day; where it is there, the one run that obeys it asks",
 	".perl-version":                "tools write it; a path in it is looked for before each run",
 	".php-version":                 "tools write it; a path in it is looked for before each run",
 	".ruby-version":                "tools write it; a path in it is looked for before each run",
@@ -26,7 +29,8 @@ var unguardedObeyed = map[string]string{
 	"package.json5":                "source, as package.json: what it can name is looked for before each run",
 	"package.yaml":                 "source, as package.json: what it can name is looked for before each run",
 	"pnpm-workspace.yaml":          "source: what it can name is looked for before each run",
-	".config/shellcheckrc":         "it names files to read and runs nothing",
+	"~/.config/shellcheckrc":       "it names files to read and runs nothing",
+	"~/.shellcheckrc":              "it names files to read and runs nothing",
 	".shellcheckrc":                "it names files to read and runs nothing",
 	"shellcheckrc":                 "it names files to read and runs nothing",
 	"compose.yaml":                 "source: what is in it runs only by a command that asks",
@@ -50,7 +54,13 @@ func obeyedNames(table *Table) []string {
 		}
 		seen[p] = true
 		for _, o := range p.obeys {
-			names[o.name] = true
+			switch {
+			case o.project, o.variable:
+			case o.home:
+				names["~/"+o.name] = true
+			default:
+				names[o.name] = true
+			}
 		}
 		for _, sub := range p.subs {
 			all(sub)
@@ -71,7 +81,11 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 	}
 	r := obeyedResolver(obeyedTree(obeyedProject + "/.git/HEAD"))
 	for _, name := range names {
-		e := r.file(KindWrite, name, obeyedProject, "")
+		dir, file := obeyedProject, name
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			dir, file = "/home/ana", rest
+		}
+		e := r.file(KindWrite, file, dir, "")
 		why, listed := unguardedObeyed[name]
 		switch {
 		case e.Guarded() == 0 && !listed:
@@ -94,7 +108,7 @@ func TestTripwiresAreGuarded(t *testing.T) {
 	for _, name := range []string{
 		".nvim.lua", ".exrc", ".helix/languages.toml", ".gitpod.yml", ".idx/dev.nix", ".replit", "devenv.nix", ".lintstagedrc", ".lintstagedrc.json", "lint-staged.config.mjs",
 		"simple-git-hooks.json", ".simple-git-hooks.cjs", "renovate.json", ".renovaterc", ".dir-locals.el", ".dir-locals-2.el", ".venv/bin/python", "venv/bin/activate",
-		"sub/.venv/bin/pytest", "node_modules/.bin/tsc", "packages/a/node_modules/.bin/tsc", "-rf", "src/--exec", "-", "-n/x", "./-delete", ".tool-versions", "rust-toolchain.toml", ".mvn/jvm.config",
+		"sub/.venv/bin/pytest", ".venv/lib/python3.11/site-packages/pip/__init__.py", "lib/python3/dist-packages/_distutils_hack/__init__.py", "node_modules/a/cli.js", "node_modules/.bin/tsc", "packages/a/node_modules/.bin/tsc", "-rf", "src/--exec", "-", "-n/x", "./-delete", ".tool-versions", "rust-toolchain.toml", ".mvn/jvm.config",
 		".bazelrc", "bunfig.toml", "pip.conf", "gradle/wrapper/gradle-wrapper.properties", "mise.local.toml", "lefthook-local.yml", ".pnpmfile.cjs", ".vscode/tasks.json", ".zed/settings.json",
 		".idea/runConfigurations/x.xml", ".devcontainer/devcontainer.json", ".envrc", ".npmrc", "sitecustomize.py", ".gdbinit", ".Rprofile", ".irbrc", ".commitlintrc.js",
 	} {
@@ -108,7 +122,7 @@ func TestTripwiresAreGuarded(t *testing.T) {
 		"/tmp/agent/-home-ana-x/notes.md", "-there/a.txt",
 		"package.json", "Makefile", "pyproject.toml", "conftest.py", "go.mod", "Cargo.toml", "tsconfig.json", "src/main.go", "src/a-b.go", "a-", "eslint.config.js", "vite.config.ts",
 		"docker-compose.yml", "Dockerfile", "flake.nix", "requirements.txt", "tox.ini", "pytest.ini", ".eslintrc.json", ".prettierrc", ".editorconfig", "turbo.json", "nx.json", "Vagrantfile",
-		"bin/run.sh", "scripts/build.sh", "src/venv/x.py", "docs/renovate.md", ".venv/lib/python3/x.py", "node_modules/a/index.js", "jest.config.js", "justfile", "build.gradle", "gradle.properties",
+		"bin/run.sh", "scripts/build.sh", "src/venv/x.py", "docs/renovate.md", ".venv/lib/python3/x.py", "src/node_modules.go", "jest.config.js", "justfile", "build.gradle", "gradle.properties",
 		".github/CODEOWNERS", "codecov.yml", "deno.json", "WORKSPACE", "model.pth",
 	} {
 		if e := r.file(KindWrite, name, obeyedProject, ""); e.File == nil || e.Guarded() != 0 {

@@ -178,7 +178,7 @@ var guardTable = []guardGroup{
 		".config/vim", ".exrc", ".nvimrc", ".emacs", ".emacs.d", ".config/emacs", ".config/doom", ".nanorc", ".config/helix",
 		".tmux.conf", ".config/tmux", ".screenrc", ".config/kitty", ".config/alacritty", ".config/wezterm", ".wezterm.lua",
 		".gdbinit", ".lldbinit", ".pdbrc", ".pythonrc", ".pythonstartup", "sitecustomize.py", "usercustomize.py",
-		"site-packages/*.pth", "dist-packages/*.pth", ".ipython", ".jupyter", ".irbrc", ".pryrc", ".psqlrc", ".sqliterc",
+		".ipython", ".jupyter", ".irbrc", ".pryrc", ".psqlrc", ".sqliterc",
 		".rprofile", ".ghci", ".iex.exs", ".curlrc", ".wgetrc", ".lesskey", ".lessfilter", ".mailcap", ".forward", ".procmailrc",
 		".config/direnv", ".config/mise", ".config/git/hooks", ".config/yarn", ".npm-init.js", ".cargo/config", ".cargo/config.toml",
 		".gradle/init.d", ".gradle/init.gradle*", ".docker/cli-plugins", ".kube/plugins", ".terraform.d/plugins",
@@ -209,7 +209,11 @@ var guardTable = []guardGroup{
 	// Settings that programs which only look obey, of a project or of a person.
 	{[]Tag{Startup}, []string{
 		".ackrc", "_ackrc", ".yamllint", ".yamllint.yaml", ".yamllint.yml", ".fslckout", "_fossil_",
-		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config", ".config/containers/containers.conf",
+		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config",
+		".config/containers", ".config/nerdctl", ".docker/contexts", ".local/share/gh/extensions", ".local/share/helm/plugins",
+		"~/.actrc", "~/.cmake", "~/.config/unrar", "~/.duckdb", "~/.duckdbrc", "~/.gradle !~/.gradle/caches !~/.gradle/daemon !~/.gradle/wrapper", "~/.jq", "~/.mongorc.js", "~/.mongoshrc.js",
+		"~/.aptitude/config", "~/.config/cloc", "~/.config/gem", "~/.config/homebrew", "~/.config/yamllint", "~/.gem", "~/.homebrew", "~/.local/share/gem", "~/.manpath", "~/.popt", "~/.tclshrc",
+		"~/.pg_service.conf", "~/.postgresql", "~/.postgresqlrc", "~/.rarrc", "~/.redisclirc", "~/.tofurc", "~/Taskfile.yml",
 		".config/curlrc", ".config/go/env", ".config/helm/repositories.yaml", ".config/lesskey", ".config/npm/npmrc", ".config/pnpm/rc", ".config/sqlite3/sqliterc",
 	}},
 	// Hooks of the repository that a tool of the project runs at each commit.
@@ -218,9 +222,10 @@ var guardTable = []guardGroup{
 		".lefthook.json", "lefthook-local.*", ".lefthook-local.*", ".pre-commit-config.yml", "prek.toml", "hk.pkl", ".commitlintrc*", "commitlint.config.*",
 		".huskyrc*", "captainhook.json", "grumphp.yml", "cog.toml",
 	}},
-	// Programs that are found by name before those of the system.
+	// Programs that are found by name before those of the system, and the packages
+	// that they load: pip of an environment imports whatever lies in site-packages.
 	{[]Tag{Startup}, []string{
-		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "node_modules/.bin", "vendor/bin",
+		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "vendor/bin", "site-packages", "dist-packages", "node_modules",
 	}},
 	// A pattern of a later command becomes an option where a name looks like one.
 	// What lies in a folder of such a name does not, see makesOption.

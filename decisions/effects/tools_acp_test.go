@@ -212,8 +212,11 @@ func TestACP(t *testing.T) {
 		}), want: []string{"run make a @rawInput.command", "run make b @rawInput.command"}},
 
 		{name: "stranger's command", call: acp("nobody", func(c *Call) {
-			c.Claims.Kind, c.Claims.Title, c.Input = "execute", "make a", in(`{"command":"make a","cwd":"/tmp"}`)
+			c.Claims.Kind, c.Claims.Title, c.Input = "execute", "make a", in(`{"command":"make a","cwd":"`+testCwd+`"}`)
 		}), want: []string{"run make a @rawInput.command"}},
+		{name: "stranger's command in a folder", call: acp("nobody", func(c *Call) {
+			c.Claims.Kind, c.Claims.Title, c.Input = "execute", "make a", in(`{"command":"make a","cwd":"/tmp"}`)
+		}), want: []string{"run make a @rawInput.command", "unknown - @rawInput"}, missing: true},
 		{name: "stranger's command over another protocol", call: acp("nobody", func(c *Call) {
 			c.Protocol, c.Input = "permd", in(`{"command":"make a"}`)
 		}), want: []string{"run make a @rawInput.command", "unknown - @rawInput"}, missing: true},

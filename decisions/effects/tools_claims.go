@@ -120,7 +120,9 @@ func (t *tool) nameless() {
 	}
 	s := t.all.generic
 	n := len(t.effects)
-	fs := t.facts(s, t.input, t.from)
+	// A folder counts in the member that a tool is known to take; of this one it is
+	// not known. It may name the folder in which it would run without.
+	fs := slices.DeleteFunc(t.facts(s, t.input, t.from), func(f fact) bool { return f.role == roleCwd && t.inSession(f.val) })
 	var have roles
 	for _, f := range fs {
 		have |= 1 << f.role
@@ -132,7 +134,7 @@ func (t *tool) nameless() {
 		t.differ(fs)
 		t.each(s, fs, t.folder(fs, true), verbUnknown)
 		t.unknownMembers(t.input, t.from)
-		if !acp || have&^(commands|1<<roleCwd|1<<roleGrant) != 0 {
+		if !acp || have&^(commands|1<<roleGrant) != 0 {
 			t.lack("the tool has no name, and its input is more than a command")
 		}
 		switch t.c.Claims.Kind {

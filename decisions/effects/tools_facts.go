@@ -44,6 +44,9 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 				}
 			case s.name == "generic":
 			case f.role == roleCwd && s.use+s.question+s.mode != "":
+			case f.role == roleCwd && s.runs() && t.inSession(m.Value):
+				// Obeyed or not, it runs where it would without.
+				continue
 			case strictjson.Kind(m.Value) == 'n':
 			case f.role == roleGrant && !granted(m.Value):
 			default:
@@ -56,6 +59,12 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 		fs = append(fs, f)
 	}
 	return fs
+}
+
+// inSession reports whether a value is the session's folder.
+func (t *tool) inSession(v strictjson.Value) bool {
+	text, ok := strictjson.ParseString(v)
+	return ok && text != "" && text == t.c.Cwd
 }
 
 // runs reports whether the shape runs commands, so that a folder matters.

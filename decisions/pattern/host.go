@@ -160,21 +160,37 @@ var (
 func (h *Host) match(c *effects.Connect) bool {
 	switch {
 	case h.Scheme != "":
-		return h.touches(c) && c.Scheme == h.Scheme
+		return h.covers(c) && c.Scheme == h.Scheme
 	case h.Port != 0:
-		return h.touches(c)
+		return h.covers(c)
 	case c.Scheme == "":
-		return h.touches(c) && slices.Contains(WebPorts, c.Port)
+		return h.covers(c) && slices.Contains(WebPorts, c.Port)
 	}
-	return h.touches(c) && slices.Contains(WebSchemes, c.Scheme)
+	return h.covers(c) && slices.Contains(WebSchemes, c.Scheme)
 }
+
+// Loopback reports whether the line names this machine. One that denies or asks
+// then speaks of it by any of its names: 127.0.0.1 is localhost and [::1].
+func (h *Host) Loopback() bool { return !h.Below && effects.IsLoopback(h.Name) }
 
 // touches reports whether the connection may be what the line speaks of. One
 // without a scheme may be of any.
-func (h *Host) touches(c *effects.Connect) bool {
-	if h.Port != 0 && c.Port != h.Port || h.Scheme != "" && c.Scheme != h.Scheme && c.Scheme != "" {
-		return false
+func (h *Host) touches(c *effects.Connect, tags effects.Tags) bool {
+	if h.place(c) {
+		return h.is(c) || h.Loopback() && tags.Has(effects.Loopback)
 	}
+	return false
+}
+
+// covers is touches by the very name.
+func (h *Host) covers(c *effects.Connect) bool { return h.place(c) && h.is(c) }
+
+// place compares port and scheme.
+func (h *Host) place(c *effects.Connect) bool {
+	return (h.Port == 0 || c.Port == h.Port) && (h.Scheme == "" || c.Scheme == h.Scheme || c.Scheme == "")
+}
+
+func (h *Host) is(c *effects.Connect) bool {
 	if h.Below {
 		// No address is below a domain, whatever its zone.
 		return strings.HasSuffix(c.Host, "."+h.Name) && !strings.Contains(c.Host, ":")

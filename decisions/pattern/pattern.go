@@ -204,7 +204,7 @@ func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
 	case p.Path != nil && e.File != nil:
 		return p.Path.touches(e.File, ctx)
 	case p.Host != nil && e.Connect != nil:
-		return p.Host.touches(e.Connect)
+		return p.Host.touches(e.Connect, e.Tags)
 	case p.Tool != nil && e.Use != nil:
 		return p.Tool.match(e.Use)
 	}

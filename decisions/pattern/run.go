@@ -21,6 +21,8 @@ type Run struct {
 	Named []string
 	// Sense is what the words mean, nil when that is not known; see Understood.
 	Sense *Sense
+	// Same are the other spellings of the line, only for denying; see Understood.
+	Same []*Run
 }
 
 // String returns the line.
@@ -192,7 +194,12 @@ func (r *Run) touches(run *effects.Run, ctx Context) bool {
 	if strings.Contains(r.Program, "/") {
 		named = r.isProgram(run.Program, ctx) || r.isExecutable(run)
 	}
-	return named && (r.touchesWords(run.Args) || r.touchesParts(run) || r.Sense != nil && r.Sense.touches(run))
+	return named && (r.touchesAs(run) || slices.ContainsFunc(r.Same, func(same *Run) bool { return same.touchesAs(run) }))
+}
+
+// touchesAs compares what follows the program.
+func (r *Run) touchesAs(run *effects.Run) bool {
+	return r.touchesWords(run.Args) || r.touchesParts(run) || r.Sense != nil && r.Sense.touches(run)
 }
 
 func (r *Run) touchesWords(args []string) bool {

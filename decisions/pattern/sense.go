@@ -10,22 +10,37 @@ import (
 
 // Sense is what a run line means, whatever the order and the spelling of its
 // options: "rm -rf *" and "rm --recursive --force *" are one. Only lines that
-// deny or ask are compared by it, since it leaves out what else a run has.
+// deny or ask are compared by it: a run with more options than the line has is
+// still touched.
 type Sense struct {
 	// Subcommand begins that of the run.
 	Subcommand string
-	// Flags are among those of the run; they are all of them unless Rest.
+	// Flags are among those of the run.
 	Flags []string
-	Rest  bool
-	// Texts are regular expressions (RE2) that Joined(args) must match: one for
-	// the operands in their order, with any options and their values between
-	// them, and one for each value of an option.
+	// Operands are those of the line, in their order. A run has further ones only
+	// with Rest.
+	Operands []Glob
+	Rest     bool
+	// Certain is set when Operands can be compared with Run.Operands. Where a run
+	// has none, or this is not set, Order is compared.
+	Certain bool
+	// Order is a regular expression (RE2) that Joined(args) must match: the
+	// operands in their order, with any options and as may be a value of each
+	// between them; "" when anything goes.
+	Order string
+	// Texts are further ones, all of which must match: for values of options and,
+	// unless Certain, for options.
 	Texts []string
-	// Operands are those operands of the line that have no *: each stands among
-	// the words of whatever the line touches, as a word of its own.
-	Operands []string
+	// Values are those of options, without a *: each is a word of whatever the
+	// line touches, or the end of one that begins with a dash.
+	Values []string
+	// Option is one of the options, unless Certain: a word of whatever the line
+	// touches is it, or it with = and more. "" when none has to be a word of its
+	// own.
+	Option string
 
-	compiled []*regexp.Regexp
+	order *regexp.Regexp
+	texts []*regexp.Regexp
 }
 
 // Joined is a run's words as one text, for Sense.Texts: before each a NUL, which
@@ -47,21 +62,63 @@ const (
 	wordEnd = `(?:\x00|$)`
 )
 
-// Understood returns the pattern with the sense of its line, as far as the
-// table knows the program: without it Touches knows an option only by the name
-// that stands in the line.
+// Understood returns the pattern with what its words mean, as far as the table
+// knows the program, and with the other spellings of the same run. What the
+// table does not know is compared by its words; see byWords.
 func (p *Pattern) Understood(t *effects.Table) *Pattern {
-	if p.Run == nil || t == nil || p.Run.ByPath() {
-		return p
-	}
-	sense := p.Run.senseOf(t)
-	if sense == nil {
+	if p.Run == nil {
 		return p
 	}
 	run := *p.Run
-	run.Sense = sense
+	run.understand(t)
+	if t != nil && !run.ByPath() {
+		run.Same = p.Run.spellings(t)
+		for _, same := range run.Same {
+			same.understand(t)
+		}
+	}
 	return &Pattern{Kind: p.Kind, Run: &run}
 }
+
+func (r *Run) understand(t *effects.Table) {
+	if t != nil && !r.ByPath() {
+		r.Sense = r.senseOf(t)
+	}
+	if r.Sense == nil {
+		r.Sense = r.byWords(t != nil && t.Knows(r.Program))
+	}
+}
+
+// spellings are lines about the same runs in other words.
+func (r *Run) spellings(t *effects.Table) []*Run {
+	spoken := r.spoken()
+	words := make([]string, len(spoken))
+	for i, w := range spoken {
+		var literal bool
+		if words[i], literal = w.Literal(); !literal {
+			words[i] = openWord
+		}
+	}
+	var found []*Run
+	for _, line := range t.Spellings(r.Program, words, r.Rest, func(at int, text string) bool { return spoken[at].Match(text) }) {
+		same := &Run{Program: r.Program, Rest: r.Rest}
+		for _, w := range line {
+			switch {
+			case w.At < 0:
+				same.Words = append(same.Words, Glob{w.Text})
+			case w.At < len(r.Words):
+				same.Words = append(same.Words, spoken[w.At])
+			default:
+				same.Named = append(same.Named, words[w.At])
+			}
+		}
+		found = append(found, same)
+	}
+	return found
+}
+
+// openWord stands for a word with a * where the table reads a line.
+const openWord = "*"
 
 func (r *Run) senseOf(t *effects.Table) *Sense {
 	spoken := r.spoken()
@@ -72,45 +129,59 @@ func (r *Run) senseOf(t *effects.Table) *Sense {
 			if strings.HasPrefix(w.Prefix(), "-") {
 				return nil // the option's value is open
 			}
-			lit = "*" // an operand, if it is one
+			lit = openWord // an operand, if it is one
 		}
 		words[i] = lit
 	}
 	l, ok := t.Line(r.Program, words)
-	if !ok || slices.Contains(l.Values, "*") {
+	if !ok || slices.Contains(l.Values, openWord) {
 		return nil
 	}
-	if len(l.Flags) == 0 && l.Subcommand == "" && (!r.Rest || len(l.Operands) == 0) {
-		return nil // the words say it all; a sub-command may have other names
+	if len(l.Flags) == 0 && l.Subcommand == "" && r.Rest && len(l.Operands) == 0 {
+		return nil // it speaks of all runs of the program
 	}
-	s := &Sense{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest}
+	s := &Sense{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest, Values: l.Values, Certain: true}
 	for _, i := range l.Operands {
-		if word, literal := spoken[i].Literal(); literal {
-			s.Operands = append(s.Operands, word)
-		}
+		s.Operands = append(s.Operands, spoken[i])
 	}
 	if len(l.Operands) > 0 || !r.Rest {
-		text := "(?s)^" + skipped + strings.Repeat("(?:"+subword+")", l.Subwords)
-		for _, i := range l.Operands {
-			text += `\x00` + spoken[i].Regexp(anyInWord) + skipped
+		s.Order = "(?s)^" + skipped + strings.Repeat("(?:"+subword+")", l.Subwords)
+		for _, g := range s.Operands {
+			s.Order += `\x00` + g.Regexp(anyInWord) + skipped
 		}
-		if r.Rest {
-			text += wordEnd
-		} else {
-			text += "$"
-		}
-		s.Texts = append(s.Texts, text)
+		s.Order += r.orderEnd()
 	}
 	for _, v := range l.Values {
-		// In a word of its own, or at the end of the option's.
-		s.Texts = append(s.Texts, `(?s)\x00(?:-`+anyInWord+")?"+regexp.QuoteMeta(v)+wordEnd)
+		s.Texts = append(s.Texts, valueText(regexp.QuoteMeta(v)))
+	}
+	return s.compile()
+}
+
+func (r *Run) orderEnd() string {
+	if r.Rest {
+		return wordEnd
+	}
+	return "$"
+}
+
+// valueText finds a value in a word of its own, or at the end of its option's.
+func valueText(value string) string {
+	return `(?s)\x00(?:-` + anyInWord + ")?" + value + wordEnd
+}
+
+func (s *Sense) compile() *Sense {
+	var err error
+	if s.Order != "" {
+		if s.order, err = regexp.Compile(s.Order); err != nil {
+			return nil
+		}
 	}
 	for _, text := range s.Texts {
 		re, err := regexp.Compile(text)
 		if err != nil {
 			return nil
 		}
-		s.compiled = append(s.compiled, re)
+		s.texts = append(s.texts, re)
 	}
 	return s
 }
@@ -120,20 +191,35 @@ func (s *Sense) touches(run *effects.Run) bool {
 	if s.Subcommand != "" && run.Subcommand != s.Subcommand && !strings.HasPrefix(run.Subcommand, s.Subcommand+" ") {
 		return false
 	}
-	if !s.Rest && len(run.Flags) != len(s.Flags) {
-		return false
-	}
 	for _, f := range s.Flags {
 		if !slices.Contains(run.Flags, f) {
 			return false
 		}
 	}
-	if len(s.compiled) == 0 {
-		return true
+	args := ""
+	if s.order != nil || len(s.texts) > 0 {
+		args = Joined(run.Args)
 	}
-	args := Joined(run.Args)
-	for _, re := range s.compiled {
+	for _, re := range s.texts {
 		if !re.MatchString(args) {
+			return false
+		}
+	}
+	switch {
+	case s.order == nil, s.Certain && run.Operands != nil && (s.Rest || run.Subcommand == s.Subcommand) && s.operandsAre(run.Operands):
+		return true
+	case s.Certain && !s.Rest && run.Operands != nil && len(run.Flags) != len(s.Flags):
+		return false
+	}
+	return s.order.MatchString(args)
+}
+
+func (s *Sense) operandsAre(operands []string) bool {
+	if len(operands) < len(s.Operands) || !s.Rest && len(operands) != len(s.Operands) {
+		return false
+	}
+	for i, g := range s.Operands {
+		if !g.Match(operands[i]) {
 			return false
 		}
 	}

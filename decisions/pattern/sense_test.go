@@ -62,7 +62,7 @@ func TestTouchesByMeaning(t *testing.T) {
 			[]string{"docker run --network host x", "docker run --network=host x", "docker run --rm --network host x sh"},
 			[]string{"docker run --network none x", "docker run x"}},
 		{"npm run deploy *", []string{"npm run deploy", "npm run deploy now"}, []string{"npm run build deploy", "npm run test"}},
-		{"nosuchprogram -x a *", []string{"nosuchprogram -x a b"}, []string{"nosuchprogram a -x"}},
+		{"nosuchprogram -x a *", []string{"nosuchprogram -x a b", "nosuchprogram a -x"}, []string{"nosuchprogram a", "nosuchprogram -x b"}},
 	} {
 		t.Run(tt.line, func(t *testing.T) {
 			p, err := pattern.Parse(effects.KindRun, tt.line)

@@ -142,7 +142,12 @@ const whyUnsettled = "calls of the turn that come before this one may change wha
 // call than the person says yes to: one that stands before it and may change what
 // it does not name.
 func (b *batch) unsettled(e *entry) bool {
-	if e.decision == nil || !e.decision.Stateful {
+	switch {
+	case e.decision == nil:
+		return false
+	case e.decision.Unsettled:
+		return true
+	case !e.decision.Stateful:
 		return false
 	}
 	for _, o := range b.entries {
@@ -170,7 +175,7 @@ func (e *entry) deny(reason string) { e.outcome, e.reason, e.once = Denied, reas
 // something else by now, where a link leads to another place, and another rule
 // may ask.
 func sameQuestion(answered, d *decisions.Decision) bool {
-	if d.By != answered.By || d.By == decisions.ByFailure && d.Reason != answered.Reason || !slices.Equal(d.Defects, answered.Defects) {
+	if d.By != answered.By || d.By == decisions.ByFailure && d.Reason != answered.Reason || !slices.Equal(d.Defects, answered.Defects) || !slices.Equal(d.Contents, answered.Contents) {
 		return false
 	}
 	for i := range d.Effects {

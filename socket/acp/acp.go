@@ -12,6 +12,7 @@ package acp
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -177,7 +178,11 @@ func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 	// First the turn, then the questions: a decision that is just being made
 	// looks at the turn after it has left its question.
 	stateOf(c).cancel(id)
-	stateOf(c).approved.ended(id, "")
-	native.StateOf(c).Asks.Drop(id)
+	for _, ses := range append(h.Sessions.All(c.Owner()), &decisions.Session{Declaration: decisions.Declaration{ID: id}}) {
+		if ses.ID == id || slices.Contains(ses.Ancestors, id) {
+			stateOf(c).approved.ended(ses.ID, "")
+			native.StateOf(c).Cancel(ses.ID)
+		}
+	}
 	return nil, nil
 }

@@ -54,10 +54,12 @@ type offer struct {
 type pending struct {
 	*offer
 	request decisions.Request
-	turn    context.Context
+	turns   turns
 	state   *native.State
 	// allowed notes that the call was allowed.
 	allowed func(d *decisions.Decision)
+	// now puts the session of now into the request.
+	now func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
@@ -80,8 +82,12 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 		plain = h.PlainOption(declared.Agent)
 	}
 	p := r.pending(state.about(s, r), declared, s, plain)
+	p.turns = state.turnsOf(r.sessionID, declared)
 	p.request.Peer = c.Peer
 	p.state, p.requestID = native.StateOf(c), native.RequestKey(c.RequestID())
+	p.now = func(now *decisions.Request) {
+		now.Session = s.describe(&now.Call, h.Sessions.Get(c.Owner(), r.sessionID))
+	}
 	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.now()) }
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
@@ -97,7 +103,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 // session as declared, nil if it was not.
 func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pending {
 	call := r.assemble(t)
-	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turn: s.turn}
+	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
 	ref := s.describe(&call, declared)
 	is := recognise(&call, r.options)
 	call.Marks = is.marks
@@ -125,19 +131,12 @@ func noOption() effects.Defect {
 	}
 }
 
-// errTurn is why a request is cancelled whose turn was.
-var errTurn = errors.New("the client cancelled the session's turn")
-
 // decide decides the request and says the decision in the protocol's words. One
 // whose turn is over is decided as well, so that the journal holds what was
 // asked for and that it was cancelled.
 func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer context.AfterFunc(p.turn, func() { stop(errTurn) })()
-	if p.turn.Err() != nil {
-		stop(errTurn)
-	}
+	ctx, done := p.turns.with(ctx)
+	defer done()
 	decided := decider.Decide(ctx, &p.request)
 	if len(decided) != 1 || decided[0] == nil {
 		return nil, errors.New("deciding: no decision for the call")
@@ -145,7 +144,7 @@ func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
 	d := decided[0]
 	result, err := p.answer(d)
 	switch {
-	case p.turn.Err() != nil:
+	case p.turns.over():
 		// The turn ended while the call was decided, and with it the call.
 		p.state.Asks.Remove(d.ID)
 		return cancelled().with(called(d, errTurn)), nil
@@ -213,9 +212,8 @@ func (p *pending) ask(d *decisions.Decision) error {
 	if err != nil {
 		return errors.New("encoding the decision")
 	}
-	// The question keeps the offer, and lets the call with its input go.
 	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer,
-		Answer: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd})
+		Answer: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Made: &p.request, Now: p.now})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
@@ -226,7 +224,7 @@ func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision))
 	return func(pick native.Pick) (native.Picked, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {
-			allowed(call)
+			picked.Taken = func() { allowed(call) }
 		}
 		return picked, err
 	}

@@ -84,7 +84,7 @@ func TestOptionDefect(t *testing.T) {
 // TestBrokenDecider gets no decision, or too many.
 func TestBrokenDecider(t *testing.T) {
 	for name, list := range map[string][]*decisions.Decision{"none": nil, "nil": {nil}, "two": {{}, {}}} {
-		p := &pending{offer: &offer{options: []Option{opt(AllowOnce, "y", "Yes")}}, turn: t.Context(), state: new(native.State)}
+		p := &pending{offer: &offer{options: []Option{opt(AllowOnce, "y", "Yes")}}, turns: turns{t.Context()}, state: new(native.State)}
 		if res, err := p.decide(t.Context(), fixed(list)); err == nil {
 			t.Errorf("%s: %+v", name, res)
 		}

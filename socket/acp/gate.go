@@ -54,6 +54,9 @@ type gate struct {
 	// approved are the calls of the agent's own requests.
 	approved *approved
 	now      time.Time
+	turns    turns
+	// renewed puts the session of now into the request.
+	renewed func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
@@ -97,6 +100,11 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	g.request.Session = s.describe(&g.request.Call, declared)
 	g.request.Gate.Agent = g.request.Call.Agent
 	g.request.Call.Agent = effects.Party{Name: GateAgent}
+	g.turns = state.turnsOf(g.session, declared)
+	g.renewed = func(r *decisions.Request) {
+		r.Session = s.describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
+		r.Call.Agent = effects.Party{Name: GateAgent}
+	}
 	if !g.request.Gate.Own {
 		g.others = inOthers(&g.request, declared, h.Sessions.All(c.Owner()))
 	}
@@ -110,9 +118,17 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 }
 
 func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
-	d, err := g.strictest(ctx, decider)
+	if !g.request.Gate.Own { // that is the client's own affair, in no turn
+		var done func()
+		ctx, done = g.turns.with(ctx)
+		defer done()
+	}
+	d, made, err := g.strictest(ctx, decider)
 	if err != nil {
 		return nil, err
+	}
+	if g.turns.over() && !g.request.Gate.Own {
+		return GateResult{Decision: called(d, errTurn)}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody waits for it
@@ -131,9 +147,18 @@ func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
 	}
 	g.state.Asks.Hold(&native.Ask{
 		ID: d.ID, Session: g.session, Request: g.requestID, Offer: d.Offer, Answer: g.pick(d.ID),
-		Digest: d.Policy.Digest, Cwd: g.request.Call.Cwd,
+		Digest: d.Policy.Digest, Cwd: g.request.Call.Cwd, Decision: d, Made: made, Now: g.renew(made),
 	})
 	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
+}
+
+// renew puts the session of now into the request for the session that was named;
+// those for others are judged as they were.
+func (g *gate) renew(made *decisions.Request) func(*decisions.Request) {
+	if made != &g.request {
+		return nil
+	}
+	return g.renewed
 }
 
 // pick takes the answer to a question about a gate: whoever asked opens it or

@@ -88,10 +88,11 @@ func inFolder(input strictjson.Value, cwd string) strictjson.Value {
 
 // strictest decides the gate by the rules of the named session's project and of
 // all others. A question of the named session's is the one that is asked.
-func (g *gate) strictest(ctx context.Context, decider Decider) (*decisions.Decision, error) {
-	d, err := decideOne(ctx, decider, &g.request)
-	if err != nil {
-		return nil, err
+// made is the request that the decision is of.
+func (g *gate) strictest(ctx context.Context, decider Decider) (d *decisions.Decision, made *decisions.Request, err error) {
+	made = &g.request
+	if d, err = decideOne(ctx, decider, made); err != nil {
+		return nil, nil, err
 	}
 	for _, other := range g.others {
 		if d.Verdict == decisions.Deny {
@@ -101,13 +102,13 @@ func (g *gate) strictest(ctx context.Context, decider Decider) (*decisions.Decis
 		other.Gate.Approved = func(o *decisions.Decision) bool { return sameRulesAsk(first, o) }
 		o, err := decideOne(ctx, decider, other)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if o.Verdict == decisions.Deny || asksPerson(o) && !asksPerson(d) {
-			d = o
+			d, made = o, other
 		}
 	}
-	return d, nil
+	return d, made, nil
 }
 
 func decideOne(ctx context.Context, decider Decider, r *decisions.Request) (*decisions.Decision, error) {

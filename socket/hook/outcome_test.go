@@ -45,20 +45,20 @@ func put(t *testing.T, in []byte, old, with string) []byte {
 	return []byte(strings.Replace(string(in), old, with, 1))
 }
 
-// words are what docs/clients.md calls the meanings.
+// words are what docs/hooks.md calls the meanings.
 var words = map[string]string{runs: "runs", stops: "no", asks: "asks", leaves: "its rules"}
 
-// documents are the lines of docs/clients.md.
+// documents are the lines of docs/hooks.md.
 func documents(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/clients.md")
+	text, err := os.ReadFile("../../docs/hooks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Split(string(text), "\n")
 }
 
-// TestOutcomes is the table of docs/clients.md.
+// TestOutcomes is the table of docs/hooks.md.
 func TestOutcomes(t *testing.T) {
 	mode := func(name, mode string) []byte {
 		return put(t, sample(t, name), `"permission_mode": "default"`, `"permission_mode": "`+mode+`"`)
@@ -69,7 +69,7 @@ func TestOutcomes(t *testing.T) {
 	copilotAsked := []byte(`{"sessionId":"s","cwd":"/p","toolName":"bash","toolInput":{"command":"ls"}}`)
 	for _, c := range []struct {
 		name string
-		// row is the row of docs/clients.md, "" for none.
+		// row is the row of docs/hooks.md, "" for none.
 		row     string
 		harness string
 		in      []byte
@@ -116,7 +116,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			row := "| " + strings.Join([]string{c.row, words[c.allow], words[c.deny], words[c.byRule], words[c.byDefault], words[c.failed]}, " | ") + " |"
 			if c.row != "" && !slices.Contains(documented, row) {
-				t.Errorf("docs/clients.md has no row %s", row)
+				t.Errorf("docs/hooks.md has no row %s", row)
 			}
 			ask := func(n decisions.Needed) *decisions.Decision {
 				return &decisions.Decision{ID: "d1", Verdict: decisions.Ask, Needed: n, Reason: "why", By: decisions.ByPolicy}

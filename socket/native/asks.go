@@ -1,6 +1,7 @@
 package native
 
 import (
+	"bytes"
 	"slices"
 	"sync"
 
@@ -13,7 +14,7 @@ import (
 // is forgotten; its client can still answer its agent, and ask again.
 const (
 	MaxAsks     = 1024
-	MaxAskBytes = 4 << 20
+	MaxAskBytes = 16 << 20
 )
 
 // Pick is what the person chose: an option of the request by its id, or a
@@ -32,6 +33,15 @@ type Ask struct {
 	// Digest is that of the rules that left the call to the person, and Cwd the
 	// folder of the session, "" if none: a yes counts under those rules alone.
 	Digest, Cwd string
+	// Decision is the question, and Made the request that it is about: a yes counts
+	// only while the call would do the same. Nil where the call is decided once
+	// more before it runs, or where nothing is known of that.
+	Decision *decisions.Decision
+	Made     *decisions.Request
+	// Now puts what is known of the request's session by now in the place of what
+	// was known then; nil when it has none. It is called on the connection's reading
+	// goroutine, but for Settle.
+	Now func(*decisions.Request)
 	// Size is about how many bytes Answer holds on to.
 	Size int
 	// Offer is what the answer can be remembered as, nil for nothing.
@@ -55,6 +65,8 @@ type Picked struct {
 	// Grants is set for an answer that is no permission and lets the agent go on
 	// all the same, into another mode for one.
 	Grants bool
+	// Taken is called when the answer has been taken; nil for nothing.
+	Taken func()
 }
 
 // Asks are the questions that wait on one connection. Unlike the rest of a
@@ -68,6 +80,12 @@ type Asks struct {
 
 // Hold lets a question wait.
 func (a *Asks) Hold(ask *Ask) {
+	if ask.Made != nil {
+		r := *ask.Made
+		// What is kept must not hold on to the message.
+		r.Call.Input, r.Call.Claims.Meta = bytes.Clone(r.Call.Input), bytes.Clone(r.Call.Claims.Meta)
+		ask.Made = &r
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.open = append(a.open, ask)
@@ -152,10 +170,27 @@ func (a *Asks) finish(ask *Ask) bool {
 
 // size is about how many bytes a question holds on to.
 func (a *Ask) size() int {
-	if a.Offer == nil {
-		return a.Size
+	n := a.Size
+	if a.Offer != nil {
+		n += a.Offer.Size
 	}
-	return a.Size + a.Offer.Size
+	if a.Made != nil {
+		c := &a.Made.Call
+		n += 1<<10 + len(c.Input) + len(c.Claims.Meta) + len(c.Claims.Title) + len(c.Claims.Prompt)
+		for _, text := range c.Claims.Texts {
+			n += len(text)
+		}
+		n += 64 * (len(c.Claims.Diffs) + len(c.Claims.Locations))
+	}
+	if a.Decision != nil {
+		for i := range a.Decision.Effects {
+			n += 256 + len(a.Decision.Effects[i].Text)
+		}
+		for _, f := range a.Decision.Contents {
+			n += 96 + len(f.Path)
+		}
+	}
+	return n
 }
 
 // State is what permd's own protocol keeps for a connection. All but Asks and
@@ -167,6 +202,7 @@ type State struct {
 	// seats are where the sessions belong that were declared on the connection.
 	seats        map[string]seat
 	ends         []func(session string)
+	cancels      []func(session string)
 	declares     []func(session string)
 	others       []func(id string) bool
 	disconnected bool // the end of the connection is already watched
@@ -197,6 +233,19 @@ func RequestKey(id strictjson.Value) string {
 // OnEnd registers f to be called, on the reading goroutine, when a session of
 // the connection is closed.
 func (s *State) OnEnd(f func(session string)) { s.ends = append(s.ends, f) }
+
+// OnCancel registers f to be called, on the reading goroutine, when the client
+// cancels what goes on in a session.
+func (s *State) OnCancel(f func(session string)) { s.cancels = append(s.cancels, f) }
+
+// Cancel forgets the questions of a session whose turn was cancelled. Only to be
+// called from a method.
+func (s *State) Cancel(session string) {
+	s.Asks.Drop(session)
+	for _, f := range s.cancels {
+		f(session)
+	}
+}
 
 // OnDeclare registers f to be called, on the reading goroutine, when a session
 // of the connection is declared for the first time.

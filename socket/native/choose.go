@@ -63,19 +63,20 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		asks.release(ask)
 		return nil, err
 	}
-	uid := c.Owner().UID
+	uid, now := c.Owner().UID, ask.now()
 	if answer == nil {
 		asks.finish(ask)
 		return func(ctx context.Context) (any, error) {
-			if err := h.still(uid, ask, picked); err != nil {
+			if err := h.still(ctx, uid, ask, now, picked); err != nil {
 				return nil, err
 			}
+			picked.taken()
 			h.answered(ctx, ask.ID, picked.Verdict, nil)
 			return ChooseResult{Stored: []decisions.Kept{}, Result: picked.Result}, nil
 		}, nil
 	}
 	return func(ctx context.Context) (any, error) {
-		if err := h.still(uid, ask, picked); err != nil {
+		if err := h.still(ctx, uid, ask, now, picked); err != nil {
 			asks.finish(ask)
 			return nil, err
 		}
@@ -83,19 +84,10 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err != nil {
 			return nil, err
 		}
+		picked.taken()
 		h.answered(ctx, ask.ID, picked.Verdict, kept)
 		return ChooseResult{Stored: kept, Result: picked.Result}, nil
 	}, nil
-}
-
-// still refuses a yes to a question that other rules have asked: those of now may
-// deny the call, and a person cannot overrule that.
-func (h *handler) still(uid uint32, ask *Ask, picked Picked) error {
-	yes := picked.Verdict == decisions.Allow || picked.Grants
-	if h.Rules == nil || !yes || h.Rules(uid, ask.Cwd) == ask.Digest {
-		return nil
-	}
-	return socket.Refuse("the rules have changed since the question; ask again")
 }
 
 // limit is how long the choice is to hold.

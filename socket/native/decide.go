@@ -64,6 +64,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 			ses = own.session
 		}
 	}
+	owner := c.Owner()
 	reqs := make([]*decisions.Request, len(p.Calls))
 	for i := range p.Calls {
 		reqs[i] = p.Calls[i].request(ses)
@@ -104,7 +105,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 				h.Lasting.hold(at.family, reqs[i], d)
 			default:
 				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Request: request, Offer: d.Offer, Answer: pickVerdict,
-					Digest: d.Policy.Digest, Cwd: reqs[i].Call.Cwd})
+					Digest: d.Policy.Digest, Cwd: reqs[i].Call.Cwd, Decision: d, Made: reqs[i], Now: Renew(h.Sessions, owner, p.SessionID)})
 			}
 		}
 		return DecideResult{decided}, nil

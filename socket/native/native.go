@@ -48,6 +48,9 @@ type Deps struct {
 	// folder would be decided by now, "" when there are none yet; nil where rules
 	// never change.
 	Rules func(uid uint32, cwd string) string
+	// Holds reports whether the call that a question is about would still do what
+	// the person was asked; nil where that cannot change.
+	Holds func(ctx context.Context, req *decisions.Request, asked *decisions.Decision) bool
 	// Keeper stores what people choose; nil when nothing is remembered.
 	Keeper decisions.Keeper
 	// Lasting are the sessions that outlive their connections; nil where there are

@@ -59,9 +59,6 @@ type grant struct {
 	ends time.Time
 }
 
-// ErrNoContent means that what lies at a path is no file of data.
-var ErrNoContent = errors.New("no file of data")
-
 // ErrNoQuestion means that no question of that id waits.
 var ErrNoQuestion = errors.New("no question of that id waits")
 
@@ -247,7 +244,10 @@ func (l *Lasting) keyOf(req *decisions.Request, d *decisions.Decision) (key call
 	}
 	left := int64(maxContent)
 	for _, f := range d.Contents {
-		said, known := l.content(f.Path, &left)
+		said, known := f.Sum, f.Sum != ""
+		if !known {
+			said, known = l.content(f.Path, &left)
+		}
 		if f.Code && (!known || f.Path == "") {
 			return key, false
 		}
@@ -284,7 +284,7 @@ func (l *Lasting) content(path string, left *int64) (said string, known bool) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return "nothing", true
-	case errors.Is(err, ErrNoContent):
+	case errors.Is(err, decisions.ErrNoContent):
 		return "no content", true // a folder: what is run in it is not named
 	case err != nil:
 		return "", false

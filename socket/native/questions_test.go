@@ -26,7 +26,7 @@ func TestQuestionsOfFiles(t *testing.T) {
 		text, ok := files[path]
 		switch {
 		case path == "/folder":
-			return "", 0, fmt.Errorf("hashing: %w", ErrNoContent)
+			return "", 0, fmt.Errorf("hashing: %w", decisions.ErrNoContent)
 		case !ok:
 			return "", 0, fs.ErrNotExist
 		case int64(len(text)) > limit:

@@ -36,7 +36,7 @@ func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.K
 		return nil, err
 	}
 	if a.UID != nil {
-		if err := h.still(*a.UID, ask, Picked{Verdict: a.Verdict}); err != nil {
+		if err := h.still(ctx, *a.UID, ask, ask.now(), Picked{Verdict: a.Verdict}); err != nil {
 			asks.finish(ask)
 			return nil, err
 		}

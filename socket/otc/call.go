@@ -28,6 +28,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	req := a.request(ses)
 	req.Peer = c.Peer
+	owner := c.Owner()
 	state, request := native.StateOf(c), native.RequestKey(c.RequestID())
 	of, other := callsOf(c).enter(callKey{a.own.SessionID, a.call.CallID}, a.sum(), decisionBytes+len(a.input))
 	return func(ctx context.Context) (any, error) {
@@ -60,7 +61,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		if f.outcome(d) == Ask {
 			state.Asks.Hold(&native.Ask{
 				ID: d.ID, Session: a.own.SessionID, Request: request, Offer: d.Offer, Answer: a.picks(d),
-				Digest: d.Policy.Digest, Cwd: req.Call.Cwd,
+				Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Made: req, Now: native.Renew(h.Sessions, owner, a.own.SessionID),
 			})
 		}
 		return a.answer(d, &f), nil

@@ -16,10 +16,12 @@ import (
 
 // A person's no goes on at once. A yes is kept in its place until permd has
 // heard of it: it was asked for by the rules of then, and those of now may deny
-// the call, which no person can overrule. When permd does not take it, because
-// its rules have changed or for whatever other reason, it is asked about the call
-// once more: what it denies is denied, and else the yes counts, for this call.
-// Where it cannot be asked the yes counts as it would without permd.
+// the call, which no person can overrule, or the call may do something else by
+// now. When permd does not take it, for that or for whatever other reason, it is
+// asked about the call once more: what it denies is denied, what it allows is
+// allowed, and what it asks the person is asked again, for their yes was to
+// another question. Where permd cannot be asked the yes counts as it would without
+// permd.
 
 // yes is an answer that may let the call run, on its way to the agent.
 type yes struct {
@@ -28,8 +30,11 @@ type yes struct {
 	// choose are the words in which permd hears of it, nil where it has none;
 	// once are those for this call alone.
 	choose, once []strictjson.Member
-	always       bool // it was to be remembered
-	noted        bool // what is remembered is said: the person was not shown it
+	always       bool  // it was to be remembered
+	odd          bool  // the request has no such option
+	why          error // why permd did not take it
+	late         bool  // it is one to a question that permd may no longer ask so
+	noted        bool  // what is remembered is said: the person was not shown it
 }
 
 // saving is an answer of the person on its way to permd.
@@ -83,6 +88,7 @@ func (c *Core) picked(m *message) {
 	c.last++
 	t.yes.slot = c.last
 	c.add(Act{Kind: Hold, To: Agent, Slot: t.yes.slot})
+	t.yes.late = t.decision != nil && t.stale
 	if t.decision == nil || t.stale || t.yes.choose == nil {
 		c.judge(t)
 		return
@@ -127,6 +133,12 @@ func (t *tracked) kindOf(id string) acp.OptionKind {
 	return ""
 }
 
+// has reports whether an option of that id is one of the request's.
+func (t *tracked) has(id string) bool {
+	options, ok := readOptions(t.params)
+	return ok && slices.ContainsFunc(options, func(o option) bool { return o.ID == id })
+}
+
 // refused passes a no on, and tells permd of it.
 func (c *Core) refused(t *tracked, m *message) {
 	c.done(t)
@@ -167,6 +179,7 @@ func (t *tracked) reads(m *message) *yes {
 		return y // only the agent knows what that means
 	}
 	y.choose = []strictjson.Member{member("optionId", id)}
+	y.odd = !t.has(id) && (t.shown == nil || t.shown.widths[id] == "")
 	if t.kindOf(id) != acp.AllowAlways {
 		y.once = y.choose
 	}
@@ -204,12 +217,13 @@ func (c *Core) choose(d *decisions.Decision, answer []strictjson.Member) uint64 
 func (c *Core) saved(s saving, result strictjson.Value, err error) {
 	if err != nil {
 		c.add(Act{Kind: Withdraw, N: s.ask})
-		if s.always {
-			c.forgot(err)
-		}
 		if s.waits() {
-			s.t.yes.always = false // that was said
+			var rpc *client.Error
+			s.t.yes.late = !s.t.yes.odd && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
+			s.t.yes.why = err
 			c.judge(s.t)
+		} else if s.always {
+			c.forgot(err)
 		}
 		return
 	}
@@ -255,8 +269,12 @@ func (c *Core) judged(t *tracked, result strictjson.Value, err error) {
 		c.settle(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
 		return
 	}
+	if y.late && errors.As(err, &rpc) {
+		c.askAgain(t, rpc)
+		return
+	}
 	if y.always {
-		why := errRestarted
+		why := cmp.Or(y.why, errRestarted)
 		if err != nil && !errors.As(err, &rpc) {
 			why = err
 		}
@@ -274,6 +292,28 @@ func (c *Core) judged(t *tracked, result strictjson.Value, err error) {
 		// This question is the one that has the person's answer.
 		c.saving[c.choose(d, y.once)] = saving{ask: t.ask}
 	}
+}
+
+// maxAgain is how often a request is put to the person again.
+const maxAgain = 3
+
+// askAgain puts a request to the person once more: what they said yes to is not
+// what it is about now.
+func (c *Core) askAgain(t *tracked, rpc *client.Error) {
+	if t.times++; t.times > maxAgain {
+		c.say("what the call would do has changed again and again while you were asked, so your yes was not passed on")
+		c.withdraw(t)
+		c.settle(t, t.cancelled())
+		return
+	}
+	c.say("your yes was not passed on, since permd's question has changed meanwhile: you are asked again")
+	c.add(Act{Kind: Fill, To: Agent, Slot: t.yes.slot})
+	t.yes, t.shown, t.stale = nil, nil, false
+	t.decision = nil
+	if rpc.Code == socket.CodeAsk {
+		t.decision = question(rpc)
+	}
+	c.add(Act{Kind: Write, To: Client, Line: c.shows(t)})
 }
 
 // denied is the person's answer with the option that permd has chosen in the place

@@ -31,8 +31,41 @@ func (k *talk) shows(id string) {
 	k.acts = nil
 }
 
+// TestAskedTooOften: who is asked about something else each time is asked a few times
+// and no more.
+func TestAskedTooOften(t *testing.T) {
+	k := newTalk(t, Rules{})
+	k.begin("x")
+	k.shows("7")
+	for range maxAgain {
+		k.client(back("7", "yes"))
+		k.answer(k.asked("permd/choose"), "", errChanged)
+		k.answer(k.asked("session/request_permission"), "", asks("run"))
+		k.want(Agent)
+		if got := k.sent(Client); len(got) != 1 {
+			t.Fatalf("the person was shown %q", got)
+		}
+	}
+	k.client(back("7", "yes"))
+	k.answer(k.asked("permd/choose"), "", errChanged)
+	k.answer(k.asked("session/request_permission"), "", asks("run"))
+	k.want(Client)
+	k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
+	// A cancel while the person is asked again reaches the question.
+	k = newTalk(t, Rules{})
+	k.begin("x")
+	k.shows("7")
+	k.client(back("7", "yes"))
+	k.answer(k.asked("permd/choose"), "", errChanged)
+	k.answer(k.asked("session/request_permission"), "", asks("run"))
+	k.client(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`)
+	k.sent(Agent)
+	k.client(back("7", "yes"))
+	k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
+}
+
 // TestLateDeny follows a yes that permd does not take: what its rules deny by now
-// is denied, and else the yes counts, once.
+// is denied, and what they ask is asked again.
 func TestLateDeny(t *testing.T) {
 	yes := back("7", "yes")
 	again := strings.Replace(fmt.Sprintf(decisionAsk, "run"), `"d1"`, `"d2"`, 1)
@@ -46,26 +79,31 @@ func TestLateDeny(t *testing.T) {
 		agent   string
 		says    []string
 		heard   string // of the second question
+		// asked is set where the person is asked again, with permd's question or, for
+		// "unread", without one.
+		asked string
 	}{
 		{name: "denied", pick: "yes", refusal: errChanged, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
-		{name: "denied, for always", pick: "permd-width-w1", refusal: errChanged, result: lateDeny, agent: back("7", "no"), says: []string{"not remembered", "frozen"}},
+		{name: "denied, for always", pick: "permd-width-w1", refusal: errChanged, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
 		{name: "denied without an option for it", pick: "yes", refusal: errChanged, result: `{"outcome":{"outcome":"cancelled"}}`, agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, says: []string{"denies"}},
 		{name: "denied with an option that there is not", pick: "yes", refusal: errChanged, result: picks("other"), agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, says: []string{"denies"}},
 		{name: "no outcome", pick: "yes", refusal: errChanged, result: `{}`, agent: `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, says: []string{"denies"}},
 		{name: "always is no answer of permd", pick: "yes", refusal: errChanged, result: picks("always"), agent: back("7", "always"), says: []string{"denies"}},
 		{name: "allowed", pick: "yes", refusal: errChanged, result: picks("yes"), agent: yes},
 		{name: "allowed, for always", pick: "permd-width-w2", refusal: errChanged, result: picks("yes"), agent: yes, says: []string{"not remembered: the rules have changed"}},
-		{name: "asked again", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, heard: `{"decisionId":"d2","optionId":"yes"}`},
-		{name: "asked again, for always", pick: "permd-width-w1", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, says: []string{"not remembered"}, heard: `{"decisionId":"d2","optionId":"yes"}`},
-		{name: "asked again, for the agent's always", pick: "always", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, says: []string{"not remembered"}, heard: `{"decisionId":"d2","verdict":"allow"}`},
-		{name: "asked again, in words that cannot be read", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(`{"decisionId":1}`)}, agent: yes},
-		{name: "not decided", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeBusy, Message: "busy"}, agent: yes},
+		{name: "asked again", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, asked: "7"},
+		{name: "asked again, for always", pick: "permd-width-w1", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, asked: "7"},
+		{name: "asked again, for the agent's always", pick: "always", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, asked: "7"},
+		{name: "asked again, in words that cannot be read", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(`{"decisionId":1}`)}, asked: "unread"},
+		{name: "not decided", pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeBusy, Message: "busy"}, asked: "unread"},
 		{name: "the disk is full", pick: "permd-width-w1", refusal: &client.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}, result: picks("yes"), agent: yes, says: []string{"could not be stored"}},
 		{name: "permd has been restarted, and denies", pick: "yes", refusal: client.ErrUnreachable, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
+		{name: "permd has been restarted, and asks", pick: "yes", refusal: client.ErrUnreachable, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, asked: "7"},
+		{name: "the disk is full, and permd asks", pick: "yes", refusal: &client.Error{Code: socket.CodeInternal, Message: "x"}, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, heard: `{"decisionId":"d2","optionId":"yes"}`},
 		{name: "permd is gone", pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes},
 		{name: "permd is gone, for always", pick: "permd-width-w1", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes, says: []string{"not remembered"}},
 		{name: "permd is gone, and required", rules: Rules{Require: true}, pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"permd acp: ` + client.ErrUnreachable.Error() + `"}}`},
-		{name: "required, and not decided", rules: Rules{Require: true}, pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeBusy, Message: "busy"}, agent: yes},
+		{name: "required, and not decided", rules: Rules{Require: true}, pick: "yes", refusal: errChanged, err: &client.Error{Code: socket.CodeBusy, Message: "busy"}, asked: "unread"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -81,6 +119,28 @@ func TestLateDeny(t *testing.T) {
 				t.Errorf("permd was asked %s, want %s", a.Params, want)
 			}
 			k.answer(a, c.result, c.err)
+			if c.asked != "" {
+				k.want(Agent, `{"jsonrpc":"2.0","method":"_after"}`)
+				got := k.sent(Client)
+				if len(got) != 1 || !strings.Contains(got[0], "session/request_permission") ||
+					strings.Contains(got[0], "permd-width-w1") == (c.asked == "unread") {
+					t.Fatalf("the person was shown %q", got)
+				}
+				if len(k.says) != 1 || !strings.Contains(k.says[0], "asked again") {
+					t.Errorf("said %q", k.says)
+				}
+				k.client(back("7", "yes"))
+				k.want(Agent)
+				if c.asked == "unread" {
+					k.answer(k.asked("session/request_permission"), picks("yes"), nil)
+				} else if a := k.asked("permd/choose"); string(a.Params) != `{"decisionId":"d2","optionId":"yes"}` {
+					t.Errorf("permd heard %s", a.Params)
+				} else {
+					k.answer(a, `{"stored":[]}`, nil)
+				}
+				k.want(Agent, yes)
+				return
+			}
 			k.want(Agent, c.agent, `{"jsonrpc":"2.0","method":"_after"}`)
 			k.want(Client)
 			if c.heard != "" {

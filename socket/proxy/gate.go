@@ -124,6 +124,14 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 		c.shutGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
 	case t.from == Client:
 		c.openGate(t)
+	case q != nil && q.late && errors.As(err, &rpc):
+		// The person has said yes to another question.
+		if t.times++; t.times > maxAgain {
+			c.shutGate(t, socket.CodeBusy, "permd acp: what this would do has changed again and again while the person was asked")
+			return
+		}
+		c.unask(q)
+		c.asksGate(t, rpc)
 	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
 		// It has the person's yes already, and this is the question with it.
 		c.openGate(t)
@@ -133,18 +141,23 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 	case q != nil:
 		c.openGate(t)
 	case errors.As(err, &rpc):
-		t.stale = false
-		t.decision = question(rpc)
-		why := "permd could not decide this: " + rpc.Message
-		if t.decision != nil {
-			why = "permd asks: " + t.decision.Reason
-		}
-		c.askGate(t, why)
+		c.asksGate(t, rpc)
 	case c.rules.AskGates, errors.Is(err, errSlow), errors.Is(err, errFull):
 		c.askGate(t, "permd cannot be asked: "+err.Error())
 	default:
 		c.openGate(t)
 	}
+}
+
+// asksGate asks the person what permd left to them.
+func (c *Core) asksGate(t *tracked, rpc *client.Error) {
+	t.stale = false
+	t.decision = question(rpc)
+	why := "permd could not decide this: " + rpc.Message
+	if t.decision != nil {
+		why = "permd asks: " + t.decision.Reason
+	}
+	c.askGate(t, why)
 }
 
 // openGate lets a gate's request pass.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"crypto/rand"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/client"
 )
 
 // Where the person is asked about a gate, the proxy asks: the client gets a
@@ -38,6 +40,7 @@ type asking struct {
 	id     strictjson.Value  // of the request to the client
 	widths map[string]string // by the ids of their options
 	yes    bool              // the person has said so
+	late   bool              // to a question that permd may no longer ask so
 }
 
 // ownID begins the ids of the proxy's own requests in one conversation.
@@ -68,7 +71,11 @@ func (c *Core) askGate(t *tracked, why string) {
 	if c.chain.open != nil {
 		c.chain.open[key(q.id)] = Agent
 	}
-	c.release(t, line)
+	if t.held {
+		c.release(t, line)
+		return
+	}
+	c.add(Act{Kind: Write, To: Client, Line: line, Own: true}) // once more
 }
 
 // askingOf is the question about a gate, nil while there is none.
@@ -202,6 +209,7 @@ func (c *Core) gatePicked(q *asking, m *message) {
 		if always {
 			c.forgot(errRestarted)
 		}
+		q.late = t.decision != nil
 		c.judgeGate(t)
 		return
 	}
@@ -225,6 +233,8 @@ func (c *Core) gateSaved(o opens, result strictjson.Value, err error) {
 	switch {
 	case c.askingOf(o.t) == nil: // it was called off meanwhile
 	case err != nil:
+		var rpc *client.Error
+		o.late = !errors.As(err, &rpc) || rpc.Code == socket.CodeParams
 		c.judgeGate(o.t)
 	default:
 		c.openGate(o.t)

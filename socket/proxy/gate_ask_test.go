@@ -85,6 +85,7 @@ func TestGateAnswers(t *testing.T) {
 		client       string
 		agent        string
 		says         int
+		asked        bool // the person is, once more
 	}{
 		{name: "once", answer: picks(gateOnce), choose: `{"decisionId":"d1","verdict":"allow"}`, client: writeLine},
 		{name: "a width", answer: picks("permd-width-w2"), choose: `{"decisionId":"d1","verdict":"allow","width":"w2"}`, client: writeLine},
@@ -97,7 +98,7 @@ func TestGateAnswers(t *testing.T) {
 		{name: "once, and the rules deny it by now", answer: picks(gateOnce), choose: `{"decisionId":"d1","verdict":"allow"}`, saved: late,
 			again: `{"passes":false,"decision":{"reason":"now"}}`, agent: denied},
 		{name: "once, and other rules ask by now", answer: picks(gateOnce), choose: `{"decisionId":"d1","verdict":"allow"}`, saved: late,
-			againErr: asks("run"), client: writeLine},
+			againErr: asks("run"), asked: true},
 		{name: "once, and other rules allow it by now", answer: picks(gateOnce), choose: `{"decisionId":"d1","verdict":"allow"}`, saved: late, again: passes, client: writeLine},
 		{name: "always, and permd is gone", answer: picks("permd-width-w1"), choose: `{"decisionId":"d1","verdict":"allow","width":"w1"}`,
 			saved: client.ErrUnreachable, againErr: client.ErrUnreachable, client: writeLine, says: 1},
@@ -128,6 +129,19 @@ func TestGateAnswers(t *testing.T) {
 			if c.again != "" || c.againErr != nil {
 				k.want(Client)
 				k.answer(k.asked("permd/gate"), c.again, c.againErr)
+			}
+			if c.asked {
+				got := k.sent(Client)
+				if len(got) != 1 || !strings.Contains(got[0], "session/request_permission") {
+					t.Fatalf("the client was sent %q", got)
+				}
+				k.want(Agent)
+				k.replies(id, picks(gateOnce)) // to the question before
+				k.want(Client)
+				id, _ = strictjson.ParseString(strictjson.Find(strictjson.Value(got[0]), "id"))
+				k.replies(id, picks(gateOnce))
+				k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
+				c.client = writeLine
 			}
 			for to, want := range map[Side]string{Client: c.client, Agent: c.agent} {
 				if want == "" {

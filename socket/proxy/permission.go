@@ -51,6 +51,8 @@ type tracked struct {
 	// withdrawn is set when the agent has withdrawn what the person was asked,
 	// over when the client has cancelled the turn.
 	withdrawn, over bool
+	// times is how often the person was asked again.
+	times int
 	// yes is the person's answer while permd hears of it.
 	yes *yes
 }
@@ -237,14 +239,18 @@ func offers(params, result strictjson.Value) bool {
 // could not be asked.
 func (c *Core) toPerson(t *tracked, d *decisions.Decision) {
 	t.decision, t.late = d, false
-	line := t.line
-	if d != nil && t.form == nil {
-		if shown, rewritten := c.rewrite(t, d); shown != nil {
-			t.shown, line = shown, rewritten
+	c.release(t, c.shows(t))
+}
+
+// shows is the request as the person sees it.
+func (c *Core) shows(t *tracked) []byte {
+	if t.decision != nil && t.form == nil {
+		if shown, line := c.rewrite(t, t.decision); shown != nil {
+			t.shown = shown
+			return line
 		}
 	}
-	c.release(t, line)
-	t.line = nil
+	return t.line
 }
 
 // cancelTurn takes the client's session/cancel: what permd holds of the session

@@ -34,6 +34,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 	l := s.enter(in.chain)
 	ref := l.ref(c, ses)
 	// From here on the call can be cancelled.
+	owner := c.Owner()
 	began := &call{callID: callID{in.GroupID, in.ID}, session: in.SessionID}
 	other := s.begin(began, in.digest())
 	return func(ctx context.Context) (any, error) {
@@ -67,6 +68,15 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 		var ask *native.Ask
 		if r.question != nil {
 			ask = in.ask(decided[0], r.question, request, req)
+			if in.SessionID != "" {
+				ask.Now = func(r *decisions.Request) {
+					now := *r
+					native.Renew(h.Sessions, owner, in.SessionID)(&now)
+					// The thread stays what it is in the session.
+					now.Session.Conn, now.Session.ID, now.Session.Ancestors = r.Session.Conn, r.Session.ID, r.Session.Ancestors
+					*r = now
+				}
+			}
 			answer, own := ask.Answer, l.chain[len(l.chain)-1]
 			ask.Answer = func(p native.Pick) (native.Picked, error) {
 				s.keep(own)
@@ -90,7 +100,7 @@ func contradiction(at, text string) effects.Defect {
 // ask lets the question of a call wait for rap/choice, or permd/choose.
 func (in *invocation) ask(d *decisions.Decision, q *question, request string, req *decisions.Request) *native.Ask {
 	return &native.Ask{
-		ID: d.ID, Session: "thread " + in.GroupID, Request: request, Digest: d.Policy.Digest, Cwd: req.Call.Cwd,
+		ID: d.ID, Session: "thread " + in.GroupID, Request: request, Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Made: req,
 		Size: 1<<10 + len(in.ID) + len(in.GroupID) + len(in.CallID) + 16*len(q.threads), Offer: d.Offer,
 		Answer: func(p native.Pick) (native.Picked, error) {
 			if p.OptionID != "" {

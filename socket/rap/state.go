@@ -61,6 +61,7 @@ func stateOf(c *socket.Conn) *state {
 		own := native.StateOf(c)
 		s := &state{asks: &own.Asks, threads: map[string]*thread{}, seen: map[callID][sha256.Size]byte{}}
 		own.OnEnd(s.endSession)
+		own.OnCancel(s.endSession)
 		own.OnOther(s.knows)
 		return s
 	}).(*state)

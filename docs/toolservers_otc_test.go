@@ -10,11 +10,11 @@ import (
 	"github.com/permd/permd/socket/otc"
 )
 
-// TestClientsOTC decides calls with the rules that clients.md shows for Open Tool
+// TestToolServersOTC decides calls with the rules that tool-servers.md shows for Open Tool
 // Calling.
-func TestClientsOTC(t *testing.T) {
+func TestToolServersOTC(t *testing.T) {
 	rego := ""
-	for _, b := range read(t, "clients.md").blocks {
+	for _, b := range read(t, "tool-servers.md").blocks {
 		if b.info == "rego" && strings.Contains(b.text, "PostEntry") {
 			rego += b.text
 		}

@@ -13,11 +13,11 @@ import (
 
 var hookCommand = regexp.MustCompile(`permd hook ([a-z]+)( \|\| exit 2"|\) && )`)
 
-// TestClientsByHand reads the settings of harnesses that clients.md shows: each
+// TestHooksByHand reads the settings of harnesses that hooks.md shows: each
 // is one of its format, and runs a hook that there is.
-func TestClientsByHand(t *testing.T) {
+func TestHooksByHand(t *testing.T) {
 	shown := map[string]bool{}
-	for _, b := range read(t, "clients.md").blocks {
+	for _, b := range read(t, "hooks.md").blocks {
 		if b.heading != "By hand" && b.heading != "opencode" {
 			continue
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/permd/permd/socket/rap"
 )
 
-// TestClientsRAP decides calls with the rules that clients.md shows for RAP.
-func TestClientsRAP(t *testing.T) {
+// TestToolServersRAP decides calls with the rules that tool-servers.md shows for RAP.
+func TestToolServersRAP(t *testing.T) {
 	rego := ""
-	for _, b := range read(t, "clients.md").blocks {
+	for _, b := range read(t, "tool-servers.md").blocks {
 		if b.info == "rego" && strings.Contains(b.text, "list_bins") {
 			rego += b.text
 		}

@@ -8,10 +8,10 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// TestClientsAAP decides calls with the rules that clients.md shows for AAP.
-func TestClientsAAP(t *testing.T) {
+// TestToolServersAAP decides calls with the rules that tool-servers.md shows for AAP.
+func TestToolServersAAP(t *testing.T) {
 	rego := ""
-	for _, b := range read(t, "clients.md").blocks {
+	for _, b := range read(t, "tool-servers.md").blocks {
 		if b.info == "rego" && strings.Contains(b.text, "deploy_service") {
 			rego += b.text
 		}

@@ -1,0 +1,140 @@
+package decisions
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Programs that control services. permd is one, of the person's own manager in
+// most places: who ends that manager, the session, or a unit that permd is part of
+// or needs, ends permd without naming it.
+
+// byUnit are programs that control units by name.
+var byUnit = []string{"systemctl", "service", "launchctl", "loginctl"}
+
+var (
+	// systemctlLooks are the sub-commands of systemctl that change nothing.
+	systemctlLooks = []string{
+		"status", "show", "cat", "help", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "show-environment", "list-units",
+		"list-unit-files", "list-timers", "list-sockets", "list-paths", "list-automounts", "list-dependencies", "list-jobs", "list-machines", "whoami",
+	}
+	// systemctlEnds are those that end a manager with all that it started.
+	systemctlEnds = []string{"exit", "rescue", "emergency", "default", "isolate"}
+	// systemctlHalts end the whole machine, and so the agent as well: rules and
+	// people decide about that. Given to the manager of a person they would end
+	// permd alone.
+	systemctlHalts = []string{"halt", "poweroff", "reboot", "soft-reboot", "kexec", "switch-root"}
+	// systemctlStops are those that stop, or may stop, the units that they are given.
+	systemctlStops = []string{
+		"stop", "kill", "restart", "try-restart", "condrestart", "reload-or-restart", "try-reload-or-restart", "force-reload", "freeze", "disable", "mask",
+		"clean", "revert", "set-property",
+	}
+	// around are units that permd is part of, or needs: what stops one of them
+	// stops permd (systemd.special(7)).
+	around = []string{"-.slice", "user.slice", "user-0.slice", "app.slice", "session.slice", "user@0.service", "basic.target", "sysinit.target", "sockets.target"}
+	// aroundAnyone is one of them that is of a person or a session.
+	aroundAnyone = regexp.MustCompile(`^(user-[^.]*\.slice|user@[^.]*(\.service)?|session-[^.]*\.scope)$`)
+	// ending are units that end the manager once they are started.
+	ending = regexp.MustCompile(`^(exit|shutdown|final|umount|halt|poweroff|reboot|kexec|soft-reboot|rescue|emergency|initrd-switch-root|ctrl-alt-del)\.target$|^systemd-(exit|halt|poweroff|reboot|kexec|soft-reboot)(\.service)?$`)
+	// permdUnits are permd's own, with which patterns are compared.
+	permdUnits = []string{"permd.service", "permd.socket", "permd-admin.socket"}
+
+	loginctlEnds = []string{"terminate-session", "terminate-user", "terminate-seat", "kill-session", "kill-user", "disable-linger"}
+	// wholeDomain is a domain of launchd: all that runs for a person, or at all.
+	wholeDomain = regexp.MustCompile(`^(system|pid|(gui|user|login|session)(/[^/]*)?/?)$`)
+	permdLabel  = regexp.MustCompile(`(?i)^(.*[./])?permd(-admin)?(\.plist)?$`)
+)
+
+// Options of systemctl that take the word behind them.
+const systemctlShort = "HMtpPnos"
+
+var systemctlLong = []string{
+	"--type", "--state", "--property", "--host", "--machine", "--job-mode", "--lines", "--output", "--root", "--image", "--image-policy", "--signal",
+	"--kill-whom", "--kill-value", "--what", "--message", "--when", "--preset-mode", "--check-inhibitors", "--timestamp", "--reboot-argument",
+	"--boot-loader-menu", "--boot-loader-entry", "--drop-in", "--legend",
+}
+
+// stopsUnit reports whether a run of one of byUnit may end the daemon.
+func stopsUnit(r *effects.Run) bool {
+	switch filepath.Base(r.Program) {
+	case "systemctl":
+		words := operandsOf(r.Args)
+		if len(words) > 0 && slices.Contains(systemctlHalts, words[0]) {
+			return slices.ContainsFunc(r.Args, func(w string) bool { return len(w) > 3 && strings.HasPrefix("--user", w) })
+		}
+		return systemctlStopsPermd(words)
+	case "loginctl":
+		return slices.ContainsFunc(r.Args, func(w string) bool { return slices.Contains(loginctlEnds, w) })
+	case "launchctl":
+		if len(r.Args) == 0 {
+			return false
+		}
+		switch r.Args[0] {
+		case "print", "list", "blame", "version", "help", "print-disabled":
+			return false
+		case "reboot":
+			return true
+		case "bootout":
+			if slices.ContainsFunc(r.Args[1:], wholeDomain.MatchString) {
+				// With a file behind it, only that service goes.
+				return len(r.Args) == 2 || slices.ContainsFunc(r.Args[1:], permdLabel.MatchString)
+			}
+		}
+		return slices.ContainsFunc(r.Args, permdLabel.MatchString)
+	}
+	// service NAME COMMAND
+	return slices.ContainsFunc(r.Args, namesPermd) && (len(r.Args) != 2 || r.Args[1] != "status")
+}
+
+// operandsOf are the words of systemctl that are no options and no values of them.
+func operandsOf(args []string) []string {
+	var words []string
+	for i := 0; i < len(args); i++ {
+		switch w := args[i]; {
+		case w == "--":
+			return append(words, args[i+1:]...)
+		case len(w) < 2 || w[0] != '-':
+			words = append(words, w)
+		case w[1] == '-':
+			// A beginning of a name is taken for all of it.
+			if slices.ContainsFunc(systemctlLong, func(o string) bool { return strings.HasPrefix(o, w) }) {
+				i++
+			}
+		default:
+			// -nfoo has its value in the word, -qn in the next.
+			if at := strings.IndexAny(w[1:], systemctlShort); at >= 0 && at == len(w)-2 {
+				i++
+			}
+		}
+	}
+	return words
+}
+
+func systemctlStopsPermd(words []string) bool {
+	if len(words) == 0 || slices.Contains(systemctlLooks, words[0]) {
+		return false
+	}
+	verb, units := words[0], words[1:]
+	stops := slices.Contains(systemctlStops, verb)
+	return slices.Contains(systemctlEnds, verb) || namesPermd(verb) || slices.ContainsFunc(units, func(u string) bool {
+		return namesPermd(u) || ending.MatchString(u) || matchesUnit(u, permdUnits) ||
+			stops && (slices.Contains(around, u) || aroundAnyone.MatchString(u) || matchesUnit(u, around))
+	})
+}
+
+// matchesUnit reports whether a pattern matches one of some units. One that cannot
+// be read may.
+func matchesUnit(pattern string, units []string) bool {
+	if pattern == effects.DynamicWord || !strings.ContainsAny(pattern, "*?[") {
+		return false // the first is an unknown effect by itself
+	}
+	return slices.ContainsFunc(units, func(u string) bool {
+		ok, err := path.Match(pattern, u)
+		return ok || err != nil
+	})
+}

@@ -1,0 +1,71 @@
+package pattern
+
+import (
+	"regexp"
+	"strings"
+)
+
+// maxBundle is how many letters a word of options without values has at most;
+// longer ones are names (-verbose).
+const maxBundle = 3
+
+// byWords is the sense of a line about a program whose options nobody knows, nil
+// when there is nothing to add to its words. Further options may stand anywhere
+// among the words of a run, each with a value as may be; those of the line must
+// be there, in any order, and so must its operands, in theirs. A word right
+// behind an option may be its value, so its place says nothing.
+func (r *Run) byWords(known bool) *Sense {
+	spoken := r.spoken()
+	if r.Rest && len(spoken) == 0 {
+		return nil
+	}
+	s := &Sense{Rest: r.Rest, Order: "(?s)^" + skipped}
+	valued := false // the word before is an option without a value
+	for _, g := range spoken {
+		word, literal := g.Literal()
+		switch {
+		case word == "--":
+			valued = false
+		case strings.HasPrefix(g.Prefix(), "-") && (!literal || len(word) > 1):
+			name, value, attached := strings.Cut(word, "=")
+			valued = !attached && literal
+			switch {
+			case !literal:
+				s.Texts = append(s.Texts, `(?s)\x00`+g.Regexp(anyInWord)+wordEnd)
+			case !known && bundle(name):
+				for _, letter := range name[1:] {
+					s.Texts = append(s.Texts, `(?s)\x00-(?:[^-\x00]`+anyInWord+")?"+regexp.QuoteMeta(string(letter)))
+				}
+			default:
+				s.Texts = append(s.Texts, `(?s)\x00`+regexp.QuoteMeta(name)+"(?:="+anyInWord+")?"+wordEnd)
+				if len(name) > len(s.Option) {
+					s.Option = name
+				}
+			}
+			if attached {
+				s.value(value, Glob{value})
+			}
+		case valued:
+			valued = false
+			s.Order += `(?:\x00` + g.Regexp(anyInWord) + skipped + ")?"
+			s.value(word, g)
+		default:
+			s.Operands = append(s.Operands, g)
+			s.Order += `\x00` + g.Regexp(anyInWord) + skipped
+		}
+	}
+	s.Order += r.orderEnd()
+	return s.compile()
+}
+
+func (s *Sense) value(literal string, g Glob) {
+	s.Texts = append(s.Texts, valueText(g.Regexp(anyInWord)))
+	if literal != "" {
+		s.Values = append(s.Values, literal)
+	}
+}
+
+// bundle reports whether an option may be several letters in one word.
+func bundle(name string) bool {
+	return !strings.HasPrefix(name, "--") && len(name)-1 <= maxBundle
+}

@@ -1,0 +1,84 @@
+package remember
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Rejects that can no longer be read must not turn into silence: a rule would
+// then allow what a person rejected. In their place a part that matches every
+// effect, or every effect of one kind, asks until a person has looked at
+// `permd remember list --changed` and forgets it. It is stored like any other
+// reject, so it outlives the daemon.
+
+// everyone is the owner of what was lost with the names of its owners. No person
+// has this user id: it is (uid_t)-1.
+const everyone uint32 = math.MaxUint32
+
+// lostRule is the rule of a part that matches every effect. Its Kind is "" for
+// effects of all kinds.
+const lostRule = "anything that was rejected before"
+
+func (p *part) anything() bool { return p.Rule == lostRule && p.line == nil && len(p.Sums) == 0 }
+
+// lostPart is the part in the place of rejects of one kind of effect.
+func lostPart(kind effects.Kind) *part {
+	return &part{Part: Part{Kind: kind, Rule: lostRule}, unsure: true}
+}
+
+// lostKind is the kind of the effects among which those of a reject must be whose
+// line cannot be told, "" if that is not known.
+func lostKind(c *Choice) effects.Kind {
+	switch c.Kind {
+	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse:
+		if !strings.Contains(c.Label, "\n") { // else it has several parts
+			return c.Kind
+		}
+	}
+	return "" // a text, or one of a kind that this permd does not know
+}
+
+// lost is the reject in the place of all that the memory of every person held.
+func (s *Store) lost() *entry {
+	e := &entry{stored: factsParts, changed: true}
+	e.choice = Choice{
+		ID: newID(), Verdict: decisions.Deny, Label: lostRule, UID: everyone,
+		Scope: Scope{Kind: ForUser}, Created: s.now().UTC(),
+	}
+	e.parts = []*part{lostPart("")}
+	e.finish()
+	return e
+}
+
+// gone reports whether there was a memory at a path of which nothing is left: the
+// file of revocations is made after the database and never removed.
+func gone(path string) bool {
+	if _, err := os.Lstat(path + ".revoked"); err != nil {
+		return false
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	return err == nil && info.Mode().IsRegular() && info.Size() == 0
+}
+
+// askForLost makes everything ask that may have been rejected.
+func (s *Store) askForLost(why string) {
+	for _, e := range s.byID {
+		if e.choice.UID == everyone {
+			return // it does already
+		}
+	}
+	e := s.lost()
+	s.wrong = append(s.wrong, fmt.Sprintf(
+		"%s: every call asks, since rejects may be lost, until you have looked at what is left (permd remember list) and say so (permd remember forget %s)", why, e.choice.ID))
+	s.keep(e)
+}

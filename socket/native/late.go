@@ -1,0 +1,82 @@
+package native
+
+import (
+	"context"
+	"slices"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+)
+
+// A person takes their time to answer. Meanwhile the rules may change, the session
+// move to another folder or mode, and the script, the link or the file that the
+// call is about become another one. A yes is one to what the person was asked, so
+// one that comes after such a change is refused: who brings it asks about the call
+// once more. A no is always taken.
+
+// still refuses a yes to a question that would not be put the same way now. now is
+// the request with the session of now, nil when nothing is kept of it.
+func (h *handler) still(ctx context.Context, uid uint32, ask *Ask, now *decisions.Request, picked Picked) error {
+	if picked.Verdict != decisions.Allow && !picked.Grants {
+		return nil
+	}
+	switch {
+	case h.Rules != nil && h.Rules(uid, ask.Cwd) != ask.Digest:
+		return socket.Refuse("the rules have changed since the question; ask again")
+	case now == nil:
+		return nil
+	case !sameSession(now, ask.Made):
+		return socket.Refuse("the session has changed since the question; ask again")
+	case ask.Decision == nil:
+		return nil
+	case ask.Decision.Unsettled:
+		return socket.Refuse("calls of the same request that come before this one may change what it does; ask again after them")
+	case h.Holds != nil && !h.Holds(ctx, now, ask.Decision):
+		return socket.Refuse("what the call would do has changed since the question; ask again")
+	}
+	return nil
+}
+
+func (p *Picked) taken() {
+	if p.Taken != nil {
+		p.Taken()
+	}
+}
+
+// now is the request that the question is about with the session of now, nil when
+// nothing is kept of it.
+func (a *Ask) now() *decisions.Request {
+	if a.Made == nil {
+		return nil
+	}
+	r := *a.Made
+	if a.Now != nil {
+		a.Now(&r)
+	}
+	return &r
+}
+
+// Renew returns what puts a declared session as it is by then into a request, nil
+// for a request of no session.
+func Renew(sessions *decisions.Sessions, o decisions.Owner, id string) func(*decisions.Request) {
+	if id == "" {
+		return nil
+	}
+	return func(r *decisions.Request) {
+		ses := sessions.Get(o, id)
+		if ses == nil {
+			ses = new(decisions.Session) // it has ended
+		}
+		r.Call.Agent, r.Call.Client, r.Call.Cwd, r.Call.Roots = ses.Agent, ses.Client, ses.Cwd, ses.Roots
+		r.Session = ses.Ref()
+	}
+}
+
+// sameSession reports whether two requests come from one session that is the same
+// in all that a call may depend on.
+func sameSession(a, b *decisions.Request) bool {
+	c, d := &a.Call, &b.Call
+	return c.Cwd == d.Cwd && slices.Equal(c.Roots, d.Roots) && c.Agent == d.Agent && c.Client == d.Client &&
+		a.Session.Conn == b.Session.Conn && a.Session.ID == b.Session.ID && a.Session.Mode == b.Session.Mode &&
+		slices.Equal(a.Session.Ancestors, b.Session.Ancestors)
+}
