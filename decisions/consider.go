@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // matter is a call as far as it can be decided without asking memory: its
@@ -40,10 +42,10 @@ type part struct {
 // look at anything else, or the cache would not know.
 func (e *Engine) consider(ctx context.Context, snap Snapshot, met *meeting, now time.Time) *matter {
 	req, fsys := met.req, met.fs()
-	w := effects.World{FS: fsys, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
+	w := tools.World{FS: fsys, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()}
 	m := &matter{snap: snap, call: &req.Call, res: w.In(met.scene), session: req.Session}
 	m.session.Conn = 0
-	m.projectKey = effects.ProjectKey(fsys, m.res.Project)
+	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.person = needsPerson(req, &m.res)
 	m.traces = traces(m.call, m.res.Effects)
 	m.parts = make([]part, len(m.res.Effects))

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // Engine decides calls. Its members are set once, before the first call; it is
@@ -28,7 +30,7 @@ type Engine struct {
 	// FS is the file system that paths are resolved in, Own are permd's own
 	// files (see effects.World).
 	FS  effects.FS
-	Own effects.Own
+	Own paths.Own
 	// PID is the daemon's process, which no call may end; 0 when there is none.
 	PID int
 	// Cache keeps what was found out of calls; nil to find it out each time.
@@ -137,7 +139,7 @@ type meeting struct {
 	kept    *kept  // nil when nothing is
 	// Else there is a scene, of a request that may be kept.
 	req   *Request
-	scene *effects.Scene
+	scene *tools.Scene
 	seen  *observed
 }
 
@@ -168,7 +170,7 @@ func (m *meeting) look(e *Engine, req *Request) {
 	if e.FS != nil {
 		m.seen = &observed{fs: e.FS}
 	}
-	w := effects.World{FS: m.fs(), Own: e.Own}
+	w := tools.World{FS: m.fs(), Own: e.Own}
 	m.scene = w.Scene(&req.Call)
 	m.project = m.scene.Project()
 }

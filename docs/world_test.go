@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -79,7 +80,7 @@ func newWorld(t *testing.T, r rules) *world {
 		t.Fatal(err)
 	}
 	w.engine = &decisions.Engine{
-		Policy: store, Memory: nothing{}, Journal: nothing{}, FS: fs, Own: effects.OwnFiles(home + "/.config/permd"),
+		Policy: store, Memory: nothing{}, Journal: nothing{}, FS: fs, Own: paths.OwnFiles(home + "/.config/permd"),
 		Now: func() time.Time { return now }, NewID: func() string { return "id" }, Log: slog.New(slog.DiscardHandler),
 		Unattended: store.Unattended,
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // CheckReport is what Check finds.
@@ -45,8 +46,8 @@ type Folder struct {
 	Schema []byte // of the input
 	// Table and Profiles are what effects are made with, for the checks that
 	// need them; nil leaves those out.
-	Table    *effects.Table
-	Profiles *effects.Profiles
+	Table    *programs.Table
+	Profiles *tools.Profiles
 	// Org is the admins' folder, what of whose programs is known to the layers
 	// below it; "" for none.
 	Org string

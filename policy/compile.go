@@ -14,7 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
@@ -30,7 +30,7 @@ type unit struct {
 	// project may tighten, but not speak.
 	listsOnly bool
 	// table is what denies and asks of lists know options by, nil if nothing is.
-	table *effects.Table
+	table *programs.Table
 }
 
 // compiled is a layer that is ready to be evaluated. It is immutable.
@@ -49,11 +49,11 @@ type compiled struct {
 	needs      parts
 	speaks     [numKinds]bool // kinds for which a rule may fire
 	warnings   []Problem
-	table      *effects.Table    // of org: the program table with what it adds, nil if nothing
-	opinions   *effects.Opinions // of a user: what it says of programs, nil if nothing
-	described  []ProgramInfo     // the programs that it says something about
-	tests      *parsed           // all that was parsed, when there are tests; nil once they have run
-	lists      []listed          // the entries of its lists, for explanations
+	table      *programs.Table    // of org: the program table with what it adds, nil if nothing
+	opinions   *programs.Opinions // of a user: what it says of programs, nil if nothing
+	described  []ProgramInfo      // the programs that it says something about
+	tests      *parsed            // all that was parsed, when there are tests; nil once they have run
+	lists      []listed           // the entries of its lists, for explanations
 }
 
 // parsed are the modules of a layer, before compiling.

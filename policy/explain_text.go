@@ -8,7 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 )
 
 // Bounds of what is shown, in characters.
@@ -99,7 +99,7 @@ func (t *trial) is(l *compiled, p part, bound topdown.QueryResult) string {
 }
 
 // valueText is a value of the input as it may be shown.
-func valueText(v ast.Value) string { return cut(effects.Display(v.String()), maxConditionValue) }
+func valueText(v ast.Value) string { return cut(display.Display(v.String()), maxConditionValue) }
 
 func cut(s string, most int) string {
 	if r := []rune(s); len(r) > most {

@@ -7,7 +7,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 )
 
 // rules checks the rules that are written in Rego.
@@ -259,7 +259,7 @@ func (l *linter) interpreters(c *compiled, r *ast.Rule, b ast.Body) {
 	var wide []string
 	for _, names := range equalities(b)["program"] {
 		for _, p := range names {
-			if l.table.Runs(p) != effects.RunsItself && !l.table.Transparent(p) {
+			if l.table.Runs(p) != programs.RunsItself && !l.table.Transparent(p) {
 				wide = append(wide, p)
 			}
 		}

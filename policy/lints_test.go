@@ -10,14 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/rego"
 )
 
 // What permd ships, read once: it is never changed.
 var (
-	shippedTable    = sync.OnceValues(func() (*effects.Table, error) { return effects.ParseTable(rego.Programs()) })
-	shippedProfiles = sync.OnceValues(func() (*effects.Profiles, error) { return effects.ParseProfiles(rego.Profiles()) })
+	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 )
 
 // linted checks files with the shipped table and profiles and returns what is

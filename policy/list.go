@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -64,7 +65,7 @@ func CompileList(layer, file string, data []byte, restrict bool) (*ast.Module, e
 
 // compileList is CompileList with the program table by which denies and asks
 // know an option however it is spelled.
-func compileList(layer, file string, data []byte, restrict bool, table *effects.Table) (*ast.Module, error) {
+func compileList(layer, file string, data []byte, restrict bool, table *programs.Table) (*ast.Module, error) {
 	entries, err := parseList(file, data)
 	if err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func compileList(layer, file string, data []byte, restrict bool, table *effects.
 }
 
 // understand gives the entries that deny or ask the sense of their lines.
-func understand(entries []entry, table *effects.Table) {
+func understand(entries []entry, table *programs.Table) {
 	for i := range entries {
 		if e := &entries[i]; e.set != decisions.SetAllow {
 			e.pattern = e.pattern.Understood(table)
@@ -131,7 +132,7 @@ func relocate(n ast.Node, file string, lines []string, p listPlace) {
 
 // ExportListFor is ExportList with the program table by which denies and asks
 // know an option however it is spelled.
-func ExportListFor(layer, file string, data []byte, table *effects.Table) (string, error) {
+func ExportListFor(layer, file string, data []byte, table *programs.Table) (string, error) {
 	entries, err := parseList(file, data)
 	if err != nil {
 		return "", err

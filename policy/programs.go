@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 )
 
 // programsDir is the name of folders, among the rules of a layer, of files that
@@ -59,8 +60,8 @@ func (u *unit) programs(out *compiled, ps *problems) {
 	if len(files) == 0 || u.table == nil {
 		return
 	}
-	var described []effects.Described
-	var errs []*effects.TableError
+	var described []programs.Described
+	var errs []*programs.TableError
 	switch u.layer {
 	case decisions.Org:
 		if out.table, described, errs = u.table.Extended(files); errs == nil {
@@ -106,7 +107,7 @@ func (n *slot) over(org *slot) *slot {
 }
 
 // tableOf is the program table with what org says of it.
-func (s *Store) tableOf(org *slot) *effects.Table {
+func (s *Store) tableOf(org *slot) *programs.Table {
 	if org != nil && org.active != nil && org.active.table != nil {
 		return org.active.table
 	}
@@ -116,7 +117,7 @@ func (s *Store) tableOf(org *slot) *effects.Table {
 // tableFor is the program table for the calls of one person. What a person says
 // of programs that nobody else describes counts as far as an allow of theirs: not
 // where only org's count, and not while the file is perhaps being written.
-func (s *Store) tableFor(st *state, user *slot) *effects.Table {
+func (s *Store) tableFor(st *state, user *slot) *programs.Table {
 	table := s.tableOf(st.org)
 	if user == nil || user.active == nil || user.active.opinions == nil {
 		return table

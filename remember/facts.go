@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/strictjson"
 )
@@ -244,7 +245,7 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	case e.Connect != nil:
 		p.Method = e.Connect.Method
 	case e.Use != nil:
-		p.Given, p.For = effects.Display(e.Use.Given.String()), effects.Display(e.Use.For)
+		p.Given, p.For = display.Display(e.Use.Given.String()), display.Display(e.Use.For)
 		p.Destructive = e.Use.Destructive
 	}
 	if inProject && scope != ForUser {

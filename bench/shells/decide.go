@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 )
 
@@ -72,7 +73,7 @@ func trusting() string {
 type judge struct {
 	snaps   []decisions.Snapshot  // by person
 	engines [][]*decisions.Engine // by person and tree
-	worlds  [][]effects.World     // by person and tree
+	worlds  [][]tools.World       // by person and tree
 }
 
 // newJudge makes the engines.
@@ -85,11 +86,11 @@ func newJudge(ctx context.Context, rules *shipped.Rules) (*judge, error) {
 			return nil, err
 		}
 		var engines []*decisions.Engine
-		var worlds []effects.World
+		var worlds []tools.World
 		for i := range trees {
 			e := shipped.Engine(snap, trees[i].fake(), ownFiles(), 1, now)
 			engines = append(engines, e)
-			worlds = append(worlds, effects.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()})
+			worlds = append(worlds, tools.World{FS: e.FS, Own: e.Own, Table: snap.Table(), Profiles: snap.Profiles()})
 		}
 		j.snaps, j.engines, j.worlds = append(j.snaps, snap), append(j.engines, engines), append(j.worlds, worlds)
 	}

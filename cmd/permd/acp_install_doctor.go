@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"os"
 
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/jsonedit"
 )
 
@@ -49,14 +49,14 @@ func (x *examination) acpClient(client *acpClient, home string) {
 	}
 	wrapped := 0
 	for _, entry := range entries {
-		again := "permd acp install " + client.name + " " + shellWord(effects.Display(nameOfEntry(entry)))
-		key := effects.Display(entry.key) // an agent may have written it
+		again := "permd acp install " + client.name + " " + shellWord(display.Display(nameOfEntry(entry)))
+		key := display.Display(entry.key) // an agent may have written it
 		switch program := entry.words[0]; {
 		case behindPermd(entry.words) > 0 && isProgram(program):
 			wrapped++
-			x.ok("acp", "%s: %s runs %s", client.name, key, effects.Display(program))
+			x.ok("acp", "%s: %s runs %s", client.name, key, display.Display(program))
 		case behindPermd(entry.words) > 0:
-			x.error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, effects.Display(program))
+			x.error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, display.Display(program))
 		case namesPermd(entry.words):
 			x.warn("acp", "look at it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/journal"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy"
@@ -132,7 +133,7 @@ func openDaemon(ctx context.Context, dirs xdg.Dirs, relocated bool, log *slog.Lo
 
 // assemble makes the engine and the sessions.
 func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int) {
-	fsys := effects.NewIndex(effects.OSFS{}, time.Now)
+	fsys := paths.NewIndex(paths.OSFS{}, time.Now)
 	d.engine = &decisions.Engine{
 		Policy: d.store, Memory: memory, Journal: j,
 		FS: fsys, Own: d.own(d.sockets), PID: pid,
@@ -141,7 +142,7 @@ func (d *daemon) assemble(memory decisions.Memory, j decisions.Journal, pid int)
 	}
 	home := d.users.user(uint32(os.Geteuid())).Home
 	d.sessions = &decisions.Sessions{FindProject: func(cwd string) string {
-		return effects.FindProject(fsys, cwd, home)
+		return paths.FindProject(fsys, cwd, home)
 	}}
 }
 
@@ -155,8 +156,8 @@ func (d *daemon) listensAt(at sockets) {
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // own is all that is permd's, when it listens there.
-func (d *daemon) own(at sockets) effects.Own {
-	return effects.OwnFiles(ownFiles(d.dirs, at)...).WithProgram(ownPrograms(), programFolders(d.users.user(uint32(os.Geteuid())).Home))
+func (d *daemon) own(at sockets) paths.Own {
+	return paths.OwnFiles(ownFiles(d.dirs, at)...).WithProgram(ownPrograms(), programFolders(d.users.user(uint32(os.Geteuid())).Home))
 }
 
 // ownPrograms are the paths of the program that runs, as it was started and
@@ -256,7 +257,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 // rulesDigest is that of the rules that a call of that person in that folder would
 // be decided by, "" when there are none yet.
 func (d *daemon) rulesDigest(uid uint32, cwd string) string {
-	snap, err := d.store.Snapshot(uid, effects.FindProject(d.engine.FS, cwd, d.users.user(uid).Home))
+	snap, err := d.store.Snapshot(uid, paths.FindProject(d.engine.FS, cwd, d.users.user(uid).Home))
 	if err != nil {
 		return ""
 	}

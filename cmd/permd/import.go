@@ -14,7 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/imports"
 	"github.com/permd/permd/rego"
@@ -120,10 +123,10 @@ func (a *app) importRules(peer imports.Peer, named []string, o *importOptions) (
 			return nil, nil, fmt.Errorf("finding the project: %w", err)
 		}
 	}
-	if opts.Table, err = effects.ParseTable(rego.Programs()); err != nil {
+	if opts.Table, err = programs.ParseTable(rego.Programs()); err != nil {
 		return nil, nil, fmt.Errorf("reading the program table: %w", err)
 	}
-	if opts.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+	if opts.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
 		return nil, nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
 	im, err := imports.Translate(peer, files, opts)
@@ -204,7 +207,7 @@ func (a *app) importNotes(report *importReport) {
 			where = "for the project " + s.Project
 		}
 		fmt.Fprintf(a.err, "read %s (%s)\n", s.File, where)
-		if root := effects.FindProject(effects.OSFS{}, s.Project, ""); s.Project != "" && root != s.Project {
+		if root := paths.FindProject(paths.OSFS{}, s.Project, ""); s.Project != "" && root != s.Project {
 			fmt.Fprintf(a.err, "    the project there is %s for permd, so what it allows does not count\n", root)
 		}
 	}
@@ -217,12 +220,12 @@ func (a *app) importNotes(report *importReport) {
 		if n.Outcome == imports.Kept && n.Why == "" {
 			continue
 		}
-		fmt.Fprintf(a.err, "%s: %s: %s\n", n.At, n.Outcome, effects.Display(n.Text))
+		fmt.Fprintf(a.err, "%s: %s: %s\n", n.At, n.Outcome, display.Display(n.Text))
 		if n.Why != "" {
-			fmt.Fprintf(a.err, "    %s\n", effects.Display(n.Why))
+			fmt.Fprintf(a.err, "    %s\n", display.Display(n.Why))
 		}
 		if n.Instead != "" {
-			fmt.Fprintf(a.err, "    instead: %s\n", effects.Display(n.Instead))
+			fmt.Fprintf(a.err, "    instead: %s\n", display.Display(n.Instead))
 		}
 	}
 	var parts []string
@@ -294,12 +297,12 @@ func writeChange(w io.Writer, old, text string) {
 	before, after := strings.Split(strings.TrimSuffix(old, "\n"), "\n"), strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for _, l := range before {
 		if !slices.Contains(after, l) {
-			fmt.Fprintf(w, "- %s\n", effects.Display(l))
+			fmt.Fprintf(w, "- %s\n", display.Display(l))
 		}
 	}
 	for _, l := range after {
 		if !slices.Contains(before, l) {
-			fmt.Fprintf(w, "+ %s\n", effects.Display(l))
+			fmt.Fprintf(w, "+ %s\n", display.Display(l))
 		}
 	}
 }

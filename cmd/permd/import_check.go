@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/policy/imports"
 	"github.com/permd/permd/socket"
 )
@@ -80,7 +81,7 @@ func (a *app) importCheck(ctx context.Context, report *importReport, im *imports
 	for _, row := range check.Rows {
 		what := word(row.Looser, "permd is looser", "permd is stricter")
 		fmt.Fprintf(a.out, "%s  %s\n    %s: %s says %s (%s), permd %s (%s)\n", row.DecisionID, row.Call, what, im.Peer.Name(),
-			row.Peer.Verdict, row.Peer.At, row.Permd, effects.Display(row.Reason))
+			row.Peer.Verdict, row.Peer.At, row.Permd, display.Display(row.Reason))
 	}
 	fmt.Fprintf(a.out, "%s: %d the same, %d where permd is stricter, %d where it is looser; no rule of %s speaks of %d, and %d cannot be told\n",
 		plural(check.Decisions, "decision"), check.Same, check.Stricter, check.Looser, im.Peer.Name(), check.Silent, check.Unknown)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -88,7 +88,7 @@ func writeProject() (*initReport, error) {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
 	home := (&users{}).user(uint32(os.Geteuid())).Home
-	root := effects.FindProject(effects.OSFS{}, cwd, home)
+	root := paths.FindProject(paths.OSFS{}, cwd, home)
 	if root == "" {
 		return nil, failf(exitError, "run it in the folder of a project", "%s is no project: a home or a system folder never is", cwd)
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -41,7 +42,7 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 		return f, failf(exitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
 	}
 	var err error
-	if f.Table, err = effects.ParseTable(rego.Programs()); err != nil {
+	if f.Table, err = programs.ParseTable(rego.Programs()); err != nil {
 		return f, fmt.Errorf("reading the program table: %w", err)
 	}
 	dirs, err := a.dirs()
@@ -88,7 +89,7 @@ exit code is that of errors alone.
 			if err != nil {
 				return err
 			}
-			if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+			if f.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
 				return fmt.Errorf("reading the agent profiles: %w", err)
 			}
 			report, err := f.Check()

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -201,7 +201,7 @@ func where(c *admin.Choice) string {
 	if c.Of == "" {
 		return c.Scope
 	}
-	return c.Scope + " " + clip(effects.Display(c.Of), 60)
+	return c.Scope + " " + clip(display.Display(c.Of), 60)
 }
 
 func used(c *admin.Choice) string {
@@ -277,7 +277,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 	}
 	line("changed", c.Changed)
 	for _, p := range c.Pins {
-		line("bound to", effects.Display(p))
+		line("bound to", display.Display(p))
 	}
 	line("made", date(c.Created))
 	line("ends", date(c.Expires))

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 )
 
 // marks stand before what was decided of an effect.
@@ -18,9 +18,9 @@ var marks = map[decisions.Verdict]string{decisions.Allow: "✓", decisions.Ask: 
 // renderDecision prints a decision for a person: the verdict and its reason,
 // then each effect with where it was read and which rules spoke.
 func renderDecision(w io.Writer, d *decisions.Decision) {
-	fmt.Fprintf(w, "%s: %s\n", d.Verdict, effects.Display(d.Reason))
+	fmt.Fprintf(w, "%s: %s\n", d.Verdict, display.Display(d.Reason))
 	if d.Message != "" {
-		fmt.Fprintf(w, "  tell the agent: %s\n", effects.Display(d.Message))
+		fmt.Fprintf(w, "  tell the agent: %s\n", display.Display(d.Message))
 	}
 	for _, defect := range d.Defects {
 		fmt.Fprintf(w, "  ! %s: %s (%s)\n", defect.Code, defect.Text, defect.At)
@@ -37,14 +37,14 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 		fmt.Fprintf(w, "  %s %-*s  from %s\n", marks[e.Verdict], width, e.Text, from)
 		// What holds for the whole call has been said above.
 		if len(e.Rules) == 0 && e.Reason != d.Reason {
-			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, effects.Display(e.Reason))
+			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, display.Display(e.Reason))
 		}
 		for _, r := range e.Rules {
 			title := r.Title
 			if title == "" {
 				title = e.Reason
 			}
-			fmt.Fprintf(w, "      %s: %s (%s)\n", e.Verdict, effects.Display(title), r.At)
+			fmt.Fprintf(w, "      %s: %s (%s)\n", e.Verdict, display.Display(title), r.At)
 		}
 	}
 	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, short(d.Policy.Digest))

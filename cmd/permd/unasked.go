@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 )
 
 // maxUnaskedAgents is how many agents are told apart; others are one.
@@ -92,7 +93,7 @@ func (a *agentUnasked) String() string {
 	if a.Despite > 0 {
 		parts = append(parts, plural(a.Despite, "call")+" done although denied")
 	}
-	return effects.Display(cmp.Or(a.Agent, "an agent without a name")) + ": " + strings.Join(parts, "; ")
+	return display.Display(cmp.Or(a.Agent, "an agent without a name")) + ": " + strings.Join(parts, "; ")
 }
 
 // harmlessEnv reports whether a variable of the environment changes nothing but

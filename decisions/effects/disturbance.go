@@ -11,49 +11,49 @@ import (
 // link, move, extract or write something there. What is not known any more of a
 // path is not known to a call that comes after them. The zero value is none.
 type Disturbance struct {
-	paths []string // what is linked or moved
-	trees []string // folders that may hold links anywhere, "" for all
-	// written is what files are written or deleted, folded; a folder of which
+	Paths []string // what is linked or moved
+	Trees []string // folders that may hold links anywhere, "" for all
+	// Written is what files are written or deleted, folded; a folder of which
 	// everything may be ends in a slash.
-	written []string
-	lost    bool // it cannot be told what
+	Written []string
+	Lost    bool // it cannot be told what
 }
 
 // Everything is the disturbance by a call of which nothing is known.
-func Everything() Disturbance { return Disturbance{lost: true, written: []string{"/"}} }
+func Everything() Disturbance { return Disturbance{Lost: true, Written: []string{"/"}} }
 
 // None reports whether nothing is changed.
 func (d *Disturbance) None() bool {
-	return !d.lost && len(d.paths) == 0 && len(d.trees) == 0 && len(d.written) == 0
+	return !d.Lost && len(d.Paths) == 0 && len(d.Trees) == 0 && len(d.Written) == 0
 }
 
 // Known reports whether it can be told what is changed.
-func (d *Disturbance) Known() bool { return !d.lost && !slices.Contains(d.written, "/") }
+func (d *Disturbance) Known() bool { return !d.Lost && !slices.Contains(d.Written, "/") }
 
-// maxDisturbed bounds what is remembered from call to call; over it, nothing
+// MaxDisturbed bounds what is remembered from call to call; over it, nothing
 // is known.
-const maxDisturbed = 256
+const MaxDisturbed = 256
 
 // Wrote reports whether the calls may write or delete the file at an absolute
 // path, so that what it holds now says nothing of what it will hold then.
 func (d *Disturbance) Wrote(file string) bool {
-	if d.lost || len(d.written) == 0 && len(d.trees) == 0 {
-		return d.lost
+	if d.Lost || len(d.Written) == 0 && len(d.Trees) == 0 {
+		return d.Lost
 	}
 	f := lexpath.Fold(file)
-	return slices.ContainsFunc(d.written, func(w string) bool { return covers(w, f) }) ||
-		slices.ContainsFunc(d.trees, func(dir string) bool { return dir == "" || lexpath.In(lexpath.Fold(dir), f) })
+	return slices.ContainsFunc(d.Written, func(w string) bool { return Covers(w, f) }) ||
+		slices.ContainsFunc(d.Trees, func(dir string) bool { return dir == "" || lexpath.In(lexpath.Fold(dir), f) })
 }
 
-// covers reports whether what is written, as in Disturbance, has a folded path
+// Covers reports whether what is written, as in Disturbance, has a folded path
 // in it.
-func covers(written, folded string) bool {
+func Covers(written, folded string) bool {
 	return written != "" && written == folded || strings.HasSuffix(written, "/") && strings.HasPrefix(folded+"/", written)
 }
 
-// changed is what an effect writes or deletes, in the form of Disturbance; ""
+// Changed is what an effect writes or deletes, in the form of Disturbance; ""
 // for nothing. To delete a folder or to move it is to change all below.
-func (e *Effect) changed() string {
+func (e *Effect) Changed() string {
 	if e.File == nil || e.Opinion || e.Kind != KindWrite && e.Kind != KindDelete {
 		return ""
 	}

@@ -1,43 +1,43 @@
 package effects
 
-// word is one word of a command after expansion.
-type word struct {
-	// text is the word's value, quoting removed; DynamicWord when it is not
+// Word is one word of a command after expansion.
+type Word struct {
+	// Text is the word's value, quoting removed; DynamicWord when it is not
 	// known before the command runs.
-	text string
-	// shown is the word as it was typed, for dynamic ones.
-	shown string
-	// prefix is the literal text that a dynamic word begins with.
-	prefix string
-	// split is set when a dynamic word may become several words or none.
-	split bool
-	// glob is set when text is a pattern that the shell replaces by names, of the
+	Text string
+	// Shown is the word as it was typed, for dynamic ones.
+	Shown string
+	// Prefix is the literal text that a dynamic word begins with.
+	Prefix string
+	// Split is set when a dynamic word may become several words or none.
+	Split bool
+	// Glob is set when text is a pattern that the shell replaces by names, of the
 	// folder dir; that is "" when it is not known.
-	glob bool
-	dir  string
-	// tree is set when the word stands for every path below text (find's {}).
-	tree bool
-	// linked is set when links are among those paths.
-	linked bool
-	// plain is set when those paths have names that hold no secret.
-	plain bool
-	// guess is the text that a dynamic word most likely has: of a command whose
+	Glob bool
+	Dir  string
+	// Tree is set when the word stands for every path below text (find's {}).
+	Tree bool
+	// Linked is set when links are among those paths.
+	Linked bool
+	// Plain is set when those paths have names that hold no secret.
+	Plain bool
+	// Guess is the text that a dynamic word most likely has: of a command whose
 	// output is known, or a file with that output.
-	guess string
+	Guess string
 }
 
-func (w *word) dynamic() bool { return w.text == DynamicWord }
+func (w *Word) Dynamic() bool { return w.Text == DynamicWord }
 
-// open reports whether the word may become one of many, or several.
-func (w *word) open() bool { return w.dynamic() || w.glob || w.tree }
+// Open reports whether the word may become one of many, or several.
+func (w *Word) Open() bool { return w.Dynamic() || w.Glob || w.Tree }
 
-// argument is the word as it stands in Run.Args.
-func (w *word) argument() string {
-	if w.tree {
-		return w.shown
+// Argument is the word as it stands in Run.Args.
+func (w *Word) Argument() string {
+	if w.Tree {
+		return w.Shown
 	}
-	return w.text
+	return w.Text
 }
 
-// literalWord is a word whose value is known.
-func literalWord(text string) word { return word{text: text} }
+// LiteralWord is a word whose value is known.
+func LiteralWord(text string) Word { return Word{Text: text} }

@@ -68,3 +68,27 @@ func foldUnicode(s string) string {
 	}, norm.NFC.String(s))
 	return norm.NFC.String(cases.Fold().String(s))
 }
+
+// Star reports whether a pattern matches a whole name; * stands for any characters,
+// or none.
+func Star(pattern, s string) bool {
+	head, rest, any := strings.Cut(pattern, "*")
+	if !any {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, head) {
+		return false
+	}
+	s = s[len(head):]
+	for {
+		part, more, any := strings.Cut(rest, "*")
+		if !any {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], more
+	}
+}

@@ -81,3 +81,17 @@ func FuzzFold(f *testing.F) {
 		}
 	})
 }
+
+func TestStar(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a*", "a", true}, {"a*", "abc", true}, {"*", "", true}, {"*.key", "x.key", true}, {"*.key", "x.keys", false},
+		{"a*b*c", "a1b2c", true}, {"a*b*c", "a1c2b", false}, {"a*a", "a", false}, {"", "", true}, {"", "a", false},
+	} {
+		if got := Star(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("Star(%q, %q) = %v", tt.pattern, tt.name, got)
+		}
+	}
+}
