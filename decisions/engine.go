@@ -28,7 +28,7 @@ type Engine struct {
 	Observe func(*Deliberation)
 
 	// FS is the file system that paths are resolved in, Own are permd's own
-	// files (see effects.World).
+	// files (see tools.World).
 	FS  effects.FS
 	Own paths.Own
 	// PID is the daemon's process, which no call may end; 0 when there is none.

@@ -128,7 +128,7 @@ func (o *observed) Owner(path string) (uint32, error) {
 	return o.fs.Owner(path)
 }
 
-// Survey implements effects.Surveyor. A file system that is none has nothing to
+// Survey implements paths.Surveyor. A file system that is none has nothing to
 // say, and nothing is in doubt then.
 func (o *observed) Survey(root, dir string) paths.Survey {
 	if !strings.HasPrefix(dir, root) {

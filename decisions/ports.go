@@ -98,7 +98,7 @@ type MemoryQuery struct {
 	Session SessionRef
 	Project string // root of the call's project, "" if none
 	// ProjectKey is what a choice for the project is bound to (see
-	// effects.ProjectKey); Project if empty.
+	// paths.ProjectKey); Project if empty.
 	ProjectKey string
 	Effect     *effects.Effect
 	All        []effects.Effect

@@ -21,7 +21,7 @@ type Line struct {
 	Kind    effects.Kind
 	Line    string // in the language of decisions/pattern
 	Scope   ScopeKind
-	// Project is what the choice is bound to (effects.ProjectKey), for ForProject.
+	// Project is what the choice is bound to (paths.ProjectKey), for ForProject.
 	Project string
 	Home    string // of the person: what ~/ stands for
 	For     time.Duration

@@ -167,9 +167,6 @@ func (v *invocation) implicitly(e programs.ImplicitEffect) {
 		v.b.Unknown(v.at.From, "an effect that permd does not know")
 		return
 	}
-	if v.run.Cwd == "" {
-		return // the run's unknown folder already says so
-	}
 	found := v.below(v.b.Operand(kind, e.Value, v.run.Cwd, v.at.From), tree, e.Act == programs.ActLists)
 	found.Via = own
 	v.b.Add(found)

@@ -82,10 +82,6 @@ func (v *invocation) unpack() {
 	if v.filled {
 		arg, to = v.unpackTo, v.unpackIn
 	}
-	if v.run.Cwd == "" && !strings.HasPrefix(to, "/") {
-		v.b.Rearranged = append(v.b.Rearranged, "")
-		return // the run's unknown folder already says so
-	}
 	e := v.below(v.b.Operand(effects.KindWrite, to, v.run.Cwd, v.at.From), true, false)
 	e.Via = &effects.Via{Effect: v.index, Arg: arg}
 	folder := ""

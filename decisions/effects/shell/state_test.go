@@ -110,3 +110,24 @@ func TestLoopBound(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownFolder: a program that looks at the folder it runs in, or unpacks
+// into it, reads or writes one that is not known where more folders are possible than are followed.
+func TestUnknownFolder(t *testing.T) {
+	for command, want := range map[string]bool{
+		"cd x1; cd x2; cd x3; ls": true,
+		"cd src; ls":              false,
+	} {
+		fs := effectstest.Files()
+		fs.Dir(effectstest.Cwd + "/src")
+		b := shellBuilder(effectstest.Table(t), fs)
+		Text(b, command, effectstest.Cwd, "command")
+		unknown := false
+		for _, e := range b.Effects {
+			unknown = unknown || e.Kind == effects.KindUnknown
+		}
+		if unknown != want {
+			t.Errorf("%s: not understood: %v", command, unknown)
+		}
+	}
+}
