@@ -314,13 +314,14 @@ func (v *invocation) applyPath(does programs.Act, i int, w effects.Word, tree bo
 // below makes an effect mean all below its path, if tree. Where only names are
 // listed, what lies there is not read.
 func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
+	// Of a folder, diff compares what lies in it: with the file of the same name in
+	// another folder, or with the one file that it is given (POSIX, diff).
+	if v.run.Program == "diff" && e.File != nil && e.Kind == effects.KindRead && !tree {
+		mode, err := v.b.Paths.Lstat(e.File.Path)
+		tree = v.b.Stale(e.File.Path) || err == nil && mode.IsDir()
+	}
 	switch {
-	case e.File == nil:
-	case !tree:
-		// Of two folders, diff compares what lies in them.
-		if mode, err := v.b.Paths.Lstat(e.File.Path); v.run.Program == "diff" && err == nil && mode.IsDir() && v.followsLinks() {
-			v.followed = append(v.followed, e.File.Path)
-		}
+	case e.File == nil, !tree:
 	case names:
 		e.File.Recursive = true
 		if v.followsLinks() {
