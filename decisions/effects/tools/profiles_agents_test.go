@@ -40,6 +40,7 @@ var shapeExamples = map[string]struct {
 	"download":       {`{"url":"https://a.example/","file_path":"a.bin"}`, []effects.Kind{effects.KindConnect, effects.KindWrite}},
 	"external":       {`{"filepath":"/etc/hosts"}`, []effects.Kind{effects.KindWrite}},
 	"internal":       {`{"content":"x"}`, []effects.Kind{effects.KindUse}},
+	"subagent":       {`{"prompt":"x"}`, []effects.Kind{effects.KindUse}},
 	"completion":     {`{"result":"x","command":"make a"}`, []effects.Kind{effects.KindUse, effects.KindRun}},
 	"server_call":    {`{"server_name":"github","tool_name":"merge","arguments":{"n":1}}`, []effects.Kind{effects.KindUse}},
 	"plain":          {`{"name":"x"}`, []effects.Kind{effects.KindUse}},
@@ -255,7 +256,8 @@ func TestAgents(t *testing.T) {
 		}), want: []string{"run bash -lc make a @subject.command", "run make a @subject.command"}},
 		{name: "a command under a tool of the conversation", call: acp("claude-agent-acp", func(c *effects.Call) {
 			c.Tool.Name, c.InputFrom, c.Claims.Kind, c.Input = "Task", "subject", "think", in(`{"command":"make a","cwd":"`+effectstest.Cwd+`"}`)
-		}), want: []string{"use :Task of agent @tool", "run make a @subject.command"}, defects: []string{"contradiction @subject.command", "contradiction @kind"}},
+		}), want: []string{"use :Task of agent @tool", "run make a @subject.command"},
+			defects: []string{"contradiction @subject.cwd", "contradiction @subject.command", "contradiction @kind"}},
 		{name: "a command of a server's tool", call: acp("claude-agent-acp", func(c *effects.Call) {
 			c.Tool.Name, c.InputFrom, c.Claims.Kind, c.Input = "mcp__prod__exec", "subject", "execute", in(`{"command":"make a","cwd":"`+effectstest.Cwd+`"}`)
 		}), want: []string{"use prod:exec @tool", "run make a @subject.command", "^read . @subject.cwd", "^write . @subject.cwd"}},
