@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // maxFolders bounds the folders that the shell of a batch may be in.
@@ -23,7 +24,7 @@ type batch struct {
 }
 
 // prepare tells a call of what the earlier ones may do.
-func (b *batch) prepare(c *effects.Call, profiles *effects.Profiles) {
+func (b *batch) prepare(c *effects.Call, profiles *tools.Profiles) {
 	c.Before = b.before
 	if !b.changed && len(b.folders) == 0 && len(b.activated) == 0 || !profiles.LiveShell(c.Harness()) {
 		return

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 func put(t *testing.T, top, name, text string) {
@@ -29,7 +30,7 @@ func TestTargets(t *testing.T) {
 	put(t, top, "npm/sub/x", "")
 	put(t, top, "odd/package.json", `{"scripts": {"test": "jest"}, "scripts": {"test": "evil"}}`)
 	of := func(dir string, words ...string) *effects.Script {
-		return targetOf(effects.OSFS{}, &effects.Run{Program: words[0], Args: words[1:], Cwd: filepath.Join(top, dir)})
+		return targetOf(paths.OSFS{}, &effects.Run{Program: words[0], Args: words[1:], Cwd: filepath.Join(top, dir)})
 	}
 	for _, tt := range []struct {
 		name, dir string

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // Config is what an engine is made of.
@@ -25,9 +27,9 @@ type Config struct {
 	Observe func(*Deliberation)
 
 	// FS is the file system that paths are resolved in, Own are permd's own
-	// files (see effects.World).
+	// files (see tools.World).
 	FS  effects.FS
-	Own effects.Own
+	Own paths.Own
 	// System is set when calls come from other people than the one the engine runs
 	// as: it may see what they may not. It must be that of the Policy.
 	System bool
@@ -107,13 +109,13 @@ func (e *Engine) With(change func(*Config)) (*Engine, error) {
 
 // World is what the effects of a call are found with, for those who want more of
 // them than a decision shows.
-func (e *Engine) World(snap Snapshot) effects.World {
+func (e *Engine) World(snap Snapshot) tools.World {
 	return e.world(e.fs, snap)
 }
 
 // Protect says what permd's own files are, where that is known only when its
 // sockets are. It must be called before the first call is decided.
-func (e *Engine) Protect(own effects.Own) { e.own, e.config.Own = own, own }
+func (e *Engine) Protect(own paths.Own) { e.own, e.config.Own = own, own }
 
 // Decide decides the calls of one request with one policy snapshot and returns
 // a decision for each, in order, after all are in the journal. It never fails:

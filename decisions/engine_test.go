@@ -11,13 +11,16 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/rego"
 )
 
 // fakePolicy says the same of every effect.
 type fakePolicy struct {
-	table     *effects.Table
-	profiles  *effects.Profiles
+	table     *programs.Table
+	profiles  *tools.Profiles
 	snapErr   error
 	err       error
 	panics    bool
@@ -27,8 +30,8 @@ type fakePolicy struct {
 
 func (p *fakePolicy) Snapshot(uint32, string) (Snapshot, error) { return p, p.snapErr }
 func (p *fakePolicy) Digest() string                            { return "digest" }
-func (p *fakePolicy) Table() *effects.Table                     { return p.table }
-func (p *fakePolicy) Profiles() *effects.Profiles               { return p.profiles }
+func (p *fakePolicy) Table() *programs.Table                    { return p.table }
+func (p *fakePolicy) Profiles() *tools.Profiles                 { return p.profiles }
 func (p *fakePolicy) OnFailure() Verdict                        { return p.onFailure }
 func (p *fakePolicy) Trusted() bool                             { return false }
 func (p *fakePolicy) Evaluate(ctx context.Context, in *Input) (Findings, error) {
@@ -64,11 +67,11 @@ func finding(l Layer, set Set) Finding {
 
 func newFakes(t *testing.T) (*fakePolicy, *fakeMemory, *fakeJournal, *Engine) {
 	t.Helper()
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,7 @@ func newFakes(t *testing.T) (*fakePolicy, *fakeMemory, *fakeJournal, *Engine) {
 	m, j := &fakeMemory{}, &fakeJournal{}
 	n := 0
 	e, err := NewEngine(Config{
-		Policy: p, Memory: m, Journal: j, FS: effects.OSFS{}, Log: slog.New(slog.DiscardHandler),
+		Policy: p, Memory: m, Journal: j, FS: paths.OSFS{}, Log: slog.New(slog.DiscardHandler),
 		Now:   func() time.Time { return time.Unix(1_700_000_000, 0) },
 		NewID: func() string { n++; return fmt.Sprint("d", n) },
 		PID:   4242,
@@ -91,7 +94,7 @@ func newFakes(t *testing.T) (*fakePolicy, *fakeMemory, *fakeJournal, *Engine) {
 func TestNewEngineChecks(t *testing.T) {
 	p, m, j, _ := newFakes(t)
 	whole := Config{
-		Policy: p, Memory: m, Journal: j, FS: effects.OSFS{}, Log: slog.New(slog.DiscardHandler),
+		Policy: p, Memory: m, Journal: j, FS: paths.OSFS{}, Log: slog.New(slog.DiscardHandler),
 		Now: time.Now, NewID: func() string { return "d" },
 	}
 	if _, err := NewEngine(whole); err != nil {
@@ -297,7 +300,7 @@ func TestFences(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p, m, _, e := newFakes(t)
-			e.own = effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd").WithProgram([]string{"/srv/own/control"}, nil)
+			e.own = paths.OwnFiles(home+"/.config/permd", home+"/.local/share/permd").WithProgram([]string{"/srv/own/control"}, nil)
 			allow := finding(Org, SetAllow)
 			allow.Covers, allow.CoversUnknown = ^effects.Tags(0), true
 			p.fired = []Finding{allow}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // evaluation is a call as far as it can be decided without asking memory: its
@@ -43,7 +44,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	w := e.world(fsys, snap)
 	m := &evaluation{snapshot: snap, call: &req.Call, res: w.In(received.scene), session: req.Session}
 	m.session.Conn = 0
-	m.projectKey = effects.ProjectKey(fsys, m.res.Project)
+	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.person = needsPerson(req, &m.res)
 	m.fingerprints = fingerprints(m.call, m.res.Effects)
 	m.effects = make([]effectFacts, len(m.res.Effects))

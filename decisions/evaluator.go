@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // evaluator finds out what a call does and what rules and fences say of it. It
@@ -14,7 +16,7 @@ import (
 type evaluator struct {
 	policy Policy
 	fs     effects.FS
-	own    effects.Own
+	own    paths.Own
 	system bool // calls come from several people
 	pid    int
 	cache  *Cache
@@ -30,7 +32,7 @@ type intake struct {
 	cached  *cacheEntry // nil when nothing is
 	// Else what the request is evaluated by, of which a cache may keep all.
 	req      *Request
-	scene    *effects.Scene
+	scene    *tools.Scene
 	recorder *recordingFS
 }
 
@@ -59,14 +61,14 @@ func (e *evaluator) receive(req *Request, alone bool) *intake {
 func (m *intake) resolve(e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
 	m.recorder = &recordingFS{fs: e.fs}
-	w := effects.World{FS: m.recorder, Own: e.own, Others: e.system}
+	w := tools.World{FS: m.recorder, Own: e.own, Others: e.system}
 	m.scene = w.Scene(&req.Call)
 	m.project = m.scene.Project()
 }
 
 // world is what effects are found with.
-func (e *evaluator) world(fsys effects.FS, snap Snapshot) effects.World {
-	return effects.World{FS: fsys, Own: e.own, Others: e.system, Table: snap.Table(), Profiles: snap.Profiles()}
+func (e *evaluator) world(fsys effects.FS, snap Snapshot) tools.World {
+	return tools.World{FS: fsys, Own: e.own, Others: e.system, Table: snap.Table(), Profiles: snap.Profiles()}
 }
 
 // evaluation returns what is known of a request without memory, from the cache if

@@ -7,12 +7,13 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // ownCommands reads the list of permd's commands that the effects are made with.
 func ownCommands(t *testing.T) (reads, changes []string) {
 	t.Helper()
-	data, err := os.ReadFile("effects/own_commands.txt")
+	data, err := os.ReadFile("effects/runs/own_commands.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func ownWorld(t *testing.T, e *Engine, r *Request) {
 			t.Fatal(err)
 		}
 	}
-	e.own = effects.OwnFiles("/run/user/1000/permd/permd.sock", "/srv/own/control.sock").WithProgram([]string{filepath.Join(dir, "started-from")}, []string{dir})
+	e.own = paths.OwnFiles("/run/user/1000/permd/permd.sock", "/srv/own/control.sock").WithProgram([]string{filepath.Join(dir, "started-from")}, []string{dir})
 }
 
 // TestOwnCommandsAreDenied begins with a rule and a choice that allow

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // Policy gives the rules that hold at one moment.
@@ -23,8 +25,8 @@ type Snapshot interface {
 	// Digest identifies the rules, the program table and the settings.
 	Digest() string
 	// Table and Profiles are what effects are made with.
-	Table() *effects.Table
-	Profiles() *effects.Profiles
+	Table() *programs.Table
+	Profiles() *tools.Profiles
 	// OnFailure is the verdict of a call that could not be evaluated: Ask, or
 	// Deny where org's settings say so.
 	OnFailure() Verdict
@@ -96,7 +98,7 @@ type MemoryQuery struct {
 	Session SessionRef
 	Project string // root of the call's project, "" if none
 	// ProjectKey is what a choice for the project is bound to (see
-	// effects.ProjectKey); Project if empty.
+	// paths.ProjectKey); Project if empty.
 	ProjectKey string
 	Effect     *effects.Effect
 	All        []effects.Effect

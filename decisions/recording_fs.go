@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // Bounds of what is kept of a call's looks at the file system; a call that
@@ -127,14 +128,14 @@ func (o *recordingFS) Owner(path string) (uint32, error) {
 	return o.fs.Owner(path)
 }
 
-// Survey implements effects.Surveyor. A file system that is none has nothing to
+// Survey implements paths.Surveyor. A file system that is none has nothing to
 // say, and nothing is in doubt then.
-func (o *recordingFS) Survey(root, dir string) effects.Survey {
+func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	if !strings.HasPrefix(dir, root) {
-		return effects.Survey{Doubtful: true}
+		return paths.Survey{Doubtful: true}
 	}
 	l := o.lookup(fsLookup{op: lookSurvey, path: dir, limit: int64(len(root))})
-	var s effects.Survey
+	var s paths.Survey
 	s.Doubtful = strings.HasPrefix(l.text, doubtful)
 	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, doubtful), "\x00") {
 		switch link, isLink := strings.CutPrefix(name, linked); {
@@ -154,7 +155,7 @@ const (
 
 // surveyed asks for a survey, as text: absolute paths hold no zero.
 func surveyed(fsys effects.FS, path string, root int64) string {
-	by, ok := fsys.(effects.Surveyor)
+	by, ok := fsys.(paths.Surveyor)
 	if !ok {
 		return ""
 	}

@@ -11,20 +11,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // surveyFS has one answer to every survey.
 type surveyFS struct {
 	effects.FS
-	survey effects.Survey
+	survey paths.Survey
 }
 
-func (f surveyFS) Survey(string, string) effects.Survey { return f.survey }
+func (f surveyFS) Survey(string, string) paths.Survey { return f.survey }
 
 // TestObservedSurvey: what is kept of a survey, to be compared with a later one,
 // is all of it.
 func TestObservedSurvey(t *testing.T) {
-	for name, want := range map[string]effects.Survey{
+	for name, want := range map[string]paths.Survey{
 		"nothing":          {},
 		"doubt":            {Doubtful: true},
 		"a secret":         {Secrets: []string{"/p/.env"}},
@@ -51,7 +52,7 @@ func TestObservedNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o := &recordingFS{fs: effects.OSFS{}}
+	o := &recordingFS{fs: paths.OSFS{}}
 	var got []string
 	list, err := o.Names(dir, 10)
 	for _, e := range list {
@@ -63,17 +64,17 @@ func TestObservedNames(t *testing.T) {
 	if _, err := o.Names(filepath.Join(dir, "none"), 10); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
-	if o.uncomparable || !unchanged(effects.OSFS{}, o.lookups) {
+	if o.uncomparable || !unchanged(paths.OSFS{}, o.lookups) {
 		t.Error("what has not changed does not hold")
 	}
 	sub := filepath.Join(dir, "a")
-	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || unchanged(effects.OSFS{}, o.lookups) {
+	if err := errors.Join(os.Remove(sub), os.Mkdir(sub, 0o700)); err != nil || unchanged(paths.OSFS{}, o.lookups) {
 		t.Errorf("another type is not seen (%v)", err)
 	}
-	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !unchanged(effects.OSFS{}, o.lookups) {
+	if err := errors.Join(os.Remove(sub), os.WriteFile(sub, nil, 0o600)); err != nil || !unchanged(paths.OSFS{}, o.lookups) {
 		t.Errorf("what is as it was does not hold (%v)", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || unchanged(effects.OSFS{}, o.lookups) {
+	if err := os.WriteFile(filepath.Join(dir, "c"), nil, 0o600); err != nil || unchanged(paths.OSFS{}, o.lookups) {
 		t.Errorf("a further name is not seen (%v)", err)
 	}
 	if _, err := o.Names(dir, 1); err == nil || !o.uncomparable {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // TestCacheSeesNewSecrets: a search that was kept as harmless is looked at anew
@@ -16,7 +17,7 @@ import (
 // and once more when it is gone.
 func TestCacheSeesNewSecrets(t *testing.T) {
 	p, _, _, e := newCached(t)
-	e.fs = effects.NewIndex(effects.OSFS{}, time.Now)
+	e.fs = paths.NewIndex(paths.OSFS{}, time.Now)
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 )
 
 // Bounds of what is offered.
@@ -186,9 +187,9 @@ func exactly(items []OfferItem) string {
 		case e.Kind == effects.KindWrite && e.File != nil:
 			text = "any content of " + shownPath(e.File.Path, q.Project)
 		case e.Kind == effects.KindConnect && e.Connect != nil && e.Connect.Method == effects.MethodGet:
-			text = "any GET to " + effects.Display(e.Connect.Host)
+			text = "any GET to " + display.Display(e.Connect.Host)
 		case e.Kind == effects.KindConnect && e.Connect != nil:
-			text = "anything sent to " + effects.Display(e.Connect.Host)
+			text = "anything sent to " + display.Display(e.Connect.Host)
 		}
 		if text != "" && !slices.Contains(open, text) {
 			open = append(open, text)
@@ -205,7 +206,7 @@ func shownPath(file, project string) string {
 	if rest, ok := strings.CutPrefix(file, project+"/"); ok && project != "" {
 		file = "./" + rest
 	}
-	return effects.Display(file)
+	return display.Display(file)
 }
 
 // widest returns the widest proposal for an effect, up to a level, with which

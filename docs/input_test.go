@@ -14,6 +14,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/rego"
 )
@@ -258,7 +259,7 @@ func (w *world) seen(t *testing.T, call, what, kind string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := effects.World{FS: w.fs, Own: w.own, Table: snap.Table(), Profiles: snap.Profiles()}
+	made := tools.World{FS: w.fs, Own: w.own, Table: snap.Table(), Profiles: snap.Profiles()}
 	res := made.Of(c)
 	for i := range res.Effects {
 		if string(res.Effects[i].Kind) != kind {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/aap"
@@ -37,7 +38,7 @@ func serveWorld(t *testing.T) string {
 	users := func(uint32) effects.User {
 		return effects.User{UID: 1000, Name: "ana", Home: home, Env: map[string]string{"HOME": home}}
 	}
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestErrorTable(t *testing.T) {
 
 // TestAgentTable has every profile in the table, with the shell that it says.
 func TestAgentTable(t *testing.T) {
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,8 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -48,11 +49,11 @@ func TestRecipes(t *testing.T) {
 	if len(all) != 11 {
 		t.Errorf("there are %d recipes", len(all))
 	}
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -43,7 +44,7 @@ type rules struct {
 type world struct {
 	engine  *decisions.Engine
 	fs      *fsfake.FS
-	own     effects.Own
+	own     paths.Own
 	store   *policy.Store
 	project string
 }
@@ -80,7 +81,7 @@ func newWorld(t *testing.T, r rules) *world {
 	if err := store.Prepare(t.Context(), uid, home+"/scratch"); err != nil {
 		t.Fatal(err)
 	}
-	w.fs, w.own = fs, effects.OwnFiles(home+"/.config/permd")
+	w.fs, w.own = fs, paths.OwnFiles(home+"/.config/permd")
 	w.engine, err = decisions.NewEngine(decisions.Config{
 		Policy: store, Memory: nothing{}, Journal: nothing{}, FS: fs, Own: w.own,
 		Now: func() time.Time { return now }, NewID: func() string { return "id" }, Log: slog.New(slog.DiscardHandler),

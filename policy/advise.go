@@ -8,7 +8,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/list"
 	"github.com/permd/permd/policy/source"
@@ -18,8 +19,8 @@ import (
 // finds never keeps a layer from being used; what must is found by compiling.
 type adviser struct {
 	layer    decisions.Layer
-	table    *effects.Table    // nil: what needs it is not checked
-	profiles *effects.Profiles // the same
+	table    *programs.Table // nil: what needs it is not checked
+	profiles *tools.Profiles // the same
 	found    diag.List
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -37,11 +38,11 @@ func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 		l.warn(e, "name the program that it runs",
 			"never matches: %s only runs another program, and that is the run which rules see", r.Program)
 		return
-	case allow && runs == effects.RunsCommands && (open || len(r.Words) == 0):
+	case allow && runs == programs.RunsCommands && (open || len(r.Words) == 0):
 		l.warn(e, "name the program that it runs, in an entry of its own, and of "+r.Program+" only the words that you mean",
 			"allows a program that runs others, with whatever options are harmless")
 		return
-	case allow && runs == effects.RunsCode && (open || len(r.Words) == 0):
+	case allow && runs == programs.RunsCode && (open || len(r.Words) == 0):
 		l.warn(e, fmt.Sprintf("name the script with its words, such as %q: what code does permd cannot see", r.Program+" scripts/check"),
 			"allows a program that runs any code it is given")
 		return

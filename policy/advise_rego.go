@@ -1,13 +1,13 @@
 package policy
 
 import (
+	"github.com/permd/permd/decisions/effects/programs"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/source"
@@ -260,9 +260,9 @@ func (l *adviser) interpreters(c *compiledLayer, r *ast.Rule, b ast.Body) {
 		return
 	}
 	var wide []string
-	for _, programs := range equalities(b)["program"] {
-		for _, p := range programs {
-			if l.table.Runs(p) != effects.RunsItself && !l.table.Transparent(p) {
+	for _, names := range equalities(b)["program"] {
+		for _, p := range names {
+			if l.table.Runs(p) != programs.RunsItself && !l.table.Transparent(p) {
 				wide = append(wide, p)
 			}
 		}

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -10,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
@@ -18,8 +19,8 @@ import (
 
 // What permd ships, read once: it is never changed.
 var (
-	shippedTable    = sync.OnceValues(func() (*effects.Table, error) { return effects.ParseTable(rego.Programs()) })
-	shippedProfiles = sync.OnceValues(func() (*effects.Profiles, error) { return effects.ParseProfiles(rego.Profiles()) })
+	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
 )
 
 // adviceOn checks files with the shipped table and profiles and returns what is

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/source"
@@ -48,8 +49,8 @@ type Folder struct {
 	Schema []byte // of the input
 	// Table and Profiles are what effects are made with, for the checks that
 	// need them; nil leaves those out.
-	Table    *effects.Table
-	Profiles *effects.Profiles
+	Table    *programs.Table
+	Profiles *tools.Profiles
 	// Org is the admins' folder, what of whose programs is known to the layers
 	// below it; "" for none.
 	Org string

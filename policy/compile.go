@@ -14,7 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown/cache"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
@@ -34,7 +34,7 @@ type unit struct {
 	// project may tighten, but not speak.
 	listsOnly bool
 	// table is what denies and asks of lists know options by, nil if nothing is.
-	table *effects.Table
+	table *programs.Table
 }
 
 // compiledLayer is a layer that is ready to be evaluated. It is immutable.
@@ -53,11 +53,11 @@ type compiledLayer struct {
 	needs      input.Parts
 	mayFire    [numKinds]bool // kinds for which a rule may fire
 	warnings   []diag.Problem
-	table      *effects.Table    // of org: the program table with what it adds, nil if nothing
-	overlay    *effects.Opinions // of a user: what it says of programs, nil if nothing
-	programs   []ProgramInfo     // the programs that it says something about
-	tests      *moduleSet        // all that was parsed, when there are tests; nil once they have run
-	lists      []listEntry       // the entries of its lists, for explanations
+	table      *programs.Table    // of org: the program table with what it adds, nil if nothing
+	overlay    *programs.Opinions // of a user: what it says of programs, nil if nothing
+	programs   []ProgramInfo      // the programs that it says something about
+	tests      *moduleSet         // all that was parsed, when there are tests; nil once they have run
+	lists      []listEntry        // the entries of its lists, for explanations
 }
 
 // moduleSet are the modules of a layer, before compiling.

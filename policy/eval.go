@@ -11,7 +11,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/input"
 )
 
@@ -33,8 +34,8 @@ type snapshot struct {
 	quarantined []string         // files whose allows do not count, see hold
 	switches    Switches
 	trusted     bool
-	table       *effects.Table
-	profiles    *effects.Profiles
+	table       *programs.Table
+	profiles    *tools.Profiles
 	limiter     *limiter // of the evaluations under way, also those with other snapshots
 }
 
@@ -42,10 +43,10 @@ type snapshot struct {
 func (s *snapshot) Digest() string { return s.digest }
 
 // Table is the program table that effects are made with.
-func (s *snapshot) Table() *effects.Table { return s.table }
+func (s *snapshot) Table() *programs.Table { return s.table }
 
 // Profiles are the agent profiles that effects are made with.
-func (s *snapshot) Profiles() *effects.Profiles { return s.profiles }
+func (s *snapshot) Profiles() *tools.Profiles { return s.profiles }
 
 // OnFailure is the verdict of a call that cannot be evaluated.
 func (s *snapshot) OnFailure() decisions.Verdict {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
@@ -83,7 +84,7 @@ type comparison struct {
 
 func (d *comparison) say(cost int, is, format string, args ...any) {
 	d.cost += cost
-	d.found = append(d.found, Condition{Text: effects.Display(fmt.Sprintf(format, args...)), Is: is})
+	d.found = append(d.found, Condition{Text: display.Display(fmt.Sprintf(format, args...)), Is: is})
 }
 
 // compare reports whether the line is about the same thing as the effect. If it
@@ -333,7 +334,7 @@ func written(g pattern.Glob) string { return shown(strings.Join(g, "*")) }
 // shown is a word of the call as it may be shown.
 func shown(s string) string {
 	const limit = 60
-	if s = effects.Display(s); s == "" || strings.Contains(s, " ") {
+	if s = display.Display(s); s == "" || strings.Contains(s, " ") {
 		s = `"` + s + `"`
 	}
 	if r := []rune(s); len(r) > limit {

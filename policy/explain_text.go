@@ -2,13 +2,13 @@ package policy
 
 import (
 	"fmt"
+	"github.com/permd/permd/decisions/effects/display"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/input"
 )
 
@@ -100,7 +100,7 @@ func (t *nearSearch) is(l *compiledLayer, p conditionGroup, bound topdown.QueryR
 }
 
 // valueText is a value of the input as it may be shown.
-func valueText(v ast.Value) string { return cut(effects.Display(v.String()), maxConditionValue) }
+func valueText(v ast.Value) string { return cut(display.Display(v.String()), maxConditionValue) }
 
 func cut(s string, limit int) string {
 	if r := []rune(s); len(r) > limit {

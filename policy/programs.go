@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/source"
 )
@@ -33,8 +33,8 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 	if len(files) == 0 || u.table == nil {
 		return
 	}
-	var described []effects.Described
-	var errs []*effects.TableError
+	var described []programs.Described
+	var errs []*programs.TableError
 	switch u.layer {
 	case decisions.Org:
 		if out.table, described, errs = u.table.Extended(files); errs == nil {
@@ -80,7 +80,7 @@ func (n *layerState) withOrg(org *layerState) *layerState {
 }
 
 // tableOf is the program table with what org says of it.
-func (s *Store) tableOf(org *layerState) *effects.Table {
+func (s *Store) tableOf(org *layerState) *programs.Table {
 	if org != nil && org.active != nil && org.active.table != nil {
 		return org.active.table
 	}
@@ -90,7 +90,7 @@ func (s *Store) tableOf(org *layerState) *effects.Table {
 // tableFor is the program table for the calls of one person. What a person says
 // of programs that nobody else describes counts as far as an allow of theirs: not
 // where only org's count, and not while the file is perhaps being written.
-func (s *Store) tableFor(st *state, user *layerState) *effects.Table {
+func (s *Store) tableFor(st *state, user *layerState) *programs.Table {
 	table := s.tableOf(st.org)
 	if user == nil || user.active == nil || user.active.overlay == nil {
 		return table

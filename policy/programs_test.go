@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +31,7 @@ func judged(t *testing.T, s *Store, project, command string) (fired []string, fi
 		Input: []byte(`{"command":"` + command + `"}`), User: effects.User{UID: 1000, Name: "u", Home: "/home/u"},
 	}
 	fs := fsfake.New("/home/u/p/.git/", "/home/u/p/.env", "/home/u/p/src/")
-	w := effects.World{FS: fs, Table: snap.Table(), Profiles: snap.Profiles()}
+	w := tools.World{FS: fs, Table: snap.Table(), Profiles: snap.Profiles()}
 	res := w.Of(call)
 	in := &decisions.Input{All: res.Effects, Call: call, Result: &res}
 	for i := range res.Effects {
@@ -194,7 +196,7 @@ func TestProgramsOfProject(t *testing.T) {
 	if _, run := judged(t, s, w.project, "deployctl status"); run.Known {
 		t.Error("a project described a program")
 	}
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}

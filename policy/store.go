@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
@@ -81,8 +82,8 @@ type Options struct {
 type Store struct {
 	opts     Options
 	schema   *input.Schema
-	table    *effects.Table
-	profiles *effects.Profiles
+	table    *programs.Table
+	profiles *tools.Profiles
 	shipped  string // digest of table and profiles
 
 	// mu is held by whoever loads rules; requests never take it.
@@ -136,10 +137,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
 		return nil, err
 	}
-	if s.table, err = effects.ParseTable(opts.Programs); err != nil {
+	if s.table, err = programs.ParseTable(opts.Programs); err != nil {
 		return nil, fmt.Errorf("reading the program table: %w", err)
 	}
-	if s.profiles, err = effects.ParseProfiles(opts.Profiles); err != nil {
+	if s.profiles, err = tools.ParseProfiles(opts.Profiles); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
 	shipped := []source.File{{Name: "profiles", Data: opts.Profiles}}

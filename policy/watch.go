@@ -3,6 +3,7 @@ package policy
 import (
 	"context"
 	"errors"
+	"github.com/permd/permd/internal/lexpath"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -219,16 +220,11 @@ func (w *watcher) relevant(name string) bool {
 		return true // a ConfigMap is swapped by renaming ..data
 	}
 	for _, dir := range w.dirs {
-		if inside(dir, name) || inside(name, dir) {
+		if lexpath.In(dir, name) || lexpath.In(name, dir) {
 			return true
 		}
 	}
 	return false
-}
-
-// inside reports whether name is dir or lies below it.
-func inside(dir, name string) bool {
-	return name == dir || strings.HasPrefix(name, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // folders returns the folders that rules are looked for in, and those to watch:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -20,7 +21,7 @@ type Line struct {
 	Kind    effects.Kind
 	Line    string // in the language of decisions/pattern
 	Scope   ScopeKind
-	// Project is what the choice is bound to (effects.ProjectKey), for ForProject.
+	// Project is what the choice is bound to (paths.ProjectKey), for ForProject.
 	Project string
 	Home    string // of the person: what ~/ means
 	For     time.Duration
@@ -67,7 +68,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 		Scope: Scope{Kind: l.Scope},
 	}}
 	c := &e.choice
-	if effects.Display(c.Label) != c.Label {
+	if display.Display(c.Label) != c.Label {
 		return nil, fmt.Errorf("%w: the line is too long, or holds a secret that would be stored readable", ErrNotRemembered)
 	}
 	if l.For < 0 || l.For > MaxExpiry {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 )
 
 // shells are programs that run any text, whatever the program table says.
@@ -27,7 +27,7 @@ var wrappers = []string{
 // AllowableRun says why an allow of a run must not be remembered: it runs code
 // or other programs that the choice could not be bound to. It returns nil when
 // it may be, and for an effect that is no run.
-func AllowableRun(table *effects.Table, q *decisions.MemoryQuery) error {
+func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	r := q.Effect.Run
 	if r == nil {
 		return nil
@@ -39,9 +39,9 @@ func AllowableRun(table *effects.Table, q *decisions.MemoryQuery) error {
 		})
 	}
 	switch {
-	case is(wrappers), table.Runs(r.Program) == effects.RunsCommands:
+	case is(wrappers), table.Runs(r.Program) == programs.RunsCommands:
 		return errors.New("it runs other programs")
-	case is(shells), table.Runs(r.Program) == effects.RunsCode:
+	case is(shells), table.Runs(r.Program) == programs.RunsCode:
 		// A script is pinned by its text; options and operands may name more
 		// code than that.
 		if r.Script == nil || r.Script.SHA256 == "" || len(r.Args) != 1 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
 )
@@ -12,7 +13,7 @@ import (
 // TestAllowableRun wants no answer to cover a run that means whatever its words
 // say: those are only bound to a text.
 func TestAllowableRun(t *testing.T) {
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
@@ -194,7 +195,7 @@ func BenchmarkMatchWidths(b *testing.B) {
 
 // BenchmarkMatchRejects matches among 100,000 rejects of all forms.
 func BenchmarkMatchRejects(b *testing.B) {
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -178,8 +180,7 @@ func appendPath(b []byte, p string, q *decisions.MemoryQuery, f form) []byte {
 
 // within reports whether a path is a project's root or below it.
 func within(p, project string) bool {
-	return project != "" && strings.HasPrefix(p, project) &&
-		(len(p) == len(project) || p[len(project)] == '/' || project == "/")
+	return project != "" && lexpath.In(project, p)
 }
 
 // location is where a run is bound to: a project, the folder itself, or both.
@@ -245,7 +246,7 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	case e.Connect != nil:
 		p.Method = e.Connect.Method
 	case e.Use != nil:
-		p.Given, p.For = effects.Display(e.Use.Given.String()), effects.Display(e.Use.For)
+		p.Given, p.For = display.Display(e.Use.Given.String()), display.Display(e.Use.For)
 		p.Destructive = e.Use.Destructive
 	}
 	if inProject && scope != ForUser {

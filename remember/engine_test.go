@@ -17,6 +17,8 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
@@ -24,14 +26,14 @@ import (
 
 // silence is a policy without any rule: all that is not remembered asks.
 type silence struct {
-	table    *effects.Table
-	profiles *effects.Profiles
+	table    *programs.Table
+	profiles *tools.Profiles
 }
 
 func (p *silence) Snapshot(uint32, string) (decisions.Snapshot, error) { return p, nil }
 func (p *silence) Digest() string                                      { return "d" }
-func (p *silence) Table() *effects.Table                               { return p.table }
-func (p *silence) Profiles() *effects.Profiles                         { return p.profiles }
+func (p *silence) Table() *programs.Table                              { return p.table }
+func (p *silence) Profiles() *tools.Profiles                           { return p.profiles }
 func (p *silence) OnFailure() decisions.Verdict                        { return decisions.Ask }
 func (p *silence) Trusted() bool                                       { return false }
 func (p *silence) Evaluate(context.Context, *decisions.Input) (decisions.Findings, error) {
@@ -60,11 +62,11 @@ func (a *asked) engine() *decisions.Engine {
 
 func newAsked(t *testing.T) *asked {
 	t.Helper()
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func (a *asked) effects(t *rapid.T, command string) []effects.Effect {
 		t.Fatal(err)
 	}
 	p := a.config.Policy.(*silence)
-	w := effects.World{FS: a.config.FS, Table: p.table, Profiles: p.profiles}
+	w := tools.World{FS: a.config.FS, Table: p.table, Profiles: p.profiles}
 	call := effects.Call{
 		ID: "c", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: input, Cwd: "/p", Agent: effects.Party{Name: "claude-agent-acp", Version: "0.100.0"},
 		User: effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}},

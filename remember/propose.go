@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -88,7 +89,7 @@ func wider(q *decisions.MemoryQuery, scope ScopeKind) []pattern.Wider {
 	}
 	var list []pattern.Wider
 	for _, w := range pattern.Widen(q.Effect, q.All, ctx) {
-		if line := w.Pattern.String(); effects.Display(line) == line {
+		if line := w.Pattern.String(); display.Display(line) == line {
 			list = append(list, w)
 		}
 	}
@@ -150,7 +151,7 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 	default:
 		line = e.Text
 	}
-	return effects.Display(line)
+	return display.Display(line)
 }
 
 // toolName is the name of a tool or a server, or a version, in a label: in quotes

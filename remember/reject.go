@@ -14,6 +14,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -246,7 +247,7 @@ func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart 
 // plain reports whether a line may be stored and shown: it holds nothing that is
 // masked in it, or in the effect's own words, which know more of secrets.
 func plain(e *effects.Effect, line string) bool {
-	return effects.Display(line) == line && !strings.Contains(e.Text, "***") && !strings.Contains(e.Text, "…")
+	return display.Display(line) == line && !strings.Contains(e.Text, "***") && !strings.Contains(e.Text, "…")
 }
 
 func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {
@@ -258,7 +259,7 @@ func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {
 	if len(bytes.TrimSpace(q.Call.Input)) == 0 {
 		what = q.Call.Claims.Title
 	}
-	p := &rejectPart{Part: Part{Kind: effects.KindUnknown, Rule: clip(effects.Display(what), maxText)}, sums: []digest{sum}}
+	p := &rejectPart{Part: Part{Kind: effects.KindUnknown, Rule: clip(display.Display(what), maxText)}, sums: []digest{sum}}
 	p.spell()
 	return p
 }

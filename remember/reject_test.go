@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/remember"
@@ -328,7 +329,7 @@ func TestRejectBounds(t *testing.T) {
 // TestRejectIndex compares the index with a look at every line: what it finds is
 // what pattern.Touches says.
 func TestRejectIndex(t *testing.T) {
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/permd/permd/bench/shipped"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/remember"
 )
 
@@ -49,7 +51,7 @@ func (b *bench) engine(w *world, snap decisions.Snapshot, memory *remember.Store
 }
 
 // memory opens an empty memory.
-func (b *bench) memory(table *effects.Table) (*remember.Store, error) {
+func (b *bench) memory(table *programs.Table) (*remember.Store, error) {
 	name := fmt.Sprintf("memory%d.db", b.count.Add(1))
 	return remember.Open(remember.Options{
 		Path: filepath.Join(b.rules.Dir(), name), Now: func() time.Time { return b.now },
@@ -111,5 +113,5 @@ func shown(tool string, input []byte) string {
 	if r := []rune(s); len(r) > most {
 		s = string(r[:most]) + "…"
 	}
-	return effects.Display(s)
+	return display.Display(s)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/remember"
 )
@@ -167,7 +167,7 @@ func (b *bench) repositoryWorld(rows []*callRow) *world {
 		}
 		w.fs.Dir(folder)
 	}
-	look := effects.World{FS: w.fs, Own: w.own(), Table: b.shipped.Table(), Profiles: b.shipped.Profiles()}
+	look := tools.World{FS: w.fs, Own: w.own(), Table: b.shipped.Table(), Profiles: b.shipped.Profiles()}
 	for _, r := range rows {
 		if r.place() == "project" {
 			req := w.request(r.call())

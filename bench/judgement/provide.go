@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // provide makes what the runs of a call need to be what they were where the
@@ -86,5 +87,5 @@ hash -r 2>/dev/null
 
 // within reports whether a path lies below a folder.
 func within(p, dir string) bool {
-	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+	return lexpath.In(dir, p)
 }

@@ -98,9 +98,9 @@ var translations = map[string]func(d *draft, value string){
 	},
 
 	// Tools. That of a server is named by the server and its own name.
-	"tool":            tools,
-	"tool-glob":       tools,
-	"tool-confusable": tools,
+	"tool":            toolWords,
+	"tool-glob":       toolWords,
+	"tool-confusable": toolWords,
 	// A look-up in an empty table of tools: no rule.
 	"map-lookup": nothing,
 	// What the agent calls its call: the effect that the word stands for, in
@@ -213,9 +213,9 @@ func address(d *draft, v string) {
 	d.rule("allow", "below that address", conditions...)
 }
 
-// tools allows a tool by its name. A * at the end of a server's name is meant
+// toolWords allows a tool by its name. A * at the end of a server's name is meant
 // for the tools of that server.
-func tools(d *draft, v string) {
+func toolWords(d *draft, v string) {
 	if rest, ok := strings.CutPrefix(v, "mcp__"); ok {
 		server, tool, named := strings.Cut(rest, "__")
 		if !named {

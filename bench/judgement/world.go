@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // The person of the corpora and the project they work in.
@@ -99,8 +100,8 @@ func (w *world) user() effects.User {
 }
 
 // own are permd's own files of that person.
-func (w *world) own() effects.Own {
-	return effects.OwnFiles(
+func (w *world) own() paths.Own {
+	return paths.OwnFiles(
 		path.Join(w.home, ".config/permd"), path.Join(w.home, ".local/share/permd"), path.Join(w.home, ".local/state/permd"),
 		runtimeDir+"/permd", runtimeDir+"/permd-admin", "/etc/permd", "/var/lib/permd", "/run/permd", "/run/permd-admin",
 		path.Join(w.home, ".config/systemd/user/permd.service"),

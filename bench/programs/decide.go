@@ -13,6 +13,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"
@@ -69,7 +71,7 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 		return "", nil, fmt.Errorf("writing a call: %w", err)
 	}
 	n := 0
-	fs := effects.OSFS{}
+	fs := paths.OSFS{}
 	e, err := decisions.NewEngine(decisions.Config{
 		Policy: fixed{j.snap}, Memory: forgetful{}, Journal: dropped{}, FS: fs, PID: os.Getpid(),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },
@@ -90,6 +92,6 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 	if len(got) != 1 || got[0].By == decisions.ByFailure {
 		return "", nil, errors.New("permd could not decide about " + quoted(words))
 	}
-	world := effects.World{FS: fs, Table: j.snap.Table(), Profiles: j.snap.Profiles()}
+	world := tools.World{FS: fs, Table: j.snap.Table(), Profiles: j.snap.Profiles()}
 	return got[0].Verdict, world.Of(&r.Call).Effects, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/permd/permd/decisions/effects/tools"
 	"slices"
 	"strings"
 	"time"
@@ -72,7 +73,7 @@ func trusting() string {
 type judge struct {
 	snaps   []decisions.Snapshot  // by person
 	engines [][]*decisions.Engine // by person and tree
-	worlds  [][]effects.World     // by person and tree
+	worlds  [][]tools.World       // by person and tree
 }
 
 // newJudge makes the engines.
@@ -85,7 +86,7 @@ func newJudge(ctx context.Context, rules *shipped.Rules) (*judge, error) {
 			return nil, err
 		}
 		var engines []*decisions.Engine
-		var worlds []effects.World
+		var worlds []tools.World
 		for i := range trees {
 			e := shipped.Engine(snap, trees[i].fake(), ownFiles(), 1, now, nil)
 			engines = append(engines, e)

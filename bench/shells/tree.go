@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // The person whose calls are tried, and their project, as permd knows them. In
@@ -86,6 +87,6 @@ func person() effects.User {
 	return effects.User{UID: uid, Name: "dev", Home: home, Env: map[string]string{"HOME": home, "USER": "dev", "LOGNAME": "dev"}}
 }
 
-func ownFiles() effects.Own {
-	return effects.OwnFiles(home+"/.config/permd", home+"/.local/share/permd", home+"/.local/state/permd", "/run/user/1000/permd", "/etc/permd", "/var/lib/permd", "/run/permd")
+func ownFiles() paths.Own {
+	return paths.OwnFiles(home+"/.config/permd", home+"/.local/share/permd", home+"/.local/state/permd", "/run/user/1000/permd", "/etc/permd", "/var/lib/permd", "/run/permd")
 }

@@ -8,17 +8,18 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // Engine is the real engine on a file system of the caller's, with a fixed
 // clock. It keeps no journal, and remembers nothing unless change gives it a
 // memory; change may be nil.
 func Engine(
-	snap decisions.Snapshot, fs effects.FS, own effects.Own, pid int, now time.Time, change func(*decisions.Config),
+	snap decisions.Snapshot, fs effects.FS, own paths.Own, pid int, now time.Time, change func(*decisions.Config),
 ) *decisions.Engine {
 	n := 0
 	c := decisions.Config{
-		Policy: fixed{snap}, Memory: forgetful{}, Journal: dropped{}, FS: effects.NewIndex(fs, time.Now), Own: own, PID: pid,
+		Policy: fixed{snap}, Memory: forgetful{}, Journal: dropped{}, FS: paths.NewIndex(fs, time.Now), Own: own, PID: pid,
 		Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 		NewID: func() string { n++; return strconv.Itoa(n) },
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/decide"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/aap"
@@ -192,9 +193,9 @@ func renderTurn(w io.Writer, r *aap.Result) error {
 		fmt.Fprintln(w, "no call waits")
 	}
 	for _, c := range r.Calls {
-		fmt.Fprintf(w, "%s %s: %s, %s's tool %s", outcomeMarks[c.Outcome], effects.Display(c.ToolCallID), c.Outcome, c.Side, effects.Display(c.Name))
+		fmt.Fprintf(w, "%s %s: %s, %s's tool %s", outcomeMarks[c.Outcome], display.Display(c.ToolCallID), c.Outcome, c.Side, display.Display(c.Name))
 		if c.Reason != "" {
-			fmt.Fprintf(w, ": %s", effects.Display(c.Reason))
+			fmt.Fprintf(w, ": %s", display.Display(c.Reason))
 		}
 		fmt.Fprintln(w)
 		if c.Decision != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/agentproc"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/proxy"
@@ -167,7 +168,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 // plainOption names the option for once of agents that offer several, by the
 // shipped profiles.
 func plainOption() func(effects.Party) string {
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		return nil
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/files"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -96,7 +96,7 @@ func writeProject() (*initReport, error) {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
 	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
-	root := effects.FindProject(effects.OSFS{}, cwd, home)
+	root := paths.FindProject(paths.OSFS{}, cwd, home)
 	if root == "" {
 		return nil, cli.Failf(cli.ExitError, "run it in the folder of a project", "%s is no project: a home or a system folder never is", cwd)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -158,7 +158,7 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	line := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
 			// What a client sent must not speak to the terminal.
-			fmt.Fprintf(w, "  %s\t%s\n", name, effects.Display(value))
+			fmt.Fprintf(w, "  %s\t%s\n", name, display.Display(value))
 		}
 	}
 	line("time", r.Time.Local().Format("2006-01-02 15:04:05.000"))
@@ -260,7 +260,7 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 	for i := range recs {
 		r := recs[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
-			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
+			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(display.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return w.Flush()
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/rego"
@@ -45,7 +46,7 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 		return f, cli.Failf(cli.ExitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
 	}
 	var err error
-	if f.Table, err = effects.ParseTable(rego.Programs()); err != nil {
+	if f.Table, err = programs.ParseTable(rego.Programs()); err != nil {
 		return f, fmt.Errorf("reading the program table: %w", err)
 	}
 	dirs, err := a.dirs()
@@ -101,7 +102,7 @@ func (a *app) policyCheck(args []string, o folderOptions) error {
 	if err != nil {
 		return err
 	}
-	if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+	if f.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
 		return fmt.Errorf("reading the agent profiles: %w", err)
 	}
 	report, err := f.Check()

@@ -14,7 +14,7 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -207,7 +207,7 @@ func holdsFor(c *admin.Choice) string {
 	if c.Of == "" {
 		return c.Scope
 	}
-	return c.Scope + " " + cli.Clip(effects.Display(c.Of), 60)
+	return c.Scope + " " + cli.Clip(display.Display(c.Of), 60)
 }
 
 func usage(c *admin.Choice) string {
@@ -290,7 +290,7 @@ func (a *app) renderChoice(c *admin.Choice) {
 	}
 	line("changed", c.Changed)
 	for _, p := range c.Pins {
-		line("bound to", effects.Display(p))
+		line("bound to", display.Display(p))
 	}
 	line("made", date(c.Created))
 	line("ends", date(c.Expires))

@@ -12,6 +12,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 )
@@ -88,7 +89,7 @@ func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *ch
 // undo are the commands that remember a forgotten choice again, none for one that
 // only an answer can make. What they make holds for the same effects, no others.
 func undo(c *admin.Choice) []string {
-	if effects.Display(c.Of) != c.Of || c.Scope != "project" && c.Scope != "user" || c.Changed != "" {
+	if display.Display(c.Of) != c.Of || c.Scope != "project" && c.Scope != "user" || c.Changed != "" {
 		return nil
 	}
 	var commands []string

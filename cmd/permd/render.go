@@ -6,15 +6,15 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 )
 
 // renderDecision prints a decision for a person: the verdict and its reason,
 // then each effect with where it was read and which rules spoke.
 func renderDecision(w io.Writer, d *decisions.Decision) {
-	fmt.Fprintf(w, "%s: %s\n", d.Verdict, effects.Display(d.Reason))
+	fmt.Fprintf(w, "%s: %s\n", d.Verdict, display.Display(d.Reason))
 	if d.Message != "" {
-		fmt.Fprintf(w, "  tell the agent: %s\n", effects.Display(d.Message))
+		fmt.Fprintf(w, "  tell the agent: %s\n", display.Display(d.Message))
 	}
 	for _, defect := range d.Defects {
 		fmt.Fprintf(w, "  ! %s: %s (%s)\n", defect.Code, defect.Text, defect.At)
@@ -31,14 +31,14 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 		fmt.Fprintf(w, "  %s %-*s  from %s\n", cli.Marks[e.Verdict], width, e.Text, from)
 		// What holds for the whole call has been said above.
 		if len(e.Rules) == 0 && e.Reason != d.Reason {
-			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, effects.Display(e.Reason))
+			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, display.Display(e.Reason))
 		}
 		for _, r := range e.Rules {
 			title := r.Title
 			if title == "" {
 				title = e.Reason
 			}
-			fmt.Fprintf(w, "      %s: %s (%s)\n", e.Verdict, effects.Display(title), r.At)
+			fmt.Fprintf(w, "      %s: %s (%s)\n", e.Verdict, display.Display(title), r.At)
 		}
 	}
 	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))

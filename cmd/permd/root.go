@@ -81,7 +81,7 @@ func (a *app) report(err error) int {
 
 // onlyReads is the annotation of commands that show something and change nothing
 // of what is decided. Agents are denied every command without it, see
-// decisions/effects/own_commands.txt.
+// decisions/effects/runs/own_commands.txt.
 var onlyReads = map[string]string{"effect": "reads"}
 
 func (a *app) command() *cobra.Command {

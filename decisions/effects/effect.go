@@ -1,11 +1,13 @@
-// Package effects turns one tool call into the effects it would have: programs
-// that would run, paths read, written or deleted, hosts reached, named tools
-// used. Policy and memory decide each effect by itself, so this package is
-// what makes a rule about one thing sound: everything a call would do must be
-// an effect, and what is not understood must be an Unknown one.
+// Package effects has the words of a decision: a tool call, and the effects that
+// it would have: programs that would run, paths read, written or deleted, hosts
+// reached, named tools used. Policy and memory decide each effect by itself, so
+// what makes effects is what makes a rule about one thing sound: everything a
+// call would do must be an effect, and what is not understood must be an Unknown
+// one.
 //
-// It knows no wire, no policy and no database. It looks at the file system
-// only through the FS interface, to resolve links; it runs nothing.
+// The packages below make effects of calls; package tools is the entry. They know
+// no wire, no policy and no database. They look at the file system only through
+// the FS interface, to resolve links; they run nothing.
 package effects
 
 import (
@@ -114,8 +116,8 @@ type Via struct {
 // takes its allow from its run or use; every other one needs its own.
 const Inherent = -1
 
-// path is the path that the effect is about, "" for none.
-func (e *Effect) path() string {
+// Path is the path that the effect is about, "" for none.
+func (e *Effect) Path() string {
 	if e.File == nil {
 		return ""
 	}

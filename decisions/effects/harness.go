@@ -13,9 +13,3 @@ func (c *Call) Harness() Party {
 	}
 	return c.Agent
 }
-
-// local reports whether the call may be of a tool that its harness runs on this
-// machine.
-func (c *Call) local() bool {
-	return localProtocol(c.Protocol) || c.Protocol == ProtocolAAP && c.Tool.Server == ""
-}

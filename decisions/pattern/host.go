@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 )
 
 // Host is a line about reaching a host.
@@ -30,7 +31,7 @@ func parseHost(line string) (*Host, *refusal) {
 	const form = "write host, host:port or *.domain"
 	h := &Host{}
 	if scheme, rest, ok := strings.Cut(line, "://"); ok {
-		if !effects.HasHost(scheme) || rest == "" || strings.ContainsAny(rest, "/?#@") {
+		if !paths.HasHost(scheme) || rest == "" || strings.ContainsAny(rest, "/?#@") {
 			return nil, refuse("write only the host, such as docs.example.com, or scheme://host", "the line is a URL")
 		}
 		h.Scheme, line = scheme, rest
@@ -171,7 +172,7 @@ func (h *Host) match(c *effects.Connect) bool {
 
 // Loopback reports whether the line names this machine. One that denies or asks
 // then speaks of it by any of its names: 127.0.0.1 is localhost and [::1].
-func (h *Host) Loopback() bool { return !h.Below && effects.IsLoopback(h.Name) }
+func (h *Host) Loopback() bool { return !h.Below && paths.IsLoopback(h.Name) }
 
 // touches reports whether the connection may be what the line speaks of. One
 // without a scheme may be of any.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 )
 
 // Meaning is what a run line means, whatever the order and the spelling of its
@@ -65,7 +66,7 @@ const (
 // Resolved returns the pattern with what its words mean, as far as the table
 // knows the program, and with the other spellings of the same run. What the
 // table does not know is compared by its words; see byWords.
-func (p *Pattern) Resolved(t *effects.Table) *Pattern {
+func (p *Pattern) Resolved(t *programs.Table) *Pattern {
 	if p.Run == nil {
 		return p
 	}
@@ -80,7 +81,7 @@ func (p *Pattern) Resolved(t *effects.Table) *Pattern {
 	return &Pattern{Kind: p.Kind, Run: &run}
 }
 
-func (r *Run) understand(t *effects.Table) {
+func (r *Run) understand(t *programs.Table) {
 	if t != nil && !r.ByPath() {
 		r.Meaning = r.meaningOf(t)
 	}
@@ -90,7 +91,7 @@ func (r *Run) understand(t *effects.Table) {
 }
 
 // spellings are lines about the same runs in other words.
-func (r *Run) spellings(t *effects.Table) []*Run {
+func (r *Run) spellings(t *programs.Table) []*Run {
 	spoken := r.spoken()
 	words := make([]string, len(spoken))
 	for i, w := range spoken {
@@ -120,7 +121,7 @@ func (r *Run) spellings(t *effects.Table) []*Run {
 // openWord stands for a word with a * where the table reads a line.
 const openWord = "*"
 
-func (r *Run) meaningOf(t *effects.Table) *Meaning {
+func (r *Run) meaningOf(t *programs.Table) *Meaning {
 	spoken := r.spoken()
 	words := make([]string, len(spoken))
 	for i, w := range spoken {

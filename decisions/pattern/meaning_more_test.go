@@ -10,13 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 )
 
 var here = pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 
-func touching(t *testing.T, table *effects.Table, line, text string) bool {
+func touching(t *testing.T, table *programs.Table, line, text string) bool {
 	t.Helper()
 	p, err := pattern.Parse(effects.KindRun, line)
 	if err != nil {

@@ -6,19 +6,21 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/rego"
 )
 
 // runsOf are the runs of shell text, made with the shipped table.
-func runsOf(t *testing.T, table *effects.Table, text string) []effects.Effect {
+func runsOf(t *testing.T, table *programs.Table, text string) []effects.Effect {
 	t.Helper()
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := effects.World{FS: fsfake.New("/h/p/.git/"), Table: table, Profiles: profiles}
+	w := tools.World{FS: fsfake.New("/h/p/.git/"), Table: table, Profiles: profiles}
 	r := w.Of(&effects.Call{
 		Protocol: "acp", Cwd: "/h/p", User: effects.User{UID: 1000, Home: "/h"},
 		Claims: effects.Claims{Kind: "execute"},
@@ -38,7 +40,7 @@ func runsOf(t *testing.T, table *effects.Table, text string) []effects.Effect {
 
 // A line that denies or asks is compared by what its words mean.
 func TestTouchesByMeaning(t *testing.T) {
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestTouchesByMeaning(t *testing.T) {
 
 // What a line means widens what it denies, never what it allows.
 func TestMeaningAllowsNothing(t *testing.T) {
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}

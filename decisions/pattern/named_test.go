@@ -7,13 +7,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 )
 
-func shippedTable(t *testing.T) *effects.Table {
+func shippedTable(t *testing.T) *programs.Table {
 	t.Helper()
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Base is what a path is relative to, as it is written.
@@ -202,7 +203,7 @@ func (p *Path) relative(file string, ctx Context) ([]string, bool) {
 
 // below reports whether a path lies below a folder, both absolute and cleaned.
 func below(file, folder string) bool {
-	return folder == "/" && file != "/" || strings.HasPrefix(file, folder+"/")
+	return lexpath.Below(folder, file)
 }
 
 // walk reads a path's components and returns which places of the line it may

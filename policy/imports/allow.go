@@ -9,6 +9,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -91,9 +92,9 @@ func (t *translator) runnable(r *pattern.Run) *none {
 	switch {
 	case t.o.Table.Transparent(base):
 		return &none{Wrapper, base + " only runs another program, and permd judges that one", "allow the program that it runs"}
-	case runs == effects.RunsCommands:
+	case runs == programs.RunsCommands:
 		return &none{Wrapper, base + " runs other programs", "allow the programs that it runs"}
-	case runs == effects.RunsCode && (open || bare || inlineCode(r)):
+	case runs == programs.RunsCode && (open || bare || inlineCode(r)):
 		return &none{Interpreter, base + " runs any code that it is given", "allow the script with its words, such as \"" + base + " scripts/check\""}
 	case base == "eval" || base == "source" || base == "." || base == "exec" || base == "command" || base == "builtin":
 		return &none{Interpreter, base + " runs whatever it is given", "allow the program that you mean"}

@@ -16,7 +16,8 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 )
 
 // Peer is a tool whose settings can be read.
@@ -74,8 +75,8 @@ type Options struct {
 	// Everywhere makes rules of a project's settings hold in every project.
 	Everywhere bool
 	// Table and Profiles are what permd makes effects with.
-	Table    *effects.Table
-	Profiles *effects.Profiles
+	Table    *programs.Table
+	Profiles *tools.Profiles
 }
 
 // Place is where something stands.

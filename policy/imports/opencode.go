@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // opencode: permission maps tools to an action, or to patterns with an action
@@ -275,7 +276,7 @@ func opencodeOutside(all bool, set decisions.Set, glob string) match {
 	} else {
 		m.bodies = []string{body(`input.effect.kind in {"read", "write", "delete"}`, `"outside" in input.effect.tags`)}
 		m.says = func(i *Item) bool {
-			return i.Path != "" && i.Project != "" && !strings.HasPrefix(i.Path, i.Project+"/")
+			return i.Path != "" && i.Project != "" && !lexpath.Below(i.Project, i.Path)
 		}
 		if set == decisions.SetAllow {
 			m.none = &none{Everything, "it opens every folder", "allow the folders that you mean under read and write"}

@@ -14,6 +14,8 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -25,12 +27,12 @@ const (
 )
 
 // shipped are the program table and the agent profiles, read once.
-var shipped = sync.OnceValues(func() (*effects.Table, *effects.Profiles) {
-	table, err := effects.ParseTable(rego.Programs())
+var shipped = sync.OnceValues(func() (*programs.Table, *tools.Profiles) {
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		panic(err)
 	}
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		panic(err)
 	}

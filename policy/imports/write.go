@@ -10,6 +10,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -255,7 +257,7 @@ func middleStar(text string) bool {
 	return len(words) > 1 && slices.Contains(words[:len(words)-1], "*")
 }
 
-func ownTool(p *effects.Profiles, tool *pattern.Tool) bool {
+func ownTool(p *tools.Profiles, tool *pattern.Tool) bool {
 	name, ok := tool.Name.Literal()
 	return ok && p.Own(name)
 }
@@ -339,9 +341,9 @@ func (t *translator) restriction(out *output, set decisions.Set, r *rule, bodies
 		}
 	}
 	reason := fmt.Sprintf("%s: %s", r.at, r.text)
-	head := quote(clip(effects.Display(reason)))
+	head := quote(clip(display.Display(reason)))
 	if r.message != "" {
-		head = fmt.Sprintf("{\"reason\": %s, \"message\": %s}", head, quote(clip(effects.Display(r.message))))
+		head = fmt.Sprintf("{\"reason\": %s, \"message\": %s}", head, quote(clip(display.Display(r.message))))
 	}
 	for _, b := range bodies {
 		if r.project != "" {
@@ -366,4 +368,4 @@ func clip(s string) string {
 }
 
 // comment is text that stays in its line.
-func comment(s string) string { return clip(effects.Display(s)) }
+func comment(s string) string { return clip(display.Display(s)) }

@@ -7,13 +7,13 @@ package input
 
 import (
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Parts is a set of parts of the input. A part that no rule of a snapshot
@@ -398,9 +398,5 @@ func Below(root, path string) (string, bool) {
 	if root == "" || !filepath.IsAbs(path) {
 		return "", false
 	}
-	if path == root {
-		return ".", true
-	}
-	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
-	return rel, ok
+	return lexpath.Rel(root, path)
 }

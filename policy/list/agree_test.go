@@ -16,6 +16,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -284,8 +285,8 @@ func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effe
 
 // listTable knows the program of the lines, so that denies are compared by what
 // they mean as well.
-var listTable = sync.OnceValues(func() (*effects.Table, error) {
-	return effects.ParseTable(map[string][]byte{"test.yaml": []byte(`
+var listTable = sync.OnceValues(func() (*programs.Table, error) {
+	return programs.ParseTable(map[string][]byte{"test.yaml": []byte(`
 shell: {}
 programs:
   - names: [prog]

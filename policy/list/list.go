@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
 )
 
@@ -65,7 +66,7 @@ func (e *Error) Hint() string { return e.Fix }
 // it is spelled.
 //
 // The error joins a *ListError for each thing that is wrong.
-func Compile(layer, file string, data []byte, restrict bool, table *effects.Table) (*ast.Module, error) {
+func Compile(layer, file string, data []byte, restrict bool, table *programs.Table) (*ast.Module, error) {
 	entries, err := Parse(file, data)
 	if err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func Compile(layer, file string, data []byte, restrict bool, table *effects.Tabl
 
 // Resolve gives the entries that deny or ask the meaning that their words
 // have by the program table.
-func Resolve(entries []Entry, table *effects.Table) {
+func Resolve(entries []Entry, table *programs.Table) {
 	for i := range entries {
 		if e := &entries[i]; e.Set != decisions.SetAllow {
 			e.Pattern = e.Pattern.Resolved(table)
@@ -121,7 +122,7 @@ func relocate(n ast.Node, file string, lines []string, p place) {
 
 // Export returns the Rego text of a list, for use with stock OPA. It means
 // the same as the module of compileList.
-func Export(layer, file string, data []byte, table *effects.Table) (string, error) {
+func Export(layer, file string, data []byte, table *programs.Table) (string, error) {
 	entries, err := Parse(file, data)
 	if err != nil {
 		return "", err

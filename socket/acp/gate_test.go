@@ -13,6 +13,8 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
@@ -20,15 +22,15 @@ import (
 
 // rules says which set an effect is in: the first word of its text's match.
 type rules struct {
-	world  *effects.World
+	world  *tools.World
 	digest string
 	of     map[string]decisions.Set // by a part of the effect's text
 }
 
 func (r *rules) Snapshot(uint32, string) (decisions.Snapshot, error) { return r, nil }
 func (r *rules) Digest() string                                      { return r.digest }
-func (r *rules) Table() *effects.Table                               { return r.world.Table }
-func (r *rules) Profiles() *effects.Profiles                         { return r.world.Profiles }
+func (r *rules) Table() *programs.Table                              { return r.world.Table }
+func (r *rules) Profiles() *tools.Profiles                           { return r.world.Profiles }
 func (r *rules) OnFailure() decisions.Verdict                        { return decisions.Ask }
 func (r *rules) Trusted() bool                                       { return false }
 func (r *rules) Evaluate(_ context.Context, in *decisions.Input) (f decisions.Findings, err error) {

@@ -15,17 +15,19 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/strictjson"
 )
 
 // generous allows whatever rules may allow: what it does not allow needs a
 // person, whatever the rules say.
-type generous struct{ world *effects.World }
+type generous struct{ world *tools.World }
 
 func (g generous) Snapshot(uint32, string) (decisions.Snapshot, error) { return g, nil }
 func (generous) Digest() string                                        { return "digest" }
-func (g generous) Table() *effects.Table                               { return g.world.Table }
-func (g generous) Profiles() *effects.Profiles                         { return g.world.Profiles }
+func (g generous) Table() *programs.Table                              { return g.world.Table }
+func (g generous) Profiles() *tools.Profiles                           { return g.world.Profiles }
 func (generous) OnFailure() decisions.Verdict                          { return decisions.Ask }
 func (generous) Trusted() bool                                         { return true }
 func (generous) Evaluate(context.Context, *decisions.Input) (decisions.Findings, error) {
@@ -46,12 +48,12 @@ func (nothing) Append(context.Context, ...*decisions.Record) error { return nil 
 // guard is all of permd that decides over a request.
 type guard struct {
 	*daemon
-	world  *effects.World
+	world  *tools.World
 	engine *decisions.Engine
 	call   *effects.Call
 }
 
-func newGuard(w *effects.World) *guard {
+func newGuard(w *tools.World) *guard {
 	g := &guard{daemon: newDaemon(decisions.Ask), world: w}
 	var err error
 	g.engine, err = decisions.NewEngine(decisions.Config{

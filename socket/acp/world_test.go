@@ -9,6 +9,8 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/rego"
 )
 
@@ -24,20 +26,20 @@ var agentNames = map[string]string{
 	"Devin CLI":              "devin",
 }
 
-func shippedWorld(t testing.TB) *effects.World {
+func shippedWorld(t testing.TB) *tools.World {
 	t.Helper()
-	profiles, err := effects.ParseProfiles(rego.Profiles())
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatalf("reading the shipped profiles: %v", err)
 	}
-	table, err := effects.ParseTable(rego.Programs())
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatalf("reading the shipped program table: %v", err)
 	}
 	const shop = "/home/ana/src/shop"
 	fs := fsfake.New(shop+"/.git/", shop+"/src/vat.ts", shop+"/src/cart.ts", "/home/ana/.bashrc", "/home/ana/notes.txt",
 		"/home/ana/.ssh/id_ed25519", "/etc/hosts", "/var/tmp/", "/tmp/")
-	return &effects.World{FS: fs, Table: table, Profiles: profiles}
+	return &tools.World{FS: fs, Table: table, Profiles: profiles}
 }
 
 // TestSampleEffects takes the samples all the way to effects, with what permd

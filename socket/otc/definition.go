@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -128,7 +129,7 @@ func (m *missing) text() string {
 	case m.userID:
 		text = "user_id"
 	}
-	return effects.Display(text)
+	return display.Display(text)
 }
 
 // missing compares what the definition requires with what the call carries.

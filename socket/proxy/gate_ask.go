@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
@@ -108,7 +108,7 @@ func (q *asking) line(id, why string, silent bool) []byte {
 		s, _ := strictjson.ParseString(a)
 		title += " " + s
 	}
-	title = effects.Display(title) // a line that shows what is in it; the input has the very words
+	title = display.Display(title) // a line that shows what is in it; the input has the very words
 	var input []strictjson.Member
 	for _, name := range []string{"command", "args", "env", "cwd", "path"} {
 		input = append(input, strictjson.Member{Name: name, Value: strictjson.Find(p, name)})

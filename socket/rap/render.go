@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/toolserver"
 )
@@ -107,7 +107,7 @@ func (in *invocation) question(d *decisions.Decision, l *lineage) *question {
 func (q *question) labels() []string {
 	var list []string
 	for _, t := range q.threads {
-		list = append(list, fmt.Sprintf("Yes (%s and all children)", effects.Display(t.id)))
+		list = append(list, fmt.Sprintf("Yes (%s and all children)", display.Display(t.id)))
 	}
 	return append(list, "Yes once", "No")
 }
@@ -130,7 +130,7 @@ func (q *question) prompt(d *decisions.Decision, arguments strictjson.Value) str
 		text += " " + strings.Join(asks, ", ")
 	}
 	if len(arguments) > len("{}") {
-		text += ", with " + effects.Display(string(arguments))
+		text += ", with " + display.Display(string(arguments))
 	}
 	if q.threads != nil {
 		text += ". A yes for a thread allows there: " + strings.ReplaceAll(q.width.Rule, "\n", ", ")

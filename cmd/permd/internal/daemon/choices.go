@@ -9,6 +9,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket/admin"
@@ -140,7 +141,7 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 	}
 	l.For = time.Duration(n.ExpiresIn) * time.Second
 	if l.Scope == remember.ForProject {
-		l.Project = effects.ProjectKey(m.d.engine.FS, effects.FindProject(m.d.engine.FS, n.Dir, user.Home))
+		l.Project = paths.ProjectKey(m.d.engine.FS, paths.FindProject(m.d.engine.FS, n.Dir, user.Home))
 	}
 	c, err := m.d.memory.Add(ctx, l)
 	if bad, ok := errors.AsType[*pattern.Error](err); ok {

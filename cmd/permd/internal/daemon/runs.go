@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 )
 
 // maxAgents is how many agents are told apart; others are one.
@@ -92,5 +93,5 @@ func (a *AgentRuns) String() string {
 	if a.Despite > 0 {
 		parts = append(parts, cli.Plural(a.Despite, "call")+" done although denied")
 	}
-	return effects.Display(cmp.Or(a.Agent, "an agent without a name")) + ": " + strings.Join(parts, "; ")
+	return display.Display(cmp.Or(a.Agent, "an agent without a name")) + ": " + strings.Join(parts, "; ")
 }

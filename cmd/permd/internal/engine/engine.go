@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket/native"
 )
@@ -68,12 +69,12 @@ type Engine struct {
 // New makes an engine. Until ProtectSockets it protects permd's folders.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		Rules: c.Rules, Users: &account.Users{}, FS: effects.NewIndex(effects.OSFS{}, time.Now),
+		Rules: c.Rules, Users: &account.Users{}, FS: paths.NewIndex(paths.OSFS{}, time.Now),
 		NotPlain: new(decisions.NotPlain), config: c,
 	}
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home
 	e.Sessions = &decisions.Sessions{FindProject: func(cwd string) string {
-		return effects.FindProject(e.FS, cwd, home)
+		return paths.FindProject(e.FS, cwd, home)
 	}}
 	of := decisions.Config{
 		Policy: c.Rules, Memory: noMemory{}, Journal: NoJournal{},
@@ -114,8 +115,8 @@ func (e *Engine) Keeper() decisions.Keeper {
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // own is all that is permd's, when it listens there.
-func (e *Engine) own(at Sockets) effects.Own {
-	return effects.OwnFiles(ownFiles(e.config.Dirs, at)...).WithProgram(ownPrograms(), programFolders(e.Users.Lookup(uint32(os.Geteuid())).Home))
+func (e *Engine) own(at Sockets) paths.Own {
+	return paths.OwnFiles(ownFiles(e.config.Dirs, at)...).WithProgram(ownPrograms(), programFolders(e.Users.Lookup(uint32(os.Geteuid())).Home))
 }
 
 // noMemory is the memory of an engine that has none.

@@ -2,8 +2,8 @@ package engine
 
 import (
 	"context"
+	"github.com/permd/permd/decisions/effects/paths"
 
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/aap"
 	"github.com/permd/permd/socket/acp"
@@ -47,7 +47,7 @@ func (e *Engine) prepare(ctx context.Context, uid uint32, project string) {
 // rulesDigest is that of the rules that a call of that person in that folder would
 // be decided by, "" when there are none yet.
 func (e *Engine) rulesDigest(uid uint32, cwd string) string {
-	snap, err := e.Rules.Snapshot(uid, effects.FindProject(e.FS, cwd, e.Users.Lookup(uid).Home))
+	snap, err := e.Rules.Snapshot(uid, paths.FindProject(e.FS, cwd, e.Users.Lookup(uid).Home))
 	if err != nil {
 		return ""
 	}

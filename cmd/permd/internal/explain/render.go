@@ -10,6 +10,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/policy"
 )
 
@@ -45,13 +46,13 @@ func (x *Explanation) Render(w io.Writer) {
 func (c *explainedCall) words() string {
 	var parts []string
 	if c.Tool != "" {
-		parts = append(parts, effects.Display(c.Tool))
+		parts = append(parts, display.Display(c.Tool))
 	}
 	if c.Agent.Name != "" {
-		parts = append(parts, "of "+effects.Display(strings.TrimSpace(c.Agent.Name+" "+c.Agent.Version)))
+		parts = append(parts, "of "+display.Display(strings.TrimSpace(c.Agent.Name+" "+c.Agent.Version)))
 	}
 	if c.Cwd != "" {
-		parts = append(parts, "in "+effects.Display(c.Cwd))
+		parts = append(parts, "in "+display.Display(c.Cwd))
 	}
 	if c.Answer != "" {
 		parts = append(parts, "answered by the person: "+c.Answer)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/remember"
 )
@@ -138,7 +139,7 @@ func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
 	add := func(p *pattern.Pattern) {
 		line := p.String()
 		again, err := pattern.Parse(p.Kind, line)
-		if err == nil && again.Match(e, d.Effects(), ctx) && effects.Display(line) == line {
+		if err == nil && again.Match(e, d.Effects(), ctx) && display.Display(line) == line {
 			list = append(list, again)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/policy/imports"
 	"github.com/permd/permd/socket/admin"
 )
@@ -80,7 +80,7 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 	for _, row := range check.Rows {
 		what := cli.Either(row.Looser, "permd is looser", "permd is stricter")
 		fmt.Fprintf(s.Out, "%s  %s\n    %s: %s says %s (%s), permd %s (%s)\n", row.DecisionID, row.Call, what, report.Peer.Name(),
-			row.Peer.Verdict, row.Peer.At, row.Permd, effects.Display(row.Reason))
+			row.Peer.Verdict, row.Peer.At, row.Permd, display.Display(row.Reason))
 	}
 	fmt.Fprintf(s.Out, "%s: %d the same, %d where permd is stricter, %d where it is looser; no rule of %s speaks of %d, and %d cannot be told\n",
 		cli.Plural(check.Decisions, "decision"), check.Same, check.Stricter, check.Looser, report.Peer.Name(), check.Silent, check.Unknown)

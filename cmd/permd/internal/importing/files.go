@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/policy/imports"
 )
 
@@ -75,7 +75,7 @@ func importFiles(peer imports.Peer, named []string, home string) (files []import
 		if err != nil {
 			return nil, nil, fmt.Errorf("finding the working directory: %w", err)
 		}
-		if err := look(importPlaces(peer, home, effects.FindProject(effects.OSFS{}, cwd, home))); err != nil {
+		if err := look(importPlaces(peer, home, paths.FindProject(paths.OSFS{}, cwd, home))); err != nil {
 			return nil, nil, err
 		}
 	}

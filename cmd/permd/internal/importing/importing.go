@@ -12,7 +12,8 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/files"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/imports"
 	"github.com/permd/permd/rego"
 )
@@ -50,10 +51,10 @@ func Read(peer imports.Peer, named []string, o Options) (*Report, error) {
 			return nil, fmt.Errorf("finding the project: %w", err)
 		}
 	}
-	if opts.Table, err = effects.ParseTable(rego.Programs()); err != nil {
+	if opts.Table, err = programs.ParseTable(rego.Programs()); err != nil {
 		return nil, fmt.Errorf("reading the program table: %w", err)
 	}
-	if opts.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+	if opts.Profiles, err = tools.ParseProfiles(rego.Profiles()); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)
 	}
 	im, err := imports.Translate(peer, files, opts)

@@ -13,7 +13,8 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/files"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/policy/imports"
 )
 
@@ -42,7 +43,7 @@ func (report *Report) notes(streams cli.Streams) {
 			where = "for the project " + s.Project
 		}
 		fmt.Fprintf(streams.Err, "read %s (%s)\n", s.File, where)
-		if root := effects.FindProject(effects.OSFS{}, s.Project, ""); s.Project != "" && root != s.Project {
+		if root := paths.FindProject(paths.OSFS{}, s.Project, ""); s.Project != "" && root != s.Project {
 			fmt.Fprintf(streams.Err, "    the project there is %s for permd, so what it allows does not count\n", root)
 		}
 	}
@@ -55,12 +56,12 @@ func (report *Report) notes(streams cli.Streams) {
 		if n.Outcome == imports.Kept && n.Why == "" {
 			continue
 		}
-		fmt.Fprintf(streams.Err, "%s: %s: %s\n", n.At, n.Outcome, effects.Display(n.Text))
+		fmt.Fprintf(streams.Err, "%s: %s: %s\n", n.At, n.Outcome, display.Display(n.Text))
 		if n.Why != "" {
-			fmt.Fprintf(streams.Err, "    %s\n", effects.Display(n.Why))
+			fmt.Fprintf(streams.Err, "    %s\n", display.Display(n.Why))
 		}
 		if n.Instead != "" {
-			fmt.Fprintf(streams.Err, "    instead: %s\n", effects.Display(n.Instead))
+			fmt.Fprintf(streams.Err, "    instead: %s\n", display.Display(n.Instead))
 		}
 	}
 	var parts []string
@@ -132,12 +133,12 @@ func writeChange(w io.Writer, old, text string) {
 	before, after := strings.Split(strings.TrimSuffix(old, "\n"), "\n"), strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for _, l := range before {
 		if !slices.Contains(after, l) {
-			fmt.Fprintf(w, "- %s\n", effects.Display(l))
+			fmt.Fprintf(w, "- %s\n", display.Display(l))
 		}
 	}
 	for _, l := range after {
 		if !slices.Contains(before, l) {
-			fmt.Fprintf(w, "+ %s\n", effects.Display(l))
+			fmt.Fprintf(w, "+ %s\n", display.Display(l))
 		}
 	}
 }

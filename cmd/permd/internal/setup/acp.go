@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/service"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 )
 
 // acpReport is what install or uninstall did. Its JSON form is kept.
@@ -105,7 +105,7 @@ func planACPInstall(p *configPlace, e *acpEntries, s configStore, program string
 func acpNotes(client *acpClient, agent *clientAgent, e *acpEntries) []string {
 	var notes []string
 	for _, key := range e.hidden {
-		notes = append(notes, fmt.Sprintf("%s has no command in the file, so %s starts it by itself, without permd: use the one with permd in its place", effects.Display(key), client.title))
+		notes = append(notes, fmt.Sprintf("%s has no command in the file, so %s starts it by itself, without permd: use the one with permd in its place", display.Display(key), client.title))
 	}
 	if e.added {
 		if _, err := exec.LookPath(agent.command[0]); err != nil {

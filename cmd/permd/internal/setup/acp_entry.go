@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/jsonedit"
 )
 
@@ -92,7 +92,7 @@ func (e *acpEntries) entry(key string, node jsonedit.Node) acpEntry {
 
 // read finds out how an entry starts its agent.
 func (e *acpEntries) read(entry *acpEntry) error {
-	where := e.client.list + "." + effects.Display(entry.key)
+	where := e.client.list + "." + display.Display(entry.key)
 	if entry.node.Kind() != '{' {
 		return e.shape("%s is not an object", where)
 	}
@@ -190,7 +190,7 @@ func (e *acpEntries) otherCommands(text []byte) (notes []string) {
 	e.hidden = hidden
 	for _, entry := range found {
 		if words := unwrapped(entry.words); !slices.Equal(words, e.agent.command) && !slices.Equal(words, e.stock()) {
-			notes = append(notes, fmt.Sprintf("%s was there and keeps its own command, %s: change that in the file", effects.Display(entry.key), effects.Display(cli.QuoteAll(words))))
+			notes = append(notes, fmt.Sprintf("%s was there and keeps its own command, %s: change that in the file", display.Display(entry.key), display.Display(cli.QuoteAll(words))))
 		}
 	}
 	return notes
@@ -209,7 +209,7 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 		// Each edit makes a new text, in which the values are others.
 		entry = e.reread(t, entry)
 		if permdWords(entry.words) == 0 && namesPermd(entry.words) {
-			return nil, cli.Failf(cli.ExitError, "take permd out of it by hand", "in it, %s runs permd, but not as install writes it", effects.Display(entry.key))
+			return nil, cli.Failf(cli.ExitError, "take permd out of it by hand", "in it, %s runs permd, but not as install writes it", display.Display(entry.key))
 		}
 		if t, err = e.wrap(t, entry, program); err != nil {
 			return nil, err
@@ -293,11 +293,11 @@ func (e *acpEntries) firstWord(entry acpEntry) (string, error) {
 		return quoteJSON(filepath.Join(e.home, rest)), nil
 	}
 	if strings.ContainsAny(command, "$`") {
-		return "", cli.Failf(cli.ExitError, "write the path in full", "in it, the command of %s has a variable, which permd would not replace", effects.Display(entry.key))
+		return "", cli.Failf(cli.ExitError, "write the path in full", "in it, the command of %s has a variable, which permd would not replace", display.Display(entry.key))
 	}
 	if strings.ContainsAny(command, " \t") && !entry.args.Exists() {
 		if _, err := os.Stat(command); err != nil {
-			return "", cli.Failf(cli.ExitError, "write the program as its command, and the rest as its args", "in it, the command of %s may be a program with arguments", effects.Display(entry.key))
+			return "", cli.Failf(cli.ExitError, "write the program as its command, and the rest as its args", "in it, the command of %s may be a program with arguments", display.Display(entry.key))
 		}
 	}
 	return raw, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/cmd/permd/internal/findings"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/jsonedit"
 )
 
@@ -52,14 +52,14 @@ func inspectClient(client *acpClient, home string, x *findings.List) {
 	}
 	wrapped := 0
 	for _, entry := range entries {
-		again := "permd acp install " + client.name + " " + cli.Quote(effects.Display(nameOfEntry(entry)))
-		key := effects.Display(entry.key) // an agent may have written it
+		again := "permd acp install " + client.name + " " + cli.Quote(display.Display(nameOfEntry(entry)))
+		key := display.Display(entry.key) // an agent may have written it
 		switch program := entry.words[0]; {
 		case permdWords(entry.words) > 0 && isProgram(program):
 			wrapped++
-			x.OK("acp", "%s: %s runs %s", client.name, key, effects.Display(program))
+			x.OK("acp", "%s: %s runs %s", client.name, key, display.Display(program))
 		case permdWords(entry.words) > 0:
-			x.Error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, effects.Display(program))
+			x.Error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, display.Display(program))
 		case namesPermd(entry.words):
 			x.Warn("acp", "look at it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/internal/jsonedit"
 )
 
@@ -35,7 +35,7 @@ func (e *acpEntries) wrap(t *jsonedit.Text, entry acpEntry, program string) (*js
 		return t.Replace(entry.command, quoteJSON(cli.Quote(program)+" acp -- "+strings.TrimSpace(text)))
 	}
 	if e.client.lines && cli.Quote(program) != program {
-		return nil, cli.Failf(cli.ExitError, `put permd at a path without blanks and name it with --exec, or write the entry as "argv"`, "in it, %s has args, and then %s takes no command with blanks", effects.Display(entry.key), e.client.title)
+		return nil, cli.Failf(cli.ExitError, `put permd at a path without blanks and name it with --exec, or write the entry as "argv"`, "in it, %s has args, and then %s takes no command with blanks", display.Display(entry.key), e.client.title)
 	}
 	if n == 0 {
 		first, err := e.firstWord(entry)
@@ -108,7 +108,7 @@ func (e *acpEntries) made(entry acpEntry) bool {
 // unwrap takes the first n words of a command out of an entry.
 func (e *acpEntries) unwrap(t *jsonedit.Text, entry acpEntry, n int) (_ *jsonedit.Text, err error) {
 	if len(entry.words) == n {
-		return nil, cli.Failf(cli.ExitError, "correct it by hand", "in it, %s has no agent behind permd", effects.Display(entry.key))
+		return nil, cli.Failf(cli.ExitError, "correct it by hand", "in it, %s has no agent behind permd", display.Display(entry.key))
 	}
 	list := []string{e.client.list, entry.key, "args"}
 	switch {
@@ -145,7 +145,7 @@ func (e *acpEntries) check(text []byte) (found configEntries, err error) {
 		if permdWords(entry.words) > 0 {
 			found.program(entry.words[0])
 		} else {
-			found.problems = append(found.problems, effects.Display(entry.key)+" does not run permd")
+			found.problems = append(found.problems, display.Display(entry.key)+" does not run permd")
 		}
 	}
 	return found, nil

@@ -1,0 +1,48 @@
+package effects
+
+import (
+	"slices"
+	"strings"
+)
+
+// Sorted brings credentials to one order, so that the same ones are the same
+// fact however a caller lists them. An authorization that stands twice has the
+// scopes of both.
+func (g Given) Sorted() Given {
+	scopes := map[string][]string{}
+	for _, a := range g.Authorizations {
+		scopes[a.ID] = append(scopes[a.ID], a.Scopes...)
+	}
+	var s Given
+	s.Secrets = unique(g.Secrets)
+	for id, list := range scopes {
+		s.Authorizations = append(s.Authorizations, Authorization{id, unique(list)})
+	}
+	slices.SortFunc(s.Authorizations, func(a, b Authorization) int { return strings.Compare(a.ID, b.ID) })
+	return s
+}
+
+func unique(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Empty reports whether nothing is handed over.
+func (g *Given) Empty() bool { return len(g.Secrets)+len(g.Authorizations) == 0 }
+
+// String says what is handed over, as a person reads it; "" for nothing.
+func (g *Given) String() string {
+	var parts []string
+	for _, id := range g.Secrets {
+		parts = append(parts, "secret "+id)
+	}
+	for _, a := range g.Authorizations {
+		part := "authorization " + a.ID
+		if len(a.Scopes) > 0 {
+			part += " (" + strings.Join(a.Scopes, " ") + ")"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, ", ")
+}

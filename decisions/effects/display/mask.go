@@ -1,0 +1,246 @@
+package display
+
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/chars"
+)
+
+// Masked stands for what is not shown.
+const Masked = "***"
+
+// mask replaces secrets by asterisks: tokens of a known shape wherever they
+// stand, and the values of what is named like a secret. Only characters that
+// tokens are made of are ever replaced, so that nothing a shell would act on
+// can hide behind a mask.
+func mask(s string) string {
+	if !mayHoldSecret(s) {
+		return s
+	}
+	var b strings.Builder
+	m := masker{s: s}
+	done := 0 // of s, already in b
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if maskStarts[c] == 0 || maskStarts[c] == startsToken && i > 0 && WordByte(s[i-1]) {
+			continue
+		}
+		from, end := m.secretAt(i)
+		if end <= i || from < done {
+			continue
+		}
+		b.WriteString(s[done:from])
+		if strings.HasPrefix(s[i:], keyBlock) {
+			b.WriteString(Masked) // its lines are base64, which has slashes
+		} else {
+			b.WriteString(hide(s[from:end]))
+		}
+		done, i = end, end-1
+	}
+	if done == 0 {
+		return s
+	}
+	b.WriteString(s[done:])
+	return b.String()
+}
+
+// mayHoldSecret is false for most texts: those without any character that a
+// secret's place is found by, and without a long word.
+func mayHoldSecret(s string) bool {
+	run := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case maskStarts[c]&startsName != 0:
+			return true
+		case c == ' ':
+			run = 0
+		default:
+			if run++; run >= shortestToken {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hide replaces what is no special character of a shell.
+func hide(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		n := i
+		for n < len(s) && !special(s[n]) {
+			n++
+		}
+		if n > i {
+			b.WriteString(Masked)
+			i = n
+			continue
+		}
+		b.WriteByte(s[i])
+		i++
+	}
+	return b.String()
+}
+
+// special reports whether a character stays visible in a mask.
+func special(c byte) bool { return strings.IndexByte(";|&$`()<>\"'{}#/\\ \t\r\n", c) >= 0 }
+
+// Where a secret may begin, or be told by what stands before it.
+const (
+	startsToken = 1 << iota // a token or a scheme, at the beginning of a word
+	startsName              // behind a name, or an option
+)
+
+var maskStarts = func() (starts [256]byte) {
+	for _, t := range tokenShapes {
+		starts[t.head[0]] |= startsToken
+	}
+	for _, a := range authSchemes {
+		starts[a[0]] |= startsToken
+		starts[a[0]-'a'+'A'] |= startsToken
+	}
+	for _, c := range ":=-" {
+		starts[c] |= startsName
+	}
+	return starts
+}()
+
+// shortestToken is the least length of a token that is known by its shape.
+const shortestToken = 12
+
+type tokenShape struct {
+	head string
+	min  int
+}
+
+// tokenShapes are the beginnings of tokens, with the least number of token
+// characters that follow.
+var tokenShapes = []tokenShape{
+	{"ghp_", 16}, {"gho_", 16}, {"ghu_", 16}, {"ghs_", 16}, {"ghr_", 16}, {"github_pat_", 16}, // GitHub
+	{"glpat-", 10}, {"gldt-", 10}, {"glrt-", 10}, {"glptt-", 10}, {"glcbt-", 10}, {"glsa_", 16}, // GitLab, Grafana
+	{"sk-", 16}, {"sk_live_", 10}, {"sk_test_", 10}, {"rk_live_", 10}, {"rk_test_", 10}, {"whsec_", 16}, // OpenAI, Anthropic, Stripe
+	{"gsk_", 16}, {"xai-", 16}, {"r8_", 16}, {"hf_", 16}, {"pplx-", 16}, // model services
+	{"AKIA", 12}, {"ASIA", 12}, {"AIza", 20}, {"ya29.", 10}, {"GOCSPX-", 10}, // AWS, Google
+	{"xoxb-", 8}, {"xoxp-", 8}, {"xoxa-", 8}, {"xoxr-", 8}, {"xoxs-", 8}, {"xoxe-", 8}, {"xapp-", 8}, // Slack
+	{"npm_", 16}, {"pypi-", 16}, {"dckr_pat_", 10}, {"rubygems_", 16}, {"SG.", 16}, // registries, SendGrid
+	{"dop_v1_", 16}, {"doo_v1_", 16}, {"hvs.", 10}, {"hvb.", 10}, {"shpat_", 16}, {"figd_", 16}, {"lin_api_", 16},
+	{"ATATT3", 16}, {"nfp_", 16}, {"sbp_", 16}, {"vercel_", 16}, {"AGE-SECRET-KEY-", 10}, {"eyJ", 16},
+}
+
+// shapesFrom are the shapes by their first letters.
+var shapesFrom = func() (by [256][]tokenShape) {
+	for _, t := range tokenShapes {
+		by[t.head[0]] = append(by[t.head[0]], t)
+	}
+	return by
+}()
+
+// authSchemes stand before a token of any shape.
+var authSchemes = []string{"bearer ", "basic ", "token "}
+
+// secretAt looks for a secret that s[i] is the beginning of, or that s[i] says
+// to come. It returns where it begins and ends; an end of 0 when there is none.
+func (m *masker) secretAt(i int) (from, end int) {
+	s := m.s
+	switch s[i] {
+	case ':':
+		if strings.HasPrefix(s[i:], "://") {
+			return userinfoAt(s, i)
+		}
+		return m.fieldAt(i)
+	case '=':
+		return m.valueAt(i)
+	case '-':
+		if strings.HasPrefix(s[i:], keyBlock) {
+			return keyBlockAt(s, i)
+		}
+		return m.optionAt(i)
+	}
+	rest := s[i:]
+	if head, n := tokenAt(rest); n > 0 {
+		return i + head, i + head + n
+	}
+	for _, a := range authSchemes {
+		if rest[0]|0x20 == a[0] && len(rest) > len(a) && strings.EqualFold(rest[:len(a)], a) {
+			// "basic usage" is no secret: only what follows a header's colon
+			// or is long is taken for one.
+			n := tokenLen(rest[len(a):])
+			if n >= 20 || n >= 8 && strings.HasSuffix(strings.TrimRight(s[:i], " "), ":") {
+				return i + len(a), i + len(a) + n
+			}
+		}
+	}
+	return 0, 0
+}
+
+// tokenAt finds a token of a known shape that s begins with: how long the part
+// that tells its kind is, and the rest.
+func tokenAt(s string) (head, n int) {
+	for _, t := range shapesFrom[s[0]] {
+		if strings.HasPrefix(s, t.head) {
+			if n := tokenLen(s[len(t.head):]); n >= t.min {
+				return len(t.head), n
+			}
+		}
+	}
+	return 0, 0
+}
+
+// userinfoAt finds "://user:password@" with the colon at s[i].
+func userinfoAt(s string, i int) (from, end int) {
+	rest := s[i+len("://"):]
+	n := 0
+	for n < len(rest) && (WordByte(rest[n]) || strings.IndexByte("-.~%!*+,=:@", rest[n]) >= 0) {
+		n++
+	}
+	at := strings.LastIndexByte(rest[:n], '@')
+	if at <= 0 || rest[:at] == "git" { // git@ is the name that all use
+		return 0, 0
+	}
+	return i + len("://"), i + len("://") + at
+}
+
+const keyBlock = "-----BEGIN "
+
+// keyBlockAt finds a PEM block of a private key that begins at s[i].
+func keyBlockAt(s string, i int) (from, end int) {
+	label, body, ok := strings.Cut(s[i+len(keyBlock):], "-----")
+	if !ok || len(label) > 40 || !strings.Contains(label, "PRIVATE KEY") {
+		return 0, 0
+	}
+	from = len(s) - len(body)
+	// Only long lines of base64 are masked: a short line may be a command.
+	for n := 0; ; {
+		line := n
+		for _, sep := range []string{"\r", "\n", `\r`, `\n`} {
+			if strings.HasPrefix(body[line:], sep) {
+				line += len(sep)
+			}
+		}
+		stop := line
+		for stop < len(body) && (WordByte(body[stop]) || strings.IndexByte("+/=", body[stop]) >= 0) {
+			stop++
+		}
+		if stop-line < 32 {
+			if n == 0 {
+				return 0, 0
+			}
+			return from, from + n
+		}
+		n = stop
+	}
+}
+
+// tokenLen counts the token characters that s begins with. The slash is not one
+// of them, although some tokens hold it: it would let a path hide.
+func tokenLen(s string) int {
+	n := 0
+	for n < len(s) && (WordByte(s[n]) || strings.IndexByte("-.+=~", s[n]) >= 0) {
+		n++
+	}
+	return n
+}
+
+func WordByte(c byte) bool {
+	return chars.IsLetter(c) || '0' <= c && c <= '9' || c == '_'
+}

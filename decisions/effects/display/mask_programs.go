@@ -1,0 +1,202 @@
+package display
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// Some programs take secrets in options whose names do not say so: curl -u,
+// mysql -p.
+
+// userOption reports whether an option takes user:password.
+func userOption(name string) bool {
+	return name == "--user" || name == "--proxy-user" || name == "--auth" || name == "--basic-auth"
+}
+
+// userless are programs whose users are those of the system, with a group
+// behind the colon.
+var userless = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
+
+// letterRule is what an option of one letter takes in some program.
+type letterRule struct {
+	letter   byte
+	means    letterMeans
+	attached bool   // only in the same word
+	with     string // only beside this word
+}
+
+type letterMeans uint8
+
+const (
+	letterPlain letterMeans = iota
+	letterSecret
+	letterUser // user:password
+)
+
+var letterRules = func() map[string][]letterRule {
+	all := map[string][]letterRule{}
+	for programs, rules := range map[string][]letterRule{
+		"curl":                  {{letter: 'u', means: letterUser}, {letter: 'U', means: letterUser}},
+		"http https xh xhs":     {{letter: 'a', means: letterUser}},
+		"sshpass rabbitmqadmin": {{letter: 'p', means: letterSecret}},
+		"mysql mysqldump mysqladmin mysqlimport mysqlshow mariadb mariadb-dump mariadb-admin 7z 7za": {{letter: 'p', means: letterSecret, attached: true}},
+		"mongo mongosh mongodump mongorestore mongoexport mongoimport":                               {{letter: 'p', means: letterSecret}},
+		"redis-cli valkey-cli":                                {{letter: 'a', means: letterSecret}},
+		"sqlcmd bcp ipmitool zip unzip":                       {{letter: 'P', means: letterSecret}},
+		"ldapsearch ldapadd ldapmodify ldapwhoami":            {{letter: 'w', means: letterSecret}},
+		"docker podman nerdctl helm oras crane buildah az oc": {{letter: 'p', means: letterSecret, with: "login"}},
+	} {
+		for program := range strings.FieldsSeq(programs) {
+			all[program] = rules
+		}
+	}
+	return all
+}()
+
+// letterOf is the rule for an option of one letter at s[i], by the command
+// that it stands in.
+func (m *masker) letterOf(i int, letter byte) (found letterRule) {
+	if strings.IndexByte("uUapPw", letter) < 0 {
+		return found
+	}
+	m.lookBack(i, func(word string) bool {
+		for _, rule := range letterRules[word] {
+			if rule.letter == letter && (rule.with == "" || m.lookBack(i, func(w string) bool { return w == rule.with })) {
+				found = rule
+			}
+		}
+		return found.means != letterPlain
+	})
+	return found
+}
+
+// Bounds of the search for the command that an option stands in.
+const (
+	maxLookBack = 256 // bytes
+	maxLooks    = 64  // in one text
+)
+
+// lookBack reports whether a word of the command before i is what is looked
+// for; words come without the folder they stand in.
+func (m *masker) lookBack(i int, is func(word string) bool) bool {
+	if m.looks++; m.looks > maxLooks {
+		return false
+	}
+	s, start := m.s, i
+	for start > 0 && i-start < maxLookBack && strings.IndexByte(";|&\n(`", s[start-1]) < 0 {
+		start--
+	}
+	for word := range strings.FieldsSeq(s[start:i]) {
+		word = strings.Trim(word, `"'`)
+		if is(word[strings.LastIndexByte(word, '/')+1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// ShowWords is a command as a person would type it, with the words masked that
+// are secrets as a whole. That they are words is certain here, so that blanks
+// and quotes in a secret are no riddle.
+func ShowWords(words []effects.Word) string {
+	return ShowCommand("", words)
+}
+
+// ShowCommand is showWords with something before it.
+func ShowCommand(head string, words []effects.Word) string {
+	var b strings.Builder
+	b.Grow(max(64, 16*len(words)))
+	b.WriteString(head)
+	for i := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		w := &words[i]
+		if keep := secretWord(words, i); keep >= 0 {
+			text := w.Text[:keep] + hide(w.Text[keep:])
+			if strings.ContainsFunc(text, func(c rune) bool { return c < 0x80 && special(byte(c)) && c != '/' }) {
+				text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+			}
+			b.WriteString(text)
+			continue
+		}
+		b.WriteString(ShowWord(w))
+	}
+	return b.String()
+}
+
+// secretWord is how much of a command's word is no secret; -1 when the word as
+// a whole is not known to be one.
+func secretWord(words []effects.Word, i int) int {
+	w := &words[i]
+	if i == 0 || w.Dynamic() || w.Glob || w.Tree || len(w.Text) < 2 {
+		return -1
+	}
+	if before := &words[i-1]; i > 1 && !before.Dynamic() && len(before.Text) > 1 && before.Text[0] == '-' && w.Text[0] != '-' {
+		option := before.Text
+		switch {
+		case option == "-H" || option == "--header":
+			if name, value, ok := strings.Cut(w.Text, ":"); ok && SecretName(name, nameOfHeader) {
+				keep := len(name) + 1 + len(value) - len(strings.TrimLeft(value, " "))
+				for _, a := range authSchemes {
+					if rest := w.Text[keep:]; len(rest) > len(a) && strings.EqualFold(rest[:len(a)], a) {
+						keep += len(a)
+					}
+				}
+				return keep
+			}
+		case strings.HasPrefix(option, "--no-") || strings.Contains(option, "="):
+		case len(option) > 4 && SecretName(option, nameOfOption) && !strings.HasPrefix(w.Text, "id=") && !strings.HasPrefix(w.Text, "type="):
+			if from, end := spared(w.Text, 0, len(w.Text)); end > from && strings.IndexByte("/~.", w.Text[0]) < 0 {
+				return 0
+			}
+		case len(option) == 2:
+			switch rule := letterRuleOf(words, option[1]); {
+			case rule.means == letterSecret && !rule.attached:
+				return 0
+			case rule.means == letterUser:
+				if user, password, ok := strings.Cut(w.Text, ":"); ok && password != "" {
+					return len(user) + 1
+				}
+			}
+		}
+	}
+	if i > 2 && w.Text[0] != '-' && setters[words[i-2].Text] && SecretName(words[i-1].Text, nameOfOption) {
+		return 0 // "config set NAME VALUE"
+	}
+	if len(w.Text) > 2 && w.Text[0] == '-' && w.Text[1] != '-' {
+		if rule := letterRuleOf(words, w.Text[1]); rule.means == letterSecret {
+			return 2
+		}
+	}
+	return -1
+}
+
+// setters stand before a name and its value.
+var setters = wordset.Of("set", "config", "put", "setx")
+
+// letterRuleOf is letterOf for words.
+func letterRuleOf(words []effects.Word, letter byte) letterRule {
+	if strings.IndexByte("uUapPw", letter) < 0 {
+		return letterRule{}
+	}
+	for i := range min(len(words), 8) {
+		program := words[i].Text
+		for _, rule := range letterRules[program[strings.LastIndexByte(program, '/')+1:]] {
+			if rule.letter != letter {
+				continue
+			}
+			if rule.with == "" {
+				return rule
+			}
+			for j := range min(len(words), 8) {
+				if words[j].Text == rule.with {
+					return rule
+				}
+			}
+		}
+	}
+	return letterRule{}
+}

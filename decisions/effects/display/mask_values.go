@@ -1,0 +1,247 @@
+package display
+
+import (
+	"strings"
+
+	"github.com/permd/permd/internal/chars"
+)
+
+// masker goes through one text and keeps account of the shell's quotes in it.
+type masker struct {
+	s     string
+	at    int  // up to where quotes were counted
+	quote byte // the quote that is open there, 0 for none
+	looks int  // how often a command was looked for
+}
+
+// quoteAt is the quote that is open at i, which never goes back. In text that
+// is no shell's an apostrophe can mislead it: what is then hidden is never more
+// than words without anything that a shell acts on.
+func (m *masker) quoteAt(i int) byte {
+	for ; m.at < i; m.at++ {
+		switch c := m.s[m.at]; {
+		case c == '\\' && m.quote != '\'':
+			m.at++
+		case c != '\'' && c != '"':
+		case m.quote == 0:
+			m.quote = c
+		case m.quote == c:
+			m.quote = 0
+		}
+	}
+	return m.quote
+}
+
+// valueAt finds the value of NAME=value, with the equals sign at s[i].
+func (m *masker) valueAt(i int) (from, end int) {
+	s := m.s
+	if i+1 < len(s) && (s[i+1] == '=' || s[i+1] == '~') {
+		return 0, 0 // a comparison
+	}
+	stop := i
+	if stop > 0 && s[stop-1] == ' ' { // as in files of settings
+		stop--
+	}
+	name := nameBefore(s, stop)
+	if name == "" {
+		return 0, 0
+	}
+	start := stop - len(name)
+	place := NameOfVariable
+	switch {
+	case start > 0 && (s[start-1] == '?' || s[start-1] == '&'):
+		place = nameOfQuery
+	case name[0] == '-':
+		place = nameOfOption
+	}
+	if !SecretName(name, place) {
+		return 0, 0
+	}
+	v := i + 1
+	if stop < i {
+		if v >= len(s) || s[v] != ' ' || v+1 >= len(s) || s[v+1] != '"' && s[v+1] != '\'' {
+			return 0, 0
+		}
+		v++
+	}
+	return m.value(start, v)
+}
+
+// fieldAt finds the value of a header or of a member of JSON, with the colon at
+// s[i].
+func (m *masker) fieldAt(i int) (from, end int) {
+	s := m.s
+	stop, place := i, nameOfHeader
+	if stop > 0 && s[stop-1] == '"' {
+		stop, place = stop-1, nameOfMember
+		if stop > 0 && s[stop-1] == '\\' {
+			stop--
+		}
+	}
+	name := nameBefore(s, stop)
+	start, v := stop-len(name), i+1
+	if name == "pass" && place == nameOfHeader { // openssl's -passin pass:x
+		return m.value(start, v)
+	}
+	if name == "" || !SecretName(name, place) {
+		return 0, 0
+	}
+	for v < len(s) && s[v] == ' ' {
+		v++
+	}
+	if place == nameOfMember {
+		return m.value(start-1, v) // before the name's own quote
+	}
+	from, end = m.value(start, v)
+	if end == 0 {
+		return 0, 0
+	}
+	for _, a := range authSchemes {
+		if end < len(s) && s[end] == ' ' && strings.EqualFold(s[from:end], a[:len(a)-1]) {
+			return m.value(start, end+1)
+		}
+	}
+	if _, rest := cutSegment(name); rest == "" && !secretLooking(s[from:end]) && !strings.EqualFold(name, "authorization") {
+		return 0, 0 // "token: refresh it earlier" is prose
+	}
+	return from, end
+}
+
+// secretLooking tells a secret from a word.
+func secretLooking(value string) bool {
+	return len(value) >= 6 && strings.ContainsAny(value, "0123456789=") || len(value) >= 20
+}
+
+// nameBefore is the name that ends at stop, with the dashes of an option.
+func nameBefore(s string, stop int) string {
+	start := stop
+	for start > 0 && stop-start <= maxSecretName && (WordByte(s[start-1]) || s[start-1] == '-' || s[start-1] == '.') {
+		start--
+	}
+	return s[start:stop]
+}
+
+// value finds the value that begins at v, of the name that begins at start.
+func (m *masker) value(start, v int) (from, end int) {
+	s := m.s
+	if v >= len(s) {
+		return 0, 0
+	}
+	open := m.quoteAt(start)
+	width := 0
+	switch {
+	case s[v] == '"' || s[v] == '\'':
+		if s[v] == open {
+			return 0, 0
+		}
+		width = 1
+	case strings.HasPrefix(s[v:], `\"`):
+		width = 2
+	}
+	if width > 0 {
+		mark := s[v : v+width]
+		v += width
+		n := strings.Index(s[v:], mark)
+		if n < 0 {
+			n = len(s) - v
+		}
+		if content := s[v : v+n]; strings.Trim(content, " ") != "" && !strings.ContainsAny(content, ";|&$`()<>\"'{}\\\t\r\n") {
+			return spared(s, v, v+n)
+		}
+		n = plainLen(s[v:v+n], mark == "'")
+		return spared(s, v, v+n)
+	}
+	if strings.IndexByte("/~< ", s[v]) >= 0 || strings.HasPrefix(s[v:], "./") || strings.HasPrefix(s[v:], "../") {
+		return 0, 0 // where the secret is
+	}
+	return spared(s, v, v+plainLen(s[v:], false))
+}
+
+// plainLen is how much of s a value without quotes takes.
+func plainLen(s string, literal bool) int {
+	for i := range len(s) {
+		if c := s[i]; special(c) && c != '/' && c != '#' && (c != '$' || !literal) {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// spared leaves values out that are none.
+func spared(s string, from, end int) (int, int) {
+	switch strings.ToLower(s[from:end]) {
+	case "", Masked, "true", "false", "null", "none", "nil", "undefined", "yes", "no", "on", "off", "0", "1":
+		return 0, 0
+	}
+	if head, n := tokenAt(s[from:end]); n > 0 {
+		from += head // what kind of token it is
+	}
+	return from, end
+}
+
+// optionAt finds the value of an option that begins with the dash at s[i] and
+// stands before it: --token value, and -u or -p of some programs.
+func (m *masker) optionAt(i int) (from, end int) {
+	s := m.s
+	if i > 0 && strings.IndexByte(" \t\n'\"(", s[i-1]) < 0 {
+		return 0, 0
+	}
+	stop := i
+	for stop < len(s) && (WordByte(s[stop]) || s[stop] == '-') {
+		stop++
+	}
+	name := s[i:stop]
+	v := stop
+	for v < len(s) && s[v] == ' ' {
+		v++
+	}
+	var secret bool
+	switch {
+	case len(name) < 2 || name[1] != '-' && chars.IsLetter(name[1]):
+		if len(name) < 2 {
+			return 0, 0
+		}
+		rule := m.letterOf(i, name[1])
+		switch {
+		case rule.means == letterPlain:
+			secret = len(name) > 4 && SecretName(name, nameOfOption)
+		case len(name) > 2:
+			v = i + 2 // attached
+			if rule.means == letterUser {
+				return m.password(i, v, false)
+			}
+			return m.value(i, v)
+		case rule.attached:
+			return 0, 0
+		case rule.means == letterUser:
+			return m.password(i, v, false)
+		default:
+			secret = true
+		}
+	case userOption(name):
+		if m.lookBack(i, func(word string) bool { return userless[word] }) {
+			return 0, 0
+		}
+		if v < len(s) && s[v] == '=' {
+			v++
+		}
+		return m.password(i, v, true)
+	default:
+		secret = !strings.HasPrefix(name, "--no-") && SecretName(name, nameOfOption)
+	}
+	if !secret || v == stop || v >= len(s) || s[v] == '-' || strings.HasPrefix(s[v:], "id=") || strings.HasPrefix(s[v:], "type=") {
+		return 0, 0
+	}
+	return m.value(i, v)
+}
+
+// password finds the password of user:password at v, where numbers may be those
+// of a user and a group.
+func (m *masker) password(start, v int, numbers bool) (from, end int) {
+	from, end = m.value(start, v)
+	user, password, ok := strings.Cut(m.s[from:end], ":")
+	if !ok || password == "" || numbers && chars.AllDigits(user) && chars.AllDigits(password) {
+		return 0, 0
+	}
+	return from + len(user) + 1, end
+}

@@ -1,0 +1,105 @@
+// Package display makes text that people read of what an agent wrote: secrets
+// are masked, what hides or reorders text is escaped, long text is cut.
+package display
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/permd/permd/internal/chars"
+)
+
+// Bounds of a text shown to people, in characters.
+const (
+	displayMax  = 600
+	displayTail = 200 // kept of the end of a longer text
+
+	// displayRead is how many bytes of each end of a very long text are looked
+	// at. It is so much more than what is shown that a token cut in two there
+	// is not shown.
+	displayRead = 8 << 10
+)
+
+// Display returns a text as it is shown to people and stored for them, on one
+// line: recognised tokens and the user information of URLs are masked, control,
+// bidirectional, zero-width and other invisible characters are escaped as
+// \u{…} (a byte that is not UTF-8 as \x{…}), and a text of more than 600
+// characters is cut in the middle, saying how much is left out.
+//
+// Masking knows the shapes of common tokens; it is no promise that a text holds
+// no secret.
+func Display(s string) string {
+	unread := 0
+	if len(s) > 2*displayRead {
+		unread = len(s) - 2*displayRead
+		s = s[:displayRead] + s[len(s)-displayRead:]
+	}
+	s = mask(s)
+	if !needsEscape(s) && len(s) <= displayMax && unread == 0 {
+		return s
+	}
+	return shorten(escape(s), unread)
+}
+
+func needsEscape(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f {
+			return true
+		}
+	}
+	return false
+}
+
+func escape(s string) string {
+	if !needsEscape(s) {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	for i, c := range s {
+		switch {
+		case c == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x{%x}`, s[i])
+		case c < utf8.RuneSelf && unicode.IsPrint(c), visible(c):
+			b.WriteRune(c)
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, c)
+		}
+	}
+	return b.String()
+}
+
+// visible reports whether a character takes part in what a person sees. Spaces
+// other than the common one look like it, and some letters show nothing.
+func visible(c rune) bool {
+	switch c {
+	case '\u115f', '\u1160', '\u2800', '\u3164', '\uffa0', '\u17b4', '\u17b5':
+		return false
+	}
+	return unicode.IsPrint(c) && !chars.Invisible(c)
+}
+
+// shorten cuts the middle of a long text out, of which unread bytes are out
+// already.
+func shorten(s string, unread int) string {
+	n := utf8.RuneCountInString(s)
+	if n <= displayMax && unread == 0 {
+		return s
+	}
+	if n <= displayMax { // masks took the rest
+		return fmt.Sprintf("%s [%d characters left out]", s, unread)
+	}
+	head, tail, seen := 0, len(s), 0
+	for i := range s {
+		switch seen {
+		case displayMax - displayTail:
+			head = i
+		case n - displayTail:
+			tail = i
+		}
+		seen++
+	}
+	return fmt.Sprintf("%s … [%d characters left out] … %s", s[:head], n-displayMax+unread, s[tail:])
+}

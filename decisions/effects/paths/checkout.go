@@ -1,0 +1,91 @@
+package paths
+
+import (
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// maxGitFile bounds the small files by which a worktree and its repository
+// point at each other, in bytes.
+const maxGitFile = 4096
+
+// ProjectKey is what choices for a project are bound to: the folder that holds
+// the repository's common git directory, so that all worktrees share it. It is
+// root itself, resolved by FindProject, unless root is a worktree that
+// its main repository points back to: a .git file is written by whoever can
+// write in the folder, so it alone must not join a project.
+//
+// Git is never run, since it would obey the configuration that it finds.
+func ProjectKey(fsys effects.FS, root string) string {
+	if root == "" || fsys == nil {
+		return root
+	}
+	link := path.Join(root, ".git")
+	if mode, err := fsys.Lstat(link); err != nil || !mode.IsRegular() {
+		return root
+	}
+	given, ok := GitLine(fsys, link, "gitdir:")
+	if !ok {
+		return root
+	}
+	admin, ok := PlainFolder(fsys, lexpath.Abs(root, given))
+	if !ok {
+		return root
+	}
+	// The main repository keeps a folder for each of its worktrees. Where that
+	// folder lies says whose it is, whatever is written in it.
+	common, found := strings.CutSuffix(path.Dir(admin), "/worktrees")
+	if !found || common == "" {
+		return root
+	}
+	if back, ok := GitLine(fsys, path.Join(admin, "gitdir"), ""); !ok || lexpath.Abs(admin, back) != link {
+		return root
+	}
+	if dir, ok := GitLine(fsys, path.Join(admin, "commondir"), ""); !ok || lexpath.Abs(admin, dir) != common {
+		return root
+	}
+	if !isRepository(fsys, common) {
+		return root
+	}
+	return strings.TrimSuffix(common, "/.git")
+}
+
+// GitLine returns the one line of a file, without a prefix that it must have.
+func GitLine(fsys effects.FS, file, prefix string) (string, bool) {
+	if mode, err := fsys.Lstat(file); err != nil || !mode.IsRegular() {
+		return "", false
+	}
+	data, err := fsys.ReadFile(file, maxGitFile)
+	if err != nil {
+		return "", false
+	}
+	line, ok := strings.CutPrefix(strings.TrimRight(string(data), "\r\n"), prefix)
+	line = strings.TrimSpace(line)
+	return line, ok && line != "" && !strings.ContainsAny(line, "\x00\n")
+}
+
+// PlainFolder returns a folder's path when it and all above it are folders and
+// no links: what a link leads to can change.
+func PlainFolder(fsys effects.FS, dir string) (string, bool) {
+	for p := dir; ; p = path.Dir(p) {
+		if mode, err := fsys.Lstat(p); err != nil || mode.Type() != fs.ModeDir {
+			return "", false
+		}
+		if p == "/" {
+			return dir, true
+		}
+	}
+}
+
+// isRepository reports whether a folder looks like a git directory.
+func isRepository(fsys effects.FS, dir string) bool {
+	if _, err := fsys.Lstat(path.Join(dir, "HEAD")); err != nil {
+		return false
+	}
+	mode, err := fsys.Lstat(path.Join(dir, "objects"))
+	return err == nil && mode.IsDir()
+}

@@ -1,0 +1,81 @@
+package paths
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// A pattern stands for the names in a folder, and one of them may be a link to
+// somewhere else: "cat docs/*" reads what docs/x leads to. So the folder is
+// looked into, a bounded number of names; over it the pattern is not understood.
+// What names the folder has when the command runs is as uncertain as all that
+// the file system says, and for what the call itself puts there is looked apart.
+const (
+	maxNames   = 1024 // of one folder
+	MaxMatched = 4096 // of all folders in one call, each pattern counted
+	MaxPattern = 64   // bytes
+)
+
+// listing is a folder with its names.
+type listing struct {
+	dir   string
+	names []fs.DirEntry
+	why   string
+}
+
+// Names are the names in a folder, or why they are not known. A folder that
+// does not exist has none.
+func (r *Resolver) Names(dir string) ([]fs.DirEntry, string) {
+	for i := range r.listed {
+		if r.listed[i].dir == dir {
+			return r.listed[i].names, r.listed[i].why
+		}
+	}
+	l := listing{dir: dir}
+	names, err := r.fs.Names(dir, maxNames)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		l.why = "a folder whose names cannot be read, or are too many"
+	default:
+		l.names = names
+	}
+	if len(r.listed) < effects.MaxDisturbed {
+		r.listed = append(r.listed, l)
+	}
+	return l.names, l.why
+}
+
+// GlobMatch reports whether a pattern of a shell may match a name. A bracket,
+// which shells read in different ways, may match anything.
+func GlobMatch(pattern, name string) bool {
+	if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") && !strings.HasPrefix(pattern, "[") {
+		return false
+	}
+	if i := strings.IndexByte(pattern, '['); i >= 0 {
+		pattern = pattern[:i] + "*"
+	}
+	p, n, star, back := 0, 0, -1, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, back = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+			for pattern[p-1] == '?' && n < len(name) && name[n]&0xc0 == 0x80 {
+				n++ // a character, not a byte
+			}
+		case star >= 0:
+			back++
+			p, n = star+1, back
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

@@ -1,0 +1,161 @@
+package paths
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// webSchemes are those of addresses that are asked for over HTTP.
+var webSchemes = wordset.Of("http", "https", "ws", "wss")
+
+// talkSchemes are those under which a program sends what the address spells, or
+// goes on talking both ways: reaching one is never a plain get.
+var talkSchemes = wordset.Of("gopher", "dict", "telnet", "tcp", "udp", "tls", "ws", "wss", "smtp", "smtps", "ldap", "ldaps", "redis", "rediss", "mqtt", "mqtts")
+
+// url is the address in the one form that rules compare. Whoever allows what
+// begins with https://h/public/ must mean one place: scheme and host are lower
+// case, the scheme's own port, the fragment (which is never sent) and, for the
+// web, user information are left out, the path begins with a slash, has no
+// empty segments, and no escapes of what needs none. Where programs or servers
+// would still disagree about the place, why says so.
+func (a *address) url() (url, why string) {
+	web := webSchemes[a.scheme]
+	written := strings.Contains(a.given, "://")
+	if a.scheme != "" && !written { // the forms of ssh and rsync
+		if goesUp(a.path) {
+			return "", whyTwoPlaces
+		}
+		if a.user == "" || a.user == "git@" {
+			return a.given, ""
+		}
+		return a.given[:a.userAt] + display.Masked + "@" + a.given[a.userAt+len(a.user):], ""
+	}
+	var b strings.Builder
+	if written {
+		b.WriteString(a.scheme)
+		b.WriteString("://")
+	}
+	switch {
+	case a.user == "" || web:
+	case a.user == "git@":
+		b.WriteString(a.user)
+	default:
+		b.WriteString(display.Masked + "@")
+	}
+	if strings.Contains(a.host, ":") {
+		b.WriteString("[" + a.host + "]")
+	} else {
+		b.WriteString(a.host)
+	}
+	if a.port != 0 && a.port != schemePorts[lastScheme(a.scheme)] {
+		b.WriteString(":" + strconv.Itoa(a.port))
+	}
+	p, why := plainPath(a.path, web)
+	b.WriteString(p)
+	return b.String(), why
+}
+
+const whyTwoPlaces = "address with a path that programs read in two ways"
+
+// plainPath brings what follows the authority into its one form.
+func plainPath(p string, web bool) (plain, why string) {
+	p, _, _ = strings.Cut(p, "#")
+	p, query, asked := strings.Cut(p, "?")
+	if web && p == "" {
+		p = "/"
+	}
+	if strings.ContainsAny(p, "%;") || strings.Contains(p, "//") || strings.Contains(p, "/.") || !ascii(p) {
+		if p = plainEscapes(p); hiddenUp(p) {
+			return "", whyTwoPlaces
+		}
+		for strings.Contains(p, "//") {
+			p = strings.ReplaceAll(p, "//", "/")
+		}
+	}
+	if asked {
+		p += "?" + query
+	}
+	return p, ""
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+const upperHex = "0123456789ABCDEF"
+
+// plainEscapes takes away the escapes of what needs none, writes the others in
+// capitals (RFC 3986, 6.2.2) and escapes what is not ASCII.
+func plainEscapes(p string) string {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		c, escaped := p[i], false
+		if c == '%' && i+2 < len(p) && hexDigits(p[i+1:i+3]) {
+			n, _ := strconv.ParseUint(p[i+1:i+3], 16, 8)
+			c, escaped = byte(n), true
+			i += 2
+		}
+		switch {
+		case escaped && !unreserved(c), c >= 0x80:
+			b.Write([]byte{'%', upperHex[c>>4], upperHex[c&15]})
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func unreserved(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// mostEscapes is how many escapes within escapes are looked through: a server
+// behind another one may take one off each.
+const mostEscapes = 4
+
+// hiddenUp reports whether a path goes up for those who take its escapes off
+// once more (%2F, %252e), who split at backslashes, or who leave out the
+// parameters of a segment (..;x).
+func hiddenUp(p string) bool {
+	for range mostEscapes {
+		for segment := range strings.FieldsFuncSeq(p, isSlash) {
+			name, _, _ := strings.Cut(segment, ";")
+			if name == "." || name == ".." {
+				return true
+			}
+		}
+		next := decoded(p)
+		if next == p {
+			return false
+		}
+		p = next
+	}
+	return true // nobody honest escapes that often
+}
+
+func isSlash(c rune) bool { return c == '/' || c == '\\' }
+
+func decoded(p string) string {
+	if strings.IndexByte(p, '%') < 0 {
+		return p
+	}
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] == '%' && i+2 < len(p) && hexDigits(p[i+1:i+3]) {
+			n, _ := strconv.ParseUint(p[i+1:i+3], 16, 8)
+			b.WriteByte(byte(n))
+			i += 2
+			continue
+		}
+		b.WriteByte(p[i])
+	}
+	return b.String()
+}

@@ -1,0 +1,174 @@
+package paths
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/fsfake"
+)
+
+// TestSkips has ignore files in a repository at /p, and a search of all of it or
+// of a folder.
+func TestSkips(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		text   map[string]string // of ignore files
+		dir    string            // below /p
+		file   string
+		hidden bool // hidden names are left out
+		want   bool
+	}{
+		{"none", nil, "", "a.env", false, false},
+		{"name", map[string]string{".gitignore": ".env\n"}, "", ".env", false, true},
+		{"name below", map[string]string{".gitignore": ".env\n"}, "", "a/b/.env", false, true},
+		{"rooted", map[string]string{".gitignore": "/.env\n"}, "", "a/.env", false, false},
+		{"rooted, there", map[string]string{".gitignore": "/a/.env\n"}, "", "a/.env", false, true},
+		{"pattern", map[string]string{".gitignore": "*.env\n# .pem\n"}, "", "a/x.env", false, true},
+		{"comment", map[string]string{".gitignore": "#.env\n"}, "", "#.env", false, false},
+		{"folder", map[string]string{".gitignore": "conf/\n"}, "", "a/conf/.env", false, true},
+		{"the folder that is searched", map[string]string{".gitignore": "conf/\n"}, "conf", "conf/key.pem", false, false},
+		{"a file in the folder that is searched", map[string]string{".gitignore": "conf/*.pem\n"}, "conf", "conf/key.pem", false, true},
+		{"file of a folder's name", map[string]string{".gitignore": "conf/\n"}, "", "a/conf", false, false},
+		{"taken back", map[string]string{".gitignore": ".env\n!.env\n"}, "", ".env", false, false},
+		{"taken back below", map[string]string{".gitignore": ".env\n", "a/.gitignore": "!.env\n"}, "", "a/.env", false, false},
+		{"not taken back in a folder that is left out", map[string]string{".gitignore": "a/\n!a/.env\n"}, "", "a/.env", false, true},
+		{"below", map[string]string{"a/.gitignore": "*\n"}, "", "a/b/.env", false, true},
+		{"beside", map[string]string{"b/.gitignore": "*\n"}, "", "a/.env", false, false},
+		{"any depth", map[string]string{".gitignore": "**/conf/**\n"}, "", "a/b/conf/x/.env", false, true},
+		{"any depth between", map[string]string{".gitignore": "a/**/.env\n"}, "", "a/.env", false, true},
+		{"too deep to follow", map[string]string{".gitignore": "**/a/**/b/**/c/**/d\n"}, "", "a/b/c/d", false, false},
+		{"wrong pattern", map[string]string{".gitignore": "[\n"}, "", "[", false, false},
+		{"set, which programs read otherwise", map[string]string{".gitignore": "[!.]env\n"}, "", ".env", false, false},
+		{"line of another system", map[string]string{".gitignore": "x.env\r\n"}, "", "x.env", false, false},
+		{"line that goes on", map[string]string{".gitignore": "x.env\t\n"}, "", "x.env", false, false},
+		{"another repository below", map[string]string{".gitignore": "*.env\n", "a/.git/HEAD": ""}, "", "a/x.env", false, false},
+		{"hidden", nil, "", ".env", true, true},
+		{"hidden folder", nil, "", "a/.conf/key.pem", true, true},
+		{"hidden folder that is searched", nil, ".conf", ".conf/key.pem", true, false},
+		{"hidden, taken back", map[string]string{".ignore": "!.env\n"}, "", "a/.env", true, false},
+		{"hidden, taken back for ripgrep", map[string]string{"a/.rgignore": "!.e*\n"}, "", "a/.env", true, false},
+		{"hidden, taken back by git", map[string]string{".gitignore": "!.env\n"}, "", "a/.env", true, false},
+		{"hidden, taken back in the repository", map[string]string{".git/info/exclude": "!.env\n"}, "", "a/.env", true, false},
+		{"hidden, taken back above", map[string]string{"../.ignore": "!.env\n"}, "", "a/.env", true, false},
+		{"hidden, taken back for the user", map[string]string{"../home/ana/.config/git/ignore": "!.env\n"}, "", "a/.env", true, false},
+		{"hidden, taken back where the user says", map[string]string{"../home/ana/.gitconfig": "[core]\n\texcludesFile = ~/.gone\n", "../home/ana/.gone": "!.env\n"}, "", "a/.env", true, false},
+		{"hidden, taken back where nobody knows", map[string]string{".git/config": "[core]\n\texcludesfile = \"a b\"\n"}, "", "a/.env", true, false},
+		{"hidden, taken back in capitals", map[string]string{".ignore": "!.ENV\n"}, "", "a/.env", true, false},
+		{"hidden, another taken back", map[string]string{".gitignore": ".env*\n!.env.example\n"}, "", ".env", true, true},
+		{"hidden, with a set", map[string]string{".gitignore": "!.en[v]\n"}, "", ".env", true, false},
+		{"hidden, a line too long", map[string]string{".ignore": "!" + strings.Repeat("x", maxIgnoreLine+1) + "\n"}, "", ".env", true, false},
+		{"hidden, a line as long as may be", map[string]string{".ignore": "!" + strings.Repeat("x", maxIgnoreLine) + "\n"}, "", ".env", true, true},
+		{"hidden, a file too large", map[string]string{".ignore": strings.Repeat("#\n", maxIgnoreFile/2+1)}, "", ".env", true, false},
+		{"hidden, a file as large as may be", map[string]string{".ignore": strings.Repeat("#\n", maxIgnoreFile/2)}, "", ".env", true, true},
+		{"hidden, its folder taken back alone", map[string]string{".ignore": "!a/\n"}, "", "a/.env", true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fsfake.New("/p/.git/HEAD", "/p/"+tt.file)
+			for name, text := range tt.text {
+				f.File(filepath.Join("/p", name), text)
+			}
+			r := NewResolver(Environment{FS: f}, &effects.Call{User: effects.User{Home: "/home/ana"}})
+			if got := r.skips("/p", filepath.Join("/p", tt.dir), "/p/"+tt.file, tt.hidden, true); got != tt.want {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+		})
+	}
+	// Without git, its ignore files are files like others.
+	r := NewResolver(Environment{FS: fsfake.New("/p/x.env").File("/p/.gitignore", "*.env\n")}, &effects.Call{})
+	if r.skips("/p", "/p", "/p/x.env", false, true) {
+		t.Error("what is no repository has ignore files")
+	}
+}
+
+// TestRealSearches makes folders with ignore files and runs real searches in
+// them: what they find, permd must say that they go into.
+// PERMD_TEST_SEARCH_ROUNDS is how many folders are made.
+func TestRealSearches(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is missing")
+	}
+	names := []string{".env", "x.env", "server.key", "a/.env", "a/b/prod.env", ".conf/id_rsa", "a/.conf/b/c.key", "ig/key.pem", "ig/.env"}
+	lines := []string{
+		"*.env", ".env", "!.env", "ig/", "!ig/", "/a", "!a/", "*.key", "!*.key", "a/**", "**/b", "!**/*.env", "!.conf", "!.conf/", ".*", "!.*", "*", "!*", "[.]env", "!.[e]nv", "\\!x", "!server.key ", "x.env ", "x.env\t", "#.env", "/x.env", "!/a/b/prod.env",
+		"a/b/", "!.ENV",
+	}
+	files := []string{".gitignore", ".gitignore", ".ignore", "a/.gitignore", "a/.ignore", ".rgignore", ".git/info/exclude", "../.ignore", "../home/.config/git/ignore", "ig/.gitignore", "a/b/.git/HEAD"}
+	searches := []struct {
+		words []string
+		as    Reach
+	}{
+		{[]string{"rg", "-l", "CANARY"}, ReachShown},
+		{[]string{"rg", "-l", "--no-ignore-vcs", "CANARY"}, ReachVisible},
+		{[]string{"rg", "-l", "--no-ignore", "CANARY"}, ReachVisible},
+		{[]string{"rg", "-l", "--hidden", "CANARY"}, ReachKept},
+		{[]string{"rg", "-l", "-uu", "CANARY"}, ReachAll},
+		{[]string{"ag", "-l", "CANARY"}, ReachVisible},
+		{[]string{"ack", "-l", "CANARY"}, ReachAll},
+		{[]string{"grep", "-rl", "CANARY"}, ReachAll},
+	}
+	r := rand.New(rand.NewPCG(3, 0)) //nolint:gosec // the same folders each time
+	rounds := 12
+	if n, err := strconv.Atoi(os.Getenv("PERMD_TEST_SEARCH_ROUNDS")); err == nil {
+		rounds = n
+	}
+	for round := range rounds {
+		top := t.TempDir()
+		root := filepath.Join(top, "p")
+		write := func(name, text string) {
+			t.Helper()
+			file := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, name := range names {
+			write(name, "CANARY\n")
+		}
+		if round%4 != 0 {
+			if out, err := exec.Command("git", "init", "-q", root).CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
+		}
+		var said strings.Builder
+		for range 1 + r.IntN(4) {
+			file, text := files[r.IntN(len(files))], ""
+			for range 1 + r.IntN(3) {
+				text += lines[r.IntN(len(lines))] + "\n"
+			}
+			write(file, text)
+			said.WriteString(file + ": " + strings.ReplaceAll(text, "\n", "; ") + " ")
+		}
+		dir := []string{"", "", "a", "ig", ".conf"}[r.IntN(5)]
+		for _, s := range searches {
+			program, err := exec.LookPath(s.words[0])
+			if err != nil {
+				t.Logf("%s is missing", s.words[0])
+				continue
+			}
+			c := exec.Command(program, append(slices.Clone(s.words[1:]), filepath.Join(root, dir))...)
+			c.Env = []string{"HOME=" + top + "/home", "PATH=/usr/bin:/bin"}
+			c.Dir = root
+			out, _ := c.Output() // with nothing found, it fails
+			res := NewResolver(Environment{FS: OSFS{}}, &effects.Call{User: effects.User{Home: top + "/home"}})
+			for file := range strings.Lines(string(out)) {
+				file = strings.TrimSpace(file)
+				if !slices.ContainsFunc(names, func(name string) bool { return file == filepath.Join(root, name) }) {
+					continue // an ignore file
+				}
+				if !res.goes(s.as, root, filepath.Join(root, dir), file) {
+					t.Errorf("%v of %q finds %s with %s", s.words, dir, strings.TrimPrefix(file, root), &said)
+				}
+			}
+		}
+	}
+}

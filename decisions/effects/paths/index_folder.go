@@ -1,0 +1,192 @@
+package paths
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// listed is what a folder was found to hold.
+type listed struct {
+	stamp        Stamp
+	secrets      []string
+	links        []string
+	subs         []string
+	cut, perhaps bool
+}
+
+// list reads a folder. It looks at nothing that changes, so it needs no lock.
+func (x *Index) list(f *folder) listed {
+	var l listed
+	if x.stamper != nil {
+		// Before the names: a change in between makes the stamp an old one.
+		stamp, err := x.stamper.Stamp(f.path)
+		if err == nil && x.now().UnixNano()-stamp.Changed > int64(restless) {
+			l.stamp = stamp
+		}
+	}
+	names, err := x.Names(f.path, maxEntries)
+	if err != nil {
+		// What cannot be read cannot be searched either, but why that is may be
+		// another matter for the one who searches.
+		l.cut = !errors.Is(err, fs.ErrNotExist)
+		return l
+	}
+	for _, n := range names {
+		name := n.Name()
+		if !n.IsDir() {
+			if n.Type()&fs.ModeSymlink != 0 && len(l.links) < maxLinked {
+				l.links = append(l.links, strings.Clone(name))
+			}
+			switch likely(f.path[f.base:], name) {
+			case certain:
+				l.secrets = append(l.secrets, strings.Clone(name))
+			case perhaps:
+				l.perhaps = true
+			}
+			continue
+		}
+		switch {
+		case skippedFolders[lexpath.Fold(name)]:
+		case f.depth+1 >= maxDepth:
+			l.cut = true
+		default:
+			l.subs = append(l.subs, name)
+		}
+	}
+	slices.Sort(l.secrets)
+	slices.Sort(l.links)
+	slices.Sort(l.subs)
+	return l
+}
+
+// put notes what a folder holds, and returns the folders in it that have to be
+// read. It is called with the lock held.
+func (p *surveyed) put(f *folder, l listed) []*folder {
+	if f.gone {
+		return nil
+	}
+	f.stamp, f.secrets, f.links, f.cut, f.perhaps = l.stamp, l.secrets, l.links, l.cut, l.perhaps
+	var kept, added []*folder
+	for _, sub := range f.subs {
+		if _, found := slices.BinarySearch(l.subs, path.Base(sub.path)); found {
+			kept = append(kept, sub)
+		} else {
+			p.folders -= sub.leave()
+		}
+	}
+	f.subs = kept
+	for _, name := range l.subs {
+		if slices.ContainsFunc(kept, func(sub *folder) bool { return path.Base(sub.path) == name }) {
+			continue
+		}
+		if p.folders >= maxFolders {
+			f.cut = true
+			break
+		}
+		p.folders++
+		sub := &folder{path: Joined(f.path, name), base: f.base, depth: f.depth + 1}
+		added = append(added, sub)
+	}
+	f.subs = append(f.subs, added...)
+	return added
+}
+
+// leave marks a folder and all below as gone, and returns how many these are.
+func (f *folder) leave() int {
+	f.gone = true
+	n := 1
+	for _, sub := range f.subs {
+		n += sub.leave()
+	}
+	return n
+}
+
+// skippedFolders are not looked into: what registries and version control put
+// there, and what builds make. A search does go into them, and finds keys of
+// tests and public certificates in most; what everybody can download is no
+// secret, and asking for it would make every search in such a project a
+// question. A file tool or a command that names such a file itself asks as ever.
+var skippedFolders = wordset.Of(
+	".git", ".hg", ".svn", ".jj",
+	"node_modules", "bower_components", "jspm_packages", ".pnpm-store", ".yarn", ".npm",
+	"vendor", "third_party", "third-party", "external", "pods", "carthage",
+	".venv", "venv", "virtualenv", "site-packages", "dist-packages", "__pycache__", "__pypackages__", ".eggs", ".tox", ".nox",
+	".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints",
+	"target", ".gradle", ".m2", ".cargo", ".rustup", ".bundle", ".dart_tool", "deriveddata", "elm-stuff", "_build", "deps",
+	".terraform", ".terragrunt-cache", ".next", ".nuxt", ".svelte-kit", ".angular", ".turbo", ".parcel-cache", ".cache",
+)
+
+// likelihood says how much a name speaks for a secret in a folder that is
+// searched as a whole.
+type likelihood uint8
+
+const (
+	none likelihood = iota
+	perhaps
+	certain
+)
+
+// likely judges a file by its name and those of its folders, from the project's
+// root on. It is asked for
+// searches only, which pass over many files that nobody had in mind, so it
+// leaves out what is a secret's name but in most projects no secret: keys among
+// the material of tests, and certificates. Who names such a file is asked as
+// ever.
+func likely(dir, name string) likelihood {
+	f := lexpath.Fold(name)
+	p := lexpath.Fold(dir) + "/" + f
+	if !Guarded.Match(p, "").Has(effects.Secret) {
+		return none
+	}
+	switch {
+	case sometimes[f]:
+		return perhaps
+	case !keyKinds.Match("/"+f, "").Has(effects.Secret):
+		return certain
+	case certificate(f):
+		return none
+	}
+	for part := range strings.SplitSeq(lexpath.Fold(dir), "/") {
+		if testFolders[part] {
+			return none
+		}
+	}
+	return certain
+}
+
+// sometimes are names that hold settings in most projects, which are in
+// version control, and a secret in a few.
+var sometimes = wordset.Of(".npmrc", ".envrc", ".env.test", ".env.ci", ".env.defaults")
+
+// keyKinds are the names of keys and certificates.
+var keyKinds = newGuardIndex([]guardGroup{{[]effects.Tag{effects.Secret}, []string{
+	"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.pkcs12", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
+	"ssh_host_*_key",
+}}})
+
+var testFolders = wordset.Of(
+	"testdata", "test-data", "test_data", "fixtures", "fixture", "__fixtures__", "test-fixtures", "test_fixtures",
+	"test", "tests", "__tests__", "spec", "specs", "e2e", "mock", "mocks", "__mocks__", "examples", "example", "samples", "sample", "testing",
+)
+
+// certificate reports whether a folded name says that the file is a public
+// part, as in ca-bundle.pem.
+func certificate(f string) bool {
+	stem, ok := strings.CutSuffix(f, ".pem")
+	if !ok || strings.Contains(stem, "key") || strings.Contains(stem, "priv") {
+		return false
+	}
+	for _, word := range []string{"cert", "chain", "bundle", "public", "crt"} {
+		if strings.Contains(stem, word) {
+			return true
+		}
+	}
+	return stem == "ca" || stem == "root" || strings.HasPrefix(stem, "ca-") || strings.HasPrefix(stem, "ca_")
+}

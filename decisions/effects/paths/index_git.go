@@ -1,0 +1,46 @@
+package paths
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// maxGitIndex bounds what is read of the list of tracked files, in bytes.
+const maxGitIndex = 8 << 20
+
+// tracked reports whether git knows a path below root, which is what git grep
+// and git archive go through. What cannot be told counts as known.
+func (r *Resolver) tracked(root, p string) bool {
+	data, err := r.gitIndex(Joined(root, ".git"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false // nothing was ever added
+	case err != nil, len(data) < 8, !bytes.HasPrefix(data, []byte("DIRC")), data[7] != 2 && data[7] != 3:
+		return true
+	}
+	// In versions 2 and 3 the whole name stands there, ended by a zero.
+	return bytes.Contains(data, []byte(strings.TrimPrefix(p[len(root):], "/")+"\x00"))
+}
+
+// gitIndex reads the list of tracked files. In worktrees and submodules, .git
+// is a file that says where it lies.
+func (r *Resolver) gitIndex(git string) ([]byte, error) {
+	if mode, err := r.Lstat(git); err != nil || !mode.IsRegular() {
+		return r.fs.ReadFile(git+"/index", maxGitIndex)
+	}
+	text, err := r.fs.ReadFile(git, MaxPath)
+	if err != nil {
+		return nil, err
+	}
+	dir, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if !ok {
+		return nil, errors.New("not the name of a repository")
+	}
+	if !path.IsAbs(dir) {
+		dir = path.Join(path.Dir(git), dir)
+	}
+	return r.fs.ReadFile(dir+"/index", maxGitIndex)
+}

@@ -1,0 +1,33 @@
+package paths
+
+import (
+	"slices"
+
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// Links returns the links that are known in a folder of the session's, or of
+// another working tree of its project, and below.
+func (r *Resolver) Links(dir string) []string {
+	s, ok := r.fs.(Surveyor)
+	if !ok {
+		return nil
+	}
+	var all []string
+	for _, root := range r.searched(dir) {
+		in := dir
+		switch {
+		case lexpath.In(root, dir):
+		case lexpath.In(dir, root):
+			in = root
+		default:
+			continue
+		}
+		for _, link := range s.Survey(root, in).Links {
+			if !slices.Contains(all, link) {
+				all = append(all, link)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,213 @@
+package paths
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// FindProject returns the root of the project that cwd belongs to, absolute and
+// with links resolved: the nearest folder upwards that holds ".git" (a folder,
+// or a file as in worktrees and submodules), else cwd itself. It is "" when
+// cwd is not absolute or cannot be resolved, and for folders that are never a
+// project: the root folder, a home, folders of the system, and those that hold
+// homes or projects of several people (/home, /srv, /tmp …).
+//
+// home is the person's home, "" when not known.
+func FindProject(fs effects.FS, cwd, home string) string {
+	r := NewResolver(Environment{FS: fs}, &effects.Call{Cwd: cwd, User: effects.User{Home: home}})
+	return r.Project()
+}
+
+// ground is what the tags of a call's paths are measured by.
+type ground struct {
+	project string   // resolved, "" if none
+	roots   []string // resolved folders of the session, the project among them
+	Homes   []string // the person's home, as written and resolved, each once
+	folded  []string // homes, folded
+	own     []string // permd's own paths, folded
+	temps   []string // further temporary folders
+	key     string   // ProjectKey of project, "" until it is needed
+	looked  bool     // whether trees is known
+	trees   bool     // the project's repository may have other working trees
+	// isTree says of folders that hold ".git" whether they are working trees of
+	// the project's repository.
+	isTree map[string]bool
+}
+
+// Session returns the ground of the call's session.
+func (r *Resolver) Session() *ground {
+	if r.ground != nil {
+		return r.ground
+	}
+	// The session's folders are what they are before the call does anything,
+	// so marks of earlier parts of the call do not count here.
+	disturbed, made, lost := r.Disturbed, r.Made, r.Lost
+	r.Disturbed, r.Made, r.Lost = nil, nil, false
+	defer func() { r.Disturbed, r.Made, r.Lost = disturbed, made, lost }()
+
+	g := &ground{}
+	r.ground = g
+	for _, h := range []string{r.c.User.Home, r.c.User.Env["HOME"]} {
+		g.addHome(r, h)
+	}
+	g.own = r.Own.folded
+	if t := r.c.User.Env["TMPDIR"]; path.IsAbs(t) && BadPath(t) == "" {
+		for _, p := range []string{path.Clean(t), r.real(t)} {
+			// A TMPDIR that is a home or a system folder makes nothing below
+			// it temporary.
+			if p != "" && !g.never(p) && !slices.Contains(g.temps, p) {
+				g.temps = append(g.temps, p)
+			}
+		}
+	}
+	if cwd := r.real(r.c.Cwd); cwd != "" {
+		g.project = r.climb(g, cwd)
+	}
+	if g.project != "" {
+		g.roots = append(g.roots, g.project)
+	}
+	for _, root := range r.c.Roots {
+		if p := r.real(root); p != "" && !g.never(p) && !slices.Contains(g.roots, p) {
+			g.roots = append(g.roots, p)
+		}
+	}
+	return g
+}
+
+func (g *ground) addHome(r *Resolver, home string) {
+	if !path.IsAbs(home) || BadPath(home) != "" {
+		return
+	}
+	for _, h := range []string{path.Clean(home), r.real(home)} {
+		if h != "" && h != "/" && !slices.Contains(systemFolders, lexpath.Fold(h)) && !slices.Contains(g.Homes, h) {
+			g.Homes = append(g.Homes, h)
+			g.folded = append(g.folded, lexpath.Fold(h))
+		}
+	}
+}
+
+// real resolves a folder of the session; "" when that fails.
+func (r *Resolver) real(p string) string {
+	at, why := r.base(p)
+	if why != "" {
+		return ""
+	}
+	return at.Path
+}
+
+// climb looks for the root of the project upwards from cwd.
+func (r *Resolver) climb(g *ground, cwd string) string {
+	if g.never(cwd) {
+		return ""
+	}
+	for dir := cwd; !g.never(dir); dir = path.Dir(dir) {
+		_, err := r.Lstat(dir + "/.git")
+		if err == nil && !strings.HasSuffix(dir, "/.git") {
+			return dir
+		}
+	}
+	return cwd
+}
+
+// ofRepository reports whether a path outside of the project lies in another
+// working tree of the project's repository: its main checkout, or a worktree
+// that this points back to.
+func (r *Resolver) ofRepository(p string) bool {
+	g := r.ground
+	if g.project == "" || !r.hasTrees() {
+		return false
+	}
+	root := r.treeOf(p)
+	if root == "" {
+		return false
+	}
+	if g.key == "" {
+		g.key = ProjectKey(r.fs, g.project)
+		g.isTree = map[string]bool{}
+	}
+	is, known := g.isTree[root]
+	if !known {
+		is = ProjectKey(r.fs, root) == g.key
+		g.isTree[root] = is
+	}
+	return is
+}
+
+// hasTrees reports whether the project's repository may have more than one
+// working tree. Most have not, and then nothing is looked for.
+func (r *Resolver) hasTrees() bool {
+	g := r.ground
+	if g.looked {
+		return g.trees
+	}
+	g.looked = true
+	switch mode, err := r.Lstat(g.project + "/.git"); {
+	case err != nil:
+	case mode.IsDir():
+		mode, err = r.Lstat(g.project + "/.git/worktrees")
+		g.trees = err == nil && mode.IsDir()
+	default:
+		g.trees = true
+	}
+	return g.trees
+}
+
+// treeOf is the nearest folder of a path, upwards, that holds ".git"; "" if none
+// does that can be a project.
+func (r *Resolver) treeOf(p string) string {
+	for dir := p; !r.ground.never(dir); dir = path.Dir(dir) {
+		if _, err := r.Lstat(dir + "/.git"); err == nil {
+			return dir
+		}
+	}
+	return ""
+}
+
+// Project is the root of the call's project, "" if none.
+func (r *Resolver) Project() string { return r.Session().project }
+
+// never reports whether p can not be a project: the system's, a home, or a
+// folder that holds any of these.
+func (g *ground) never(p string) bool {
+	f := lexpath.Fold(p)
+	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
+		return true
+	}
+	for _, h := range g.folded {
+		if lexpath.In(f, h) {
+			return true
+		}
+	}
+	return false
+}
+
+// system reports whether a folded path is the operating system's. Some systems
+// keep homes in their own folders.
+func (g *ground) system(f string) bool {
+	return below(systemFolders, f) && !below(homeFolders, f) && !below(rootHomes, f) && !below(g.folded, f)
+}
+
+// homeShaped reports whether a folded path is where systems keep a home, or
+// holds such places.
+func homeShaped(p string) bool {
+	for _, dir := range homeFolders {
+		if rest, ok := strings.CutPrefix(p, dir+"/"); ok && !strings.Contains(rest, "/") {
+			return true
+		}
+	}
+	return slices.Contains(rootHomes, p) || slices.Contains(homeFolders, p)
+}
+
+// below reports whether p is one of the folders or below one.
+func below(folders []string, p string) bool {
+	for _, dir := range folders {
+		if lexpath.In(dir, p) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,97 @@
+package paths
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// Reach says which files below a folder a program goes into.
+type Reach uint8
+
+const (
+	ReachAll     Reach = iota // grep -r, ack, cp -r, tar
+	ReachShown                // rg: no hidden ones, and none that git ignores
+	ReachVisible              // ag, rg --no-ignore: no hidden ones
+	ReachKept                 // agents' own searches: none that git ignores
+	ReachTracked              // git grep, git archive: those that git knows
+	ReachNamed                // only names that hold no secret
+)
+
+// goes reports whether a program with that reach goes into a file of the
+// project when it is given the folder dir.
+func (r *Resolver) goes(as Reach, root, dir, file string) bool {
+	switch as {
+	case ReachNamed:
+		return false
+	case ReachTracked:
+		return r.tracked(root, file)
+	case ReachShown:
+		return !r.skips(root, dir, file, true, true)
+	case ReachVisible:
+		return !r.skips(root, dir, file, true, false)
+	case ReachKept:
+		return !r.skips(root, dir, file, false, true)
+	}
+	return true
+}
+
+// Passes returns a file named like a secret that a search of a folder goes into,
+// "" if none is known. Where there may be one that is not known, and nothing else
+// keeps the search from it, the folder is noted: see [builder.doubt].
+func (r *Resolver) Passes(dir string, as Reach) string {
+	s, ok := r.fs.(Surveyor)
+	if !ok || as == ReachNamed {
+		return ""
+	}
+	for _, root := range r.searched(dir) {
+		in := dir
+		switch {
+		case lexpath.In(root, dir):
+		case lexpath.In(dir, root):
+			in = root
+		default:
+			continue
+		}
+		found := s.Survey(root, in)
+		for _, file := range found.Secrets {
+			if !lexpath.In(in, file) || !r.goes(as, root, in, file) {
+				continue
+			}
+			// The file is looked for, and with it every folder on the way: what
+			// the caller cannot get at, it shall not be told of either.
+			if at, why := r.Walk(RootPlace, file, false); why == "" && !at.Missing || why != "" && !r.Others {
+				return file
+			}
+		}
+		if found.Doubtful && as == ReachAll && !slices.Contains(r.Doubts, dir) {
+			r.Doubts = append(r.Doubts, dir)
+		}
+	}
+	return ""
+}
+
+// searched are the roots of the session, and of the working tree of the project's
+// repository that a folder lies in.
+func (r *Resolver) searched(dir string) []string {
+	roots := r.Session().roots
+	if slices.ContainsFunc(roots, func(root string) bool { return lexpath.In(root, dir) }) || !r.ofRepository(dir) {
+		return roots
+	}
+	return append(slices.Clip(roots), r.treeOf(dir))
+}
+
+// Search adds to the read of a folder with all below that it passes over a
+// secret of the project.
+func (r *Resolver) Search(e *effects.Effect, as Reach) {
+	if e.File == nil || e.Kind != effects.KindRead {
+		return
+	}
+	if file := r.Passes(e.File.Path, as); file != "" {
+		e.Tags = e.Tags.With(effects.Secret)
+		e.Text = display.Display(strings.TrimSuffix(e.Text, allBelow) + allBelow + ", with " + r.Name(file))
+	}
+}

@@ -1,0 +1,217 @@
+package paths
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// guardIndex finds the guarded names of guardTable in a path. Nearly all
+// components of a path match nothing, so every way into a rule is a map look-up.
+type guardIndex struct {
+	anywhere guardRules
+	home     map[string][]*guardRule // by the first component below a home
+	root     map[string][]*guardRule // by the first component of the path
+	homeTags effects.Tags            // all tags that something below a home has
+	rootTags effects.Tags            // all tags of the table
+}
+
+type guardRules struct {
+	name map[string][]*guardRule // first component without *
+	ext  map[string][]*guardRule // first component is * and an extension
+	head [256][]*guardRule       // first component begins with a letter and holds a *
+	tail [256][]*guardRule       // first component begins with a *, by its last letter
+}
+
+// guardRule is one line of the table.
+type guardRule struct {
+	tags   effects.Tags
+	words  []string // consecutive components
+	except [][]string
+}
+
+// Guarded is the table of the package, never changed after it is made.
+var Guarded = newGuardIndex(guardTable)
+
+func newGuardIndex(table []guardGroup) *guardIndex {
+	x := &guardIndex{
+		anywhere: guardRules{name: map[string][]*guardRule{}, ext: map[string][]*guardRule{}},
+		home:     map[string][]*guardRule{}, root: map[string][]*guardRule{},
+	}
+	for _, group := range table {
+		tags := effects.TagsOf(group.tags...)
+		x.rootTags |= tags
+		for _, line := range group.lines {
+			parts := strings.Split(lexpath.Fold(line), " !")
+			words := strings.Split(parts[0], "/")
+			rule := &guardRule{tags: tags, words: words}
+			for _, e := range parts[1:] {
+				rule.except = append(rule.except, strings.Split(e, "/"))
+			}
+			switch words[0] {
+			case "~":
+				rule.words = words[1:]
+				x.home[words[1]] = append(x.home[words[1]], rule)
+				x.homeTags |= tags
+			case "":
+				rule.words = words[1:]
+				x.root[words[1]] = append(x.root[words[1]], rule)
+			default:
+				x.anywhere.add(rule)
+				if words[0][0] == '.' {
+					x.homeTags |= tags
+				}
+			}
+		}
+	}
+	return x
+}
+
+func (x *guardRules) add(rule *guardRule) {
+	first := rule.words[0]
+	switch star := strings.IndexByte(first, '*'); {
+	case star < 0:
+		x.name[first] = append(x.name[first], rule)
+	case star > 0:
+		x.head[first[0]] = append(x.head[first[0]], rule)
+	case first == "*"+path.Ext(first):
+		x.ext[first[1:]] = append(x.ext[first[1:]], rule)
+	default:
+		last := first[len(first)-1]
+		x.tail[last] = append(x.tail[last], rule)
+	}
+}
+
+// each calls f with the rules whose first word may match a component.
+func (x *guardRules) each(c string, f func([]*guardRule)) {
+	if rules := x.name[c]; rules != nil {
+		f(rules)
+	}
+	if dot := strings.LastIndexByte(c, '.'); dot >= 0 {
+		if rules := x.ext[c[dot:]]; rules != nil {
+			f(rules)
+		}
+	}
+	if rules := x.head[c[0]]; rules != nil {
+		f(rules)
+	}
+	if rules := x.tail[c[len(c)-1]]; rules != nil {
+		f(rules)
+	}
+}
+
+// Match returns the tags of a folded absolute path; below is its part below a
+// home, "" if it is in none.
+func (x *guardIndex) Match(p, below string) effects.Tags {
+	var buf [32]string
+	words := split(buf[:0], p)
+	var t effects.Tags
+	for i, c := range words {
+		x.anywhere.each(c, func(rules []*guardRule) {
+			for _, rule := range rules {
+				if rule.match(words[i:]) {
+					t |= rule.tags
+				}
+			}
+		})
+	}
+	if len(words) > 0 {
+		for _, rule := range x.root[words[0]] {
+			if rule.match(words) {
+				t |= rule.tags
+			}
+		}
+	}
+	if below != "" {
+		words = split(buf[:0], below)
+		for _, rule := range x.home[words[0]] {
+			if rule.match(words) {
+				t |= rule.tags
+			}
+		}
+	}
+	return t
+}
+
+// containedIn returns the tags of what the table alone says to lie below a
+// folded path: a rule of which the path is the beginning (.github of
+// .github/workflows).
+func (x *guardIndex) containedIn(p, below string) effects.Tags {
+	if p == "/" {
+		return x.rootTags
+	}
+	var buf [32]string
+	words := split(buf[:0], p)
+	var t effects.Tags
+	for i, c := range words {
+		x.anywhere.each(c, func(rules []*guardRule) {
+			for _, rule := range rules {
+				if (c[0] == '.' || len(words)-i > 1) && rule.begins(words[i:]) {
+					t |= rule.tags
+				}
+			}
+		})
+	}
+	for _, rule := range x.root[words[0]] {
+		if rule.begins(words) {
+			t |= rule.tags
+		}
+	}
+	if below != "" {
+		words = split(buf[:0], below)
+		for _, rule := range x.home[words[0]] {
+			if rule.begins(words) {
+				t |= rule.tags
+			}
+		}
+	}
+	return t
+}
+
+func split(words []string, p string) []string {
+	if n := strings.Count(p, "/"); n >= cap(words) {
+		words = make([]string, 0, n+1)
+	}
+	for p != "" {
+		c, rest, _ := strings.Cut(p, "/")
+		if c != "" {
+			words = append(words, c)
+		}
+		p = rest
+	}
+	return words
+}
+
+// match reports whether the rule's words are the first ones of words, and none
+// of its exceptions are.
+func (g *guardRule) match(words []string) bool {
+	if !leads(g.words, words) {
+		return false
+	}
+	for _, e := range g.except {
+		if leads(e, words) {
+			return false
+		}
+	}
+	return true
+}
+
+// begins reports whether words are a proper beginning of the rule's words.
+// A single plain word (hooks of hooks/pre-push) says too little.
+func (g *guardRule) begins(words []string) bool {
+	return len(words) < len(g.words) && leads(g.words[:len(words)], words)
+}
+
+func leads(pattern, words []string) bool {
+	if len(pattern) > len(words) {
+		return false
+	}
+	for i, p := range pattern {
+		if !lexpath.Star(p, words[i]) {
+			return false
+		}
+	}
+	return true
+}

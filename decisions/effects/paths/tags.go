@@ -1,0 +1,204 @@
+package paths
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// Where returns the tags that say where a resolved path lies.
+func (r *Resolver) Where(p string) effects.Tags {
+	g := r.Session()
+	f := lexpath.Fold(p)
+	var t effects.Tags
+	in := false
+	for _, root := range g.roots {
+		in = in || lexpath.In(root, p)
+	}
+	if in {
+		t = t.With(effects.InProject)
+	} else {
+		t = t.With(effects.Outside)
+		// A project below /opt or /var/www is the person's work.
+		if g.system(f) && !below(tempFolders, f) {
+			t = t.With(effects.System)
+		} else if r.ofRepository(p) {
+			t = t.With(effects.Worktree)
+		}
+	}
+	if below(tempFolders, f) || below(g.temps, p) {
+		t = t.With(effects.Temp)
+	}
+	if below(g.folded, f) {
+		t = t.With(effects.Home)
+	}
+	if lexpath.In("/dev", f) && f != "/dev" && !lexpath.In("/dev/shm", f) {
+		t = t.With(effects.Device)
+	}
+	if g.vital(p, f) {
+		t = t.With(effects.Vital)
+	}
+	return t
+}
+
+// vital reports whether losing p itself is a catastrophe; f is p folded.
+func (g *ground) vital(p, f string) bool {
+	if vitalPaths[f] || homeShaped(f) || lexpath.In("/boot", f) {
+		return true
+	}
+	for _, h := range g.folded {
+		if lexpath.In(f, h) {
+			return true
+		}
+	}
+	for _, root := range g.roots {
+		if p != root && lexpath.In(p, root) {
+			return true
+		}
+	}
+	return false
+}
+
+// Guard returns the guarded tags that the names of a path give it.
+func (r *Resolver) Guard(p string) effects.Tags {
+	g := r.Session()
+	f := lexpath.Fold(p)
+	t := Guarded.Match(f, g.fromHome(f))
+	for _, own := range g.own {
+		if lexpath.In(own, f) {
+			t = t.With(effects.Permd)
+		}
+	}
+	return t
+}
+
+// makesOption reports whether a folder on the way to a path looks like an option
+// by its name and is not there yet: tools that make it would put an option in the
+// way of later patterns.
+func (r *Resolver) makesOption(p string) bool {
+	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
+		if path.Base(dir)[0] == '-' {
+			if _, err := r.Lstat(dir); err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fromHome returns the part of a folded path below a home, "" when there is
+// none. Other people's homes count as well as the person's.
+func (g *ground) fromHome(f string) string {
+	for _, h := range g.folded {
+		if lexpath.In(h, f) {
+			return strings.TrimPrefix(f[len(h):], "/")
+		}
+	}
+	for _, h := range rootHomes {
+		if lexpath.In(h, f) {
+			return strings.TrimPrefix(f[len(h):], "/")
+		}
+	}
+	for _, dir := range homeFolders {
+		if rest, ok := strings.CutPrefix(f, dir+"/"); ok {
+			_, rest, _ = strings.Cut(rest, "/")
+			return rest
+		}
+	}
+	return ""
+}
+
+// Recurse makes an effect mean everything below its path as well, and adds the
+// tags of what lies there. skipsHidden says that the program leaves out names
+// that begin with a dot (rg, fd); then only the path itself counts for a read.
+//
+// What lies below is known from names alone (a home holds ~/.ssh, the project
+// holds .git) and from looking for a few names directly in the folder. Deeper
+// ones are not looked for: that would cost a walk of the tree.
+func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
+	if e.File == nil {
+		return
+	}
+	e.File.Recursive = true
+	if at, err := r.Lstat(e.File.Path); err == nil && at.IsRegular() || skipsHidden && e.Kind == effects.KindRead {
+		return
+	}
+	e.Tags |= r.contained(e.File.Path, e.Kind)
+	if !strings.HasSuffix(e.Text, allBelow) {
+		e.Text += allBelow
+	}
+}
+
+const allBelow = " and all below"
+
+// contained returns the tags of what is known to lie below p.
+func (r *Resolver) contained(p string, kind effects.Kind) effects.Tags {
+	g := r.Session()
+	folded := lexpath.Fold(p)
+	t := Guarded.containedIn(folded, g.fromHome(folded))
+	if vitalPaths[folded] {
+		t = t.With(effects.Vital)
+	}
+	for _, own := range g.own {
+		if lexpath.In(folded, own) {
+			t = t.With(effects.Permd)
+		}
+	}
+	for _, program := range r.Own.programs {
+		if kind != effects.KindRead && lexpath.In(folded, program) {
+			t = t.With(effects.Permd)
+		}
+	}
+	for _, h := range g.folded {
+		if lexpath.In(folded, h) {
+			t |= effects.TagsOf(effects.Vital, effects.Home) | Guarded.homeTags
+		}
+	}
+	if homeShaped(folded) {
+		t |= effects.TagsOf(effects.Vital) | Guarded.homeTags
+	}
+	for _, root := range g.roots {
+		if lexpath.In(p, root) {
+			// Changing the project's files one by one is work, removing it is not.
+			if kind == effects.KindDelete || kind == effects.KindWrite && p != root {
+				t = t.With(effects.Vital)
+			}
+			t |= r.holds(root, kind)
+		}
+	}
+	return t | r.holds(p, kind)
+}
+
+// holds looks for guarded names directly in a folder. A name that cannot be
+// looked at counts as there.
+func (r *Resolver) holds(dir string, kind effects.Kind) effects.Tags {
+	var t effects.Tags
+	for _, n := range lookedFor {
+		if kind == effects.KindRead && n.tag != effects.Secret && n.tag != effects.Permd || t.Has(n.tag) {
+			continue
+		}
+		if at, why := r.Walk(RootPlace, path.Join(dir, n.name), false); why != "" || !at.Missing {
+			t = t.With(n.tag)
+		}
+	}
+	return t
+}
+
+// CwdTags are the tags of a run in that folder. A folder that is not known
+// counts as outside of the project.
+func (r *Resolver) CwdTags(cwd string) effects.Tags {
+	if r.Lost {
+		return effects.TagsOf(effects.Outside)
+	}
+	r.Session() // which moves the bases
+	b := r.baseOf(cwd)
+	if b.why != "" {
+		return effects.TagsOf(effects.Outside)
+	}
+	if !b.tagged {
+		b.tags, b.tagged = r.Where(b.at.Path)&effects.TagsOf(effects.InProject, effects.Outside, effects.Temp, effects.Home, effects.System, effects.Worktree), true
+	}
+	return b.tags
+}

@@ -1,0 +1,252 @@
+package programs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Described is a program that a layer says something about.
+type Described struct {
+	Program string
+	Extends bool   // the table knows it without the layer
+	At      string // file:line
+}
+
+// Opinions are what a person's own layer says of programs. They never take
+// anything away:
+//
+//   - of a program that the table knows, they are a second opinion. What it adds
+//     to the effects counts, and a run is read-only, and its words are harmless,
+//     only where both say so;
+//   - of a program that nobody else describes, they add to the effects that it
+//     has as an unknown one. That such a run is known, read-only or harmless is
+//     the person's word: it counts as far as an allow of that person would, and
+//     the rules of org do not see it (see Run.Unvouched).
+type Opinions struct {
+	Programs map[string]*Program
+	list     []Described
+}
+
+// List returns the programs, by name.
+func (o *Opinions) List() []Described {
+	if o == nil {
+		return nil
+	}
+	return o.list
+}
+
+// With returns the table with what a person says beside, nil for nothing.
+// vouched is false where what this person allows does not count.
+func (t *Table) With(o *Opinions, vouched bool) *Table {
+	c := *t
+	c.second, c.Vouched = o, vouched
+	return &c
+}
+
+// Opinion is what a person says of a program, nil if nothing.
+func (t *Table) Opinion(name string) *Program {
+	if t.second == nil {
+		return nil
+	}
+	return t.second.Programs[name]
+}
+
+// Extended returns the table with the program files of org (name -> content),
+// which may say everything, and what they describe. The table is nil when
+// something is wrong.
+func (t *Table) Extended(files map[string][]byte) (*Table, []Described, []*TableError) {
+	x := t.extender(files, false)
+	if x.errs != nil {
+		return nil, nil, x.errs
+	}
+	c := *t
+	c.programs, c.groups = x.programs, x.groups
+	return &c, x.described, nil
+}
+
+// Opinions reads the program files of a person (name -> content) against the
+// table. They are nil when something is wrong.
+func (t *Table) Opinions(files map[string][]byte) (*Opinions, []*TableError) {
+	x := t.extender(files, true)
+	if x.errs != nil {
+		return nil, x.errs
+	}
+	o := &Opinions{Programs: map[string]*Program{}, list: x.described}
+	for name, p := range x.programs {
+		if t.programs[name] != p {
+			o.Programs[name] = p
+		}
+	}
+	return o, nil
+}
+
+// extender puts the program files of a layer and a table together.
+type extender struct {
+	table     *Table
+	person    bool
+	programs  map[string]*Program
+	groups    map[string]optionList
+	described []Described
+	file      string
+	errs      []*TableError
+}
+
+func (t *Table) extender(files map[string][]byte, person bool) *extender {
+	x := &extender{table: t, person: person, programs: maps.Clone(t.programs), groups: maps.Clone(t.groups)}
+	var read []*layerFile
+	if read, x.errs = readLayer(files); x.errs != nil {
+		return x
+	}
+	for _, f := range read {
+		x.file = f.name
+		for group, list := range f.Groups {
+			if x.groups[group] != nil {
+				x.err(list.errorf("the group %q is described already", group), "choose another name")
+				continue
+			}
+			x.groups[group] = list
+		}
+	}
+	for _, f := range read {
+		x.file = f.name
+		for i := range f.Programs {
+			x.add(&f.Programs[i])
+		}
+	}
+	for _, f := range read {
+		x.file = f.name
+		for i := range f.Extend {
+			x.extend(&f.Extend[i])
+		}
+	}
+	slices.SortFunc(x.described, func(a, b Described) int {
+		return cmp.Or(strings.Compare(a.Program, b.Program), strings.Compare(a.At, b.At))
+	})
+	return x
+}
+
+func (x *extender) fail(line int, fix, format string, args ...any) {
+	r := &layerReader{file: x.file}
+	r.fail(line, fix, format, args...)
+	x.errs = append(x.errs, r.errs...)
+}
+
+// err takes over an error that may know its line.
+func (x *extender) err(err error, fix string) {
+	line := 0
+	if at, ok := errors.AsType[*lineError](err); ok {
+		line = at.line
+	}
+	x.fail(line, fix, "%v", err)
+}
+
+func (x *extender) parser() *tableParser { return &tableParser{table: x.table, groups: x.groups} }
+
+func (x *extender) place(e *programEntry) string { return fmt.Sprintf("%s:%d", x.file, e.said[""]) }
+
+// add adds a program that the table does not know.
+func (x *extender) add(e *programEntry) {
+	if !x.formed(e, layerName.MatchString, e.Style != "" || e.Dashless) {
+		return
+	}
+	for _, name := range slices.Concat(texts(e.Names), slices.Sorted(maps.Keys(e.Aliases))) {
+		if why, fix := x.table.taken(name, x.person); why != "" {
+			x.fail(lineOfName(e, name), fix, "the name %q %s", name, why)
+			return
+		}
+	}
+	if e.Wrapper != nil && e.Wrapper.Transparent && x.person {
+		x.fail(e.said["wrapper"], "leave out transparent: then it is a run beside the run of its command",
+			"a wrapper that no rule sees is only for org to describe")
+		return
+	}
+	p, err := x.parser().program(e)
+	if err == nil {
+		err = register(x.programs, p, e)
+	}
+	if err != nil {
+		x.err(err, "")
+		return
+	}
+	p.At = x.place(e)
+	x.kept(p, e)
+	for _, name := range e.Names {
+		x.described = append(x.described, Described{Program: name.text, At: p.At})
+	}
+}
+
+// kept checks that a program, with its sub-commands, keeps the promises that the
+// table is read with.
+func (x *extender) kept(p *Program, e *programEntry) {
+	for _, wrong := range p.promises() {
+		x.fail(e.said[""], "", "program %q: %s", strings.Join(texts(e.Names), " "), wrong)
+	}
+	for i := range e.Sub {
+		for _, name := range e.Sub[i].Names {
+			if sub := p.named(name.text); sub != nil {
+				x.kept(sub, &e.Sub[i])
+			}
+		}
+	}
+}
+
+// named is the sub-command that is listed under that very name.
+func (p *Program) named(name string) *Program {
+	if head, ok := strings.CutSuffix(name, "*"); ok {
+		for i := range p.subHeads {
+			if p.subHeads[i].head == head {
+				return p.subHeads[i].sub
+			}
+		}
+		return nil
+	}
+	return p.Subs[name]
+}
+
+func lineOfName(e *programEntry, name string) int {
+	for _, n := range e.Names {
+		if n.text == name {
+			return n.line
+		}
+	}
+	return e.said["aliases"]
+}
+
+// formed checks the names and spellings of an entry and of its sub-commands. free
+// tells that options need not begin with a dash.
+func (x *extender) formed(e *programEntry, is func(string) bool, free bool) bool {
+	before := len(x.errs)
+	if len(e.Names) > maxTableNames {
+		x.fail(e.said["names"], "", "an entry has more than %d names", maxTableNames)
+	}
+	if len(e.Names) == 0 {
+		x.fail(e.said[""], "write names: [NAME]", "an entry without names")
+	}
+	for _, n := range e.Names {
+		if len(n.text) > maxTableName || !is(n.text) {
+			x.fail(n.line, "a program at a path is known by that path alone; a * may stand at the end of a sub-command",
+				"%q is no name: letters, digits and . _ + - after the first", n.text)
+		}
+	}
+	for kind, list := range e.Options {
+		if _, ok := actNames[kind]; !ok {
+			x.fail(e.said["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(actNames)), ", "), "unknown kind of option %q", kind)
+		}
+		for _, line := range list {
+			for _, spelling := range strings.Fields(line.text) {
+				bare := strings.TrimRight(strings.TrimSuffix(spelling, "[=]"), "=")
+				if !free && !layerFlag.MatchString(bare) {
+					x.fail(line.line, `write "-o= --output=" for one with a value`, "%q is no option", spelling)
+				}
+			}
+		}
+	}
+	for i := range e.Sub {
+		x.formed(&e.Sub[i], layerSub.MatchString, free)
+	}
+	return len(x.errs) == before
+}

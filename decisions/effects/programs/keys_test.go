@@ -1,0 +1,231 @@
+package programs
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/wordset"
+)
+
+// TestExtendEveryKey checks what may be said with each key, that there is no key
+// about which nobody thought, and that what a person says takes nothing away.
+func TestExtendEveryKey(t *testing.T) {
+	table, err := ParseTable(map[string][]byte{"t.yaml": []byte(knownProgram)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for key := range keysOf(reflect.TypeFor[programEntry]()) {
+		keys = append(keys, key)
+	}
+	for _, key := range keys {
+		c, ok := keyCases[key]
+		if !ok || sayings[key] == 0 {
+			t.Errorf("%s: nobody decided whether a person may say it of a program that is known", key)
+			continue
+		}
+		refused := func(entry string) (person, org bool) {
+			if !strings.HasPrefix(entry, "names:") {
+				entry = "names: [known], " + entry
+			}
+			files := map[string][]byte{"p.yaml": []byte("extend: [{" + entry + "}]")}
+			o, errs := table.Opinions(files)
+			if errs == nil {
+				TakesNothing(t, entry, table, table.With(o, true))
+			}
+			for _, e := range errs {
+				if e.Line != 1 || e.Text == "" {
+					t.Errorf("%s: an error without its place: %+v", entry, e)
+				}
+			}
+			_, _, orgErrs := table.Extended(files)
+			return errs != nil, orgErrs != nil
+		}
+		for _, list := range []struct {
+			entries     []string
+			person, org bool
+		}{{c.person, false, false}, {c.org, true, false}, {c.nobody, true, true}} {
+			for _, entry := range list.entries {
+				if person, org := refused(entry); person != list.person || org != list.org {
+					t.Errorf("%s: a person is refused: %t, want %t; org: %t, want %t", entry, person, list.person, org, list.org)
+				}
+			}
+		}
+		if len(c.person)+len(c.org)+len(c.nobody) == 0 {
+			t.Errorf("%s: no case", key)
+		}
+	}
+	if len(keyCases) != len(keys) || len(sayings) != len(keys) {
+		t.Errorf("%d keys, %d cases, %d sayings", len(keys), len(keyCases), len(sayings))
+	}
+}
+
+// TakesNothing is set by the tests that make effects with a table.
+var TakesNothing func(t *testing.T, entry string, table, with *Table)
+
+// TestEveryKindIsJudged checks that each kind of options and operands was thought
+// of: whether it does something whatever the word is.
+func TestEveryKindIsJudged(t *testing.T) {
+	// Some words of these kinds are only text.
+	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
+		method field form endpoint repository git_config go_flags command chdir make_target sources name`)
+	for _, name := range slices.Sorted(maps.Keys(actNames)) {
+		if doing[actNames[name]] == text[name] {
+			t.Errorf("%s: nobody decided whether it always does something", name)
+		}
+	}
+}
+
+// TestEveryWrapperKeyIsJudged checks that each key of a wrapper was thought of:
+// all are org's for a program that is known, and transparent for every other.
+func TestEveryWrapperKeyIsJudged(t *testing.T) {
+	judged := wordset.Fields("transparent skip assignments appends dashes elsewhere joined scripts itself")
+	table := shipped(t)
+	for key, typ := range keysOf(reflect.TypeFor[wrapperEntry]()) {
+		if !judged[key] {
+			t.Errorf("%s: nobody decided whether a person may say it", key)
+		}
+		value := "true"
+		if typ.Kind() == reflect.Int {
+			value = "1"
+		}
+		_, errs := table.Opinions(map[string][]byte{"p.yaml": []byte("programs: [{names: [mywrap], wrapper: {" + key + ": " + value + "}}]")})
+		if (errs != nil) != (key == "transparent") {
+			t.Errorf("%s: %v", key, show(errs))
+		}
+	}
+}
+
+// TestSchemaHasEveryKey compares the schema of the files with what is read.
+func TestSchemaHasEveryKey(t *testing.T) {
+	data, err := os.ReadFile("../../../rego/programs.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Properties  map[string]any
+		Definitions struct {
+			Kind    struct{ Enum []string }
+			Program struct{ Properties map[string]any }
+			Wrapper struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal(data, &schema); err != nil {
+		t.Fatal(err)
+	}
+	same := func(what string, schema, read []string) {
+		slices.Sort(schema)
+		slices.Sort(read)
+		if diff := cmp.Diff(read, schema); diff != "" {
+			t.Errorf("%s of rego/programs.schema.json are not what is read: %s", what, diff)
+		}
+	}
+	same("keys", slices.Collect(maps.Keys(schema.Properties)), slices.Collect(maps.Keys(keysOf(reflect.TypeFor[tableFile]()))))
+	same("keys of a program", slices.Collect(maps.Keys(schema.Definitions.Program.Properties)), slices.Collect(maps.Keys(keysOf(reflect.TypeFor[programEntry]()))))
+	same("keys of a wrapper", slices.Collect(maps.Keys(schema.Definitions.Wrapper.Properties)), slices.Collect(maps.Keys(keysOf(reflect.TypeFor[wrapperEntry]()))))
+	same("kinds", schema.Definitions.Kind.Enum, slices.Collect(maps.Keys(actNames)))
+}
+
+// TestKeysAreDocumented compares the table of keys in docs/policy.md with who may
+// say what.
+func TestKeysAreDocumented(t *testing.T) {
+	data, err := os.ReadFile("../../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := map[saying]string{
+		saysWhich: "yes", saysMore: "yes", saysYes: "`true`", saysNo: "`false`", saysFewer: "fewer", saysHow: "no",
+		saysWords: "kinds that always do something",
+	}
+	for key, s := range sayings {
+		found := false
+		for line := range strings.Lines(string(data)) {
+			cells := strings.Split(line, " | ")
+			found = found || len(cells) == 3 && cells[0] == "| `"+key+"`" && strings.TrimSuffix(strings.TrimSpace(cells[2]), " |") == words[s]
+		}
+		if !found {
+			t.Errorf("%s: docs/policy.md does not say that a user may: %s", key, words[s])
+		}
+	}
+}
+
+// keyCases say of each key of an entry what a person may say with it of a program
+// that is known, what only org may, and what nobody may.
+var keyCases = map[string]struct{ person, org, nobody []string }{
+	"names":               {nobody: []string{"names: []"}},
+	"sub":                 {person: []string{"sub: [{names: [two], unknown: no}]", "sub: [{names: [new], unknown: no}]", "sub: [{names: [one], sub: [{names: [deep], options: {writes: [--x=]}}]}]"}, org: []string{"sub: [{names: [two], readonly: true}]", "sub: [{names: [new], open: true}]"}},
+	"options":             {person: []string{"options: {changes: [--plain]}", "options: {unknown: [-q]}", "options: {writes: [--out=], executes: [--new=]}"}, org: []string{"options: {harmless: [--out=]}", "options: {harmless: [--new]}", "options: {changes: [--new], harmless: [--out=]}", "options: {plain: [--new=]}"}},
+	"operands":            {person: []string{"operands: ['writes...']", "operands: [text, 'deletes...']"}, org: []string{"operands: ['text...']", "operands: ['format...']"}},
+	"after_dashes":        {person: []string{"after_dashes: writes"}, org: []string{"after_dashes: text"}},
+	"readonly":            {person: []string{"readonly: false"}, org: []string{"readonly: true"}},
+	"readonly_operands":   {person: []string{"readonly_operands: 0", "readonly_operands: 2"}, org: []string{"readonly_operands: 3", "readonly_operands: -1"}},
+	"readonly_with":       {org: []string{"readonly_with: [--plain]"}},
+	"readonly_alone":      {org: []string{"readonly_alone: [--plain]"}},
+	"open":                {person: []string{"open: false"}, org: []string{"open: true"}},
+	"open_subs":           {person: []string{"open_subs: false"}, org: []string{"open_subs: true"}},
+	"plain_options":       {person: []string{"plain_options: false"}, org: []string{"plain_options: true"}},
+	"skips_hidden":        {person: []string{"skips_hidden: false"}, org: []string{"skips_hidden: true"}},
+	"abbreviations":       {person: []string{"abbreviations: true"}, org: []string{"abbreviations: false"}},
+	"recursive":           {person: []string{"recursive: true"}, org: []string{"recursive: false"}},
+	"rearranges":          {org: []string{"rearranges: true", "rearranges: false"}},
+	"network":             {person: []string{"network: true"}, org: []string{"network: false"}},
+	"repository":          {person: []string{"repository: true"}, org: []string{"repository: false"}},
+	"obeys_input":         {person: []string{"obeys_input: true"}, org: []string{"obeys_input: false"}},
+	"obeys":               {person: []string{"obeys: [team.conf]"}, nobody: []string{"obeys: [/etc/x]"}},
+	"recursive_with":      {person: []string{"recursive_with: [--plain]"}},
+	"writes_with":         {person: []string{"writes_with: [--plain]"}, nobody: []string{"writes_with: [--nosuch]"}},
+	"deletes_with":        {person: []string{"deletes_with: [--plain]"}, nobody: []string{"deletes_with: [--nosuch]"}},
+	"clears_with":         {person: []string{"clears_with: [--plain]"}, nobody: []string{"clears_with: [--nosuch]"}},
+	"keeps_paths_with":    {org: []string{"keeps_paths_with: [--plain]"}},
+	"unpacks_with":        {person: []string{"unpacks_with: [--plain]"}},
+	"implicit":            {person: []string{"implicit: ['writes out.txt']"}},
+	"inherent":            {person: []string{"inherent: ['connects https://example.com/']"}, nobody: []string{"inherent: [burns it]"}},
+	"unknown":             {person: []string{"unknown: ask us"}},
+	"unknown_if_changing": {person: []string{"unknown_if_changing: ask us"}},
+	"completes":           {person: []string{"completes: [.x]"}},
+	"style":               {org: []string{"style: words"}},
+	"numeric":             {org: []string{"numeric: true", "numeric: false"}},
+	"values_behind":       {org: []string{"values_behind: true"}},
+	"dashless":            {org: []string{"dashless: true"}},
+	"stop":                {org: []string{"stop: true"}},
+	"text":                {org: []string{"text: true"}},
+	"sub_optional":        {org: []string{"sub_optional: true"}},
+	"aliases":             {org: []string{"aliases: {again: known}"}},
+	"implies":             {org: []string{"implies: {--plain: [--dry]}"}},
+	"include":             {nobody: []string{"include: [common]"}},
+	"include_below":       {nobody: []string{"include_below: [common]"}},
+	"archives_with":       {org: []string{"archives_with: [--plain]"}},
+	"keeps_with":          {org: []string{"keeps_with: [--plain]"}},
+	"unpacks_unless":      {org: []string{"unpacks_unless: [--plain]"}},
+	"disturbs_with":       {org: []string{"disturbs_with: [--plain]"}},
+	"interpreter":         {org: []string{"readonly: false, interpreter: other"}},
+	"modules":             {org: []string{"modules: {x: known}"}},
+	"wrapper":             {org: []string{"readonly: false, wrapper: {}"}},
+	"targets":             {org: []string{"targets: Makefile"}},
+}
+
+const knownProgram = `
+groups: {common: {harmless: [--common]}}
+programs:
+  - names: [known]
+    readonly: true
+    readonly_operands: 2
+    options: {harmless: ["-q --plain", "--dry"], writes: ["-o= --out="], reads: ["--in="]}
+    operands: ["reads..."]
+    sub_optional: true
+    sub:
+      - names: [one, uno]
+        aliases: {eins: one}
+        readonly: true
+        options: {harmless: [-x]}
+        operands: ["reads..."]
+        sub: [{names: [deep], options: {reads: ["--x="]}}]
+      - {names: ["two", "tw-*"], operands: ["deletes..."]}
+`

@@ -1,0 +1,260 @@
+package programs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Bounds of the program files of a layer.
+const (
+	maxTableFile     = 256 << 10 // bytes of one file
+	maxTableLayer    = 2 << 20   // bytes of all files of a layer
+	maxTablePrograms = 512       // entries of all files of a layer
+	maxTableNames    = 256       // of one entry
+	maxTableDepth    = 16        // lists and maps in each other
+	maxTableText     = 400       // bytes of a text
+)
+
+// TableError is something wrong with a program file of a layer.
+type TableError struct {
+	File string
+	Line int // from 1; 0 when it is not known
+	Text string
+	Fix  string // "" when there is nothing to suggest
+}
+
+// Error returns the place and what is wrong.
+func (e *TableError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("reading programs %s: %s", e.File, e.Text)
+	}
+	return fmt.Sprintf("reading programs %s:%d: %s", e.File, e.Line, e.Text)
+}
+
+// layerFile is a program file of a layer.
+type layerFile struct {
+	name string
+	tableFile
+}
+
+// readLayer reads the program files of a layer (name -> content), in the order of
+// names, and collects all that is wrong with their form.
+func readLayer(files map[string][]byte) (read []*layerFile, errs []*TableError) {
+	entries, size := 0, 0
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if size += len(files[name]); size > maxTableLayer {
+			return nil, append(errs, &TableError{File: name, Text: fmt.Sprintf("the files of the layer are longer than %d bytes", maxTableLayer)})
+		}
+		r := &layerReader{file: name}
+		f := r.read(files[name])
+		errs = append(errs, r.errs...)
+		if r.errs != nil {
+			continue
+		}
+		if entries += len(f.Programs) + len(f.Extend); entries > maxTablePrograms {
+			return nil, append(errs, &TableError{File: name, Text: fmt.Sprintf("the layer describes more than %d programs", maxTablePrograms)})
+		}
+		read = append(read, f)
+	}
+	return read, errs
+}
+
+// layerReader reads one file. Nothing of YAML beyond maps, lists and plain values
+// is accepted, so that the file cannot mean anything but what it shows.
+type layerReader struct {
+	file string
+	errs []*TableError
+}
+
+func (r *layerReader) fail(line int, fix, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if len(text) > maxTableText {
+		text = strings.ToValidUTF8(text[:maxTableText], "") + "…"
+	}
+	r.errs = append(r.errs, &TableError{File: r.file, Line: line, Text: text, Fix: fix})
+}
+
+func (r *layerReader) read(data []byte) *layerFile {
+	out := &layerFile{name: r.file}
+	if len(data) > maxTableFile {
+		r.fail(0, "describe the programs in several files", "the file is longer than %d bytes", maxTableFile)
+		return out
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return out // an empty file describes nothing
+	case err != nil:
+		r.syntax(err)
+		return out
+	case !errors.Is(dec.Decode(&more), io.EOF):
+		r.fail(0, "", "the file has more than one document")
+		return out
+	case len(doc.Content) != 1:
+		return out
+	}
+	r.check(doc.Content[0], reflect.TypeFor[tableFile](), "the file", 0)
+	if r.errs != nil {
+		return out
+	}
+	if err := doc.Content[0].Decode(&out.tableFile); err != nil {
+		r.syntax(tidyYAML(err))
+		return out
+	}
+	r.note(out.Programs, doc.Content[0], "programs")
+	r.note(out.Extend, doc.Content[0], "extend")
+	for i := 0; i+1 < len(doc.Content[0].Content); i += 2 {
+		if key := doc.Content[0].Content[i]; !slices.Contains(layerKeys, key.Value) {
+			r.fail(key.Line, "leave it out; the keys are "+strings.Join(layerKeys, ", "), "%s is not a layer's to say", key.Value)
+		}
+	}
+	return out
+}
+
+// layerKeys are what a file of a layer may have. The rest of the table is the
+// same for everybody.
+var layerKeys = []string{"extend", "groups", "programs"}
+
+var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?`)
+
+func (r *layerReader) syntax(err error) {
+	line := 0
+	if at, ok := errors.AsType[*lineError](err); ok {
+		line = at.line
+	}
+	text := err.Error()
+	if m := yamlErrorLine.FindStringSubmatch(text); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			line = n
+		}
+		text = text[len(m[0]):]
+	}
+	r.fail(line, "", "reading YAML: %s", text)
+}
+
+// check compares a value with the type that it is read into.
+func (r *layerReader) check(n *yaml.Node, want reflect.Type, what string, depth int) {
+	switch {
+	case len(r.errs) > 20:
+		return
+	case depth > maxTableDepth:
+		r.fail(n.Line, "", "lists and maps are nested more than %d deep", maxTableDepth)
+		return
+	case n.Kind == yaml.AliasNode:
+		r.fail(n.Line, "put quotes around a text that begins with *", "aliases are not accepted")
+		return
+	case n.Anchor != "":
+		r.fail(n.Line, "put quotes around a text that begins with &", "anchors are not accepted")
+		return
+	case n.Style&yaml.TaggedStyle != 0:
+		r.fail(n.Line, "put quotes around a text that begins with !", "tags are not accepted")
+		return
+	}
+	if want.Kind() == reflect.Pointer {
+		want = want.Elem()
+	}
+	switch {
+	case want == reflect.TypeFor[spelled](), want.Kind() == reflect.String:
+		r.scalar(n, "!!str", what, "a text", "put quotes around it")
+	case want.Kind() == reflect.Bool:
+		r.scalar(n, "!!bool", what, "true or false", "write true or false")
+	case want.Kind() == reflect.Int:
+		r.scalar(n, "!!int", what, "a number", "write a number")
+	case want.Kind() == reflect.Slice:
+		if n.Kind != yaml.SequenceNode {
+			r.fail(n.Line, "write it in brackets, or a line with a dash for each", "%s is no list", what)
+			return
+		}
+		for _, item := range n.Content {
+			r.check(item, want.Elem(), "an entry of "+what, depth+1)
+		}
+	case want.Kind() == reflect.Map:
+		r.pairs(n, what, depth, func(*yaml.Node) (reflect.Type, string) { return want.Elem(), "" })
+	default:
+		keys := keysOf(want)
+		r.pairs(n, what, depth, func(key *yaml.Node) (reflect.Type, string) {
+			return keys[key.Value], "the keys are " + strings.Join(slices.Sorted(maps.Keys(keys)), ", ")
+		})
+	}
+}
+
+func (r *layerReader) scalar(n *yaml.Node, tag, what, kind, fix string) {
+	switch {
+	case n.Kind != yaml.ScalarNode || n.Tag != tag:
+		r.fail(n.Line, fix, "%s is not %s", what, kind)
+	case len(n.Value) > maxTableText || strings.ContainsFunc(n.Value, func(c rune) bool { return c < ' ' || c == 0x7f }):
+		r.fail(n.Line, "", "%s is longer than %d bytes or holds a control character", what, maxTableText)
+	}
+}
+
+// pairs checks a map; of returns the type of a key's value, nil for a key that
+// does not exist, and what to write instead.
+func (r *layerReader) pairs(n *yaml.Node, what string, depth int, of func(key *yaml.Node) (reflect.Type, string)) {
+	if n.Kind != yaml.MappingNode {
+		r.fail(n.Line, "", "%s is no map", what)
+		return
+	}
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode || key.Tag != "!!str" || key.Anchor != "" || key.Style&yaml.TaggedStyle != 0 {
+			r.fail(key.Line, "put quotes around it", "a key of %s is no plain text", what)
+			continue
+		}
+		if first, ok := seen[key.Value]; ok {
+			r.fail(key.Line, "write the two as one", "the key %q is there twice, first in line %d", key.Value, first)
+			continue
+		}
+		seen[key.Value] = key.Line
+		want, fix := of(key)
+		if want == nil {
+			r.fail(key.Line, fix, "unknown key %q", key.Value)
+			continue
+		}
+		r.check(value, want, key.Value, depth+1)
+	}
+}
+
+// keysOf returns the types of a struct's members by their names in YAML.
+func keysOf(t reflect.Type) map[string]reflect.Type {
+	keys := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		if name := t.Field(i).Tag.Get("yaml"); name != "" {
+			keys[name] = t.Field(i).Type
+		}
+	}
+	return keys
+}
+
+func member(n *yaml.Node, name string) (key, value *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i], n.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+// note takes down which keys the entries under a name have, and where.
+func (r *layerReader) note(entries []programEntry, n *yaml.Node, name string) {
+	_, list := member(n, name)
+	for i := range entries {
+		at := list.Content[i]
+		entries[i].said = map[string]int{"": at.Line}
+		for j := 0; j+1 < len(at.Content); j += 2 {
+			entries[i].said[at.Content[j].Value] = at.Content[j].Line
+		}
+		r.note(entries[i].Sub, at, "sub")
+	}
+}

@@ -1,0 +1,75 @@
+package programs
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/internal/wordset"
+)
+
+// maxTableName is how long the name of a program of a layer may be, in bytes.
+const maxTableName = 64
+
+var (
+	layerName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+-]*$`)
+	layerSub  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+:@-]*\*?$`)
+	layerFlag = regexp.MustCompile(`^--?[A-Za-z0-9_][A-Za-z0-9._+:-]*$`)
+)
+
+// shellWords are what the shell understands itself: the table is never asked.
+var shellWords = wordset.Fields(`. source eval exec trap cd pushd popd read alias unalias builtin command echo printf test type which
+	if then else elif fi for while until do done case esac select in function time coproc let time kill pwd`)
+
+// runners are programs that run other programs or code, known to the table or
+// not: to describe one as something else would hide what it runs.
+var runners = wordset.Fields(`sudo doas su runuser pkexec run0 env xargs parallel ssh chroot unshare nsenter docker podman nerdctl kubectl
+	systemd-run timeout nice nohup time watch setsid stdbuf strace ltrace gdb lldb script flock entr at batch crontab pipx sh bash dash
+	zsh ksh mksh ash busybox toybox fish csh tcsh pwsh powershell cmd python pypy node nodejs deno bun ruby perl php lua luajit tclsh
+	osascript awk gawk mawk nawk expect make ninja npx bunx uvx java dotnet mono wine qemu bwrap firejail flatpak snap setpriv capsh
+	screen tmux dtach nu elvish xonsh git permd vi vim nvim ed ex emacs nano less more man`)
+
+// variants are the programs that a name could stand for: on some systems the
+// case of letters or an ending does not matter, and python3.12 is python.
+func variants(name string) []string {
+	low := strings.ToLower(name)
+	for _, end := range []string{".exe", ".com", ".cmd", ".bat", ".ps1", ".sh"} {
+		low = strings.TrimSuffix(low, end)
+	}
+	all := []string{name, low, strings.TrimRight(low, "-.0123456789")}
+	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
+}
+
+// taken says why a layer must not describe a program of that name, "" when it
+// may. Org may describe what the table does not have, a person only what has
+// nothing to do with what it has.
+func (t *Table) taken(name string, person bool) (why, fix string) {
+	const more = "to say more about it, write it under extend"
+	sh := &t.Shell
+	switch {
+	case len(name) > maxTableName || !layerName.MatchString(name):
+		return "is no name of a program: letters, digits and . _ + - after the first, without a folder", "a program at a path is known by that path alone"
+	case shellWords[name] || sh.Nothing[name] || sh.Numbers[name] || sh.State[name]:
+		return "is the shell's own command", "choose another name"
+	case t.programs[name] != nil:
+		return "is a program that permd knows", more
+	}
+	if !person {
+		return "", ""
+	}
+	for _, v := range variants(name) {
+		switch {
+		case shellWords[v] || sh.Nothing[v] || sh.Numbers[v] || sh.State[v]:
+			return "could be taken for the shell's own command " + v, "choose another name"
+		case t.programs[v] != nil:
+			return "could be taken for " + v + ", which permd knows", more
+		case runners[v]:
+			return "is or could be taken for " + v + ", which runs other programs or code", "only org may describe it"
+		case sh.Network[v]:
+			return "is or could be taken for " + v + ", whose output comes from the network", "only org may describe it"
+		case strings.HasPrefix(v, "git-"):
+			return "could be taken for a part of git", "only org may describe it"
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,63 @@
+package programs
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What a check of rules asks the table: whether what a rule names can ever be.
+
+// Knows reports whether a program is in the table.
+func (t *Table) Knows(program string) bool { return t.described(program) != nil }
+
+// described is what the table says of a program, or a person beside it of one
+// that the table does not have.
+func (t *Table) described(program string) *Program {
+	if p := t.programs[program]; p != nil || !t.Vouched {
+		return p
+	}
+	return t.Opinion(program)
+}
+
+// Names are the names of all programs of the table, sorted.
+func (t *Table) Names() []string {
+	names := slices.Collect(maps.Keys(t.programs))
+	if t.second != nil && t.Vouched {
+		names = slices.AppendSeq(names, maps.Keys(t.second.Programs))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Transparent reports whether a program only runs another one, so that it is no
+// run of its own (timeout, nice).
+func (t *Table) Transparent(program string) bool {
+	p := t.programs[program]
+	return p != nil && p.Wrapper != nil && p.Wrapper.Transparent
+}
+
+// HasSubcommands reports whether the first operand of a program is a
+// sub-command.
+func (t *Table) HasSubcommands(program string) bool {
+	p := t.described(program)
+	return p != nil && len(p.Subs) > 0 && !p.SubOptional
+}
+
+// Flag returns the name that an option has in Run.Flags, with the sub-command's
+// words joined by a space; ok is false for one that the table does not know.
+func (t *Table) Flag(program, subcommand, option string) (name string, ok bool) {
+	p := t.described(program)
+	for p != nil {
+		// The option of the innermost command counts.
+		if o := p.Options[option]; o != nil {
+			name, ok = o.Canonical, true
+		}
+		word, rest, _ := strings.Cut(subcommand, " ")
+		if word == "" {
+			break
+		}
+		p, subcommand = p.Subs[word], rest
+	}
+	return name, ok
+}

@@ -1,0 +1,389 @@
+package programs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// extend says more of programs that are known.
+func (x *extender) extend(e *programEntry) {
+	free := slices.ContainsFunc(e.Names, func(n spelled) bool {
+		p := x.programs[n.text]
+		return p != nil && (p.Style != StyleGNU || p.Dashless)
+	})
+	if !x.formed(e, func(string) bool { return true }, free) {
+		return
+	}
+	for _, n := range e.Names {
+		p := x.programs[n.text]
+		switch {
+		case p == nil:
+			x.fail(n.line, "write it under programs", "there is no program %q to extend", n.text)
+			continue
+		case p.Aliases[n.text] != "":
+			x.fail(n.line, "", "%q is another name of %q", n.text, p.Aliases[n.text])
+			continue
+		case x.person && p.Wrapper != nil && p.Wrapper.Transparent:
+			x.fail(n.line, "say it of the programs that it runs", "%q only runs another program and is no run of its own", n.text)
+			continue
+		}
+		q := x.merge(p, e)
+		if q == nil {
+			continue
+		}
+		q.At = x.place(e)
+		x.replace(x.programs, n.text, p, q, e)
+		x.described = append(x.described, Described{Program: n.text, Extends: true, At: q.At})
+	}
+}
+
+// replace puts q in the place of p, under its name and the further names that
+// stand for it.
+func (x *extender) replace(in map[string]*Program, name string, p, q *Program, e *programEntry) {
+	in[name] = q
+	for alias, real := range p.Aliases {
+		if real == name {
+			in[alias] = q
+		}
+	}
+	for alias, real := range e.Aliases {
+		switch {
+		case real != name:
+			if !slices.Contains(texts(e.Names), real) {
+				x.fail(e.said["aliases"], "", "alias %q stands for %q, which is no name of the entry", alias, real)
+			}
+		case in[alias] != nil && in[alias] != q, !layerSub.MatchString(alias):
+			x.fail(e.said["aliases"], "choose another name", "alias %q is taken or no name", alias)
+		default:
+			in[alias] = q
+		}
+	}
+}
+
+// merge returns a program with what an entry says of it, nil when that is not
+// possible.
+func (x *extender) merge(p *Program, e *programEntry) *Program {
+	before := len(x.errs)
+	for _, key := range slices.Sorted(maps.Keys(e.said)) {
+		if key == "" {
+			continue
+		}
+		if x.person {
+			if line, why, fix := loosens(p, e, key); why != "" {
+				x.fail(line, fix, "program %q: %s", e.Names[0].text, why)
+				continue
+			}
+		}
+		if key == "include" || key == "include_below" {
+			x.fail(e.said[key], "write the options themselves", "groups of options are not for a program that is known")
+		}
+	}
+	if len(x.errs) > before {
+		return nil
+	}
+	alone := *e
+	alone.Sub = nil
+	own, err := x.parser().program(&alone)
+	if err != nil {
+		x.err(fmt.Errorf("program %q: %w", e.Names[0].text, err), "")
+		return nil
+	}
+	q := p.clone()
+	for key := range e.said {
+		q.take(own, e, key)
+	}
+	x.options(q, own, e)
+	for i := range e.Sub {
+		x.sub(q, &e.Sub[i])
+	}
+	for _, wrong := range q.promises() {
+		x.fail(e.said[""], "", "program %q: %s", e.Names[0].text, wrong)
+	}
+	if len(x.errs) > before {
+		return nil
+	}
+	return q
+}
+
+// clone returns a program that can be changed; its sub-commands are shared.
+func (p *Program) clone() *Program {
+	q := *p
+	q.Options, q.Subs = maps.Clone(p.Options), maps.Clone(p.Subs)
+	q.subHeads = slices.Clone(p.subHeads)
+	q.Aliases, q.Implies, q.Modules = maps.Clone(p.Aliases), maps.Clone(p.Implies), maps.Clone(p.Modules)
+	return &q
+}
+
+// take takes a key of an entry over. Lists add to those that there are, all else
+// takes the place of what there was. Options and sub-commands are other parts'
+// matter.
+func (p *Program) take(own *Program, e *programEntry, key string) {
+	more := func(to *[]string, from []string) { *to = append(slices.Clip(*to), from...) }
+	put := func(to *map[string]string, from map[string]string) {
+		if *to == nil {
+			*to = map[string]string{}
+		}
+		maps.Copy(*to, from)
+	}
+	switch key {
+	case "", "names", "sub", "options", "include", "include_below":
+	case "style":
+		p.Style = own.Style
+	case "operands":
+		p.Operands = own.Operands
+	case "after_dashes":
+		p.AfterDashes, p.HasDashes = own.AfterDashes, own.HasDashes
+	case "sub_optional":
+		p.SubOptional = e.SubOptional
+	case "open":
+		p.Open = e.Open
+	case "open_subs":
+		p.OpenSubs = e.OpenSubs
+	case "targets":
+		p.Targets = e.Targets
+	case "readonly":
+		p.Readonly = e.Readonly
+		if e.Readonly {
+			// Whoever may say so knows what the project can tell the program.
+			p.Obeys = slices.DeleteFunc(slices.Clone(p.Obeys), func(o Obeyed) bool { return o.Project })
+		}
+	case "readonly_operands":
+		p.ReadonlyOperands = own.ReadonlyOperands
+	case "readonly_with":
+		more(&p.ReadonlyWith, e.ReadonlyWith)
+	case "readonly_alone":
+		more(&p.ReadonlyAlone, e.ReadonlyAlone)
+	case "obeys":
+		p.Obeys = append(slices.Clip(p.Obeys), own.Obeys...)
+	case "unknown_if_changing":
+		p.Changing = e.UnknownIfChanging
+	case "unknown":
+		p.Unknown = e.Unknown
+	case "abbreviations":
+		p.abbreviations = e.Abbreviations
+	case "numeric":
+		p.Numeric = e.Numeric
+	case "values_behind":
+		p.ValuesBehind = e.ValuesBehind
+	case "stop":
+		p.Stop = e.Stop
+	case "text":
+		p.Text = e.Text
+	case "dashless":
+		p.Dashless = e.Dashless
+	case "plain_options":
+		p.PlainOptions = e.PlainOptions
+	case "recursive":
+		p.Recursive = e.Recursive
+	case "recursive_with":
+		more(&p.RecursiveWith, e.RecursiveWith)
+	case "writes_with":
+		more(&p.WritesWith, e.WritesWith)
+	case "deletes_with":
+		more(&p.DeletesWith, e.DeletesWith)
+	case "clears_with":
+		more(&p.ClearsWith, e.ClearsWith)
+	case "keeps_paths_with":
+		more(&p.KeepsPaths, e.KeepsPathsWith)
+	case "archives_with":
+		more(&p.ArchivesWith, e.ArchivesWith)
+	case "keeps_with":
+		more(&p.KeepsWith, e.KeepsWith)
+	case "unpacks_with":
+		more(&p.UnpacksWith, e.UnpacksWith)
+	case "unpacks_unless":
+		more(&p.UnpacksUnless, e.UnpacksUnless)
+	case "completes":
+		more(&p.Completes, e.Completes)
+	case "disturbs_with":
+		more(&p.DisturbsWith, e.DisturbsWith)
+	case "obeys_input":
+		p.ObeysInput = e.ObeysInput
+	case "skips_hidden":
+		p.SkipsHidden = e.SkipsHidden
+	case "rearranges":
+		p.Rearranges = e.Rearranges
+	case "network":
+		p.Network = e.Network
+	case "repository":
+		p.Repository = e.Repository
+	case "wrapper":
+		p.Wrapper, p.Stop = own.Wrapper, own.Stop
+	case "interpreter":
+		p.Interpreter = e.Interpreter
+	case "implicit":
+		p.Implicit = append(slices.Clip(p.Implicit), own.Implicit...)
+	case "inherent":
+		p.Inherent = append(slices.Clip(p.Inherent), own.Inherent...)
+	case "implies":
+		if p.Implies == nil {
+			p.Implies = map[string][]string{}
+		}
+		maps.Copy(p.Implies, e.Implies)
+	case "aliases":
+		put(&p.Aliases, e.Aliases)
+	case "modules":
+		put(&p.Modules, e.Modules)
+	default:
+		panic("a key of the program files that cannot be extended: " + key) // TestExtendEveryKey
+	}
+}
+
+// options takes the options of an entry over. What is said of one spelling of an
+// option holds for all of them, and its canonical name, by which rules know it,
+// stays.
+func (x *extender) options(p, own *Program, e *programEntry) {
+	names := map[string]string{} // own canonical name -> that of the option there was
+	for _, s := range slices.Sorted(maps.Keys(own.Options)) {
+		o, was := own.Options[s], p.Options[s]
+		if was == nil {
+			continue
+		}
+		if first, ok := names[o.Canonical]; ok && first != was.Canonical {
+			x.fail(e.lineOf(s), "write them apart", "%s and %s are two options", first, s)
+			return
+		}
+		if x.person && o.Arity != was.Arity {
+			x.fail(e.lineOf(s), "write its value as the table does", "the option %s takes its value otherwise than permd knows", s)
+			return
+		}
+		names[o.Canonical] = was.Canonical
+		for spelling, other := range p.Options {
+			if other.Canonical == was.Canonical {
+				p.Options[spelling] = &Option{Canonical: was.Canonical, Arity: other.Arity, Act: o.Act}
+			}
+		}
+	}
+	for s, o := range own.Options {
+		c := *o
+		if name := names[o.Canonical]; name != "" {
+			c.Canonical = name
+		}
+		p.Options[s] = &c
+	}
+	p.long = nil
+	for s := range p.Options {
+		if strings.HasPrefix(s, "--") {
+			p.long = append(p.long, s)
+		}
+	}
+	slices.Sort(p.long)
+	if e.said["options"] > 0 && e.said["plain_options"] == 0 {
+		p.PlainOptions = p.PlainOptions && own.PlainOptions
+	}
+}
+
+// lineOf is the line in which an option is written.
+func (e *programEntry) lineOf(spelling string) int {
+	for _, list := range e.Options {
+		for _, line := range list {
+			for _, s := range strings.Fields(line.text) {
+				if strings.TrimRight(strings.TrimSuffix(s, "[=]"), "=") == spelling {
+					return line.line
+				}
+			}
+		}
+	}
+	return e.said["options"]
+}
+
+// sub says more of a sub-command, or adds one.
+func (x *extender) sub(p *Program, e *programEntry) {
+	var fresh []spelled
+	for _, n := range e.Names {
+		was := p.named(n.text)
+		switch {
+		case was == nil:
+			fresh = append(fresh, n)
+			continue
+		case was.Aliases[n.text] != "":
+			x.fail(n.line, "", "%q is another name of %q", n.text, was.Aliases[n.text])
+			continue
+		}
+		q := x.merge(was, e)
+		if q == nil {
+			continue
+		}
+		if head, ok := strings.CutSuffix(n.text, "*"); ok {
+			for i := range p.subHeads {
+				if p.subHeads[i].head == head {
+					p.subHeads[i].sub = q
+				}
+			}
+			continue
+		}
+		x.replace(p.Subs, n.text, was, q, e)
+	}
+	if fresh != nil {
+		x.fresh(p, e, fresh)
+	}
+}
+
+// fresh adds a sub-command to a program that is known.
+func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
+	before := len(x.errs)
+	if x.person {
+		x.onlyMore(e)
+	}
+	if len(x.errs) > before {
+		return
+	}
+	one := *e
+	one.Names = names
+	one.inherit(&programEntry{
+		Abbreviations: p.abbreviations, Repository: p.Repository, Network: p.Network, Open: p.Open, Targets: p.Targets,
+		Everywhere: p.below, Style: p.styleName(),
+	})
+	// subsOf wants a parent: what it has in common with its sub-commands is said.
+	into := &Program{Subs: map[string]*Program{}}
+	if err := x.parser().subsOf(into, &programEntry{Sub: []programEntry{one}, Style: one.Style}); err != nil {
+		x.err(err, "")
+		return
+	}
+	if p.Subs == nil {
+		p.Subs = map[string]*Program{}
+	}
+	for name, sub := range into.Subs {
+		if p.Subs[name] != nil {
+			x.fail(e.said[""], "choose another name", "the sub-command %q is there already", name)
+			return
+		}
+		p.Subs[name] = sub
+	}
+	p.subHeads = append(p.subHeads, into.subHeads...)
+	for _, sub := range into.Subs {
+		inherited := slices.Clone(p.Obeys)
+		if sub.Readonly {
+			inherited = slices.DeleteFunc(inherited, func(o Obeyed) bool { return o.Project })
+		}
+		sub.Obeys = append(inherited, sub.Obeys...)
+		x.kept(sub, &one)
+	}
+}
+
+// onlyMore refuses what a person must not say of a sub-command that the table
+// does not have, and of those below it.
+func (x *extender) onlyMore(e *programEntry) {
+	for _, key := range slices.Sorted(maps.Keys(e.said)) {
+		if key == "" {
+			continue
+		}
+		if line, why, fix := loosens(nil, e, key); why != "" {
+			x.fail(line, fix, "sub-command %q: %s", e.Names[0].text, why)
+		}
+	}
+	for i := range e.Sub {
+		x.onlyMore(&e.Sub[i])
+	}
+}
+
+func (p *Program) styleName() string {
+	for name, s := range styles {
+		if s == p.Style && name != "" {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package programs
+
+import (
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects/settings"
+)
+
+// obeyedVariable is the name of a variable; a * at its end stands for the rest.
+var obeyedVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[*]?$`)
+
+// Obeyed is what a program obeys: a file of the folder that it runs in and of all
+// above it, of those of the files that it is given, or of the person's home; the
+// whole project; or a variable.
+type Obeyed struct {
+	Name     string
+	Beside   bool // in the folders of the files that the program is given
+	Home     bool
+	Git      bool             // the configuration of the repository
+	Project  bool             // all of the project's files, so that no form is read-only
+	Variable bool             // of the environment
+	Settings *settings.Format // nil if its being there is enough
+}
+
+// theProject stands for all files of a project among what a program obeys,
+// variableMark before the name of a variable, and besideMark before that of a file
+// that lies beside an operand.
+const (
+	theProject   = "."
+	variableMark = "$"
+	besideMark   = "*/"
+)
+
+// obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
+func (p *tableParser) obeyedFiles(lines []spelled) ([]Obeyed, error) {
+	var all []Obeyed
+	for _, line := range lines {
+		name, format, known := strings.Cut(line.text, " = ")
+		// Files of layers may have words behind the name, which once were searched
+		// for; now such a file counts whatever it says.
+		name, _, _ = strings.Cut(name, ": ")
+		if variable, ok := strings.CutPrefix(line.text, variableMark); ok {
+			if !obeyedVariable.MatchString(variable) {
+				return nil, line.errorf("variable %q: expected $NAME", line.text)
+			}
+			all = append(all, Obeyed{Name: variable, Variable: true})
+			continue
+		}
+		o := Obeyed{Name: name, Git: name == ".git", Project: name == theProject}
+		o.Name, o.Home = strings.CutPrefix(name, "~/")
+		o.Name, o.Beside = strings.CutPrefix(o.Name, besideMark)
+		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.Beside && (o.Home || o.Name == theProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
+			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
+		}
+		if known {
+			if o.Settings = p.table.settings[format]; o.Settings == nil {
+				return nil, line.errorf("file %q: unknown settings %q", name, format)
+			}
+		}
+		if o.Git && o.Settings == nil || (o.Home || o.Project) && known {
+			return nil, line.errorf("file %q: settings are for files of a project", name)
+		}
+		all = append(all, o)
+	}
+	return all, nil
+}
+
+// newSettings reads what the table says of a format.
+func newSettings(e *settingsEntry) (*settings.Format, error) {
+	s := settings.NewFormat(e.Format)
+	if s == nil {
+		return nil, e.Name.errorf("settings %q: unknown format %q", e.Name.text, e.Format)
+	}
+	if s.OwnList() && len(e.Harmless) > 0 {
+		return nil, e.Harmless[0].errorf("settings %q: the format %q has a list of its own", e.Name.text, e.Format)
+	}
+	for _, line := range e.Harmless {
+		if !s.Allow(line.text) {
+			return nil, line.errorf("setting %q: expected KEY, KEY=VALUE or KEY: KIND", line.text)
+		}
+	}
+	return s, nil
+}

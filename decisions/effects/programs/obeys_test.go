@@ -1,0 +1,76 @@
+package programs
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// obeysEntries are the programs of the table's files.
+func obeysEntries(t *testing.T) map[string][]programEntry {
+	t.Helper()
+	names, err := filepath.Glob("../../../rego/programs/*.yaml")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no program files: %v", err)
+	}
+	all := map[string][]programEntry{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := decodeTableFile(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(name)] = file.Programs
+	}
+	return all
+}
+
+// TestEveryProgramSaysWhatItObeys: a program whose manual nobody has read for what
+// it obeys would be called read-only in a project that tells it to do more.
+func TestEveryProgramSaysWhatItObeys(t *testing.T) {
+	seen := 0
+	for name, programs := range obeysEntries(t) {
+		for i := range programs {
+			seen++
+			if programs[i].Obeys == nil {
+				t.Errorf("%s: %s: it does not say what it obeys; write obeys: [] if its manual says that it is nothing", name, strings.Join(texts(programs[i].Names), " "))
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("the table has %d entries", seen)
+	}
+}
+
+// TestObeyedVariablesAreNotHarmless: a variable that a program obeys must not be
+// one that a call may set without a question.
+func TestObeyedVariablesAreNotHarmless(t *testing.T) {
+	table := shipped(t)
+	seen := 0
+	for _, programs := range obeysEntries(t) {
+		var all func(list []programEntry)
+		all = func(list []programEntry) {
+			for i := range list {
+				for _, line := range list[i].Obeys {
+					name, ok := strings.CutPrefix(line.text, variableMark)
+					if !ok {
+						continue
+					}
+					seen++
+					if table.HarmlessAssignment(strings.TrimSuffix(name, "*"), "x") {
+						t.Errorf("%s obeys %s, which is a harmless variable", list[i].Names[0].text, name)
+					}
+				}
+				all(list[i].Sub)
+			}
+		}
+		all(programs)
+	}
+	if seen < 50 {
+		t.Errorf("programs obey %d variables", seen)
+	}
+}

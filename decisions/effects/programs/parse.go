@@ -1,0 +1,400 @@
+package programs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/decisions/effects/settings"
+)
+
+// ParseTable reads program files (name -> content). It fails on unknown keys,
+// on a program that two files describe, and on words it does not know, naming
+// the file, the line and the program.
+func ParseTable(files map[string][]byte) (*Table, error) {
+	p := &tableParser{
+		table: &Table{programs: map[string]*Program{}, Shell: shellTable{
+			harmlessEnv: map[string]bool{}, Nothing: map[string]bool{}, Numbers: map[string]bool{}, State: map[string]bool{},
+			Network: map[string]bool{}, folders: map[string]bool{}, DataInput: map[string]bool{}, Shipped: map[string]bool{},
+		}, groups: map[string]optionList{}, settings: map[string]*settings.Format{}},
+	}
+	p.groups = p.table.groups
+	parsed := map[string]*tableFile{}
+	names := slices.Sorted(maps.Keys(files))
+	for _, name := range names {
+		file, err := decodeTableFile(files[name])
+		if err != nil {
+			return nil, inTableFile(name, err)
+		}
+		if len(file.Extend) > 0 {
+			return nil, inTableFile(name, file.Extend[0].errorf("only layers extend programs"))
+		}
+		parsed[name] = file
+		for group, list := range file.Groups {
+			if p.groups[group] != nil {
+				return nil, inTableFile(name, list.errorf("group %q is described twice", group))
+			}
+			p.groups[group] = list
+		}
+		if file.Shell != nil {
+			p.shell(file.Shell)
+		}
+		for i := range file.Settings {
+			e := &file.Settings[i]
+			s, err := newSettings(e)
+			if err != nil {
+				return nil, inTableFile(name, err)
+			}
+			if p.table.settings[e.Name.text] != nil {
+				return nil, inTableFile(name, e.Name.errorf("settings %q are described twice", e.Name.text))
+			}
+			p.table.settings[e.Name.text] = s
+		}
+		if err := p.prints(file.Prints); err != nil {
+			return nil, inTableFile(name, err)
+		}
+	}
+	for _, name := range names {
+		for i := range parsed[name].Programs {
+			if err := p.add(&parsed[name].Programs[i]); err != nil {
+				return nil, inTableFile(name, err)
+			}
+		}
+	}
+	for _, name := range names {
+		if err := p.same(parsed[name].Same); err != nil {
+			return nil, inTableFile(name, err)
+		}
+	}
+	p.table.indexPrinters()
+	for name := range p.table.programs {
+		p.table.Shell.Shipped[name] = true
+	}
+	return p.table, nil
+}
+
+// inTableFile names the file, and the line where the error knows it.
+func inTableFile(name string, err error) error {
+	if at, ok := errors.AsType[*lineError](err); ok && at.line > 0 {
+		return fmt.Errorf("reading program table %s:%d: %w", name, at.line, err)
+	}
+	return fmt.Errorf("reading program table %s: %w", name, err)
+}
+
+func decodeTableFile(data []byte) (*tableFile, error) {
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
+	dec.KnownFields(true)
+	file := &tableFile{}
+	if err := dec.Decode(file); err != nil && !errors.Is(err, io.EOF) {
+		return nil, tidyYAML(err)
+	}
+	if err := dec.Decode(&tableFile{}); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one document")
+	}
+	return file, nil
+}
+
+type tableParser struct {
+	table  *Table
+	groups map[string]optionList
+}
+
+func (p *tableParser) shell(e *shellEntry) {
+	t := &p.table.Shell
+	for _, name := range e.HarmlessVariables {
+		if head, ok := strings.CutSuffix(name, "*"); ok {
+			t.harmlessHead = append(t.harmlessHead, head)
+		} else {
+			t.harmlessEnv[name] = true
+		}
+	}
+	for set, list := range map[*map[string]bool][]string{
+		&t.Nothing: e.Nothing, &t.Numbers: e.Numbers, &t.State: e.State, &t.Network: e.Network, &t.folders: e.SystemFolders, &t.DataInput: e.DataInput,
+	} {
+		for _, word := range list {
+			(*set)[word] = true
+		}
+	}
+	t.plainSuffix = append(t.plainSuffix, e.PlainSuffixes...)
+}
+
+func (p *tableParser) add(e *programEntry) error {
+	prog, err := p.program(e)
+	if err != nil {
+		return fmt.Errorf("program %q: %w", strings.Join(prog.Names, " "), err)
+	}
+	for _, name := range prog.Names {
+		if strings.Contains(name, "*") {
+			return e.errorf("program %q: only sub-commands have a * in their names", name)
+		}
+	}
+	return register(p.table.programs, prog, e)
+}
+
+func register(into map[string]*Program, prog *Program, e *programEntry) error {
+	for alias, name := range prog.Aliases {
+		if !slices.Contains(prog.Names, name) {
+			return e.errorf("alias %q stands for %q, which is no name of the program", alias, name)
+		}
+	}
+	for _, name := range slices.Concat(prog.Names, slices.Sorted(maps.Keys(prog.Aliases))) {
+		if name == "" || strings.ContainsAny(name, "/ ") {
+			return e.errorf("program %q: a name is one word without a slash", name)
+		}
+		if into[name] != nil {
+			return e.errorf("program %q is described twice", name)
+		}
+		into[name] = prog
+	}
+	return nil
+}
+
+var styles = map[string]style{
+	"": StyleGNU, "gnu": StyleGNU, "words": StyleWords, "find": StyleFind, "test": StyleTest, "assign": StyleAssign,
+}
+
+// program reads an entry. What it returns with an error has its names.
+func (p *tableParser) program(e *programEntry) (*Program, error) {
+	prog := &Program{
+		Names: texts(e.Names), Options: map[string]*Option{},
+		SubOptional: e.SubOptional, Readonly: e.Readonly, ReadonlyOperands: -1,
+		ReadonlyWith: e.ReadonlyWith, Changing: e.UnknownIfChanging,
+		abbreviations: e.Abbreviations, Numeric: e.Numeric, ValuesBehind: e.ValuesBehind, Stop: e.Stop, Text: e.Text,
+		Recursive: e.Recursive, RecursiveWith: e.RecursiveWith, WritesWith: e.WritesWith,
+		DeletesWith: e.DeletesWith, ClearsWith: e.ClearsWith, KeepsPaths: e.KeepsPathsWith,
+		SkipsHidden: e.SkipsHidden, Rearranges: e.Rearranges, DisturbsWith: e.DisturbsWith,
+		Network: e.Network, Repository: e.Repository, Interpreter: e.Interpreter, Unknown: e.Unknown,
+		Implies: e.Implies, Aliases: e.Aliases, Dashless: e.Dashless, ArchivesWith: e.ArchivesWith,
+		KeepsWith: e.KeepsWith, Modules: e.Modules, Open: e.Open, OpenSubs: e.OpenSubs, Targets: e.Targets,
+		UnpacksWith: e.UnpacksWith, UnpacksUnless: e.UnpacksUnless, Completes: e.Completes, ObeysInput: e.ObeysInput, below: e.Everywhere,
+	}
+	if len(e.Names) == 0 {
+		return prog, errors.New("it has no names")
+	}
+	prog.ReadonlyAlone = e.ReadonlyAlone
+	var err error
+	if prog.Obeys, err = p.obeyedFiles(e.Obeys); err != nil {
+		return prog, err
+	}
+	if e.ReadonlyOperands != nil {
+		prog.ReadonlyOperands = *e.ReadonlyOperands
+	}
+	if w := e.Wrapper; w != nil {
+		prog.Wrapper = &wrapper{
+			Transparent: w.Transparent, Skip: w.Skip, Assignments: w.Assignments, Appends: w.Appends,
+			Dashes: w.Dashes, Elsewhere: w.Elsewhere, Joined: w.Joined, Scripts: w.Scripts, Itself: w.Itself,
+		}
+		prog.Stop = !w.Dashes
+	}
+	var ok bool
+	if prog.Style, ok = styles[e.Style]; !ok {
+		return prog, e.errorf("unknown style %q", e.Style)
+	}
+	switch e.Interpreter {
+	case "", "shell", "other":
+	default:
+		return prog, e.errorf("unknown kind of interpreter %q", e.Interpreter)
+	}
+	if err := p.optionsOf(prog, e); err != nil {
+		return prog, err
+	}
+	if err := p.operandsOf(prog, e); err != nil {
+		return prog, err
+	}
+	return prog, p.subsOf(prog, e)
+}
+
+// subsOf reads the sub-commands. How words are read is the same all the way
+// down.
+func (p *tableParser) subsOf(prog *Program, e *programEntry) error {
+	for i := range e.Sub {
+		sub := &e.Sub[i]
+		sub.inherit(e)
+		if prog.Subs == nil {
+			prog.Subs = map[string]*Program{}
+		}
+		inner, err := p.program(sub)
+		if err == nil {
+			inner.Names = slices.DeleteFunc(inner.Names, func(name string) bool {
+				head, found := strings.CutSuffix(name, "*")
+				if found {
+					prog.subHeads = append(prog.subHeads, subHead{head, inner})
+				}
+				return found
+			})
+			err = register(prog.Subs, inner, sub)
+		}
+		if err != nil {
+			return fmt.Errorf("sub-command %q: %w", strings.Join(inner.Names, " "), err)
+		}
+	}
+	return nil
+}
+
+// inherit takes over what is the same for a program and its sub-commands.
+func (e *programEntry) inherit(from *programEntry) {
+	e.Abbreviations = e.Abbreviations || from.Abbreviations
+	e.Repository = e.Repository || from.Repository
+	e.Network = e.Network || from.Network
+	e.Open = e.Open || from.Open
+	if e.Targets == "" {
+		e.Targets = from.Targets
+	}
+	e.Everywhere = append(slices.Clip(from.Everywhere), e.Everywhere...)
+	e.Obeys = append(slices.Clip(from.Obeys), e.Obeys...)
+	if e.Style == "" {
+		e.Style = from.Style
+	}
+}
+
+func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
+	lists := []optionList{e.Options}
+	for _, name := range slices.Concat(e.Include, e.Everywhere) {
+		group, ok := p.groups[name]
+		if !ok {
+			return e.errorf("unknown group %q", name)
+		}
+		lists = append(lists, group)
+	}
+	prog.PlainOptions = true
+	for n, list := range lists {
+		// What a program says itself wins over what groups say.
+		group := n > 0
+		for _, name := range slices.Sorted(maps.Keys(list)) {
+			does, ok := actNames[name]
+			if !ok {
+				return list.errorf("unknown kind of option %q", name)
+			}
+			switch does {
+			case ActText, ActReads, ActGlobs, ActTypes:
+			default:
+				prog.PlainOptions = e.PlainOptions
+			}
+			for _, line := range list[name] {
+				if err := addOption(prog, line.text, does, group); err != nil {
+					return &lineError{line.line, err}
+				}
+			}
+		}
+	}
+	slices.Sort(prog.long)
+	return nil
+}
+
+// addOption reads one line of spellings such as "-o= --output=". Of a group,
+// only spellings are taken that the program does not have.
+func addOption(prog *Program, line string, does Act, group bool) error {
+	o := &Option{Act: does}
+	var spellings []string
+	for _, spelling := range strings.Fields(line) {
+		takes := ArityNone
+		switch {
+		case strings.HasSuffix(spelling, "[=]"):
+			takes, spelling = ArityOptional, strings.TrimSuffix(spelling, "[=]")
+		case strings.HasSuffix(spelling, "=="):
+			takes, spelling = ArityTwo, strings.TrimSuffix(spelling, "==")
+		case strings.HasSuffix(spelling, "="):
+			takes, spelling = ArityRequired, strings.TrimSuffix(spelling, "=")
+		}
+		if prog.Options[spelling] != nil {
+			if group {
+				continue
+			}
+			return fmt.Errorf("option %q is described twice", spelling)
+		}
+		spellings = append(spellings, spelling)
+		own := o
+		if takes != o.Arity && o.Canonical != "" {
+			// A short spelling may take its value otherwise than the long one.
+			own = &Option{Canonical: o.Canonical, Act: does}
+		}
+		own.Arity = takes
+		if o.Canonical == "" || (!strings.HasPrefix(o.Canonical, "--") && strings.HasPrefix(spelling, "--")) {
+			o.Canonical, own.Canonical = spelling, spelling
+		}
+		prog.Options[spelling] = own
+		if strings.HasPrefix(spelling, "--") {
+			prog.long = append(prog.long, spelling)
+		}
+	}
+	if o.Canonical == "" && !group {
+		return errors.New("an option without a name")
+	}
+	for _, spelling := range spellings {
+		prog.Options[spelling].Canonical = o.Canonical
+	}
+	return nil
+}
+
+func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
+	for _, line := range e.Operands {
+		words := strings.Fields(line.text)
+		if len(words) == 0 {
+			return line.errorf("an empty operand")
+		}
+		name, many := strings.CutSuffix(words[0], "...")
+		does, ok := actNames[name]
+		if !ok {
+			return line.errorf("unknown kind of operand %q", name)
+		}
+		o := Operand{Act: does, Many: many}
+		if len(words) > 1 {
+			switch words[1] {
+			case "unless":
+				o.Unless = words[2:]
+			case "if":
+				o.Only = words[2:]
+			default:
+				return line.errorf("operand %q: expected unless or if", line.text)
+			}
+		}
+		prog.Operands = append(prog.Operands, o)
+	}
+	if e.AfterDashes != "" {
+		does, ok := actNames[e.AfterDashes]
+		if !ok {
+			return e.errorf("unknown kind of operand %q", e.AfterDashes)
+		}
+		prog.AfterDashes, prog.HasDashes = does, true
+	}
+	var err error
+	if prog.Implicit, err = implicitEffects(e.Implicit); err != nil {
+		return err
+	}
+	prog.Inherent, err = implicitEffects(e.Inherent)
+	return err
+}
+
+// implicitEffects reads lines such as "reads ." or "deletes . with --force unless
+// --list".
+func implicitEffects(lines []spelled) ([]ImplicitEffect, error) {
+	var all []ImplicitEffect
+	for _, line := range lines {
+		words := strings.Fields(line.text)
+		if len(words) < 2 {
+			return nil, line.errorf("effect %q: expected a kind and a value", line.text)
+		}
+		does, ok := actNames[words[0]]
+		if !ok {
+			return nil, line.errorf("unknown kind of effect %q", words[0])
+		}
+		e := ImplicitEffect{Act: does, Value: words[1]}
+		rest := words[2:]
+		if at := slices.Index(rest, "unless"); at >= 0 {
+			rest, e.Unless = rest[:at], rest[at+1:]
+		}
+		if len(rest) > 0 {
+			if rest[0] != "with" {
+				return nil, line.errorf("effect %q: expected with or unless", line.text)
+			}
+			e.With = rest[1:]
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}

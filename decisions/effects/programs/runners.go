@@ -1,0 +1,35 @@
+package programs
+
+import (
+	"path"
+	"strings"
+)
+
+// Runs says what a program is that runs something else than itself.
+type Runs string
+
+// What programs run.
+const (
+	RunsItself   Runs = ""
+	RunsCode     Runs = "code"     // a shell or an interpreter: code in words or in files
+	RunsCommands Runs = "commands" // a wrapper: the command in its operands
+)
+
+// Runs returns what the program of a run is, by its base name: a copy of a
+// shell in another folder is a shell. Versions at the end of a name do not
+// matter (python3.12).
+func (t *Table) Runs(name string) Runs {
+	base := path.Base(name)
+	for _, known := range []string{base, strings.TrimRight(base, "-.0123456789")} {
+		for _, p := range []*Program{t.programs[known], t.Opinion(known)} {
+			switch {
+			case p == nil:
+			case p.Wrapper != nil:
+				return RunsCommands
+			case p.Interpreter != "":
+				return RunsCode
+			}
+		}
+	}
+	return RunsItself
+}

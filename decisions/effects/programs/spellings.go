@@ -1,0 +1,174 @@
+package programs
+
+import (
+	"slices"
+	"strings"
+)
+
+// spelling is words of a program that mean the same as others of it: "npm test"
+// and "npm run test".
+type spelling struct{ from, to sequence }
+
+// sequence is a sub-command and the operands behind it.
+type sequence struct {
+	words    []string // as they are written
+	sub      string
+	operands []string
+}
+
+// maxSpellings is how many other spellings of a line are looked for.
+const maxSpellings = 64
+
+// same reads lines such as "docker|podman container run = run". Where the left
+// side names a sub-command of a sub-command, that one is read as the right side
+// is, so that a run has the same effects either way.
+func (p *tableParser) same(lines []spelled) error {
+	for _, line := range lines {
+		left, right, ok := strings.Cut(line.text, "=")
+		words := strings.Fields(left)
+		if !ok || len(words) < 2 {
+			return line.errorf("%q: expected PROGRAM WORDS = WORDS", line.text)
+		}
+		for name := range strings.SplitSeq(words[0], "|") {
+			prog := p.table.programs[name]
+			if prog == nil {
+				return line.errorf("%q: there is no program %q", line.text, name)
+			}
+			long, short := words[1:], strings.Fields(right)
+			if parent := prog.Subs[long[0]]; len(long) == 2 && len(short) == 1 && parent != nil && parent.Subs != nil {
+				target := prog.Subs[short[0]]
+				if target == nil {
+					return line.errorf("%q: there is no sub-command %q", line.text, short[0])
+				}
+				parent.Subs[long[1]] = target
+			}
+			a, b := p.table.sequence(name, long), p.table.sequence(name, short)
+			if a == nil || b == nil {
+				return line.errorf("%q: the program table does not have these words", line.text)
+			}
+			if p.table.same == nil {
+				p.table.same = map[string][]spelling{}
+			}
+			p.table.same[name] = append(p.table.same[name], spelling{*a, *b}, spelling{*b, *a})
+		}
+	}
+	return nil
+}
+
+func (t *Table) sequence(program string, words []string) *sequence {
+	l, ok := t.Line(program, words)
+	if !ok || len(l.Flags) > 0 {
+		return nil
+	}
+	s := &sequence{words: words, sub: l.Subcommand}
+	for _, i := range l.Operands {
+		s.operands = append(s.operands, words[i])
+	}
+	return s
+}
+
+// all are the words of the sub-command and the operands.
+func (s *sequence) all() []string { return append(strings.Fields(s.sub), s.operands...) }
+
+// LineWord is a word of a line in another spelling.
+type LineWord struct {
+	At   int    // its index in the line, -1 for another word
+	Text string // of another word
+}
+
+// Spellings returns other words for a line that mean the same to its program. is
+// reports whether the word at an index may be that text. With rest the line
+// speaks of runs with further words, too.
+func (t *Table) Spellings(program string, words []string, rest bool, is func(at int, text string) bool) [][]LineWord {
+	if len(t.same[program]) == 0 {
+		return nil
+	}
+	first := make([]LineWord, len(words))
+	for i := range words {
+		first[i] = LineWord{At: i, Text: words[i]}
+	}
+	found := [][]LineWord{first}
+	for i := 0; i < len(found); i++ {
+		for _, s := range t.same[program] {
+			other := t.respell(program, found[i], &s, rest, is)
+			if other != nil && len(found) <= maxSpellings && !slices.ContainsFunc(found, func(f []LineWord) bool { return slices.Equal(f, other) }) {
+				found = append(found, other)
+			}
+		}
+	}
+	return found[1:]
+}
+
+// respell is a line with the words of one side of a spelling in place of the
+// other's, nil if it has not those.
+func (t *Table) respell(program string, line []LineWord, s *spelling, rest bool, is func(at int, text string) bool) []LineWord {
+	words := make([]string, len(line))
+	for i, w := range line {
+		words[i] = w.Text
+	}
+	l, ok := t.Line(program, words)
+	if !ok {
+		return nil
+	}
+	has := func(i int, text string) bool {
+		if line[i].At < 0 {
+			return line[i].Text == text
+		}
+		return is(line[i].At, text)
+	}
+	operands := l.Operands
+	gone := slices.Clone(l.SubAt)
+	switch {
+	case l.Subcommand == s.from.sub && len(operands) >= len(s.from.operands):
+		for i, text := range s.from.operands {
+			if !has(operands[i], text) {
+				return nil
+			}
+		}
+		gone = append(gone, operands[:len(s.from.operands)]...)
+		if len(operands) == len(s.from.operands) && (len(s.from.words) == 0 || len(s.to.words) == 0) {
+			return nil // the words that follow say which script
+		}
+	case rest && len(gone) > 0:
+		// It speaks of whatever begins so.
+		all := s.from.all()
+		own := strings.Fields(l.Subcommand)
+		if len(own)+len(operands) >= len(all) || len(s.to.words) == 0 || !slices.Equal(own, all[:len(own)]) {
+			return nil
+		}
+		for i, at := range operands {
+			if !has(at, all[len(own)+i]) {
+				return nil
+			}
+		}
+		gone = append(gone, operands...)
+	default:
+		return nil
+	}
+	at := len(line)
+	if len(operands) > 0 {
+		at = operands[0]
+	}
+	if len(gone) > 0 {
+		at = slices.Min(gone)
+	}
+	var out []LineWord
+	for i := range len(line) + 1 {
+		if i == at {
+			for _, text := range s.to.words {
+				out = append(out, LineWord{At: -1, Text: text})
+			}
+		}
+		if i < len(line) && !slices.Contains(gone, i) {
+			out = append(out, line[i])
+		}
+	}
+	words = words[:0]
+	for _, w := range out {
+		words = append(words, w.Text)
+	}
+	if again, ok := t.Line(program, words); !ok || again.Subcommand != s.to.sub {
+		return nil // to this program they mean something else
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package runs
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// mayChange reports whether an earlier part of the call, or an earlier call,
+// may write or delete one of the folded paths that is is true for.
+func (b *Builder) mayChange(is func(written string) bool) bool {
+	if slices.ContainsFunc(b.Call.Before.Written, is) {
+		return true
+	}
+	if b.written == 0 {
+		return false
+	}
+	for i := range b.Effects {
+		if w := b.Effects[i].Changed(); w != "" && is(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// Stale reports whether the file at a path may be another one, or gone, when the
+// call gets to it: an earlier part of the call, or an earlier call, may write or
+// delete it. Paths below what git checkout and its like change are not known at
+// all by then.
+func (b *Builder) Stale(file string) bool {
+	f := lexpath.Fold(file)
+	return b.mayChange(func(w string) bool { return effects.Covers(w, f) })
+}
+
+// writes reports whether the text of the file is that of an earlier part of the
+// call, or of an earlier call.
+func (b *Builder) writes(file string) bool {
+	f := lexpath.Fold(file)
+	for i := range b.Effects {
+		if e := &b.Effects[i]; e.Kind == effects.KindWrite && effects.Covers(e.Changed(), f) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(b.Call.Before.Written, func(w string) bool { return effects.Covers(w, f) })
+}
+
+// makesRepository reports whether an earlier part of the call, or an earlier
+// call, may make the folder a repository: with a .git in it, or with a HEAD, the
+// one file without which no folder is a bare one.
+func (b *Builder) makesRepository(dir string) bool {
+	f := lexpath.Fold(dir)
+	return b.mayChange(func(w string) bool {
+		if effects.Covers(w, f) { // the folder itself, with all that is in it
+			return true
+		}
+		rest, ok := strings.CutPrefix(w, f+"/")
+		head, _, _ := strings.Cut(rest, "/")
+		return ok && (head == ".git" || head == "head")
+	})
+}
+
+// changesGit reports whether an earlier part of the call, or an earlier call,
+// may change what git obeys: a configuration, attributes, hooks, the repository.
+func (b *Builder) changesGit() bool {
+	return b.mayChange(func(w string) bool {
+		w = strings.TrimSuffix(w, "/")
+		switch path.Base(w) {
+		case ".gitconfig", ".gitattributes", ".gitmodules", "gitconfig", "gitattributes":
+			return true
+		}
+		return strings.Contains(w+"/", "/.git/") || strings.Contains(w+"/", "/.config/git/")
+	})
+}
+
+// Changes counts what the call changed so far of what paths mean and hold.
+func (b *Builder) Changes() int {
+	n := len(b.Paths.Disturbed) + len(b.Rearranged) + b.written
+	if b.Paths.Lost {
+		n++
+	}
+	return n
+}
+
+// After is the disturbance that the call leaves.
+func (b *Builder) After() effects.Disturbance {
+	if len(b.Paths.Disturbed)+len(b.Rearranged) > effects.MaxDisturbed {
+		return effects.Everything()
+	}
+	d := effects.Disturbance{Paths: slices.Clip(b.Paths.Disturbed), Trees: slices.Clip(b.Rearranged), Written: slices.Clip(b.Call.Before.Written), Lost: b.Paths.Lost}
+	for i := range b.Effects {
+		w := b.Effects[i].Changed()
+		if w == "" || slices.Contains(d.Written, w) {
+			continue
+		}
+		if len(d.Written) >= effects.MaxDisturbed {
+			d.Written = []string{"/"}
+			break
+		}
+		d.Written = append(d.Written, w)
+	}
+	return d
+}
+
+// changesIgnores reports whether an earlier part of the call, or an earlier call,
+// may change what ignore files say.
+func (b *Builder) changesIgnores() bool {
+	return b.mayChange(func(w string) bool {
+		dir, tree := strings.CutSuffix(w, "/")
+		base := path.Base(dir)
+		return tree || slices.Contains(paths.IgnoreNames, base) || base == "exclude" || base == "ignore" || strings.Contains(base, "gitconfig") || base == "config"
+	})
+}
+
+// fetches reports whether an earlier part of the call, a program that fetches
+// from the network, writes the file.
+func (b *Builder) fetches(file string) bool {
+	f := lexpath.Fold(file)
+	for i := range b.Effects {
+		e := &b.Effects[i]
+		if e.Kind != effects.KindWrite || e.Via == nil || !effects.Covers(e.Changed(), f) {
+			continue
+		}
+		if r := b.Effects[e.Via.Effect].Run; r != nil && b.NetworkProgram(r.Program) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,244 @@
+package runs
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+)
+
+// find reads the words of find: starting points, then an expression.
+func (v *invocation) find() {
+	i := 0
+	for ; i < len(v.args); i++ {
+		w := &v.args[i]
+		if w.Dynamic() && (w.Split || w.Prefix == "" || w.Prefix[0] == '-') {
+			v.dynamicWord(i)
+			continue
+		}
+		if w.Glob && !w.Dynamic() && strings.IndexByte("*?[-(!,@+", w.Text[0]) >= 0 {
+			if why := v.patternOption(w, findName); why != "" {
+				v.unknown(i, why+": "+display.Display(display.ShowWord(w)))
+			}
+			v.operands = append(v.operands, i)
+			continue
+		}
+		text := w.Text
+		if text == "-H" || text == "-L" || text == "-P" {
+			v.flags = append(v.flags, text)
+			continue
+		}
+		if len(text) > 0 && !w.Dynamic() && (text[0] == '-' || text == "(" || text == "!" || text == ",") {
+			break
+		}
+		v.operands = append(v.operands, i)
+	}
+	for i < len(v.args) && !v.full() {
+		i += 1 + v.primary(i)
+	}
+}
+
+// primary reads one word of find's expression and returns how many further
+// words belong to it.
+func (v *invocation) primary(i int) int {
+	w := &v.args[i]
+	switch w.Text {
+	case "(", ")", "!", ",":
+		return 0
+	}
+	if w.Dynamic() || w.Glob {
+		v.dynamicWord(i)
+		return 0
+	}
+	name := w.Text
+	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
+		name = "-newerXY"
+	}
+	o := v.p.Options[name]
+	if o == nil {
+		v.unknown(i, "a part of find's expression that permd does not know: "+display.Display(display.ShowWord(w)))
+		return 0
+	}
+	v.flag(o)
+	switch {
+	case o.Act == programs.ActCommand:
+		return v.findCommand(i)
+	case o.Act == programs.ActDeletes:
+		v.changes = true
+		v.harm(i)
+		v.deleteRoots(i)
+		return 0
+	case o.Arity == programs.ArityNone:
+		v.value(o, i, effects.Word{})
+		return 0
+	case i+1 >= len(v.args):
+		v.unknown(i, "an option without its value: "+display.Display(name))
+		return 0
+	}
+	if v.patternValue(i + 1); !v.args[i+1].Glob || o.Act != programs.ActText {
+		v.value(o, i+1, v.args[i+1])
+	}
+	switch o.Canonical {
+	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
+		v.wide = v.wide || choosesSecrets(path.Base(v.args[i+1].Text))
+	}
+	if o.Canonical == "-fprintf" {
+		return 2 // the file and the format
+	}
+	return 1
+}
+
+func (v *invocation) deleteRoots(i int) {
+	roots := v.findRoots()
+	for _, root := range roots {
+		if root.Dynamic() || root.Glob {
+			v.unknown(i, "deletes below a folder that is not known")
+			continue
+		}
+		e := v.b.Operand(effects.KindDelete, root.Text, v.run.Cwd, v.at.From)
+		v.b.Add(v.via(i, v.below(e, true, false)))
+	}
+}
+
+func (v *invocation) findRoots() []effects.Word {
+	if len(v.operands) == 0 {
+		return []effects.Word{{Text: "."}}
+	}
+	roots := make([]effects.Word, 0, len(v.operands))
+	for _, i := range v.operands {
+		roots = append(roots, v.args[i])
+	}
+	return roots
+}
+
+// findCommand adds the run of -exec and its kin, whose words end at ; or +.
+// {} stands for any path below the starting points.
+func (v *invocation) findCommand(i int) int {
+	v.harm(i)
+	v.changes = v.changes || v.args[i].Text != "-exec"
+	end := i + 1
+	for end < len(v.args) && v.args[end].Text != ";" && (v.args[end].Text != "+" || v.args[end-1].Text != "{}") {
+		end++
+	}
+	if end == i+1 || end >= len(v.args) {
+		v.unknown(i, "a command of find that does not end")
+		return len(v.args) - i - 1
+	}
+	roots := v.findRoots()
+	words := slices.Clone(v.args[i+1 : end])
+	known := true
+	inside := strings.HasSuffix(v.args[i].Text, "dir") // in the folder of each file
+	if v.wide {
+		v.unknown(i, "a command for files that may hold secrets")
+	}
+	for j := range words {
+		w := &words[j]
+		switch {
+		case w.Dynamic() || !strings.Contains(w.Text, "{}"):
+		case w.Text == "{}" && !inside && len(roots) == 1 && !roots[0].Dynamic() && !roots[0].Glob && j > 0:
+			*w = effects.Word{Text: roots[0].Text, Shown: "{}", Tree: true, Linked: v.findsLinks(), Plain: v.findsPlain(i)}
+		default:
+			*w = effects.Word{Text: effects.DynamicWord, Shown: w.Text}
+			known = known && j > 0
+		}
+	}
+	if !known || words[0].Dynamic() || words[0].Glob {
+		v.unknown(i+1, "a program whose name is not known before it runs")
+		return end - i
+	}
+	at := v.at
+	at.Cwd = v.run.Cwd
+	if strings.HasPrefix(v.args[i].Text, "-ok") {
+		at.Stdin, at.Text, at.Printed = effects.StdinNone, "", "" // it reads the answers
+	}
+	at.via = &effects.Via{Effect: v.index, Arg: i + 1}
+	if inside {
+		at.Cwd = ""
+	}
+	if inside && strings.Contains(words[0].Text, "/") && words[0].Text[0] != '/' {
+		v.unknown(i+1, "a program that is looked up in many folders")
+	}
+	first := len(v.b.Effects)
+	v.b.Command(words, at)
+	v.changes = v.changes || !onlyLooks(v.b.Effects[first:])
+	return end - i
+}
+
+// onlyLooks reports whether effects only run what looks, and read.
+func onlyLooks(list []effects.Effect) bool {
+	for i := range list {
+		if e := &list[i]; e.Kind != effects.KindRead && (e.Kind != effects.KindRun || !e.Run.Readonly) {
+			return false
+		}
+	}
+	return true
+}
+
+// test reads the words of test and [. Only -v and, in some shells, comparisons
+// of numbers evaluate what they are given; a dynamic word must not be able to
+// become such an operator.
+func (v *invocation) test() {
+	for i := range v.args {
+		w := &v.args[i]
+		switch {
+		case w.Dynamic() && !w.Split && !w.Glob:
+			if !v.betweenOperators(i) {
+				v.dynamicWord(i)
+			}
+		case w.Dynamic() && NumericParameter(w.Shown):
+		case w.Dynamic(), w.Glob:
+			v.dynamicWord(i)
+		case w.Text == "-v" || w.Text == "-R" || w.Text == "-o" && i == 0:
+			v.unknown(i, "a test that can run code in a subscript")
+		case slices.Contains([]string{"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"}, w.Text):
+			v.numbers(i)
+		}
+	}
+}
+
+// betweenOperators reports whether the word at i can only be an operand: an
+// operator stands before it, a binary one behind it, or nothing else is there.
+func (v *invocation) betweenOperators(i int) bool {
+	words := v.args
+	if n := len(words); n > 0 && words[n-1].Text == "]" {
+		words = words[:n-1]
+	}
+	switch {
+	case len(words) == 1:
+		return true
+	case i+1 < len(words) && slices.Contains(binaryTests, words[i+1].Text):
+		return true
+	case i == 0:
+		return false
+	}
+	before := words[i-1].Text
+	return slices.Contains(binaryTests, before) ||
+		len(before) == 2 && before[0] == '-' && strings.IndexByte("bcdefghknprstuwxzLNOSG", before[1]) >= 0
+}
+
+var binaryTests = []string{"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
+
+// NumericParameter reports whether a parameter is always a number.
+func NumericParameter(shown string) bool {
+	switch strings.Trim(shown, `"`) {
+	case "$?", "$#", "$$", "$!", "${#}", "${?}":
+		return true
+	}
+	return false
+}
+
+// numbers checks the operands of a comparison of numbers.
+func (v *invocation) numbers(i int) {
+	for _, j := range []int{i - 1, i + 1} {
+		if j < 0 || j >= len(v.args) {
+			continue
+		}
+		w := &v.args[j]
+		if w.Dynamic() && !NumericParameter(w.Shown) || !w.Dynamic() && strings.ContainsAny(w.Text, "[$`") {
+			v.unknown(j, "a test that can run code in a subscript")
+		}
+	}
+}

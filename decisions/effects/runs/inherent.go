@@ -1,0 +1,173 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/programs"
+)
+
+// implicitEffects adds what the program does without being told by a word.
+func (v *invocation) implicitEffects() {
+	list := v.p.Inherent
+	if v.paths == 0 {
+		list = append(slices.Clip(list), v.p.Implicit...)
+	}
+	for _, e := range list {
+		if (len(e.With) == 0 || v.has(e.With)) && !v.has(e.Unless) {
+			v.implicitly(e)
+		}
+	}
+	if v.p.Repository {
+		v.foreignRepository()
+		v.repositorySecrets()
+	}
+}
+
+// readonly decides whether everything about the run is known not to change
+// anything.
+func (v *invocation) readonly() {
+	p := v.p
+	ok := p.Readonly && !v.changes
+	if ok && p.ReadonlyOperands >= 0 && len(v.operands) > p.ReadonlyOperands && !v.has(p.ReadonlyWith) {
+		ok = false
+	}
+	ok = ok || v.checksSyntax() || v.tellsOfItself()
+	if ok {
+		if file := v.obeysProject(); file != "" {
+			ok = false
+			v.changes = true
+			v.b.Unknown(v.at.From, "obeys "+display.Display(file)+", which says, or may say, more than is known to be harmless")
+		}
+	}
+	v.run.Readonly = ok
+	switch {
+	case ok || p.Changing == "":
+	case len(v.args) == 0:
+		v.b.Unknown(v.at.From, p.Changing)
+	default:
+		arg := 0
+		if len(v.operands) > 0 {
+			arg = v.operands[0]
+		}
+		v.unknown(arg, p.Changing)
+	}
+}
+
+// checksSyntax reports whether a shell only reads a script (bash -n).
+func (v *invocation) checksSyntax() bool {
+	if v.p.Interpreter != "shell" || len(v.operands) == 0 || !v.has([]string{"-n"}) || v.harms.from > v.operands[0]+1 {
+		return false
+	}
+	for _, f := range v.flags {
+		if !slices.Contains([]string{"-n", "-e", "-u", "-v", "-x"}, f) {
+			return false
+		}
+	}
+	// +n would take the option back.
+	return strings.IndexByte("+-", v.args[v.operands[0]].Text[0]) < 0
+}
+
+// disturb tells the resolver what the run links, moves or extracts: later
+// paths through it are not known.
+func (v *invocation) disturb() {
+	v.unpack()
+	if v.p.Rearranges {
+		v.b.Rearranged = append(v.b.Rearranged, v.folderOf(v.run.Cwd))
+	}
+	if len(v.p.DisturbsWith) > 0 && !v.has(v.p.DisturbsWith) {
+		return
+	}
+	for _, word := range v.disturbs {
+		v.b.Paths.Disturb(word, v.run.Cwd)
+	}
+}
+
+// standardInput handles an interpreter that is given no script: it runs what
+// it reads.
+func (v *invocation) standardInput() {
+	if v.run.Script != nil || v.has([]string{"--version", "--help"}) {
+		return
+	}
+	for _, f := range v.flags {
+		if o := v.p.Options[f]; o != nil && (o.Act == programs.ActInline || o.Act == programs.ActModule) {
+			return
+		}
+	}
+	if len(v.operands) > 0 && !StandardInputs[v.args[v.operands[0]].Text] {
+		return
+	}
+	if v.at.Stdin == effects.StdinText && v.p.Interpreter == "shell" && v.at.Text != effects.DynamicWord {
+		v.b.Unknown(v.at.From, "code given inline")
+		quiet := v.b.Nothing
+		v.b.Reading(v.shells(len(v.args)), func() { v.b.texts.Text(v.b, v.at.Text, v.run.Cwd, v.at.From) })
+		v.b.Nothing = quiet
+		v.run.Readonly = false
+		return
+	}
+	v.b.Unknown(v.at.From, "an interpreter that runs what it reads")
+	v.run.Readonly = false
+	if v.p.Interpreter == "shell" && v.at.Stdin == effects.StdinPipe && v.at.Printed != "" {
+		v.b.Glimpse(v.at.Printed, v.run.Cwd, v.at.From)
+	}
+}
+
+// StandardInputs are the names of what a program reads from its input.
+var StandardInputs = map[string]bool{"-": true, "/dev/stdin": true, "/dev/fd/0": true, "/proc/self/fd/0": true}
+
+// Glimpse adds the effects of shell text that most likely runs. That it is not
+// certain is a question already.
+func (b *Builder) Glimpse(text, cwd, from string) {
+	quiet := b.Nothing
+	b.Reading(plainshell.All, func() { b.texts.Text(b, text, cwd, from) })
+	b.Nothing = quiet
+}
+
+// implicitly adds an effect that no word spells out.
+func (v *invocation) implicitly(e programs.ImplicitEffect) {
+	own := &effects.Via{Effect: v.index, Arg: effects.Inherent}
+	tree := v.p.Recursive || v.has(v.p.RecursiveWith) || e.Value == "/"
+	kind := effects.KindRead
+	switch e.Act {
+	case programs.ActReads, programs.ActLists:
+	case programs.ActWrites:
+		kind = effects.KindWrite
+	case programs.ActDeletes:
+		kind, tree = effects.KindDelete, true
+	case programs.ActConnects, programs.ActSends:
+		method := effects.MethodGet
+		if e.Act == programs.ActSends || v.send {
+			method = effects.MethodSend
+		}
+		switch e.Value {
+		case "cluster", "database", "cloud":
+			// Its address stands in a configuration that permd does not read.
+			v.b.Add(effects.Effect{
+				Kind: effects.KindConnect, From: v.at.From, Text: "connect to the " + e.Value, Connect: &effects.Connect{Method: method}, Via: own,
+			})
+			return
+		}
+		if e.Value != "remote" {
+			found := v.b.Paths.Connect(e.Value, method, v.at.From)
+			found.Via = own
+			v.b.Add(found)
+			return
+		}
+		reached := slices.ContainsFunc(v.b.Effects[v.index:], func(e effects.Effect) bool {
+			return e.Kind == effects.KindConnect && e.Via != nil && e.Via.Effect == v.index
+		})
+		if !reached {
+			v.namedRemote("", method)
+		}
+		return
+	default:
+		v.b.Unknown(v.at.From, "an effect that permd does not know")
+		return
+	}
+	found := v.below(v.b.Operand(kind, e.Value, v.run.Cwd, v.at.From), tree, e.Act == programs.ActLists)
+	found.Via = own
+	v.b.Add(found)
+}

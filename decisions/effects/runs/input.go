@@ -1,0 +1,119 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Input is where the standard input of a command comes from.
+type Input struct {
+	Kind effects.Stdin
+	Text string
+	// Printed is what comes out of a pipe, when that is known.
+	Printed string
+	// Own is set for the last command of a pipeline: zsh expands its words in the
+	// shell itself, where substitutions read what the shell reads.
+	Own *Input
+}
+
+// Known is the text that a command reads.
+func (in *Input) Known() (string, bool) {
+	switch {
+	case in.Kind == effects.StdinText && in.Text != effects.DynamicWord:
+		return in.Text, true
+	case in.Kind == effects.StdinPipe && in.Printed != "":
+		return in.Printed, true
+	}
+	return "", false
+}
+
+// recipes handles a makefile, or its like, that comes from standard input: the
+// lines of its recipes are shell text.
+func (v *invocation) recipes(i int) {
+	v.unknown(i, "a program that does what it reads")
+	input := Input{Kind: v.at.Stdin, Text: v.at.Text, Printed: v.at.Printed}
+	text, ok := input.Known()
+	if !ok || len(text) > MaxOutput {
+		return
+	}
+	for line := range strings.Lines(text) {
+		recipe, ok := strings.CutPrefix(line, "\t")
+		if _, after, found := strings.Cut(line, ";"); !ok && found {
+			recipe, ok = after, true // target: ; command
+		}
+		if recipe = strings.TrimLeft(strings.TrimSpace(recipe), "@-+ "); ok && recipe != "" {
+			v.b.Glimpse(recipe, v.run.Cwd, v.at.From)
+		}
+	}
+}
+
+// curlConfig adds what curl would do with the options that it reads from its
+// standard input; that it reads such is a question already.
+func (v *invocation) curlConfig() {
+	input := Input{Kind: v.at.Stdin, Text: v.at.Text, Printed: v.at.Printed}
+	text, ok := input.Known()
+	if !ok || len(text) > MaxOutput {
+		return
+	}
+	words := []effects.Word{effects.LiteralWord(v.run.Program)}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		end := strings.IndexAny(line, "=: \t")
+		if line == "" || line[0] == '#' || len(words) > maxAppended {
+			continue
+		}
+		if end < 0 {
+			words = append(words, effects.LiteralWord("--"+strings.TrimLeft(line, "-")))
+			continue
+		}
+		value := strings.Trim(strings.TrimLeft(line[end:], "=: \t"), `"`)
+		words = append(words, effects.LiteralWord("--"+strings.TrimLeft(line[:end], "-")), effects.LiteralWord(value))
+	}
+	if len(words) > 1 && !slices.ContainsFunc(words[1:], func(w effects.Word) bool { return w.Text == "--config" }) {
+		v.b.Run(words, Setting{Cwd: v.run.Cwd, From: v.at.From, Stdin: effects.StdinNone})
+	}
+}
+
+// maxAppended is how many words of its input are added to a command.
+const maxAppended = 64
+
+// appended adds what a command does with the words that its wrapper reads, when
+// those are known: xargs.
+func (b *Builder) appended(options, command []effects.Word, at Setting) {
+	text := at.Printed
+	if at.Stdin == effects.StdinText && at.Text != effects.DynamicWord {
+		text = at.Text
+	}
+	given := strings.Fields(text)
+	if len(given) == 0 || len(given) > maxAppended || command[0].Dynamic() || command[0].Glob {
+		return
+	}
+	place := "" // what stands for the words, with -I
+	for i := range options {
+		rest, ok := strings.CutPrefix(options[i].Text, "-I")
+		switch {
+		case ok && rest != "":
+			place = rest
+		case ok && i+1 < len(options):
+			place = options[i+1].Text
+		}
+	}
+	words := slices.Clone(command)
+	if place == "" {
+		for _, text := range given {
+			words = append(words, effects.LiteralWord(strings.Trim(text, `"'`)))
+		}
+	} else {
+		line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		for i := range words {
+			words[i].Text = strings.ReplaceAll(words[i].Text, place, line)
+		}
+	}
+	at.Stdin, at.Text, at.Printed = effects.StdinNone, "", ""
+	b.Command(words, at)
+}
+
+// MaxOutput is the longest output that is followed, in bytes.
+const MaxOutput = 4 << 10

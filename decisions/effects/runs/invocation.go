@@ -1,0 +1,313 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/chars"
+)
+
+// invocation is one run whose words are taken apart by the program table.
+type invocation struct {
+	b     *Builder
+	at    Setting
+	index int    // of the run's effect
+	given string // the program, as it was written
+	run   *effects.Run
+	args  []effects.Word
+	p     *programs.Program // the program, then its sub-command
+
+	subs     []string
+	flags    []string
+	operands []int    // indexes in args
+	dashes   int      // how many operands stand before --, -1 without one
+	paths    int      // how many operands, not options, named paths
+	later    []later  // values of options that are applied after the operands
+	disturbs []string // paths that mean something else from now on
+	harms    harms
+	changes  bool     // something is known or feared to change something
+	over     bool     // there were too many effects
+	odd      bool     // a wrapper does more than run its command
+	dead     bool     // the rest of the words is not understood
+	unclear  bool     // which words are operands is not certain
+	send     bool     // what connects may send something
+	wide     bool     // a search goes into hidden names, too
+	linked   bool     // links are among the paths that a word stands for
+	followed []string // folders in which the run follows links
+	narrow   bool     // a search goes only into names that hold no secret
+	unpackTo int      // the word that names where an archive is unpacked, if filled is set
+	unpackIn string   // that folder
+	filled   bool
+	method   string  // the method of a request, if one is given
+	asked    []later // parameters of a request
+}
+
+// later is an option's value that waits for the operands.
+type later struct {
+	act  programs.Act
+	arg  int
+	word effects.Word
+}
+
+// full reports whether the words have more effects than are followed, and asks:
+// the rest of them need not be looked at then.
+func (v *invocation) full() bool {
+	most := min(maxRunEffects, max(16, maxRunWords/(len(v.args)+1)))
+	if v.b.Rest != nil {
+		most = MaxRest
+	}
+	if len(v.b.Effects)-v.index <= most {
+		return false
+	}
+	if !v.over {
+		v.over = true
+		if v.b.Rest == nil {
+			v.b.overWords(append([]effects.Word{effects.LiteralWord(v.given)}, v.args...), v.at)
+		}
+		v.unknown(len(v.args)-1, "more words than permd follows")
+		v.harmFrom(0)
+	}
+	return true
+}
+
+// unknown adds an Unknown effect for a word.
+func (v *invocation) unknown(i int, why string) {
+	v.changes = true
+	v.harm(i)
+	if v.args[i].Glob {
+		v.run.Args[i] = effects.DynamicWord
+	}
+	v.b.unknownArg(v.index, i, v.at.From, why)
+}
+
+func (v *invocation) dynamicWord(i int) {
+	v.unknown(i, "an argument that is not known before it runs: "+display.Display(display.ShowWord(&v.args[i])))
+}
+
+// known takes apart the words of a program of the table.
+func (v *invocation) known(p *programs.Program) {
+	v.p, v.dashes = p, -1
+	switch p.Style {
+	case programs.StyleFind:
+		v.find()
+	case programs.StyleTest:
+		v.test()
+	case programs.StyleAssign:
+		v.assignments()
+	default:
+		v.words()
+		v.tellOperands()
+	}
+	p = v.p
+	if len(v.subs) > 0 {
+		v.run.Subcommand = strings.Join(v.subs, " ")
+	}
+	v.operandEffects()
+	if p.Wrapper != nil && (len(v.subs) > 0 || p.Wrapper.Elsewhere) {
+		v.inner()
+	}
+	v.fields()
+	v.implicitEffects()
+	v.strays()
+	for flag, more := range p.Implies {
+		if v.has([]string{flag}) {
+			v.flags = append(v.flags, more...)
+		}
+	}
+	// Operands can stand for options (+refspec).
+	slices.Sort(v.flags)
+	v.flags = slices.Compact(v.flags)
+	v.run.Flags = v.flags
+	v.readonly()
+	v.disturb()
+	if p.Interpreter != "" {
+		v.standardInput()
+	}
+	if p.Unknown != "" {
+		v.b.Unknown(v.at.From, p.Unknown)
+		v.run.Readonly = false
+	}
+	v.input()
+}
+
+// input handles what the program reads from its standard input: data, unless it
+// does what that says, or nobody decided.
+func (v *invocation) input() {
+	if v.at.Stdin == effects.StdinNone || v.at.Stdin == "" {
+		return
+	}
+	shell := &v.b.Table.Shell
+	switch {
+	case v.p.ObeysInput:
+		v.b.Unknown(v.at.From, "a program that does what it reads")
+	case v.run.Readonly && v.p.Wrapper == nil && shell.Shipped[v.run.Program] && !shell.DataInput[v.run.Program]:
+		v.b.Unknown(v.at.From, "a program that may do what it reads")
+	default:
+		return
+	}
+	v.run.Readonly = false
+}
+
+// words reads options, sub-commands and operands.
+func (v *invocation) words() {
+	for i := 0; i < len(v.args) && !v.dead && !v.full(); i++ {
+		w := &v.args[i]
+		if v.p.Text {
+			continue
+		}
+		if v.p.Wrapper != nil && v.p.Stop && len(v.operands) > 0 {
+			v.wrapperOperand(i)
+			continue
+		}
+		options := v.dashes < 0 && (!v.p.Stop || len(v.operands) == 0)
+		switch {
+		case !options:
+			v.operands = append(v.operands, i)
+		case w.Dynamic() && (w.Split || w.Prefix == "" || w.Prefix[0] == '-'):
+			i += v.dynamicOption(i)
+		case v.patternWord(i):
+			v.unclear = true
+			if v.p.Subs == nil && v.p.Wrapper == nil && v.p.Interpreter == "" {
+				v.operands = append(v.operands, i)
+			}
+		case w.Text == "--":
+			v.dashes = len(v.operands)
+		case len(w.Text) > 1 && w.Text[0] == '-':
+			known := len(v.flags)
+			at := i
+			i += v.option(i)
+			v.lateOption(at, known)
+		case w.Tree && v.p.Dashless && i == 0:
+			v.dynamicWord(i)
+		case v.p.Dashless && i == 0 && w.Text != "" && chars.IsLetter(w.Text[0]):
+			i += v.bundle(i, "-"+w.Text)
+		case v.p.Subs != nil && len(v.operands) == 0:
+			v.subcommand(i)
+		default:
+			v.operands = append(v.operands, i)
+			if v.p.Wrapper != nil {
+				v.wrapperOperand(i)
+			}
+		}
+	}
+}
+
+// tellOperands notes the operands in the run, if it is certain which they are.
+func (v *invocation) tellOperands() {
+	if v.unclear || v.dead || v.over || v.p.Text || v.p.Wrapper != nil {
+		return
+	}
+	operands := make([]string, 0, len(v.operands))
+	for _, i := range v.operands {
+		if w := &v.args[i]; w.Dynamic() || w.Glob || strings.HasPrefix(w.Text, "-") {
+			return // it may be an option, or words of the program's own
+		}
+		operands = append(operands, v.run.Args[i])
+	}
+	v.run.Operands = operands
+}
+
+// wrapperOperand handles an assignment before the wrapped command; the words
+// of the command have effects of their own.
+func (v *invocation) wrapperOperand(i int) {
+	w := &v.args[i]
+	if !v.p.Wrapper.Assignments || w.Dynamic() || v.odd {
+		return
+	}
+	name, value, ok := strings.Cut(w.Text, "=")
+	if !ok {
+		v.odd = true // the command begins here
+		return
+	}
+	if !v.b.Table.HarmlessAssignment(name, value) {
+		v.harm(i)
+		v.b.Add(effects.Effect{
+			Kind: effects.KindState, From: v.at.From, Why: "sets the variable " + name, Text: display.Display(display.ShowWord(w)),
+			Via: &effects.Via{Effect: v.index, Arg: i},
+		})
+	}
+}
+
+// subcommand goes down to a sub-command.
+func (v *invocation) subcommand(i int) {
+	w := &v.args[i]
+	sub := v.p.Sub(w.Text)
+	if v.harms.last(i) {
+		// It may be the value of an option, and the sub-command be the next word.
+		if i+1 < len(v.args) {
+			v.harm(i + 1)
+		}
+		v.harms.options = max(v.harms.options, i+2)
+	}
+	switch {
+	case w.Open():
+		v.dynamicWord(i)
+		v.dead = true
+	case sub != nil:
+		name := w.Text
+		if real := sub.Aliases[name]; real != "" {
+			name = real
+		}
+		v.subs = append(v.subs, name)
+		v.harm(i)
+		v.p = sub
+		if sub.Wrapper != nil && sub.Wrapper.Itself {
+			v.operands = append(v.operands, i)
+		}
+	case v.p.SubOptional:
+		v.operands = append(v.operands, i)
+	case v.p.Open || v.p.OpenSubs:
+		// Words that no table explains, as those of a program without one.
+		v.subs = append(v.subs, w.Text)
+		v.changes = true
+		v.harm(i)
+		v.tail(i + 1)
+	default:
+		// An alias, an extension, or newer than the table.
+		v.unknown(i, "a sub-command that the program table does not have: "+display.Display(display.ShowWord(w)))
+		v.subs = append(v.subs, w.Text)
+		v.dead = true
+		v.harmFrom(i)
+	}
+}
+
+// dynamicOption handles a word of unknown text where an option may stand.
+func (v *invocation) dynamicOption(i int) int {
+	w := &v.args[i]
+	if !w.Split && strings.HasPrefix(w.Prefix, "--") && v.p.Style == programs.StyleGNU {
+		// "--format=$(…)" in quotes: the option is known, its value is not.
+		if name, _, ok := strings.Cut(w.Prefix, "="); ok {
+			if o := v.p.Options[name]; o != nil && o.Arity != programs.ArityNone {
+				v.flag(o)
+				v.value(o, i, effects.Word{Text: effects.DynamicWord, Shown: w.Shown})
+				return 0
+			}
+		}
+	}
+	v.dynamicWord(i)
+	v.unclear = true
+	if v.p.Interpreter == "shell" && w.Guess != "" {
+		// bash -c "$(…)", bash <(…)
+		v.b.Glimpse(w.Guess, v.run.Cwd, v.at.From)
+	}
+	return 0
+}
+
+// lateOption takes back the options of a word behind the first operand that would
+// keep the program from unpacking: unzip reads them there as names in the archive,
+// and so unpacks. Only the archive's folder and what is left out may stand there.
+func (v *invocation) lateOption(i, known int) {
+	if len(v.p.UnpacksUnless) == 0 || len(v.operands) == 0 {
+		return
+	}
+	for _, f := range v.flags[min(known, len(v.flags)):] {
+		if slices.Contains(v.p.UnpacksUnless, f) {
+			v.unknown(i, "an option behind the archive, where it is the name of a file in it: "+display.Display(display.ShowWord(&v.args[i])))
+			v.flags = v.flags[:known]
+			return
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package runs
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/languages"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
+)
+
+// maxDatabase is the size up to which a database is looked into, in bytes; of a
+// larger one it is not known whether SQLite keeps a log beside it.
+const maxDatabase = 4 << 20
+
+// language checks a word that is a program in a language of its own.
+func (v *invocation) language(does programs.Act, i int, w effects.Word) {
+	switch does {
+	case programs.ActSed:
+		if !languages.Sed(w.Text) {
+			v.unknown(i, "a sed script that may write or run something")
+		}
+	case programs.ActAwk:
+		v.awk(i, w)
+	case programs.ActJQ:
+		if !languages.JQ(w.Text) {
+			v.unknown(i, "a program that may read files or the environment")
+		}
+	case programs.ActYQ:
+		v.yq(i, w)
+	case programs.ActGitFormat:
+		if !languages.GitFormat(w.Text) {
+			v.unknown(i, "a format for which git runs a program that checks signatures")
+		}
+	case programs.ActGitSort:
+		if !languages.GitSort(w.Text) {
+			v.unknown(i, "a key for which git may run a program that checks signatures")
+		}
+	case programs.ActColumns:
+		if !processColumns(w.Text) {
+			v.unknown(i, "a column that permd does not know, such as the environment: "+display.Display(display.ShowWord(&w)))
+		}
+	}
+}
+
+// awk checks an awk program and the words behind it. Some implementations take
+// options there, others files; gawk takes files below /inet for connections.
+func (v *invocation) awk(i int, w effects.Word) {
+	if !languages.Awk(w.Text) {
+		v.unknown(i, "an awk program that may read, write or run something")
+	}
+	for j := i + 1; j < len(v.args); j++ {
+		switch text := v.args[j].Text; {
+		case v.args[j].Dynamic(), text == "-":
+		case strings.HasPrefix(text, "-"):
+			v.unknown(j, "an option behind the program of awk, which some take for a file")
+		case strings.HasPrefix(text, "/inet"):
+			v.unknown(j, "a file that gawk takes for a connection")
+		}
+	}
+}
+
+// yq checks a program for yq. One that is the name of a file is taken for that:
+// yq .env prints it.
+func (v *invocation) yq(i int, w effects.Word) {
+	if !languages.YQ(w.Text) {
+		v.unknown(i, "a program that may read files or the environment")
+		return
+	}
+	if v.mayBeFile(w.Text) {
+		v.b.Add(v.via(i, v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)))
+	}
+}
+
+// mayBeFile reports whether a word that is no path may be that of a file, now or
+// when the run begins.
+func (v *invocation) mayBeFile(text string) bool {
+	for part := range strings.SplitSeq(text, "/") {
+		if len(part) > paths.MaxName {
+			return false
+		}
+	}
+	if v.run.Cwd == "" {
+		return true
+	}
+	e := v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)
+	if e.File == nil || v.b.Stale(e.File.Path) {
+		return true
+	}
+	mode, err := v.b.FS.Lstat(e.File.Path)
+	return err == nil && !mode.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
+// sql handles SQL for SQLite, and the commands of its shell: what is not known
+// to only look may write the database, and run programs unless -safe forbids it.
+// An option that holds some is done before the options behind it count.
+func (v *invocation) sql(i int, w effects.Word, option bool) {
+	switch {
+	case strings.HasPrefix(w.Text, "."):
+		if !languages.SQLiteCommand(w.Text) {
+			v.unknown(i, "a command of sqlite3 that can write files or run programs: "+display.Display(display.ShowWord(&w)))
+			return
+		}
+	case !languages.SQL(w.Text):
+		v.changes = true
+		v.harm(i)
+		if !v.has([]string{"-safe"}) {
+			v.unknown(i, "SQL that can reach other files or run code")
+			return
+		}
+	}
+	if option && !v.has([]string{"-safe"}) {
+		v.unknown(i, "SQL that runs before -safe counts")
+	}
+}
+
+// database handles the file of a database. Only read, and with what its own
+// views may do turned off, it is as harmless as its file is: a journal or log
+// beside it is written into it, or begun.
+func (v *invocation) database(i int, w effects.Word) {
+	if w.Text == ":memory:" || w.Text == "" {
+		return
+	}
+	if why := noFile(programs.ActDatabase, w.Text); why != "" {
+		v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	v.applyPath(programs.ActReads, i, w, false)
+	if w.Dynamic() || w.Glob {
+		return
+	}
+	if !v.has([]string{"-readonly"}) {
+		v.changes = true
+		v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, w.Text, v.run.Cwd, v.at.From)))
+	}
+	if !v.has([]string{"-safe"}) {
+		v.unknown(i, "a database whose views and triggers may run programs: only with -safe -readonly they do not")
+		return
+	}
+	if v.changes {
+		return
+	}
+	if why := v.restless(w); why != "" {
+		v.unknown(i, why)
+	}
+}
+
+// restless says why reading a database may write something, "" when it does not.
+func (v *invocation) restless(w effects.Word) string {
+	e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
+	if e.File == nil {
+		return "a database at a path that is not known"
+	}
+	for _, file := range []string{e.File.Path, e.File.Path + "-journal", e.File.Path + "-wal", e.File.Path + "-shm"} {
+		if v.b.writes(file) || v.b.Stale(file) {
+			return "a database that an earlier part of the call, or an earlier call, writes"
+		}
+		if file == e.File.Path {
+			continue
+		}
+		if _, err := v.b.FS.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+			return "a database with a journal beside it, which reading it may write into it"
+		}
+	}
+	data, err := v.b.FS.ReadFile(e.File.Path, maxDatabase)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "" // it is not created
+	case err != nil:
+		return "a database that permd cannot look into, or that is too large for that"
+	case len(data) < 20 || !strings.HasPrefix(string(data[:16]), "SQLite format 3\x00") || data[18] != 1 || data[19] != 1:
+		return "no database, or one with a log, which reading it begins"
+	}
+	return ""
+}

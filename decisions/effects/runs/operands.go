@@ -1,0 +1,115 @@
+package runs
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+)
+
+// operandEffects applies the table to the operands.
+func (v *invocation) operandEffects() {
+	if v.p.Wrapper != nil || v.p.Style == programs.StyleTest {
+		return
+	}
+	if v.dead {
+		v.operands = nil // a question is asked already
+	}
+	specs := v.operandSpecs()
+	tree := v.p.Recursive || v.has(v.p.RecursiveWith)
+	if v.p.Interpreter == "shell" && v.has([]string{"-c"}) {
+		specs = []programs.Operand{{Act: programs.ActInline}, {Act: programs.ActText, Many: true}}
+	}
+	for n, i := range v.operands {
+		if v.full() {
+			return
+		}
+		does := programs.ActUnknown
+		switch {
+		case v.dashes >= 0 && n >= v.dashes && v.p.HasDashes:
+			does = v.p.AfterDashes
+		default:
+			if spec := operandAt(specs, n, len(v.operands)); spec != nil {
+				does = spec.Act
+			}
+		}
+		behind := v.dashes >= 0 && n >= v.dashes && v.p.HasDashes
+		if w := &v.args[i]; w.Glob && !w.Dynamic() && !behind && movesOthers(specs, n, len(v.operands)) {
+			v.unknown(i, "a pattern that may become several words, of which each means something else: "+display.Display(display.ShowWord(&v.args[i])))
+		}
+		v.apply(does, i, v.args[i], false, tree)
+		if (does == programs.ActReads || does == programs.ActWrites) && v.has(v.p.DeletesWith) {
+			v.apply(programs.ActDeletes, i, v.args[i], false, tree)
+		}
+		if does == programs.ActTarget || does == programs.ActTool || does == programs.ActModule {
+			break // the words behind it are its own
+		}
+	}
+	for _, l := range v.later {
+		v.apply(l.act, l.arg, l.word, true, tree)
+	}
+}
+
+// movesOthers reports whether the n-th operand, when several words stand in its
+// place, has one among them that does something else than it.
+func movesOthers(specs []programs.Operand, n, total int) bool {
+	own := operandAt(specs, n, total)
+	if own == nil || own.Many {
+		return false
+	}
+	// Those in front of the one that repeats move what stands behind them, those
+	// behind it what repeats.
+	from := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
+	for i := range specs {
+		if &specs[i] == own && (from < 0 || i < from) {
+			from = i
+		}
+	}
+	for _, o := range specs[from:] {
+		if o.Act != own.Act {
+			return true
+		}
+	}
+	return own.Act != programs.ActText && !slices.ContainsFunc(specs[from:], func(o programs.Operand) bool { return o.Many })
+}
+
+// operandSpecs are the positions that exist with the options given.
+func (v *invocation) operandSpecs() []programs.Operand {
+	all := true
+	for i := range v.p.Operands {
+		all = all && v.stands(&v.p.Operands[i])
+	}
+	if all {
+		return v.p.Operands
+	}
+	var specs []programs.Operand
+	for _, o := range v.p.Operands {
+		if v.stands(&o) {
+			specs = append(specs, o)
+		}
+	}
+	return specs
+}
+
+// stands reports whether a position exists with the options given.
+func (v *invocation) stands(o *programs.Operand) bool {
+	return !v.has(o.Unless) && (len(o.Only) == 0 || v.has(o.Only))
+}
+
+// operandAt is what the n-th of total operands is: positions before the one
+// that repeats are counted from the front, those after it from the back.
+func operandAt(specs []programs.Operand, n, total int) *programs.Operand {
+	many := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
+	switch {
+	case many < 0 && n < len(specs):
+		return &specs[n]
+	case many < 0:
+		return nil
+	case n < many:
+		return &specs[n]
+	}
+	if behind := len(specs) - many - 1; n >= total-behind && total > many+behind-1 {
+		return &specs[len(specs)-(total-n)]
+	}
+	return &specs[many]
+}

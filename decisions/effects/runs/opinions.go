@@ -1,0 +1,136 @@
+package runs
+
+import (
+	"reflect"
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+)
+
+// second adds what a person's own layer says of a program that the table knows:
+// its words are taken apart once more, with what that layer says of them, and
+// what either finds counts. The name of the sub-command and of the options stay
+// the table's, since a rule can want them to be there or not to be there.
+func (v *invocation) second(p *programs.Program) {
+	b := v.b
+	if b.twice {
+		return // within a second look; to double it at each level would never end
+	}
+	b.twice = true
+	defer func() { b.twice = false }()
+	run, found := v.lookAgain(p)
+	v.run.Readonly, v.run.Table = v.run.Readonly && run.Readonly, p.At
+	v.harms.add(found)
+}
+
+// vouch adds what a person's own layer says of a program that nobody else knows
+// to the effects that it has as such a one. That it is known, read-only or
+// harmless is the person's word alone: rules of org are shown the run without it.
+func (v *invocation) vouch(p *programs.Program) {
+	plain := *v.run
+	plain.Args = slices.Clone(v.run.Args)
+	v.harms.tell(&plain)
+	run, found := v.lookAgain(p)
+	r := v.run
+	if r.Table = p.At; !v.b.Table.Vouched {
+		return
+	}
+	r.Unvouched = &plain
+	r.Known, r.Readonly, r.Subcommand, r.Flags = true, run.Readonly, run.Subcommand, run.Flags
+	r.Operands = run.Operands
+	r.Cwd, r.Script = run.Cwd, run.Script
+	v.harms = found
+}
+
+// lookAgain takes the run's words apart by another entry than the table's. It
+// adds the effects that are not there yet and returns what it found of the run.
+//
+// Nothing else follows from it: that a run moves, links or makes something would
+// turn what is known of later paths into what is not, or the other way round, and
+// so a deny of org into a question, or a question into nothing.
+func (v *invocation) lookAgain(p *programs.Program) (run effects.Run, found harms) {
+	b := v.b
+	first, text, before, paths := len(b.Effects), b.Effects[v.index].Text, *b, *b.Paths
+	run = effects.Run{
+		Program: v.run.Program, Executable: v.run.Executable, Args: v.run.Args, Stdin: v.run.Stdin, StdinText: v.run.StdinText, Cwd: v.at.Cwd,
+	}
+	w := invocation{b: b, at: v.at, index: v.index, run: &run, args: v.args}
+	w.known(p)
+	if p.Wrapper != nil && !p.Wrapper.Elsewhere {
+		w.wraps(p)
+	}
+	b.Rearranged, b.Left, b.Statements, b.Braces, b.Nothing = before.Rearranged, before.Left, before.Statements, before.Braces, before.Nothing
+	b.Paths.Disturbed, b.Paths.Lost, b.Paths.Made, b.Paths.Matched = paths.Disturbed, paths.Lost, paths.Made, paths.Matched
+	b.Paths.Bases = b.Paths.Bases[:0]
+	b.Effects[v.index].Text = text
+	b.once(v.index, first)
+	for i := first; i < len(b.Effects); i++ {
+		b.Effects[i].Opinion = true
+	}
+	return run, w.harms
+}
+
+// wraps adds the command that the operands of a wrapper are, as wrapped does for
+// those of the table.
+func (v *invocation) wraps(p *programs.Program) {
+	peek := invocation{b: v.b, at: v.at, index: v.index, run: v.run, args: v.args, p: p}
+	start := peek.wrappedCommand(p)
+	if start < 0 || start >= len(v.args) {
+		return
+	}
+	v.harm(start)
+	at := v.at
+	at.via = &effects.Via{Effect: v.index, Arg: start}
+	if p.Wrapper.Appends {
+		v.unknown(start, "arguments that are read while it runs")
+		at.Stdin, at.Text = effects.StdinNone, ""
+	}
+	if at.wrapped++; at.wrapped > maxWrappers {
+		v.unknown(start, "commands wrapped in each other too deeply")
+		if inner := v.args[start:]; !inner[0].Dynamic() && !inner[0].Glob {
+			v.b.overWrapped(inner, at)
+		}
+		return
+	}
+	inner := v.args[start:]
+	if inner[0].Dynamic() || inner[0].Glob {
+		v.unknown(start, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(&inner[0])))
+		return
+	}
+	v.b.Command(inner, at)
+}
+
+// once drops the effects from index again on that are among those from index
+// first on already, each against one.
+func (b *Builder) once(first, again int) {
+	old := b.Effects[first+1 : again]
+	used := make([]bool, len(old))
+	moved := map[int]int{} // where effects of the second look are now
+	kept := again
+	for i := again; i < len(b.Effects); i++ {
+		e := b.Effects[i]
+		if e.Via != nil {
+			if to, ok := moved[e.Via.Effect]; ok {
+				e.Via = &effects.Via{Effect: to, Arg: e.Via.Arg}
+			}
+		}
+		same := -1
+		for j := range old {
+			if !used[j] && old[j].Kind == e.Kind && old[j].Text == e.Text && reflect.DeepEqual(old[j], e) {
+				same = j
+				break
+			}
+		}
+		if same >= 0 {
+			used[same] = true
+			moved[i] = first + 1 + same
+			continue
+		}
+		b.Effects[kept] = e
+		moved[i] = kept
+		kept++
+	}
+	b.Effects = b.Effects[:kept]
+}

@@ -1,0 +1,124 @@
+package runs
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// A pattern becomes names of files before the program sees its words, and a file
+// may have the name of an option: with a file "-delete", "find . ?delete" deletes
+// all. So where a pattern may begin with the mark of an option, the folder's
+// names are looked at.
+
+// patternOption says why the word at i, a pattern, may become something other
+// than operands; "" when it cannot. is reports whether a name would.
+func (v *invocation) patternOption(w *effects.Word, is func(name string) bool) string {
+	pattern, _, _ := strings.Cut(w.Text, "/") // what the words begin with
+	if w.Dir == "" {
+		return "a pattern in a folder that is not known"
+	}
+	e := v.b.Paths.Operand(effects.KindRead, w.Dir, "/", v.at.From)
+	if e.File == nil {
+		return "a pattern in a folder that is not known"
+	}
+	const may = "a pattern that may match a file named like an option"
+	dir := e.File.Path
+	if v.b.mayMake(dir, func(name string) bool { return is(name) && paths.GlobMatch(pattern, name) }) {
+		return "an earlier part of the call may make a file named like an option"
+	}
+	names, why := v.b.Paths.Names(dir)
+	if v.b.Paths.Matched += len(names); why != "" || v.b.Paths.Matched > paths.MaxMatched {
+		if v.p.PlainOptions && !v.p.Dashless && v.p.Style != programs.StyleFind {
+			return ""
+		}
+		return may
+	}
+	for _, n := range names {
+		if is(n.Name()) && paths.GlobMatch(pattern, n.Name()) {
+			return may
+		}
+	}
+	return ""
+}
+
+// mayMake reports whether an earlier part of the call, or an earlier call, may
+// make one of some names in a folder.
+func (b *Builder) mayMake(dir string, name func(string) bool) bool {
+	if b.Paths.Lost || slices.ContainsFunc(b.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) {
+		return true
+	}
+	f := lexpath.Fold(dir)
+	in := func(p string) bool { return path.Dir(p) == f && name(path.Base(p)) }
+	if slices.ContainsFunc(b.Paths.Disturbed, func(p string) bool { return in(lexpath.Fold(p)) || lexpath.In(lexpath.Fold(p), f) }) {
+		return true
+	}
+	return b.mayChange(func(w string) bool {
+		// A folder that is written as a whole may get any names.
+		return in(strings.TrimSuffix(w, "/")) || strings.HasSuffix(w, "/") && effects.Covers(w, f)
+	})
+}
+
+// optionName reports whether a name has the mark of an option.
+func optionName(name string) bool { return name[0] == '-' || name[0] == '+' }
+
+// findName reports whether a name is a word of find's, of which the expression
+// and the commands in it are made.
+func findName(name string) bool {
+	switch name {
+	case "(", ")", "!", ",", ";", "+", "{}":
+		return true
+	}
+	return name[0] == '-'
+}
+
+// Marked reports whether a pattern may begin with the mark of an option.
+func Marked(text string) bool { return strings.IndexByte("*?[@+!-", text[0]) >= 0 }
+
+// patternWord asks about a word that is a pattern and may become an option, and
+// reports whether it did.
+func (v *invocation) patternWord(i int) bool {
+	w := &v.args[i]
+	if !w.Glob || w.Dynamic() || !Marked(w.Text) {
+		return false
+	}
+	is := optionName
+	if v.p.Dashless {
+		is = func(string) bool { return true }
+	}
+	if name, _, ok := strings.Cut(w.Text, "="); ok && strings.HasPrefix(name, "--") && !strings.ContainsAny(name, "*?[") && v.p.Style == programs.StyleGNU {
+		// Whatever it becomes is this option.
+		if o := v.p.Options[name]; o != nil && o.Arity != programs.ArityNone && (o.Act == programs.ActText || o.Act == programs.ActGlobs || o.Act == programs.ActTypes) {
+			return false
+		}
+	}
+	why := v.patternOption(w, is)
+	if why == "" {
+		return false
+	}
+	v.unknown(i, why+": "+display.Display(display.ShowWord(w)))
+	return true
+}
+
+// patternValue asks about an option's value that is a pattern: it may become
+// several words, of which all but the first are something else. Those that find
+// does not know as its own make an error.
+func (v *invocation) patternValue(i int) {
+	w := &v.args[i]
+	if !w.Glob || w.Dynamic() {
+		return
+	}
+	if v.p.Style == programs.StyleFind {
+		if why := v.patternOption(w, findName); why != "" {
+			v.unknown(i, why+": "+display.Display(display.ShowWord(w)))
+		}
+		return
+	}
+	v.unknown(i, "a pattern in the place of an option's value: "+display.Display(display.ShowWord(w)))
+}

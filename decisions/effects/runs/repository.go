@@ -1,0 +1,178 @@
+package runs
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+)
+
+// connects adds the effect of an address.
+func (v *invocation) connects(does programs.Act, i int, w effects.Word) {
+	if w.Glob || isURLPattern(w.Text) {
+		v.unknown(i, "an address that is a pattern: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	if len(w.Text) >= 5 && strings.EqualFold(w.Text[:5], "file:") {
+		v.readsFileURL(i, w.Text)
+		return
+	}
+	url := w.Text
+	if v.run.Program == "curl" {
+		url = guessScheme(url)
+	}
+	method := effects.MethodGet
+	if does == programs.ActSends || v.send {
+		method = effects.MethodSend
+		v.changes = true
+	}
+	e := v.b.Paths.Connect(url, method, v.at.From)
+	if c := e.Connect; c != nil {
+		if !strings.Contains(url, "://") && c.Scheme != "" {
+			v.unknown(i, "an address that programs read in two ways: "+display.Display(display.ShowWord(&w))) // wget takes HOST:PATH for FTP
+			return
+		}
+		if !gettingSchemes[c.Scheme] {
+			e, v.changes = v.b.Paths.Connect(url, effects.MethodSend, v.at.From), true
+		}
+	}
+	v.b.Add(v.via(i, e))
+	if (does == programs.ActDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
+		v.download(i, w.Text)
+	}
+}
+
+// download adds the write of a file named like the last part of a URL.
+func (v *invocation) download(i int, url string) {
+	v.changes = true
+	_, rest, ok := strings.Cut(url, "://")
+	if !ok {
+		rest = url
+	}
+	rest, _, _ = strings.Cut(rest, "?")
+	rest, _, _ = strings.Cut(rest, "#")
+	name := path.Base(rest)
+	if !strings.Contains(rest, "/") || strings.HasSuffix(rest, "/") || strings.Contains(name, "%") {
+		name = "index.html"
+	}
+	if v.has([]string{"--remote-header-name", "--location"}) {
+		v.unknown(i, "the server names the file that is written")
+	}
+	v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, name, v.run.Cwd, v.at.From)))
+}
+
+// remote handles the word that names where git fetches from or pushes to.
+func (v *invocation) remote(i int, w effects.Word) {
+	method := effects.MethodGet
+	if len(v.subs) > 0 && v.subs[0] == "push" {
+		method = effects.MethodSend
+	}
+	head, rest, colon := strings.Cut(w.Text, ":")
+	switch {
+	case strings.Contains(w.Text, "::"):
+		v.unknown(i, "a remote helper, which may run any command")
+	case strings.HasPrefix(rest, "//") && colon && !strings.EqualFold(head, "file"):
+		v.b.Add(v.via(i, v.b.Paths.Connect(w.Text, method, v.at.From)))
+	case colon && !strings.Contains(head, "/") && head != "" && !strings.HasPrefix(rest, "//"):
+		// user@host:path is ssh.
+		v.b.Add(v.via(i, v.b.Paths.Connect("ssh://"+head+"/"+strings.TrimLeft(rest, "/"), method, v.at.From)))
+	case colon, strings.ContainsAny(w.Text, "/\\") || w.Text == "." || w.Text == "..":
+		v.unknown(i, "another repository, whose configuration may run commands: "+display.Display(display.ShowWord(&w)))
+	default:
+		v.namedRemote(w.Text, method)
+	}
+}
+
+// namedRemote adds the connection to a remote whose address stands in the
+// repository's configuration, which permd does not read. Its host is "": no
+// rule about a host matches it, and it is inherent to the run.
+func (v *invocation) namedRemote(name, method string) {
+	text := "connect to a git remote"
+	if name != "" {
+		text = "connect to the git remote " + display.Display(name)
+	}
+	v.b.Add(effects.Effect{
+		Kind: effects.KindConnect, From: v.at.From, Text: text, Connect: &effects.Connect{Method: method},
+		Via: &effects.Via{Effect: v.index, Arg: effects.Inherent},
+	})
+}
+
+// foreignRepository adds an Unknown effect when the run would obey the
+// configuration of a repository other than the project's: a repository's
+// configuration can name programs to run. git takes any folder that has a HEAD,
+// refs and objects for a repository, wherever it lies in the project.
+func (v *invocation) foreignRepository() {
+	cwd, root := v.run.Cwd, v.b.Paths.Project()
+	if v.b.changesGit() || root != "" && v.b.makesRepository(root) && !v.Exists(root+"/.git") {
+		v.b.Unknown(v.at.From, "an earlier part of the call changes what git obeys, which may run commands")
+		v.changes = true
+		return
+	}
+	if cwd == v.b.Call.Cwd && cwd != "" && (root == "" || root == cwd) && !v.isBare(cwd) {
+		return
+	}
+	if root != "" && cwd != "" {
+		for dir := v.folderOf(cwd); ; dir = path.Dir(dir) {
+			if dir == root && !v.isBare(root) {
+				return
+			}
+			if dir == "/" || dir == "" || v.Exists(dir+"/HEAD") || v.b.makesRepository(dir) {
+				break
+			}
+			if v.Exists(dir + "/.git") {
+				if v.b.Paths.Where(dir).Has(effects.Worktree) {
+					return // it is of the same repository
+				}
+				break
+			}
+		}
+	}
+	v.b.Unknown(v.at.From, "a repository other than the project's, whose configuration may run commands")
+	v.changes = true
+}
+
+// isBare reports whether git may take a folder itself for a repository: whoever
+// can write files there then says what git runs.
+func (v *invocation) isBare(dir string) bool {
+	return v.Exists(dir+"/HEAD") && !v.Exists(dir+"/.git")
+}
+
+func (v *invocation) Exists(file string) bool {
+	_, err := v.b.Paths.Lstat(file)
+	return err == nil
+}
+
+// folderOf resolves the run's folder, "" when that is not known.
+func (v *invocation) folderOf(cwd string) string {
+	e := v.b.Paths.Operand(effects.KindRead, cwd, "", v.at.From)
+	if e.File == nil {
+		return ""
+	}
+	return e.File.Path
+}
+
+// fetches handles an address where the table has a path. A program that does
+// more than read files may well fetch it, and of those that only look some do
+// (kubectl get -f): to these it is a path as well, and fetches reports false.
+func (v *invocation) fetches(i int, w effects.Word) bool {
+	v.harm(i)
+	v.connects(programs.ActConnects, i, w)
+	return !v.p.Readonly
+}
+
+// completed adds the reads of files that the program tries in the place of one
+// that is not there: zcat notes reads notes.gz, which may be a link. Whether the
+// file is there does not matter: an earlier part of the call may delete it.
+func (v *invocation) completed(i int, w effects.Word, tree bool) {
+	if len(v.p.Completes) == 0 {
+		return
+	}
+	for _, ending := range v.p.Completes {
+		e := v.b.Operand(effects.KindRead, w.Text+ending, v.run.Cwd, v.at.From)
+		if e.File == nil || v.Changed(e.File.Path) || v.Exists(e.File.Path) {
+			v.b.Add(v.via(i, v.below(e, tree, false)))
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package runs
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// Doubt asks for a person when a call reaches the network and searches a folder
+// of which it is not known whether a secret lies in it. By itself such a search
+// is quiet: nearly all are harmless, and what it finds stays with the agent.
+func (b *Builder) Doubt() {
+	if len(b.Paths.Doubts) == 0 || !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
+		return e.Kind == effects.KindConnect && !e.Tags.Has(effects.Loopback)
+	}) {
+		return
+	}
+	for i := range b.Effects {
+		if e := &b.Effects[i]; e.Kind == effects.KindRead && e.File != nil && e.File.Recursive && slices.Contains(b.Paths.Doubts, e.File.Path) && !e.Tags.Has(effects.Secret) {
+			b.Unknown(e.From, "a search that may pass over a secret, in a call that reaches the network")
+			return
+		}
+	}
+}
+
+// reach is how far a search goes: narrow says that it goes only into names that
+// hold no secret, hidden that it goes into hidden ones.
+func (v *invocation) reach(narrow, hidden bool) paths.Reach {
+	switch {
+	case narrow, ownReaders[v.run.Program]:
+		return paths.ReachNamed
+	case !v.p.SkipsHidden:
+		return paths.ReachAll
+	case !searchers[v.run.Program]:
+		return paths.ReachNamed
+	case hidden, v.b.changesIgnores():
+		return paths.ReachAll
+	case v.run.Program != "rg", v.has(unignoring):
+		// How ag reads ignore files is its own affair.
+		return paths.ReachVisible
+	}
+	return paths.ReachShown
+}
+
+// unignoring are the options with which rg leaves out less than git does.
+var unignoring = []string{
+	"--no-ignore", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-files", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-vcs",
+	"--no-require-git", "--ignore-file-case-insensitive",
+}
+
+// searchers leave hidden names out and print what they find. Other programs
+// that leave them out are checkers of code.
+var searchers = wordset.Fields("rg ag")
+
+// findsPlain reports whether find's expression lets only files with names that
+// hold no secret come to the command at i: each alternative of the expression
+// names such files, and does so before the command.
+func (v *invocation) findsPlain(i int) bool {
+	begin := 0
+	if n := len(v.operands); n > 0 {
+		begin = v.operands[n-1] + 1
+	}
+	named, negated := false, false
+	for j := begin; j < len(v.args); j++ {
+		text := v.args[j].Text
+		switch text {
+		case "!", "-not":
+			negated = true
+			if j+1 < len(v.args) && (v.args[j+1].Text == "(" || v.args[j+1].Dynamic()) {
+				return false
+			}
+			continue
+		case "-o", "-or", ",":
+			if !named {
+				return false
+			}
+			named = false
+		case "-name", "-iname":
+			if j++; j >= len(v.args) || v.args[j].Dynamic() {
+				return false
+			}
+			named = named || !negated && v.b.Table.PlainPattern(v.args[j].Text)
+		case "-exec", "-execdir", "-ok", "-okdir":
+			if !named {
+				return false
+			}
+			for j++; j < len(v.args) && v.args[j].Text != ";" && (v.args[j].Text != "+" || v.args[j-1].Text != "{}"); j++ {
+				continue
+			}
+		default:
+			if o := v.p.Options[text]; o != nil && o.Arity != programs.ArityNone {
+				j++ // its value is no part of the expression
+			}
+		}
+		negated = false
+	}
+	return named && begin <= i
+}
+
+// findsLinks reports whether links are among what find gives to a command, or
+// what lies in folders that they lead to: it is not told to find nothing but
+// files.
+func (v *invocation) findsLinks() bool {
+	if v.has([]string{"-L", "-follow"}) {
+		return true
+	}
+	files := false
+	for i := range v.args {
+		switch v.args[i].Text {
+		case "-o", "-or", ",", "!", "-not":
+			return true
+		case "-type":
+			files = files || i+1 < len(v.args) && v.args[i+1].Text == "f"
+		}
+	}
+	return !files
+}
+
+// followers are the options with which programs that go through folders follow
+// the links in them; those without one always do.
+var followers = map[string][]string{
+	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
+	"find": {"-L", "-follow"}, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
+	"grep": {"--dereference-recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
+}
+
+// followsLinks reports whether the run reads what the links in a folder lead to.
+func (v *invocation) followsLinks() bool {
+	options, ok := followers[v.run.Program]
+	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
+}
+
+// strays adds the reads of what lies outside of the project, or is guarded, to
+// which links lead in a folder that the run goes through.
+func (v *invocation) strays() {
+	for n := 0; n < len(v.followed); n++ {
+		shown := 0
+		for _, link := range v.b.Paths.Links(v.followed[n]) {
+			e := v.b.Operand(effects.KindRead, link, "/", v.at.From)
+			var mode fs.FileMode
+			if e.File != nil {
+				var err error
+				if mode, err = v.b.Paths.Lstat(e.File.Path); errors.Is(err, fs.ErrNotExist) || (e.Tags.Has(effects.InProject) || e.Tags.Has(effects.Worktree)) && e.Guarded() == 0 {
+					continue
+				}
+			}
+			if mode.IsDir() {
+				v.b.Paths.Recurse(&e, false)
+			}
+			v.b.Add(v.via(0, e))
+			if shown++; shown >= maxStrays {
+				break
+			}
+		}
+	}
+	v.followed = nil
+}
+
+// maxStrays is how many links of one run are shown that lead out of the project.
+// All are looked at; one is enough to ask.
+const maxStrays = 4

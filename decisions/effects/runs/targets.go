@@ -1,0 +1,102 @@
+package runs
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/wordset"
+)
+
+const (
+	// maxTargetFile is the size up to which a file is looked through for a
+	// target, in bytes, and maxTargetLine how much of its text is shown.
+	maxTargetFile = 128 << 10
+	maxTargetLine = 200
+)
+
+// target handles the name of a script or target that stands in a file of the
+// project, and shows its text. Whether it is still the same text when a choice
+// is remembered is another part's matter.
+func (v *invocation) target(does programs.Act, i int, w effects.Word) {
+	v.changes = true
+	v.harm(i)
+	if w.Dynamic() || w.Glob {
+		v.dynamicWord(i)
+		return
+	}
+	if does == programs.ActTarget && strings.Contains(w.Text, "://") {
+		v.connects(programs.ActConnects, i, w)
+		v.tail(i + 1)
+		return
+	}
+	if does == programs.ActTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.Text)] {
+		v.applyPath(programs.ActScript, i, w, false)
+		v.tail(i + 1)
+		return
+	}
+	if does == programs.ActTarget {
+		v.tail(i + 1)
+	} else if strings.Contains(w.Text, "=") {
+		return
+	}
+	if line := v.targetLine(w.Text); line != "" {
+		e := &v.b.Effects[v.index]
+		e.Text = display.Display(e.Text + " (" + strings.TrimSpace(line) + ")")
+	}
+}
+
+// runsFiles are programs that take a file for a target, and scriptSuffixes the
+// ends of such files' names.
+var (
+	runsFiles      = wordset.Fields("bun deno")
+	scriptSuffixes = wordset.Fields(".ts .js .mjs .cjs .tsx .jsx .mts .cts")
+)
+
+// targetLine is the text of a target, "" when it cannot be told cheaply.
+func (v *invocation) targetLine(name string) string {
+	if v.p.Targets == "" || !path.IsAbs(v.run.Cwd) || v.has([]string{"--file", "--makefile", "--filter", "--workspace", "--recursive"}) {
+		return ""
+	}
+	line := ""
+	for file := range strings.FieldsSeq(v.p.Targets) {
+		text, err := v.b.FS.ReadFile(path.Join(v.run.Cwd, file), maxTargetFile)
+		if err != nil {
+			continue
+		}
+		if file == "package.json" {
+			if strictjson.Check(text) == nil {
+				line, _ = strictjson.ParseString(strictjson.Find(text, "scripts", name))
+			}
+		} else {
+			line = recipe(string(text), name)
+		}
+		break
+	}
+	if len(line) > maxTargetLine {
+		line = line[:maxTargetLine] + "…"
+	}
+	return line
+}
+
+// recipe is what a makefile says about a target, on one line.
+func recipe(text, target string) string {
+	var lines []string
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "\t") || inside && strings.HasPrefix(line, " "):
+			if inside && strings.TrimSpace(line) != "" {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		case strings.TrimSpace(line) == "":
+		default:
+			names, rest, ok := strings.Cut(line, ":")
+			inside = ok && !strings.HasPrefix(rest, "=") && strings.Contains(" "+names+" ", " "+target+" ")
+		}
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,373 @@
+package runs
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/settings"
+)
+
+// applyOther adds the effects of words that mean a path, an address or both,
+// depending on how they are written.
+func (v *invocation) applyOther(does programs.Act, i int, w effects.Word, option bool) {
+	if w.Glob && does != programs.ActPacks && does != programs.ActCopies && (does != programs.ActSpec || strings.ContainsAny(w.Text, "*?")) {
+		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	switch does {
+	case programs.ActArchive:
+		v.archive(i, w)
+	case programs.ActPacks:
+		v.packs(i, w)
+	case programs.ActMount:
+		v.mount(i, w)
+	case programs.ActCopies, programs.ActCopiesInto:
+		v.copies(does, i, w)
+	case programs.ActSpec:
+		v.packageSpec(i, w)
+	case programs.ActHost:
+		v.host(i, w)
+	case programs.ActEndpoint:
+		if strings.Contains(w.Text, "://") {
+			v.connects(programs.ActConnects, i, w)
+		}
+	case programs.ActSQL:
+		v.sql(i, w, option)
+	case programs.ActDatabase:
+		v.database(i, w)
+	case programs.ActSources, programs.ActViewed:
+		if why := noFile(does, w.Text); why != "" {
+			v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
+			return
+		}
+		v.applyPath(programs.ActReads, i, w, v.p.Recursive)
+	case programs.ActName:
+		if w.Glob || !v.isName(w.Text) {
+			v.unknown(i, "a name that may lead to a file: "+display.Display(display.ShowWord(&w)))
+		}
+	case programs.ActRepoName:
+		if host, rest, _ := strings.Cut(w.Text, "/"); strings.Contains(w.Text, "://") || strings.Contains(rest, "/") {
+			if strings.Contains(w.Text, "://") {
+				host = w.Text
+			}
+			v.b.Add(v.via(i, v.b.Paths.Connect(host, effects.MethodGet, v.at.From)))
+		}
+	case programs.ActUnpackTo:
+		if w.Text != "" {
+			v.unpackTo, v.unpackIn, v.filled = i, w.Text, true
+		}
+	}
+}
+
+// unpack adds the write of all below the folder that an archive is unpacked to.
+// It may put links anywhere there.
+func (v *invocation) unpack() {
+	p := v.p
+	switch {
+	case p.UnpacksWith != nil && v.has(p.UnpacksWith):
+	case p.UnpacksUnless != nil && !v.has(p.UnpacksUnless):
+	default:
+		return
+	}
+	// Which files it writes no word says, so no rule covers them by its
+	// beginning.
+	v.changes = true
+	v.run.Readonly = false
+	v.harmFrom(0)
+	arg, to := effects.Inherent, "."
+	if v.filled {
+		arg, to = v.unpackTo, v.unpackIn
+	}
+	e := v.below(v.b.Operand(effects.KindWrite, to, v.run.Cwd, v.at.From), true, false)
+	e.Via = &effects.Via{Effect: v.index, Arg: arg}
+	folder := ""
+	if e.File != nil {
+		folder = e.File.Path
+	}
+	v.b.Add(e)
+	v.b.Rearranged = append(v.b.Rearranged, folder)
+}
+
+// archive handles the name of an archive, which some options write and the
+// others read.
+func (v *invocation) archive(i int, w effects.Word) {
+	does := programs.ActReads
+	if v.has(v.p.ArchivesWith) || len(v.p.ArchivesWith) == 0 {
+		does = programs.ActWrites
+	}
+	// tar takes HOST:FILE for an archive on another machine.
+	if head, _, ok := strings.Cut(w.Text, ":"); ok && !strings.Contains(head, "/") {
+		v.unknown(i, "an archive on another machine: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	// A change of the folder (-C) does not count for the archive's own name.
+	before, cwd := v.paths, v.run.Cwd
+	v.run.Cwd = v.at.Cwd
+	v.applyPath(does, i, w, false)
+	if len(v.p.Completes) > 0 && does == programs.ActWrites && w.Text != "" && w.Text != "-" && !strings.Contains(path.Base(w.Text), ".") {
+		v.applyPath(does, i, effects.Word{Text: w.Text + v.p.Completes[0]}, false) // the name that it gets
+	}
+	v.paths, v.run.Cwd = before, cwd
+}
+
+// packSuffixes are the ends of the names that packers give.
+var packSuffixes = []string{".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".tgz"}
+
+// packs handles a file in whose place its packed or unpacked form is put.
+func (v *invocation) packs(i int, w effects.Word) {
+	// Of several modes the last counts, to most of them: bzip2 -t -z packs.
+	looks := v.has([]string{"--list", "--test"}) && !v.has([]string{"--compress", "--decompress"})
+	if looks || v.has([]string{"--stdout"}) {
+		v.applyPath(programs.ActReads, i, w, false)
+		return
+	}
+	if w.Glob {
+		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	deep := v.has(v.p.RecursiveWith)
+	v.applyPath(programs.ActReads, i, w, deep)
+	name := w.Text
+	cut := false
+	for _, suffix := range packSuffixes {
+		if plain, ok := strings.CutSuffix(name, suffix); ok && plain != "" {
+			name, cut = plain, true
+			break
+		}
+	}
+	if !cut {
+		name += packSuffix(v.run.Program)
+	}
+	if deep {
+		name = w.Text
+	}
+	v.applyPath(programs.ActWrites, i, effects.Word{Text: name}, deep)
+	if !v.has(v.p.KeepsWith) {
+		v.applyPath(programs.ActDeletes, i, w, deep)
+	}
+}
+
+func packSuffix(program string) string {
+	switch {
+	case strings.Contains(program, "bz"):
+		return ".bz2"
+	case strings.Contains(program, "xz"):
+		return ".xz"
+	case strings.Contains(program, "zst"):
+		return ".zst"
+	}
+	return ".gz"
+}
+
+// mount handles what a container sees of this machine: SRC:DST[:OPTIONS], or
+// type=bind,source=SRC and so on.
+func (v *invocation) mount(i int, w effects.Word) {
+	v.harm(i)
+	v.changes = true
+	source, rest, bare := strings.Cut(w.Text, ":")
+	readonly := false
+	if strings.Contains(w.Text, "=") && !strings.HasPrefix(w.Text, "/") && !strings.HasPrefix(w.Text, ".") {
+		source = ""
+		for part := range strings.SplitSeq(w.Text, ",") {
+			name, value, _ := strings.Cut(part, "=")
+			switch name {
+			case "source", "src":
+				source = value
+			case "readonly", "ro":
+				readonly = value == "" || value == "true" || value == "1"
+			case "type", "target", "dst", "destination", "consistency", "bind-propagation":
+			default:
+				v.unknown(i, "a mount that permd does not know: "+display.Display(display.ShowWord(&w)))
+				return
+			}
+		}
+	} else {
+		if !bare {
+			return // a volume of the container's own
+		}
+		if at := strings.LastIndexByte(rest, ':'); at >= 0 {
+			readonly = slices.Contains(strings.Split(rest[at+1:], ","), "ro")
+		}
+	}
+	if source == "" || !strings.ContainsAny(source[:1], "/.~") {
+		return // a volume by its name
+	}
+	kind := effects.KindWrite
+	if readonly {
+		kind = effects.KindRead
+	}
+	e := v.b.Operand(kind, source, v.run.Cwd, v.at.From)
+	v.b.Add(v.via(i, v.below(e, true, false)))
+}
+
+// copies handles a word that is a path, or HOST:PATH.
+func (v *invocation) copies(does programs.Act, i int, w effects.Word) {
+	host, rest, remote := strings.Cut(w.Text, ":")
+	switch {
+	case remote && host != "" && !strings.Contains(host, "/") && !v.b.Table.Shell.Network[v.run.Program]:
+		// A container or pod, not a machine.
+		v.changes = true
+		v.harm(i)
+	case remote && host != "" && !strings.Contains(host, "/"):
+		if strings.HasPrefix(rest, "//") && strings.Contains(w.Text, "://") {
+			host = "" // a URL
+		}
+		method := effects.MethodGet
+		if does == programs.ActCopiesInto {
+			method = effects.MethodSend
+			v.changes = true
+		}
+		address := "ssh://" + host
+		if host == "" {
+			address = w.Text
+		}
+		v.b.Add(v.via(i, v.b.Paths.Connect(address, method, v.at.From)))
+	case does == programs.ActCopies:
+		v.applyPath(programs.ActReads, i, w, v.has(v.p.RecursiveWith))
+		if v.has(v.p.DeletesWith) {
+			v.applyPath(programs.ActDeletes, i, w, v.has(v.p.RecursiveWith))
+		}
+	default:
+		v.into(i, w)
+	}
+}
+
+// packageSpec handles what a package manager installs: a name of its registry,
+// which is inherent, or a path or address.
+func (v *invocation) packageSpec(i int, w effects.Word) {
+	if v.p.Readonly && !w.Glob && settings.PlainSpec(w.Text) {
+		return // it is looked up and nothing more
+	}
+	v.harm(i)
+	v.changes = true
+	text := w.Text
+	if at := strings.LastIndex(text, "@"); at > 0 && strings.ContainsAny(text[at:], "/:") {
+		text = text[at+1:] // name@address
+	}
+	for _, head := range []string{"git+", "file:", "link:", "npm:", "github:", "jsr:"} {
+		if rest, ok := strings.CutPrefix(text, head); ok {
+			text = rest
+			switch head {
+			case "npm:", "jsr:":
+				return
+			case "github:":
+				text = "https://github.com/" + rest
+			}
+		}
+	}
+	base, _, _ := strings.Cut(text, "[") // pip's extras
+	switch {
+	case strings.Contains(text, "://"):
+		v.b.Add(v.via(i, v.b.Paths.Connect(text, effects.MethodGet, v.at.From)))
+	case text == "." || text == ".." || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.HasPrefix(text, "/") ||
+		strings.HasPrefix(text, "~") || base == "." || slices.Contains([]string{".tgz", ".gz", ".whl", ".zip", ".deb", ".rpm"}, path.Ext(text)):
+		v.b.Add(v.via(i, v.b.Operand(effects.KindRead, base, v.run.Cwd, v.at.From)))
+	case strings.Count(text, "/") == 1 && text[0] != '@' && v.run.Program != "go":
+		// npm takes owner/name for a repository, brew for a tap.
+		v.b.Add(v.via(i, v.b.Paths.Connect("https://github.com/"+text, effects.MethodGet, v.at.From)))
+	}
+}
+
+// host handles the machine that a program logs in to.
+func (v *invocation) host(i int, w effects.Word) {
+	address := w.Text
+	v.harm(i)
+	switch {
+	case strings.HasPrefix(address, "/"):
+		v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, address, v.run.Cwd, v.at.From))) // a socket
+		return
+	case !strings.Contains(address, "://") && (v.run.Program == "ssh" || v.run.Program == "sftp"):
+		address = "ssh://" + address
+	}
+	v.b.Add(v.via(i, v.b.Paths.Connect(address, effects.MethodSend, v.at.From)))
+}
+
+// form handles a part of a form that is sent (curl -F).
+func (v *invocation) form(i int, w effects.Word) {
+	v.send = true
+	_, value, _ := strings.Cut(w.Text, "=")
+	if value == "" || value[0] != '@' && value[0] != '<' {
+		return
+	}
+	file, _, _ := strings.Cut(value[1:], ";")
+	switch {
+	case file == "-":
+	case strings.ContainsAny(file, `",\`):
+		v.unknown(i, "files that are sent: "+display.Display(display.ShowWord(&w)))
+	default:
+		v.b.Add(v.via(i, v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From)))
+	}
+}
+
+// fields decides what the parameters of a request make of it (gh api): one that
+// sends, unless its method only asks or it is a GraphQL query.
+func (v *invocation) fields() {
+	if len(v.asked) == 0 || v.method == "GET" || v.method == "HEAD" {
+		v.fieldFiles()
+		return
+	}
+	v.fieldFiles()
+	if len(v.operands) > 0 && v.args[v.operands[0]].Text == "graphql" && v.method == "" && v.queries() {
+		return
+	}
+	v.changes, v.send = true, true
+	for _, f := range v.asked {
+		v.harm(f.arg)
+	}
+}
+
+// fieldFiles adds the reads of parameters whose value stands in a file.
+func (v *invocation) fieldFiles() {
+	for _, f := range v.asked {
+		if f.word.Dynamic() {
+			v.dynamicWord(f.arg)
+			continue
+		}
+		if _, value, ok := strings.Cut(f.word.Text, "="); ok && strings.HasPrefix(value, "@") && value != "@-" {
+			v.b.Add(v.via(f.arg, v.b.Operand(effects.KindRead, value[1:], v.run.Cwd, v.at.From)))
+		}
+	}
+}
+
+// queries reports whether the parameters hold one GraphQL document, and it only
+// queries.
+func (v *invocation) queries() bool {
+	found := false
+	for _, f := range v.asked {
+		name, value, _ := strings.Cut(f.word.Text, "=")
+		if name != "query" {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		// "mutation" anywhere is enough: it may be the second operation.
+		if found || f.word.Dynamic() || strings.Contains(value, "mutation") || strings.Contains(value, "subscription") ||
+			!strings.HasPrefix(value, "query") && !strings.HasPrefix(value, "{") && !strings.HasPrefix(value, "fragment") {
+			return false
+		}
+		found = true
+	}
+	return found
+}
+
+// assignments reads words that are all NAME=value (dd).
+func (v *invocation) assignments() {
+	for i := range v.args {
+		w := &v.args[i]
+		if w.Dynamic() || w.Glob {
+			v.dynamicWord(i)
+			continue
+		}
+		name, value, ok := strings.Cut(w.Text, "=")
+		o := v.p.Options[name]
+		if o == nil || ok != (o.Arity != programs.ArityNone) {
+			v.unknownOption(i, name)
+			continue
+		}
+		v.flag(o)
+		v.value(o, i, effects.Word{Text: value})
+	}
+}

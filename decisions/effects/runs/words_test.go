@@ -1,0 +1,75 @@
+package runs
+
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/effectstest"
+	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/settings"
+)
+
+func TestHarmlessGitConfig(t *testing.T) {
+	for _, setting := range []string{
+		"color.ui=never", "core.pager=cat", "core.pager=", "pager.log=false", "core.quotePath=false", "core.editor=true", "commit.gpgsign=false", "core.fsmonitor=false",
+		"advice.detachedHead=false", "init.defaultBranch=main",
+	} {
+		if !harmlessGitConfig(setting) {
+			t.Errorf("%q is not harmless", setting)
+		}
+	}
+	for _, setting := range []string{
+		"core.pager=less", "core.pager", "core.pager=cat x", "core.editor=vi", "core.sshCommand=./x", "alias.x=!rm a", "core.hooksPath=/tmp", "diff.external=./x",
+		"core.fsmonitor=./x", "core.fsmonitor", "protocol.ext.allow=always", "url.x.insteadOf=y", "credential.helper=!x", "filter.x.clean=y", "gpg.program=x",
+		"http.proxy=x", "include.path=x", "core.attributesFile=x", "uploadpack.packObjectsHook=x", "push.default=matching", "remote.origin.url=x",
+	} {
+		if harmlessGitConfig(setting) {
+			t.Errorf("%q is harmless", setting)
+		}
+	}
+}
+
+func TestPlainGoFlags(t *testing.T) {
+	for _, flags := range []string{"-s -w", "-s", "-X a.b=c", "-s -w -X a.b=c -X a.c=d", "-X=a.b=c", "all=-N -l", "-m", "-N -l"} {
+		if !plainGoFlags(flags) {
+			t.Errorf("%q is not plain", flags)
+		}
+	}
+	for _, flags := range []string{
+		"-extld=./x", "-linkmode external", "-extldflags '-x'", "-X", "-X a.b", "-s -extld ./x", "-X 'a.b=c d'", "-X a.b=c -extld=./x", "all=-extld=x", "-toolexec=x",
+		"-X=a='b", "-o=/tmp/x", "-o /tmp/x",
+	} {
+		if plainGoFlags(flags) {
+			t.Errorf("%q is plain", flags)
+		}
+	}
+}
+
+func TestPlainSpec(t *testing.T) {
+	for text, want := range map[string]bool{
+		"react": true, "@types/node": true, "react@18.2.0": true, "lodash.merge@^4": true, "a/b": false, "./x": false, "../x": false, "/x": false,
+		"@/x": false, "x.tgz": false, "git+ssh://x": false, "x@npm:y": false, "x@https://y": false, "~x": false, "": false, ".": false, "github:a/b": false,
+		"@a/b/c": false, "a@../b": false,
+	} {
+		if got := settings.PlainSpec(text); got != want {
+			t.Errorf("%q is the name of a package: %v", text, got)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	fs := fsfake.New()
+	fs.Dir(effectstest.Cwd)
+	fs.File(effectstest.Cwd+"/here.rb", "")
+	env, c := paths.Environment{FS: fs}, &effects.Call{Cwd: effectstest.Cwd}
+	b := NewBuilder(env, effectstest.Table(t), c, paths.NewResolver(env, c), nil)
+	for text, want := range map[string]bool{
+		"ls": true, "openssl@3": true, "git-log": true, "here.rb": false, "a/b": false, "./x": false, ".x": false, "https:x": false, "~x": false,
+	} {
+		v := invocation{b: b, run: &effects.Run{Cwd: effectstest.Cwd}}
+		if got := v.isName(text); got != want {
+			t.Errorf("%q is a name: %v", text, got)
+		}
+	}
+}

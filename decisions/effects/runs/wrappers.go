@@ -1,0 +1,331 @@
+package runs
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/programs"
+)
+
+// wrapped handles a program that runs the command in its operands.
+func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting) {
+	v := invocation{b: b, at: at, index: -1, args: words[1:], p: p, run: &effects.Run{Cwd: at.Cwd}}
+	start := v.wrappedCommand(p)
+	plain := p.Wrapper.Transparent && start >= 0 && start < len(v.args) && !v.odd
+	if !plain {
+		index := b.Run(words, at)
+		if start < 0 || start >= len(v.args) {
+			b.printed(index, words)
+			return
+		}
+		at.via = &effects.Via{Effect: index, Arg: start}
+		if p.Wrapper.Joined && slices.ContainsFunc(v.args[start:], readAgain) {
+			b.unknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
+		}
+		if p.Wrapper.Appends {
+			b.unknownArg(index, start, at.From, "arguments that are read while it runs")
+			b.appended(words[1:1+start], words[1+start:], at)
+			if at.appended = true; !v.readsWordsFile(start) {
+				at.Stdin, at.Text, at.Printed = effects.StdinNone, "", ""
+			}
+		}
+	}
+	inner := words[1+start:]
+	if inner[0].Open() {
+		b.Unknown(at.From, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(&inner[0])))
+		return
+	}
+	b.Command(inner, at)
+}
+
+// readAgain reports whether a shell that is given the word as a part of its text
+// may read something else than that word.
+func readAgain(w effects.Word) bool {
+	return w.Open() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
+}
+
+// plainLetters mean nothing to any shell, wherever they stand in a word.
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
+
+// readsWordsFile reports whether the words that a wrapper appends may come from a
+// file, so that the command has the wrapper's own standard input (xargs -a).
+func (v *invocation) readsWordsFile(start int) bool {
+	for i := range v.args[:start] {
+		if w := &v.args[i]; w.Open() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
+			return true
+		}
+	}
+	return false
+}
+
+// wrappedCommand finds where the wrapped command begins, -1 when that is not
+// certain. It sets odd when the wrapper's own words do more than a transparent
+// wrapper's may.
+func (v *invocation) wrappedCommand(p *programs.Program) int {
+	i, skip := 0, p.Wrapper.Skip
+	for i < len(v.args) {
+		w := &v.args[i]
+		switch {
+		case w.Open():
+			if i > 0 || skip > 0 {
+				v.odd = true
+			}
+			return i
+		case w.Text == "--" && skip == p.Wrapper.Skip:
+			i++
+			v.odd = v.odd || !p.Wrapper.Transparent
+			return v.skipOperands(i, skip)
+		case len(w.Text) > 1 && w.Text[0] == '-' && skip == p.Wrapper.Skip:
+			used, harmless := v.peek(p, i)
+			v.odd = v.odd || !harmless
+			if used == 0 {
+				return v.afterUnknown(i + 1)
+			}
+			i += used
+		default:
+			return v.skipOperands(i, skip)
+		}
+	}
+	return i
+}
+
+// afterUnknown is where the command most likely begins behind an option that
+// is not known: deny rules shall see it, the unknown option asks anyway.
+func (v *invocation) afterUnknown(i int) int {
+	for i < len(v.args) && strings.HasPrefix(v.args[i].Text, "-") {
+		i++
+	}
+	return i
+}
+
+// skipOperands passes the operands that stand before the command.
+func (v *invocation) skipOperands(i, skip int) int {
+	for ; i < len(v.args); i++ {
+		w := &v.args[i]
+		if w.Glob || w.Tree {
+			return i // one word, or several: where the command begins is not known
+		}
+		if v.p.Wrapper.Assignments && !w.Dynamic() {
+			if name, value, ok := strings.Cut(w.Text, "="); ok && name != "" {
+				if !v.b.Table.HarmlessAssignment(name, value) {
+					v.odd = true
+				}
+				continue
+			}
+		}
+		if skip == 0 {
+			return i
+		}
+		if w.Dynamic() {
+			v.odd = true
+		}
+		skip--
+	}
+	return i
+}
+
+// peek says how many words the wrapper's option at i takes, 0 when that is not
+// known, and whether it is known to be harmless.
+func (v *invocation) peek(p *programs.Program, i int) (used int, harmless bool) {
+	text := v.args[i].Text
+	if strings.HasPrefix(text, "--") {
+		name, _, attached := strings.Cut(text, "=")
+		return v.taken(p.Options[name], i, attached)
+	}
+	if p.Numeric && strings.Trim(text[1:], "0123456789") == "" {
+		return 1, true
+	}
+	harmless = true
+	for j := 1; j < len(text); j++ {
+		o := p.Options["-"+text[j:j+1]]
+		if o == nil {
+			return 0, false
+		}
+		if o.Arity != programs.ArityNone {
+			used, own := v.taken(o, i, j+1 < len(text))
+			return used, harmless && own
+		}
+		harmless = harmless && o.Act == programs.ActText
+	}
+	return 1, harmless
+}
+
+// taken says how many words an option takes and whether it is harmless.
+func (v *invocation) taken(o *programs.Option, i int, attached bool) (used int, harmless bool) {
+	switch {
+	case o == nil:
+		return 0, false
+	case o.Arity == programs.ArityRequired && !attached:
+		return 2, o.Act == programs.ActText && i+1 < len(v.args) && !v.args[i+1].Open()
+	}
+	return 1, o.Act == programs.ActText
+}
+
+// inner adds the effects of the command behind a sub-command that wraps one
+// (uv run, docker exec), or behind a program that hands it to another machine.
+func (v *invocation) inner() {
+	w := v.p.Wrapper
+	if v.dead || len(v.operands) == 0 {
+		return
+	}
+	start := v.operands[0] + w.Skip
+	before := v.operands
+	if w.Dashes {
+		if v.dashes < 0 || v.dashes >= len(v.operands) {
+			start = len(v.args)
+		} else {
+			start, before = v.operands[v.dashes], v.operands[:v.dashes]
+		}
+	}
+	for n, i := range before {
+		if i < start {
+			spec := operandAt(v.p.Operands, n, len(before))
+			if spec == nil {
+				v.unknown(i, "an operand that permd does not know: "+display.Display(display.ShowWord(&v.args[i])))
+				continue
+			}
+			v.apply(spec.Act, i, v.args[i], false, false)
+		}
+	}
+	if w.Skip > 0 && !w.Dashes {
+		for i := v.operands[0] + 1; i < min(start, len(v.args)); i++ {
+			v.apply(programs.ActText, i, v.args[i], false, false)
+		}
+	}
+	if start >= len(v.args) {
+		return
+	}
+	v.changes = true
+	if w.Elsewhere {
+		v.elsewhere(start)
+		return
+	}
+	first := &v.args[start]
+	if first.Open() || strings.HasPrefix(first.Text, "-") {
+		v.unknown(start, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(first)))
+		return
+	}
+	if w.Joined && slices.ContainsFunc(v.args[start:], readAgain) {
+		v.unknown(start, "words that the program hands to a shell, which reads them once more")
+	}
+	// Which program the name finds there, in an environment or among a
+	// project's own scripts, is the matter of this run.
+	v.harm(start)
+	if strings.Contains(first.Text, "://") {
+		v.connects(programs.ActConnects, start, *first)
+		return
+	}
+	at := v.at
+	at.Cwd, at.via = v.run.Cwd, &effects.Via{Effect: v.index, Arg: start}
+	if at.wrapped++; at.wrapped > maxWrappers {
+		v.unknown(start, "commands wrapped in each other too deeply")
+		v.b.overWrapped(v.args[start:], at)
+		return
+	}
+	words := v.args[start:]
+	if w.Scripts && strings.HasSuffix(first.Text, ".py") {
+		words = append([]effects.Word{effects.LiteralWord("python")}, words...)
+	}
+	v.b.Command(words, at)
+}
+
+// elsewhere adds the runs of a command on another machine or in a container,
+// for rules to see them. Its paths are not those of this machine, so only what
+// it runs and reaches is kept, and its words must be spelled out by whoever
+// allows it.
+func (v *invocation) elsewhere(start int) {
+	v.harmFrom(start)
+	first := len(v.b.Effects)
+	rearranged, disturbed, lost, quiet := v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Lost, v.b.Nothing
+	at := v.at
+	at.Cwd, at.via, at.Text = "/", nil, ""
+	if at.wrapped++; at.wrapped > maxWrappers {
+		v.unknown(start, "commands wrapped in each other too deeply")
+		return
+	}
+	defer func(before bool) { v.b.Away = before }(v.b.Away)
+	v.b.Away = true
+	known := true
+	parts := make([]string, 0, len(v.args)-start)
+	for i := start; i < len(v.args); i++ {
+		if v.args[i].Open() {
+			v.dynamicWord(i)
+			known = false
+		}
+		parts = append(parts, v.args[i].Text)
+	}
+	switch {
+	case !known:
+		return
+	case v.p.Wrapper.Joined:
+		outer := v.b.Input
+		v.b.Input = Input{Kind: at.Stdin}
+		v.b.Reading(plainshell.All, func() { v.b.texts.TextIn(v.b, strings.Join(parts, " "), "/", v.at.From) })
+		v.b.Input = outer
+	default:
+		v.b.Command(v.args[start:], at)
+	}
+	kept := v.b.Effects[:first]
+	for _, e := range v.b.Effects[first:] {
+		switch e.Kind {
+		case effects.KindRead, effects.KindWrite, effects.KindDelete:
+			continue
+		case effects.KindRun:
+			e.Run.Cwd, e.Run.Script, e.Tags = "", nil, effects.TagsOf(effects.Outside)
+			if e.Run.Unvouched != nil {
+				e.Run.Unvouched.Cwd = ""
+			}
+		}
+		e.Via = &effects.Via{Effect: v.index, Arg: len(v.args) - 1}
+		kept = append(kept, e)
+	}
+	v.b.Effects = kept
+	v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Lost, v.b.Nothing = rearranged, disturbed, lost, quiet
+}
+
+// module runs a module of an interpreter that is a program of the table (python
+// -m pytest) as that program.
+func (v *invocation) module(i int, name string) bool {
+	return v.delegate(i, v.p.Modules[name])
+}
+
+// tool handles a program that is run by its name from where the project's
+// packages lie, or fetched (npx). What the table knows about that name tells
+// what its words do; that it runs at all is the matter of this run.
+func (v *invocation) tool(i int, w effects.Word) {
+	v.harm(i)
+	v.changes = true
+	if w.Dynamic() || w.Glob {
+		v.dynamicWord(i)
+		return
+	}
+	if v.p.Targets != "" {
+		// A script of the project may have the name of any program.
+		v.target(programs.ActTarget, i, w)
+		return
+	}
+	if !v.delegate(i, w.Text) {
+		if strings.ContainsAny(w.Text, ":/") {
+			v.packageSpec(i, w)
+		}
+		v.tail(i + 1)
+	}
+}
+
+// delegate adds the run of a program of the table with the words behind i.
+func (v *invocation) delegate(i int, program string) bool {
+	if program == "" || v.b.Table.Program(program) == nil {
+		return false
+	}
+	at := v.at
+	at.Cwd, at.via = v.run.Cwd, &effects.Via{Effect: v.index, Arg: i}
+	if at.wrapped++; at.wrapped > maxWrappers {
+		return false
+	}
+	v.b.Command(append([]effects.Word{effects.LiteralWord(program)}, v.args[i+1:]...), at)
+	v.dead = true
+	return true
+}

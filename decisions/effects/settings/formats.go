@@ -1,0 +1,252 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// plainKey reports whether a key is written as itself by every reader.
+func plainKey(key string) bool {
+	for _, c := range key {
+		if !isWordChar(c) && c != '-' {
+			return false
+		}
+	}
+	return key != ""
+}
+
+// readNpmrc reads an .npmrc. npm takes keys and values for JSON where they are
+// quoted and puts variables in for ${NAME} in both, and a bracket before a line
+// begins a section: none of it is read here.
+func readNpmrc(text string) ([]entry, error) {
+	var list []entry
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		name, many := strings.CutSuffix(key, "[]")
+		if rest, ok := strings.CutPrefix(name, "//"); ok {
+			// The credentials for a registry go to it alone.
+			host, what, _ := strings.Cut(rest, "/:")
+			if !plainValue(host) || !plainKey(what) {
+				return nil, errSettings
+			}
+			list = append(list, entry{[]string{"//" + host + "/:" + what}, value})
+			continue
+		}
+		if !plainKey(name) || strings.ContainsAny(value, "$\"'\\`") {
+			return nil, fmt.Errorf("line %d: %w", len(list)+1, errSettings)
+		}
+		if many {
+			list = append(list, entry{[]string{name, strconv.Itoa(len(list))}, value})
+			continue
+		}
+		list = append(list, entry{[]string{name}, value})
+	}
+	return once(list)
+}
+
+// readINI reads lines of KEY=VALUE with comments, as in .shellcheckrc,
+// without sections, quotes and continued lines.
+func readINI(text string) ([]entry, error) {
+	var list []entry
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		key, value, ok := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if !ok || !plainKey(strings.ReplaceAll(key, ".", "")) || strings.ContainsAny(value, "$\"'\\`:#;") {
+			return nil, errSettings
+		}
+		list = append(list, entry{strings.Split(key, "."), value})
+	}
+	return list, nil
+}
+
+// readWords reads lines of words, as in .tool-versions: each but the first is
+// an entry with the first as its name.
+func readWords(text string) ([]entry, error) {
+	var list []entry
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		for _, w := range words[min(1, len(words)):] {
+			list = append(list, entry{[]string{words[0]}, w})
+		}
+	}
+	return list, nil
+}
+
+// readLines reads words that stand for themselves, as in .python-version.
+func readLines(text string) ([]entry, error) {
+	var list []entry
+	for _, w := range strings.Fields(text) {
+		list = append(list, entry{[]string{"line"}, w})
+	}
+	return list, nil
+}
+
+// readTOML reads TOML. The library refuses what the language refuses: keys that
+// stand twice, tables that are made anew.
+func readTOML(text string) ([]entry, error) {
+	var all map[string]any
+	if _, err := toml.Decode(text, &all); err != nil {
+		return nil, errSettings
+	}
+	return flatten(nil, nil, all, 0)
+}
+
+// readJSON reads JSON without comments.
+func readJSON(text string) ([]entry, error) {
+	data := []byte(text)
+	if strictjson.Check(data) != nil {
+		return nil, errSettings
+	}
+	var all any
+	if err := strictjson.Unmarshal(data, &all); err != nil {
+		return nil, errSettings
+	}
+	if _, ok := all.(map[string]any); !ok {
+		return nil, errSettings
+	}
+	return flatten(nil, nil, all, 0)
+}
+
+// flatten adds the entries of a table. An empty table is an entry, too.
+func flatten(list []entry, at []string, v any, depth int) ([]entry, error) {
+	if depth > maxNested || len(list) > maxSettings {
+		return nil, errSettings
+	}
+	var err error
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 && len(at) > 0 {
+			return append(list, entry{at, ""}), nil
+		}
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if list, err = flatten(list, append(slices.Clip(at), key), v[key], depth+1); err != nil {
+				return nil, err
+			}
+		}
+	case []map[string]any:
+		for _, e := range v {
+			if list, err = flatten(list, at, e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+	case []any:
+		if len(v) == 0 {
+			return append(list, entry{at, ""}), nil
+		}
+		for _, e := range v {
+			if list, err = flatten(list, at, e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+	case string:
+		list = append(list, entry{at, v})
+	case nil:
+		list = append(list, entry{at, ""})
+	default:
+		list = append(list, entry{at, fmt.Sprint(v)})
+	}
+	return list, nil
+}
+
+// readYAML reads one document of YAML without anchors, aliases, tags, merged
+// keys and directives.
+func readYAML(text string) ([]entry, error) {
+	// Behind a comment of these words yarn reads its own older format.
+	if strings.Contains(strings.ToLower(text), "yarn lockfile") || strings.Contains(text, "\t") || strings.HasPrefix(text, "%") || strings.Contains(text, "\n%") {
+		return nil, errSettings
+	}
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	var doc yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if strings.TrimSpace(text) == "" {
+			return nil, nil
+		}
+		return nil, errSettings
+	}
+	if err := dec.Decode(&yaml.Node{}); err == nil || len(doc.Content) != 1 {
+		return nil, errSettings
+	}
+	if n := doc.Content[0]; n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return nil, nil
+	} else if n.Kind != yaml.MappingNode {
+		return nil, errSettings
+	}
+	return yamlEntries(nil, nil, doc.Content[0], 0)
+}
+
+func yamlEntries(list []entry, at []string, n *yaml.Node, depth int) ([]entry, error) {
+	if depth > maxNested || len(list) > maxSettings || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
+		return nil, errSettings
+	}
+	var err error
+	switch n.Kind {
+	case yaml.MappingNode:
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			if key.Kind != yaml.ScalarNode || key.Anchor != "" || key.Style&yaml.TaggedStyle != 0 || key.Value == "<<" || seen[key.Value] {
+				return nil, errSettings
+			}
+			seen[key.Value] = true
+			if list, err = yamlEntries(list, append(slices.Clip(at), key.Value), n.Content[i+1], depth+1); err != nil {
+				return nil, err
+			}
+		}
+		if len(n.Content) == 0 && len(at) > 0 {
+			list = append(list, entry{at, ""})
+		}
+	case yaml.SequenceNode:
+		for _, e := range n.Content {
+			if list, err = yamlEntries(list, at, e, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		if len(n.Content) == 0 {
+			list = append(list, entry{at, ""})
+		}
+	case yaml.ScalarNode:
+		list = append(list, entry{at, n.Value})
+	default: // an alias
+		return nil, errSettings
+	}
+	return list, nil
+}
+
+// harmlessComposeEnv reports whether an .env file sets only variables of a
+// project's own, and none of those that tell compose or docker what to do.
+func harmlessComposeEnv(_ *settingsCheck, text string) bool {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		key, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		upper := strings.ToUpper(key)
+		if !ok || !plainKey(key) || strings.HasPrefix(upper, "COMPOSE") || strings.HasPrefix(upper, "DOCKER") {
+			return false
+		}
+		if strings.ContainsAny(value, `"'\`) && (len(value) < 2 || value[0] != value[len(value)-1] || strings.ContainsAny(value[1:len(value)-1], `"'\`)) {
+			return false // it may go on in the next line
+		}
+	}
+	return true
+}

@@ -1,0 +1,202 @@
+package settings
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// readGitConfig reads a repository's configuration. Section and key are lower
+// case in what it returns, as git compares them so; a section's second part is
+// one name, whatever it holds. Lines that go on, quotes and escapes in values are
+// not read, and neither are entries behind a section's name on its line.
+func readGitConfig(text string) ([]entry, error) {
+	var list []entry
+	var section []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || line[0] == ';' {
+			continue
+		}
+		if line[0] == '[' {
+			name, ok := strings.CutSuffix(line[1:], "]")
+			if !ok {
+				return nil, errSettings
+			}
+			head, sub, quoted := strings.Cut(name, ` "`)
+			if !plainKey(head) {
+				return nil, errSettings // [a.b] is an old form of [a "b"]
+			}
+			section = []string{strings.ToLower(head)}
+			if quoted {
+				sub, ok = strings.CutSuffix(sub, `"`)
+				if !ok || strings.ContainsAny(sub, `"\`) {
+					return nil, errSettings
+				}
+				section = append(section, sub)
+			}
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		if len(section) == 0 || !plainKey(key) || strings.ContainsAny(value, `"\#;`) {
+			return nil, errSettings
+		}
+		list = append(list, entry{append(section[:len(section):len(section)], strings.ToLower(key)), value})
+	}
+	return list, nil
+}
+
+// Repository reports whether the configuration of the repository says, or
+// may come to say, more than a command obeys that only looks.
+func (a *Surroundings) Repository(s *Format, dir string) string {
+	tree := a.treeAbove(dir)
+	if tree == "" {
+		return "" // no repository: git has nothing to look at
+	}
+	return a.obeysTree(s, tree, 0)
+}
+
+// obeysTree is repository for one working tree. In those of submodules git
+// runs itself, with the configuration that they have.
+func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
+	dirs := a.gitFolders(tree)
+	if dirs == nil || depth > maxSubmodules {
+		return path.Join(tree, ".git")
+	}
+	for _, git := range dirs {
+		if file := a.storesElsewhere(git); file != "" {
+			return file
+		}
+		for _, name := range []string{"config", "config.worktree"} {
+			file := path.Join(git, name)
+			if !a.harmlessSettings(s, &settingsCheck{Surroundings: a, file: file, root: tree, nested: depth > 0, ofGit: true}) {
+				return file
+			}
+		}
+		hook := path.Join(git, "hooks", lookingHook)
+		if _, err := a.FS.Lstat(hook); a.Files.Changed(hook) || !errors.Is(err, fs.ErrNotExist) {
+			return hook
+		}
+	}
+	index := path.Join(dirs[0], "index")
+	data, err := a.FS.ReadFile(index, maxLinksIndex)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	links, ok := gitLinks(data)
+	if err != nil || !ok || len(links) > maxSubmodules {
+		return index
+	}
+	for _, link := range links {
+		sub := path.Join(tree, link)
+		if !lexpath.In(tree, sub) {
+			return index
+		}
+		if !a.Files.Exists(path.Join(sub, ".git")) {
+			continue // it was not fetched
+		}
+		if file := a.obeysTree(s, sub, depth+1); file != "" {
+			return file
+		}
+	}
+	return ""
+}
+
+// maxLinksIndex bounds the list of tracked files, in bytes; about 100 are taken by
+// each.
+const maxLinksIndex = 32 << 20
+
+// maxSubmodules is how many submodules of one repository are looked at, and how
+// deep they may lie in each other.
+const maxSubmodules = 16
+
+// gitLinks returns the submodules in a list of tracked files, as in git's
+// index-format.
+func gitLinks(data []byte) (links []string, ok bool) {
+	if len(data) < 12 {
+		return nil, len(data) == 0
+	}
+	// A sparse index has folders in the place of what they hold (gitformat-index,
+	// "Sparse Directory Entries").
+	if bytes.Contains(data, []byte("sdir\x00\x00\x00\x00")) {
+		return nil, false
+	}
+	if !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) {
+		return nil, true // none has the mode of a submodule
+	}
+	if !bytes.HasPrefix(data, []byte("DIRC")) {
+		return nil, false
+	}
+	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	if version < 2 || version > 4 {
+		return nil, false
+	}
+	rest, name := data[12:], []byte(nil)
+	for range count {
+		const fixed = 62 // up to the flags, with sums of 20 bytes
+		if len(rest) < fixed+1 {
+			return nil, false
+		}
+		mode, at := binary.BigEndian.Uint32(rest[24:]), fixed
+		if version > 2 && rest[60]&0x40 != 0 {
+			at += 2
+		}
+		if version == 4 {
+			// So much is taken from the end of the name before.
+			strip := 0
+			for more := true; more; at++ {
+				if at >= len(rest) || strip > len(name) {
+					return nil, false
+				}
+				c := rest[at]
+				if strip = strip<<7 | int(c&0x7f); c&0x80 != 0 {
+					strip++
+				}
+				more = c&0x80 != 0
+			}
+			if strip > len(name) {
+				return nil, false
+			}
+			name = name[:len(name)-strip]
+		} else {
+			name = name[:0]
+		}
+		end := bytes.IndexByte(rest[min(at, len(rest)):], 0)
+		if end < 0 {
+			return nil, false
+		}
+		name = append(name, rest[at:at+end]...)
+		next := at + end + 1
+		if version < 4 {
+			next = (at + end + 8) / 8 * 8
+		}
+		if next > len(rest) {
+			return nil, false
+		}
+		rest = rest[next:]
+		if mode&0xf000 == 0xe000 {
+			links = append(links, string(name))
+		}
+	}
+	return links, true
+}
+
+// treeAbove is the nearest folder upwards that holds .git, "" if there is none.
+func (a *Surroundings) treeAbove(dir string) string {
+	for range MaxObeyedDepth {
+		if a.Files.Exists(path.Join(dir, ".git")) {
+			return dir
+		}
+		if dir == "/" {
+			return ""
+		}
+		dir = path.Dir(dir)
+	}
+	return ""
+}

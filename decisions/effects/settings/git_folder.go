@@ -1,0 +1,117 @@
+package settings
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// gitFolders are where the configuration of a working tree lies: its own folder,
+// and that of the repository that it belongs to. They are nil when that is not
+// known, or when what .git names is not a repository that belongs to the tree:
+// git would print what another one holds.
+func (a *Surroundings) gitFolders(tree string) []string {
+	fsys := a.FS
+	link := path.Join(tree, ".git")
+	mode, err := fsys.Lstat(link)
+	switch {
+	case err != nil:
+		return nil
+	case mode.IsDir():
+		// git follows a commondir in any folder of a repository, but itself puts
+		// one only into those of linked working trees.
+		if file := path.Join(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {
+			return nil
+		}
+		return []string{link}
+	case !mode.IsRegular():
+		return nil
+	}
+	given, ok := paths.GitLine(fsys, link, "gitdir:")
+	if !ok {
+		return nil
+	}
+	admin, ok := paths.PlainFolder(fsys, lexpath.Abs(tree, given))
+	if !ok || !a.belongsTo(admin, tree) {
+		return nil
+	}
+	file := path.Join(admin, "commondir")
+	if _, err := fsys.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		return []string{admin}
+	}
+	common, ok := paths.GitLine(fsys, file, "")
+	if !ok {
+		return nil
+	}
+	dir, ok := paths.PlainFolder(fsys, lexpath.Abs(admin, common))
+	if !ok || path.Dir(path.Dir(admin)) != dir {
+		return nil // a linked working tree has its folder in REPOSITORY/worktrees
+	}
+	return []string{admin, dir}
+}
+
+// belongsTo reports whether the folder that the .git file of a working tree names
+// is part of the project, or says itself that it is that tree's. Who can write
+// only the project can name any repository of the person in such a file.
+func (a *Surroundings) belongsTo(admin, tree string) bool {
+	if root := a.Project; root != "" && lexpath.In(root, admin) {
+		return true
+	}
+	fsys := a.FS
+	if back, ok := paths.GitLine(fsys, path.Join(admin, "gitdir"), ""); ok {
+		return lexpath.Abs(admin, back) == path.Join(tree, ".git")
+	}
+	// A submodule that is opened by itself.
+	for dir := path.Dir(tree); ; dir = path.Dir(dir) {
+		if lexpath.In(path.Join(dir, ".git", "modules"), admin) {
+			return true
+		}
+		if dir == "/" {
+			return false
+		}
+	}
+}
+
+// storesElsewhere returns the file or link with which a repository takes objects,
+// references or settings from another folder, which git would print; "" if there
+// is none.
+func (a *Surroundings) storesElsewhere(git string) string {
+	fsys := a.FS
+	for _, dir := range []string{git, path.Join(git, "objects")} {
+		names, err := fsys.Names(dir, maxGitNames)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return dir
+		}
+		for _, e := range names {
+			// Hooks and the files of git-lfs are often shared; git that only looks
+			// reads neither.
+			if e.Type()&fs.ModeSymlink != 0 && e.Name() != "hooks" && e.Name() != "lfs" {
+				return path.Join(dir, e.Name())
+			}
+			// Of an index that is split most entries, and so submodules, are in
+			// another file (gitformat-index, "Split index").
+			if strings.HasPrefix(strings.ToLower(e.Name()), "sharedindex.") {
+				return path.Join(dir, e.Name())
+			}
+		}
+	}
+	for _, name := range []string{"objects/info/alternates", "objects/info/http-alternates"} {
+		if file := path.Join(git, name); a.Files.Changed(file) || !a.missing(file) {
+			return file
+		}
+	}
+	return ""
+}
+
+func (a *Surroundings) missing(file string) bool {
+	_, err := a.FS.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// maxGitNames is how many names the folder of a repository, or that of its
+// objects, may hold: it has a few dozen, and objects 258.
+const maxGitNames = 1024

@@ -1,0 +1,331 @@
+// Package settings reads the files with which a project may tell a program what to
+// do, and says whether all that they say is harmless. What becomes of a file
+// before the program runs it asks of its caller, see [Files].
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// Settings of programs that lie in a project are read in their format and
+// compared with a list of what is harmless. Whatever is not on the list, and
+// whatever two readers of the format might take differently, is not harmless:
+// searching such files for what is harmful misses what is spelled otherwise.
+
+// Bounds of a file of settings.
+const (
+	maxSettings = 2048 // entries
+	maxNested   = 16   // tables in each other
+)
+
+// entry is one setting of a file: where it stands, and its value, "" for one that is no
+// text, number or truth value.
+type entry struct {
+	path  []string
+	value string
+}
+
+// settings is a format with the entries that change nothing but how a program
+// that only looks shows what it found.
+type Format struct {
+	read     func(text string) ([]entry, error)
+	harmless []harmlessSetting
+	// checks, where the format is more than entries, says whether the file is
+	// harmless by itself.
+	checks func(c *settingsCheck, text string) bool
+}
+
+// harmlessSetting is a line of such a list.
+type harmlessSetting struct {
+	path  []string // "*" is any one name, a last "**" one or more
+	value string   // the only harmless value, if one is given
+	exact bool
+	kind  string // what the value must be, "" for anything
+}
+
+// Surroundings are what a program finds around it when it runs.
+type Surroundings struct {
+	FS    effects.FS
+	Files Files
+	// Home is the person's home, project the root of the project, "" for none.
+	Home, Project string
+}
+
+// Files says what becomes of files before the program runs. Paths are absolute.
+type Files interface {
+	// Exists reports whether something lies at a path.
+	Exists(file string) bool
+	// Changed reports whether the file is, or may be, one that an earlier call or
+	// part of the call names as what it writes or deletes.
+	Changed(file string) bool
+	// Rewritten is Changed for files that git checkout and its like may change as
+	// well, which is all but those of git's own folder.
+	Rewritten(file string) bool
+}
+
+// settingsCheck is where a file of settings lies.
+type settingsCheck struct {
+	*Surroundings
+	file string // absolute
+	root string // of the project
+	// nested is set for a file that another one leads to.
+	nested bool
+	// ofGit is set for what lies in git's own folder.
+	ofGit bool
+}
+
+// readers are the formats of entries.
+var readers = map[string]func(text string) ([]entry, error){
+	"npmrc": readNpmrc, "ini": readINI, "gitconfig": readGitConfig, "toml": readTOML, "yaml": readYAML, "json": readJSON, "words": readWords,
+	"lines": readLines,
+}
+
+// checks are the formats that are more than entries.
+var checks = map[string]func(c *settingsCheck, text string) bool{"gomod": harmlessGoMod, "composeenv": harmlessComposeEnv}
+
+// valueKinds say of a value whether it is harmless.
+var valueKinds = map[string]func(c *settingsCheck, value string) bool{
+	"word":      func(_ *settingsCheck, value string) bool { return plainValue(value) },
+	"yes":       func(_ *settingsCheck, value string) bool { return slices.Contains(truths, strings.ToLower(value)) },
+	"package":   func(_ *settingsCheck, value string) bool { return PlainSpec(value) },
+	"toolchain": installedToolchain,
+	"hooks":     hooksFolder,
+	// The repository of a submodule says where its working tree is.
+	"submodule": func(c *settingsCheck, _ string) bool { return c.nested },
+}
+
+var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0", ""}
+
+// settingsOf returns the settings of a format, with none that are harmless yet;
+// nil for one that is not known.
+func NewFormat(format string) *Format {
+	s := &Format{read: readers[format], checks: checks[format]}
+	if s.read == nil && s.checks == nil {
+		return nil
+	}
+	return s
+}
+
+// OwnList reports whether the format itself says what is harmless.
+func (s *Format) OwnList() bool { return s.checks != nil }
+
+// Allow adds what a line calls harmless: KEY, KEY=VALUE or KEY: KIND. It is false
+// for another line.
+func (s *Format) Allow(line string) bool {
+	h := harmlessSetting{}
+	key, value, exact := strings.Cut(line, "=")
+	key, kind, kinded := strings.Cut(key, ": ")
+	h.value, h.exact, h.kind = value, exact, kind
+	if kinded && valueKinds[kind] == nil || key == "" || strings.ContainsAny(key, " \t") {
+		return false
+	}
+	h.path = strings.Split(key, ".")
+	if strings.HasPrefix(key, "//") {
+		h.path = []string{key} // of a host
+	}
+	s.harmless = append(s.harmless, h)
+	return true
+}
+
+// plain reports whether all that a file says is harmless.
+func (s *Format) plain(c *settingsCheck, data []byte) bool {
+	text, ok := plainText(data)
+	if !ok {
+		return false
+	}
+	if s.checks != nil {
+		return s.checks(c, text)
+	}
+	list, err := s.read(text)
+	if err != nil || len(list) > maxSettings {
+		return false
+	}
+	for i := range list {
+		if !s.allows(c, &list[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// allows reports whether an entry is on the list. A line that spells out where
+// the entry stands counts more than those with a "*".
+func (s *Format) allows(c *settingsCheck, e *entry) bool {
+	spelled := slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool { return slices.Equal(h.path, e.path) })
+	return slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool {
+		switch {
+		case !matchSetting(h.path, e.path), spelled && !slices.Equal(h.path, e.path):
+			return false
+		case h.exact:
+			return e.value == h.value
+		case h.kind != "":
+			return valueKinds[h.kind](c, e.value)
+		}
+		return true
+	})
+}
+
+// matchSetting compares where an entry stands with a line of the list.
+func matchSetting(line, entry []string) bool {
+	for i, name := range line {
+		if name == "**" {
+			return len(entry) > i
+		}
+		if i >= len(entry) || name != "*" && name != entry[i] {
+			return false
+		}
+	}
+	return len(line) == len(entry)
+}
+
+// plainText returns a file's text with the line ends of Unix. It refuses what
+// readers disagree about: a byte order mark, text that is not UTF-8, control
+// characters, and characters that some take for the end of a line.
+func plainText(data []byte) (string, bool) {
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	if !utf8.ValidString(text) {
+		return "", false
+	}
+	for _, c := range text {
+		switch {
+		case c == '\n' || c == '\t':
+		case c < ' ', c == 0x7f, c >= 0x80 && c < 0xa0, c == '\u2028', c == '\u2029', c == '\ufeff', c == '\u200e', c == '\u200f',
+			c >= '\u202a' && c <= '\u202e', c >= '\u2066' && c <= '\u2069':
+			return "", false
+		}
+	}
+	return text, true
+}
+
+// plainValue reports whether a value can only be a name, a number or a version:
+// no path, no address, nothing that a program would expand.
+func plainValue(value string) bool {
+	for _, c := range value {
+		if !isWordChar(c) && !strings.ContainsRune(".+-@^~<>= *", c) {
+			return false
+		}
+	}
+	return value != "" && len(value) <= 128 && !strings.HasPrefix(value, "-") && !strings.Contains(value, "..")
+}
+
+func isWordChar(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
+}
+
+// installedToolchain reports whether a toolchain of Rust is installed for the
+// person: what is not, rustup fetches before it does anything else.
+func installedToolchain(c *settingsCheck, value string) bool {
+	home := c.Home
+	if !plainValue(value) || strings.ContainsAny(value, " *") || !path.IsAbs(home) {
+		return false
+	}
+	names, err := c.FS.Names(path.Join(home, ".rustup/toolchains"), maxToolchains)
+	if err != nil {
+		return false
+	}
+	for _, n := range names {
+		if n.Name() == value || strings.HasPrefix(n.Name(), value+"-") {
+			return true
+		}
+	}
+	return false
+}
+
+// maxToolchains is how many toolchains are looked at.
+const maxToolchains = 256
+
+// hooksFolder reports whether a folder of git's hooks holds none that a command
+// runs which only looks.
+func hooksFolder(c *settingsCheck, value string) bool {
+	if value == "" || strings.HasPrefix(value, "~") || strings.ContainsAny(value, "$%\\\"") {
+		return false
+	}
+	dir := value
+	if !path.IsAbs(dir) {
+		dir = path.Join(c.root, dir)
+	}
+	return lexpath.In(c.root, dir) && c.Absent(path.Join(dir, lookingHook))
+}
+
+// lookingHook is the hook that git status and git diff run.
+const lookingHook = "post-index-change"
+
+// errSettings is the error of what no reader needs to agree on.
+var errSettings = errors.New("settings that may be read in two ways")
+
+// once refuses an entry that stands twice.
+func once(list []entry) ([]entry, error) {
+	seen := map[string]bool{}
+	for _, e := range list {
+		key := strings.Join(e.path, "\x00")
+		if seen[key] {
+			return nil, fmt.Errorf("an entry that stands twice: %w", errSettings)
+		}
+		seen[key] = true
+	}
+	return list, nil
+}
+
+// HarmlessFile reports whether the file is not there, or says nothing but what is
+// known to be harmless. What cannot be read may say anything.
+func (a *Surroundings) HarmlessFile(s *Format, file, root string) bool {
+	return a.harmlessSettings(s, &settingsCheck{Surroundings: a, file: file, root: root})
+}
+
+func (a *Surroundings) harmlessSettings(s *Format, c *settingsCheck) bool {
+	if a.Files.Changed(c.file) || !c.ofGit && a.Files.Rewritten(c.file) {
+		return false
+	}
+	data, err := a.FS.ReadFile(c.file, maxObeyed)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return s.plain(c, data)
+}
+
+// maxObeyed is the size up to which such a file is looked into, in bytes; a
+// larger one counts as if it said something.
+const maxObeyed = 64 << 10
+
+// Absent reports whether there is no such file, and will be none.
+func (a *Surroundings) Absent(file string) bool {
+	if a.Files.Rewritten(file) {
+		return false
+	}
+	_, err := a.FS.Lstat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+const (
+	// MaxObeyedDepth is how many folders are looked into.
+	MaxObeyedDepth = 64
+)
+
+// PlainSpec reports whether the text can only be the name of a package in a
+// registry, with or without its scope and version.
+func PlainSpec(text string) bool {
+	if scope, rest, ok := strings.Cut(text, "/"); ok {
+		if len(scope) < 2 || scope[0] != '@' {
+			return false
+		}
+		text = scope[1:] + rest
+	}
+	if text == "" || strings.IndexByte("-.@", text[0]) >= 0 || strings.HasSuffix(text, ".tgz") || strings.HasSuffix(text, ".gz") || strings.HasSuffix(text, ".tar") {
+		return false
+	}
+	for _, c := range text {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._-@^", c) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,345 @@
+package shell
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/runs"
+)
+
+// builtin handles the commands that the shell runs itself and that a program
+// table cannot describe; false when the command is none of them.
+func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (outcome, bool) {
+	name, args := words[0].Text, words[1:]
+	switch name {
+	case "cd":
+		return s.cd(args, at), true
+	case "chdir": // which bash does not have
+		out := s.cd(args, at)
+		return outcome{out.ok, join(out.bad, at)}, true
+	case "pushd":
+		return s.pushd(args, at), true
+	case "popd":
+		return s.popd(args, at), true
+	case "exec":
+		s.state("replaces the shell or its descriptors", display.ShowWords(words))
+		if args = execArguments(args); len(args) > 0 {
+			return s.simple(args, at, in), true
+		}
+		return either(at), true
+	case "noglob", "nocorrect", "-": // zsh: a command without some expansions, or as a login shell
+		out, readers := either(at), s.b.Readers()
+		if readers&^plainshell.Zsh&plainshell.All != 0 {
+			s.command(words, &at, in) // to others it is a program
+		}
+		if len(args) > 0 && readers&plainshell.Zsh != 0 {
+			out = s.simple(args, at, in)
+		}
+		return outcome{join(out.ok, at), join(out.bad, at)}, true
+	case "builtin", "command":
+		return s.bypass(words, at, in), true
+	case "break", "continue", "exit", "return":
+		if !plainOperands(args) {
+			s.unknown("an operand of " + name + " that can run code: " + display.Display(display.ShowWords(words)))
+			s.anything(&at)
+			return either(at), true
+		}
+		return s.jump(name, args, at), true
+	}
+	known := s.setting(words, &at, in)
+	return either(at), known
+}
+
+// jump handles the commands that end a loop or the shell.
+func (s *walker) jump(name string, args []effects.Word, at scope) outcome {
+	n, certain := 1, len(args) == 0
+	if len(args) == 1 && plainNumber(args[0].Text) && len(args[0].Text) < 4 {
+		n, _ = strconv.Atoi(args[0].Text)
+		certain = true
+	}
+	switch name {
+	case "exit":
+		if certain || len(args) == 1 && args[0].Dynamic() && !s.sets("IFS") {
+			if !at.apart {
+				s.exits = join(s.exits, at)
+			}
+			return either(at.ended())
+		}
+	case "return":
+		// Outside of a function it is an error, or ends the shell.
+		if !at.apart {
+			s.exits = join(s.exits, at)
+		}
+	case "break", "continue":
+		if certain && n > 0 && len(s.loops) > 0 {
+			s.leaveLoops(&at, n, name == "break", name == "continue")
+			return either(at.ended())
+		}
+		s.leaveLoops(&at, 0, true, true)
+	}
+	return either(at)
+}
+
+// setting handles the commands of the shell that stay where they are; false when
+// the command is none of them.
+func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
+	table := &s.b.Table.Shell
+	name, args := words[0].Text, words[1:]
+	if variableSetters[name] {
+		s.setAny()
+	}
+	switch name {
+	case "read":
+		if plainRead(args) {
+			s.setWords(args, at)
+			return true
+		}
+		s.state("sets variables", display.ShowWords(words))
+		s.evaluated(name, args, at)
+		return true
+	case "eval":
+		if len(args) == 0 {
+			return true
+		}
+		// Its words, joined, are parsed again.
+		s.each(at, func(cwd string) {
+			run := s.b.Run(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text})
+			s.b.Inline(run, 0, args, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind}, true)
+		})
+		s.anything(at)
+		s.redefineAny()
+		return true
+	case "source", ".":
+		s.sourced(words, at, in)
+		return true
+	case "alias", "unalias":
+		if name == "alias" && len(args) == 0 {
+			return true
+		}
+		s.state("changes aliases", display.ShowWords(words))
+		for _, w := range args {
+			if alias, _, ok := strings.Cut(w.Text, "="); ok && !w.Dynamic() && alias != "" {
+				s.redefine(alias)
+			} else {
+				s.redefineAny()
+			}
+		}
+		return true
+	case "trap":
+		if len(args) == 0 {
+			return true
+		}
+		run := s.b.Run(words, runs.Setting{From: s.from, Stdin: effects.StdinNone})
+		s.b.Inline(run, 0, args[:1], runs.Setting{From: s.from, Stdin: effects.StdinNone}, true)
+		s.state("changes what a signal runs", display.ShowWords(words))
+		s.anything(at) // it may run before each command
+		return true
+	case "printf":
+		if len(args) > 0 && strings.HasPrefix(args[0].Text, "-v") {
+			s.state("sets a variable", display.ShowWords(words))
+			s.evaluated(name, args[:min(len(args), 2)], at)
+			return true
+		}
+		if len(args) > 0 && args[0].Dynamic() && (args[0].Prefix == "" || args[0].Prefix[0] == '-' || strings.Contains(args[0].Prefix, "%")) {
+			s.setAny() // it may be -v, or have a %n in it
+		}
+		if len(args) > 0 && args[0].Glob && runs.Marked(args[0].Text) {
+			s.unknown("a pattern that may become an option of printf: " + display.Display(display.ShowWords(words)))
+			s.setAny()
+		}
+		if len(args) > 1 && countsInto(args[0].Text) {
+			s.state("sets a variable", display.ShowWords(words))
+			s.setAny()
+			return true
+		}
+		if !plainPrintf(args) {
+			s.unknown("a number that a shell may have to calculate: " + display.Display(display.ShowWords(words)))
+			s.setAny()
+		}
+		return false
+	case "set":
+		if plainSet(args) {
+			return true
+		}
+	}
+	switch {
+	case table.Nothing[name]:
+		return true
+	case table.Numbers[name]:
+		if !plainOperands(args) {
+			s.unknown("an operand of " + name + " that can run code: " + display.Display(display.ShowWords(words)))
+			s.setAny()
+		}
+		return true
+	case table.State[name]:
+		s.state("changes the shell: "+name, display.ShowWords(words))
+		if name == "set" && len(args) == 0 { // which prints all variables
+			e := &s.b.Effects[len(s.b.Effects)-1]
+			e.Tags = e.Tags.With(effects.Secret)
+		}
+		s.stateful(name, args, at)
+		return true
+	}
+	return false
+}
+
+// sourced handles a file that the shell runs itself.
+func (s *walker) sourced(words []effects.Word, at *scope, in runs.Input) {
+	args := words[1:]
+	if s.activate(args, at) {
+		return
+	}
+	s.state("runs a file in the shell", display.ShowWords(words))
+	if len(args) > 0 {
+		if args[0].Dynamic() || args[0].Glob {
+			s.unknown("a file that is not known before it runs")
+		} else {
+			s.opens(effects.KindRead, args[0].Text, at)
+		}
+		text, ok := in.Known()
+		switch {
+		case args[0].Guess != "":
+			s.each(at, func(cwd string) { s.b.Glimpse(args[0].Guess, cwd, s.from) })
+		case ok && runs.StandardInputs[args[0].Text]:
+			s.each(at, func(cwd string) { s.b.Glimpse(text, cwd, s.from) })
+		}
+	}
+	s.anything(at)
+	s.redefineAny()
+}
+
+// bypass handles builtin and command, which run their operands past functions
+// and aliases.
+func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) outcome {
+	args := words[1:]
+	if words[0].Text == "command" && len(args) > 0 {
+		switch args[0].Text {
+		case "-v", "-V":
+			return either(at) // it only looks names up
+		case "-p":
+			s.unknown("command -p searches other folders")
+			args = args[1:]
+		}
+	}
+	if len(args) > 0 && args[0].Text == "--" {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return either(at)
+	}
+	if strings.HasPrefix(args[0].Text, "-") {
+		s.unknown("an option of " + words[0].Text + " that permd does not know")
+		s.anything(&at)
+		return either(at)
+	}
+	switch name := args[0].Text; name {
+	case "builtin", "export", "declare", "typeset", "local", "readonly", "let":
+		s.state("changes the shell: "+name, display.ShowWords(words))
+		s.unknown("a declaration that permd does not take apart")
+		s.setAny()
+		return either(at)
+	}
+	out := s.simple(args, at, in)
+	// In zsh, command runs no builtins; not all shells have builtin.
+	return outcome{join(out.ok, at), join(out.bad, at)}
+}
+
+// plainRead reports whether the words of a read command only set variables of
+// the script's own.
+func plainRead(args []effects.Word) bool {
+	for i := range args {
+		switch w := &args[i]; {
+		case w.Dynamic(), w.Glob:
+			return false
+		case w.Text == "-r", plainVariable(w.Text):
+		default:
+			return false
+		}
+	}
+	return len(args) > 0
+}
+
+// execArguments leaves out the options of exec: -c, -l and -a NAME.
+func execArguments(args []effects.Word) []effects.Word {
+	for len(args) > 0 {
+		switch text := args[0].Text; {
+		case text == "--":
+			return args[1:]
+		case len(text) > 1 && text[0] == '-' && strings.Trim(text[1:], "cl") == "":
+			args = args[1:]
+		case len(text) > 1 && text[0] == '-' && strings.Trim(text[1:], "cl") == "a" && len(args) > 1:
+			args = args[2:]
+		default:
+			return args
+		}
+	}
+	return args
+}
+
+// stateful adds what a command that changes the shell may do beyond that.
+func (s *walker) stateful(name string, args []effects.Word, at *scope) {
+	switch name {
+	case "compgen", "fc", "repeat", "emulate", "let", "integer", "float", "zmodload", "bind", "function", "zstyle", "bindkey":
+		s.unknown("a command of the shell that can run code: " + name)
+		s.anything(at)
+		s.redefineAny()
+	case "history":
+		if len(args) > 0 { // -w writes a file, -r reads one
+			s.unknown("a command of the shell that can do more: " + name)
+		}
+	case "hash", "enable", "unhash", "unfunction", "autoload":
+		if len(args) > 0 {
+			s.redefineAny()
+		}
+		for i := range args {
+			if strings.HasPrefix(args[i].Text, "-f") {
+				s.unknown("a command of the shell that can run code: " + name)
+			}
+		}
+	case "mapfile", "readarray":
+		for i := range args {
+			if strings.HasPrefix(args[i].Text, "-C") {
+				s.unknown("a command of the shell that can run code: " + name)
+			}
+		}
+		s.evaluated(name, args, at)
+	case "unset", "getopts", "shift", "ulimit", "umask", "dirs", "fg", "bg", "disown", "caller", "complete", "compopt":
+		s.evaluated(name, args, at)
+	case "export", "declare", "typeset", "local", "readonly":
+		// Not in the form that the parser knows declarations by.
+		s.unknown("a declaration that permd does not take apart")
+		s.setAny()
+	}
+}
+
+// evaluated checks words that a shell takes for names of variables or for
+// numbers, and notes the names: a subscript in them can run code.
+func (s *walker) evaluated(name string, args []effects.Word, at *scope) {
+	for i := range args {
+		if w := &args[i]; w.Dynamic() || w.Glob || strings.ContainsAny(w.Text, "[") {
+			s.unknown("an operand of " + name + " that can run code: " + display.Display(display.ShowWord(w)))
+			s.setAny()
+		}
+	}
+	s.setWords(args, at)
+}
+
+// setWords notes words as names of variables that are set. A name may stand in
+// the word of its option, too: wait -pNAME.
+func (s *walker) setWords(args []effects.Word, at *scope) {
+	for i := range args {
+		text, _, _ := strings.Cut(args[i].Text, "=")
+		if s.assign(text, at); text == "" || text[0] != '-' {
+			continue
+		}
+		for n := range min(len(text), maxOptionName) {
+			s.assign(text[n:], at)
+		}
+	}
+}
+
+// maxOptionName is how many letters of an option may stand before a name.
+const maxOptionName = 16

@@ -1,0 +1,127 @@
+package shell
+
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/runs"
+)
+
+// call walks a simple command: assignments and words. These are expanded before
+// its redirections are opened, with the input outer. exec says that the
+// redirections stay open.
+func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out outcome, exec bool) {
+	for _, a := range cmd.Assigns {
+		if s.enough() {
+			return either(at), false
+		}
+		s.assignment(a, &at, outer)
+		if in.Kind != outer.Kind && substitutes(a.Value) {
+			// dash, zsh and busybox open the redirections before they expand this.
+			s.assignment(a, &at, in)
+		}
+		alone := len(cmd.Args) == 0
+		if alone {
+			s.abortOn(a.Value, &at)
+			s.bind(a, &at)
+		}
+		if alone && plainVariable(a.Name.Value) && a.Index == nil && a.Array == nil {
+			continue // a value of the text's own, which no program sees
+		}
+		if alone || a.Index != nil || a.Array != nil || a.Append || !s.harmlessAssignment(a, &at) {
+			s.state("sets the variable "+a.Name.Value, s.source(a))
+		}
+	}
+	if len(cmd.Args) == 0 {
+		return either(at), false
+	}
+	// What stands inside of the words finds no scratch, and makes its own.
+	words := s.b.Scratch
+	if s.b.Scratch = nil; cap(words) < len(cmd.Args) {
+		words = make([]effects.Word, 0, max(8, len(cmd.Args)))
+	}
+	for _, arg := range cmd.Args {
+		words = s.expand(words, arg, &at, outer, inCommand)
+	}
+	s.abort(&at, words)
+	out = s.simple(words, at, in)
+	exec = words[0].Text == "exec"
+	s.b.Scratch = words[:0]
+	return out, exec
+}
+
+// substitutes reports whether a word has a command substitution in it.
+func substitutes(w *syntax.Word) (found bool) {
+	if w == nil {
+		return false
+	}
+	syntax.Walk(w, func(n syntax.Node) bool {
+		_, ok := n.(*syntax.CmdSubst)
+		found = found || ok
+		return !found
+	})
+	return found
+}
+
+// abort notes that the shell may give up the line here: a pattern that matches
+// nothing ends it in zsh, an expansion that fails in all shells.
+func (s *walker) abort(at *scope, words []effects.Word) {
+	if at.apart || at.dead {
+		return
+	}
+	for i := range words {
+		if words[i].Dynamic() || words[i].Glob {
+			s.aborts = join(s.aborts, *at)
+			return
+		}
+	}
+}
+
+// abortOn is abort for the value of an assignment.
+func (s *walker) abortOn(w *syntax.Word, at *scope) {
+	if w == nil || at.apart || at.dead {
+		return
+	}
+	if _, ok := plainLiteral(w); !ok {
+		s.aborts = join(s.aborts, *at)
+	}
+}
+
+// simple adds the effects of a command's words.
+func (s *walker) simple(words []effects.Word, at scope, in runs.Input) outcome {
+	name := &words[0]
+	if name.Dynamic() || name.Glob || name.Text == "" {
+		s.unknown("a program whose name is not known before it runs: " + display.Display(display.ShowWord(name)))
+		if likely := likelyName(name); likely != "" {
+			guessed := slices.Clone(words)
+			guessed[0] = effects.LiteralWord(likely)
+			s.command(guessed, &at, in)
+		}
+		s.anything(&at) // it may be a cd
+		return either(at)
+	}
+	if s.allRedefined || s.redefined[name.Text] {
+		s.unknown("the name " + display.Display(name.Text) + " is redefined in the command")
+		s.anything(&at)
+		return either(at)
+	}
+	if out, ok := s.builtin(words, at, in); ok {
+		return out
+	}
+	s.command(words, &at, in)
+	return either(at)
+}
+
+// command adds what a program does in each folder that the shell may be in.
+func (s *walker) command(words []effects.Word, at *scope, in runs.Input) {
+	if cwd := at.cwd(); cwd != "" {
+		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed})
+		return
+	}
+	s.each(at, func(cwd string) {
+		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed})
+	})
+}

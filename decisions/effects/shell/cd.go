@@ -1,0 +1,267 @@
+package shell
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// cd follows a cd command from each folder that the shell may be in.
+func (s *walker) cd(args []effects.Word, at scope) outcome {
+	t, why := s.cdTarget(args)
+	if why != "" {
+		s.unknown(why)
+		return s.lost(at)
+	}
+	from := at.places
+	if at.elsewhere || len(from) == 0 {
+		if t.back || t.text[0] != '/' {
+			s.unknown("cd from a folder that is not known")
+			out := s.lost(at)
+			if t.back || len(from) == 0 {
+				return out
+			}
+			moved := s.cdFrom(from, t, at)
+			moved.ok.elsewhere, moved.bad = true, at
+			return moved
+		}
+		from = append(slices.Clip(from), whereabouts{})
+	}
+	return s.cdFrom(from, t, at)
+}
+
+// cdFrom is cd from folders that are known, but for one in whose place the empty
+// one may stand, from which the target is absolute.
+func (s *walker) cdFrom(from []whereabouts, t cdWords, at scope) outcome {
+	out := outcome{at, at}
+	out.ok.places, out.ok.elsewhere = nil, false
+	out.bad.places, out.bad.elsewhere = nil, false
+	for _, w := range from {
+		to := t.text
+		if t.back {
+			to = w.old
+		}
+		if to == "" {
+			s.unknown("cd to a folder that is not known")
+			s.leave(&at, "")
+			out.ok.elsewhere = true
+			s.stays(&out.bad, w)
+			continue
+		}
+		s.move(to, t.physical, w, &out)
+	}
+	out.ok.dead = at.dead || len(out.ok.places) == 0 && !out.ok.elsewhere
+	out.bad.dead = at.dead || len(out.bad.places) == 0 && !out.bad.elsewhere
+	if out.ok.dead && !at.dead {
+		out.ok.places, out.ok.elsewhere = at.places, at.elsewhere
+	}
+	if out.bad.dead && !at.dead {
+		out.bad.places, out.bad.elsewhere = at.places, at.elsewhere
+	}
+	return out
+}
+
+// lost is the outcome of a cd to a folder that is not known.
+func (s *walker) lost(at scope) outcome {
+	s.leave(&at, "")
+	out := either(at)
+	out.ok.places, out.ok.elsewhere = nil, true
+	return out
+}
+
+// stays adds a folder that the shell has not left.
+func (s *walker) stays(bad *scope, w whereabouts) {
+	if w.cwd == "" {
+		bad.elsewhere = true
+		return
+	}
+	bad.add([]whereabouts{w})
+}
+
+// move adds to an outcome that the shell goes from w to a folder, as typed.
+func (s *walker) move(to string, physical bool, w whereabouts, out *outcome) {
+	goesUp := slices.Contains(strings.Split(to, "/"), "..")
+	target := to
+	if to[0] != '/' {
+		// The shell keeps the path as typed: "cd link/.." stays where it was.
+		target = path.Join(w.cwd, to)
+	}
+	target = path.Clean(target)
+	e := s.b.Paths.Operand(effects.KindRead, target, w.cwd, s.from)
+	real := e
+	if physical || goesUp {
+		// By the kernel, ".." is that of the folder which a link leads to.
+		real = s.b.Paths.Operand(effects.KindRead, to, w.cwd, s.from)
+	}
+	if physical {
+		e = real
+	}
+	if e.Kind != effects.KindRead || e.File == nil {
+		s.b.Add(e)
+		s.leave(&out.ok, "")
+		out.ok.elsewhere = true
+		s.stays(&out.bad, w)
+		return
+	}
+	if physical {
+		target = e.File.Path
+	}
+	surely := s.there(e.File.Path)
+	if goesUp && !physical && (real.File == nil || real.File.Path != e.File.Path) && (!surely || !w.moved) {
+		// bash goes by the kernel where the path as typed leads nowhere, and so do
+		// all shells that have not gone to where they are by a name.
+		if real.File == nil {
+			out.ok.elsewhere = true
+			s.leave(&out.ok, "")
+		} else {
+			s.arrive(real.File.Path, &real, w, out)
+		}
+	}
+	s.arrive(target, &e, w, out)
+	if !surely || goesBack(to) {
+		s.stays(&out.bad, w) // a folder on the way may be missing
+	}
+}
+
+// arrive adds a folder to those that the shell may be in after a cd.
+func (s *walker) arrive(target string, e *effects.Effect, w whereabouts, out *outcome) {
+	out.ok.add([]whereabouts{{cwd: target, old: w.cwd, stack: w.stack, outside: !e.Tags.Has(effects.InProject), moved: true}})
+	s.leave(&out.ok, target)
+	// A harness that starts a new shell for the next call starts it where the
+	// folder really is, and there ".." is another one.
+	s.leave(&out.ok, e.File.Path)
+}
+
+// goesBack reports whether a path goes into a folder and up again.
+func goesBack(text string) bool {
+	for {
+		rest, ok := strings.CutPrefix(text, "../")
+		if !ok {
+			return text != ".." && strings.Contains(text, "..")
+		}
+		text = strings.TrimLeft(rest, "/")
+	}
+}
+
+// there reports whether the shell can surely go to a folder when the text gets
+// to it.
+func (s *walker) there(folder string) bool {
+	mode, err := s.b.Paths.Lstat(folder)
+	if err != nil || !mode.IsDir() {
+		return false
+	}
+	if mode&0o111 != 0o111 && !s.b.Paths.MaySearch(folder) {
+		return false
+	}
+	for dir := folder; ; dir = path.Dir(dir) {
+		if s.b.Stale(dir) {
+			return false // deleted, moved or closed
+		}
+		if dir == "/" {
+			return true
+		}
+	}
+}
+
+// cdWords are the words of a cd: where it goes.
+type cdWords struct {
+	text     string
+	back     bool // cd -
+	physical bool // cd -P
+}
+
+// cdTarget is what the words of a cd say, or why that is not known. That the
+// person's shell has no CDPATH of its own is taken for granted: it is for shells
+// that a person types at, and is not to be exported.
+func (s *walker) cdTarget(args []effects.Word) (t cdWords, why string) {
+	const unknown = "cd to a folder that is not known"
+	for i := range args {
+		if args[i].Dynamic() || args[i].Glob {
+			return t, unknown
+		}
+	}
+	if len(args) > 1 && (args[0].Text == "-P" || args[0].Text == "-L") {
+		t.physical = args[0].Text == "-P"
+		args = args[1:]
+	}
+	if len(args) == 2 && args[0].Text == "--" {
+		args = args[1:]
+	}
+	switch len(args) {
+	case 0:
+		t.text = s.b.Call.User.Home
+	case 1:
+		t.text = args[0].Text
+	}
+	switch {
+	case s.sets("CDPATH") || s.sets("HOME") || s.sets("PWD"):
+		return t, "cd after a change of the variables that guide it"
+	case t.text == "-" && !s.sets("OLDPWD"):
+		t.back = true
+	case t.text == "", t.text[0] == '-', t.text[0] == '+':
+		return t, unknown
+	}
+	return t, ""
+}
+
+// pushd follows pushd to a folder that it names, and to the one on top.
+func (s *walker) pushd(args []effects.Word, at scope) outcome {
+	const unknown = "pushd to a folder that is not known"
+	w := whereabouts{}
+	if at.cwd() != "" {
+		w = at.places[0]
+	}
+	var out outcome
+	switch {
+	case len(args) == 0 && len(w.stack) > 0:
+		n := len(w.stack) - 1
+		top := w.stack[n]
+		w.stack = append(w.stack[:n:n], w.cwd)
+		out = s.goTo(top, w, at)
+	case len(args) == 1 && w.cwd != "" && !strings.HasPrefix(args[0].Text, "-"):
+		t, why := s.cdTarget(args)
+		if why != "" {
+			s.unknown(why)
+			return s.lost(at)
+		}
+		w.stack = append(w.stack[:len(w.stack):len(w.stack)], w.cwd)
+		out = s.goTo(t.text, w, at)
+	default:
+		s.unknown(unknown)
+		return s.lost(at)
+	}
+	return out
+}
+
+// popd follows popd back to where a pushd of the text came from.
+func (s *walker) popd(args []effects.Word, at scope) outcome {
+	if len(args) > 0 || at.cwd() == "" || len(at.places[0].stack) == 0 {
+		s.unknown("popd to a folder that is not known")
+		return s.lost(at)
+	}
+	w := at.places[0]
+	n := len(w.stack) - 1
+	top := w.stack[n]
+	w.stack = w.stack[:n:n]
+	return s.goTo(top, w, at)
+}
+
+// goTo follows pushd and popd. One that fails leaves the folder, and no stack
+// that is known.
+func (s *walker) goTo(to string, w whereabouts, at scope) outcome {
+	out := s.cdFrom([]whereabouts{w}, cdWords{text: to}, at)
+	if !out.bad.dead {
+		w.stack = nil
+		out.bad.places = []whereabouts{w}
+	}
+	return out
+}
+
+// leave notes where a cd may leave the shell of the call.
+func (s *walker) leave(at *scope, folder string) {
+	if !at.apart {
+		s.b.Leave(folder)
+	}
+}

@@ -1,0 +1,127 @@
+package shell
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/runs"
+)
+
+// loop walks a condition and a body that may run any number of times, until
+// nothing new is known where a round begins. name is the variable that each
+// round sets, "" for none.
+func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in runs.Input) outcome {
+	first, before := len(s.b.Effects), s.b.Changes()
+	if name != "" {
+		s.assign(name, &at)
+	}
+	var end scope
+	walk := func(head scope) (back scope) {
+		ends := s.inLoop(func() {
+			if name != "" {
+				s.assign(name, &head)
+			}
+			run, stop := head, head
+			if len(cond) > 0 {
+				out := s.stmts(cond, head, in)
+				if run, stop = out.ok, out.bad; until {
+					run, stop = stop, run
+				}
+			}
+			end = stop
+			out := s.stmts(body, run, in)
+			back = out.end()
+		})
+		end = join(end, ends.broken)
+		return join(back, ends.continued)
+	}
+	once, news := len(s.b.Effects), s.news
+	sinks, besides := len(s.sinks), len(s.beside)
+	for round := 0; ; round++ {
+		back := walk(at)
+		if round == 0 {
+			once, sinks, besides = len(s.b.Effects), len(s.sinks), len(s.beside)
+		}
+		next := join(at, back)
+		if s.full || next.same(&at) && s.news == news {
+			if round == 0 {
+				s.repeat(first, once, before, func() { walk(at) })
+			} else if next := len(s.b.Effects); sameThere(s.b.Effects[first:once], s.b.Effects[once:], next-once) {
+				s.b.Effects = s.b.Effects[:once]
+			}
+			return either(end)
+		}
+		if round > 0 {
+			// It does not come to rest soon: any folder, any values.
+			next.keep(at.places)
+			next.vars = nil
+		}
+		if round > maxRounds {
+			s.unknown("a loop that permd does not follow to its end")
+			return either(end)
+		}
+		at, news = next, s.news
+		// The next round finds all that this one did, and more: only the first
+		// and the last are kept.
+		s.b.Effects, s.sinks, s.beside = s.b.Effects[:once], s.sinks[:sinks], s.beside[:besides]
+	}
+}
+
+// maxRounds is how often the body of a loop is walked. Each time another name
+// of the text may turn out to be redefined or set.
+const maxRounds = 8
+
+func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) outcome {
+	name := ""
+	switch loop := cmd.Loop.(type) {
+	case *syntax.WordIter:
+		var items []effects.Word
+		for _, item := range loop.Items {
+			items = s.expand(items, item, &at, in, inCommand)
+		}
+		s.abort(&at, items)
+		name = loop.Name.Value
+		if !plainVariable(name) {
+			s.state("sets the variable "+name, "for "+name)
+		}
+		if out, ok := s.rounds(cmd, name, items, at, in); ok {
+			return out
+		}
+	default:
+		s.substitutions(cmd.Loop, &at, in)
+		s.unknown("arithmetic on variables can run code that they hold")
+		s.setAny()
+	}
+	if cmd.Select {
+		s.unknown("a select loop")
+	}
+	return s.loop(at, nil, cmd.Do, false, name, in)
+}
+
+// rounds walks the body of a loop over words that are all known, once for each;
+// false when they are not.
+func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word, at scope, in runs.Input) (outcome, bool) {
+	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
+		s.over = true
+		return outcome{}, false
+	}
+	if len(items) == 0 || cmd.Select || !plainVariable(name) {
+		return outcome{}, false
+	}
+	s.followed++
+	for i := range items {
+		if items[i].Dynamic() || items[i].Glob {
+			return outcome{}, false
+		}
+	}
+	s.assign(name, &at)
+	broken := scope{dead: true}
+	for i := range items {
+		s.set(name, items[i].Text, &at)
+		var out outcome
+		ends := s.inLoop(func() { out = s.stmts(cmd.Do, at, in) })
+		at = join(out.end(), ends.continued)
+		broken = join(broken, ends.broken)
+	}
+	return either(join(at, broken)), true
+}

@@ -1,0 +1,78 @@
+package shell
+
+import (
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/runs"
+)
+
+// The text is walked from its beginning to its end, and what comes later is
+// judged as what stands before it leaves things. Some parts run at the same
+// time as later ones, or again after them: what these change of where paths
+// lead holds for the former, too, so they are walked a second time.
+
+// beside is a part that runs at the same time as what stands behind it.
+type beside struct {
+	first  int // its effects, from
+	end    int // up to
+	before int // the changes there were when it had been walked
+	walk   func()
+}
+
+// concurrently walks a part that goes on while later parts run.
+func (s *walker) concurrently(walk func()) {
+	first := len(s.b.Effects)
+	walk()
+	if !s.again {
+		s.beside = append(s.beside, beside{first: first, end: len(s.b.Effects), before: s.b.Changes(), walk: walk})
+	}
+}
+
+// rejoin walks the concurrent parts again that something behind them changes.
+func (s *walker) rejoin() {
+	parts := s.beside
+	s.beside = nil
+	for _, p := range parts {
+		s.repeat(p.first, p.end, p.before, p.walk)
+	}
+}
+
+// repeat walks a part again, of which the effects from first up to end are
+// known, when there have been changes since there were before.
+func (s *walker) repeat(first, end, before int, walk func()) {
+	if s.again || s.full || s.b.Changes() == before {
+		return
+	}
+	s.again = true
+	defer func() { s.again = false }()
+	next := len(s.b.Effects)
+	walk()
+	if sameElsewhere(s.b.Effects[first:end], s.b.Effects[next:], next-first) {
+		s.b.Effects = s.b.Effects[:next]
+	}
+}
+
+// sink is the part of the effects that the commands of >(…) have.
+type sink struct{ from, to int }
+
+// drain decides what the sinks from index n on read: what the rest of the
+// effects from first on write.
+func (s *walker) drain(n, first int, in runs.Input) {
+	sinks := s.sinks[min(n, len(s.sinks)):]
+	if len(sinks) == 0 {
+		return
+	}
+	network := in.Kind == effects.StdinNetwork
+	at := first
+	for _, k := range append(sinks[:len(sinks):len(sinks)], sink{len(s.b.Effects), 0}) {
+		network = network || s.reachesNetwork(at, min(k.from, len(s.b.Effects)))
+		at = max(at, k.to)
+	}
+	for _, k := range sinks {
+		for i := k.from; network && i < min(k.to, len(s.b.Effects)); i++ {
+			if r := s.b.Effects[i].Run; r != nil && r.Stdin == effects.StdinPipe {
+				r.Stdin = effects.StdinNetwork
+			}
+		}
+	}
+	s.sinks = s.sinks[:n]
+}

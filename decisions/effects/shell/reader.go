@@ -1,0 +1,223 @@
+package shell
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects/plainshell"
+)
+
+// shellReader reads shell text, twice: with the parser, whose tree the package
+// follows, and with the recogniser of plain text. Nothing else reads shell text.
+//
+// The parser is one reader of shell text among several: bash, dash and zsh each
+// have their own, and where they differ the tree is of another program than the
+// one that runs. So a text that is not plain, or in which the parser finds other
+// words, expansions or operators than the recogniser, is never allowed without a
+// person, whatever its tree says.
+type shellReader struct {
+	parsers sync.Pool // making a parser costs more than most commands take to parse
+	marks   sync.Pool
+}
+
+// reader is shared by all calls.
+var reader shellReader
+
+// read returns the tree of a text that one of the shells will read, nil when the
+// parser does not accept it, and why it is not plain, nil when it is.
+func (r *shellReader) read(text string, shells plainshell.Shells) (*syntax.File, *plainshell.Refusal) {
+	script, refusal := plainshell.Read(text, shells)
+	file := r.tree(text)
+	if refusal != nil {
+		return file, refusal
+	}
+	if file == nil {
+		return nil, &plainshell.Refusal{Construct: plainshell.ParserDiffers, Detail: "text that the parser does not accept"}
+	}
+	marks, ok := r.marks.Get().(*[]plainshell.Mark)
+	if !ok {
+		marks = new([]plainshell.Mark)
+	}
+	defer r.marks.Put(marks)
+	*marks = treeMarks((*marks)[:0], file)
+	if at, same := sameMarks(script.Marks, *marks); !same {
+		return file, &plainshell.Refusal{Construct: plainshell.ParserDiffers, Offset: at, Detail: "a word or an operator that the parser sees elsewhere"}
+	}
+	return file, nil
+}
+
+// tree returns the tree of a text, nil when the parser does not accept it. What
+// is found in a tree alone may only be denied.
+func (r *shellReader) tree(text string) *syntax.File {
+	p, ok := r.parsers.Get().(*syntax.Parser)
+	if !ok {
+		p = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	defer r.parsers.Put(p)
+	file, err := p.Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil
+	}
+	return file
+}
+
+// foreign is the kind of what no plain text has.
+const foreign = plainshell.Kind(255)
+
+// treeMarks appends the marks of a tree, in the order of plainshell.Script.
+func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
+	commands := int32(0)
+	at := func(kind plainshell.Kind, from, to uint, command int32) {
+		marks = append(marks, plainshell.Mark{Start: int32(from), End: int32(to), Kind: kind, Command: command})
+	}
+	node := func(kind plainshell.Kind, n syntax.Node, command int32) {
+		at(kind, n.Pos().Offset(), n.End().Offset(), command)
+	}
+	token := func(kind plainshell.Kind, pos syntax.Pos, length uint) {
+		at(kind, pos.Offset(), pos.Offset()+length, 0)
+	}
+	or := func(is bool, kind plainshell.Kind) plainshell.Kind {
+		if is {
+			return foreign
+		}
+		return kind
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case nil, *syntax.File, *syntax.Word, *syntax.Lit, *syntax.Assign, *syntax.Comment:
+		case *syntax.Stmt:
+			if n.Negated {
+				token(plainshell.MarkNot, n.Position, 1)
+			}
+			if n.Background {
+				token(plainshell.MarkBackground, n.Semicolon, 1)
+			}
+			if n.Coprocess || n.Disown {
+				node(foreign, n, 0)
+			}
+		case *syntax.TimeClause:
+			token(or(n.PosixFormat, plainshell.MarkTime), n.Time, 4)
+		case *syntax.CallExpr:
+			for _, a := range n.Assigns {
+				node(or(a.Append || a.Index != nil || a.Array != nil, plainshell.MarkAssignment), a, commands)
+			}
+			for i, w := range n.Args {
+				kind := plainshell.MarkWord
+				if i == 0 {
+					kind = plainshell.MarkName
+				}
+				node(kind, w, commands)
+			}
+			commands++
+		case *syntax.DeclClause:
+			node(plainshell.MarkName, n.Variant, commands)
+			for _, a := range n.Args {
+				node(or(a.Append || a.Index != nil || a.Array != nil, plainshell.MarkWord), a, commands)
+			}
+			commands++
+		case *syntax.Redirect:
+			switch n.Op {
+			case syntax.Hdoc:
+				node(plainshell.MarkDelimiter, n.Word, 0)
+				if n.Hdoc != nil && len(n.Hdoc.Parts) > 0 {
+					at(plainshell.MarkBody, n.Hdoc.Pos().Offset(), documentEnd(n.Hdoc), 0)
+				}
+			case syntax.RdrIn, syntax.RdrOut, syntax.AppOut, syntax.DplOut, syntax.RdrAll:
+				node(plainshell.MarkTarget, n.Word, 0)
+			default:
+				node(foreign, n, 0)
+			}
+		case *syntax.WordIter:
+			for _, w := range n.Items {
+				node(plainshell.MarkItem, w, 0)
+			}
+		case *syntax.SglQuoted:
+			node(or(n.Dollar, plainshell.MarkSingle), n, 0)
+		case *syntax.DblQuoted:
+			node(or(n.Dollar, plainshell.MarkDouble), n, 0)
+		case *syntax.ParamExp:
+			node(plainshell.MarkParameter, n, 0)
+			return false // its text has nothing in it
+		case *syntax.CmdSubst:
+			node(or(n.Backquotes || n.TempFile || n.ReplyVar, plainshell.MarkSubstitution), n, 0)
+		case *syntax.ArithmExp:
+			node(or(n.Bracket, plainshell.MarkArithmetic), n, 0)
+			return false
+		case *syntax.Subshell:
+			token(plainshell.MarkSubshell, n.Lparen, 1)
+		case *syntax.Block:
+			token(plainshell.MarkBlock, n.Lbrace, 1)
+		case *syntax.IfClause:
+			if len(n.Cond) > 0 {
+				token(plainshell.MarkIf, n.Position, 1)
+			}
+		case *syntax.WhileClause:
+			token(plainshell.MarkLoop, n.WhilePos, 1)
+		case *syntax.ForClause:
+			token(or(n.Select || n.Braces, plainshell.MarkFor), n.ForPos, 1)
+		case *syntax.BinaryCmd:
+			switch n.Op {
+			case syntax.AndStmt:
+				token(plainshell.MarkAnd, n.OpPos, 2)
+			case syntax.OrStmt:
+				token(plainshell.MarkOr, n.OpPos, 2)
+			case syntax.Pipe:
+				token(plainshell.MarkPipe, n.OpPos, 1)
+			default:
+				token(foreign, n.OpPos, 2)
+			}
+		default:
+			node(foreign, n, 0)
+		}
+		return true
+	})
+	slices.SortFunc(marks, func(a, b plainshell.Mark) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End), cmp.Compare(a.Kind, b.Kind))
+	})
+	return marks
+}
+
+// documentEnd is where a here-document's lines end. The parser counts a byte of
+// the line behind them, too.
+func documentEnd(body *syntax.Word) uint {
+	last := body.Parts[len(body.Parts)-1]
+	if lit, ok := last.(*syntax.Lit); ok {
+		return lit.ValuePos.Offset() + uint(len(lit.Value))
+	}
+	return last.End().Offset()
+}
+
+// sameMarks reports whether two readers found the same in a text, up to how they
+// number its commands, and where the first difference is.
+func sameMarks(a, b []plainshell.Mark) (at int, same bool) {
+	var numbers []int32 // of the commands of a, by those of b; 0 for none yet
+	for i := range max(len(a), len(b)) {
+		switch {
+		case i >= len(a):
+			return int(b[i].Start), false
+		case i >= len(b):
+			return int(a[i].Start), false
+		case a[i].Start != b[i].Start || a[i].End != b[i].End || a[i].Kind != b[i].Kind:
+			return int(min(a[i].Start, b[i].Start)), false
+		}
+		switch a[i].Kind {
+		case plainshell.MarkAssignment, plainshell.MarkName, plainshell.MarkWord:
+		default:
+			continue
+		}
+		for int(b[i].Command) >= len(numbers) {
+			numbers = append(numbers, 0)
+		}
+		switch known := &numbers[b[i].Command]; {
+		case *known == 0 && (a[i].Kind != plainshell.MarkWord):
+			*known = a[i].Command + 1
+		case *known != a[i].Command+1:
+			return int(a[i].Start), false
+		}
+	}
+	return 0, true
+}

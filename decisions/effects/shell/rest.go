@@ -1,0 +1,259 @@
+package shell
+
+import (
+	"hash/maphash"
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// A call that is over a bound is a question. So that no padding turns a deny into
+// one, the rest of it is read as well, in a way that costs little: each command
+// by itself, wherever it stands, once for all equal ones. What is found is only
+// there to be denied (Result.Rest).
+
+// Bounds of the rest of a call, see also those of what waits.
+const (
+	maxRestMore     = 4 << 10  // further effects, of those that are not plainly harmless
+	maxRestCommands = 24 << 10 // that are read
+	maxRestRaw      = 64 << 10 // bytes of each end of a text that is longer
+	maxRestFolder   = 512      // bytes of a folder that commands run in
+	maxRestPlaces   = 2        // folders that each command is read in
+)
+
+// rest collects what is beyond the bounds.
+type rest struct {
+	b        *runs.Builder // of one command after the other
+	seed     maphash.Seed
+	seen     map[uint64]bool
+	commands map[uint64]bool
+	list     []effects.Effect
+	count    runs.RestCount
+	network  bool // something of it reaches the network
+}
+
+// ReadRest returns the effects of what is beyond the bounds, each once, first
+// those of beyond that were cut off.
+func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
+	if len(b.Waiting) == 0 && len(beyond) == 0 {
+		return nil
+	}
+	r := &rest{seed: maphash.MakeSeed(), seen: map[uint64]bool{}, commands: map[uint64]bool{}}
+	for i := range beyond {
+		r.keep(&beyond[i])
+	}
+	// Where earlier parts of the call put links is not followed: a path that is
+	// denied is denied by its name too.
+	env := paths.Environment{FS: b.FS, Own: b.Own, Others: b.Paths.Others}
+	r.b = NewBuilder(env, b.Table, b.Call, paths.NewResolver(env, b.Call))
+	r.b.KeepsFolder, r.b.Rearranged, r.b.Depth, r.b.Away = b.KeepsFolder, nil, 1, b.Away
+	r.b.Rest = &r.count
+	r.b.Waiting, b.Waiting = b.Waiting, nil
+	for n := 0; n < len(r.b.Waiting); n++ {
+		w := r.b.Waiting[n]
+		if w.Words != nil {
+			r.b.Command(w.Words, w.At)
+			r.drain()
+			continue
+		}
+		r.read(w.Text, w.At)
+		for _, folder := range b.Call.Folders[:min(len(b.Call.Folders), 2)] {
+			if w.At.Cwd == b.Call.Cwd && folder != w.At.Cwd {
+				at := w.At
+				at.Cwd = folder
+				r.read(w.Text, at)
+			}
+		}
+	}
+	return r.list
+}
+
+// full reports whether no more of the rest is kept.
+func (r *rest) full() bool { return len(r.list) >= runs.MaxRest+maxRestMore }
+
+// drain takes over what the builder found of a command.
+func (r *rest) drain() {
+	for i := range r.b.Effects {
+		e := &r.b.Effects[i]
+		r.network = r.network || e.Kind == effects.KindConnect || e.Kind == effects.KindRun && r.b.NetworkProgram(e.Run.Program)
+		r.keep(e)
+	}
+	clear(r.b.Effects)
+	r.b.Effects = r.b.Effects[:0]
+	r.b.Scratch, r.b.Braces, r.b.Statements, r.b.Parsed = nil, 0, 0, 0
+	// What one command does to the paths of the next is left out: it would make
+	// them unknown.
+	r.b.Rearranged, r.b.Left, r.b.Activated = nil, nil, nil
+	if r.b.Paths.Lost || len(r.b.Paths.Disturbed) > 0 || len(r.b.Paths.Made) > 0 {
+		r.b.Paths.Lost, r.b.Paths.Disturbed, r.b.Paths.Made = false, nil, nil
+		r.b.Paths.Bases = r.b.Paths.Bases[:0]
+	}
+}
+
+// keep keeps an effect that a rule could deny and that is not there yet. It is
+// none of its run any more: the words of one run would be shown with each of
+// thousands.
+func (r *rest) keep(e *effects.Effect) {
+	if e.Kind == effects.KindUnknown || r.full() || len(r.list) >= runs.MaxRest && harmlessEffect(e) {
+		return
+	}
+	key := effectKey(e, r.seed)
+	if r.seen[key] {
+		return
+	}
+	r.seen[key] = true
+	kept := *e
+	kept.Via = nil
+	r.list = append(r.list, kept)
+}
+
+// harmless reports whether an effect is one that rules hardly deny.
+func harmlessEffect(e *effects.Effect) bool {
+	return e.Kind == effects.KindRead && e.Guarded() == 0 || e.Kind == effects.KindRun && e.Run.Known && e.Run.Readonly
+}
+
+// key is the same for effects that rules see alike.
+func effectKey(e *effects.Effect, seed maphash.Seed) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	add := func(parts ...string) {
+		for _, p := range parts {
+			_, _ = h.WriteString(strconv.Itoa(len(p)))
+			_ = h.WriteByte(':')
+			_, _ = h.WriteString(p)
+		}
+	}
+	add(string(e.Kind), e.From, strconv.Itoa(int(e.Tags)))
+	switch {
+	case e.Run != nil:
+		add(e.Run.Program, e.Run.Executable, string(e.Run.Stdin), e.Run.StdinText, e.Run.Cwd)
+		add(e.Run.Args...)
+	case e.File != nil:
+		add(e.File.Path, e.File.Given, strconv.FormatBool(e.File.Recursive))
+	case e.Connect != nil:
+		add(e.Connect.Host, strconv.Itoa(e.Connect.Port), e.Connect.Scheme, e.Connect.URL, e.Connect.Method)
+	case e.Use != nil:
+		add(e.Use.Server, e.Use.Tool, string(e.Use.Arguments))
+	default:
+		add(e.Text, e.Why)
+	}
+	return h.Sum64()
+}
+
+// read reads one text. What cannot be parsed is cut where a command may begin,
+// and searched as code is.
+func (r *rest) read(text string, at runs.Setting) {
+	clean := strings.Map(func(c rune) rune {
+		if c != '\n' && c != '\t' && HiddenCharacter(string(c)) != "" || c == '\r' {
+			return ' '
+		}
+		return c
+	}, strings.ToValidUTF8(text, " "))
+	if len(clean) <= runs.MaxRestText && !deeplyNested(clean) {
+		if file := reader.tree(clean); file != nil {
+			r.walk(file, clean, at)
+			return
+		}
+	}
+	parts := []string{clean}
+	if len(clean) > runs.MaxRestText {
+		parts = []string{clean[:maxRestRaw], clean[len(clean)-maxRestRaw:]}
+	}
+	for _, part := range parts {
+		r.code(part, at)
+		r.pieces(part, at)
+	}
+}
+
+// code shows rules a text that nobody could parse, as what a shell would be told
+// to run.
+func (r *rest) code(text string, at runs.Setting) {
+	r.keep(&effects.Effect{
+		Kind: effects.KindRun, From: at.From, Text: display.Display("run sh -c " + text), Shell: true, Tags: r.b.Paths.CwdTags(at.Cwd),
+		Run: &effects.Run{Program: "sh", Args: []string{"-c", text}, Stdin: effects.StdinNone, Cwd: at.Cwd, Known: true, Harmful: []int{0, 1}, HarmlessFrom: 2, Own: r.b.OwnInText(text)},
+	})
+}
+
+// pieces reads what may be commands in a text that cannot be parsed: what stands
+// between the characters that end one, as it is, without its quotes, and from
+// the first quote on.
+func (r *rest) pieces(text string, at runs.Setting) {
+	r.functions(text, at)
+	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune("\n;&(){}`", c) }) {
+		variants := []string{piece}
+		if i := strings.IndexAny(piece, `"'\`); i >= 0 {
+			variants = append(variants, strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(piece), piece[i+1:])
+		}
+		for _, text := range variants {
+			if text = withoutLead(text); text == "" || deeplyNested(text) {
+				continue
+			}
+			if file := reader.tree(text); file != nil {
+				r.walk(file, text, at)
+			} else if strings.Contains(text, "|") {
+				for part := range strings.SplitSeq(text, "|") {
+					if file := reader.tree(part); file != nil {
+						r.walk(file, part, at)
+					}
+				}
+			}
+		}
+	}
+}
+
+// withoutLead takes the words off a piece that stand before a command.
+func withoutLead(piece string) string {
+	for {
+		piece = strings.TrimSpace(piece)
+		word, behind, _ := strings.Cut(piece, " ")
+		if !commandLeads[word] {
+			return piece
+		}
+		piece = behind
+	}
+}
+
+// functions shows rules what may be functions in a text that cannot be parsed.
+func (r *rest) functions(text string, at runs.Setting) {
+	const most, shown = 64, 200
+	for range most {
+		i := strings.Index(text, "()")
+		if i < 0 {
+			return
+		}
+		name := strings.LastIndexAny(text[:i], " \t\n;&|(){}`") + 1
+		line := text[name:min(len(text), i+shown)]
+		r.keep(&effects.Effect{Kind: effects.KindState, From: at.From, Why: "defines a function", Text: display.Display(strings.ToValidUTF8(line, "")), Shell: true})
+		text = text[i+2:]
+	}
+}
+
+// commandLeads are words of the shell that stand before a command.
+var commandLeads = wordset.Of("if", "then", "else", "elif", "while", "until", "do", "!", "time", "{", "}", "$", "done", "fi", "esac", "coproc", "exec")
+
+// deeplyNested reports whether a text must not be parsed.
+func deeplyNested(text string) bool {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '{', '[':
+			if depth++; depth > maxShellNesting {
+				return true
+			}
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		case '`':
+			if i > 0 && text[i-1] == '\\' {
+				if depth++; depth > maxShellNesting {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,89 @@
+package shell
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/effectstest"
+	"github.com/permd/permd/decisions/effects/paths"
+)
+
+// TestStrays has a project with links to a secret, to a file elsewhere, and to
+// one of its own: a run that follows links reads what these lead to.
+func TestStrays(t *testing.T) {
+	table := effectstest.Table(t)
+	for command, want := range map[string]string{
+		"grep -R x src":                      "~/.ssh ~/note.txt",
+		"grep -R x":                          "/etc ~/.ssh ~/note.txt",
+		"grep -r x src":                      "",
+		"grep -R x docs":                     "",
+		"egrep -R x .":                       "/etc ~/.ssh ~/note.txt",
+		"rg -L x src":                        "~/.ssh ~/note.txt",
+		"rg x src":                           "",
+		"find src -exec cat {} +":            "~/.ssh ~/note.txt",
+		"find src -type l -exec cat {} +":    "~/.ssh ~/note.txt",
+		"find src -type f -exec cat {} +":    "",
+		"find -L src -type f -exec cat {} +": "~/.ssh ~/note.txt ~/.ssh ~/note.txt",
+		"find src -type f -o -type l -exec cat {} \\;": "~/.ssh ~/note.txt",
+		"find src -name x":                  "",
+		"diff -r src docs":                  "~/.ssh ~/note.txt",
+		"diff -r --no-dereference src docs": "",
+		"diff src docs":                     "~/.ssh ~/note.txt",
+		"cp -rL src docs/y":                 "~/.ssh ~/note.txt",
+		"cp -r src docs/y":                  "",
+		"tar -chf docs/x.tar src":           "~/.ssh ~/note.txt",
+	} {
+		t.Run(command, func(t *testing.T) {
+			fs := effectstest.Files().File("/home/ana/.ssh/id_rsa", "").File("/home/ana/note.txt", "").File(effectstest.Cwd+"/docs/a.txt", "").
+				Link(effectstest.Cwd+"/src/keys", "/home/ana/.ssh").Link(effectstest.Cwd+"/src/note", "../../../note.txt").Link(effectstest.Cwd+"/src/own", "../docs").Link(effectstest.Cwd+"/src/gone", "/home/ana/gone")
+			x := paths.NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
+			x.Beside = func(task func()) { task() }
+			b := shellBuilder(table, x)
+			Text(b, command, effectstest.Cwd, "command")
+			checkEffects(t, b)
+			var got []string
+			for i := range b.Effects {
+				if e := &b.Effects[i]; e.Kind == effects.KindRead && e.File != nil && !e.Tags.Has(effects.InProject) {
+					got = append(got, strings.Replace(e.File.Path, "/home/ana", "~", 1))
+				}
+			}
+			if got := strings.Join(got, " "); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestSearchOfWorktree: what a search passes over in another working tree of the
+// project's repository is looked for as in the project.
+func TestSearchOfWorktree(t *testing.T) {
+	const tree, admin = "/home/ana/trees/fix", effectstest.Cwd + "/.git/worktrees/fix"
+	for command, want := range map[string]bool{
+		"grep -r x " + tree + "/conf":             true,
+		"cd " + tree + " && grep -r x .":          true,
+		"rg -uu x " + tree + "/conf":              true,
+		"grep -R x " + tree + "/linked":           true,
+		"grep -r x " + tree + "/linked":           false,
+		"grep -r x " + tree + "/src":              false,
+		"find " + tree + "/conf -exec cat {} \\;": true,
+	} {
+		t.Run(command, func(t *testing.T) {
+			fs := effectstest.Files()
+			fs.Dir(effectstest.Cwd+"/.git/objects").File(tree+"/.git", "gitdir: "+admin+"\n").File(admin+"/gitdir", tree+"/.git\n").File(admin+"/commondir", "../..\n")
+			fs.File(tree+"/conf/a/.env", "").File(tree+"/src/a.go", "").Link(tree+"/linked/keys", "/home/ana/.ssh")
+			x := paths.NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
+			x.Beside = func(task func()) { task() }
+			b := shellBuilder(effectstest.Table(t), x)
+			Text(b, command, effectstest.Cwd, "command")
+			got := false
+			for i := range b.Effects {
+				got = got || b.Effects[i].Tags.Has(effects.Secret)
+			}
+			if got != want {
+				t.Errorf("reads a secret: %v, want %v", got, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,349 @@
+// Package shell turns shell text into effects: it walks what the parser made of a
+// text, in the order in which it runs, follows folders, variables, pipes and
+// loops, and gives the words of each command to package runs. What does not read
+// alike in all shells is unknown, whatever the parser made of it.
+package shell
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/runs"
+)
+
+// textsHere reads shell text for the words of runs.
+type textsHere struct{}
+
+func (textsHere) Text(b *runs.Builder, text, cwd, from string)   { Text(b, text, cwd, from) }
+func (textsHere) TextIn(b *runs.Builder, text, cwd, from string) { shellTextIn(b, text, cwd, from) }
+
+// newShellBuilder is the builder of a call whose shell text is read here.
+func NewBuilder(env paths.Environment, table *programs.Table, c *effects.Call, res *paths.Resolver) *runs.Builder {
+	return runs.NewBuilder(env, table, c, res, textsHere{})
+}
+
+// shellText appends the effects of shell text run in cwd ("" when not known). A
+// shell that stays alive may be in other folders as well: what the text would
+// do in those is added where it is not the same.
+func Text(b *runs.Builder, text, cwd, from string) {
+	first := len(b.Effects)
+	shellTextIn(b, text, cwd, from)
+	if b.Depth > 0 || cwd == "" || cwd != b.Call.Cwd {
+		return
+	}
+	base := b.Effects[first:len(b.Effects):len(b.Effects)]
+	if len(b.Call.Folders)*len(text) > maxShellText {
+		b.Unknown(from, "a command too long to be judged in each folder that its shell may be in")
+		b.OverText(text, cwd, from)
+		return
+	}
+	for _, folder := range b.Call.Folders {
+		if len(b.Effects) > MaxEffects {
+			return
+		}
+		next, quiet := len(b.Effects), b.Nothing
+		shellTextIn(b, text, folder, from)
+		if sameElsewhere(base, b.Effects[next:], next-first) {
+			b.Effects, b.Nothing = b.Effects[:next], quiet
+		}
+	}
+}
+
+// sameElsewhere reports whether shell text does the same in another folder, so
+// that its effects, which begin shift later, say nothing new. The folder of a
+// run is part of what it does (npm test runs what package.json there says),
+// unless it only reads: what it reads is an effect of its own.
+func sameElsewhere(a, b []effects.Effect, shift int) bool {
+	return slices.EqualFunc(a, b, func(x, y effects.Effect) bool {
+		if x.Kind != y.Kind || x.Text != y.Text || x.Why != y.Why || x.Tags != y.Tags || (x.Run == nil) != (y.Run == nil) ||
+			(x.File == nil) != (y.File == nil) || (x.Via == nil) != (y.Via == nil) {
+			return false
+		}
+		return (x.File == nil || *x.File == *y.File) &&
+			(x.Run == nil || sameRun(x.Run, y.Run)) &&
+			(x.Via == nil || x.Via.Arg == y.Via.Arg && x.Via.Effect+shift == y.Via.Effect)
+	})
+}
+
+func sameRun(x, y *effects.Run) bool {
+	return x.Program == y.Program && x.Readonly == y.Readonly && slices.Equal(x.Args, y.Args) && (x.Readonly || x.Cwd == y.Cwd)
+}
+
+// shellTextIn appends the effects of shell text run in cwd.
+func shellTextIn(b *runs.Builder, text, cwd, from string) {
+	before := len(b.Effects)
+	why := shellBounds(text)
+	if b.Parsed += len(text); why == "" && b.Parsed > maxAllText {
+		why = "more shell text than permd follows"
+	}
+	if why == "" && b.Depth >= maxShellInShell {
+		why = "shell text inside shell text, too deep"
+	}
+	var file *syntax.File
+	var refusal *plainshell.Refusal
+	if why != "" {
+		_, refusal = plainshell.Read(text, b.Readers())
+	} else if file, refusal = reader.read(text, b.Readers()); file == nil {
+		// The parser's message repeats the text; it is not worth masking.
+		why = "shell text that cannot be parsed"
+	}
+	if refusal != nil {
+		defer b.NotPlain(from, refusal) // after what the parser understood
+	}
+	if why != "" {
+		b.Unknown(from, why)
+		b.OverText(text, cwd, from)
+		return
+	}
+	b.Depth++
+	defer func() { b.Depth-- }()
+	s := &walker{b: b, text: text, from: from}
+	s.findFunctions(file)
+	in := b.Input
+	if b.Input = (runs.Input{}); in.Kind == "" {
+		in.Kind = effects.StdinNone
+	}
+	end := s.script(file.Stmts, startAt(cwd), in)
+	b.Input = in
+	s.rejoin()
+	s.drain(0, before, runs.Input{})
+	if s.full || s.over {
+		b.OverText(text, cwd, from)
+	}
+	s.leaves(&end)
+	if len(b.Effects) == before {
+		b.Nothing = true
+	}
+}
+
+// Argv appends the effects of running a program without a shell: its words
+// mean what they say.
+func Argv(b *runs.Builder, args []string, cwd, from string) {
+	if len(args) == 0 || args[0] == "" {
+		b.Unknown(from, "a command without a program")
+		return
+	}
+	words := make([]effects.Word, len(args))
+	for i, arg := range args {
+		if why := HiddenCharacter(arg); why != "" {
+			b.Unknown(from, why)
+			return
+		}
+		words[i] = effects.LiteralWord(arg)
+	}
+	b.Command(words, runs.Setting{Cwd: cwd, From: from, Stdin: effects.StdinNone})
+}
+
+// shellBounds says why text must not be parsed, "" when it may.
+func shellBounds(text string) string {
+	if len(text) > maxShellText {
+		return "shell text longer than 32 KiB"
+	}
+	if why := HiddenCharacter(text); why != "" {
+		return why
+	}
+	if strings.ContainsRune(text, '\r') {
+		// A carriage return separates words for the parser but not for bash.
+		return "shell text with a carriage return"
+	}
+	// Brackets inside quotes and comments are counted as well: that only makes
+	// the bound stricter for odd text. Closing ones in quotes can make it
+	// looser; the length bounds what the parser can then be made to do, and the
+	// walk counts the true depth again.
+	depth, ticks := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '{', '[':
+			if depth++; depth > maxShellNesting {
+				return "shell text nested too deeply"
+			}
+		case ')', '}', ']':
+			depth = max(depth-1, 0)
+		case '`':
+			if i > 0 && text[i-1] == '\\' {
+				if ticks++; ticks > maxShellNesting {
+					return "shell text nested too deeply"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// HiddenCharacter says which character of the text a person could not see or
+// would see in another place, "" when there is none. Tab and newline are fine;
+// a carriage return is too, where no shell reads it.
+func HiddenCharacter(text string) string {
+	ascii := true
+	for i := range len(text) {
+		c := text[i]
+		if c >= utf8.RuneSelf {
+			ascii = false
+		} else if (c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 0x7f {
+			return "text with a control character"
+		}
+	}
+	if ascii {
+		return ""
+	}
+	if !utf8.ValidString(text) {
+		return "text that is not valid UTF-8"
+	}
+	for _, r := range text {
+		// Cf holds the bidirectional controls, zero-width characters and tags.
+		if r >= utf8.RuneSelf && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\t' && r != '\n' && r != '\r' {
+			return "text with an invisible or bidirectional character"
+		}
+	}
+	return ""
+}
+
+// walker walks one parsed text.
+type walker struct {
+	b    *runs.Builder
+	text string
+	from string
+
+	level int // of nesting in the walk
+	full  bool
+	// over is set when something was not followed to its end; alone, when
+	// commands are read by themselves (see rest).
+	over, alone bool
+	// socket is set when a redirection of the text has reached another machine.
+	socket bool
+	// guessing is how deep in pipes what a command prints is looked for.
+	guessing int
+
+	// redefined holds names that a function or alias of the text redefines.
+	redefined    map[string]bool
+	allRedefined bool
+	// assigned holds the variables that the text sets; anyAssigned says that
+	// it may set any.
+	assigned    map[string]bool
+	anyAssigned bool
+	// declared holds those that a declaration of the text may have given a
+	// meaning of their own.
+	declared map[string]bool
+	// news counts what the text was found to redefine and set.
+	news int
+	// loops are those that the walk is in, the innermost last.
+	loops []*loopEnds
+	// followed counts the loops whose words are followed.
+	followed int
+	// exits is the scope in which the text may end early, aborts that in which
+	// a line of it may.
+	exits, aborts scope
+
+	// beside holds what runs at the same time as what stands behind it.
+	beside []beside
+	again  bool   // what is walked was walked before
+	sinks  []sink // the commands of >(…), whose input is not known yet
+}
+
+// unknown appends an Unknown effect of the text.
+func (s *walker) unknown(why string) { s.b.Unknown(s.from, why) }
+
+// enough reports whether the call has more effects than are followed, and asks:
+// the rest of it need not be looked at then.
+func (s *walker) enough() bool {
+	if !s.full && len(s.b.Effects) > most(s.b) {
+		s.full = true
+		s.unknown("more commands than permd follows")
+	}
+	return s.full
+}
+
+// state appends a State effect.
+func (s *walker) state(why, text string) {
+	s.b.Add(effects.Effect{Kind: effects.KindState, From: s.from, Why: why, Text: display.Display(text)})
+}
+
+// source is a node as it was typed.
+func (s *walker) source(n syntax.Node) string {
+	from, to := n.Pos().Offset(), n.End().Offset()
+	if from > to || to > uint(len(s.text)) {
+		return "…"
+	}
+	return s.text[from:to]
+}
+
+// findFunctions notes the names that functions of the text take, wherever they
+// are declared: a loop can run a command again after its name was redefined.
+func (s *walker) findFunctions(file *syntax.File) {
+	if !strings.Contains(s.text, "(") && !strings.Contains(s.text, "function") {
+		return
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
+			s.redefine(f.Name.Value)
+		}
+		return true
+	})
+}
+
+func (s *walker) redefine(name string) {
+	if s.redefined == nil {
+		s.redefined = map[string]bool{}
+	}
+	if !s.redefined[name] {
+		s.redefined[name] = true
+		s.news++
+	}
+}
+
+// redefineAny notes that any name may mean something else from now on.
+func (s *walker) redefineAny() {
+	if !s.allRedefined {
+		s.allRedefined = true
+		s.news++
+	}
+}
+
+// sets reports whether the text may set a variable.
+func (s *walker) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
+
+// assign notes that the text sets a variable, to a value that is not known.
+func (s *walker) assign(name string, at *scope) {
+	at.unbind(name)
+	if s.assigned == nil {
+		s.assigned = map[string]bool{}
+	}
+	if !s.assigned[name] {
+		s.assigned[name] = true
+		s.news++
+	}
+}
+
+// setAny notes that the text may set any variable.
+func (s *walker) setAny() {
+	if !s.anyAssigned {
+		s.anyAssigned = true
+		s.news++
+	}
+}
+
+// mostBraces is how many words the braces of one word may become; those of a
+// call may become 16 times as many.
+func mostBraces(b *runs.Builder) int {
+	if b.Rest != nil {
+		return runs.MaxRest
+	}
+	return maxBraceWords
+}
+
+// most is how many effects are followed.
+func most(b *runs.Builder) int {
+	if b.Rest != nil {
+		return runs.MaxRest
+	}
+	return MaxEffects
+}

@@ -1,0 +1,339 @@
+package shell
+
+import (
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// The walk over shell text is a small abstract interpreter. A scope is what is
+// known of the shell at one point of the text: the folders that it may be in and
+// the variables whose values are known. Where ways through the text meet, after
+// a condition, a list, a loop or a command that may have failed, the scope is
+// the join of theirs. Nothing else puts scopes together.
+
+// Bounds of a scope.
+const (
+	maxPlaces = 4  // folders that a shell may be in; with more, any other as well
+	maxVars   = 64 // variables whose values are followed at once
+)
+
+// whereabouts is a folder that the shell may be in, as the shell knows it.
+type whereabouts struct {
+	cwd     string   // absolute and cleaned, links not followed
+	old     string   // what "cd -" leads to, "" when not known
+	stack   []string // what popd leads to, the top at the end
+	outside bool     // a cd left the project
+	moved   bool     // a cd of the text led here
+}
+
+// scope is what is known at one point of the text.
+type scope struct {
+	// places are the folders that the shell may be in. The slice is shared and
+	// never written to.
+	places []whereabouts
+	// elsewhere says that it may be in any other folder too: "not known" is a
+	// scope with no places that is elsewhere.
+	elsewhere bool
+	// dead says that no way through the text leads here. What follows is walked
+	// with the rest of the scope all the same, for rules that deny.
+	dead bool
+	// apart says that the scope is of a process of its own, which leaves no
+	// other one anywhere.
+	apart bool
+	vars  *binding
+}
+
+// outcome is what is known after a command that succeeded, and after one that
+// failed.
+type outcome struct{ ok, bad scope }
+
+// either is the outcome of a command that leaves the shell as it was.
+func either(at scope) outcome { return outcome{at, at} }
+
+// end is the scope after a command of which nobody asks whether it succeeded.
+func (o *outcome) end() scope { return join(o.ok, o.bad) }
+
+// startAt is the scope of a text that runs in a folder, "" when not known.
+func startAt(cwd string) scope {
+	if cwd == "" {
+		return scope{elsewhere: true}
+	}
+	return scope{places: []whereabouts{{cwd: cwd}}}
+}
+
+// subshell is the scope of a subshell.
+func (at *scope) subshell() scope {
+	inner := *at
+	inner.apart = true
+	return inner
+}
+
+// cwd is the folder that the shell is in, "" when there are several or none is
+// known.
+func (at *scope) cwd() string {
+	if at.elsewhere || len(at.places) != 1 {
+		return ""
+	}
+	return at.places[0].cwd
+}
+
+// ended is the scope that no way leads to.
+func (at *scope) ended() scope {
+	d := *at
+	d.dead = true
+	return d
+}
+
+// join is what is known where two ways meet.
+func join(a, b scope) scope {
+	switch {
+	case a.dead && !b.dead:
+		return b
+	case b.dead && !a.dead:
+		return a
+	}
+	a.elsewhere, a.apart = a.elsewhere || b.elsewhere, a.apart || b.apart
+	a.vars = joinVars(a.vars, b.vars)
+	if len(a.places) == 0 {
+		a.places = b.places
+	} else if len(b.places) > 0 && (len(a.places) != len(b.places) || &a.places[0] != &b.places[0]) {
+		a.add(b.places)
+	}
+	return a
+}
+
+// add adds places that the shell may be in as well.
+func (at *scope) add(places []whereabouts) {
+	owned := false
+	own := func() {
+		if !owned {
+			at.places, owned = slices.Clone(at.places), true
+		}
+	}
+	for _, p := range places {
+		i := slices.IndexFunc(at.places, func(q whereabouts) bool { return q.cwd == p.cwd })
+		switch {
+		case i >= 0:
+			if q := at.places[i].with(p); !q.equal(at.places[i]) {
+				own()
+				at.places[i] = q
+			}
+		case len(at.places) >= maxPlaces:
+			at.elsewhere = true
+		default:
+			own()
+			at.places = append(at.places, p)
+		}
+	}
+}
+
+// keep forgets all folders but some: the shell may be elsewhere then.
+func (at *scope) keep(places []whereabouts) {
+	kept := make([]whereabouts, 0, len(places))
+	for _, p := range at.places {
+		if slices.ContainsFunc(places, func(q whereabouts) bool { return q.cwd == p.cwd }) {
+			kept = append(kept, p)
+		}
+	}
+	at.elsewhere = at.elsewhere || len(kept) < len(at.places)
+	at.places = kept
+}
+
+// with is what is known of a folder that two ways lead to.
+func (w whereabouts) with(o whereabouts) whereabouts {
+	if w.old != o.old {
+		w.old = ""
+	}
+	if !slices.Equal(w.stack, o.stack) {
+		w.stack = nil
+	}
+	w.outside = w.outside || o.outside
+	w.moved = w.moved && o.moved
+	return w
+}
+
+func (w whereabouts) equal(o whereabouts) bool {
+	return w.cwd == o.cwd && w.old == o.old && w.outside == o.outside && w.moved == o.moved && slices.Equal(w.stack, o.stack)
+}
+
+// same reports whether two scopes know the same. Places are compared in their
+// order: a join keeps that of its first scope.
+func (at *scope) same(o *scope) bool {
+	return at.elsewhere == o.elsewhere && at.dead == o.dead && slices.EqualFunc(at.places, o.places, whereabouts.equal) && sameVars(at.vars, o.vars)
+}
+
+// binding is a list of variables whose values are known, each once. A variable
+// that is not in it holds what the text did not set, or something that is not
+// known (see shell.sets).
+type binding struct {
+	name, value string
+	next        *binding
+	n           int // how many there are
+}
+
+// bound returns the value of a variable.
+func (at *scope) bound(name string) (string, bool) {
+	for b := at.vars; b != nil; b = b.next {
+		if b.name == name {
+			return b.value, true
+		}
+	}
+	return "", false
+}
+
+// bind notes the value of a variable.
+func (at *scope) bind(name, value string) {
+	at.unbind(name)
+	n := 1
+	if at.vars != nil {
+		n += at.vars.n
+	}
+	if n <= maxVars {
+		at.vars = &binding{name: name, value: value, next: at.vars, n: n}
+	}
+}
+
+// unbind forgets the value of a variable.
+func (at *scope) unbind(name string) {
+	if _, ok := at.bound(name); ok {
+		at.vars = at.vars.without(func(b *binding) bool { return b.name == name })
+	}
+}
+
+// without is a list that lacks some variables.
+func (b *binding) without(lacks func(*binding) bool) *binding {
+	var kept []*binding
+	for ; b != nil; b = b.next {
+		if !lacks(b) {
+			kept = append(kept, b)
+		}
+	}
+	var list *binding
+	for i, k := range slices.Backward(kept) {
+		list = &binding{name: k.name, value: k.value, next: list, n: len(kept) - i}
+	}
+	return list
+}
+
+// joinVars is what two lists agree on.
+func joinVars(a, b *binding) *binding {
+	if a == b || a == nil || b == nil {
+		if a == b {
+			return a
+		}
+		return nil
+	}
+	other := scope{vars: b}
+	differs := func(x *binding) bool {
+		value, ok := other.bound(x.name)
+		return !ok || value != x.value
+	}
+	for x := a; x != nil && x != b; x = x.next {
+		if differs(x) {
+			return a.without(differs)
+		}
+	}
+	return a
+}
+
+func sameVars(a, b *binding) bool {
+	if a == b {
+		return true
+	}
+	return a != nil && b != nil && a.n == b.n && joinVars(a, b) == a
+}
+
+// each does something in every folder that the shell may be in, "" for one that
+// is not known, and keeps the effects that differ.
+func (s *walker) each(at *scope, does func(cwd string)) {
+	if len(at.places) == 1 && !at.elsewhere {
+		does(at.places[0].cwd)
+		return
+	}
+	first := len(s.b.Effects)
+	end := -1
+	in := func(cwd string) {
+		next, quiet := len(s.b.Effects), s.b.Nothing
+		if does(cwd); end < 0 {
+			end = len(s.b.Effects)
+		} else if sameThere(s.b.Effects[first:end], s.b.Effects[next:], next-first) {
+			s.b.Effects, s.b.Nothing = s.b.Effects[:next], quiet
+		}
+	}
+	for i := range at.places {
+		if s.enough() {
+			return
+		}
+		in(at.places[i].cwd)
+	}
+	if at.elsewhere || len(at.places) == 0 {
+		in("")
+	}
+}
+
+// sameThere is sameElsewhere for effects of which the folder counts, too, and what
+// is read.
+func sameThere(a, b []effects.Effect, shift int) bool {
+	if !sameElsewhere(a, b, shift) {
+		return false
+	}
+	for i := range a {
+		if a[i].Run != nil && (a[i].Run.Cwd != b[i].Run.Cwd || a[i].Run.Stdin != b[i].Run.Stdin || a[i].Run.StdinText != b[i].Run.StdinText) {
+			return false
+		}
+	}
+	return true
+}
+
+// loopEnds collects the scopes in which the rounds of a loop end early.
+type loopEnds struct{ broken, continued scope }
+
+// inLoop walks the body of a loop.
+func (s *walker) inLoop(walk func()) loopEnds {
+	ends := &loopEnds{scope{dead: true}, scope{dead: true}}
+	outer := s.loops
+	s.loops = append(s.loops[:len(s.loops):len(s.loops)], ends)
+	walk()
+	s.loops = outer
+	return *ends
+}
+
+// outOfLoops walks what runs in a process of its own, where break and continue
+// end no loop of the shell.
+func (s *walker) outOfLoops(walk func()) {
+	outer := s.loops
+	s.loops = nil
+	walk()
+	s.loops = outer
+}
+
+// leaveLoops notes that the innermost n loops may end here, or go on with the
+// next round; n is 0 for any number of them.
+func (s *walker) leaveLoops(at *scope, n int, broken, continued bool) {
+	for i := range s.loops {
+		l := s.loops[len(s.loops)-1-i]
+		if last := i+1 == n || i+1 == len(s.loops); n > 0 && !last {
+			continue
+		}
+		if broken {
+			l.broken = join(l.broken, *at)
+		}
+		if continued {
+			l.continued = join(l.continued, *at)
+		}
+		if n > 0 {
+			return
+		}
+	}
+}
+
+// anything notes that the shell may have done anything: it may be in another
+// folder, have set variables and ended loops.
+func (s *walker) anything(at *scope) {
+	at.elsewhere = true
+	s.leave(at, "")
+	s.setAny()
+	at.vars = nil
+	s.leaveLoops(at, 0, true, true)
+}

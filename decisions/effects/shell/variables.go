@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/wordset"
+)
+
+// bind notes what an assignment that stands alone sets, if that is known.
+func (s *walker) bind(a *syntax.Assign, at *scope) {
+	if a.Index != nil || a.Array != nil || a.Append || a.Naked {
+		return
+	}
+	value := effects.Word{}
+	if a.Value != nil {
+		value = s.value(a.Value, s.source(a.Value), at)
+	}
+	if !value.Dynamic() {
+		s.set(a.Name.Value, value.Text, at)
+	}
+}
+
+// set notes the value of a variable that holds what is put into it: the shell
+// gives its name no meaning, and no declaration of the text does.
+func (s *walker) set(name, value string, at *scope) {
+	if s.declared[name] || s.anyAssigned || !ordinaryVariable(name) || len(value) > maxBound {
+		at.unbind(name)
+		return
+	}
+	at.bind(name, value)
+}
+
+// declareName notes that a variable may be an integer, read-only or a name of
+// another one from now on, so that an assignment may do something else.
+func (s *walker) declareName(name string, at *scope) {
+	s.assign(name, at)
+	if s.declared == nil {
+		s.declared = map[string]bool{}
+	}
+	if !s.declared[name] {
+		s.declared[name] = true
+		s.news++
+	}
+}
+
+// maxBound is the longest value that is followed, in bytes.
+const maxBound = 4 << 10
+
+// variableSetters are commands of a shell that set variables in ways that are not looked
+// into.
+var variableSetters = wordset.Fields(`
+	let integer float vared zparseopts zstyle zmodload emulate setopt unsetopt shopt print getln sysread zsystem zselect zstat stat
+	strftime zcurses zformat zregexparse autoload functions foreach select repeat private nameref`)
+
+// ordinaryVariable reports whether a shell gives a variable's name no meaning of
+// its own, so that it holds what was put into it. zsh ties path, cdpath and the
+// like to PATH and its kin.
+func ordinaryVariable(name string) bool {
+	if specialVariables[name] || strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "ZSH") || strings.HasPrefix(name, "EPOCH") ||
+		strings.HasSuffix(name, "path") || strings.HasPrefix(name, "COMP_") || strings.HasPrefix(name, "KSH") {
+		return false
+	}
+	return name != "" && name != "_"
+}
+
+// specialVariables are those that bash or zsh set, calculate or refuse.
+var specialVariables = wordset.Fields(`
+	RANDOM SRANDOM SECONDS LINENO HISTCMD IFS PATH HOME PWD OLDPWD UID EUID GID EGID PPID GROUPS DIRSTACK FUNCNAME PIPESTATUS
+	REPLY OPTIND OPTARG OPTERR COLUMNS LINES SHELLOPTS SHLVL TTY TTYIDLE USERNAME HOSTTYPE MACHTYPE OSTYPE VENDOR CPUTYPE LOGCHECK
+	NULLCMD READNULLCMD HOST ERRNO MATCH MBEGIN MEND FIGNORE FPATH CDPATH MANPATH MAILPATH MODULE_PATH PSVAR WATCH HISTCHARS histchars
+	argv prompt status pipestatus options commands functions aliases galiases saliases builtins reswords patchars signals history
+	historywords match mbegin mend psvar watch fignore dirstack modules parameters terminfo termcap mapfile userdirs nameddirs
+	usergroups jobtexts jobdirs jobstates errnos sysparams widgets keymaps keys region_highlight zle_bracketed_paste`)
+
+// echoed returns what echo or printf prints into a substitution, when all of it
+// is known and every shell prints the same.
+func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bool) {
+	words := make([]string, 0, len(args))
+	for _, w := range args {
+		value := s.value(w, "", at)
+		if value.Dynamic() || value.Glob || hasBraces(w) || len(value.Text) > maxBound {
+			return "", false
+		}
+		words = append(words, value.Text)
+	}
+	if name == "printf" {
+		return formatted(words)
+	}
+	if len(words) > 0 && words[0] == "-n" {
+		words = words[1:] // a last newline is cut off anyway
+	}
+	text := strings.Join(words, " ")
+	if len(words) > 0 && strings.HasPrefix(words[0], "-") || strings.Contains(text, "\\") {
+		return "", false // options, and escapes that some shells decode
+	}
+	return strings.TrimRight(text, "\n"), true
+}
+
+// formatted is what printf prints, for formats of text and %s alone.
+func formatted(words []string) (string, bool) {
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") {
+		return "", false
+	}
+	format, ok := ansiC(words[0])
+	if !ok || strings.ContainsAny(words[0], "\"'?") && strings.Contains(words[0], "\\") {
+		return "", false
+	}
+	args, out := words[1:], ""
+	if strings.Count(strings.ReplaceAll(format, "%%", ""), "%") != len(args) {
+		return "", false // the format is used again, or arguments are missing
+	}
+	for {
+		before, rest, found := strings.Cut(format, "%")
+		out += before
+		switch {
+		case !found:
+			return strings.TrimRight(out, "\n"), true
+		case strings.HasPrefix(rest, "%"):
+			out += "%"
+		case strings.HasPrefix(rest, "s") && len(args) > 0:
+			out, args = out+args[0], args[1:]
+		default:
+			return "", false
+		}
+		format = rest[1:]
+	}
+}
+
+// splitName returns the words of a command's name that stands in one expansion,
+// as bash splits it; none when they are not known. zsh takes it for one name,
+// which then hardly is a program.
+func (s *walker) splitName(w *syntax.Word, at *scope) []effects.Word {
+	if len(w.Parts) != 1 || s.sets("IFS") {
+		return nil
+	}
+	var value string
+	var ok bool
+	switch part := w.Parts[0].(type) {
+	case *syntax.ParamExp:
+		value, ok = s.variable(part, at)
+	case *syntax.CmdSubst:
+		value, ok = s.printed(part, at)
+	}
+	if !ok || !strings.ContainsAny(value, " \t\n") || strings.ContainsAny(value, "*?[\\") {
+		return nil
+	}
+	var words []effects.Word
+	for field := range strings.FieldsSeq(value) {
+		words = append(words, effects.LiteralWord(field))
+	}
+	return words
+}

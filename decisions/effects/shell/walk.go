@@ -1,0 +1,297 @@
+package shell
+
+import (
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/runs"
+)
+
+// script walks a whole text. A shell that reads it line by line may give up one
+// line, where a pattern matches nothing or an expansion fails, and go on with
+// the next.
+func (s *walker) script(list []*syntax.Stmt, at scope, in runs.Input) scope {
+	s.exits, s.aborts = scope{dead: true}, scope{dead: true}
+	line := uint(1)
+	for i, stmt := range list {
+		if i > 0 && stmt.Pos().Line() > line && !s.aborts.dead {
+			at = join(at, s.aborts)
+		}
+		line = stmt.End().Line()
+		out := s.stmt(stmt, at, in)
+		at = out.end()
+	}
+	return join(join(at, s.exits), s.aborts)
+}
+
+// leaves notes that the text ends in a folder outside of the project.
+func (s *walker) leaves(at *scope) {
+	for i := range at.places {
+		if at.places[i].outside && !s.b.KeepsFolder {
+			s.state("leaves the shell in another folder", "cd "+at.places[i].cwd)
+			return
+		}
+	}
+}
+
+// stmts walks a list of statements that run one after the other.
+func (s *walker) stmts(list []*syntax.Stmt, at scope, in runs.Input) outcome {
+	out := either(at)
+	for i, stmt := range list {
+		if i > 0 {
+			at = out.end()
+		}
+		out = s.stmt(stmt, at, in)
+	}
+	return out
+}
+
+// stmt walks one statement.
+func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) outcome {
+	if s.enough() {
+		return either(at)
+	}
+	if s.b.Statements++; s.b.Statements > maxStatements {
+		s.full = true
+		s.unknown("more commands than permd follows")
+		return either(at)
+	}
+	if s.level >= maxShellNesting {
+		s.full = true
+		s.unknown("shell text nested too deeply")
+		return either(at)
+	}
+	s.level++
+	defer func() { s.level-- }()
+
+	if stmt.Coprocess || stmt.Disown {
+		s.unknown("a statement of another shell")
+	}
+	if stmt.Background {
+		s.concurrently(func() {
+			s.outOfLoops(func() { s.foreground(stmt, at.subshell(), in) })
+		})
+		return either(s.beforeLast(stmt, at, in))
+	}
+	return s.foreground(stmt, at, in)
+}
+
+// beforeLast is where a list leaves the shell whose last part goes to the
+// background: in zsh, all before that part runs in the shell itself.
+func (s *walker) beforeLast(stmt *syntax.Stmt, at scope, in runs.Input) scope {
+	list, ok := stmt.Cmd.(*syntax.BinaryCmd)
+	if !ok || list.Op != syntax.AndStmt && list.Op != syntax.OrStmt || s.b.Readers()&plainshell.Zsh == 0 {
+		return at
+	}
+	first, sinks, besides := len(s.b.Effects), len(s.sinks), len(s.beside)
+	out := s.stmt(list.X, at, in)
+	// What it does is known, but for where the shell is.
+	s.b.Effects, s.sinks, s.beside = s.b.Effects[:first], s.sinks[:sinks], s.beside[:besides]
+	return join(at, out.end())
+}
+
+// foreground walks one statement that the shell waits for.
+func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) outcome {
+	first, sinks := len(s.b.Effects), len(s.sinks)
+	// Redirections are opened before the command runs; what they substitute
+	// and read is known then, and the command's stdin is theirs.
+	outer := in
+	in = s.redirects(stmt.Redirs, &at, outer)
+	out := either(at)
+	switch cmd := stmt.Cmd.(type) {
+	case nil:
+	case *syntax.CallExpr:
+		var exec bool
+		if out, exec = s.call(cmd, at, in, outer); exec {
+			sinks = len(s.sinks) // its redirections stay open
+		}
+	case *syntax.BinaryCmd:
+		out = s.binary(cmd, at, in)
+	case *syntax.Block:
+		out = s.stmts(cmd.Stmts, at, in)
+	case *syntax.Subshell:
+		s.outOfLoops(func() { s.stmts(cmd.Stmts, at.subshell(), in) })
+	case *syntax.TimeClause:
+		if cmd.Stmt != nil {
+			// Shells without it run a program of that name, as zsh does for "time -p".
+			out = s.stmt(cmd.Stmt, at, in)
+			out = outcome{join(out.ok, at), join(out.bad, at)}
+		}
+	case *syntax.IfClause:
+		out = s.ifClause(cmd, at, in)
+	case *syntax.WhileClause:
+		out = s.loop(at, cmd.Cond, cmd.Do, cmd.Until, "", in)
+	case *syntax.ForClause:
+		out = s.forClause(cmd, at, in)
+	case *syntax.CaseClause:
+		out = s.caseClause(cmd, at, in)
+	case *syntax.TestClause:
+		s.testExpr(cmd.X, &at, in)
+		out = either(at)
+	case *syntax.FuncDecl:
+		s.state("defines a function", s.source(cmd))
+		s.outOfLoops(func() { s.stmt(cmd.Body, startAt(""), runs.Input{Kind: effects.StdinPipe}) })
+	case *syntax.DeclClause:
+		s.declare(cmd, &at, outer)
+		out = either(at)
+	case *syntax.ArithmCmd:
+		s.substitutions(cmd, &at, in)
+		if !plainArithmetic(cmd.X) {
+			s.unknown("arithmetic on variables can run code that they hold")
+			s.setAny()
+		}
+	case *syntax.LetClause:
+		s.substitutions(cmd, &at, in)
+		s.unknown("arithmetic on variables can run code that they hold")
+		s.setAny()
+	case *syntax.CoprocClause:
+		s.unknown("a coprocess")
+		s.setAny()
+		s.outOfLoops(func() { s.stmt(cmd.Stmt, at.subshell(), runs.Input{Kind: effects.StdinPipe}) })
+	default:
+		s.unknown("a kind of command that permd does not know")
+		s.anything(&at)
+		out = either(at)
+	}
+	if mayFail(stmt.Redirs) {
+		// Then the command does not run.
+		out.bad = join(out.bad, at)
+	}
+	if stmt.Negated {
+		out.ok, out.bad = out.bad, out.ok
+	}
+	s.drain(sinks, first, in)
+	return out
+}
+
+// binary walks lists and pipelines.
+func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) outcome {
+	switch cmd.Op {
+	case syntax.AndStmt:
+		x := s.stmt(cmd.X, at, in)
+		y := s.stmt(cmd.Y, x.ok, in)
+		return outcome{y.ok, join(x.bad, y.bad)}
+	case syntax.OrStmt:
+		x := s.stmt(cmd.X, at, in)
+		y := s.stmt(cmd.Y, x.bad, in)
+		return outcome{join(x.ok, y.ok), y.bad}
+	case syntax.Pipe, syntax.PipeAll:
+		first := len(s.b.Effects)
+		walk := func() {
+			s.outOfLoops(func() { s.stmt(cmd.X, at.subshell(), in) })
+		}
+		walk()
+		end, before := len(s.b.Effects), s.b.Changes()
+		kind := effects.StdinPipe
+		if s.reachesNetwork(first, end) || in.Kind == effects.StdinNetwork {
+			kind = effects.StdinNetwork
+		}
+		piped := runs.Input{Kind: kind}
+		if kind == effects.StdinPipe {
+			piped.Printed = s.output(cmd.X, &at, in)
+		}
+		if s.b.Readers()&plainshell.Zsh != 0 {
+			own := in
+			piped.Own = &own
+		}
+		// The right side is a process of its own in bash, but not in zsh.
+		out := s.stmt(cmd.Y, at, piped)
+		// Both sides run at the same time.
+		s.repeat(first, end, before, walk)
+		return outcome{join(at, out.ok), join(at, out.bad)}
+	default:
+		s.unknown("a kind of list that permd does not know")
+		s.anything(&at)
+		return either(at)
+	}
+}
+
+// reachesNetwork reports whether one of the effects from index first up to end
+// brings data from the network.
+func (s *walker) reachesNetwork(first, end int) bool {
+	for i := first; i < end; i++ {
+		e := &s.b.Effects[i]
+		switch {
+		case e.Kind == effects.KindConnect:
+			return true
+		case e.Kind == effects.KindRun && (e.Run.Stdin == effects.StdinNetwork || s.b.NetworkProgram(e.Run.Program)):
+			return true
+		}
+	}
+	return false
+}
+
+func (s *walker) ifClause(cmd *syntax.IfClause, at scope, in runs.Input) outcome {
+	out := either(scope{dead: true})
+	for clause := cmd; clause != nil; clause = clause.Else {
+		holds := at
+		if len(clause.Cond) > 0 {
+			cond := s.stmts(clause.Cond, at, in)
+			holds, at = cond.ok, cond.bad
+		} else {
+			at = at.ended() // an else
+		}
+		then := s.stmts(clause.Then, holds, in)
+		out = outcome{join(out.ok, then.ok), join(out.bad, then.bad)}
+	}
+	out.ok = join(out.ok, at)
+	return out
+}
+
+func (s *walker) caseClause(cmd *syntax.CaseClause, at scope, in runs.Input) outcome {
+	s.inert(cmd.Word, &at, in)
+	end, through := at, scope{dead: true}
+	for _, item := range cmd.Items {
+		for _, pattern := range item.Patterns {
+			s.inert(pattern, &at, in)
+		}
+		out := s.stmts(item.Stmts, join(at, through), in)
+		through = out.end()
+		end = join(end, through)
+		if item.Op == syntax.Break {
+			through = through.ended()
+		}
+	}
+	return either(end)
+}
+
+// inert walks a word whose value decides nothing that a rule could be about.
+func (s *walker) inert(w *syntax.Word, at *scope, in runs.Input) {
+	if w == nil {
+		return
+	}
+	s.substitutions(w, at, in)
+	if unsafeExpansion(w) {
+		s.unknown("an expansion that can run code or set a variable")
+		s.setAny()
+	}
+}
+
+// testExpr walks [[ … ]]. Comparisons of numbers and -v evaluate subscripts,
+// which can run code even out of single quotes.
+func (s *walker) testExpr(x syntax.TestExpr, at *scope, in runs.Input) {
+	switch x := x.(type) {
+	case *syntax.Word:
+		s.inert(x, at, in)
+	case *syntax.ParenTest:
+		s.testExpr(x.X, at, in)
+	case *syntax.UnaryTest:
+		s.testExpr(x.X, at, in)
+		switch x.Op {
+		case syntax.TsVarSet, syntax.TsRefVar, syntax.TsOptSet:
+			s.unknown("a test that can run code in a subscript")
+		}
+	case *syntax.BinaryTest:
+		s.testExpr(x.X, at, in)
+		s.testExpr(x.Y, at, in)
+		switch x.Op {
+		case syntax.TsMatch, syntax.TsMatchShort, syntax.TsNoMatch, syntax.TsReMatch, syntax.TsAfter, syntax.TsBefore,
+			syntax.AndTest, syntax.OrTest, syntax.TsNewer, syntax.TsOlder, syntax.TsDevIno:
+		default:
+			s.unknown("a test that can run code in a subscript")
+		}
+	default:
+		s.unknown("a test that permd does not know")
+	}
+}

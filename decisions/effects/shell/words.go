@@ -1,0 +1,327 @@
+package shell
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/internal/chars"
+)
+
+// where says what a word is for, as expansions differ by place.
+type where uint8
+
+const (
+	inCommand    where = iota // braces, tilde, globs and splitting
+	inRedirect                // one word is expected
+	inAssignment              // no braces, no globs, no splitting
+)
+
+// expand appends the words that a word of the text becomes, after adding the
+// effects of its substitutions.
+func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place where) []effects.Word {
+	if lit, ok := plainLiteral(w); ok {
+		return append(words, effects.Word{Text: lit})
+	}
+	return s.expandParts(words, w, at, in, place)
+}
+
+// expandParts is expand for the words, one in three, in which something is to
+// be expanded.
+func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place where) []effects.Word {
+	s.substitutions(w, at, in)
+	if unsafeExpansion(w) {
+		s.unknown("an expansion that can run code or set a variable")
+		s.setAny()
+	}
+	if place == inCommand && len(words) == 0 {
+		if split := s.splitName(w, at); len(split) > 0 {
+			return append(words, split...)
+		}
+	}
+	shown := s.source(w)
+	if place == inAssignment || !hasBraces(w) {
+		return append(words, s.value(w, shown, at))
+	}
+	before := len(words)
+	if place == inRedirect || s.b.Braces >= maxAllBraces/maxBraceWords*mostBraces(s.b) || !flatBraces(w) {
+		s.over = s.over || s.b.Braces >= maxAllBraces/maxBraceWords*mostBraces(s.b)
+		return append(words, effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
+	}
+	if s.alone {
+		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the walk is not done with the word
+	}
+	syntax.SplitBraces(w)
+	for part, err := range expand.BracesSeq(nil, w) {
+		if err != nil || len(words) >= before+mostBraces(s.b) {
+			s.over = true
+			return append(words[:before], effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
+		}
+		words = append(words, s.value(part, shown, at))
+	}
+	s.b.Braces += len(words) - before
+	return words
+}
+
+// plainLiteral returns a word that no expansion touches.
+func plainLiteral(w *syntax.Word) (string, bool) {
+	if len(w.Parts) != 1 {
+		return "", false
+	}
+	switch part := w.Parts[0].(type) {
+	case *syntax.Lit:
+		if part.Value != "" && part.Value[0] != '=' && !strings.ContainsAny(part.Value, "\\{}*?[]~") {
+			return part.Value, true
+		}
+	case *syntax.SglQuoted:
+		if !part.Dollar {
+			return part.Value, true
+		}
+	}
+	return "", false
+}
+
+// hasBraces reports whether a brace expansion may be in the word.
+func hasBraces(w *syntax.Word) bool {
+	open, separates := false, false
+	for _, part := range w.Parts {
+		if lit, ok := part.(*syntax.Lit); ok {
+			open = open || strings.Contains(lit.Value, "{")
+			separates = separates || strings.Contains(lit.Value, ",") || strings.Contains(lit.Value, "..")
+		}
+	}
+	return open && separates
+}
+
+// flatBraces reports whether the word's braces are balanced, not nested, few,
+// and lists or sequences of a plain form, so that every shell reads them alike.
+func flatBraces(w *syntax.Word) bool {
+	groups, inside := 0, false
+	comma, dots := false, false
+	for _, part := range w.Parts {
+		lit, ok := part.(*syntax.Lit)
+		if !ok {
+			if inside {
+				return false
+			}
+			continue
+		}
+		for i := 0; i < len(lit.Value); i++ {
+			switch c := lit.Value[i]; {
+			case c == '\\':
+				return false
+			case c == '{':
+				if groups++; inside || groups > 4 {
+					return false
+				}
+				inside, comma, dots = true, false, false
+			case c == '}':
+				if !inside || comma == dots {
+					return false
+				}
+				inside = false
+			case c == ',':
+				comma = true
+			case c == '.' && strings.HasPrefix(lit.Value[i:], ".."):
+				dots = true
+			}
+		}
+	}
+	return !inside
+}
+
+// value evaluates a word as far as it is known.
+func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
+	out := effects.Word{Shown: shown}
+	var text strings.Builder
+	dynamic := false
+	stop := func(split bool) {
+		if !dynamic {
+			out.Prefix = text.String()
+		}
+		dynamic = true
+		out.Split = out.Split || split
+	}
+	for i, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			value := part.Value
+			if i == 0 && strings.HasPrefix(value, "~") {
+				rest, ok := s.tilde(value, len(w.Parts) == 1, &text)
+				if !ok {
+					stop(false)
+				}
+				value = rest
+			}
+			if i == 0 && len(value) > 1 && value[0] == '=' && (chars.IsLetter(value[1]) || value[1] == '.' || value[1] == '_') {
+				stop(false) // zsh puts the path of a program there
+			}
+			if strings.Contains(value, "=~") || strings.Contains(value, ":~") {
+				// bash expands a tilde there in words that look like assignments.
+				stop(false)
+			}
+			if strings.ContainsAny(value, "*?[") && hasGlob(value, len(w.Parts) > 1) {
+				out.Glob, out.Dir = true, at.cwd()
+			}
+			unescape(&text, value)
+		case *syntax.SglQuoted:
+			if !part.Dollar {
+				text.WriteString(part.Value)
+			} else if value, ok := ansiC(part.Value); ok {
+				text.WriteString(value)
+			} else {
+				stop(false)
+			}
+		case *syntax.DblQuoted:
+			if part.Dollar {
+				stop(false)
+			}
+			for i, inner := range part.Parts {
+				switch inner := inner.(type) {
+				case *syntax.Lit:
+					unescapeQuoted(&text, inner.Value, "$`\"\\")
+				case *syntax.ParamExp:
+					if value, ok := s.variable(inner, at); ok && !modified(part.Parts, i) {
+						text.WriteString(value)
+					} else {
+						// "$@" and "${a[@]}" become any number of words.
+						stop(manyWords(inner))
+					}
+				case *syntax.CmdSubst:
+					if value, ok := s.printed(inner, at); ok {
+						text.WriteString(value)
+					} else {
+						stop(false)
+					}
+				default:
+					stop(false)
+				}
+			}
+		case *syntax.ParamExp:
+			value, ok := s.variable(part, at)
+			if ok && !modified(w.Parts, i) && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
+				text.WriteString(value)
+			} else {
+				stop(true)
+			}
+		case *syntax.CmdSubst:
+			value, ok := s.printed(part, at)
+			if ok && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
+				text.WriteString(value)
+			} else {
+				stop(true)
+			}
+		case *syntax.ArithmExp:
+			// A number: one word, unless IFS has digits in it.
+			stop(s.sets("IFS"))
+		case *syntax.ExtGlob:
+			// In zsh *(e:'…':) runs code.
+			stop(true)
+		case *syntax.ProcSubst:
+			stop(false)
+		default:
+			stop(true)
+		}
+	}
+	out.Text = text.String()
+	if dynamic || strings.ContainsRune(out.Text, 0) {
+		out.Text = effects.DynamicWord
+		out.Guess = s.guess(w, at)
+		if out.Glob {
+			out.Split = true
+		}
+	}
+	return out
+}
+
+// modified reports whether zsh takes what follows an expansion without braces
+// for a modifier of it ($f:h, $f:s/a/b/) or its subscript ($f[2,-1]).
+func modified(parts []syntax.WordPart, i int) bool {
+	p, ok := parts[i].(*syntax.ParamExp)
+	if !ok || !p.Short || i+1 >= len(parts) {
+		return false
+	}
+	lit, ok := parts[i+1].(*syntax.Lit)
+	if !ok || lit.Value == "" {
+		return false
+	}
+	return lit.Value[0] == '[' || len(lit.Value) > 1 && lit.Value[0] == ':' && (chars.IsLetter(lit.Value[1]) || lit.Value[1] == '&')
+}
+
+// knownVariables are those whose value in the person's shell is known.
+var knownVariables = map[string]bool{
+	"HOME": true, "USER": true, "LOGNAME": true, "TMPDIR": true,
+	"XDG_CONFIG_HOME": true, "XDG_DATA_HOME": true, "XDG_STATE_HOME": true,
+	"XDG_CACHE_HOME": true, "XDG_RUNTIME_DIR": true,
+}
+
+// variable is the value of a plain parameter expansion, when it is known.
+func (s *walker) variable(p *syntax.ParamExp, at *scope) (string, bool) {
+	if p.Param == nil || !plainParam(p) {
+		return "", false
+	}
+	if value, ok := at.bound(p.Param.Value); ok && !s.anyAssigned {
+		return value, true
+	}
+	if s.sets(p.Param.Value) {
+		return "", false
+	}
+	switch name := p.Param.Value; {
+	case name == "PWD":
+		cwd := at.cwd()
+		return cwd, cwd != ""
+	case name == "HOME":
+		return s.b.Call.User.Home, s.b.Call.User.Home != ""
+	case knownVariables[name]:
+		value := s.b.Call.User.Env[name]
+		return value, value != ""
+	}
+	return "", false
+}
+
+// plainParam reports whether an expansion is $name or ${name}.
+func plainParam(p *syntax.ParamExp) bool {
+	return p.Flags == nil && !p.Excl && !p.Length && !p.Width && !p.IsSet &&
+		p.Split == syntax.OptUnset && p.GlobSubst == syntax.OptUnset && p.RcExpand == syntax.OptUnset &&
+		p.NestedParam == nil && p.Index == nil && len(p.Modifiers) == 0 && p.Slice == nil &&
+		p.Repl == nil && p.Names == 0 && p.Exp == nil
+}
+
+// manyWords reports whether an expansion in double quotes may become several
+// words or none.
+func manyWords(p *syntax.ParamExp) bool {
+	if p.Param == nil || p.Names != 0 || p.Param.Value == "@" || p.Excl {
+		return true
+	}
+	if w, ok := p.Index.(*syntax.Word); ok && w.Lit() == "@" {
+		return true
+	}
+	// A default word may itself hold "$@".
+	return p.Exp != nil && p.Exp.Word != nil && len(p.Exp.Word.Parts) > 0 && !onlyLiterals(p.Exp.Word)
+}
+
+func onlyLiterals(w *syntax.Word) bool {
+	for _, part := range w.Parts {
+		if _, ok := part.(*syntax.Lit); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// plainVariable reports whether a variable's name is of the kind that scripts
+// use for their own and that no program reads from its environment.
+func plainVariable(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	// Many programs read http_proxy and its kin, npm all that begins with npm_.
+	return ordinaryVariable(name) && !strings.HasSuffix(name, "_proxy") && !strings.HasPrefix(name, "npm_") &&
+		!strings.HasPrefix(name, "pnpm_") && !strings.HasPrefix(name, "yarn_") && !strings.HasPrefix(name, "rvm_")
+}

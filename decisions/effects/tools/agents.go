@@ -1,0 +1,95 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// startsAgent adds, where the session is confined, what is not known of a
+// sub-agent. It is unknown and not a mode: the harness may well pass the limits
+// on, and who knows that theirs does can cover it by a rule. An allow of the
+// tool, or what permd ships, must not: it was given for sessions that may do
+// all that their sub-agents may.
+func (t *tool) startsAgent(name string, args strictjson.Value, from string) {
+	if !t.all.starts[name] {
+		return
+	}
+	if t.Call.Confined != "" {
+		t.Unknown(t.id.from, "a sub-agent that may do more than this session: "+t.Call.Confined)
+	}
+	if text, ok := strictjson.ParseString(args); ok && strictjson.Check([]byte(text)) == nil {
+		args = strictjson.Value(text)
+	}
+	t.agentMode(args, from, 0)
+}
+
+// modeWords are words in the name of a member that says what a sub-agent may do
+// without asking.
+var modeWords = []string{
+	"access", "allow", "allowed", "approval", "approvals", "approve", "auto", "autonomy", "bypass", "confirm", "confirmation", "dangerously", "elevated",
+	"escalated", "grant", "grants", "isolation", "mode", "modes", "permission", "permissions", "policy", "privileged", "sandbox", "sandboxed", "skip", "trust", "trusted",
+	"unattended", "unrestricted", "unsandboxed", "yolo",
+}
+
+// agentMode adds the mode effect of a sub-agent that is started with more than it
+// would have by itself: {"mode": "bypassPermissions"}. Any value is, but for
+// those that are known to be the default or narrower.
+func (t *tool) agentMode(v strictjson.Value, from string, depth int) {
+	switch strictjson.Kind(v) {
+	case '{':
+		o, err := strictjson.ParseObject(v)
+		if err != nil {
+			return
+		}
+		for i := range o {
+			m := &o[i]
+			at := memberOf(from, m.Name)
+			switch {
+			case strictjson.Kind(m.Value) == '{' || strictjson.Kind(m.Value) == '[':
+				if saysMode(m.Name) && granted(m.Value) && !t.narrow(m.Value) {
+					t.widens(at)
+				} else if depth < foreignDepth {
+					t.agentMode(m.Value, at, depth+1)
+				} else {
+					t.Unknown(at, "what a sub-agent is started with is nested too deeply")
+				}
+			case saysMode(m.Name) && granted(m.Value) && !t.narrow(m.Value):
+				t.widens(at)
+			}
+		}
+	case '[':
+		items, _ := strictjson.ParseArray(v)
+		for i, item := range items {
+			if i == maxToolPaths {
+				t.Unknown(from, "a sub-agent is started with more than is looked at")
+				return
+			}
+			t.agentMode(item, itemOf(from, i), depth+1)
+		}
+	}
+}
+
+func (t *tool) widens(at string) {
+	why := "a sub-agent would start with wider permissions"
+	t.Add(effects.Effect{Kind: effects.KindMode, From: at, Why: why, Text: why})
+}
+
+// saysMode reports whether a member's name says what a sub-agent may do.
+func saysMode(name string) bool {
+	for word := range words(name) {
+		if slices.Contains(modeWords, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// narrow reports whether a value is a mode that the profiles know to be the
+// default or narrower.
+func (t *tool) narrow(v strictjson.Value) bool {
+	s, ok := strictjson.ParseString(v)
+	return ok && t.all.narrow[strings.ToLower(s)]
+}

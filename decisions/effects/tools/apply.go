@@ -1,0 +1,326 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/decisions/effects/shell"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// apply adds the effects of an input of the shape.
+func (t *tool) apply(s *shape, o strictjson.Object, from string) {
+	fs := t.facts(s, o, from)
+	t.differ(fs)
+	cwd := t.folder(fs, s.runs())
+	verb := t.verb(fs)
+	have := t.each(s, fs, cwd, verb)
+	if s.whole && !have.has(roleTree) {
+		n := len(t.Effects)
+		t.tree(".", cwd, "cwd")
+		t.searched(n)
+		return
+	}
+	if len(s.needs) > 0 && !slices.ContainsFunc(s.needs, have.has) {
+		t.lack("the input lacks what the tool works on")
+	}
+}
+
+// roles is a set of roles.
+type roles uint32
+
+func (r roles) has(x role) bool { return r&(1<<x) != 0 }
+
+// each adds the effects of the facts and returns the roles that were there.
+func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
+	var have roles
+	before := len(t.Effects)
+	defer func(shells plainshell.Shells) { t.Shells = shells }(t.Shells)
+	t.Shells = t.namedShell(fs)
+	for _, f := range fs {
+		have |= 1 << f.role
+		switch f.role {
+		case roleCommand:
+			t.commandFact(s, f, cwd)
+		case roleCommands, roleDerived:
+			t.commandList(s, f, fs, cwd)
+		case roleShell:
+			t.shellProgram(f)
+		case roleTyped:
+			if granted(f.val) {
+				t.Unknown(f.from, "the text is typed at a program that already runs")
+			}
+		case roleFeed:
+			t.feed(f)
+		case roleCode:
+			t.Unknown(f.from, "code of a language that is not read")
+		case roleRead:
+			t.files(s, f, cwd, effects.KindRead)
+		case roleTree:
+			if !globbed(fs) {
+				for _, g := range t.texts(f, s) {
+					t.treeText(g, cwd)
+				}
+			}
+		case roleGlob:
+			t.glob(f, fs, cwd)
+		case roleWrite:
+			t.files(s, f, cwd, effects.KindWrite)
+		case roleDelete:
+			t.deleted(t.files(s, f, cwd, effects.KindDelete))
+		case roleTouch:
+			t.touch(s, f, cwd, verb)
+		case roleFrom:
+			t.files(s, f, cwd, effects.KindRead)
+			t.files(s, f, cwd, effects.KindDelete)
+		case roleConnect:
+			t.connects(s, f)
+		case roleHost:
+			t.host(f)
+		case roleText:
+			t.addresses(f)
+		case rolePatch:
+			t.patchFact(f, cwd)
+		case roleChanges:
+			t.changes(f, cwd)
+		case roleItems:
+			t.items(s, f, cwd)
+		case roleFilter:
+			t.filter(s, f)
+		case roleGrant:
+			t.grant(f)
+		}
+	}
+	if have.has(roleFrom) {
+		t.moved(before)
+	}
+	return have
+}
+
+// differ finds members of the same meaning that say different things: the
+// person may be shown one and the tool may take the other.
+func (t *tool) differ(fs []fact) {
+	for i, f := range fs {
+		if !slices.Contains([]role{roleCommand, roleCwd, roleRead, roleTree, roleWrite, roleDelete, roleTouch, roleConnect, roleGlob}, f.role) {
+			continue
+		}
+		for _, g := range fs[:i] {
+			if g.role != f.role || f.role == roleTouch && t.use >= 0 {
+				continue
+			}
+			if f.role != roleCommand && (strictjson.Kind(f.val) == '[' || strictjson.Kind(g.val) == '[') {
+				continue
+			}
+			a, isText := strictjson.ParseString(f.val)
+			b, isText2 := strictjson.ParseString(g.val)
+			if !isText || !isText2 || a != b {
+				t.defect(effects.DefectContradiction, f.from, "two members that mean the same say different things")
+			}
+		}
+	}
+}
+
+// folder is where the tool works: the input's own folder, else the session's,
+// which a shell that stays alive may have left.
+func (t *tool) folder(fs []fact, runs bool) string {
+	cwd := t.cwd
+	if runs && t.Call.LiveShell {
+		cwd = ""
+	}
+	for _, f := range fs {
+		if f.role != roleCwd {
+			continue
+		}
+		given, ok := strictjson.ParseString(f.val)
+		if !ok {
+			t.malformed(f.from, "the folder is "+strictjson.KindName(strictjson.Kind(f.val))+", not text")
+			return ""
+		}
+		if given == "" {
+			continue
+		}
+		t.hidden(given, f.from)
+		if given == t.Call.Cwd && given != "" {
+			cwd = given
+			continue
+		}
+		e := t.Paths.File(effects.KindRead, given, t.Call.Cwd, f.from)
+		if e.File == nil {
+			t.Add(e)
+			return ""
+		}
+		cwd = e.File.Path
+	}
+	return cwd
+}
+
+// commandFact adds the effects of shell text or of an argument vector.
+func (t *tool) commandFact(s *shape, f fact, cwd string) {
+	if t.tooMany(&t.commands, maxToolCommands, f.from) {
+		return
+	}
+	if text, ok := strictjson.ParseString(f.val); ok {
+		if t.from == t.besideFrom && t.p.shellPrefix {
+			// Beside the input the command is written with its wrapper.
+			if args, ok := plainWords(text); ok {
+				if inner, ok := prefixed(args); ok {
+					t.Reading(runs.ShellNamed(args[0]), func() { t.command(inner, cwd, f.from) })
+					return
+				}
+			}
+		}
+		t.command(text, cwd, f.from)
+		return
+	}
+	args, ok := argvOf(f.val)
+	if !ok {
+		t.malformed(f.from, "the command is neither text nor a list of words")
+		return
+	}
+	for _, a := range args {
+		t.hidden(a, f.from)
+	}
+	if t.p.shellPrefix && s.name == "codex_shell" {
+		if text, ok := prefixed(args); ok {
+			t.Reading(runs.ShellNamed(args[0]), func() { t.command(text, cwd, f.from) })
+			return
+		}
+		if len(args) == 2 && (args[0] == "apply_patch" || args[0] == "applypatch") {
+			t.patch(args[1], cwd, f.from)
+			return
+		}
+	}
+	if words, ok := plainWords(strings.Join(args, " ")); t.p != stranger && !t.p.argv && (!ok || !slices.Equal(words, args)) {
+		// An agent that is known to send its commands as text may join the words
+		// for its shell. Of one that nobody knows, a list is what it looks like.
+		t.defect(effects.DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
+	}
+	shell.Argv(t.Builder, args, cwd, f.from)
+}
+
+// prefixed returns the text of a command that its harness wraps in the agent's
+// own shell: the wrapper says nothing, since the harness adds it to every one.
+func prefixed(args []string) (string, bool) {
+	if len(args) != 3 || args[1] != "-lc" && args[1] != "-c" {
+		return "", false
+	}
+	switch args[0] {
+	case "bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/bin/zsh", "/usr/bin/bash", "/usr/bin/sh", "/usr/bin/zsh":
+		return args[2], true
+	}
+	return "", false
+}
+
+// plainWords returns the words of a simple command without anything that a
+// shell would expand, redirect or assign.
+func plainWords(text string) ([]string, bool) {
+	script, refusal := plainshell.Read(text, plainshell.All)
+	if refusal != nil {
+		return nil, false
+	}
+	return script.Words(text)
+}
+
+// command adds the effects of shell text.
+func (t *tool) command(text, cwd, from string) {
+	t.text = text
+	t.shellTexts++
+	if strings.TrimSpace(text) == "" {
+		t.lack("the command is empty")
+		return
+	}
+	t.hidden(text, from)
+	shell.Text(t.Builder, text, cwd, from)
+}
+
+// commandList adds the effects of a list of commands. Derived ones repeat or
+// split what another member says in full.
+func (t *tool) commandList(s *shape, f fact, all []fact, cwd string) {
+	list := t.texts(f, s)
+	for _, other := range all {
+		if other.role != roleCommand {
+			continue
+		}
+		full, _ := strictjson.ParseString(other.val)
+		same := len(list) == 1
+		for _, g := range list {
+			text, _ := strictjson.ParseString(g.val)
+			same = same && text == full
+		}
+		if same {
+			return
+		}
+		if f.role != roleDerived {
+			t.defect(effects.DefectContradiction, f.from, "two members that mean the same say different things")
+		}
+	}
+	if len(list) == 0 {
+		t.lack("the list of commands is empty")
+	}
+	n := t.shellTexts
+	for _, g := range list {
+		t.commandFact(s, fact{name: g.name, from: g.from, role: roleCommand, val: g.val}, cwd)
+	}
+	if f.role == roleDerived {
+		t.shellTexts = n
+	}
+}
+
+// namedShell is the shell that a member names, which reads the shell text of the
+// others, or the one of the agent's when none does.
+func (t *tool) namedShell(fs []fact) plainshell.Shells {
+	shells := t.Shells
+	for i, f := range fs {
+		if f.role != roleShell {
+			continue
+		}
+		name, ok := strictjson.ParseString(f.val)
+		switch {
+		case ok && name == "":
+		case !ok || systemShells[name] == 0 || slices.ContainsFunc(fs[:i], func(g fact) bool { return g.role == roleShell }):
+			shells = runs.NoShell
+		default:
+			shells = systemShells[name]
+		}
+	}
+	return shells
+}
+
+// systemShells are the shells that a name finds, by their names and paths.
+var systemShells = map[string]plainshell.Shells{
+	"bash": plainshell.Bash, "/bin/bash": plainshell.Bash, "/usr/bin/bash": plainshell.Bash,
+	"sh": plainshell.Sh, "/bin/sh": plainshell.Sh, "/usr/bin/sh": plainshell.Sh,
+	"zsh": plainshell.Zsh, "/bin/zsh": plainshell.Zsh, "/usr/bin/zsh": plainshell.Zsh,
+}
+
+// shellProgram looks at the program that would read the shell text.
+func (t *tool) shellProgram(f fact) {
+	name, ok := strictjson.ParseString(f.val)
+	switch {
+	case !ok:
+		t.malformed(f.from, "the shell is "+strictjson.KindName(strictjson.Kind(f.val))+", not text")
+	case name != "" && systemShells[name] == 0:
+		t.Unknown(f.from, "the text is for a shell that is not read")
+	}
+}
+
+// feed adds the effects of text that is typed at a running program. Whether a
+// shell or something else listens is not known; for denies it is read as shell
+// text. Nothing typed is a look at the output.
+func (t *tool) feed(f fact) {
+	text, ok := strictjson.ParseString(f.val)
+	if !ok {
+		t.malformed(f.from, "the text is "+strictjson.KindName(strictjson.Kind(f.val))+", not text")
+		return
+	}
+	if text == "" || text == "\x03" { // Ctrl-C only stops
+		return
+	}
+	t.Unknown(f.from, "the text is typed at a program that already runs")
+	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }) {
+		shell.Text(t.Builder, text, "", f.from)
+	}
+}

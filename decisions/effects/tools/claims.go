@@ -1,0 +1,234 @@
+package tools
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// fromClaims adds the effects of a call of the agent's own tool that came
+// without input. Where the profile says that the agent sends a fact only in
+// its claims, they are effects, marked as claimed; otherwise the call stays
+// unknown.
+func (t *tool) fromClaims(s *shape) {
+	before := len(t.Effects)
+	t.claimed = true
+	cl := &t.Call.Claims
+	switch {
+	case t.id.from == "title" && t.id.mode != "":
+		t.file(effects.KindRead, strings.TrimPrefix(cl.Title, t.id.name), t.cwd, "title")
+	case s.takes(roleCommand):
+		if t.p.claimTitle && cl.Title != "" {
+			t.command(cl.Title, t.claimedFolder(), "title")
+		}
+	case s.takes(roleWrite) || s.takes(rolePatch):
+		t.claimedChanges()
+	case s.takes(roleDelete):
+		t.claimedLocations(effects.KindDelete, nil)
+	case s.takes(roleRead):
+		t.claimedLocations(effects.KindRead, nil)
+	case s.takes(roleTree):
+		n := len(t.Effects)
+		t.claimedLocations(effects.KindRead, nil)
+		t.deleted(n)
+	}
+	if len(t.Effects) == before {
+		t.claimed = t.id.claimed
+		t.lack("the tool's input was not sent")
+	}
+}
+
+// claimedFolder is the folder that the agent says its command runs in.
+func (t *tool) claimedFolder() string {
+	for _, text := range t.Call.Claims.Texts {
+		for _, prefix := range t.p.cwdText {
+			rest, ok := strings.CutPrefix(text, prefix)
+			if !ok {
+				continue
+			}
+			given, _, ok := strings.Cut(rest, "]")
+			if !ok {
+				return ""
+			}
+			if given == t.Call.Cwd {
+				return given
+			}
+			e := t.Paths.File(effects.KindRead, given, t.Call.Cwd, "content")
+			if e.File == nil {
+				return ""
+			}
+			return e.File.Path
+		}
+	}
+	if t.Call.LiveShell {
+		return ""
+	}
+	return t.cwd
+}
+
+// claimedChanges adds the changes that diffs and locations announce.
+func (t *tool) claimedChanges() {
+	var seen []string
+	if t.p.claimDiffs {
+		for _, d := range t.Call.Claims.Diffs {
+			kind := effects.KindWrite
+			if d.Operation == "delete" {
+				kind = effects.KindDelete
+			}
+			t.file(kind, d.Path, t.cwd, d.From+".path")
+			seen = append(seen, d.Path)
+			if d.OldPath == "" {
+				continue
+			}
+			seen = append(seen, d.OldPath)
+			t.file(effects.KindRead, d.OldPath, t.cwd, d.From+".oldPath")
+			if d.Operation != "copy" {
+				t.file(effects.KindDelete, d.OldPath, t.cwd, d.From+".oldPath")
+			}
+		}
+	}
+	t.claimedLocations(effects.KindWrite, seen)
+}
+
+// claimedLocations adds the locations that are not among those already seen.
+func (t *tool) claimedLocations(kind effects.Kind, seen []string) {
+	if !t.p.claimLocations {
+		return
+	}
+	for _, l := range t.Call.Claims.Locations {
+		if !slices.Contains(seen, l.Path) {
+			t.file(kind, l.Path, t.cwd, l.From)
+			seen = append(seen, l.Path)
+		}
+	}
+}
+
+// nameless is a call whose tool nothing names. Over ACP a command is the
+// agent's own shell; paths and addresses are what the input says, done in the
+// way that the kind says, which is a claim. Everything else is unknown, and
+// what the input names is there for denies.
+func (t *tool) nameless() {
+	if t.have != inputObject || len(t.input) == 0 {
+		if t.have == inputOther {
+			t.malformed(t.from, "the input is "+strictjson.KindName(strictjson.Kind(t.Call.Input))+", not an object")
+		} else if len(t.Call.Marks) == 0 && !t.has(effects.KindQuestion) && t.Call.Claims.Kind != "switch_mode" {
+			t.lack("neither the tool nor its input was sent")
+		}
+		return
+	}
+	s := t.all.generic
+	n := len(t.Effects)
+	// A folder counts in the member that a tool is known to take; of this one it is
+	// not known. It may name the folder in which it would run without.
+	fs := slices.DeleteFunc(t.facts(s, t.input, t.from), func(f fact) bool { return f.role == roleCwd && t.inSession(f.val) })
+	var have roles
+	for _, f := range fs {
+		have |= 1 << f.role
+	}
+	acp := t.Call.Protocol == "acp"
+	const commands = roles(1<<roleCommand | 1<<roleCommands)
+	switch {
+	case have&commands != 0 && !editorVerb(fs):
+		t.differ(fs)
+		t.each(s, fs, t.folder(fs, true), verbUnknown)
+		t.unknownMembers(t.input, t.from)
+		if !acp || have&^(commands|1<<roleGrant) != 0 {
+			t.lack("the tool has no name, and its input is more than a command")
+		}
+		switch t.Call.Claims.Kind {
+		case "", "execute", "read", "search":
+		default:
+			// The kind of other tools, which call their argument so as well.
+			t.lack("the tool has no name, and its kind is not that of a shell")
+		}
+	case acp && t.plainInput() && t.byKind(s, fs, have):
+		t.claimed = true
+		t.markClaimed(n)
+	default:
+		t.guessed = true
+		t.fromForeign(t.input, t.from, 0)
+		if !t.has(effects.KindQuestion) && !t.has(effects.KindMode) && t.Call.Claims.Kind != "switch_mode" {
+			t.lack("the tool has no name")
+		}
+	}
+}
+
+// plainInput reports whether every member of the input is a known fact or
+// known to say nothing of what is touched.
+func (t *tool) plainInput() bool {
+	for _, m := range t.input {
+		if t.all.roleOf(m.Name) == roleNone && !t.all.harmless[m.Name] {
+			return false
+		}
+	}
+	return true
+}
+
+// byKind adds the effects of a nameless file or fetch tool, and reports
+// whether its kind and its input make one. Where the input holds new content
+// it is a write, whatever the kind.
+func (t *tool) byKind(s *shape, fs []fact, have roles) bool {
+	var v verb
+	switch t.Call.Claims.Kind {
+	case "read", "search":
+		v = verbRead
+	case "edit":
+		v = verbWrite
+	case "delete":
+		v = verbDelete
+	case "fetch":
+		if have == 1<<roleConnect {
+			t.each(s, fs, t.cwd, verbUnknown)
+			return true
+		}
+		return false
+	case "move":
+		if have.has(roleFrom) && have.has(roleWrite) && have&^(1<<roleFrom|1<<roleWrite) == 0 {
+			t.each(s, fs, t.cwd, verbUnknown)
+			return true
+		}
+		return false
+	default:
+		return false
+	}
+	if have == 0 || have&^(1<<roleTouch|1<<roleCwd|1<<roleChanges|1<<rolePatch) != 0 {
+		return false
+	}
+	if v == verbRead && (t.holdsContent() || have.has(roleChanges) || have.has(rolePatch)) {
+		t.defect(effects.DefectContradiction, "kind", "the kind says that nothing changes, the input holds new content")
+		v = verbWrite
+	}
+	n := len(t.Effects)
+	t.differ(fs)
+	t.each(s, fs, t.folder(fs, false), v)
+	if t.Call.Claims.Kind == "search" || t.Call.Claims.Kind == "delete" {
+		t.deleted(n)
+	}
+	return true
+}
+
+// holdsContent reports whether the input holds what a file would be changed to.
+func (t *tool) holdsContent() bool {
+	for _, m := range t.input {
+		switch m.Name {
+		case "content", "old_string", "new_string", "oldString", "newString", "old_str", "new_str", "oldText", "newText",
+			"file_text", "insert_text", "diff":
+			return true
+		}
+	}
+	return false
+}
+
+// absolute is a claimed path, absolute and cleaned without looking at links.
+func (t *tool) absolute(p string) string {
+	if !path.IsAbs(p) {
+		if t.Call.Cwd == "" {
+			return ""
+		}
+		p = t.Call.Cwd + "/" + p
+	}
+	return path.Clean(p)
+}

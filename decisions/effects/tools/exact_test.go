@@ -1,0 +1,24 @@
+package tools
+
+import (
+	"testing"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// Tool servers are asked by the very name: one that looks like a name of MCP is
+// another tool there, and no allow of the tool within it means it.
+func TestExactNames(t *testing.T) {
+	call := func(protocol, name string) *effects.Call {
+		c := agentCall("", name, `{"a":1}`)
+		c.Protocol, c.Tool.Server, c.InputFrom = protocol, "shop", "input"
+		return c
+	}
+	runToolCases(t, []toolCase{
+		{name: "rap", call: call("rap", "mcp__shop__pay"), want: []string{"use shop:mcp__shop__pay @tool"}},
+		{name: "rap, another server", call: call("rap", "mcp__bank__pay"), want: []string{"use shop:mcp__bank__pay @tool"}},
+		{name: "rap, with dots", call: call("rap", "mcp.shop.pay"), want: []string{"use shop:mcp.shop.pay @tool"}},
+		{name: "otc", call: call("otc", "mcp__shop__pay"), want: []string{"use shop:mcp__shop__pay @tool"}},
+		{name: "an agent's own way", call: call("permd", "mcp__shop__pay"), want: []string{"use shop:pay @tool"}},
+	})
+}

@@ -1,0 +1,365 @@
+package tools
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/chars"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// connects adds the effects of addresses.
+func (t *tool) connects(s *shape, f fact) {
+	list := t.texts(f, s)
+	for _, g := range list {
+		url, _ := strictjson.ParseString(g.val)
+		t.fetch(url, g.from)
+	}
+	if len(list) == 0 {
+		t.lack("the list of addresses is empty")
+	}
+}
+
+// fetch adds the effect of an address that a tool fetches. Such tools are made
+// for the web; what they do with another scheme, permd cannot tell.
+func (t *tool) fetch(url, from string) {
+	n := len(t.Effects)
+	t.connect(url, effects.MethodGet, from)
+	if n == len(t.Effects) {
+		return
+	}
+	if c := t.Effects[n].Connect; c != nil && c.Scheme != "" && c.Scheme != "http" && c.Scheme != "https" {
+		t.Unknown(from, "a fetch of another scheme than http and https")
+	}
+}
+
+// connect adds the effect of one address. One of a file is a read.
+func (t *tool) connect(url, method, from string) {
+	if len(url) >= 5 && strings.EqualFold(url[:5], "file:") {
+		t.file(effects.KindRead, url, t.cwd, from)
+		return
+	}
+	if t.tooMany(&t.paths, maxToolPaths, from) {
+		return
+	}
+	t.hidden(url, from)
+	t.Add(t.Paths.Connect(url, method, from))
+}
+
+// host adds the effect of reaching {host, protocol}.
+func (t *tool) host(f fact) {
+	o, err := strictjson.ParseObject(f.val)
+	if err != nil {
+		t.malformed(f.from, "the host is "+strictjson.KindName(strictjson.Kind(f.val))+", not an object")
+		return
+	}
+	v, _ := o.Get("host")
+	host, ok := strictjson.ParseString(v)
+	if !ok || host == "" || o.NearMiss("host", "protocol") != "" {
+		t.malformed(f.from, "the object holds no host")
+		return
+	}
+	v, _ = o.Get("protocol")
+	switch p, _ := strictjson.ParseString(v); p {
+	case "http", "https":
+		host = p + "://" + host
+	}
+	// Whatever the program sends over the connection is not seen.
+	t.connect(host, effects.MethodSend, memberOf(f.from, "host"))
+}
+
+// addresses adds the effects of the addresses in free text. Words are split at
+// white space, as the tools that take such text do.
+func (t *tool) addresses(f fact) {
+	text, ok := strictjson.ParseString(f.val)
+	if !ok {
+		t.malformed(f.from, "the text is "+strictjson.KindName(strictjson.Kind(f.val))+", not text")
+		return
+	}
+	n := 0
+	for word := range strings.FieldsSeq(text) {
+		if strings.Contains(word, "://") {
+			n++
+			t.fetch(word, f.from)
+		}
+	}
+	if n == 0 {
+		t.lack("the text names no address")
+	}
+}
+
+// grant adds the mode effect of wider permissions.
+func (t *tool) grant(f fact) {
+	if granted(f.val) {
+		why := "wider permissions are asked for: " + f.name
+		t.Add(effects.Effect{Kind: effects.KindMode, From: f.from, Why: why, Text: display.Display(why)})
+	}
+}
+
+// items adds the effects of objects whose members mean the same as those of
+// the input around them.
+func (t *tool) items(s *shape, f fact, cwd string) {
+	var items []strictjson.Value
+	switch strictjson.Kind(f.val) {
+	case '"': // one edit as text is not a path
+		return
+	case '[':
+		items, _ = strictjson.ParseArray(f.val)
+	default:
+		t.malformed(f.from, "the items are "+strictjson.KindName(strictjson.Kind(f.val))+", not a list")
+		return
+	}
+	for i, item := range items {
+		if strictjson.Kind(item) != '{' {
+			continue
+		}
+		o, err := strictjson.ParseObject(item)
+		if err != nil {
+			continue
+		}
+		from := itemOf(f.from, i)
+		fs := t.facts(s, o, from)
+		fs = slices.DeleteFunc(fs, func(g fact) bool { return g.role == roleItems })
+		t.differ(fs)
+		t.each(s, fs, cwd, verbWrite)
+	}
+}
+
+// patchFact adds the effects of a patch. What is no patch is none of the
+// texts that the member can hold: old text, new text.
+func (t *tool) patchFact(f fact, cwd string) {
+	switch text, ok := strictjson.ParseString(f.val); {
+	case ok:
+		t.patch(text, cwd, f.from)
+	default:
+		args, ok := argvOf(f.val)
+		if ok && len(args) == 2 && args[0] == "apply_patch" {
+			t.patch(args[1], cwd, f.from)
+			return
+		}
+		t.malformed(f.from, "the patch is "+strictjson.KindName(strictjson.Kind(f.val))+", not text")
+	}
+}
+
+// foreignDepth is how deep the arguments of a foreign tool are searched.
+const foreignDepth = 4
+
+// fromForeign adds what the arguments of a foreign tool name. The use of the
+// tool stands for whatever it does with them, so a path or host that it is
+// given takes its allow from the use, while denies, asks and fences see it by
+// itself. A command is run by whoever gets it and needs its own allow.
+func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
+	s := t.all.generic
+	v := verbOf(t.id.name)
+	fs := t.facts(s, o, from)
+	if editorVerb(fs) {
+		// view, create …: a text editor's verb, not a command.
+		fs = slices.DeleteFunc(fs, func(f fact) bool { return f.role == roleCommand })
+	}
+	cwd := t.folder(fs, false)
+	before := len(t.Effects)
+	for _, f := range fs {
+		n := len(t.Effects)
+		switch f.role {
+		case roleCommand:
+			t.foreignCommand(s, f, cwd)
+			continue
+		case roleCommands:
+			t.foreignList(s, f, cwd)
+			continue
+		case roleTouch:
+			t.touchForeign(f, cwd, v)
+		case roleCwd:
+			// It may be what the tool works on.
+			t.touchForeign(f, t.cwd, v)
+		case roleFrom, roleWrite:
+			kind := effects.KindWrite
+			if f.role == roleFrom {
+				kind = effects.KindRead
+			}
+			t.filesForeign(f, cwd, kind)
+		case roleConnect:
+			t.connectForeign(f)
+		case roleGrant:
+			t.grant(f)
+			continue
+		case rolePatch:
+			if text, ok := strictjson.ParseString(f.val); ok && strings.HasPrefix(strings.TrimSpace(text), "***") {
+				t.patch(text, cwd, f.from)
+			}
+		case roleChanges:
+			if strictjson.Kind(f.val) == '{' {
+				t.changes(f, cwd)
+			}
+		}
+		t.coveredByUse(n)
+	}
+	if slices.ContainsFunc(fs, func(f fact) bool { return f.role == roleFrom }) {
+		t.moved(before)
+	}
+	if depth < foreignDepth {
+		t.nested(o, from, depth)
+	}
+}
+
+// coveredByUse lets the effects from index n on take their allow from the
+// call's use.
+func (t *tool) coveredByUse(n int) {
+	if t.use < 0 {
+		return
+	}
+	for i := n; i < len(t.Effects); i++ {
+		if e := &t.Effects[i]; e.File != nil || e.Connect != nil {
+			e.Via = &effects.Via{Effect: t.use, Arg: effects.Inherent}
+		}
+	}
+}
+
+// nested looks into the objects that arguments hold.
+func (t *tool) nested(o strictjson.Object, from string, depth int) {
+	s := t.all.generic
+	for _, m := range o {
+		if s.members[m.Name] != roleNone || t.counted {
+			continue
+		}
+		at := memberOf(from, m.Name)
+		switch strictjson.Kind(m.Value) {
+		case '{':
+			if inner, err := strictjson.ParseObject(m.Value); err == nil {
+				t.fromForeign(inner, at, depth+1)
+			}
+		case '[':
+			items, _ := strictjson.ParseArray(m.Value)
+			for i, item := range items[:min(len(items), maxToolPaths)] {
+				if strictjson.Kind(item) != '{' {
+					continue
+				}
+				if inner, err := strictjson.ParseObject(item); err == nil {
+					t.fromForeign(inner, itemOf(at, i), depth+1)
+				}
+			}
+		}
+	}
+}
+
+// foreignCommand and foreignList add commands; what is of another type is a
+// member that only shares the name.
+func (t *tool) foreignCommand(s *shape, f fact, cwd string) {
+	if _, ok := argvOf(f.val); ok || strictjson.Kind(f.val) == '"' {
+		t.commandFact(s, f, cwd)
+		return
+	}
+	t.malformed(f.from, "the command is neither text nor a list of words")
+}
+
+func (t *tool) foreignList(s *shape, f fact, cwd string) {
+	for _, g := range t.texts(f, s) {
+		t.commandFact(s, fact{name: g.name, from: g.from, role: roleCommand, val: g.val}, cwd)
+	}
+}
+
+func (t *tool) touchForeign(f fact, cwd string, v verb) {
+	if v == verbRead || v == verbUnknown {
+		t.filesForeign(f, cwd, effects.KindRead)
+	}
+	if v == verbWrite || v == verbUnknown {
+		t.filesForeign(f, cwd, effects.KindWrite)
+	}
+	if v == verbDelete {
+		t.deleted(t.filesForeign(f, cwd, effects.KindDelete))
+	}
+}
+
+// filesForeign adds paths among the texts of a value, and returns where they
+// begin. A number or an object of that name is none.
+func (t *tool) filesForeign(f fact, cwd string, kind effects.Kind) int {
+	n := len(t.Effects)
+	if k := strictjson.Kind(f.val); k != '"' && k != '[' {
+		return n
+	}
+	for _, g := range t.texts(f, t.all.generic) {
+		if given, _ := strictjson.ParseString(g.val); given != "" && !strings.Contains(given, "://") {
+			t.file(kind, given, cwd, g.from)
+		}
+	}
+	return n
+}
+
+// connectForeign adds addresses. Other schemes name things of the tool's own.
+func (t *tool) connectForeign(f fact) {
+	if k := strictjson.Kind(f.val); k != '"' && k != '[' {
+		return
+	}
+	for _, g := range t.texts(f, t.all.generic) {
+		url, _ := strictjson.ParseString(g.val)
+		scheme, _, ok := strings.Cut(url, ":")
+		switch strings.ToLower(scheme) {
+		case "http", "https", "ws", "wss", "ftp", "ftps", "sftp", "ssh", "git", "file":
+			t.connect(url, effects.MethodSend, g.from)
+		default:
+			if !ok && strings.Contains(url, ".") {
+				t.connect(url, effects.MethodSend, g.from)
+			}
+		}
+	}
+}
+
+// verbOf guesses from a foreign tool's name what it does with a path. It only
+// narrows which denies see the path: the use is what is allowed.
+func verbOf(name string) verb {
+	v := verbUnknown
+	for word := range words(name) {
+		switch word {
+		case "delete", "remove", "rm", "unlink", "erase", "destroy", "purge", "trash", "rmdir":
+			return verbDelete
+		case "write", "edit", "create", "update", "save", "put", "set", "append", "insert", "replace", "move", "rename", "copy",
+			"make", "mkdir", "patch", "apply", "upload", "download", "export", "generate", "add", "push", "run", "execute", "exec":
+			v = verbUnknown
+			return v
+		case "read", "get", "list", "ls", "view", "show", "search", "find", "grep", "query", "fetch", "open", "stat", "info", "tree", "describe":
+			v = verbRead
+		}
+	}
+	return v
+}
+
+// words splits a tool's name at anything that is no letter, and before capitals.
+func words(name string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		start := 0
+		for i := 0; i <= len(name); i++ {
+			end := i == len(name) || !chars.IsLetter(name[i])
+			capital := !end && i > start && name[i] < 'a' && name[i-1] >= 'a'
+			if !end && !capital {
+				continue
+			}
+			if i > start && !yield(strings.ToLower(name[start:i])) {
+				return
+			}
+			start = i
+			if end {
+				start = i + 1
+			}
+		}
+	}
+}
+
+// editorVerb reports whether a command is the verb of a text editor.
+func editorVerb(fs []fact) bool {
+	paths, verbs := false, false
+	for _, f := range fs {
+		switch f.role {
+		case roleTouch:
+			paths = true
+		case roleCommand:
+			text, _ := strictjson.ParseString(f.val)
+			verbs = slices.Contains([]string{"view", "create", "str_replace", "insert", "undo_edit"}, text)
+			if !verbs {
+				return false
+			}
+		}
+	}
+	return paths && verbs
+}

@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/effectstest"
+)
+
+// hintsOf shows the hints of a result, each as its kind and its path.
+func hintsOf(r effects.Result) []string {
+	var out []string
+	for _, e := range r.Hints {
+		if !e.Claimed || !e.Hint || e.File == nil {
+			out = append(out, "not a claimed path: "+e.Text)
+			continue
+		}
+		p := strings.Replace(e.File.Path, effectstest.Cwd, ".", 1)
+		if e.File.Recursive {
+			p += "/**"
+		}
+		out = append(out, string(e.Kind)+" "+p)
+	}
+	return out
+}
+
+// TestHints has claims of paths that the input does not name.
+func TestHints(t *testing.T) {
+	at := func(paths ...string) (list []effects.Location) {
+		for i, p := range paths {
+			list = append(list, effects.Location{Path: p, From: fmt.Sprintf("locations[%d].path", i)})
+		}
+		return list
+	}
+	m := effectstest.Cwd + "/migrations/1.sql"
+	all := []string{"read ./migrations/1.sql", "write ./migrations/1.sql", "delete ./migrations/1.sql/**"}
+	tests := []struct {
+		name string
+		call *effects.Call
+		want []string
+	}{
+		{"a stranger's diff", acp("nobody", func(c *effects.Call) {
+			c.Claims.Diffs = []effects.Diff{{Path: m, From: "content[0]"}}
+		}), []string{"write ./migrations/1.sql"}},
+		{"a diff under a kind that reads", acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Diffs = "read", []effects.Diff{{Path: m, From: "content[0]"}}
+		}), []string{"write ./migrations/1.sql"}},
+		{"a diff that deletes", acp("nobody", func(c *effects.Call) {
+			c.Claims.Diffs = []effects.Diff{{Path: m, Operation: "delete", From: "content[0]"}}
+		}), []string{"delete ./migrations/1.sql"}},
+		{"a diff that moves", acp("nobody", func(c *effects.Call) {
+			c.Claims.Diffs = []effects.Diff{{Path: effectstest.Cwd + "/b", OldPath: m, Operation: "move", From: "content[0]"}}
+		}), []string{"write ./b", "read ./migrations/1.sql", "delete ./migrations/1.sql"}},
+		{"a diff that copies", acp("nobody", func(c *effects.Call) {
+			c.Claims.Diffs = []effects.Diff{{Path: effectstest.Cwd + "/b", OldPath: m, Operation: "copy", From: "content[0]"}}
+		}), []string{"write ./b", "read ./migrations/1.sql"}},
+		{"edit", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "edit", at(m) }), []string{"write ./migrations/1.sql"}},
+		{"delete", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "delete", at(m) }), []string{"delete ./migrations/1.sql/**"}},
+		{"read", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "read", at(m) }), []string{"read ./migrations/1.sql"}},
+		{"search", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "search", at(effectstest.Cwd) }), []string{"read ./**"}},
+		{"move", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "move", at(m) }), all},
+		{"execute", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "execute", at(m) }), all},
+		{"a kind of the future", acp("nobody", func(c *effects.Call) { c.Claims.Kind, c.Claims.Locations = "x", at(m) }), all},
+		{"no kind", acp("nobody", func(c *effects.Call) { c.Claims.Locations = at(m) }), all},
+		{"through a link", acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations = "edit", at("/home/ana/link/migrations/1.sql")
+		}),
+			[]string{"write ./migrations/1.sql"}},
+		{"each path once", acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations = "edit", at(m, m, "migrations/1.sql")
+			c.Claims.Diffs = []effects.Diff{{Path: m, From: "content[0]"}}
+		}), []string{"write ./migrations/1.sql"}},
+		{"a server's tool", acp("claude-agent-acp", func(c *effects.Call) {
+			c.Tool.Name, c.Claims.Kind, c.Claims.Locations, c.Input = "mcp__fs__put", "other", at(m), []byte(`{"n":1}`)
+		}), all},
+		{"a server's tool that reads", acp("claude-agent-acp", func(c *effects.Call) {
+			c.Tool.Name, c.Claims.Kind, c.Claims.Locations, c.Input = "mcp__fs__get_file", "other", at(m), []byte(`{"n":1}`)
+		}), []string{"read ./migrations/1.sql"}},
+		{"an agent whose claims are effects", acp("gemini-cli", func(c *effects.Call) {
+			c.ID, c.Claims.Kind, c.Claims.Locations = "replace__1", "edit", at(m)
+		}), nil},
+		{"an agent without input", acp("claude-agent-acp", func(c *effects.Call) {
+			c.Tool.Name, c.Claims.Kind, c.Claims.Locations = "Edit", "edit", at(m)
+		}), []string{"write ./migrations/1.sql"}},
+
+		// What is ordinary.
+		{"the path of the input", acp("claude-agent-acp", func(c *effects.Call) {
+			c.Tool.Name, c.Claims.Kind, c.Claims.Locations, c.Input = "Edit", "edit", at(m), []byte(`{"file_path":"migrations/1.sql"}`)
+			c.Claims.Diffs = []effects.Diff{{Path: m, From: "content[0]"}}
+		}), nil},
+		{"the file that is read", acp("claude-agent-acp", func(c *effects.Call) {
+			c.Tool.Name, c.Claims.Kind, c.Claims.Locations, c.Input = "Read", "read", at(m), []byte(`{"file_path":"migrations/1.sql"}`)
+		}), nil},
+		{"what a command that is understood names", acp("claude-agent-acp", func(c *effects.Call) {
+			c.Tool.Name, c.Claims.Kind, c.Claims.Locations, c.Input = "Bash", "execute", at(m), []byte(`{"command":"cat migrations/1.sql"}`)
+		}), nil},
+		{"a stranger's command that is understood", acp("nobody", func(c *effects.Call) {
+			c.Claims.Kind, c.Claims.Locations, c.Input = "execute", at(m), []byte(`{"command":"cat migrations/1.sql"}`)
+		}), nil},
+	}
+	w := toolWorld(t)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := w.Of(tt.call)
+			if diff := cmp.Diff(tt.want, hintsOf(r)); diff != "" {
+				t.Errorf("hints (-want +got):\n%s\neffects %q", diff, lines(r))
+			}
+		})
+	}
+}
+
+// TestHintsAreBounded: with more paths than are looked at, the call is not known.
+func TestHintsAreBounded(t *testing.T) {
+	w := toolWorld(t)
+	for n, known := range map[int]bool{maxHints: true, maxHints + 1: false} {
+		c := agentCall("claude-agent-acp", "Bash", `{"command":"ls docs"}`)
+		c.Claims.Kind = "read"
+		for i := range n {
+			c.Claims.Locations = append(c.Claims.Locations, effects.Location{Path: fmt.Sprint(effectstest.Cwd, "/docs/", i), From: "locations"})
+		}
+		r := w.Of(c)
+		if len(r.Hints) != maxHints || (r.Missing == "") != known {
+			t.Errorf("%d locations: %d hints, missing %q", n, len(r.Hints), r.Missing)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package tools
+
+import (
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// unlisted reports whether a member that means nothing to the shape is not known
+// to be harmless either: a newer version of the agent, or an extension of it, may
+// take it for what the call does: {"command": "ls", "prefix": "sudo"}. s is nil
+// for an object that is of no shape.
+func (t *tool) unlisted(s *shape, m *strictjson.Member) bool {
+	return !t.all.harmless[m.Name] && (s == nil || !s.harmless[m.Name]) && granted(m.Value)
+}
+
+// unknownMembers finds the members of an input, of a tool that nothing names,
+// that no list knows: neither what they mean nor that they are harmless. Beside
+// a command any of them may change what it does.
+func (t *tool) unknownMembers(o strictjson.Object, from string) {
+	for i := range o {
+		m := &o[i]
+		if _, near := t.nearMiss(m); near {
+			continue // which is a defect already
+		}
+		if t.all.roleOf(m.Name) == roleNone && t.unlisted(nil, m) {
+			t.defect(effects.DefectContradiction, memberOf(from, m.Name), "no tool is known to take this member beside a command")
+		}
+	}
+}
+
+// besideCommand finds the members that stand beside the command of an object in
+// a list. Such an object is read for its command alone, so that whatever else
+// it says (a folder, the environment, further words) would be passed over.
+func (t *tool) besideCommand(s *shape, o strictjson.Object, from string) {
+	for i := range o {
+		m := &o[i]
+		if _, near := t.nearMiss(m); near {
+			continue
+		}
+		r := s.members[m.Name]
+		if r == roleNone {
+			r = t.all.roleOf(m.Name)
+		}
+		if r != roleCommand && r != roleIgnore && t.unlisted(s, m) {
+			t.defect(effects.DefectContradiction, memberOf(from, m.Name), "this member of a command in a list is not read")
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package tools
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// verb is what a tool does with the path beside it.
+type verb uint8
+
+const (
+	verbUnknown verb = iota
+	verbRead
+	verbWrite
+	verbDelete
+)
+
+// verb reads the verb of an editor tool from its input.
+func (t *tool) verb(fs []fact) verb {
+	for _, f := range fs {
+		if f.role != roleVerb {
+			continue
+		}
+		word, _ := strictjson.ParseString(f.val)
+		switch word {
+		case "view":
+			return verbRead
+		case "create", "str_replace", "insert", "undo_edit", "write", "edit", "edit_file":
+			return verbWrite
+		}
+		t.Unknown(f.from, "what the editor is to do is not known")
+		return verbUnknown
+	}
+	return verbWrite
+}
+
+// touch adds the effects of paths that the verb is about: of all verbs when it
+// is not known, so that denies of either see them.
+func (t *tool) touch(s *shape, f fact, cwd string, v verb) {
+	if v == verbRead || v == verbUnknown {
+		t.files(s, f, cwd, effects.KindRead)
+	}
+	if v == verbWrite || v == verbUnknown {
+		t.files(s, f, cwd, effects.KindWrite)
+	}
+	if v == verbDelete {
+		t.deleted(t.files(s, f, cwd, effects.KindDelete))
+	}
+}
+
+// files adds the effects of paths, and returns where they begin.
+func (t *tool) files(s *shape, f fact, cwd string, kind effects.Kind) int {
+	n := len(t.Effects)
+	for _, g := range t.texts(f, s) {
+		given, _ := strictjson.ParseString(g.val)
+		t.file(kind, given, cwd, g.from)
+	}
+	return n
+}
+
+// deleted marks deletes from index n on as meaning all below: a tool that
+// deletes may be given a folder.
+func (t *tool) deleted(n int) {
+	for i := n; i < len(t.Effects); i++ {
+		t.Paths.Recurse(&t.Effects[i], false)
+	}
+}
+
+// file adds the effect of one path.
+func (t *tool) file(kind effects.Kind, given, cwd, from string) {
+	if t.tooMany(&t.paths, maxToolPaths, from) {
+		return
+	}
+	t.hidden(given, from)
+	t.Add(t.Settled(t.Paths.File(kind, given, cwd, from)))
+}
+
+// moved notes that what lies at the paths of the effects from index n on has
+// gone or come by a move: it may be a link.
+func (t *tool) moved(n int) {
+	for i := n; i < len(t.Effects); i++ {
+		if f := t.Effects[i].File; f != nil {
+			t.Paths.Disturbed = append(t.Paths.Disturbed, f.Path)
+		}
+	}
+}
+
+// tooMany counts and reports once when a bound is passed.
+func (t *tool) tooMany(n *int, most int, from string) bool {
+	*n++
+	if *n <= most {
+		return false
+	}
+	if !t.counted {
+		t.counted = true
+		t.lack("the input names more than is looked at")
+	}
+	return true
+}
+
+func (t *tool) treeText(f fact, cwd string) {
+	given, _ := strictjson.ParseString(f.val)
+	if given == "" {
+		given = "."
+	}
+	n := len(t.Effects)
+	t.tree(given, cwd, f.from)
+	t.searched(n)
+}
+
+// tree adds the read of a folder with all below.
+func (t *tool) tree(given, cwd, from string) {
+	n := len(t.Effects)
+	t.file(effects.KindRead, given, cwd, from)
+	t.deleted(n)
+}
+
+func globbed(fs []fact) bool {
+	return slices.ContainsFunc(fs, func(f fact) bool { return f.role == roleGlob })
+}
+
+// glob adds the read of the folder that a pattern starts in, below the folder
+// that stands beside it.
+func (t *tool) glob(f fact, fs []fact, cwd string) {
+	base := ""
+	for _, g := range fs {
+		if g.role == roleTree {
+			if text, ok := strictjson.ParseString(g.val); ok {
+				base = text
+			} else {
+				t.malformed(g.from, "the folder is "+strictjson.KindName(strictjson.Kind(g.val))+", not text")
+				return
+			}
+		}
+	}
+	for _, g := range t.texts(f, t.all.generic) {
+		pattern, _ := strictjson.ParseString(g.val)
+		root, ok := globRoot(pattern)
+		if !ok {
+			t.Unknown(g.from, "a pattern that may leave its folder")
+			continue
+		}
+		switch {
+		case path.IsAbs(root) || strings.HasPrefix(root, "~") || base == "":
+		case root == ".":
+			root = base
+		default:
+			root = base + "/" + root
+		}
+		n := len(t.Effects)
+		t.tree(root, cwd, g.from)
+		t.matched(n, f.name, pattern)
+	}
+}
+
+// filter looks at patterns that choose among what is below a folder. Where the
+// search is git's, one that goes up or begins at the root chooses others.
+func (t *tool) filter(s *shape, f fact) {
+	for _, g := range t.texts(f, s) {
+		pattern, _ := strictjson.ParseString(g.val)
+		t.hidden(pattern, g.from)
+		pattern = strings.TrimLeft(pattern, "!:^ ")
+		if strings.Contains(pattern, "..") || strings.HasPrefix(pattern, "/") || strings.HasPrefix(pattern, "~") || strings.Contains(pattern, "\\") {
+			t.Unknown(g.from, "a pattern that may leave its folder")
+		}
+	}
+}
+
+// globRoot returns the folder that a pattern starts in: all before the first
+// component with a wildcard. A pattern that can go up, or that begins with
+// alternatives of several roots, has none.
+func globRoot(pattern string) (string, bool) {
+	i := strings.IndexAny(pattern, "*?[{!(")
+	if i < 0 {
+		if pattern == "" {
+			return ".", true
+		}
+		return pattern, true
+	}
+	rest := pattern[i:]
+	if strings.Contains(rest, "..") || strings.Contains(rest, "\\") {
+		return "", false
+	}
+	if i == 0 {
+		for _, root := range []string{"{/", ",/", "{~", ",~", "{$", ",$", "(/", "|/", "(~", "|~"} {
+			if strings.Contains(rest, root) {
+				return "", false
+			}
+		}
+	}
+	j := strings.LastIndexByte(pattern[:i], '/')
+	switch j {
+	case -1:
+		return ".", true
+	case 0:
+		return "/", true
+	}
+	return pattern[:j], true
+}

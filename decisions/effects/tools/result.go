@@ -1,0 +1,85 @@
+package tools
+
+import (
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/shell"
+)
+
+// markClaimed marks the effects from index n on if they rest on words alone.
+func (t *tool) markClaimed(n int) {
+	if !t.claimed {
+		return
+	}
+	for i := n; i < len(t.Effects); i++ {
+		t.Effects[i].Claimed = true
+	}
+}
+
+// lack adds an Unknown for something that the call should say and does not.
+func (t *tool) lack(why string) {
+	t.Unknown(t.from, why)
+	if t.missing == "" {
+		t.missing = why
+	}
+}
+
+// malformed adds an Unknown and a defect for a part of the wrong type.
+func (t *tool) malformed(at, why string) {
+	t.Unknown(at, why)
+	t.defect(effects.DefectDropped, at, why)
+}
+
+func (t *tool) defect(code, at, text string) {
+	d := effects.Defect{Code: code, At: at, Text: text}
+	for _, have := range t.Defects {
+		if have == d {
+			return
+		}
+	}
+	if len(t.Defects) < shell.MaxEffects {
+		t.Defects = append(t.Defects, d)
+	}
+}
+
+// result closes the call: it has at least one effect, not too many, and says
+// how much of it is known.
+func (t *tool) result() effects.Result {
+	r := effects.Result{Completeness: effects.Full, Missing: t.missing, Project: t.Paths.Project()}
+	switch {
+	case len(t.Effects) > 0:
+	case t.Nothing:
+		// Comments, true, a cd that stays in the project: it does nothing.
+		t.Add(effects.Effect{
+			Kind: effects.KindRun, From: t.from, Text: "run true", Tags: t.Paths.CwdTags(t.cwd),
+			Run: &effects.Run{Program: "true", Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
+		})
+	default:
+		t.lack("nothing is known of what the call does")
+		r.Missing = t.missing
+	}
+	if n := len(t.Effects); n > shell.MaxEffects {
+		r.Rest = shell.ReadRest(t.Builder, t.Effects[shell.MaxEffects:n:n])
+		t.Effects = t.Effects[:shell.MaxEffects:shell.MaxEffects]
+		t.Unknown(t.from, "the call has more effects than are looked at")
+	} else {
+		r.Rest = shell.ReadRest(t.Builder, nil)
+	}
+	if r.Missing == "" {
+		r.Missing = t.Call.Incomplete
+	}
+	if r.Missing != "" {
+		r.Completeness = effects.Partial
+		if t.silent() {
+			r.Completeness = effects.None
+		}
+	}
+	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.Left, t.Activated, t.After()
+	return r
+}
+
+// silent reports whether neither input nor claims say anything of the call.
+func (t *tool) silent() bool {
+	cl := &t.Call.Claims
+	return t.have == inputAbsent && t.id.name == "" && cl.Title == "" && len(cl.Locations) == 0 &&
+		len(cl.Diffs) == 0 && len(t.Call.Marks) == 0 && (cl.Kind == "" || cl.Kind == "other")
+}

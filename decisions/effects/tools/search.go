@@ -1,0 +1,60 @@
+package tools
+
+import (
+	"path"
+	"slices"
+
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// searched adds to the folders of a tool's effects from index n on what a
+// search of them passes over. A tool that is given nothing to look for only
+// lists names.
+func (t *tool) searched(n int) {
+	if !t.given("pattern", "query", "regex", "search", "keyword", "text") {
+		return
+	}
+	as := paths.ReachKept
+	for _, name := range []string{"glob", "include", "file_pattern", "filePattern", "include_pattern", "include_glob"} {
+		if v, ok := t.input.Get(name); ok {
+			if text, ok := strictjson.ParseString(v); ok && text != "" && !slices.ContainsFunc(runs.Alternatives(path.Base(text)), t.mayBeSecret) {
+				as = paths.ReachNamed
+			}
+		}
+	}
+	if v, ok := t.input.Get("type"); ok {
+		if text, ok := strictjson.ParseString(v); ok && text != "" && !t.mayBeSecret("x."+text) {
+			as = paths.ReachNamed
+		}
+	}
+	t.pass(n, as)
+}
+
+// matched is searched for a tool whose pattern, in the member of that name,
+// chooses what it reads. By the name "pattern" it lists names.
+func (t *tool) matched(n int, member, pattern string) {
+	if member != "pattern" && member != "glob_pattern" && slices.ContainsFunc(runs.Alternatives(path.Base(pattern)), t.mayBeSecret) {
+		t.pass(n, paths.ReachKept)
+	}
+}
+
+func (t *tool) pass(n int, as paths.Reach) {
+	for i := n; i < len(t.Effects); i++ {
+		t.Paths.Search(&t.Effects[i], as)
+	}
+}
+
+// mayBeSecret reports whether a pattern for names can match one that holds a
+// secret.
+func (t *tool) mayBeSecret(pattern string) bool {
+	return pattern == "" || t.Table == nil || !t.Table.PlainPattern(pattern)
+}
+
+func (t *tool) given(names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, ok := t.input.Get(name)
+		return ok
+	})
+}

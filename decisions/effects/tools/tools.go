@@ -1,0 +1,374 @@
+package tools
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/runs"
+	"github.com/permd/permd/decisions/effects/shell"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// Bounds of one call. Over them it is not understood.
+const (
+	maxToolPaths    = 256
+	maxToolCommands = 64
+)
+
+// tool reads one tool call. It works out whose tool it is (identify), takes the
+// input's members for what they mean (facts), turns them into effects (apply),
+// and compares them with what the agent says of its call (contradict).
+type tool struct {
+	*runs.Builder
+	all *Profiles
+	p   *profile
+	id  identity
+
+	// input is the tool's input when it is an object, in its own order.
+	input strictjson.Object
+	// have says what the input is.
+	have inputState
+	from string // the member that the input was read from
+	// beside is what came beside the input and says the same or more.
+	beside     strictjson.Object
+	besideFrom string
+
+	cwd string // of this tool; "" when not known
+	// use is the index of the call's Use effect, -1 if it has none.
+	use int
+	// claimed is set while effects rest on the agent's words alone.
+	claimed bool
+	// guessed is set when the verbs of the call are only guessed.
+	guessed bool
+	missing string
+	hints   []effects.Effect // see Result.Hints
+
+	paths, commands int
+	text            string // the last shell text, for the title of a call with one
+	shellTexts      int
+	counted         bool // a bound was reported
+}
+
+type inputState uint8
+
+const (
+	inputAbsent inputState = iota
+	inputObject
+	inputOther // text, a list, a number
+)
+
+func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
+	t := &tool{
+		Builder: shell.NewBuilder(w.environment(), w.Table, c, res),
+		all:     w.Profiles, p: stranger, use: -1, cwd: c.Cwd, from: "rawInput",
+	}
+	if t.all == nil {
+		t.all = &Profiles{generic: &shape{name: "generic"}}
+	}
+	t.Defects = append(t.Defects, c.Defects...)
+	if c.InputFrom != "" {
+		t.from = c.InputFrom
+	}
+	harness := t.all.of(c.Harness())
+	t.KeepsFolder = harness.followsFolder()
+	if local(c) {
+		t.p, t.Shells = harness, harness.shells
+	}
+	t.marks()
+	t.readInput()
+	t.identify()
+	t.dispatch()
+	t.subject()
+	t.switchMode()
+	t.contradict()
+	t.hint()
+	t.Doubt()
+	return t.result()
+}
+
+// subject looks at a command that is itself what a request is about (ACP v2).
+// It runs whatever the tool is called under which it is shown: one that takes no
+// command must not hide it.
+func (t *tool) subject() {
+	if t.Call.InputFrom != "subject" || t.shellTexts > 0 {
+		return
+	}
+	t.defect(effects.DefectContradiction, "subject.command", "the request is to run a command, and names a tool that runs none")
+	o, err := strictjson.ParseObject(t.Call.Input)
+	if err != nil {
+		return
+	}
+	v, _ := o.Get("command")
+	text, ok := strictjson.ParseString(v)
+	if !ok {
+		return
+	}
+	cwd := t.cwd
+	if v, ok := o.Get("cwd"); ok {
+		if dir, ok := strictjson.ParseString(v); ok && dir != "" {
+			cwd = dir
+		}
+	}
+	t.command(text, cwd, "subject.command")
+}
+
+// localProtocol reports whether the callers of a protocol are agents that run
+// their own tools on this machine. Calls of all others are of tools elsewhere.
+func localProtocol(protocol string) bool {
+	return protocol == "acp" || protocol == "permd" || protocol == "hook" || strings.HasPrefix(protocol, "hook:")
+}
+
+// marks adds what the adapter recognised the request itself to be.
+func (t *tool) marks() {
+	for _, m := range t.Call.Marks {
+		if m.Kind == effects.KindQuestion || m.Kind == effects.KindMode {
+			t.Add(effects.Effect{Kind: m.Kind, From: m.From, Why: m.Why, Text: display.Display(m.Why)})
+		}
+	}
+	if t.p.asks && !t.has(effects.KindQuestion) {
+		why := "this agent asks for no permissions, only for answers"
+		t.Add(effects.Effect{Kind: effects.KindQuestion, From: "agent", Why: why, Text: why})
+	}
+	for _, name := range t.p.questionMeta {
+		if v, ok := metaAt(t.Call.Claims.Meta, name); ok && strictjson.Kind(v) != 'n' {
+			t.Add(effects.Effect{Kind: effects.KindQuestion, From: "_meta." + name, Why: "the agent asks the person", Text: "the agent asks the person"})
+		}
+	}
+}
+
+// switchMode adds the mode effect of a call that its agent calls a mode switch.
+// The kind is only a claim, but this claim can only tighten.
+func (t *tool) switchMode() {
+	if t.Call.Claims.Kind == "switch_mode" && !t.has(effects.KindMode) {
+		why := "the agent's permission mode would change"
+		t.Add(effects.Effect{Kind: effects.KindMode, From: "kind", Why: why, Text: why})
+	}
+}
+
+// has reports whether an effect of the kind was found.
+func (t *tool) has(k effects.Kind) bool {
+	for i := range t.Effects {
+		if t.Effects[i].Kind == k {
+			return true
+		}
+	}
+	return false
+}
+
+// readInput takes the input apart.
+func (t *tool) readInput() {
+	in := t.Call.Input
+	t.readBeside()
+	if k := strictjson.Kind(in); (k == 'n' || k == 0) && t.saysSomething(t.beside) {
+		t.have, t.input, t.from, t.beside = inputObject, t.beside, t.besideFrom, nil
+		return
+	}
+	if text, ok := strictjson.ParseString(in); ok && t.p.inputText && strictjson.Check([]byte(text)) == nil {
+		in = strictjson.Value(text)
+	}
+	switch strictjson.Kind(in) {
+	case 0, 'n':
+		return
+	case '{':
+		o, err := strictjson.ParseObject(in)
+		if err != nil {
+			t.have = inputOther
+			return
+		}
+		t.have, t.input = inputObject, o
+	default:
+		t.have = inputOther
+	}
+}
+
+// readBeside reads what an adapter passes on of its agent beside the input.
+func (t *tool) readBeside() {
+	v, ok := metaAt(t.Call.Claims.Meta, t.p.metaInput...)
+	if !ok || strictjson.Kind(v) != '{' {
+		return
+	}
+	o, err := strictjson.ParseObject(v)
+	if err != nil {
+		return
+	}
+	t.beside, t.besideFrom = o, "_meta"
+	for _, name := range t.p.metaInput {
+		t.besideFrom = memberOf(t.besideFrom, name)
+	}
+}
+
+// saysSomething reports whether a member of the object is a fact of the
+// agent's tools, and not only a circumstance of the request.
+func (t *tool) saysSomething(o strictjson.Object) bool {
+	for _, m := range o {
+		if strictjson.Kind(m.Value) == 'n' {
+			continue
+		}
+		for _, s := range t.p.tools {
+			switch s.members[m.Name] {
+			case roleCommand, roleChanges, roleHost, roleConnect:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// roleOf is what a member means in the input of any tool.
+func (p *Profiles) roleOf(name string) role {
+	return p.generic.members[name]
+}
+
+// dispatch makes the effects, by whose tool it is.
+func (t *tool) dispatch() {
+	switch {
+	case t.id.remote || t.id.name != "" && t.id.shape == nil:
+		t.foreign()
+	case t.id.shape != nil:
+		t.own()
+	default:
+		t.nameless()
+	}
+}
+
+// foreign is the call of a tool that is not known to be the agent's own: its
+// use, and what its arguments name for deny, ask and fences.
+func (t *tool) foreign() {
+	args := t.id.arguments
+	if args == nil {
+		args = t.Call.Input
+	}
+	if t.id.name == "" {
+		t.lack("a tool of a server, which is not named")
+	}
+	t.useEffect(args, t.id.source)
+	if o, from, ok := t.argumentObject(args); ok {
+		t.fromForeign(o, from, 0)
+		t.gateway(t.id.name, o, from, 0)
+	} else {
+		t.gateway(t.id.name, nil, t.from, 0)
+	}
+}
+
+// argumentObject is the object that holds a foreign tool's arguments.
+func (t *tool) argumentObject(args strictjson.Value) (o strictjson.Object, from string, ok bool) {
+	from = t.from
+	if t.id.arguments == nil && t.have == inputObject {
+		return t.input, from, true
+	}
+	if t.id.arguments != nil {
+		from += "." + t.id.argumentsAt
+	}
+	if text, isText := strictjson.ParseString(args); isText && strictjson.Check([]byte(text)) == nil {
+		args = strictjson.Value(text)
+	}
+	if strictjson.Kind(args) != '{' {
+		return nil, "", false
+	}
+	o, err := strictjson.ParseObject(args)
+	return o, from, err == nil
+}
+
+// useEffect adds the use of the call's tool.
+func (t *tool) useEffect(args strictjson.Value, source string) {
+	text := t.id.name
+	if t.id.server != "" {
+		text = t.id.server + ":" + text
+	}
+	if t.Call.Tool.Version != "" {
+		text += "@" + t.Call.Tool.Version
+	}
+	if t.Call.Tool.Destructive {
+		text += ", which may destroy something"
+	}
+	given := t.Call.Given.Sorted()
+	if !given.Empty() {
+		text += ", given " + given.String()
+	}
+	if strictjson.Kind(args) == 'n' || len(args) == 0 {
+		args = nil
+	}
+	t.use = t.Add(effects.Effect{
+		Kind: effects.KindUse, From: t.id.from, Text: display.Display("use " + text), Claimed: t.id.claimed,
+		Use: &effects.Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.Call.Tool.Version, Destructive: t.Call.Tool.Destructive, Arguments: args, Given: given, For: t.Call.Claims.User},
+	})
+	t.startsAgent(t.id.name, args, t.from)
+}
+
+// own is the call of a tool that the profile knows as the agent's own.
+func (t *tool) own() {
+	s := t.id.shape
+	if s.wraps {
+		if !t.wrapped() {
+			t.useEffect(t.Call.Input, t.id.source)
+			t.lack("the input names no tool of a server")
+			return
+		}
+		t.foreign()
+		return
+	}
+	before := len(t.Effects)
+	t.claimed = t.id.claimed
+	switch {
+	case s.use != "":
+		source := ""
+		if s.use == "agent" {
+			source = SourceAgent
+		}
+		t.useEffect(t.Call.Input, source)
+	case s.question != "":
+		t.Add(effects.Effect{Kind: effects.KindQuestion, From: t.id.from, Why: s.question, Text: s.question})
+	case s.mode != "":
+		t.Add(effects.Effect{Kind: effects.KindMode, From: t.id.from, Why: s.mode, Text: s.mode})
+	}
+	if t.id.mode != "" {
+		t.Add(effects.Effect{Kind: effects.KindMode, From: "title", Why: t.id.mode, Text: t.id.mode})
+	}
+	switch t.have {
+	case inputObject:
+		t.apply(s, t.input, t.from)
+		t.applyBeside(s)
+	case inputOther:
+		if s.question == "" && s.mode == "" {
+			t.malformed(t.from, "the input is "+strictjson.KindName(strictjson.Kind(t.Call.Input))+", not an object")
+		}
+	default:
+		if len(s.needs) > 0 || s.whole {
+			t.fromClaims(s)
+		}
+		t.applyBeside(s)
+	}
+	t.markClaimed(before)
+}
+
+// applyBeside adds the hosts and permissions that stand only beside the input,
+// and compares the command there.
+func (t *tool) applyBeside(s *shape) {
+	for _, f := range t.facts(s, t.beside, t.besideFrom) {
+		switch f.role {
+		case roleHost:
+			t.host(f)
+		case roleGrant:
+			t.grant(f)
+		case roleCommand:
+			text, ok := strictjson.ParseString(f.val)
+			if !ok || t.shellTexts != 1 || text == t.text {
+				continue
+			}
+			if args, ok := plainWords(text); ok {
+				if inner, ok := prefixed(args); ok && inner == t.text {
+					continue
+				}
+			}
+			t.defect(effects.DefectContradiction, f.from, "another command stands beside the input")
+		}
+	}
+}
+
+// local reports whether the call may be of a tool that its harness runs on this
+// machine.
+func local(c *effects.Call) bool {
+	return localProtocol(c.Protocol) || c.Protocol == effects.ProtocolAAP && c.Tool.Server == ""
+}

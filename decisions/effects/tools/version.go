@@ -1,0 +1,94 @@
+package tools
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// VersionRange is a list of bounds that all must hold; an empty one holds for
+// every version, also one that cannot be read.
+type VersionRange []versionBound
+
+type versionBound struct {
+	op string
+	v  [3]int
+}
+
+// ParseVersionRange reads bounds such as ">=0.20 <2".
+func ParseVersionRange(s string) (VersionRange, error) {
+	var r VersionRange
+	for f := range strings.FieldsSeq(s) {
+		op := strings.TrimRight(f, "0123456789.")
+		v, ok := parseVersion(f[len(op):])
+		if !ok {
+			return nil, fmt.Errorf("reading version range %q: no version in %q", s, f)
+		}
+		switch op {
+		case "<", "<=", ">", ">=", "=":
+		default:
+			return nil, fmt.Errorf("reading version range %q: %q compares nothing", s, f)
+		}
+		r = append(r, versionBound{op, v})
+	}
+	return r, nil
+}
+
+// Holds reports whether a version is in the range. One that cannot be read is
+// in no range that has bounds.
+func (r VersionRange) Holds(version string) bool {
+	if len(r) == 0 {
+		return true
+	}
+	v, ok := parseVersion(version)
+	if !ok {
+		return false
+	}
+	for _, b := range r {
+		c := 0
+		for i := range v {
+			if c == 0 {
+				c = v[i] - b.v[i]
+			}
+		}
+		var in bool
+		switch b.op {
+		case "<":
+			in = c < 0
+		case "<=":
+			in = c <= 0
+		case ">":
+			in = c > 0
+		case ">=":
+			in = c >= 0
+		case "=":
+			in = c == 0
+		}
+		if !in {
+			return false
+		}
+	}
+	return true
+}
+
+// parseVersion reads up to three numbers with dots between them. What follows
+// a hyphen, a plus sign or a space is left out: a pre-release has the tools of
+// its release.
+func parseVersion(s string) (v [3]int, ok bool) {
+	s = strings.TrimPrefix(s, "v")
+	if i := strings.IndexAny(s, "-+ "); i >= 0 {
+		s = s[:i]
+	}
+	parts := strings.Split(s, ".")
+	if len(parts) > len(v) {
+		return v, false
+	}
+	for i, p := range parts {
+		n, err := strconv.ParseUint(p, 10, 31)
+		if err != nil {
+			return [3]int{}, false
+		}
+		v[i] = int(n)
+	}
+	return v, true
+}

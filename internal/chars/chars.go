@@ -1,0 +1,25 @@
+// Package chars says what kinds of characters there are.
+package chars
+
+import "unicode"
+
+// IsLetter reports whether a byte is a letter of ASCII.
+func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// AllDigits reports whether a text has one character or more, and only digits of
+// ASCII.
+func AllDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Invisible reports whether a character is shown as nothing at all.
+func Invisible(c rune) bool {
+	return c >= 0xad && (unicode.Is(unicode.Cf, c) ||
+		unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) ||
+		unicode.Is(unicode.Variation_Selector, c))
+}

@@ -1,0 +1,94 @@
+// Package lexpath compares paths as they are written, without a file system.
+// Paths are absolute, with slashes, and cleaned, unless a function says otherwise.
+package lexpath
+
+import (
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/permd/permd/internal/chars"
+)
+
+// In reports whether p is the folder dir or lies below it.
+func In(dir, p string) bool {
+	return strings.HasPrefix(p, dir) && (len(p) == len(dir) || dir == "/" || p[len(dir)] == '/')
+}
+
+// Below reports whether p lies below the folder dir.
+func Below(dir, p string) bool { return len(p) > len(dir) && In(dir, p) }
+
+// Rel returns the path of p from the folder dir, "." for the folder itself; ok is
+// false for a path that does not lie in it.
+func Rel(dir, p string) (rel string, ok bool) {
+	switch {
+	case !In(dir, p):
+		return "", false
+	case len(p) == len(dir):
+		return ".", true
+	}
+	return strings.TrimPrefix(p[len(dir):], "/"), true
+}
+
+// Abs returns p cleaned, from the folder dir if it is relative.
+func Abs(dir, p string) string {
+	if path.IsAbs(p) {
+		return path.Clean(p)
+	}
+	return path.Join(dir, p)
+}
+
+// Fold brings a path to the form in which names are compared with tables: without
+// case, composed (NFC), and without the characters that some file systems ignore.
+// For a file system that compares bytes, that takes more paths for the same one.
+func Fold(s string) string {
+	upper := false
+	for i := range len(s) {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			return foldUnicode(s)
+		}
+		upper = upper || 'A' <= c && c <= 'Z'
+	}
+	if upper {
+		return strings.ToLower(s)
+	}
+	return s
+}
+
+func foldUnicode(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if chars.Invisible(c) {
+			return -1
+		}
+		return c
+	}, norm.NFC.String(s))
+	return norm.NFC.String(cases.Fold().String(s))
+}
+
+// Star reports whether a pattern matches a whole name; * stands for any characters,
+// or none.
+func Star(pattern, s string) bool {
+	head, rest, any := strings.Cut(pattern, "*")
+	if !any {
+		return pattern == s
+	}
+	if !strings.HasPrefix(s, head) {
+		return false
+	}
+	s = s[len(head):]
+	for {
+		part, more, any := strings.Cut(rest, "*")
+		if !any {
+			return strings.HasSuffix(s, part)
+		}
+		i := strings.Index(s, part)
+		if i < 0 {
+			return false
+		}
+		s, rest = s[i+len(part):], more
+	}
+}

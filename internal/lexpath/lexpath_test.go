@@ -1,0 +1,97 @@
+package lexpath
+
+import (
+	"path"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestIn(t *testing.T) {
+	for _, tt := range []struct {
+		dir, p    string
+		in, below bool
+	}{
+		{"/a", "/a", true, false},
+		{"/a", "/a/b", true, true},
+		{"/a", "/a/b/c", true, true},
+		{"/a", "/ab", false, false},
+		{"/a/b", "/a", false, false},
+		{"/", "/", true, false},
+		{"/", "/a", true, true},
+		{"/a", "/A", false, false},
+	} {
+		if got := In(tt.dir, tt.p); got != tt.in {
+			t.Errorf("In(%q, %q) = %v", tt.dir, tt.p, got)
+		}
+		if got := Below(tt.dir, tt.p); got != tt.below {
+			t.Errorf("Below(%q, %q) = %v", tt.dir, tt.p, got)
+		}
+	}
+}
+
+// FuzzIn compares with what path/filepath finds, and the functions with each
+// other.
+func FuzzIn(f *testing.F) {
+	for _, s := range [][2]string{{"/a", "/a/b"}, {"/", "/x"}, {"/a/..", "//a//b/"}, {"/a", "/a.b"}, {"/é", "/e\u0301/x"}, {"", "x/../.."}} {
+		f.Add(s[0], s[1])
+	}
+	f.Fuzz(func(t *testing.T, dir, p string) {
+		dir, p = path.Clean("/"+dir), path.Clean("/"+p)
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outside := rel == ".." || strings.HasPrefix(rel, "../")
+		if In(dir, p) == outside {
+			t.Errorf("In(%q, %q) = %v, and the path between them is %q", dir, p, !outside, rel)
+		}
+		if Below(dir, p) != (!outside && rel != ".") {
+			t.Errorf("Below(%q, %q), and the path between them is %q", dir, p, rel)
+		}
+		got, ok := Rel(dir, p)
+		if ok == outside || ok && (got != rel || Abs(dir, got) != p) {
+			t.Errorf("Rel(%q, %q) = %q, %v, want %q", dir, p, got, ok, rel)
+		}
+		if up := path.Dir(p); up != p && (!Below(up, p) || In(p, up)) {
+			t.Errorf("%q does not lie below %q", p, up)
+		}
+	})
+}
+
+// FuzzFold checks that names which fold alike once do so for ever, and that the
+// case of letters does not matter.
+func FuzzFold(f *testing.F) {
+	for _, s := range []string{"/Home/Ana", "/STRASSE/stra\u00dfe", "/a\u00adb", "/\u212a", "/e\u0301", "\xff", "/\ufeff.env"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		once := Fold(s)
+		if twice := Fold(once); twice != once {
+			t.Errorf("%q folds to %q, and that to %q", s, once, twice)
+		}
+		ascii := strings.Map(func(c rune) rune {
+			if 'a' <= c && c <= 'z' {
+				return c - 'a' + 'A'
+			}
+			return c
+		}, s)
+		if strings.ToValidUTF8(s, "") == s && Fold(ascii) != once {
+			t.Errorf("%q folds to %q, and %q to %q", s, once, ascii, Fold(ascii))
+		}
+	})
+}
+
+func TestStar(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a*", "a", true}, {"a*", "abc", true}, {"*", "", true}, {"*.key", "x.key", true}, {"*.key", "x.keys", false},
+		{"a*b*c", "a1b2c", true}, {"a*b*c", "a1c2b", false}, {"a*a", "a", false}, {"", "", true}, {"", "a", false},
+	} {
+		if got := Star(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("Star(%q, %q) = %v", tt.pattern, tt.name, got)
+		}
+	}
+}
