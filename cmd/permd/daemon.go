@@ -229,7 +229,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 	})
 	own := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
-		Lasting: d.lasting, Rules: d.rulesDigest, Holds: d.engine.Holds,
+		Lasting: d.lasting, Rules: d.rulesDigest, Holds: d.engine.Holds, Version: version(),
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
 				d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
