@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/internal/protocoldoc"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/client"
@@ -244,7 +245,7 @@ func TestHandshake(t *testing.T) {
 			t.Errorf("the daemon has no %s", feature)
 		}
 	}
-	if hello.Protocol != client.Protocol || hello.Version != version() || len(hello.Features) != len(all) {
+	if hello.Protocol != client.Protocol || hello.Version != buildinfo.Version() || len(hello.Features) != len(all) {
 		t.Errorf("the daemon says %+v", hello)
 	}
 	old := d.dial(t)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -20,7 +21,7 @@ func TestRememberNoTime(t *testing.T) {
 	} {
 		cmd := d.command(args...)
 		out, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != exitUsage {
+		if err == nil || cmd.ProcessState.ExitCode() != cli.ExitUsage {
 			t.Errorf("permd %v: %v", args, err)
 		}
 		for _, want := range []string{"--for must be at least a second", "hint", "leave --for out"} {
