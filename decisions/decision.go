@@ -95,7 +95,7 @@ type EffectDecision struct {
 	Claimed  bool         `json:"claimed,omitzero"`
 	Verdict  Verdict      `json:"verdict"`
 	Reason   string       `json:"reason"`
-	Row      int          `json:"row"` // of DESIGN 4.2, 0 on failure
+	Row      int          `json:"row"` // of "Who wins" in docs/policy.md, 0 on failure
 	Rules    []RuleRef    `json:"rules"`
 	ChoiceID string       `json:"choiceId,omitzero"`
 }
@@ -115,7 +115,7 @@ type Width struct {
 }
 
 // Decision is the answer to one call, with all that explains it. Its JSON form
-// is part of permd's wire (DESIGN 6); members may be added, none renamed.
+// is part of permd's wire (docs/protocol.md); members may be added, none renamed.
 type Decision struct {
 	ID      string           `json:"decisionId"`
 	CallID  string           `json:"callId"`

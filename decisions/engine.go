@@ -307,7 +307,8 @@ func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect,
 	return precede(eff, v)
 }
 
-// needsPerson says why the whole call needs a person (DESIGN 4.2, row 3).
+// needsPerson says why the whole call needs a person (docs/policy.md, "Who wins",
+// row 3).
 func needsPerson(req *Request, res *effects.Result) string {
 	switch {
 	case len(res.Defects) > 0:

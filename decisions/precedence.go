@@ -49,7 +49,7 @@ type outcome struct {
 	choice  *Choice
 }
 
-// precede applies the precedence table (DESIGN 4.2) to one effect. It is the
+// precede applies the table "Who wins" of docs/policy.md to one effect. It is the
 // one place where the order of policy and memory is written down; the oracle
 // in policy/testdata says the same in Rego and is compared case by case.
 func precede(e *effects.Effect, v *voices) outcome {
