@@ -37,6 +37,7 @@ var found = []struct{ name, tree, text string }{
 	{"a pattern with one match more", "", `uniq *.txt`},
 	{"a pattern that matches a link that leads out", "", `ls *`},
 	{"more folders than are followed", "empty", `if cd src; then cd PWD/src; fi; cd docs; ls`},
+	{"a folder that is compared", "", `diff a.txt "$PWD"/src`},
 	{"links that are followed", "", `find -follow`},
 	{"a pattern that becomes an action", "names", `find . ?delete`},
 	{"a pattern that becomes an action, in another shell", "names", `dash -c 'find . ?delete'`},

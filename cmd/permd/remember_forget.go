@@ -120,8 +120,8 @@ func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 	if bound || strings.Contains(part.Rule, "***") || len(c.Parts) > 0 && !part.Line {
 		return false
 	}
-	if part.Kind == string(effects.KindUse) && !part.Line && (strings.Contains(part.Rule, "*") || strings.Count(part.Rule, ":") > 1) {
-		return false // in a name; a line would speak of other tools
+	if part.Kind == string(effects.KindUse) && !part.Line && (strings.ContainsAny(part.Rule, `*@"`) || strings.Count(part.Rule, ":") > 1) {
+		return false // in a name, or a version; a line would speak of other tools
 	}
 	if !part.Line && c.Scope == "user" && strings.HasPrefix(part.Rule, "./") {
 		return false // an earlier permd did not say in which project that is

@@ -39,6 +39,7 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 		default:
 			b.id = h.NewID()
 			t.batches.hold(b)
+			t.batches.supersede(b, &t.state.Asks)
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()

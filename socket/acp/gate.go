@@ -147,7 +147,7 @@ func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
 	}
 	g.state.Asks.Hold(&native.Ask{
 		ID: d.ID, Session: g.session, Request: g.requestID, Offer: d.Offer, Answer: g.pick(d.ID),
-		Digest: d.Policy.Digest, Cwd: g.request.Call.Cwd, Decision: d, Made: made, Now: g.renew(made),
+		Digest: d.Policy.Digest, Cwd: made.Call.Cwd, Decision: d, Made: made, Now: g.renew(made),
 	})
 	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }

@@ -97,6 +97,8 @@ func pinsInWords(c *remember.Choice) []string {
 	add(p.Stdin != "" && p.Stdin != string(effects.StdinNone), "standard input: %s", p.Stdin)
 	add(p.Script != "", "while %s has the text %s", p.Script, cli.Short(p.SHA256))
 	add(p.Below, "with all that is below")
+	// The line of a delete speaks of what is below as well: rm -r of that path.
+	add(c.Kind == effects.KindDelete && c.Verdict == decisions.Allow && !c.ByLine && !p.Below, "without what is below")
 	add(p.Method != "", "method class %s", p.Method)
 	add(p.Arguments, "with the very arguments")
 	add(p.Given != "", "while it is given %s", p.Given)
