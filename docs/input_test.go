@@ -19,7 +19,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-var update = flag.Bool("update", false, "write the examples of the input into policy.md")
+var update = flag.Bool("update", false, "write the examples of the input into policy.md, and what the schema says into protocol.md")
 
 // schemaNode is a part of the input schema.
 type schemaNode struct {

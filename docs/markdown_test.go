@@ -27,6 +27,7 @@ type document struct {
 // table is a table with its header.
 type table struct {
 	heading string
+	first   int // line of the header, from 0; the rows begin two lines below
 	header  []string
 	rows    [][]string
 }
@@ -64,7 +65,7 @@ func read(t *testing.T, path string) *document {
 		case !strings.HasPrefix(line, "|"):
 			in = nil
 		case in == nil:
-			d.tables = append(d.tables, table{heading: heading, header: cells(line)})
+			d.tables = append(d.tables, table{heading: heading, first: i, header: cells(line)})
 			in = &d.tables[len(d.tables)-1]
 		case strings.Trim(line, "|-: ") != "":
 			in.rows = append(in.rows, cells(line))

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,6 +79,7 @@ func TestTranscripts(t *testing.T) {
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
+	schema := readSchema(t)
 	answers := bufio.NewReader(c)
 	said, heard := 0, 0
 	for _, b := range read(t, "protocol.md").blocks {
@@ -90,6 +90,9 @@ func TestTranscripts(t *testing.T) {
 			at := fmt.Sprintf("protocol.md:%d", b.first+i+1)
 			if message, ok := strings.CutPrefix(line, "→ "); ok {
 				said++
+				if err := schema.Check("request", message); err != nil {
+					t.Errorf("%s: %v", at, err)
+				}
 				if _, err := fmt.Fprintln(c, message); err != nil {
 					t.Fatal(err)
 				}
@@ -103,6 +106,9 @@ func TestTranscripts(t *testing.T) {
 			got, err := answers.ReadString('\n')
 			if err != nil {
 				t.Fatalf("%s: %v", at, err)
+			}
+			if err := schema.Check("response", got); err != nil {
+				t.Errorf("%s: %v", at, err)
 			}
 			if !fits(strings.TrimSpace(got), want) {
 				t.Errorf("%s: permd says\n%s", at, got)
@@ -121,26 +127,6 @@ func fits(got, want string) bool {
 		parts[i] = regexp.QuoteMeta(p)
 	}
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
-}
-
-// TestDecisionTable compares the table of a decision's members with the type.
-func TestDecisionTable(t *testing.T) {
-	var names, want []string
-	for _, tab := range read(t, "protocol.md").find("member", "meaning") {
-		for _, row := range tab.rows {
-			names = append(names, spans(row[0])[0])
-		}
-	}
-	for f := range reflect.TypeFor[decisions.Decision]().Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" {
-			want = append(want, name)
-		}
-	}
-	slices.Sort(names)
-	slices.Sort(want)
-	if !slices.Equal(names, want) {
-		t.Errorf("the table has %v, a decision %v", names, want)
-	}
 }
 
 // TestErrorTable compares the table of codes with the constants.

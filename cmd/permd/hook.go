@@ -203,12 +203,12 @@ func askForHook(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisio
 	if r.Parent != "" {
 		parent := s
 		parent.SessionID = r.Parent
-		if err := c.Call(ctx, native.MethodSession, parent, nil); err != nil {
+		if _, err := c.Session(ctx, parent); err != nil {
 			return nil, err
 		}
 		s.Parent = r.Parent
 	}
-	if err := c.Call(ctx, native.MethodSession, s, nil); err != nil {
+	if _, err := c.Session(ctx, s); err != nil {
 		return nil, err
 	}
 	var out struct {

@@ -130,7 +130,7 @@ type Mark struct {
 }
 
 // Defect is something wrong with a request that does not make it unreadable.
-// A call with a defect needs a person (DESIGN 4.2, row 3).
+// A call with a defect needs a person (docs/policy.md, "Who wins", row 3).
 type Defect struct {
 	Code string `json:"code"` // see the Defect… constants
 	At   string `json:"at"`   // the member

@@ -19,7 +19,7 @@ import (
 // Kind says what an effect is; the words are those of the policy input.
 type Kind string
 
-// The kinds of effects (DESIGN 2).
+// The kinds of effects (docs/policy.md, "The input").
 const (
 	KindRun      Kind = "run"      // run a program
 	KindRead     Kind = "read"     // read a path
@@ -334,7 +334,7 @@ func (s Tags) Names() []string {
 }
 
 // Guarded returns the tags of the effect that need an exact answer: no
-// wildcard, prefix or subtree ever allows them (DESIGN 4.2, row 5).
+// wildcard, prefix or subtree ever allows them (docs/policy.md, "Who wins", row 5).
 func (e *Effect) Guarded() Tags {
 	switch e.Kind {
 	case KindWrite, KindDelete:

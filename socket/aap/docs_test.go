@@ -3,7 +3,6 @@ package aap
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -25,9 +24,7 @@ func TestDocumented(t *testing.T) {
 	}
 	diff(t, MethodPermissions, protocoldoc.Members(reflect.TypeFor[permissionsParams]()), table(MethodPermissions, "parameter"))
 	diff(t, MethodAnswer, protocoldoc.Members(reflect.TypeFor[answerParams]()), table(MethodAnswer, "parameter"))
-	result := protocoldoc.Members(reflect.TypeFor[Result]())
-	result = slices.DeleteFunc(result, func(s string) bool { return s == "stored" }) // of aap/answer alone
-	diff(t, "result", result, table(MethodPermissions, "result"))
+	diff(t, "result", protocoldoc.Members(reflect.TypeFor[Result]()), table(MethodPermissions, "result"))
 	diff(t, "outcomes", []string{string(Ask), string(Denied), string(Execute), string(Granted), string(Skip)}, table(MethodPermissions, "outcome"))
 	for _, bound := range []string{fmt.Sprint("more than ", MaxCalls, " waiting calls"), fmt.Sprintf("At most %d batches and %d MiB", MaxBatches, MaxBatchBytes>>20)} {
 		if !strings.Contains(string(doc), bound) {

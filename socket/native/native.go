@@ -58,18 +58,23 @@ type Deps struct {
 	Lasting *Lasting
 	// Answered notes what the person answered to the decision; nil for nothing.
 	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.StoredChoice)
+	// Version is what this permd calls its version, for clients to show.
+	Version string
 }
 
 // Register adds permd's own methods.
 func Register(methods socket.Methods, deps Deps) {
-	h := &handler{deps}
+	h := &handler{Deps: deps, methods: methods}
 	methods[MethodSession] = h.session
 	methods[MethodClose] = h.close
 	methods[MethodDecide] = h.decide
 	methods[MethodChoose] = h.choose
 }
 
-type handler struct{ Deps }
+type handler struct {
+	Deps
+	methods socket.Methods // all that the socket serves
+}
 
 // run is what a method returns for the part that takes time.
 type run = func(ctx context.Context) (any, error)

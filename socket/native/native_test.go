@@ -86,8 +86,8 @@ func TestSession(t *testing.T) {
 	d, c := newDaemon(), conn(1)
 	got := d.must(t, c, MethodSession, `{"sessionId":"s","cwd":"/w","roots":["/x"],"mode":"plan","future":1,
 		"agent":{"name":"a","version":"1"},"client":{"name":"c"}}`)
-	if got != "{}" {
-		t.Errorf("result %s", got)
+	if want := `{"protocol":1,"version":"","features":["decide"]}`; got != want {
+		t.Errorf("result %s, want %s", got, want)
 	}
 	d.must(t, c, MethodSession, `{"sessionId":"child","cwd":"/w/child","parent":"s","roots":null,"agent":null}`)
 	if diff := cmp.Diff([]string{"1000 /w/project", "1000 /w/child/project"}, d.prepared); diff != "" {

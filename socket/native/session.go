@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// sessionParams declare a session (DESIGN 6).
+// sessionParams declare a session (docs/protocol.md).
 type sessionParams struct {
 	SessionID string         `json:"sessionId"`
 	Cwd       string         `json:"cwd"`
@@ -33,8 +33,6 @@ type sessionParams struct {
 // maxProtocolVersion is the newest version of an agents' protocol that permd
 // reads.
 const maxProtocolVersion = 2
-
-type sessionResult struct{}
 
 // session declares a session. The declaration holds from here on, also for
 // messages that the client sent before it read the answer.
@@ -96,7 +94,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 		if h.Prepare != nil {
 			h.Prepare(ctx, owner.UID, ses.Project)
 		}
-		return sessionResult{}, nil
+		return hello(h.methods, h.Deps), nil
 	}, nil
 }
 

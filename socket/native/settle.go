@@ -27,7 +27,7 @@ type Answer struct {
 // Answer is not asked: it may refuse permd/choose. An error leaves the question
 // open, but for a yes that came too late; its text may be shown.
 func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.StoredChoice, error) {
-	h := &handler{deps}
+	h := &handler{Deps: deps}
 	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {
 		return nil, socket.Refuse("verdict must be allow or deny")
 	}

@@ -60,8 +60,13 @@ func decide(agent io.Reader) (json.RawMessage, error) {
 	}
 	cwd, _ := os.Getwd() // without it permd asks
 	agentName := map[string]string{"name": "claude-agent-acp", "version": "0.100.0"}
-	if _, err := call("permd/session", map[string]any{"sessionId": of.SessionID, "cwd": cwd, "agent": agentName}); err != nil {
+	said, err := call("permd/session", map[string]any{"sessionId": of.SessionID, "cwd": cwd, "agent": agentName})
+	if err != nil {
 		return nil, err
+	}
+	hello := struct{ Protocol int }{1} // the version of a permd that names none
+	if err := json.Unmarshal(said, &hello); err != nil || hello.Protocol != 1 {
+		return nil, errors.New("this client reads version 1 of the protocol only")
 	}
 	// The agent's own bytes: read and written anew it might be another call.
 	return call("session/request_permission", json.RawMessage(request))

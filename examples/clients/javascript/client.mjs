@@ -27,7 +27,8 @@ async function decide(text) {
     return answer.result
   }
   try {
-    await call('permd/session', JSON.stringify({ sessionId, cwd: process.cwd(), agent: { name: 'claude-agent-acp', version: '0.100.0' } }))
+    const hello = await call('permd/session', JSON.stringify({ sessionId, cwd: process.cwd(), agent: { name: 'claude-agent-acp', version: '0.100.0' } }))
+    if ((hello.protocol ?? 1) !== 1) throw new Error('this client reads version 1 of the protocol only') // an older permd names no version
     // The agent's own text: written anew, a name that it has twice would be
     // there once, and permd would see another call than the agent makes.
     return await call('session/request_permission', text.replace(/[\r\n]/g, ' '))

@@ -30,7 +30,9 @@ def decide(text):
             return answer["result"]
 
         agent = {"name": "claude-agent-acp", "version": "0.100.0"}
-        call("permd/session", json.dumps({"sessionId": session, "cwd": os.getcwd(), "agent": agent}))
+        hello = call("permd/session", json.dumps({"sessionId": session, "cwd": os.getcwd(), "agent": agent}))
+        if hello.get("protocol", 1) != 1:  # an older permd names no version
+            raise RuntimeError("this client reads version 1 of the protocol only")
         # The agent's own text: written anew, a name that it has twice would be
         # there once, and permd would see another call than the agent makes.
         return call("session/request_permission", text.replace("\n", " ").replace("\r", " "))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"github.com/permd/permd/decisions/effects/paths"
 
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/aap"
 	"github.com/permd/permd/socket/acp"
@@ -22,6 +23,7 @@ func (e *Engine) Methods() socket.Methods {
 	own := native.Deps{
 		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.Rules.liveShell, Keeper: e.Keeper(),
 		Lasting: e.Persistent, Rules: e.rulesDigest, Holds: e.Decisions.Holds, Prepare: e.prepare, Answered: e.config.Answered,
+		Version: buildinfo.Version(),
 	}
 	native.Register(m, own)
 	otc.Register(m, otc.Deps{Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup})
