@@ -223,13 +223,10 @@ func ownFiles(dirs xdg.Dirs, at sockets) []string {
 // decisionMethods are the methods of the decision socket.
 func (d *daemon) decisionMethods() socket.Methods {
 	m := socket.Methods{}
-	acp.Register(m, acp.Deps{
-		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, PlainOption: d.plainOption,
-		HarmlessEnv: d.harmlessEnv, AskGates: d.store.AskGates, Ran: d.unasked.note,
-	})
-	own := native.Deps{
+	deps := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
-		Lasting: d.lasting, Rules: d.rulesDigest, Holds: d.engine.Holds,
+		Lasting: d.lasting, Rules: d.rulesDigest, NewID: newID,
+		PlainOption: d.plainOption, HarmlessEnv: d.harmlessEnv, AskGates: d.store.AskGates, Ran: d.unasked.note,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
 				d.log.Warn("the rules for a project could not all be read", "project", project, "error", err)
@@ -237,14 +234,13 @@ func (d *daemon) decisionMethods() socket.Methods {
 		},
 	}
 	if d.journal != nil {
-		own.Answered = d.answered
+		deps.Answered = d.answered
 	}
-	native.Register(m, own)
-	otc.Register(m, otc.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user})
-	aap.Register(m, aap.Deps{
-		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, NewID: newID, Answers: own,
-	})
-	rap.Register(m, rap.Deps{Sessions: d.sessions, Decider: d.engine, Users: d.users.user, Answers: own})
+	for _, register := range []func(socket.Methods, native.Deps){
+		native.Register, acp.Register, otc.Register, aap.Register, rap.Register,
+	} {
+		register(m, deps)
+	}
 	for _, name := range []string{
 		native.MethodDecide, otc.MethodCall, aap.MethodPermissions, aap.MethodAnswer, rap.MethodInvoke,
 	} {

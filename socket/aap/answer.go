@@ -154,7 +154,7 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 			e.problem = whyUnsettled
 			continue
 		}
-		kept, err := native.Settle(ctx, h.Answers, &t.state.Asks, native.Answer{
+		kept, err := native.Settle(ctx, h.Deps, &t.state.Asks, native.Answer{
 			DecisionID: e.decision.ID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn,
 		})
 		if err != nil {

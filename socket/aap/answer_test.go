@@ -210,11 +210,11 @@ func TestSessions(t *testing.T) {
 func TestDecider(t *testing.T) {
 	d := newDaemon(t)
 	d.short = true
-	if _, err := d.call(t, MethodPermissions, theTurnParams("")); !errors.Is(err, errDecider) {
+	if _, err := d.call(t, MethodPermissions, theTurnParams("")); !errors.Is(err, native.ErrNoDecision) {
 		t.Errorf("error %v", err)
 	}
 	var e *socket.Error
-	if errors.As(errDecider, &e) {
+	if errors.As(native.ErrNoDecision, &e) {
 		t.Error("it is told to the client as it is")
 	}
 }

@@ -129,8 +129,8 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 		}
 		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest
-		if e.once != nil && d.Verdict == decisions.Ask && h.Answers.Answered != nil {
-			h.Answers.Answered(ctx, d.ID, decisions.Allow, nil) // as they said before
+		if e.once != nil && d.Verdict == decisions.Ask && h.Deps.Answered != nil {
+			h.Deps.Answered(ctx, d.ID, decisions.Allow, nil) // as they said before
 		}
 		if e.outcome == Ask {
 			t.state.Asks.Hold(&native.Ask{

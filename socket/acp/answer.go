@@ -88,14 +88,14 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	p.now = func(now *decisions.Request) {
 		now.Session = s.describe(&now.Call, h.Sessions.Get(c.Owner(), r.sessionID))
 	}
-	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.now()) }
+	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.Time()) }
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
-		if h.LiveShell != nil && h.LiveShell(call.Agent) {
+		if h.LivesOn(call.Agent) {
 			p.state.Shells.Tell(p.session, call)
 		}
-		return p.decide(ctx, h.Decider)
+		return p.decide(ctx, &h.Deps)
 	}, nil
 }
 
@@ -134,14 +134,13 @@ func noOption() effects.Defect {
 // decide decides the request and says the decision in the protocol's words. One
 // whose turn is over is decided as well, so that the journal holds what was
 // asked for and that it was cancelled.
-func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
+func (p *pending) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	ctx, done := p.turns.with(ctx)
 	defer done()
-	decided := decider.Decide(ctx, &p.request)
-	if len(decided) != 1 || decided[0] == nil {
-		return nil, errors.New("deciding: no decision for the call")
+	d, err := deps.DecideOne(ctx, &p.request)
+	if err != nil {
+		return nil, err
 	}
-	d := decided[0]
 	result, err := p.answer(d)
 	switch {
 	case p.turns.over():

@@ -86,7 +86,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	ask, _ := o.Get("ask")
 	state := stateOf(c)
-	g.gated, g.approved, g.now = &state.gated, &state.approved, h.now()
+	g.gated, g.approved, g.now = &state.gated, &state.approved, h.Time()
 	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
 	state.declare(s, declared)
 	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
@@ -94,7 +94,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		Path: method == gateWrite || method == gateRead,
 		Own:  method == gateSetMode || method == gateSetOption,
 		Approved: func(d *decisions.Decision) bool {
-			return state.approved.take(g.session, d.Policy.Digest, d.Traces, h.now())
+			return state.approved.take(g.session, d.Policy.Digest, d.Traces, h.Time())
 		},
 	}}
 	g.request.Session = s.describe(&g.request.Call, declared)
@@ -113,17 +113,17 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		for _, other := range g.others {
 			other.Call.User = g.request.Call.User
 		}
-		return g.decide(ctx, h.Decider)
+		return g.decide(ctx, &h.Deps)
 	}, nil
 }
 
-func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
+func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	if !g.request.Gate.Own { // that is the client's own affair, in no turn
 		var done func()
 		ctx, done = g.turns.with(ctx)
 		defer done()
 	}
-	d, made, err := g.strictest(ctx, decider)
+	d, made, err := g.strictest(ctx, deps)
 	if err != nil {
 		return nil, err
 	}

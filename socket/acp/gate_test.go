@@ -74,15 +74,16 @@ func newGates(t *testing.T, of map[string]decisions.Set) *gates {
 	g.daemon = daemon{nil, socket.Methods{}, new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
 	live := func(a effects.Party) bool { return world.Profiles.LiveShell(a) }
-	Register(g.methods, Deps{
+	deps := native.Deps{
 		Sessions: g.sessions, Decider: engine, Users: users, LiveShell: live, AskGates: func() bool { return g.asks },
 		Now: func() time.Time { return g.clock }, HarmlessEnv: func(name, value string) bool { return name == "NO_COLOR" },
 		Ran: func(a effects.Party, d *decisions.Decision) {
 			g.ran = append(g.ran, fmt.Sprintf("%s %s %s", a.Name, d.Verdict, d.Outcome))
 		},
-	})
-	native.Register(g.methods, native.Deps{Sessions: g.sessions, Decider: engine, Users: users, LiveShell: live,
-		Rules: func(uint32, string) string { return g.digest }})
+		Rules: func(uint32, string) string { return g.digest },
+	}
+	Register(g.methods, deps)
+	native.Register(g.methods, deps)
 	return g
 }
 

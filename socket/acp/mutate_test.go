@@ -16,6 +16,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/native"
 )
 
 // generous allows whatever rules may allow: what it does not allow needs a
@@ -57,7 +58,7 @@ func newGuard(w *effects.World) *guard {
 		Policy: generous{w}, Memory: nothing{}, Journal: nothing{}, FS: w.FS,
 		Now: func() time.Time { return time.Unix(1_700_000_000, 0) }, NewID: func() string { return "id" }, Log: slog.New(slog.DiscardHandler),
 	}
-	Register(g.methods, Deps{
+	Register(g.methods, native.Deps{
 		Sessions: g.sessions, Decider: g, PlainOption: w.Profiles.OnceOption, LiveShell: w.Profiles.LiveShell,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
 	})

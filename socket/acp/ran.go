@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"errors"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -46,7 +45,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	done, _ := o.Get("done")
 	req.Gate = &decisions.Gate{Agent: call.Agent, Through: func(d *decisions.Decision) decisions.Outcome {
-		all, denied := state.gated.holds(id, needed(d), h.now())
+		all, denied := state.gated.holds(id, needed(d), h.Time())
 		switch {
 		case !all:
 			return ""
@@ -60,14 +59,13 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	own := native.StateOf(c)
 	return func(ctx context.Context) (any, error) {
 		req.Call.User = h.Users(req.Peer.UID)
-		if h.LiveShell != nil && h.LiveShell(req.Call.Agent) {
+		if h.LivesOn(req.Call.Agent) {
 			own.Shells.Tell(id, &req.Call)
 		}
-		decided := h.Decider.Decide(ctx, &req)
-		if len(decided) != 1 || decided[0] == nil {
-			return nil, errors.New("deciding: no decision for the call")
+		d, err := h.DecideOne(ctx, &req)
+		if err != nil {
+			return nil, err
 		}
-		d := decided[0]
 		// Whatever the verdict, it ran.
 		happened := *d
 		happened.Verdict = decisions.Allow

@@ -22,12 +22,15 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // decider notes what it is asked, and answers with verdict.
 type decider struct {
+	sockettest.Unchanged
+
 	mu      sync.Mutex
 	asked   []*decisions.Request
 	verdict decisions.Verdict

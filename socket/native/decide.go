@@ -78,21 +78,18 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	return func(ctx context.Context) (any, error) {
 		user := h.Users(reqs[0].Peer.UID)
-		live := ses != nil && !at.atShell && h.LiveShell != nil && h.LiveShell(ses.Agent)
+		live := ses != nil && !at.atShell && h.LivesOn(ses.Agent)
 		for _, r := range reqs {
 			r.Call.User = user
 			if live {
 				shells.Tell(ses.ID, &r.Call)
 			}
 		}
-		decided := h.Decider.Decide(ctx, reqs...)
-		if len(decided) != len(reqs) {
-			return nil, errDecider
+		decided, err := h.Decide(ctx, reqs...)
+		if err != nil {
+			return nil, err
 		}
 		for _, d := range decided {
-			if d == nil {
-				return nil, errDecider
-			}
 			shells.Note(p.SessionID, d)
 		}
 		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {

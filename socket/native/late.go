@@ -31,7 +31,7 @@ func (h *handler) still(ctx context.Context, uid uint32, ask *Ask, now *decision
 		return nil
 	case ask.Decision.Unsettled:
 		return socket.Refuse("calls of the same request that come before this one may change what it does; ask again after them")
-	case h.Holds != nil && !h.Holds(ctx, now, ask.Decision):
+	case !h.Decider.Holds(ctx, now, ask.Decision):
 		return socket.Refuse("what the call would do has changed since the question; ask again")
 	}
 	return nil

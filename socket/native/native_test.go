@@ -17,7 +17,11 @@ import (
 )
 
 // fakeDecider answers by the tool's name: the verdict is the name.
-type fakeDecider struct{ got []*decisions.Request }
+type fakeDecider struct {
+	sockettest.Unchanged
+
+	got []*decisions.Request
+}
 
 func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) []*decisions.Decision {
 	var list []*decisions.Decision
@@ -244,14 +248,18 @@ func TestDecideRefused(t *testing.T) {
 }
 
 // broken is a decider that does not keep its promise.
-type broken []*decisions.Decision
+type broken struct {
+	sockettest.Unchanged
 
-func (b broken) Decide(context.Context, ...*decisions.Request) []*decisions.Decision { return b }
+	list []*decisions.Decision
+}
+
+func (b broken) Decide(context.Context, ...*decisions.Request) []*decisions.Decision { return b.list }
 
 func TestBrokenDecider(t *testing.T) {
-	for name, b := range map[string]broken{"none": nil, "nil": {nil}, "two": {{}, {}}} {
+	for name, list := range map[string][]*decisions.Decision{"none": nil, "nil": {nil}, "two": {{}, {}}} {
 		d := newDaemon()
-		Register(d.methods, Deps{Sessions: d.sessions, Decider: b, Users: func(uint32) effects.User { return effects.User{} }})
+		Register(d.methods, Deps{Sessions: d.sessions, Decider: broken{list: list}, Users: func(uint32) effects.User { return effects.User{} }})
 		if res, err := d.call(t, conn(1), MethodDecide, `{"calls":[{"callId":"1","tool":{"name":"x"}}]}`); err == nil {
 			t.Errorf("%s: %s", name, res)
 		}

@@ -73,14 +73,14 @@ const decisionBytes = 4 << 10
 
 // decide has one call decided.
 func (h *handler) decide(ctx context.Context, req *decisions.Request) (*decisions.Decision, error) {
-	decided := h.Decider.Decide(ctx, req)
-	if len(decided) != 1 || decided[0] == nil {
-		return nil, errDecider
+	d, err := h.DecideOne(ctx, req)
+	if err != nil {
+		return nil, err
 	}
 	if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
 		return nil, ctx.Err() // nobody waits for the answer
 	}
-	return decided[0], nil
+	return d, nil
 }
 
 // again reports whether an earlier answer can be given again: it still is what

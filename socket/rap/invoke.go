@@ -29,7 +29,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 			return nil, socket.Refuse("a thread has the id of a session that is declared on this connection")
 		}
 	}
-	native.EndWith(c, h.Answers)
+	native.EndWith(c, h.Deps)
 	s, peer, request := stateOf(c), c.Peer, native.RequestKey(c.RequestID())
 	l := s.enter(in.chain)
 	ref := l.ref(c, ses)
@@ -55,19 +55,19 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 		if defect != nil {
 			req.Call.Defects = append(req.Call.Defects, *defect)
 		}
-		decided := h.Decider.Decide(ctx, req)
-		if len(decided) != 1 || decided[0] == nil {
+		d, err := h.DecideOne(ctx, req)
+		if err != nil {
 			s.end(began, nil, nil)
-			return nil, errDecider
+			return nil, err
 		}
 		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
 			s.end(began, nil, nil)
 			return nil, errWithdrawn
 		}
-		r := in.result(decided[0], invalid, &l)
+		r := in.result(d, invalid, &l)
 		var ask *native.Ask
 		if r.question != nil {
-			ask = in.ask(decided[0], r.question, request, req)
+			ask = in.ask(d, r.question, request, req)
 			if in.SessionID != "" {
 				ask.Now = func(r *decisions.Request) {
 					now := *r

@@ -288,7 +288,7 @@ func TestRefused(t *testing.T) {
 func TestBrokenDecider(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"], d.short = decisions.Allow, true
-	if res, err := d.call(t, MethodInvoke, invoked("c", "g", "list", "")); !errors.Is(err, errDecider) {
+	if res, err := d.call(t, MethodInvoke, invoked("c", "g", "list", "")); !errors.Is(err, native.ErrNoDecision) {
 		t.Errorf("%s, %v", res, err)
 	}
 }
