@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -10,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
-	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -62,10 +61,7 @@ func (o *decideOptions) flags(cmd *cobra.Command) {
 }
 
 // caller sends one message and waits for its answer.
-type caller interface {
-	Call(ctx context.Context, method string, params, result any) error
-	Notify(ctx context.Context, method string, params any) error
-}
+type caller = client.Caller
 
 func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
 	messages, err := a.messages(file, o)
@@ -172,21 +168,12 @@ func sessionOf(params strictjson.Value) string {
 }
 
 func (o *decideOptions) declare(ctx context.Context, to caller, id string) error {
-	type party struct {
-		Name    string `json:"name"`
-		Version string `json:"version,omitzero"`
-	}
-	p := struct {
-		SessionID string `json:"sessionId"`
-		Cwd       string `json:"cwd"`
-		Agent     *party `json:"agent,omitzero"`
-		Client    party  `json:"client"`
-	}{id, o.cwd, nil, party{"permd decide", version()}}
+	p := client.Session{ID: id, Cwd: o.cwd, Client: &effects.Party{Name: "permd decide", Version: version()}}
 	if o.agent != "" {
 		name, v, _ := strings.Cut(o.agent, "@")
-		p.Agent = &party{name, v}
+		p.Agent = &effects.Party{Name: name, Version: v}
 	}
-	if err := to.Call(ctx, "permd/session", p, nil); err != nil {
+	if err := client.DeclareSession(ctx, to, &p); err != nil {
 		return fmt.Errorf("declaring the session: %w", err)
 	}
 	return nil
@@ -200,7 +187,11 @@ func send(ctx context.Context, to caller, m message) ([]*decisions.Decision, err
 	case m.method == "permd/session":
 		return nil, to.Call(ctx, m.method, m.params, nil)
 	case m.method == "session/request_permission":
-		return sendACP(ctx, to, m.params)
+		d, err := client.RequestPermission(ctx, to, m.params)
+		if err != nil {
+			return nil, err
+		}
+		return []*decisions.Decision{d}, nil
 	}
 	params := m.params
 	if m.method == "" {
@@ -209,41 +200,7 @@ func send(ctx context.Context, to caller, m message) ([]*decisions.Decision, err
 			return nil, err
 		}
 	}
-	var out struct {
-		Decisions []*decisions.Decision `json:"decisions"`
-	}
-	if err := to.Call(ctx, "permd/decide", params, &out); err != nil {
-		return nil, err
-	}
-	return out.Decisions, checkAnswer(out.Decisions, callsIn(params))
-}
-
-// callsIn is how many calls the params of a permd/decide hold.
-func callsIn(params strictjson.Value) int {
-	var p struct {
-		Calls []strictjson.Value `json:"calls"`
-	}
-	if err := strictjson.Unmarshal(params, &p); err != nil {
-		return 0 // permd has refused them
-	}
-	return len(p.Calls)
-}
-
-// checkAnswer refuses an answer that does not decide each call: what is not
-// there would count as allowed.
-func checkAnswer(ds []*decisions.Decision, calls int) error {
-	if len(ds) != calls {
-		return fmt.Errorf("reading permd's answer: %s for %s", plural(len(ds), "decision"), plural(calls, "call"))
-	}
-	for _, d := range ds {
-		switch {
-		case d == nil:
-			return errors.New("reading permd's answer: a decision is missing")
-		case d.Verdict != decisions.Allow && d.Verdict != decisions.Ask && d.Verdict != decisions.Deny:
-			return errors.New("reading permd's answer: a decision without a known verdict")
-		}
-	}
-	return nil
+	return client.DecideJSON(ctx, to, params)
 }
 
 // bareCall wraps a call that stands by itself; a person who writes one by hand
@@ -265,29 +222,4 @@ func bareCall(call strictjson.Value) (strictjson.Value, error) {
 		return nil, fmt.Errorf("encoding the call: %w", err)
 	}
 	return p, nil
-}
-
-func sendACP(ctx context.Context, to caller, params strictjson.Value) ([]*decisions.Decision, error) {
-	var out struct {
-		Meta struct {
-			Permd *decisions.Decision `json:"permd"`
-		} `json:"_meta"`
-	}
-	err := to.Call(ctx, "session/request_permission", params, &out)
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == socket.CodeAsk {
-		var d decisions.Decision
-		if err := strictjson.Unmarshal(e.Data, &d); err != nil {
-			return nil, fmt.Errorf("reading the decision: %w", err)
-		}
-		ds := []*decisions.Decision{&d}
-		return ds, checkAnswer(ds, 1)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if out.Meta.Permd == nil {
-		return nil, errors.New("the answer carries no decision")
-	}
-	ds := []*decisions.Decision{out.Meta.Permd}
-	return ds, checkAnswer(ds, 1)
 }

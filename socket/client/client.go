@@ -3,8 +3,8 @@
 // can have put it there, and calls methods.
 //
 // It decides nothing. Whoever gets an error from it has no decision and must
-// ask the person. It is kept free of the daemon's packages, so that a hook
-// starts quickly.
+// ask the person. It knows the words of decisions, and nothing of what makes
+// them.
 package client
 
 import (

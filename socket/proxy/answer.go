@@ -29,7 +29,7 @@ type yes struct {
 	slot uint64 // its place in what the agent is sent
 	// choose are the words in which permd hears of it, nil where it has none;
 	// once are those for this call alone.
-	choose, once []strictjson.Member
+	choose, once *client.Choice
 	always       bool  // it was to be remembered
 	odd          bool  // the request has no such option
 	why          error // why permd did not take it
@@ -93,7 +93,7 @@ func (c *Core) picked(m *message) {
 		c.judge(t)
 		return
 	}
-	c.saving[c.choose(t.decision, t.yes.choose)] = saving{t: t, always: t.yes.always, noted: t.yes.noted, ask: t.ask}
+	c.saving[c.choose(t.decision, *t.yes.choose)] = saving{t: t, always: t.yes.always, noted: t.yes.noted, ask: t.ask}
 }
 
 // done ends what is known of a request that has its answer.
@@ -143,9 +143,9 @@ func (t *tracked) has(id string) bool {
 func (c *Core) refused(t *tracked, m *message) {
 	c.done(t)
 	id := text(m.result, "outcome", "optionId")
-	line, choose, always := m.line, []strictjson.Member{member("verdict", string(decisions.Deny))}, false
+	line, choose, always := m.line, client.Choice{Verdict: decisions.Deny}, false
 	if t.form == nil && text(m.result, "outcome", "outcome") == outcomeSelected {
-		choose = []strictjson.Member{member("optionId", id)}
+		choose = client.Choice{OptionID: id}
 		if t.shown != nil {
 			p := t.shown.pick(id)
 			line, always = t.instead(m, p.option, "outcome", "optionId"), p.always
@@ -173,12 +173,12 @@ func (t *tracked) reads(m *message) *yes {
 	if t.form != nil {
 		return t.form.reads(t, m)
 	}
-	y := &yes{line: m.line, once: []strictjson.Member{member("verdict", string(decisions.Allow))}}
+	y := &yes{line: m.line, once: &client.Choice{Verdict: decisions.Allow}}
 	id := text(m.result, "outcome", "optionId")
 	if text(m.result, "outcome", "outcome") != outcomeSelected || id == "" {
 		return y // only the agent knows what that means
 	}
-	y.choose = []strictjson.Member{member("optionId", id)}
+	y.choose = &client.Choice{OptionID: id}
 	y.odd = !t.has(id) && (t.shown == nil || t.shown.widths[id] == "")
 	if t.kindOf(id) != acp.AllowAlways {
 		y.once = y.choose
@@ -189,8 +189,8 @@ func (t *tracked) reads(m *message) *yes {
 	p := t.shown.pick(id)
 	y.line, y.always = t.instead(m, p.option, "outcome", "optionId"), p.always
 	if p.width != "" {
-		y.once = []strictjson.Member{member("optionId", p.option)}
-		y.choose = []strictjson.Member{member("verdict", string(decisions.Allow)), member("width", p.width)}
+		y.once = &client.Choice{OptionID: p.option}
+		y.choose = &client.Choice{Verdict: decisions.Allow, Width: p.width}
 	}
 	return y
 }
@@ -209,8 +209,9 @@ func (t *tracked) instead(m *message, value string, path ...string) []byte {
 
 // choose tells permd of an answer. Nothing else is said to permd before it has
 // stored that, so that the next request finds it.
-func (c *Core) choose(d *decisions.Decision, answer []strictjson.Member) uint64 {
-	return c.ask(native.MethodChoose, object(append([]strictjson.Member{member("decisionId", d.ID)}, answer...)...), true)
+func (c *Core) choose(d *decisions.Decision, answer client.Choice) uint64 {
+	answer.DecisionID = d.ID
+	return c.ask(native.MethodChoose, encoded(answer), true)
 }
 
 // saved takes permd's answer to that.
@@ -290,7 +291,7 @@ func (c *Core) judged(t *tracked, result strictjson.Value, err error) {
 		c.withdraw(t) // nobody has said yes in words that permd knows, so it hears of none
 	default:
 		// This question is the one that has the person's answer.
-		c.saving[c.choose(d, y.once)] = saving{ask: t.ask}
+		c.saving[c.choose(d, *y.once)] = saving{ask: t.ask}
 	}
 }
 

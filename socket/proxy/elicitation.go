@@ -6,6 +6,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
 )
 
 // Codex asks for permission to use a tool of a server with a form, where the
@@ -165,7 +166,7 @@ func uses(result strictjson.Value) bool {
 // is for once. The form names no rules, so permd takes the narrowest, and says
 // which.
 func (f *form) reads(t *tracked, m *message) *yes {
-	y := &yes{line: m.line, once: []strictjson.Member{member("verdict", string(decisions.Allow))}}
+	y := &yes{line: m.line, once: &client.Choice{Verdict: decisions.Allow}}
 	if text(m.result, "action") != actionAccept {
 		return y // only the agent knows what that means
 	}
@@ -177,9 +178,9 @@ func (f *form) reads(t *tracked, m *message) *yes {
 	y.always, y.noted = true, true
 	y.line = t.instead(m, formAllow, "content", "persist")
 	if widths := t.decision.Widths; len(widths) > 0 {
-		y.choose = []strictjson.Member{y.once[0], member("width", widths[0].ID)}
+		y.choose = &client.Choice{Verdict: decisions.Allow, Width: widths[0].ID}
 		if persist == "session" {
-			y.choose = append(y.choose, member("scope", "session"))
+			y.choose.Scope = "session"
 		}
 	}
 	return y

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
@@ -136,7 +137,7 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 		// It has the person's yes already, and this is the question with it.
 		c.openGate(t)
 		if d := question(rpc); d != nil {
-			c.saving[c.choose(d, []strictjson.Member{member("verdict", "allow")})] = saving{ask: t.ask}
+			c.saving[c.choose(d, client.Choice{Verdict: decisions.Allow})] = saving{ask: t.ask}
 		}
 	case q != nil:
 		c.openGate(t)

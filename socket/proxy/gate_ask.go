@@ -197,7 +197,7 @@ func (c *Core) gatePicked(q *asking, m *message) {
 		switch {
 		case d == nil || t.stale:
 		case pick == gateReject:
-			c.saving[c.choose(d, []strictjson.Member{member("verdict", string(decisions.Deny))})] = saving{ask: t.ask}
+			c.saving[c.choose(d, client.Choice{Verdict: decisions.Deny})] = saving{ask: t.ask}
 		default:
 			c.withdraw(t) // nobody answered
 		}
@@ -213,11 +213,7 @@ func (c *Core) gatePicked(q *asking, m *message) {
 		c.judgeGate(t)
 		return
 	}
-	answer := []strictjson.Member{member("verdict", string(decisions.Allow))}
-	if always {
-		answer = append(answer, member("width", width))
-	}
-	c.opens[c.choose(t.decision, answer)] = opens{q, always}
+	c.opens[c.choose(t.decision, client.Choice{Verdict: decisions.Allow, Width: width})] = opens{q, always}
 }
 
 // opens is a person's yes to a gate on its way to permd.

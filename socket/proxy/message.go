@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/internal/strictjson"
@@ -134,6 +135,15 @@ func quoted(b []byte, s string) []byte {
 // is left out.
 func object(members ...strictjson.Member) strictjson.Value {
 	return appendObject(make([]byte, 0, size(members)), members)
+}
+
+// encoded are params in JSON; nil, which permd refuses, where they are none.
+func encoded(params any) strictjson.Value {
+	b, err := json.Marshal(params, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil
+	}
+	return b
 }
 
 // asLine builds an object that is a message, with its newline.

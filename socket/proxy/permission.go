@@ -194,8 +194,8 @@ func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
 
 // question is what permd asks of the person, nil when it cannot be read.
 func question(rpc *client.Error) *decisions.Decision {
-	d := new(decisions.Decision)
-	if strictjson.Unmarshal(rpc.Data, d) != nil || d.ID == "" {
+	d, err := rpc.Question()
+	if err != nil || d.ID == "" {
 		return nil
 	}
 	return d

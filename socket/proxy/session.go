@@ -3,10 +3,10 @@ package proxy
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/native"
 )
 
@@ -254,23 +254,18 @@ func (c *Core) declare(s *session) {
 	if s.cwd == "" {
 		return
 	}
-	members := []strictjson.Member{member("sessionId", s.id), member("cwd", s.cwd), {Name: "roots", Value: s.roots}}
-	if s.parent != "" {
-		members = append(members, member("parent", s.parent))
+	d := client.Session{ID: s.id, Cwd: s.cwd, Parent: s.parent, Mode: s.mode, ProtocolVersion: c.version}
+	if s.roots != nil {
+		// They are an array of strings, see paths.
+		_ = strictjson.Unmarshal(s.roots, &d.Roots)
 	}
-	if c.parties[Agent].Name != "" {
-		members = append(members, strictjson.Member{Name: "agent", Value: named(c.parties[Agent])})
+	if p := c.parties[Agent]; p.Name != "" {
+		d.Agent = &p
 	}
-	if c.parties[Client].Name != "" {
-		members = append(members, strictjson.Member{Name: "client", Value: named(c.parties[Client])})
+	if p := c.parties[Client]; p.Name != "" {
+		d.Client = &p
 	}
-	if s.mode != "" {
-		members = append(members, member("mode", s.mode))
-	}
-	if c.version != 0 {
-		members = append(members, strictjson.Member{Name: "protocolVersion", Value: strconv.AppendInt(nil, int64(c.version), 10)})
-	}
-	c.opening[c.ask(native.MethodSession, object(members...), true)] = s.id
+	c.opening[c.ask(native.MethodSession, encoded(d), true)] = s.id
 }
 
 // known makes sure that permd knows a session that the agent speaks of. Agents
@@ -301,10 +296,6 @@ func (c *Core) creating() bool {
 // party reads how a program names itself.
 func party(v strictjson.Value) effects.Party {
 	return effects.Party{Name: text(v, "name"), Version: text(v, "version")}
-}
-
-func named(p effects.Party) strictjson.Value {
-	return object(member("name", p.Name), member("version", p.Version))
 }
 
 // paths returns an array of strings, nil for everything else.
