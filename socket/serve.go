@@ -20,9 +20,9 @@ import (
 // The defaults of Options.
 const (
 	DefaultMaxMessage     = 4 << 20
-	DefaultMaxConns       = 256
-	DefaultMaxConnsPerUID = 128
-	DefaultMaxInFlight    = 64
+	defaultMaxConns       = 256
+	defaultMaxConnsPerUID = 128
+	defaultMaxInFlight    = 64
 	DefaultWriteTimeout   = 10 * time.Second
 	DefaultGrace          = 5 * time.Second
 )
@@ -64,9 +64,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
-	o.MaxConns = cmp.Or(o.MaxConns, DefaultMaxConns)
-	o.MaxConnsPerUID = cmp.Or(o.MaxConnsPerUID, DefaultMaxConnsPerUID)
-	o.MaxInFlight = cmp.Or(o.MaxInFlight, DefaultMaxInFlight)
+	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
+	o.MaxConnsPerUID = cmp.Or(o.MaxConnsPerUID, defaultMaxConnsPerUID)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, defaultMaxInFlight)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	if o.Admit == nil {

@@ -22,13 +22,13 @@ const (
 	MethodAnswer      = "aap/answer"
 )
 
-// Version is the version of the protocol that is read.
-const Version = 3
+// version is the version of the protocol that is read.
+const version = 3
 
 // Bounds of one batch. Over them there is no decision.
 const (
-	MaxCalls  = 256      // that wait
-	MaxItems  = 16 << 10 // calls and results of a turn with its history
+	maxCalls  = 256      // that wait
+	maxItems  = 16 << 10 // calls and results of a turn with its history
 	maxTools  = 1024     // of each side
 	maxReason = 4 << 10  // bytes of a reason, for the model
 )

@@ -116,7 +116,7 @@ func (p *answerParams) check(b *batch, all *batches) error {
 		}
 	}
 	if !all.fits(b, size) {
-		return socket.Refuse("results: the batch would be larger than %d MiB", MaxBatchBytes>>20)
+		return socket.Refuse("results: the batch would be larger than %d MiB", maxBatchBytes>>20)
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 // is forgotten; its client asks again. The newest is kept whatever its decisions
 // hold; its calls and results are bounded by themselves.
 const (
-	MaxBatches    = 32
-	MaxBatchBytes = 8 << 20
+	maxBatches    = 32
+	maxBatchBytes = 8 << 20
 )
 
 // batches are those of one connection. They may be used from any goroutine.
@@ -47,7 +47,7 @@ func (s *batches) hold(b *batch) {
 
 // makeRoom forgets the oldest batches, but never b.
 func (s *batches) makeRoom(b *batch) {
-	for i := 0; i < len(s.list) && (len(s.list) > MaxBatches || s.size > MaxBatchBytes); {
+	for i := 0; i < len(s.list) && (len(s.list) > maxBatches || s.size > maxBatchBytes); {
 		if s.list[i] == b {
 			i++
 			continue
@@ -74,7 +74,7 @@ func (s *batches) find(id string, ses *decisions.Session) *batch {
 func (s *batches) fits(b *batch, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return b.size+n <= MaxBatchBytes
+	return b.size+n <= maxBatchBytes
 }
 
 // grow counts n bytes of results that a batch holds more.

@@ -29,7 +29,7 @@ func TestDocumented(t *testing.T) {
 	result = slices.DeleteFunc(result, func(s string) bool { return s == "stored" }) // of aap/answer alone
 	diff(t, "result", result, table(MethodPermissions, "result"))
 	diff(t, "outcomes", []string{string(Ask), string(Denied), string(Execute), string(Granted), string(Skip)}, table(MethodPermissions, "outcome"))
-	for _, bound := range []string{fmt.Sprint("more than ", MaxCalls, " waiting calls"), fmt.Sprintf("At most %d batches and %d MiB", MaxBatches, MaxBatchBytes>>20)} {
+	for _, bound := range []string{fmt.Sprint("more than ", maxCalls, " waiting calls"), fmt.Sprintf("At most %d batches and %d MiB", maxBatches, maxBatchBytes>>20)} {
 		if !strings.Contains(string(doc), bound) {
 			t.Errorf("docs/protocol.md does not say %q", bound)
 		}

@@ -34,8 +34,8 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 			if !b.sameAs(w, calls) {
 				return nil, socket.Refuse("the turn is not that of batchId: leave batchId out for another turn")
 			}
-		case b.size > MaxBatchBytes:
-			return nil, socket.Refuse("the calls are larger than %d MiB", MaxBatchBytes>>20)
+		case b.size > maxBatchBytes:
+			return nil, socket.Refuse("the calls are larger than %d MiB", maxBatchBytes>>20)
 		default:
 			b.id = h.NewID()
 			t.batches.hold(b)

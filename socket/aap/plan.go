@@ -9,13 +9,13 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// Protocol is the name of the protocol in decisions.
-const Protocol = effects.ProtocolAAP
+// protocol is the name of the protocol in decisions.
+const protocol = effects.ProtocolAAP
 
 // planned is one call of a batch, before rules are asked.
 type planned struct {
 	id, name string
-	side     Side
+	side     side
 	input    strictjson.Value // nil if it was left out
 	// skip is set for a call that has its result.
 	skip bool
@@ -161,8 +161,8 @@ func (u uses) list(w *parties, order []string) ([]planned, error) {
 		}
 		calls = append(calls, c)
 	}
-	if waiting > MaxCalls {
-		return nil, socket.Refuse("more than %d calls wait", MaxCalls)
+	if waiting > maxCalls {
+		return nil, socket.Refuse("more than %d calls wait", maxCalls)
 	}
 	return calls, nil
 }
@@ -220,7 +220,7 @@ func same(a, b strictjson.Value) bool {
 // tool server that bears the agent's name.
 func (c *planned) request(w *parties, ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
-		ID: c.id, Protocol: Protocol, Tool: effects.Tool{Name: c.name},
+		ID: c.id, Protocol: protocol, Tool: effects.Tool{Name: c.name},
 		Input: c.input, InputFrom: "input",
 		Agent: ses.Agent, Client: ses.Client, Cwd: ses.Cwd, Roots: ses.Roots,
 	}

@@ -87,8 +87,8 @@ func parseSSE(text string) ([]sseEvent, error) {
 				return nil, socket.Refuse("turn.sse: a field differs from a known one only by case or spaces")
 			}
 		}
-		if len(list) > MaxItems || len(data) > MaxItems {
-			return nil, socket.Refuse("turn.sse: more than %d events", MaxItems)
+		if len(list) > maxItems || len(data) > maxItems {
+			return nil, socket.Refuse("turn.sse: more than %d events", maxItems)
 		}
 	}
 	end()

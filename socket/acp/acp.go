@@ -20,15 +20,15 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// Protocol is the protocol's name in decisions.
-const Protocol = "acp"
+// protocol is the protocol's name in decisions.
+const protocol = "acp"
 
 // The names of the methods.
 const (
 	MethodRequestPermission = "session/request_permission"
 	MethodUpdate            = "session/update"
 	MethodCancel            = "session/cancel"
-	MethodPrompt            = "session/prompt"
+	methodPrompt            = "session/prompt"
 )
 
 // Register adds the methods of ACP.
@@ -37,7 +37,7 @@ func Register(methods socket.Methods, deps native.Deps) {
 	methods[MethodRequestPermission] = h.requestPermission
 	methods[MethodUpdate] = h.update
 	methods[MethodCancel] = h.cancel
-	methods[MethodPrompt] = h.prompt
+	methods[methodPrompt] = h.prompt
 	methods[MethodGate] = h.gate
 	methods[MethodRan] = h.ran
 	methods[MethodUnheard] = h.unheard

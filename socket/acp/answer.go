@@ -13,30 +13,34 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// Outcome is the agent's answer: one of its options, or that the turn ends.
-type Outcome struct {
+// permissionOutcome is the agent's answer: one of its options, or that the turn ends.
+type permissionOutcome struct {
 	Outcome  string `json:"outcome"` // "selected" or "cancelled"
 	OptionID string `json:"optionId,omitzero"`
 }
 
-// Meta is what permd adds to an answer for whoever keeps a record of it.
-type Meta struct {
+// metaMember is what permd adds to an answer for whoever keeps a record of it.
+type metaMember struct {
 	Permd *decisions.Decision `json:"permd,omitzero"`
 }
 
-// Result is the result of session/request_permission.
-type Result struct {
-	Outcome Outcome `json:"outcome"`
-	Meta    *Meta   `json:"_meta,omitzero"`
+// permissionResult is the result of session/request_permission.
+type permissionResult struct {
+	Outcome permissionOutcome `json:"outcome"`
+	Meta    *metaMember       `json:"_meta,omitzero"`
 }
 
-func selected(id string) Result { return Result{Outcome: Outcome{Outcome: "selected", OptionID: id}} }
+func selected(id string) permissionResult {
+	return permissionResult{Outcome: permissionOutcome{Outcome: "selected", OptionID: id}}
+}
 
-func cancelled() Result { return Result{Outcome: Outcome{Outcome: "cancelled"}} }
+func cancelled() permissionResult {
+	return permissionResult{Outcome: permissionOutcome{Outcome: "cancelled"}}
+}
 
 // with adds the decision to an answer.
-func (r Result) with(d *decisions.Decision) Result {
-	r.Meta = &Meta{d}
+func (r permissionResult) with(d *decisions.Decision) permissionResult {
+	r.Meta = &metaMember{d}
 	return r
 }
 

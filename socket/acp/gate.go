@@ -24,9 +24,9 @@ const (
 	MethodUnheard = "permd/unheard"
 )
 
-// GateAgent is the agent whose tools the gates are, in the profiles: what a
+// gateAgent is the agent whose tools the gates are, in the profiles: what a
 // client does for its agent is in the protocol's own words.
-const GateAgent = "acp-client"
+const gateAgent = "acp-client"
 
 // The gates: what a client does for its agent, and what a person does with it.
 const (
@@ -37,8 +37,8 @@ const (
 	gateSetOption = "session/set_config_option"
 )
 
-// GateResult is the answer of permd/gate.
-type GateResult struct {
+// gateResult is the answer of permd/gate.
+type gateResult struct {
 	// Passes is false when the gate must stay shut.
 	Passes   bool                `json:"passes"`
 	Decision *decisions.Decision `json:"decision"`
@@ -99,11 +99,11 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	}}
 	g.request.Session = s.describe(&g.request.Call, declared)
 	g.request.Gate.Agent = g.request.Call.Agent
-	g.request.Call.Agent = effects.Party{Name: GateAgent}
+	g.request.Call.Agent = effects.Party{Name: gateAgent}
 	g.turns = state.turnsOf(g.session, declared)
 	g.renewed = func(r *decisions.Request) {
 		r.Session = s.describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
-		r.Call.Agent = effects.Party{Name: GateAgent}
+		r.Call.Agent = effects.Party{Name: gateAgent}
 	}
 	if !g.request.Gate.Own {
 		g.others = inOthers(&g.request, declared, h.Sessions.All(c.Owner()))
@@ -128,7 +128,7 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 		return nil, err
 	}
 	if g.turns.over() && !g.request.Gate.Own {
-		return GateResult{Decision: called(d, errTurn)}, nil
+		return gateResult{Decision: called(d, errTurn)}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody waits for it
@@ -139,7 +139,7 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 		g.approved.unsettle(g.session)
 	}
 	if d.Verdict != decisions.Ask || d.Outcome != "" {
-		return GateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
+		return gateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
 	}
 	data, err := json.Marshal(d, json.Deterministic(true))
 	if err != nil {
@@ -182,7 +182,7 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 	if err != nil {
 		return nil, err
 	}
-	call := &effects.Call{Protocol: Protocol, Tool: effects.Tool{Name: method}}
+	call := &effects.Call{Protocol: protocol, Tool: effects.Tool{Name: method}}
 	var input strictjson.Object
 	member := func(name string, value strictjson.Value) {
 		input = append(input, strictjson.Member{Name: name, Value: value})

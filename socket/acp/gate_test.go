@@ -97,7 +97,7 @@ func (g *gates) through(t *testing.T, c *socket.Conn, params string) (string, *d
 	if err != nil {
 		return fmt.Sprint("error ", code(err)), nil
 	}
-	r := res.(GateResult)
+	r := res.(gateResult)
 	if r.Passes != (r.Decision.Verdict != decisions.Deny) {
 		t.Errorf("passes is %v: %+v", r.Passes, r.Decision)
 	}

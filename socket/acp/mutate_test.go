@@ -90,7 +90,7 @@ func (g *guard) try(t *testing.T, agent, version string, params []byte) (done ma
 	g.call = nil
 	res, err := g.daemon.call(t, c, MethodRequestPermission, string(params))
 	if err == nil {
-		id := res.(Result).Outcome.OptionID
+		id := res.(permissionResult).Outcome.OptionID
 		o, _ := strictjson.ParseArray(member(params, "options"))
 		allowed = slices.ContainsFunc(o, func(v strictjson.Value) bool {
 			return text(v, "optionId") == id && strings.HasPrefix(text(v, "kind"), "allow")

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// RanResult is the answer of permd/ran.
-type RanResult struct {
+// ranResult is the answer of permd/ran.
+type ranResult struct {
 	Decision *decisions.Decision `json:"decision"`
 }
 
@@ -73,7 +73,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 		if h.Ran != nil && d.Outcome != decisions.Gated {
 			h.Ran(req.Call.Agent, d)
 		}
-		return RanResult{d}, nil
+		return ranResult{d}, nil
 	}, nil
 }
 

@@ -33,7 +33,7 @@ func TestRan(t *testing.T) {
 			if c.update != "" {
 				g.must(t, con, MethodUpdate, c.update)
 			}
-			d := g.must(t, con, MethodRan, c.params).(RanResult).Decision
+			d := g.must(t, con, MethodRan, c.params).(ranResult).Decision
 			if diff := cmp.Diff([]string{c.want}, g.ran); diff != "" {
 				t.Error(diff)
 			}
@@ -169,7 +169,7 @@ func TestRanThroughGates(t *testing.T) {
 			if c.do != nil {
 				c.do(t, g, con)
 			}
-			d := g.must(t, con, MethodRan, c.ran).(RanResult).Decision
+			d := g.must(t, con, MethodRan, c.ran).(ranResult).Decision
 			if d.Outcome != c.want {
 				t.Errorf("%s, %s: %+v", d.Verdict, d.Outcome, d.Effects)
 			}

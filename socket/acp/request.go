@@ -130,7 +130,7 @@ func unreadMeta() *effects.Defect {
 func (r *request) assemble(t *toolCall) effects.Call {
 	call := effects.Call{
 		ID:       t.id,
-		Protocol: Protocol,
+		Protocol: protocol,
 		Tool:     effects.Tool{Name: t.name},
 		Input:    t.input,
 		Claims: effects.Claims{

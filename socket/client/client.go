@@ -24,13 +24,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// DefaultMaxAnswer is how long an answer may be, in bytes.
-const DefaultMaxAnswer = 64 << 20
+// defaultMaxAnswer is how long an answer may be, in bytes.
+const defaultMaxAnswer = 64 << 20
 
-// DefaultTimeout is how long a call waits. permd answers at once, but for
+// defaultTimeout is how long a call waits. permd answers at once, but for
 // reading many rules again, and for following the journal, which it answers
 // after 25 seconds with nothing.
-const DefaultTimeout = time.Minute
+const defaultTimeout = time.Minute
 
 // ErrUnreachable is wrapped by every error that means that no permd answered:
 // none listens, its socket is not to be trusted, it went away, or is silent.
@@ -71,7 +71,7 @@ type reply struct {
 
 func newClient(conn net.Conn, path string, o Options) *Client {
 	c := &Client{
-		conn: conn, path: path, max: cmp.Or(o.MaxAnswer, DefaultMaxAnswer), timeout: cmp.Or(o.Timeout, DefaultTimeout),
+		conn: conn, path: path, max: cmp.Or(o.MaxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
 		done: make(chan struct{}), waiting: map[uint64]chan reply{},
 	}
 	go c.read()

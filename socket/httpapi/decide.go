@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// Harness is what sessions of HTTP are kept under (native.Lasting): the id names
+// harnessName is what sessions of HTTP are kept under (native.Lasting): the id names
 // them, whatever connection a request came on.
-const Harness = "http"
+const harnessName = "http"
 
 // decide decides calls, in a session if one is given. Each request has a
 // connection of its own, on which it declares its session first, as hooks do.
@@ -91,7 +91,7 @@ func declare(session strictjson.Value) (params, id strictjson.Value, err error) 
 	if !ok {
 		return nil, nil, bad("session.sessionId is missing")
 	}
-	o = append(o, strictjson.Member{Name: "harness", Value: strictjson.Value(`"` + Harness + `"`)})
+	o = append(o, strictjson.Member{Name: "harness", Value: strictjson.Value(`"` + harnessName + `"`)})
 	params, err = object(o)
 	return params, id, err
 }

@@ -25,9 +25,9 @@ import (
 // The paths that are served.
 const (
 	PathDecision = "/v1/data/permd/decision"
-	PathCalls    = "/v1/calls"
+	pathCalls    = "/v1/calls"
 	PathHealth   = "/health"
-	PathMetrics  = "/metrics"
+	pathMetrics  = "/metrics"
 )
 
 // Bounds of a request and its answer.

@@ -26,11 +26,11 @@ func (s *server) endpoint(path string) (endpoint, bool) {
 	switch path {
 	case PathDecision:
 		return endpoint{http.MethodPost, s.decision}, true
-	case PathCalls:
+	case pathCalls:
 		return endpoint{http.MethodPost, s.calls}, true
 	case PathHealth:
 		return endpoint{http.MethodGet, s.health}, true
-	case PathMetrics:
+	case pathMetrics:
 		return endpoint{method: http.MethodGet}, s.Metrics != nil
 	}
 	return endpoint{}, false

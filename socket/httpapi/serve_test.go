@@ -152,7 +152,7 @@ func TestBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serveUnix(t, Options{})
 			s.do, s.broken = tt.do, tt.broken
-			for _, raw := range []string{s.post(PathDecision, okInput), s.post(PathCalls, okCalls)} {
+			for _, raw := range []string{s.post(PathDecision, okInput), s.post(pathCalls, okCalls)} {
 				if got := s.send(t, raw); got.status != 500 || strings.Contains(got.body, "decision") {
 					t.Errorf("answer %+v", got)
 				}
@@ -287,7 +287,7 @@ func TestHealthAndMetrics(t *testing.T) {
 		}
 	}
 	s := serveUnix(t, Options{})
-	if got := s.send(t, s.request("GET", PathMetrics, "")); got.status != 200 || got.body != "permd_up 1\n" {
+	if got := s.send(t, s.request("GET", pathMetrics, "")); got.status != 200 || got.body != "permd_up 1\n" {
 		t.Errorf("metrics: %+v", got)
 	}
 	if got := s.send(t, s.request("GET", PathHealth, "")); got.status != 200 || got.body != "{\"status\":\"ok\"}\n" {

@@ -13,8 +13,8 @@ import (
 // Bounds of the questions that wait on one connection. Over them the oldest
 // is forgotten; its client can still answer its agent, and ask again.
 const (
-	MaxAsks     = 1024
-	MaxAskBytes = 16 << 20
+	maxPending      = 1024
+	maxPendingBytes = 16 << 20
 )
 
 // Pick is what the person chose: an option of the request by its id, or a
@@ -90,7 +90,7 @@ func (a *Asks) Hold(ask *Ask) {
 	defer a.mu.Unlock()
 	a.open = append(a.open, ask)
 	a.size += ask.size()
-	for len(a.open) > MaxAsks || a.size > MaxAskBytes {
+	for len(a.open) > maxPending || a.size > maxPendingBytes {
 		a.size -= a.open[0].size()
 		a.open[0] = nil
 		a.open = a.open[1:]
@@ -102,8 +102,8 @@ func (a *Asks) Drop(session string) {
 	a.forget(func(ask *Ask) bool { return ask.Session == session })
 }
 
-// Withdraw forgets the questions of a request.
-func (a *Asks) Withdraw(request string) {
+// withdraw forgets the questions of a request.
+func (a *Asks) withdraw(request string) {
 	if request != "" {
 		a.forget(func(ask *Ask) bool { return ask.Request == request })
 	}
@@ -216,7 +216,7 @@ func StateOf(c *socket.Conn) *State {
 		s := &State{seats: map[string]seat{}}
 		// A client that withdraws a request which was answered with a question
 		// has called that off as well.
-		c.OnWithdraw(func(id strictjson.Value) { s.Asks.Withdraw(RequestKey(id)) })
+		c.OnWithdraw(func(id strictjson.Value) { s.Asks.withdraw(RequestKey(id)) })
 		return s
 	}).(*State)
 }

@@ -22,8 +22,8 @@ type chooseParams struct {
 	ExpiresIn  strictjson.Value  `json:"expiresIn"` // seconds
 }
 
-// ChooseResult is the answer of permd/choose.
-type ChooseResult struct {
+// chooseResult is the answer of permd/choose.
+type chooseResult struct {
 	// Stored are the choices that were remembered; none for an answer that
 	// holds once.
 	Stored []decisions.Kept `json:"stored"`
@@ -72,7 +72,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 			}
 			picked.taken()
 			h.answered(ctx, ask.ID, picked.Verdict, nil)
-			return ChooseResult{Stored: []decisions.Kept{}, Result: picked.Result}, nil
+			return chooseResult{Stored: []decisions.Kept{}, Result: picked.Result}, nil
 		}, nil
 	}
 	return func(ctx context.Context) (any, error) {
@@ -86,7 +86,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		}
 		picked.taken()
 		h.answered(ctx, ask.ID, picked.Verdict, kept)
-		return ChooseResult{Stored: kept, Result: picked.Result}, nil
+		return chooseResult{Stored: kept, Result: picked.Result}, nil
 	}, nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Bounds of permd/decide.
 const (
-	MaxCalls  = 64
+	maxCalls  = 64
 	maxTitle  = 64 << 10 // bytes
 	maxServer = socket.MaxName
 )
@@ -119,8 +119,8 @@ func pickVerdict(p Pick) (Picked, error) {
 }
 
 func (p *decideParams) check() error {
-	if len(p.Calls) == 0 || len(p.Calls) > MaxCalls {
-		return socket.Refuse("calls must hold 1 to %d calls", MaxCalls)
+	if len(p.Calls) == 0 || len(p.Calls) > maxCalls {
+		return socket.Refuse("calls must hold 1 to %d calls", maxCalls)
 	}
 	seen := make(map[string]bool, len(p.Calls))
 	for i := range p.Calls {

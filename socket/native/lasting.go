@@ -12,8 +12,8 @@ import (
 
 // Bounds of the sessions that outlive their connections.
 const (
-	// Idle is how long such a session is kept after its last message.
-	Idle = 12 * time.Hour
+	// maxIdle is how long such a session is kept after its last message.
+	maxIdle = 12 * time.Hour
 	// maxFamilies is how many are kept of one person; over it the one that was
 	// silent longest is ended.
 	maxFamilies = 256
@@ -96,7 +96,7 @@ func (l *Lasting) expire(now time.Time, enters familyKey) (ended []decisions.Own
 		if f.used.After(now) {
 			f.used = now
 		}
-		if now.Sub(f.used) >= Idle {
+		if now.Sub(f.used) >= maxIdle {
 			ended = append(ended, l.end(key))
 			continue
 		}

@@ -97,14 +97,14 @@ func TestLastingSessions(t *testing.T) {
 
 	// The last message counts, not the first.
 	for range 3 {
-		d.now = d.now.Add(Idle - time.Second)
+		d.now = d.now.Add(maxIdle - time.Second)
 		c := conn(7)
 		d.declare(t, c, "s", "")
 		if got := owner(c, "s"); got != is {
 			t.Fatal("it ended while it was used")
 		}
 	}
-	d.now = d.now.Add(Idle)
+	d.now = d.now.Add(maxIdle)
 	c := conn(8)
 	d.declare(t, c, "s", "")
 	if got := owner(c, "s"); got == is {
@@ -261,7 +261,7 @@ func TestQuestions(t *testing.T) {
 		t.Error("a stranger sees the questions")
 	}
 	until, err := d.lasting.AllowOnce(&uid, q.ID)
-	if err != nil || !until.Equal(d.now.Add(Once)) {
+	if err != nil || !until.Equal(d.now.Add(grantTime)) {
 		t.Fatalf("until %v, %v", until, err)
 	}
 	if open := d.lasting.Waiting(&uid); len(open) != 0 {
@@ -299,7 +299,7 @@ func TestQuestions(t *testing.T) {
 		t.Error("the call is allowed twice")
 	}
 
-	for name, later := range map[string]time.Duration{"too late": Once, "the clock went back": -time.Second} {
+	for name, later := range map[string]time.Duration{"too late": grantTime, "the clock went back": -time.Second} {
 		if _, err := d.lasting.AllowOnce(&uid, asked(input).ID); err != nil {
 			t.Fatal(err)
 		}

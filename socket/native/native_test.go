@@ -219,7 +219,7 @@ func TestDecideRefused(t *testing.T) {
 	d, c := newDaemon(), conn(1)
 	d.must(t, conn(2), MethodSession, `{"sessionId":"theirs","cwd":"/w"}`)
 	calls := func(s string) string { return `{"calls":[` + s + `]}` }
-	many := strings.TrimSuffix(strings.Repeat(`{"callId":"1","tool":{"name":"x"}},`, MaxCalls+1), ",")
+	many := strings.TrimSuffix(strings.Repeat(`{"callId":"1","tool":{"name":"x"}},`, maxCalls+1), ",")
 	for params, says := range map[string]string{
 		`{}`:                    "1 to 64",
 		`{"calls":{}}`:          "does not fit",
@@ -304,7 +304,7 @@ func TestAsksAreBounded(t *testing.T) {
 	answers := func(Pick) (Picked, error) { return Picked{}, nil }
 	t.Run("number", func(t *testing.T) {
 		var a Asks
-		for i := range MaxAsks + 1 {
+		for i := range maxPending + 1 {
 			a.Hold(&Ask{ID: fmt.Sprint(i), Size: 1, Answer: answers})
 		}
 		if _, err := a.take("0"); err == nil {
@@ -320,14 +320,14 @@ func TestAsksAreBounded(t *testing.T) {
 		if !a.finish(second) || a.finish(second) {
 			t.Error("the second is not answered once")
 		}
-		if a.size != MaxAsks-1 || len(a.open) != MaxAsks-1 {
+		if a.size != maxPending-1 || len(a.open) != maxPending-1 {
 			t.Errorf("%d open, size %d", len(a.open), a.size)
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
 		var a Asks
 		for i := range 3 {
-			a.Hold(&Ask{ID: fmt.Sprint(i), Session: "s", Size: MaxAskBytes / 2, Answer: answers})
+			a.Hold(&Ask{ID: fmt.Sprint(i), Session: "s", Size: maxPendingBytes / 2, Answer: answers})
 		}
 		if _, err := a.take("0"); err == nil {
 			t.Error("the oldest is still open")

@@ -26,8 +26,8 @@ const (
 	// maxContent is how much of files is hashed for one call, in bytes. It takes
 	// less time than a hook waits.
 	maxContent = 256 << 20
-	// Once is how long a yes waits for the call that it is for.
-	Once = 30 * time.Minute
+	// grantTime is how long a yes waits for the call that it is for.
+	grantTime = 30 * time.Minute
 )
 
 // Open is a question of a harness that could not ask its person. It waits until
@@ -135,7 +135,7 @@ func (l *Lasting) AllowOnce(uid *uint32, id string) (until time.Time, err error)
 	if q == nil {
 		return time.Time{}, ErrNoQuestion
 	}
-	until = l.Now().Add(Once)
+	until = l.Now().Add(grantTime)
 	l.grants = append(l.grants, grant{q.family.owner.Conn, q.key, until})
 	if len(l.grants) > maxGrants {
 		l.grants = slices.Delete(l.grants, 0, 1)
@@ -196,7 +196,7 @@ func (l *Lasting) Answered(req *decisions.Request, d *decisions.Decision) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// A clock that went back makes no yes hold longer.
-	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > Once })
+	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > grantTime })
 	i := slices.IndexFunc(l.grants, func(g grant) bool { return g.conn == conn && g.key == key })
 	if i < 0 {
 		return false

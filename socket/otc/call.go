@@ -127,9 +127,9 @@ func (f *findings) outcome(d *decisions.Decision) Outcome {
 	case f.other || d.Verdict == decisions.Deny:
 		return Denied
 	case f.missing.any():
-		return Unmet
+		return outcomeUnmet
 	case f.invalid.any():
-		return Invalid
+		return outcomeInvalid
 	case d.Verdict == decisions.Allow:
 		return Run
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// MaxCalls is how many calls are known by their ids on one connection. Over it the
+// maxCalls is how many calls are known by their ids on one connection. Over it the
 // oldest are forgotten: the same call is decided anew.
-const MaxCalls = 1024
+const maxCalls = 1024
 
-// MaxCallBytes bounds about what is kept of them.
-const MaxCallBytes = 8 << 20
+// maxCallBytes bounds about what is kept of them.
+const maxCallBytes = 8 << 20
 
 // calls are those of one connection by their ids. The first message that has an
 // id is the first of its calls: the index is only touched on the connection's
@@ -60,7 +60,7 @@ func (s *calls) enter(key callKey, of sum, size int) (found *slot, other bool) {
 	s.slots[key] = found
 	s.order = append(s.order, key)
 	s.size += found.size
-	for len(s.order) > 1 && (len(s.order) > MaxCalls || s.size > MaxCallBytes) {
+	for len(s.order) > 1 && (len(s.order) > maxCalls || s.size > maxCallBytes) {
 		s.drop(s.order[0])
 		s.order[0] = callKey{}
 		s.order = s.order[1:]

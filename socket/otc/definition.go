@@ -77,12 +77,12 @@ func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
 
 func (d *definition) readAuthorizations(list []authorizationWire) error {
 	const what = "tool.requirements.authorization"
-	if len(list) > MaxCredentials {
-		return socket.Refuse("%s: more than %d", what, MaxCredentials)
+	if len(list) > maxCredentials {
+		return socket.Refuse("%s: more than %d", what, maxCredentials)
 	}
 	for i, r := range list {
-		if r.ID == "" || len(r.ID) > socket.MaxName || len(r.OAuth2.Scopes) > MaxCredentials {
-			return socket.Refuse("%s[%d]: an id of 1 to %d bytes, and at most %d scopes", what, i, socket.MaxName, MaxCredentials)
+		if r.ID == "" || len(r.ID) > socket.MaxName || len(r.OAuth2.Scopes) > maxCredentials {
+			return socket.Refuse("%s[%d]: an id of 1 to %d bytes, and at most %d scopes", what, i, socket.MaxName, maxCredentials)
 		}
 		for _, s := range r.OAuth2.Scopes {
 			if s == "" || len(s) > socket.MaxName {

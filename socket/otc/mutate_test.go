@@ -124,7 +124,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	t.Log(counts)
-	if counts["refused"] < 500 || counts[Run] < 300 || counts[Ask] < 10 || counts[Unmet] < 20 || counts[Invalid] < 10 {
+	if counts["refused"] < 500 || counts[Run] < 300 || counts[Ask] < 10 || counts[outcomeUnmet] < 20 || counts[outcomeInvalid] < 10 {
 		t.Errorf("%v: it tests too little", counts)
 	}
 }

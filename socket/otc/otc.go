@@ -23,7 +23,7 @@ const Protocol = "otc"
 
 // Bounds of a call. Over them there is no decision.
 const (
-	MaxCredentials = 64      // secrets, authorizations, and scopes of one of these
+	maxCredentials = 64      // secrets, authorizations, and scopes of one of these
 	maxApproval    = 2 << 10 // bytes of an address
 )
 

@@ -156,8 +156,8 @@ func given(v strictjson.Value) bool {
 }
 
 func checkNames(what string, list []named) error {
-	if len(list) > MaxCredentials {
-		return socket.Refuse("%s: more than %d", what, MaxCredentials)
+	if len(list) > maxCredentials {
+		return socket.Refuse("%s: more than %d", what, maxCredentials)
 	}
 	for i, n := range list {
 		if n.ID == "" || len(n.ID) > socket.MaxName {

@@ -15,11 +15,11 @@ type Outcome string
 
 // The outcomes.
 const (
-	Run     Outcome = "run"
-	Ask     Outcome = "ask"     // the person must say
-	Denied  Outcome = "denied"  // by rules, a remembered answer or a person
-	Unmet   Outcome = "unmet"   // it lacks what the tool requires
-	Invalid Outcome = "invalid" // its input does not fit the tool
+	Run            Outcome = "run"
+	Ask            Outcome = "ask"     // the person must say
+	Denied         Outcome = "denied"  // by rules, a remembered answer or a person
+	outcomeUnmet   Outcome = "unmet"   // it lacks what the tool requires
+	outcomeInvalid Outcome = "invalid" // its input does not fit the tool
 )
 
 // Answer is the answer of otc/call and, without a decision, what permd/choose
@@ -28,7 +28,7 @@ type Answer struct {
 	Outcome  Outcome             `json:"outcome"`
 	Decision *decisions.Decision `json:"decision,omitzero"`
 	Response *Response           `json:"response,omitzero"`
-	Result   *CallResult         `json:"result,omitzero"`
+	Result   *callResult         `json:"result,omitzero"`
 }
 
 // Response is what a tool server answers with.
@@ -61,15 +61,15 @@ type Challenge struct {
 	CheckURL string `json:"check_url,omitzero"`
 }
 
-// CallResult is the CallToolResponse of a call that did not run.
-type CallResult struct {
+// callResult is the CallToolResponse of a call that did not run.
+type callResult struct {
 	CallID  string    `json:"call_id"`
 	Success bool      `json:"success"`
-	Error   CallError `json:"error"`
+	Error   callError `json:"error"`
 }
 
-// CallError is a ToolError of the protocol.
-type CallError struct {
+// callError is a ToolError of the protocol.
+type callError struct {
 	Message          string `json:"message"`
 	DeveloperMessage string `json:"developer_message"`
 	CanRetry         bool   `json:"can_retry"`
@@ -97,10 +97,10 @@ func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
 		if f.other {
 			body.Message = sayDenied + whyOther
 		}
-	case Unmet:
+	case outcomeUnmet:
 		body.Message = sayUnmet + f.missing.text()
 		body.Missing = f.missing.wire()
-	case Invalid:
+	case outcomeInvalid:
 		body.Message = sayInvalid
 		if f.invalid.whole != "" {
 			body.Message += ": " + f.invalid.whole
@@ -121,15 +121,15 @@ func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
 func (a *asked) refusal(r *Answer, body Body, decision string) {
 	body.Schema = a.own.Schema
 	r.Response = &Response{Status: 400, Body: body}
-	if r.Outcome == Invalid {
+	if r.Outcome == outcomeInvalid {
 		r.Response.Status = 422
 	}
 	if r.Outcome == Ask {
 		return
 	}
-	r.Result = &CallResult{
+	r.Result = &callResult{
 		CallID: cmp.Or(a.call.CallID, decision),
-		Error:  CallError{Message: body.Message, DeveloperMessage: body.DeveloperMessage},
+		Error:  callError{Message: body.Message, DeveloperMessage: body.DeveloperMessage},
 	}
 }
 

@@ -46,11 +46,11 @@ type saving struct {
 }
 
 // picked takes an answer of the client.
-func (c *Core) picked(m *message) {
+func (c *core) picked(m *message) {
 	k := key(m.id)
-	t := c.tracked[Agent][k]
+	t := c.tracked[agentSide][k]
 	switch {
-	case t == nil && c.answered[Agent].has(k), t != nil && t.held:
+	case t == nil && c.answered[agentSide].has(k), t != nil && t.held:
 		// The client never saw such a request; the agent gets its answer from
 		// permd, and just one.
 		c.say("an answer of the client to a request that it was not sent was not passed on")
@@ -60,7 +60,7 @@ func (c *Core) picked(m *message) {
 		return
 	case t == nil || t.gate:
 		c.theOther(k)
-		c.forward(Client, m.line)
+		c.forward(clientSide, m.line)
 		return
 	}
 	if t.refuses(m) {
@@ -69,25 +69,25 @@ func (c *Core) picked(m *message) {
 	}
 	if t.over {
 		// A yes to a call of a turn that the client itself has ended.
-		c.reply(Agent, t.cancelled())
+		c.reply(agentSide, t.cancelled())
 		c.done(t)
 		return
 	}
 	if t.withdrawn {
 		// The agent wants no answer any more, and nobody asks permd about one.
-		c.reply(Agent, failure(t.id, socket.CodeCancelled, "request cancelled"))
+		c.reply(agentSide, failure(t.id, socket.CodeCancelled, "request cancelled"))
 		c.done(t)
 		return
 	}
 	if t.asked == nil {
-		c.forward(Client, m.line) // permd could not be asked, and cannot now
+		c.forward(clientSide, m.line) // permd could not be asked, and cannot now
 		c.done(t)
 		return
 	}
 	t.yes = t.reads(m)
 	c.last++
 	t.yes.slot = c.last
-	c.add(Act{Kind: Hold, To: Agent, Slot: t.yes.slot})
+	c.add(action{Kind: actReserve, To: agentSide, Slot: t.yes.slot})
 	t.yes.late = t.decision != nil && t.stale
 	if t.decision == nil || t.stale || t.yes.choose == nil {
 		c.judge(t)
@@ -97,7 +97,7 @@ func (c *Core) picked(m *message) {
 }
 
 // done ends what is known of a request that has its answer.
-func (c *Core) done(t *tracked) {
+func (c *core) done(t *tracked) {
 	c.drop(t)
 	c.settled.add(key(t.id))
 }
@@ -140,7 +140,7 @@ func (t *tracked) has(id string) bool {
 }
 
 // refused passes a no on, and tells permd of it.
-func (c *Core) refused(t *tracked, m *message) {
+func (c *core) refused(t *tracked, m *message) {
 	c.done(t)
 	id := text(m.result, "outcome", "optionId")
 	line, choose, always := m.line, client.Choice{Verdict: decisions.Deny}, false
@@ -151,7 +151,7 @@ func (c *Core) refused(t *tracked, m *message) {
 			line, always = t.instead(m, p.option, "outcome", "optionId"), p.always
 		}
 	}
-	c.forward(Client, line)
+	c.forward(clientSide, line)
 	switch {
 	case t.decision == nil || t.withdrawn:
 	case m.fault != nil || t.over:
@@ -209,15 +209,15 @@ func (t *tracked) instead(m *message, value string, path ...string) []byte {
 
 // choose tells permd of an answer. Nothing else is said to permd before it has
 // stored that, so that the next request finds it.
-func (c *Core) choose(d *decisions.Decision, answer client.Choice) uint64 {
+func (c *core) choose(d *decisions.Decision, answer client.Choice) uint64 {
 	answer.DecisionID = d.ID
 	return c.ask(native.MethodChoose, encoded(answer), true)
 }
 
 // saved takes permd's answer to that.
-func (c *Core) saved(s saving, result strictjson.Value, err error) {
+func (c *core) saved(s saving, result strictjson.Value, err error) {
 	if err != nil {
-		c.add(Act{Kind: Withdraw, N: s.ask})
+		c.add(action{Kind: actWithdraw, N: s.ask})
 		if s.waits() {
 			var rpc *client.Error
 			s.t.yes.late = !s.t.yes.odd && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
@@ -246,18 +246,18 @@ func (c *Core) saved(s saving, result strictjson.Value, err error) {
 func (s *saving) waits() bool { return s.t != nil && s.t.yes != nil }
 
 // forgot says why an answer is not remembered.
-func (c *Core) forgot(why error) {
+func (c *core) forgot(why error) {
 	c.say("your answer holds for this call and was not remembered: " + why.Error())
 }
 
 // judge asks permd once more about a call that a person has said yes to.
-func (c *Core) judge(t *tracked) {
+func (c *core) judge(t *tracked) {
 	t.ask = c.ask(acp.MethodRequestPermission, t.asked, false)
 	c.waiting[t.ask] = t
 }
 
 // judged takes permd's answer to that.
-func (c *Core) judged(t *tracked, result strictjson.Value, err error) {
+func (c *core) judged(t *tracked, result strictjson.Value, err error) {
 	y := t.yes
 	var rpc *client.Error
 	switch {
@@ -300,7 +300,7 @@ const maxAgain = 3
 
 // askAgain puts a request to the person once more: what they said yes to is not
 // what it is about now.
-func (c *Core) askAgain(t *tracked, rpc *client.Error) {
+func (c *core) askAgain(t *tracked, rpc *client.Error) {
 	if t.times++; t.times > maxAgain {
 		c.say("what the call would do has changed again and again while you were asked, so your yes was not passed on")
 		c.withdraw(t)
@@ -308,13 +308,13 @@ func (c *Core) askAgain(t *tracked, rpc *client.Error) {
 		return
 	}
 	c.say("your yes was not passed on, since permd's question has changed meanwhile: you are asked again")
-	c.add(Act{Kind: Fill, To: Agent, Slot: t.yes.slot})
+	c.add(action{Kind: actFill, To: agentSide, Slot: t.yes.slot})
 	t.yes, t.shown, t.stale = nil, nil, false
 	t.decision = nil
 	if rpc.Code == socket.CodeAsk {
 		t.decision = question(rpc)
 	}
-	c.add(Act{Kind: Write, To: Client, Line: c.shows(t)})
+	c.add(action{Kind: actWrite, To: clientSide, Line: c.shows(t)})
 }
 
 // denied is the person's answer with the option that permd has chosen in the place
@@ -340,8 +340,8 @@ func (t *tracked) allows(result strictjson.Value) bool {
 }
 
 // settle fills the place of a person's yes.
-func (c *Core) settle(t *tracked, line []byte) {
-	c.add(Act{Kind: Fill, To: Agent, Slot: t.yes.slot, Line: line})
+func (c *core) settle(t *tracked, line []byte) {
+	c.add(action{Kind: actFill, To: agentSide, Slot: t.yes.slot, Line: line})
 	delete(c.chain.open, key(t.id))
 	t.yes = nil
 	c.done(t)

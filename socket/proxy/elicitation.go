@@ -46,8 +46,8 @@ func approves(m *message) bool {
 }
 
 // elicitation takes such a form.
-func (c *Core) elicitation(m *message) {
-	if !c.admit(Agent, m) {
+func (c *core) elicitation(m *message) {
+	if !c.admit(agentSide, m) {
 		return
 	}
 	session := text(m.params, "sessionId")
@@ -65,7 +65,7 @@ func (c *Core) elicitation(m *message) {
 	)
 	params = append(params, strictjson.Member{Name: "_meta", Value: meta}, strictjson.Member{Name: "options", Value: formOptions})
 	c.decide(&tracked{
-		from: Agent, id: m.id, line: m.line, params: object(params...), session: session,
+		from: agentSide, id: m.id, line: m.line, params: object(params...), session: session,
 		form: &form{content: onceOf(strictjson.Find(m.params, "requestedSchema"))},
 	})
 }

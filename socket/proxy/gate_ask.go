@@ -47,7 +47,7 @@ type asking struct {
 func ownID() string { return "permd-" + rand.Text() + "-" }
 
 // askGate asks the person about a gate.
-func (c *Core) askGate(t *tracked, why string) {
+func (c *core) askGate(t *tracked, why string) {
 	if c.cancelled(t.session) {
 		c.shutGate(t, socket.CodeCancelled, "request cancelled")
 		return
@@ -69,17 +69,17 @@ func (c *Core) askGate(t *tracked, why string) {
 	}
 	c.asking[key(t.id)] = q
 	if c.chain.open != nil {
-		c.chain.open[key(q.id)] = Agent
+		c.chain.open[key(q.id)] = agentSide
 	}
 	if t.held {
 		c.release(t, line)
 		return
 	}
-	c.add(Act{Kind: Write, To: Client, Line: line, Own: true}) // once more
+	c.add(action{Kind: actWrite, To: clientSide, Line: line, Own: true}) // once more
 }
 
 // askingOf is the question about a gate, nil while there is none.
-func (c *Core) askingOf(t *tracked) *asking {
+func (c *core) askingOf(t *tracked) *asking {
 	if q := c.asking[key(t.id)]; q != nil && q.t == t {
 		return q
 	}
@@ -87,7 +87,7 @@ func (c *Core) askingOf(t *tracked) *asking {
 }
 
 // unask ends what is known of a question.
-func (c *Core) unask(q *asking) {
+func (c *core) unask(q *asking) {
 	delete(c.asking, key(q.t.id))
 	delete(c.chain.open, key(q.id))
 }
@@ -165,8 +165,8 @@ func array(items []strictjson.Value) strictjson.Value {
 
 // gateAnswered takes an answer of the client to a question of the proxy's own;
 // false when it is to something else.
-func (c *Core) gateAnswered(m *message) bool {
-	if t := c.tracked[Agent][key(m.id)]; t != nil && t.gate && !t.held {
+func (c *core) gateAnswered(m *message) bool {
+	if t := c.tracked[agentSide][key(m.id)]; t != nil && t.gate && !t.held {
 		c.say("an answer of the client to a request that it was not sent was not passed on")
 		return true
 	}
@@ -184,7 +184,7 @@ func (c *Core) gateAnswered(m *message) bool {
 }
 
 // gatePicked takes the person's answer about a gate.
-func (c *Core) gatePicked(q *asking, m *message) {
+func (c *core) gatePicked(q *asking, m *message) {
 	t := q.t
 	pick := ""
 	if text(m.result, "outcome", "outcome") == outcomeSelected {
@@ -224,7 +224,7 @@ type opens struct {
 
 // gateSaved takes permd's answer to a person's yes. When permd does not take it,
 // it is asked about the gate once more: what it denies by now stays shut.
-func (c *Core) gateSaved(o opens, result strictjson.Value, err error) {
+func (c *core) gateSaved(o opens, result strictjson.Value, err error) {
 	c.saved(saving{always: o.always, ask: o.t.ask}, result, err)
 	switch {
 	case c.askingOf(o.t) == nil: // it was called off meanwhile
@@ -238,10 +238,10 @@ func (c *Core) gateSaved(o opens, result strictjson.Value, err error) {
 }
 
 // callOff ends a question about a gate that nobody wants an answer to any more.
-func (c *Core) callOff(q *asking) {
+func (c *core) callOff(q *asking) {
 	c.withdraw(q.t)
 	if !q.yes {
-		c.add(Act{Kind: Write, To: Client, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
+		c.add(action{Kind: actWrite, To: clientSide, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
 			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), Own: true})
 	}
 	c.shutGate(q.t, socket.CodeCancelled, "request cancelled")
@@ -249,7 +249,7 @@ func (c *Core) callOff(q *asking) {
 
 // gateCancelled takes a $/cancel_request of the agent; false when it is about
 // something else.
-func (c *Core) gateCancelled(m *message) bool {
+func (c *core) gateCancelled(m *message) bool {
 	q := c.asking[key(strictjson.Find(m.params, "requestId"))]
 	if q == nil {
 		return false
@@ -259,7 +259,7 @@ func (c *Core) gateCancelled(m *message) bool {
 }
 
 // gatesOver ends the questions of a session whose turn the client has cancelled.
-func (c *Core) gatesOver(session string) {
+func (c *core) gatesOver(session string) {
 	for _, q := range c.asking {
 		if q.t.session == session {
 			c.callOff(q)

@@ -33,7 +33,7 @@ type link struct {
 	wake chan struct{}
 
 	mu    sync.Mutex
-	acts  []Act
+	acts  []action
 	bytes int
 	lost  bool // something was dropped that permd should have heard
 	ended bool // nobody speaks to permd any more
@@ -80,7 +80,7 @@ func (l *link) over() {
 }
 
 // push takes an act over, or reports that it cannot.
-func (l *link) push(a Act) bool {
+func (l *link) push(a action) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.acts) >= maxActs || l.bytes > maxActBytes {
@@ -96,14 +96,14 @@ func (l *link) push(a Act) bool {
 	return true
 }
 
-func (l *link) pop() (a Act, lost, ok bool) {
+func (l *link) pop() (a action, lost, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.acts) == 0 {
 		return a, false, false
 	}
 	a = l.acts[0]
-	l.acts[0] = Act{}
+	l.acts[0] = action{}
 	if l.acts = l.acts[1:]; len(l.acts) == 0 {
 		l.acts = nil
 	}
@@ -242,19 +242,19 @@ func (l *link) why() error {
 }
 
 // do does one act.
-func (l *link) do(ctx context.Context, a Act) {
-	if l.conn == nil && (a.Kind != Ask || l.busy || !l.connect(ctx)) {
-		if a.Kind == Ask {
+func (l *link) do(ctx context.Context, a action) {
+	if l.conn == nil && (a.Kind != actAsk || l.busy || !l.connect(ctx)) {
+		if a.Kind == actAsk {
 			l.p.answer(a.N, nil, l.why())
 		}
 		return
 	}
 	switch a.Kind {
-	case Ask:
+	case actAsk:
 		l.ask(ctx, a)
-	case Tell:
+	case actTell:
 		l.notify(ctx, a.Method, a.Params)
-	case Withdraw:
+	case actWithdraw:
 		if id, ok := l.ids[a.N]; ok {
 			delete(l.ids, a.N)
 			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
@@ -276,7 +276,7 @@ func (l *link) notify(ctx context.Context, method string, params strictjson.Valu
 
 // ask calls permd. One that is not to be waited for is answered on a goroutine
 // of its own; how many there are is bounded by the requests that are held.
-func (l *link) ask(ctx context.Context, a Act) {
+func (l *link) ask(ctx context.Context, a action) {
 	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
 	conn, slow := l.conn, l.slow
 	p, err := conn.Start(asking, a.Method, a.Params)

@@ -44,9 +44,9 @@ func speaks(line []byte) bool {
 // loose drops a line of the agent that is no message and that some readers may
 // find one in. Agents print such lines by mistake, so the person hears of the
 // first few and then ever more seldom.
-func (c *Core) loose(line []byte) []Act {
+func (c *core) loose(line []byte) []action {
 	if speaks(line) {
-		return c.Refuse(Agent, errLoose)
+		return c.onUnreadable(agentSide, errLoose)
 	}
 	c.dropped++
 	switch n := c.dropped; {

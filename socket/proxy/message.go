@@ -11,20 +11,20 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Side is one of the two peers.
-type Side int
+// peerSide is one of the two peers.
+type peerSide int
 
 // The sides.
 const (
-	Client Side = iota
-	Agent
+	clientSide peerSide = iota
+	agentSide
 )
 
-func (s Side) other() Side { return 1 - s }
+func (s peerSide) other() peerSide { return 1 - s }
 
 // String names the side in messages.
-func (s Side) String() string {
-	if s == Client {
+func (s peerSide) String() string {
+	if s == clientSide {
 		return "client"
 	}
 	return "agent"

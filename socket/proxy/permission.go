@@ -24,7 +24,7 @@ const (
 // tracked is a request that permd is asked about, from when it comes until it
 // is answered.
 type tracked struct {
-	from    Side
+	from    peerSide
 	id      strictjson.Value
 	line    []byte
 	session string
@@ -58,26 +58,26 @@ type tracked struct {
 }
 
 // permission takes a session/request_permission of the agent.
-func (c *Core) permission(m *message) {
-	if !c.admit(Agent, m) {
+func (c *core) permission(m *message) {
+	if !c.admit(agentSide, m) {
 		return
 	}
 	t := &tracked{
-		from: Agent, id: m.id, line: m.line, params: m.params,
+		from: agentSide, id: m.id, line: m.line, params: m.params,
 		session: text(m.params, "sessionId"),
 	}
 	c.decide(t)
 }
 
 // decide has permd decide a request before the client sees it.
-func (c *Core) decide(t *tracked) {
+func (c *core) decide(t *tracked) {
 	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
 	c.known(t.session)
 	if c.cancelled(t.session) {
 		// The request and the cancel have crossed. The client would answer so, and
 		// some that have ended the turn would not answer at all.
-		c.reply(Agent, t.cancelled())
-		c.answered[Agent].add(key(t.id))
+		c.reply(agentSide, t.cancelled())
+		c.answered[agentSide].add(key(t.id))
 		return
 	}
 	c.hold(t)
@@ -93,7 +93,7 @@ func callAt(params strictjson.Value) []string {
 	return []string{"toolCall"}
 }
 
-func (c *Core) askPermission(t *tracked, params strictjson.Value) {
+func (c *core) askPermission(t *tracked, params strictjson.Value) {
 	if params == nil || len(params) > maxTold-spare {
 		c.toPerson(t, nil)
 		return
@@ -110,9 +110,9 @@ const (
 
 // admit refuses a request whose id is in use: an answer would not say which of
 // the two it is to.
-func (c *Core) admit(from Side, m *message) bool {
+func (c *core) admit(from peerSide, m *message) bool {
 	k := key(m.id)
-	if c.tracked[from][k] != nil || from == Agent && c.others[short(k)] > 0 {
+	if c.tracked[from][k] != nil || from == agentSide && c.others[short(k)] > 0 {
 		c.reply(from, failure(m.id, socket.CodeRequest, errInUse))
 		return false
 	}
@@ -121,47 +121,47 @@ func (c *Core) admit(from Side, m *message) bool {
 		return false
 	}
 	c.answered[from].remove(k)
-	if from == Agent {
+	if from == agentSide {
 		c.settled.remove(k)
 	}
 	return true
 }
 
 // hold keeps a request back, with all that its side says after it.
-func (c *Core) hold(t *tracked) {
+func (c *core) hold(t *tracked) {
 	c.last++
 	t.slot, t.held = c.last, true
 	c.tracked[t.from][key(t.id)] = t
-	c.add(Act{Kind: Hold, To: t.from.other(), Slot: t.slot})
+	c.add(action{Kind: actReserve, To: t.from.other(), Slot: t.slot})
 }
 
 // release lets the other side see a request, as line; nil for never.
-func (c *Core) release(t *tracked, line []byte) {
+func (c *core) release(t *tracked, line []byte) {
 	t.held = false
-	c.add(Act{Kind: Fill, To: t.from.other(), Slot: t.slot, Line: line})
+	c.add(action{Kind: actFill, To: t.from.other(), Slot: t.slot, Line: line})
 }
 
 // finish answers a request in the place of the other side, which never sees it.
-func (c *Core) finish(t *tracked, line []byte) {
+func (c *core) finish(t *tracked, line []byte) {
 	c.reply(t.from, line)
 	c.release(t, nil)
 	c.drop(t)
 	c.answered[t.from].add(key(t.id))
 }
 
-func (c *Core) drop(t *tracked) {
+func (c *core) drop(t *tracked) {
 	delete(c.tracked[t.from], key(t.id))
 	delete(c.waiting, t.ask)
 }
 
-func (c *Core) withdraw(t *tracked) {
+func (c *core) withdraw(t *tracked) {
 	if t.ask != 0 {
-		c.add(Act{Kind: Withdraw, N: t.ask})
+		c.add(action{Kind: actWithdraw, N: t.ask})
 	}
 }
 
 // decided takes permd's answer to a permission request.
-func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
+func (c *core) decided(t *tracked, result strictjson.Value, err error) {
 	var rpc *client.Error
 	switch {
 	case err == nil:
@@ -181,7 +181,7 @@ func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
 		d := question(rpc)
 		if d != nil && !t.again && c.waitsFor(t) {
 			t.late, t.decision = true, d
-			c.add(Act{Kind: Wake, N: t.ask, After: c.rules.LateWait})
+			c.add(action{Kind: actWake, N: t.ask, After: c.rules.LateWait})
 			return
 		}
 		c.toPerson(t, d)
@@ -237,13 +237,13 @@ func offers(params, result strictjson.Value) bool {
 
 // toPerson leaves a request to the person. d is permd's question, nil when it
 // could not be asked.
-func (c *Core) toPerson(t *tracked, d *decisions.Decision) {
+func (c *core) toPerson(t *tracked, d *decisions.Decision) {
 	t.decision, t.late = d, false
 	c.release(t, c.shows(t))
 }
 
 // shows is the request as the person sees it.
-func (c *Core) shows(t *tracked) []byte {
+func (c *core) shows(t *tracked) []byte {
 	if t.decision != nil && t.form == nil {
 		if shown, line := c.rewrite(t, t.decision); shown != nil {
 			t.shown = shown
@@ -255,8 +255,8 @@ func (c *Core) shows(t *tracked) []byte {
 
 // cancelTurn takes the client's session/cancel: what permd holds of the session
 // is answered as the client would.
-func (c *Core) cancelTurn(m *message) {
-	c.forward(Client, m.line)
+func (c *core) cancelTurn(m *message) {
+	c.forward(clientSide, m.line)
 	id := text(m.params, "sessionId")
 	if s := c.sessions.byID[id]; s != nil {
 		s.turn.cancel()
@@ -280,8 +280,8 @@ func (c *Core) cancelTurn(m *message) {
 }
 
 // ofSession are the permission requests of a session, in their order.
-func (c *Core) ofSession(id string) (list []*tracked) {
-	for _, t := range c.tracked[Agent] {
+func (c *core) ofSession(id string) (list []*tracked) {
+	for _, t := range c.tracked[agentSide] {
 		if t.session == id && !t.gate {
 			list = append(list, t)
 		}
@@ -291,7 +291,7 @@ func (c *Core) ofSession(id string) (list []*tracked) {
 }
 
 // cancelRequest takes a $/cancel_request of a side.
-func (c *Core) cancelRequest(from Side, m *message) {
+func (c *core) cancelRequest(from peerSide, m *message) {
 	k := key(strictjson.Find(m.params, "requestId"))
 	t := c.tracked[from][k]
 	switch {
@@ -317,8 +317,8 @@ func (c *Core) cancelRequest(from Side, m *message) {
 var lateAgents = []string{"opencode", "opencode-ai"}
 
 // waitsFor reports whether the input of a request may still be on its way.
-func (c *Core) waitsFor(t *tracked) bool {
-	name := strings.ToLower(c.parties[Agent].Name)
+func (c *core) waitsFor(t *tracked) bool {
+	name := strings.ToLower(c.parties[agentSide].Name)
 	return slices.Contains(lateAgents, name) && t.call != "" && nothing(strictjson.Find(t.params, append(callAt(t.params), "rawInput")...))
 }
 
@@ -336,7 +336,7 @@ func nothing(v strictjson.Value) bool {
 
 // arrived takes the news that a call's input came: a request that waited for it
 // is decided again, by what permd knows of the call now.
-func (c *Core) arrived(sessionID, callID string) {
+func (c *core) arrived(sessionID, callID string) {
 	for _, t := range c.ofSession(sessionID) {
 		if !t.late || t.call != callID {
 			continue
@@ -353,7 +353,7 @@ func (c *Core) arrived(sessionID, callID string) {
 
 // plain is the option of the agent that allows just one call, where its profile
 // names one.
-func (c *Core) plain(agent effects.Party) string {
+func (c *core) plain(agent effects.Party) string {
 	if c.rules.Plain == nil || agent.Name == "" {
 		return ""
 	}

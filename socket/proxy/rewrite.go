@@ -90,7 +90,7 @@ func (s *shown) pick(id string) pick {
 // returns nil where the request must stay what it is: a question, a switch of
 // mode, whatever has no option that allows just this call, and whatever is not
 // about a call.
-func (c *Core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
+func (c *core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
 	shape := shapeOf(t.params)
 	if shape == 0 || c.version != 0 && c.version != shape || !permits(d) {
 		return nil, nil
@@ -107,7 +107,7 @@ func (c *Core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
 		}
 	}
 	s := &shown{options: options, widths: map[string]string{}}
-	if s.once, ok = acp.Choose(plain, decisions.Allow, acp.Facts{Plain: c.plain(c.parties[Agent])}); !ok {
+	if s.once, ok = acp.Choose(plain, decisions.Allow, acp.Facts{Plain: c.plain(c.parties[agentSide])}); !ok {
 		return nil, nil
 	}
 	s.reject, _ = acp.Choose(plain, decisions.Deny, acp.Facts{})
@@ -205,7 +205,7 @@ func label(w decisions.Width) string {
 
 // explain adds why permd asks to what the client shows. It leaves it out where
 // that would take the place of something else.
-func (c *Core) explain(t *tracked, shape int, line strictjson.Value, why string) strictjson.Value {
+func (c *core) explain(t *tracked, shape int, line strictjson.Value, why string) strictjson.Value {
 	var value strictjson.Value
 	at := []string{"params", "toolCall", "content"}
 	if shape == 2 {
@@ -236,7 +236,7 @@ func (c *Core) explain(t *tracked, shape int, line strictjson.Value, why string)
 
 // content is the content of the call with a text behind it; false when what the
 // client shows of the call is not known, for content in a request replaces it.
-func (c *Core) content(t *tracked, why string) (strictjson.Value, bool) {
+func (c *core) content(t *tracked, why string) (strictjson.Value, bool) {
 	items, ok := c.contents.of(t.session, t.call, strictjson.Find(t.params, "toolCall", "content"))
 	if !ok {
 		return nil, false

@@ -188,7 +188,7 @@ func (r *runs) answered(t *tracked, m *message) {
 var unlinked = []string{"openhands"}
 
 // follow takes an update of a call in.
-func (c *Core) follow(id string, s *session, update strictjson.Value, created bool) {
+func (c *core) follow(id string, s *session, update strictjson.Value, created bool) {
 	o, err := strictjson.ParseObject(update)
 	if err != nil {
 		c.runs.forgot = true
@@ -228,7 +228,7 @@ func (c *Core) follow(id string, s *session, update strictjson.Value, created bo
 }
 
 // replays reports whether what is said of a session's calls is history.
-func (c *Core) replays(s *session) bool {
+func (c *core) replays(s *session) bool {
 	parent := c.sessions.byID[s.parent]
 	return s.replayed || parent != nil && parent.replayed
 }
@@ -253,7 +253,7 @@ func (r *ran) tell(o strictjson.Object) []strictjson.Member {
 
 // ran has permd record a call, unless it was allowed. Rest is what permd has not
 // been told yet.
-func (c *Core) ran(one *ran, rest []strictjson.Member, completed bool) {
+func (c *core) ran(one *ran, rest []strictjson.Member, completed bool) {
 	switch {
 	case one.old, one.asked && (!one.denied || !completed), slices.Contains(unlinked, c.agentName()):
 		return
@@ -273,14 +273,14 @@ func (c *Core) ran(one *ran, rest []strictjson.Member, completed bool) {
 }
 
 // agentName is how the agent calls itself, in a form to compare.
-func (c *Core) agentName() string {
-	name, _, _ := strings.Cut(strings.ToLower(c.parties[Agent].Name), " ")
+func (c *core) agentName() string {
+	name, _, _ := strings.Cut(strings.ToLower(c.parties[agentSide].Name), " ")
 	return name
 }
 
 // turnOver records what is still running when a turn ends, in the session and
 // those that it started.
-func (c *Core) turnOver(session string) {
+func (c *core) turnOver(session string) {
 	for _, one := range c.runs.all() {
 		s := c.sessions.byID[one.session]
 		if one.began && !one.over && (one.session == session || s != nil && s.parent == session) {
@@ -291,7 +291,7 @@ func (c *Core) turnOver(session string) {
 }
 
 // noted takes permd's answer to that.
-func (c *Core) noted(one *ran, result strictjson.Value, err error) {
+func (c *core) noted(one *ran, result strictjson.Value, err error) {
 	if err != nil {
 		c.runs.missed++
 		return
@@ -331,15 +331,15 @@ func offending(d *decisions.Decision) string {
 	return d.Reason
 }
 
-// Unrecorded says at the end how many calls ran that permd was not told of.
-func (c *Core) Unrecorded() []Act {
+// onUnrecorded says at the end how many calls ran that permd was not told of.
+func (c *core) onUnrecorded() []action {
 	c.runs.missed += len(c.notes)
 	clear(c.notes)
 	c.unrecorded()
 	return c.take()
 }
 
-func (c *Core) unrecorded() {
+func (c *core) unrecorded() {
 	if n := c.runs.missed; n > 0 {
 		c.runs.missed = 0
 		c.say("calls that ran without having been asked for, and that permd could not be told of: " + strconv.Itoa(n))
@@ -348,7 +348,7 @@ func (c *Core) unrecorded() {
 
 // unheard tells a new permd which calls were spoken of before it came. What is
 // asked about others has nothing missing.
-func (c *Core) unheard() {
+func (c *core) unheard() {
 	c.unrecorded()
 	var order []string
 	calls := map[string][]strictjson.Value{}

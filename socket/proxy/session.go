@@ -91,11 +91,11 @@ type call struct {
 }
 
 // note remembers a request of the client whose answer tells something.
-func (c *Core) note(m *message) {
+func (c *core) note(m *message) {
 	k := &call{method: m.method, session: text(m.params, "sessionId")}
 	switch m.method {
 	case methodInitialize:
-		c.parties[Client] = party(strictjson.Find(m.params, "clientInfo"))
+		c.parties[clientSide] = party(strictjson.Find(m.params, "clientInfo"))
 	case methodNew, methodLoad, methodResume, methodFork:
 		k.cwd = text(m.params, "cwd")
 		k.roots = paths(strictjson.Find(m.params, "additionalDirectories"))
@@ -128,8 +128,8 @@ func (c *Core) note(m *message) {
 			s.replayed = true
 		}
 	}
-	if len(c.calls[Client]) < maxCalls {
-		c.calls[Client][key(m.id)] = k
+	if len(c.calls[clientSide]) < maxCalls {
+		c.calls[clientSide][key(m.id)] = k
 		if s := c.sessions.byID[k.session]; m.method == methodPrompt && s != nil {
 			s.turn.prompted()
 		}
@@ -137,7 +137,7 @@ func (c *Core) note(m *message) {
 }
 
 // answerOf takes the answer to a request of a side.
-func (c *Core) answerOf(from Side, m *message) {
+func (c *core) answerOf(from peerSide, m *message) {
 	if len(c.calls[from]) == 0 {
 		return
 	}
@@ -194,7 +194,7 @@ func (c *Core) answerOf(from Side, m *message) {
 	}
 }
 
-func (c *Core) initialized(result strictjson.Value) {
+func (c *core) initialized(result strictjson.Value) {
 	switch string(strictjson.Find(result, "protocolVersion")) {
 	case "1":
 		c.version = 1
@@ -203,14 +203,14 @@ func (c *Core) initialized(result strictjson.Value) {
 	}
 	for _, name := range []string{"agentInfo", "info"} {
 		if p := party(strictjson.Find(result, name)); p.Name != "" {
-			c.parties[Agent] = p
+			c.parties[agentSide] = p
 			return
 		}
 	}
 }
 
 // open makes a session known to permd, nil when there are too many.
-func (c *Core) open(s *session) *session {
+func (c *core) open(s *session) *session {
 	if !c.sessions.add(s) {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (c *Core) open(s *session) *session {
 
 // moved notes where a session that is known works from now on, and returns what it
 // was before; nil where that is the same.
-func (c *Core) moved(s *session, to *call) *session {
+func (c *core) moved(s *session, to *call) *session {
 	if to.cwd == "" || to.cwd == s.cwd && to.parent == s.parent && bytes.Equal(to.roots, s.roots) {
 		return nil
 	}
@@ -231,14 +231,14 @@ func (c *Core) moved(s *session, to *call) *session {
 }
 
 // entered notes the mode that a session is in.
-func (c *Core) entered(s *session, mode string) {
+func (c *core) entered(s *session, mode string) {
 	if mode != "" && mode != s.mode {
 		s.mode = mode
 		c.declare(s)
 	}
 }
 
-func (c *Core) closed(id string) {
+func (c *core) closed(id string) {
 	s := c.sessions.byID[id]
 	if s == nil {
 		return
@@ -250,7 +250,7 @@ func (c *Core) closed(id string) {
 }
 
 // declare tells permd of a session. Without a folder there is nothing to tell.
-func (c *Core) declare(s *session) {
+func (c *core) declare(s *session) {
 	if s.cwd == "" {
 		return
 	}
@@ -259,10 +259,10 @@ func (c *Core) declare(s *session) {
 		// They are an array of strings, see paths.
 		_ = strictjson.Unmarshal(s.roots, &d.Roots)
 	}
-	if p := c.parties[Agent]; p.Name != "" {
+	if p := c.parties[agentSide]; p.Name != "" {
 		d.Agent = &p
 	}
-	if p := c.parties[Client]; p.Name != "" {
+	if p := c.parties[clientSide]; p.Name != "" {
 		d.Client = &p
 	}
 	c.opening[c.ask(native.MethodSession, encoded(d), true)] = s.id
@@ -271,7 +271,7 @@ func (c *Core) declare(s *session) {
 // known makes sure that permd knows a session that the agent speaks of. Agents
 // open some of their own; of these nothing but the id is known. Where the client
 // has opened just one session they can only belong to it.
-func (c *Core) known(id string) *session {
+func (c *core) known(id string) *session {
 	if s := c.sessions.byID[id]; s != nil {
 		return s
 	}
@@ -284,8 +284,8 @@ func (c *Core) known(id string) *session {
 
 // creating reports whether the client is opening a session: the agent may speak
 // of it before it has said its id.
-func (c *Core) creating() bool {
-	for _, k := range c.calls[Client] {
+func (c *core) creating() bool {
+	for _, k := range c.calls[clientSide] {
 		if k.method == methodNew || k.method == methodFork {
 			return true
 		}

@@ -17,8 +17,8 @@ type choiceParams struct {
 	Selected   *int   `json:"selected"`
 }
 
-// ChoiceResult is the answer of rap/choice.
-type ChoiceResult struct {
+// choiceResult is the answer of rap/choice.
+type choiceResult struct {
 	Outcome Outcome          `json:"outcome"`
 	Result  *ToolResult      `json:"result,omitzero"`
 	Stored  []decisions.Kept `json:"stored,omitzero"`

@@ -29,11 +29,11 @@ const Protocol = "rap"
 // Bounds of an invocation, and of what is kept of one connection. Over those of
 // the latter the oldest is forgotten.
 const (
-	MaxAncestors = 64   // threads above a thread
-	MaxTools     = 1024 // of a toolset
-	MaxThreads   = 4096
-	MaxCalls     = 1024             // ids of calls, and calls that wait
-	maxAbove     = 4 * MaxAncestors // threads above one that was said to be at several places
+	maxAncestors = 64   // threads above a thread
+	maxTools     = 1024 // of a toolset
+	maxThreads   = 4096
+	maxCalls     = 1024             // ids of calls, and calls that wait
+	maxAbove     = 4 * maxAncestors // threads above one that was said to be at several places
 )
 
 // Register adds the methods.

@@ -97,7 +97,7 @@ func TestSideBySide(t *testing.T) {
 				if err != nil {
 					continue // its thread was closed meanwhile
 				}
-				question := r.(*Result).Decision.ID
+				question := r.(*invokeResult).Decision.ID
 				switch i % 5 {
 				case 0:
 					_, _ = say(MethodCloseThread, fmt.Sprintf(`{"thread_id":"t%d"}`, (n+i)%3))

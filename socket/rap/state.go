@@ -110,7 +110,7 @@ func (s *state) enter(chain []string) lineage {
 // call whose threads were said to be elsewhere is asked about, so not all of them
 // are needed.
 func (s *state) climb(id, own string, above *[]string) {
-	for range MaxAncestors {
+	for range maxAncestors {
 		if id == "" || slices.Contains(*above, id) || len(*above) >= maxAbove {
 			return
 		}
@@ -127,10 +127,10 @@ func (s *state) climb(id, own string, above *[]string) {
 
 // forgetThreads keeps the number of threads bounded.
 func (s *state) forgetThreads() {
-	for len(s.threads) > MaxThreads {
+	for len(s.threads) > maxThreads {
 		var oldest *thread
 		for _, t := range s.threads {
-			if t.used == s.now || t.kept && len(s.threads) <= 4*MaxThreads {
+			if t.used == s.now || t.kept && len(s.threads) <= 4*maxThreads {
 				continue
 			}
 			if oldest == nil || t.used < oldest.used {
@@ -152,7 +152,7 @@ func (s *state) begin(c *call, sum [sha256.Size]byte) (other bool) {
 	before, known := s.seen[c.callID]
 	if !known {
 		s.seen[c.callID] = sum
-		if s.order = append(s.order, c.callID); len(s.order) > MaxCalls {
+		if s.order = append(s.order, c.callID); len(s.order) > maxCalls {
 			delete(s.seen, s.order[0])
 			s.order = s.order[1:]
 		}
@@ -163,7 +163,7 @@ func (s *state) begin(c *call, sum [sha256.Size]byte) (other bool) {
 		}
 	}
 	s.open = slices.DeleteFunc(s.open, func(o *call) bool { return o.callID == c.callID && o.question != nil })
-	if s.open = append(s.open, c); len(s.open) > MaxCalls {
+	if s.open = append(s.open, c); len(s.open) > maxCalls {
 		if q := s.open[0].question; q != nil {
 			s.asks.Remove(q.id)
 		}
