@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxPending is how many bytes of answers wait behind the one that is being
+// maxPending is how many bytes of answers wait for the one that is being
 // written. Above it, whoever has an answer waits too.
 const maxPending = 256 << 10
 

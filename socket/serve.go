@@ -28,7 +28,7 @@ const (
 )
 
 // stragglers is how long a method may go on after its context was cancelled,
-// before it is left behind.
+// before the connection goes on without it.
 const stragglers = time.Second
 
 // Options bound what clients can use. A zero means the default.
@@ -123,7 +123,7 @@ type server struct {
 	running chan struct{} // one for each second phase that runs; nil for no limit
 	stop    chan struct{} // closed when the server is told to stop
 
-	stuck atomic.Bool // a method was left behind
+	stuck atomic.Bool // a method did not return in time
 
 	led      atomic.Bool // a connection has led a call since the overseer last looked
 	overseen atomic.Bool // the overseer will look again

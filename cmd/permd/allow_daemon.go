@@ -23,14 +23,14 @@ import (
 // keepHarnesses lets sessions of harnesses outlive their connections, and their
 // questions be answered on the management socket.
 func (d *daemon) keepHarnesses() {
-	d.lasting = &native.Lasting{Sessions: d.sessions, Now: wallClock, Digest: contentDigest, Ended: func(o decisions.Owner) {
+	d.lasting = &native.PersistentSessions{Sessions: d.sessions, Now: wallClock, Digest: contentDigest, OnEnd: func(o decisions.Owner) {
 		if keeper := d.keeper(); keeper != nil {
 			// What could not be stored holds in memory, and a restart ends all
 			// choices of sessions.
 			_ = keeper.EndConnection(context.Background(), o)
 		}
 	}}
-	d.engine.Answered = d.lasting.Answered
+	d.engine.Answered = d.lasting.TakeGrant
 	d.engine.Digest = contentState
 }
 
@@ -92,7 +92,7 @@ type questions struct{ d *daemon }
 // Questions returns the questions that wait.
 func (q questions) Questions(uid *uint32) []admin.Question {
 	list := []admin.Question{}
-	for _, o := range q.d.lasting.Waiting(uid) {
+	for _, o := range q.d.lasting.Questions(uid) {
 		w := admin.Question{
 			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
 			Asked: o.Asked, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},

@@ -38,7 +38,7 @@ type daemon struct {
 	memory   *remember.Store
 	engine   *decisions.Engine
 	sessions *decisions.Sessions
-	lasting  *native.Lasting
+	lasting  *native.PersistentSessions
 	users    *users
 	recent   deliberations // for permd explain
 	unasked  unasked       // for permd status
@@ -225,7 +225,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 	m := socket.Methods{}
 	deps := native.Deps{
 		Sessions: d.sessions, Decider: d.engine, Users: d.users.user, LiveShell: d.liveShell, Keeper: d.keeper(),
-		Lasting: d.lasting, Rules: d.rulesDigest, NewID: newID,
+		Persistent: d.lasting, Rules: d.rulesDigest, NewID: newID,
 		PlainOption: d.plainOption, HarmlessEnv: d.harmlessEnv, AskGates: d.store.AskGates, Ran: d.unasked.note,
 		Prepare: func(ctx context.Context, uid uint32, project string) {
 			if err := d.store.Prepare(ctx, uid, project); err != nil {
@@ -234,7 +234,7 @@ func (d *daemon) decisionMethods() socket.Methods {
 		},
 	}
 	if d.journal != nil {
-		deps.Answered = d.answered
+		deps.RecordAnswer = d.answered
 	}
 	for _, register := range []func(socket.Methods, native.Deps){
 		native.Register, acp.Register, otc.Register, aap.Register, rap.Register,

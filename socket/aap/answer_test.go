@@ -178,7 +178,7 @@ func TestOneUse(t *testing.T) {
 	if _, err := d.call(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`); err == nil || !strings.Contains(err.Error(), MethodAnswer) {
 		t.Errorf("permd/choose: %v", err)
 	}
-	native.StateOf(d.conn).Asks.Remove(id)
+	native.StateOf(d.conn).Questions.Remove(id)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
 	if c := r.Calls[1]; c.Outcome != Ask || !strings.Contains(c.Problem, "no question") {
 		t.Errorf("call %+v", c)

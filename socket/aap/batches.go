@@ -36,8 +36,8 @@ func batchesOf(c *socket.Conn) *batches {
 	}).(*batches)
 }
 
-// hold keeps a batch.
-func (s *batches) hold(b *batch) {
+// add keeps a batch.
+func (s *batches) add(b *batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, b)

@@ -96,7 +96,7 @@ func newDaemon(t testing.TB) *daemon {
 	deps := native.Deps{
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
-		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
 		},
 		NewID: func() string { n++; return fmt.Sprintf("b%d", n) },

@@ -58,11 +58,11 @@ func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.
 func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
 	reqs, of := b.requests()
 	user := h.Users(t.peer.UID)
-	live := h.LivesOn(t.session.Client)
+	live := h.ShellStaysAlive(t.session.Client)
 	for i, r := range reqs {
 		r.Peer, r.Call.User = t.peer, user
 		if live && of[i].side == client {
-			t.state.Shells.Tell(t.session.ID, &r.Call)
+			t.state.Shells.ApplyTo(t.session.ID, &r.Call)
 		}
 	}
 	return reqs, of

@@ -44,7 +44,7 @@ type parties struct {
 	endpoint       string
 	client         map[string]bool
 	// server are the tools that the server was told to use, exposed those that
-	// it has beside them; either may be nil when nothing was said.
+	// the client has too; either may be nil when nothing was said.
 	server, exposed map[string]bool
 }
 

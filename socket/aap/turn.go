@@ -8,7 +8,7 @@ import (
 )
 
 // item is one thing of a turn or a history that matters to permissions, in the
-// order in which they stand there. Texts, results and options are never kept.
+// order in which they come. Texts, results and options are never kept.
 type item struct {
 	what itemKind
 	id   string // of the call, result or permission

@@ -40,7 +40,7 @@ func Register(methods socket.Methods, deps native.Deps) {
 	methods[methodPrompt] = h.prompt
 	methods[MethodGate] = h.gate
 	methods[MethodRan] = h.ran
-	methods[MethodUnheard] = h.unheard
+	methods[MethodIncomplete] = h.incomplete
 }
 
 type handler struct{ native.Deps }

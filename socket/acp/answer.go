@@ -54,8 +54,8 @@ type offer struct {
 	facts   Facts
 }
 
-// pending is one permission request that is being decided.
-type pending struct {
+// pendingRequest is one permission request that is being decided.
+type pendingRequest struct {
 	*offer
 	request decisions.Request
 	turns   turns
@@ -96,8 +96,8 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
-		if h.LivesOn(call.Agent) {
-			p.state.Shells.Tell(p.session, call)
+		if h.ShellStaysAlive(call.Agent) {
+			p.state.Shells.ApplyTo(p.session, call)
 		}
 		return p.decide(ctx, &h.Deps)
 	}, nil
@@ -105,9 +105,9 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 
 // pending makes what is decided of a request, its call as merged and its
 // session as declared, nil if it was not.
-func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pending {
+func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pendingRequest {
 	call := r.assemble(t)
-	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
+	p := &pendingRequest{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
 	ref := s.describe(&call, declared)
 	is := recognise(&call, r.options)
 	call.Marks = is.marks
@@ -138,7 +138,7 @@ func noOption() effects.Defect {
 // decide decides the request and says the decision in the protocol's words. One
 // whose turn is over is decided as well, so that the journal holds what was
 // asked for and that it was cancelled.
-func (p *pending) decide(ctx context.Context, deps *native.Deps) (any, error) {
+func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	ctx, done := p.turns.with(ctx)
 	defer done()
 	d, err := deps.DecideOne(ctx, &p.request)
@@ -149,22 +149,22 @@ func (p *pending) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	switch {
 	case p.turns.over():
 		// The turn ended while the call was decided, and with it the call.
-		p.state.Asks.Remove(d.ID)
+		p.state.Questions.Remove(d.ID)
 		return cancelled().with(called(d, errTurn)), nil
 	case ctx.Err() != nil:
 		// Whoever asked has withdrawn the request, or is gone. Not even an allow
 		// may be said now: the agent has gone on without it.
-		p.state.Asks.Remove(d.ID)
+		p.state.Questions.Remove(d.ID)
 		return nil, ctx.Err()
 	}
-	p.state.Shells.Note(p.session, d)
+	p.state.Shells.Record(p.session, d)
 	if err == nil && d.Verdict == decisions.Allow {
 		p.allowed(d)
 	}
 	return result, err
 }
 
-// called is the decision of a call that was called off: a deny stands, whatever
+// called is the decision of a call that was called off: a deny remains, whatever
 // else was decided is void.
 func called(d *decisions.Decision, why error) *decisions.Decision {
 	if d.Verdict == decisions.Deny {
@@ -178,7 +178,7 @@ func called(d *decisions.Decision, why error) *decisions.Decision {
 
 // answer turns a decision into a result, or into the error that leaves the
 // call to the person.
-func (p *pending) answer(d *decisions.Decision) (any, error) {
+func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 	facts := p.facts
 	facts.Permanent = d.Permanent
 	switch d.Verdict {
@@ -210,24 +210,24 @@ func unsaid(d *decisions.Decision) *decisions.Decision {
 
 // ask leaves the call to the person, and holds the question until the answer
 // comes back.
-func (p *pending) ask(d *decisions.Decision) error {
+func (p *pendingRequest) ask(d *decisions.Decision) error {
 	data, err := json.Marshal(d, json.Deterministic(true))
 	if err != nil {
 		return errors.New("encoding the decision")
 	}
-	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer,
-		Answer: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Made: &p.request, Now: p.now})
+	p.state.Questions.Add(&native.PendingQuestion{ID: d.ID, SessionID: p.session, RequestID: p.requestID, Size: p.size(), Offer: d.Offer,
+		Resolve: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Request: &p.request, Refresh: p.now})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
 // noting is pick, and notes a yes.
-func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Pick) (native.Picked, error) {
+func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Selection) (native.Resolution, error) {
 	// Of the decision no more is kept than that.
 	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Policy: d.Policy, Traces: d.Traces}
-	return func(pick native.Pick) (native.Picked, error) {
+	return func(pick native.Selection) (native.Resolution, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {
-			picked.Taken = func() { allowed(call) }
+			picked.OnStored = func() { allowed(call) }
 		}
 		return picked, err
 	}

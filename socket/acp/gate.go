@@ -16,12 +16,12 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// The methods with which whoever stands between client and agent tells permd
-// what it sees beside requests for permission.
+// The methods with which a proxy between client and agent tells permd
+// what it sees other than requests for permission.
 const (
-	MethodGate    = "permd/gate"
-	MethodRan     = "permd/ran"
-	MethodUnheard = "permd/unheard"
+	MethodGate       = "permd/gate"
+	MethodRan        = "permd/ran"
+	MethodIncomplete = "permd/unheard"
 )
 
 // gateAgent is the agent whose tools the gates are, in the profiles: what a
@@ -50,9 +50,9 @@ type gate struct {
 	request decisions.Request
 	others  []*decisions.Request // the same by the rules of other projects
 	state   *native.State
-	gated   *approved
+	gated   *approvals
 	// approved are the calls of the agent's own requests.
-	approved *approved
+	approved *approvals
 	now      time.Time
 	turns    turns
 	// renewed puts the session of now into the request.
@@ -145,9 +145,9 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	if err != nil {
 		return nil, errors.New("encoding the decision")
 	}
-	g.state.Asks.Hold(&native.Ask{
-		ID: d.ID, Session: g.session, Request: g.requestID, Offer: d.Offer, Answer: g.pick(d.ID),
-		Digest: d.Policy.Digest, Cwd: g.request.Call.Cwd, Decision: d, Made: made, Now: g.renew(made),
+	g.state.Questions.Add(&native.PendingQuestion{
+		ID: d.ID, SessionID: g.session, RequestID: g.requestID, Offer: d.Offer, Resolve: g.pick(d.ID),
+		Digest: d.Policy.Digest, Cwd: g.request.Call.Cwd, Decision: d, Request: made, Refresh: g.renew(made),
 	})
 	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
@@ -163,16 +163,16 @@ func (g *gate) renew(made *decisions.Request) func(*decisions.Request) {
 
 // pick takes the answer to a question about a gate: whoever asked opens it or
 // not.
-func (g *gate) pick(decision string) func(native.Pick) (native.Picked, error) {
+func (g *gate) pick(decision string) func(native.Selection) (native.Resolution, error) {
 	gated := g.gated
-	return func(p native.Pick) (native.Picked, error) {
+	return func(p native.Selection) (native.Resolution, error) {
 		if p.OptionID != "" {
-			return native.Picked{}, errors.New("a gate has no options; name a verdict")
+			return native.Resolution{}, errors.New("a gate has no options; name a verdict")
 		}
 		if p.Verdict == decisions.Deny {
 			gated.deny(decision)
 		}
-		return native.Picked{Verdict: p.Verdict}, nil
+		return native.Resolution{Verdict: p.Verdict}, nil
 	}
 }
 

@@ -358,7 +358,7 @@ func TestGateAnswer(t *testing.T) {
 
 // TestApprovedBounds: what is known of allowed calls stays bounded.
 func TestApprovedBounds(t *testing.T) {
-	var a approved
+	var a approvals
 	now := time.Unix(1_700_000_000, 0)
 	said := func(n, traces int) *decisions.Decision {
 		d := &decisions.Decision{ID: fmt.Sprint(n), CallID: fmt.Sprint(n), Traces: make([]decisions.Trace, traces)}

@@ -76,8 +76,8 @@ type Choice struct {
 	ExpiresIn int64  `json:"expiresIn,omitzero"`
 }
 
-// Chosen is permd's answer to a Choice.
-type Chosen struct {
+// ChoiceResult is permd's answer to a Choice.
+type ChoiceResult struct {
 	// Stored are the choices that are remembered from now on.
 	Stored []decisions.Kept `json:"stored"`
 	// Result is what to answer the agent, nil where its protocol has no words
@@ -164,8 +164,8 @@ func (e *Error) Question() (*decisions.Decision, error) {
 }
 
 // Choose brings permd the person's answer to a question of this connection.
-func Choose(ctx context.Context, c Caller, choice *Choice) (*Chosen, error) {
-	var out Chosen
+func Choose(ctx context.Context, c Caller, choice *Choice) (*ChoiceResult, error) {
+	var out ChoiceResult
 	if err := c.Call(ctx, methodChoose, choice, &out); err != nil {
 		return nil, err
 	}

@@ -100,8 +100,8 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	return p.Wait(ctx, result)
 }
 
-// Pending is a call that was sent.
-type Pending struct {
+// PendingCall is a call that was sent.
+type PendingCall struct {
 	// ID is the call's id, by which $/cancel_request withdraws it.
 	ID     uint64
 	client *Client
@@ -110,7 +110,7 @@ type Pending struct {
 
 // Start sends a call, so that what is sent after it comes after it. Its answer
 // is waited for with Wait, which must be called.
-func (c *Client) Start(ctx context.Context, method string, params any) (*Pending, error) {
+func (c *Client) Start(ctx context.Context, method string, params any) (*PendingCall, error) {
 	id, answer, err := c.register()
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (c *Client) Start(ctx context.Context, method string, params any) (*Pending
 		c.forget(id)
 		return nil, err
 	}
-	return &Pending{id, c, answer}, nil
+	return &PendingCall{id, c, answer}, nil
 }
 
 // limited bounds how long is waited for permd.
@@ -130,7 +130,7 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // Wait waits for the answer, once; results and errors are those of Call.
-func (p *Pending) Wait(ctx context.Context, result any) error {
+func (p *PendingCall) Wait(ctx context.Context, result any) error {
 	c := p.client
 	defer c.forget(p.ID)
 	ctx, cancel := c.limited(ctx)

@@ -138,7 +138,7 @@ func (h *Harness) Read(in []byte) (*Request, error) {
 
 // Answer says the decision in the harness's words.
 func (h *Harness) Answer(r *Request, d *decisions.Decision) Output {
-	o, text := r.settle(d)
+	o, text := r.outcome(d)
 	return h.say(r, o, text)
 }
 

@@ -175,7 +175,7 @@ func promptSays(id strictjson.Value, a promptAnswer) []byte {
 
 // Answer is the line that says the decision.
 func (c *PromptCall) Answer(d *decisions.Decision) []byte {
-	o, text := c.Request.settle(d)
+	o, text := c.Request.outcome(d)
 	if o == allow {
 		return promptSays(c.id, promptAnswer{Behavior: "allow", Input: c.Request.Call.Input})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// harnessName is what sessions of HTTP are kept under (native.Lasting): the id names
+// harnessName is what sessions of HTTP are kept under (native.PersistentSessions): the id names
 // them, whatever connection a request came on.
 const harnessName = "http"
 
@@ -77,7 +77,7 @@ func (s *server) begun(conn *socket.Conn, name string, params strictjson.Value) 
 	return run, err
 }
 
-// declare makes the params of permd/session, and the session's id as it stands in
+// declare makes the params of permd/session, and the session's id as written in
 // them.
 func declare(session strictjson.Value) (params, id strictjson.Value, err error) {
 	o, err := strictjson.ParseObject(session)
@@ -112,9 +112,9 @@ func object(o strictjson.Object) (strictjson.Value, error) {
 	return append(text, '}'), nil
 }
 
-// calls answers /v1/calls: permd/decide with the session beside the calls.
+// calls answers /v1/calls: permd/decide with the session and the calls in one object.
 func (s *server) calls(ctx context.Context, peer decisions.Peer, body strictjson.Value) ([]byte, error) {
-	// Over all of it first: whoever reads a name that stands twice in a part that
+	// Over all of it first: whoever reads a repeated name in a part that
 	// is dropped here may read another request than permd.
 	if err := strictjson.Check(body); err != nil {
 		return nil, bad("reading the body: " + err.Error())

@@ -48,12 +48,12 @@ type Deps struct {
 	Rules func(uid uint32, cwd string) string
 	// Keeper stores what people choose. Nil means that nothing is remembered.
 	Keeper decisions.Keeper
-	// Lasting are the sessions that outlive their connections. Nil means that
+	// Persistent are the sessions that outlive their connections. Nil means that
 	// there are none.
-	Lasting *Lasting
-	// Answered records the person's answer to a decision. Nil means that answers
+	Persistent *PersistentSessions
+	// RecordAnswer records the person's answer to a decision. Nil means that answers
 	// are not recorded.
-	Answered func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.Kept)
+	RecordAnswer func(ctx context.Context, decisionID string, v decisions.Verdict, kept []decisions.Kept)
 
 	// PlainOption returns the id of the option that allows just this call, for
 	// ACP agents that offer several of kind allow_once, "" if none is known. Nil
@@ -106,5 +106,7 @@ func (d *Deps) Time() time.Time {
 	return d.Now()
 }
 
-// LivesOn reports whether the shell of that agent stays alive between calls.
-func (d *Deps) LivesOn(agent effects.Party) bool { return d.LiveShell != nil && d.LiveShell(agent) }
+// ShellStaysAlive reports whether the shell of that agent stays alive between calls.
+func (d *Deps) ShellStaysAlive(agent effects.Party) bool {
+	return d.LiveShell != nil && d.LiveShell(agent)
+}

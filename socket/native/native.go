@@ -3,7 +3,7 @@
 // brings the person's answer to a question that permd left to them.
 //
 // It is also where questions wait for that answer, whatever protocol asked
-// them (see Asks). It decides nothing itself, and what is to be remembered it
+// them (see PendingQuestions). It decides nothing itself, and what is to be remembered it
 // hands to a Keeper.
 package native
 

@@ -301,41 +301,41 @@ func TestChoose(t *testing.T) {
 }
 
 func TestAsksAreBounded(t *testing.T) {
-	answers := func(Pick) (Picked, error) { return Picked{}, nil }
+	answers := func(Selection) (Resolution, error) { return Resolution{}, nil }
 	t.Run("number", func(t *testing.T) {
-		var a Asks
+		var a PendingQuestions
 		for i := range maxPending + 1 {
-			a.Hold(&Ask{ID: fmt.Sprint(i), Size: 1, Answer: answers})
+			a.Add(&PendingQuestion{ID: fmt.Sprint(i), Size: 1, Resolve: answers})
 		}
-		if _, err := a.take("0"); err == nil {
+		if _, err := a.reserve("0"); err == nil {
 			t.Error("the oldest is still open")
 		}
-		second, err := a.take("1")
+		second, err := a.reserve("1")
 		if err != nil {
 			t.Fatalf("the second: %v", err)
 		}
-		if _, err := a.take("1"); err == nil {
+		if _, err := a.reserve("1"); err == nil {
 			t.Error("two answers are taken for one question")
 		}
 		if !a.finish(second) || a.finish(second) {
 			t.Error("the second is not answered once")
 		}
-		if a.size != maxPending-1 || len(a.open) != maxPending-1 {
-			t.Errorf("%d open, size %d", len(a.open), a.size)
+		if a.size != maxPending-1 || len(a.list) != maxPending-1 {
+			t.Errorf("%d open, size %d", len(a.list), a.size)
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		var a Asks
+		var a PendingQuestions
 		for i := range 3 {
-			a.Hold(&Ask{ID: fmt.Sprint(i), Session: "s", Size: maxPendingBytes / 2, Answer: answers})
+			a.Add(&PendingQuestion{ID: fmt.Sprint(i), SessionID: "s", Size: maxPendingBytes / 2, Resolve: answers})
 		}
-		if _, err := a.take("0"); err == nil {
+		if _, err := a.reserve("0"); err == nil {
 			t.Error("the oldest is still open")
 		}
 		a.Remove("1")
-		a.Drop("s")
-		if a.size != 0 || len(a.open) != 0 {
-			t.Errorf("%d open, size %d", len(a.open), a.size)
+		a.RemoveSession("s")
+		if a.size != 0 || len(a.list) != 0 {
+			t.Errorf("%d open, size %d", len(a.list), a.size)
 		}
 	})
 }

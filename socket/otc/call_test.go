@@ -170,7 +170,7 @@ func TestOutcomes(t *testing.T) {
 func TestUnmetForm(t *testing.T) {
 	d := newDaemon(t)
 	a := d.call(t, `{"tool_id":"A.B","tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"}],"secrets":[{"id":"KEY"}],"user_id":true}}}`)
-	diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []named{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
+	diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []secretName{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
 	diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
 }
 
@@ -296,17 +296,17 @@ func TestBounds(t *testing.T) {
 	diff(t, "the one that was forgotten", Run, call(0, "2").Outcome)
 
 	var s calls
-	s.slots = map[callKey]*slot{}
+	s.entries = map[callKey]*callEntry{}
 	for i := range 10 {
 		s.enter(callKey{"", fmt.Sprint(i)}, sum{}, maxCallBytes/4)
-		if s.size > maxCallBytes || len(s.slots) != len(s.order) {
-			t.Fatalf("%d: %d bytes, %d and %d", i, s.size, len(s.slots), len(s.order))
+		if s.size > maxCallBytes || len(s.entries) != len(s.order) {
+			t.Fatalf("%d: %d bytes, %d and %d", i, s.size, len(s.entries), len(s.order))
 		}
 	}
 	s.enter(callKey{"", "huge"}, sum{}, 2*maxCallBytes)
 	s.end("")
-	if s.size != 0 || len(s.slots)+len(s.order) != 0 {
-		t.Errorf("left are %d bytes, %d and %d", s.size, len(s.slots), len(s.order))
+	if s.size != 0 || len(s.entries)+len(s.order) != 0 {
+		t.Errorf("left are %d bytes, %d and %d", s.size, len(s.entries), len(s.order))
 	}
 }
 

@@ -15,7 +15,7 @@ type definitionWire struct {
 	InputSchema  strictjson.Value `json:"input_schema"`
 	Requirements struct {
 		Authorization []authorizationWire `json:"authorization"`
-		Secrets       []named             `json:"secrets"`
+		Secrets       []secretName        `json:"secrets"`
 		UserID        bool                `json:"user_id"`
 	} `json:"requirements"`
 }
@@ -107,16 +107,16 @@ func (d *definition) scopes(id string) (list []string) {
 	return list
 }
 
-// missing is what a tool requires and a call does not carry.
-type missing struct {
+// missingContext is what a tool requires and a call does not carry.
+type missingContext struct {
 	authorizations, secrets []string
 	userID                  bool
 }
 
-func (m *missing) any() bool { return len(m.authorizations)+len(m.secrets) > 0 || m.userID }
+func (m *missingContext) any() bool { return len(m.authorizations)+len(m.secrets) > 0 || m.userID }
 
 // text names what is missing.
-func (m *missing) text() string {
+func (m *missingContext) text() string {
 	g := effects.Given{Secrets: m.secrets}
 	for _, id := range m.authorizations {
 		g.Authorizations = append(g.Authorizations, effects.Authorization{ID: id})
@@ -132,7 +132,7 @@ func (m *missing) text() string {
 }
 
 // missing compares what the definition requires with what the call carries.
-func (a *asked) missing() (m missing) {
+func (a *callRequest) missing() (m missingContext) {
 	if a.definition == nil {
 		return m
 	}
@@ -141,12 +141,12 @@ func (a *asked) missing() (m missing) {
 		c = new(contextWire)
 	}
 	for _, r := range a.definition.authorizations {
-		if !slices.Contains(c.Authorization, named{r.ID}) && !slices.Contains(m.authorizations, r.ID) {
+		if !slices.Contains(c.Authorization, secretName{r.ID}) && !slices.Contains(m.authorizations, r.ID) {
 			m.authorizations = append(m.authorizations, r.ID)
 		}
 	}
 	for _, id := range a.definition.secrets {
-		if !slices.Contains(c.Secrets, named{id}) && !slices.Contains(m.secrets, id) {
+		if !slices.Contains(c.Secrets, secretName{id}) && !slices.Contains(m.secrets, id) {
 			m.secrets = append(m.secrets, id)
 		}
 	}

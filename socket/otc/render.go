@@ -49,9 +49,9 @@ type Body struct {
 // Missing are missing requirements. The protocol names no secrets there, and
 // allows further members.
 type Missing struct {
-	Authorization []Challenge `json:"authorization,omitzero"`
-	Secrets       []named     `json:"secrets,omitzero"`
-	UserID        bool        `json:"user_id"`
+	Authorization []Challenge  `json:"authorization,omitzero"`
+	Secrets       []secretName `json:"secrets,omitzero"`
+	UserID        bool         `json:"user_id"`
 }
 
 // Challenge is an authorization that a person must complete.
@@ -86,7 +86,7 @@ const (
 )
 
 // answer renders what becomes of a call.
-func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
+func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 	r := Answer{Outcome: f.outcome(d), Decision: d}
 	body := Body{DeveloperMessage: developerMessage(d)}
 	switch r.Outcome {
@@ -118,7 +118,7 @@ func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
 }
 
 // refusal sets both forms of a no, of a question the one for servers.
-func (a *asked) refusal(r *Answer, body Body, decision string) {
+func (a *callRequest) refusal(r *Answer, body Body, decision string) {
 	body.Schema = a.own.Schema
 	r.Response = &Response{Status: 400, Body: body}
 	if r.Outcome == outcomeInvalid {
@@ -133,13 +133,13 @@ func (a *asked) refusal(r *Answer, body Body, decision string) {
 	}
 }
 
-func (m *missing) wire() *Missing {
+func (m *missingContext) wire() *Missing {
 	w := &Missing{UserID: m.userID}
 	for _, id := range m.authorizations {
 		w.Authorization = append(w.Authorization, Challenge{ID: id})
 	}
 	for _, id := range m.secrets {
-		w.Secrets = append(w.Secrets, named{id})
+		w.Secrets = append(w.Secrets, secretName{id})
 	}
 	return w
 }
@@ -162,18 +162,18 @@ func developerMessage(d *decisions.Decision) string {
 
 // picks answers the question of a call with what to send. What waits does not hold
 // on to the message.
-func (a *asked) picks(d *decisions.Decision) func(native.Pick) (native.Picked, error) {
-	brief := &asked{own: paramsWire{Schema: a.own.Schema}, call: callWire{CallID: a.call.CallID}}
+func (a *callRequest) picks(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+	brief := &callRequest{own: paramsWire{Schema: a.own.Schema}, call: callWire{CallID: a.call.CallID}}
 	id := d.ID
-	return func(p native.Pick) (native.Picked, error) {
+	return func(p native.Selection) (native.Resolution, error) {
 		if p.OptionID != "" {
-			return native.Picked{}, errors.New("the call had no options; name a verdict")
+			return native.Resolution{}, errors.New("the call had no options; name a verdict")
 		}
 		r := Answer{Outcome: Run}
 		if p.Verdict != decisions.Allow {
 			r.Outcome = Denied
 			brief.refusal(&r, Body{Message: sayDenied + toolserver.ByPerson, DeveloperMessage: "permd decision_id=" + id}, id)
 		}
-		return native.Picked{Verdict: p.Verdict, Result: r}, nil
+		return native.Resolution{Verdict: p.Verdict, Result: r}, nil
 	}
 }

@@ -38,7 +38,7 @@ type action struct {
 	To     peerSide
 	Line   []byte
 	Own    bool
-	Slot   uint64
+	Place  uint64
 	N      uint64
 	Method string
 	Params strictjson.Value

@@ -70,15 +70,15 @@ func TestLateDeny(t *testing.T) {
 	yes := back("7", "yes")
 	again := strings.Replace(fmt.Sprintf(decisionAsk, "run"), `"d1"`, `"d2"`, 1)
 	cases := []struct {
-		name    string
-		rules   Rules
-		pick    string
-		refusal error
-		result  string
-		err     error
-		agent   string
-		says    []string
-		heard   string // of the second question
+		name     string
+		rules    Rules
+		pick     string
+		refusal  error
+		result   string
+		err      error
+		agent    string
+		says     []string
+		received string // of the second question
 		// asked is set where the person is asked again, with permd's question or, for
 		// "unread", without one.
 		asked string
@@ -99,7 +99,7 @@ func TestLateDeny(t *testing.T) {
 		{name: "the disk is full", pick: "permd-width-w1", refusal: &client.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}, result: picks("yes"), agent: yes, says: []string{"could not be stored"}},
 		{name: "permd has been restarted, and denies", pick: "yes", refusal: client.ErrUnreachable, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
 		{name: "permd has been restarted, and asks", pick: "yes", refusal: client.ErrUnreachable, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, asked: "7"},
-		{name: "the disk is full, and permd asks", pick: "yes", refusal: &client.Error{Code: socket.CodeInternal, Message: "x"}, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, heard: `{"decisionId":"d2","optionId":"yes"}`},
+		{name: "the disk is full, and permd asks", pick: "yes", refusal: &client.Error{Code: socket.CodeInternal, Message: "x"}, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, received: `{"decisionId":"d2","optionId":"yes"}`},
 		{name: "permd is gone", pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes},
 		{name: "permd is gone, for always", pick: "permd-width-w1", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes, says: []string{"not remembered"}},
 		{name: "permd is gone, and required", rules: Rules{Require: true}, pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"permd acp: ` + client.ErrUnreachable.Error() + `"}}`},
@@ -134,7 +134,7 @@ func TestLateDeny(t *testing.T) {
 				if c.asked == "unread" {
 					k.answer(k.asked("session/request_permission"), picks("yes"), nil)
 				} else if a := k.asked("permd/choose"); string(a.Params) != `{"decisionId":"d2","optionId":"yes"}` {
-					t.Errorf("permd heard %s", a.Params)
+					t.Errorf("permd received %s", a.Params)
 				} else {
 					k.answer(a, `{"stored":[]}`, nil)
 				}
@@ -143,10 +143,10 @@ func TestLateDeny(t *testing.T) {
 			}
 			k.want(agentSide, c.agent, `{"jsonrpc":"2.0","method":"_after"}`)
 			k.want(clientSide)
-			if c.heard != "" {
+			if c.received != "" {
 				a := k.asked("permd/choose")
-				if string(a.Params) != c.heard {
-					t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+				if string(a.Params) != c.received {
+					t.Errorf("permd received %s, want %s", a.Params, c.received)
 				}
 				k.answer(a, "", errChanged) // a second time: the yes has counted
 				k.want(agentSide)
@@ -244,7 +244,7 @@ func TestOdd(t *testing.T) {
 
 // TestNo: a no goes on at once, and permd hears of it.
 func TestNo(t *testing.T) {
-	cases := []struct{ name, client, agent, heard string }{
+	cases := []struct{ name, client, agent, received string }{
 		{"reject", back("7", "no"), back("7", "no"), `{"decisionId":"d1","optionId":"no"}`},
 		{"never", back("7", "never"), back("7", "no"), `{"decisionId":"d1","optionId":"never"}`},
 		{"dismissed", `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, "", `{"decisionId":"d1","verdict":"deny"}`},
@@ -260,15 +260,15 @@ func TestNo(t *testing.T) {
 			k.shows("7")
 			k.client(c.client)
 			k.want(agentSide, c.agent)
-			if c.heard == "" {
+			if c.received == "" {
 				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
-					t.Errorf("permd heard %v", k.acts)
+					t.Errorf("permd received %v", k.acts)
 				}
 				return
 			}
 			a := k.asked("permd/choose")
-			if string(a.Params) != c.heard {
-				t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+			if string(a.Params) != c.received {
+				t.Errorf("permd received %s, want %s", a.Params, c.received)
 			}
 			k.answer(a, "", errChanged)
 			if len(k.open) != 0 {
@@ -285,7 +285,7 @@ func TestNo(t *testing.T) {
 		k.client(cases[2].client)
 		k.want(agentSide, cancelTurn, cases[2].client)
 		if len(k.open) != 0 {
-			t.Errorf("permd heard %v: nobody has answered", k.open)
+			t.Errorf("permd received %v: nobody has answered", k.open)
 		}
 	})
 }

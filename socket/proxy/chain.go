@@ -13,12 +13,12 @@ import (
 
 // In a chain of proxies a conductor starts every component and carries all
 // messages, so that one pipe is both the client's and the agent's. What is from
-// the agent, or for it, stands in an envelope, a request or notification of its
+// the agent, or for it, comes in an envelope, a request or notification of its
 // own whose parameters are the message:
 //
 //	{"jsonrpc":"2.0","id":7,"method":"_proxy/successor","params":{"method":"session/prompt","params":{…}}}
 //
-// What is from the client, or for it, stands as it is, and so does every answer:
+// What is from the client, or for it, comes as it is, and so does every answer:
 // whom it is for is known from the id of its request. All ids on the pipe are
 // the conductor's, for permd passes a request on under the id that it came with.
 const (
@@ -43,7 +43,7 @@ var (
 	errAlone    = errors.New("permd stands in front of an agent here (acp --proxy), and is the last of the chain; use permd acp -- AGENT")
 )
 
-// onConducted takes one line of a conductor. A core that is given one hears from
+// onConducted takes one line of a conductor. A core that is given one receives from
 // nobody else.
 func (c *core) onConducted(line []byte) []action {
 	m, err := read(line)
@@ -83,12 +83,12 @@ func (c *core) conductedAnswer(m *message) {
 		return
 	}
 	t := c.tracked[asker][k]
-	if t == nil || !t.held && t.yes == nil && c.asking[k] == nil {
+	if t == nil || !t.inPlace && t.approval == nil && c.gateQuestions[k] == nil {
 		delete(c.chain.open, k) // else it will only be sent
 	}
 	c.receive(asker.other(), m)
-	if t != nil && t.yes != nil {
-		c.chain.open[k] = asker // permd hears of the answer first
+	if t != nil && t.approval != nil {
+		c.chain.open[k] = asker // permd is told of the answer first
 	}
 }
 
@@ -222,8 +222,8 @@ func (m *message) members() strictjson.Object {
 	})
 }
 
-// bare is the message as it stands by itself. Members beside its method and
-// parameters stay beside them.
+// bare is the message without its envelope. Members other than its method and
+// parameters stay with them.
 func (m *message) bare() []byte {
 	list := m.members()
 	list = slices.DeleteFunc(list, func(member strictjson.Member) bool {

@@ -146,7 +146,7 @@ func TestEnvelopes(t *testing.T) {
 				t.Errorf("the conductor was sent (-want +got):\n%s", d)
 			}
 			if lost := slices.ContainsFunc(k.acts, func(a action) bool { return string(a.Params) == "{}" }); len(k.says) != c.says || lost != c.lost {
-				t.Errorf("said %q, permd heard %v", k.says, k.acts)
+				t.Errorf("said %q, permd received %v", k.says, k.acts)
 			}
 		})
 	}

@@ -57,23 +57,23 @@ type core struct {
 	version int // of the protocol, 0 while it is not known
 	parties [2]effects.Party
 
-	calls    [2]map[string]*call    // what a side asked of the other
-	tracked  [2]map[string]*tracked // what a side asked that permd is asked about
-	waiting  map[uint64]*tracked    // by the number of the question to permd
-	saving   map[uint64]saving
-	opening  map[uint64]string // declarations on their way
-	answered [2]recent
-	others   map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
-	settled  recent         // ids of the agent's requests whose answer of the person was passed on
-	sessions sessions
-	contents contents
-	chain    chain
-	runs     runs
-	ownID    string             // begins the ids of the proxy's own requests
-	asking   map[string]*asking // what the person is asked of gates, by the agent's id
-	opens    map[uint64]opens
-	dropped  int             // lines of the agent that loose has dropped
-	notes    map[uint64]*ran // calls that ran unasked, on their way to permd
+	calls            [2]map[string]*call           // what a side asked of the other
+	tracked          [2]map[string]*trackedRequest // what a side asked that permd is asked about
+	waiting          map[uint64]*trackedRequest    // by the number of the question to permd
+	pendingChoices   map[uint64]pendingChoice
+	opening          map[uint64]string // declarations on their way
+	answeredByPermd  [2]recent
+	others           map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
+	answeredByPerson recent         // ids of the agent's requests whose answer of the person was passed on
+	sessions         sessions
+	contents         contents
+	chain            chain
+	runs             runs
+	ownID            string                   // begins the ids of the proxy's own requests
+	gateQuestions    map[string]*gateQuestion // what the person is asked of gates, by the agent's id
+	gateApprovals    map[uint64]gateApproval
+	dropped          int                 // lines of the agent that loose has dropped
+	runReports       map[uint64]*callRun // calls that ran unasked, on their way to permd
 }
 
 // newCore returns a core for one conversation.
@@ -82,12 +82,12 @@ func newCore(rules Rules) *core {
 		rules.LateWait = defaultLateWait
 	}
 	c := &core{
-		rules: rules, waiting: map[uint64]*tracked{}, saving: map[uint64]saving{}, opening: map[uint64]string{},
+		rules: rules, waiting: map[uint64]*trackedRequest{}, pendingChoices: map[uint64]pendingChoice{}, opening: map[uint64]string{},
 		sessions: sessions{byID: map[string]*session{}}, contents: contents{byCall: map[string]*content{}},
-		ownID: ownID(), opens: map[uint64]opens{}, notes: map[uint64]*ran{}, others: map[string]int{},
+		ownID: ownID(), gateApprovals: map[uint64]gateApproval{}, runReports: map[uint64]*callRun{}, others: map[string]int{},
 	}
 	for s := range c.calls {
-		c.calls[s], c.tracked[s] = map[string]*call{}, map[string]*tracked{}
+		c.calls[s], c.tracked[s] = map[string]*call{}, map[string]*trackedRequest{}
 	}
 	return c
 }
@@ -187,13 +187,13 @@ func (c *core) fromAgent(m *message) {
 func (c *core) fromClient(m *message) {
 	switch {
 	case m.answer():
-		if !c.gateAnswered(m) {
+		if !c.isGateAnswer(m) {
 			c.runs.answered(c.tracked[agentSide][key(m.id)], m)
-			c.picked(m)
+			c.onPersonAnswer(m)
 		}
 	case m.method == acp.MethodCancel:
 		c.cancelTurn(m)
-		c.gatesOver(text(m.params, "sessionId"))
+		c.cancelGateQuestions(text(m.params, "sessionId"))
 	case m.method == methodCancelRequest:
 		c.cancelRequest(clientSide, m)
 	case m.request() && c.switches(m):
@@ -214,7 +214,7 @@ func (c *core) pass(from peerSide, m *message) {
 		if from == agentSide && !c.another(m, k) {
 			return
 		}
-		c.answered[from].remove(k)
+		c.answeredByPermd[from].remove(k)
 	}
 	c.forward(from, m.line)
 }
@@ -232,12 +232,12 @@ func (c *core) another(m *message, k string) bool {
 		return false
 	}
 	c.others[short(k)]++
-	c.settled.remove(k)
+	c.answeredByPerson.remove(k)
 	return true
 }
 
-// theOther notes that such a request has its answer.
-func (c *core) theOther(k string) {
+// forgetOther notes that such a request has its answer.
+func (c *core) forgetOther(k string) {
 	k = short(k)
 	if c.others[k]--; c.others[k] <= 0 {
 		delete(c.others, k)
@@ -252,19 +252,19 @@ func (c *core) onAnswer(n uint64, result strictjson.Value, err error) []action {
 		switch {
 		case t.gate:
 			c.gateDecided(t, result, err)
-		case t.yes != nil:
-			c.judged(t, result, err)
+		case t.approval != nil:
+			c.onDecidedAgain(t, result, err)
 		default:
 			c.decided(t, result, err)
 		}
-	} else if s, ok := c.saving[n]; ok {
-		delete(c.saving, n)
-		c.saved(s, result, err)
-	} else if o, ok := c.opens[n]; ok {
-		delete(c.opens, n)
-		c.gateSaved(o, result, err)
-	} else if r, ok := c.notes[n]; ok {
-		delete(c.notes, n)
+	} else if s, ok := c.pendingChoices[n]; ok {
+		delete(c.pendingChoices, n)
+		c.onChoiceStored(s, result, err)
+	} else if o, ok := c.gateApprovals[n]; ok {
+		delete(c.gateApprovals, n)
+		c.onGateChoiceStored(o, result, err)
+	} else if r, ok := c.runReports[n]; ok {
+		delete(c.runReports, n)
 		c.noted(r, result, err)
 	} else if id, ok := c.opening[n]; ok {
 		delete(c.opening, n)
@@ -297,19 +297,19 @@ func (c *core) onConnected(again bool) []action {
 		for _, t := range c.tracked[agentSide] {
 			t.stale = true
 		}
-		c.unheard()
+		c.tellIncomplete()
 	}
 	return c.take()
 }
 
-// onLost says that permd did not hear all that it was told.
+// onLost says that permd was not sent all that it should have been.
 func (c *core) onLost() []action {
 	c.lost()
 	return c.take()
 }
 
 // lost sends updates that permd cannot read, one for each session and one for
-// all others: it then leaves calls to the person that it has not heard the
+// all others: it then leaves calls to the person that it was not told the
 // announcement of from here on. A session that is declared for the first time
 // counts as new for permd, whatever was lost, so each must be named.
 func (c *core) lost() {
@@ -327,12 +327,12 @@ func unread(sessionID string) strictjson.Value {
 // asked, and what it wanted done must not be done without one.
 func (c *core) onEnded(from peerSide) []action {
 	for k, t := range c.tracked[from] {
-		if t.held {
-			c.add(action{Kind: actFill, To: from.other(), Slot: t.slot})
+		if t.inPlace {
+			c.add(action{Kind: actFill, To: from.other(), Place: t.slot})
 			delete(c.tracked[from], k)
 			delete(c.waiting, t.ask)
-		} else if t.yes != nil {
-			c.settle(t, nil)
+		} else if t.approval != nil {
+			c.finishApproval(t, nil)
 		}
 	}
 	return c.take()

@@ -26,7 +26,7 @@ type talk struct {
 	chain *conductor // nil for the plain form
 	out   [2][]*item
 	slots map[uint64]*item
-	acts  []action // what permd heard: questions, notifications, withdrawals
+	acts  []action // what permd received: questions, notifications, withdrawals
 	open  []action // questions without an answer
 	says  []string
 	wakes []action
@@ -48,11 +48,11 @@ func (k *talk) do(acts []action) {
 			k.out[a.To] = append(k.out[a.To], &item{line: a.Line})
 		case actReserve:
 			i := &item{open: true}
-			k.out[a.To], k.slots[a.Slot] = append(k.out[a.To], i), i
+			k.out[a.To], k.slots[a.Place] = append(k.out[a.To], i), i
 		case actFill:
-			i := k.slots[a.Slot]
+			i := k.slots[a.Place]
 			if i == nil || !i.open {
-				k.t.Fatalf("place %d is filled twice", a.Slot)
+				k.t.Fatalf("place %d is filled twice", a.Place)
 			}
 			i.line, i.open = a.Line, false
 		case actAsk:
@@ -196,7 +196,7 @@ func TestForwards(t *testing.T) {
 	k.want(clientSide, odd...)
 	k.want(agentSide, odd...)
 	if len(k.acts) != 0 {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 }
 
@@ -330,11 +330,11 @@ func TestPerson(t *testing.T) {
 			if no {
 				k.want(agentSide, c.agent) // at once: nobody waits for permd
 			} else {
-				k.want(agentSide) // before permd has heard of it
+				k.want(agentSide) // before permd has been told of it
 			}
 			if c.choose == "" {
 				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
-					t.Errorf("permd heard %v, want that the question is withdrawn", k.acts)
+					t.Errorf("permd received %v, want that the question is withdrawn", k.acts)
 				}
 				return
 			}
@@ -372,7 +372,7 @@ func TestTold(t *testing.T) {
 		`session/update {"sessionId":"s1","update":{}}`, // too long: what permd knows is void
 	}
 	if d := cmp.Diff(want, told); d != "" {
-		t.Errorf("permd heard (-want +got):\n%s", d)
+		t.Errorf("permd received (-want +got):\n%s", d)
 	}
 	if n := len(k.sent(clientSide)); n != 4 {
 		t.Errorf("the client was sent %d updates", n)

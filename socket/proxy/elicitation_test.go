@@ -143,26 +143,26 @@ func TestOtherForms(t *testing.T) {
 func TestFormPerson(t *testing.T) {
 	const stored = `{"stored":[{"verdict":"allow","label":"use github:create_issue","scope":"session"}]}`
 	cases := []struct {
-		name, result, agent, heard string // agent is "" for result
-		stored                     string
-		says                       string
+		name, result, agent, received string // agent is "" for result
+		stored                        string
+		says                          string
 	}{
-		{name: "once", result: `{"action":"accept","content":{"persist":"once"}}`, heard: `{"decisionId":"d1","verdict":"allow"}`},
-		{name: "nothing filled in", result: `{"action":"accept"}`, heard: `{"decisionId":"d1","verdict":"allow"}`},
+		{name: "once", result: `{"action":"accept","content":{"persist":"once"}}`, received: `{"decisionId":"d1","verdict":"allow"}`},
+		{name: "nothing filled in", result: `{"action":"accept"}`, received: `{"decisionId":"d1","verdict":"allow"}`},
 		{
 			name: "session", result: `{"_meta":{"n":1.50},"action":"accept","content":{"persist":"session"}}`, agent: `{"_meta":{"n":1.50},"action":"accept","content":{"persist":"once"}}`,
-			heard: `{"decisionId":"d1","verdict":"allow","width":"w1","scope":"session"}`, stored: stored, says: "remembered: allow use github:create_issue (session)",
+			received: `{"decisionId":"d1","verdict":"allow","width":"w1","scope":"session"}`, stored: stored, says: "remembered: allow use github:create_issue (session)",
 		},
 		{
 			name: "always", result: `{"action":"accept","content":{"persist":"always"}}`, agent: `{"action":"accept","content":{"persist":"once"}}`,
-			heard: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, stored: stored, says: "remembered: ",
+			received: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, stored: stored, says: "remembered: ",
 		},
 		{
 			name: "always, of nothing", result: `{"action":"accept","content":{"persist":"always"}}`, agent: `{"action":"accept","content":{"persist":"once"}}`,
-			heard: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, says: "nothing that could be remembered",
+			received: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, says: "nothing that could be remembered",
 		},
-		{name: "decline", result: `{"action":"decline"}`, heard: `{"decisionId":"d1","verdict":"deny"}`},
-		{name: "cancel", result: `{"action":"cancel"}`, heard: `{"decisionId":"d1","verdict":"deny"}`},
+		{name: "decline", result: `{"action":"decline"}`, received: `{"decisionId":"d1","verdict":"deny"}`},
+		{name: "cancel", result: `{"action":"cancel"}`, received: `{"decisionId":"d1","verdict":"deny"}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -175,20 +175,20 @@ func TestFormPerson(t *testing.T) {
 			if c.agent == "" {
 				c.agent = c.result
 			}
-			if no := strings.Contains(c.heard, "deny"); no {
+			if no := strings.Contains(c.received, "deny"); no {
 				k.want(agentSide, formAnswer(c.agent))
 			} else {
 				k.want(agentSide)
 			}
 			a := k.asked("permd/choose")
-			if string(a.Params) != c.heard {
-				t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+			if string(a.Params) != c.received {
+				t.Errorf("permd received %s, want %s", a.Params, c.received)
 			}
 			if c.stored == "" {
 				c.stored = `{"stored":[]}`
 			}
 			k.answer(a, c.stored, nil)
-			if !strings.Contains(c.heard, "deny") {
+			if !strings.Contains(c.received, "deny") {
 				k.want(agentSide, formAnswer(c.agent))
 			}
 			if (c.says == "") != (len(k.says) == 0) || c.says != "" && !strings.Contains(k.says[0], c.says) {

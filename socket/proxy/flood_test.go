@@ -92,7 +92,7 @@ func TestAllRecorded(t *testing.T) {
 			says.Wait()
 			ran := 0
 			d.mu.Lock()
-			for _, method := range d.heard {
+			for _, method := range d.received {
 				if method == "permd/ran" {
 					ran++
 				}

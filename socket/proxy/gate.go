@@ -70,7 +70,7 @@ func (c *core) gate(from peerSide, m *message) {
 	if !c.admit(from, m) {
 		return
 	}
-	t := &tracked{from: from, id: m.id, line: m.line, params: m.params, session: session, gate: true}
+	t := &trackedRequest{from: from, id: m.id, line: m.line, params: m.params, session: session, gate: true}
 	facts := slices.DeleteFunc(o, func(x strictjson.Member) bool { return !slices.Contains(gateFacts, x.Name) })
 	params := []strictjson.Member{
 		member("sessionId", session), member("method", m.method), {Name: "params", Value: object(facts...)},
@@ -84,7 +84,7 @@ func (c *core) gate(from peerSide, m *message) {
 	c.judgeGate(t)
 }
 
-func (c *core) judgeGate(t *tracked) {
+func (c *core) judgeGate(t *trackedRequest) {
 	if len(t.asked) > maxTold-spare {
 		c.gateDecided(t, nil, errLargeGate)
 		return
@@ -108,9 +108,9 @@ func says(m *message) bool {
 }
 
 // gateDecided takes permd's answer to that.
-func (c *core) gateDecided(t *tracked, result strictjson.Value, err error) {
+func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error) {
 	var rpc *client.Error
-	q := c.askingOf(t)
+	q := c.gateQuestionOf(t)
 	switch {
 	case err == nil && string(strictjson.Find(result, "passes")) == "true":
 		c.openGate(t)
@@ -131,13 +131,13 @@ func (c *core) gateDecided(t *tracked, result strictjson.Value, err error) {
 			c.shutGate(t, socket.CodeBusy, "permd acp: what this would do has changed again and again while the person was asked")
 			return
 		}
-		c.unask(q)
+		c.removeGateQuestion(q)
 		c.asksGate(t, rpc)
 	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
 		// It has the person's yes already, and this is the question with it.
 		c.openGate(t)
 		if d := question(rpc); d != nil {
-			c.saving[c.choose(d, client.Choice{Verdict: decisions.Allow})] = saving{ask: t.ask}
+			c.pendingChoices[c.choose(d, client.Choice{Verdict: decisions.Allow})] = pendingChoice{ask: t.ask}
 		}
 	case q != nil:
 		c.openGate(t)
@@ -151,7 +151,7 @@ func (c *core) gateDecided(t *tracked, result strictjson.Value, err error) {
 }
 
 // asksGate asks the person what permd left to them.
-func (c *core) asksGate(t *tracked, rpc *client.Error) {
+func (c *core) asksGate(t *trackedRequest, rpc *client.Error) {
 	t.stale = false
 	t.decision = question(rpc)
 	why := "permd could not decide this: " + rpc.Message
@@ -162,9 +162,9 @@ func (c *core) asksGate(t *tracked, rpc *client.Error) {
 }
 
 // openGate lets a gate's request pass.
-func (c *core) openGate(t *tracked) {
-	if q := c.askingOf(t); q != nil {
-		c.unask(q)
+func (c *core) openGate(t *trackedRequest) {
+	if q := c.gateQuestionOf(t); q != nil {
+		c.removeGateQuestion(q)
 		c.drop(t)
 		c.add(action{Kind: actWrite, To: t.from.other(), Line: t.line})
 		return
@@ -174,13 +174,13 @@ func (c *core) openGate(t *tracked) {
 }
 
 // shutGate answers a gate's request in the place of the other side.
-func (c *core) shutGate(t *tracked, code int, why string) {
+func (c *core) shutGate(t *trackedRequest, code int, why string) {
 	delete(c.calls[t.from], key(t.id))
 	line := failure(t.id, code, why)
-	if q := c.askingOf(t); q != nil {
-		c.unask(q)
+	if q := c.gateQuestionOf(t); q != nil {
+		c.removeGateQuestion(q)
 		c.drop(t)
-		c.answered[t.from].add(key(t.id))
+		c.answeredByPermd[t.from].add(key(t.id))
 		c.reply(t.from, line)
 		return
 	}

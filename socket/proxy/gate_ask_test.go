@@ -63,7 +63,7 @@ func TestGateQuestion(t *testing.T) {
 			k.begin("x")
 			k.agent(c.line)
 			k.answer(k.asked("permd/gate"), "", asks("run"))
-			id := k.core.asking["3"].id
+			id := k.core.gateQuestions["3"].id
 			name, _ := strictjson.ParseString(id)
 			k.want(clientSide, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"%s",%s},%s}}`, id, name, c.call, options))
 		})
@@ -114,7 +114,7 @@ func TestGateAnswers(t *testing.T) {
 			k.replies(id, c.answer)
 			if c.choose == "" {
 				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
-					t.Errorf("permd heard %v", k.acts)
+					t.Errorf("permd received %v", k.acts)
 				}
 			} else {
 				a := k.asked("permd/choose")
@@ -157,7 +157,7 @@ func TestGateAnswers(t *testing.T) {
 			k.replies(id, picks(gateOnce))
 			k.want(clientSide)
 			k.want(agentSide)
-			if len(k.core.asking) != 0 || len(k.core.tracked[agentSide]) != 0 {
+			if len(k.core.gateQuestions) != 0 || len(k.core.tracked[agentSide]) != 0 {
 				t.Error("something of it is kept")
 			}
 			k.agent(writeLine) // the id is free
@@ -203,7 +203,7 @@ func TestGateFailures(t *testing.T) {
 			k.acts = nil
 			k.replies(id, picks(gateReject))
 			if len(k.acts) != 0 || len(k.sent(agentSide)) != 1 {
-				t.Errorf("permd heard %v", k.acts)
+				t.Errorf("permd received %v", k.acts)
 			}
 		})
 	}

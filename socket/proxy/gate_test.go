@@ -181,14 +181,14 @@ func TestConnectedAgain(t *testing.T) {
 	k.do(k.core.onConnected(true))
 	if len(k.acts) != 2 || text(k.acts[0].Params, "cwd") != "/p" || k.acts[1].Method != "permd/unheard" ||
 		string(k.acts[1].Params) != `{"sessionId":"s1","toolCallIds":["open","open 2"]}` {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 	k.acts = nil
 	k.client(`{"jsonrpc":"2.0","id":7,"result":` + picks("permd-width-w1") + `}`)
 	k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
 	k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
 	if len(k.acts) != 1 || len(k.says) != 1 {
-		t.Errorf("permd heard %v, said %q", k.acts, k.says)
+		t.Errorf("permd received %v, said %q", k.acts, k.says)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestConnectedAgainState(t *testing.T) {
 		k.do(k.core.onConnected(true))
 		got := string(k.acts[len(k.acts)-1].Params)
 		if told := got == `{"sessionId":"s1","toolCallIds":[],"state":true}`; told != c.told {
-			t.Errorf("%s: permd heard %s", name, got)
+			t.Errorf("%s: permd received %s", name, got)
 		}
 	}
 }
@@ -245,6 +245,6 @@ func TestConnectedAgainLost(t *testing.T) {
 	k.acts = nil
 	k.do(k.core.onConnected(true))
 	if len(k.acts) != 3 || string(k.acts[1].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[2].Params) != `{}` {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 }

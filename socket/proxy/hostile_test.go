@@ -114,7 +114,7 @@ func TestSharedIDs(t *testing.T) {
 	k.want(agentSide, output)
 	for _, a := range k.open {
 		if a.Method == "permd/choose" {
-			t.Errorf("permd heard %s", a.Params)
+			t.Errorf("permd received %s", a.Params)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestNothingStays(t *testing.T) {
 			if conducted {
 				to = e.clientHears
 			}
-			heard := bufio.NewReaderSize(to, 64<<10)
+			received := bufio.NewReaderSize(to, 64<<10)
 			before := heap()
 			go func() {
 				for _, method := range []string{"_vendor", "session/prompt"} {
@@ -137,7 +137,7 @@ func TestNothingStays(t *testing.T) {
 				}
 			}()
 			for n := 0; n < 2; {
-				switch _, err := heard.ReadSlice('\n'); {
+				switch _, err := received.ReadSlice('\n'); {
 				case err == nil:
 					n++
 				case !errors.Is(err, bufio.ErrBufferFull):

@@ -182,7 +182,7 @@ func member(name, value string) strictjson.Member {
 	return strictjson.Member{Name: name, Value: quoted(nil, value)}
 }
 
-// with returns the object with one member replaced, or added behind the others;
+// with returns the object with one member replaced, or added at the end;
 // nil removes it.
 func with(o strictjson.Object, name string, value strictjson.Value) strictjson.Value {
 	list := make([]strictjson.Member, 0, len(o)+1)
@@ -199,7 +199,7 @@ func with(o strictjson.Object, name string, value strictjson.Value) strictjson.V
 	return object(list...)
 }
 
-// put replaces what stands under a path of names in v, which must be objects.
+// put replaces the value at a path of names in v, which must be objects.
 func put(v, value strictjson.Value, path ...string) (strictjson.Value, bool) {
 	o, err := strictjson.ParseObject(v)
 	if err != nil {

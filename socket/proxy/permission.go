@@ -21,9 +21,9 @@ const (
 	outcomeCancelled = "cancelled"
 )
 
-// tracked is a request that permd is asked about, from when it comes until it
+// trackedRequest is a request that permd is asked about, from when it comes until it
 // is answered.
-type tracked struct {
+type trackedRequest struct {
 	from    peerSide
 	id      strictjson.Value
 	line    []byte
@@ -37,9 +37,9 @@ type tracked struct {
 	ask   uint64           // the question to permd
 	asked strictjson.Value // what permd was asked; nil when it was not
 	// method is that of a gate.
-	method string
-	held   bool // the other side has not seen it
-	late   bool // it waits for an input that its agent sends late
+	method  string
+	inPlace bool // the other side has not seen it
+	late    bool // it waits for an input that its agent sends late
 	// again is set when it was asked about a second time, with the input that
 	// came late.
 	again bool
@@ -47,14 +47,14 @@ type tracked struct {
 	// What the person was shown, once they were asked.
 	decision *decisions.Decision
 	stale    bool // the connection on which permd asked is gone
-	shown    *shown
+	shown    *shownOptions
 	// withdrawn is set when the agent has withdrawn what the person was asked,
 	// over when the client has cancelled the turn.
 	withdrawn, over bool
 	// times is how often the person was asked again.
 	times int
-	// yes is the person's answer while permd hears of it.
-	yes *yes
+	// approval is the person's answer while permd is told of it.
+	approval *approval
 }
 
 // permission takes a session/request_permission of the agent.
@@ -62,7 +62,7 @@ func (c *core) permission(m *message) {
 	if !c.admit(agentSide, m) {
 		return
 	}
-	t := &tracked{
+	t := &trackedRequest{
 		from: agentSide, id: m.id, line: m.line, params: m.params,
 		session: text(m.params, "sessionId"),
 	}
@@ -70,14 +70,14 @@ func (c *core) permission(m *message) {
 }
 
 // decide has permd decide a request before the client sees it.
-func (c *core) decide(t *tracked) {
+func (c *core) decide(t *trackedRequest) {
 	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
 	c.known(t.session)
 	if c.cancelled(t.session) {
 		// The request and the cancel have crossed. The client would answer so, and
 		// some that have ended the turn would not answer at all.
 		c.reply(agentSide, t.cancelled())
-		c.answered[agentSide].add(key(t.id))
+		c.answeredByPermd[agentSide].add(key(t.id))
 		return
 	}
 	c.hold(t)
@@ -93,7 +93,7 @@ func callAt(params strictjson.Value) []string {
 	return []string{"toolCall"}
 }
 
-func (c *core) askPermission(t *tracked, params strictjson.Value) {
+func (c *core) askPermission(t *trackedRequest, params strictjson.Value) {
 	if params == nil || len(params) > maxTold-spare {
 		c.toPerson(t, nil)
 		return
@@ -120,48 +120,48 @@ func (c *core) admit(from peerSide, m *message) bool {
 		c.reply(from, failure(m.id, socket.CodeBusy, errMany))
 		return false
 	}
-	c.answered[from].remove(k)
+	c.answeredByPermd[from].remove(k)
 	if from == agentSide {
-		c.settled.remove(k)
+		c.answeredByPerson.remove(k)
 	}
 	return true
 }
 
 // hold keeps a request back, with all that its side says after it.
-func (c *core) hold(t *tracked) {
+func (c *core) hold(t *trackedRequest) {
 	c.last++
-	t.slot, t.held = c.last, true
+	t.slot, t.inPlace = c.last, true
 	c.tracked[t.from][key(t.id)] = t
-	c.add(action{Kind: actReserve, To: t.from.other(), Slot: t.slot})
+	c.add(action{Kind: actReserve, To: t.from.other(), Place: t.slot})
 }
 
 // release lets the other side see a request, as line; nil for never.
-func (c *core) release(t *tracked, line []byte) {
-	t.held = false
-	c.add(action{Kind: actFill, To: t.from.other(), Slot: t.slot, Line: line})
+func (c *core) release(t *trackedRequest, line []byte) {
+	t.inPlace = false
+	c.add(action{Kind: actFill, To: t.from.other(), Place: t.slot, Line: line})
 }
 
 // finish answers a request in the place of the other side, which never sees it.
-func (c *core) finish(t *tracked, line []byte) {
+func (c *core) finish(t *trackedRequest, line []byte) {
 	c.reply(t.from, line)
 	c.release(t, nil)
 	c.drop(t)
-	c.answered[t.from].add(key(t.id))
+	c.answeredByPermd[t.from].add(key(t.id))
 }
 
-func (c *core) drop(t *tracked) {
+func (c *core) drop(t *trackedRequest) {
 	delete(c.tracked[t.from], key(t.id))
 	delete(c.waiting, t.ask)
 }
 
-func (c *core) withdraw(t *tracked) {
+func (c *core) withdraw(t *trackedRequest) {
 	if t.ask != 0 {
 		c.add(action{Kind: actWithdraw, N: t.ask})
 	}
 }
 
 // decided takes permd's answer to a permission request.
-func (c *core) decided(t *tracked, result strictjson.Value, err error) {
+func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
 	var rpc *client.Error
 	switch {
 	case err == nil:
@@ -203,7 +203,7 @@ func question(rpc *client.Error) *decisions.Decision {
 
 // answers puts permd's answer in the words of what the agent asked; false where
 // it cannot be said.
-func (t *tracked) answers(result strictjson.Value) ([]byte, bool) {
+func (t *trackedRequest) answers(result strictjson.Value) ([]byte, bool) {
 	switch {
 	case !offers(t.params, result):
 		return nil, false
@@ -215,7 +215,7 @@ func (t *tracked) answers(result strictjson.Value) ([]byte, bool) {
 
 // cancelled is the answer to a request whose turn is over. Version 2 says with
 // it that the request was declined, too.
-func (t *tracked) cancelled() []byte {
+func (t *trackedRequest) cancelled() []byte {
 	if t.form != nil {
 		return response(t.id, object(member("action", actionCancel)))
 	}
@@ -237,13 +237,13 @@ func offers(params, result strictjson.Value) bool {
 
 // toPerson leaves a request to the person. d is permd's question, nil when it
 // could not be asked.
-func (c *core) toPerson(t *tracked, d *decisions.Decision) {
+func (c *core) toPerson(t *trackedRequest, d *decisions.Decision) {
 	t.decision, t.late = d, false
 	c.release(t, c.shows(t))
 }
 
 // shows is the request as the person sees it.
-func (c *core) shows(t *tracked) []byte {
+func (c *core) shows(t *trackedRequest) []byte {
 	if t.decision != nil && t.form == nil {
 		if shown, line := c.rewrite(t, t.decision); shown != nil {
 			t.shown = shown
@@ -263,13 +263,13 @@ func (c *core) cancelTurn(m *message) {
 	}
 	for _, t := range c.ofSession(id) {
 		switch {
-		case t.held:
+		case t.inPlace:
 			c.finish(t, t.cancelled())
-		case t.yes != nil:
+		case t.approval != nil:
 			// The turn must not wait for permd, and without its word the yes
 			// must not count.
 			c.withdraw(t)
-			c.settle(t, t.cancelled())
+			c.finishApproval(t, t.cancelled())
 		default:
 			t.over = true
 		}
@@ -280,13 +280,13 @@ func (c *core) cancelTurn(m *message) {
 }
 
 // ofSession are the permission requests of a session, in their order.
-func (c *core) ofSession(id string) (list []*tracked) {
+func (c *core) ofSession(id string) (list []*trackedRequest) {
 	for _, t := range c.tracked[agentSide] {
 		if t.session == id && !t.gate {
 			list = append(list, t)
 		}
 	}
-	slices.SortFunc(list, func(a, b *tracked) int { return int(int64(a.slot) - int64(b.slot)) })
+	slices.SortFunc(list, func(a, b *trackedRequest) int { return int(int64(a.slot) - int64(b.slot)) })
 	return list
 }
 
@@ -295,14 +295,14 @@ func (c *core) cancelRequest(from peerSide, m *message) {
 	k := key(strictjson.Find(m.params, "requestId"))
 	t := c.tracked[from][k]
 	switch {
-	case t != nil && t.held:
+	case t != nil && t.inPlace:
 		c.withdraw(t)
 		c.finish(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
-	case t != nil && t.yes != nil:
+	case t != nil && t.approval != nil:
 		c.withdraw(t)
-		c.settle(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
+		c.finishApproval(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
 		c.forward(from, m.line)
-	case c.answered[from].has(k):
+	case c.answeredByPermd[from].has(k):
 		// It has its answer, and the other side never saw it.
 	default:
 		if t != nil {
@@ -317,7 +317,7 @@ func (c *core) cancelRequest(from peerSide, m *message) {
 var lateAgents = []string{"opencode", "opencode-ai"}
 
 // waitsFor reports whether the input of a request may still be on its way.
-func (c *core) waitsFor(t *tracked) bool {
+func (c *core) waitsFor(t *trackedRequest) bool {
 	name := strings.ToLower(c.parties[agentSide].Name)
 	return slices.Contains(lateAgents, name) && t.call != "" && nothing(strictjson.Find(t.params, append(callAt(t.params), "rawInput")...))
 }

@@ -113,12 +113,12 @@ func TestOrder(t *testing.T) {
 	k.agent(update("s1", "tool_call_update", "a", `,"rawInput":{"command":"two"}`))
 	k.agent(request("2", "b"))
 	k.agent(`{"jsonrpc":"2.0","method":"_last"}`)
-	var heard []string
+	var received []string
 	for _, a := range k.acts {
-		heard = append(heard, a.Method)
+		received = append(received, a.Method)
 	}
-	if d := cmp.Diff([]string{"session/update", "session/request_permission", "session/update", "session/request_permission"}, heard); d != "" {
-		t.Errorf("permd heard (-want +got):\n%s", d)
+	if d := cmp.Diff([]string{"session/update", "session/request_permission", "session/update", "session/request_permission"}, received); d != "" {
+		t.Errorf("permd received (-want +got):\n%s", d)
 	}
 	first, second := k.asked("session/request_permission"), k.asked("session/request_permission")
 	k.answer(second, "", client.ErrUnreachable)
@@ -304,14 +304,14 @@ func TestReplay(t *testing.T) {
 	k.agent(replayed)
 	k.agent(update("child-of-old", "tool_call", "c", ``))
 	if len(k.acts) != 0 {
-		t.Errorf("permd heard of history: %v", k.acts)
+		t.Errorf("permd was told of history: %v", k.acts)
 	}
 	k.want(clientSide, replayed, update("child-of-old", "tool_call", "c", ``))
 	k.agent(update("s1", "tool_call", "d", ``)) // goes on meanwhile
 	k.agent(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 	k.agent(update("old", "tool_call", "e", ``))
 	if len(k.acts) != 2 {
-		t.Errorf("permd heard %v, want the live updates", k.acts)
+		t.Errorf("permd received %v, want the live updates", k.acts)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package proxy stands between an ACP client and an agent, on the pipes that
+// Package proxy sits between an ACP client and an agent, on the pipes that
 // connect the two, and answers the agent's permission requests with permd's
 // decisions. It passes on the very bytes that it reads; what it changes is a
 // permission request that a person must answer, and the option in their answer.
@@ -39,7 +39,7 @@ type Config struct {
 	Dial func(ctx context.Context) (*client.Client, error)
 	// Say tells the person something; it must not block.
 	Say func(text string)
-	// Timeout is how long permd is waited for; 0 is 10 seconds.
+	// Timeout is how long permd is waited for; 0 is 5 seconds.
 	Timeout time.Duration
 	// Retry is how often permd is looked for when it is not there; 0 is a
 	// second.
@@ -74,7 +74,7 @@ type pumps struct {
 	core  *core
 	over  bool
 	wakes map[*time.Timer]struct{}
-	quiet chan struct{} // closed when permd has heard of all that ran; nil while nobody waits for it
+	quiet chan struct{} // closed when permd has been told of all that ran; nil while nobody waits for it
 }
 
 // Run is one conversation, until the agent has said its last or ctx ends. When
@@ -148,9 +148,9 @@ func (p *pumps) conducted() {
 	p.read(p.peers.ClientIn, p.core.conductedLine, p.core.onUnreadableConducted, func() {
 		for _, q := range p.out {
 			q.room()
-			q.heard()
+			q.drained()
 		}
-		p.link.room()
+		p.link.waitForRoom()
 	})
 	for _, side := range []peerSide{clientSide, agentSide} {
 		p.do(func() []action { return p.core.onEnded(side) })
@@ -189,9 +189,9 @@ func (p *pumps) readSide(from peerSide, r io.Reader) {
 	refuse := func(why error) []action { return p.core.onUnreadable(from, why) }
 	p.read(r, take, refuse, func() {
 		p.out[from.other()].room()
-		p.out[from].heard()
+		p.out[from].drained()
 		if from == agentSide {
-			p.link.room()
+			p.link.waitForRoom()
 		}
 	})
 }
@@ -245,9 +245,9 @@ func (p *pumps) apply(acts []action) {
 		case actWrite:
 			p.out[a.To].push(a.Line, a.Own)
 		case actReserve:
-			p.out[a.To].hold(a.Slot)
+			p.out[a.To].hold(a.Place)
 		case actFill:
-			p.out[a.To].fill(a.Slot, a.Line)
+			p.out[a.To].fill(a.Place, a.Line)
 		case actAsk, actTell, actWithdraw:
 			if (p.over || !p.link.push(a)) && a.Kind == actAsk {
 				refused = append(refused, a.N)
@@ -279,12 +279,12 @@ func (p *pumps) later(a action) {
 	p.wakes[t] = struct{}{}
 }
 
-// recorded waits until permd has heard of what ran, no longer than for any other
+// recorded waits until permd has been told of what ran, no longer than for any other
 // answer of it: an agent that ends at once must not keep it from being recorded.
 func (p *pumps) recorded(ctx context.Context) {
 	p.mu.Lock()
 	quiet := make(chan struct{})
-	if p.quiet = quiet; len(p.core.notes) == 0 {
+	if p.quiet = quiet; len(p.core.runReports) == 0 {
 		close(quiet)
 		p.quiet = nil
 	}
@@ -312,7 +312,7 @@ func (p *pumps) finish() {
 func (p *pumps) answer(n uint64, result strictjson.Value, err error) {
 	p.do(func() []action {
 		acts := p.core.onAnswer(n, result, err)
-		if p.quiet != nil && len(p.core.notes) == 0 {
+		if p.quiet != nil && len(p.core.runReports) == 0 {
 			close(p.quiet)
 			p.quiet = nil
 		}
@@ -320,14 +320,14 @@ func (p *pumps) answer(n uint64, result strictjson.Value, err error) {
 	})
 }
 
-// connected returns what a new permd must hear first.
+// connected returns what a new permd must be told first.
 func (p *pumps) connected(again bool) (acts []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append(acts, p.core.onConnected(again)...)
 }
 
-// lost returns what permd must hear when it has missed something.
+// lost returns what permd must be told when it has missed something.
 func (p *pumps) lost() (acts []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -98,7 +98,7 @@ func stream(seed, n int) []byte {
 func TestRun(t *testing.T) {
 	e := start(t, nil)
 	var wait sync.WaitGroup
-	heard := make(chan struct{})
+	received := make(chan struct{})
 	move := func(w io.WriteCloser, r io.Reader, data []byte, chunk int, after <-chan struct{}, done func()) {
 		wait.Go(func() {
 			defer w.Close()
@@ -122,8 +122,8 @@ func TestRun(t *testing.T) {
 	}
 	now := make(chan struct{})
 	close(now)
-	move(e.clientSays, e.agentHears, stream(1, 1500), 1000, now, func() { close(heard) })
-	move(e.agentSays, e.clientHears, stream(2, 1500), 65537, heard, func() {}) // with its last word, all ends
+	move(e.clientSays, e.agentHears, stream(1, 1500), 1000, now, func() { close(received) })
+	move(e.agentSays, e.clientHears, stream(2, 1500), 65537, received, func() {}) // with its last word, all ends
 	wait.Wait()
 	if err := e.wait(t); err != nil {
 		t.Error(err)

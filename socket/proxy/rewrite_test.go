@@ -86,7 +86,7 @@ func TestVersion2(t *testing.T) {
 			k.client(answer(c.pick))
 			a := k.asked("permd/choose")
 			if string(a.Params) != c.choose {
-				t.Errorf("permd heard %s, want %s", a.Params, c.choose)
+				t.Errorf("permd received %s, want %s", a.Params, c.choose)
 			}
 			k.answer(a, `{"stored":[{}]}`, nil)
 			k.want(agentSide, answer(c.agent))
@@ -113,7 +113,7 @@ func TestVersion2(t *testing.T) {
 		k.client(declined)
 		k.want(agentSide, declined)
 		if a := k.asked("permd/choose"); string(a.Params) != `{"decisionId":"d1","verdict":"deny"}` {
-			t.Errorf("permd heard %s", a.Params)
+			t.Errorf("permd received %s", a.Params)
 		}
 	})
 	t.Run("denied by permd, which has no option for it", func(t *testing.T) {

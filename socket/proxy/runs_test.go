@@ -13,7 +13,7 @@ import (
 )
 
 // ran returns what permd was told of calls that ran, and forgets what else it
-// heard.
+// received.
 func (k *talk) ran() (list []string) {
 	for _, a := range k.acts {
 		if a.Method == "permd/ran" {
@@ -223,7 +223,7 @@ func TestRanOrder(t *testing.T) {
 	k.acts = nil
 	k.update("tool_call_update", "c", `,"status":"completed"`)
 	if len(k.acts) != 2 || k.acts[0].Method != "permd/ran" || k.acts[0].Wait || k.acts[1].Method != "session/update" {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 }
 

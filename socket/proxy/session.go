@@ -80,14 +80,14 @@ func (s *sessions) root() (root *session) {
 
 // call is a request of the client whose answer tells something.
 type call struct {
-	method  string
-	session string
-	cwd     string
-	roots   strictjson.Value
-	parent  string
-	mode    string
-	created bool     // the session became known with this request
-	was     *session // what it was before the request; nil where that is the same
+	method   string
+	session  string
+	cwd      string
+	roots    strictjson.Value
+	parent   string
+	mode     string
+	created  bool     // the session became known with this request
+	previous *session // what it was before the request; nil where that is the same
 }
 
 // note remembers a request of the client whose answer tells something.
@@ -121,7 +121,7 @@ func (c *core) note(m *message) {
 		if k.created = s == nil; k.created {
 			s = c.open(&session{id: k.session, cwd: k.cwd, roots: k.roots})
 		} else {
-			k.was = c.moved(s, k)
+			k.previous = c.moved(s, k)
 		}
 		if s != nil && m.method == methodLoad {
 			s.loading++
@@ -160,8 +160,8 @@ func (c *core) answerOf(from peerSide, m *message) {
 		switch {
 		case k.created:
 			c.closed(k.session)
-		case k.was != nil && s != nil:
-			c.moved(s, &call{cwd: k.was.cwd, roots: k.was.roots, parent: k.was.parent})
+		case k.previous != nil && s != nil:
+			c.moved(s, &call{cwd: k.previous.cwd, roots: k.previous.roots, parent: k.previous.parent})
 		}
 		return
 	}

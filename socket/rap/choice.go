@@ -58,7 +58,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 		a.Bind = func(o *decisions.Offer) *decisions.Offer { return q.bind(i, o) }
 	}
 	return func(ctx context.Context) (any, error) {
-		kept, err := native.Settle(ctx, h.Deps, s.asks, a)
+		kept, err := native.AnswerQuestion(ctx, h.Deps, s.asks, a)
 		if err != nil {
 			return nil, err
 		}

@@ -345,7 +345,7 @@ func TestCancelledAtTheEnd(t *testing.T) {
 	if s.start(c, nil) || s.end(c, nil, nil) {
 		t.Error("it goes on")
 	}
-	if s.end(c, &question{id: "d1"}, &native.Ask{ID: "d1"}) || s.asks.Remove("d1") {
+	if s.end(c, &question{id: "d1"}, &native.PendingQuestion{ID: "d1"}) || s.asks.Remove("d1") {
 		t.Error("its question waits")
 	}
 }

@@ -191,7 +191,7 @@ func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 	return r
 }
 
-// digest is what the call's id stands for.
+// digest is what the call's id is used for.
 func (in *invocation) digest() [sha256.Size]byte {
 	var b []byte
 	text := func(s string) {
