@@ -146,6 +146,7 @@ func (s *said) collect(v any) {
 // of its id is another call or, for the calls that rules deny or leave to the
 // person, anything at all.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	if raceEnabled {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
 	}

@@ -12,6 +12,7 @@ import (
 // TestFlood sends 10,000 updates of each kind: what is kept stays within its
 // bounds, and a call that is new is not taken for one that was forgotten.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const n = 10_000
 	flood := map[string]func(i int) string{
 		"calls": func(i int) string {

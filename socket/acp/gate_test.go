@@ -126,6 +126,7 @@ func quote(s string) string { return strings.ReplaceAll(fmt.Sprintf("%q", s), `\
 
 // TestGateCalls: what a gate would do, as effects.
 func TestGateCalls(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, method, params string
 		want                 []string
@@ -185,6 +186,7 @@ func TestGateCalls(t *testing.T) {
 
 // TestGateRefuses what could be read in two ways or is no gate.
 func TestGateRefuses(t *testing.T) {
+	t.Parallel()
 	for _, params := range []string{
 		`{"sessionId":"s","method":"session/prompt","params":{}}`,
 		`{"sessionId":"s","method":"terminal/create","params":{}}`,
@@ -209,6 +211,7 @@ func TestGateRefuses(t *testing.T) {
 // TestGateAsks: a gate asks where a rule does or the settings say so, and not
 // about what the agent was allowed just before.
 func TestGateAsks(t *testing.T) {
+	t.Parallel()
 	request := func(id, tool, input string) string {
 		return permission(`{"toolCallId":"` + id + `","name":"` + tool + `","title":"t","rawInput":` + input + `}`)
 	}

@@ -52,6 +52,7 @@ func whole(t testing.TB) map[string]any {
 // samples. Nothing that comes of it may run another call than the unchanged one;
 // no canary comes out of anything.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	docs := map[string]any{"whole": whole(t)}
 	bare := mutate.Copied(docs["whole"]).(map[string]any)
 	for name, v := range bare["request"].(map[string]any) {

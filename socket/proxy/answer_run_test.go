@@ -26,6 +26,7 @@ func slow(line string) string {
 // TestSlowAnswer: a yes that permd takes too long to hear of reaches the agent,
 // before what the client said after it, and also when the client has ended.
 func TestSlowAnswer(t *testing.T) {
+	t.Parallel()
 	d := newPermd(t, slow)
 	e := startWith(t, Config{Dial: d.dial, Timeout: 300 * time.Millisecond, Retry: time.Hour})
 	fmt.Fprintln(e.agentSays, request("7", "c"))

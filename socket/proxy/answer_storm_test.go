@@ -16,6 +16,7 @@ import (
 // withdraws and uses its ids again. Each request gets one answer, and the agent
 // never a yes for what permd, when it was there, denied last.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(300) {
 		s := &storm{talk: newTalk(t, Rules{}), r: rand.New(rand.NewPCG(seed, 1)), digest: map[string]int{}}
 		s.begin("x")

@@ -281,6 +281,7 @@ func TestRequired(t *testing.T) {
 // TestRequiredGone ends the conversation when a permd that is required does not
 // come back, also when it comes and goes without a word.
 func TestRequiredGone(t *testing.T) {
+	t.Parallel()
 	t.Run("gone", func(t *testing.T) {
 		d := newPermd(t, allows)
 		e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Retry: time.Millisecond, Grace: 50 * time.Millisecond})
