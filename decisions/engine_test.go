@@ -239,7 +239,7 @@ func TestFences(t *testing.T) {
 		{"stops all units", "systemctl --user stop '*'", Deny},
 		{"ends the manager", "systemctl --user exit", Deny},
 		{"ends the manager with a code", "systemctl --user exit 3", Deny},
-		{"halts", "systemctl halt", Deny},
+		{"halts", "systemctl halt", Allow},
 		{"halts by force", "systemctl -ff --user poweroff", Deny},
 		{"starts what ends the manager", "systemctl --user start exit.target", Deny},
 		{"isolates", "systemctl --user isolate basic.target", Deny},

@@ -24,9 +24,11 @@ var (
 		"list-unit-files", "list-timers", "list-sockets", "list-paths", "list-automounts", "list-dependencies", "list-jobs", "list-machines", "whoami",
 	}
 	// systemctlEnds are those that end a manager with all that it started.
-	systemctlEnds = []string{
-		"exit", "halt", "poweroff", "reboot", "soft-reboot", "kexec", "switch-root", "rescue", "emergency", "default", "isolate",
-	}
+	systemctlEnds = []string{"exit", "rescue", "emergency", "default", "isolate"}
+	// systemctlHalts end the whole machine, and so the agent as well: rules and
+	// people decide about that. Given to the manager of a person they would end
+	// permd alone.
+	systemctlHalts = []string{"halt", "poweroff", "reboot", "soft-reboot", "kexec", "switch-root"}
 	// systemctlStops are those that stop, or may stop, the units that they are given.
 	systemctlStops = []string{
 		"stop", "kill", "restart", "try-restart", "condrestart", "reload-or-restart", "try-reload-or-restart", "force-reload", "freeze", "disable", "mask",
@@ -61,7 +63,11 @@ var systemctlLong = []string{
 func stopsUnit(r *effects.Run) bool {
 	switch filepath.Base(r.Program) {
 	case "systemctl":
-		return systemctlStopsPermd(operandsOf(r.Args))
+		words := operandsOf(r.Args)
+		if len(words) > 0 && slices.Contains(systemctlHalts, words[0]) {
+			return slices.ContainsFunc(r.Args, func(w string) bool { return len(w) > 3 && strings.HasPrefix("--user", w) })
+		}
+		return systemctlStopsPermd(words)
 	case "loginctl":
 		return slices.ContainsFunc(r.Args, func(w string) bool { return slices.Contains(loginctlEnds, w) })
 	case "launchctl":

@@ -153,7 +153,7 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 	}
 	b = appendText(b, string(stdinOf(r)))
 	b = appendText(b, r.StdinText)
-	at := placeOf(r, q.Project)
+	at := placeOf(r, q)
 	b = appendFlag(b, at.inProject)
 	b = appendPath(b, at.cwd, q, f)
 	for _, s := range []*effects.Script{r.Script, q.Target} {
@@ -188,8 +188,9 @@ type place struct {
 	cwd       string
 }
 
-func placeOf(r *effects.Run, project string) place {
-	p := place{inProject: within(r.Cwd, project)}
+func placeOf(r *effects.Run, q *decisions.MemoryQuery) place {
+	// A folder of the project by its name may be a link to another project.
+	p := place{inProject: within(r.Cwd, q.Project) && !q.Effect.Tags.Has(effects.Outside)}
 	// A relative path names another program in another folder, unless a script
 	// pins what it is.
 	if !p.inProject || r.Executable != "" && !filepath.IsAbs(r.Executable) && r.Script == nil {
@@ -233,7 +234,7 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	inProject := false
 	switch {
 	case e.Run != nil:
-		at := placeOf(e.Run, q.Project)
+		at := placeOf(e.Run, q)
 		p.Cwd, p.Stdin, inProject = at.cwd, string(stdinOf(e.Run)), at.inProject
 		if s := scriptOf(q); s != nil {
 			p.Script, p.SHA256 = s.Path, s.SHA256
@@ -312,7 +313,7 @@ func unknownRun(q *decisions.MemoryQuery, allow bool) string {
 		return "the script could not be read"
 	case r.Stdin == effects.StdinNetwork && !r.Known:
 		return "what it reads comes from the network"
-	case filepath.Base(r.Program) == "git" && !within(r.Cwd, q.Project) && !q.Effect.Tags.Has(effects.Worktree):
+	case filepath.Base(r.Program) == "git" && !placeOf(r, q).inProject && !q.Effect.Tags.Has(effects.Worktree):
 		return "git obeys the configuration of where it runs, and that is no project"
 	}
 	return ""

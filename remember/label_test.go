@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,7 +20,9 @@ import (
 
 // TestLabels reads what a person is shown of a choice back: the lines of a reject
 // touch just what it denies, in this project and in another, and the line of an
-// allow of a file matches just what it allows.
+// allow of a file matches just what it allows. Only a delete's line says more than
+// an allow that is bound to the path alone: to delete a folder is to delete what is
+// in it.
 func TestLabels(t *testing.T) {
 	s := open(t, options(path(t)))
 	rejects, allows := 0, 0
@@ -55,7 +58,15 @@ func TestLabels(t *testing.T) {
 		if err != nil || p.String() != line {
 			t.Fatalf("%q is read as %v, %v", line, p, err)
 		}
-		for _, other := range append(near(&e), e, drawPlain(t)) {
+		others := append(near(&e), e, drawPlain(t))
+		if e.File != nil {
+			f := *e.File
+			f.Recursive = !f.Recursive
+			whole := e
+			whole.File = &f
+			others = append(others, whole)
+		}
+		for _, other := range others {
 			for _, project := range []string{"/p", "/elsewhere"} {
 				q := ask(other)
 				q.Project = project
@@ -75,7 +86,8 @@ func TestLabels(t *testing.T) {
 				if other.Claimed != e.Claimed {
 					continue // an allow is of what was known
 				}
-				want := here && p.Match(&other, q.All, pattern.Context{Project: project})
+				want := here && p.Match(&other, q.All, pattern.Context{Project: project}) &&
+					(e.Kind != effects.KindDelete || other.File.Recursive == saved[0].Pins.Below)
 				if (allow != nil) != want {
 					t.Fatalf("%q in %s: %s is allowed: %v, want %v", line, project, show(&other), allow != nil, want)
 				}
@@ -86,6 +98,87 @@ func TestLabels(t *testing.T) {
 	if rejects == 0 || allows == 0 {
 		t.Errorf("nothing was tested: %d, %d", rejects, allows)
 	}
+}
+
+// TestToolLabels: no two tools have one label, and the label of an allow that has
+// no quotes and no version is a line that speaks of that tool alone.
+func TestToolLabels(t *testing.T) {
+	s := open(t, options(path(t)))
+	name := rapid.StringOfN(rapid.SampledFrom([]rune(`ab1.@:*" (`)), 1, 4, -1)
+	lines := 0
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func() effects.Effect {
+			u := &effects.Use{Tool: name.Draw(t, "tool"), Arguments: []byte(`{}`)}
+			if rapid.Bool().Draw(t, "of a server") {
+				u.Server = name.Draw(t, "server")
+			}
+			if rapid.Bool().Draw(t, "versioned") {
+				u.Version = name.Draw(t, "version")
+			}
+			return effects.Effect{Kind: effects.KindUse, Text: "use", Use: u}
+		}
+		keep := func(e effects.Effect) (string, func()) {
+			saved, err := s.Save(t.Context(), remember.Draft{Verdict: decisions.Allow, Query: ask(e), Scope: remember.ForUser, Level: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return saved[0].Label, func() {
+				if _, err := s.Forget(t.Context(), saved[0].ID); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		e, other := draw(), draw()
+		if rapid.Bool().Draw(t, "alike") {
+			// The same letters, divided in another way.
+			u := *e.Use
+			whole := u.Server + ":" + u.Tool
+			i := rapid.SampledFrom(indices(whole, ":")).Draw(t, "colon")
+			other.Use.Server, other.Use.Tool, other.Use.Version = whole[:i], whole[i+1:], u.Version
+			if at := strings.LastIndexByte(u.Tool, '@'); at > 0 && rapid.Bool().Draw(t, "version of the name") {
+				other.Use.Server, other.Use.Tool, other.Use.Version = u.Server, u.Tool[:at], u.Tool[at+1:]
+			}
+		}
+		same := e.Use.Server == other.Use.Server && e.Use.Tool == other.Use.Tool && e.Use.Version == other.Use.Version
+		if other.Use.Tool == "" {
+			t.Skip("not a tool")
+		}
+		label, forget := keep(e)
+		_, allow, err := s.Match(ask(other))
+		if err != nil {
+			t.Fatal(err)
+		}
+		forget()
+		otherLabel, forget := keep(other)
+		forget()
+		if (label == otherLabel) != same || (allow != nil) != same {
+			t.Fatalf("%q and %q: %q is allowed: %v", label, otherLabel, show(&other), allow != nil)
+		}
+		if strings.ContainsAny(label, `"@`) {
+			return
+		}
+		p, err := pattern.Parse(effects.KindUse, label)
+		if err != nil || p.String() != label {
+			t.Fatalf("%q is read as %v, %v", label, p, err)
+		}
+		if !p.Match(&e, nil, pattern.Context{}) || other.Use.Version == "" && p.Match(&other, nil, pattern.Context{}) != same {
+			t.Fatalf("%q matches %s: %v", label, show(&other), !same)
+		}
+		lines++
+	})
+	if lines == 0 {
+		t.Error("no label was a line")
+	}
+}
+
+// indices are where sep stands in s.
+func indices(s, sep string) (list []int) {
+	for i := range len(s) {
+		if strings.HasPrefix(s[i:], sep) {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // TestUserWideLabel: a choice for everywhere shows the absolute path that it is

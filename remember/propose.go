@@ -131,13 +131,12 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 			line += ":" + strconv.Itoa(e.Connect.Port)
 		}
 	case e.Use != nil:
-		line = e.Use.Tool
-		if e.Use.Server != "" || strings.Contains(line, ":") {
-			// A tool's own colon must not make a server of what is before it.
-			line = e.Use.Server + ":" + line
+		line = toolName(e.Use.Tool)
+		if e.Use.Server != "" {
+			line = toolName(e.Use.Server) + ":" + line
 		}
 		if e.Use.Version != "" {
-			line += "@" + e.Use.Version
+			line += "@" + toolName(e.Use.Version)
 		}
 		with := !anyArguments && len(e.Use.Arguments) > 0
 		switch {
@@ -152,6 +151,16 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 		line = e.Text
 	}
 	return effects.Display(line)
+}
+
+// toolName is the name of a tool or a server, or a version, in a label: in quotes
+// where it holds what divides the parts of a label or stands for other names, so
+// that no two tools have one label. No line of the list language says such a name.
+func toolName(name string) string {
+	if strings.ContainsAny(name, "@:*\" ()") {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 func pathLine(f *effects.File, project string) string {

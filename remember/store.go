@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -223,13 +224,14 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 }
 
 // List returns the choices that hold, the oldest first; uid limits them to one
-// person's unless it is nil.
+// person's unless it is nil. What stands for lost choices of everyone is shown to
+// whoever the daemon runs as.
 func (s *Store) List(uid *uint32) []Choice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]Choice, 0, len(s.byID))
 	for _, e := range s.byID {
-		if !s.ended(e) && (uid == nil || *uid == e.choice.UID) {
+		if !s.ended(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == everyone && *uid == uint32(os.Geteuid())) {
 			list = append(list, e.snapshot())
 		}
 	}

@@ -39,7 +39,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l := &live{npm: *npm, only: *only, limit: *limit, permd: *permd, keep: *keep, slow: *slow, latest: *latest, until: time.Now().Add(*within)}
-	ok, err := false, error(nil)
+	var ok bool
+	var err error
 	if *picture != "" {
 		err = l.picture(ctx, *install, *picture)
 		ok = err == nil

@@ -36,6 +36,8 @@ var found = []struct{ name, tree, text string }{
 	{"a link that is replaced", "", `sed -i s/a/b/ out`},
 	{"a pattern with one match more", "", `uniq *.txt`},
 	{"a pattern that matches a link that leads out", "", `ls *`},
+	{"more folders than are followed", "empty", `if cd src; then cd PWD/src; fi; cd docs; ls`},
+	{"a folder that is compared", "", `diff a.txt "$PWD"/src`},
 	{"links that are followed", "", `find -follow`},
 	{"a pattern that becomes an action", "names", `find . ?delete`},
 	{"a pattern that becomes an action, in another shell", "names", `dash -c 'find . ?delete'`},
@@ -53,7 +55,10 @@ func TestFound(t *testing.T) {
 						t.Skip("missing: strace")
 					}
 					tr := &trial{text: strings.ReplaceAll(c.text, "⏎", "\n"), agent: &agents[i], strace: strace}
-					if c.tree == "names" {
+					switch c.tree {
+					case "empty":
+						tr.tree = 1
+					case "names":
 						tr.tree = 2
 					}
 					v := w.judge.decide(t.Context(), tr)

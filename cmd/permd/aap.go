@@ -12,6 +12,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/decide"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
@@ -46,7 +49,7 @@ here; a client brings them with aap/answer.
 The exit code is that of the strictest outcome: 5 if a call is denied, else 6 if
 one is left to the person. 0 if nothing has to be asked or denied.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd aap turn.json
   echo '{"agent":{"name":"helper"},"turn":{"stopReason":"end_turn","messages":[]}}' | permd aap --local -`,
 		Args: cobra.ExactArgs(1),
@@ -62,13 +65,13 @@ one is left to the person. 0 if nothing has to be asked or denied.
 }
 
 func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
-	data, err := a.readInput(file)
+	data, err := decide.ReadInput(a.In, file)
 	if err != nil {
 		return err
 	}
 	session, params, err := aapParams(data)
 	if err != nil {
-		return failf(exitUsage, "docs/protocol.md says what aap/permissions takes; see permd aap --help", "reading %s: %v", nameOf(file), err)
+		return cli.Failf(cli.ExitUsage, "docs/protocol.md says what aap/permissions takes; see permd aap --help", "reading %s: %v", decide.InputName(file), err)
 	}
 	if o.cwd == "" {
 		if o.cwd, err = os.Getwd(); err != nil {
@@ -89,7 +92,7 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 	var r aap.Result
 	if err := to.Call(ctx, aap.MethodPermissions, params, &r); err != nil {
 		if e, ok := errors.AsType[*client.Error](err); ok && e.Code == socket.CodeParams {
-			return failf(exitUsage, "nothing was decided; docs/protocol.md says what aap/permissions takes", "deciding the turn: %v", e)
+			return cli.Failf(cli.ExitUsage, "nothing was decided; docs/protocol.md says what aap/permissions takes", "deciding the turn: %v", e)
 		}
 		return fmt.Errorf("deciding the turn: %w", err)
 	}
@@ -97,13 +100,13 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 	if err != nil {
 		return err
 	}
-	if a.json {
-		err = printJSON(a.out, &r)
+	if a.JSON {
+		err = cli.PrintJSON(a.Out, &r)
 	} else {
-		err = renderTurn(a.out, &r)
+		err = renderTurn(a.Out, &r)
 	}
-	if err == nil && code != exitOK {
-		err = &failure{code: code}
+	if err == nil && code != cli.ExitOK {
+		err = &cli.Failure{Code: code}
 	}
 	return err
 }
@@ -151,7 +154,7 @@ func aapParams(data []byte) (session string, params strictjson.Value, err error)
 func (o *aapOptions) session(id string) *client.Session {
 	name, v, _ := strings.Cut(o.client, "@")
 	if name == "" {
-		name, v = "permd aap", version()
+		name, v = "permd aap", buildinfo.Version()
 	}
 	return &client.Session{ID: id, Cwd: o.cwd, Client: &effects.Party{Name: name, Version: v}}
 }
@@ -168,10 +171,10 @@ func outcomeCode(r *aap.Result) (int, error) {
 		case aap.Denied:
 			strictest = decisions.Deny
 		default:
-			return exitError, errors.New("reading permd's answer: a call without a known outcome")
+			return cli.ExitError, errors.New("reading permd's answer: a call without a known outcome")
 		}
 	}
-	return verdictCode(strictest), nil
+	return cli.VerdictCode(strictest), nil
 }
 
 // outcomeMarks stand before what became of a call.
@@ -207,5 +210,5 @@ func renderTurn(w io.Writer, r *aap.Result) error {
 	default:
 		fmt.Fprintln(w, "to post:")
 	}
-	return printIndented(w, r.Messages)
+	return cli.PrintIndented(w, r.Messages)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -12,17 +11,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
+	"github.com/permd/permd/cmd/permd/internal/agentproc"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/rego"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/proxy"
 )
-
-// acpGrace is how long an agent that was told to end, and a client that does not
-// read, are waited for.
-const acpGrace = 5 * time.Second
 
 func (a *app) acpCommand() *cobra.Command {
 	var o acpFlags
@@ -52,7 +48,7 @@ With --proxy permd is one of the proxies that a conductor chains in front of an
 agent. It starts nothing then: the conductor does, and carries what the agent
 says.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd acp -- claude-agent-acp
   permd acp --require -- gemini --experimental-acp
   agent-client-protocol-conductor agent "permd acp --proxy" "claude-agent-acp"`,
@@ -120,15 +116,15 @@ func (o acpFlags) required(ctx context.Context) error {
 func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
-		return failf(exitError, "is the agent installed, and in PATH?", "finding the agent: %v", err)
+		return cli.Failf(cli.ExitError, "is the agent installed, and in PATH?", "finding the agent: %v", err)
 	}
-	if in, ok := a.in.(*os.File); ok && isTerminal(in) {
+	if in, ok := a.In.(*os.File); ok && agentproc.IsTerminal(in) {
 		return fmt.Errorf("starting the agent: %w", syscall.Exec(path, args, os.Environ()))
 	}
 	if err := o.required(ctx); err != nil {
 		return err
 	}
-	pipes, err := a.acpPipes()
+	pipes, err := agentproc.OpenPipes(a.Streams)
 	if err != nil {
 		return err
 	}
@@ -145,25 +141,25 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
-	agent, err := startAgent(path, args, a.err)
+	agent, err := agentproc.Start(path, args, a.Err)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	go agent.attend(signals, stop)
+	go agent.Attend(signals, stop)
 
 	say, silence := a.acpSay()
-	peers := proxy.Peers{ClientIn: pipes.in, ClientOut: pipes.out, AgentIn: agent.in, AgentOut: agent.out}
+	peers := proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}
 	broken := proxy.Run(ctx, peers, o.config(say))
-	pipes.restore()
-	code := agent.end(broken != nil)
+	pipes.Restore()
+	code := agent.End(broken != nil)
 	silence()
 	if errors.Is(broken, client.ErrUnreachable) {
 		return broken
 	}
 	if code != 0 {
-		return &failure{code: code}
+		return &cli.Failure{Code: code}
 	}
 	return nil
 }
@@ -178,64 +174,6 @@ func plainOption() func(effects.Party) string {
 	return profiles.OnceOption
 }
 
-// acpPipes are the client's ends. Reads and writes on them can be interrupted,
-// so that the end of the agent ends them.
-type acpPipes struct {
-	in, out *os.File
-	kept    []int // the same, to set back what others may share with permd
-}
-
-func (a *app) acpPipes() (*acpPipes, error) {
-	in, ok := a.in.(*os.File)
-	out, ok2 := a.out.(*os.File)
-	if !ok || !ok2 {
-		return nil, errors.New("standard input and output are no files")
-	}
-	p := new(acpPipes)
-	for _, end := range []struct {
-		from *os.File
-		to   **os.File
-	}{{in, &p.in}, {out, &p.out}} {
-		fd, err := unix.FcntlInt(end.from.Fd(), unix.F_DUPFD_CLOEXEC, 3)
-		if err != nil {
-			return nil, fmt.Errorf("opening the client's pipes: %w", err)
-		}
-		// The agent writes to the standard error, and must not find it changed.
-		if !a.sameAsStderr(fd) {
-			if kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3); err == nil {
-				p.kept = append(p.kept, kept)
-				_ = unix.SetNonblock(fd, true) // a file that cannot be is never waited for
-			}
-		}
-		*end.to = os.NewFile(uintptr(fd), end.from.Name())
-	}
-	// The client sees the end of a pipe when its last descriptor is closed.
-	in.Close()
-	out.Close()
-	return p, nil
-}
-
-func (a *app) sameAsStderr(fd int) bool {
-	stderr, ok := a.err.(*os.File)
-	if !ok {
-		return false
-	}
-	var x, y unix.Stat_t
-	return unix.Fstat(fd, &x) != nil || unix.Fstat(int(stderr.Fd()), &y) != nil || x.Dev == y.Dev && x.Ino == y.Ino
-}
-
-func (p *acpPipes) restore() {
-	for _, fd := range p.kept {
-		_ = unix.SetNonblock(fd, false)
-		_ = unix.Close(fd)
-	}
-}
-
-func isTerminal(f *os.File) bool {
-	_, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
-	return err == nil
-}
-
 // acpSay tells the person something on the standard error, which nobody may
 // read.
 func (a *app) acpSay() (say func(string), end func()) {
@@ -243,7 +181,7 @@ func (a *app) acpSay() (say func(string), end func()) {
 	go func() {
 		defer close(done)
 		for t := range texts {
-			fmt.Fprintf(a.err, "permd: %s\n", t)
+			fmt.Fprintf(a.Err, "permd: %s\n", t)
 		}
 	}()
 	say = func(t string) {
@@ -261,115 +199,28 @@ func (a *app) acpSay() (say func(string), end func()) {
 	}
 }
 
-// acpAgent is the agent's process, the leader of a group of its own.
-type acpAgent struct {
-	cmd     *exec.Cmd
-	in, out *os.File
-	exited  chan struct{}
-	swept   chan struct{} // closed when nothing that it started is left
-}
-
-func startAgent(path string, args []string, stderr io.Writer) (*acpAgent, error) {
-	//nolint:forbidigo // the agent that the person named on the command line
-	cmd := exec.Command(path)
-	cmd.Args = args
-	cmd.Stderr = stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// Pipes of our own: those of the package are closed by Wait, with what was
-	// not read yet.
-	inRead, inWrite, err := os.Pipe()
+// acpConducted is one proxy of a conductor's chain.
+func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
+	if in, ok := a.In.(*os.File); ok && agentproc.IsTerminal(in) {
+		return cli.Failf(cli.ExitUsage, "give a conductor the command: permd acp --proxy", "a conductor speaks to permd acp --proxy, and not a terminal")
+	}
+	if err := o.required(ctx); err != nil {
+		return err
+	}
+	pipes, err := agentproc.OpenPipes(a.Streams)
 	if err != nil {
-		return nil, fmt.Errorf("starting the agent: %w", err)
+		return err
 	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		inRead.Close()
-		inWrite.Close()
-		return nil, fmt.Errorf("starting the agent: %w", err)
+	// A conductor that is gone is an error of a write, and not permd's end.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+	say, silence := a.acpSay()
+	broken := proxy.Run(ctx, proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out}, o.config(say))
+	pipes.Restore()
+	silence()
+	if errors.Is(broken, context.Canceled) { // by a signal
+		return nil
 	}
-	cmd.Stdin, cmd.Stdout = inRead, outWrite
-	err = cmd.Start()
-	inRead.Close()
-	outWrite.Close()
-	if err != nil {
-		inWrite.Close()
-		outRead.Close()
-		return nil, fmt.Errorf("starting the agent: %w", err)
-	}
-	return &acpAgent{cmd, inWrite, outRead, make(chan struct{}), make(chan struct{})}, nil
-}
-
-// attend passes signals on to the agent and all that it started, and sees to it
-// that nothing is left when it has ended.
-func (g *acpAgent) attend(signals <-chan os.Signal, stop context.CancelCauseFunc) {
-	go func() {
-		_ = g.cmd.Wait() // the state says all
-		close(g.exited)
-		g.sweep()
-		close(g.swept)
-	}()
-	signalled := false
-	for {
-		select {
-		case s := <-signals:
-			signalled = true
-			g.signal(s.(syscall.Signal))
-			continue
-		case <-g.exited:
-		}
-		break
-	}
-	_ = g.out.SetReadDeadline(time.Now().Add(6 * acpGrace))
-	if !signalled {
-		return
-	}
-	// Who has ended the agent may not read any more what it said last.
-	time.Sleep(acpGrace)
-	stop(errors.New("ended by a signal"))
-}
-
-// sweep ends what the agent has left behind in its group. It would keep the
-// agent's output open, and outlive permd.
-func (g *acpAgent) sweep() {
-	g.signal(syscall.SIGTERM)
-	const step = 10 * time.Millisecond
-	for waited := time.Duration(0); waited < acpGrace; waited += step {
-		if !groupAlive(g.cmd.Process.Pid) {
-			return
-		}
-		time.Sleep(step)
-	}
-	g.signal(syscall.SIGKILL)
-}
-
-func (g *acpAgent) signal(s syscall.Signal) {
-	_ = syscall.Kill(-g.cmd.Process.Pid, s)
-}
-
-// end waits for the agent, which has closed its output, and returns its exit
-// code; 128 and the signal's number if one ended it. When the conversation was
-// broken off, the agent is told to end.
-func (g *acpAgent) end(broken bool) int {
-	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		if !broken {
-			break
-		}
-		select {
-		case <-g.exited:
-			broken = false
-			continue
-		default:
-		}
-		g.signal(s)
-		select {
-		case <-g.exited:
-		case <-time.After(acpGrace):
-		}
-	}
-	<-g.swept
-	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	if ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return g.cmd.ProcessState.ExitCode()
+	return broken
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -131,7 +132,7 @@ func TestProxyChainAlone(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ended(t, cmd, &stderr, exitUsage)
+		ended(t, cmd, &stderr, cli.ExitUsage)
 	})
 	for name, args := range map[string][]string{
 		"an agent": {"acp", "--proxy", "--", os.Args[0]}, "neither": {"acp"}, "grace alone": {"acp", "--proxy", "--grace", "1s"},
@@ -140,7 +141,7 @@ func TestProxyChainAlone(t *testing.T) {
 			cmd := d.command(args...)
 			cmd.Stdin = new(bytes.Buffer)
 			_ = cmd.Run()
-			if code := cmd.ProcessState.ExitCode(); code != exitUsage {
+			if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage {
 				t.Errorf("exit status %d", code)
 			}
 		})
@@ -149,7 +150,7 @@ func TestProxyChainAlone(t *testing.T) {
 		cmd := d.command("acp", "--proxy", "--require")
 		cmd.Stdin = new(bytes.Buffer)
 		_ = cmd.Run()
-		if code := cmd.ProcessState.ExitCode(); code != exitUnreachable {
+		if code := cmd.ProcessState.ExitCode(); code != cli.ExitUnreachable {
 			t.Errorf("exit status %d", code)
 		}
 	})

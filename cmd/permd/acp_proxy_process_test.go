@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // proxied is permd acp in front of one of the agents of this test binary.
@@ -105,18 +107,18 @@ func TestProxyProcess(t *testing.T) {
 	})
 	t.Run("no agent", func(t *testing.T) {
 		_, errs, code := run(t, d.command("acp", "--", "no-such-agent"), nil)
-		if code != exitError || !strings.Contains(errs, "finding the agent") {
+		if code != cli.ExitError || !strings.Contains(errs, "finding the agent") {
 			t.Errorf("err %q, status %d", errs, code)
 		}
 	})
 	t.Run("no --", func(t *testing.T) {
-		if _, errs, code := run(t, d.command("acp", "agent"), nil); code != exitUsage {
+		if _, errs, code := run(t, d.command("acp", "agent"), nil); code != cli.ExitUsage {
 			t.Errorf("err %q, status %d", errs, code)
 		}
 	})
 	t.Run("required", func(t *testing.T) {
 		out, errs, code := run(t, d.command("acp", "--require", "--", os.Args[0], asAgent, "exit"), nil)
-		if code != exitUnreachable || out != "" {
+		if code != cli.ExitUnreachable || out != "" {
 			t.Errorf("out %q, err %q, status %d", out, errs, code)
 		}
 	})
@@ -147,7 +149,7 @@ func TestProxyRequired(t *testing.T) {
 		t.Fatal(line, err)
 	}
 	d.kill()
-	ended(t, cmd, &errs, exitUnreachable)
+	ended(t, cmd, &errs, cli.ExitUnreachable)
 }
 
 // TestProxyTerminal starts permd acp at a terminal, as clients do to have their

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -31,7 +32,7 @@ What policy denies cannot be allowed so. This asks and answers over the
 management socket, so agents should not be able to run it; permd's own rules deny
 it to them.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd allow
   permd allow 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e
   permd allow 01a1fd8c-f759-7ace-97fe-e3dd444ffe0e --width w1 --scope session`,
@@ -41,16 +42,16 @@ it to them.
 				return err
 			}
 			if o.Width == "" && (o.Scope != "" || limit != 0) {
-				return failf(exitUsage, "permd allow lists them", "--scope and --for belong to a --width")
+				return cli.Failf(cli.ExitUsage, "permd allow lists them", "--scope and --for belong to a --width")
 			}
 			o.ExpiresIn = int64(limit / time.Second)
-			return onMemory(func(ctx context.Context, m *memory, args []string) error {
+			return withMemory(cmd.Context(), func(m *memory) error {
 				if len(args) == 0 {
-					return a.listQuestions(ctx, m)
+					return a.listQuestions(cmd.Context(), m)
 				}
 				o.DecisionID = args[0]
-				return a.allow(ctx, m, o)
-			})(cmd, args)
+				return a.allow(cmd.Context(), m, o)
+			})
 		},
 	}
 	f := cmd.Flags()
@@ -64,21 +65,21 @@ func (a *app) allow(ctx context.Context, m *memory, o admin.Approval) error {
 	var done admin.Approved
 	err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done)
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoDecision {
-		return failf(exitError, "let the agent try again, and use the id of the new refusal; permd allow lists those that wait", "%s", e.Message)
+		return cli.Failf(cli.ExitError, "let the agent try again, and use the id of the new refusal; permd allow lists those that wait", "%s", e.Message)
 	}
 	if err != nil {
 		return fmt.Errorf("allowing the call: %w", err)
 	}
-	if a.json {
-		return printJSON(a.out, done)
+	if a.JSON {
+		return cli.PrintJSON(a.Out, done)
 	}
 	if !done.Until.IsZero() {
-		fmt.Fprintf(a.out, "allowed once, in its session, until %s; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
+		fmt.Fprintf(a.Out, "allowed once, in its session, until %s; nothing is remembered\n", done.Until.Local().Format("15:04:05"))
 	}
 	for i := range done.Stored {
 		k := &done.Stored[i]
-		fmt.Fprintf(a.out, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)
-		fmt.Fprintf(a.err, "permd: hint: to undo this: permd remember forget %s\n", k.ID)
+		fmt.Fprintf(a.Out, "remembered: %s %s (%s)\n", k.Verdict, k.Label, k.Scope)
+		fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", k.ID)
 	}
 	return nil
 }
@@ -88,24 +89,24 @@ func (a *app) listQuestions(ctx context.Context, m *memory) error {
 	if err := m.c.Call(ctx, admin.MethodQuestionsList, struct{}{}, &got); err != nil {
 		return fmt.Errorf("listing the questions: %w", err)
 	}
-	if a.json {
+	if a.JSON {
 		for i := range got.Questions {
-			if err := printJSON(a.out, &got.Questions[i]); err != nil {
+			if err := cli.PrintJSON(a.Out, &got.Questions[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if len(got.Questions) == 0 {
-		fmt.Fprintln(a.out, "no call waits")
+		fmt.Fprintln(a.Out, "no call waits")
 	}
 	for i := range got.Questions {
 		q := &got.Questions[i]
-		fmt.Fprintf(a.out, "%s  %s, %s: %s\n", q.DecisionID, q.Asked.Local().Format("15:04:05"), q.Harness, q.Reason)
+		fmt.Fprintf(a.Out, "%s  %s, %s: %s\n", q.DecisionID, q.Asked.Local().Format("15:04:05"), q.Harness, q.Reason)
 		for _, text := range q.Effects {
-			fmt.Fprintf(a.out, "    %s\n", text)
+			fmt.Fprintf(a.Out, "    %s\n", text)
 		}
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 		for _, width := range q.Widths {
 			fmt.Fprintf(w, "    --width %s\t%s\t%s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", "; "), width.Scope)
 		}

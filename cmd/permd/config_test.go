@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/policy"
 )
 
@@ -63,14 +64,14 @@ func TestConfigPage(t *testing.T) {
 		}
 	}
 	unset(reflect.ValueOf(settings), "")
-	first := readPage(t, "initial/"+settingsName)
+	first := readPage(t, "initial/"+account.SettingsName)
 	for _, key := range settingKeys(reflect.TypeFor[policy.Settings](), "") {
 		if !strings.Contains(page, "### `"+key+"`\n") && !strings.Contains(page, "\n| `"+key+"` |") {
 			t.Errorf("%s does not describe the key %s", configPage, key)
 		}
 		name := key[strings.LastIndexByte(key, '.')+1:]
 		if !strings.Contains(first, "\n#"+name+" = ") && !strings.Contains(first, "\n["+name+"]\n") {
-			t.Errorf("the first %s lacks the key %s", settingsName, key)
+			t.Errorf("the first %s lacks the key %s", account.SettingsName, key)
 		}
 	}
 }
@@ -78,8 +79,8 @@ func TestConfigPage(t *testing.T) {
 // TestInitialSettings: what permd init writes says nothing, and would say the
 // defaults if it were uncommented.
 func TestInitialSettings(t *testing.T) {
-	first := readPage(t, "initial/"+settingsName)
-	settings, err := policy.ParseSettings(settingsName, []byte(first))
+	first := readPage(t, "initial/"+account.SettingsName)
+	settings, err := policy.ParseSettings(account.SettingsName, []byte(first))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestInitialSettings(t *testing.T) {
 		t.Errorf("it sets (-want +got):\n%s", diff)
 	}
 	all := regexp.MustCompile(`(?m)^#([a-z_]+ = )`).ReplaceAllString(first, "$1")
-	if settings, err = policy.ParseSettings(settingsName, []byte(all)); err != nil {
+	if settings, err = policy.ParseSettings(account.SettingsName, []byte(all)); err != nil {
 		t.Fatal(err)
 	}
 	got, err := policy.Merge(settings, policy.Settings{})

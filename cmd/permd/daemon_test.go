@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
@@ -135,7 +136,7 @@ func (d *testDaemon) waitOutput(t *testing.T, want string) {
 }
 
 // status asks the daemon how it is.
-func (d *testDaemon) status(t *testing.T) (s status) {
+func (d *testDaemon) status(t *testing.T) (s daemon.Status) {
 	t.Helper()
 	out, err := d.command("status", "--json").Output()
 	if err != nil {

@@ -2,15 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/decide"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -39,82 +35,32 @@ func TestDecideExitCode(t *testing.T) {
 		name, input, answer string
 		code                int
 	}{
-		{"allow", bare, `{"decisions":[` + allow + `]}`, exitOK},
-		{"two allows", two, `{"decisions":[` + allow + `,` + allow + `]}`, exitOK},
-		{"one allow for two calls", two, `{"decisions":[` + allow + `]}`, exitError},
-		{"two for one", bare, `{"decisions":[` + allow + `,` + allow + `]}`, exitError},
-		{"none", bare, `{"decisions":[]}`, exitError},
-		{"no member", bare, `{}`, exitError},
-		{"null", bare, `null`, exitError},
-		{"null in the list", bare, `{"decisions":[null]}`, exitError},
-		{"no verdict", bare, `{"decisions":[{"decisionId":"d"}]}`, exitError},
-		{"another verdict", bare, `{"decisions":[{"decisionId":"d","verdict":"Allow"}]}`, exitError},
-		{"request without a decision", acp, `{"outcome":{"outcome":"selected","optionId":"a"}}`, exitError},
-		{"request with no verdict", acp, `{"_meta":{"permd":{"decisionId":"d"}}}`, exitError},
-		{"only a notification", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`, `{}`, exitUsage},
-		{"a method that is not known", `{"jsonrpc":"2.0","id":1,"method":"session/Request_permission","params":{}}`, `{}`, exitUsage},
-		{"a response", `{"jsonrpc":"2.0","id":1,"result":{}}`, `{}`, exitUsage},
+		{"allow", bare, `{"decisions":[` + allow + `]}`, cli.ExitOK},
+		{"two allows", two, `{"decisions":[` + allow + `,` + allow + `]}`, cli.ExitOK},
+		{"one allow for two calls", two, `{"decisions":[` + allow + `]}`, cli.ExitError},
+		{"two for one", bare, `{"decisions":[` + allow + `,` + allow + `]}`, cli.ExitError},
+		{"none", bare, `{"decisions":[]}`, cli.ExitError},
+		{"no member", bare, `{}`, cli.ExitError},
+		{"null", bare, `null`, cli.ExitError},
+		{"null in the list", bare, `{"decisions":[null]}`, cli.ExitError},
+		{"no verdict", bare, `{"decisions":[{"decisionId":"d"}]}`, cli.ExitError},
+		{"another verdict", bare, `{"decisions":[{"decisionId":"d","verdict":"Allow"}]}`, cli.ExitError},
+		{"request without a decision", acp, `{"outcome":{"outcome":"selected","optionId":"a"}}`, cli.ExitError},
+		{"request with no verdict", acp, `{"_meta":{"permd":{"decisionId":"d"}}}`, cli.ExitError},
+		{"only a notification", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`, `{}`, cli.ExitUsage},
+		{"a method that is not known", `{"jsonrpc":"2.0","id":1,"method":"session/Request_permission","params":{}}`, `{}`, cli.ExitUsage},
+		{"a response", `{"jsonrpc":"2.0","id":1,"result":{}}`, `{}`, cli.ExitUsage},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			messages, err := parseMessages([]byte(tt.input))
+			messages, err := decide.Parse([]byte(tt.input))
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := &app{out: io.Discard, err: io.Discard}
-			err = a.decideAll(t.Context(), answers(tt.answer), messages, &decideOptions{cwd: "/"})
+			a := &app{Streams: cli.Streams{Out: io.Discard, Err: io.Discard}}
+			err = a.decideAll(t.Context(), answers(tt.answer), messages, &decideOptions{Session: decide.Session{Cwd: "/"}})
 			if code := a.report(err); code != tt.code {
 				t.Errorf("exit code %d (%v), want %d", code, err, tt.code)
-			}
-		})
-	}
-}
-
-// TestSettingsFile: a file that others can write could turn rules off, and one
-// that is no file must not hold the daemon.
-func TestSettingsFile(t *testing.T) {
-	tests := []struct {
-		name string
-		make func(t *testing.T, file string) error
-		says string // "" if it is read
-	}{
-		{"good", func(_ *testing.T, file string) error { return os.Chmod(file, 0o644) }, ""},
-		{"group may write", func(_ *testing.T, file string) error { return os.Chmod(file, 0o664) }, "mode 0664"},
-		{"all may write", func(_ *testing.T, file string) error { return os.Chmod(file, 0o666) }, "mode 0666"},
-		{"fifo", func(_ *testing.T, file string) error {
-			return errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600))
-		}, "not a regular file"},
-		{"folder", func(_ *testing.T, file string) error {
-			return errors.Join(os.Remove(file), os.Mkdir(file, 0o700))
-		}, "not a regular file"},
-		{"another user's", func(t *testing.T, file string) error {
-			if os.Geteuid() != 0 {
-				t.Skip("giving a file to another user needs root")
-			}
-			return os.Chown(file, 4711, -1)
-		}, "belongs to uid 4711"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), settingsName)
-			if err := os.WriteFile(file, []byte("only_org = true\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := tt.make(t, file); err != nil {
-				t.Fatal(err)
-			}
-			read := make(chan error, 1)
-			go func() {
-				_, err := readSettingsFile(file)
-				read <- err
-			}()
-			select {
-			case err := <-read:
-				if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
-					t.Errorf("error is %v, want it to say %q", err, tt.says)
-				}
-			case <-time.After(20 * time.Second):
-				t.Fatal("reading does not end")
 			}
 		})
 	}

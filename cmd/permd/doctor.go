@@ -3,65 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"runtime"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/doctor"
+	"github.com/permd/permd/cmd/permd/internal/findings"
 )
-
-// findingState is how bad a finding is.
-type findingState string
-
-const (
-	findOK    findingState = "ok"
-	findWarn  findingState = "warn"
-	findError findingState = "error"
-)
-
-// finding is one thing that the doctor has looked at. Its JSON form is kept.
-type finding struct {
-	Check string       `json:"check"`
-	State findingState `json:"state"`
-	Text  string       `json:"text"`
-	Fix   string       `json:"fix,omitzero"` // a command, or words where no command mends it
-}
-
-// examination collects findings.
-type examination struct {
-	app      *app
-	dirs     xdg.Dirs
-	uid      uint32
-	findings []finding
-}
-
-func (x *examination) ok(check, format string, args ...any) {
-	x.findings = append(x.findings, finding{check, findOK, fmt.Sprintf(format, args...), ""})
-}
-
-func (x *examination) warn(check, fix, format string, args ...any) {
-	x.findings = append(x.findings, finding{check, findWarn, fmt.Sprintf(format, args...), fix})
-}
-
-func (x *examination) error(check, fix, format string, args ...any) {
-	x.findings = append(x.findings, finding{check, findError, fmt.Sprintf(format, args...), fix})
-}
-
-// count is the number of findings that are so bad.
-func (x *examination) count(state findingState) (n int) {
-	for _, f := range x.findings {
-		if f.State == state {
-			n++
-		}
-	}
-	return n
-}
-
-// doctorPatience is how long the daemon may take to answer, and how long one
-// database is checked.
-const doctorPatience = 10 * time.Second
 
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
@@ -76,56 +25,43 @@ asked.
 
 The exit code is 1 if there is an error, 0 with warnings alone.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd doctor
   permd doctor --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dirs, err := a.dirs()
-			if err != nil {
-				return err
-			}
-			x := &examination{app: a, dirs: dirs, uid: uint32(os.Geteuid())}
-			x.examine(cmd.Context())
-			if a.json {
-				if err := printIndented(a.out, map[string]any{"version": version(), "findings": x.findings}); err != nil {
-					return err
-				}
-			} else {
-				x.render()
-			}
-			if x.count(findError) > 0 {
-				return &failure{code: exitError}
-			}
-			return nil
+			return a.doctor(cmd.Context())
 		},
 	}
 }
 
-// examine looks at everything, in the order in which one thing needs another.
-func (x *examination) examine(ctx context.Context) {
-	x.environment()
-	x.folders()
-	if x.settings() {
-		x.rules(ctx)
+// doctor looks at everything and prints the findings.
+func (a *app) doctor(ctx context.Context) error {
+	dirs, err := a.dirs()
+	if err != nil {
+		return err
 	}
-	if runtime.GOOS == "linux" {
-		x.units()
+	found := doctor.Examine(ctx, dirs, a.root)
+	if a.JSON {
+		if err := cli.PrintIndented(a.Out, map[string]any{"version": buildinfo.Version(), "findings": found.All}); err != nil {
+			return err
+		}
+	} else {
+		a.renderFindings(found)
 	}
-	x.daemon(ctx) // before the databases, which it makes when it starts
-	x.databases(ctx)
-	x.hooks()
-	x.acpClients()
-	x.clients()
+	if found.Count(findings.Error) > 0 {
+		return &cli.Failure{Code: cli.ExitError}
+	}
+	return nil
 }
 
-func (x *examination) render() {
-	w := x.app.out
-	for _, f := range x.findings {
+func (a *app) renderFindings(x *findings.List) {
+	w := a.Out
+	for _, f := range x.All {
 		fmt.Fprintf(w, "%-5s  %-9s  %s\n", f.State, f.Check, f.Text)
 		if f.Fix != "" {
 			fmt.Fprintf(w, "%-18sfix: %s\n", "", f.Fix)
 		}
 	}
-	fmt.Fprintf(w, "\n%s, %s\n", plural(x.count(findError), "error"), plural(x.count(findWarn), "warning"))
+	fmt.Fprintf(w, "\n%s, %s\n", cli.Plural(x.Count(findings.Error), "error"), cli.Plural(x.Count(findings.Warn), "warning"))
 }

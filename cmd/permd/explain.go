@@ -10,9 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/explain"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/socket"
-	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -39,7 +40,7 @@ shown: it keeps no arguments, so nothing can be tried.
 
 The exit code is 0 whatever the verdict.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd explain 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42
   permd explain --local --agent claude-agent-acp calls.jsonl
   echo '{"tool":{"name":"Bash"},"input":{"command":"npm test"}}' | permd explain --agent claude-agent-acp -`,
@@ -48,7 +49,7 @@ The exit code is 0 whatever the verdict.
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if isDecision(args[0]) {
 				if o.local {
-					return failf(exitUsage, "leave --local out: only the daemon and its journal know the decision", "--local explains calls, not decisions")
+					return cli.Failf(cli.ExitUsage, "leave --local out: only the daemon and its journal know the decision", "--local explains calls, not decisions")
 				}
 				return a.explainDecision(cmd.Context(), args[0])
 			}
@@ -75,7 +76,7 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err == nil {
 		defer c.Close()
-		x, err := explainRemote(ctx, c, id)
+		x, err := explain.Fetch(ctx, c, id)
 		if err != nil {
 			return err
 		}
@@ -84,43 +85,19 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 	if !errors.Is(err, client.ErrUnreachable) {
 		return err
 	}
-	log, err := a.openLogFile()
+	log, err := records.OpenFile(a.root)
 	if err != nil {
 		return err
 	}
-	defer log.close()
+	defer log.Close()
 	rec, err := log.Get(ctx, id)
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
 	}
 	if rec == nil {
-		return noDecision(id)
+		return explain.NoDecision(id)
 	}
-	return a.printExplanation(explainRecord(rec, nil), true)
-}
-
-func noDecision(id string) error {
-	return failf(exitError, "permd log list shows their ids", "no decision %q", id)
-}
-
-func explainRemote(ctx context.Context, c *client.Client, id string) (*explanation, error) {
-	var x explanation
-	err := c.Call(ctx, methodExplain, map[string]string{"decisionId": id}, &x)
-	if rpc, ok := errors.AsType[*client.Error](err); ok {
-		switch rpc.Code {
-		case admin.CodeNoDecision:
-			return nil, noDecision(id)
-		case socket.CodeMethod:
-			return nil, failf(exitError, "restart it: permd doctor says how", "the daemon is of a version that explains nothing")
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("asking for an explanation: %w", err)
-	}
-	if x.Decision == nil {
-		return nil, errors.New("reading permd's explanation: it has no decision")
-	}
-	return &x, nil
+	return a.printExplanation(explain.Record(ctx, rec, nil), true)
 }
 
 // explainCalls decides the calls of a file and explains each decision.
@@ -129,18 +106,23 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 	if err != nil {
 		return err
 	}
+	var kept *explain.Recent
+	if o.local {
+		kept = explain.KeepAll()
+		o.observe = kept.Note
+	}
 	to, done, err := a.callerOf(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer done()
-	of, done, err := explainerOf(ctx, to)
+	of, done, err := explainerOf(ctx, kept)
 	if err != nil {
 		return err
 	}
 	defer done()
 	first := true
-	return o.each(ctx, to, messages, func(ds []*decisions.Decision) error {
+	return o.Each(ctx, to, messages, func(ds []*decisions.Decision) error {
 		for _, d := range ds {
 			x, err := of(d)
 			if err != nil {
@@ -155,31 +137,30 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 	})
 }
 
-// explainerOf is how the decisions of a caller are explained.
-func explainerOf(ctx context.Context, to caller) (of func(*decisions.Decision) (*explanation, error), done func(), err error) {
-	if local, ok := to.(*localCaller); ok {
-		kept := &deliberations{whole: true}
-		local.daemon.engine.Observe = kept.note
-		return func(d *decisions.Decision) (*explanation, error) {
-			return explainWith(ctx, d, kept.of(d.ID)), nil
+// explainerOf is how decisions are explained: by this process from what it kept,
+// or by the daemon if kept is nil.
+func explainerOf(ctx context.Context, kept *explain.Recent) (of func(*decisions.Decision) (*explain.Explanation, error), done func(), err error) {
+	if kept != nil {
+		return func(d *decisions.Decision) (*explain.Explanation, error) {
+			return explain.Decision(ctx, d, kept.Of(d.ID)), nil
 		}, func() {}, nil
 	}
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(d *decisions.Decision) (*explanation, error) {
-		return explainRemote(ctx, c, d.ID)
+	return func(d *decisions.Decision) (*explain.Explanation, error) {
+		return explain.Fetch(ctx, c, d.ID)
 	}, func() { c.Close() }, nil
 }
 
-func (a *app) printExplanation(x *explanation, first bool) error {
-	if a.json {
-		return printJSON(a.out, x)
+func (a *app) printExplanation(x *explain.Explanation, first bool) error {
+	if a.JSON {
+		return cli.PrintJSON(a.Out, x)
 	}
 	if !first {
-		fmt.Fprintln(a.out)
+		fmt.Fprintln(a.Out)
 	}
-	x.render(a.out)
+	x.Render(a.Out)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -247,23 +248,23 @@ func notReachable(t *testing.T) {
 			}
 			code = exit.ExitCode()
 		}
-		if code != want || code == exitUnreachable && (out.Len() > 0 || !strings.Contains(errs.String(), "permd: hint: ")) {
+		if code != want || code == cli.ExitUnreachable && (out.Len() > 0 || !strings.Contains(errs.String(), "permd: hint: ")) {
 			t.Errorf("exit code %d, want %d; output %q, errors %q", code, want, &out, &errs)
 		}
 	}
-	decide(exitUnreachable)
+	decide(cli.ExitUnreachable)
 	d.start(t)
-	decide(exitOK)
+	decide(cli.ExitOK)
 	d.kill() // the socket stays and nobody listens
 	if _, err := os.Lstat(d.socket()); err != nil {
 		t.Fatal(err)
 	}
-	decide(exitUnreachable)
+	decide(cli.ExitUnreachable)
 	d.start(t)
-	decide(exitOK)
+	decide(cli.ExitOK)
 	// A folder that others can write: whoever listens there may not be permd.
 	if err := os.Chmod(filepath.Dir(d.socket()), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	decide(exitUnreachable)
+	decide(cli.ExitUnreachable)
 }

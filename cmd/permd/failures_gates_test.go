@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/decisions"
 )
 
@@ -141,7 +142,7 @@ func TestUnaskedRecords(t *testing.T) {
 		t.Errorf("filtered: %q", got)
 	}
 	s := d.status(t)
-	if want := (agentUnasked{Agent: "claude-agent-acp", Allow: 1, Ask: 1, Deny: 1, Despite: 1}); len(s.Unasked) != 1 || s.Unasked[0] != want {
+	if want := (daemon.AgentRuns{Agent: "claude-agent-acp", Allow: 1, Ask: 1, Deny: 1, Despite: 1}); len(s.Unasked) != 1 || s.Unasked[0] != want {
 		t.Errorf("the status has %+v", s.Unasked)
 	}
 	if out := d.permd(t, "status"); !strings.Contains(out, "claude-agent-acp: 3 calls that the agent did not ask for: 1 would have been denied, 1 asked, 1 allowed; 1 call done although denied") {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 )
 
@@ -155,7 +156,7 @@ func daemonsRace(t *testing.T) {
 				select {
 				case err := <-r.ended:
 					exit, ok := errors.AsType[*exec.ExitError](err)
-					if !ok || exit.ExitCode() != exitError || !strings.Contains(r.output.String(), "permd: hint: ") {
+					if !ok || exit.ExitCode() != cli.ExitError || !strings.Contains(r.output.String(), "permd: hint: ") {
 						t.Fatalf("round %d: one ended with %v:\n%s", round, err, r.output.String())
 					}
 				case <-deadline:

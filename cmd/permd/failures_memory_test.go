@@ -88,7 +88,8 @@ func memoryDamaged(t *testing.T) {
 			w = d.session(t, project)
 			wantAnswer(t, "allow", w.ask(t, toolLine(allowed, struct{}{})), "ask", "policy", "")
 			wantAnswer(t, "reject", w.ask(t, toolLine(rejected, struct{}{})), tt.reject, "", "")
-			wantAllowed(t, w) // what policy allows goes on
+			// What policy allows may have been rejected: it asks, until a person looks.
+			wantProbe(t, w, "ask", "policy", "this may have been rejected before")
 			st := d.status(t)
 			if !st.Degraded || !st.Memory.AllowsOff {
 				t.Errorf("the status is not degraded: %+v", st.Memory)
@@ -96,6 +97,10 @@ func memoryDamaged(t *testing.T) {
 			if kept, err := os.ReadFile(st.Memory.SetAside); err != nil || !bytes.Equal(kept, damaged) {
 				t.Errorf("set aside as %q: %v", st.Memory.SetAside, err)
 			}
+			if out, err := d.command("remember", "forget", "--all").CombinedOutput(); err != nil {
+				t.Fatalf("permd remember forget --all: %v\n%s", err, out)
+			}
+			wantAllowed(t, w)
 		})
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/manpage"
 )
 
 // generateCommand is for those who package permd: what it writes depends on the
@@ -21,11 +24,18 @@ func (a *app) generateCommand() *cobra.Command {
 			Short: "Write a manual page for each command",
 			Long: `Write a manual page for each command into DIR, which is made if needed.
 
-` + exitCodes,
+` + cli.ExitCodes,
 			Example: `  permd generate man out/man1`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return generateInto(args[0], manPages(cmd.Root()))
+				var files []generated
+				for _, p := range manpage.Pages(cmd.Root()) {
+					files = append(files, generated{p.Name, func(w io.Writer) error {
+						_, err := w.Write(p.Text)
+						return err
+					}})
+				}
+				return generateInto(args[0], files)
 			},
 		},
 		&cobra.Command{
@@ -34,7 +44,7 @@ func (a *app) generateCommand() *cobra.Command {
 			Long: `Write permd.bash, _permd (of zsh) and permd.fish into DIR, which is made if
 needed.
 
-` + exitCodes,
+` + cli.ExitCodes,
 			Example: `  permd generate completion out/completions`,
 			Args:    cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {

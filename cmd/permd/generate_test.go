@@ -1,30 +1,29 @@
 package main
 
 import (
-	"bytes"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/permd/permd/cmd/permd/internal/manpage"
 )
 
 // allPages are the manual pages of the whole program by name.
 func allPages(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, p := range manPages((&app{}).command()) {
-		var b bytes.Buffer
-		if err := p.write(&b); err != nil {
-			t.Fatal(err)
-		}
-		found[p.name] = b.String()
+	for _, p := range manpage.Pages((&app{}).command()) {
+		found[p.Name] = string(p.Text)
 	}
 	return found
 }
+
+// pageName is what a command's page is called.
+func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
 // TestManPagesCover: each command that a person sees has a page, which names
 // its options, its sub-commands and its parent.
@@ -34,7 +33,7 @@ func TestManPagesCover(t *testing.T) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
 		n++
-		page := pages[manName(cmd)+".1"]
+		page := pages[pageName(cmd)+".1"]
 		if page == "" {
 			t.Errorf("%s has no page", cmd.CommandPath())
 			return
@@ -45,7 +44,7 @@ func TestManPagesCover(t *testing.T) {
 		})
 		for _, sub := range cmd.Commands() {
 			if sub.IsAvailableCommand() {
-				want = append(want, `.BR "`+strings.ReplaceAll(manName(sub), "-", `\-`)+`" (1)`)
+				want = append(want, `.BR "`+strings.ReplaceAll(pageName(sub), "-", `\-`)+`" (1)`)
 				visit(sub)
 			}
 		}
@@ -60,29 +59,6 @@ func TestManPagesCover(t *testing.T) {
 	}
 	if pages["permd-generate.1"] != "" {
 		t.Error("a hidden command has a page")
-	}
-}
-
-func TestManText(t *testing.T) {
-	for in, want := range map[string]string{
-		"a -b":          `a \-b`,
-		".TH x":         `\&.TH x`,
-		"a\n'b":         "a\n" + `\(aqb`,
-		`C:\dir`:        `C:\edir`,
-		"~/.config/x":   `\(ti/.config/x`,
-		"text\n.hidden": "text\n" + `\&.hidden`,
-	} {
-		if got := manText(in); got != want {
-			t.Errorf("%q becomes %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestManParagraphs(t *testing.T) {
-	var b bytes.Buffer
-	manParagraphs(&b, "One.\nTwo.\n\n  a   b\n  c   d\n\nThree.")
-	if diff := cmp.Diff("One.\nTwo.\n.PP\n.nf\n  a   b\n  c   d\n.fi\n.PP\nThree.\n", b.String()); diff != "" {
-		t.Errorf("paragraphs (-want +got):\n%s", diff)
 	}
 }
 

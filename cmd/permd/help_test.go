@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
 // TestHelp walks all commands: each says what it is for, in full, and its
@@ -24,7 +26,7 @@ func TestHelp(t *testing.T) {
 			if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") || !unicode.IsUpper(rune(cmd.Short[0])) {
 				t.Errorf("the short text is %q", cmd.Short)
 			}
-			if !strings.HasSuffix(cmd.Long, exitCodes) || len(cmd.Long) <= len(exitCodes)+len(cmd.Short) {
+			if !strings.HasSuffix(cmd.Long, cli.ExitCodes) || len(cmd.Long) <= len(cli.ExitCodes)+len(cmd.Short) {
 				t.Errorf("the long text is %q", cmd.Long)
 			}
 			for line := range strings.Lines(cmd.Long) {
@@ -47,7 +49,7 @@ func TestHelp(t *testing.T) {
 }
 
 func newRoot() *cobra.Command {
-	return (&app{in: strings.NewReader(""), out: io.Discard, err: io.Discard}).command()
+	return (&app{Streams: cli.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}}).command()
 }
 
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {

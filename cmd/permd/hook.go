@@ -16,6 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket/client"
@@ -48,7 +50,7 @@ an MCP server on standard input and output.
 
 The exit code is 0 with an answer, and 2 for no where there is no answer.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd hook claude
   permd hook claude --permission-prompt-tool
   claude -p --permission-prompt-tool mcp__permd__approve "run the tests"`,
@@ -58,14 +60,14 @@ The exit code is 0 with an answer, and 2 for no where there is no answer.
 			h := hook.Of(args[0])
 			switch {
 			case h == nil:
-				return failf(exitUsage, "one of: "+strings.Join(hook.Names(), ", "), "unknown harness %q", args[0])
+				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(hook.Names(), ", "), "unknown harness %q", args[0])
 			case prompt && h.Name != "claude":
-				return failf(exitUsage, "leave it out", "only claude has a permission-prompt tool")
+				return cli.Failf(cli.ExitUsage, "leave it out", "only claude has a permission-prompt tool")
 			case prompt:
 				return a.hookPrompt(cmd.Context())
 			}
-			if code := a.hook(cmd.Context(), h); code != exitOK {
-				return &failure{code: code}
+			if code := a.hook(cmd.Context(), h); code != cli.ExitOK {
+				return &cli.Failure{Code: code}
 			}
 			return nil
 		},
@@ -97,12 +99,12 @@ func (a *app) hookProcess(args []string) (code int, ok bool) {
 // hookRefused says no to the harness when its command line was wrong; code is
 // what permd would end with.
 func (a *app) hookRefused(args []string, code int) int {
-	if code == exitOK || len(args) < 2 || args[0] != "hook" {
+	if code == cli.ExitOK || len(args) < 2 || args[0] != "hook" {
 		return code
 	}
-	if h := hook.Of(args[1]); h != nil && code == exitUsage {
+	if h := hook.Of(args[1]); h != nil && code == cli.ExitUsage {
 		out := h.Failed(nil, "its command line is wrong")
-		fmt.Fprintf(a.out, "%s", out.Stdout)
+		fmt.Fprintf(a.Out, "%s", out.Stdout)
 	}
 	return code
 }
@@ -110,11 +112,11 @@ func (a *app) hookRefused(args []string, code int) int {
 // hook answers one hook.
 func (a *app) hook(ctx context.Context, h *hook.Harness) int {
 	out := a.hookAnswer(ctx, h)
-	if _, err := a.out.Write(out.Stdout); err != nil && len(out.Stdout) > 0 {
+	if _, err := a.Out.Write(out.Stdout); err != nil && len(out.Stdout) > 0 {
 		out = hook.Block("writing the answer: " + err.Error())
 	}
 	if out.Stderr != "" {
-		fmt.Fprint(a.err, out.Stderr)
+		fmt.Fprint(a.Err, out.Stderr)
 	}
 	return out.Code
 }
@@ -127,7 +129,7 @@ func (a *app) hookAnswer(ctx context.Context, h *hook.Harness) (out hook.Output)
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, hookDeadline, errors.New("it took too long"))
 	defer cancel()
-	in, err := readHook(ctx, a.in)
+	in, err := readHook(ctx, a.In)
 	if err != nil {
 		return h.Failed(nil, err.Error())
 	}
@@ -137,13 +139,13 @@ func (a *app) hookAnswer(ctx context.Context, h *hook.Harness) (out hook.Output)
 	}
 	d, err := askForHook(ctx, h, req)
 	if err != nil {
-		return h.Failed(req, undecided(err))
+		return h.Failed(req, noDecisionReason(err))
 	}
 	return h.Answer(req, d)
 }
 
-// undecided says why there is no decision, and what to do.
-func undecided(err error) string {
+// noDecisionReason says why there is no decision, and what to do.
+func noDecisionReason(err error) string {
 	if errors.Is(err, client.ErrUnreachable) {
 		return "permd cannot decide, " + err.Error() + "; start it with: permd serve"
 	}
@@ -209,9 +211,9 @@ func (a *app) hookPrompt(ctx context.Context) error {
 		return fmt.Errorf("finding the working directory: %w", err)
 	}
 	p := &hook.Prompt{
-		Session: fmt.Sprintf("prompt-%d-%d", os.Getpid(), time.Now().UnixNano()), Cwd: cwd, Version: version(),
+		Session: fmt.Sprintf("prompt-%d-%d", os.Getpid(), time.Now().UnixNano()), Cwd: cwd, Version: buildinfo.Version(),
 	}
-	lines := bufio.NewScanner(a.in)
+	lines := bufio.NewScanner(a.In)
 	lines.Buffer(make([]byte, 0, 64<<10), hook.MaxInput)
 	for lines.Scan() {
 		line := bytes.TrimSpace(lines.Bytes())
@@ -222,7 +224,7 @@ func (a *app) hookPrompt(ctx context.Context) error {
 		if call != nil {
 			answer = answerPrompt(ctx, call)
 		}
-		if _, err := a.out.Write(answer); err != nil {
+		if _, err := a.Out.Write(answer); err != nil {
 			return fmt.Errorf("writing the answer: %w", err)
 		}
 	}
@@ -242,7 +244,7 @@ func answerPrompt(ctx context.Context, call *hook.PromptCall) (answer []byte) {
 	defer cancel()
 	d, err := askForHook(ctx, hook.Of("claude"), call.Request)
 	if err != nil {
-		return call.Failed(undecided(err))
+		return call.Failed(noDecisionReason(err))
 	}
 	return call.Answer(d)
 }

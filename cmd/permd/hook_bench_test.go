@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,4 +64,10 @@ func BenchmarkHook(b *testing.B) {
 			b.ReportMetric(micros(took, 99), "p99-µs")
 		})
 	}
+}
+
+// micros is a percentile in microseconds.
+func micros(took []time.Duration, percent int) float64 {
+	slices.Sort(took)
+	return float64(took[len(took)*percent/100].Nanoseconds()) / 1000
 }

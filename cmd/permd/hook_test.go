@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/hook"
 	"github.com/permd/permd/socket/hook/hooktest"
@@ -249,7 +250,7 @@ ask contains {"reason": "questioned", "remember": false} if { input.effect.kind 
 					continue // another mode is another call; socket/hook has the table
 				}
 				var stdout, stderr bytes.Buffer
-				a := &app{in: bytes.NewReader(m.Text), out: &stdout, err: &stderr}
+				a := &app{Streams: cli.Streams{In: bytes.NewReader(m.Text), Out: &stdout, Err: &stderr}}
 				code := a.hook(t.Context(), h)
 				got, err := hooktest.Means(s.harness, s.event, stdout.Bytes(), stderr.String(), code)
 				if err != nil {

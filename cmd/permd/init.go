@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/xdg"
 )
@@ -26,8 +29,8 @@ var initialRules = []string{"rules.yaml", "example.rego", "example_test.rego"}
 
 // initReport is what was made. Its JSON form is kept.
 type initReport struct {
-	Files []serviceFile `json:"files"` // actions: wrote, kept
-	Next  []string      `json:"next"`
+	Files []files.Change `json:"files"` // actions: wrote, kept
+	Next  []string       `json:"next"`
 }
 
 func (a *app) initCommand() *cobra.Command {
@@ -45,39 +48,44 @@ what everybody who works in it is asked or denied.
 What exists is kept: a permd.toml as it is, and a folder of rules with anything
 in it whole, since a rule that is added to others changes what they mean.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd init
   permd init --project`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			dirs, err := a.ownDirs()
-			if err != nil {
-				return err
-			}
-			var report *initReport
-			if project {
-				report, err = writeProject()
-			} else {
-				report, err = writeInitial(dirs)
-			}
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return printIndented(a.out, report)
-			}
-			for _, f := range report.Files {
-				fmt.Fprintf(a.out, "%-5s  %s\n", f.Action, f.Path)
-			}
-			fmt.Fprintf(a.out, "\nTo try next:\n")
-			for _, n := range report.Next {
-				fmt.Fprintf(a.out, "  %s\n", n)
-			}
-			return nil
+		RunE: func(_ *cobra.Command, _ []string) error {
+			return a.initialise(project)
 		},
 	}
 	cmd.Flags().BoolVar(&project, "project", false, "write the rules of the project of this folder")
 	return cmd
+}
+
+// initialise writes a first configuration, or that of a project.
+func (a *app) initialise(project bool) error {
+	dirs, err := account.OwnDirs(a.root)
+	if err != nil {
+		return err
+	}
+	var report *initReport
+	if project {
+		report, err = writeProject()
+	} else {
+		report, err = writeInitial(dirs)
+	}
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return cli.PrintIndented(a.Out, report)
+	}
+	for _, f := range report.Files {
+		fmt.Fprintf(a.Out, "%-5s  %s\n", f.Action, f.Path)
+	}
+	fmt.Fprintf(a.Out, "\nTo try next:\n")
+	for _, n := range report.Next {
+		fmt.Fprintf(a.Out, "  %s\n", n)
+	}
+	return nil
 }
 
 // writeProject writes the list of the project that the working directory belongs
@@ -87,24 +95,24 @@ func writeProject() (*initReport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the working directory: %w", err)
 	}
-	home := (&users{}).user(uint32(os.Geteuid())).Home
+	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
 	root := effects.FindProject(effects.OSFS{}, cwd, home)
 	if root == "" {
-		return nil, failf(exitError, "run it in the folder of a project", "%s is no project: a home or a system folder never is", cwd)
+		return nil, cli.Failf(cli.ExitError, "run it in the folder of a project", "%s is no project: a home or a system folder never is", cwd)
 	}
 	dir := filepath.Join(root, ".permd")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of the project's rules: %w", err)
 	}
-	list := serviceFile{filepath.Join(dir, "rules.yaml"), "wrote"}
+	list := files.Change{Path: filepath.Join(dir, "rules.yaml"), Action: "wrote"}
 	switch err := writeInitialFile(list.Path, "project.yaml", 0o644); {
 	case errors.Is(err, fs.ErrExist):
 		list.Action = "kept"
 	case err != nil:
 		return nil, fmt.Errorf("writing rules: %w", err)
 	}
-	return &initReport{Files: []serviceFile{list}, Next: []string{
-		"permd policy check --layer project " + shellWord(dir),
+	return &initReport{Files: []files.Change{list}, Next: []string{
+		"permd policy check --layer project " + cli.Quote(dir),
 		"permd explain --local FILE   # what they change",
 	}}, nil
 }
@@ -120,8 +128,8 @@ func writeInitial(dirs xdg.Dirs) (*initReport, error) {
 		"permd serve              # or, to keep it running: permd service install",
 		"permd doctor             # what is not as it should be",
 	}}
-	settings := serviceFile{filepath.Join(dirs.Config, settingsName), "wrote"}
-	switch err := writeNew(settings.Path, settingsName); {
+	settings := files.Change{Path: filepath.Join(dirs.Config, account.SettingsName), Action: "wrote"}
+	switch err := writeNew(settings.Path, account.SettingsName); {
 	case errors.Is(err, fs.ErrExist):
 		settings.Action = "kept"
 	case err != nil:
@@ -129,16 +137,16 @@ func writeInitial(dirs xdg.Dirs) (*initReport, error) {
 	}
 	report.Files = append(report.Files, settings)
 
-	rules := filepath.Join(dirs.Config, policyDir)
+	rules := filepath.Join(dirs.Config, account.PolicyDir)
 	switch err := writeRules(rules); {
 	case errors.Is(err, fs.ErrExist):
-		report.Files = append(report.Files, serviceFile{rules, "kept"})
+		report.Files = append(report.Files, files.Change{Path: rules, Action: "kept"})
 		return report, nil
 	case err != nil:
 		return nil, fmt.Errorf("writing rules: %w", err)
 	}
 	for _, name := range initialRules {
-		report.Files = append(report.Files, serviceFile{filepath.Join(rules, name), "wrote"})
+		report.Files = append(report.Files, files.Change{Path: filepath.Join(rules, name), Action: "wrote"})
 	}
 	return report, nil
 }
@@ -162,7 +170,7 @@ func writeRules(dir string) (err error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	made, err := os.MkdirTemp(filepath.Dir(dir), "."+policyDir+"-")
+	made, err := os.MkdirTemp(filepath.Dir(dir), "."+account.PolicyDir+"-")
 	if err != nil {
 		return err
 	}

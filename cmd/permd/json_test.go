@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/internal/strictjson"
 )
 
@@ -56,7 +57,7 @@ func TestJSON(t *testing.T) {
 		{name: "reload", command: []string{"reload"}, members: []string{"changed", "digest"}},
 		{name: "policy check", command: []string{"policy", "check", "../rules"}, members: []string{"layer", "files", "rules", "problems"}},
 		{
-			name: "policy check of what is wrong", command: []string{"policy", "check", "../wrong"}, code: exitCompile,
+			name: "policy check of what is wrong", command: []string{"policy", "check", "../wrong"}, code: cli.ExitCompile,
 			members: []string{"layer", "files", "rules", "problems[].severity", "problems[].text", "problems[].file", "problems[].line"},
 		},
 		{name: "policy test", command: []string{"policy", "test", "../rules"}, members: []string{

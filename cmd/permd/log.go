@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
@@ -49,16 +51,16 @@ func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
 	switch f.Verdict {
 	case "", decisions.Allow, decisions.Ask, decisions.Deny:
 	default:
-		return f, failf(exitUsage, "one of: allow, ask, deny", "unknown verdict %q", o.verdict)
+		return f, cli.Failf(cli.ExitUsage, "one of: allow, ask, deny", "unknown verdict %q", o.verdict)
 	}
 	if o.since > 0 {
 		f.Since = now.Add(-o.since)
 	}
 	if o.Before < 0 {
-		return f, failf(exitUsage, "", "--before must not be negative")
+		return f, cli.Failf(cli.ExitUsage, "", "--before must not be negative")
 	}
 	if o.limit < 0 || o.limit > admin.MaxList {
-		return f, failf(exitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
+		return f, cli.Failf(cli.ExitUsage, "", "--limit must be between 0 and %d", admin.MaxList)
 	}
 	f.Limit = o.limit
 	return f, nil
@@ -72,30 +74,14 @@ func (a *app) logListCommand() *cobra.Command {
 		Short:       "List decisions, the newest last",
 		Long: `List decisions, the newest last. Reads the journal's file when no daemon runs.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd log list --verdict deny --since 24h
   permd log list --limit 5 --json
   permd log list --limit 1000 --before 4711
   permd log list --unasked --verdict deny`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := o.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			log, err := a.openLog(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer log.close()
-			recs, err := log.List(cmd.Context(), f)
-			if err != nil {
-				return fmt.Errorf("reading the journal: %w", err)
-			}
-			if len(recs) == 0 && !a.json {
-				fmt.Fprintln(a.out, "no decisions")
-			}
-			return a.printRecords(recs)
+			return a.logList(cmd.Context(), o)
 		},
 	}
 	o.flags(cmd)
@@ -105,6 +91,27 @@ func (a *app) logListCommand() *cobra.Command {
 	return cmd
 }
 
+// logList prints the chosen records.
+func (a *app) logList(ctx context.Context, o logOptions) error {
+	f, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	log, err := records.Open(ctx, a.root)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	recs, err := log.List(ctx, f)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	if len(recs) == 0 && !a.JSON {
+		fmt.Fprintln(a.Out, "no decisions")
+	}
+	return a.printRecords(recs)
+}
+
 func (a *app) logShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "show DECISION",
@@ -112,37 +119,42 @@ func (a *app) logShowCommand() *cobra.Command {
 		Short:       "Show one decision with its effects and rules",
 		Long: `Show one decision with its effects and the rules that spoke.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := a.openLog(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer log.close()
-			rec, err := log.Get(cmd.Context(), args[0])
-			if err != nil {
-				return fmt.Errorf("reading the journal: %w", err)
-			}
-			if rec == nil {
-				return failf(exitError, "permd log list shows their ids", "no decision %q", args[0])
-			}
-			if a.json {
-				return printJSON(a.out, rec)
-			}
-			renderDecision(a.out, &rec.Decision)
-			if o := rec.Decision.Outcome; o != "" {
-				fmt.Fprintf(a.out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
-			}
-			renderCircumstances(a, rec)
-			return nil
+			return a.logShow(cmd.Context(), args[0])
 		},
 	}
 }
 
+// logShow prints one record.
+func (a *app) logShow(ctx context.Context, id string) error {
+	log, err := records.Open(ctx, a.root)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	rec, err := log.Get(ctx, id)
+	if err != nil {
+		return fmt.Errorf("reading the journal: %w", err)
+	}
+	if rec == nil {
+		return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", id)
+	}
+	if a.JSON {
+		return cli.PrintJSON(a.Out, rec)
+	}
+	renderDecision(a.Out, &rec.Decision)
+	if o := rec.Decision.Outcome; o != "" {
+		fmt.Fprintf(a.Out, "  outcome %s: %s\n", o, cmp.Or(outcomes[o], "not known to this version"))
+	}
+	renderCircumstances(a, rec)
+	return nil
+}
+
 func renderCircumstances(a *app, r *decisions.Record) {
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
 			// What a client sent must not speak to the terminal.
@@ -177,28 +189,33 @@ func (a *app) logFollowCommand() *cobra.Command {
 		Short:       "Print decisions as they are made",
 		Long: `Print decisions as they are made, until interrupted. Needs a running daemon.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd log follow --verdict ask`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := o.filter(time.Now())
-			if err != nil {
-				return err
-			}
-			c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			return a.follow(cmd.Context(), remoteLog{c}, c, f)
+			return a.logFollow(cmd.Context(), o)
 		},
 	}
 	o.flags(cmd)
 	return cmd
 }
 
+// logFollow prints the chosen records as they come.
+func (a *app) logFollow(ctx context.Context, o logOptions) error {
+	f, err := o.filter(time.Now())
+	if err != nil {
+		return err
+	}
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return a.follow(ctx, records.Remote{Client: c}, c, f)
+}
+
 // follow prints the records that come after now.
-func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f admin.Filter) error {
+func (a *app) follow(ctx context.Context, log records.Remote, c *client.Client, f admin.Filter) error {
 	newest, err := log.List(ctx, admin.Filter{Limit: 1})
 	if err != nil {
 		return fmt.Errorf("reading the journal: %w", err)
@@ -215,7 +232,7 @@ func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f adm
 			}
 			rpc, ok := errors.AsType[*client.Error](err)
 			if errors.Is(err, client.ErrUnreachable) || ok && rpc.Code == socket.CodeBusy {
-				return failf(exitUnreachable, "start it with: permd serve", "following the journal: the daemon has ended")
+				return cli.Failf(cli.ExitUnreachable, "start it with: permd serve", "following the journal: the daemon has ended")
 			}
 			return fmt.Errorf("following the journal: %w", err)
 		}
@@ -231,26 +248,26 @@ func (a *app) follow(ctx context.Context, log remoteLog, c *client.Client, f adm
 // printRecords prints a line for each record: when, what was decided of what,
 // why, and the id to ask more with.
 func (a *app) printRecords(recs []*decisions.Record) error {
-	if a.json {
+	if a.JSON {
 		for i := range recs {
-			if err := printJSON(a.out, recs[i]); err != nil {
+			if err := cli.PrintJSON(a.Out, recs[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for i := range recs {
 		r := recs[i]
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Time.Local().Format("01-02 15:04:05"),
-			became(&r.Decision), summary(&r.Decision), clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
+			verdictAndOutcome(&r.Decision), summary(&r.Decision), cli.Clip(effects.Display(r.Decision.Reason), 40), r.Decision.ID)
 	}
 	return w.Flush()
 }
 
-// became is the verdict, and what became of the call where that is something
+// verdictAndOutcome is the verdict, and what became of the call where that is something
 // else.
-func became(d *decisions.Decision) string {
+func verdictAndOutcome(d *decisions.Decision) string {
 	if d.Outcome == "" {
 		return string(d.Verdict)
 	}
@@ -271,61 +288,9 @@ func summary(d *decisions.Decision) string {
 	if len(d.Effects) == 0 {
 		return "-"
 	}
-	s := clip(d.Effects[0].Text, 48)
+	s := cli.Clip(d.Effects[0].Text, 48)
 	if n := len(d.Effects) - 1; n > 0 {
 		s += fmt.Sprintf(" (+%d)", n)
 	}
 	return s
-}
-
-// clip cuts text to n characters.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
-// reader is the reading side of the journal, wherever it is.
-type reader interface {
-	List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error)
-	Get(ctx context.Context, decisionID string) (*decisions.Record, error)
-}
-
-type openedLog struct {
-	reader
-	close func()
-}
-
-// openLog reads through the daemon when one runs, else the file itself.
-func (a *app) openLog(ctx context.Context) (*openedLog, error) {
-	c, err := client.Connect(ctx, client.Options{Admin: true})
-	if err == nil {
-		return &openedLog{remoteLog{c}, func() { c.Close() }}, nil
-	}
-	if !errors.Is(err, client.ErrUnreachable) {
-		return nil, err
-	}
-	return a.openLogFile()
-}
-
-// remoteLog reads the journal through the daemon.
-type remoteLog struct{ c *client.Client }
-
-func (l remoteLog) List(ctx context.Context, f admin.Filter) ([]*decisions.Record, error) {
-	var out admin.Records
-	err := l.c.Call(ctx, admin.MethodList, f, &out)
-	return out.Records, err
-}
-
-func (l remoteLog) Get(ctx context.Context, id string) (*decisions.Record, error) {
-	var r decisions.Record
-	err := l.c.Call(ctx, admin.MethodShow, map[string]string{"decisionId": id}, &r)
-	if rpc, ok := errors.AsType[*client.Error](err); ok && rpc.Code == admin.CodeNoDecision {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &r, nil
 }

@@ -13,6 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/engine"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy"
@@ -38,7 +41,7 @@ func (o *folderOptions) flags(cmd *cobra.Command) {
 func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	f := policy.Folder{Layer: decisions.Layer(o.layer), Schema: rego.InputSchema()}
 	if o.layer != "" && !slices.Contains(decisions.Layers, f.Layer) {
-		return f, failf(exitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
+		return f, cli.Failf(cli.ExitUsage, "one of: org, user, project, base", "unknown layer %q", o.layer)
 	}
 	var err error
 	if f.Table, err = effects.ParseTable(rego.Programs()); err != nil {
@@ -46,7 +49,7 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	}
 	dirs, err := a.dirs()
 	if err == nil {
-		f.Org = filepath.Join(dirs.Org, policyDir)
+		f.Org = filepath.Join(dirs.Org, account.PolicyDir)
 	}
 	switch {
 	case len(args) > 0:
@@ -54,11 +57,11 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	case err != nil:
 		return f, err
 	default:
-		f.Dir = filepath.Join(dirs.Config, policyDir)
+		f.Dir = filepath.Join(dirs.Config, account.PolicyDir)
 	}
 	_, err = os.Stat(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, failf(exitError, "make it, or name the folder of your rules", "there is no folder %s", f.Dir)
+		return f, cli.Failf(cli.ExitError, "make it, or name the folder of your rules", "there is no folder %s", f.Dir)
 	}
 	if err != nil {
 		return f, fmt.Errorf("opening the folder of rules: %w", err)
@@ -80,49 +83,54 @@ else than it seems to: it allows more (a shell or a wrapper, a host without a
 boundary), misses what it is for, or never counts. A note may well be meant. The
 exit code is that of errors alone.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd policy check examples/policies/user`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := a.folder(args, &o)
-			if err != nil {
-				return err
-			}
-			if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
-				return fmt.Errorf("reading the agent profiles: %w", err)
-			}
-			report, err := f.Check()
-			if err != nil {
-				return policyFailure(err)
-			}
-			if a.json {
-				if err := printIndented(a.out, report); err != nil {
-					return err
-				}
-			} else {
-				a.renderProblems(report.Problems)
-				what := plural(report.Rules, "rule")
-				if n := len(report.Programs); n > 0 {
-					what += " and " + plural(n, "program")
-				}
-				fmt.Fprintf(a.out, "%s: %s in %s for the %s layer\n", word(report.Passed(), "ok", "not usable"),
-					what, plural(report.Files, "file"), report.Layer)
-			}
-			if !report.Passed() {
-				return &failure{code: exitCompile}
-			}
-			return nil
+			return a.policyCheck(args, o)
 		},
 	}
 	o.flags(cmd)
 	return cmd
 }
 
+// policyCheck compiles a folder of rules and prints what is wrong with them.
+func (a *app) policyCheck(args []string, o folderOptions) error {
+	f, err := a.folder(args, &o)
+	if err != nil {
+		return err
+	}
+	if f.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+		return fmt.Errorf("reading the agent profiles: %w", err)
+	}
+	report, err := f.Check()
+	if err != nil {
+		return engine.PolicyFailure(err)
+	}
+	if a.JSON {
+		if err := cli.PrintIndented(a.Out, report); err != nil {
+			return err
+		}
+	} else {
+		a.renderProblems(report.Problems)
+		what := cli.Plural(report.Rules, "rule")
+		if n := len(report.Programs); n > 0 {
+			what += " and " + cli.Plural(n, "program")
+		}
+		fmt.Fprintf(a.Out, "%s: %s in %s for the %s layer\n", cli.Either(report.Passed(), "ok", "not usable"),
+			what, cli.Plural(report.Files, "file"), report.Layer)
+	}
+	if !report.Passed() {
+		return &cli.Failure{Code: cli.ExitCompile}
+	}
+	return nil
+}
+
 func (a *app) renderProblems(problems []policy.Problem) {
 	for _, p := range problems {
-		fmt.Fprintf(a.out, "%s: %s\n", p.Severity, p)
+		fmt.Fprintf(a.Out, "%s: %s\n", p.Severity, p)
 		if p.Hint != "" {
-			fmt.Fprintf(a.out, "  hint: %s\n", p.Hint)
+			fmt.Fprintf(a.Out, "  hint: %s\n", p.Hint)
 		}
 	}
 }
@@ -137,38 +145,43 @@ func (a *app) policyTestCommand() *cobra.Command {
 		Long: `Run the tests (*_test.rego) of the rules in DIR (default: your own) and show how
 much of the rules they reach.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd policy test examples/policies/user`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f, err := a.folder(args, &o)
-			if err != nil {
-				return err
-			}
-			report, err := f.Test(cmd.Context())
-			if err != nil {
-				if e, ok := errors.AsType[*policy.Error](err); ok && !a.json {
-					a.renderProblems(e.Problems)
-					return &failure{code: exitCompile}
-				}
-				return policyFailure(err)
-			}
-			if a.json {
-				if err := printIndented(a.out, report); err != nil {
-					return err
-				}
-			} else {
-				a.renderTests(report, verbose)
-			}
-			if !report.Passed() {
-				return &failure{code: exitTests}
-			}
-			return nil
+			return a.policyTest(cmd.Context(), args, o, verbose)
 		},
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show the tests that pass, and the lines that none reaches")
 	return cmd
+}
+
+// policyTest runs the tests of a folder of rules.
+func (a *app) policyTest(ctx context.Context, args []string, o folderOptions, verbose bool) error {
+	f, err := a.folder(args, &o)
+	if err != nil {
+		return err
+	}
+	report, err := f.Test(ctx)
+	if err != nil {
+		if e, ok := errors.AsType[*policy.Error](err); ok && !a.JSON {
+			a.renderProblems(e.Problems)
+			return &cli.Failure{Code: cli.ExitCompile}
+		}
+		return engine.PolicyFailure(err)
+	}
+	if a.JSON {
+		if err := cli.PrintIndented(a.Out, report); err != nil {
+			return err
+		}
+	} else {
+		a.renderTests(report, verbose)
+	}
+	if !report.Passed() {
+		return &cli.Failure{Code: cli.ExitTests}
+	}
+	return nil
 }
 
 func (a *app) renderTests(r *policy.TestReport, verbose bool) {
@@ -179,7 +192,7 @@ func (a *app) renderTests(r *policy.TestReport, verbose bool) {
 		case policy.Pass:
 			passed++
 			if verbose {
-				fmt.Fprintf(a.out, "%s:%d: %s: pass\n", t.File, t.Line, t.Name)
+				fmt.Fprintf(a.Out, "%s:%d: %s: pass\n", t.File, t.Line, t.Name)
 			}
 			continue
 		case policy.Skip:
@@ -187,23 +200,23 @@ func (a *app) renderTests(r *policy.TestReport, verbose bool) {
 		case policy.Fail, policy.Broken:
 			failed++
 		}
-		fmt.Fprintf(a.out, "%s:%d: %s: %s: %s\n", t.File, t.Line, t.Name, t.Outcome, t.Detail())
+		fmt.Fprintf(a.Out, "%s:%d: %s: %s: %s\n", t.File, t.Line, t.Name, t.Outcome, t.Detail())
 		if t.Output != "" {
-			fmt.Fprintf(a.out, "  %s\n", t.Output)
+			fmt.Fprintf(a.Out, "  %s\n", t.Output)
 		}
 	}
 	if verbose {
 		for _, file := range slices.Sorted(maps.Keys(r.Uncovered)) {
-			fmt.Fprintf(a.out, "%s: no test reaches the lines %v\n", file, r.Uncovered[file])
+			fmt.Fprintf(a.Out, "%s: no test reaches the lines %v\n", file, r.Uncovered[file])
 		}
 	}
-	fmt.Fprintf(a.out, "%d passed, %d failed, %d skipped", passed, failed, skipped)
+	fmt.Fprintf(a.Out, "%d passed, %d failed, %d skipped", passed, failed, skipped)
 	if r.Coverage != nil {
-		fmt.Fprintf(a.out, ", %.0f %% of the rules' lines reached", *r.Coverage)
+		fmt.Fprintf(a.Out, ", %.0f %% of the rules' lines reached", *r.Coverage)
 	}
-	fmt.Fprintln(a.out)
+	fmt.Fprintln(a.Out)
 	if len(r.Results) == 0 {
-		fmt.Fprintln(a.out, "there are no tests: add rules named test_… in a file *_test.rego")
+		fmt.Fprintln(a.Out, "there are no tests: add rules named test_… in a file *_test.rego")
 	}
 }
 
@@ -216,31 +229,36 @@ func (a *app) policyListCommand() *cobra.Command {
 		Long: `List the rules in DIR, or those that a daemon started here and now would use, and
 the programs that layers add to the program table or extend.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd policy list
   permd policy list examples/policies/org`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			rules, err := a.rules(cmd.Context(), args, &o)
-			if err != nil {
-				return policyFailure(err)
-			}
-			if a.json {
-				return printIndented(a.out, rules)
-			}
-			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-			for _, r := range rules {
-				what := r.Title
-				if what == "" {
-					what = r.Reason
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Layer, r.Set, r.ID, clip(what, 60), r.At)
-			}
-			return w.Flush()
+			return a.policyList(cmd.Context(), args, o)
 		},
 	}
 	o.flags(cmd)
 	return cmd
+}
+
+// policyList lists rules and the programs that layers add.
+func (a *app) policyList(ctx context.Context, args []string, o folderOptions) error {
+	rules, err := a.rules(ctx, args, &o)
+	if err != nil {
+		return engine.PolicyFailure(err)
+	}
+	if a.JSON {
+		return cli.PrintIndented(a.Out, rules)
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
+	for _, r := range rules {
+		what := r.Title
+		if what == "" {
+			what = r.Reason
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Layer, r.Set, r.ID, cli.Clip(what, 60), r.At)
+	}
+	return w.Flush()
 }
 
 func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]policy.RuleInfo, error) {
@@ -260,7 +278,7 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 	if err != nil {
 		return nil, err
 	}
-	store, _, err := openPolicy(ctx, dirs, a.root != "", nil)
+	store, err := engine.OpenRules(ctx, dirs, a.root != "", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -273,15 +291,8 @@ func inList(programs []policy.ProgramInfo) []policy.RuleInfo {
 	for i, p := range programs {
 		out[i] = policy.RuleInfo{
 			ID: p.Program, Layer: p.Layer, Set: "program", At: p.At, UID: p.UID,
-			Title: word(p.Extends, "says more of a program that is known", "adds a program"),
+			Title: cli.Either(p.Extends, "says more of a program that is known", "adds a program"),
 		}
 	}
 	return out
-}
-
-func word(is bool, yes, no string) string {
-	if is {
-		return yes
-	}
-	return no
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket/admin"
@@ -30,16 +31,14 @@ func (a *app) rememberCommand() *cobra.Command {
 // memory is the daemon's memory, as the management methods show it.
 type memory struct{ c *client.Client }
 
-// onMemory is what a command does once it is connected.
-func onMemory(do func(ctx context.Context, m *memory, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		c, err := client.Connect(cmd.Context(), client.Options{Admin: true})
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		return do(cmd.Context(), &memory{c}, args)
+// withMemory connects and does something with the daemon's memory.
+func withMemory(ctx context.Context, do func(m *memory) error) error {
+	c, err := client.Connect(ctx, client.Options{Admin: true})
+	if err != nil {
+		return err
 	}
+	defer c.Close()
+	return do(&memory{c})
 }
 
 // list returns all choices.
@@ -65,7 +64,7 @@ func (m *memory) about(ctx context.Context, method string, ids []string) (admin.
 		var got admin.Choices
 		err := m.c.Call(ctx, method, map[string][]string{"choiceIds": part}, &got)
 		if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoChoice {
-			return all, failf(exitError, "permd remember list", "%s", e.Message)
+			return all, cli.Failf(cli.ExitError, "permd remember list", "%s", e.Message)
 		}
 		if err != nil {
 			return all, err
@@ -107,7 +106,7 @@ func (f *choiceFilter) check() error {
 		{"scope", f.scope, []string{"", "session", "session+children", "project", "user"}},
 	} {
 		if !slices.Contains(o.known, o.value) {
-			return failf(exitUsage, "one of: "+strings.Join(o.known[1:], ", "), "unknown %s %q", o.name, o.value)
+			return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(o.known[1:], ", "), "unknown %s %q", o.name, o.value)
 		}
 	}
 	return nil
@@ -143,22 +142,29 @@ With --changed only those that an earlier permd stored and that do not hold as
 they did: rejects that ask until you permd remember confirm or forget them, and
 allows that allow nothing any more.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember list
   permd remember list --kind run --scope user --json
   permd remember list --changed`,
 		Args: cobra.NoArgs,
-		RunE: onMemory(func(ctx context.Context, m *memory, _ []string) error {
-			list, err := m.choose(ctx, &f)
-			if err != nil {
-				return err
-			}
-			return a.printChoices(list)
-		}),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.rememberList(cmd.Context(), f)
+		},
 	}
 	f.flags(cmd)
 	cmd.Flags().BoolVar(&f.changed, "changed", false, "only those of an earlier permd that do not hold as they did")
 	return cmd
+}
+
+// rememberList prints the choices that the filter lets pass.
+func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
+	return withMemory(ctx, func(m *memory) error {
+		list, err := m.choose(ctx, &f)
+		if err != nil {
+			return err
+		}
+		return a.printChoices(list)
+	})
 }
 
 // partsOf are what a choice is about: the parts of a reject, or the one rule.
@@ -171,40 +177,40 @@ func partsOf(c *admin.Choice) []admin.ChoicePart {
 
 // printChoices prints a line for each choice, and for each further part of one.
 func (a *app) printChoices(list []admin.Choice) error {
-	if a.json {
+	if a.JSON {
 		for i := range list {
-			if err := printJSON(a.out, &list[i]); err != nil {
+			if err := cli.PrintJSON(a.Out, &list[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(a.out, "nothing is remembered")
+		fmt.Fprintln(a.Out, "nothing is remembered")
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	for i := range list {
 		c := &list[i]
 		for n, p := range partsOf(c) {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, clip(p.Rule, 60), where(c), used(c))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.ID, c.Verdict, p.Kind, cli.Clip(p.Rule, 60), holdsFor(c), usage(c))
 			} else {
-				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, clip(p.Rule, 60))
+				fmt.Fprintf(w, "\t\t%s\t%s\t\t\n", p.Kind, cli.Clip(p.Rule, 60))
 			}
 		}
 	}
 	return w.Flush()
 }
 
-// where says where a choice holds.
-func where(c *admin.Choice) string {
+// holdsFor says where a choice holds.
+func holdsFor(c *admin.Choice) string {
 	if c.Of == "" {
 		return c.Scope
 	}
-	return c.Scope + " " + clip(effects.Display(c.Of), 60)
+	return c.Scope + " " + cli.Clip(effects.Display(c.Of), 60)
 }
 
-func used(c *admin.Choice) string {
+func usage(c *admin.Choice) string {
 	switch {
 	case c.Changed != "" && c.Verdict == decisions.Deny:
 		return "of an earlier permd, to be confirmed or forgotten"
@@ -228,30 +234,37 @@ func (a *app) rememberShowCommand() *cobra.Command {
 		Long: `Show choices with all that they are bound to, and the decision that each of them
 answered.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember show k3vq7xw2n5ab`,
 		Args:    cobra.MinimumNArgs(1),
-		RunE: onMemory(func(ctx context.Context, m *memory, args []string) error {
-			got, err := m.about(ctx, admin.MethodChoicesShow, args)
-			if err != nil {
-				return err
-			}
-			if a.json {
-				return a.printChoices(got.Choices)
-			}
-			for i := range got.Choices {
-				a.renderChoice(&got.Choices[i])
-			}
-			return nil
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.rememberShow(cmd.Context(), args)
+		},
 	}
+}
+
+// rememberShow prints choices with all that they are bound to.
+func (a *app) rememberShow(ctx context.Context, ids []string) error {
+	return withMemory(ctx, func(m *memory) error {
+		got, err := m.about(ctx, admin.MethodChoicesShow, ids)
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.printChoices(got.Choices)
+		}
+		for i := range got.Choices {
+			a.renderChoice(&got.Choices[i])
+		}
+		return nil
+	})
 }
 
 func (a *app) renderChoice(c *admin.Choice) {
 	for _, p := range partsOf(c) {
-		fmt.Fprintf(a.out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
+		fmt.Fprintf(a.Out, "%s: %s %s\n", c.Verdict, p.Kind, p.Rule)
 	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "  %s\t%s\n", name, value)
@@ -264,15 +277,15 @@ func (a *app) renderChoice(c *admin.Choice) {
 		return t.Local().Format("2006-01-02 15:04:05")
 	}
 	line("id", c.ID)
-	line("holds for", where(c))
+	line("holds for", holdsFor(c))
 	if len(c.Parts) == 0 {
-		line("matches", word(c.Line, "what the line says", "that very effect"))
+		line("matches", cli.Either(c.Line, "what the line says", "that very effect"))
 	} else {
 		line("matches", "every call with an effect that a line speaks of, as in a deny list")
 	}
 	for _, p := range c.Parts {
 		if !p.Line {
-			line("matches", "the words of "+clip(p.Rule, 60)+", by a digest of them")
+			line("matches", "the words of "+cli.Clip(p.Rule, 60)+", by a digest of them")
 		}
 	}
 	line("changed", c.Changed)
@@ -281,10 +294,10 @@ func (a *app) renderChoice(c *admin.Choice) {
 	}
 	line("made", date(c.Created))
 	line("ends", date(c.Expires))
-	line("said by", word(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
+	line("said by", cli.Either(c.DecisionID == "", "a person, on the command line", "a person, as a client reported"))
 	line("decision", c.DecisionID)
 	line("confirmed", date(c.Confirmed))
-	line("use", used(c))
+	line("use", usage(c))
 	line("last used", date(c.LastUsed))
 	w.Flush()
 }
@@ -301,7 +314,7 @@ is run, read, write, delete, connect or use. It holds in the project of this
 folder, or everywhere with --scope user. A line that names an exact path or host
 also answers what is guarded.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd remember add run "go test *"
   permd remember add connect docs.python.org --scope user --for 8h
   permd remember add write "./docs/**"
@@ -313,7 +326,7 @@ also answers what is guarded.
 				n.Verdict = decisions.Deny
 			}
 			if n.Scope != "project" && n.Scope != "user" {
-				return failf(exitUsage, "one of: project, user", "unknown scope %q", n.Scope)
+				return cli.Failf(cli.ExitUsage, "one of: project, user", "unknown scope %q", n.Scope)
 			}
 			if err := checkLimit(cmd, limit); err != nil {
 				return err
@@ -323,9 +336,7 @@ also answers what is guarded.
 			if n.Dir, err = filepath.Abs(n.Dir); err != nil {
 				return fmt.Errorf("finding the folder: %w", err)
 			}
-			return onMemory(func(ctx context.Context, m *memory, _ []string) error {
-				return a.rememberAdd(ctx, m, n)
-			})(cmd, args)
+			return a.rememberAdd(cmd.Context(), n)
 		},
 	}
 	f := cmd.Flags()
@@ -339,21 +350,24 @@ also answers what is guarded.
 // checkLimit refuses a --for that is no time: nothing would hold, or for ever.
 func checkLimit(cmd *cobra.Command, limit time.Duration) error {
 	if cmd.Flags().Changed("for") && limit < time.Second {
-		return failf(exitUsage, "write a time such as 30m or 8h, or leave --for out for no limit", "--for must be at least a second, and %s is not", limit)
+		return cli.Failf(cli.ExitUsage, "write a time such as 30m or 8h, or leave --for out for no limit", "--for must be at least a second, and %s is not", limit)
 	}
 	return nil
 }
 
-func (a *app) rememberAdd(ctx context.Context, m *memory, n admin.NewChoice) error {
-	var got admin.Choices
-	if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
-		return fmt.Errorf("adding a choice: %w", err)
-	}
-	if err := a.printChoices(got.Choices); err != nil {
-		return err
-	}
-	for i := range got.Choices {
-		fmt.Fprintf(a.err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
-	}
-	return nil
+// rememberAdd stores a line.
+func (a *app) rememberAdd(ctx context.Context, n admin.NewChoice) error {
+	return withMemory(ctx, func(m *memory) error {
+		var got admin.Choices
+		if err := m.c.Call(ctx, admin.MethodChoicesAdd, n, &got); err != nil {
+			return fmt.Errorf("adding a choice: %w", err)
+		}
+		if err := a.printChoices(got.Choices); err != nil {
+			return err
+		}
+		for i := range got.Choices {
+			fmt.Fprintf(a.Err, "permd: hint: to undo this: permd remember forget %s\n", got.Choices[i].ID)
+		}
+		return nil
+	})
 }

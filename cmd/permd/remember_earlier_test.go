@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/admin"
 )
 
@@ -20,7 +21,7 @@ func TestRememberNoTime(t *testing.T) {
 	} {
 		cmd := d.command(args...)
 		out, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != exitUsage {
+		if err == nil || cmd.ProcessState.ExitCode() != cli.ExitUsage {
 			t.Errorf("permd %v: %v", args, err)
 		}
 		for _, want := range []string{"--for must be at least a second", "hint", "leave --for out"} {
@@ -128,6 +129,7 @@ func TestUndoLines(t *testing.T) {
 		"a file":                     {admin.Choice{Verdict: "allow", Kind: "write", Rule: "/p/x", Scope: "user"}, []string{"permd remember add write '/p/x' --scope user"}},
 		"a file of some project":     {admin.Choice{Verdict: "allow", Kind: "write", Rule: "./x", Scope: "user"}, nil},
 		"a file of this one":         {admin.Choice{Verdict: "allow", Kind: "write", Rule: "./x", Scope: "project", Of: "/p"}, []string{"permd remember add write './x' --scope project --dir '/p'"}},
+		"a file alone":               {admin.Choice{Verdict: "allow", Kind: "delete", Rule: "./x", Scope: "project", Of: "/p", Pins: []string{"without what is below"}}, nil},
 		"the facts of a run":         {admin.Choice{Verdict: "allow", Kind: "run", Rule: "go build ./a", Scope: "user"}, nil},
 		"a host, for one method":     {admin.Choice{Verdict: "allow", Kind: "connect", Rule: "x.dev", Line: true, Scope: "user", Pins: []string{"method class get"}}, nil},
 		"a changed one":              {admin.Choice{Verdict: "deny", Kind: "run", Rule: "ls", Scope: "user", Changed: "so"}, nil},

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/socket/native"
 )
@@ -186,7 +187,7 @@ func TestHome(t *testing.T) {
 			cmd := d.command(args...)
 			cmd.Env = append(cmd.Env, "HOME="+home)
 			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState.ExitCode() != exitError || !strings.Contains(string(out), says) || !strings.Contains(string(out), "permd: hint: ") {
+			if cmd.ProcessState.ExitCode() != cli.ExitError || !strings.Contains(string(out), says) || !strings.Contains(string(out), "permd: hint: ") {
 				t.Errorf("HOME=%s permd %v: %v, want %q and a hint\n%s", home, args, err, says, out)
 			}
 		}
@@ -194,7 +195,7 @@ func TestHome(t *testing.T) {
 			cmd := d.command(args...)
 			cmd.Env = append(cmd.Env, "HOME="+home)
 			out, err := cmd.CombinedOutput()
-			if err == nil || !strings.HasPrefix(string(out), "permd: error: ") || args[0] != "log" && cmd.ProcessState.ExitCode() != exitUnreachable {
+			if err == nil || !strings.HasPrefix(string(out), "permd: error: ") || args[0] != "log" && cmd.ProcessState.ExitCode() != cli.ExitUnreachable {
 				t.Errorf("HOME=%s permd %v: %v\n%s", home, args, err, out)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/socket/client"
 )
 
@@ -18,18 +19,18 @@ func TestReport(t *testing.T) {
 		code int
 		hint string
 	}{
-		{"none", nil, exitOK, ""},
-		{"said already", &failure{code: exitDeny}, exitDeny, ""},
-		{"with a hint", failf(exitError, "do this", "opening x: y"), exitError, "do this"},
-		{"plain", errors.New("opening x: y"), exitError, hints[exitError]},
-		{"usage", failf(exitUsage, "", "opening x: y"), exitUsage, hints[exitUsage]},
-		{"rules", failf(exitCompile, "", "opening x: y"), exitCompile, hints[exitCompile]},
-		{"tests", failf(exitTests, "", "opening x: y"), exitTests, hints[exitTests]},
-		{"no daemon", fmt.Errorf("opening x: y: %w", client.ErrUnreachable), exitUnreachable, hints[exitUnreachable]},
+		{"none", nil, cli.ExitOK, ""},
+		{"said already", &cli.Failure{Code: cli.ExitDeny}, cli.ExitDeny, ""},
+		{"with a hint", cli.Failf(cli.ExitError, "do this", "opening x: y"), cli.ExitError, "do this"},
+		{"plain", errors.New("opening x: y"), cli.ExitError, cli.Hints[cli.ExitError]},
+		{"usage", cli.Failf(cli.ExitUsage, "", "opening x: y"), cli.ExitUsage, cli.Hints[cli.ExitUsage]},
+		{"rules", cli.Failf(cli.ExitCompile, "", "opening x: y"), cli.ExitCompile, cli.Hints[cli.ExitCompile]},
+		{"tests", cli.Failf(cli.ExitTests, "", "opening x: y"), cli.ExitTests, cli.Hints[cli.ExitTests]},
+		{"no daemon", fmt.Errorf("opening x: y: %w", client.ErrUnreachable), cli.ExitUnreachable, cli.Hints[cli.ExitUnreachable]},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			a := &app{err: &out}
+			a := &app{Streams: cli.Streams{Err: &out}}
 			if code := a.report(tt.err); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
 			}

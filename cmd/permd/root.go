@@ -12,56 +12,25 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/xdg"
 	"github.com/permd/permd/socket/client"
 )
 
-// Exit codes, the same for every subcommand.
-const (
-	exitOK          = 0 // done, or allow
-	exitError       = 1
-	exitUsage       = 2
-	exitCompile     = 3 // a policy does not compile
-	exitTests       = 4 // policy tests fail
-	exitDeny        = 5
-	exitAsk         = 6
-	exitUnreachable = 7 // the daemon is not reachable
-)
-
-const exitCodes = `Exit codes: 0 ok or allow, 1 error, 2 usage, 3 policy does not compile,
-4 policy tests fail, 5 deny, 6 ask, 7 daemon not reachable.`
-
 // app is what every subcommand shares.
 type app struct {
-	in       io.Reader
-	out, err io.Writer
-	json     bool
-	root     string // relocates /etc and /var
+	cli.Streams
+	root string // relocates /etc and /var
 }
 
-// failure is an error with its exit code and a hint for the person.
-type failure struct {
-	code int
-	err  error // nil: nothing is printed, the output has said it all
-	hint string
-}
-
-func (f *failure) Error() string {
-	if f.err == nil {
-		return fmt.Sprintf("exit %d", f.code)
-	}
-	return f.err.Error()
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-func failf(code int, hint, format string, args ...any) error {
-	return &failure{code: code, err: fmt.Errorf(format, args...), hint: hint}
-}
+// dirs are permd's folders for this process.
+func (a *app) dirs() (xdg.Dirs, error) { return account.Dirs(a.root) }
 
 // run is the program without the process: arguments in, exit code out.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
-	a := &app{in: in, out: out, err: errw}
+	a := &app{Streams: cli.Streams{In: in, Out: out, Err: errw}}
 	if code, ok := a.hookProcess(args); ok {
 		return code
 	}
@@ -81,17 +50,17 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 // report prints an error in permd's form and returns its exit code.
 func (a *app) report(err error) int {
 	if err == nil {
-		return exitOK
+		return cli.ExitOK
 	}
-	code, hint := exitError, ""
-	if f, ok := errors.AsType[*failure](err); ok {
-		code, hint = f.code, f.hint
-		if f.err == nil {
+	code, hint := cli.ExitError, ""
+	if f, ok := errors.AsType[*cli.Failure](err); ok {
+		code, hint = f.Code, f.Hint
+		if f.Err == nil {
 			return code
 		}
 	} else {
 		if errors.Is(err, client.ErrUnreachable) {
-			code = exitUnreachable
+			code = cli.ExitUnreachable
 		}
 		if h, ok := errors.AsType[interface {
 			error
@@ -101,22 +70,13 @@ func (a *app) report(err error) int {
 		}
 	}
 	if hint == "" {
-		hint = hints[code]
+		hint = cli.Hints[code]
 	}
-	fmt.Fprintf(a.err, "permd: error: %v\n", err)
+	fmt.Fprintf(a.Err, "permd: error: %v\n", err)
 	if hint != "" {
-		fmt.Fprintf(a.err, "permd: hint: %s\n", hint)
+		fmt.Fprintf(a.Err, "permd: hint: %s\n", hint)
 	}
 	return code
-}
-
-// hints are what to do about errors that know nothing better.
-var hints = map[int]string{
-	exitError:       "permd doctor looks for what is wrong here",
-	exitUsage:       "see permd --help",
-	exitCompile:     "permd policy check shows all problems of rules",
-	exitTests:       "permd policy test -v shows all tests",
-	exitUnreachable: "start it with: permd serve",
 }
 
 // onlyReads is the annotation of commands that show something and change nothing
@@ -133,11 +93,11 @@ func (a *app) command() *cobra.Command {
 harnesses ask it over a Unix socket; it answers allow, deny or ask the person,
 with the reason.
 
-` + exitCodes,
+` + cli.ExitCodes,
 		Example: `  permd serve
   permd status
   permd decide --local --agent claude-agent-acp calls.jsonl`,
-		Version:       version(),
+		Version:       buildinfo.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -147,10 +107,10 @@ with the reason.
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return failf(exitUsage, "see "+cmd.CommandPath()+" --help", "%v", err)
+		return cli.Failf(cli.ExitUsage, "see "+cmd.CommandPath()+" --help", "%v", err)
 	})
 	flags := root.PersistentFlags()
-	flags.BoolVar(&a.json, "json", false, "print JSON")
+	flags.BoolVar(&a.JSON, "json", false, "print JSON")
 	flags.StringVar(&a.root, "root", "", "look for /etc and /var below this folder (for tests and trials)")
 	root.AddGroup(
 		&cobra.Group{ID: "daemon", Title: "The daemon:"},
@@ -196,7 +156,7 @@ func usageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return failf(exitUsage, "see "+c.CommandPath()+" --help", "%v", err)
+				return cli.Failf(cli.ExitUsage, "see "+c.CommandPath()+" --help", "%v", err)
 			}
 			return nil
 		}
@@ -208,7 +168,7 @@ func usageErrors(cmd *cobra.Command) {
 
 // group is a command that only holds others.
 func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + exitCodes, Example: example, Annotations: onlyReads, RunE: func(c *cobra.Command, args []string) error {
+	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: onlyReads, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return c.Help()
 		}
@@ -216,19 +176,8 @@ func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Comm
 		for _, s := range subs {
 			names = append(names, s.Name())
 		}
-		return failf(exitUsage, "one of: "+strings.Join(names, ", "), "unknown command %q for %q", args[0], c.CommandPath())
+		return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(names, ", "), "unknown command %q for %q", args[0], c.CommandPath())
 	}}
 	cmd.AddCommand(subs...)
 	return cmd
-}
-
-// verdictCode is the exit code that tells a verdict.
-func verdictCode(v decisions.Verdict) int {
-	switch v {
-	case decisions.Allow:
-		return exitOK
-	case decisions.Deny:
-		return exitDeny
-	}
-	return exitAsk
 }

@@ -62,7 +62,7 @@ func (d *testDaemon) followPage(t *testing.T, page, dir string) {
 		// Hooks are not given a permd that will not stay, as that of a test.
 		"permd": "#!/bin/sh\ncase \"$1 $2\" in 'hook install') set -- \"$@\" --exec '" + bin + "/permd' ;; esac\n" +
 			"exec permd-itself \"$@\" --root '" + root + "'\n",
-		"sudo":  "#!/bin/sh\nexec \"$@\"\n",
+		"sudo": "#!/bin/sh\nexec \"$@\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)

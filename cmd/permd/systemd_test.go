@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -190,7 +192,7 @@ func TestSocketActivation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	var s status
+	var s daemon.Status
 	if err := a.Call(t.Context(), admin.MethodStatus, struct{}{}, &s); err != nil {
 		t.Fatal(err)
 	}
@@ -242,8 +244,8 @@ func TestSocketActivationWrong(t *testing.T) {
 			defer c.Close()
 			err = d.cmd.Wait()
 			d.cmd = nil
-			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitError {
-				t.Errorf("the daemon ended with %v, want exit code %d", err, exitError)
+			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != cli.ExitError {
+				t.Errorf("the daemon ended with %v, want exit code %d", err, cli.ExitError)
 			}
 			if out := d.output.String(); !strings.Contains(out, "permd: error: taking the sockets of the service manager: ") || !strings.Contains(out, "permd-admin") {
 				t.Errorf("it said %q", out)

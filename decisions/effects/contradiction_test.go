@@ -91,7 +91,8 @@ func TestDefects(t *testing.T) {
 		{"in a list", with(agentCall("cline", "run_commands", `{"commands":[{"command":"make a","Command":"make b"}]}`), func(*Call) {}), []string{"near_miss @rawInput.commands[0]"}},
 		{"in changes", with(agentCall("codex", "apply_patch", `{"changes":{"a":{"type":"update","Move_path":"/etc/hosts"}}}`), func(*Call) {}), []string{"near_miss @rawInput.changes.a"}},
 		{"in arguments of a server", claude("mcp__x__y", `{"a":{"PATH":"/etc/hosts"}}`, "other", ""), []string{"near_miss @rawInput.a"}},
-		{"another word", claude("Bash", `{"command":"make a","commander":"x","descriptioN":"y"}`, "execute", ""), nil},
+		{"another word", claude("Bash", `{"command":"make a","commander":"x","descriptioN":"y"}`, "execute", ""),
+			[]string{"contradiction @rawInput.commander", "contradiction @rawInput.descriptioN"}},
 
 		// Claude's Bash has no member for a folder: the command runs where it would
 		// without one, and the path is not what it looks like.

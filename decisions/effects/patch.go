@@ -125,10 +125,10 @@ func (t *tool) changes(f fact, cwd string) {
 func (t *tool) changeMembers(o strictjson.Object, from string) {
 	for i := range o {
 		switch strings.ToLower(o[i].Name) {
-		case "path", "type", "kind", "move_path", "movepath":
-			continue
+		case "path", "type", "kind", "move_path", "movepath", "unified_diff", "unifieddiff", "diff", "content":
+			continue // FileChange and FileUpdateChange of Codex's protocol
 		}
-		if t.all.roleOf(o[i].Name) != roleNone && strictjson.Kind(o[i].Value) != 'n' || t.telling(&o[i]) {
+		if t.all.roleOf(o[i].Name) != roleNone && strictjson.Kind(o[i].Value) != 'n' || t.unlisted(nil, &o[i]) {
 			t.defect(DefectContradiction, memberOf(from, o[i].Name), "the change is not known to take this member")
 		}
 	}

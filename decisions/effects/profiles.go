@@ -85,12 +85,21 @@ type titleShape struct {
 type shape struct {
 	name     string
 	members  map[string]role
+	harmless map[string]bool // members of its tools that say nothing of what is touched
 	needs    []role
 	whole    bool // without a path the tool reads the whole working directory
 	wraps    bool // the input names a server's tool and holds its arguments
 	use      string
 	question string
 	mode     string
+}
+
+// closed reports whether the shape knows all members that its tools take, so that
+// any other one may be all that matters. The tools that touch nothing outside of
+// the conversation take what they like, but for those of which a list says what
+// they take.
+func (s *shape) closed() bool {
+	return s.name != "generic" && (s.use+s.question+s.mode == "" || len(s.harmless) > 0)
 }
 
 // takes reports whether the shape has a member of the role.
@@ -184,8 +193,8 @@ func (d *profilesData) compile() (*Profiles, error) {
 	}
 	shapes := map[string]*shape{}
 	for name, sd := range d.Shapes {
-		if len(sd.Harmless)+len(sd.Starts)+len(sd.Narrow) > 0 {
-			return nil, fmt.Errorf("shape %s: harmless, starts and narrow belong to generic", name)
+		if len(sd.Starts)+len(sd.Narrow) > 0 {
+			return nil, fmt.Errorf("shape %s: starts and narrow belong to generic", name)
 		}
 		if shapes[name], err = sd.compile(name); err != nil {
 			return nil, err
@@ -223,7 +232,7 @@ func (p *Profiles) learn(s *shape) {
 }
 
 func (d *shapeData) compile(name string) (*shape, error) {
-	s := &shape{name: name, members: map[string]role{}, whole: d.Whole, wraps: d.Wraps, use: d.Use, question: d.Question, mode: d.Mode}
+	s := &shape{name: name, members: map[string]role{}, harmless: map[string]bool{}, whole: d.Whole, wraps: d.Wraps, use: d.Use, question: d.Question, mode: d.Mode}
 	words := map[string]role{}
 	for _, nr := range d.roles() {
 		words[nr.name] = nr.role
@@ -233,6 +242,12 @@ func (d *shapeData) compile(name string) (*shape, error) {
 			}
 			s.members[m] = nr.role
 		}
+	}
+	for _, m := range d.Harmless {
+		if m == "" || s.members[m] != roleNone || s.harmless[m] {
+			return nil, fmt.Errorf("shape %s: member %q is empty or stands twice", name, m)
+		}
+		s.harmless[m] = true
 	}
 	for _, n := range d.Needs {
 		r := words[n]

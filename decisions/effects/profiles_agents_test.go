@@ -38,6 +38,7 @@ var shapeExamples = map[string]struct {
 	"download":       {`{"url":"https://a.example/","file_path":"a.bin"}`, []Kind{KindConnect, KindWrite}},
 	"external":       {`{"filepath":"/etc/hosts"}`, []Kind{KindWrite}},
 	"internal":       {`{"content":"x"}`, []Kind{KindUse}},
+	"subagent":       {`{"prompt":"x"}`, []Kind{KindUse}},
 	"completion":     {`{"result":"x","command":"make a"}`, []Kind{KindUse, KindRun}},
 	"server_call":    {`{"server_name":"github","tool_name":"merge","arguments":{"n":1}}`, []Kind{KindUse}},
 	"plain":          {`{"name":"x"}`, []Kind{KindUse}},
@@ -253,7 +254,8 @@ func TestAgents(t *testing.T) {
 		}), want: []string{"run bash -lc make a @subject.command", "run make a @subject.command"}},
 		{name: "a command under a tool of the conversation", call: acp("claude-agent-acp", func(c *Call) {
 			c.Tool.Name, c.InputFrom, c.Claims.Kind, c.Input = "Task", "subject", "think", in(`{"command":"make a","cwd":"`+testCwd+`"}`)
-		}), want: []string{"use :Task of agent @tool", "run make a @subject.command"}, defects: []string{"contradiction @subject.command", "contradiction @kind"}},
+		}), want: []string{"use :Task of agent @tool", "run make a @subject.command"},
+			defects: []string{"contradiction @subject.cwd", "contradiction @subject.command", "contradiction @kind"}},
 		{name: "a command of a server's tool", call: acp("claude-agent-acp", func(c *Call) {
 			c.Tool.Name, c.InputFrom, c.Claims.Kind, c.Input = "mcp__prod__exec", "subject", "execute", in(`{"command":"make a","cwd":"`+testCwd+`"}`)
 		}), want: []string{"use prod:exec @tool", "run make a @subject.command", "^read . @subject.cwd", "^write . @subject.cwd"}},

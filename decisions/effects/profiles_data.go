@@ -27,9 +27,11 @@ type shapeData struct {
 	Filter   []string `yaml:"filter"`
 	Grant    []string `yaml:"grant"`
 	Ignore   []string `yaml:"ignore"`
-	Harmless []string `yaml:"harmless"` // generic only
-	Starts   []string `yaml:"starts"`   // generic only
-	Narrow   []string `yaml:"narrow"`   // generic only
+	// Harmless members say nothing of what is touched: those of generic in the
+	// input of any tool, those of a shape in that of its tools.
+	Harmless []string `yaml:"harmless"`
+	Starts   []string `yaml:"starts"` // generic only
+	Narrow   []string `yaml:"narrow"` // generic only
 
 	Needs    []string `yaml:"needs"`
 	Whole    bool     `yaml:"whole"`

@@ -312,13 +312,14 @@ func (v *invocation) applyPath(does act, i int, w word, tree bool) {
 // below makes an effect mean all below its path, if tree. Where only names are
 // listed, what lies there is not read.
 func (v *invocation) below(e Effect, tree, names bool) Effect {
+	// Of a folder, diff compares what lies in it: with the file of the same name in
+	// another folder, or with the one file that it is given (POSIX, diff).
+	if v.run.Program == "diff" && e.File != nil && e.Kind == KindRead && !tree {
+		mode, err := v.b.res.lstat(e.File.Path)
+		tree = v.b.stale(e.File.Path) || err == nil && mode.IsDir()
+	}
 	switch {
-	case e.File == nil:
-	case !tree:
-		// Of two folders, diff compares what lies in them.
-		if mode, err := v.b.res.lstat(e.File.Path); v.run.Program == "diff" && err == nil && mode.IsDir() && v.followsLinks() {
-			v.followed = append(v.followed, e.File.Path)
-		}
+	case e.File == nil, !tree:
 	case names:
 		e.File.Recursive = true
 		if v.followsLinks() {

@@ -164,9 +164,6 @@ func (v *invocation) implicitly(e implicitEffect) {
 		v.b.unknown(v.at.from, "an effect that permd does not know")
 		return
 	}
-	if v.run.Cwd == "" {
-		return // the run's unknown folder already says so
-	}
 	found := v.below(v.b.operand(kind, e.value, v.run.Cwd, v.at.from), tree, e.act == actLists)
 	found.Via = own
 	v.b.add(found)

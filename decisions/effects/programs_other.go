@@ -77,10 +77,6 @@ func (v *invocation) unpack() {
 	if v.filled {
 		arg, to = v.unpackTo, v.unpackIn
 	}
-	if v.run.Cwd == "" && !strings.HasPrefix(to, "/") {
-		v.b.rearranged = append(v.b.rearranged, "")
-		return // the run's unknown folder already says so
-	}
 	e := v.below(v.b.operand(KindWrite, to, v.run.Cwd, v.at.from), true, false)
 	e.Via = &Via{Effect: v.index, Arg: arg}
 	folder := ""

@@ -107,3 +107,24 @@ func TestLoopBound(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownFolder: a program that looks at the folder it runs in, or unpacks
+// into it, reads or writes one that is not known where more folders are possible than are followed.
+func TestUnknownFolder(t *testing.T) {
+	for command, want := range map[string]bool{
+		"cd x1; cd x2; cd x3; ls": true,
+		"cd src; ls":              false,
+	} {
+		fs := shellFiles()
+		fs.Dir(testCwd + "/src")
+		b := shellBuilder(shippedTable(t), fs)
+		b.shell(command, testCwd, "command")
+		unknown := false
+		for _, e := range b.effects {
+			unknown = unknown || e.Kind == KindUnknown
+		}
+		if unknown != want {
+			t.Errorf("%s: not understood: %v", command, unknown)
+		}
+	}
+}

@@ -45,11 +45,14 @@ func TestGuardedTags(t *testing.T) {
 			"/etc/profile.d/x.sh", "/etc/crontab", "/etc/cron.d/x", "/var/spool/cron/crontabs/dev", "/etc/systemd/system/x.service",
 			"~/Library/LaunchAgents/x.plist", "/Library/LaunchDaemons/x.plist", "~/bin/ls", "~/.local/bin/ls", "/root/bin/ls",
 			"repo.git/hooks/update", ".devcontainer/devcontainer.json", "/etc/ld.so.preload", "/etc/sudoers.d/x", "sub/hooks/pre-push",
+			".rbenv-vars", "sub/.pyenv-vars", ".nodenv-vars", ".rvmrc", ".ruby-gemset", ".rbenv-gemsets", ".bazelversion", ".swift-version", ".vimrc.local",
+			"mise/config.toml", "mise/config.local.toml", ".config/mise.toml", ".config/mise.local.toml", ".config/mise/conf.d/x.toml", ".mise/config.toml", ".sdkmanrc",
+			".pdm-python", "pixi.toml", ".envrc.local", ".fvm/flutter_sdk", "_opam/bin/x",
 			"venv/lib/python3/site-packages/x.pth", ".yarnrc.yml", "~/.config/direnv/direnvrc", "~/.cargo/config.toml",
 		},
 		"vcs": {
 			".git", ".git/config", ".git/HEAD", "sub/.git/objects/x", ".gitmodules", "~/.gitconfig", "~/.config/git/config", ".hg/hgrc",
-			".svn/entries", ".jj/repo", "repo.git/config", ".GIT/config",
+			".svn/entries", ".jj/repo", "repo.git/config", ".GIT/config", ".lfsconfig", "sub/.lfsconfig", ".gitreview", "vendor/x/.gitrepo", ".gitconfig.local",
 		},
 		"agent_config": {
 			".claude/settings.json", ".claude/hooks/x.sh", "CLAUDE.md", "sub/AGENTS.md", "GEMINI.md", ".cursor/mcp.json",

@@ -91,7 +91,7 @@ var guardTable = []guardGroup{
 	{[]Tag{Secret}, []string{
 		".env !.env/*/*", ".env~", ".env.* !.env.*example !.env.*sample !.env.*template !.env.dist !.env.schema",
 		"*.env !example.env !sample.env !template.env !*.example.env !*.sample.env !*.template.env !.env",
-		".envrc !.envrc.example", ".dev.vars", ".secrets", ".secret", ".secrets.*", "secrets.yml", "secrets.yaml",
+		".envrc !.envrc.example", ".*env-vars", ".dev.vars", ".secrets", ".secret", ".secrets.*", "secrets.yml", "secrets.yaml",
 		"secrets.json", "secrets.toml", "secrets.tfvars", "credentials.json", "client_secret*.json", "service-account*.json",
 		"service_account*.json", "serviceaccount*.json", "*-firebase-adminsdk-*.json", "firebase-adminsdk*.json",
 		"application_default_credentials.json", "local.settings.json", ".htpasswd", "wp-config.php",
@@ -212,6 +212,21 @@ var guardTable = []guardGroup{
 		"bunfig.toml", ".bunfig.toml", "pip.conf", "pip.ini", "uv.toml", ".pydistutils.cfg", ".condarc", ".gemrc", ".bundle", "nuget.config",
 		"pyvenv.cfg", ".gdbearlyinit", ".renviron", ".byebugrc", ".rdbgrc", ".erlang", ".sbtopts", ".jvmopts", ".octaverc",
 	}},
+	// What managers of versions and environments obey before the next program of the
+	// project runs: variables (rbenv-vars and its kin: .NAMEenv-vars), shell text
+	// (rvm, smartcd), folders of packages (gemset of rbenv and rvm), a program by its
+	// path, address or fork (pdm, bazelisk, fvm, opam), and the names of versions that
+	// no program of the table looks into, which some of the family join to a path.
+	{[]Tag{Startup}, []string{
+		".*env-vars", ".rvmrc", ".versions.conf", ".ruby-gemset", ".rbenv-gemsets", ".bash_enter", ".bash_leave", ".smartcd", ".sdkmanrc", ".jabbarc", ".dvmrc",
+		"mise/config*.toml", "mise/conf.d", ".config/mise.toml", ".config/mise.*.toml", ".config/rtx", ".rtx", ".rtx.*.toml", "rtx.toml", ".proto",
+		".pdm-python", ".pdm.toml", "pixi.toml", ".pixi", ".bazelversion", ".fvm", ".fvmrc", "_opam", ".opam-switch", ".envrc.* !.envrc.example !.envrc.sample !.envrc.template",
+		".swift-version", ".crystal-version", ".exenv-version", ".scala-version", ".ocaml-version", ".r-version", ".terraform-version", ".opentofu-version",
+		".terragrunt-version", ".packer-version", ".deno-version", ".bun-version", ".zig-version", ".zigversion",
+		".default-gems", ".default-npm-packages", ".default-python-packages", ".default-cargo-crates", ".default-go-packages",
+	}},
+	// Further files that an editor's settings source where they are.
+	{[]Tag{Startup}, []string{".vimrc.local", ".gvimrc.local", ".nvimrc.local", ".exrc.local", ".vimrc.bundles*", ".vimrc.before*", ".vimrc.after*", ".lvimrc.*"}},
 	// Settings that programs which only look obey, of a project or of a person.
 	{[]Tag{Startup}, []string{
 		".ackrc", "_ackrc", ".yamllint", ".yamllint.yaml", ".yamllint.yml", ".fslckout", "_fossil_",
@@ -252,7 +267,10 @@ var guardTable = []guardGroup{
 	}},
 
 	{[]Tag{VCS}, []string{
-		".git", ".gitconfig", ".config/git", ".gitmodules", ".hg", ".hgrc", ".svn", ".subversion", ".bzr", ".jj", ".config/jj",
+		".git", ".gitconfig", ".config/git", ".gitmodules",
+		// Where git's extensions send and take objects from: LFS, review, subrepo;
+		// and files that the main settings include by custom.
+		".lfsconfig", ".gitreview", ".gitrepo", ".gitconfig.local", ".gitconfig-*", ".hg", ".hgrc", ".svn", ".subversion", ".bzr", ".jj", ".config/jj",
 		".jjconfig.toml", ".pijul", ".fossil", "_darcs", "/etc/gitconfig", "*.git/hooks", "*.git/config", "*.git/objects",
 		"*.git/refs", "*.git/head", "*.git/packed-refs",
 	}},

@@ -29,7 +29,7 @@ func (t *tool) startsAgent(name string, args strictjson.Value, from string) {
 // without asking.
 var modeWords = []string{
 	"access", "allow", "allowed", "approval", "approvals", "approve", "auto", "autonomy", "bypass", "confirm", "confirmation", "dangerously", "elevated",
-	"escalated", "grant", "grants", "mode", "modes", "permission", "permissions", "policy", "privileged", "sandbox", "sandboxed", "skip", "trust", "trusted",
+	"escalated", "grant", "grants", "isolation", "mode", "modes", "permission", "permissions", "policy", "privileged", "sandbox", "sandboxed", "skip", "trust", "trusted",
 	"unattended", "unrestricted", "unsandboxed", "yolo",
 }
 

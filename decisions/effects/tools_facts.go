@@ -18,8 +18,8 @@ type fact struct {
 // facts takes the members of an input for what they mean to the shape. A
 // member that the shape does not take, but that means something in the input
 // of other tools, is a contradiction: it is read as there, so that denies see
-// it. One that means something nowhere is a contradiction if its name tells
-// that it might; all others are harmless. Null is absence.
+// it. One that means something nowhere is a contradiction as well, unless it is
+// listed as harmless. Null is absence.
 func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 	fs := make([]fact, 0, len(o))
 	for i := range o {
@@ -32,7 +32,7 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 			case f.role == roleNone:
 				exact, near := t.nearMiss(m)
 				if !near {
-					if s.name != "generic" && s.use+s.question+s.mode == "" && t.telling(m) {
+					if s.closed() && t.unlisted(s, m) {
 						t.defect(DefectContradiction, f.from, "the tool is not known to take this member")
 					}
 					continue
@@ -42,7 +42,7 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 					f.role = t.all.roleOf(exact)
 				}
 			case s.name == "generic":
-			case f.role == roleCwd && s.use+s.question+s.mode != "":
+			case f.role == roleCwd && s.use+s.question+s.mode != "" && !s.closed():
 			case f.role == roleCwd && s.runs() && t.inSession(m.Value):
 				// Obeyed or not, it runs where it would without.
 				continue

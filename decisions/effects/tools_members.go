@@ -1,49 +1,13 @@
 package effects
 
-import (
-	"slices"
+import "github.com/permd/permd/internal/strictjson"
 
-	"github.com/permd/permd/internal/strictjson"
-)
-
-// tellingWords are words in a member's name that say what a tool touches or
-// how it runs something. A member of that kind that nobody knows of may be all
-// that matters in the input: {"command": "ls", "env": {"PATH": "."}}.
-var tellingWords = []string{
-	"args", "argv", "arguments", "cmd", "cmds", "command", "commands", "cwd", "dest", "destination", "dir", "directories", "directory",
-	"dst", "env", "environ", "environment", "exec", "executable", "file", "filename", "filenames", "filepath", "filepaths", "files",
-	"folder", "folders", "host", "hostname", "hosts", "input", "interpreter", "link", "links", "out", "outfile", "output", "path", "paths",
-	"pathname", "pathnames", "permission", "permissions", "rename", "root", "roots", "sandbox", "script", "scripts", "shell", "source",
-	"sources", "src", "stdin", "stdout", "symlink", "target", "targets", "to", "uri", "uris", "url", "urls", "workdir", "workspace",
-}
-
-// tellingSwitches are words in the name of a member that says it by being true.
-var tellingSwitches = []string{"bypass", "dangerously", "elevated", "escalated", "privileged", "root", "sudo", "unrestricted", "unsandboxed"}
-
-// telling reports whether a member that no tool is known to take could say what
-// the call touches: its name has such a word, and its value is text or holds
-// some.
-func (t *tool) telling(m *strictjson.Member) bool {
-	if t.all.harmless[m.Name] {
-		return false
-	}
-	list := tellingWords
-	switch strictjson.Kind(m.Value) {
-	case '"', '[', '{':
-	case 't':
-		list = tellingSwitches
-	default:
-		return false
-	}
-	if !granted(m.Value) {
-		return false
-	}
-	for word := range words(m.Name) {
-		if slices.Contains(list, word) {
-			return true
-		}
-	}
-	return false
+// unlisted reports whether a member that means nothing to the shape is not known
+// to be harmless either: a newer version of the agent, or an extension of it, may
+// take it for what the call does: {"command": "ls", "prefix": "sudo"}. s is nil
+// for an object that is of no shape.
+func (t *tool) unlisted(s *shape, m *strictjson.Member) bool {
+	return !t.all.harmless[m.Name] && (s == nil || !s.harmless[m.Name]) && granted(m.Value)
 }
 
 // unknownMembers finds the members of an input, of a tool that nothing names,
@@ -55,7 +19,7 @@ func (t *tool) unknownMembers(o strictjson.Object, from string) {
 		if _, near := t.nearMiss(m); near {
 			continue // which is a defect already
 		}
-		if t.all.roleOf(m.Name) == roleNone && !t.all.harmless[m.Name] && granted(m.Value) {
+		if t.all.roleOf(m.Name) == roleNone && t.unlisted(nil, m) {
 			t.defect(DefectContradiction, memberOf(from, m.Name), "no tool is known to take this member beside a command")
 		}
 	}
@@ -74,7 +38,7 @@ func (t *tool) besideCommand(s *shape, o strictjson.Object, from string) {
 		if r == roleNone {
 			r = t.all.roleOf(m.Name)
 		}
-		if r != roleCommand && r != roleIgnore && !t.all.harmless[m.Name] && granted(m.Value) {
+		if r != roleCommand && r != roleIgnore && t.unlisted(s, m) {
 			t.defect(DefectContradiction, memberOf(from, m.Name), "this member of a command in a list is not read")
 		}
 	}

@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,15 +36,17 @@ func TestMembers(t *testing.T) {
 		{name: "switch that is on", call: claude("Bash", `{"command":"make a","run_as_root":true}`), want: makeA, defects: []string{"contradiction @rawInput.run_as_root"}},
 		{name: "switch that is off", call: claude("Bash", `{"command":"make a","run_as_root":false}`), want: makeA},
 		{name: "nothing in it", call: claude("Bash", `{"command":"make a","env":{},"args":[],"stdin":"","script":null}`), want: makeA},
-		{name: "numbers", call: claude("Bash", `{"command":"make a","max_output_tokens":5,"session_id":7}`), want: makeA},
-		{name: "words of no weight", call: claude("Bash", `{"command":"make a","summary":"x","risk":"low","labels":["x"]}`), want: makeA},
+		{name: "numbers", call: claude("Bash", `{"command":"make a","max_output_tokens":5,"session_id":7}`), want: makeA, defects: []string{"contradiction @rawInput.session_id"}},
+		{name: "words of no weight", call: claude("Bash", `{"command":"make a","summary":"x","timeout":5,"run_in_background":true}`), want: makeA},
+		{name: "words that nobody knows", call: claude("Bash", `{"command":"make a","labels":["x"]}`), want: makeA, defects: []string{"contradiction @rawInput.labels"}},
 		{name: "target of a link", call: claude("Write", `{"file_path":"a","content":"x","target":"/etc"}`), want: write, defects: []string{"contradiction @rawInput.target"}},
 		{name: "other name", call: claude("Edit", `{"file_path":"a","rename_to":"/etc/x"}`), want: write, defects: []string{"contradiction @rawInput.rename_to"}},
 		{name: "dash for an underscore", call: claude("Edit", `{"file_path":"a","file-path":"/etc/x"}`), want: write, defects: []string{"contradiction @rawInput.file-path"}},
 		{name: "what real tools take", call: claude("Grep", `{"pattern":"x","path":"docs","output_mode":"content","-n":true,"head_limit":5,"type":"go"}`),
 			want: []string{"read ./docs/** @rawInput.path"}},
 		{name: "a server's tool takes what it likes", call: claude("mcp__x__y", `{"target":"b","args":["c"]}`), want: []string{"use x:y @tool"}},
-		{name: "a tool of the conversation", call: claude("Task", `{"prompt":"x","script":"y"}`), want: []string{"use :Task of agent @tool"}},
+		{name: "a tool of the conversation", call: claude("Task", `{"prompt":"x","script":"y"}`), want: []string{"use :Task of agent @tool"},
+			defects: []string{"contradiction @rawInput.script"}},
 
 		{name: "edits that are no list", call: claude("MultiEdit", `{"file_path":"a","edits":{"file_path":"/etc/hosts"}}`),
 			want: append(write[:1:1], "unknown - @rawInput.edits"), defects: []string{"dropped @rawInput.edits"}},
@@ -205,4 +208,93 @@ func TestBefore(t *testing.T) {
 			t.Errorf("after %q: %q", lines(r), got)
 		}
 	})
+}
+
+// TestUnlistedMembers has, beside what each agent's tools are known to take, a
+// member that they are not: whatever it is called, the call is not understood.
+func TestUnlistedMembers(t *testing.T) {
+	w := toolWorld(t)
+	names := []string{"prefix", "setup", "then", "wrapper", "user", "container", "program", "redirect", "tee", "envs", "vars", "init", "profile", "rcfile",
+		"code", "network", "auto_approve", "yolo", "frob", "_simulatedSedEdit"}
+	for _, p := range w.Profiles.agents {
+		party := partyOf(t, w.Profiles, p)
+		for tool, s := range p.tools {
+			example := shapeExamples[s.name].input
+			if !s.closed() || s.wraps {
+				continue
+			}
+			for _, name := range names {
+				if s.members[name] != roleNone || s.harmless[name] {
+					continue
+				}
+				for _, value := range []string{`"rm x"`, `["rm x"]`, `{"x":"rm x"}`, `7`, `true`} {
+					c := agentCall(party.Name, tool, strings.TrimSuffix(example, "}")+`,"`+name+`":`+value+`}`)
+					c.Agent = party
+					if r := w.Of(c); !slices.ContainsFunc(r.Defects, func(d Defect) bool { return d.At == "rawInput."+name }) {
+						t.Errorf("%s %s (%s) takes %s: %s, defects %+v", p.id, tool, s.name, name, value, r.Defects)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestListedMembers has calls as agents make them, with all that their tools are
+// declared to take.
+func TestListedMembers(t *testing.T) {
+	w := toolWorld(t)
+	for _, tt := range []struct{ agent, tool, input string }{
+		{"claude", "Bash", `{"command":"make a","description":"Build","timeout":5000,"run_in_background":true,"dangerouslyDisableSandbox":false}`},
+		{"claude", "Read", `{"file_path":"a.pdf","offset":1,"limit":5,"pages":"1-5"}`},
+		{"claude", "Grep", `{"pattern":"x","path":"docs","glob":"*.md","output_mode":"content","-A":1,"-B":1,"-C":1,"-i":true,"-n":true,"context":1,"type":"go","head_limit":5,"offset":1,"multiline":true}`},
+		{"claude", "NotebookEdit", `{"notebook_path":"a.ipynb","cell_id":"x","cell_type":"code","edit_mode":"insert","new_source":"x"}`},
+		{"claude", "MultiEdit", `{"file_path":"a","edits":[{"old_string":"a","new_string":"b","replace_all":true}]}`},
+		{"claude", "Task", `{"description":"x","prompt":"y","subagent_type":"z","model":"m","run_in_background":true,"resume":"r","isolation":"worktree","name":"n","team_name":"t","mode":"plan"}`},
+		{"codex", "exec_command", `{"cmd":"make a","workdir":"docs","yield_time_ms":1,"max_output_tokens":5,"login":true,"justification":"x","prefix_rule":["make"],"sandbox_permissions":"use_default"}`},
+		{"codex", "shell", `{"command":["make","a"],"workdir":"docs","timeout_ms":1}`},
+		{"gemini-cli", "run_shell_command", `{"command":"make a","description":"x","dir_path":"docs","is_background":false,"wait_for_previous":true}`},
+		{"gemini-cli", "replace", `{"file_path":"a","instruction":"x","old_string":"a","new_string":"b","expected_replacements":2,"allow_multiple":true}`},
+		{"opencode", "bash", `{"command":"make a","timeout":1,"workdir":"docs","description":"x"}`},
+		{"opencode", "Task", `{"description":"x","prompt":"y","subagent_type":"z","command":"/x"}`},
+		{"opencode", "webfetch", `{"url":"https://a.example/","format":"markdown","timeout":5}`},
+		{"cursor", "Shell", `{"command":"make a","block_until_ms":5,"description":"x"}`},
+		{"copilot", "bash", `{"command":"make a","description":"x","initial_wait":5}`},
+		{"copilot", "view", `{"path":"a","view_range":[1,5]}`},
+		{"cline", "replace_in_file", `{"path":"a","diff":"x","task_progress":"y"}`},
+		{"crush", "bash", `{"command":"make a","description":"x","run_in_background":true,"auto_background_after":60}`},
+		{"openhands", "terminal", `{"command":"make a","timeout":5,"security_risk":"LOW","summary":"x"}`},
+		{"docker-agent", "shell", `{"cmd":"make a","cwd":"docs","timeout":5}`},
+		{"codex", "spawn_agent", `{"message":"x","agent_type":"y","fork_context":true,"reasoning_effort":"high"}`},
+	} {
+		c := agentCall(tt.agent, tt.tool, tt.input)
+		if r := w.Of(c); len(r.Defects) > 0 || r.Missing != "" {
+			t.Errorf("%s %s %s: defects %+v, missing %q", tt.agent, tt.tool, tt.input, r.Defects, r.Missing)
+		}
+	}
+}
+
+// TestSubagentMembers has members that give a sub-agent more than it is told.
+func TestSubagentMembers(t *testing.T) {
+	w := toolWorld(t)
+	for _, p := range w.Profiles.agents {
+		party := partyOf(t, w.Profiles, p)
+		for tool, s := range p.tools {
+			if !w.Profiles.starts[tool] || s.name == "plain" {
+				continue
+			}
+			if s.name != "subagent" {
+				t.Errorf("%s %s starts a sub-agent, and is of shape %s", p.id, tool, s.name)
+			}
+			for _, more := range []string{`"tools":["Bash"]`, `"capabilities":["all"]`, `"mcpServers":{"x":{"command":"evil"}}`, `"hooks":{"PreToolUse":"x"}`,
+				`"env":{"A":"b"}`, `"cwd":"/etc"`, `"isolation":"none"`, `"isolation":{"kind":"none"}`, `"agents":{"x":{"prompt":"y"}}`, `"path":"/etc"`} {
+				c := agentCall(party.Name, tool, `{"prompt":"x",`+more+`}`)
+				c.Agent = party
+				r := w.Of(c)
+				mode := slices.ContainsFunc(r.Effects, func(e Effect) bool { return e.Kind == KindMode })
+				if len(r.Defects) == 0 && !mode {
+					t.Errorf("%s %s takes %s: effects %q", p.id, tool, more, lines(r))
+				}
+			}
+		}
+	}
 }

@@ -244,3 +244,60 @@ func TestResultsCount(t *testing.T) {
 		})
 	}
 }
+
+// TestLaterCallOfAnID: the person's yes names the id of a call alone, so that it
+// must not reach another call that the id stands for in a later turn.
+func TestLaterCallOfAnID(t *testing.T) {
+	const first, other = `"a t 1"`, `"a t 2"`
+	turn := func(call string) string { return theTurn + `,` + turnOf(strings.Trim(call, `"`)) + `}` }
+	yes := func(batch string) string {
+		return `{"sessionId":"s","batchId":"` + batch + `","answers":[{"toolCallId":"a","verdict":"allow"}]}`
+	}
+	t.Run("while it waits", func(t *testing.T) {
+		d := newDaemon(t)
+		d.must(t, MethodPermissions, turn(first))
+		r := d.must(t, MethodPermissions, turn(other))
+		diff(t, "the later call", []string{"a server denied: " + whyOther}, outcomes(r))
+		d.refused(t, MethodAnswer, yes("b1"), "does not wait")
+		r = d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`)
+		diff(t, "the earlier call", []string{"a server denied: " + whyOther}, outcomes(r))
+	})
+	t.Run("after a yes", func(t *testing.T) {
+		d := newDaemon(t)
+		d.must(t, MethodPermissions, turn(first))
+		r := d.must(t, MethodAnswer, yes("b1"))
+		diff(t, "the earlier call", []string{"a server granted"}, outcomes(r))
+		r = d.must(t, MethodPermissions, turn(other))
+		diff(t, "the later call", []string{"a server ask"}, outcomes(r))
+		for _, method := range []string{MethodAnswer, MethodPermissions} {
+			params := `{"sessionId":"s","batchId":"b1"}`
+			if method == MethodPermissions {
+				params = theTurn + `,"batchId":"b1",` + turnOf("a t 1") + `}`
+			}
+			r = d.must(t, method, params)
+			diff(t, "the earlier call, said again", []string{"a server denied: " + whyOther}, outcomes(r))
+		}
+		r = d.must(t, MethodAnswer, yes("b2"))
+		diff(t, "the later call with its own yes", []string{"a server granted"}, outcomes(r))
+	})
+	t.Run("under another tool", func(t *testing.T) {
+		d := newDaemon(t)
+		d.must(t, MethodPermissions, turn(first))
+		d.must(t, MethodPermissions, turn(`"a u 1"`))
+		d.refused(t, MethodAnswer, yes("b1"), "does not wait")
+	})
+	t.Run("the same call", func(t *testing.T) {
+		d := newDaemon(t)
+		d.must(t, MethodPermissions, turn(first))
+		d.must(t, MethodPermissions, turn(first))
+		diff(t, "the first yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
+		diff(t, "the second yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b2"))))
+	})
+	t.Run("another session", func(t *testing.T) {
+		d := newDaemon(t)
+		d.must(t, MethodPermissions, turn(first))
+		d.raw(t, native.MethodSession, `{"sessionId":"s2","cwd":"/home/ana/shop","client":{"name":"playground"}}`)
+		d.must(t, MethodPermissions, strings.Replace(turn(other), `"sessionId":"s"`, `"sessionId":"s2"`, 1))
+		diff(t, "the yes", []string{"a server granted"}, outcomes(d.must(t, MethodAnswer, yes("b1"))))
+	})
+}

@@ -2,11 +2,13 @@ package aap
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sync"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/toolserver"
 )
 
@@ -73,7 +75,7 @@ func newBatch(id string, ses *decisions.Session, w *parties, calls []plannedCall
 // sameAs reports whether the batch is of those calls.
 func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
 	mine, theirs := waiting(b.entries, func(e *entry) plannedCall { return e.plannedCall }), waiting(calls, func(c plannedCall) plannedCall { return c })
-	if w.agent != b.parties.agent || w.endpoint != b.parties.endpoint || len(mine) != len(theirs) {
+	if !b.sameParty(w) || len(mine) != len(theirs) {
 		return false
 	}
 	for i := range mine {
@@ -83,6 +85,36 @@ func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
 		}
 	}
 	return true
+}
+
+// close denies the calls whose ids stand for other calls in a later batch, and
+// returns the ids of those that had no answer yet.
+func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	others := make(map[string]*entry, len(later.entries))
+	for _, e := range later.entries {
+		others[e.id] = e // the id, name and input of an entry never change
+	}
+	for _, e := range b.entries {
+		o := others[e.id]
+		if o == nil || e.skip || e.result != nil || b.sameParty(later.parties) && e.name == o.name && e.side == o.side && same(e.input, o.input) {
+			continue
+		}
+		if e.outcome == Ask || e.outcome == "" {
+			open = append(open, e.id)
+		}
+		if e.decision != nil {
+			asks.Remove(e.decision.ID)
+		}
+		e.denied = cmp.Or(e.denied, whyOther)
+		e.deny(whyOther)
+	}
+	return open
+}
+
+func (b *batch) sameParty(w *parties) bool {
+	return w.agent == b.parties.agent && w.endpoint == b.parties.endpoint
 }
 
 // waiting are the calls that have no result. Those that have one are left out of

@@ -1,6 +1,7 @@
 package aap
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -43,6 +44,30 @@ func (s *batches) add(b *batch) {
 	s.list = append(s.list, b)
 	s.size += b.size + b.decided
 	s.makeRoom(b)
+}
+
+// supersede compares the calls of a batch that is held with those of the same ids
+// in the other batches of its session. The person's yes names an id alone, so of
+// two calls under one id only the later one can be meant: the earlier is closed.
+// Where it still waits, the protocol forbids the later one as well. No batch's lock
+// is held.
+func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
+	s.mu.Lock()
+	list := slices.Clone(s.list)
+	s.mu.Unlock()
+	var contrary []string
+	for _, o := range list {
+		if o != b && o.session == b.session {
+			contrary = append(contrary, o.close(b, asks)...)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range contrary {
+		if e := b.entry(id); !e.skip {
+			e.denied = cmp.Or(e.denied, whyOther)
+		}
+	}
 }
 
 // makeRoom forgets the oldest batches, but never b.

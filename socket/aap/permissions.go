@@ -39,6 +39,7 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 		default:
 			b.id = h.NewID()
 			t.batches.add(b)
+			t.batches.supersede(b, &t.state.Questions)
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()

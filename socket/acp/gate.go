@@ -147,7 +147,7 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	}
 	g.state.Questions.Add(&native.PendingQuestion{
 		ID: d.ID, SessionID: g.session, RequestID: g.requestID, Offer: d.Offer, Resolve: g.pick(d.ID),
-		Digest: d.Policy.Digest, Cwd: g.request.Call.Cwd, Decision: d, Request: made, Refresh: g.renew(made),
+		Digest: d.Policy.Digest, Cwd: made.Call.Cwd, Decision: d, Request: made, Refresh: g.renew(made),
 	})
 	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }

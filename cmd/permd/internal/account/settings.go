@@ -1,0 +1,84 @@
+package account
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
+)
+
+// SettingsName is the settings file of org and user.
+const SettingsName = "permd.toml"
+
+// maxSettingsSize is as much as is read of a settings file, in bytes, less one: it
+// is what the parser takes.
+const maxSettingsSize = 1 << 20
+
+// ReadSettings reads permd.toml of org and user.
+func ReadSettings(dirs xdg.Dirs) (policy.Settings, error) {
+	var of [2]policy.Settings
+	for i, dir := range []string{dirs.Org, dirs.Config} {
+		file := filepath.Join(dir, SettingsName)
+		data, err := ReadSettingsFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return policy.Settings{}, fmt.Errorf("reading settings: %w", err)
+		}
+		if of[i], err = policy.ParseSettings(file, data); err != nil {
+			return policy.Settings{}, err
+		}
+	}
+	return policy.Merge(of[0], of[1])
+}
+
+// ReadSettingsFile reads a file that only root and we can have written: it can
+// turn rules off. Not blocking, so that a FIFO in its place does not hold the
+// daemon.
+func ReadSettingsFile(file string) ([]byte, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", file)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Uid != 0 && st.Uid != uint32(os.Geteuid()) {
+		return nil, cli.Failf(cli.ExitError, "give it to yourself or to root with chown", "%s belongs to uid %d", file, st.Uid)
+	}
+	if info.Mode().Perm()&files.OthersWrite(info, uint32(os.Geteuid())) != 0 {
+		return nil, cli.Failf(cli.ExitError, "chmod go-w "+file, "%s can be written by others (mode %04o)", file, info.Mode().Perm())
+	}
+	return io.ReadAll(io.LimitReader(f, maxSettingsSize+1))
+}
+
+// ReadSwitches are what the settings say to the rules.
+func ReadSwitches(dirs xdg.Dirs) (policy.Switches, error) {
+	s, err := ReadSettings(dirs)
+	if err != nil {
+		return policy.Switches{}, err
+	}
+	return policy.Switches{
+		Profile: s.Profile,
+		OnlyOrg: s.OnlyOrg, DenyOnFailure: s.OnFailure == decisions.Deny, Disable: s.Disable,
+		AskGates: s.AskGates,
+	}, nil
+}
+
+// PolicyDir is where a layer's rules are, below its folder.
+const PolicyDir = "policy.d"

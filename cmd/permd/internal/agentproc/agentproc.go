@@ -1,0 +1,132 @@
+// Package agentproc runs the agent that permd acp stands in front of: its process
+// with all that it starts, the signals that go to it, and the pipes of its client.
+package agentproc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// grace is how long an agent that was told to end, and a client that does not
+// read, are waited for.
+const grace = 5 * time.Second
+
+// Agent is the agent's process, the leader of a group of its own.
+type Agent struct {
+	cmd     *exec.Cmd
+	In, Out *os.File
+	exited  chan struct{}
+	swept   chan struct{} // closed when nothing that it started is left
+}
+
+// Start runs a program with pipes to it, in a process group of its own.
+func Start(path string, args []string, stderr io.Writer) (*Agent, error) {
+	//nolint:forbidigo // the agent that the person named on the command line
+	cmd := exec.Command(path)
+	cmd.Args = args
+	cmd.Stderr = stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Pipes of our own: those of the package are closed by Wait, with what was
+	// not read yet.
+	inRead, inWrite, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting the agent: %w", err)
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		inRead.Close()
+		inWrite.Close()
+		return nil, fmt.Errorf("starting the agent: %w", err)
+	}
+	cmd.Stdin, cmd.Stdout = inRead, outWrite
+	err = cmd.Start()
+	inRead.Close()
+	outWrite.Close()
+	if err != nil {
+		inWrite.Close()
+		outRead.Close()
+		return nil, fmt.Errorf("starting the agent: %w", err)
+	}
+	return &Agent{cmd, inWrite, outRead, make(chan struct{}), make(chan struct{})}, nil
+}
+
+// Attend passes signals on to the agent and all that it started, and sees to it
+// that nothing is left when it has ended.
+func (g *Agent) Attend(signals <-chan os.Signal, stop context.CancelCauseFunc) {
+	go func() {
+		_ = g.cmd.Wait() // the state says all
+		close(g.exited)
+		g.sweep()
+		close(g.swept)
+	}()
+	signalled := false
+	for {
+		select {
+		case s := <-signals:
+			signalled = true
+			g.signal(s.(syscall.Signal))
+			continue
+		case <-g.exited:
+		}
+		break
+	}
+	_ = g.Out.SetReadDeadline(time.Now().Add(6 * grace))
+	if !signalled {
+		return
+	}
+	// Who has ended the agent may not read any more what it said last.
+	time.Sleep(grace)
+	stop(errors.New("ended by a signal"))
+}
+
+// sweep ends what the agent has left behind in its group. It would keep the
+// agent's output open, and outlive permd.
+func (g *Agent) sweep() {
+	g.signal(syscall.SIGTERM)
+	const step = 10 * time.Millisecond
+	for waited := time.Duration(0); waited < grace; waited += step {
+		if !groupAlive(g.cmd.Process.Pid) {
+			return
+		}
+		time.Sleep(step)
+	}
+	g.signal(syscall.SIGKILL)
+}
+
+func (g *Agent) signal(s syscall.Signal) {
+	_ = syscall.Kill(-g.cmd.Process.Pid, s)
+}
+
+// End waits for the agent, which has closed its output, and returns its exit
+// code; 128 and the signal's number if one ended it. When the conversation was
+// broken off, the agent is told to end.
+func (g *Agent) End(broken bool) int {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		if !broken {
+			break
+		}
+		select {
+		case <-g.exited:
+			broken = false
+			continue
+		default:
+		}
+		g.signal(s)
+		select {
+		case <-g.exited:
+		case <-time.After(grace):
+		}
+	}
+	<-g.swept
+	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return g.cmd.ProcessState.ExitCode()
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package agentproc
+
+import "syscall"
+
+// groupAlive reports whether there is a process of the group.
+func groupAlive(group int) bool { return syscall.Kill(-group, 0) == nil }

@@ -1,0 +1,53 @@
+// Package buildinfo says which permd this is and how it was built.
+package buildinfo
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// Info is what the program knows of how it was built. Members that the build
+// did not record are empty.
+type Info struct {
+	Version  string `json:"version"`            // the module's version, or "devel-" and the revision
+	Revision string `json:"revision,omitempty"` // of the checkout it was built from
+	Time     string `json:"time,omitempty"`     // of that revision, RFC 3339
+	Modified bool   `json:"modified,omitempty"` // the checkout had uncommitted changes
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	OPA      string `json:"opa,omitempty"` // the version of the policy engine
+}
+
+// Read asks the program itself.
+func Read() Info {
+	b := Info{Version: "unknown", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	for _, m := range info.Deps {
+		if m.Path == "github.com/open-policy-agent/opa" {
+			b.OPA = m.Version
+		}
+	}
+	b.Version = "devel"
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		b.Version = v
+	} else if len(b.Revision) >= 12 {
+		b.Version = "devel-" + b.Revision[:12]
+	}
+	return b
+}
+
+// Version is the one word that permd calls itself by.
+func Version() string { return Read().Version }

@@ -1,0 +1,93 @@
+// Package cli holds what all commands of permd have in common: exit codes,
+// errors with a hint, the streams that they read and write, and how they put
+// numbers, words and JSON on a terminal. It knows no command.
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/sqlitedb"
+)
+
+// Exit codes, the same for every subcommand.
+const (
+	ExitOK          = 0 // done, or allow
+	ExitError       = 1
+	ExitUsage       = 2
+	ExitCompile     = 3 // a policy does not compile
+	ExitTests       = 4 // policy tests fail
+	ExitDeny        = 5
+	ExitAsk         = 6
+	ExitUnreachable = 7 // the daemon is not reachable
+)
+
+// ExitCodes explains them, at the end of each help text.
+const ExitCodes = `Exit codes: 0 ok or allow, 1 error, 2 usage, 3 policy does not compile,
+4 policy tests fail, 5 deny, 6 ask, 7 daemon not reachable.`
+
+// Failure is an error with its exit code and a hint for the person.
+type Failure struct {
+	Code int
+	Err  error // nil: nothing is printed, the output has said it all
+	Hint string
+}
+
+// Error implements error.
+func (f *Failure) Error() string {
+	if f.Err == nil {
+		return fmt.Sprintf("exit %d", f.Code)
+	}
+	return f.Err.Error()
+}
+
+// Unwrap returns the error without its exit code.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Failf is a Failure whose error is formatted as by fmt.Errorf.
+func Failf(code int, hint, format string, args ...any) error {
+	return &Failure{Code: code, Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// Hints are what to do about errors that know nothing better.
+var Hints = map[int]string{
+	ExitError:       "permd doctor looks for what is wrong here",
+	ExitUsage:       "see permd --help",
+	ExitCompile:     "permd policy check shows all problems of rules",
+	ExitTests:       "permd policy test -v shows all tests",
+	ExitUnreachable: "start it with: permd serve",
+}
+
+// VerdictCode is the exit code that tells a verdict.
+func VerdictCode(v decisions.Verdict) int {
+	switch v {
+	case decisions.Allow:
+		return ExitOK
+	case decisions.Deny:
+		return ExitDeny
+	}
+	return ExitAsk
+}
+
+// HintOf is what an error itself says to do, or else something.
+func HintOf(err error, otherwise string) string {
+	if f, ok := errors.AsType[*Failure](err); ok && f.Hint != "" {
+		return f.Hint
+	}
+	if h, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok && h.Hint() != "" {
+		return h.Hint()
+	}
+	return otherwise
+}
+
+// DatabaseFailure gives an error of a database its hint.
+func DatabaseFailure(err error) error {
+	if errors.Is(err, sqlitedb.ErrNewer) {
+		return &Failure{Code: ExitError, Err: err, Hint: "it was written by a newer permd: use that one; nothing was changed"}
+	}
+	return err
+}

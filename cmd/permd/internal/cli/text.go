@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/decisions"
+)
+
+// Marks stand before what was decided of an effect.
+var Marks = map[decisions.Verdict]string{decisions.Allow: "✓", decisions.Ask: "?", decisions.Deny: "✗"}
+
+// Short is a digest as people compare it.
+func Short(digest string) string {
+	if len(digest) > 12 {
+		return digest[:12]
+	}
+	if digest == "" {
+		return "none"
+	}
+	return digest
+}
+
+// PrintJSON prints one value on one line.
+func PrintJSON(w io.Writer, v any) error {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return fmt.Errorf("encoding the output: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}
+
+// PrintIndented prints one value over several lines.
+func PrintIndented(w io.Writer, v any) error {
+	b, err := json.Marshal(v, json.Deterministic(true), jsontext.WithIndent("  "))
+	if err != nil {
+		return fmt.Errorf("encoding the output: %w", err)
+	}
+	_, err = fmt.Fprintf(w, "%s\n", b)
+	return err
+}
+
+// Plural is "1 rule", "2 rules".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "y") {
+		noun = strings.TrimSuffix(noun, "y") + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Clip cuts text to n characters.
+func Clip(s string, n int) string {
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
+// Either is yes or no, as is says.
+func Either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}

@@ -1,0 +1,160 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket/admin"
+)
+
+// flushEvery is how often use counts are stored.
+const flushEvery = 3 * time.Minute
+
+// flushMemory stores use counts now and then.
+func (d *daemon) flushMemory(ctx context.Context) {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if err := d.memory.Flush(ctx); err != nil {
+				d.log.Warn("use counts of choices not stored", "error", err)
+			}
+		}
+	}
+}
+
+// recordAnswer notes in the journal what the person said. The answer holds even
+// where that fails; the choices that it made name the decision as well.
+func (d *daemon) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.Kept) {
+	a := decisions.HumanAnswer{Time: time.Now(), Verdict: v}
+	for i := range kept {
+		a.Choices = append(a.Choices, kept[i].ID)
+	}
+	if err := d.journal.Answer(ctx, id, a); err != nil {
+		d.log.Warn("a person's answer is not in the journal", "decision", id, "error", err)
+	}
+}
+
+// choices is the memory in the words of the management methods.
+type choices struct{ d *daemon }
+
+// List returns the choices of a person, or of everybody.
+func (m choices) List(uid *uint32) []admin.Choice {
+	list := m.d.memory.List(uid)
+	out := make([]admin.Choice, len(list))
+	for i := range list {
+		out[i] = m.wire(&list[i])
+	}
+	return out
+}
+
+func (m choices) wire(c *remember.Choice) admin.Choice {
+	var parts []admin.ChoicePart
+	for i := range c.Parts {
+		p := &c.Parts[i]
+		parts = append(parts, admin.ChoicePart{Kind: string(p.Kind), Rule: p.Rule, Line: p.ByLine()})
+	}
+	return admin.Choice{
+		Parts: parts, Changed: c.Changed,
+		ID: c.ID, Verdict: c.Verdict, Kind: string(c.Kind), Rule: c.Label, Line: c.ByLine,
+		Scope: string(c.Scope.Kind), Of: c.Scope.Key, Pins: pinsInWords(c), UID: c.UID, DecisionID: c.DecisionID,
+		Created: c.Created, Expires: c.Expires, Confirmed: c.Confirmed, Unconfirmed: m.d.memory.Unconfirmed(c),
+		Uses: c.Uses, LastUsed: c.LastUsed,
+	}
+}
+
+// MoreOptions is what the daemon says of a reject of a run beside its line, which means that
+// by itself.
+const MoreOptions = "also with more options"
+
+// pinsInWords says what a choice is bound to beside its rule line.
+func pinsInWords(c *remember.Choice) []string {
+	var words []string
+	if c.MoreOptions() {
+		words = append(words, MoreOptions)
+	}
+	if len(c.Parts) > 0 && c.Changed == "" {
+		return words // a reject denies what its lines speak of, whatever else it was said of
+	}
+	p := &c.Pins
+	add := func(is bool, format string, args ...any) {
+		if is {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(p.Project != "" && p.Project != c.Scope.Key, "in the project %s", p.Project)
+	add(p.Cwd != "", "run in %s", p.Cwd)
+	add(p.Stdin != "" && p.Stdin != string(effects.StdinNone), "standard input: %s", p.Stdin)
+	add(p.Script != "", "while %s has the text %s", p.Script, cli.Short(p.SHA256))
+	add(p.Below, "with all that is below")
+	// The line of a delete speaks of what is below as well: rm -r of that path.
+	add(c.Kind == effects.KindDelete && c.Verdict == decisions.Allow && !c.ByLine && !p.Below, "without what is below")
+	add(p.Method != "", "method class %s", p.Method)
+	add(p.Arguments, "with the very arguments")
+	add(p.Given != "", "while it is given %s", p.Given)
+	add(p.For != "", "for %s, as the caller says", p.For)
+	add(p.Destructive, "also while its server says that it may destroy something")
+	add(p.Claimed, "known from the agent's words alone")
+	add(p.Call != "", "only in the very call that it was said of")
+	return words
+}
+
+// Forget revokes choices.
+func (m choices) Forget(ctx context.Context, ids []string) (bool, error) {
+	_, err := m.d.memory.Forget(ctx, ids...)
+	if errors.Is(err, remember.ErrPending) {
+		m.d.log.Error("a revocation holds, but is not stored", "error", err)
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Confirm makes choices count that a client reported.
+func (m choices) Confirm(ctx context.Context, ids []string) error {
+	err := m.d.memory.Confirm(ctx, ids...)
+	if errors.Is(err, remember.ErrNotRemembered) {
+		return fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	return err
+}
+
+// Add stores a choice that a person made in words.
+func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.Choice, error) {
+	user := m.d.engine.Users.Lookup(uid)
+	l := remember.Line{
+		UID: uid, Verdict: n.Verdict, Kind: effects.Kind(n.Kind), Line: n.Line,
+		Scope: remember.ScopeKind(n.Scope), Home: user.Home,
+	}
+	if n.ExpiresIn < 0 || n.ExpiresIn > int64(remember.MaxExpiry/time.Second) {
+		return admin.Choice{}, fmt.Errorf("%w: the time limit must be at most ten years", admin.ErrRefused)
+	}
+	l.For = time.Duration(n.ExpiresIn) * time.Second
+	if l.Scope == remember.ForProject {
+		l.Project = effects.ProjectKey(m.d.engine.Decisions.FS, effects.FindProject(m.d.engine.Decisions.FS, n.Dir, user.Home))
+	}
+	c, err := m.d.memory.Add(ctx, l)
+	if bad, ok := errors.AsType[*pattern.Error](err); ok {
+		err = fmt.Errorf("%w: %w", admin.ErrRefused, bad)
+		if fix := bad.Hint(); fix != "" {
+			err = fmt.Errorf("%w; %s", err, fix)
+		}
+		return admin.Choice{}, err
+	}
+	if errors.Is(err, remember.ErrNotRemembered) || errors.Is(err, remember.ErrTooMany) || errors.Is(err, remember.ErrOff) {
+		return admin.Choice{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	}
+	if err != nil {
+		return admin.Choice{}, err
+	}
+	return m.wire(&c), nil
+}

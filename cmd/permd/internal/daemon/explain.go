@@ -1,0 +1,34 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/permd/permd/cmd/permd/internal/explain"
+	"github.com/permd/permd/cmd/permd/internal/records"
+	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/admin"
+)
+
+// registerExplain adds the method to those of the management socket.
+func (d *daemon) registerExplain(m socket.Methods) {
+	m[explain.Method] = func(_ *socket.Conn, params strictjson.Value) (func(context.Context) (any, error), error) {
+		var p struct {
+			DecisionID string `json:"decisionId"`
+		}
+		if err := strictjson.Unmarshal(params, &p); err != nil {
+			return nil, &socket.Error{Code: socket.CodeParams, Message: "invalid params: " + err.Error()}
+		}
+		return func(ctx context.Context) (any, error) {
+			rec, err := records.Journal{Reader: d.journal.Reader}.Get(ctx, p.DecisionID)
+			if err != nil {
+				return nil, fmt.Errorf("reading the journal: %w", err)
+			}
+			if rec == nil {
+				return nil, &socket.Error{Code: admin.CodeNoDecision, Message: "no decision of that id"}
+			}
+			return explain.Record(ctx, rec, d.recent.Of(p.DecisionID)), nil
+		}, nil
+	}
+}

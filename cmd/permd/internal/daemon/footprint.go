@@ -1,0 +1,61 @@
+package daemon
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"time"
+)
+
+// permd waits most of its life and sits beside programs that need the memory
+// more, so it trades a little time for a small heap.
+const (
+	// garbage is how much the heap may grow before it is collected, in percent
+	// of what is in use; Go's own is 100.
+	garbage = 50
+	// quiet is how long nothing has been decided before memory that is not in
+	// use goes back to the system, and idle how often that is repeated: looking
+	// for changed rules leaves garbage too.
+	quiet = 5 * time.Second
+	idle  = time.Minute
+)
+
+// saveMemory keeps the daemon small until ctx ends. Who sets GOGC or GOMEMLIMIT
+// knows better.
+func (d *daemon) saveMemory(ctx context.Context) {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+	}
+	tick := time.NewTicker(quiet)
+	defer tick.Stop()
+	var r release
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			if r.due(now, d.journal.Status().Records) {
+				debug.FreeOSMemory()
+			}
+		}
+	}
+}
+
+// release says when memory goes back to the system.
+type release struct {
+	last    time.Time // the zero time while something is decided
+	decided uint64
+}
+
+// due is asked at each tick, with the number of decisions so far.
+func (r *release) due(now time.Time, decided uint64) bool {
+	if decided != r.decided {
+		*r = release{decided: decided}
+		return false
+	}
+	if now.Sub(r.last) < idle {
+		return false
+	}
+	r.last = now
+	return true
+}

@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"testing"
+	"time"
+)
+
+// TestRelease wants memory to go back when nothing is decided any more, and
+// then now and then, but never while something is.
+func TestRelease(t *testing.T) {
+	var r release
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for n, step := range []struct {
+		after   time.Duration
+		decided uint64
+		want    bool
+	}{
+		{0, 0, true}, // started, and nothing to do
+		{quiet, 1, false},
+		{quiet, 900, false},
+		{quiet, 900, true},
+		{quiet, 900, false},
+		{idle - 2*quiet, 900, false},
+		{quiet, 900, true},
+		{quiet, 901, false},
+		{quiet, 901, true},
+	} {
+		start = start.Add(step.after)
+		if got := r.due(start, step.decided); got != step.want {
+			t.Errorf("step %d: %v, want %v", n, got, step.want)
+		}
+	}
+}

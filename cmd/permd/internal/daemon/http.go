@@ -1,0 +1,119 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/httpapi"
+)
+
+// httpServer is where the daemon is asked over HTTP.
+type httpServer struct {
+	listener net.Listener
+	token    string // "" on a Unix socket
+}
+
+// listenHTTP opens what the settings name, nil if they name nothing.
+func listenHTTP(at string, dirs xdg.Dirs) (*httpServer, error) {
+	h := new(httpServer)
+	var err error
+	switch at {
+	case policy.ListenOff:
+		return nil, nil
+	case policy.ListenUnix:
+		l, err := socket.Listen(dirs.HTTPSocket(), socket.ListenOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("opening the socket for HTTP: %w", err)
+		}
+		h.listener = l
+	default:
+		// The token first: nobody connects to what cannot know them.
+		if h.token, err = httpapi.Token(dirs.HTTPToken()); err != nil {
+			return nil, fmt.Errorf("opening HTTP: %w", err)
+		}
+		if h.listener, err = httpapi.ListenLoopback(at); err != nil {
+			return nil, &cli.Failure{Code: cli.ExitError, Err: err, Hint: httpHint(err)}
+		}
+	}
+	return h, nil
+}
+
+func httpHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return `choose another port in http.listen of permd.toml, or "unix"`
+	case errors.Is(err, syscall.EAFNOSUPPORT), errors.Is(err, syscall.EPERM):
+		return `the unit of systemd allows Unix sockets alone: http.listen = "unix", or add RestrictAddressFamilies= by systemctl --user edit permd.service`
+	}
+	return "look at http.listen in permd.toml"
+}
+
+// where is the address as clients write it: a URL, or the path of a socket.
+func (h *httpServer) where() string {
+	if h.token == "" {
+		return h.listener.Addr().String()
+	}
+	return "http://" + h.listener.Addr().String()
+}
+
+// serveHTTP serves until ctx ends.
+func (s *server) serveHTTP(ctx context.Context, methods socket.Methods) error {
+	opts := s.options()
+	opts.MaxRunning, opts.Open = maxDeciding, &s.metrics.httpConns
+	return httpapi.Serve(ctx, s.http.listener, httpapi.Deps{
+		Methods: methods,
+		Health:  s.health,
+		Metrics: s.metrics.handler(),
+		Served:  s.metrics.served,
+	}, httpapi.Options{
+		Socket: opts, Token: s.http.token,
+		// Who bears the token could read the file, so they are this user, or root.
+		Owner: decisions.Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())},
+	})
+}
+
+// health says in words what is not as it should be; an error when calls cannot be
+// decided.
+func (d *daemon) health(ctx context.Context) (degraded []string, err error) {
+	if err := d.canary(ctx); err != nil {
+		return nil, err
+	}
+	s := d.status()
+	rules := s.Policy
+	rules.Settings = ""
+	for _, part := range []struct {
+		name string
+		bad  bool
+	}{
+		{"policy", rules.Degraded()},
+		{"settings", s.Policy.Settings != ""},
+		{"journal", s.Journal.Failing != "" || s.Journal.Stalled != ""},
+		{"memory", len(s.Memory.Degraded) > 0},
+	} {
+		if part.bad {
+			degraded = append(degraded, part.name)
+		}
+	}
+	return degraded, nil
+}
+
+// httpPlace is a status' address in words.
+func httpPlace(at string, dirs xdg.Dirs) string {
+	if !IsURL(at) {
+		return at
+	}
+	return at + ", with the token in " + dirs.HTTPToken()
+}
+
+// IsURL tells an address from the path of a socket.
+func IsURL(at string) bool { return strings.HasPrefix(at, "http://") }

@@ -1,0 +1,237 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy"
+)
+
+// metrics are what /metrics shows. No label has more than a few values, and none
+// holds text of a request.
+type metrics struct {
+	registry *prometheus.Registry
+
+	decisions *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	outcomes  *prometheus.CounterVec
+	changes   *prometheus.CounterVec
+	reloads   *prometheus.CounterVec
+	requests  *prometheus.CounterVec
+
+	// connections by socket.
+	decisionConns, adminConns, httpConns atomic.Int64
+
+	mu      sync.Mutex
+	digest  string    // of the rules
+	changed time.Time // since when it is that
+}
+
+// newMetrics are the metrics of a daemon.
+func newMetrics(d *daemon) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		registry:  prometheus.NewRegistry(),
+		decisions: counter("permd_decisions_total", "Decisions, over all sockets.", "verdict", "decided_by"),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "permd_decision_seconds", Help: "How long decisions took, the journal included.",
+			Buckets: prometheus.ExponentialBuckets(25e-6, 2, 16), // to 0.8 s
+		}, []string{"verdict"}),
+		outcomes: counter("permd_outcomes_total", "Calls of which something is known that the verdict does not say.", "outcome"),
+		changes:  counter("permd_policy_changes_total", "Changes of rules that were seen.", "result"),
+		reloads:  counter("permd_reloads_total", "Readings of the rules that somebody asked for.", "result"),
+		requests: counter("permd_http_requests_total", "Requests over HTTP.", "path", "status"),
+		changed:  d.started,
+	}
+	for _, c := range []prometheus.Collector{m.decisions, m.seconds, m.outcomes, m.changes, m.reloads, m.requests, state{d, m}} {
+		m.registry.MustRegister(c) // of our own literals
+	}
+	return m
+}
+
+// handler answers with the metrics, in one form: what is compressed for a client
+// costs more than it saves on one machine.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{DisableCompression: true, MaxRequestsInFlight: 4})
+}
+
+// served counts a request.
+func (m *metrics) served(path string, status int) {
+	m.requests.WithLabelValues(path, strconv.Itoa(status)).Inc()
+}
+
+// reloaded counts a reading that somebody asked for.
+func (m *metrics) reloaded(err error) {
+	if m == nil {
+		return
+	}
+	result := "ok"
+	if err != nil {
+		result = "failed"
+	}
+	m.reloads.WithLabelValues(result).Inc()
+}
+
+// rulesChanged takes in that rules, or the state of a layer, have changed.
+func (m *metrics) rulesChanged(st policy.Status, digest string, now time.Time) {
+	if m == nil {
+		return
+	}
+	result := "ok"
+	if st.Degraded() {
+		result = "degraded"
+	}
+	m.changes.WithLabelValues(result).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.digest != digest {
+		m.digest, m.changed = digest, now
+	}
+}
+
+func (m *metrics) since() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+// count is a journal whose decisions are counted.
+func (m *metrics) count(j decisions.Journal) decisions.Journal { return counted{j, m} }
+
+// counted is a journal whose decisions are counted, as they leave.
+type counted struct {
+	decisions.Journal
+	metrics *metrics
+}
+
+// Append stores the records.
+func (c counted) Append(ctx context.Context, recs ...*decisions.Record) error {
+	start := time.Now()
+	err := c.Journal.Append(ctx, recs...)
+	took := time.Since(start)
+	for _, r := range recs {
+		d := &r.Decision
+		if d.Outcome != "" {
+			c.metrics.outcomes.WithLabelValues(string(d.Outcome)).Inc()
+			if d.Outcome == decisions.Unasked || d.Outcome == decisions.Despite {
+				continue // nobody waits for a decision
+			}
+		}
+		verdict, by := d.Verdict, d.By
+		if err != nil && verdict == decisions.Allow {
+			// It leaves as a question.
+			verdict, by = decisions.Ask, decisions.ByFailure
+		}
+		c.metrics.decisions.WithLabelValues(string(verdict), string(by)).Inc()
+		c.metrics.seconds.WithLabelValues(string(verdict)).Observe((time.Duration(r.LatencyNS) + took).Seconds())
+	}
+	return err
+}
+
+// state reads what the daemon says of itself.
+type state struct {
+	daemon  *daemon
+	metrics *metrics
+}
+
+// The metrics that are read when somebody asks.
+var (
+	descDegraded  = desc("permd_policy_degraded", "1 while rules are not what their files say.")
+	descLayers    = desc("permd_policy_layers", "How many layers are in that state.", "layer", "state")
+	descRules     = desc("permd_policy_rules", "Rules in use.", "layer", "set")
+	descChanged   = desc("permd_policy_changed_timestamp_seconds", "Since when the rules are those in use.")
+	descRecords   = desc("permd_journal_records_total", "Decisions that were stored.")
+	descFailed    = desc("permd_journal_failed_total", "Attempts to store decisions that failed.")
+	descQueued    = desc("permd_journal_queued", "Decisions that wait to be stored.")
+	descCapacity  = desc("permd_journal_capacity", "How many may wait.")
+	descSpooled   = desc("permd_journal_spooled_bytes", "What is stored and not yet in the database.")
+	descFailing   = desc("permd_journal_failing", "1 while decisions cannot be stored.")
+	descStalled   = desc("permd_journal_stalled", "1 while the database takes none.")
+	descChoices   = desc("permd_choices", "Remembered choices.", "verdict")
+	descUnconfirm = desc("permd_choices_unconfirmed", "Allows that wait for a person to confirm them.")
+	descMemory    = desc("permd_memory_degraded", "1 while something is wrong with the memory.")
+	descSessions  = desc("permd_sessions", "Sessions.")
+	descConns     = desc("permd_connections", "Connections.", "socket")
+	descStart     = desc("permd_start_time_seconds", "When the daemon started.")
+)
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+// Describe sends the descriptions.
+func (s state) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descDegraded, descLayers, descRules, descChanged, descRecords, descFailed, descQueued, descCapacity, descSpooled,
+		descFailing, descStalled, descChoices, descUnconfirm, descMemory, descSessions, descConns, descStart,
+	} {
+		ch <- d
+	}
+}
+
+// Collect reads the state.
+func (s state) Collect(ch chan<- prometheus.Metric) {
+	put := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	gauge := func(d *prometheus.Desc, v float64, labels ...string) { put(d, prometheus.GaugeValue, v, labels...) }
+	flag := func(d *prometheus.Desc, on bool) {
+		v := 0.0
+		if on {
+			v = 1
+		}
+		gauge(d, v)
+	}
+	st := s.daemon.status()
+	flag(descDegraded, st.Policy.Degraded())
+	s.layers(st.Policy.Layers, gauge)
+	gauge(descChanged, seconds(s.metrics.since()))
+	put(descRecords, prometheus.CounterValue, float64(st.Journal.Records))
+	put(descFailed, prometheus.CounterValue, float64(st.Journal.Failed))
+	gauge(descQueued, float64(st.Journal.Queued))
+	gauge(descCapacity, float64(st.Journal.Capacity))
+	gauge(descSpooled, float64(st.Journal.Spooled))
+	flag(descFailing, st.Journal.Failing != "")
+	flag(descStalled, st.Journal.Stalled != "")
+	gauge(descChoices, float64(st.Memory.Allows), "allow")
+	gauge(descChoices, float64(st.Memory.Rejects), "reject")
+	gauge(descUnconfirm, float64(st.Memory.Unconfirmed))
+	flag(descMemory, len(st.Memory.Degraded) > 0)
+	gauge(descSessions, float64(st.Sessions))
+	gauge(descConns, float64(s.metrics.decisionConns.Load()), "decision")
+	gauge(descConns, float64(s.metrics.adminConns.Load()), "admin")
+	gauge(descConns, float64(s.metrics.httpConns.Load()), "http")
+	gauge(descStart, seconds(st.Started))
+}
+
+// layers counts them: there is one for each project, and projects have names.
+func (s state) layers(list []policy.LayerStatus, gauge func(*prometheus.Desc, float64, ...string)) {
+	type key struct{ layer, what string }
+	states, rules := map[key]int{}, map[key]int{}
+	for i := range list {
+		l := &list[i]
+		states[key{string(l.Layer), string(l.State)}]++
+		for set, n := range map[decisions.Set]int{decisions.SetAllow: l.Allow, decisions.SetAsk: l.Ask, decisions.SetDeny: l.Deny} {
+			rules[key{string(l.Layer), string(set)}] += n
+		}
+	}
+	for k, n := range states {
+		gauge(descLayers, float64(n), k.layer, k.what)
+	}
+	for k, n := range rules {
+		gauge(descRules, float64(n), k.layer, k.what)
+	}
+}
+
+// seconds is a time as Prometheus has it.
+func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }

@@ -1,0 +1,86 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/remember"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/native"
+)
+
+// questions are the questions of harnesses in the words of the management
+// methods.
+type questions struct{ d *daemon }
+
+// Questions returns the questions that wait.
+func (q questions) Questions(uid *uint32) []admin.Question {
+	list := []admin.Question{}
+	for _, o := range q.d.engine.Persistent.Questions(uid) {
+		w := admin.Question{
+			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
+			Asked: o.Asked, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},
+		}
+		w.Widths = append(w.Widths, o.Decision.Widths...)
+		for i := range o.Decision.Effects {
+			w.Effects = append(w.Effects, o.Decision.Effects[i].Text)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// Allow answers a question with yes.
+func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (admin.Approved, error) {
+	if a.Width == "" {
+		until, err := q.d.engine.Persistent.AllowOnce(uid, a.DecisionID)
+		if errors.Is(err, native.ErrNoQuestion) {
+			return admin.Approved{}, admin.ErrNoQuestion
+		}
+		if err == nil {
+			q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, nil)
+		}
+		return admin.Approved{Until: until, Stored: []decisions.Kept{}}, err
+	}
+	if a.ExpiresIn > int64(remember.MaxExpiry/time.Second) {
+		return admin.Approved{}, fmt.Errorf("%w: the time limit must be at most ten years", admin.ErrRefused)
+	}
+	kept, err := q.d.engine.Persistent.AllowAlways(ctx, uid, q.d.engine.Keeper(), decisions.Answer{
+		DecisionID: a.DecisionID, Width: a.Width, Scope: a.Scope, For: time.Duration(a.ExpiresIn) * time.Second,
+	})
+	switch {
+	case errors.Is(err, native.ErrNoQuestion):
+		return admin.Approved{}, admin.ErrNoQuestion
+	case errors.Is(err, decisions.ErrNotKept):
+		return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
+	case err != nil:
+		return admin.Approved{}, err
+	}
+	q.d.recordAnswer(ctx, a.DecisionID, decisions.Allow, kept)
+	q.confirm(ctx, kept)
+	return admin.Approved{Stored: kept}, nil
+}
+
+// confirm makes choices count at once: it is a person who speaks here, over the
+// management socket, and not a client that reports one.
+func (q questions) confirm(ctx context.Context, kept []decisions.Kept) {
+	var ids []string
+	for i := range kept {
+		if kept[i].Unconfirmed {
+			ids = append(ids, kept[i].ID)
+		}
+	}
+	if ids == nil {
+		return
+	}
+	if err := q.d.memory.Confirm(ctx, ids...); err != nil {
+		q.d.log.Warn("choices of a person are not confirmed", "error", err)
+		return
+	}
+	for i := range kept {
+		kept[i].Unconfirmed = false
+	}
+}

@@ -1,0 +1,251 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/engine"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/admin"
+	"github.com/permd/permd/socket/systemd"
+)
+
+// Serve runs the daemon until ctx ends, which SIGTERM and SIGINT do.
+func Serve(ctx context.Context, streams cli.Streams, root string) error {
+	dirs, err := account.OwnDirs(root)
+	if err != nil {
+		return err
+	}
+	log := newLog(slog.NewTextHandler(streams.Err, &slog.HandlerOptions{Level: slog.LevelInfo}))
+	for _, name := range dirs.Ignored {
+		log.Warn("ignoring an environment variable whose value cannot be used", "name", name)
+	}
+	s := &server{out: streams.Out, log: log}
+	if err := s.listen(dirs); err != nil {
+		return err
+	}
+	defer s.closeListeners()
+	if s.daemon, err = openDaemon(ctx, dirs, root != "", log, s.changed); err != nil {
+		return err
+	}
+	at := engine.Sockets{Decision: s.decision.Addr().String(), Management: s.management.Addr().String()}
+	if s.http, err = listenHTTP(s.rules.Settings.HTTP.Listen, dirs); err != nil {
+		return errors.Join(err, s.close())
+	}
+	if s.http != nil {
+		at.HTTP = s.http.where()
+		defer s.http.listener.Close()
+	}
+	s.listensAt(at)
+	return s.run(ctx)
+}
+
+// server is a running daemon with its sockets.
+type server struct {
+	*daemon
+	out io.Writer
+	log *slog.Logger
+
+	decision, management net.Listener
+	http                 *httpServer // nil when HTTP is off
+	activated            bool
+
+	statusMu   sync.Mutex
+	ready      bool   // READY has been sent, STATUS may be
+	lastStatus string // the newest status
+}
+
+// listen takes the sockets of the service manager, or opens its own: before the
+// databases, so that a second daemon is turned away while nothing is touched.
+func (s *server) listen(dirs xdg.Dirs) error {
+	passed, ok, err := systemd.Listeners()
+	if err != nil {
+		return fmt.Errorf("taking the sockets of the service manager: %w", err)
+	}
+	if ok {
+		s.activated = true
+		s.decision, s.management = socket.FromActivated(passed.Decision), socket.FromActivated(passed.Admin)
+		return nil
+	}
+	l, err := socket.Listen(dirs.Socket(), socket.ListenOptions{})
+	if err != nil {
+		return fmt.Errorf("opening the decision socket: %w", err)
+	}
+	s.decision = l
+	m, err := socket.Listen(dirs.AdminSocket(), socket.ListenOptions{})
+	if err != nil {
+		l.Close()
+		return fmt.Errorf("opening the management socket: %w", err)
+	}
+	s.management = m
+	return nil
+}
+
+func (s *server) closeListeners() {
+	s.decision.Close()
+	s.management.Close()
+}
+
+// run serves until ctx ends.
+func (s *server) run(ctx context.Context) error {
+	defer func() {
+		if err := s.close(); err != nil {
+			s.log.Error("closing the databases", "error", err)
+		}
+	}()
+	// Before READY: the signal's default is to end the process.
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	s.announce()
+	if err := systemd.Ready(s.rules.Status().Summary()); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+	s.setReady()
+
+	serving, stopServing := context.WithCancelCause(ctx)
+	defer stopServing(nil)
+	var all sync.WaitGroup
+	var failed [3]error
+	methods := s.engine.Methods()
+	all.Go(func() {
+		opts := s.options()
+		opts.MaxRunning = maxDeciding
+		if s.metrics != nil {
+			opts.Open = &s.metrics.decisionConns
+		}
+		failed[0] = socket.Serve(serving, s.decision, methods, opts)
+		stopServing(failed[0])
+	})
+	all.Go(func() {
+		opts := s.options()
+		if s.metrics != nil {
+			opts.Open = &s.metrics.adminConns
+		}
+		failed[1] = socket.Serve(serving, s.management, s.adminMethods(serving.Done(), s.reload), opts)
+		stopServing(failed[1])
+	})
+	if s.http != nil {
+		all.Go(func() {
+			failed[2] = s.serveHTTP(serving, methods)
+			stopServing(failed[2])
+		})
+	}
+	all.Go(func() { s.rules.Watch(serving) })
+	all.Go(func() { s.flushMemory(serving) })
+	all.Go(func() { s.saveMemory(serving) })
+	all.Go(func() { s.reloadOnSignal(serving, hup) })
+	all.Go(func() {
+		err := systemd.Watchdog(serving, s.canary, func(err error) {
+			s.log.Error("the self-check failed", "error", err)
+		})
+		if err != nil {
+			s.log.Warn("feeding the watchdog", "error", err)
+		}
+	})
+
+	<-serving.Done()
+	if err := systemd.Stopping("answering what is in flight"); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+	s.log.Info("stopping")
+	all.Wait()
+	return errors.Join(failed[:]...)
+}
+
+// maxDeciding is how many requests are decided at one time: enough to share a
+// write to the disk, few enough to be done with when the daemon is to stop.
+const maxDeciding = 64
+
+// options are the limits of the sockets, from the settings.
+func (s *server) options() socket.Options {
+	l := s.rules.Settings.Limits
+	return socket.Options{
+		MaxMessage: l.MessageBytes, MaxConns: l.Connections, MaxConnsPerUID: l.ConnectionsPerUser,
+		Logger: s.log,
+	}
+}
+
+// announce says where permd listens, what it serves, and what to try next.
+func (s *server) announce() {
+	w := s.out
+	fmt.Fprintf(w, "permd %s, pid %d, for %s\n", buildinfo.Version(), os.Getpid(), s.engine.Users.Lookup(uint32(os.Geteuid())).Name)
+	fmt.Fprintf(w, "  listens  %s\n", s.decision.Addr())
+	fmt.Fprintf(w, "  manages  %s\n", s.management.Addr())
+	if s.sockets.HTTP != "" {
+		fmt.Fprintf(w, "  http     %s\n", httpPlace(s.sockets.HTTP, s.dirs))
+	}
+	for _, l := range s.rules.Status().Layers {
+		fmt.Fprintf(w, "  %s\n", LayerLine(&l))
+	}
+	fmt.Fprintf(w, "  try      echo '{\"tool\":{\"name\":\"Bash\"},\"input\":{\"command\":\"git status\"}}' | %s decide --agent claude-agent-acp -\n", cli.Program())
+}
+
+// changed is called when rules, or the state of a layer, have changed.
+func (s *server) changed(st policy.Status) {
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
+	text := st.Summary()
+	if s.ready {
+		s.metrics.rulesChanged(st, s.rules.Digest(), time.Now())
+	}
+	if !s.ready || text == s.lastStatus {
+		s.lastStatus = text
+		return
+	}
+	s.lastStatus = text
+	if st.Degraded() {
+		s.log.Error("rules could not be read, the last good ones stay in force", "status", text)
+	} else {
+		s.log.Info("rules changed", "status", text)
+	}
+	if err := systemd.Status(text); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+}
+
+func (s *server) setReady() {
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
+	s.ready = true
+}
+
+// reload reads the rules again and tells the service manager before and after.
+func (s *server) reload(ctx context.Context) (admin.Reloaded, error) {
+	if err := systemd.Reloading(); err != nil {
+		s.log.Warn("telling the service manager", "error", err)
+	}
+	changed, err := s.rules.Reload(ctx)
+	s.metrics.reloaded(err)
+	if rerr := systemd.Ready(s.rules.Status().Summary()); rerr != nil {
+		s.log.Warn("telling the service manager", "error", rerr)
+	}
+	return admin.Reloaded{Changed: changed, Digest: s.rules.Digest()}, err
+}
+
+func (s *server) reloadOnSignal(ctx context.Context, hup <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hup:
+			if _, err := s.reload(ctx); err != nil {
+				s.log.Error("reloading", "error", err)
+			}
+		}
+	}
+}

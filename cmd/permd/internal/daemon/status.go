@@ -1,0 +1,73 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/remember"
+)
+
+// Status is what `permd status` shows. Its JSON form is kept.
+type Status struct {
+	PID      int             `json:"pid"`
+	Version  string          `json:"version"`
+	Started  time.Time       `json:"started"`
+	Degraded bool            `json:"degraded"`
+	Digest   string          `json:"digest"`
+	Socket   string          `json:"socket"`
+	Admin    string          `json:"adminSocket"`
+	HTTP     string          `json:"http,omitzero"`
+	Sessions int             `json:"sessions"`
+	Policy   policy.Status   `json:"policy"`
+	Journal  journal.Status  `json:"journal"`
+	Memory   remember.Status `json:"memory"`
+	Unasked  []AgentRuns     `json:"unasked,omitzero"`
+	// NotPlain are the calls since the start with shell text that not every shell
+	// reads alike, by what of it.
+	NotPlain map[string]int64 `json:"notPlain,omitzero"`
+}
+
+func (d *daemon) status() Status {
+	s := Status{
+		PID: os.Getpid(), Version: buildinfo.Version(), Started: d.started, Digest: d.rules.Digest(),
+		Socket: d.sockets.Decision, Admin: d.sockets.Management, HTTP: d.sockets.HTTP, Sessions: d.engine.Sessions.Len(),
+		Policy: d.rules.Status(), Journal: d.journal.Status(), Memory: d.memory.Status(),
+		Unasked: d.runs.list(), NotPlain: d.engine.Decisions.NotPlain.Counts(),
+	}
+	s.Degraded = s.Policy.Degraded() || s.Journal.Failing != "" || s.Journal.Stalled != "" || len(s.Memory.Degraded) > 0
+	return s
+}
+
+// maxErrorText is how much of a layer's error is shown, in characters: what
+// the compiler would have taken instead can fill a screen.
+const maxErrorText = 240
+
+// LayerLine is a layer in one line, and what is wrong with it in a second.
+func LayerLine(l *policy.LayerStatus) string {
+	name := string(l.Layer)
+	rules := fmt.Sprintf("%s (%d allow, %d ask, %d deny)", cli.Plural(l.Rules(), "rule"), l.Allow, l.Ask, l.Deny)
+	where := ""
+	if len(l.Paths) > 0 {
+		where = " in " + l.Paths[0]
+	}
+	switch l.State {
+	case policy.StateDegraded:
+		since := l.Since.Local().Format(time.DateTime)
+		if l.Digest == "" {
+			calls := "every call"
+			if l.Project != "" {
+				calls += " in " + l.Project
+			}
+			return fmt.Sprintf("%-8s no rules are in force, so %s asks, since %s:\n           %s", name, calls, since, cli.Clip(l.Error, maxErrorText))
+		}
+		return fmt.Sprintf("%-8s %s%s, the last that were good, since %s:\n           %s", name, rules, where, since, cli.Clip(l.Error, maxErrorText))
+	case policy.StateAbsent:
+		return fmt.Sprintf("%-8s no rules%s", name, where)
+	}
+	return fmt.Sprintf("%-8s %s%s", name, rules, where)
+}

@@ -1,0 +1,76 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/cmd/permd/internal/findings"
+	"github.com/permd/permd/cmd/permd/internal/service"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/journal"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/packaging"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/remember"
+)
+
+// TestDoctorCondition: what a daemon says of itself becomes findings, each with
+// what mends it.
+func TestDoctorCondition(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		s     daemon.Status
+		state findings.State
+		text  string
+		fix   string
+	}{
+		{"well", daemon.Status{Version: buildinfo.Version(), PID: 7}, findings.OK, "pid 7", ""},
+		{"another version", daemon.Status{Version: "v0.0.1", PID: 7}, findings.Warn, "it is version v0.0.1, pid 7", "start it again: permd serve"},
+		{"settings", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Settings: "permd.toml:1: x"}}, findings.Error, "permd.toml:1: x", "permd reload"},
+		{"rules", daemon.Status{Version: buildinfo.Version(), Policy: policy.Status{Layers: []policy.LayerStatus{{Layer: decisions.User, Error: "a.rego:1: x"}}}}, findings.Error, "the user rules are not what their files say: a.rego:1: x", "permd reload"},
+		{"journal", daemon.Status{Version: buildinfo.Version(), Journal: journal.Status{Failing: "the disk is full"}}, findings.Error, "nothing is allowed: the disk is full", "df "},
+		{"memory", daemon.Status{Version: buildinfo.Version(), Memory: remember.Status{Degraded: []string{"it was damaged"}}}, findings.Warn, "the memory is degraded: it was damaged", "permd status"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			x := &examination{dirs: xdg.Dirs{Config: filepath.Join(dir, "permd"), Data: dir}}
+			x.condition(&tt.s)
+			last := x.All[len(x.All)-1]
+			if last.State != tt.state || !strings.Contains(last.Text, tt.text) || !strings.Contains(last.Fix, tt.fix) || tt.state != findings.OK && last.Fix == "" {
+				t.Errorf("found %+v", x.All)
+			}
+		})
+	}
+}
+
+// Units that an older permd wrote are told from those of this one.
+func TestDoctorOutdatedUnits(t *testing.T) {
+	dir := t.TempDir()
+	x := &examination{dirs: xdg.Dirs{Config: filepath.Join(dir, "permd")}}
+	program := filepath.Join(dir, "bin")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	units, err := packaging.UserUnits(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range units {
+		u.Text = strings.Replace(u.Text, "[Unit]\n", "[Unit]\nX-Permd-Old=yes\n", 1)
+		if err := os.MkdirAll(service.Dir(x.dirs), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(service.Dir(x.dirs), u.Name), service.Marked(u.Text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.units()
+	if len(x.All) == 0 || x.All[0].State != findings.Warn || !strings.Contains(x.All[0].Text, "another version") ||
+		!strings.Contains(x.All[0].Fix, "permd service install --exec "+program) {
+		t.Errorf("found %+v", x.All)
+	}
+}

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+// The collector's target is as it was when rules have been compiled, and one
+// that is higher than permd's own, or none at all, is not lowered.
+func TestCollectLess(t *testing.T) {
+	begin := debug.SetGCPercent(100)
+	defer debug.SetGCPercent(begin)
+	now := func() int {
+		percent := debug.SetGCPercent(100)
+		debug.SetGCPercent(percent)
+		return percent
+	}
+	for _, tt := range []struct{ chosen, during int }{{100, busyCollector}, {50, busyCollector}, {400, 400}, {-1, -1}} {
+		debug.SetGCPercent(tt.chosen)
+		done := collectLess()
+		if got := now(); got != tt.during {
+			t.Errorf("with %d it is %d meanwhile, want %d", tt.chosen, got, tt.during)
+		}
+		done()
+		if got := now(); got != tt.chosen {
+			t.Errorf("with %d it is %d afterwards", tt.chosen, got)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/aap"
+	"github.com/permd/permd/socket/acp"
+	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/otc"
+	"github.com/permd/permd/socket/rap"
+)
+
+// Methods are the methods of the decision socket, of all protocols.
+func (e *Engine) Methods() socket.Methods {
+	m := socket.Methods{}
+	deps := native.Deps{
+		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.Rules.liveShell, Keeper: e.Keeper(),
+		Persistent: e.Persistent, Rules: e.rulesDigest, NewID: newID, Prepare: e.prepare, RecordAnswer: e.config.Answered,
+		PlainOption: e.Rules.plainOption, HarmlessEnv: e.Rules.harmlessEnv, AskGates: e.Rules.AskGates, Ran: e.config.Ran,
+	}
+	for _, register := range []func(socket.Methods, native.Deps){
+		native.Register, acp.Register, otc.Register, aap.Register, rap.Register,
+	} {
+		register(m, deps)
+	}
+	for _, name := range []string{
+		native.MethodDecide, otc.MethodCall, aap.MethodPermissions, aap.MethodAnswer, rap.MethodInvoke,
+	} {
+		m[name] = acp.InTurn(e.Sessions, m[name])
+	}
+	return m
+}
+
+// prepare reads the rules of a project, before the first call in it.
+func (e *Engine) prepare(ctx context.Context, uid uint32, project string) {
+	if err := e.Rules.Prepare(ctx, uid, project); err != nil {
+		e.config.Log.Warn("the rules for a project could not all be read", "project", project, "error", err)
+	}
+}
+
+// rulesDigest is that of the rules that a call of that person in that folder would
+// be decided by, "" when there are none yet.
+func (e *Engine) rulesDigest(uid uint32, cwd string) string {
+	snap, err := e.Rules.Snapshot(uid, effects.FindProject(e.Decisions.FS, cwd, e.Users.Lookup(uid).Home))
+	if err != nil {
+		return ""
+	}
+	return snap.Digest()
+}

@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/native"
+)
+
+// keepSessions lets sessions of harnesses outlive their connections, and their
+// questions be answered on the management socket.
+func (e *Engine) keepSessions() {
+	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: contentDigest, OnEnd: func(o decisions.Owner) {
+		if keeper := e.Keeper(); keeper != nil {
+			// What could not be stored holds in memory, and a restart ends all
+			// choices of sessions.
+			_ = keeper.EndConnection(context.Background(), o)
+		}
+	}}
+	e.Decisions.Answered = e.Persistent.TakeGrant
+	e.Decisions.Digest = contentState
+}
+
+// wallClock is the time without the reading that stands still while the machine
+// sleeps: a yes for half an hour must not outlive a night.
+func wallClock() time.Time { return time.Now().Round(0) }
+
+// contentState tells a file's content from any other: by its hash, and where that
+// would take too long by what the file system says of the file. Whoever writes to
+// it changes that, but not within the same tick of its clock.
+func contentState(path string, limit int64) (state string, size int64, err error) {
+	if state, size, err = contentDigest(path, limit); !errors.Is(err, errLong) {
+		return state, size, err
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return "", 0, fmt.Errorf("looking at a file: %w", err)
+	}
+	const rest = 2 * time.Second
+	if time.Since(time.Unix(0, st.Ctim.Nano())).Abs() < rest {
+		return "", 0, errors.New("looking at a file: it was changed just now")
+	}
+	return fmt.Sprintf("file %d %d %d %d", st.Dev, st.Ino, st.Size, st.Ctim.Nano()), 0, nil
+}
+
+// errLong means that a file is longer than what may be read.
+var errLong = errors.New("it is too long")
+
+// contentDigest is the hash of a regular file's content, and its length.
+func contentDigest(path string, limit int64) (digest string, size int64, err error) {
+	// A pipe must not hold the answer up.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", 0, fmt.Errorf("hashing a file: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", 0, fmt.Errorf("hashing a file: %w", err)
+	}
+	switch {
+	case !info.Mode().IsRegular():
+		return "", 0, decisions.ErrNoContent
+	case info.Size() > limit:
+		return "", 0, fmt.Errorf("hashing a file: %w", errLong)
+	}
+	sum := sha256.New()
+	// It may grow meanwhile.
+	if size, err = io.Copy(sum, io.LimitReader(f, limit+1)); err != nil || size > limit {
+		return "", size, fmt.Errorf("hashing a file: it cannot be read to its end: %w", cmp.Or(err, io.ErrShortBuffer))
+	}
+	return hex.EncodeToString(sum.Sum(nil)), size, nil
+}

@@ -1,0 +1,118 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/xdg"
+	"github.com/permd/permd/policy"
+	"github.com/permd/permd/rego"
+	"github.com/permd/permd/remember"
+)
+
+// Rules are the rules of this machine and its person, with their settings.
+type Rules struct {
+	*policy.Store
+	Settings policy.Settings
+}
+
+// OpenRules reads settings and rules. relocated says that the folders of the
+// system are below a root of the caller's; changed is told of new rules, nil if
+// nobody wants to know.
+func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*Rules, error) {
+	settings, err := account.ReadSettings(dirs)
+	if err != nil {
+		return nil, err
+	}
+	opts := policy.Options{
+		OrgDir:  filepath.Join(dirs.Org, account.PolicyDir),
+		UserDir: func(uint32) (string, error) { return filepath.Join(dirs.Config, account.PolicyDir), nil },
+		UID:     uint32(os.Geteuid()),
+		Base:    rego.Base(), Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Switches: func() (policy.Switches, error) { return account.ReadSwitches(dirs) },
+		OnChange: changed, OnWork: collectLess,
+	}
+	if relocated {
+		opts.OrgOwners = []uint32{0, uint32(os.Geteuid())}
+	}
+	store, err := policy.Open(ctx, opts)
+	if err != nil {
+		return nil, PolicyFailure(err)
+	}
+	return &Rules{Store: store, Settings: settings}, nil
+}
+
+// PolicyFailure gives an error of the rules its exit code.
+func PolicyFailure(err error) error {
+	if e, ok := errors.AsType[*policy.Error](err); ok {
+		hint := e.Problems[0].Hint
+		if hint == "" {
+			hint = "permd policy check DIR shows all problems"
+		}
+		return &cli.Failure{Code: cli.ExitCompile, Err: err, Hint: hint}
+	}
+	return err
+}
+
+// Digest identifies the rules outside of any project, "" when there are none yet.
+func (r *Rules) Digest() string {
+	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	if err != nil {
+		return ""
+	}
+	return snap.Digest()
+}
+
+// Allowable says why an allow of an effect must not be remembered.
+func (r *Rules) Allowable(q *decisions.MemoryQuery) error {
+	if q.Effect.Run == nil {
+		return nil
+	}
+	snap, err := r.Snapshot(q.UID, "")
+	if err != nil {
+		return fmt.Errorf("the rules are not ready: %w", err)
+	}
+	return remember.AllowableRun(snap.Table(), q)
+}
+
+// Understand adds to a line of a reject what its options mean, by the program
+// table of the daemon's own user.
+func (r *Rules) Understand(p *pattern.Pattern) *pattern.Pattern {
+	snap, err := r.Snapshot(uint32(os.Getuid()), "")
+	if err != nil {
+		return p.Understood(nil)
+	}
+	return p.Understood(snap.Table())
+}
+
+// liveShell reports whether an agent keeps one shell for all of its commands, so
+// that what one of them changes is in force for the next.
+func (r *Rules) liveShell(agent effects.Party) bool {
+	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	return err != nil || snap.Profiles().LiveShell(agent)
+}
+
+// plainOption is the option by which an agent is allowed just one call, where it
+// offers several that are called so.
+func (r *Rules) plainOption(agent effects.Party) string {
+	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	if err != nil {
+		return ""
+	}
+	return snap.Profiles().OnceOption(agent)
+}
+
+// harmlessEnv reports whether a variable of the environment changes nothing but
+// how output looks.
+func (r *Rules) harmlessEnv(name, value string) bool {
+	snap, err := r.Snapshot(uint32(os.Geteuid()), "")
+	return err == nil && snap.Table().HarmlessAssignment(name, value)
+}

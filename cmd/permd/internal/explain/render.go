@@ -1,0 +1,184 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy"
+)
+
+// Render prints an explanation for a person.
+func (x *Explanation) Render(w io.Writer) {
+	d := x.Decision
+	fmt.Fprintf(w, "%s: %s\n", d.Verdict, d.Reason)
+	fmt.Fprintf(w, "  decision %s, decided by %s, policy %s\n", d.ID, d.By, cli.Short(d.Policy.Digest))
+	if call := x.Call.words(); call != "" {
+		fmt.Fprintf(w, "  %s\n", call)
+	}
+	if d.Message != "" {
+		fmt.Fprintf(w, "  tell the agent: %s\n", d.Message)
+	}
+	for _, defect := range d.Defects {
+		fmt.Fprintf(w, "  ! %s: %s (%s)\n", defect.Code, defect.Text, defect.At)
+	}
+	fmt.Fprintln(w)
+	for i := range x.Effects {
+		x.Effects[i].render(w)
+	}
+	if !x.Known {
+		fmt.Fprintf(w, "\nThe daemon no longer knows the arguments of this call, and the journal keeps none. To\n"+
+			"see what almost fired and what would allow it, explain the call: permd explain FILE\n")
+		return
+	}
+	x.renderWays(w)
+	if x.More {
+		fmt.Fprintf(w, "\nThe call is so large, or the rules are so many, that not all was looked at.\n")
+	}
+}
+
+func (c *explainedCall) words() string {
+	var parts []string
+	if c.Tool != "" {
+		parts = append(parts, effects.Display(c.Tool))
+	}
+	if c.Agent.Name != "" {
+		parts = append(parts, "of "+effects.Display(strings.TrimSpace(c.Agent.Name+" "+c.Agent.Version)))
+	}
+	if c.Cwd != "" {
+		parts = append(parts, "in "+effects.Display(c.Cwd))
+	}
+	if c.Answer != "" {
+		parts = append(parts, "answered by the person: "+c.Answer)
+	}
+	return strings.Join(parts, " ")
+}
+
+func (e *explainedEffect) render(w io.Writer) {
+	fmt.Fprintf(w, "%s %s\n", cli.Marks[e.Verdict], e.Text)
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(w, "    %-8s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("from", "%s%s", e.From, cli.Either(e.Claimed, ", which only the agent claims", ""))
+	if e.Table != "" {
+		line("table", "%s", e.Table)
+	}
+	if len(e.Tags) > 0 {
+		line("tags", "%s", strings.Join(e.Tags, ", "))
+	}
+	why := rowWords(e.Row)
+	if e.Row == decisions.RowFailure || len(e.Rules) == 0 && e.Row != decisions.RowNothingSpoken {
+		why += ": " + e.Reason
+	}
+	line(string(e.Verdict), "%s (%s)", why, cli.Either(e.Row == decisions.RowFailure, "no row", "row "+strconv.Itoa(e.Row)))
+	if e.ChoiceID != "" {
+		line("choice", "%s", e.ChoiceID)
+	}
+	if e.Inherited {
+		line("taken", "from its run, which always has this effect")
+	}
+	last := ""
+	for i := range e.Fired {
+		f := &e.Fired[i]
+		what := f.Title
+		if what == "" {
+			what = f.Reason
+		}
+		// A rule with a title may have fired for several reasons.
+		if text := fmt.Sprintf("%s %s: %s (%s)", f.Layer, f.Set, what, f.place()); text != last {
+			line(cli.Either(f.Decided, "by", "beside"), "%s", text)
+			last = text
+		}
+	}
+	for i := range e.Near {
+		renderNear(w, &e.Near[i], line)
+	}
+}
+
+// place is where a rule stands, with its id where it has one of its own.
+func (f *firedRule) place() string {
+	if f.ID == "" || strings.HasPrefix(f.ID, string(f.Layer)+"/") {
+		return f.At
+	}
+	return f.At + ", " + f.ID
+}
+
+func renderNear(w io.Writer, n *policy.Near, line func(name, format string, args ...any)) {
+	what := n.Rule.Title
+	if what == "" {
+		what = n.Reason
+	}
+	if what == "" {
+		what = n.Rule.ID
+	}
+	line("almost", "%s %s: %s (%s)", n.Rule.Layer, n.Set, what, n.Rule.At)
+	for _, c := range n.Failed {
+		is := c.Is
+		if c.Untried && is == "" {
+			is = "not tried: it builds on what does not hold"
+		}
+		if is != "" {
+			is = " (" + is + ")"
+		}
+		fmt.Fprintf(w, "    %-8s   but %s%s\n", "", cli.Either(c.At == "", c.Text, "not: "+c.Text), is)
+	}
+}
+
+// renderWays prints what would make the call allowed.
+func (x *Explanation) renderWays(w io.Writer) {
+	if x.Decision.Verdict == decisions.Allow {
+		return
+	}
+	for i := range x.Ways {
+		way := &x.Ways[i]
+		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), way.Label)
+		if way.Rules {
+			fmt.Fprintf(w, " In rules.yaml:\n%s", way.YAML())
+		}
+		for n, cmd := range way.Cmds {
+			if n == 0 {
+				fmt.Fprintf(w, "%s\n", cli.Either(way.Rules, "  or remembered:", " Remembered:"))
+			}
+			fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
+		}
+	}
+	if len(x.Decision.Widths) > 0 {
+		fmt.Fprintf(w, "\nWhen the client asks, an answer of \"always\" can be remembered as:\n")
+		for _, width := range x.Decision.Widths {
+			fmt.Fprintf(w, "    %s  %s, for the %s\n", width.ID, strings.ReplaceAll(width.Rule, "\n", " + "), cli.Either(width.Scope == "", "scope that is named", width.Scope))
+		}
+	}
+	if len(x.Obstacles) > 0 {
+		fmt.Fprintf(w, "\n%s\n", cli.Either(len(x.Ways) > 0, "As rules alone it stays as it is:", "No line in rules.yaml would allow it:"))
+	}
+	for _, o := range x.Obstacles {
+		fmt.Fprintf(w, "  %s %s\n      %s\n", cli.Marks[x.Effects[o.Effect].Verdict], x.Effects[o.Effect].Text, o.Text)
+	}
+}
+
+// YAML is a way as entries of rules.yaml.
+func (y *way) YAML() string {
+	var b strings.Builder
+	b.WriteString("    allow:\n")
+	var kinds []effects.Kind
+	for _, l := range y.Lines {
+		if !slices.Contains(kinds, l.Kind) {
+			kinds = append(kinds, l.Kind)
+		}
+	}
+	for _, kind := range kinds {
+		var lines []string
+		for _, l := range y.Lines {
+			if l.Kind == kind {
+				lines = append(lines, strconv.Quote(l.Line))
+			}
+		}
+		fmt.Fprintf(&b, "      %s: [%s]\n", kind, strings.Join(lines, ", "))
+	}
+	return b.String()
+}

@@ -1,0 +1,325 @@
+package explain
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/remember"
+)
+
+// way is something that would make the whole call allowed. It was tried.
+type way struct {
+	Label string     `json:"label"` // "exactly this", or the lines that say more
+	Lines []wayLine  `json:"lines"`
+	Rules bool       `json:"rules"`              // as allow entries of rules.yaml
+	Cmds  [][]string `json:"commands,omitempty"` // the words of permd commands that remember them, one for each line
+}
+
+// wayLine is a line of the list language.
+type wayLine struct {
+	Kind effects.Kind `json:"kind"`
+	Line string       `json:"line"`
+}
+
+// obstacle is why an effect cannot be allowed by a line.
+type obstacle struct {
+	Effect int    `json:"effect"` // its place among the effects
+	Text   string `json:"text"`
+}
+
+// Bounds of what is tried.
+const (
+	maxWays      = 3
+	maxWayTrials = 64 // effects of a call that lines are looked for
+)
+
+// findWays looks for lines that make the call allowed, the narrowest first, and
+// has the precedence table try each of them: as rules, and as choices.
+func (x *Explanation) findWays() {
+	d := x.from
+	if d.Len() > maxWayTrials {
+		x.More = true
+		return
+	}
+	for level := range maxWays {
+		rules, left := linesFor(d, level, decisions.AsRule)
+		choices, stuck := linesFor(d, level, decisions.AsChoice)
+		if level == 0 {
+			for _, i := range left {
+				if x.worthNaming(i, left) {
+					x.Obstacles = append(x.Obstacles, obstacle{i, obstacleOf(d, i)})
+				}
+			}
+		}
+		if len(left) == 0 {
+			x.addWay(level, rules, true, nil)
+		}
+		if cmds := commandsFor(d, choices); len(stuck) == 0 && cmds != nil {
+			x.addWay(level, choices, false, cmds)
+		}
+	}
+}
+
+// worthNaming reports whether an effect that stays behind is worth a word: beside a
+// deny no ask is, and what takes its allow from its run waits for that.
+func (x *Explanation) worthNaming(i int, left []int) bool {
+	e := x.from.Effect(i)
+	if e.Inherent() && slices.Contains(left, e.Via.Effect) && x.Effects[i].Verdict != decisions.Deny {
+		return false
+	}
+	return x.Effects[i].Verdict == x.Decision.Verdict
+}
+
+// addWay adds a way, or says of one with the same lines that it is one more.
+func (x *Explanation) addWay(level int, lines []*pattern.Pattern, rules bool, cmds [][]string) {
+	if len(lines) == 0 {
+		return
+	}
+	w := way{Label: "exactly this", Rules: rules, Cmds: cmds}
+	for _, p := range lines {
+		w.Lines = append(w.Lines, wayLine{p.Kind, p.String()})
+	}
+	if level > 0 {
+		w.Label = "more than this"
+	}
+	for i := range x.Ways {
+		if slices.Equal(x.Ways[i].Lines, w.Lines) {
+			x.Ways[i].Rules = x.Ways[i].Rules || rules
+			if x.Ways[i].Cmds == nil {
+				x.Ways[i].Cmds = cmds
+			}
+			return
+		}
+	}
+	x.Ways = append(x.Ways, w)
+}
+
+// linesFor are the lines of a level that make as much of a call allowed as lines
+// can, and the effects that stay behind.
+func linesFor(d *decisions.Deliberation, level int, as decisions.Voice) (lines []*pattern.Pattern, left []int) {
+	for _, inherent := range []bool{false, true} {
+		for i := range d.Len() {
+			if d.Effect(i).Inherent() != inherent || d.With(lines, as)[i].Verdict == decisions.Allow {
+				continue
+			}
+			if p := lineFor(d, i, level, lines, as); p != nil {
+				lines = append(lines, p)
+			} else {
+				left = append(left, i)
+			}
+		}
+	}
+	slices.Sort(left)
+	return lines, left
+}
+
+// lineFor is the widest line of an effect, up to a level, that makes it allowed.
+func lineFor(d *decisions.Deliberation, i, level int, lines []*pattern.Pattern, as decisions.Voice) *pattern.Pattern {
+	candidates := linesOf(d, i)
+	for n := min(level, len(candidates)-1); n >= 0; n-- {
+		p := candidates[n]
+		if d.With(append(slices.Clip(lines), p), as)[i].Verdict == decisions.Allow {
+			return p
+		}
+	}
+	return nil
+}
+
+// linesOf are the lines that speak of an effect, the narrowest first. There are
+// none where a line would store a secret, or not mean what it shows.
+func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
+	e, ctx := d.Effect(i), d.Context()
+	var list []*pattern.Pattern
+	add := func(p *pattern.Pattern) {
+		line := p.String()
+		again, err := pattern.Parse(p.Kind, line)
+		if err == nil && again.Match(e, d.Effects(), ctx) && effects.Display(line) == line {
+			list = append(list, again)
+		}
+	}
+	if p := exactLine(e, ctx); p != nil {
+		add(p)
+	}
+	for _, w := range pattern.Widen(e, d.Effects(), ctx) {
+		add(w.Pattern)
+	}
+	return list
+}
+
+// exactLine is the line that names just the effect, nil if none does.
+func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
+	p := &pattern.Pattern{Kind: e.Kind}
+	switch {
+	case e.Run != nil:
+		p.Run = &pattern.Run{Program: e.Run.Program}
+		if rel, ok := inside(e.Run.Program, ctx.Project); ok {
+			p.Run.Program = "./" + rel
+		}
+		for _, arg := range e.Run.Args {
+			if arg == effects.DynamicWord {
+				return nil
+			}
+			p.Run.Words = append(p.Run.Words, pattern.Glob{arg})
+		}
+	case e.File != nil:
+		p.Path = &pattern.Path{Base: pattern.Root}
+		rel := strings.TrimPrefix(e.File.Path, "/")
+		if in, ok := inside(e.File.Path, ctx.Project); ok {
+			p.Path.Base, rel = pattern.Project, in
+		}
+		for part := range strings.SplitSeq(rel, "/") {
+			if part != "" {
+				p.Path.Parts = append(p.Path.Parts, pattern.Glob{part})
+			}
+		}
+		if e.File.Recursive && e.Kind != effects.KindDelete {
+			p.Path.Parts = append(p.Path.Parts, nil)
+		}
+		if len(p.Path.Parts) == 0 {
+			return nil
+		}
+	case e.Connect != nil && e.Connect.Host != "":
+		p.Host = &pattern.Host{Name: e.Connect.Host, Port: e.Connect.Port}
+	case e.Use != nil:
+		name := e.Use.Tool
+		if e.Use.Version != "" {
+			name += "@" + e.Use.Version
+		}
+		p.Tool = &pattern.Tool{Name: pattern.Glob{name}}
+		if e.Use.Server != "" {
+			p.Tool.Server = pattern.Glob{e.Use.Server}
+		}
+	default:
+		return nil
+	}
+	return p
+}
+
+// inside is a path from a project's root, when it lies below it.
+func inside(path, root string) (string, bool) {
+	if root == "" || !filepath.IsAbs(path) {
+		return "", false
+	}
+	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	return rel, ok && rel != ""
+}
+
+// commandsFor are the commands that remember some lines, nil if permd would not
+// remember one of them.
+func commandsFor(d *decisions.Deliberation, lines []*pattern.Pattern) [][]string {
+	project := d.Context().Project
+	var cmds [][]string
+	for _, p := range lines {
+		if !rememberable(d, p) || project == "" && p.Run != nil && p.Run.Program == "git" {
+			return nil
+		}
+		cmd := []string{"permd", "remember", "add", string(p.Kind), p.String()}
+		if project != "" {
+			cmd = append(cmd, "--dir", project)
+		} else {
+			cmd = append(cmd, "--scope", "user")
+		}
+		cmds = append(cmds, cmd)
+	}
+	return cmds
+}
+
+// rememberable reports whether permd remember add takes a line, and the effects
+// of the call that it matches are answered by it.
+func rememberable(d *decisions.Deliberation, p *pattern.Pattern) bool {
+	if p.Run == nil {
+		return true
+	}
+	run := effects.Run{Program: p.Run.Program}
+	for _, w := range p.Run.Words {
+		run.Args = append(run.Args, strings.Join(w, "*"))
+	}
+	q := decisions.MemoryQuery{Effect: &effects.Effect{Kind: effects.KindRun, Run: &run}}
+	if strings.Contains(p.Run.Program, "/") || decisions.RunsTargets(p.Run.Program) ||
+		remember.AllowableRun(d.Snapshot.Table(), &q) != nil {
+		return false
+	}
+	for i := range d.Len() {
+		e := d.Effect(i)
+		if !p.Match(e, d.Effects(), d.Context()) {
+			continue
+		}
+		if r := e.Run; r != nil && (r.Script != nil || r.Stdin == effects.StdinText && !r.Readonly) {
+			return false // only an answer pins what it runs
+		}
+	}
+	return true
+}
+
+// obstacleOf says why no line makes an effect allowed.
+func obstacleOf(d *decisions.Deliberation, i int) string {
+	said, e := d.Said(i), d.Effect(i)
+	if n := linesOf(d, i); len(n) > 0 {
+		said = d.With(n[:1], decisions.AsRule)[i]
+	}
+	at := placesOf(said.Rules)
+	switch said.Row {
+	case decisions.RowFailure:
+		return "something failed: " + said.Reason
+	case decisions.RowDeny:
+		return denyObstacle(d, i, said.Rules)
+	case decisions.RowReject:
+		return "you rejected it; to take that back: permd remember forget " + said.ChoiceID
+	case decisions.RowPerson:
+		if e.Kind == effects.KindUnknown {
+			return `only a Rego rule with "covers": ["unknown"] allows what is not understood`
+		}
+		return said.Reason + ": that is for a person each time"
+	case decisions.RowOrgAsk:
+		return "the organisation asks at " + at + ", which only its own rules change"
+	case decisions.RowGuarded:
+		return said.Reason + ": a line must name the exact path, and none can here"
+	case decisions.RowFirmAsk:
+		return "the rule at " + at + " asks each time: change or remove it"
+	case decisions.RowAsk:
+		return "the rule at " + at + " asks, which beats an allow: change or remove it, or remember an answer"
+	}
+	switch {
+	case d.OnlyOrg():
+		return "the organisation lets only its own rules allow (only_org)"
+	case e.Run != nil && slices.Contains(e.Run.Args, effects.DynamicWord):
+		return "a word of the command is only known when it runs, so no line can name it"
+	case e.Run != nil && e.Run.Stdin == effects.StdinNetwork:
+		return "its input comes from the network, of which no line can speak; a Rego rule can"
+	case e.Run != nil && e.Tags.Has(effects.Outside):
+		return "it runs outside of the project, of which no line can speak; a Rego rule can"
+	}
+	return fmt.Sprintf("no line can speak of it; a Rego rule can: input.effect.kind == %q", e.Kind)
+}
+
+func denyObstacle(d *decisions.Deliberation, i int, rules []decisions.RuleRef) string {
+	if d.Fence(i) != "" {
+		return "permd protects its own files and its process, whatever rules say"
+	}
+	if len(rules) == 0 {
+		return "it is denied"
+	}
+	switch at := placesOf(rules); rules[0].Layer {
+	case decisions.Org:
+		return "the organisation denies it at " + at + ", which only its own rules change"
+	case decisions.Base:
+		return "a shipped rule denies it (" + rules[0].ID + "), which the organisation alone can disable"
+	default:
+		return "the deny at " + at + " stands above every allow: change or remove it"
+	}
+}
+
+func placesOf(rules []decisions.RuleRef) string {
+	var at []string
+	for _, r := range rules {
+		if !slices.Contains(at, r.At) {
+			at = append(at, r.At)
+		}
+	}
+	return strings.Join(at, " and ")
+}

@@ -1,0 +1,52 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Change is what became of one file that a command writes. Its JSON form is
+// kept.
+type Change struct {
+	Path   string `json:"path"`
+	Action string `json:"action"` // wrote, unchanged, removed, absent
+}
+
+// ReplaceUnsynced puts a file in the place of another, whole or not at all.
+func ReplaceUnsynced(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".permd-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// Replace puts a file in the place of another, whole or not at all, also
+// when the power fails.
+func Replace(path string, data []byte, mode fs.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".permd-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(data)
+	for _, step := range []func() error{func() error { return tmp.Chmod(mode) }, tmp.Sync, tmp.Close} {
+		err = errors.Join(err, step())
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}

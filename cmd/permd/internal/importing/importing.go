@@ -1,0 +1,67 @@
+// Package importing makes rules of other tools' permission settings: it finds the
+// settings, has policy/imports translate them, and writes the rules or compares
+// both on past decisions.
+package importing
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/imports"
+	"github.com/permd/permd/rego"
+)
+
+// Report is what --json prints.
+type Report struct {
+	*imports.Import
+	// Absent are the usual places where there was nothing.
+	Absent []string `json:"absent,omitzero"`
+	// Written says what became of each file of --output.
+	Written []files.Change `json:"written,omitzero"`
+	Check   *Comparison    `json:"check,omitzero"`
+}
+
+// Options are what a person can say about an import.
+type Options struct {
+	Project    string // the rules hold in the project in this folder alone
+	Everywhere bool   // rules of a project's settings hold in every project
+}
+
+// Read makes rules of the settings of a tool in the files and folders that
+// are named, or in the usual places.
+func Read(peer imports.Peer, named []string, o Options) (*Report, error) {
+	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
+	files, absent, err := importFiles(peer, named, home)
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, cli.Failf(cli.ExitError, "name the file: permd import "+string(peer)+" FILE", "there are no settings of %s at %s", peer.Name(), strings.Join(absent, ", "))
+	}
+	opts := imports.Options{Home: home, Everywhere: o.Everywhere}
+	if o.Project != "" {
+		if opts.Project, err = filepath.Abs(o.Project); err != nil {
+			return nil, fmt.Errorf("finding the project: %w", err)
+		}
+	}
+	if opts.Table, err = effects.ParseTable(rego.Programs()); err != nil {
+		return nil, fmt.Errorf("reading the program table: %w", err)
+	}
+	if opts.Profiles, err = effects.ParseProfiles(rego.Profiles()); err != nil {
+		return nil, fmt.Errorf("reading the agent profiles: %w", err)
+	}
+	im, err := imports.Translate(peer, files, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkImported(im); err != nil {
+		return nil, err
+	}
+	return &Report{Import: im, Absent: absent}, nil
+}

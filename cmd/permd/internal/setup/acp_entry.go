@@ -1,0 +1,304 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/jsonedit"
+)
+
+// acpEntries puts permd in front of an agent's command in a client's file, and
+// takes it away again.
+type acpEntries struct {
+	client *acpClient
+	agent  *clientAgent
+	home   string
+	// hidden are entries of the agent that have no command: the client starts
+	// them by itself. install finds them.
+	hidden []string
+	added  bool // install has made an entry
+}
+
+// acpEntry is how one entry starts its agent.
+type acpEntry struct {
+	key   string
+	words []string // all of the command
+	node  jsonedit.Node
+	// What of it is there: argv, or a command with or without args.
+	argv, command, args jsonedit.Node
+	line                []lineWord // of a command that is one text
+}
+
+func (e *acpEntries) parse(text []byte) (*jsonedit.Text, error) {
+	if len(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))) == 0 {
+		text = []byte("{}\n")
+	}
+	t, err := jsonedit.Parse(text, e.client.dialect)
+	if err != nil {
+		return nil, cli.Failf(cli.ExitError, "correct the file first", "it cannot be read: %v", err)
+	}
+	return t, nil
+}
+
+// shape is an error of a file that says something else than it should.
+func (e *acpEntries) shape(format string, args ...any) error {
+	return cli.Failf(cli.ExitError, "correct the file first: "+e.client.title+" does not understand it either", "in it, "+format, args...)
+}
+
+// entries are those with a command, of all agents or of this one.
+func (e *acpEntries) entries(t *jsonedit.Text, all bool) (found []acpEntry, err error) {
+	e.hidden = nil
+	list := t.Root().Member(e.client.list)
+	switch {
+	case t.Root().Kind() != '{':
+		return nil, e.shape("the file is not an object")
+	case list.Exists() && list.Kind() != '{':
+		return nil, e.shape("%s is not an object", e.client.list)
+	}
+	for i := range list.Len() {
+		node := list.At(i)
+		entry := e.entry(node.Name(), node)
+		switch err := e.read(&entry); {
+		case err != nil && (all || !e.agent.called(entry.key)):
+			continue // of another agent
+		case err != nil:
+			return nil, err
+		case len(entry.words) == 0 && !all && e.agent.called(entry.key):
+			e.hidden = append(e.hidden, entry.key)
+		case len(entry.words) > 0 && (all || e.agent.called(entry.key) || e.agent.started(unwrapped(entry.words))):
+			found = append(found, entry)
+		}
+	}
+	return found, nil
+}
+
+func (e *acpEntries) entry(key string, node jsonedit.Node) acpEntry {
+	entry := acpEntry{key: key, node: node, command: node.Member("command"), args: node.Member("args")}
+	if e.client.lines {
+		entry.argv = node.Member("argv") // a name that others do not know
+	}
+	return entry
+}
+
+// read finds out how an entry starts its agent.
+func (e *acpEntries) read(entry *acpEntry) error {
+	where := e.client.list + "." + effects.Display(entry.key)
+	if entry.node.Kind() != '{' {
+		return e.shape("%s is not an object", where)
+	}
+	if entry.argv.Exists() {
+		words, ok := texts(entry.argv)
+		if !ok || len(words) == 0 || entry.command.Exists() || entry.args.Exists() {
+			return e.shape("%s.argv is not the whole command as a list of texts", where)
+		}
+		entry.words = words
+		return nil
+	}
+	if !entry.command.Exists() {
+		return nil
+	}
+	args, ok := texts(entry.args)
+	if entry.command.Kind() != '"' || entry.command.String() == "" || !ok {
+		return e.shape("%s has a command that is no text, or args that are no list of texts", where)
+	}
+	if e.client.lines && !entry.args.Exists() {
+		if entry.line, ok = splitLine(entry.command.String()); !ok {
+			return e.shape("%s.command has a quote without an end, or nothing", where)
+		}
+		for _, w := range entry.line {
+			entry.words = append(entry.words, w.text)
+		}
+		return nil
+	}
+	entry.words = append([]string{entry.command.String()}, args...)
+	return nil
+}
+
+// texts are the elements of a list of texts; what is not there is empty.
+func texts(list jsonedit.Node) (words []string, ok bool) {
+	if list.Exists() && list.Kind() != '[' {
+		return nil, false
+	}
+	for i := range list.Len() {
+		if list.At(i).Kind() != '"' {
+			return nil, false
+		}
+		words = append(words, list.At(i).String())
+	}
+	return words, true
+}
+
+// permdWords is how many words of a command are permd's: itself, acp, its flags
+// and the two dashes. 0 if it is not run.
+func permdWords(words []string) int {
+	if len(words) < 3 || !isPermd(words[0]) || words[1] != "acp" {
+		return 0
+	}
+	if i := slices.Index(words, "--"); i > 0 {
+		return i + 1
+	}
+	return 0
+}
+
+// namesPermd reports whether permd is run somewhere in a command, such as behind
+// env or in the text of a shell.
+func namesPermd(words []string) bool {
+	return isPermd(words[0]) || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, "permd acp ") }) ||
+		slices.ContainsFunc(words, isPermd) && slices.Contains(words, "acp") && slices.Contains(words, "--")
+}
+
+// unwrapped is a command without permd.
+func unwrapped(words []string) []string { return words[permdWords(words):] }
+
+// current reports whether there is nothing to install: the agent is there, and
+// all of its entries run this permd.
+func (e *acpEntries) current(text []byte, program string) bool {
+	t, err := e.parse(text)
+	if err != nil {
+		return false
+	}
+	found, err := e.entries(t, false)
+	return err == nil && len(found) > 0 && !slices.ContainsFunc(found, func(entry acpEntry) bool {
+		return permdWords(entry.words) == 0 || entry.words[0] != program
+	})
+}
+
+func (e *acpEntries) installsInPlace() {}
+
+// otherCommands says which entries start the agent in another way than the person
+// has named: install leaves that as it is.
+func (e *acpEntries) otherCommands(text []byte) (notes []string) {
+	if !e.agent.commandGiven {
+		return nil
+	}
+	t, err := e.parse(text)
+	if err != nil {
+		return nil // planning said so
+	}
+	hidden := e.hidden
+	found, _ := e.entries(t, false)
+	e.hidden = hidden
+	for _, entry := range found {
+		if words := unwrapped(entry.words); !slices.Equal(words, e.agent.command) && !slices.Equal(words, e.stock()) {
+			notes = append(notes, fmt.Sprintf("%s was there and keeps its own command, %s: change that in the file", effects.Display(entry.key), effects.Display(cli.QuoteAll(words))))
+		}
+	}
+	return notes
+}
+
+func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
+	t, err := e.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	found, err := e.entries(t, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range found {
+		// Each edit makes a new text, in which the values are others.
+		entry = e.reread(t, entry)
+		if permdWords(entry.words) == 0 && namesPermd(entry.words) {
+			return nil, cli.Failf(cli.ExitError, "take permd out of it by hand", "in it, %s runs permd, but not as install writes it", effects.Display(entry.key))
+		}
+		if t, err = e.wrap(t, entry, program); err != nil {
+			return nil, err
+		}
+	}
+	if e.added = len(found) == 0; !e.added {
+		return t.Bytes(), nil
+	}
+	if len(e.agent.command) == 0 {
+		return nil, cli.Failf(cli.ExitUsage, "say how it is started: … "+e.agent.name+" -- COMMAND ARGS...", "%s has no entry called %q, and permd knows no agent of that name", e.client.title, e.agent.name)
+	}
+	key := e.newKey()
+	if t.Root().Member(e.client.list, key).Exists() {
+		return nil, cli.Failf(cli.ExitError, "take it out first", "in it, %s.%s is something else", e.client.list, key)
+	}
+	value, err := json.Marshal(e.value(program))
+	if err != nil {
+		return nil, fmt.Errorf("encoding an agent: %w", err)
+	}
+	if t, err = t.Set(string(value), e.client.list, key); err != nil {
+		if kind, ok := errors.AsType[*jsonedit.KindError](err); ok {
+			return nil, e.shape("%v", kind)
+		}
+		return nil, err
+	}
+	return t.Bytes(), nil
+}
+
+// reread is the same entry in a text that was edited.
+func (e *acpEntries) reread(t *jsonedit.Text, old acpEntry) acpEntry {
+	node := t.Root().Member(e.client.list, old.key)
+	entry := e.entry(old.key, node)
+	_ = e.read(&entry) // it was read before
+	return entry
+}
+
+// newKey is what install calls an entry that it makes.
+func (e *acpEntries) newKey() string {
+	if e.client.lines {
+		return strings.ToLower(e.agent.name)
+	}
+	return e.agent.label + permdSuffix
+}
+
+// value is an entry that install makes.
+func (e *acpEntries) value(program string) any {
+	type command struct {
+		Type    string            `json:"type,omitzero"`
+		Command string            `json:"command"`
+		Args    []string          `json:"args"`
+		Env     map[string]string `json:"env"`
+	}
+	if e.client.lines {
+		return struct {
+			Command string `json:"command"`
+		}{cli.QuoteAll(slices.Concat([]string{program, "acp", "--"}, e.agent.command))}
+	}
+	c := command{Command: program, Args: append([]string{"acp", "--"}, e.stock()...), Env: map[string]string{}}
+	if e.client.typed {
+		c.Type = "custom"
+	}
+	return c
+}
+
+// stock is the agent's command as it is written into a new entry.
+func (e *acpEntries) stock() []string {
+	words := slices.Clone(e.agent.command)
+	if e.client.full {
+		if path, err := exec.LookPath(words[0]); err == nil {
+			words[0] = path
+		}
+	}
+	return words
+}
+
+// firstWord is the command of an entry as permd has to be given it: who starts
+// programs for Zed knows the home folder by its short name, and permd does not.
+func (e *acpEntries) firstWord(entry acpEntry) (string, error) {
+	raw, command := string(entry.command.Raw()), entry.command.String()
+	if rest, ok := strings.CutPrefix(command, "~/"); ok {
+		return quoteJSON(filepath.Join(e.home, rest)), nil
+	}
+	if strings.ContainsAny(command, "$`") {
+		return "", cli.Failf(cli.ExitError, "write the path in full", "in it, the command of %s has a variable, which permd would not replace", effects.Display(entry.key))
+	}
+	if strings.ContainsAny(command, " \t") && !entry.args.Exists() {
+		if _, err := os.Stat(command); err != nil {
+			return "", cli.Failf(cli.ExitError, "write the program as its command, and the rest as its args", "in it, the command of %s may be a program with arguments", effects.Display(entry.key))
+		}
+	}
+	return raw, nil
+}

@@ -1,0 +1,39 @@
+package setup
+
+import (
+	"path/filepath"
+)
+
+const claudeNote = "Claude Code 2.1.295 and newer stop a call when the hook takes longer than its limit; older ones go on with it"
+
+func claudePlaces(root, home string) []configPlace {
+	edit := &jsonHooks{
+		harness: "claude", lists: []jsonList{{[]string{"hooks", "PreToolUse"}, claudeEntry}},
+		off: []jsonSwitch{{[]string{"disableAllHooks"}, "true"}}, limit: hookLimit, closed: `"onFailure":"block"`,
+	}
+	notes := []string{restartNote, claudeNote}
+	return []configPlace{
+		{name: "claude", path: filepath.Join(ownFolder("CLAUDE_CONFIG_DIR", home, ".claude"), "settings.json"), mode: 0o600, edit: edit, notes: notes},
+		{
+			name: "claude", managed: true, mode: 0o644, edit: edit, notes: notes,
+			path: systemFile(root, "etc/claude-code/managed-settings.json", "Library/Application Support/ClaudeCode/managed-settings.json"),
+		},
+	}
+}
+
+type commandHook struct {
+	Name      string `json:"name,omitzero"`
+	Type      string `json:"type"`
+	Command   string `json:"command"`
+	Timeout   int    `json:"timeout"`
+	OnFailure string `json:"onFailure,omitzero"`
+}
+
+type hookGroup struct {
+	Matcher string        `json:"matcher"`
+	Hooks   []commandHook `json:"hooks"`
+}
+
+func claudeEntry(command string) any {
+	return hookGroup{"*", []commandHook{{Type: "command", Command: command, Timeout: hookLimit, OnFailure: "block"}}}
+}

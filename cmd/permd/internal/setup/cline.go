@@ -1,0 +1,27 @@
+package setup
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+)
+
+const clineNote = "turn on Enable Hooks in Cline's settings; Cline goes on with a call when the hook takes longer than 30 seconds"
+
+func clinePlaces(_, home string) []configPlace {
+	return []configPlace{{
+		name: "cline", mode: 0o700, edit: &ownFile{harness: "cline", text: clineFile}, notes: []string{clineNote},
+		path: filepath.Join(home, "Documents", "Cline", "Hooks", "PreToolUse"),
+	}}
+}
+
+// clineFile is the program that Cline starts before a tool. Cline goes on when
+// its hook fails, so that one says no in words whatever happens to permd.
+func clineFile(program string) []byte {
+	return fmt.Appendf(nil, `#!/bin/sh
+# %[1]s%[2]s%[3]s
+answer=$(%[2]s hook cline) && [ -n "$answer" ] && printf '%%s\n' "$answer" && exit 0
+printf '%%s\n' '{"cancel":true,"errorMessage":"permd: permd hook cline did not answer","contextModification":""}'
+`, ownMark, cli.Quote(program), ownMarkEnd)
+}

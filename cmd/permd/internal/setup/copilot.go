@@ -1,0 +1,42 @@
+package setup
+
+import (
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+)
+
+const copilotNote = "Copilot goes on with a call, or asks, when the hook takes longer than its limit"
+
+func copilotPlaces(root, home string) []configPlace {
+	edit := &ownFile{harness: "copilot", text: copilotFile}
+	notes := []string{restartNote, copilotNote}
+	return []configPlace{
+		{name: "copilot", path: filepath.Join(ownFolder("COPILOT_HOME", home, ".copilot"), "hooks", "permd.json"), mode: 0o600, edit: edit, notes: notes},
+		{name: "copilot", managed: true, path: systemFile(root, "etc/github-copilot/policy.d/permd.json", ""), mode: 0o644, edit: edit, notes: notes},
+	}
+}
+
+// copilotFile is one of Copilot's files of hooks.
+func copilotFile(program string) []byte {
+	type hook struct {
+		Type    string `json:"type"`
+		Bash    string `json:"bash"`
+		Limit   int    `json:"timeoutSec"`
+		Comment string `json:"comment"`
+	}
+	type hooks struct {
+		PreToolUse []hook `json:"preToolUse"`
+	}
+	text, err := json.Marshal(struct {
+		Version int   `json:"version"`
+		Hooks   hooks `json:"hooks"`
+	}{1, hooks{[]hook{{"command", hookCommand(program, "copilot"), hookLimit, ownMark + cli.Quote(program) + ownMarkEnd}}}}, jsontext.WithIndent("  "))
+	if err != nil {
+		panic(err) // strings and numbers
+	}
+	return append(text, '\n')
+}

@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"path/filepath"
+
+	"github.com/permd/permd/internal/jsonedit"
+)
+
+const (
+	geminiNote        = "Gemini CLI runs no hooks in folders that it does not trust, and goes on with a call when the hook takes longer than its limit"
+	geminiManagedNote = "a person can still turn the hook off by its name in their own settings (hooksConfig.disabled): Gemini CLI adds both lists up"
+)
+
+func geminiPlaces(root, home string) []configPlace {
+	edit := &jsonHooks{
+		harness: "gemini", lists: []jsonList{{[]string{"hooks", "BeforeTool"}, geminiEntry}}, dialect: jsonedit.Comments,
+		off:   []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "false"}, {[]string{"hooksConfig", "disabled"}, `"permd"`}},
+		limit: hookLimit * 1000,
+	}
+	pinned := *edit
+	// A person's own settings could say false; the organisation's win.
+	pinned.pins = []jsonSwitch{{[]string{"hooksConfig", "enabled"}, "true"}}
+	return []configPlace{
+		{
+			name: "gemini", mode: 0o600, edit: edit, notes: []string{restartNote, geminiNote},
+			path: filepath.Join(ownFolder("GEMINI_CLI_HOME", home), ".gemini", "settings.json"),
+		},
+		{
+			name: "gemini", managed: true, mode: 0o644, edit: &pinned, notes: []string{restartNote, geminiNote, geminiManagedNote},
+			path: systemFile(root, "etc/gemini-cli/settings.json", "Library/Application Support/GeminiCli/settings.json"),
+		},
+	}
+}
+
+func geminiEntry(command string) any {
+	return hookGroup{"*", []commandHook{{Name: "permd", Type: "command", Command: command, Timeout: hookLimit * 1000}}}
+}

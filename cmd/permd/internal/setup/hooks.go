@@ -1,0 +1,136 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
+)
+
+// hookReport is what install or uninstall did. Its JSON form is kept.
+type hookReport struct {
+	Harness string `json:"harness"`
+	installReport
+}
+
+// byHand is what a person does for opencode, whose hooks cannot stop a tool.
+var byHand = []string{
+	`in opencode.json, set "permission": {"*": "ask"}: opencode then asks before its tools run`,
+	"run the bridge that answers its questions by permd; docs/hooks.md shows it",
+}
+
+// InstallHook makes a harness ask permd before its tools run.
+func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options) error {
+	if harness == openCode {
+		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: byHand}})
+	}
+	place, store, err := i.configPlace(harness, o)
+	if err != nil {
+		return err
+	}
+	program, err := service.Program(o.Program)
+	if err != nil {
+		return err
+	}
+	if err := checkNamedProgram(program); err != nil {
+		return err
+	}
+	c, err := planInstall(place, store, program, uint32(os.Geteuid()))
+	if err != nil {
+		return err
+	}
+	report := &hookReport{harness, newInstallReport(c, "wrote", "unchanged")}
+	report.Notes = place.notes
+	if report.Action == "unchanged" {
+		report.Notes = nil
+	}
+	if err := i.confirmChange(c, store, &report.installReport, o); err != nil {
+		return err
+	}
+	if report.DryRun {
+		return i.reportHook(report)
+	}
+	if c.base != nil {
+		report.Backup = store.backup(place)
+	}
+	if o.Managed {
+		if runtime.GOOS == "linux" && !o.NoService {
+			report.Next = append(report.Next, "permd service install   # each person, for the daemon")
+		}
+		return i.reportHook(report)
+	}
+	if err := i.unitsToo(ctx, program, &report.installReport, o); err != nil {
+		return err
+	}
+	return i.reportHook(report)
+}
+
+// UninstallHook takes permd out of the configuration of a harness.
+func (i *Installer) UninstallHook(harness string, o *Options) error {
+	if harness == openCode {
+		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: []string{"end the bridge, and take the permission setting back"}}})
+	}
+	place, store, err := i.configPlace(harness, o)
+	if err != nil {
+		return err
+	}
+	c, err := planUninstall(place, store, uint32(os.Geteuid()))
+	if err != nil {
+		return err
+	}
+	report := &hookReport{harness, newInstallReport(c, "removed", "absent")}
+	if report.Action == "removed" {
+		report.Notes = []string{restartNote}
+	}
+	if bytes.Contains(c.after, []byte("permd")) && bytes.Contains(c.after, []byte(" hook "+harness)) {
+		report.Notes = append(report.Notes, "the file still names permd hook "+harness+", not as install writes it: take that out by hand, or it is still asked")
+	}
+	if err := i.confirmChange(c, store, &report.installReport, o); err != nil {
+		return err
+	}
+	return i.reportHook(report)
+}
+
+// configPlace is the file that is changed, and where its backup is.
+func (i *Installer) configPlace(harness string, o *Options) (*configPlace, configStore, error) {
+	if !slices.Contains(hookHarnesses(), harness) {
+		return nil, configStore{}, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(Harnesses(), ", "), "there is no harness %q", harness)
+	}
+	if err := i.checkAsked(o); err != nil {
+		return nil, configStore{}, err
+	}
+	dirs, err := account.Dirs(i.Root)
+	if o.Managed {
+		store := configStore{filepath.Join("/", i.Root, "var/lib/permd/hooks")}
+		if places := managedPlaces(hookPlaces(i.Root, harness, ""), true); len(places) > 0 {
+			return &places[0], store, err
+		}
+		return nil, store, cli.Failf(cli.ExitUsage, "install it for each person: permd hook install "+harness, "%s has no settings for an organisation", harness)
+	}
+	if err == nil {
+		dirs, err = account.OwnDirs(i.Root)
+	}
+	if err != nil {
+		return nil, configStore{}, err
+	}
+	home, err := account.Home()
+	if err != nil {
+		return nil, configStore{}, err
+	}
+	return &managedPlaces(hookPlaces(i.Root, harness, home), false)[0], configStore{filepath.Join(dirs.Data, "hooks")}, nil
+}
+
+func (i *Installer) reportHook(r *hookReport) error {
+	if i.JSON {
+		return cli.PrintIndented(i.Out, r)
+	}
+	r.print(i.Out, r.Harness)
+	return nil
+}

@@ -1,0 +1,70 @@
+package setup
+
+import (
+	"os"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/findings"
+)
+
+// InspectHooks looks at the harnesses' configurations: whether the permd that they run
+// is there, and whether anything lets a call past it.
+func InspectHooks(root string, x *findings.List) {
+	home, err := account.Home()
+	if err != nil {
+		return // the folders say why
+	}
+	for _, harness := range hookHarnesses() {
+		for _, p := range hookPlaces(root, harness, home) {
+			inspectHook(&p, x)
+		}
+	}
+}
+
+func inspectHook(p *configPlace, x *findings.List) {
+	info, err := os.Stat(p.path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
+		return // not installed: permd does not replace such files either
+	}
+	text, err := os.ReadFile(p.path)
+	if err != nil {
+		if p.managed {
+			return // for root to look at
+		}
+		x.Warn("hooks", "ls -l "+cli.Quote(p.path), "looking at %s: %v", p.path, err)
+		return
+	}
+	if !strings.Contains(string(text), " hook "+p.name) {
+		return
+	}
+	again := "permd hook install " + p.name
+	if p.managed {
+		again = "sudo permd hook install " + p.name + " --managed"
+	}
+	entries, err := p.edit.check(text)
+	if err != nil {
+		x.Error("hooks", cli.HintOf(err, again), "%v", inFile(p, err))
+		return
+	}
+	for _, program := range entries.programs {
+		if !isProgram(program) {
+			x.Error("hooks", again, "%s: %s runs %s, which is no program: every call is stopped", p.name, p.path, program)
+			continue
+		}
+		if len(entries.problems) == 0 {
+			x.OK("hooks", "%s: %s runs %s", p.name, p.path, program)
+		}
+	}
+	if len(entries.programs) == 0 && len(entries.problems) == 0 && strings.Contains(string(text), "permd") {
+		// Such as one that ends in || true.
+		x.Warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.name, p.path, p.name)
+	}
+	if entries.pending != "" {
+		x.Warn("hooks", entries.pending, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)
+	}
+	for _, problem := range entries.problems {
+		x.Error("hooks", again, "%s: %s: %s", p.name, p.path, problem)
+	}
+}

@@ -1,0 +1,249 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/jsonedit"
+	"github.com/permd/permd/internal/strictjson"
+)
+
+// jsonHooks edits a settings file in JSON.
+type jsonHooks struct {
+	harness string
+	lists   []jsonList
+	off     []jsonSwitch // settings that turn permd's hook off
+	dialect jsonedit.Dialect
+	pins    []jsonSwitch // settings that are made where there are none
+	limit   int          // the time limit that every entry has, in the harness's unit
+	closed  string       // the member that makes a failing hook stop the call
+}
+
+// jsonList is an array of hooks, and the entry that is added to it.
+type jsonList struct {
+	path  []string
+	entry func(command string) any
+}
+
+// jsonSwitch is a setting with a value: the value itself, or a list with it.
+type jsonSwitch struct {
+	path  []string
+	value string
+}
+
+func (h *jsonHooks) parse(text []byte) (*jsonedit.Text, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		text = []byte("{}\n")
+	}
+	t, err := jsonedit.Parse(text, h.dialect)
+	if err != nil {
+		return nil, cli.Failf(cli.ExitError, "correct the file first: the harness does not read it either", "it cannot be read: %v", err)
+	}
+	return t, nil
+}
+
+func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
+	t, err := h.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range h.off {
+		if s.on(t) {
+			return nil, cli.Failf(cli.ExitError, "take that out first", "its %s turns hooks off", strings.Join(s.path, "."))
+		}
+	}
+	for _, pin := range h.pins {
+		if t, err = t.Set(pin.value, pin.path...); err != nil {
+			return nil, h.shape(err)
+		}
+	}
+	for _, list := range h.lists {
+		entry, err := json.Marshal(list.entry(hookCommand(program, h.harness)))
+		if err != nil {
+			return nil, fmt.Errorf("encoding a hook: %w", err)
+		}
+		if t, err = t.Append(string(entry), list.path...); err != nil {
+			return nil, h.shape(err)
+		}
+	}
+	return t.Bytes(), nil
+}
+
+func (h *jsonHooks) shape(err error) error {
+	if _, ok := errors.AsType[*jsonedit.KindError](err); ok {
+		return cli.Failf(cli.ExitError, "correct the file first: the harness does not understand it either", "in it, %v", err)
+	}
+	return err
+}
+
+// on reports whether the setting has the value.
+func (s *jsonSwitch) on(t *jsonedit.Text) bool {
+	n := t.Root().Member(s.path...)
+	for i := 0; n.Kind() == '[' && i < n.Len(); i++ {
+		if string(n.At(i).Raw()) == s.value {
+			return true
+		}
+	}
+	return string(n.Raw()) == s.value
+}
+
+// remove takes out every entry that runs permd for this harness, wherever a
+// person has moved it within its event, and what became empty by it.
+func (h *jsonHooks) remove(text []byte) ([]byte, bool, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return text, false, nil
+	}
+	t, err := h.parse(text)
+	if err != nil {
+		return nil, false, err
+	}
+	found := false
+	for _, list := range h.lists {
+		var removed bool
+		if t, removed, err = h.removeFrom(t, list.path); err != nil {
+			return nil, false, err
+		}
+		for path := list.path; removed && len(path) > 0; path = path[:len(path)-1] {
+			if t, err = prune(t, path); err != nil {
+				return nil, false, err
+			}
+		}
+		found = found || removed
+	}
+	return t.Bytes(), found, nil
+}
+
+func (h *jsonHooks) removeFrom(t *jsonedit.Text, path []string) (_ *jsonedit.Text, found bool, err error) {
+	for i := t.Root().Member(path...).Len() - 1; i >= 0; i-- {
+		list := t.Root().Member(path...)
+		if list.Kind() != '[' {
+			break
+		}
+		if h.ours(list.At(i)) {
+			found = true
+			if t, err = t.Remove(list, i); err != nil {
+				return nil, false, err
+			}
+			continue
+		}
+		inner := list.At(i).Member("hooks")
+		had := inner.Len()
+		for j := had - 1; inner.Kind() == '[' && j >= 0; j-- {
+			if inner = t.Root().Member(path...).At(i).Member("hooks"); !h.ours(inner.At(j)) {
+				continue
+			}
+			found = true
+			if t, err = t.Remove(inner, j); err != nil {
+				return nil, false, err
+			}
+		}
+		list = t.Root().Member(path...)
+		if had > 0 && list.At(i).Member("hooks").Len() == 0 {
+			if t, err = t.Remove(list, i); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	return t, found, nil
+}
+
+// prune removes the member that path names if it is empty, of comments as well.
+func prune(t *jsonedit.Text, path []string) (*jsonedit.Text, error) {
+	if at := t.Root().Member(path...); at.Len() > 0 || at.Commented() {
+		return t, nil
+	}
+	return t.Drop(path...)
+}
+
+func (h *jsonHooks) ours(n jsonedit.Node) bool {
+	return hookProgram(n.Member("command").String(), h.harness) != ""
+}
+
+func (h *jsonHooks) check(text []byte) (e configEntries, err error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return e, nil
+	}
+	t, err := h.parse(text)
+	if err != nil {
+		return e, err
+	}
+	var missing []string
+	for _, list := range h.lists {
+		found := false
+		events := t.Root().Member(list.path...)
+		for i := range events.Len() {
+			entries := []jsonedit.Node{events.At(i)}
+			inner := events.At(i).Member("hooks")
+			for j := range inner.Len() {
+				entries = append(entries, inner.At(j))
+			}
+			for _, n := range entries {
+				program := hookProgram(n.Member("command").String(), h.harness)
+				if program == "" {
+					continue
+				}
+				found = true
+				e.program(program)
+				h.checkEntry(&e, list, n, events.At(i).Member("matcher"))
+			}
+		}
+		if !found {
+			missing = append(missing, list.path[len(list.path)-1])
+		}
+	}
+	if len(e.programs) == 0 {
+		return e, nil
+	}
+	for _, m := range missing {
+		e.problems = append(e.problems, "nothing asks permd at "+m)
+	}
+	for _, s := range h.off {
+		if s.on(t) {
+			e.problems = append(e.problems, "its "+strings.Join(s.path, ".")+" turns hooks off")
+		}
+	}
+	return e, nil
+}
+
+// checkEntry compares an entry with what would be installed.
+func (h *jsonHooks) checkEntry(e *configEntries, list jsonList, n, matcher jsonedit.Node) {
+	where := list.path[len(list.path)-1]
+	var want struct {
+		Matcher string `json:"matcher"`
+	}
+	entry, err := json.Marshal(list.entry(""))
+	if err == nil {
+		err = strictjson.Unmarshal(entry, &want)
+	}
+	problems := []struct {
+		bad  bool
+		text string
+	}{
+		{err != nil, "it cannot be compared"},
+		{!strings.HasSuffix(n.Member("command").String(), " || exit 2"), "the command does not end in || exit 2, so a missing permd may be a yes"},
+		{string(n.Member("timeout").Raw()) != fmt.Sprint(h.limit), fmt.Sprintf("its timeout is not %d", h.limit)},
+		{h.closed != "" && !hasMember(n, h.closed), "it has not " + strings.ReplaceAll(h.closed, ":", ": ") + ", so a failing hook is a yes"},
+		{!slices.Contains([]string{want.Matcher, "", "*"}, matcher.String()), "its matcher leaves tools out: " + matcher.String()},
+		{n.Member("if").Exists(), "its if leaves calls out"},
+		{n.Member("type").Exists() && n.Member("type").String() != "command", "its type is not command, so permd is not run"},
+		{string(n.Member("async").Raw()) == "true" || string(n.Member("asyncRewake").Raw()) == "true", "it is async, so its answer comes too late"},
+	}
+	for _, p := range problems {
+		if p.bad {
+			e.problems = append(e.problems, where+": "+p.text)
+		}
+	}
+}
+
+// hasMember reports whether an object has a member, which is given as it stands
+// in the file.
+func hasMember(n jsonedit.Node, member string) bool {
+	name, value, _ := strings.Cut(strings.TrimPrefix(member, `"`), `":`)
+	return string(n.Member(name).Raw()) == value
+}

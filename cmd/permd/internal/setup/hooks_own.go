@@ -1,0 +1,66 @@
+package setup
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+)
+
+// ownFile is a file that is permd's alone: harnesses that take a folder of files
+// get one more.
+type ownFile struct {
+	harness string
+	text    func(program string) []byte
+}
+
+func (o *ownFile) install(text []byte, program string) ([]byte, error) {
+	if text != nil {
+		return nil, cli.Failf(cli.ExitError, "look at it; permd can be called from it with: permd hook "+o.harness, "there is another file in its place")
+	}
+	return o.text(program), nil
+}
+
+func (o *ownFile) remove(text []byte) ([]byte, bool, error) {
+	if text == nil {
+		return nil, false, nil
+	}
+	if o.program(text) == "" {
+		if bytes.Contains(text, []byte(" hook "+o.harness)) && bytes.Contains(text, []byte("permd")) {
+			return nil, false, cli.Failf(cli.ExitError, "look at it, and remove it by hand", "it was changed, so it is not permd's alone any more")
+		}
+		return text, false, nil
+	}
+	return nil, true, nil
+}
+
+func (o *ownFile) check(text []byte) (e configEntries, err error) {
+	if program := o.program(text); program != "" {
+		e.program(program)
+	} else if bytes.Contains(text, []byte(" hook "+o.harness)) {
+		e.problems = append(e.problems, "it was changed")
+	}
+	return e, nil
+}
+
+// program is the permd that the file runs, "" if it is not as permd writes it.
+func (o *ownFile) program(text []byte) string {
+	for line := range strings.Lines(string(text)) {
+		_, rest, ok := strings.Cut(line, ownMark)
+		if !ok {
+			continue
+		}
+		rest, _, _ = strings.Cut(rest, ownMarkEnd)
+		if program := hookProgram(rest+" hook "+o.harness, o.harness); program != "" && bytes.Equal(o.text(program), text) {
+			return program
+		}
+	}
+	return ""
+}
+
+// What stands around the program's path, as a shell takes it, where the files
+// name it first.
+const (
+	ownMark    = "Written by permd hook install for "
+	ownMarkEnd = "; permd hook uninstall removes it."
+)

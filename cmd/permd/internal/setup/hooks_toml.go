@@ -1,0 +1,288 @@
+package setup
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+)
+
+// tomlHooks edits Codex's configuration. What permd adds is a block of lines of
+// its own at the end, between two marks: tables may stand there whatever is
+// above them.
+type tomlHooks struct {
+	managed bool // requirements.toml, which the organisation writes
+}
+
+const (
+	tomlBegin  = "# >>> permd hook codex: written by permd hook install, removed by permd hook uninstall"
+	tomlEnd    = "# <<< permd hook codex"
+	tomlSwitch = "hooks = true # permd hook codex"
+)
+
+// tomlEvents are both occasions: before a tool, where Codex takes only a no, and
+// instead of its question, where it takes a yes as well.
+var tomlEvents = []string{"PreToolUse", "PermissionRequest"}
+
+// errTOML is returned for a file that cannot be edited.
+func errTOML(format string, args ...any) error {
+	return cli.Failf(cli.ExitError, "correct the file first, or add the lines by hand: permd hook install codex --dry-run in an empty HOME shows them", format, args...)
+}
+
+func (h *tomlHooks) block(program string, pin bool) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, tomlBegin)
+	if pin {
+		fmt.Fprintf(&b, "[features]\nhooks = true\n\n")
+	}
+	for i, event := range tomlEvents {
+		if i > 0 {
+			fmt.Fprintln(&b)
+		}
+		fmt.Fprintf(&b, "[[hooks.%s]]\n\n[[hooks.%s.hooks]]\ntype = \"command\"\ncommand = \"%s\"\ntimeout = %d\n",
+			event, event, hookCommand(program, "codex"), hookLimit) // the path has nothing that TOML escapes
+	}
+	fmt.Fprintln(&b, tomlEnd)
+	return b.String()
+}
+
+func (h *tomlHooks) install(text []byte, program string) ([]byte, error) {
+	before, err := decodeTOML(text)
+	if err != nil {
+		return nil, err
+	}
+	features, _ := before["features"].(map[string]any)
+	for _, name := range []string{"hooks", "codex_hooks"} {
+		if features[name] == false {
+			return nil, cli.Failf(cli.ExitError, "take that out first", "its features.%s turns hooks off", name)
+		}
+	}
+	// Only what is added gets the file's line ends: a text over several lines means
+	// what it says, byte for byte.
+	out, end := string(text), "\n"
+	if bytes.Contains(text, []byte("\r\n")) {
+		end = "\r\n"
+	}
+	_, any := before["features"]
+	if h.managed && any && features["hooks"] == nil {
+		// A person's own settings can turn hooks off, unless this pins them.
+		at := tomlFeatures.FindStringIndex(out)
+		if at == nil {
+			return nil, errTOML("its features are not a table of their own, so hooks = true cannot be added to them")
+		}
+		out = out[:at[1]] + tomlSwitch + end + out[at[1]:]
+	}
+	if out != "" && !strings.HasSuffix(out, "\n") {
+		out += end
+	}
+	if out != "" {
+		out += end
+	}
+	out += strings.ReplaceAll(h.block(program, h.managed && !any), "\n", end)
+	// The text is only right if it says what the old one said, and permd's part.
+	after, err := decodeTOML([]byte(out))
+	if err != nil {
+		return nil, errTOML("its hooks stand in a form that lines cannot be added to; write them as [[hooks.PreToolUse]]")
+	}
+	if rest, found, err := h.remove([]byte(out)); err != nil || !found || !sameTOML(rest, before) {
+		return nil, errTOML("it cannot be changed without changing what else it says")
+	}
+	if e := h.entries(after); len(e.programs) != 1 || len(e.problems) > 0 {
+		return nil, errTOML("the added hooks would not count: %s", strings.Join(e.problems, "; "))
+	}
+	return []byte(out), nil
+}
+
+var tomlFeatures = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*features[ \t]*\][ \t]*(?:#[^\r\n]*)?\r?\n`)
+
+func (h *tomlHooks) remove(text []byte) ([]byte, bool, error) {
+	if text == nil {
+		return nil, false, nil
+	}
+	before, err := decodeTOML(text)
+	if err != nil {
+		return nil, false, err
+	}
+	had := len(h.entries(before).programs) > 0
+	var out []string
+	inside, found := false, false
+	for line := range strings.Lines(string(text)) {
+		switch trimmed := strings.TrimSpace(line); {
+		case trimmed == tomlBegin && !inside:
+			inside, found = true, true
+			if n := len(out); n > 0 && strings.TrimSpace(out[n-1]) == "" {
+				out = out[:n-1] // the line between the rest and the block
+			}
+		case trimmed == tomlEnd && inside:
+			inside = false
+		case inside || trimmed == tomlSwitch:
+			found = true
+		default:
+			out = append(out, line)
+		}
+	}
+	rest := []byte(strings.Join(out, ""))
+	after, err := decodeTOML(rest)
+	if inside || err != nil || had != found || len(h.entries(after).programs) > 0 || !h.onlyOurs(before, after) {
+		return nil, false, cli.Failf(cli.ExitError, "take out by hand what runs permd hook codex", "its lines for permd were changed, so they cannot be told from the rest")
+	}
+	return rest, found, nil
+}
+
+// onlyOurs reports whether all that after lacks of before is permd's.
+func (h *tomlHooks) onlyOurs(before, after map[string]any) bool {
+	before, after = maps.Clone(before), maps.Clone(after)
+	had, _ := before["hooks"].(map[string]any)
+	has, _ := after["hooks"].(map[string]any)
+	had, has = maps.Clone(had), maps.Clone(has)
+	for _, event := range tomlEvents {
+		kept := slices.DeleteFunc(slices.Clone(groupsOf(had, event)), func(g map[string]any) bool { return groupProgram(g) != "" })
+		if !reflect.DeepEqual(append([]map[string]any{}, kept...), append([]map[string]any{}, groupsOf(has, event)...)) {
+			return false
+		}
+		delete(had, event)
+		delete(has, event)
+	}
+	if h.managed {
+		before["features"], after["features"] = withoutSwitch(before), withoutSwitch(after)
+	}
+	delete(before, "hooks")
+	delete(after, "hooks")
+	return len(had) == len(has) && (len(had) == 0 || reflect.DeepEqual(had, has)) && reflect.DeepEqual(before, after)
+}
+
+func withoutSwitch(doc map[string]any) map[string]any {
+	features, _ := doc["features"].(map[string]any)
+	rest := map[string]any{}
+	for name, value := range features {
+		if name != "hooks" {
+			rest[name] = value
+		}
+	}
+	return rest
+}
+
+func (h *tomlHooks) check(text []byte) (configEntries, error) {
+	doc, err := decodeTOML(text)
+	if err != nil {
+		return configEntries{}, err
+	}
+	e := h.entries(doc)
+	features, _ := doc["features"].(map[string]any)
+	if len(e.programs) > 0 && (features["hooks"] == false || features["codex_hooks"] == false) {
+		e.problems = append(e.problems, "its features turn hooks off")
+	}
+	if len(e.programs) > 0 && !h.managed && !trustedCodex(doc) {
+		e.pending = "start codex and type /hooks"
+	}
+	return e, nil
+}
+
+// trustedCodex reports whether Codex has noted a trusted hook for both events.
+// Whether it is permd's as it is now, only Codex can say.
+func trustedCodex(doc map[string]any) bool {
+	hooks, _ := doc["hooks"].(map[string]any)
+	state, _ := hooks["state"].(map[string]any)
+	for _, event := range []string{":pre_tool_use:", ":permission_request:"} {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(state)), func(key string) bool {
+			s, _ := state[key].(map[string]any)
+			hash, _ := s["trusted_hash"].(string)
+			return strings.Contains(key, event) && hash != "" && s["enabled"] != false
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// entries are permd's hooks in a decoded file.
+func (h *tomlHooks) entries(doc map[string]any) (e configEntries) {
+	hooks, _ := doc["hooks"].(map[string]any)
+	var missing []string
+	for _, event := range tomlEvents {
+		found := false
+		for _, group := range groupsOf(hooks, event) {
+			program := groupProgram(group)
+			if program == "" {
+				continue
+			}
+			found = true
+			e.program(program)
+			if m, ok := group["matcher"]; ok && m != "*" && m != "" {
+				e.problems = append(e.problems, fmt.Sprintf("%s: its matcher leaves tools out: %v", event, m))
+			}
+			for _, hook := range groupsOf(group, "hooks") {
+				if hook["timeout"] != int64(hookLimit) {
+					e.problems = append(e.problems, fmt.Sprintf("%s: its timeout is not %d", event, hookLimit))
+				}
+				if hook["async"] == true {
+					e.problems = append(e.problems, event+": it is async, so its answer comes too late")
+				}
+				if c, _ := hook["command"].(string); !strings.HasSuffix(c, " || exit 2") {
+					e.problems = append(e.problems, event+": the command does not end in || exit 2, so a missing permd is a yes")
+				}
+			}
+		}
+		if !found {
+			missing = append(missing, event)
+		}
+	}
+	for _, event := range missing {
+		if len(e.programs) > 0 {
+			e.problems = append(e.problems, "nothing asks permd at "+event)
+		}
+	}
+	return e
+}
+
+func groupsOf(table map[string]any, name string) []map[string]any {
+	switch list := table[name].(type) {
+	case []map[string]any:
+		return list
+	case []any: // written inline
+		var groups []map[string]any
+		for _, v := range list {
+			if g, ok := v.(map[string]any); ok {
+				groups = append(groups, g)
+			}
+		}
+		return groups
+	}
+	return nil
+}
+
+// groupProgram is the permd that a group of hooks runs.
+func groupProgram(group map[string]any) string {
+	for _, hook := range groupsOf(group, "hooks") {
+		command, _ := hook["command"].(string)
+		if program := hookProgram(command, "codex"); program != "" {
+			return program
+		}
+	}
+	return ""
+}
+
+func decodeTOML(text []byte) (map[string]any, error) {
+	doc := map[string]any{}
+	_, err := toml.Decode(string(text), &doc)
+	if err == nil {
+		return doc, nil
+	}
+	if p, ok := errors.AsType[toml.ParseError](err); ok {
+		err = fmt.Errorf("line %d: %s", p.Position.Line, p.Message)
+	}
+	return nil, cli.Failf(cli.ExitError, "correct the file first: Codex does not read it either", "it cannot be read: %v", err)
+}
+
+func sameTOML(text []byte, doc map[string]any) bool {
+	other, err := decodeTOML(text)
+	return err == nil && reflect.DeepEqual(other, doc)
+}

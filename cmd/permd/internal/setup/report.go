@@ -1,0 +1,133 @@
+package setup
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/permd/permd/cmd/permd/internal/account"
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/files"
+	"github.com/permd/permd/cmd/permd/internal/service"
+	"github.com/permd/permd/packaging"
+)
+
+// installReport is what became of a configuration file. Its JSON form is kept.
+type installReport struct {
+	File string `json:"file,omitzero"`
+	// Action is wrote, removed, unchanged, absent, or by hand; with --dry-run
+	// what would be.
+	Action string         `json:"action"`
+	DryRun bool           `json:"dryRun,omitzero"`
+	Diff   string         `json:"diff,omitzero"`
+	Backup string         `json:"backup,omitzero"`
+	Units  []files.Change `json:"units,omitempty"`
+	Notes  []string       `json:"notes,omitempty"`
+	Next   []string       `json:"next,omitempty"`
+}
+
+func newInstallReport(c *configChange, changed, same string) installReport {
+	r := installReport{File: c.place.path, Action: changed, Diff: lineDiff(c.place.path, c.before, c.after)}
+	if c.none() {
+		r.Action, r.Diff = same, ""
+	}
+	return r
+}
+
+// checkAsked makes sure that a person is asked or has said yes.
+func (i *Installer) checkAsked(o *Options) error {
+	if i.JSON && !o.Yes && !o.DryRun {
+		return cli.Failf(cli.ExitUsage, "say --yes or --dry-run", "with --json nobody is asked")
+	}
+	return nil
+}
+
+// confirmChange shows the change, asks, and makes it; with --dry-run it only
+// shows it.
+func (i *Installer) confirmChange(c *configChange, s configStore, r *installReport, o *Options) error {
+	if !i.JSON && r.Diff != "" {
+		fmt.Fprintf(i.Out, "%s\n", visibleLines(r.Diff))
+	}
+	if o.DryRun {
+		r.DryRun = true
+		return nil
+	}
+	if r.Diff != "" && !o.Yes {
+		fmt.Fprintf(i.Out, "Make this change? [y/N] ")
+		line, err := bufio.NewReader(i.In).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("reading the answer: %w", err)
+		}
+		if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+			return cli.Failf(cli.ExitError, "say y, or --yes", "nothing was changed")
+		}
+	}
+	return c.apply(s, uint32(os.Geteuid()))
+}
+
+// unitsToo writes the units of the daemon where there are none, so that who was
+// just set up has somebody to ask.
+func (i *Installer) unitsToo(ctx context.Context, program string, r *installReport, o *Options) error {
+	if runtime.GOOS != "linux" || o.NoService {
+		return nil
+	}
+	dirs, err := account.Dirs(i.Root)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(service.Dir(dirs), packaging.DecisionSocket)); err == nil {
+		return nil
+	}
+	units, err := packaging.UserUnits(program)
+	if err != nil {
+		return cli.Failf(cli.ExitError, "name another place with --exec, or say --no-service", "%s is written; the units are not: %v", r.File, err)
+	}
+	byHand := service.StartedByHand(ctx, dirs)
+	report, err := service.Install(service.Dir(dirs), units, false)
+	if err == nil {
+		err = service.Enable(service.Dir(dirs), report)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is written; the units are not: %w", r.File, err)
+	}
+	if byHand > 0 {
+		report.Next = slices.Insert(report.Next, 0, fmt.Sprintf("kill -TERM %d   # the daemon that runs without systemd", byHand))
+	}
+	r.Units, r.Next = report.Files, append(r.Next, report.Next...)
+	return nil
+}
+
+// print writes the report for a person; what is a word where there is no file.
+func (r *installReport) print(w io.Writer, what string) {
+	action := r.Action
+	if r.DryRun && r.Diff != "" {
+		action = map[string]string{"wrote": "to write", "removed": "to remove"}[r.Action]
+	}
+	fmt.Fprintf(w, "%-9s  %s\n", action, cmp.Or(r.File, what))
+	if r.Backup != "" {
+		fmt.Fprintf(w, "%-9s  %s\n", "backup", r.Backup)
+	}
+	for _, f := range r.Units {
+		fmt.Fprintf(w, "%-9s  %s\n", f.Action, f.Path)
+	}
+	if len(r.Notes) > 0 {
+		fmt.Fprintf(w, "\nNote:\n")
+		for _, n := range r.Notes {
+			fmt.Fprintf(w, "  %s\n", n)
+		}
+	}
+	if len(r.Next) > 0 {
+		fmt.Fprintf(w, "\nNow run:\n")
+		for _, n := range r.Next {
+			fmt.Fprintf(w, "  %s\n", n)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/socket/admin"
+)
+
+func (a *app) rememberExportCommand() *cobra.Command {
+	var f choiceFilter
+	cmd := &cobra.Command{
+		Use:         "export",
+		Annotations: onlyReads,
+		Short:       "Print what is remembered as a rules.yaml",
+		Long: `Print what is remembered as a rules.yaml, each line with where it holds. What no
+line can say (scripts by their content, secrets, sessions) is left out, with a
+comment. With --json the choices themselves are printed.
+
+` + cli.ExitCodes,
+		Example: `  permd remember export --scope user > rules.yaml`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.rememberExport(cmd.Context(), f)
+		},
+	}
+	f.flags(cmd)
+	return cmd
+}
+
+// rememberExport prints choices in the form of rules.yaml.
+func (a *app) rememberExport(ctx context.Context, f choiceFilter) error {
+	return withMemory(ctx, func(m *memory) error {
+		list, err := m.choose(ctx, &f)
+		if err != nil {
+			return err
+		}
+		if a.JSON {
+			return a.printChoices(list)
+		}
+		a.exportRules(list)
+		return nil
+	})
+}
+
+// exportRules prints choices in the form of rules.yaml.
+func (a *app) exportRules(list []admin.Choice) {
+	fmt.Fprintln(a.Out, "# What permd remembered. A rule holds for everybody whom its file is for: read")
+	fmt.Fprintln(a.Out, "# each line before you use it.")
+	left := map[string]bool{} // by id
+	for _, v := range []decisions.Verdict{decisions.Allow, decisions.Deny} {
+		head := string(v) + ":"
+		for _, kind := range pattern.Kinds {
+			under := "  " + string(kind) + ":"
+			for _, part := range exported(list, v, kind) {
+				c := part.of
+				line, placed := inPlace(c, part.ChoicePart)
+				if !placed || !asLine(c, part.ChoicePart) || c.Unconfirmed || c.Changed != "" || strings.HasPrefix(c.Scope, "session") {
+					left[c.ID] = true
+					continue
+				}
+				for _, title := range []string{head, under} {
+					if title != "" {
+						fmt.Fprintln(a.Out, title)
+					}
+				}
+				head, under = "", ""
+				holds := holdsFor(c)
+				if kind == effects.KindUse && !strings.Contains(part.Rule, "@") {
+					holds += "; here in every version"
+				}
+				fmt.Fprintf(a.Out, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
+			}
+		}
+	}
+	for i := range list {
+		// Text that is not understood is of no kind that a list has.
+		if slices.ContainsFunc(partsOf(&list[i]), func(p admin.ChoicePart) bool { return !slices.Contains(pattern.Kinds, effects.Kind(p.Kind)) }) {
+			left[list[i].ID] = true
+		}
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(a.Out, "# Left out: all or a part of %s that no line can say.\n", cli.Plural(len(left), "choice"))
+	}
+}
+
+// exportPart is a part of a choice.
+type exportPart struct {
+	admin.ChoicePart
+	of *admin.Choice
+}
+
+// exported are the parts of a kind and a verdict.
+func exported(list []admin.Choice, v decisions.Verdict, kind effects.Kind) (parts []exportPart) {
+	for i := range list {
+		for _, p := range partsOf(&list[i]) {
+			if list[i].Verdict == v && p.Kind == string(kind) {
+				parts = append(parts, exportPart{p, &list[i]})
+			}
+		}
+	}
+	return parts
+}
+
+// inPlace is a line as it holds outside of the project that its choice is for: a
+// path in the project is named by where it is. A rule is for every project, and
+// the ./ of one means each project's own. It is false for a folder whose name a
+// line would have to quote.
+func inPlace(c *admin.Choice, part admin.ChoicePart) (string, bool) {
+	rest, ok := strings.CutPrefix(part.Rule, "./")
+	if !ok || c.Scope != "project" {
+		return part.Rule, true
+	}
+	if part.Kind == string(effects.KindRun) && strings.Trim(c.Of, unquoted) != "" {
+		return "", false
+	}
+	p, err := pattern.Parse(effects.Kind(part.Kind), path.Join("/", pathEscaper.Replace(c.Of))+"/"+rest)
+	if err != nil {
+		return "", false
+	}
+	return p.String(), true
+}
+
+// unquoted are the characters of a folder that no line quotes.
+const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-"
+
+// pathEscaper makes a folder's name stand for itself in a line.
+var pathEscaper = strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `{`, `\{`, `}`, `\}`)

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/daemon"
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/socket/admin"
+)
+
+func (a *app) rememberForgetCommand() *cobra.Command {
+	var f choiceFilter
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "forget CHOICE...",
+		Short: "Forget choices; it holds from the next request",
+		Long: `Forget choices by their ids, or all that the options name. It holds from the next
+request, also when the disk is full.
+
+` + cli.ExitCodes,
+		Example: `  permd remember forget k3vq7xw2n5ab
+  permd remember forget --project .
+  permd remember forget --all`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			named := 0
+			for _, is := range []bool{len(args) > 0, all, !f.empty()} {
+				if is {
+					named++
+				}
+			}
+			if named != 1 {
+				return cli.Failf(cli.ExitUsage, "see permd remember list", "name the choices, or use --all, or say which by --kind, --verdict, --scope and --project")
+			}
+			return withMemory(cmd.Context(), func(m *memory) error {
+				return a.rememberForget(cmd.Context(), m, args, &f)
+			})
+		},
+	}
+	f.flags(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "forget everything")
+	return cmd
+}
+
+func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *choiceFilter) error {
+	if len(ids) == 0 {
+		chosen, err := m.choose(ctx, f)
+		if err != nil {
+			return err
+		}
+		for i := range chosen {
+			ids = append(ids, chosen[i].ID)
+		}
+	}
+	got, err := m.about(ctx, admin.MethodChoicesForget, ids)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		return a.printChoices(got.Choices)
+	}
+	for i := range got.Choices {
+		c := &got.Choices[i]
+		for _, p := range partsOf(c) {
+			fmt.Fprintf(a.Out, "forgotten: %s %s %s (%s)\n", c.Verdict, p.Kind, p.Rule, holdsFor(c))
+		}
+		for _, again := range undo(c) {
+			fmt.Fprintf(a.Err, "permd: hint: to have it back: %s\n", again)
+		}
+	}
+	if len(got.Choices) == 0 {
+		fmt.Fprintln(a.Out, "nothing is remembered")
+	}
+	if got.Pending {
+		return cli.Failf(cli.ExitError, "make space on the disk, then see: permd status",
+			"it holds from now on, but could not be stored, and a restart may undo it")
+	}
+	return nil
+}
+
+// undo are the commands that remember a forgotten choice again, none for one that
+// only an answer can make. What they make holds for the same effects, no others.
+func undo(c *admin.Choice) []string {
+	if effects.Display(c.Of) != c.Of || c.Scope != "project" && c.Scope != "user" || c.Changed != "" {
+		return nil
+	}
+	var commands []string
+	for _, p := range partsOf(c) {
+		// The facts of an allow are more than a line says, but for a file.
+		exact := c.Verdict == decisions.Deny || p.Line || p.Kind == "read" || p.Kind == "write" || p.Kind == "delete"
+		if !exact || !asLine(c, p) {
+			return nil // all of it or nothing
+		}
+		words := []string{"permd remember add"}
+		if c.Verdict == decisions.Deny {
+			words = append(words, "--reject")
+		}
+		words = append(words, p.Kind, quoteShell(p.Rule), "--scope", c.Scope)
+		if c.Scope == "project" {
+			words = append(words, "--dir", quoteShell(c.Of))
+		}
+		commands = append(commands, strings.Join(words, " "))
+	}
+	return commands
+}
+
+// asLine reports whether a line of the list language says the same as a part of
+// the choice, or more strictly speaking what a person would write for it.
+func asLine(c *admin.Choice, part admin.ChoicePart) bool {
+	bound := slices.ContainsFunc(c.Pins, func(p string) bool {
+		return !strings.HasPrefix(p, "in the project") && p != daemon.MoreOptions
+	})
+	if bound || strings.Contains(part.Rule, "***") || len(c.Parts) > 0 && !part.Line {
+		return false
+	}
+	if part.Kind == string(effects.KindUse) && !part.Line && (strings.ContainsAny(part.Rule, `*@"`) || strings.Count(part.Rule, ":") > 1) {
+		return false // in a name, or a version; a line would speak of other tools
+	}
+	if !part.Line && c.Scope == "user" && strings.HasPrefix(part.Rule, "./") {
+		return false // an earlier permd did not say in which project that is
+	}
+	p, err := pattern.Parse(effects.Kind(part.Kind), part.Rule)
+	return err == nil && (p.Run == nil || c.Verdict == decisions.Deny || !strings.Contains(p.Run.Program, "/"))
+}
+
+func (a *app) rememberConfirmCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "confirm CHOICE...",
+		Short: "Make choices count that a client reported",
+		Long: `Make choices count that a client reported. A client's word is enough for plain
+effects; an allow of what is guarded (secrets, startup files, .git, agents'
+settings) waits until you confirm it here.
+
+A reject of an earlier permd that asks (permd remember list --changed) denies
+what its lines speak of once it is confirmed.
+
+` + cli.ExitCodes,
+		Example: `  permd remember confirm k3vq7xw2n5ab`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.rememberConfirm(cmd.Context(), args)
+		},
+	}
+}
+
+// rememberConfirm makes choices count that a client reported.
+func (a *app) rememberConfirm(ctx context.Context, ids []string) error {
+	return withMemory(ctx, func(m *memory) error {
+		got, err := m.about(ctx, admin.MethodChoicesConfirm, ids)
+		if err != nil {
+			return err
+		}
+		return a.printChoices(got.Choices)
+	})
+}
+
+func quoteShell(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
