@@ -130,8 +130,8 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 		}
 		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest
-		if e.once != nil && d.Verdict == decisions.Ask && h.Deps.RecordAnswer != nil {
-			h.Deps.RecordAnswer(ctx, d.ID, decisions.Allow, nil) // as they said before
+		if e.once != nil && d.Verdict == decisions.Ask && h.RecordAnswer != nil {
+			h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) // as they said before
 		}
 		if e.outcome == Ask {
 			t.state.Questions.Add(&native.PendingQuestion{

@@ -64,7 +64,9 @@ func start() (c *client.Client, stop func()) {
 	return c, func() {
 		_ = c.Close()
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			log.Fatal(err)
+		}
 		_ = os.RemoveAll(dir)
 	}
 }

@@ -338,9 +338,6 @@ func (c *core) onEnded(from peerSide) []action {
 	return c.take()
 }
 
-// pending is how many requests of a side permd is being asked about.
-func (c *core) pending() int { return len(c.waiting) }
-
 // recent are the ids of the last requests that a side got its answer to from
 // the proxy.
 type recent struct{ list []string }
