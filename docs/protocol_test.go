@@ -42,15 +42,15 @@ func serveWorld(t *testing.T) string {
 		t.Fatal(err)
 	}
 	methods, sessions := socket.Methods{}, new(decisions.Sessions)
-	acp.Register(methods, acp.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, PlainOption: profiles.OnceOption})
-	own := native.Deps{Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell}
-	native.Register(methods, own)
-	otc.Register(methods, otc.Deps{Sessions: sessions, Decider: w.engine, Users: users})
 	batches := 0
-	aap.Register(methods, aap.Deps{
-		Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, Answers: own,
+	deps := native.Deps{
+		Sessions: sessions, Decider: w.engine, Users: users, LiveShell: profiles.LiveShell, PlainOption: profiles.OnceOption,
 		NewID: func() string { batches++; return fmt.Sprint("b", batches) },
-	})
+	}
+	acp.Register(methods, deps)
+	native.Register(methods, deps)
+	otc.Register(methods, deps)
+	aap.Register(methods, deps)
 	path := filepath.Join(t.TempDir(), "private", "permd.sock")
 	ln, err := socket.Listen(path, socket.ListenOptions{})
 	if err != nil {

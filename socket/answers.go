@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxPending is how many bytes of answers wait behind the one that is being
+// maxPending is how many bytes of answers wait for the one that is being
 // written. Above it, whoever has an answer waits too.
 const maxPending = 256 << 10
 
@@ -113,16 +113,16 @@ func appendAnswer(b []byte, id strictjson.Value, member string, body []byte) []b
 	return append(b, "}\n"...)
 }
 
-// Appender is a result that knows its JSON form better than the JSON library,
+// appender is a result that knows its JSON form better than the JSON library,
 // which takes as long to look at a decision as it takes to make one. What it
 // appends is one line.
-type Appender interface {
+type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
 
 // encode is a result in JSON.
 func encode(result any) ([]byte, error) {
-	if a, ok := result.(Appender); ok {
+	if a, ok := result.(appender); ok {
 		const usual = 1 << 10
 		return a.AppendJSON(make([]byte, 0, usual))
 	}

@@ -333,3 +333,18 @@ func (c *connection) panicked(cl *call, value any) {
 	c.server.Logger.Error("a method panicked", "conn", c.ID, "panic", what, "stack", string(debug.Stack()))
 	c.finish(cl, nil, &Error{Code: CodeInternal, Message: "internal error; ask the person"})
 }
+
+// NewConn returns a connection of that peer which no server serves: methods are
+// called on it one at a time, as on a connection's reading goroutine. The caller
+// calls end when it is over, once.
+func NewConn(peer decisions.Peer) (c *Conn, end func()) {
+	c = &Conn{ID: connIDs.Add(1), Peer: peer}
+	return c, func() {
+		for _, f := range c.onClose {
+			f()
+		}
+	}
+}
+
+// PeerOf is the process at the other end of a Unix socket.
+func PeerOf(c *net.UnixConn) (decisions.Peer, error) { return peerOf(c) }

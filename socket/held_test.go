@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/permd/permd/decisions"
@@ -42,32 +43,34 @@ func TestLongAnswersShareABudget(t *testing.T) {
 // TestLongAnswerIsWrittenWhenSent: or its bytes would be given back while it
 // still waits behind another.
 func TestLongAnswerIsWrittenWhenSent(t *testing.T) {
-	here, there := net.Pipe()
-	defer here.Close()
-	defer there.Close()
-	a := newAnswers(here, time.Minute, func(err error) { t.Error(err) })
-	go a.send(strictjson.Value("1"), "result", null)
-	r := bufio.NewReaderSize(there, 16)
-	if _, err := r.Peek(1); err != nil { // the first is being written
-		t.Fatal(err)
-	}
-	long := []byte(`"` + strings.Repeat("x", keepBuffer) + `"`)
-	var sent atomic.Bool
-	done := make(chan struct{})
-	go func() {
-		a.send(strictjson.Value("2"), "result", long)
-		sent.Store(true)
-		close(done)
-	}()
-	time.Sleep(20 * time.Millisecond)
-	if sent.Load() {
-		t.Error("the long answer was left to another writer")
-	}
-	for _, want := range []int{len(`{"jsonrpc":"2.0","id":1,"result":null}`), len(`{"jsonrpc":"2.0","id":2,"result":}`) + len(long)} {
-		line, err := r.ReadString('\n')
-		if err != nil || len(line)-1 != want {
-			t.Errorf("an answer of %d bytes, %v; want %d", len(line)-1, err, want)
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		defer here.Close()
+		defer there.Close()
+		a := newAnswers(here, time.Minute, func(err error) { t.Error(err) })
+		go a.send(strictjson.Value("1"), "result", null)
+		r := bufio.NewReaderSize(there, 16)
+		if _, err := r.Peek(1); err != nil { // the first is being written
+			t.Fatal(err)
 		}
-	}
-	<-done
+		long := []byte(`"` + strings.Repeat("x", keepBuffer) + `"`)
+		var sent atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			a.send(strictjson.Value("2"), "result", long)
+			sent.Store(true)
+			close(done)
+		}()
+		synctest.Wait()
+		if sent.Load() {
+			t.Error("the long answer was left to another writer")
+		}
+		for _, want := range []int{len(`{"jsonrpc":"2.0","id":1,"result":null}`), len(`{"jsonrpc":"2.0","id":2,"result":}`) + len(long)} {
+			line, err := r.ReadString('\n')
+			if err != nil || len(line)-1 != want {
+				t.Errorf("an answer of %d bytes, %v; want %d", len(line)-1, err, want)
+			}
+		}
+		<-done
+	})
 }

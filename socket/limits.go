@@ -81,3 +81,26 @@ func (l *limits) release(uid uint32, n int) {
 		delete(l.users, uid)
 	}
 }
+
+// Limits count what the connections of one server use, so that no user can take
+// all of it.
+type Limits struct{ limits }
+
+// NewLimits returns the limits of Options, where a zero means the default.
+func NewLimits(o Options) *Limits {
+	o = o.withDefaults()
+	return &Limits{o.limits()}
+}
+
+// Enter counts a connection, or says which limit it would exceed.
+func (l *Limits) Enter(uid uint32) error { return l.enter(uid) }
+
+// Leave ends what Enter began.
+func (l *Limits) Leave(uid uint32) { l.leave(uid) }
+
+// Reserve takes n bytes of what all messages may use together, for a user who has
+// entered. A user gets at most half of it.
+func (l *Limits) Reserve(uid uint32, n int) bool { return l.reserve(uid, n) }
+
+// Release gives back n bytes.
+func (l *Limits) Release(uid uint32, n int) { l.release(uid, n) }

@@ -141,7 +141,7 @@ func checkPath(path string) (string, error) {
 		return "", fmt.Errorf("finding the socket's path: %w", err)
 	}
 	if len(path) > maxPath {
-		return "", hinted{
+		return "", hintError{
 			fmt.Errorf("socket path too long (%d > %d bytes): %s", len(path), maxPath, path),
 			"choose a shorter path with --socket or XDG_RUNTIME_DIR",
 		}
@@ -175,7 +175,7 @@ func (o ListenOptions) prepare(dir string) error {
 		if untrusted.Path == dir {
 			hint = "give the socket a folder of its own, or make this one private: chmod 700 " + dir
 		}
-		return hinted{fmt.Errorf("checking the socket's folder: %w", err), hint}
+		return hintError{fmt.Errorf("checking the socket's folder: %w", err), hint}
 	}
 	if err != nil {
 		return fmt.Errorf("checking the socket's folder: %w", err)
@@ -215,13 +215,13 @@ func removeStale(path string) error {
 		return fmt.Errorf("looking at the socket's path: %w", err)
 	}
 	if fi.Mode().Type() != fs.ModeSocket {
-		return hinted{
+		return hintError{
 			fmt.Errorf("%s is %s, not a socket: it was left as it is", path, typeName(fi.Mode())),
 			"look at it and move it away, or choose another socket",
 		}
 	}
 	if st, ok := fi.Sys().(*syscall.Stat_t); !ok || st.Uid != uint32(os.Geteuid()) {
-		return hinted{
+		return hintError{
 			fmt.Errorf("the socket at %s belongs to another user: it was left as it is", path),
 			"remove it as its owner, or choose another socket",
 		}
@@ -231,7 +231,7 @@ func removeStale(path string) error {
 		c.Close()
 	}
 	if !errors.Is(err, unix.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
-		return hinted{
+		return hintError{
 			fmt.Errorf("another program listens at %s: its socket was left as it is", path),
 			"stop that program, or choose another socket",
 		}

@@ -33,17 +33,17 @@ func (e *ErrRunning) Hint() string {
 	return fmt.Sprintf("stop it first (kill %d), or choose another socket", e.PID)
 }
 
-// hinted is an error with advice for the person who reads it.
-type hinted struct {
+// hintError is an error with advice for the person who reads it.
+type hintError struct {
 	error
 	hint string
 }
 
 // Hint is the advice, one line.
-func (h hinted) Hint() string { return h.hint }
+func (h hintError) Hint() string { return h.hint }
 
 // Unwrap returns the error itself.
-func (h hinted) Unwrap() error { return h.error }
+func (h hintError) Unwrap() error { return h.error }
 
 // lock takes the lock file at path for the socket.
 func lock(path, socket string) (*lockfile.Lock, error) {

@@ -20,15 +20,15 @@ import (
 // The defaults of Options.
 const (
 	DefaultMaxMessage     = 4 << 20
-	DefaultMaxConns       = 256
-	DefaultMaxConnsPerUID = 128
-	DefaultMaxInFlight    = 64
+	defaultMaxConns       = 256
+	defaultMaxConnsPerUID = 128
+	defaultMaxInFlight    = 64
 	DefaultWriteTimeout   = 10 * time.Second
 	DefaultGrace          = 5 * time.Second
 )
 
 // stragglers is how long a method may go on after its context was cancelled,
-// before it is left behind.
+// before the connection goes on without it.
 const stragglers = time.Second
 
 // Options bound what clients can use. A zero means the default.
@@ -64,9 +64,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
-	o.MaxConns = cmp.Or(o.MaxConns, DefaultMaxConns)
-	o.MaxConnsPerUID = cmp.Or(o.MaxConnsPerUID, DefaultMaxConnsPerUID)
-	o.MaxInFlight = cmp.Or(o.MaxInFlight, DefaultMaxInFlight)
+	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
+	o.MaxConnsPerUID = cmp.Or(o.MaxConnsPerUID, defaultMaxConnsPerUID)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, defaultMaxInFlight)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	if o.Admit == nil {
@@ -123,7 +123,7 @@ type server struct {
 	running chan struct{} // one for each second phase that runs; nil for no limit
 	stop    chan struct{} // closed when the server is told to stop
 
-	stuck atomic.Bool // a method was left behind
+	stuck atomic.Bool // a method did not return in time
 
 	led      atomic.Bool // a connection has led a call since the overseer last looked
 	overseen atomic.Bool // the overseer will look again

@@ -76,8 +76,9 @@ func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.
 	decider := &noted{Engine: b.engine(w, snap, nil)}
 	sessions, methods := new(decisions.Sessions), socket.Methods{}
 	users := func(uint32) effects.User { return w.user() }
-	acp.Register(methods, acp.Deps{Sessions: sessions, Decider: decider, Users: users})
-	native.Register(methods, native.Deps{Sessions: sessions, Decider: decider, Users: users})
+	deps := native.Deps{Sessions: sessions, Decider: decider, Users: users}
+	acp.Register(methods, deps)
+	native.Register(methods, deps)
 	conn := &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uid, PID: 7}}
 	if _, err := send(ctx, methods, conn, native.MethodSession, `{"sessionId":"s","cwd":`+text(pathProject)+`}`); err != nil {
 		return outcome{}, err

@@ -87,7 +87,7 @@ func (a *app) aap(ctx context.Context, file string, o *aapOptions) error {
 		return err
 	}
 	defer done()
-	if err := to.Call(ctx, "permd/session", o.session(session), nil); err != nil {
+	if _, err := client.DeclareSession(ctx, to, o.session(session)); err != nil {
 		return fmt.Errorf("declaring the session: %w", err)
 	}
 	var r aap.Result
@@ -152,16 +152,12 @@ func aapParams(data []byte) (session string, params strictjson.Value, err error)
 }
 
 // session is the declaration of the turn's session.
-func (o *aapOptions) session(id string) any {
+func (o *aapOptions) session(id string) *client.Session {
 	name, v, _ := strings.Cut(o.client, "@")
 	if name == "" {
 		name, v = "permd aap", buildinfo.Version()
 	}
-	return struct {
-		SessionID string        `json:"sessionId"`
-		Cwd       string        `json:"cwd"`
-		Client    effects.Party `json:"client"`
-	}{id, o.cwd, effects.Party{Name: name, Version: v}}
+	return &client.Session{ID: id, Cwd: o.cwd, Client: &effects.Party{Name: name, Version: v}}
 }
 
 // outcomeCode is the exit code of the strictest outcome. An outcome that is not

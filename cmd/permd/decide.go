@@ -73,7 +73,7 @@ func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
 }
 
 // decideAll sends the messages in their order and prints the decisions.
-func (a *app) decideAll(ctx context.Context, to decide.Caller, messages []decide.Message, o *decideOptions) error {
+func (a *app) decideAll(ctx context.Context, to client.Caller, messages []decide.Message, o *decideOptions) error {
 	strictest, first := decisions.Allow, true
 	err := o.Each(ctx, to, messages, func(ds []*decisions.Decision) error {
 		for n, d := range ds {
@@ -102,7 +102,7 @@ func (a *app) decideAll(ctx context.Context, to decide.Caller, messages []decide
 }
 
 // callerOf is who decides: the daemon, or this process.
-func (a *app) callerOf(ctx context.Context, o *decideOptions) (to decide.Caller, done func(), err error) {
+func (a *app) callerOf(ctx context.Context, o *decideOptions) (to client.Caller, done func(), err error) {
 	if o.local {
 		dirs, err := a.dirs()
 		if err != nil {

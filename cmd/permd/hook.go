@@ -18,12 +18,10 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/decide"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/hook"
-	"github.com/permd/permd/socket/native"
 )
 
 // hookDeadline is how long a hook takes at most, reading what the harness writes
@@ -176,19 +174,6 @@ func readHook(ctx context.Context, r io.Reader) ([]byte, error) {
 	}
 }
 
-// hookSession declares the session of a harness.
-type hookSession struct {
-	SessionID string        `json:"sessionId"`
-	Parent    string        `json:"parent,omitzero"`
-	Harness   string        `json:"harness"`
-	Cwd       string        `json:"cwd"`
-	Roots     []string      `json:"roots,omitzero"`
-	Agent     effects.Party `json:"agent"`
-	Client    effects.Party `json:"client"`
-	Mode      string        `json:"mode,omitzero"`
-	AtShell   bool          `json:"atShell,omitzero"`
-}
-
 // askForHook has the daemon decide a request.
 func askForHook(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisions.Decision, error) {
 	c, err := client.Connect(ctx, client.Options{Timeout: hookDeadline})
@@ -196,52 +181,27 @@ func askForHook(ctx context.Context, h *hook.Harness, r *hook.Request) (*decisio
 		return nil, err
 	}
 	defer c.Close()
-	s := hookSession{
-		SessionID: r.Session, Harness: h.Name, Cwd: r.Cwd, Roots: r.Roots, Agent: h.Agent,
-		Client: effects.Party{Name: "permd hook"}, Mode: r.Mode, AtShell: r.AtShell,
+	s := client.Session{
+		ID: r.Session, Harness: h.Name, Cwd: r.Cwd, Roots: r.Roots, Agent: &h.Agent,
+		Client: &effects.Party{Name: "permd hook"}, Mode: r.Mode, AtShell: r.AtShell,
 	}
 	if r.Parent != "" {
 		parent := s
-		parent.SessionID = r.Parent
-		if _, err := c.Session(ctx, parent); err != nil {
+		parent.ID = r.Parent
+		if _, err := client.DeclareSession(ctx, c, &parent); err != nil {
 			return nil, err
 		}
 		s.Parent = r.Parent
 	}
-	if _, err := c.Session(ctx, s); err != nil {
+	if _, err := client.DeclareSession(ctx, c, &s); err != nil {
 		return nil, err
 	}
-	var out struct {
-		Decisions []*decisions.Decision `json:"decisions"`
-	}
-	if err := c.Call(ctx, native.MethodDecide, hookCall(r), &out); err != nil {
+	tool := client.Tool{Name: r.Call.Name, Server: r.Call.Server, Source: r.Call.Source}
+	decided, err := client.Decide(ctx, c, r.Session, client.ToolCall{ID: r.Call.ID, Tool: tool, Input: r.Call.Input})
+	if err != nil {
 		return nil, err
 	}
-	if err := decide.CheckAnswer(out.Decisions, 1); err != nil {
-		return nil, err
-	}
-	if out.Decisions[0].CallID != r.Call.ID {
-		return nil, errors.New("reading permd's answer: it is to another call")
-	}
-	return out.Decisions[0], nil
-}
-
-// hookCall are the params of permd/decide.
-func hookCall(r *hook.Request) any {
-	type tool struct {
-		Name   string `json:"name"`
-		Server string `json:"server,omitzero"`
-		Source string `json:"source,omitzero"`
-	}
-	type call struct {
-		CallID string `json:"callId"`
-		Tool   tool   `json:"tool"`
-		Input  any    `json:"input"`
-	}
-	return struct {
-		SessionID string `json:"sessionId"`
-		Calls     []call `json:"calls"`
-	}{r.Session, []call{{r.Call.ID, tool{r.Call.Name, r.Call.Server, r.Call.Source}, r.Call.Input}}}
+	return decided[0], nil
 }
 
 // hookPrompt serves the permission-prompt tool until its input ends.

@@ -234,7 +234,7 @@ func TestHandshake(t *testing.T) {
 	d := startDaemon(t)
 	p := newSchemaPeer(t, d)
 	params := map[string]string{"sessionId": "s", "cwd": t.TempDir()}
-	hello, err := d.dial(t).Session(t.Context(), params)
+	hello, err := client.DeclareSession(t.Context(), d.dial(t), &client.Session{ID: "s", Cwd: params["cwd"]})
 	if err != nil {
 		t.Fatal(err)
 	}

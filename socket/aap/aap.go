@@ -11,10 +11,7 @@ package aap
 
 import (
 	"context"
-	"errors"
 
-	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
 )
@@ -25,51 +22,25 @@ const (
 	MethodAnswer      = "aap/answer"
 )
 
-// Version is the version of the protocol that is read.
-const Version = 3
+// version is the version of the protocol that is read.
+const version = 3
 
 // Bounds of one batch. Over them there is no decision.
 const (
-	MaxCalls  = 256      // that wait
-	MaxItems  = 16 << 10 // calls and results of a turn with its history
+	maxCalls  = 256      // that wait
+	maxItems  = 16 << 10 // calls and results of a turn with its history
 	maxTools  = 1024     // of each side
 	maxReason = 4 << 10  // bytes of a reason, for the model
 )
 
-// Decider decides calls; decisions.Engine is one.
-type Decider interface {
-	// Decide returns a decision for each request, in order.
-	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
-}
-
-// Deps are what the methods work with. All but LiveShell are needed.
-type Deps struct {
-	Sessions *decisions.Sessions
-	Decider  Decider
-	// Users returns the person with that uid, from facts of the system.
-	Users func(uid uint32) effects.User
-	// LiveShell reports whether the shell of that client stays alive between
-	// calls; nil for none.
-	LiveShell func(client effects.Party) bool
-	// NewID names batches, each time anew: a batch must not be taken for one of
-	// another connection.
-	NewID func() string
-	// Answers stores what people answer, as permd/choose does.
-	Answers native.Deps
-}
-
 // Register adds the methods.
-func Register(methods socket.Methods, deps Deps) {
+func Register(methods socket.Methods, deps native.Deps) {
 	h := &handler{deps}
 	methods[MethodPermissions] = h.permissions
 	methods[MethodAnswer] = h.answer
 }
 
-type handler struct{ Deps }
+type handler struct{ native.Deps }
 
 // run is what a method returns for the part that takes time.
 type run = func(ctx context.Context) (any, error)
-
-// errDecider is what a client gets when the decider broke its promise; it is
-// no answer, so the client asks its person.
-var errDecider = errors.New("deciding: no decision for a call")

@@ -205,7 +205,7 @@ func TestAskedAgain(t *testing.T) {
 		t.Errorf("call %+v", r.Calls[1])
 	}
 	diff(t, "noted", []string{"d6 allow 0"}, d.answered)
-	if _, err := native.Settle(t.Context(), native.Deps{}, &native.StateOf(d.conn).Asks, native.Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
+	if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.conn).Questions, native.Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
 		t.Error("the question of before is still open")
 	}
 }
@@ -238,7 +238,7 @@ func TestResultsCount(t *testing.T) {
 			d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":"one"}]}`)
 			r := d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"b","content":"two"}]}`)
 			diff(t, "messages", []string{`{"role":"tool","toolCallId":"a","content":"one"}`, `{"role":"tool","toolCallId":"b","content":"two"}`}, posts(t, r))
-			if _, err := native.Settle(t.Context(), native.Deps{}, &native.StateOf(d.conn).Asks, native.Answer{DecisionID: "d3", Verdict: decisions.Allow}); err == nil {
+			if _, err := native.AnswerQuestion(t.Context(), native.Deps{}, &native.StateOf(d.conn).Questions, native.Answer{DecisionID: "d3", Verdict: decisions.Allow}); err == nil {
 				t.Error("the question is still open")
 			}
 		})

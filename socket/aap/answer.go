@@ -56,7 +56,7 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 			return nil, err
 		}
 		stored := h.take(ctx, t, b, p.Answers)
-		b.bring(t.batches, &t.state.Asks, p.Results)
+		b.bring(t.batches, &t.state.Questions, p.Results)
 		if b.runs() {
 			// Time has passed since these calls were decided, and since a person was
 			// asked: what is forbidden by now must not be handed out.
@@ -116,7 +116,7 @@ func (p *answerParams) check(b *batch, all *batches) error {
 		}
 	}
 	if !all.fits(b, size) {
-		return socket.Refuse("results: the batch would be larger than %d MiB", MaxBatchBytes>>20)
+		return socket.Refuse("results: the batch would be larger than %d MiB", maxBatchBytes>>20)
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 			e.problem = whyUnsettled
 			continue
 		}
-		kept, err := native.Settle(ctx, h.Answers, &t.state.Asks, native.Answer{
+		kept, err := native.AnswerQuestion(ctx, h.Deps, &t.state.Questions, native.Answer{
 			DecisionID: e.decision.ID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn,
 		})
 		if err != nil {
@@ -184,7 +184,7 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 
 // bring takes the client's results, also of calls that would no longer run: the
 // model is told what has happened.
-func (b *batch) bring(all *batches, asks *native.Asks, results []resultWire) {
+func (b *batch) bring(all *batches, asks *native.PendingQuestions, results []resultWire) {
 	for _, r := range results {
 		e := b.entry(r.ToolCallID)
 		if e.outcome != Execute && !e.told || e.result != nil {

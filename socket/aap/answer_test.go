@@ -33,14 +33,14 @@ func answers(list string) string {
 // the calls.
 func TestAnswers(t *testing.T) {
 	d, r := newTurn(t)
-	diff(t, "needs", Needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
+	diff(t, "needs", needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
-	diff(t, "needs", Needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
+	diff(t, "needs", needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
 	if r.Messages != nil {
 		t.Errorf("messages %v", r.Messages)
 	}
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"allow"}`))
-	diff(t, "needs", Needs{Answers: []string{}, Results: []string{"a"}}, r.Needs)
+	diff(t, "needs", needs{Answers: []string{}, Results: []string{"a"}}, r.Needs)
 	ready := []string{
 		`{"role":"tool_permission","toolCallId":"b","granted":true}`,
 		`{"role":"tool_permission","toolCallId":"c","granted":true}`,
@@ -50,7 +50,7 @@ func TestAnswers(t *testing.T) {
 	r = d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":[{"type":"text","text":"1 < 2"}]}]}`)
 	whole := append([]string{`{"role":"tool","toolCallId":"a","content":[{"type":"text","text":"1 < 2"}]}`}, ready...)
 	diff(t, "messages", whole, posts(t, r))
-	diff(t, "needs", Needs{Answers: []string{}, Results: []string{}}, r.Needs)
+	diff(t, "needs", needs{Answers: []string{}, Results: []string{}}, r.Needs)
 	// Calls are decided again when they are handed out, and the log has what the
 	// person said of each.
 	diff(t, "noted", []string{"d2 allow 0", "d1 allow 0", "d5 allow 0", "d6 allow 0", "d8 allow 0"}, d.answered)
@@ -61,7 +61,7 @@ func TestAnswers(t *testing.T) {
 	diff(t, "messages again", whole, posts(t, d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b1","results":[{"toolCallId":"a","content":[ {"text":"1 < 2","type":"text"} ]}]}`)))
 	// The same calls without saying so may be those of a later turn.
 	r = d.must(t, MethodPermissions, theTurnParams(""))
-	diff(t, "needs", Needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
+	diff(t, "needs", needs{Answers: []string{"a", "b"}, Results: []string{}}, r.Needs)
 	if r.BatchID == "b1" {
 		t.Error("it is taken for the old batch")
 	}
@@ -132,7 +132,7 @@ func TestAnswersRefused(t *testing.T) {
 		"another order":        {theTurn + `,"batchId":"b1",` + turnOf("b t 1", "a mine 1", "c theirs 1", "d hers 1") + `}`, "not that of batchId"},
 		"another agent":        {`{"sessionId":"s","agent":{"name":"z"},"tools":[{"name":"mine"}],"batchId":"b1",` + turnOf("a mine 1", "b t 1", "c theirs 1", "d hers 1") + `}`, "not that of batchId"},
 		"another endpoint":     {theTurnParams(`,"batchId":"b1","endpoint":"https://x"`), "not that of batchId"},
-		"too much of results":  {`{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"}],"results":[{"toolCallId":"a","content":"` + strings.Repeat("x", MaxBatchBytes) + `"}]}`, "larger than"},
+		"too much of results":  {`{"sessionId":"s","batchId":"b1","answers":[{"toolCallId":"a","verdict":"allow"}],"results":[{"toolCallId":"a","content":"` + strings.Repeat("x", maxBatchBytes) + `"}]}`, "larger than"},
 		"another side's":       {`{"sessionId":"s","agent":{"name":"helper"},"tools":[{"name":"mine"},{"name":"t"}],"batchId":"b1",` + turnOf("a mine 1", "b t 1", "c theirs 1", "d hers 1") + `}`, "not that of batchId"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestProblems(t *testing.T) {
 	if c := r.Calls[0]; c.Outcome != Ask || !strings.Contains(c.Problem, "cannot be remembered") || r.Calls[1].Outcome != Granted {
 		t.Errorf("calls %+v", r.Calls)
 	}
-	diff(t, "needs", Needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
+	diff(t, "needs", needs{Answers: []string{"a"}, Results: []string{}}, r.Needs)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"a","verdict":"deny"}`))
 	if c := r.Calls[0]; c.Outcome != Denied || c.Problem != "" {
 		t.Errorf("call %+v", c)
@@ -178,7 +178,7 @@ func TestOneUse(t *testing.T) {
 	if _, err := d.call(t, native.MethodChoose, `{"decisionId":"`+id+`","verdict":"allow"}`); err == nil || !strings.Contains(err.Error(), MethodAnswer) {
 		t.Errorf("permd/choose: %v", err)
 	}
-	native.StateOf(d.conn).Asks.Remove(id)
+	native.StateOf(d.conn).Questions.Remove(id)
 	r = d.must(t, MethodAnswer, answers(`{"toolCallId":"b","verdict":"allow"}`))
 	if c := r.Calls[1]; c.Outcome != Ask || !strings.Contains(c.Problem, "no question") {
 		t.Errorf("call %+v", c)
@@ -210,11 +210,11 @@ func TestSessions(t *testing.T) {
 func TestDecider(t *testing.T) {
 	d := newDaemon(t)
 	d.short = true
-	if _, err := d.call(t, MethodPermissions, theTurnParams("")); !errors.Is(err, errDecider) {
+	if _, err := d.call(t, MethodPermissions, theTurnParams("")); !errors.Is(err, native.ErrNoDecision) {
 		t.Errorf("error %v", err)
 	}
 	var e *socket.Error
-	if errors.As(errDecider, &e) {
+	if errors.As(native.ErrNoDecision, &e) {
 		t.Error("it is told to the client as it is")
 	}
 }

@@ -26,7 +26,7 @@ const (
 
 // entry is one call of a batch, with what became of it.
 type entry struct {
-	planned
+	plannedCall
 	outcome  Outcome
 	reason   string // for the model, of a call that is denied or skipped
 	decision *decisions.Decision
@@ -58,11 +58,11 @@ type batch struct {
 }
 
 // newBatch makes a batch of planned calls. What it keeps of them is its own.
-func newBatch(id string, ses *decisions.Session, w *parties, calls []planned) *batch {
+func newBatch(id string, ses *decisions.Session, w *parties, calls []plannedCall) *batch {
 	b := &batch{id: id, session: ses, parties: &parties{agent: w.agent, version: w.version, endpoint: w.endpoint}, size: 8 << 10}
 	for _, c := range calls {
 		c.input = bytes.Clone(c.input)
-		e := &entry{planned: c}
+		e := &entry{plannedCall: c}
 		if c.skip {
 			e.outcome, e.reason = Skip, whySkip
 		}
@@ -73,8 +73,8 @@ func newBatch(id string, ses *decisions.Session, w *parties, calls []planned) *b
 }
 
 // sameAs reports whether the batch is of those calls.
-func (b *batch) sameAs(w *parties, calls []planned) bool {
-	mine, theirs := waiting(b.entries, func(e *entry) planned { return e.planned }), waiting(calls, func(c planned) planned { return c })
+func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
+	mine, theirs := waiting(b.entries, func(e *entry) plannedCall { return e.plannedCall }), waiting(calls, func(c plannedCall) plannedCall { return c })
 	if !b.sameParty(w) || len(mine) != len(theirs) {
 		return false
 	}
@@ -89,7 +89,7 @@ func (b *batch) sameAs(w *parties, calls []planned) bool {
 
 // close denies the calls whose ids stand for other calls in a later batch, and
 // returns the ids of those that had no answer yet.
-func (b *batch) close(later *batch, asks *native.Asks) (open []string) {
+func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	others := make(map[string]*entry, len(later.entries))
@@ -119,8 +119,8 @@ func (b *batch) sameParty(w *parties) bool {
 
 // waiting are the calls that have no result. Those that have one are left out of
 // a history, or not, with the turns that it holds.
-func waiting[T any](list []T, of func(T) planned) []planned {
-	var calls []planned
+func waiting[T any](list []T, of func(T) plannedCall) []plannedCall {
+	var calls []plannedCall
 	for _, v := range list {
 		if c := of(v); !c.skip {
 			calls = append(calls, c)
@@ -130,7 +130,7 @@ func waiting[T any](list []T, of func(T) planned) []planned {
 }
 
 // requests are those for the calls of the batch that rules are asked about: all
-// that may still run. Which entry each is for is returned beside them.
+// that may still run. Which entry each is for is returned as well.
 func (b *batch) requests() (reqs []*decisions.Request, of []*entry) {
 	for _, e := range b.entries {
 		if e.asksRules() {
@@ -171,7 +171,7 @@ func (b *batch) decideEntry(e *entry, d *decisions.Decision) {
 const whyUnsettled = "calls of the turn that come before this one may change what it does: deny it, and let the agent try it again after them"
 
 // unsettled reports whether another call of the batch may make another one of the
-// call than the person says yes to: one that stands before it and may change what
+// call than the person says yes to: one that comes before it and may change what
 // it does not name.
 func (b *batch) unsettled(e *entry) bool {
 	switch {

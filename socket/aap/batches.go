@@ -14,8 +14,8 @@ import (
 // is forgotten; its client asks again. The newest is kept whatever its decisions
 // hold; its calls and results are bounded by themselves.
 const (
-	MaxBatches    = 32
-	MaxBatchBytes = 8 << 20
+	maxBatches    = 32
+	maxBatchBytes = 8 << 20
 )
 
 // batches are those of one connection. They may be used from any goroutine.
@@ -37,8 +37,8 @@ func batchesOf(c *socket.Conn) *batches {
 	}).(*batches)
 }
 
-// hold keeps a batch.
-func (s *batches) hold(b *batch) {
+// add keeps a batch.
+func (s *batches) add(b *batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, b)
@@ -51,7 +51,7 @@ func (s *batches) hold(b *batch) {
 // two calls under one id only the later one can be meant: the earlier is closed.
 // Where it still waits, the protocol forbids the later one as well. No batch's lock
 // is held.
-func (s *batches) supersede(b *batch, asks *native.Asks) {
+func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
 	s.mu.Lock()
 	list := slices.Clone(s.list)
 	s.mu.Unlock()
@@ -72,7 +72,7 @@ func (s *batches) supersede(b *batch, asks *native.Asks) {
 
 // makeRoom forgets the oldest batches, but never b.
 func (s *batches) makeRoom(b *batch) {
-	for i := 0; i < len(s.list) && (len(s.list) > MaxBatches || s.size > MaxBatchBytes); {
+	for i := 0; i < len(s.list) && (len(s.list) > maxBatches || s.size > maxBatchBytes); {
 		if s.list[i] == b {
 			i++
 			continue
@@ -99,7 +99,7 @@ func (s *batches) find(id string, ses *decisions.Session) *batch {
 func (s *batches) fits(b *batch, n int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return b.size+n <= MaxBatchBytes
+	return b.size+n <= maxBatchBytes
 }
 
 // grow counts n bytes of results that a batch holds more.

@@ -11,7 +11,7 @@ import (
 // TestBatchesAreBounded: the oldest batches make room.
 func TestBatchesAreBounded(t *testing.T) {
 	d, _ := newTurn(t)
-	for range MaxBatches {
+	for range maxBatches {
 		d.must(t, MethodPermissions, theTurnParams(""))
 	}
 	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b1"}`, "no batch")
@@ -25,15 +25,15 @@ func TestBatchesAreBounded(t *testing.T) {
 		d.must(t, MethodAnswer, fmt.Sprintf(`{"sessionId":"s","batchId":"b%d","results":[{"toolCallId":"a","content":"%s"}]}`, i+1, big))
 	}
 	s := batchesOf(d.conn)
-	if len(s.list) != 2 || s.size > MaxBatchBytes {
+	if len(s.list) != 2 || s.size > maxBatchBytes {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}
 	d.must(t, MethodAnswer, `{"sessionId":"s","batchId":"b4","results":[{"toolCallId":"b","content":"`+big+`"}]}`)
 	d.refused(t, MethodAnswer, `{"sessionId":"s","batchId":"b4","results":[{"toolCallId":"c","content":"`+big+`"}]}`, "larger than")
-	if len(s.list) != 1 || s.size > MaxBatchBytes {
+	if len(s.list) != 1 || s.size > maxBatchBytes {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}
-	huge := `{"role":"assistant","content":[{"type":"tool_use","toolCallId":"x","name":"t","input":{"x":"` + strings.Repeat("x", MaxBatchBytes) + `"}}]}`
+	huge := `{"role":"assistant","content":[{"type":"tool_use","toolCallId":"x","name":"t","input":{"x":"` + strings.Repeat("x", maxBatchBytes) + `"}}]}`
 	d.refused(t, MethodPermissions, theTurn+`,"history":[`+huge+`]}`, "larger than")
 }
 
@@ -48,7 +48,7 @@ func TestDecisionsAreBounded(t *testing.T) {
 		d.must(t, MethodPermissions, theTurn+`,`+turnOf("a mine 1")+`}`)
 	}
 	s := batchesOf(d.conn)
-	if len(s.list) != 2 || s.size > MaxBatchBytes {
+	if len(s.list) != 2 || s.size > maxBatchBytes {
 		t.Errorf("%d batches, %d bytes are kept", len(s.list), s.size)
 	}
 	d.must(t, MethodPermissions, theTurn+`,`+turnOf("a mine 1", "b mine 2", "c mine 3")+`}`)

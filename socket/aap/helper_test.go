@@ -21,6 +21,8 @@ import (
 // fakeDecider answers by the tool's name; what it does not know is ask. Like the
 // engine, it allows nothing that needs a person.
 type fakeDecider struct {
+	sockettest.Unchanged
+
 	verdicts map[string]decisions.Verdict
 	message  string               // of denies
 	reason   string               // beside the usual one
@@ -90,19 +92,17 @@ type daemon struct {
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
 	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}}, methods: socket.Methods{}}
-	own := native.Deps{
+	n := 0
+	deps := native.Deps{
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
-		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
+		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
 		},
-	}
-	native.Register(d.methods, own)
-	n := 0
-	Register(d.methods, Deps{
-		Sessions: own.Sessions, Decider: d, Users: own.Users, Answers: own,
 		NewID: func() string { n++; return fmt.Sprintf("b%d", n) },
-	})
+	}
+	native.Register(d.methods, deps)
+	Register(d.methods, deps)
 	d.connect(t, 1)
 	return d
 }

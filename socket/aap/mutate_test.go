@@ -15,12 +15,13 @@ import (
 	"github.com/permd/permd/internal/mutate"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
 	"github.com/permd/permd/socket/sockettest"
 )
 
 // allowList is a decider that allows two calls of the samples, to the letter,
 // denies deploying, and leaves all else to the person.
-type allowList struct{}
+type allowList struct{ sockettest.Unchanged }
 
 var allowedCalls = []string{
 	`client read_workspace_file {"path":"CHANGELOG.md"}`,
@@ -145,6 +146,7 @@ func (s *said) collect(v any) {
 // of its id is another call or, for the calls that rules deny or leave to the
 // person, anything at all.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	if raceEnabled {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
 	}
@@ -180,7 +182,7 @@ func TestMutants(t *testing.T) {
 	if _, err := sessions.Declare(conn.Owner(), decisions.Declaration{ID: "s", Cwd: "/home/ana/shop"}); err != nil {
 		t.Fatal(err)
 	}
-	h := &handler{Deps{
+	h := &handler{native.Deps{
 		Sessions: sessions, Decider: new(allowList), Users: func(uint32) effects.User { return effects.User{} },
 		NewID: func() string { return "b" },
 	}}

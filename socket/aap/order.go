@@ -21,7 +21,7 @@ func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.
 	const tries = 3
 	for range tries {
 		reqs, of := h.requests(t, b)
-		decided, err := h.ask(ctx, reqs)
+		decided, err := h.Decide(ctx, reqs...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -35,7 +35,7 @@ func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.
 		for _, i := range mine {
 			back = append(back, again[i])
 		}
-		backwards, err := h.ask(ctx, back)
+		backwards, err := h.Decide(ctx, back...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -58,23 +58,14 @@ func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.
 func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
 	reqs, of := b.requests()
 	user := h.Users(t.peer.UID)
-	live := h.LiveShell != nil && h.LiveShell(t.session.Client)
+	live := h.ShellStaysAlive(t.session.Client)
 	for i, r := range reqs {
 		r.Peer, r.Call.User = t.peer, user
 		if live && of[i].side == client {
-			t.state.Shells.Tell(t.session.ID, &r.Call)
+			t.state.Shells.ApplyTo(t.session.ID, &r.Call)
 		}
 	}
 	return reqs, of
-}
-
-// ask has requests decided, or fails.
-func (h *handler) ask(ctx context.Context, reqs []*decisions.Request) ([]*decisions.Decision, error) {
-	decided := h.Decider.Decide(ctx, reqs...)
-	if len(decided) != len(reqs) || slices.Contains(decided, nil) {
-		return nil, errDecider
-	}
-	return decided, nil
 }
 
 // sideBySide returns which calls the client may run at one time, if that matters:

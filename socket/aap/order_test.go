@@ -11,10 +11,14 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // orderly allows reading, unless a call before it has linked something.
 type orderly struct {
+	sockettest.Unchanged
+
 	asked  []string
 	reload bool // the rules change each time
 }
@@ -67,7 +71,7 @@ func TestSideBySideOrder(t *testing.T) {
 			if _, err := sessions.Declare(conn.Owner(), decisions.Declaration{ID: "s"}); err != nil {
 				t.Fatal(err)
 			}
-			h := &handler{Deps{
+			h := &handler{native.Deps{
 				Sessions: sessions, Decider: o, NewID: func() string { return "b" },
 				Users: func(uint32) effects.User { return effects.User{} },
 			}}

@@ -44,7 +44,7 @@ type parties struct {
 	endpoint       string
 	client         map[string]bool
 	// server are the tools that the server was told to use, exposed those that
-	// it has beside them; either may be nil when nothing was said.
+	// the client has too; either may be nil when nothing was said.
 	server, exposed map[string]bool
 }
 
@@ -78,8 +78,8 @@ func (w *parties) readMeta(v strictjson.Value) error {
 	if err := socket.ReadParams("meta", v, &m); err != nil {
 		return err
 	}
-	if m.Version == nil || *m.Version != Version {
-		return socket.Refuse("meta.version is not %d, the version of the protocol that permd reads", Version)
+	if m.Version == nil || *m.Version != version {
+		return socket.Refuse("meta.version is not %d, the version of the protocol that permd reads", version)
 	}
 	found := false
 	for _, a := range m.Agents {
@@ -122,12 +122,12 @@ func toolSet(what string, list []toolWire) (map[string]bool, error) {
 	return set, nil
 }
 
-// Side says who runs a tool.
-type Side string
+// side says who runs a tool.
+type side string
 
 const (
-	client Side = "client"
-	server Side = "server"
+	client side = "client"
+	server side = "server"
 )
 
 // Why calls are denied without asking rules, and why they are skipped; the
@@ -148,7 +148,7 @@ const (
 
 // origin finds out whose tool a name is; why is set when that is a reason to
 // deny the call.
-func (w *parties) origin(name string) (of Side, why string) {
+func (w *parties) origin(name string) (of side, why string) {
 	isServer := w.server[name] || w.exposed[name]
 	switch {
 	case w.client[name] && isServer:

@@ -34,12 +34,12 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 			if !b.sameAs(w, calls) {
 				return nil, socket.Refuse("the turn is not that of batchId: leave batchId out for another turn")
 			}
-		case b.size > MaxBatchBytes:
-			return nil, socket.Refuse("the calls are larger than %d MiB", MaxBatchBytes>>20)
+		case b.size > maxBatchBytes:
+			return nil, socket.Refuse("the calls are larger than %d MiB", maxBatchBytes>>20)
 		default:
 			b.id = h.NewID()
-			t.batches.hold(b)
-			t.batches.supersede(b, &t.state.Asks)
+			t.batches.add(b)
+			t.batches.supersede(b, &t.state.Questions)
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -51,7 +51,7 @@ func (h *handler) permissions(c *socket.Conn, params strictjson.Value) (run, err
 }
 
 // calls reads the turn.
-func (p *permissionsParams) calls() (*parties, []planned, error) {
+func (p *permissionsParams) calls() (*parties, []plannedCall, error) {
 	w, err := p.readParties()
 	if err != nil {
 		return nil, nil, err
@@ -126,20 +126,20 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 	for i, d := range decided {
 		e := of[i]
 		if e.decision != nil {
-			t.state.Asks.Remove(e.decision.ID) // the question is asked anew
+			t.state.Questions.Remove(e.decision.ID) // the question is asked anew
 		}
 		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest
-		if e.once != nil && d.Verdict == decisions.Ask && h.Answers.Answered != nil {
-			h.Answers.Answered(ctx, d.ID, decisions.Allow, nil) // as they said before
+		if e.once != nil && d.Verdict == decisions.Ask && h.RecordAnswer != nil {
+			h.RecordAnswer(ctx, d.ID, decisions.Allow, nil) // as they said before
 		}
 		if e.outcome == Ask {
-			t.state.Asks.Hold(&native.Ask{
-				ID: d.ID, Session: t.session.ID, Request: t.request, Offer: d.Offer, Answer: notChosen,
+			t.state.Questions.Add(&native.PendingQuestion{
+				ID: d.ID, SessionID: t.session.ID, RequestID: t.request, Offer: d.Offer, Resolve: notChosen,
 			})
 		}
 		if e.outcome != Denied && e.side == client {
-			t.state.Shells.Note(t.session.ID, d)
+			t.state.Shells.Record(t.session.ID, d)
 		}
 	}
 	t.batches.weigh(b)
@@ -148,6 +148,6 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 
 // notChosen keeps permd/choose from answering one call of a batch: the batch
 // would not know.
-func notChosen(native.Pick) (native.Picked, error) {
-	return native.Picked{}, errors.New("it belongs to a batch: answer with " + MethodAnswer)
+func notChosen(native.Selection) (native.Resolution, error) {
+	return native.Resolution{}, errors.New("it belongs to a batch: answer with " + MethodAnswer)
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// Protocol is the name of the protocol in decisions.
-const Protocol = effects.ProtocolAAP
+// protocol is the name of the protocol in decisions.
+const protocol = effects.ProtocolAAP
 
-// planned is one call of a batch, before rules are asked.
-type planned struct {
+// plannedCall is one call of a batch, before rules are asked.
+type plannedCall struct {
 	id, name string
-	side     Side
+	side     side
 	input    strictjson.Value // nil if it was left out
 	// skip is set for a call that has its result.
 	skip bool
@@ -26,13 +26,13 @@ type planned struct {
 }
 
 // use is what is known of an id while the items are walked. An id may have
-// stood for several calls; what counts is the last one, with those that came
+// was used for several calls; what counts is the last one, with those that came
 // before its result.
 type use struct {
 	call     item // the last call, the first of several without a result between them
 	open     bool // it has no result
 	old      bool // it is before the last message of the user
-	differs  bool // the id stands for another call as well
+	differs  bool // the id is used for another call as well
 	again    bool // there was an earlier call, or only a result, that has ended
 	finished bool // there is a result
 	allowed  bool // there is a permission
@@ -70,9 +70,9 @@ func (u uses) note(it item, old bool) bool {
 }
 
 // plan puts together which calls wait. With a turn, they are its calls, and the
-// history shows what their ids stood for before; without one, they are those of
+// history shows what their ids were used for before; without one, they are those of
 // the history after the last message of the user.
-func plan(w *parties, t *turn, history []item) ([]planned, error) {
+func plan(w *parties, t *turn, history []item) ([]plannedCall, error) {
 	last := -1
 	for i := range history {
 		if history[i].what == itemUser {
@@ -117,7 +117,7 @@ func plan(w *parties, t *turn, history []item) ([]planned, error) {
 }
 
 // compare holds a call of a turn against what the history says of its id.
-func (c *planned) compare(b, now *use) {
+func (c *plannedCall) compare(b, now *use) {
 	c.answered = c.answered || b.allowed
 	other := b.call.id != "" && (b.differs || !sameCall(b.call, now.call))
 	switch {
@@ -133,8 +133,8 @@ func (c *planned) compare(b, now *use) {
 }
 
 // list makes the calls of ids, each once, in their order.
-func (u uses) list(w *parties, order []string) ([]planned, error) {
-	calls := make([]planned, 0, len(order))
+func (u uses) list(w *parties, order []string) ([]plannedCall, error) {
+	calls := make([]plannedCall, 0, len(order))
 	listed := make(map[string]bool, len(order))
 	waiting := 0
 	for _, id := range order {
@@ -143,7 +143,7 @@ func (u uses) list(w *parties, order []string) ([]planned, error) {
 		}
 		listed[id] = true
 		o := u[id]
-		c := planned{id: id, name: o.call.name, input: o.call.input, answered: o.allowed}
+		c := plannedCall{id: id, name: o.call.name, input: o.call.input, answered: o.allowed}
 		var why string
 		c.side, why = w.origin(c.name)
 		switch {
@@ -161,8 +161,8 @@ func (u uses) list(w *parties, order []string) ([]planned, error) {
 		}
 		calls = append(calls, c)
 	}
-	if waiting > MaxCalls {
-		return nil, socket.Refuse("more than %d calls wait", MaxCalls)
+	if waiting > maxCalls {
+		return nil, socket.Refuse("more than %d calls wait", maxCalls)
 	}
 	return calls, nil
 }
@@ -172,7 +172,7 @@ func sameCall(a, b item) bool {
 	return a.name == b.name && same(a.input, b.input)
 }
 
-// same reports whether two values of JSON say the same: members may stand in
+// same reports whether two values of JSON say the same: members may come in
 // another order and strings be written in another way, numbers may not.
 func same(a, b strictjson.Value) bool {
 	k := strictjson.Kind(a)
@@ -218,9 +218,9 @@ func same(a, b strictjson.Value) bool {
 
 // request makes the domain's request of a call. A server's tool is one of the
 // tool server that bears the agent's name.
-func (c *planned) request(w *parties, ses *decisions.Session) *decisions.Request {
+func (c *plannedCall) request(w *parties, ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
-		ID: c.id, Protocol: Protocol, Tool: effects.Tool{Name: c.name},
+		ID: c.id, Protocol: protocol, Tool: effects.Tool{Name: c.name},
 		Input: c.input, InputFrom: "input",
 		Agent: ses.Agent, Client: ses.Client, Cwd: ses.Cwd, Roots: ses.Roots,
 	}

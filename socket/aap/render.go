@@ -10,9 +10,9 @@ type Result struct {
 	BatchID string              `json:"batchId"`
 	Policy  decisions.PolicyRef `json:"policy"`
 	Calls   []Call              `json:"calls"`
-	Needs   Needs               `json:"needs"`
+	Needs   needs               `json:"needs"`
 	// Messages are nil while a call is ask.
-	Messages []Message                `json:"messages,omitzero"`
+	Messages []message                `json:"messages,omitzero"`
 	Stored   []decisions.StoredChoice `json:"stored,omitzero"`
 }
 
@@ -20,21 +20,21 @@ type Result struct {
 type Call struct {
 	ToolCallID string              `json:"toolCallId"`
 	Name       string              `json:"name"`
-	Side       Side                `json:"side"`
+	Side       side                `json:"side"`
 	Outcome    Outcome             `json:"outcome"`
 	Reason     string              `json:"reason,omitzero"`
 	Problem    string              `json:"problem,omitzero"`
 	Decision   *decisions.Decision `json:"decision,omitzero"`
 }
 
-// Needs are the calls that something is missing of.
-type Needs struct {
+// needs are the calls that something is missing of.
+type needs struct {
 	Answers []string `json:"answers"`
 	Results []string `json:"results"`
 }
 
-// Message is one message to post: a tool's result, or a permission.
-type Message struct {
+// message is one message to post: a tool's result, or a permission.
+type message struct {
 	Role       string           `json:"role"`
 	ToolCallID string           `json:"toolCallId"`
 	Content    strictjson.Value `json:"content,omitzero"`
@@ -46,9 +46,9 @@ type Message struct {
 func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 	r := &Result{
 		BatchID: b.id, Policy: decisions.PolicyRef{Digest: b.digest}, Calls: make([]Call, 0, len(b.entries)),
-		Needs: Needs{Answers: []string{}, Results: []string{}}, Stored: stored,
+		Needs: needs{Answers: []string{}, Results: []string{}}, Stored: stored,
 	}
-	messages := []Message{}
+	messages := []message{}
 	for _, e := range b.entries {
 		c := Call{
 			ToolCallID: e.id, Name: e.name, Side: e.side, Outcome: e.outcome, Reason: e.reason, Problem: e.problem,
@@ -81,8 +81,8 @@ func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 
 // message is what is posted of a call that nothing is missing of; false if that
 // is nothing.
-func (e *entry) message() (m Message, ok bool, err error) {
-	m = Message{ToolCallID: e.id}
+func (e *entry) message() (m message, ok bool, err error) {
+	m = message{ToolCallID: e.id}
 	switch {
 	case e.result != nil:
 		m.Role, m.Content = "tool", e.result

@@ -52,7 +52,7 @@ func TestSamples(t *testing.T) {
 				{"toolCallId":"call_a4","verdict":"deny","reason":"staging deploys need a change ticket"},
 				{"toolCallId":"call_a2","verdict":"deny"}],"results":[{"toolCallId":"call_a1","content":"# Changelog\n"}]}`)
 			var want struct {
-				Messages []Message `json:"messages"`
+				Messages []message `json:"messages"`
 			}
 			if err := strictjson.Unmarshal([]byte(text), &want); err != nil {
 				t.Fatal(err)
@@ -66,11 +66,11 @@ func TestSamples(t *testing.T) {
 			d.verdicts["deploy_service"] = decisions.Allow
 			d.verdicts["read_workspace_file"], d.verdicts["open_editor_diff"] = decisions.Deny, decisions.Deny
 			r := d.must(t, MethodPermissions, sampleParams(t, sampleTurns(t)["sse"]))
-			var want Message
+			var want message
 			if err := strictjson.Unmarshal([]byte(text), &want); err != nil {
 				t.Fatal(err)
 			}
-			diff(t, "message", posts(t, &Result{Messages: []Message{want}}), posts(t, &Result{Messages: r.Messages[2:]}))
+			diff(t, "message", posts(t, &Result{Messages: []message{want}}), posts(t, &Result{Messages: r.Messages[2:]}))
 		},
 		"10-get-session.response.json": readsSession,
 	}
@@ -119,7 +119,7 @@ func decidesSample(t *testing.T, form string) {
 	diff(t, "outcomes", []string{
 		"call_a1 client execute", "call_a2 client denied: no diffs here", "call_a3 server skip: it has its result", "call_a4 server ask",
 	}, outcomes(r))
-	diff(t, "needs", Needs{Answers: []string{"call_a4"}, Results: []string{"call_a1"}}, r.Needs)
+	diff(t, "needs", needs{Answers: []string{"call_a4"}, Results: []string{"call_a1"}}, r.Needs)
 	if r.Messages != nil || r.Policy.Digest != "abc" || d.batches != 1 {
 		t.Errorf("messages %v, digest %q, %d batches", r.Messages, r.Policy.Digest, d.batches)
 	}

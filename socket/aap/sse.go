@@ -24,7 +24,7 @@ var events = []string{
 var fields = []string{"event", "data", "id", "retry"}
 
 // isRenamed reports whether other readers take an event, whose data is JSON, for
-// another one: the protocol's own SDK lets a member event of the data stand for
+// another one: the protocol's own SDK takes a member event of the data for
 // the name, also of events that have none.
 func (ev *sseEvent) isRenamed() bool {
 	raw := strictjson.Find(strictjson.Value(ev.data), "event")
@@ -41,7 +41,7 @@ func (ev *sseEvent) isRenamed() bool {
 // parseSSE takes an event stream apart (the text/event-stream of the HTML
 // standard). What other readers take apart in another way is refused: a lone
 // carriage return, which ends a line for some; two names of one event; a field
-// in other letters or behind a space. The last event may lack its empty line:
+// in other letters or after a space. The last event may lack its empty line:
 // that the stream is whole is for the caller to see.
 func parseSSE(text string) ([]sseEvent, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
@@ -87,8 +87,8 @@ func parseSSE(text string) ([]sseEvent, error) {
 				return nil, socket.Refuse("turn.sse: a field differs from a known one only by case or spaces")
 			}
 		}
-		if len(list) > MaxItems || len(data) > MaxItems {
-			return nil, socket.Refuse("turn.sse: more than %d events", MaxItems)
+		if len(list) > maxItems || len(data) > maxItems {
+			return nil, socket.Refuse("turn.sse: more than %d events", maxItems)
 		}
 	}
 	end()
@@ -96,7 +96,7 @@ func parseSSE(text string) ([]sseEvent, error) {
 }
 
 // otherEnds end a line for readers that split text by Unicode's rules, as
-// Python's splitlines does. In JSON they may stand within a text.
+// Python's splitlines does. In JSON they may occur within a text.
 const otherEnds = "\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
 // hidesField reports whether a line would hold a field of its own for a reader

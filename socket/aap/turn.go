@@ -8,7 +8,7 @@ import (
 )
 
 // item is one thing of a turn or a history that matters to permissions, in the
-// order in which they stand there. Texts, results and options are never kept.
+// order in which they come. Texts, results and options are never kept.
 type item struct {
 	what itemKind
 	id   string // of the call, result or permission
@@ -169,8 +169,8 @@ func (f *follower) event(name string, data strictjson.Value, at string) error {
 		return socket.Refuse("%s goes on after turn_stop", at)
 	case f.begun == (name == "turn_start"):
 		return socket.Refuse("%s must hold one turn_start, as its first event", at)
-	case len(f.t.items) >= MaxItems:
-		return socket.Refuse("%s holds more than %d calls and results", at, MaxItems)
+	case len(f.t.items) >= maxItems:
+		return socket.Refuse("%s holds more than %d calls and results", at, maxItems)
 	}
 	switch name {
 	case "turn_start":
@@ -268,8 +268,8 @@ func readMessages(at string, v strictjson.Value) ([]item, error) {
 		default:
 			return nil, socket.Refuse("%s: a message has no role that is known", at)
 		}
-		if len(items) > MaxItems {
-			return nil, socket.Refuse("%s holds more than %d calls and results", at, MaxItems)
+		if len(items) > maxItems {
+			return nil, socket.Refuse("%s holds more than %d calls and results", at, maxItems)
 		}
 	}
 	return items, nil

@@ -171,7 +171,7 @@ func TestRefused(t *testing.T) {
 		"history of a kind":    {`{"sessionId":"s",` + open + `,"history":"x"}`, "history must be a list"},
 		"a call beside":        {`{"sessionId":"s",` + open + `,` + turnOf("x t 1") + `,` + historyOf("user", "y t 1") + `}`, "a call without a result that the turn does not have"},
 		"a batch":              {`{"sessionId":"s",` + open + `,"batchId":"b9","turn":{"events":[` + stop + `]}}`, "no batch of that batchId"},
-		"too many calls":       {`{"sessionId":"s",` + open + `,` + turnOf(manyCalls(MaxCalls+1)...) + `}`, "more than 256 calls wait"},
+		"too many calls":       {`{"sessionId":"s",` + open + `,` + turnOf(manyCalls(maxCalls+1)...) + `}`, "more than 256 calls wait"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDaemon(t)
@@ -203,7 +203,7 @@ func manyCalls(n int) (list []string) {
 func TestBounds(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["t"] = decisions.Allow
-	if r := d.must(t, MethodPermissions, `{"sessionId":"s",`+open+`,`+turnOf(manyCalls(MaxCalls)...)+`}`); len(r.Messages) != MaxCalls || d.batches != 1 {
+	if r := d.must(t, MethodPermissions, `{"sessionId":"s",`+open+`,`+turnOf(manyCalls(maxCalls)...)+`}`); len(r.Messages) != maxCalls || d.batches != 1 {
 		t.Errorf("%d messages, %d batches", len(r.Messages), d.batches)
 	}
 	d.must(t, MethodPermissions, `{"sessionId":"s","agent":{"name":"h"},"tools":[`+manyTools(maxTools)+`],`+turnOf("x t 1")+`}`)
@@ -213,15 +213,15 @@ func TestBounds(t *testing.T) {
 	}
 	// Calls that have their results are as many as there are.
 	var parts []string
-	for i := range MaxCalls + 1 {
+	for i := range maxCalls + 1 {
 		parts = append(parts, fmt.Sprintf("x%d t 1", i), fmt.Sprintf("x%d", i))
 	}
-	if r := d.must(t, MethodPermissions, `{"sessionId":"s",`+open+`,`+turnOf(parts...)+`}`); len(r.Calls) != MaxCalls+1 || len(r.Messages) != 0 {
+	if r := d.must(t, MethodPermissions, `{"sessionId":"s",`+open+`,`+turnOf(parts...)+`}`); len(r.Calls) != maxCalls+1 || len(r.Messages) != 0 {
 		t.Errorf("%d calls, %d messages", len(r.Calls), len(r.Messages))
 	}
-	many := theStream[:strings.Index(theStream, "event: tool_call")] + strings.Repeat("event: usage\n\n", MaxItems+1)
+	many := theStream[:strings.Index(theStream, "event: tool_call")] + strings.Repeat("event: usage\n\n", maxItems+1)
 	d.refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"turn":{"sse":`+quote(t, many)+`}}`, "events")
-	d.refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"history":[`+strings.Repeat(`{"role":"user","content":""},`, MaxItems)+`{"role":"user","content":""}]}`, "calls and results")
+	d.refused(t, MethodPermissions, `{"sessionId":"s",`+open+`,"history":[`+strings.Repeat(`{"role":"user","content":""},`, maxItems)+`{"role":"user","content":""}]}`, "calls and results")
 }
 
 func TestEndpoint(t *testing.T) {

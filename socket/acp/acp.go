@@ -13,81 +13,37 @@ package acp
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
 )
 
-// Protocol is the protocol's name in decisions.
-const Protocol = "acp"
+// protocol is the protocol's name in decisions.
+const protocol = "acp"
 
 // The names of the methods.
 const (
 	MethodRequestPermission = "session/request_permission"
 	MethodUpdate            = "session/update"
 	MethodCancel            = "session/cancel"
-	MethodPrompt            = "session/prompt"
+	methodPrompt            = "session/prompt"
 )
 
-// Decider decides calls; decisions.Engine is one.
-type Decider interface {
-	// Decide returns a decision for each request, in order.
-	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
-}
-
-// Deps are what the methods work with. Only Sessions, Decider and Users are
-// needed.
-type Deps struct {
-	// Sessions are those that permd/session declares. A session of the agent
-	// that nobody declared has no folder and no agent's name.
-	Sessions *decisions.Sessions
-	Decider  Decider
-	// Users returns the person with that uid, from facts of the system.
-	Users func(uid uint32) effects.User
-	// LiveShell reports whether the shell of that agent stays alive between
-	// calls; nil for none.
-	LiveShell func(agent effects.Party) bool
-	// PlainOption returns the id of the option that allows just this call, for
-	// agents that offer several of kind allow_once, "" if none is known; nil
-	// for none.
-	PlainOption func(agent effects.Party) string
-	// HarmlessEnv reports whether setting a variable of the environment changes
-	// nothing but how output looks; nil for never.
-	HarmlessEnv func(name, value string) bool
-	// AskGates reports whether a person is asked of what a client does for its
-	// agent, where nobody has allowed it; nil for no.
-	AskGates func() bool
-	// Ran is told of each call that ran without having been allowed; nil for
-	// nobody.
-	Ran func(agent effects.Party, d *decisions.Decision)
-	// Now is the time; nil for time.Now.
-	Now func() time.Time
-}
-
-func (d *Deps) now() time.Time {
-	if d.Now == nil {
-		return time.Now()
-	}
-	return d.Now()
-}
-
 // Register adds the methods of ACP.
-func Register(methods socket.Methods, deps Deps) {
+func Register(methods socket.Methods, deps native.Deps) {
 	h := &handler{deps}
 	methods[MethodRequestPermission] = h.requestPermission
 	methods[MethodUpdate] = h.update
 	methods[MethodCancel] = h.cancel
-	methods[MethodPrompt] = h.prompt
+	methods[methodPrompt] = h.prompt
 	methods[MethodGate] = h.gate
 	methods[MethodRan] = h.ran
-	methods[MethodUnheard] = h.unheard
+	methods[MethodIncomplete] = h.incomplete
 }
 
-type handler struct{ Deps }
+type handler struct{ native.Deps }
 
 // run is what a method returns for the part that takes time.
 type run = func(ctx context.Context) (any, error)

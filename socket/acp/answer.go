@@ -13,30 +13,34 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// Outcome is the agent's answer: one of its options, or that the turn ends.
-type Outcome struct {
+// permissionOutcome is the agent's answer: one of its options, or that the turn ends.
+type permissionOutcome struct {
 	Outcome  string `json:"outcome"` // "selected" or "cancelled"
 	OptionID string `json:"optionId,omitzero"`
 }
 
-// Meta is what permd adds to an answer for whoever keeps a record of it.
-type Meta struct {
+// metaMember is what permd adds to an answer for whoever keeps a record of it.
+type metaMember struct {
 	Permd *decisions.Decision `json:"permd,omitzero"`
 }
 
-// Result is the result of session/request_permission.
-type Result struct {
-	Outcome Outcome `json:"outcome"`
-	Meta    *Meta   `json:"_meta,omitzero"`
+// permissionResult is the result of session/request_permission.
+type permissionResult struct {
+	Outcome permissionOutcome `json:"outcome"`
+	Meta    *metaMember       `json:"_meta,omitzero"`
 }
 
-func selected(id string) Result { return Result{Outcome: Outcome{Outcome: "selected", OptionID: id}} }
+func selected(id string) permissionResult {
+	return permissionResult{Outcome: permissionOutcome{Outcome: "selected", OptionID: id}}
+}
 
-func cancelled() Result { return Result{Outcome: Outcome{Outcome: "cancelled"}} }
+func cancelled() permissionResult {
+	return permissionResult{Outcome: permissionOutcome{Outcome: "cancelled"}}
+}
 
 // with adds the decision to an answer.
-func (r Result) with(d *decisions.Decision) Result {
-	r.Meta = &Meta{d}
+func (r permissionResult) with(d *decisions.Decision) permissionResult {
+	r.Meta = &metaMember{d}
 	return r
 }
 
@@ -50,8 +54,8 @@ type offer struct {
 	facts   Facts
 }
 
-// pending is one permission request that is being decided.
-type pending struct {
+// pendingRequest is one permission request that is being decided.
+type pendingRequest struct {
 	*offer
 	request decisions.Request
 	turns   turns
@@ -88,22 +92,22 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	p.now = func(now *decisions.Request) {
 		now.Session = s.describe(&now.Call, h.Sessions.Get(c.Owner(), r.sessionID))
 	}
-	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.now()) }
+	p.allowed = func(d *decisions.Decision) { state.approved.note(r.sessionID, d, h.Time()) }
 	return func(ctx context.Context) (any, error) {
 		call := &p.request.Call
 		call.User = h.Users(p.request.Peer.UID)
-		if h.LiveShell != nil && h.LiveShell(call.Agent) {
-			p.state.Shells.Tell(p.session, call)
+		if h.ShellStaysAlive(call.Agent) {
+			p.state.Shells.ApplyTo(p.session, call)
 		}
-		return p.decide(ctx, h.Decider)
+		return p.decide(ctx, &h.Deps)
 	}, nil
 }
 
 // pending makes what is decided of a request, its call as merged and its
 // session as declared, nil if it was not.
-func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pending {
+func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, plain string) *pendingRequest {
 	call := r.assemble(t)
-	p := &pending{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
+	p := &pendingRequest{offer: &offer{session: r.sessionID, options: r.options}, turns: turns{s.turn}}
 	ref := s.describe(&call, declared)
 	is := recognise(&call, r.options)
 	call.Marks = is.marks
@@ -134,34 +138,33 @@ func noOption() effects.Defect {
 // decide decides the request and says the decision in the protocol's words. One
 // whose turn is over is decided as well, so that the journal holds what was
 // asked for and that it was cancelled.
-func (p *pending) decide(ctx context.Context, decider Decider) (any, error) {
+func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	ctx, done := p.turns.with(ctx)
 	defer done()
-	decided := decider.Decide(ctx, &p.request)
-	if len(decided) != 1 || decided[0] == nil {
-		return nil, errors.New("deciding: no decision for the call")
+	d, err := deps.DecideOne(ctx, &p.request)
+	if err != nil {
+		return nil, err
 	}
-	d := decided[0]
 	result, err := p.answer(d)
 	switch {
 	case p.turns.over():
 		// The turn ended while the call was decided, and with it the call.
-		p.state.Asks.Remove(d.ID)
+		p.state.Questions.Remove(d.ID)
 		return cancelled().with(called(d, errTurn)), nil
 	case ctx.Err() != nil:
 		// Whoever asked has withdrawn the request, or is gone. Not even an allow
 		// may be said now: the agent has gone on without it.
-		p.state.Asks.Remove(d.ID)
+		p.state.Questions.Remove(d.ID)
 		return nil, ctx.Err()
 	}
-	p.state.Shells.Note(p.session, d)
+	p.state.Shells.Record(p.session, d)
 	if err == nil && d.Verdict == decisions.Allow {
 		p.allowed(d)
 	}
 	return result, err
 }
 
-// called is the decision of a call that was called off: a deny stands, whatever
+// called is the decision of a call that was called off: a deny remains, whatever
 // else was decided is void.
 func called(d *decisions.Decision, why error) *decisions.Decision {
 	if d.Verdict == decisions.Deny {
@@ -175,7 +178,7 @@ func called(d *decisions.Decision, why error) *decisions.Decision {
 
 // answer turns a decision into a result, or into the error that leaves the
 // call to the person.
-func (p *pending) answer(d *decisions.Decision) (any, error) {
+func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 	facts := p.facts
 	facts.Permanent = d.Permanent
 	switch d.Verdict {
@@ -207,24 +210,24 @@ func unsaid(d *decisions.Decision) *decisions.Decision {
 
 // ask leaves the call to the person, and holds the question until the answer
 // comes back.
-func (p *pending) ask(d *decisions.Decision) error {
+func (p *pendingRequest) ask(d *decisions.Decision) error {
 	data, err := json.Marshal(d, json.Deterministic(true))
 	if err != nil {
 		return errors.New("encoding the decision")
 	}
-	p.state.Asks.Hold(&native.Ask{ID: d.ID, Session: p.session, Request: p.requestID, Size: p.size(), Offer: d.Offer,
-		Answer: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Made: &p.request, Now: p.now})
+	p.state.Questions.Add(&native.PendingQuestion{ID: d.ID, SessionID: p.session, RequestID: p.requestID, Size: p.size(), Offer: d.Offer,
+		Resolve: p.noting(d, p.allowed), Digest: d.Policy.Digest, Cwd: p.request.Call.Cwd, Decision: d, Request: &p.request, Refresh: p.now})
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
 // noting is pick, and notes a yes.
-func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Pick) (native.Picked, error) {
+func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Selection) (native.Resolution, error) {
 	// Of the decision no more is kept than that.
 	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Policy: d.Policy, Fingerprints: d.Fingerprints}
-	return func(pick native.Pick) (native.Picked, error) {
+	return func(pick native.Selection) (native.Resolution, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {
-			picked.Taken = func() { allowed(call) }
+			picked.OnStored = func() { allowed(call) }
 		}
 		return picked, err
 	}

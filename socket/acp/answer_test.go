@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 const plainCall = `{"toolCallId":"c","name":"Bash","title":"ls","kind":"execute","rawInput":{"command":"ls"}}`
@@ -84,16 +85,20 @@ func TestOptionDefect(t *testing.T) {
 // TestBrokenDecider gets no decision, or too many.
 func TestBrokenDecider(t *testing.T) {
 	for name, list := range map[string][]*decisions.Decision{"none": nil, "nil": {nil}, "two": {{}, {}}} {
-		p := &pending{offer: &offer{options: []Option{opt(AllowOnce, "y", "Yes")}}, turns: turns{t.Context()}, state: new(native.State)}
-		if res, err := p.decide(t.Context(), fixed(list)); err == nil {
+		p := &pendingRequest{offer: &offer{options: []Option{opt(AllowOnce, "y", "Yes")}}, turns: turns{t.Context()}, state: new(native.State)}
+		if res, err := p.decide(t.Context(), &native.Deps{Decider: fixed{list: list}}); err == nil {
 			t.Errorf("%s: %+v", name, res)
 		}
 	}
 }
 
-type fixed []*decisions.Decision
+type fixed struct {
+	sockettest.Unchanged
 
-func (f fixed) Decide(context.Context, ...*decisions.Request) []*decisions.Decision { return f }
+	list []*decisions.Decision
+}
+
+func (f fixed) Decide(context.Context, ...*decisions.Request) []*decisions.Decision { return f.list }
 
 // TestChoosing brings the person's answer to a question.
 func TestChoosing(t *testing.T) {
@@ -170,7 +175,7 @@ func TestChoosing(t *testing.T) {
 // shell, for agents whose shell stays alive.
 func TestLiveShell(t *testing.T) {
 	d, c := newDaemon(decisions.Ask), conn(1)
-	Register(d.methods, Deps{
+	Register(d.methods, native.Deps{
 		Sessions: d.sessions, Decider: d, Users: func(uint32) effects.User { return effects.User{} },
 		LiveShell: func(a effects.Party) bool { return a.Name == "alive" },
 	})
@@ -211,8 +216,10 @@ func TestLiveShell(t *testing.T) {
 func BenchmarkRequest(b *testing.B) {
 	var msg message
 	readJSON(b, "testdata/claude-0.100-bash.json", &msg)
-	h := &handler{Deps{Sessions: new(decisions.Sessions), Users: func(uint32) effects.User { return effects.User{} }}}
-	h.Decider = fixed{{ID: "d", Verdict: decisions.Allow}}
+	h := &handler{native.Deps{
+		Sessions: new(decisions.Sessions), Users: func(uint32) effects.User { return effects.User{} },
+		Decider: fixed{list: []*decisions.Decision{{ID: "d", Verdict: decisions.Allow}}},
+	}}
 	c := conn(1)
 	for b.Loop() {
 		r, err := h.requestPermission(c, msg.Params)

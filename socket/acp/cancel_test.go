@@ -134,20 +134,20 @@ func TestCancel(t *testing.T) {
 				res, err := d.call(t, c, MethodRequestPermission, request)
 				if want {
 					checkCancelled(t, decisions.Allow, res, err)
-				} else if r, ok := res.(Result); err != nil || !ok || r.Outcome.Outcome != "selected" {
+				} else if r, ok := res.(permissionResult); err != nil || !ok || r.Outcome.Outcome != "selected" {
 					t.Errorf("%s: answered %+v, error %v; want it allowed", version, res, err)
 				}
 			}
-			d.must(t, c, MethodPrompt, `{"sessionId":"s","prompt":[]}`)
+			d.must(t, c, methodPrompt, `{"sessionId":"s","prompt":[]}`)
 			crosses(false)
 			d.must(t, c, MethodCancel, `{"sessionId":"other"}`)
 			crosses(false)
 			d.must(t, c, MethodCancel, `{"sessionId":"s"}`)
 			crosses(true)
 			crosses(true)
-			d.must(t, c, MethodPrompt, `{"sessionId":"other"}`)
+			d.must(t, c, methodPrompt, `{"sessionId":"other"}`)
 			crosses(true)
-			d.must(t, c, MethodPrompt, `{"sessionId":"s"}`)
+			d.must(t, c, methodPrompt, `{"sessionId":"s"}`)
 			crosses(false)
 			// A client that does not say when a turn begins.
 			d, c = newDaemon(decisions.Allow), conn(1)

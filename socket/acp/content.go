@@ -185,7 +185,7 @@ func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
 	return nil
 }
 
-// changes reads the files that a diff of version 2 changes. The patch beside
+// changes reads the files that a diff of version 2 changes. The patch next to
 // them is for display: the protocol says that the changes count.
 func (l *lenient) changes(into *facts, o strictjson.Object, at string) error {
 	items, ok := l.items(o, "changes", at+".changes")

@@ -3,7 +3,7 @@ package acp
 import "github.com/go-json-experiment/json/jsontext"
 
 // AppendJSON implements socket.Appender: the same as the JSON library's form.
-func (r Result) AppendJSON(b []byte) ([]byte, error) {
+func (r permissionResult) AppendJSON(b []byte) ([]byte, error) {
 	b = append(b, `{"outcome":{"outcome":`...)
 	b, err := jsontext.AppendQuote(b, r.Outcome.Outcome)
 	if err == nil && r.Outcome.OptionID != "" {

@@ -10,7 +10,7 @@ import (
 
 // TestResultForm compares with what the JSON library makes of the same struct.
 func TestResultForm(t *testing.T) {
-	for name, r := range map[string]Result{
+	for name, r := range map[string]permissionResult{
 		"nothing":             {},
 		"cancelled":           cancelled(),
 		"an option":           selected("a\"b"),

@@ -12,6 +12,7 @@ import (
 // TestFlood sends 10,000 updates of each kind: what is kept stays within its
 // bounds, and a call that is new is not taken for one that was forgotten.
 func TestFlood(t *testing.T) {
+	t.Parallel()
 	const n = 10_000
 	flood := map[string]func(i int) string{
 		"calls": func(i int) string {
@@ -39,7 +40,7 @@ func TestFlood(t *testing.T) {
 			s := stateOf(c)
 			total := 0
 			for _, ses := range s.sessions {
-				if len(ses.calls) > maxCalls || len(ses.gone.ids) > maxForgotten {
+				if len(ses.calls) > maxCalls || len(ses.gone.ids) > maxLostIDs {
 					t.Errorf("%d calls, %d forgotten", len(ses.calls), len(ses.gone.ids))
 				}
 				for _, call := range ses.calls {
@@ -49,7 +50,7 @@ func TestFlood(t *testing.T) {
 					}
 				}
 			}
-			if s.bytes != total || total > maxBytes || len(s.sessions) > maxSessions || len(s.gone.ids) > maxForgotten {
+			if s.bytes != total || total > maxBytes || len(s.sessions) > maxSessions || len(s.gone.ids) > maxLostIDs {
 				t.Errorf("%d bytes are counted, %d kept, of %d sessions", s.bytes, total, len(s.sessions))
 			}
 		})
@@ -78,7 +79,7 @@ func TestFlood(t *testing.T) {
 
 // TestForgotten tells ids apart until there are too many.
 func TestForgotten(t *testing.T) {
-	var f forgotten
+	var f lostIDs
 	if f.why("a") != "" {
 		t.Error("an empty set holds something")
 	}
@@ -90,7 +91,7 @@ func TestForgotten(t *testing.T) {
 	if f.why("a") != "" {
 		t.Error("a is still there")
 	}
-	for i := range maxForgotten + 1 {
+	for i := range maxLostIDs + 1 {
 		f.add(fmt.Sprint(i), "y")
 	}
 	if f.why("b") != "y" || f.ids != nil {

@@ -16,17 +16,17 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// The methods with which whoever stands between client and agent tells permd
-// what it sees beside requests for permission.
+// The methods with which a proxy between client and agent tells permd
+// what it sees other than requests for permission.
 const (
-	MethodGate    = "permd/gate"
-	MethodRan     = "permd/ran"
-	MethodUnheard = "permd/unheard"
+	MethodGate       = "permd/gate"
+	MethodRan        = "permd/ran"
+	MethodIncomplete = "permd/unheard"
 )
 
-// GateAgent is the agent whose tools the gates are, in the profiles: what a
+// gateAgent is the agent whose tools the gates are, in the profiles: what a
 // client does for its agent is in the protocol's own words.
-const GateAgent = "acp-client"
+const gateAgent = "acp-client"
 
 // The gates: what a client does for its agent, and what a person does with it.
 const (
@@ -37,8 +37,8 @@ const (
 	gateSetOption = "session/set_config_option"
 )
 
-// GateResult is the answer of permd/gate.
-type GateResult struct {
+// gateResult is the answer of permd/gate.
+type gateResult struct {
 	// Passes is false when the gate must stay shut.
 	Passes   bool                `json:"passes"`
 	Decision *decisions.Decision `json:"decision"`
@@ -50,9 +50,9 @@ type gate struct {
 	request decisions.Request
 	others  []*decisions.Request // the same by the rules of other projects
 	state   *native.State
-	gated   *approved
+	gated   *approvals
 	// approved are the calls of the agent's own requests.
-	approved *approved
+	approved *approvals
 	now      time.Time
 	turns    turns
 	// renewed puts the session of now into the request.
@@ -86,7 +86,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	ask, _ := o.Get("ask")
 	state := stateOf(c)
-	g.gated, g.approved, g.now = &state.gated, &state.approved, h.now()
+	g.gated, g.approved, g.now = &state.gated, &state.approved, h.Time()
 	s, declared := state.session(g.session), h.Sessions.Get(c.Owner(), g.session)
 	state.declare(s, declared)
 	g.request = decisions.Request{Call: *call, Peer: c.Peer, Gate: &decisions.Gate{
@@ -94,16 +94,16 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		Path: method == gateWrite || method == gateRead,
 		Own:  method == gateSetMode || method == gateSetOption,
 		Approved: func(d *decisions.Decision) bool {
-			return state.approved.take(g.session, d.Policy.Digest, d.Fingerprints, h.now())
+			return state.approved.take(g.session, d.Policy.Digest, d.Fingerprints, h.Time())
 		},
 	}}
 	g.request.Session = s.describe(&g.request.Call, declared)
 	g.request.Gate.Agent = g.request.Call.Agent
-	g.request.Call.Agent = effects.Party{Name: GateAgent}
+	g.request.Call.Agent = effects.Party{Name: gateAgent}
 	g.turns = state.turnsOf(g.session, declared)
 	g.renewed = func(r *decisions.Request) {
 		r.Session = s.describe(&r.Call, h.Sessions.Get(c.Owner(), g.session))
-		r.Call.Agent = effects.Party{Name: GateAgent}
+		r.Call.Agent = effects.Party{Name: gateAgent}
 	}
 	if !g.request.Gate.Own {
 		g.others = inOthers(&g.request, declared, h.Sessions.All(c.Owner()))
@@ -113,22 +113,22 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		for _, other := range g.others {
 			other.Call.User = g.request.Call.User
 		}
-		return g.decide(ctx, h.Decider)
+		return g.decide(ctx, &h.Deps)
 	}, nil
 }
 
-func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
+func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	if !g.request.Gate.Own { // that is the client's own affair, in no turn
 		var done func()
 		ctx, done = g.turns.with(ctx)
 		defer done()
 	}
-	d, made, err := g.strictest(ctx, decider)
+	d, made, err := g.strictest(ctx, deps)
 	if err != nil {
 		return nil, err
 	}
 	if g.turns.over() && !g.request.Gate.Own {
-		return GateResult{Decision: called(d, errTurn)}, nil
+		return gateResult{Decision: called(d, errTurn)}, nil
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // nobody waits for it
@@ -139,15 +139,15 @@ func (g *gate) decide(ctx context.Context, decider Decider) (any, error) {
 		g.approved.unsettle(g.session)
 	}
 	if d.Verdict != decisions.Ask || d.Outcome != "" {
-		return GateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
+		return gateResult{Passes: d.Verdict != decisions.Deny, Decision: d}, nil
 	}
 	data, err := json.Marshal(d, json.Deterministic(true))
 	if err != nil {
 		return nil, errors.New("encoding the decision")
 	}
-	g.state.Asks.Hold(&native.Ask{
-		ID: d.ID, Session: g.session, Request: g.requestID, Offer: d.Offer, Answer: g.pick(d.ID),
-		Digest: d.Policy.Digest, Cwd: made.Call.Cwd, Decision: d, Made: made, Now: g.renew(made),
+	g.state.Questions.Add(&native.PendingQuestion{
+		ID: d.ID, SessionID: g.session, RequestID: g.requestID, Offer: d.Offer, Resolve: g.pick(d.ID),
+		Digest: d.Policy.Digest, Cwd: made.Call.Cwd, Decision: d, Request: made, Refresh: g.renew(made),
 	})
 	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
@@ -163,16 +163,16 @@ func (g *gate) renew(made *decisions.Request) func(*decisions.Request) {
 
 // pick takes the answer to a question about a gate: whoever asked opens it or
 // not.
-func (g *gate) pick(decision string) func(native.Pick) (native.Picked, error) {
+func (g *gate) pick(decision string) func(native.Selection) (native.Resolution, error) {
 	gated := g.gated
-	return func(p native.Pick) (native.Picked, error) {
+	return func(p native.Selection) (native.Resolution, error) {
 		if p.OptionID != "" {
-			return native.Picked{}, errors.New("a gate has no options; name a verdict")
+			return native.Resolution{}, errors.New("a gate has no options; name a verdict")
 		}
 		if p.Verdict == decisions.Deny {
 			gated.deny(decision)
 		}
-		return native.Picked{Verdict: p.Verdict}, nil
+		return native.Resolution{Verdict: p.Verdict}, nil
 	}
 }
 
@@ -182,7 +182,7 @@ func gateCall(method string, params strictjson.Value, safe func(name, value stri
 	if err != nil {
 		return nil, err
 	}
-	call := &effects.Call{Protocol: Protocol, Tool: effects.Tool{Name: method}}
+	call := &effects.Call{Protocol: protocol, Tool: effects.Tool{Name: method}}
 	var input strictjson.Object
 	member := func(name string, value strictjson.Value) {
 		input = append(input, strictjson.Member{Name: name, Value: value})

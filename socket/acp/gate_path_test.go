@@ -6,6 +6,7 @@ import "testing"
 // file that it seems to be, and what a rule denies stays denied however it is
 // written.
 func TestGatePaths(t *testing.T) {
+	t.Parallel()
 	cases := []struct{ name, path, write, read string }{
 		{"a file of the project", "/home/ana/src/shop/a", "ask passed", "ask passed"},
 		{"one elsewhere", "/srv/a", "ask passed", "ask passed"},

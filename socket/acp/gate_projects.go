@@ -2,13 +2,13 @@ package acp
 
 import (
 	"context"
-	"errors"
 	"path"
 	"slices"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/native"
 )
 
 // maxGateProjects bounds the other projects of a connection by whose rules a
@@ -89,9 +89,9 @@ func inFolder(input strictjson.Value, cwd string) strictjson.Value {
 // strictest decides the gate by the rules of the named session's project and of
 // all others. A question of the named session's is the one that is asked.
 // made is the request that the decision is of.
-func (g *gate) strictest(ctx context.Context, decider Decider) (d *decisions.Decision, made *decisions.Request, err error) {
+func (g *gate) strictest(ctx context.Context, deps *native.Deps) (d *decisions.Decision, made *decisions.Request, err error) {
 	made = &g.request
-	if d, err = decideOne(ctx, decider, made); err != nil {
+	if d, err = deps.DecideOne(ctx, made); err != nil {
 		return nil, nil, err
 	}
 	for _, other := range g.others {
@@ -100,7 +100,7 @@ func (g *gate) strictest(ctx context.Context, decider Decider) (d *decisions.Dec
 		}
 		first := d
 		other.Gate.Approved = func(o *decisions.Decision) bool { return sameRulesAsk(first, o) }
-		o, err := decideOne(ctx, decider, other)
+		o, err := deps.DecideOne(ctx, other)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -109,14 +109,6 @@ func (g *gate) strictest(ctx context.Context, decider Decider) (d *decisions.Dec
 		}
 	}
 	return d, made, nil
-}
-
-func decideOne(ctx context.Context, decider Decider, r *decisions.Request) (*decisions.Decision, error) {
-	decided := decider.Decide(ctx, r)
-	if len(decided) != 1 || decided[0] == nil {
-		return nil, errors.New("deciding: no decision for the gate")
-	}
-	return decided[0], nil
 }
 
 // asksPerson reports whether a person has to say whether the gate opens.

@@ -79,15 +79,16 @@ func newGates(t *testing.T, of map[string]decisions.Set) *gates {
 	g.daemon = daemon{nil, socket.Methods{}, new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
 	live := func(a effects.Party) bool { return world.Profiles.LiveShell(a) }
-	Register(g.methods, Deps{
+	deps := native.Deps{
 		Sessions: g.sessions, Decider: engine, Users: users, LiveShell: live, AskGates: func() bool { return g.asks },
 		Now: func() time.Time { return g.clock }, HarmlessEnv: func(name, value string) bool { return name == "NO_COLOR" },
 		Ran: func(a effects.Party, d *decisions.Decision) {
 			g.ran = append(g.ran, fmt.Sprintf("%s %s %s", a.Name, d.Verdict, d.Outcome))
 		},
-	})
-	native.Register(g.methods, native.Deps{Sessions: g.sessions, Decider: engine, Users: users, LiveShell: live,
-		Rules: func(uint32, string) string { return g.digest }})
+		Rules: func(uint32, string) string { return g.digest },
+	}
+	Register(g.methods, deps)
+	native.Register(g.methods, deps)
 	return g
 }
 
@@ -101,7 +102,7 @@ func (g *gates) through(t *testing.T, c *socket.Conn, params string) (string, *d
 	if err != nil {
 		return fmt.Sprint("error ", code(err)), nil
 	}
-	r := res.(GateResult)
+	r := res.(gateResult)
 	if r.Passes != (r.Decision.Verdict != decisions.Deny) {
 		t.Errorf("passes is %v: %+v", r.Passes, r.Decision)
 	}
@@ -130,6 +131,7 @@ func quote(s string) string { return strings.ReplaceAll(fmt.Sprintf("%q", s), `\
 
 // TestGateCalls: what a gate would do, as effects.
 func TestGateCalls(t *testing.T) {
+	t.Parallel()
 	cases := []struct {
 		name, method, params string
 		want                 []string
@@ -189,6 +191,7 @@ func TestGateCalls(t *testing.T) {
 
 // TestGateRefuses what could be read in two ways or is no gate.
 func TestGateRefuses(t *testing.T) {
+	t.Parallel()
 	for _, params := range []string{
 		`{"sessionId":"s","method":"session/prompt","params":{}}`,
 		`{"sessionId":"s","method":"terminal/create","params":{}}`,
@@ -213,6 +216,7 @@ func TestGateRefuses(t *testing.T) {
 // TestGateAsks: a gate asks where a rule does or the settings say so, and not
 // about what the agent was allowed just before.
 func TestGateAsks(t *testing.T) {
+	t.Parallel()
 	request := func(id, tool, input string) string {
 		return permission(`{"toolCallId":"` + id + `","name":"` + tool + `","title":"t","rawInput":` + input + `}`)
 	}
@@ -362,7 +366,7 @@ func TestGateAnswer(t *testing.T) {
 
 // TestApprovedBounds: what is known of allowed calls stays bounded.
 func TestApprovedBounds(t *testing.T) {
-	var a approved
+	var a approvals
 	now := time.Unix(1_700_000_000, 0)
 	said := func(n, traces int) *decisions.Decision {
 		d := &decisions.Decision{ID: fmt.Sprint(n), CallID: fmt.Sprint(n), Fingerprints: make([]decisions.Fingerprint, traces)}

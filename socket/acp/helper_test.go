@@ -13,10 +13,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // fakeDecider answers every request alike and keeps what it was asked.
 type fakeDecider struct {
+	sockettest.Unchanged
+
 	verdict   decisions.Verdict
 	permanent bool
 	kind      effects.Kind              // of the only effect
@@ -59,10 +62,11 @@ type daemon struct {
 func newDaemon(v decisions.Verdict) *daemon {
 	d := &daemon{&fakeDecider{verdict: v, kind: effects.KindRun}, socket.Methods{}, new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
-	Register(d.methods, Deps{Sessions: d.sessions, Decider: d, Users: users, PlainOption: func(a effects.Party) string {
+	deps := native.Deps{Sessions: d.sessions, Decider: d, Users: users, PlainOption: func(a effects.Party) string {
 		return map[string]string{"OpenHands CLI ACP Agent": "accept"}[a.Name]
-	}})
-	native.Register(d.methods, native.Deps{Sessions: d.sessions, Decider: d, Users: users})
+	}}
+	Register(d.methods, deps)
+	native.Register(d.methods, deps)
 	return d
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/native"
 )
 
 // generous allows whatever rules may allow: what it does not allow needs a
@@ -63,7 +64,7 @@ func newGuard(w *tools.World) *guard {
 	if err != nil {
 		panic(err)
 	}
-	Register(g.methods, Deps{
+	Register(g.methods, native.Deps{
 		Sessions: g.sessions, Decider: g, PlainOption: w.Profiles.OnceOption, LiveShell: w.Profiles.LiveShell,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
 	})
@@ -95,7 +96,7 @@ func (g *guard) try(t *testing.T, agent, version string, params []byte) (done ma
 	g.call = nil
 	res, err := g.daemon.call(t, c, MethodRequestPermission, string(params))
 	if err == nil {
-		id := res.(Result).Outcome.OptionID
+		id := res.(permissionResult).Outcome.OptionID
 		o, _ := strictjson.ParseArray(member(params, "options"))
 		allowed = slices.ContainsFunc(o, func(v strictjson.Value) bool {
 			return text(v, "optionId") == id && strings.HasPrefix(text(v, "kind"), "allow")

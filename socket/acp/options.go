@@ -33,7 +33,7 @@ type Option struct {
 	Lasts bool
 }
 
-// Facts are what the choice of an option depends on beside the options.
+// Facts are what the choice of an option depends on besides the options.
 type Facts struct {
 	// Plain is the id of the option that allows this call and changes nothing
 	// else, for agents that offer several of kind allow_once; "" if none is
@@ -247,7 +247,7 @@ func negates(word string) bool {
 }
 
 // words are the words of the option's id and name in lower case; an id is
-// also split where a small letter meets a capital one.
+// also split between a small letter and a capital one.
 func (o Option) words() []string {
 	words := make([]string, 0, 8)
 	for _, text := range []string{o.ID, o.Name} {

@@ -13,8 +13,8 @@ import (
 // option for once, because it is permd that remembers.
 //
 // An error says why the pick does not fit.
-func (f *offer) pick(choice native.Pick) (native.Picked, error) {
-	none := native.Picked{}
+func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
+	none := native.Resolution{}
 	if repeats(f.options) {
 		return none, errors.New("the request's options have ids that repeat, so none can be named")
 	}
@@ -28,7 +28,7 @@ func (f *offer) pick(choice native.Pick) (native.Picked, error) {
 	o := f.options[i]
 	if f.facts.Question || f.facts.ModeSwitch {
 		// An answer, not a permission: there is no once.
-		return native.Picked{Result: selected(o.ID), Grants: o.Kind != RejectOnce && o.Kind != RejectAlways}, nil
+		return native.Resolution{Result: selected(o.ID), LetsAgentContinue: o.Kind != RejectOnce && o.Kind != RejectAlways}, nil
 	}
 	switch o.Kind {
 	case AllowAlways:
@@ -36,28 +36,28 @@ func (f *offer) pick(choice native.Pick) (native.Picked, error) {
 		if !ok {
 			return none, errors.New("the agent would remember this option itself, and it offers none that allows just this call")
 		}
-		// What an option says beside "always" (switch the mode, all tools) is
+		// What an option says besides "always" (switch the mode, all tools) is
 		// not what permd would remember.
-		return native.Picked{Result: selected(id), Verdict: decisions.Allow, Always: !o.switchesMode()}, nil
+		return native.Resolution{Result: selected(id), Verdict: decisions.Allow, Remember: !o.switchesMode()}, nil
 	case RejectAlways:
-		p := native.Picked{Result: selected(o.ID), Verdict: decisions.Deny, Always: true}
+		p := native.Resolution{Result: selected(o.ID), Verdict: decisions.Deny, Remember: true}
 		if id, ok := plainReject(f.options, Facts{Permanent: true}); ok {
 			p.Result = selected(id)
 		}
 		return p, nil
 	case RejectOnce:
-		return native.Picked{Result: selected(o.ID), Verdict: decisions.Deny}, nil
+		return native.Resolution{Result: selected(o.ID), Verdict: decisions.Deny}, nil
 	}
-	return native.Picked{Result: selected(o.ID), Verdict: decisions.Allow}, nil
+	return native.Resolution{Result: selected(o.ID), Verdict: decisions.Allow}, nil
 }
 
 // pickVerdict turns a verdict of the person into an option. What keeps permd
 // from allowing by itself does not keep the person from it.
-func (f *offer) pickVerdict(v decisions.Verdict) (native.Picked, error) {
+func (f *offer) pickVerdict(v decisions.Verdict) (native.Resolution, error) {
 	facts := Facts{Plain: f.facts.Plain, Question: f.facts.Question, ModeSwitch: f.facts.ModeSwitch}
-	p := native.Picked{Verdict: v}
+	p := native.Resolution{Verdict: v}
 	if facts.Question || facts.ModeSwitch {
-		p.Verdict, p.Grants = "", v == decisions.Allow
+		p.Verdict, p.LetsAgentContinue = "", v == decisions.Allow
 	}
 	id, ok := Choose(f.options, v, facts)
 	switch {
@@ -66,7 +66,7 @@ func (f *offer) pickVerdict(v decisions.Verdict) (native.Picked, error) {
 	case v == decisions.Deny:
 		p.Result = cancelled()
 	default:
-		return native.Picked{}, errors.New("no option says allow and nothing more; name the option")
+		return native.Resolution{}, errors.New("no option says allow and nothing more; name the option")
 	}
 	return p, nil
 }

@@ -30,36 +30,36 @@ var modeTools = []string{
 // wideningTools are names of tools that ask for wider limits than the call's.
 var wideningTools = []string{"requestpermission", "requestpermissions"}
 
-// recognised is what a request turned out to be.
-type recognised struct {
+// findings is what a request turned out to be.
+type findings struct {
 	marks                []effects.Mark
 	question, modeSwitch bool
 }
 
-func (r *recognised) isQuestion(why, from string) {
+func (r *findings) isQuestion(why, from string) {
 	r.question = true
 	r.mark(effects.KindQuestion, why, from)
 }
 
-func (r *recognised) isSwitch(why, from string) {
+func (r *findings) isSwitch(why, from string) {
 	r.modeSwitch = true
 	r.mark(effects.KindMode, why, from)
 }
 
 // widens notes that the agent's limits would be widened. Its once option still
 // says just that, so an explicit answer can be expressed.
-func (r *recognised) widens(why, from string) { r.mark(effects.KindMode, why, from) }
+func (r *findings) widens(why, from string) { r.mark(effects.KindMode, why, from) }
 
 // mark keeps the first reason of a kind: more of them tell the person nothing.
-func (r *recognised) mark(kind effects.Kind, why, from string) {
+func (r *findings) mark(kind effects.Kind, why, from string) {
 	if !slices.ContainsFunc(r.marks, func(m effects.Mark) bool { return m.Kind == kind }) {
 		r.marks = append(r.marks, effects.Mark{Kind: kind, Why: why, From: from})
 	}
 }
 
-// recognise says what a request is beside a tool call.
-func recognise(call *effects.Call, options []Option) recognised {
-	var r recognised
+// recognise says what a request is other than a tool call.
+func recognise(call *effects.Call, options []Option) findings {
+	var r findings
 	r.byName(call.Tool.Name, "name")
 	r.byName(call.Claims.Title, "title")
 	prompt, _, _ := strings.Cut(call.Claims.Prompt, "\n")
@@ -78,7 +78,7 @@ func recognise(call *effects.Call, options []Option) recognised {
 	return r
 }
 
-func (r *recognised) byName(name, from string) {
+func (r *findings) byName(name, from string) {
 	switch bare := bareName(name); {
 	case bare == "":
 	case slices.Contains(questionTools, bare):
@@ -92,7 +92,7 @@ func (r *recognised) byName(name, from string) {
 
 // byMeta looks for what agents say in _meta: Qwen Code calls a question so,
 // Vibe marks the stages of moving a session, Codex passes its own request on.
-func (r *recognised) byMeta(meta strictjson.Value) {
+func (r *findings) byMeta(meta strictjson.Value) {
 	if meta == nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (r *recognised) byMeta(meta strictjson.Value) {
 // byInput looks for requests for wider limits: those of Codex hold the
 // permissions wanted, and Gemini's agents name a file outside of the workspace
 // in the call's id.
-func (r *recognised) byInput(call *effects.Call) {
+func (r *findings) byInput(call *effects.Call) {
 	if strings.HasPrefix(call.ID, "resolve-prompt-") {
 		r.widens("the file's path would be added to the agent's workspace", "toolCallId")
 	}
@@ -138,7 +138,7 @@ func (r *recognised) byInput(call *effects.Call) {
 }
 
 // byOptions looks for options that are answers or modes.
-func (r *recognised) byOptions(options []Option) {
+func (r *findings) byOptions(options []Option) {
 	if len(options) > 0 && oneKind(options) {
 		r.isQuestion("all options are of one kind, so they are answers", "options")
 	}

@@ -19,7 +19,7 @@ type request struct {
 	prompt    string   // of version 2: what the person is asked
 	noSubject string   // of version 2: why nothing says what would happen
 	options   []Option
-	meta      strictjson.Value // of the params, beside the call's own
+	meta      strictjson.Value // of the params, apart from the call's own
 	defects   []effects.Defect // of the params
 }
 
@@ -59,7 +59,7 @@ func parseRequest(params strictjson.Value) (*request, error) {
 	return r, nil
 }
 
-// shapeOf tells the version of a request. Version 1 needs a toolCall beside
+// shapeOf tells the version of a request. Version 1 needs a toolCall next to
 // the session, version 2 a title and, if it is about something, a subject. One
 // that has the members of both could be read in two ways.
 func shapeOf(o strictjson.Object) (version, error) {
@@ -130,7 +130,7 @@ func unreadMeta() *effects.Defect {
 func (r *request) assemble(t *toolCall) effects.Call {
 	call := effects.Call{
 		ID:       t.id,
-		Protocol: Protocol,
+		Protocol: protocol,
 		Tool:     effects.Tool{Name: t.name},
 		Input:    t.input,
 		Claims: effects.Claims{

@@ -245,7 +245,7 @@ func TestUndeclaredSession(t *testing.T) {
 	if r.Call.Cwd != "" || r.Call.Roots != nil || r.Call.Agent.Name != "" || r.Session.ID != "" {
 		t.Errorf("an undeclared session got %+v", r)
 	}
-	if r.Peer != c.Peer || r.Call.User.UID != c.Peer.UID || r.Call.Protocol != Protocol {
+	if r.Peer != c.Peer || r.Call.User.UID != c.Peer.UID || r.Call.Protocol != protocol {
 		t.Errorf("peer, person or protocol missing: %+v", r)
 	}
 }

@@ -196,13 +196,13 @@ func checkAnswer(t *testing.T, s *sample, v decisions.Verdict, res any, err erro
 		}
 		want = s.SafeAllow
 	}
-	got, ok := res.(Result)
+	got, ok := res.(permissionResult)
 	if !ok || err != nil {
 		t.Fatalf("%s: %+v, error %v", v, res, err)
 	}
-	expect := Outcome{Outcome: "cancelled"}
+	expect := permissionOutcome{Outcome: "cancelled"}
 	if want != nil {
-		expect = Outcome{Outcome: "selected", OptionID: *want}
+		expect = permissionOutcome{Outcome: "selected", OptionID: *want}
 	}
 	if got.Outcome != expect {
 		t.Errorf("%s: %+v, want %+v", v, got.Outcome, expect)

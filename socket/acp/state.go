@@ -24,7 +24,7 @@ type session struct {
 
 	calls []*toolCall // the one longest untouched first
 	// gone are calls that were forgotten. lost says why any call may have been.
-	gone forgotten
+	gone lostIDs
 	lost string
 
 	mode    string             // of the last current_mode_update
@@ -68,11 +68,11 @@ type connState struct {
 	bytes    int
 	clock    uint64
 	// gone are sessions that were forgotten. lost says why any may have been.
-	gone forgotten
+	gone lostIDs
 	lost string
 
-	approved approved
-	gated    approved // what came through gates, whatever was decided of it
+	approved approvals
+	gated    approvals // what came through gates, whatever was decided of it
 }
 
 // The reasons for missing messages, as a person reads them.

@@ -47,7 +47,7 @@ type patch struct {
 }
 
 // toolCallMembers are the names of a tool call's members. sessionUpdate is
-// that of session/update, whose tool call stands beside it.
+// that of session/update, which has the tool call next to it.
 var toolCallMembers = []string{
 	"toolCallId", "title", "name", "kind", "status", "content", "locations",
 	"rawInput", "rawOutput", "_meta", "sessionUpdate",

@@ -73,7 +73,7 @@ func InTurn(sessions *decisions.Sessions, method socket.Method) socket.Method {
 			defer done()
 			result, err := r(ctx)
 			if in.over() {
-				own.Asks.Drop(id)
+				own.Questions.RemoveSession(id)
 				return nil, &socket.Error{Code: socket.CodeCancelled, Message: errTurn.Error()}
 			}
 			return result, err

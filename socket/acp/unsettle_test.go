@@ -19,7 +19,7 @@ func TestUnsettle(t *testing.T) {
 		}
 		return d
 	}
-	var a approved
+	var a approvals
 	script, tool, two := said("1", true, 1), said("2", false, 2), said("3", true, 3, 4)
 	for _, d := range []*decisions.Decision{script, tool, two} {
 		a.note("s", d, now)

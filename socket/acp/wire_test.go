@@ -15,10 +15,11 @@ import (
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // titled allows calls whose title is known to the request or before it.
-type titled struct{}
+type titled struct{ sockettest.Unchanged }
 
 func (titled) Decide(_ context.Context, reqs ...*decisions.Request) []*decisions.Decision {
 	d := &decisions.Decision{ID: "d-" + reqs[0].Call.ID, CallID: reqs[0].Call.ID, Verdict: decisions.Ask, Reason: "no title"}
@@ -39,19 +40,14 @@ func serve(t *testing.T) *wire {
 	return serveWith(t, titled{})
 }
 
-// decider decides for both protocols.
-type decider interface {
-	acp.Decider
-	native.Decider
-}
-
-func serveWith(t *testing.T, d decider) *wire {
+func serveWith(t *testing.T, d native.Decider) *wire {
 	t.Helper()
 	w := &wire{filepath.Join(t.TempDir(), "private", "permd.sock"), new(decisions.Sessions)}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid} }
 	methods := socket.Methods{}
-	acp.Register(methods, acp.Deps{Sessions: w.sessions, Decider: d, Users: users})
-	native.Register(methods, native.Deps{Sessions: w.sessions, Decider: d, Users: users})
+	deps := native.Deps{Sessions: w.sessions, Decider: d, Users: users}
+	acp.Register(methods, deps)
+	native.Register(methods, deps)
 	ln, err := socket.Listen(w.path, socket.ListenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +135,7 @@ func TestOverTheSocket(t *testing.T) {
 	w := serve(t)
 	a, b := w.dial(t), w.dial(t)
 	got := a.exchange(t, declare, update, request)
-	if !strings.Contains(got["1"], `"result":{}`) {
+	if !strings.Contains(got["1"], `"result":{"protocol":1,`) {
 		t.Errorf("permd/session: %s", got["1"])
 	}
 	if !strings.Contains(got["2"], `"result":{"outcome":{"outcome":"selected","optionId":"y"},"_meta":{"permd":{"decisionId":"d-c"`) {

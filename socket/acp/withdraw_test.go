@@ -7,10 +7,13 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // gated asks the person, but first waits where the call's title says so.
 type gated struct {
+	sockettest.Unchanged
+
 	started chan struct{}
 	gate    chan struct{} // is never opened: a request that waits here must be withdrawn
 }
@@ -62,7 +65,7 @@ func TestWithdraw(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		for _, tt := range ids {
 			t.Run(fmt.Sprintf("v%d %s", version, tt.name), func(t *testing.T) {
-				g := &gated{make(chan struct{}), make(chan struct{})}
+				g := &gated{started: make(chan struct{}), gate: make(chan struct{})}
 				w := serveWith(t, g)
 				c, stranger := w.dial(t), w.dial(t)
 				c.send(t, asking(tt.id, "c", "wait", version))
@@ -109,7 +112,7 @@ func TestWithdraw(t *testing.T) {
 // TestWithdrawDecide withdraws a request in permd's own form, whose answer would
 // be a result.
 func TestWithdrawDecide(t *testing.T) {
-	g := &gated{make(chan struct{}), make(chan struct{})}
+	g := &gated{started: make(chan struct{}), gate: make(chan struct{})}
 	c := serveWith(t, g).dial(t)
 	c.send(t, `{"jsonrpc":"2.0","id":7,"method":"permd/decide","params":{"calls":[{"callId":"c","tool":{"name":"Bash"},"input":{"command":"ls"},"title":"wait"}]}}`)
 	<-g.started
@@ -122,7 +125,7 @@ func TestWithdrawDecide(t *testing.T) {
 // TestCancelOverTheSocket cancels the turn while a request is decided.
 func TestCancelOverTheSocket(t *testing.T) {
 	for _, version := range []int{1, 2} {
-		g := &gated{make(chan struct{}), make(chan struct{})}
+		g := &gated{started: make(chan struct{}), gate: make(chan struct{})}
 		c := serveWith(t, g).dial(t)
 		c.send(t, asking(`1`, "c", "wait", version))
 		<-g.started

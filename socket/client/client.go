@@ -3,8 +3,8 @@
 // can have put it there, and calls methods.
 //
 // It decides nothing. Whoever gets an error from it has no decision and must
-// ask the person. It is kept free of the daemon's packages, so that a hook
-// starts quickly.
+// ask the person. It knows the words of decisions, and nothing of what makes
+// them.
 package client
 
 import (
@@ -24,13 +24,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// DefaultMaxAnswer is how long an answer may be, in bytes.
-const DefaultMaxAnswer = 64 << 20
+// defaultMaxAnswer is how long an answer may be, in bytes.
+const defaultMaxAnswer = 64 << 20
 
-// DefaultTimeout is how long a call waits. permd answers at once, but for
+// defaultTimeout is how long a call waits. permd answers at once, but for
 // reading many rules again, and for following the journal, which it answers
 // after 25 seconds with nothing.
-const DefaultTimeout = time.Minute
+const defaultTimeout = time.Minute
 
 // ErrUnreachable is wrapped by every error that means that no permd answered:
 // none listens, its socket is not to be trusted, it went away, or is silent.
@@ -71,7 +71,7 @@ type reply struct {
 
 func newClient(conn net.Conn, path string, o Options) *Client {
 	c := &Client{
-		conn: conn, path: path, max: cmp.Or(o.MaxAnswer, DefaultMaxAnswer), timeout: cmp.Or(o.Timeout, DefaultTimeout),
+		conn: conn, path: path, max: cmp.Or(o.MaxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
 		done: make(chan struct{}), waiting: map[uint64]chan reply{},
 	}
 	go c.read()
@@ -100,8 +100,8 @@ func (c *Client) Call(ctx context.Context, method string, params, result any) er
 	return p.Wait(ctx, result)
 }
 
-// Pending is a call that was sent.
-type Pending struct {
+// PendingCall is a call that was sent.
+type PendingCall struct {
 	// ID is the call's id, by which $/cancel_request withdraws it.
 	ID     uint64
 	client *Client
@@ -110,7 +110,7 @@ type Pending struct {
 
 // Start sends a call, so that what is sent after it comes after it. Its answer
 // is waited for with Wait, which must be called.
-func (c *Client) Start(ctx context.Context, method string, params any) (*Pending, error) {
+func (c *Client) Start(ctx context.Context, method string, params any) (*PendingCall, error) {
 	id, answer, err := c.register()
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (c *Client) Start(ctx context.Context, method string, params any) (*Pending
 		c.forget(id)
 		return nil, err
 	}
-	return &Pending{id, c, answer}, nil
+	return &PendingCall{id, c, answer}, nil
 }
 
 // limited bounds how long is waited for permd.
@@ -130,7 +130,7 @@ func (c *Client) limited(ctx context.Context) (context.Context, context.CancelFu
 }
 
 // Wait waits for the answer, once; results and errors are those of Call.
-func (p *Pending) Wait(ctx context.Context, result any) error {
+func (p *PendingCall) Wait(ctx context.Context, result any) error {
 	c := p.client
 	defer c.forget(p.ID)
 	ctx, cancel := c.limited(ctx)

@@ -20,10 +20,10 @@ type Options struct {
 	Admin bool
 	// Env is where the search starts; the zero Env is this process's.
 	Env xdg.Env
-	// MaxAnswer is how long an answer may be, in bytes; 0 is DefaultMaxAnswer.
+	// MaxAnswer is how long an answer may be, in bytes; 0 is 64 MiB.
 	MaxAnswer int
 	// Timeout is how long a call waits for its answer, unless its context ends
-	// earlier; 0 is DefaultTimeout. After it the error wraps ErrUnreachable.
+	// earlier; 0 is a minute. After it the error wraps ErrUnreachable.
 	Timeout time.Duration
 }
 

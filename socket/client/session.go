@@ -22,12 +22,12 @@ type Hello struct {
 // Has reports whether permd has a feature.
 func (h Hello) Has(feature string) bool { return slices.Contains(h.Features, feature) }
 
-// Session declares a session; params are those of permd/session. A permd of a
-// newer protocol is an error, since its answers could be misread. One that
-// names none is from before the version was named, and speaks version 1.
-func (c *Client) Session(ctx context.Context, params any) (Hello, error) {
+// DeclareSession declares a session. What was declared holds for this connection. A
+// permd of a newer protocol is an error, since its answers could be misread. One
+// that names none is from before the version was named, and speaks version 1.
+func DeclareSession(ctx context.Context, c Caller, s *Session) (Hello, error) {
 	h := Hello{Protocol: Protocol}
-	if err := c.Call(ctx, "permd/session", params, &h); err != nil {
+	if err := c.Call(ctx, methodSession, s, &h); err != nil {
 		return Hello{}, err
 	}
 	if h.Protocol != Protocol {

@@ -28,7 +28,7 @@ func TestSession(t *testing.T) {
 				}
 				return fmt.Sprintf("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%s}\n", test.result)
 			})
-			got, err := c.Session(t.Context(), map[string]string{"sessionId": "s", "cwd": "/"})
+			got, err := DeclareSession(t.Context(), c, &Session{ID: "s", Cwd: "/"})
 			if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}

@@ -62,7 +62,7 @@ func readClaude(in []byte) (*Request, error) {
 	}
 	r := &Request{
 		Event: c.Event, Session: c.Session, Cwd: c.Cwd, Mode: c.Mode, AtShell: true,
-		Call: Call{ID: c.ID, Name: c.Tool, Input: input},
+		Call: toolCall{ID: c.ID, Name: c.Tool, Input: input},
 	}
 	if c.Server != nil {
 		if c.Server.Name == "" {

@@ -43,7 +43,7 @@ func readCline(in []byte) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{
-		Event: c.Event, Session: c.Task, Roots: c.Roots, Call: Call{Name: c.Pre.Tool, Input: input},
+		Event: c.Event, Session: c.Task, Roots: c.Roots, Call: toolCall{Name: c.Pre.Tool, Input: input},
 		question: slices.Contains(clineQuestions, c.Pre.Tool),
 	}
 	if len(c.Roots) > 0 {

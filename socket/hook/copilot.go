@@ -49,7 +49,7 @@ func readCopilot(in []byte) (*Request, error) {
 	if forms != 1 || c.Tool != "" && c.ToolC != "" || c.Session != "" && c.SessionC != "" {
 		return nil, errors.New("members of several events, or of none")
 	}
-	r := &Request{Session: c.Session + c.SessionC, Cwd: c.Cwd, Call: Call{Name: c.Tool + c.ToolC}}
+	r := &Request{Session: c.Session + c.SessionC, Cwd: c.Cwd, Call: toolCall{Name: c.Tool + c.ToolC}}
 	name, input := "toolArgs", c.Args
 	switch {
 	case c.Input != nil:

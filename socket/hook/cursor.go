@@ -40,7 +40,7 @@ func readCursor(in []byte) (*Request, error) {
 	if err := strictjson.Unmarshal(in, &c); err != nil {
 		return nil, err
 	}
-	r := &Request{Event: c.Event, Session: c.Conversation, Cwd: c.Cwd, Roots: c.Roots, Call: Call{ID: c.ID}}
+	r := &Request{Event: c.Event, Session: c.Conversation, Cwd: c.Cwd, Roots: c.Roots, Call: toolCall{ID: c.ID}}
 	if r.Cwd == "" && len(c.Roots) > 0 {
 		r.Cwd = c.Roots[0]
 	}
@@ -48,7 +48,7 @@ func readCursor(in []byte) (*Request, error) {
 }
 
 // call makes the call of the occasion.
-func (c *cursorInput) call(call *Call) (err error) {
+func (c *cursorInput) call(call *toolCall) (err error) {
 	switch c.Event {
 	case "beforeShellExecution":
 		if c.Command == "" {

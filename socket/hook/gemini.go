@@ -46,7 +46,7 @@ func readGemini(in []byte) (*Request, error) {
 		return nil, err
 	}
 	r := &Request{
-		Event: g.Event, Session: g.Session, Cwd: g.Cwd, Call: Call{Name: g.Tool, Input: input},
+		Event: g.Event, Session: g.Session, Cwd: g.Cwd, Call: toolCall{Name: g.Tool, Input: input},
 		asks: true, question: slices.Contains(geminiQuestions, g.Tool) && g.MCP == nil,
 	}
 	if g.MCP != nil {

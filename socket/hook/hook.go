@@ -30,10 +30,10 @@ import (
 // 4 MiB; what is longer can not be decided.
 const MaxInput = 8 << 20
 
-// ExitBlock is the exit code that stops a tool in all harnesses that look at
+// exitBlock is the exit code that stops a tool in all harnesses that look at
 // exit codes, when there is a text on standard error and nothing on standard
 // output.
-const ExitBlock = 2
+const exitBlock = 2
 
 // Output is all that a hook process says.
 type Output struct {
@@ -54,7 +54,7 @@ type Request struct {
 	// AtShell is set when Cwd is where the agent's shell is now, and nothing else
 	// of the shell lives on from one call to the next.
 	AtShell bool
-	Call    Call
+	Call    toolCall
 
 	// asks is set when the harness shows its person a question for certain, if it
 	// is told to.
@@ -70,8 +70,8 @@ type Request struct {
 	question bool
 }
 
-// Call is the tool call itself.
-type Call struct {
+// toolCall is the tool call itself.
+type toolCall struct {
 	ID     string
 	Name   string
 	Server string // the tool server, "" for none
@@ -138,7 +138,7 @@ func (h *Harness) Read(in []byte) (*Request, error) {
 
 // Answer says the decision in the harness's words.
 func (h *Harness) Answer(r *Request, d *decisions.Decision) Output {
-	o, text := r.settle(d)
+	o, text := r.outcome(d)
 	return h.say(r, o, text)
 }
 
@@ -158,7 +158,7 @@ func (h *Harness) Failed(r *Request, why string) Output {
 // Block is the answer that stops a tool in every harness that looks at exit
 // codes, for when not even the harness is known.
 func Block(text string) Output {
-	return Output{Stderr: "permd: " + clean(text) + "\n", Code: ExitBlock}
+	return Output{Stderr: "permd: " + clean(text) + "\n", Code: exitBlock}
 }
 
 // maxName is the most bytes of an id or a name; permd takes no more.

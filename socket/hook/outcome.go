@@ -17,9 +17,9 @@ const (
 	silent                // no opinion
 )
 
-// settle turns a decision into what this harness is told of it, with the text
+// outcome turns a decision into what this harness is told of it, with the text
 // for person and model.
-func (r *Request) settle(d *decisions.Decision) (outcome, string) {
+func (r *Request) outcome(d *decisions.Decision) (outcome, string) {
 	if d == nil {
 		return r.unsettled("permd has not decided")
 	}

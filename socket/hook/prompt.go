@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// PromptTool is the name of the tool that Prompt offers.
-const PromptTool = "approve"
+// promptTool is the name of the tool that Prompt offers.
+const promptTool = "approve"
 
 // Prompt is Claude Code's permission-prompt tool: an MCP server with one tool
 // that Claude Code calls, when nobody is there to be asked, instead of showing a
@@ -112,7 +112,7 @@ func (p *Prompt) initialize(params strictjson.Value) any {
 }
 
 // promptTools is the list of tools.
-var promptTools = strictjson.Value(`{"tools":[{"name":"` + PromptTool + `",` +
+var promptTools = strictjson.Value(`{"tools":[{"name":"` + promptTool + `",` +
 	`"description":"Decides whether a tool call may run.",` +
 	`"inputSchema":{"type":"object","properties":{"tool_name":{"type":"string"},"input":{"type":"object"},"tool_use_id":{"type":"string"}},` +
 	`"required":["tool_name","input"]}}]}`)
@@ -122,7 +122,7 @@ func (p *Prompt) call(m *rpc) ([]byte, *PromptCall) {
 		Name      string           `json:"name"`
 		Arguments strictjson.Value `json:"arguments"`
 	}
-	if err := strictjson.Unmarshal(m.Params, &params); err != nil || params.Name != PromptTool {
+	if err := strictjson.Unmarshal(m.Params, &params); err != nil || params.Name != promptTool {
 		return rpcLine(m.ID, nil, &rpcError{-32602, "no such tool"}), nil
 	}
 	r, err := p.request(params.Arguments)
@@ -149,7 +149,7 @@ func (p *Prompt) request(arguments strictjson.Value) (*Request, error) {
 		return nil, err
 	}
 	// Where the agent's shell is now is not known.
-	r := &Request{Event: "permission_prompt", Session: p.Session, Cwd: p.Cwd, Call: Call{ID: a.ID, Name: a.Tool, Input: input}}
+	r := &Request{Event: "permission_prompt", Session: p.Session, Cwd: p.Cwd, Call: toolCall{ID: a.ID, Name: a.Tool, Input: input}}
 	return r, r.check()
 }
 
@@ -175,7 +175,7 @@ func promptSays(id strictjson.Value, a promptAnswer) []byte {
 
 // Answer is the line that says the decision.
 func (c *PromptCall) Answer(d *decisions.Decision) []byte {
-	o, text := c.Request.settle(d)
+	o, text := c.Request.outcome(d)
 	if o == allow {
 		return promptSays(c.id, promptAnswer{Behavior: "allow", Input: c.Request.Call.Input})
 	}

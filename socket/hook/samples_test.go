@@ -44,67 +44,67 @@ func TestRead(t *testing.T) {
 	want := map[string]Request{
 		"claude/01-PreToolUse.Bash.stdin.json": {
 			Event: "PreToolUse", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
-			Call: Call{ID: "toolu_01Zk1", Name: "Bash", Input: jsontext.Value(`{"command":"rm -rf build && make","description":"Clean build","timeout":120000}`)},
+			Call: toolCall{ID: "toolu_01Zk1", Name: "Bash", Input: jsontext.Value(`{"command":"rm -rf build && make","description":"Clean build","timeout":120000}`)},
 		},
 		"claude/02-PreToolUse.Write.stdin.json": {
 			Event: "PreToolUse", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
-			Call: Call{ID: "toolu_01Zk2", Name: "Write", Input: jsontext.Value(`{"file_path":"/srv/app/.env","content":"TOKEN=placeholder\n"}`)},
+			Call: toolCall{ID: "toolu_01Zk2", Name: "Write", Input: jsontext.Value(`{"file_path":"/srv/app/.env","content":"TOKEN=placeholder\n"}`)},
 		},
 		"claude/03-PreToolUse.mcp.subagent.stdin.json": {
 			Event: "PreToolUse", Session: claudeSession + "/agent-4", Parent: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
-			Call: Call{ID: "toolu_01Zk3", Name: "mcp__github__merge_pull_request", Server: "github", Source: "user", Input: jsontext.Value(`{"owner":"acme","repo":"app","pull_number":77}`)},
+			Call: toolCall{ID: "toolu_01Zk3", Name: "mcp__github__merge_pull_request", Server: "github", Source: "user", Input: jsontext.Value(`{"owner":"acme","repo":"app","pull_number":77}`)},
 		},
 		"claude/07-PermissionRequest.stdin.json": {
 			Event: "PermissionRequest", Session: claudeSession, Cwd: "/srv/app", Mode: "default", AtShell: true, asks: true, rules: true,
-			Call: Call{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"npm install left-pad","description":"Install a package"}`)},
+			Call: toolCall{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"npm install left-pad","description":"Install a package"}`)},
 		},
 		"codex/01-hook.PreToolUse.stdin.json": {
 			Event: "PreToolUse", Session: codexSession, Cwd: "/srv/app", Mode: "default", rules: true,
-			Call: Call{ID: "call_c1", Name: "Bash", Input: jsontext.Value(`{"command":"cargo publish"}`)},
+			Call: toolCall{ID: "call_c1", Name: "Bash", Input: jsontext.Value(`{"command":"cargo publish"}`)},
 		},
 		"codex/02-hook.PreToolUse.apply_patch.stdin.json": {
 			Event: "PreToolUse", Session: codexSession, Cwd: "/srv/app", Mode: "default", rules: true,
-			Call: Call{ID: "call_c2", Name: "apply_patch", Input: jsontext.Value(`{"command":"*** Begin Patch\n*** Update File: src/lib.rs\n@@\n-1\n+2\n*** End Patch\n"}`)},
+			Call: toolCall{ID: "call_c2", Name: "apply_patch", Input: jsontext.Value(`{"command":"*** Begin Patch\n*** Update File: src/lib.rs\n@@\n-1\n+2\n*** End Patch\n"}`)},
 		},
 		"codex/04-hook.PermissionRequest.stdin.json": {
 			Event: "PermissionRequest", Session: codexSession + "/agent-2", Parent: codexSession, Cwd: "/srv/app", Mode: "default", asks: true, rules: true,
-			Call: Call{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"curl -sSf https://example.org/install.sh","description":"network-access example.org","networkApprovalContext":{"host":"example.org"}}`)},
+			Call: toolCall{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"curl -sSf https://example.org/install.sh","description":"network-access example.org","networkApprovalContext":{"host":"example.org"}}`)},
 		},
 		"gemini/01-BeforeTool.run_shell_command.stdin.json": {
 			Event: "BeforeTool", Session: "2c1f7a90", Cwd: "/srv/app", asks: true,
-			Call: Call{ID: "1", Name: "run_shell_command", Input: jsontext.Value(`{"command":"terraform apply","description":"Apply the plan"}`)},
+			Call: toolCall{ID: "1", Name: "run_shell_command", Input: jsontext.Value(`{"command":"terraform apply","description":"Apply the plan"}`)},
 		},
 		"gemini/02-BeforeTool.mcp.stdin.json": {
 			Event: "BeforeTool", Session: "2c1f7a90", Cwd: "/srv/app", asks: true,
-			Call: Call{ID: "1", Name: "close_issue", Server: "tracker", Input: jsontext.Value(`{"issue":"WEB-9"}`)},
+			Call: toolCall{ID: "1", Name: "close_issue", Server: "tracker", Input: jsontext.Value(`{"issue":"WEB-9"}`)},
 		},
 		"cursor/01-beforeShellExecution.stdin.json": {
 			Event: "beforeShellExecution", Session: conversation, Cwd: "/srv/app", Roots: app,
-			Call: Call{ID: "1", Name: "Shell", Input: jsontext.Value(`{"command":"docker system prune -af"}`)},
+			Call: toolCall{ID: "1", Name: "Shell", Input: jsontext.Value(`{"command":"docker system prune -af"}`)},
 		},
 		"cursor/02-beforeMCPExecution.stdin.json": {
 			Event: "beforeMCPExecution", Session: conversation, Cwd: "/srv/app", Roots: app,
-			Call: Call{ID: "1", Name: "close_issue", Server: "npx tracker-mcp", Input: jsontext.Value(`{"issue":"WEB-9"}`)},
+			Call: toolCall{ID: "1", Name: "close_issue", Server: "npx tracker-mcp", Input: jsontext.Value(`{"issue":"WEB-9"}`)},
 		},
 		"cursor/03-beforeReadFile.stdin.json": {
 			Event: "beforeReadFile", Session: conversation, Cwd: "/srv/app", Roots: app,
-			Call: Call{ID: "1", Name: "Read", Input: jsontext.Value(`{"file_path":"/srv/app/.env"}`)},
+			Call: toolCall{ID: "1", Name: "Read", Input: jsontext.Value(`{"file_path":"/srv/app/.env"}`)},
 		},
 		"cursor/04-preToolUse.stdin.json": {
 			Event: "preToolUse", Session: conversation, Cwd: "/srv/app", Roots: app,
-			Call: Call{ID: "d024a132-85b4-4c79-80f0-6b2e2fffc1fe", Name: "Shell", Input: jsontext.Value(`{"command":"docker system prune -af","cwd":"/srv/app","timeout":30000}`)},
+			Call: toolCall{ID: "d024a132-85b4-4c79-80f0-6b2e2fffc1fe", Name: "Shell", Input: jsontext.Value(`{"command":"docker system prune -af","cwd":"/srv/app","timeout":30000}`)},
 		},
 		"copilot/01-preToolUse.stdin.json": {
 			Event: "PreToolUse", Session: "6f1d", Cwd: "/srv/app",
-			Call: Call{ID: "1", Name: "bash", Input: jsontext.Value(`{"command":"kubectl delete ns demo","description":"Remove namespace"}`)},
+			Call: toolCall{ID: "1", Name: "bash", Input: jsontext.Value(`{"command":"kubectl delete ns demo","description":"Remove namespace"}`)},
 		},
 		"copilot/02-PreToolUse.vscode-shape.stdin.json": {
 			Event: "PreToolUse", Session: "6f1d", Cwd: "/srv/app",
-			Call: Call{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"kubectl delete ns demo"}`)},
+			Call: toolCall{ID: "1", Name: "Bash", Input: jsontext.Value(`{"command":"kubectl delete ns demo"}`)},
 		},
 		"cline/01-PreToolUse.stdin.json": {
 			Event: "PreToolUse", Session: "1795500000123", Cwd: "/srv/app", Roots: app,
-			Call: Call{ID: "1", Name: "execute_command", Input: jsontext.Value(`{"command":"helm uninstall shop","requires_approval":"true"}`)},
+			Call: toolCall{ID: "1", Name: "execute_command", Input: jsontext.Value(`{"command":"helm uninstall shop","requires_approval":"true"}`)},
 		},
 	}
 	for _, name := range stdins(t) {

@@ -96,7 +96,7 @@ func TestInput(t *testing.T) {
 func TestInputRefused(t *testing.T) {
 	s := serveUnix(t, Options{})
 	decision := func(input string) [2]string { return [2]string{PathDecision, `{"input":` + input + `}`} }
-	calls := func(body string) [2]string { return [2]string{PathCalls, body} }
+	calls := func(body string) [2]string { return [2]string{pathCalls, body} }
 	const call = `{"callId":"c1","tool":{"name":"x"},"input":{}}`
 	ok := `{"tool":{"name":"x"},"args":{}}`
 	for name, r := range map[string][2]string{
@@ -176,7 +176,7 @@ func TestInputRefused(t *testing.T) {
 func TestSessionsLast(t *testing.T) {
 	s := serveUnix(t, Options{})
 	in := func(session string) *decisions.Request {
-		got := s.send(t, s.post(PathCalls, `{"calls":[{"callId":"c","tool":{"name":"x"},"input":{}}]`+session+`}`))
+		got := s.send(t, s.post(pathCalls, `{"calls":[{"callId":"c","tool":{"name":"x"},"input":{}}]`+session+`}`))
 		if got.status != 200 || !strings.HasPrefix(got.body, `{"decisions":[{`) {
 			t.Fatalf("answer %+v", got)
 		}
@@ -232,7 +232,7 @@ func TestDocumented(t *testing.T) {
 			t.Errorf("%s (-read +documented):\n%s", title, diff)
 		}
 	}
-	for _, path := range []string{PathDecision, PathCalls, PathHealth, PathMetrics} {
+	for _, path := range []string{PathDecision, pathCalls, PathHealth, pathMetrics} {
 		if !strings.Contains(section, "\n| `"+path+"` | ") {
 			t.Errorf("%s is not documented", path)
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// Harness is what sessions of HTTP are kept under (native.Lasting): the id names
+// harnessName is what sessions of HTTP are kept under (native.PersistentSessions): the id names
 // them, whatever connection a request came on.
-const Harness = "http"
+const harnessName = "http"
 
 // decide decides calls, in a session if one is given. Each request has a
 // connection of its own, on which it declares its session first, as hooks do.
@@ -77,7 +77,7 @@ func (s *server) begun(conn *socket.Conn, name string, params strictjson.Value) 
 	return run, err
 }
 
-// declare makes the params of permd/session, and the session's id as it stands in
+// declare makes the params of permd/session, and the session's id as written in
 // them.
 func declare(session strictjson.Value) (params, id strictjson.Value, err error) {
 	o, err := strictjson.ParseObject(session)
@@ -91,7 +91,7 @@ func declare(session strictjson.Value) (params, id strictjson.Value, err error) 
 	if !ok {
 		return nil, nil, bad("session.sessionId is missing")
 	}
-	o = append(o, strictjson.Member{Name: "harness", Value: strictjson.Value(`"` + Harness + `"`)})
+	o = append(o, strictjson.Member{Name: "harness", Value: strictjson.Value(`"` + harnessName + `"`)})
 	params, err = object(o)
 	return params, id, err
 }
@@ -112,9 +112,9 @@ func object(o strictjson.Object) (strictjson.Value, error) {
 	return append(text, '}'), nil
 }
 
-// calls answers /v1/calls: permd/decide with the session beside the calls.
+// calls answers /v1/calls: permd/decide with the session and the calls in one object.
 func (s *server) calls(ctx context.Context, peer decisions.Peer, body strictjson.Value) ([]byte, error) {
-	// Over all of it first: whoever reads a name that stands twice in a part that
+	// Over all of it first: whoever reads a repeated name in a part that
 	// is dropped here may read another request than permd.
 	if err := strictjson.Check(body); err != nil {
 		return nil, bad("reading the body: " + err.Error())

@@ -48,7 +48,7 @@ func TestRefused(t *testing.T) {
 		{"the token twice", post("X", "y\r\nAuthorization: Bearer "+testToken), 401},
 		{"the token in the query", s.post(PathDecision+"?token="+testToken, okInput, "Authorization", ""), 401},
 		{"no token for the health", s.request("GET", PathHealth, "", "Authorization", ""), 401},
-		{"no token for the metrics", s.request("GET", PathMetrics, "", "Authorization", ""), 401},
+		{"no token for the metrics", s.request("GET", pathMetrics, "", "Authorization", ""), 401},
 		{"no token for a path that does not exist", s.request("GET", "/x", "", "Authorization", ""), 401},
 		{"another path", s.post("/v1/data/permd", okInput), 404},
 		{"a path with more", s.post(PathDecision+"/x", okInput), 404},
@@ -67,7 +67,7 @@ func TestRefused(t *testing.T) {
 		{"PUT", strings.Replace(post(), "POST", "PUT", 1), 405},
 		{"a method in small letters", strings.Replace(post(), "POST", "post", 1), 405},
 		{"HEAD of the health", s.request("HEAD", PathHealth, ""), 405},
-		{"POST of the metrics", s.post(PathMetrics, okInput), 405},
+		{"POST of the metrics", s.post(pathMetrics, okInput), 405},
 		{"the method in a header", s.request("GET", PathDecision, "", "X-HTTP-Method-Override", "POST"), 405},
 		{"no type", post("Content-Type", ""), 415},
 		{"a form", post("Content-Type", "application/x-www-form-urlencoded"), 415},
@@ -163,7 +163,7 @@ func TestFollowing(t *testing.T) {
 		{s.post("/x", okInput), 404},
 		{s.post(PathDecision, `{"input":`), 400},
 		{s.request("GET", PathHealth, ""), 200},
-		{s.post(PathCalls, okCalls), 200},
+		{s.post(pathCalls, okCalls), 200},
 	}
 	go func() {
 		for _, p := range plan {

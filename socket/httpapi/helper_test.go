@@ -22,12 +22,15 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // decider notes what it is asked, and answers with verdict.
 type decider struct {
+	sockettest.Unchanged
+
 	mu      sync.Mutex
 	asked   []*decisions.Request
 	verdict decisions.Verdict
@@ -136,9 +139,9 @@ func serveOn(t *testing.T, ln net.Listener, network, address string, o Options) 
 	methods := socket.Methods{}
 	native.Register(methods, native.Deps{
 		Sessions: sessions, Decider: s.decider,
-		Users:   func(uid uint32) effects.User { return effects.User{UID: uid} },
-		Prepare: func(context.Context, uint32, string) { s.prepared.Add(1) },
-		Lasting: &native.Lasting{Sessions: sessions, Now: time.Now},
+		Users:      func(uid uint32) effects.User { return effects.User{UID: uid} },
+		Prepare:    func(context.Context, uint32, string) { s.prepared.Add(1) },
+		Persistent: &native.PersistentSessions{Sessions: sessions, Now: time.Now},
 	})
 	o.Socket.Logger = slog.New(slog.NewTextHandler(s.log, nil))
 	var ctx context.Context

@@ -25,9 +25,9 @@ import (
 // The paths that are served.
 const (
 	PathDecision = "/v1/data/permd/decision"
-	PathCalls    = "/v1/calls"
+	pathCalls    = "/v1/calls"
 	PathHealth   = "/health"
-	PathMetrics  = "/metrics"
+	pathMetrics  = "/metrics"
 )
 
 // Bounds of a request and its answer.
@@ -35,11 +35,11 @@ const (
 	maxHeader     = 16 << 10         // bytes; the server of net/http adds 4 KiB of its own
 	headerTimeout = 10 * time.Second // for the header
 	readTimeout   = 20 * time.Second // for header and body
-	// patience is how long deciding may take, with reading the project's rules.
-	patience    = 20 * time.Second
+	// maxDeciding is how long deciding may take, with reading the project's rules.
+	maxDeciding = 20 * time.Second
 	idleTimeout = 2 * time.Minute // between two requests
-	// stragglers is how long requests may go on after they were told to end.
-	stragglers = time.Second
+	// shutdownExtra is how long requests may go on after they were told to end.
+	shutdownExtra = time.Second
 )
 
 // Deps are what the requests are answered with.
@@ -69,7 +69,7 @@ type Options struct {
 	// Owner is who bears the token.
 	Owner decisions.Peer
 
-	readTimeout, patience time.Duration // other ones, for tests
+	readTimeout, maxDeciding time.Duration // other ones, for tests
 }
 
 type server struct {
@@ -80,7 +80,7 @@ type server struct {
 	log     *slog.Logger
 	running chan struct{}
 
-	prepared prepared
+	prepared prepareCache
 
 	mu      sync.Mutex
 	stopped bool           // nothing more is decided
@@ -111,13 +111,13 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 		ReadHeaderTimeout: min(headerTimeout, reading),
 		ReadTimeout:       reading,
 		// Answers set their own deadline; this one ends what does not get that far.
-		WriteTimeout: reading + s.patience + cmp.Or(s.Socket.WriteTimeout, socket.DefaultWriteTimeout),
+		WriteTimeout: reading + s.maxDeciding + cmp.Or(s.Socket.WriteTimeout, socket.DefaultWriteTimeout),
 		IdleTimeout:  idleTimeout,
 		// It says nothing that is not said elsewhere, and may hold text of a request.
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return requests },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if a, ok := c.(*admitted); ok {
+			if a, ok := c.(*admittedConn); ok {
 				ctx = context.WithValue(ctx, peerKey{}, a.peer)
 			}
 			return ctx
@@ -141,14 +141,14 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 }
 
 func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
-	s := &server{Deps: deps, Options: o, limits: socket.NewLimits(o.Socket), log: o.Socket.Logger, prepared: prepared{now: time.Now}}
+	s := &server{Deps: deps, Options: o, limits: socket.NewLimits(o.Socket), log: o.Socket.Logger, prepared: prepareCache{now: time.Now}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.Socket.Admit == nil {
 		s.Socket.Admit = socket.AdmitSelf
 	}
-	s.patience = cmp.Or(o.patience, patience)
+	s.maxDeciding = cmp.Or(o.maxDeciding, maxDeciding)
 	s.Socket.MaxMessage = cmp.Or(s.Socket.MaxMessage, socket.DefaultMaxMessage)
 	if s.Socket.MaxRunning > 0 {
 		s.running = make(chan struct{}, s.Socket.MaxRunning)
@@ -167,7 +167,7 @@ func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) erro
 	grace := cmp.Or(s.Socket.Grace, socket.DefaultGrace)
 	late := time.AfterFunc(grace, func() { abandon(errShutdown) })
 	defer late.Stop()
-	ctx, cancel := context.WithTimeout(context.Background(), grace+stragglers)
+	ctx, cancel := context.WithTimeout(context.Background(), grace+shutdownExtra)
 	defer cancel()
 	err := hs.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -185,7 +185,7 @@ func (s *server) shutdown(hs *http.Server, abandon context.CancelCauseFunc) erro
 	}()
 	select {
 	case <-done:
-	case <-time.After(2 * stragglers):
+	case <-time.After(2 * shutdownExtra):
 		err = errors.Join(err, errors.New("stopping: a request did not end in time"))
 	}
 	if errors.Is(err, net.ErrClosed) {

@@ -52,20 +52,20 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// admitted is a connection that counts.
-type admitted struct {
+// admittedConn is a connection that counts.
+type admittedConn struct {
 	net.Conn
 	peer  decisions.Peer
 	leave func()
 	once  sync.Once
 }
 
-func (a *admitted) Close() error {
+func (a *admittedConn) Close() error {
 	a.once.Do(a.leave)
 	return a.Conn.Close()
 }
 
-func (s *server) admit(c net.Conn) *admitted {
+func (s *server) admit(c net.Conn) *admittedConn {
 	peer := s.Owner
 	if uc, ok := c.(*net.UnixConn); ok {
 		var err error
@@ -88,7 +88,7 @@ func (s *server) admit(c net.Conn) *admitted {
 	if s.Socket.Open != nil {
 		s.Socket.Open.Add(1)
 	}
-	return &admitted{Conn: c, peer: peer, leave: func() {
+	return &admittedConn{Conn: c, peer: peer, leave: func() {
 		s.limits.Leave(peer.UID)
 		if s.Socket.Open != nil {
 			s.Socket.Open.Add(-1)

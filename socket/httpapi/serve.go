@@ -26,11 +26,11 @@ func (s *server) endpoint(path string) (endpoint, bool) {
 	switch path {
 	case PathDecision:
 		return endpoint{http.MethodPost, s.decision}, true
-	case PathCalls:
+	case pathCalls:
 		return endpoint{http.MethodPost, s.calls}, true
 	case PathHealth:
 		return endpoint{http.MethodGet, s.health}, true
-	case PathMetrics:
+	case pathMetrics:
 		return endpoint{method: http.MethodGet}, s.Metrics != nil
 	}
 	return endpoint{}, false
@@ -38,7 +38,7 @@ func (s *server) endpoint(path string) (endpoint, bool) {
 
 // ServeHTTP answers one request.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	seen := &watched{ResponseWriter: w}
+	seen := &watchedBody{ResponseWriter: w}
 	path := "other"
 	defer func() {
 		if v := recover(); v != nil {
@@ -98,7 +98,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.patience)
+	ctx, cancel := context.WithTimeout(r.Context(), s.maxDeciding)
 	defer cancel()
 	answer, err := s.await(ctx, func() ([]byte, error) { return e.answer(ctx, peer, body) })
 	if err == nil && ctx.Err() != nil {
@@ -215,20 +215,20 @@ func (s *server) health(ctx context.Context, _ decisions.Peer, _ strictjson.Valu
 	return json.Marshal(said)
 }
 
-// watched notes the status.
-type watched struct {
+// watchedBody notes the status.
+type watchedBody struct {
 	http.ResponseWriter
 	status int
 }
 
-func (w *watched) WriteHeader(status int) {
+func (w *watchedBody) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *watched) Write(b []byte) (int, error) {
+func (w *watchedBody) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
@@ -236,4 +236,4 @@ func (w *watched) Write(b []byte) (int, error) {
 }
 
 // Unwrap is for http.ResponseController.
-func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *watchedBody) Unwrap() http.ResponseWriter { return w.ResponseWriter }

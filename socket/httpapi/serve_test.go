@@ -152,7 +152,7 @@ func TestBroken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := serveUnix(t, Options{})
 			s.do, s.broken = tt.do, tt.broken
-			for _, raw := range []string{s.post(PathDecision, okInput), s.post(PathCalls, okCalls)} {
+			for _, raw := range []string{s.post(PathDecision, okInput), s.post(pathCalls, okCalls)} {
 				if got := s.send(t, raw); got.status != 500 || strings.Contains(got.body, "decision") {
 					t.Errorf("answer %+v", got)
 				}
@@ -172,7 +172,7 @@ func TestBroken(t *testing.T) {
 
 // TestPatience: deciding that takes too long is no decision.
 func TestPatience(t *testing.T) {
-	s := serveUnix(t, Options{patience: 20 * time.Millisecond})
+	s := serveUnix(t, Options{maxDeciding: 20 * time.Millisecond})
 	s.do = func(ctx context.Context) { <-ctx.Done() }
 	if got := s.send(t, s.post(PathDecision, okInput)); got.status != 503 || !strings.Contains(got.body, "took too long") {
 		t.Errorf("answer %+v", got)
@@ -210,7 +210,11 @@ func TestRunning(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	for name, heeds := range map[string]bool{"in time": true, "too late": false} {
 		t.Run(name, func(t *testing.T) {
-			s := serveUnix(t, Options{Socket: socket.Options{Grace: 200 * time.Millisecond}})
+			grace := 200 * time.Millisecond
+			if heeds {
+				grace = time.Minute // not that a slow machine is too late
+			}
+			s := serveUnix(t, Options{Socket: socket.Options{Grace: grace}})
 			entered, release := make(chan struct{}), make(chan struct{})
 			s.do = func(context.Context) {
 				close(entered)
@@ -287,7 +291,7 @@ func TestHealthAndMetrics(t *testing.T) {
 		}
 	}
 	s := serveUnix(t, Options{})
-	if got := s.send(t, s.request("GET", PathMetrics, "")); got.status != 200 || got.body != "permd_up 1\n" {
+	if got := s.send(t, s.request("GET", pathMetrics, "")); got.status != 200 || got.body != "permd_up 1\n" {
 		t.Errorf("metrics: %+v", got)
 	}
 	if got := s.send(t, s.request("GET", PathHealth, "")); got.status != 200 || got.body != "{\"status\":\"ok\"}\n" {

@@ -97,7 +97,7 @@ func notInToken(r rune) bool {
 }
 
 // makeToken writes the file whole under another name first, so that a full disk
-// leaves no half of a token behind.
+// leaves no half-written token.
 func makeToken(dir, file string) error {
 	f, err := os.CreateTemp(dir, filepath.Base(file)+".new-") // mode 0600
 	if err != nil {

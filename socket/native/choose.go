@@ -22,8 +22,8 @@ type chooseParams struct {
 	ExpiresIn  strictjson.Value  `json:"expiresIn"` // seconds
 }
 
-// ChooseResult is the answer of permd/choose.
-type ChooseResult struct {
+// chooseResult is the answer of permd/choose.
+type chooseResult struct {
 	// Stored are the choices that were remembered; none for an answer that
 	// holds once.
 	Stored []decisions.StoredChoice `json:"stored"`
@@ -47,36 +47,36 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	case p.Verdict != "" && p.Verdict != decisions.Allow && p.Verdict != decisions.Deny:
 		return nil, socket.Refuse("verdict must be allow or deny")
 	}
-	asks := &StateOf(c).Asks
+	asks := &StateOf(c).Questions
 	// From here on no other answer is taken, while this one is stored.
-	ask, err := asks.take(p.DecisionID)
+	ask, err := asks.reserve(p.DecisionID)
 	if err != nil {
 		return nil, err
 	}
-	picked, err := ask.Answer(Pick{OptionID: p.OptionID, Verdict: p.Verdict})
+	picked, err := ask.Resolve(Selection{OptionID: p.OptionID, Verdict: p.Verdict})
 	if err != nil {
 		asks.release(ask)
 		return nil, socket.Refuse("answering the question: %v", err)
 	}
-	answer, err := p.remembers(ask, picked)
+	answer, err := p.choice(ask, picked)
 	if err != nil {
 		asks.release(ask)
 		return nil, err
 	}
-	uid, now := c.Owner().UID, ask.now()
+	uid, now := c.Owner().UID, ask.current()
 	if answer == nil {
 		asks.finish(ask)
 		return func(ctx context.Context) (any, error) {
-			if err := h.still(ctx, uid, ask, now, picked); err != nil {
+			if err := h.checkUnchanged(ctx, uid, ask, now, picked); err != nil {
 				return nil, err
 			}
-			picked.taken()
-			h.answered(ctx, ask.ID, picked.Verdict, nil)
-			return ChooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result}, nil
+			picked.stored()
+			h.recordAnswer(ctx, ask.ID, picked.Verdict, nil)
+			return chooseResult{Stored: []decisions.StoredChoice{}, Result: picked.Result}, nil
 		}, nil
 	}
 	return func(ctx context.Context) (any, error) {
-		if err := h.still(ctx, uid, ask, now, picked); err != nil {
+		if err := h.checkUnchanged(ctx, uid, ask, now, picked); err != nil {
 			asks.finish(ask)
 			return nil, err
 		}
@@ -84,9 +84,9 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 		if err != nil {
 			return nil, err
 		}
-		picked.taken()
-		h.answered(ctx, ask.ID, picked.Verdict, kept)
-		return ChooseResult{Stored: kept, Result: picked.Result}, nil
+		picked.stored()
+		h.recordAnswer(ctx, ask.ID, picked.Verdict, kept)
+		return chooseResult{Stored: kept, Result: picked.Result}, nil
 	}, nil
 }
 
@@ -99,15 +99,15 @@ func (p *chooseParams) limit() (time.Duration, error) {
 	return 0, socket.Refuse("expiresIn must be a whole number of seconds, at least 1")
 }
 
-// remembers says what of the person's answer is to be remembered, nil for an
+// choice says what of the person's answer is to be remembered, nil for an
 // answer that holds once.
-func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, error) {
+func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisions.Answer, error) {
 	limited := len(p.ExpiresIn) > 0 && strictjson.Kind(p.ExpiresIn) != 'n'
 	// A scope or a limit says that an answer is meant for more than this call.
 	more := p.Scope != "" || limited
 	switch picked.Verdict {
 	case decisions.Allow:
-		if p.Width == "" && !picked.Always {
+		if p.Width == "" && !picked.Remember {
 			if more {
 				return nil, socket.Refuse("scope and expiresIn belong to a width, and none was chosen")
 			}
@@ -120,7 +120,7 @@ func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, er
 		if p.Width != "" {
 			return nil, socket.Refuse("a width belongs to an allow")
 		}
-		if !more && (!picked.Always || ask.Offer == nil || ask.Offer.Reject == nil) {
+		if !more && (!picked.Remember || ask.Offer == nil || ask.Offer.Reject == nil) {
 			return nil, nil
 		}
 	default:
@@ -144,7 +144,7 @@ func (p *chooseParams) remembers(ask *Ask, picked Picked) (*decisions.Answer, er
 }
 
 // keep stores what the person chose. The question stays open when that fails.
-func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.Answer) ([]decisions.StoredChoice, error) {
+func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *PendingQuestion, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	if h.Keeper == nil {
 		asks.release(ask)
 		return nil, socket.Refuse("this permd remembers nothing")
@@ -176,10 +176,10 @@ func (h *handler) keep(ctx context.Context, asks *Asks, ask *Ask, a decisions.An
 	return kept, nil
 }
 
-// answered notes the person's answer. The answer holds even where that fails:
+// recordAnswer notes the person's answer. The answer holds even where that fails:
 // it is the person's, and the choices that it made are stored.
-func (h *handler) answered(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
-	if h.Answered != nil && v != "" {
-		h.Answered(ctx, id, v, kept)
+func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
+	if h.RecordAnswer != nil && v != "" {
+		h.RecordAnswer(ctx, id, v, kept)
 	}
 }

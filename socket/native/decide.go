@@ -12,7 +12,7 @@ import (
 
 // Bounds of permd/decide.
 const (
-	MaxCalls  = 64
+	maxCalls  = 64
 	maxTitle  = 64 << 10 // bytes
 	maxServer = socket.MaxName
 )
@@ -60,7 +60,7 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 		if ses = h.Sessions.Get(StateOf(c).owner(c, p.SessionID), p.SessionID); ses == nil {
 			return nil, socket.Refuse("the session of sessionId is not declared on this connection")
 		}
-		if own := StateOf(c).seats[p.SessionID]; own.family != nil {
+		if own := StateOf(c).declared[p.SessionID]; own.tree != nil {
 			ses = own.session
 		}
 	}
@@ -71,29 +71,26 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 		reqs[i].Peer = c.Peer
 	}
 	state, request := StateOf(c), RequestKey(c.RequestID())
-	at := state.seats[p.SessionID]
+	at := state.declared[p.SessionID]
 	shells := &state.Shells
-	if at.family != nil {
-		shells = &at.family.shells
+	if at.tree != nil {
+		shells = &at.tree.shells
 	}
 	return func(ctx context.Context) (any, error) {
 		user := h.Users(reqs[0].Peer.UID)
-		live := ses != nil && !at.atShell && h.LiveShell != nil && h.LiveShell(ses.Agent)
+		live := ses != nil && !at.atShell && h.ShellStaysAlive(ses.Agent)
 		for _, r := range reqs {
 			r.Call.User = user
 			if live {
-				shells.Tell(ses.ID, &r.Call)
+				shells.ApplyTo(ses.ID, &r.Call)
 			}
 		}
-		decided := h.Decider.Decide(ctx, reqs...)
-		if len(decided) != len(reqs) {
-			return nil, errDecider
+		decided, err := h.Decide(ctx, reqs...)
+		if err != nil {
+			return nil, err
 		}
 		for _, d := range decided {
-			if d == nil {
-				return nil, errDecider
-			}
-			shells.Note(p.SessionID, d)
+			shells.Record(p.SessionID, d)
 		}
 		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
 			return nil, ctx.Err() // nobody waits for the answers
@@ -101,29 +98,29 @@ func (h *handler) decide(c *socket.Conn, params strictjson.Value) (run, error) {
 		for i, d := range decided {
 			switch {
 			case d.Verdict != decisions.Ask:
-			case at.family != nil:
-				h.Lasting.hold(at.family, reqs[i], d)
+			case at.tree != nil:
+				h.Persistent.addQuestion(at.tree, reqs[i], d)
 			default:
-				state.Asks.Hold(&Ask{ID: d.ID, Session: p.SessionID, Request: request, Offer: d.Offer, Answer: pickVerdict,
-					Digest: d.Policy.Digest, Cwd: reqs[i].Call.Cwd, Decision: d, Made: reqs[i], Now: Renew(h.Sessions, owner, p.SessionID)})
+				state.Questions.Add(&PendingQuestion{ID: d.ID, SessionID: p.SessionID, RequestID: request, Offer: d.Offer, Resolve: selectVerdict,
+					Digest: d.Policy.Digest, Cwd: reqs[i].Call.Cwd, Decision: d, Request: reqs[i], Refresh: RefreshSession(h.Sessions, owner, p.SessionID)})
 			}
 		}
 		return DecideResult{decided}, nil
 	}, nil
 }
 
-// pickVerdict answers a question of permd/decide: the caller acts on the
+// selectVerdict answers a question of permd/decide: the caller acts on the
 // verdict itself, so there is nothing to send.
-func pickVerdict(p Pick) (Picked, error) {
+func selectVerdict(p Selection) (Resolution, error) {
 	if p.OptionID != "" {
-		return Picked{}, errors.New("the request had no options; name a verdict")
+		return Resolution{}, errors.New("the request had no options; name a verdict")
 	}
-	return Picked{Verdict: p.Verdict}, nil
+	return Resolution{Verdict: p.Verdict}, nil
 }
 
 func (p *decideParams) check() error {
-	if len(p.Calls) == 0 || len(p.Calls) > MaxCalls {
-		return socket.Refuse("calls must hold 1 to %d calls", MaxCalls)
+	if len(p.Calls) == 0 || len(p.Calls) > maxCalls {
+		return socket.Refuse("calls must hold 1 to %d calls", maxCalls)
 	}
 	seen := make(map[string]bool, len(p.Calls))
 	for i := range p.Calls {

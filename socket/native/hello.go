@@ -37,7 +37,7 @@ func hello(methods socket.Methods, deps Deps) Hello {
 			h.Features = append(h.Features, f.feature)
 		}
 	}
-	if deps.Lasting != nil {
+	if deps.Persistent != nil {
 		h.Features = append(h.Features, "harness")
 	}
 	if deps.Keeper != nil {

@@ -17,7 +17,11 @@ import (
 )
 
 // fakeDecider answers by the tool's name: the verdict is the name.
-type fakeDecider struct{ got []*decisions.Request }
+type fakeDecider struct {
+	sockettest.Unchanged
+
+	got []*decisions.Request
+}
 
 func (f *fakeDecider) Decide(_ context.Context, reqs ...*decisions.Request) []*decisions.Decision {
 	var list []*decisions.Decision
@@ -215,7 +219,7 @@ func TestDecideRefused(t *testing.T) {
 	d, c := newDaemon(), conn(1)
 	d.must(t, conn(2), MethodSession, `{"sessionId":"theirs","cwd":"/w"}`)
 	calls := func(s string) string { return `{"calls":[` + s + `]}` }
-	many := strings.TrimSuffix(strings.Repeat(`{"callId":"1","tool":{"name":"x"}},`, MaxCalls+1), ",")
+	many := strings.TrimSuffix(strings.Repeat(`{"callId":"1","tool":{"name":"x"}},`, maxCalls+1), ",")
 	for params, says := range map[string]string{
 		`{}`:                    "1 to 64",
 		`{"calls":{}}`:          "does not fit",
@@ -244,14 +248,18 @@ func TestDecideRefused(t *testing.T) {
 }
 
 // broken is a decider that does not keep its promise.
-type broken []*decisions.Decision
+type broken struct {
+	sockettest.Unchanged
 
-func (b broken) Decide(context.Context, ...*decisions.Request) []*decisions.Decision { return b }
+	list []*decisions.Decision
+}
+
+func (b broken) Decide(context.Context, ...*decisions.Request) []*decisions.Decision { return b.list }
 
 func TestBrokenDecider(t *testing.T) {
-	for name, b := range map[string]broken{"none": nil, "nil": {nil}, "two": {{}, {}}} {
+	for name, list := range map[string][]*decisions.Decision{"none": nil, "nil": {nil}, "two": {{}, {}}} {
 		d := newDaemon()
-		Register(d.methods, Deps{Sessions: d.sessions, Decider: b, Users: func(uint32) effects.User { return effects.User{} }})
+		Register(d.methods, Deps{Sessions: d.sessions, Decider: broken{list: list}, Users: func(uint32) effects.User { return effects.User{} }})
 		if res, err := d.call(t, conn(1), MethodDecide, `{"calls":[{"callId":"1","tool":{"name":"x"}}]}`); err == nil {
 			t.Errorf("%s: %s", name, res)
 		}
@@ -293,41 +301,41 @@ func TestChoose(t *testing.T) {
 }
 
 func TestAsksAreBounded(t *testing.T) {
-	answers := func(Pick) (Picked, error) { return Picked{}, nil }
+	answers := func(Selection) (Resolution, error) { return Resolution{}, nil }
 	t.Run("number", func(t *testing.T) {
-		var a Asks
-		for i := range MaxAsks + 1 {
-			a.Hold(&Ask{ID: fmt.Sprint(i), Size: 1, Answer: answers})
+		var a PendingQuestions
+		for i := range maxPending + 1 {
+			a.Add(&PendingQuestion{ID: fmt.Sprint(i), Size: 1, Resolve: answers})
 		}
-		if _, err := a.take("0"); err == nil {
+		if _, err := a.reserve("0"); err == nil {
 			t.Error("the oldest is still open")
 		}
-		second, err := a.take("1")
+		second, err := a.reserve("1")
 		if err != nil {
 			t.Fatalf("the second: %v", err)
 		}
-		if _, err := a.take("1"); err == nil {
+		if _, err := a.reserve("1"); err == nil {
 			t.Error("two answers are taken for one question")
 		}
 		if !a.finish(second) || a.finish(second) {
 			t.Error("the second is not answered once")
 		}
-		if a.size != MaxAsks-1 || len(a.open) != MaxAsks-1 {
-			t.Errorf("%d open, size %d", len(a.open), a.size)
+		if a.size != maxPending-1 || len(a.list) != maxPending-1 {
+			t.Errorf("%d open, size %d", len(a.list), a.size)
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		var a Asks
+		var a PendingQuestions
 		for i := range 3 {
-			a.Hold(&Ask{ID: fmt.Sprint(i), Session: "s", Size: MaxAskBytes / 2, Answer: answers})
+			a.Add(&PendingQuestion{ID: fmt.Sprint(i), SessionID: "s", Size: maxPendingBytes / 2, Resolve: answers})
 		}
-		if _, err := a.take("0"); err == nil {
+		if _, err := a.reserve("0"); err == nil {
 			t.Error("the oldest is still open")
 		}
 		a.Remove("1")
-		a.Drop("s")
-		if a.size != 0 || len(a.open) != 0 {
-			t.Errorf("%d open, size %d", len(a.open), a.size)
+		a.RemoveSession("s")
+		if a.size != 0 || len(a.list) != 0 {
+			t.Errorf("%d open, size %d", len(a.list), a.size)
 		}
 	})
 }

@@ -21,7 +21,7 @@ type sessionParams struct {
 	Agent     *effects.Party `json:"agent"`
 	Client    *effects.Party `json:"client"`
 	Mode      string         `json:"mode"`
-	// Harness makes the session one that outlives the connection (see Lasting).
+	// Harness makes the session one that outlives the connection (see PersistentSessions).
 	Harness string `json:"harness"`
 	// AtShell says that Cwd is where the agent's shell is now, and that nothing
 	// else of the shell lives on from one call to the next.
@@ -63,21 +63,21 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 		d.Client = *p.Client
 	}
 	owner := c.Owner()
-	at, err := h.seat(c, &p)
+	at, err := h.declaredSession(c, &p)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case at.family != nil:
-		owner = at.family.owner
-	case slices.ContainsFunc(StateOf(c).others, func(is func(string) bool) bool { return is(p.SessionID) }):
+	case at.tree != nil:
+		owner = at.tree.owner
+	case slices.ContainsFunc(StateOf(c).usesID, func(is func(string) bool) bool { return is(p.SessionID) }):
 		return nil, socket.Refuse("sessionId is the id of a thread on this connection: give the session another one")
 	}
 	EndWith(c, h.Deps)
 	ses, err := h.Sessions.Declare(owner, d)
 	switch {
 	case errors.Is(err, decisions.ErrSessions):
-		if at.family != nil {
+		if at.tree != nil {
 			h.Sessions.Disconnect(owner) // the next call begins anew
 		}
 		return nil, tooMany(err)
@@ -86,8 +86,8 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	}
 	at.session = ses
 	state := StateOf(c)
-	_, again := state.seats[ses.ID]
-	if state.seats[ses.ID] = at; !again {
+	_, again := state.declared[ses.ID]
+	if state.declared[ses.ID] = at; !again {
 		state.declare(ses.ID)
 	}
 	return func(ctx context.Context) (any, error) {
@@ -130,8 +130,8 @@ func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, socket.Refuse("sessionId is missing")
 	}
 	owner := StateOf(c).owner(c, p.SessionID)
-	if h.Lasting != nil && owner != c.Owner() {
-		h.Lasting.forget(owner, p.SessionID)
+	if h.Persistent != nil && owner != c.Owner() {
+		h.Persistent.removeQuestions(owner, p.SessionID)
 	}
 	closed := h.Sessions.Close(owner, p.SessionID)
 	StateOf(c).end(p.SessionID)

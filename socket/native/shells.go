@@ -22,7 +22,7 @@ type Shells struct {
 	mu      sync.Mutex
 	changed map[string]bool
 	all     bool // there were too many to tell apart
-	// folders are where the shell of a session may be, beside its own folder.
+	// folders are where the shell of a session may be, other than its own folder.
 	// They only become more: which calls ran, and in which order, is not told.
 	folders map[string][]string
 	// activated are the folders of programs that the shell of a session may look
@@ -30,8 +30,8 @@ type Shells struct {
 	activated map[string][]string
 }
 
-// Tell tells a call of the shell that it will run in.
-func (s *Shells) Tell(session string, c *effects.Call) {
+// ApplyTo tells a call of the shell that it will run in.
+func (s *Shells) ApplyTo(session string, c *effects.Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.LiveShell, c.Folders, c.Activated = s.all || s.changed[session], s.folders[session], s.activated[session]
@@ -40,7 +40,7 @@ func (s *Shells) Tell(session string, c *effects.Call) {
 	}
 }
 
-// unknownFolder stands for environments that are not known any more.
+// unknownFolder is the folder of environments that are no longer known.
 var unknownFolder = []string{""}
 
 // Changed reports whether an earlier call may have changed the session's shell
@@ -51,9 +51,9 @@ func (s *Shells) Changed(session string) bool {
 	return s.all || s.changed[session]
 }
 
-// Note takes a decision in. A call that was denied does not run; one that was
+// Record takes a decision in. A call that was denied does not run; one that was
 // left to the person may.
-func (s *Shells) Note(session string, d *decisions.Decision) {
+func (s *Shells) Record(session string, d *decisions.Decision) {
 	if session == "" || d.Verdict == decisions.Deny {
 		return
 	}
@@ -109,9 +109,9 @@ func (s *Shells) activate(session, bin string) {
 	}
 }
 
-// Lose notes that a call of which nothing is known here may have changed the
+// MarkUnknown notes that a call of which nothing is known here may have changed the
 // session's shell.
-func (s *Shells) Lose(session string) {
+func (s *Shells) MarkUnknown(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.change(session)

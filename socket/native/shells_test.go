@@ -30,7 +30,7 @@ func TestShells(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var s Shells
 			for _, d := range c.notes {
-				s.Note("s", d)
+				s.Record("s", d)
 			}
 			if s.Changed("s") != c.changed || !slices.Equal(told(&s, "s").Folders, c.folders) {
 				t.Errorf("changed %v, folders %q", s.Changed("s"), told(&s, "s").Folders)
@@ -50,7 +50,7 @@ func TestShells(t *testing.T) {
 			if s.Changed("s") {
 				t.Errorf("changed with %d folders", i)
 			}
-			s.Note("s", moved(decisions.Allow, fmt.Sprintf("/p/%d", i)))
+			s.Record("s", moved(decisions.Allow, fmt.Sprintf("/p/%d", i)))
 		}
 		if !s.Changed("s") || len(told(&s, "s").Folders) != maxFolders {
 			t.Errorf("changed %v with %d folders", s.Changed("s"), len(told(&s, "s").Folders))
@@ -59,13 +59,13 @@ func TestShells(t *testing.T) {
 	t.Run("environments", func(t *testing.T) {
 		var s Shells
 		for i := range maxFolders + 2 {
-			s.Note("s", &decisions.Decision{Verdict: decisions.Allow, Activated: []string{fmt.Sprintf("/p/%d/bin", i), "/p/0/bin"}})
+			s.Record("s", &decisions.Decision{Verdict: decisions.Allow, Activated: []string{fmt.Sprintf("/p/%d/bin", i), "/p/0/bin"}})
 		}
 		got := told(&s, "s").Activated
 		if len(got) != maxFolders+1 || got[0] != "/p/0/bin" || got[maxFolders] != "" {
 			t.Errorf("have %q", got)
 		}
-		s.Note("t", &decisions.Decision{Verdict: decisions.Deny, Activated: []string{"/p/bin"}})
+		s.Record("t", &decisions.Decision{Verdict: decisions.Deny, Activated: []string{"/p/bin"}})
 		if got := told(&s, "t").Activated; got != nil {
 			t.Errorf("of a call that was denied: %q", got)
 		}
@@ -77,7 +77,7 @@ func TestShells(t *testing.T) {
 	t.Run("environments of too many sessions", func(t *testing.T) {
 		var s Shells
 		for i := range maxShells + 1 {
-			s.Note(fmt.Sprint(i), &decisions.Decision{Verdict: decisions.Allow, Activated: []string{"/p/bin"}})
+			s.Record(fmt.Sprint(i), &decisions.Decision{Verdict: decisions.Allow, Activated: []string{"/p/bin"}})
 		}
 		if c := told(&s, "none of them"); !c.LiveShell || len(c.Activated) != 1 || c.Activated[0] != "" {
 			t.Errorf("told %v, %q", c.LiveShell, c.Activated)
@@ -85,9 +85,9 @@ func TestShells(t *testing.T) {
 	})
 	t.Run("a list that others read", func(t *testing.T) {
 		var s Shells
-		s.Note("s", moved(decisions.Allow, "/p/a"))
+		s.Record("s", moved(decisions.Allow, "/p/a"))
 		before := told(&s, "s").Folders
-		s.Note("s", moved(decisions.Allow, "/p/b"))
+		s.Record("s", moved(decisions.Allow, "/p/b"))
 		if len(before) != 1 {
 			t.Errorf("it became %q", before)
 		}
@@ -96,6 +96,6 @@ func TestShells(t *testing.T) {
 
 // told is what a call of a session is told of its shell.
 func told(s *Shells, session string) (c effects.Call) {
-	s.Tell(session, &c)
+	s.ApplyTo(session, &c)
 	return c
 }

@@ -47,10 +47,10 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		of.mu.Lock()
 		defer of.mu.Unlock()
 		if d := of.decision; d != nil {
-			if h.again(ctx, req, d, &f, &state.Asks) {
+			if h.again(ctx, req, d, &f, &state.Questions) {
 				return a.answer(d, &f), nil
 			}
-			state.Asks.Remove(d.ID) // the question is asked anew
+			state.Questions.Remove(d.ID) // the question is asked anew
 			of.decision = nil
 		}
 		d, err := h.decide(ctx, req)
@@ -59,34 +59,34 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		}
 		of.decision = d
 		if f.outcome(d) == Ask {
-			state.Asks.Hold(&native.Ask{
-				ID: d.ID, Session: a.own.SessionID, Request: request, Offer: d.Offer, Answer: a.picks(d),
-				Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Made: req, Now: native.Renew(h.Sessions, owner, a.own.SessionID),
+			state.Questions.Add(&native.PendingQuestion{
+				ID: d.ID, SessionID: a.own.SessionID, RequestID: request, Offer: d.Offer, Resolve: a.picks(d),
+				Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Request: req, Refresh: native.RefreshSession(h.Sessions, owner, a.own.SessionID),
 			})
 		}
 		return a.answer(d, &f), nil
 	}, nil
 }
 
-// decisionBytes is about what a decision holds beside what its call brings.
+// decisionBytes is about what a decision takes in addition to its call.
 const decisionBytes = 4 << 10
 
 // decide has one call decided.
 func (h *handler) decide(ctx context.Context, req *decisions.Request) (*decisions.Decision, error) {
-	decided := h.Decider.Decide(ctx, req)
-	if len(decided) != 1 || decided[0] == nil {
-		return nil, errDecider
+	d, err := h.DecideOne(ctx, req)
+	if err != nil {
+		return nil, err
 	}
 	if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
 		return nil, ctx.Err() // nobody waits for the answer
 	}
-	return decided[0], nil
+	return d, nil
 }
 
 // again reports whether an earlier answer can be given again: it still is what
 // would be said, and a question still waits for its answer.
-func (h *handler) again(ctx context.Context, req *decisions.Request, d *decisions.Decision, f *findings, asks *native.Asks) bool {
-	if f.outcome(d) == Ask && !asks.Open(d.ID) {
+func (h *handler) again(ctx context.Context, req *decisions.Request, d *decisions.Decision, f *findings, asks *native.PendingQuestions) bool {
+	if f.outcome(d) == Ask && !asks.Contains(d.ID) {
 		return false
 	}
 	return h.Decider.StillHolds(ctx, req, d)
@@ -94,14 +94,14 @@ func (h *handler) again(ctx context.Context, req *decisions.Request, d *decision
 
 // findings are what was found out of a call before rules were asked.
 type findings struct {
-	missing missing
+	missing missingContext
 	invalid invalid
 	other   bool // the id is another call's
 }
 
 // findings looks at what the call lacks, and marks it at the call: one that cannot
 // run, or that could not be checked, is never allowed.
-func (a *asked) findings(call *effects.Call) (f findings) {
+func (a *callRequest) findings(call *effects.Call) (f findings) {
 	var unchecked error
 	f.missing = a.missing()
 	f.invalid, unchecked = a.invalid()
@@ -127,9 +127,9 @@ func (f *findings) outcome(d *decisions.Decision) Outcome {
 	case f.other || d.Verdict == decisions.Deny:
 		return Denied
 	case f.missing.any():
-		return Unmet
+		return outcomeUnmet
 	case f.invalid.any():
-		return Invalid
+		return outcomeInvalid
 	case d.Verdict == decisions.Allow:
 		return Run
 	}

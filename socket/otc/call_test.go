@@ -14,7 +14,7 @@ import (
 // error that repeats no value, and no decision.
 func TestRefused(t *testing.T) {
 	long := strings.Repeat("x", socket.MaxName+1)
-	many := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, MaxCredentials+1), ",")
+	many := strings.TrimSuffix(strings.Repeat(`{"id":"a"},`, maxCredentials+1), ",")
 	tool := func(members string) string { return `{"tool_id":"A.B@1.2.0","tool":{"id":"A.B",` + members + `}}` }
 	tests := []struct{ name, params, want string }{
 		{"a list", `[]`, "params must be an object"},
@@ -118,25 +118,25 @@ func TestOutcomes(t *testing.T) {
 		{"asked", `{"tool_id":"A.B"}`, decisions.Ask, Ask, 400, sayAsk},
 		{"denied", `{"tool_id":"A.B"}`, decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
 		{"requirements met", `{"tool_id":"A.B",` + has + `,` + requires + `}`, decisions.Allow, Run, 0, ""},
-		{"requirements unmet", `{"tool_id":"A.B",` + requires + `}`, decisions.Allow, Unmet, 400, sayUnmet + "secret KEY, secret OTHER, authorization idp, user_id"},
-		{"one secret unmet", `{"tool_id":"A.B","context":{"authorization":[{"id":"idp"}],"secrets":[{"id":"key"},{"id":"OTHER"}],"user_id":"x"},` + requires + `}`, decisions.Allow, Unmet, 400, sayUnmet + "secret KEY"},
+		{"requirements unmet", `{"tool_id":"A.B",` + requires + `}`, decisions.Allow, outcomeUnmet, 400, sayUnmet + "secret KEY, secret OTHER, authorization idp, user_id"},
+		{"one secret unmet", `{"tool_id":"A.B","context":{"authorization":[{"id":"idp"}],"secrets":[{"id":"key"},{"id":"OTHER"}],"user_id":"x"},` + requires + `}`, decisions.Allow, outcomeUnmet, 400, sayUnmet + "secret KEY"},
 		{"unmet and denied", `{"tool_id":"A.B",` + requires + `}`, decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
 		{"no requirements known", `{"tool_id":"A.B","tool":null}`, decisions.Allow, Run, 0, ""},
 		{"input fits", schema(`{"type":"object","properties":{"n":{"type":"integer"}}}`), decisions.Allow, Run, 0, ""},
 		{"input fits a wrapped schema", schema(`{"parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}`), decisions.Allow, Run, 0, ""},
-		{"input does not fit", schema(`{"type":"object","properties":{"n":{"type":"string"}}}`), decisions.Allow, Invalid, 422, sayInvalid},
-		{"input does not fit a wrapped schema", schema(`{"parameters":{"properties":{"n":{"type":"string"}}}}`), decisions.Allow, Invalid, 422, sayInvalid},
-		{"input fits one reading alone", schema(`{"properties":{"n":{"type":"integer"}},"parameters":{"properties":{"n":{"type":"string"}}}}`), decisions.Allow, Invalid, 422, sayInvalid},
-		{"input fits the other reading alone", schema(`{"properties":{"n":{"type":"string"}},"parameters":{"properties":{"n":{"type":"integer"}}}}`), decisions.Allow, Invalid, 422, sayInvalid},
-		{"missing parameter", schema(`{"required":["m"]}`), decisions.Allow, Invalid, 422, sayInvalid},
-		{"no input", `{"tool_id":"A.B","tool":{"id":"A.B","input_schema":{"required":["m"]}}}`, decisions.Allow, Invalid, 422, sayInvalid},
+		{"input does not fit", schema(`{"type":"object","properties":{"n":{"type":"string"}}}`), decisions.Allow, outcomeInvalid, 422, sayInvalid},
+		{"input does not fit a wrapped schema", schema(`{"parameters":{"properties":{"n":{"type":"string"}}}}`), decisions.Allow, outcomeInvalid, 422, sayInvalid},
+		{"input fits one reading alone", schema(`{"properties":{"n":{"type":"integer"}},"parameters":{"properties":{"n":{"type":"string"}}}}`), decisions.Allow, outcomeInvalid, 422, sayInvalid},
+		{"input fits the other reading alone", schema(`{"properties":{"n":{"type":"string"}},"parameters":{"properties":{"n":{"type":"integer"}}}}`), decisions.Allow, outcomeInvalid, 422, sayInvalid},
+		{"missing parameter", schema(`{"required":["m"]}`), decisions.Allow, outcomeInvalid, 422, sayInvalid},
+		{"no input", `{"tool_id":"A.B","tool":{"id":"A.B","input_schema":{"required":["m"]}}}`, decisions.Allow, outcomeInvalid, 422, sayInvalid},
 		{"does not fit and is denied", schema(`{"properties":{"n":{"type":"string"}}}`), decisions.Deny, Denied, 400, sayDenied + "not allowed by policy"},
 		{"schema that leaves the document", schema(`{"$ref":"https://example.com/x?key=canary"}`), decisions.Allow, Ask, 400, sayAsk},
 		{"schema that is a list", schema(`[]`), decisions.Allow, Ask, 400, sayAsk},
 		{"schema wraps a text", schema(`{"parameters":"x"}`), decisions.Allow, Ask, 400, sayAsk},
 		{"schema with a pattern that backtracks", schema(`{"properties":{"n":{"pattern":"^(a+)+(?=b)$"}}}`), decisions.Allow, Ask, 400, sayAsk},
-		{"input is a list", `{"tool_id":"A.B","input":[1]}`, decisions.Allow, Invalid, 422, sayInvalid + ": the input must be an object"},
-		{"input is a text", `{"tool_id":"A.B","inputs":"{}"}`, decisions.Allow, Invalid, 422, sayInvalid + ": the input must be an object"},
+		{"input is a list", `{"tool_id":"A.B","input":[1]}`, decisions.Allow, outcomeInvalid, 422, sayInvalid + ": the input must be an object"},
+		{"input is a text", `{"tool_id":"A.B","inputs":"{}"}`, decisions.Allow, outcomeInvalid, 422, sayInvalid + ": the input must be an object"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestOutcomes(t *testing.T) {
 func TestUnmetForm(t *testing.T) {
 	d := newDaemon(t)
 	a := d.call(t, `{"tool_id":"A.B","tool":{"id":"A.B","requirements":{"authorization":[{"id":"idp"}],"secrets":[{"id":"KEY"}],"user_id":true}}}`)
-	diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []named{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
+	diff(t, "missing", &Missing{Authorization: []Challenge{{ID: "idp"}}, Secrets: []secretName{{"KEY"}}, UserID: true}, a.Response.Body.Missing)
 	diff(t, "defects", []effects.Defect{{Code: effects.DefectContradiction, At: "context", Text: sayUnmet + "secret KEY, authorization idp, user_id"}}, d.got[0].Call.Defects)
 }
 
@@ -288,25 +288,25 @@ func TestBounds(t *testing.T) {
 	call := func(i int, n string) Answer {
 		return d.call(t, fmt.Sprintf(`{"tool_id":"A.B","call_id":"%d","input":{"n":%s}}`, i, n))
 	}
-	for i := range MaxCalls + 1 {
+	for i := range maxCalls + 1 {
 		call(i, "1")
 	}
-	diff(t, "the newest", Denied, call(MaxCalls, "2").Outcome)
+	diff(t, "the newest", Denied, call(maxCalls, "2").Outcome)
 	diff(t, "the oldest that is known", Denied, call(1, "2").Outcome)
 	diff(t, "the one that was forgotten", Run, call(0, "2").Outcome)
 
 	var s calls
-	s.slots = map[callKey]*slot{}
+	s.entries = map[callKey]*callEntry{}
 	for i := range 10 {
-		s.enter(callKey{"", fmt.Sprint(i)}, sum{}, MaxCallBytes/4)
-		if s.size > MaxCallBytes || len(s.slots) != len(s.order) {
-			t.Fatalf("%d: %d bytes, %d and %d", i, s.size, len(s.slots), len(s.order))
+		s.enter(callKey{"", fmt.Sprint(i)}, sum{}, maxCallBytes/4)
+		if s.size > maxCallBytes || len(s.entries) != len(s.order) {
+			t.Fatalf("%d: %d bytes, %d and %d", i, s.size, len(s.entries), len(s.order))
 		}
 	}
-	s.enter(callKey{"", "huge"}, sum{}, 2*MaxCallBytes)
+	s.enter(callKey{"", "huge"}, sum{}, 2*maxCallBytes)
 	s.end("")
-	if s.size != 0 || len(s.slots)+len(s.order) != 0 {
-		t.Errorf("left are %d bytes, %d and %d", s.size, len(s.slots), len(s.order))
+	if s.size != 0 || len(s.entries)+len(s.order) != 0 {
+		t.Errorf("left are %d bytes, %d and %d", s.size, len(s.entries), len(s.order))
 	}
 }
 

@@ -8,26 +8,26 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// MaxCalls is how many calls are known by their ids on one connection. Over it the
+// maxCalls is how many calls are known by their ids on one connection. Over it the
 // oldest are forgotten: the same call is decided anew.
-const MaxCalls = 1024
+const maxCalls = 1024
 
-// MaxCallBytes bounds about what is kept of them.
-const MaxCallBytes = 8 << 20
+// maxCallBytes bounds about what is kept of them.
+const maxCallBytes = 8 << 20
 
 // calls are those of one connection by their ids. The first message that has an
 // id is the first of its calls: the index is only touched on the connection's
 // reading goroutine.
 type calls struct {
-	slots map[callKey]*slot
-	order []callKey // the oldest first
-	size  int
+	entries map[callKey]*callEntry
+	order   []callKey // the oldest first
+	size    int
 }
 
 type callKey struct{ session, id string }
 
-// slot is one call that was asked about.
-type slot struct {
+// callEntry is one call that was asked about.
+type callEntry struct {
 	sum  sum
 	size int // as it was counted
 
@@ -40,7 +40,7 @@ type stateKey struct{}
 // callsOf returns the calls of a connection. Only to be called from a method.
 func callsOf(c *socket.Conn) *calls {
 	return c.Value(stateKey{}, func() any {
-		s := &calls{slots: map[callKey]*slot{}}
+		s := &calls{entries: map[callKey]*callEntry{}}
 		native.StateOf(c).OnEnd(s.end)
 		return s
 	}).(*calls)
@@ -49,18 +49,18 @@ func callsOf(c *socket.Conn) *calls {
 // enter finds the slot of a call, or makes one; other is set when the id is that
 // of another call. A call without an id has a slot of its own. size is about what
 // the call's decision will hold.
-func (s *calls) enter(key callKey, of sum, size int) (found *slot, other bool) {
+func (s *calls) enter(key callKey, of sum, size int) (found *callEntry, other bool) {
 	if key.id == "" {
-		return &slot{sum: of}, false
+		return &callEntry{sum: of}, false
 	}
-	if found = s.slots[key]; found != nil {
+	if found = s.entries[key]; found != nil {
 		return found, found.sum != of
 	}
-	found = &slot{sum: of, size: size + len(key.session) + len(key.id)}
-	s.slots[key] = found
+	found = &callEntry{sum: of, size: size + len(key.session) + len(key.id)}
+	s.entries[key] = found
 	s.order = append(s.order, key)
 	s.size += found.size
-	for len(s.order) > 1 && (len(s.order) > MaxCalls || s.size > MaxCallBytes) {
+	for len(s.order) > 1 && (len(s.order) > maxCalls || s.size > maxCallBytes) {
 		s.drop(s.order[0])
 		s.order[0] = callKey{}
 		s.order = s.order[1:]
@@ -69,8 +69,8 @@ func (s *calls) enter(key callKey, of sum, size int) (found *slot, other bool) {
 }
 
 func (s *calls) drop(key callKey) {
-	s.size -= s.slots[key].size
-	delete(s.slots, key)
+	s.size -= s.entries[key].size
+	delete(s.entries, key)
 }
 
 // end forgets the calls of a session that was closed.

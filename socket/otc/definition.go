@@ -16,7 +16,7 @@ type definitionWire struct {
 	InputSchema  strictjson.Value `json:"input_schema"`
 	Requirements struct {
 		Authorization []authorizationWire `json:"authorization"`
-		Secrets       []named             `json:"secrets"`
+		Secrets       []secretName        `json:"secrets"`
 		UserID        bool                `json:"user_id"`
 	} `json:"requirements"`
 }
@@ -78,12 +78,12 @@ func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
 
 func (d *definition) readAuthorizations(list []authorizationWire) error {
 	const what = "tool.requirements.authorization"
-	if len(list) > MaxCredentials {
-		return socket.Refuse("%s: more than %d", what, MaxCredentials)
+	if len(list) > maxCredentials {
+		return socket.Refuse("%s: more than %d", what, maxCredentials)
 	}
 	for i, r := range list {
-		if r.ID == "" || len(r.ID) > socket.MaxName || len(r.OAuth2.Scopes) > MaxCredentials {
-			return socket.Refuse("%s[%d]: an id of 1 to %d bytes, and at most %d scopes", what, i, socket.MaxName, MaxCredentials)
+		if r.ID == "" || len(r.ID) > socket.MaxName || len(r.OAuth2.Scopes) > maxCredentials {
+			return socket.Refuse("%s[%d]: an id of 1 to %d bytes, and at most %d scopes", what, i, socket.MaxName, maxCredentials)
 		}
 		for _, s := range r.OAuth2.Scopes {
 			if s == "" || len(s) > socket.MaxName {
@@ -108,16 +108,16 @@ func (d *definition) scopes(id string) (list []string) {
 	return list
 }
 
-// missing is what a tool requires and a call does not carry.
-type missing struct {
+// missingContext is what a tool requires and a call does not carry.
+type missingContext struct {
 	authorizations, secrets []string
 	userID                  bool
 }
 
-func (m *missing) any() bool { return len(m.authorizations)+len(m.secrets) > 0 || m.userID }
+func (m *missingContext) any() bool { return len(m.authorizations)+len(m.secrets) > 0 || m.userID }
 
 // text names what is missing.
-func (m *missing) text() string {
+func (m *missingContext) text() string {
 	g := effects.Given{Secrets: m.secrets}
 	for _, id := range m.authorizations {
 		g.Authorizations = append(g.Authorizations, effects.Authorization{ID: id})
@@ -133,7 +133,7 @@ func (m *missing) text() string {
 }
 
 // missing compares what the definition requires with what the call carries.
-func (a *asked) missing() (m missing) {
+func (a *callRequest) missing() (m missingContext) {
 	if a.definition == nil {
 		return m
 	}
@@ -142,12 +142,12 @@ func (a *asked) missing() (m missing) {
 		c = new(contextWire)
 	}
 	for _, r := range a.definition.authorizations {
-		if !slices.Contains(c.Authorization, named{r.ID}) && !slices.Contains(m.authorizations, r.ID) {
+		if !slices.Contains(c.Authorization, secretName{r.ID}) && !slices.Contains(m.authorizations, r.ID) {
 			m.authorizations = append(m.authorizations, r.ID)
 		}
 	}
 	for _, id := range a.definition.secrets {
-		if !slices.Contains(c.Secrets, named{id}) && !slices.Contains(m.secrets, id) {
+		if !slices.Contains(c.Secrets, secretName{id}) && !slices.Contains(m.secrets, id) {
 			m.secrets = append(m.secrets, id)
 		}
 	}

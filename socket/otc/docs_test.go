@@ -32,7 +32,7 @@ func TestDocumented(t *testing.T) {
 	slices.Sort(params)
 	diff(t, "parameters", params, table("parameter"))
 	diff(t, "result", protocoldoc.Members(reflect.TypeFor[Answer]()), table("result"))
-	diff(t, "outcomes", []string{string(Ask), string(Denied), string(Invalid), string(Run), string(Unmet)}, table("outcome"))
+	diff(t, "outcomes", []string{string(Ask), string(Denied), string(outcomeInvalid), string(Run), string(outcomeUnmet)}, table("outcome"))
 
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestDocumented(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(data), "\n## "+MethodCall+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
-	if bound := fmt.Sprintf("The newest %d ids", MaxCalls); !strings.Contains(section, bound) {
+	if bound := fmt.Sprintf("The newest %d ids", maxCalls); !strings.Contains(section, bound) {
 		t.Errorf("it does not say %q", bound)
 	}
 	_, samples, _ := strings.Cut(section, "```otc\n")

@@ -20,6 +20,8 @@ import (
 // fakeDecider answers by the tool's name; what it does not know is ask. Like the
 // engine, it allows nothing that is defective.
 type fakeDecider struct {
+	sockettest.Unchanged
+
 	verdicts map[string]decisions.Verdict
 	message  string // of denies
 	changed  bool   // what would be said is not what was said
@@ -70,8 +72,9 @@ func newDaemon(t testing.TB) *daemon {
 	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}}, methods: socket.Methods{}}
 	users := func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} }
 	sessions := new(decisions.Sessions)
-	native.Register(d.methods, native.Deps{Sessions: sessions, Decider: d, Users: users, Rules: func(uint32, string) string { return d.digest }})
-	Register(d.methods, Deps{Sessions: sessions, Decider: d, Users: users})
+	deps := native.Deps{Sessions: sessions, Decider: d, Users: users, Rules: func(uint32, string) string { return d.digest }}
+	native.Register(d.methods, deps)
+	Register(d.methods, deps)
 	d.connect(t, 1)
 	return d
 }

@@ -43,7 +43,7 @@ func joined(a, b string) string {
 }
 
 // invalid checks the input. An error says in words why that could not be done.
-func (a *asked) invalid() (v invalid, unchecked error) {
+func (a *callRequest) invalid() (v invalid, unchecked error) {
 	if a.input != nil && strictjson.Kind(a.input) != '{' {
 		v.whole = "the input must be an object"
 		return v, nil

@@ -52,6 +52,7 @@ func whole(t testing.TB) map[string]any {
 // samples. Nothing that comes of it may run another call than the unchanged one;
 // no canary comes out of anything.
 func TestMutants(t *testing.T) {
+	t.Parallel()
 	docs := map[string]any{"whole": whole(t)}
 	bare := mutate.Copied(docs["whole"]).(map[string]any)
 	for name, v := range bare["request"].(map[string]any) {
@@ -124,7 +125,7 @@ func TestMutants(t *testing.T) {
 		}
 	}
 	t.Log(counts)
-	if counts["refused"] < 500 || counts[Run] < 300 || counts[Ask] < 10 || counts[Unmet] < 20 || counts[Invalid] < 10 {
+	if counts["refused"] < 500 || counts[Run] < 300 || counts[Ask] < 10 || counts[outcomeUnmet] < 20 || counts[outcomeInvalid] < 10 {
 		t.Errorf("%v: it tests too little", counts)
 	}
 }

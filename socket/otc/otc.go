@@ -10,11 +10,9 @@ package otc
 
 import (
 	"context"
-	"errors"
 
-	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/socket"
+	"github.com/permd/permd/socket/native"
 )
 
 // MethodCall is the name of the method.
@@ -25,38 +23,17 @@ const Protocol = "otc"
 
 // Bounds of a call. Over them there is no decision.
 const (
-	MaxCredentials = 64      // secrets, authorizations, and scopes of one of these
+	maxCredentials = 64      // secrets, authorizations, and scopes of one of these
 	maxApproval    = 2 << 10 // bytes of an address
 )
 
-// Decider decides calls; decisions.Engine is one.
-type Decider interface {
-	// Decide returns a decision for each request, in order.
-	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
-	// StillHolds reports whether deciding anew would say the same as the earlier
-	// decision.
-	StillHolds(ctx context.Context, req *decisions.Request, earlier *decisions.Decision) bool
-}
-
-// Deps are what the method works with. All are needed.
-type Deps struct {
-	Sessions *decisions.Sessions
-	Decider  Decider
-	// Users returns the person with that uid, from facts of the system.
-	Users func(uid uint32) effects.User
-}
-
 // Register adds the method.
-func Register(methods socket.Methods, deps Deps) {
+func Register(methods socket.Methods, deps native.Deps) {
 	h := &handler{deps}
 	methods[MethodCall] = h.call
 }
 
-type handler struct{ Deps }
+type handler struct{ native.Deps }
 
 // run is what a method returns for the part that takes time.
 type run = func(ctx context.Context) (any, error)
-
-// errDecider is what a client gets when the decider broke its promise; it is
-// no answer, so the client asks its person.
-var errDecider = errors.New("deciding: no decision for the call")

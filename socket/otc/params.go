@@ -33,15 +33,15 @@ type callWire struct {
 	Context *contextWire     `json:"context"`
 }
 
-// contextWire holds what a call carries beside its input. There is no member for a
+// contextWire holds what a call carries besides its input. There is no member for a
 // token or a value, so none can come further than this.
 type contextWire struct {
-	Authorization []named `json:"authorization"`
-	Secrets       []named `json:"secrets"`
-	UserID        string  `json:"user_id"`
+	Authorization []secretName `json:"authorization"`
+	Secrets       []secretName `json:"secrets"`
+	UserID        string       `json:"user_id"`
 }
 
-type named struct {
+type secretName struct {
 	ID string `json:"id"`
 }
 
@@ -51,14 +51,14 @@ type approval struct {
 	CheckURL string `json:"checkUrl"`
 }
 
-// asked is one call as it was asked about.
-type asked struct {
+// callRequest is one call as it was asked about.
+type callRequest struct {
 	own  paramsWire
 	call callWire
 
 	tool     toolID
 	endpoint string
-	// input is nil when there is none, and from the member that it stands in.
+	// input is nil when there is none, and from the member that holds it.
 	input      strictjson.Value
 	from       string
 	definition *definition // nil when the caller has none
@@ -68,12 +68,12 @@ type asked struct {
 var callNames = []string{"tool_id", "call_id", "trace_id", "input", "inputs", "context"}
 
 // readAsked reads the params. Errors repeat nothing but names.
-func readAsked(params strictjson.Value) (*asked, error) {
-	a := new(asked)
+func readAsked(params strictjson.Value) (*callRequest, error) {
+	a := new(callRequest)
 	if err := socket.ReadParams("params", params, &a.own); err != nil {
 		return nil, err
 	}
-	// Also beside an envelope: a near miss of a call's member is one there too.
+	// In an envelope too: a near miss of a call's member counts there.
 	if err := socket.ReadParams("params", params, &a.call); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func readAsked(params strictjson.Value) (*asked, error) {
 	return a, a.check()
 }
 
-func (a *asked) check() error {
+func (a *callRequest) check() error {
 	var ok bool
 	var err error
 	switch {
@@ -134,7 +134,7 @@ func (a *asked) check() error {
 }
 
 // readInput finds the input under either of its names.
-func (a *asked) readInput() error {
+func (a *callRequest) readInput() error {
 	in, ins := a.call.Input, a.call.Inputs
 	a.from = "input"
 	switch {
@@ -155,9 +155,9 @@ func given(v strictjson.Value) bool {
 	return k != 0 && k != 'n'
 }
 
-func checkNames(what string, list []named) error {
-	if len(list) > MaxCredentials {
-		return socket.Refuse("%s: more than %d", what, MaxCredentials)
+func checkNames(what string, list []secretName) error {
+	if len(list) > maxCredentials {
+		return socket.Refuse("%s: more than %d", what, maxCredentials)
 	}
 	for i, n := range list {
 		if n.ID == "" || len(n.ID) > socket.MaxName {
@@ -167,7 +167,7 @@ func checkNames(what string, list []named) error {
 	return nil
 }
 
-// place stands for the decision's id in an address.
+// place is the placeholder of the decision's id in an address.
 const place = "{decisionId}"
 
 func (p *approval) check() error {
@@ -186,7 +186,7 @@ func isApproval(s string) bool {
 }
 
 // request makes the domain's request of the call.
-func (a *asked) request(ses *decisions.Session) *decisions.Request {
+func (a *callRequest) request(ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID: a.call.CallID, Protocol: Protocol,
 		Tool:  effects.Tool{Name: a.tool.name, Server: a.tool.toolkit, Source: a.endpoint, Version: a.tool.version},

@@ -15,11 +15,11 @@ type Outcome string
 
 // The outcomes.
 const (
-	Run     Outcome = "run"
-	Ask     Outcome = "ask"     // the person must say
-	Denied  Outcome = "denied"  // by rules, a remembered answer or a person
-	Unmet   Outcome = "unmet"   // it lacks what the tool requires
-	Invalid Outcome = "invalid" // its input does not fit the tool
+	Run            Outcome = "run"
+	Ask            Outcome = "ask"     // the person must say
+	Denied         Outcome = "denied"  // by rules, a remembered answer or a person
+	outcomeUnmet   Outcome = "unmet"   // it lacks what the tool requires
+	outcomeInvalid Outcome = "invalid" // its input does not fit the tool
 )
 
 // Answer is the answer of otc/call and, without a decision, what permd/choose
@@ -28,7 +28,7 @@ type Answer struct {
 	Outcome  Outcome             `json:"outcome"`
 	Decision *decisions.Decision `json:"decision,omitzero"`
 	Response *Response           `json:"response,omitzero"`
-	Result   *CallResult         `json:"result,omitzero"`
+	Result   *callResult         `json:"result,omitzero"`
 }
 
 // Response is what a tool server answers with.
@@ -49,9 +49,9 @@ type Body struct {
 // Missing are missing requirements. The protocol names no secrets there, and
 // allows further members.
 type Missing struct {
-	Authorization []Challenge `json:"authorization,omitzero"`
-	Secrets       []named     `json:"secrets,omitzero"`
-	UserID        bool        `json:"user_id"`
+	Authorization []Challenge  `json:"authorization,omitzero"`
+	Secrets       []secretName `json:"secrets,omitzero"`
+	UserID        bool         `json:"user_id"`
 }
 
 // Challenge is an authorization that a person must complete.
@@ -61,15 +61,15 @@ type Challenge struct {
 	CheckURL string `json:"check_url,omitzero"`
 }
 
-// CallResult is the CallToolResponse of a call that did not run.
-type CallResult struct {
+// callResult is the CallToolResponse of a call that did not run.
+type callResult struct {
 	CallID  string    `json:"call_id"`
 	Success bool      `json:"success"`
-	Error   CallError `json:"error"`
+	Error   callError `json:"error"`
 }
 
-// CallError is a ToolError of the protocol.
-type CallError struct {
+// callError is a ToolError of the protocol.
+type callError struct {
 	Message          string `json:"message"`
 	DeveloperMessage string `json:"developer_message"`
 	CanRetry         bool   `json:"can_retry"`
@@ -86,7 +86,7 @@ const (
 )
 
 // answer renders what becomes of a call.
-func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
+func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 	r := Answer{Outcome: f.outcome(d), Decision: d}
 	body := Body{DeveloperMessage: developerMessage(d)}
 	switch r.Outcome {
@@ -97,10 +97,10 @@ func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
 		if f.other {
 			body.Message = sayDenied + whyOther
 		}
-	case Unmet:
+	case outcomeUnmet:
 		body.Message = sayUnmet + f.missing.text()
 		body.Missing = f.missing.wire()
-	case Invalid:
+	case outcomeInvalid:
 		body.Message = sayInvalid
 		if f.invalid.whole != "" {
 			body.Message += ": " + f.invalid.whole
@@ -118,28 +118,28 @@ func (a *asked) answer(d *decisions.Decision, f *findings) Answer {
 }
 
 // refusal sets both forms of a no, of a question the one for servers.
-func (a *asked) refusal(r *Answer, body Body, decision string) {
+func (a *callRequest) refusal(r *Answer, body Body, decision string) {
 	body.Schema = a.own.Schema
 	r.Response = &Response{Status: 400, Body: body}
-	if r.Outcome == Invalid {
+	if r.Outcome == outcomeInvalid {
 		r.Response.Status = 422
 	}
 	if r.Outcome == Ask {
 		return
 	}
-	r.Result = &CallResult{
+	r.Result = &callResult{
 		CallID: cmp.Or(a.call.CallID, decision),
-		Error:  CallError{Message: body.Message, DeveloperMessage: body.DeveloperMessage},
+		Error:  callError{Message: body.Message, DeveloperMessage: body.DeveloperMessage},
 	}
 }
 
-func (m *missing) wire() *Missing {
+func (m *missingContext) wire() *Missing {
 	w := &Missing{UserID: m.userID}
 	for _, id := range m.authorizations {
 		w.Authorization = append(w.Authorization, Challenge{ID: id})
 	}
 	for _, id := range m.secrets {
-		w.Secrets = append(w.Secrets, named{id})
+		w.Secrets = append(w.Secrets, secretName{id})
 	}
 	return w
 }
@@ -162,18 +162,18 @@ func developerMessage(d *decisions.Decision) string {
 
 // picks answers the question of a call with what to send. What waits does not hold
 // on to the message.
-func (a *asked) picks(d *decisions.Decision) func(native.Pick) (native.Picked, error) {
-	brief := &asked{own: paramsWire{Schema: a.own.Schema}, call: callWire{CallID: a.call.CallID}}
+func (a *callRequest) picks(d *decisions.Decision) func(native.Selection) (native.Resolution, error) {
+	brief := &callRequest{own: paramsWire{Schema: a.own.Schema}, call: callWire{CallID: a.call.CallID}}
 	id := d.ID
-	return func(p native.Pick) (native.Picked, error) {
+	return func(p native.Selection) (native.Resolution, error) {
 		if p.OptionID != "" {
-			return native.Picked{}, errors.New("the call had no options; name a verdict")
+			return native.Resolution{}, errors.New("the call had no options; name a verdict")
 		}
 		r := Answer{Outcome: Run}
 		if p.Verdict != decisions.Allow {
 			r.Outcome = Denied
 			brief.refusal(&r, Body{Message: sayDenied + toolserver.ByPerson, DeveloperMessage: "permd decision_id=" + id}, id)
 		}
-		return native.Picked{Verdict: p.Verdict, Result: r}, nil
+		return native.Resolution{Verdict: p.Verdict, Result: r}, nil
 	}
 }

@@ -119,7 +119,7 @@ func TestSamples(t *testing.T) {
 			var want Body
 			decode(t, text, &want)
 			want.DeveloperMessage = "permd decision_id=d1"
-			diff(t, "outcome", Invalid, a.Outcome)
+			diff(t, "outcome", outcomeInvalid, a.Outcome)
 			if len(a.Response.Body.ParameterErrors) != 1 || a.Response.Body.ParameterErrors["amount_cents"] == "" {
 				t.Errorf("%+v", a.Response.Body)
 			}

@@ -12,7 +12,7 @@ import (
 // sum is what two values share only when they say the same.
 type sum [sha256.Size]byte
 
-// sumOf is the same for values that say the same: members may stand in another
+// sumOf is the same for values that say the same: members may come in another
 // order and strings be written in another way. Numbers are as they are written: 1
 // and 1.0 are two, since servers tell them apart.
 func sumOf(v strictjson.Value) sum { return sha256.Sum256(appendValue(nil, v)) }
@@ -51,9 +51,9 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// sum is that of the call: its tool and its input. What it carries beside them may
+// sum is that of the call: its tool and its input. What else it carries may
 // be another when it is said again, such as a token that was missing.
-func (a *asked) sum() sum {
+func (a *callRequest) sum() sum {
 	var b []byte
 	for _, s := range []string{a.tool.toolkit, a.tool.name, a.tool.version, a.endpoint} {
 		b = appendText(b, s)

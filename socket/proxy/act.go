@@ -6,39 +6,39 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Kind is what an Act does.
-type Kind int
+// actionKind is an action does.
+type actionKind int
 
 // The kinds of acts.
 const (
-	// Write sends Line to the peer To. Own says that it is the proxy's word and
+	// actWrite sends Line to the peer To. Own says that it is the proxy's word and
 	// not forwarded.
-	Write Kind = iota
-	// Hold keeps a place, named Slot, in what is sent to To: what is written
+	actWrite actionKind = iota
+	// actReserve keeps a place, named Slot, in what is sent to To: what is written
 	// after it waits, so that nothing is reordered while permd decides.
-	Hold
-	// Fill puts Line in the place Slot, or nothing, and lets what waits go on.
-	Fill
-	// Ask calls Method of permd, with an answer that goes to Core.Answer under
+	actReserve
+	// actFill puts Line in the place Slot, or nothing, and lets what waits go on.
+	actFill
+	// actAsk calls Method of permd, with an answer that goes to core.onAnswer under
 	// the number N. With Wait, nothing else is said to permd before it came.
-	Ask
-	// Tell sends permd a notification.
-	Tell
-	// Withdraw withdraws what was asked under N, answered or not.
-	Withdraw
-	// Wake calls Core.Late with N after the time After.
-	Wake
-	// Say tells the person something, on the standard error.
-	Say
+	actAsk
+	// actTell sends permd a notification.
+	actTell
+	// actWithdraw withdraws what was asked under N, answered or not.
+	actWithdraw
+	// actWake calls core.onLate with N after the time After.
+	actWake
+	// actSay tells the person something, on the standard error.
+	actSay
 )
 
-// Act is one thing that a Core wants done. Acts are done in their order.
-type Act struct {
-	Kind   Kind
-	To     Side
+// action is one thing that a core wants done. Actions are done in their order.
+type action struct {
+	Kind   actionKind
+	To     peerSide
 	Line   []byte
 	Own    bool
-	Slot   uint64
+	Place  uint64
 	N      uint64
 	Method string
 	Params strictjson.Value
@@ -47,27 +47,29 @@ type Act struct {
 	Text   string
 }
 
-func (c *Core) add(a Act) { c.acts = append(c.acts, a) }
+func (c *core) add(a action) { c.acts = append(c.acts, a) }
 
 // forward passes a line on as it is.
-func (c *Core) forward(from Side, line []byte) { c.add(Act{Kind: Write, To: from.other(), Line: line}) }
-
-// reply answers a peer's request in the place of the other peer.
-func (c *Core) reply(to Side, line []byte) {
-	c.chain.replied(line)
-	c.add(Act{Kind: Write, To: to, Line: line, Own: true})
+func (c *core) forward(from peerSide, line []byte) {
+	c.add(action{Kind: actWrite, To: from.other(), Line: line})
 }
 
-func (c *Core) say(text string) { c.add(Act{Kind: Say, Text: text}) }
+// reply answers a peer's request in the place of the other peer.
+func (c *core) reply(to peerSide, line []byte) {
+	c.chain.replied(line)
+	c.add(action{Kind: actWrite, To: to, Line: line, Own: true})
+}
+
+func (c *core) say(text string) { c.add(action{Kind: actSay, Text: text}) }
 
 // ask calls a method of permd.
-func (c *Core) ask(method string, params strictjson.Value, wait bool) uint64 {
+func (c *core) ask(method string, params strictjson.Value, wait bool) uint64 {
 	c.last++
-	c.add(Act{Kind: Ask, N: c.last, Method: method, Params: params, Wait: wait})
+	c.add(action{Kind: actAsk, N: c.last, Method: method, Params: params, Wait: wait})
 	return c.last
 }
 
 // tell passes a notification to permd.
-func (c *Core) tell(method string, params strictjson.Value) {
-	c.add(Act{Kind: Tell, Method: method, Params: params})
+func (c *core) tell(method string, params strictjson.Value) {
+	c.add(action{Kind: actTell, Method: method, Params: params})
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A person's no goes on at once. A yes is kept in its place until permd has
-// heard of it: it was asked for by the rules of then, and those of now may deny
+// been told of it: it was asked for by the rules of then, and those of now may deny
 // the call, which no person can overrule, or the call may do something else by
 // now. When permd does not take it, for that or for whatever other reason, it is
 // asked about the call once more: what it denies is denied, what it allows is
@@ -23,44 +23,44 @@ import (
 // another question. Where permd cannot be asked the yes counts as it would without
 // permd.
 
-// yes is an answer that may let the call run, on its way to the agent.
-type yes struct {
-	line []byte // what the agent is told where it counts
-	slot uint64 // its place in what the agent is sent
-	// choose are the words in which permd hears of it, nil where it has none;
+// approval is an answer that may let the call run, on its way to the agent.
+type approval struct {
+	line  []byte // what the agent is told where it counts
+	place uint64 // its place in what the agent is sent
+	// choice is what permd is told of it, nil where it has none;
 	// once are those for this call alone.
-	choose, once []strictjson.Member
-	always       bool  // it was to be remembered
-	odd          bool  // the request has no such option
-	why          error // why permd did not take it
-	late         bool  // it is one to a question that permd may no longer ask so
-	noted        bool  // what is remembered is said: the person was not shown it
+	choice, onceChoice *client.Choice
+	always             bool  // it was to be remembered
+	unknownOption      bool  // the request has no such option
+	why                error // why permd did not take it
+	late               bool  // it is one to a question that permd may no longer ask so
+	announced          bool  // what is remembered is said: the person was not shown it
 }
 
-// saving is an answer of the person on its way to permd.
-type saving struct {
-	t      *tracked // the request, if its answer waits for permd; else nil
-	always bool     // it was to be remembered
-	noted  bool
-	ask    uint64
+// pendingChoice is an answer of the person on its way to permd.
+type pendingChoice struct {
+	t         *trackedRequest // the request, if its answer waits for permd; else nil
+	always    bool            // it was to be remembered
+	announced bool
+	ask       uint64
 }
 
-// picked takes an answer of the client.
-func (c *Core) picked(m *message) {
+// onPersonAnswer takes an answer of the client.
+func (c *core) onPersonAnswer(m *message) {
 	k := key(m.id)
-	t := c.tracked[Agent][k]
+	t := c.tracked[agentSide][k]
 	switch {
-	case t == nil && c.answered[Agent].has(k), t != nil && t.held:
+	case t == nil && c.answeredByPermd[agentSide].has(k), t != nil && t.inPlace:
 		// The client never saw such a request; the agent gets its answer from
 		// permd, and just one.
 		c.say("an answer of the client to a request that it was not sent was not passed on")
 		return
-	case t == nil && c.settled.has(k), t != nil && t.yes != nil:
+	case t == nil && c.answeredByPerson.has(k), t != nil && t.approval != nil:
 		c.say("a second answer of the client to one request was not passed on")
 		return
 	case t == nil || t.gate:
-		c.theOther(k)
-		c.forward(Client, m.line)
+		c.forgetOther(k)
+		c.forward(clientSide, m.line)
 		return
 	}
 	if t.refuses(m) {
@@ -69,41 +69,41 @@ func (c *Core) picked(m *message) {
 	}
 	if t.over {
 		// A yes to a call of a turn that the client itself has ended.
-		c.reply(Agent, t.cancelled())
+		c.reply(agentSide, t.cancelled())
 		c.done(t)
 		return
 	}
 	if t.withdrawn {
 		// The agent wants no answer any more, and nobody asks permd about one.
-		c.reply(Agent, failure(t.id, socket.CodeCancelled, "request cancelled"))
+		c.reply(agentSide, failure(t.id, socket.CodeCancelled, "request cancelled"))
 		c.done(t)
 		return
 	}
 	if t.asked == nil {
-		c.forward(Client, m.line) // permd could not be asked, and cannot now
+		c.forward(clientSide, m.line) // permd could not be asked, and cannot now
 		c.done(t)
 		return
 	}
-	t.yes = t.reads(m)
+	t.approval = t.reads(m)
 	c.last++
-	t.yes.slot = c.last
-	c.add(Act{Kind: Hold, To: Agent, Slot: t.yes.slot})
-	t.yes.late = t.decision != nil && t.stale
-	if t.decision == nil || t.stale || t.yes.choose == nil {
-		c.judge(t)
+	t.approval.place = c.last
+	c.add(action{Kind: actReserve, To: agentSide, Place: t.approval.place})
+	t.approval.late = t.decision != nil && t.stale
+	if t.decision == nil || t.stale || t.approval.choice == nil {
+		c.decideAgain(t)
 		return
 	}
-	c.saving[c.choose(t.decision, t.yes.choose)] = saving{t: t, always: t.yes.always, noted: t.yes.noted, ask: t.ask}
+	c.pendingChoices[c.choose(t.decision, *t.approval.choice)] = pendingChoice{t: t, always: t.approval.always, announced: t.approval.announced, ask: t.ask}
 }
 
 // done ends what is known of a request that has its answer.
-func (c *Core) done(t *tracked) {
+func (c *core) done(t *trackedRequest) {
 	c.drop(t)
-	c.settled.add(key(t.id))
+	c.answeredByPerson.add(key(t.id))
 }
 
 // refuses reports whether an answer surely lets nothing run.
-func (t *tracked) refuses(m *message) bool {
+func (t *trackedRequest) refuses(m *message) bool {
 	switch {
 	case m.fault != nil:
 		return m.result == nil
@@ -122,7 +122,7 @@ func (t *tracked) refuses(m *message) bool {
 }
 
 // kindOf is the kind of an option of the request, "" for one that it has not.
-func (t *tracked) kindOf(id string) acp.OptionKind {
+func (t *trackedRequest) kindOf(id string) acp.OptionKind {
 	options, ok := readOptions(t.params)
 	if !ok {
 		return ""
@@ -134,24 +134,24 @@ func (t *tracked) kindOf(id string) acp.OptionKind {
 }
 
 // has reports whether an option of that id is one of the request's.
-func (t *tracked) has(id string) bool {
+func (t *trackedRequest) has(id string) bool {
 	options, ok := readOptions(t.params)
 	return ok && slices.ContainsFunc(options, func(o option) bool { return o.ID == id })
 }
 
 // refused passes a no on, and tells permd of it.
-func (c *Core) refused(t *tracked, m *message) {
+func (c *core) refused(t *trackedRequest, m *message) {
 	c.done(t)
 	id := text(m.result, "outcome", "optionId")
-	line, choose, always := m.line, []strictjson.Member{member("verdict", string(decisions.Deny))}, false
+	line, choose, always := m.line, client.Choice{Verdict: decisions.Deny}, false
 	if t.form == nil && text(m.result, "outcome", "outcome") == outcomeSelected {
-		choose = []strictjson.Member{member("optionId", id)}
+		choose = client.Choice{OptionID: id}
 		if t.shown != nil {
 			p := t.shown.pick(id)
 			line, always = t.instead(m, p.option, "outcome", "optionId"), p.always
 		}
 	}
-	c.forward(Client, line)
+	c.forward(clientSide, line)
 	switch {
 	case t.decision == nil || t.withdrawn:
 	case m.fault != nil || t.over:
@@ -159,29 +159,29 @@ func (c *Core) refused(t *tracked, m *message) {
 		c.withdraw(t)
 	case t.stale:
 		if always {
-			c.forgot(errRestarted)
+			c.sayNotRemembered(errRestarted)
 		}
 	default:
-		c.saving[c.choose(t.decision, choose)] = saving{always: always, ask: t.ask}
+		c.pendingChoices[c.choose(t.decision, choose)] = pendingChoice{always: always, ask: t.ask}
 	}
 }
 
 var errRestarted = errors.New("permd has been restarted since it asked")
 
 // reads says what a yes means.
-func (t *tracked) reads(m *message) *yes {
+func (t *trackedRequest) reads(m *message) *approval {
 	if t.form != nil {
 		return t.form.reads(t, m)
 	}
-	y := &yes{line: m.line, once: []strictjson.Member{member("verdict", string(decisions.Allow))}}
+	y := &approval{line: m.line, onceChoice: &client.Choice{Verdict: decisions.Allow}}
 	id := text(m.result, "outcome", "optionId")
 	if text(m.result, "outcome", "outcome") != outcomeSelected || id == "" {
 		return y // only the agent knows what that means
 	}
-	y.choose = []strictjson.Member{member("optionId", id)}
-	y.odd = !t.has(id) && (t.shown == nil || t.shown.widths[id] == "")
+	y.choice = &client.Choice{OptionID: id}
+	y.unknownOption = !t.has(id) && (t.shown == nil || t.shown.widths[id] == "")
 	if t.kindOf(id) != acp.AllowAlways {
-		y.once = y.choose
+		y.onceChoice = y.choice
 	}
 	if t.shown == nil {
 		return y
@@ -189,14 +189,14 @@ func (t *tracked) reads(m *message) *yes {
 	p := t.shown.pick(id)
 	y.line, y.always = t.instead(m, p.option, "outcome", "optionId"), p.always
 	if p.width != "" {
-		y.once = []strictjson.Member{member("optionId", p.option)}
-		y.choose = []strictjson.Member{member("verdict", string(decisions.Allow)), member("width", p.width)}
+		y.onceChoice = &client.Choice{OptionID: p.option}
+		y.choice = &client.Choice{Verdict: decisions.Allow, Width: p.width}
 	}
 	return y
 }
 
 // instead is an answer with another text under a path of its result.
-func (t *tracked) instead(m *message, value string, path ...string) []byte {
+func (t *trackedRequest) instead(m *message, value string, path ...string) []byte {
 	if text(m.result, path...) == value {
 		return m.line
 	}
@@ -209,21 +209,22 @@ func (t *tracked) instead(m *message, value string, path ...string) []byte {
 
 // choose tells permd of an answer. Nothing else is said to permd before it has
 // stored that, so that the next request finds it.
-func (c *Core) choose(d *decisions.Decision, answer []strictjson.Member) uint64 {
-	return c.ask(native.MethodChoose, object(append([]strictjson.Member{member("decisionId", d.ID)}, answer...)...), true)
+func (c *core) choose(d *decisions.Decision, answer client.Choice) uint64 {
+	answer.DecisionID = d.ID
+	return c.ask(native.MethodChoose, encoded(answer), true)
 }
 
-// saved takes permd's answer to that.
-func (c *Core) saved(s saving, result strictjson.Value, err error) {
+// onChoiceStored takes permd's answer to that.
+func (c *core) onChoiceStored(s pendingChoice, result strictjson.Value, err error) {
 	if err != nil {
-		c.add(Act{Kind: Withdraw, N: s.ask})
+		c.add(action{Kind: actWithdraw, N: s.ask})
 		if s.waits() {
 			var rpc *client.Error
-			s.t.yes.late = !s.t.yes.odd && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
-			s.t.yes.why = err
-			c.judge(s.t)
+			s.t.approval.late = !s.t.approval.unknownOption && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
+			s.t.approval.why = err
+			c.decideAgain(s.t)
 		} else if s.always {
-			c.forgot(err)
+			c.sayNotRemembered(err)
 		}
 		return
 	}
@@ -231,42 +232,42 @@ func (c *Core) saved(s saving, result strictjson.Value, err error) {
 	switch {
 	case s.always && len(stored) == 0:
 		c.say("your answer holds for this call; there was nothing that could be remembered")
-	case s.noted && len(stored) > 0:
+	case s.announced && len(stored) > 0:
 		for _, v := range stored {
 			c.say("remembered: " + text(v, "verdict") + " " + text(v, "label") + " (" + text(v, "scope") + ")")
 		}
 	}
 	if s.waits() {
-		c.settle(s.t, s.t.yes.line)
+		c.finishApproval(s.t, s.t.approval.line)
 	}
 }
 
 // waits reports whether the agent waits for this.
-func (s *saving) waits() bool { return s.t != nil && s.t.yes != nil }
+func (s *pendingChoice) waits() bool { return s.t != nil && s.t.approval != nil }
 
-// forgot says why an answer is not remembered.
-func (c *Core) forgot(why error) {
+// sayNotRemembered says why an answer is not remembered.
+func (c *core) sayNotRemembered(why error) {
 	c.say("your answer holds for this call and was not remembered: " + why.Error())
 }
 
-// judge asks permd once more about a call that a person has said yes to.
-func (c *Core) judge(t *tracked) {
+// decideAgain asks permd once more about a call that a person has said yes to.
+func (c *core) decideAgain(t *trackedRequest) {
 	t.ask = c.ask(acp.MethodRequestPermission, t.asked, false)
 	c.waiting[t.ask] = t
 }
 
-// judged takes permd's answer to that.
-func (c *Core) judged(t *tracked, result strictjson.Value, err error) {
-	y := t.yes
+// onDecidedAgain takes permd's answer to that.
+func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err error) {
+	y := t.approval
 	var rpc *client.Error
 	switch {
 	case err == nil && !t.allows(result):
 		d := strictjson.Find(result, "_meta", "permd")
 		c.say("permd denies the call by now, so your yes was not passed on: " + cmp.Or(text(d, "reason"), "no reason was given"))
-		c.settle(t, t.denied(result))
+		c.finishApproval(t, t.denied(result))
 		return
 	case err != nil && c.rules.Require && !errors.As(err, &rpc):
-		c.settle(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
+		c.finishApproval(t, failure(t.id, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error()))
 		return
 	}
 	if y.late && errors.As(err, &rpc) {
@@ -278,19 +279,19 @@ func (c *Core) judged(t *tracked, result strictjson.Value, err error) {
 		if err != nil && !errors.As(err, &rpc) {
 			why = err
 		}
-		c.forgot(why)
+		c.sayNotRemembered(why)
 	}
-	c.settle(t, y.line)
+	c.finishApproval(t, y.line)
 	if !errors.As(err, &rpc) || rpc.Code != socket.CodeAsk {
 		return
 	}
 	switch d := question(rpc); {
 	case d == nil:
-	case y.choose == nil:
-		c.withdraw(t) // nobody has said yes in words that permd knows, so it hears of none
+	case y.choice == nil:
+		c.withdraw(t) // nobody has said yes in words that permd knows, so it is told of none
 	default:
 		// This question is the one that has the person's answer.
-		c.saving[c.choose(d, y.once)] = saving{ask: t.ask}
+		c.pendingChoices[c.choose(d, *y.onceChoice)] = pendingChoice{ask: t.ask}
 	}
 }
 
@@ -299,26 +300,26 @@ const maxAgain = 3
 
 // askAgain puts a request to the person once more: what they said yes to is not
 // what it is about now.
-func (c *Core) askAgain(t *tracked, rpc *client.Error) {
+func (c *core) askAgain(t *trackedRequest, rpc *client.Error) {
 	if t.times++; t.times > maxAgain {
 		c.say("what the call would do has changed again and again while you were asked, so your yes was not passed on")
 		c.withdraw(t)
-		c.settle(t, t.cancelled())
+		c.finishApproval(t, t.cancelled())
 		return
 	}
 	c.say("your yes was not passed on, since permd's question has changed meanwhile: you are asked again")
-	c.add(Act{Kind: Fill, To: Agent, Slot: t.yes.slot})
-	t.yes, t.shown, t.stale = nil, nil, false
+	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place})
+	t.approval, t.shown, t.stale = nil, nil, false
 	t.decision = nil
 	if rpc.Code == socket.CodeAsk {
 		t.decision = question(rpc)
 	}
-	c.add(Act{Kind: Write, To: Client, Line: c.shows(t)})
+	c.add(action{Kind: actWrite, To: clientSide, Line: c.shows(t)})
 }
 
 // denied is the person's answer with the option that permd has chosen in the place
 // of theirs, or permd's answer where theirs has none.
-func (t *tracked) denied(result strictjson.Value) []byte {
+func (t *trackedRequest) denied(result strictjson.Value) []byte {
 	line, ok := t.answers(result)
 	switch {
 	case !ok:
@@ -326,7 +327,7 @@ func (t *tracked) denied(result strictjson.Value) []byte {
 	case t.form != nil || text(result, "outcome", "outcome") != outcomeSelected:
 		return line
 	}
-	m, err := read(t.yes.line)
+	m, err := read(t.approval.line)
 	if err != nil || m.fault != nil || text(m.result, "outcome", "outcome") != outcomeSelected {
 		return line
 	}
@@ -334,14 +335,14 @@ func (t *tracked) denied(result strictjson.Value) []byte {
 }
 
 // allows reports whether permd's answer is an allow.
-func (t *tracked) allows(result strictjson.Value) bool {
+func (t *trackedRequest) allows(result strictjson.Value) bool {
 	return text(result, "outcome", "outcome") == outcomeSelected && t.kindOf(text(result, "outcome", "optionId")) == acp.AllowOnce
 }
 
-// settle fills the place of a person's yes.
-func (c *Core) settle(t *tracked, line []byte) {
-	c.add(Act{Kind: Fill, To: Agent, Slot: t.yes.slot, Line: line})
+// finishApproval fills the place of a person's yes.
+func (c *core) finishApproval(t *trackedRequest, line []byte) {
+	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place, Line: line})
 	delete(c.chain.open, key(t.id))
-	t.yes = nil
+	t.approval = nil
 	c.done(t)
 }

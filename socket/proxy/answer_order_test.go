@@ -18,10 +18,10 @@ const (
 func TestCancelledYes(t *testing.T) {
 	points := []struct {
 		name string
-		goes func(k *talk) (open Act)
+		goes func(k *talk) (open action)
 	}{
-		{"while permd stores it", func(k *talk) Act { return k.asked("permd/choose") }},
-		{"while permd decides again", func(k *talk) Act {
+		{"while permd stores it", func(k *talk) action { return k.asked("permd/choose") }},
+		{"while permd decides again", func(k *talk) action {
 			k.answer(k.asked("permd/choose"), "", errChanged)
 			return k.asked("session/request_permission")
 		}},
@@ -39,11 +39,11 @@ func TestCancelledYes(t *testing.T) {
 				k.client(back("7", "permd-width-w1"))
 				open := p.goes(k)
 				k.client(cancelTurn)
-				k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, cancelTurn)
+				k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, cancelTurn)
 				k.answer(open, l.result, l.err)
 				k.client(back("7", "yes"))
-				k.want(Agent)
-				k.want(Client)
+				k.want(agentSide)
+				k.want(clientSide)
 				if len(k.open) != 0 {
 					t.Errorf("permd was asked %v", k.open)
 				}
@@ -55,10 +55,10 @@ func TestCancelledYes(t *testing.T) {
 				k.client(back("7", "permd-width-w1"))
 				open := p.goes(k)
 				k.agent(cancelAsk)
-				k.want(Agent, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
-				k.want(Client, cancelAsk) // it has seen the request
+				k.want(agentSide, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
+				k.want(clientSide, cancelAsk) // it has seen the request
 				k.answer(open, l.result, l.err)
-				k.want(Agent)
+				k.want(agentSide)
 			})
 			t.Run(fmt.Sprintf("the agent ends, %s, %d", p.name, i), func(t *testing.T) {
 				k := newTalk(t, Rules{})
@@ -66,10 +66,10 @@ func TestCancelledYes(t *testing.T) {
 				k.shows("7")
 				k.client(back("7", "permd-width-w1"))
 				open := p.goes(k)
-				k.do(k.core.Ended(Agent))
+				k.do(k.core.onEnded(agentSide))
 				k.answer(open, l.result, l.err)
 				k.client(`{"jsonrpc":"2.0","method":"_after"}`)
-				k.want(Agent, `{"jsonrpc":"2.0","method":"_after"}`) // nothing holds it up
+				k.want(agentSide, `{"jsonrpc":"2.0","method":"_after"}`) // nothing holds it up
 			})
 		}
 	}
@@ -79,7 +79,7 @@ func TestCancelledYes(t *testing.T) {
 		k.shows("7")
 		k.agent(cancelAsk)
 		k.client(back("7", "permd-width-w1"))
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
 		if len(k.open) != 0 {
 			t.Errorf("permd was asked %v", k.open)
 		}
@@ -90,7 +90,7 @@ func TestCancelledYes(t *testing.T) {
 		k.shows("7")
 		k.client(cancelTurn)
 		k.client(back("7", "yes"))
-		k.want(Agent, cancelTurn, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
+		k.want(agentSide, cancelTurn, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 		if len(k.open) != 0 {
 			t.Errorf("permd was asked %v", k.open)
 		}
@@ -109,7 +109,7 @@ func TestTwoAnswers(t *testing.T) {
 			k.client(line)
 		}
 		k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
-		k.want(Agent, yes)
+		k.want(agentSide, yes)
 		if len(k.says) != 3 || len(k.open) != 0 {
 			t.Errorf("said %q, permd was asked %v", k.says, k.open)
 		}
@@ -121,23 +121,23 @@ func TestTwoAnswers(t *testing.T) {
 			k.shows("7")
 			k.client(first)
 			k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
-			k.want(Agent, first)
+			k.want(agentSide, first)
 			k.client(yes)
 			k.client(back("7", "permd-width-w1"))
-			k.want(Agent)
+			k.want(agentSide)
 		}
 	})
 	t.Run("before the request was shown", func(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.client(yes) // of nothing: the agent's business
-		k.want(Agent, yes)
+		k.want(agentSide, yes)
 		k.agent(request("7", "c"))
 		k.client(yes)
-		k.want(Agent)
+		k.want(agentSide)
 		k.answer(k.asked("session/request_permission"), "", asks("run"))
 		k.client(no)
-		k.want(Agent, no)
+		k.want(agentSide, no)
 	})
 	t.Run("of an id that is used again", func(t *testing.T) {
 		k := newTalk(t, Rules{})
@@ -148,14 +148,14 @@ func TestTwoAnswers(t *testing.T) {
 			// The agent has no answer yet, so the id is not free.
 			k.agent(request("7", "d"))
 			k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
-			got := k.sent(Agent)
+			got := k.sent(agentSide)
 			if len(got) != 2 || got[0] != yes || !strings.Contains(got[1], `"error"`) {
 				t.Fatalf("the agent was sent %q", got)
 			}
 		}
 		k.agent(`{"jsonrpc":"2.0","id":7,"method":"_ask"}`)
 		k.client(`{"jsonrpc":"2.0","id":7,"result":1}`)
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":1}`)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":1}`)
 		k.agent(`{"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/p/a"}}`)
 		for len(k.open) > 0 {
 			a := k.open[0]
@@ -163,7 +163,7 @@ func TestTwoAnswers(t *testing.T) {
 			k.answer(a, "", client.ErrUnreachable)
 		}
 		k.client(`{"jsonrpc":"2.0","id":7,"result":{"content":""}}`)
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"content":""}}`)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":{"content":""}}`)
 	})
 }
 
@@ -178,7 +178,7 @@ func TestAskedAgain(t *testing.T) {
 		if before {
 			k.answer(a, "", asks("run"))
 		}
-		k.do(k.core.Connected(true))
+		k.do(k.core.onConnected(true))
 		if !before {
 			k.answer(a, "", asks("run"))
 		}
@@ -201,23 +201,23 @@ func TestLongIDs(t *testing.T) {
 	for _, id := range []string{one, other} {
 		k.shows(id)
 		k.client(back(id, "no"))
-		k.want(Agent, back(id, "no"))
+		k.want(agentSide, back(id, "no"))
 		k.client(back(id, "yes"))
-		k.want(Agent)
+		k.want(agentSide)
 		k.agent(request(id, "d")) // decided by permd
 		k.answer(k.asked("session/request_permission"), picks("yes"), nil)
-		k.sent(Agent)
+		k.sent(agentSide)
 		k.client(back(id, "yes"))
-		k.want(Agent)
+		k.want(agentSide)
 	}
-	for _, r := range []recent{k.core.settled, k.core.answered[Agent]} {
+	for _, r := range []recent{k.core.answeredByPerson, k.core.answeredByPermd[agentSide]} {
 		for _, id := range r.list {
 			if len(id) > 64 {
 				t.Errorf("an id of %d bytes is kept", len(id))
 			}
 		}
 	}
-	if k.client(back(`"`+long+`3"`, "yes")); len(k.sent(Agent)) != 1 {
+	if k.client(back(`"`+long+`3"`, "yes")); len(k.sent(agentSide)) != 1 {
 		t.Error("an id is taken for another")
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // slow is a permd that leaves all to the person, and never says that it has
-// heard of their answers.
+// been told of their answers.
 func slow(line string) string {
 	switch {
 	case strings.Contains(line, "permd/choose"):
@@ -26,6 +26,7 @@ func slow(line string) string {
 // TestSlowAnswer: a yes that permd takes too long to hear of reaches the agent,
 // before what the client said after it, and also when the client has ended.
 func TestSlowAnswer(t *testing.T) {
+	t.Parallel()
 	d := newPermd(t, slow)
 	e := startWith(t, Config{Dial: d.dial, Timeout: 300 * time.Millisecond, Retry: time.Hour})
 	fmt.Fprintln(e.agentSays, request("7", "c"))
@@ -39,7 +40,7 @@ func TestSlowAnswer(t *testing.T) {
 	e.clientSays.Close()
 	got, err := io.ReadAll(e.agentHears) // up to its end
 	if want := back("7", "yes") + "\nafter\n"; err != nil || string(got) != want {
-		t.Errorf("the agent heard %q, %v; want %q", got, err, want)
+		t.Errorf("the agent received %q, %v; want %q", got, err, want)
 	}
 	e.agentSays.Close()
 	if err := e.wait(t); err != nil {
@@ -60,9 +61,9 @@ func TestAgentGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprintln(e.clientSays, back("7", "yes"))
-	for heard := false; !heard; {
+	for received := false; !received; {
 		d.mu.Lock()
-		heard = len(d.heard) > 0 && d.heard[len(d.heard)-1] == "permd/choose"
+		received = len(d.received) > 0 && d.received[len(d.received)-1] == "permd/choose"
 		d.mu.Unlock()
 		time.Sleep(time.Millisecond)
 	}

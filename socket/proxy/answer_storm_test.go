@@ -16,6 +16,7 @@ import (
 // withdraws and uses its ids again. Each request gets one answer, and the agent
 // never a yes for what permd, when it was there, denied last.
 func TestStorm(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(300) {
 		s := &storm{talk: newTalk(t, Rules{}), r: rand.New(rand.NewPCG(seed, 1)), digest: map[string]int{}}
 		s.begin("x")
@@ -32,7 +33,7 @@ func TestStorm(t *testing.T) {
 			}
 		}
 		s.hear()
-		if n := len(s.out[Agent]) + len(s.out[Client]); n != 0 {
+		if n := len(s.out[agentSide]) + len(s.out[clientSide]); n != 0 {
 			t.Fatalf("seed %d: %d lines are still held", seed, n)
 		}
 		for id, n := range s.live {
@@ -88,7 +89,7 @@ func (s *storm) step() {
 		s.rules++
 	case 8:
 		if s.gone = !s.gone; !s.gone {
-			s.do(s.core.Connected(true))
+			s.do(s.core.onConnected(true))
 		}
 	default:
 		s.reply()
@@ -140,8 +141,8 @@ func (s *storm) mark(id string, deny bool) {
 
 // hear counts what the agent is told.
 func (s *storm) hear() {
-	s.sent(Client)
-	for _, line := range s.sent(Agent) {
+	s.sent(clientSide)
+	for _, line := range s.sent(agentSide) {
 		v := strictjson.Value(line)
 		var id int
 		if _, err := fmt.Sscan(string(strictjson.Find(v, "id")), &id); err != nil {

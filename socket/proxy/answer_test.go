@@ -25,7 +25,7 @@ func (k *talk) shows(id string) {
 	k.t.Helper()
 	k.agent(request(id, "c"))
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
-	if got := k.sent(Client); len(got) != 1 || !strings.Contains(got[0], "permd-width-w1") {
+	if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "permd-width-w1") {
 		k.t.Fatalf("the person was shown %q", got)
 	}
 	k.acts = nil
@@ -41,16 +41,16 @@ func TestAskedTooOften(t *testing.T) {
 		k.client(back("7", "yes"))
 		k.answer(k.asked("permd/choose"), "", errChanged)
 		k.answer(k.asked("session/request_permission"), "", asks("run"))
-		k.want(Agent)
-		if got := k.sent(Client); len(got) != 1 {
+		k.want(agentSide)
+		if got := k.sent(clientSide); len(got) != 1 {
 			t.Fatalf("the person was shown %q", got)
 		}
 	}
 	k.client(back("7", "yes"))
 	k.answer(k.asked("permd/choose"), "", errChanged)
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
-	k.want(Client)
-	k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
+	k.want(clientSide)
+	k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 	// A cancel while the person is asked again reaches the question.
 	k = newTalk(t, Rules{})
 	k.begin("x")
@@ -59,9 +59,9 @@ func TestAskedTooOften(t *testing.T) {
 	k.answer(k.asked("permd/choose"), "", errChanged)
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
 	k.client(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`)
-	k.sent(Agent)
+	k.sent(agentSide)
 	k.client(back("7", "yes"))
-	k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
+	k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 }
 
 // TestLateDeny follows a yes that permd does not take: what its rules deny by now
@@ -70,15 +70,15 @@ func TestLateDeny(t *testing.T) {
 	yes := back("7", "yes")
 	again := strings.Replace(fmt.Sprintf(decisionAsk, "run"), `"d1"`, `"d2"`, 1)
 	cases := []struct {
-		name    string
-		rules   Rules
-		pick    string
-		refusal error
-		result  string
-		err     error
-		agent   string
-		says    []string
-		heard   string // of the second question
+		name     string
+		rules    Rules
+		pick     string
+		refusal  error
+		result   string
+		err      error
+		agent    string
+		says     []string
+		received string // of the second question
 		// asked is set where the person is asked again, with permd's question or, for
 		// "unread", without one.
 		asked string
@@ -99,7 +99,7 @@ func TestLateDeny(t *testing.T) {
 		{name: "the disk is full", pick: "permd-width-w1", refusal: &client.Error{Code: socket.CodeInternal, Message: "the choice could not be stored; nothing was"}, result: picks("yes"), agent: yes, says: []string{"could not be stored"}},
 		{name: "permd has been restarted, and denies", pick: "yes", refusal: client.ErrUnreachable, result: lateDeny, agent: back("7", "no"), says: []string{"frozen"}},
 		{name: "permd has been restarted, and asks", pick: "yes", refusal: client.ErrUnreachable, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, asked: "7"},
-		{name: "the disk is full, and permd asks", pick: "yes", refusal: &client.Error{Code: socket.CodeInternal, Message: "x"}, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, heard: `{"decisionId":"d2","optionId":"yes"}`},
+		{name: "the disk is full, and permd asks", pick: "yes", refusal: &client.Error{Code: socket.CodeInternal, Message: "x"}, err: &client.Error{Code: socket.CodeAsk, Data: strictjson.Value(again)}, agent: yes, received: `{"decisionId":"d2","optionId":"yes"}`},
 		{name: "permd is gone", pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes},
 		{name: "permd is gone, for always", pick: "permd-width-w1", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: yes, says: []string{"not remembered"}},
 		{name: "permd is gone, and required", rules: Rules{Require: true}, pick: "yes", refusal: client.ErrUnreachable, err: client.ErrUnreachable, agent: `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"permd acp: ` + client.ErrUnreachable.Error() + `"}}`},
@@ -113,15 +113,15 @@ func TestLateDeny(t *testing.T) {
 			k.client(back("7", c.pick))
 			k.client(`{"jsonrpc":"2.0","method":"_after"}`)
 			k.answer(k.asked("permd/choose"), "", c.refusal)
-			k.want(Agent) // it waits, and so does what comes after it
+			k.want(agentSide) // it waits, and so does what comes after it
 			a := k.asked("session/request_permission")
 			if want := string(strictjson.Find(strictjson.Value(request("7", "c")), "params")); string(a.Params) != want {
 				t.Errorf("permd was asked %s, want %s", a.Params, want)
 			}
 			k.answer(a, c.result, c.err)
 			if c.asked != "" {
-				k.want(Agent, `{"jsonrpc":"2.0","method":"_after"}`)
-				got := k.sent(Client)
+				k.want(agentSide, `{"jsonrpc":"2.0","method":"_after"}`)
+				got := k.sent(clientSide)
 				if len(got) != 1 || !strings.Contains(got[0], "session/request_permission") ||
 					strings.Contains(got[0], "permd-width-w1") == (c.asked == "unread") {
 					t.Fatalf("the person was shown %q", got)
@@ -130,26 +130,26 @@ func TestLateDeny(t *testing.T) {
 					t.Errorf("said %q", k.says)
 				}
 				k.client(back("7", "yes"))
-				k.want(Agent)
+				k.want(agentSide)
 				if c.asked == "unread" {
 					k.answer(k.asked("session/request_permission"), picks("yes"), nil)
 				} else if a := k.asked("permd/choose"); string(a.Params) != `{"decisionId":"d2","optionId":"yes"}` {
-					t.Errorf("permd heard %s", a.Params)
+					t.Errorf("permd received %s", a.Params)
 				} else {
 					k.answer(a, `{"stored":[]}`, nil)
 				}
-				k.want(Agent, yes)
+				k.want(agentSide, yes)
 				return
 			}
-			k.want(Agent, c.agent, `{"jsonrpc":"2.0","method":"_after"}`)
-			k.want(Client)
-			if c.heard != "" {
+			k.want(agentSide, c.agent, `{"jsonrpc":"2.0","method":"_after"}`)
+			k.want(clientSide)
+			if c.received != "" {
 				a := k.asked("permd/choose")
-				if string(a.Params) != c.heard {
-					t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+				if string(a.Params) != c.received {
+					t.Errorf("permd received %s, want %s", a.Params, c.received)
 				}
 				k.answer(a, "", errChanged) // a second time: the yes has counted
-				k.want(Agent)
+				k.want(agentSide)
 			}
 			if len(k.open) != 0 {
 				t.Errorf("permd was asked %v", k.open)
@@ -183,11 +183,11 @@ func TestUnasked(t *testing.T) {
 			k.begin("x")
 			k.agent(request("7", "c"))
 			k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
-			k.want(Client, request("7", "c"))
+			k.want(clientSide, request("7", "c"))
 			k.client(back("7", c.pick))
-			k.want(Agent)
+			k.want(agentSide)
 			k.answer(k.asked("session/request_permission"), c.result, c.err)
-			k.want(Agent, c.agent)
+			k.want(agentSide, c.agent)
 		})
 	}
 	t.Run("too long to be asked", func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestUnasked(t *testing.T) {
 		k.begin("x")
 		k.agent(strings.Replace(request("7", "c"), `"c"`, `"c","title":"`+strings.Repeat("x", maxTold)+`"`, 1))
 		k.client(back("7", "always"))
-		k.want(Agent, back("7", "always"))
+		k.want(agentSide, back("7", "always"))
 		if len(k.open) != 0 {
 			t.Errorf("permd was asked %v", k.open)
 		}
@@ -220,7 +220,7 @@ func TestOdd(t *testing.T) {
 			k.shows("7")
 			line := `{"jsonrpc":"2.0","id":7,` + result + `}`
 			k.client(line)
-			k.want(Agent)
+			k.want(agentSide)
 			if strings.Contains(name, "not of it") {
 				k.answer(k.asked("permd/choose"), "", errChanged)
 			}
@@ -230,11 +230,11 @@ func TestOdd(t *testing.T) {
 				if strings.Contains(result, `{"outcome":{"outcome":"selected"`) {
 					want = back("7", "no") // only the option is another
 				}
-				k.want(Agent, want)
+				k.want(agentSide, want)
 				continue
 			}
 			k.answer(k.asked("session/request_permission"), "", asks("run"))
-			k.want(Agent, line)
+			k.want(agentSide, line)
 			if t.Failed() {
 				t.Fatal(name)
 			}
@@ -244,7 +244,7 @@ func TestOdd(t *testing.T) {
 
 // TestNo: a no goes on at once, and permd hears of it.
 func TestNo(t *testing.T) {
-	cases := []struct{ name, client, agent, heard string }{
+	cases := []struct{ name, client, agent, received string }{
 		{"reject", back("7", "no"), back("7", "no"), `{"decisionId":"d1","optionId":"no"}`},
 		{"never", back("7", "never"), back("7", "no"), `{"decisionId":"d1","optionId":"never"}`},
 		{"dismissed", `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`, "", `{"decisionId":"d1","verdict":"deny"}`},
@@ -259,22 +259,22 @@ func TestNo(t *testing.T) {
 			k.begin("x")
 			k.shows("7")
 			k.client(c.client)
-			k.want(Agent, c.agent)
-			if c.heard == "" {
-				if len(k.acts) != 1 || k.acts[0].Kind != Withdraw {
-					t.Errorf("permd heard %v", k.acts)
+			k.want(agentSide, c.agent)
+			if c.received == "" {
+				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
+					t.Errorf("permd received %v", k.acts)
 				}
 				return
 			}
 			a := k.asked("permd/choose")
-			if string(a.Params) != c.heard {
-				t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+			if string(a.Params) != c.received {
+				t.Errorf("permd received %s, want %s", a.Params, c.received)
 			}
 			k.answer(a, "", errChanged)
 			if len(k.open) != 0 {
 				t.Errorf("permd was asked %v about a no", k.open)
 			}
-			k.want(Agent)
+			k.want(agentSide)
 		})
 	}
 	t.Run("of a turn that is over", func(t *testing.T) {
@@ -283,9 +283,9 @@ func TestNo(t *testing.T) {
 		k.shows("7")
 		k.client(cancelTurn)
 		k.client(cases[2].client)
-		k.want(Agent, cancelTurn, cases[2].client)
+		k.want(agentSide, cancelTurn, cases[2].client)
 		if len(k.open) != 0 {
-			t.Errorf("permd heard %v: nobody has answered", k.open)
+			t.Errorf("permd received %v: nobody has answered", k.open)
 		}
 	})
 }
@@ -301,5 +301,5 @@ func TestDeniedBytes(t *testing.T) {
 	k.client(answer("permd-width-w1"))
 	k.answer(k.asked("permd/choose"), "", errChanged)
 	k.answer(k.asked("session/request_permission"), lateDeny, nil)
-	k.want(Agent, answer("no"))
+	k.want(agentSide, answer("no"))
 }

@@ -13,12 +13,12 @@ import (
 
 // In a chain of proxies a conductor starts every component and carries all
 // messages, so that one pipe is both the client's and the agent's. What is from
-// the agent, or for it, stands in an envelope, a request or notification of its
+// the agent, or for it, comes in an envelope, a request or notification of its
 // own whose parameters are the message:
 //
 //	{"jsonrpc":"2.0","id":7,"method":"_proxy/successor","params":{"method":"session/prompt","params":{…}}}
 //
-// What is from the client, or for it, stands as it is, and so does every answer:
+// What is from the client, or for it, comes as it is, and so does every answer:
 // whom it is for is known from the id of its request. All ids on the pipe are
 // the conductor's, for permd passes a request on under the id that it came with.
 const (
@@ -31,10 +31,10 @@ const (
 // maxOpen is how many requests of a conductor may wait for an answer.
 const maxOpen = 1 << 16
 
-// chain is what a Core knows of a conductor.
+// chain is what a core knows of a conductor.
 type chain struct {
-	prefix string          // how the conductor has its methods
-	open   map[string]Side // requests without an answer: who has asked
+	prefix string              // how the conductor has its methods
+	open   map[string]peerSide // requests without an answer: who has asked
 }
 
 var (
@@ -43,22 +43,22 @@ var (
 	errAlone    = errors.New("permd stands in front of an agent here (acp --proxy), and is the last of the chain; use permd acp -- AGENT")
 )
 
-// Conducted takes one line of a conductor. A Core that is given one hears from
+// onConducted takes one line of a conductor. A core that is given one receives from
 // nobody else.
-func (c *Core) Conducted(line []byte) []Act {
+func (c *core) onConducted(line []byte) []action {
 	m, err := read(line)
 	return c.conductedLine(&m, err)
 }
 
 // conductedLine takes a line that was read, or could not be.
-func (c *Core) conductedLine(m *message, err error) []Act {
+func (c *core) conductedLine(m *message, err error) []action {
 	switch {
 	case errors.Is(err, errText):
 		if len(bytes.TrimSpace(m.line)) > 0 {
 			c.say("what the conductor said besides messages was not passed on")
 		}
 	case err != nil:
-		return c.RefuseConducted(err)
+		return c.onUnreadableConducted(err)
 	case m.method == "":
 		c.conductedAnswer(m)
 	default:
@@ -67,15 +67,15 @@ func (c *Core) conductedLine(m *message, err error) []Act {
 	return c.take()
 }
 
-// RefuseConducted drops a line that cannot be passed on unread. It may have been
+// onUnreadableConducted drops a line that cannot be passed on unread. It may have been
 // anybody's.
-func (c *Core) RefuseConducted(why error) []Act {
-	c.refuse(Agent, "the conductor", why)
+func (c *core) onUnreadableConducted(why error) []action {
+	c.refuse(agentSide, "the conductor", why)
 	return c.take()
 }
 
 // conductedAnswer takes an answer to what permd has passed on.
-func (c *Core) conductedAnswer(m *message) {
+func (c *core) conductedAnswer(m *message) {
 	k := key(m.id)
 	asker, ok := c.chain.open[k]
 	if m.id == nil || !ok {
@@ -83,22 +83,22 @@ func (c *Core) conductedAnswer(m *message) {
 		return
 	}
 	t := c.tracked[asker][k]
-	if t == nil || !t.held && t.yes == nil && c.asking[k] == nil {
+	if t == nil || !t.inPlace && t.approval == nil && c.gateQuestions[k] == nil {
 		delete(c.chain.open, k) // else it will only be sent
 	}
 	c.receive(asker.other(), m)
-	if t != nil && t.yes != nil {
-		c.chain.open[k] = asker // permd hears of the answer first
+	if t != nil && t.approval != nil {
+		c.chain.open[k] = asker // permd is told of the answer first
 	}
 }
 
 // conducted takes a request or notification.
-func (c *Core) conducted(m *message) {
+func (c *core) conducted(m *message) {
 	from, err := c.chain.unwrap(m)
 	switch {
 	case err != nil:
 		c.refuseRequest(from, m, err)
-		if from == Agent {
+		if from == agentSide {
 			c.runs.forgot = true // it may have said something of a call
 			c.lost()
 		}
@@ -121,11 +121,11 @@ func (c *Core) conducted(m *message) {
 			return
 		}
 		if c.chain.open == nil {
-			c.chain.open = map[string]Side{}
+			c.chain.open = map[string]peerSide{}
 		}
 		c.chain.open[k] = from
 	}
-	if from == Agent {
+	if from == agentSide {
 		m.line = m.bare()
 	} else {
 		m.line = m.wrapped(c.chain.successor())
@@ -134,9 +134,9 @@ func (c *Core) conducted(m *message) {
 }
 
 // refuseRequest answers a message that is not passed on.
-func (c *Core) refuseRequest(from Side, m *message, why error) {
+func (c *core) refuseRequest(from peerSide, m *message, why error) {
 	if m.id != nil {
-		c.add(Act{Kind: Write, To: from, Line: failure(m.id, socket.CodeRequest, "permd acp: "+why.Error()), Own: true})
+		c.add(action{Kind: actWrite, To: from, Line: failure(m.id, socket.CodeRequest, "permd acp: "+why.Error()), Own: true})
 	}
 	c.say("a message of the conductor was not passed on: " + why.Error())
 }
@@ -154,12 +154,12 @@ func (h *chain) successor() string {
 }
 
 // unwrap says who a message is from, and leaves of it what they have said.
-func (h *chain) unwrap(m *message) (Side, error) {
+func (h *chain) unwrap(m *message) (peerSide, error) {
 	prefix, name := chainMethod(m.method)
 	switch {
 	case name == chainSuccessor:
 		h.prefix = cmp.Or(h.prefix, prefix)
-		return Agent, m.open()
+		return agentSide, m.open()
 	case name == chainInitialize && m.id != nil:
 		h.prefix, m.method = prefix, methodInitialize
 		for i := range m.object {
@@ -167,13 +167,13 @@ func (h *chain) unwrap(m *message) (Side, error) {
 				m.object[i] = member("method", m.method)
 			}
 		}
-		return Client, nil
+		return clientSide, nil
 	case name == chainInitialize:
-		return Client, errAmbiguous
+		return clientSide, errAmbiguous
 	case m.method == methodInitialize:
-		return Client, errAlone // whoever gets this one has no successor
+		return clientSide, errAlone // whoever gets this one has no successor
 	}
-	return Client, nil
+	return clientSide, nil
 }
 
 // chainMethod splits a method of the chains' own; "" for others.
@@ -222,8 +222,8 @@ func (m *message) members() strictjson.Object {
 	})
 }
 
-// bare is the message as it stands by itself. Members beside its method and
-// parameters stay beside them.
+// bare is the message without its envelope. Members other than its method and
+// parameters stay with them.
 func (m *message) bare() []byte {
 	list := m.members()
 	list = slices.DeleteFunc(list, func(member strictjson.Member) bool {

@@ -18,7 +18,7 @@ import (
 // wire has a conductor say lines and returns all that it is sent.
 func (k *talk) wire(lines ...string) (sent []string) {
 	for _, line := range lines {
-		k.do(k.core.Conducted([]byte(line + "\n")))
+		k.do(k.core.onConducted([]byte(line + "\n")))
 	}
 	for side := range k.out {
 		for len(k.out[side]) > 0 && !k.out[side][0].open {
@@ -145,8 +145,8 @@ func TestEnvelopes(t *testing.T) {
 			if d := cmp.Diff(c.out, k.wire(c.in...)); d != "" {
 				t.Errorf("the conductor was sent (-want +got):\n%s", d)
 			}
-			if lost := slices.ContainsFunc(k.acts, func(a Act) bool { return string(a.Params) == "{}" }); len(k.says) != c.says || lost != c.lost {
-				t.Errorf("said %q, permd heard %v", k.says, k.acts)
+			if lost := slices.ContainsFunc(k.acts, func(a action) bool { return string(a.Params) == "{}" }); len(k.says) != c.says || lost != c.lost {
+				t.Errorf("said %q, permd received %v", k.says, k.acts)
 			}
 		})
 	}
@@ -176,7 +176,7 @@ func TestEnvelopedGates(t *testing.T) {
 // TestEarlyAnswers has a conductor answer what it was not sent yet: it is the
 // answer to what it is sent then that counts.
 func TestEarlyAnswers(t *testing.T) {
-	ask := newConductor("_proxy/").says(Agent, request("1", "c"))
+	ask := newConductor("_proxy/").says(agentSide, request("1", "c"))
 	write := `{"jsonrpc":"2.0","id":"agent 1","method":"_proxy/successor","params":{"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","content":"x"}}}`
 	answer := `{"jsonrpc":"2.0","id":"agent 1","result":` + picks("yes") + `}`
 	for name, line := range map[string]string{"permission": ask, "gate": write} {
@@ -223,13 +223,13 @@ func TestEarlyAnswers(t *testing.T) {
 func TestManyOpen(t *testing.T) {
 	k := newTalk(t, Rules{})
 	for i := range maxOpen {
-		k.core.Conducted(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"_a","params":{}}`, i))
+		k.core.onConducted(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"_a","params":{}}`, i))
 	}
 	got := k.wire(`{"jsonrpc":"2.0","id":"one more","method":"_a","params":{}}`)
 	if len(got) != 1 || !strings.Contains(got[0], "too many requests") {
 		t.Errorf("the conductor was sent %q", got)
 	}
-	k.core.Conducted([]byte(`{"jsonrpc":"2.0","id":0,"result":1}`))
+	k.core.onConducted([]byte(`{"jsonrpc":"2.0","id":0,"result":1}`))
 	if got := k.wire(`{"jsonrpc":"2.0","id":"one more","method":"_a","params":{}}`); len(got) != 1 || !strings.Contains(got[0], "_proxy/successor") {
 		t.Errorf("the conductor was sent %q", got)
 	}
@@ -320,9 +320,9 @@ func TestConductorGone(t *testing.T) {
 // never passed on without asking permd.
 func FuzzEnvelopes(f *testing.F) {
 	for _, line := range []string{
-		request("1", "c"), newConductor("_proxy/").says(Agent, request("1", "c")), newConductor("proxy/").says(Agent, request("1", "c")),
-		newConductor("_proxy/").says(Agent, update("s1", "tool_call", "c", `,"content":[{}]`)), newConductor("_proxy/").says(Client, `{"id":0,"method":"initialize","params":{}}`),
-		newConductor("_proxy/").says(Agent, `{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"ls"}}`),
+		request("1", "c"), newConductor("_proxy/").says(agentSide, request("1", "c")), newConductor("proxy/").says(agentSide, request("1", "c")),
+		newConductor("_proxy/").says(agentSide, update("s1", "tool_call", "c", `,"content":[{}]`)), newConductor("_proxy/").says(clientSide, `{"id":0,"method":"initialize","params":{}}`),
+		newConductor("_proxy/").says(agentSide, `{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"ls"}}`),
 		`{"id":1,"method":"_proxy/successor","params":{"method":"_proxy/successor","params":{"method":"fs/write_text_file","params":{"path":"/a"}}}}`,
 		`{"id":1,"method":"_proxy/successor","params":{"method":"a","\u006dethod":"b"}}`, `{"id":1,"result":{}}`, `[]`, ``, `x`,
 		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}`, `{"method":"_proxy/successor","params":{"method":"x","_meta":1,"params":null,"id":2}}`,
@@ -335,7 +335,7 @@ func FuzzEnvelopes(f *testing.F) {
 		}
 		kept := bytes.Clone(line)
 		k := newTalk(t, Rules{})
-		k.do(k.core.Conducted(line))
+		k.do(k.core.onConducted(line))
 		asked := len(k.open) > 0
 		for len(k.open) > 0 {
 			a := k.open[0]

@@ -21,14 +21,14 @@ func newConductor(prefix string) *conductor {
 }
 
 // id is the conductor's in the place of a side's.
-func (c *conductor) id(of Side, id strictjson.Value) strictjson.Value {
+func (c *conductor) id(of peerSide, id strictjson.Value) strictjson.Value {
 	own := quoted(nil, of.String()+" "+key(id))
 	c.ids[string(own)] = id
 	return own
 }
 
 // says is what permd hears when a side says something.
-func (c *conductor) says(from Side, said string) string {
+func (c *conductor) says(from peerSide, said string) string {
 	m, err := read([]byte(said))
 	if err != nil {
 		return said
@@ -50,7 +50,7 @@ func (c *conductor) says(from Side, said string) string {
 		id := strictjson.Find(m.params, "requestId")
 		set("params", strictjson.Value(strings.Replace(string(m.params), string(id), string(c.id(from, id)), 1)))
 	}
-	if from == Client {
+	if from == clientSide {
 		if m.method == methodInitialize {
 			set("method", quoted(nil, c.prefix+"initialize"))
 		}
@@ -62,7 +62,7 @@ func (c *conductor) says(from Side, said string) string {
 }
 
 // hears is what permd says, and for whom.
-func (c *conductor) hears(said string) (Side, string, error) {
+func (c *conductor) hears(said string) (peerSide, string, error) {
 	m, err := read([]byte(said))
 	if err != nil {
 		return 0, "", err
@@ -73,15 +73,15 @@ func (c *conductor) hears(said string) (Side, string, error) {
 	}
 	if m.answer() {
 		own, _ := strictjson.ParseString(m.id)
-		to := Agent
+		to := agentSide
 		if strings.HasPrefix(own, "client ") {
-			to = Client
+			to = clientSide
 		}
 		return to, usual(string(with(m.object, "id", id))), nil
 	}
-	to, o := Client, m.object
+	to, o := clientSide, m.object
 	if m.method == c.prefix+"successor" {
-		to = Agent
+		to = agentSide
 		if o, err = strictjson.ParseObject(m.params); err != nil {
 			return 0, "", err
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Rules are what a Core goes by.
+// Rules are what a core goes by.
 type Rules struct {
 	// Plain returns the id of the option by which an agent is allowed just one
 	// call, where it offers several of that kind; nil for none.
@@ -26,15 +26,15 @@ type Rules struct {
 	// do and that nobody has allowed.
 	AskGates bool
 	// LateWait is how long a request waits for an input that its agent sends
-	// late; 0 is DefaultLateWait.
+	// late; 0 is 150 ms.
 	LateWait time.Duration
 }
 
-// DefaultLateWait is a compromise: agents that send the input late do so within
+// defaultLateWait is a compromise: agents that send the input late do so within
 // a few milliseconds, and a person notices a tenth of a second.
-const DefaultLateWait = 150 * time.Millisecond
+const defaultLateWait = 150 * time.Millisecond
 
-// Bounds of what a Core keeps.
+// Bounds of what a core keeps.
 const (
 	maxSessions = 512
 	maxCalls    = 1024    // requests that wait for an answer, of each side
@@ -47,103 +47,103 @@ const (
 // answer of its own for that.
 const codeDenied = -32001
 
-// Core says what becomes of each line. It does nothing by itself, and is not
+// core says what becomes of each line. It does nothing by itself, and is not
 // safe for concurrent use.
-type Core struct {
+type core struct {
 	rules Rules
-	acts  []Act
+	acts  []action
 	last  uint64 // number of the newest slot or question
 
 	version int // of the protocol, 0 while it is not known
 	parties [2]effects.Party
 
-	calls    [2]map[string]*call    // what a side asked of the other
-	tracked  [2]map[string]*tracked // what a side asked that permd is asked about
-	waiting  map[uint64]*tracked    // by the number of the question to permd
-	saving   map[uint64]saving
-	opening  map[uint64]string // declarations on their way
-	answered [2]recent
-	others   map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
-	settled  recent         // ids of the agent's requests whose answer of the person was passed on
-	sessions sessions
-	contents contents
-	chain    chain
-	runs     runs
-	ownID    string             // begins the ids of the proxy's own requests
-	asking   map[string]*asking // what the person is asked of gates, by the agent's id
-	opens    map[uint64]opens
-	dropped  int             // lines of the agent that loose has dropped
-	notes    map[uint64]*ran // calls that ran unasked, on their way to permd
+	calls            [2]map[string]*call           // what a side asked of the other
+	tracked          [2]map[string]*trackedRequest // what a side asked that permd is asked about
+	waiting          map[uint64]*trackedRequest    // by the number of the question to permd
+	pendingChoices   map[uint64]pendingChoice
+	opening          map[uint64]string // declarations on their way
+	answeredByPermd  [2]recent
+	others           map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
+	answeredByPerson recent         // ids of the agent's requests whose answer of the person was passed on
+	sessions         sessions
+	contents         contents
+	chain            chain
+	runs             runs
+	ownID            string                   // begins the ids of the proxy's own requests
+	gateQuestions    map[string]*gateQuestion // what the person is asked of gates, by the agent's id
+	gateApprovals    map[uint64]gateApproval
+	dropped          int                 // lines of the agent that loose has dropped
+	runReports       map[uint64]*callRun // calls that ran unasked, on their way to permd
 }
 
-// NewCore returns a Core for one conversation.
-func NewCore(rules Rules) *Core {
+// newCore returns a core for one conversation.
+func newCore(rules Rules) *core {
 	if rules.LateWait == 0 {
-		rules.LateWait = DefaultLateWait
+		rules.LateWait = defaultLateWait
 	}
-	c := &Core{
-		rules: rules, waiting: map[uint64]*tracked{}, saving: map[uint64]saving{}, opening: map[uint64]string{},
+	c := &core{
+		rules: rules, waiting: map[uint64]*trackedRequest{}, pendingChoices: map[uint64]pendingChoice{}, opening: map[uint64]string{},
 		sessions: sessions{byID: map[string]*session{}}, contents: contents{byCall: map[string]*content{}},
-		ownID: ownID(), opens: map[uint64]opens{}, notes: map[uint64]*ran{}, others: map[string]int{},
+		ownID: ownID(), gateApprovals: map[uint64]gateApproval{}, runReports: map[uint64]*callRun{}, others: map[string]int{},
 	}
 	for s := range c.calls {
-		c.calls[s], c.tracked[s] = map[string]*call{}, map[string]*tracked{}
+		c.calls[s], c.tracked[s] = map[string]*call{}, map[string]*trackedRequest{}
 	}
 	return c
 }
 
 // take returns the acts so far. They are valid until the next line.
-func (c *Core) take() []Act {
+func (c *core) take() []action {
 	acts := c.acts
 	c.acts = c.acts[:0]
 	return acts
 }
 
-// Line takes one line of a peer, with its newline if it has one.
-func (c *Core) Line(from Side, line []byte) []Act {
+// onLine takes one line of a peer, with its newline if it has one.
+func (c *core) onLine(from peerSide, line []byte) []action {
 	m, err := read(line)
 	return c.line(from, &m, err)
 }
 
 // line takes a line that was read, or could not be.
-func (c *Core) line(from Side, m *message, err error) []Act {
+func (c *core) line(from peerSide, m *message, err error) []action {
 	switch {
 	case err == nil:
 		c.receive(from, m)
-	case errors.Is(err, errText), from == Client && !errors.Is(err, errBatch):
+	case errors.Is(err, errText), from == clientSide && !errors.Is(err, errBatch):
 		// What the person's own client says reaches the agent in any case.
 		c.forward(from, m.line)
-	case from == Agent && errors.Is(err, errLoose):
+	case from == agentSide && errors.Is(err, errLoose):
 		return c.loose(m.line)
 	default:
-		return c.Refuse(from, err)
+		return c.onUnreadable(from, err)
 	}
 	return c.take()
 }
 
 // receive takes a message that could be read.
-func (c *Core) receive(from Side, m *message) {
-	if from == Client {
+func (c *core) receive(from peerSide, m *message) {
+	if from == clientSide {
 		c.fromClient(m)
 	} else {
 		c.fromAgent(m)
 	}
 }
 
-// Refuse drops a line that cannot be passed on unread.
-func (c *Core) Refuse(from Side, why error) []Act {
+// onUnreadable drops a line that cannot be passed on unread.
+func (c *core) onUnreadable(from peerSide, why error) []action {
 	c.refuse(from, "the "+from.String(), why)
 	return c.take()
 }
 
-func (c *Core) refuse(from Side, who string, why error) {
+func (c *core) refuse(from peerSide, who string, why error) {
 	code := socket.CodeRequest
-	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, errLoose) && !errors.Is(why, ErrLong) {
+	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, errLoose) && !errors.Is(why, errLong) {
 		code = socket.CodeParse
 	}
-	c.add(Act{Kind: Write, To: from, Line: failure(nil, code, "permd acp: "+why.Error()), Own: true})
+	c.add(action{Kind: actWrite, To: from, Line: failure(nil, code, "permd acp: "+why.Error()), Own: true})
 	c.say("a message of " + who + " was not passed on: " + why.Error())
-	if from == Agent {
+	if from == agentSide {
 		// It may have said something of a call.
 		c.runs.forgot = true
 		c.lost()
@@ -151,17 +151,17 @@ func (c *Core) refuse(from Side, who string, why error) {
 }
 
 // fromAgent takes a message of the agent.
-func (c *Core) fromAgent(m *message) {
+func (c *core) fromAgent(m *message) {
 	switch {
 	case m.answer():
-		c.answerOf(Client, m)
-		c.forward(Agent, m.line)
+		c.answerOf(clientSide, m)
+		c.forward(agentSide, m.line)
 	case m.method == acp.MethodUpdate:
-		c.forward(Agent, m.line)
+		c.forward(agentSide, m.line)
 		c.observe(m)
 	case m.method == methodCancelRequest:
 		if !c.gateCancelled(m) {
-			c.cancelRequest(Agent, m)
+			c.cancelRequest(agentSide, m)
 		}
 	case m.method == acp.MethodRequestPermission && m.request():
 		c.runs.asks(m)
@@ -171,50 +171,50 @@ func (c *Core) fromAgent(m *message) {
 		if approves(m) {
 			c.elicitation(m)
 		} else {
-			c.pass(Agent, m)
+			c.pass(agentSide, m)
 		}
 	case isGate(m.method) && m.request():
-		c.gate(Agent, m)
+		c.gate(agentSide, m)
 	case isGate(m.method):
 		// It has no id to answer under, and some clients would do it all the same.
 		c.say("the agent wanted " + m.method + " without an answer to it, which was not passed on")
 	default:
-		c.pass(Agent, m)
+		c.pass(agentSide, m)
 	}
 }
 
 // fromClient takes a message of the client.
-func (c *Core) fromClient(m *message) {
+func (c *core) fromClient(m *message) {
 	switch {
 	case m.answer():
-		if !c.gateAnswered(m) {
-			c.runs.answered(c.tracked[Agent][key(m.id)], m)
-			c.picked(m)
+		if !c.isGateAnswer(m) {
+			c.runs.answered(c.tracked[agentSide][key(m.id)], m)
+			c.onPersonAnswer(m)
 		}
 	case m.method == acp.MethodCancel:
 		c.cancelTurn(m)
-		c.gatesOver(text(m.params, "sessionId"))
+		c.cancelGateQuestions(text(m.params, "sessionId"))
 	case m.method == methodCancelRequest:
-		c.cancelRequest(Client, m)
+		c.cancelRequest(clientSide, m)
 	case m.request() && c.switches(m):
 		c.note(m)
-		c.gate(Client, m)
+		c.gate(clientSide, m)
 	default:
 		if m.request() {
 			c.note(m)
 		}
-		c.pass(Client, m)
+		c.pass(clientSide, m)
 	}
 }
 
 // pass forwards a message that nothing is decided of.
-func (c *Core) pass(from Side, m *message) {
+func (c *core) pass(from peerSide, m *message) {
 	if m.request() {
 		k := key(m.id)
-		if from == Agent && !c.another(m, k) {
+		if from == agentSide && !c.another(m, k) {
 			return
 		}
-		c.answered[from].remove(k)
+		c.answeredByPermd[from].remove(k)
 	}
 	c.forward(from, m.line)
 }
@@ -222,49 +222,49 @@ func (c *Core) pass(from Side, m *message) {
 // another notes a request of the agent that nothing is decided of. One with the id
 // of a request that is decided is refused: its answer would be taken for a word on
 // that.
-func (c *Core) another(m *message, k string) bool {
+func (c *core) another(m *message, k string) bool {
 	switch {
-	case c.tracked[Agent][k] != nil:
-		c.reply(Agent, failure(m.id, socket.CodeRequest, errInUse))
+	case c.tracked[agentSide][k] != nil:
+		c.reply(agentSide, failure(m.id, socket.CodeRequest, errInUse))
 		return false
 	case len(c.others) >= maxOpen:
-		c.reply(Agent, failure(m.id, socket.CodeBusy, errMany))
+		c.reply(agentSide, failure(m.id, socket.CodeBusy, errMany))
 		return false
 	}
 	c.others[short(k)]++
-	c.settled.remove(k)
+	c.answeredByPerson.remove(k)
 	return true
 }
 
-// theOther notes that such a request has its answer.
-func (c *Core) theOther(k string) {
+// forgetOther notes that such a request has its answer.
+func (c *core) forgetOther(k string) {
 	k = short(k)
 	if c.others[k]--; c.others[k] <= 0 {
 		delete(c.others, k)
 	}
 }
 
-// Answer takes permd's answer to the question n; err is why there is none.
-func (c *Core) Answer(n uint64, result strictjson.Value, err error) []Act {
+// onAnswer takes permd's answer to the question n; err is why there is none.
+func (c *core) onAnswer(n uint64, result strictjson.Value, err error) []action {
 	if t, ok := c.waiting[n]; ok {
 		delete(c.waiting, n)
 		c.runs.decided(t, result, err)
 		switch {
 		case t.gate:
 			c.gateDecided(t, result, err)
-		case t.yes != nil:
-			c.judged(t, result, err)
+		case t.approval != nil:
+			c.onDecidedAgain(t, result, err)
 		default:
 			c.decided(t, result, err)
 		}
-	} else if s, ok := c.saving[n]; ok {
-		delete(c.saving, n)
-		c.saved(s, result, err)
-	} else if o, ok := c.opens[n]; ok {
-		delete(c.opens, n)
-		c.gateSaved(o, result, err)
-	} else if r, ok := c.notes[n]; ok {
-		delete(c.notes, n)
+	} else if s, ok := c.pendingChoices[n]; ok {
+		delete(c.pendingChoices, n)
+		c.onChoiceStored(s, result, err)
+	} else if o, ok := c.gateApprovals[n]; ok {
+		delete(c.gateApprovals, n)
+		c.onGateChoiceStored(o, result, err)
+	} else if r, ok := c.runReports[n]; ok {
+		delete(c.runReports, n)
 		c.noted(r, result, err)
 	} else if id, ok := c.opening[n]; ok {
 		delete(c.opening, n)
@@ -275,9 +275,9 @@ func (c *Core) Answer(n uint64, result strictjson.Value, err error) []Act {
 	return c.take()
 }
 
-// Late says that the time of a Wake is over.
-func (c *Core) Late(n uint64) []Act {
-	for _, t := range c.tracked[Agent] {
+// onLate says that the time of a Wake is over.
+func (c *core) onLate(n uint64) []action {
+	for _, t := range c.tracked[agentSide] {
 		if t.late && t.ask == n {
 			t.late = false
 			c.toPerson(t, t.decision)
@@ -287,32 +287,32 @@ func (c *Core) Late(n uint64) []Act {
 	return c.take()
 }
 
-// Connected says that there is a new connection to permd. Again says that it is
+// onConnected says that there is a new connection to permd. Again says that it is
 // not the first, so that permd knows nothing of the conversation any more.
-func (c *Core) Connected(again bool) []Act {
+func (c *core) onConnected(again bool) []action {
 	for _, s := range c.sessions.list {
 		c.declare(s)
 	}
 	if again {
-		for _, t := range c.tracked[Agent] {
+		for _, t := range c.tracked[agentSide] {
 			t.stale = true
 		}
-		c.unheard()
+		c.tellIncomplete()
 	}
 	return c.take()
 }
 
-// Lost says that permd did not hear all that it was told.
-func (c *Core) Lost() []Act {
+// onLost says that permd was not sent all that it should have been.
+func (c *core) onLost() []action {
 	c.lost()
 	return c.take()
 }
 
 // lost sends updates that permd cannot read, one for each session and one for
-// all others: it then leaves calls to the person that it has not heard the
+// all others: it then leaves calls to the person that it was not told the
 // announcement of from here on. A session that is declared for the first time
 // counts as new for permd, whatever was lost, so each must be named.
-func (c *Core) lost() {
+func (c *core) lost() {
 	for _, s := range c.sessions.list {
 		c.tell(acp.MethodUpdate, unread(s.id))
 	}
@@ -323,23 +323,20 @@ func unread(sessionID string) strictjson.Value {
 	return object(member("sessionId", sessionID), strictjson.Member{Name: "update", Value: strictjson.Value(`{}`)})
 }
 
-// Ended says that a peer has ended: nobody waits for the answers to what it
+// onEnded says that a peer has ended: nobody waits for the answers to what it
 // asked, and what it wanted done must not be done without one.
-func (c *Core) Ended(from Side) []Act {
+func (c *core) onEnded(from peerSide) []action {
 	for k, t := range c.tracked[from] {
-		if t.held {
-			c.add(Act{Kind: Fill, To: from.other(), Slot: t.slot})
+		if t.inPlace {
+			c.add(action{Kind: actFill, To: from.other(), Place: t.slot})
 			delete(c.tracked[from], k)
 			delete(c.waiting, t.ask)
-		} else if t.yes != nil {
-			c.settle(t, nil)
+		} else if t.approval != nil {
+			c.finishApproval(t, nil)
 		}
 	}
 	return c.take()
 }
-
-// Pending is how many requests of a side permd is being asked about.
-func (c *Core) Pending() int { return len(c.waiting) }
 
 // recent are the ids of the last requests that a side got its answer to from
 // the proxy.

@@ -22,18 +22,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // permd.
 type talk struct {
 	t     *testing.T
-	core  *Core
+	core  *core
 	chain *conductor // nil for the plain form
 	out   [2][]*item
 	slots map[uint64]*item
-	acts  []Act // what permd heard: questions, notifications, withdrawals
-	open  []Act // questions without an answer
+	acts  []action // what permd received: questions, notifications, withdrawals
+	open  []action // questions without an answer
 	says  []string
-	wakes []Act
+	wakes []action
 }
 
 func newTalk(t *testing.T, rules Rules) *talk {
-	k := &talk{t: t, core: NewCore(rules), slots: map[uint64]*item{}}
+	k := &talk{t: t, core: newCore(rules), slots: map[uint64]*item{}}
 	if form, ok := strings.CutPrefix(t.Name(), "TestChain/"); ok { // it runs the tests of the plain form
 		form, _, _ = strings.Cut(form, "/")
 		k.chain = newConductor(form + "/")
@@ -41,45 +41,45 @@ func newTalk(t *testing.T, rules Rules) *talk {
 	return k
 }
 
-func (k *talk) do(acts []Act) {
+func (k *talk) do(acts []action) {
 	for _, a := range acts {
 		switch a.Kind {
-		case Write:
+		case actWrite:
 			k.out[a.To] = append(k.out[a.To], &item{line: a.Line})
-		case Hold:
+		case actReserve:
 			i := &item{open: true}
-			k.out[a.To], k.slots[a.Slot] = append(k.out[a.To], i), i
-		case Fill:
-			i := k.slots[a.Slot]
+			k.out[a.To], k.slots[a.Place] = append(k.out[a.To], i), i
+		case actFill:
+			i := k.slots[a.Place]
 			if i == nil || !i.open {
-				k.t.Fatalf("place %d is filled twice", a.Slot)
+				k.t.Fatalf("place %d is filled twice", a.Place)
 			}
 			i.line, i.open = a.Line, false
-		case Ask:
+		case actAsk:
 			k.acts, k.open = append(k.acts, a), append(k.open, a)
-		case Tell, Withdraw:
+		case actTell, actWithdraw:
 			k.acts = append(k.acts, a)
-		case Say:
+		case actSay:
 			k.says = append(k.says, a.Text)
-		case Wake:
+		case actWake:
 			k.wakes = append(k.wakes, a)
 		}
 	}
 }
 
-func (k *talk) client(line string) { k.line(Client, line) }
-func (k *talk) agent(line string)  { k.line(Agent, line) }
+func (k *talk) client(line string) { k.line(clientSide, line) }
+func (k *talk) agent(line string)  { k.line(agentSide, line) }
 
-func (k *talk) line(from Side, line string) {
+func (k *talk) line(from peerSide, line string) {
 	if k.chain != nil {
-		k.do(k.core.Conducted([]byte(k.chain.says(from, line) + "\n")))
+		k.do(k.core.onConducted([]byte(k.chain.says(from, line) + "\n")))
 		return
 	}
-	k.do(k.core.Line(from, []byte(line+"\n")))
+	k.do(k.core.onLine(from, []byte(line+"\n")))
 }
 
 // sent returns what a peer was sent since the last time.
-func (k *talk) sent(to Side) []string {
+func (k *talk) sent(to peerSide) []string {
 	var list []string
 	for len(k.out[to]) > 0 && !k.out[to][0].open {
 		if line := k.out[to][0].line; line != nil {
@@ -98,7 +98,7 @@ func (k *talk) sent(to Side) []string {
 	return list
 }
 
-func (k *talk) want(to Side, want ...string) {
+func (k *talk) want(to peerSide, want ...string) {
 	k.t.Helper()
 	if k.chain != nil {
 		for i := range want {
@@ -111,7 +111,7 @@ func (k *talk) want(to Side, want ...string) {
 }
 
 // asked returns the oldest open question of a method.
-func (k *talk) asked(method string) Act {
+func (k *talk) asked(method string) action {
 	k.t.Helper()
 	for i, a := range k.open {
 		if a.Method == method {
@@ -120,15 +120,15 @@ func (k *talk) asked(method string) Act {
 		}
 	}
 	k.t.Fatalf("permd was not asked %s, but %v", method, k.open)
-	return Act{}
+	return action{}
 }
 
-func (k *talk) answer(a Act, result string, err error) {
+func (k *talk) answer(a action, result string, err error) {
 	var v strictjson.Value
 	if err == nil {
 		v = strictjson.Value(result)
 	}
-	k.do(k.core.Answer(a.N, v, err))
+	k.do(k.core.onAnswer(a.N, v, err))
 }
 
 func picks(option string) string {
@@ -161,8 +161,8 @@ func (k *talk) begin(agent string) {
 		k.t.Errorf("the mode is not declared: %s", a.Params)
 	}
 	k.answer(a, `{}`, nil)
-	k.sent(Client)
-	k.sent(Agent)
+	k.sent(clientSide)
+	k.sent(agentSide)
 	k.acts = nil
 }
 
@@ -193,10 +193,10 @@ func TestForwards(t *testing.T) {
 		k.agent(line)
 		k.client(line)
 	}
-	k.want(Client, odd...)
-	k.want(Agent, odd...)
+	k.want(clientSide, odd...)
+	k.want(agentSide, odd...)
 	if len(k.acts) != 0 {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestSamples(t *testing.T) {
 			k.open = k.open[1:]
 			k.answer(a, "", client.ErrUnreachable)
 		}
-		k.want(Client, string(v))
+		k.want(clientSide, string(v))
 		// The person's answer goes back as it is.
 		id := strictjson.Find(v, "id")
 		back := `{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + picks("anything") + `}`
@@ -233,7 +233,7 @@ func TestSamples(t *testing.T) {
 		for len(k.open) > 0 { // a yes, perhaps: permd is looked for again
 			k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
 		}
-		k.want(Agent, back)
+		k.want(agentSide, back)
 	}
 }
 
@@ -264,10 +264,10 @@ func TestPermission(t *testing.T) {
 			k.begin("x")
 			k.agent(request("7", "c"))
 			k.agent(after)
-			k.want(Client) // it waits for permd, and so does what comes after it
+			k.want(clientSide) // it waits for permd, and so does what comes after it
 			k.answer(k.asked("session/request_permission"), c.result, c.err)
-			k.want(Client, c.toClient...)
-			k.want(Agent, c.toAgent...)
+			k.want(clientSide, c.toClient...)
+			k.want(agentSide, c.toAgent...)
 		})
 	}
 }
@@ -319,22 +319,22 @@ func TestPerson(t *testing.T) {
 			k.begin("x")
 			if c.before != "" {
 				k.agent(c.before)
-				k.sent(Client)
+				k.sent(clientSide)
 			}
 			k.agent(request("7", "c"))
 			k.answer(k.asked("session/request_permission"), "", asks("run"))
-			k.want(Client, c.shown)
+			k.want(clientSide, c.shown)
 			k.acts = nil
 			k.client(c.pick)
 			no := strings.Contains(c.agent, `"no"`) || strings.Contains(c.agent, `"cancelled"`) || c.choose == ""
 			if no {
-				k.want(Agent, c.agent) // at once: nobody waits for permd
+				k.want(agentSide, c.agent) // at once: nobody waits for permd
 			} else {
-				k.want(Agent) // before permd has heard of it
+				k.want(agentSide) // before permd has been told of it
 			}
 			if c.choose == "" {
-				if len(k.acts) != 1 || k.acts[0].Kind != Withdraw {
-					t.Errorf("permd heard %v, want that the question is withdrawn", k.acts)
+				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
+					t.Errorf("permd received %v, want that the question is withdrawn", k.acts)
 				}
 				return
 			}
@@ -344,7 +344,7 @@ func TestPerson(t *testing.T) {
 			}
 			k.answer(a, `{"stored":`+c.stored+`}`, nil)
 			if !no {
-				k.want(Agent, c.agent)
+				k.want(agentSide, c.agent)
 			}
 			if len(k.says) != c.says {
 				t.Errorf("said %q, want %d texts", k.says, c.says)
@@ -372,9 +372,9 @@ func TestTold(t *testing.T) {
 		`session/update {"sessionId":"s1","update":{}}`, // too long: what permd knows is void
 	}
 	if d := cmp.Diff(want, told); d != "" {
-		t.Errorf("permd heard (-want +got):\n%s", d)
+		t.Errorf("permd received (-want +got):\n%s", d)
 	}
-	if n := len(k.sent(Client)); n != 4 {
+	if n := len(k.sent(clientSide)); n != 4 {
 		t.Errorf("the client was sent %d updates", n)
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
 )
 
 // Codex asks for permission to use a tool of a server with a form, where the
 // client can show one: yes or no, and for how long. Such a form is decided as a
 // request for permission about the call that it names. Every other form is a
-// question to the person, and so is one that asks for anything else beside.
+// question to the person, and so is one that asks for anything else as well.
 
 const methodElicit = "elicitation/create"
 
@@ -22,7 +23,7 @@ const (
 	actionCancel  = "cancel"
 )
 
-// The ids of the options that stand for the answers.
+// The ids of the options of the answers.
 const (
 	formAllow  = "once"
 	formReject = "decline"
@@ -45,8 +46,8 @@ func approves(m *message) bool {
 }
 
 // elicitation takes such a form.
-func (c *Core) elicitation(m *message) {
-	if !c.admit(Agent, m) {
+func (c *core) elicitation(m *message) {
+	if !c.admit(agentSide, m) {
 		return
 	}
 	session := text(m.params, "sessionId")
@@ -63,8 +64,8 @@ func (c *Core) elicitation(m *message) {
 		member("approval_message", text(m.params, "message")),
 	)
 	params = append(params, strictjson.Member{Name: "_meta", Value: meta}, strictjson.Member{Name: "options", Value: formOptions})
-	c.decide(&tracked{
-		from: Agent, id: m.id, line: m.line, params: object(params...), session: session,
+	c.decide(&trackedRequest{
+		from: agentSide, id: m.id, line: m.line, params: object(params...), session: session,
 		form: &form{content: onceOf(strictjson.Find(m.params, "requestedSchema"))},
 	})
 }
@@ -164,22 +165,22 @@ func uses(result strictjson.Value) bool {
 // hold for longer it is permd that remembers it, and the agent is told that it
 // is for once. The form names no rules, so permd takes the narrowest, and says
 // which.
-func (f *form) reads(t *tracked, m *message) *yes {
-	y := &yes{line: m.line, once: []strictjson.Member{member("verdict", string(decisions.Allow))}}
+func (f *form) reads(t *trackedRequest, m *message) *approval {
+	y := &approval{line: m.line, onceChoice: &client.Choice{Verdict: decisions.Allow}}
 	if text(m.result, "action") != actionAccept {
 		return y // only the agent knows what that means
 	}
-	y.choose = y.once
+	y.choice = y.onceChoice
 	persist := text(m.result, "content", "persist")
 	if t.decision == nil || persist != "session" && persist != "always" {
 		return y
 	}
-	y.always, y.noted = true, true
+	y.always, y.announced = true, true
 	y.line = t.instead(m, formAllow, "content", "persist")
 	if widths := t.decision.Widths; len(widths) > 0 {
-		y.choose = []strictjson.Member{y.once[0], member("width", widths[0].ID)}
+		y.choice = &client.Choice{Verdict: decisions.Allow, Width: widths[0].ID}
 		if persist == "session" {
-			y.choose = append(y.choose, member("scope", "session"))
+			y.choice.Scope = "session"
 		}
 	}
 	return y

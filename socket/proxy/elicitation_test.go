@@ -84,15 +84,15 @@ func TestForm(t *testing.T) {
 			if string(a.Params) != formAsked {
 				t.Errorf("permd was asked %s, want %s", a.Params, formAsked)
 			}
-			k.want(Client)
+			k.want(clientSide)
 			k.answer(a, c.result, c.err)
 			if c.agent == "" {
-				k.want(Client, line)
-				k.want(Agent)
+				k.want(clientSide, line)
+				k.want(agentSide)
 				return
 			}
-			k.want(Client)
-			k.want(Agent, c.agent)
+			k.want(clientSide)
+			k.want(agentSide, c.agent)
 		})
 	}
 	t.Run("version 2", func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestForm(t *testing.T) {
 			t.Errorf("permd was asked %s", a.Params)
 		}
 		k.answer(a, usedTool, nil)
-		k.want(Agent, accepted)
+		k.want(agentSide, accepted)
 	})
 }
 
@@ -128,10 +128,10 @@ func TestOtherForms(t *testing.T) {
 			k.begin("codex-acp")
 			line := strings.Replace(line, change[0], change[1], 1)
 			k.agent(line)
-			k.want(Client, line)
+			k.want(clientSide, line)
 			back := formAnswer(`{"action":"accept","content":{"persist":"always"}}`)
 			k.client(back)
-			k.want(Agent, back)
+			k.want(agentSide, back)
 			if len(k.open) != 0 {
 				t.Errorf("permd was asked %v", k.open)
 			}
@@ -143,26 +143,26 @@ func TestOtherForms(t *testing.T) {
 func TestFormPerson(t *testing.T) {
 	const stored = `{"stored":[{"verdict":"allow","label":"use github:create_issue","scope":"session"}]}`
 	cases := []struct {
-		name, result, agent, heard string // agent is "" for result
-		stored                     string
-		says                       string
+		name, result, agent, received string // agent is "" for result
+		stored                        string
+		says                          string
 	}{
-		{name: "once", result: `{"action":"accept","content":{"persist":"once"}}`, heard: `{"decisionId":"d1","verdict":"allow"}`},
-		{name: "nothing filled in", result: `{"action":"accept"}`, heard: `{"decisionId":"d1","verdict":"allow"}`},
+		{name: "once", result: `{"action":"accept","content":{"persist":"once"}}`, received: `{"decisionId":"d1","verdict":"allow"}`},
+		{name: "nothing filled in", result: `{"action":"accept"}`, received: `{"decisionId":"d1","verdict":"allow"}`},
 		{
 			name: "session", result: `{"_meta":{"n":1.50},"action":"accept","content":{"persist":"session"}}`, agent: `{"_meta":{"n":1.50},"action":"accept","content":{"persist":"once"}}`,
-			heard: `{"decisionId":"d1","verdict":"allow","width":"w1","scope":"session"}`, stored: stored, says: "remembered: allow use github:create_issue (session)",
+			received: `{"decisionId":"d1","verdict":"allow","width":"w1","scope":"session"}`, stored: stored, says: "remembered: allow use github:create_issue (session)",
 		},
 		{
 			name: "always", result: `{"action":"accept","content":{"persist":"always"}}`, agent: `{"action":"accept","content":{"persist":"once"}}`,
-			heard: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, stored: stored, says: "remembered: ",
+			received: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, stored: stored, says: "remembered: ",
 		},
 		{
 			name: "always, of nothing", result: `{"action":"accept","content":{"persist":"always"}}`, agent: `{"action":"accept","content":{"persist":"once"}}`,
-			heard: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, says: "nothing that could be remembered",
+			received: `{"decisionId":"d1","verdict":"allow","width":"w1"}`, says: "nothing that could be remembered",
 		},
-		{name: "decline", result: `{"action":"decline"}`, heard: `{"decisionId":"d1","verdict":"deny"}`},
-		{name: "cancel", result: `{"action":"cancel"}`, heard: `{"decisionId":"d1","verdict":"deny"}`},
+		{name: "decline", result: `{"action":"decline"}`, received: `{"decisionId":"d1","verdict":"deny"}`},
+		{name: "cancel", result: `{"action":"cancel"}`, received: `{"decisionId":"d1","verdict":"deny"}`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,26 +170,26 @@ func TestFormPerson(t *testing.T) {
 			k.begin("codex-acp")
 			k.agent(formLine(t))
 			k.answer(k.asked("session/request_permission"), "", asks("use"))
-			k.want(Client, formLine(t))
+			k.want(clientSide, formLine(t))
 			k.client(formAnswer(c.result))
 			if c.agent == "" {
 				c.agent = c.result
 			}
-			if no := strings.Contains(c.heard, "deny"); no {
-				k.want(Agent, formAnswer(c.agent))
+			if no := strings.Contains(c.received, "deny"); no {
+				k.want(agentSide, formAnswer(c.agent))
 			} else {
-				k.want(Agent)
+				k.want(agentSide)
 			}
 			a := k.asked("permd/choose")
-			if string(a.Params) != c.heard {
-				t.Errorf("permd heard %s, want %s", a.Params, c.heard)
+			if string(a.Params) != c.received {
+				t.Errorf("permd received %s, want %s", a.Params, c.received)
 			}
 			if c.stored == "" {
 				c.stored = `{"stored":[]}`
 			}
 			k.answer(a, c.stored, nil)
-			if !strings.Contains(c.heard, "deny") {
-				k.want(Agent, formAnswer(c.agent))
+			if !strings.Contains(c.received, "deny") {
+				k.want(agentSide, formAnswer(c.agent))
 			}
 			if (c.says == "") != (len(k.says) == 0) || c.says != "" && !strings.Contains(k.says[0], c.says) {
 				t.Errorf("said %q, want %q", k.says, c.says)
@@ -211,7 +211,7 @@ func TestFormPerson(t *testing.T) {
 				t.Errorf("permd was asked %s", a.Params)
 			}
 			k.answer(a, `{"outcome":{"outcome":"selected","optionId":"decline"},"_meta":{"permd":{"reason":"frozen"}}}`, nil)
-			k.want(Agent, formAnswer(`{"action":"decline"}`))
+			k.want(agentSide, formAnswer(`{"action":"decline"}`))
 			if last := k.says[len(k.says)-1]; !strings.Contains(last, "frozen") {
 				t.Errorf("said %q", k.says)
 			}
@@ -225,7 +225,7 @@ func TestFormPerson(t *testing.T) {
 		always := formAnswer(`{"action":"accept","content":{"persist":"always"}}`)
 		k.client(always)
 		k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
-		k.want(Agent, always)
+		k.want(agentSide, always)
 	})
 	t.Run("the turn is cancelled", func(t *testing.T) {
 		for _, shown := range []bool{false, true} {
@@ -240,7 +240,7 @@ func TestFormPerson(t *testing.T) {
 				cancelled[0], cancelled[1] = cancelled[1], cancelled[0]
 			}
 			k.client(cancelTurn)
-			k.want(Agent, cancelled...)
+			k.want(agentSide, cancelled...)
 		}
 	})
 	t.Run("an id that is in use", func(t *testing.T) {
@@ -248,7 +248,7 @@ func TestFormPerson(t *testing.T) {
 		k.begin("codex-acp")
 		k.agent(formLine(t))
 		k.agent(request("22", "c"))
-		if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(-32600)) {
+		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(-32600)) {
 			t.Errorf("the agent was told %q", got)
 		}
 	})

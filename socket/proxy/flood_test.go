@@ -49,6 +49,7 @@ func numbered(id int) string {
 // TestAllRecorded: what an agent does unasked is recorded, also when it says more
 // at once than permd can take in, and when it ends right behind it.
 func TestAllRecorded(t *testing.T) {
+	t.Parallel()
 	for name, n := range map[string]int{"some": 1000, "more than is kept": maxActs} {
 		t.Run(name, func(t *testing.T) {
 			answers := make(chan struct{})
@@ -92,7 +93,7 @@ func TestAllRecorded(t *testing.T) {
 			says.Wait()
 			ran := 0
 			d.mu.Lock()
-			for _, method := range d.heard {
+			for _, method := range d.received {
 				if method == "permd/ran" {
 					ran++
 				}

@@ -67,16 +67,16 @@ func FuzzLines(f *testing.F) {
 		if bytes.ContainsAny(line, "\n") {
 			return
 		}
-		from := Client
+		from := clientSide
 		if agent {
-			from = Agent
+			from = agentSide
 		}
 		line = append(bytes.Clone(line), '\n')
 		kept := bytes.Clone(line)
 
 		k := newTalk(t, Rules{})
 		k.begin("x")
-		k.do(k.core.Line(from, line))
+		k.do(k.core.onLine(from, line))
 		asked := len(k.open) > 0
 		for len(k.open) > 0 {
 			a := k.open[0]
@@ -95,7 +95,7 @@ func FuzzLines(f *testing.F) {
 
 		k = newTalk(t, Rules{})
 		k.begin("x")
-		k.do(k.core.Line(from, line))
+		k.do(k.core.onLine(from, line))
 		for len(k.open) > 0 {
 			a := k.open[0]
 			k.open = k.open[1:]

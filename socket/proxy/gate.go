@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/acp"
@@ -24,7 +25,7 @@ func isGate(method string) bool {
 }
 
 // switches reports whether a request of the client switches the agent's mode.
-func (c *Core) switches(m *message) bool {
+func (c *core) switches(m *message) bool {
 	switch m.method {
 	case methodSetMode:
 		return true
@@ -49,7 +50,7 @@ var (
 // asked, the agent's own request for permission is what asks them, so a deny
 // stops it, and a rule that asks, or whatever the rules do not allow where that
 // was chosen. The person's own switch of mode is asked about by nobody.
-func (c *Core) gate(from Side, m *message) {
+func (c *core) gate(from peerSide, m *message) {
 	o, err := strictjson.ParseObject(m.params)
 	if err != nil || o.NearMiss(gateMembers...) != "" {
 		c.reply(from, failure(m.id, socket.CodeParams, "permd acp: the parameters can be read in more than one way"))
@@ -58,7 +59,7 @@ func (c *Core) gate(from Side, m *message) {
 	}
 	session := text(m.params, "sessionId")
 	if session == "" || !says(m) {
-		if from == Client {
+		if from == clientSide {
 			c.pass(from, m) // the agent says what it makes of that
 			return
 		}
@@ -69,12 +70,12 @@ func (c *Core) gate(from Side, m *message) {
 	if !c.admit(from, m) {
 		return
 	}
-	t := &tracked{from: from, id: m.id, line: m.line, params: m.params, session: session, gate: true}
+	t := &trackedRequest{from: from, id: m.id, line: m.line, params: m.params, session: session, gate: true}
 	facts := slices.DeleteFunc(o, func(x strictjson.Member) bool { return !slices.Contains(gateFacts, x.Name) })
 	params := []strictjson.Member{
 		member("sessionId", session), member("method", m.method), {Name: "params", Value: object(facts...)},
 	}
-	if c.rules.AskGates && from == Agent {
+	if c.rules.AskGates && from == agentSide {
 		params = append(params, strictjson.Member{Name: "ask", Value: strictjson.Value("true")})
 	}
 	t.method, t.asked = m.method, object(params...)
@@ -83,7 +84,7 @@ func (c *Core) gate(from Side, m *message) {
 	c.judgeGate(t)
 }
 
-func (c *Core) judgeGate(t *tracked) {
+func (c *core) judgeGate(t *trackedRequest) {
 	if len(t.asked) > maxTold-spare {
 		c.gateDecided(t, nil, errLargeGate)
 		return
@@ -107,9 +108,9 @@ func says(m *message) bool {
 }
 
 // gateDecided takes permd's answer to that.
-func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
+func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error) {
 	var rpc *client.Error
-	q := c.askingOf(t)
+	q := c.gateQuestionOf(t)
 	switch {
 	case err == nil && string(strictjson.Find(result, "passes")) == "true":
 		c.openGate(t)
@@ -118,11 +119,11 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 		c.shutGate(t, codeDenied, "permd denies this: "+cmp.Or(text(d, "message"), text(d, "reason"), "permd denies it"))
 	case !errors.As(err, &rpc) && c.rules.Require:
 		c.shutGate(t, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error())
-	case t.from == Client && errors.As(err, &rpc):
+	case t.from == clientSide && errors.As(err, &rpc):
 		// Nobody can be asked: it is the person who wants it. But a rule that denies
 		// it may be what could not be looked at.
 		c.shutGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
-	case t.from == Client:
+	case t.from == clientSide:
 		c.openGate(t)
 	case q != nil && q.late && errors.As(err, &rpc):
 		// The person has said yes to another question.
@@ -130,13 +131,13 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 			c.shutGate(t, socket.CodeBusy, "permd acp: what this would do has changed again and again while the person was asked")
 			return
 		}
-		c.unask(q)
+		c.removeGateQuestion(q)
 		c.asksGate(t, rpc)
 	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
 		// It has the person's yes already, and this is the question with it.
 		c.openGate(t)
 		if d := question(rpc); d != nil {
-			c.saving[c.choose(d, []strictjson.Member{member("verdict", "allow")})] = saving{ask: t.ask}
+			c.pendingChoices[c.choose(d, client.Choice{Verdict: decisions.Allow})] = pendingChoice{ask: t.ask}
 		}
 	case q != nil:
 		c.openGate(t)
@@ -150,7 +151,7 @@ func (c *Core) gateDecided(t *tracked, result strictjson.Value, err error) {
 }
 
 // asksGate asks the person what permd left to them.
-func (c *Core) asksGate(t *tracked, rpc *client.Error) {
+func (c *core) asksGate(t *trackedRequest, rpc *client.Error) {
 	t.stale = false
 	t.decision = question(rpc)
 	why := "permd could not decide this: " + rpc.Message
@@ -161,11 +162,11 @@ func (c *Core) asksGate(t *tracked, rpc *client.Error) {
 }
 
 // openGate lets a gate's request pass.
-func (c *Core) openGate(t *tracked) {
-	if q := c.askingOf(t); q != nil {
-		c.unask(q)
+func (c *core) openGate(t *trackedRequest) {
+	if q := c.gateQuestionOf(t); q != nil {
+		c.removeGateQuestion(q)
 		c.drop(t)
-		c.add(Act{Kind: Write, To: t.from.other(), Line: t.line})
+		c.add(action{Kind: actWrite, To: t.from.other(), Line: t.line})
 		return
 	}
 	c.release(t, t.line)
@@ -173,13 +174,13 @@ func (c *Core) openGate(t *tracked) {
 }
 
 // shutGate answers a gate's request in the place of the other side.
-func (c *Core) shutGate(t *tracked, code int, why string) {
+func (c *core) shutGate(t *trackedRequest, code int, why string) {
 	delete(c.calls[t.from], key(t.id))
 	line := failure(t.id, code, why)
-	if q := c.askingOf(t); q != nil {
-		c.unask(q)
+	if q := c.gateQuestionOf(t); q != nil {
+		c.removeGateQuestion(q)
 		c.drop(t)
-		c.answered[t.from].add(key(t.id))
+		c.answeredByPermd[t.from].add(key(t.id))
 		c.reply(t.from, line)
 		return
 	}

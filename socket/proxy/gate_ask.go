@@ -17,7 +17,7 @@ import (
 // Where the person is asked about a gate, the proxy asks: the client gets a
 // request for permission in the gate's place, under an id of the proxy's own that
 // no agent can guess, and its answer goes no further. The gate's request follows
-// when they have said yes and permd has heard of it. What the agent says meanwhile
+// when they have said yes and permd has been told of it. What the agent says meanwhile
 // goes on.
 
 // Bounds of what waits for the person. Above them a gate is shut.
@@ -34,9 +34,9 @@ const (
 	gateReject = "permd-reject"
 )
 
-// asking is a question of the proxy's own about a gate.
-type asking struct {
-	t      *tracked
+// gateQuestion is a question of the proxy's own about a gate.
+type gateQuestion struct {
+	t      *trackedRequest
 	id     strictjson.Value  // of the request to the client
 	widths map[string]string // by the ids of their options
 	yes    bool              // the person has said so
@@ -47,53 +47,53 @@ type asking struct {
 func ownID() string { return "permd-" + rand.Text() + "-" }
 
 // askGate asks the person about a gate.
-func (c *Core) askGate(t *tracked, why string) {
+func (c *core) askGate(t *trackedRequest, why string) {
 	if c.cancelled(t.session) {
 		c.shutGate(t, socket.CodeCancelled, "request cancelled")
 		return
 	}
 	size := len(t.line)
-	for _, q := range c.asking {
+	for _, q := range c.gateQuestions {
 		size += len(q.t.line)
 	}
-	if len(c.asking) >= maxAsking || size > maxAskingBytes {
+	if len(c.gateQuestions) >= maxAsking || size > maxAskingBytes {
 		c.shutGate(t, socket.CodeBusy, "permd acp: too many questions wait for an answer")
 		return
 	}
 	c.last++
 	id := c.ownID + strconv.FormatUint(c.last, 10)
-	q := &asking{t: t, id: quoted(nil, id), widths: map[string]string{}}
+	q := &gateQuestion{t: t, id: quoted(nil, id), widths: map[string]string{}}
 	line := q.line(id, why, c.rules.NoReasons)
-	if c.asking == nil {
-		c.asking = map[string]*asking{}
+	if c.gateQuestions == nil {
+		c.gateQuestions = map[string]*gateQuestion{}
 	}
-	c.asking[key(t.id)] = q
+	c.gateQuestions[key(t.id)] = q
 	if c.chain.open != nil {
-		c.chain.open[key(q.id)] = Agent
+		c.chain.open[key(q.id)] = agentSide
 	}
-	if t.held {
+	if t.inPlace {
 		c.release(t, line)
 		return
 	}
-	c.add(Act{Kind: Write, To: Client, Line: line, Own: true}) // once more
+	c.add(action{Kind: actWrite, To: clientSide, Line: line, Own: true}) // once more
 }
 
-// askingOf is the question about a gate, nil while there is none.
-func (c *Core) askingOf(t *tracked) *asking {
-	if q := c.asking[key(t.id)]; q != nil && q.t == t {
+// gateQuestionOf is the question about a gate, nil while there is none.
+func (c *core) gateQuestionOf(t *trackedRequest) *gateQuestion {
+	if q := c.gateQuestions[key(t.id)]; q != nil && q.t == t {
 		return q
 	}
 	return nil
 }
 
-// unask ends what is known of a question.
-func (c *Core) unask(q *asking) {
-	delete(c.asking, key(q.t.id))
+// removeGateQuestion ends what is known of a question.
+func (c *core) removeGateQuestion(q *gateQuestion) {
+	delete(c.gateQuestions, key(q.t.id))
 	delete(c.chain.open, key(q.id))
 }
 
 // line is the request to the client.
-func (q *asking) line(id, why string, silent bool) []byte {
+func (q *gateQuestion) line(id, why string, silent bool) []byte {
 	p := q.t.params
 	kind, title, from := "edit", "Write ", "path"
 	switch q.t.method {
@@ -137,7 +137,7 @@ func (q *asking) line(id, why string, silent bool) []byte {
 }
 
 // options are what the person can say.
-func (q *asking) options() strictjson.Value {
+func (q *gateQuestion) options() strictjson.Value {
 	option := func(id, name string, kind acp.OptionKind) strictjson.Value {
 		return object(member("optionId", id), member("name", name), member("kind", string(kind)))
 	}
@@ -163,10 +163,10 @@ func array(items []strictjson.Value) strictjson.Value {
 	return append(b, ']')
 }
 
-// gateAnswered takes an answer of the client to a question of the proxy's own;
+// isGateAnswer takes an answer of the client to a question of the proxy's own;
 // false when it is to something else.
-func (c *Core) gateAnswered(m *message) bool {
-	if t := c.tracked[Agent][key(m.id)]; t != nil && t.gate && !t.held {
+func (c *core) isGateAnswer(m *message) bool {
+	if t := c.tracked[agentSide][key(m.id)]; t != nil && t.gate && !t.inPlace {
 		c.say("an answer of the client to a request that it was not sent was not passed on")
 		return true
 	}
@@ -174,17 +174,17 @@ func (c *Core) gateAnswered(m *message) bool {
 	if !ok || !strings.HasPrefix(id, c.ownID) {
 		return false
 	}
-	for _, q := range c.asking {
+	for _, q := range c.gateQuestions {
 		if key(q.id) == key(m.id) && !q.yes {
-			c.gatePicked(q, m)
+			c.onGateAnswer(q, m)
 			break
 		}
 	}
 	return true
 }
 
-// gatePicked takes the person's answer about a gate.
-func (c *Core) gatePicked(q *asking, m *message) {
+// onGateAnswer takes the person's answer about a gate.
+func (c *core) onGateAnswer(q *gateQuestion, m *message) {
 	t := q.t
 	pick := ""
 	if text(m.result, "outcome", "outcome") == outcomeSelected {
@@ -197,7 +197,7 @@ func (c *Core) gatePicked(q *asking, m *message) {
 		switch {
 		case d == nil || t.stale:
 		case pick == gateReject:
-			c.saving[c.choose(d, []strictjson.Member{member("verdict", string(decisions.Deny))})] = saving{ask: t.ask}
+			c.pendingChoices[c.choose(d, client.Choice{Verdict: decisions.Deny})] = pendingChoice{ask: t.ask}
 		default:
 			c.withdraw(t) // nobody answered
 		}
@@ -207,31 +207,27 @@ func (c *Core) gatePicked(q *asking, m *message) {
 	delete(c.chain.open, key(q.id))
 	if t.decision == nil || t.stale {
 		if always {
-			c.forgot(errRestarted)
+			c.sayNotRemembered(errRestarted)
 		}
 		q.late = t.decision != nil
 		c.judgeGate(t)
 		return
 	}
-	answer := []strictjson.Member{member("verdict", string(decisions.Allow))}
-	if always {
-		answer = append(answer, member("width", width))
-	}
-	c.opens[c.choose(t.decision, answer)] = opens{q, always}
+	c.gateApprovals[c.choose(t.decision, client.Choice{Verdict: decisions.Allow, Width: width})] = gateApproval{q, always}
 }
 
-// opens is a person's yes to a gate on its way to permd.
-type opens struct {
-	*asking
+// gateApproval is a person's yes to a gate on its way to permd.
+type gateApproval struct {
+	*gateQuestion
 	always bool
 }
 
-// gateSaved takes permd's answer to a person's yes. When permd does not take it,
+// onGateChoiceStored takes permd's answer to a person's yes. When permd does not take it,
 // it is asked about the gate once more: what it denies by now stays shut.
-func (c *Core) gateSaved(o opens, result strictjson.Value, err error) {
-	c.saved(saving{always: o.always, ask: o.t.ask}, result, err)
+func (c *core) onGateChoiceStored(o gateApproval, result strictjson.Value, err error) {
+	c.onChoiceStored(pendingChoice{always: o.always, ask: o.t.ask}, result, err)
 	switch {
-	case c.askingOf(o.t) == nil: // it was called off meanwhile
+	case c.gateQuestionOf(o.t) == nil: // it was called off meanwhile
 	case err != nil:
 		var rpc *client.Error
 		o.late = !errors.As(err, &rpc) || rpc.Code == socket.CodeParams
@@ -241,11 +237,11 @@ func (c *Core) gateSaved(o opens, result strictjson.Value, err error) {
 	}
 }
 
-// callOff ends a question about a gate that nobody wants an answer to any more.
-func (c *Core) callOff(q *asking) {
+// cancelGateQuestion ends a question about a gate that nobody wants an answer to any more.
+func (c *core) cancelGateQuestion(q *gateQuestion) {
 	c.withdraw(q.t)
 	if !q.yes {
-		c.add(Act{Kind: Write, To: Client, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
+		c.add(action{Kind: actWrite, To: clientSide, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
 			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), Own: true})
 	}
 	c.shutGate(q.t, socket.CodeCancelled, "request cancelled")
@@ -253,20 +249,20 @@ func (c *Core) callOff(q *asking) {
 
 // gateCancelled takes a $/cancel_request of the agent; false when it is about
 // something else.
-func (c *Core) gateCancelled(m *message) bool {
-	q := c.asking[key(strictjson.Find(m.params, "requestId"))]
+func (c *core) gateCancelled(m *message) bool {
+	q := c.gateQuestions[key(strictjson.Find(m.params, "requestId"))]
 	if q == nil {
 		return false
 	}
-	c.callOff(q)
+	c.cancelGateQuestion(q)
 	return true
 }
 
-// gatesOver ends the questions of a session whose turn the client has cancelled.
-func (c *Core) gatesOver(session string) {
-	for _, q := range c.asking {
+// cancelGateQuestions ends the questions of a session whose turn the client has cancelled.
+func (c *core) cancelGateQuestions(session string) {
+	for _, q := range c.gateQuestions {
 		if q.t.session == session {
-			c.callOff(q)
+			c.cancelGateQuestion(q)
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (k *talk) gateAsked(line string, err error) string {
 	k.t.Helper()
 	k.agent(line)
 	k.answer(k.asked("permd/gate"), "", err)
-	got := k.sent(Client)
+	got := k.sent(clientSide)
 	if len(got) == 0 || !strings.Contains(got[len(got)-1], "request_permission") {
 		k.t.Fatalf("the client was sent %q", got)
 	}
@@ -63,9 +63,9 @@ func TestGateQuestion(t *testing.T) {
 			k.begin("x")
 			k.agent(c.line)
 			k.answer(k.asked("permd/gate"), "", asks("run"))
-			id := k.core.asking["3"].id
+			id := k.core.gateQuestions["3"].id
 			name, _ := strictjson.ParseString(id)
-			k.want(Client, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"%s",%s},%s}}`, id, name, c.call, options))
+			k.want(clientSide, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"%s",%s},%s}}`, id, name, c.call, options))
 		})
 	}
 }
@@ -109,12 +109,12 @@ func TestGateAnswers(t *testing.T) {
 			k.begin("x")
 			id := k.gateAsked(writeLine, asks("run"))
 			k.agent(afterLine)
-			k.want(Client, afterLine)
+			k.want(clientSide, afterLine)
 			k.acts = nil
 			k.replies(id, c.answer)
 			if c.choose == "" {
-				if len(k.acts) != 1 || k.acts[0].Kind != Withdraw {
-					t.Errorf("permd heard %v", k.acts)
+				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
+					t.Errorf("permd received %v", k.acts)
 				}
 			} else {
 				a := k.asked("permd/choose")
@@ -122,28 +122,28 @@ func TestGateAnswers(t *testing.T) {
 					t.Errorf("permd was told %s", a.Params)
 				}
 				if c.agent != declined {
-					k.want(Client)
+					k.want(clientSide)
 				}
 				k.answer(a, `{"stored":[{}]}`, c.saved)
 			}
 			if c.again != "" || c.againErr != nil {
-				k.want(Client)
+				k.want(clientSide)
 				k.answer(k.asked("permd/gate"), c.again, c.againErr)
 			}
 			if c.asked {
-				got := k.sent(Client)
+				got := k.sent(clientSide)
 				if len(got) != 1 || !strings.Contains(got[0], "session/request_permission") {
 					t.Fatalf("the client was sent %q", got)
 				}
-				k.want(Agent)
+				k.want(agentSide)
 				k.replies(id, picks(gateOnce)) // to the question before
-				k.want(Client)
+				k.want(clientSide)
 				id, _ = strictjson.ParseString(strictjson.Find(strictjson.Value(got[0]), "id"))
 				k.replies(id, picks(gateOnce))
 				k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
 				c.client = writeLine
 			}
-			for to, want := range map[Side]string{Client: c.client, Agent: c.agent} {
+			for to, want := range map[peerSide]string{clientSide: c.client, agentSide: c.agent} {
 				if want == "" {
 					k.want(to)
 				} else {
@@ -155,9 +155,9 @@ func TestGateAnswers(t *testing.T) {
 			}
 			// There is no second answer.
 			k.replies(id, picks(gateOnce))
-			k.want(Client)
-			k.want(Agent)
-			if len(k.core.asking) != 0 || len(k.core.tracked[Agent]) != 0 {
+			k.want(clientSide)
+			k.want(agentSide)
+			if len(k.core.gateQuestions) != 0 || len(k.core.tracked[agentSide]) != 0 {
 				t.Error("something of it is kept")
 			}
 			k.agent(writeLine) // the id is free
@@ -190,20 +190,20 @@ func TestGateFailures(t *testing.T) {
 			if !c.asks {
 				k.agent(writeLine)
 				k.answer(k.asked("permd/gate"), "", c.err)
-				k.want(Client, writeLine)
+				k.want(clientSide, writeLine)
 				return
 			}
 			id := k.gateAsked(writeLine, c.err)
 			k.replies(id, picks(gateOnce))
 			// It is there again, perhaps.
 			k.answer(k.asked("permd/gate"), "", c.err)
-			k.want(Client, writeLine)
-			k.want(Agent)
+			k.want(clientSide, writeLine)
+			k.want(agentSide)
 			id = k.gateAsked(writeLine, c.err)
 			k.acts = nil
 			k.replies(id, picks(gateReject))
-			if len(k.acts) != 0 || len(k.sent(Agent)) != 1 {
-				t.Errorf("permd heard %v", k.acts)
+			if len(k.acts) != 0 || len(k.sent(agentSide)) != 1 {
+				t.Errorf("permd received %v", k.acts)
 			}
 		})
 	}
@@ -227,29 +227,29 @@ func TestGateCalledOff(t *testing.T) {
 			k.replies(id, picks(gateOnce))
 		}
 		k.agent(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":3}}`)
-		k.want(Agent, cancelled)
+		k.want(agentSide, cancelled)
 		if answered {
-			k.want(Client)
+			k.want(clientSide)
 			k.answer(k.asked("permd/choose"), `{"stored":[]}`, nil)
 		} else {
-			k.want(Client, `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"`+id+`"}}`)
+			k.want(clientSide, `{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"`+id+`"}}`)
 			k.replies(id, picks(gateOnce)) // too late
 		}
-		k.want(Client)
-		k.want(Agent)
+		k.want(clientSide)
+		k.want(agentSide)
 
 		id = k.gateAsked(writeLine, asks("run"))
 		if answered {
 			k.replies(id, picks(gateOnce))
 		}
 		k.client(turn)
-		if got := k.sent(Agent); len(got) != 2 || got[0] != turn || got[1] != cancelled {
+		if got := k.sent(agentSide); len(got) != 2 || got[0] != turn || got[1] != cancelled {
 			t.Errorf("the agent was sent %q", got)
 		}
-		k.sent(Client)
+		k.sent(clientSide)
 		k.replies(id, `{"outcome":{"outcome":"cancelled"}}`)
-		k.want(Agent)
-		k.want(Client)
+		k.want(agentSide)
+		k.want(clientSide)
 	}
 }
 
@@ -259,12 +259,12 @@ func TestGateStale(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	id := k.gateAsked(writeLine, asks("run"))
-	k.do(k.core.Connected(true))
+	k.do(k.core.onConnected(true))
 	k.replies(id, picks("permd-width-w1"))
-	k.want(Client)
+	k.want(clientSide)
 	k.answer(k.asked("permd/gate"), `{"passes":false,"decision":{"reason":"now"}}`, nil)
-	k.want(Client)
-	k.want(Agent, `{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: now"}}`)
+	k.want(clientSide)
+	k.want(agentSide, `{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: now"}}`)
 	if len(k.says) != 1 {
 		t.Errorf("said %q", k.says)
 	}
@@ -282,16 +282,16 @@ func TestGateIDs(t *testing.T) {
 	}
 	// The client cannot answer what it was not sent.
 	k.client(`{"jsonrpc":"2.0","id":3,"result":{}}`)
-	k.want(Agent)
+	k.want(agentSide)
 	// What looks like it is not it.
 	answer := `{"jsonrpc":"2.0","id":"` + id2 + `","result":{}}`
 	if k.chain == nil {
 		k.client(answer)
-		k.want(Agent, answer)
+		k.want(agentSide, answer)
 	}
 	// The agent cannot use its own id twice.
 	k.agent(writeLine)
-	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], "-32600") {
+	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32600") {
 		t.Errorf("the agent was told %q", got)
 	}
 }
@@ -309,7 +309,7 @@ func TestGateBounds(t *testing.T) {
 	}
 	k.agent(gate(1, ""))
 	k.answer(k.asked("permd/gate"), "", asks("run"))
-	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
+	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
 		t.Errorf("the agent was told %q", got)
 	}
 	k = newTalk(t, Rules{})
@@ -318,14 +318,14 @@ func TestGateBounds(t *testing.T) {
 	k.gateAsked(gate(1, large), asks("run"))
 	k.agent(gate(2, large))
 	k.answer(k.asked("permd/gate"), "", asks("run"))
-	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
+	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], fmt.Sprint(socket.CodeBusy)) {
 		t.Errorf("the agent was told %d lines", len(got))
 	}
 	// What permd does not read is asked about.
 	k = newTalk(t, Rules{})
 	k.begin("x")
 	k.agent(`{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"` + strings.Repeat("x", maxTold) + `"}}`)
-	if got := k.sent(Client); len(got) != 1 || !strings.Contains(got[0], "request_permission") {
+	if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "request_permission") {
 		t.Errorf("the client was sent %d lines", len(got))
 	}
 }

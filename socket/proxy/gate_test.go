@@ -17,8 +17,8 @@ func TestInitialize(t *testing.T) {
 	out := `{"jsonrpc":"2.0", "id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"a"},"_meta":{"y":2}}}`
 	k.client(in)
 	k.agent(out)
-	k.want(Agent, in)
-	k.want(Client, out)
+	k.want(agentSide, in)
+	k.want(clientSide, out)
 }
 
 // 13: the version that counts is that of the agent's answer.
@@ -53,23 +53,23 @@ func TestModes(t *testing.T) {
 			if string(strictjson.Find(a.Params, "params")) != c.params || strictjson.Find(a.Params, "ask") != nil {
 				t.Errorf("permd was asked %s", a.Params)
 			}
-			k.want(Agent)
+			k.want(agentSide)
 			k.answer(a, `{"passes":false,"decision":{"verdict":"deny","reason":"no modes"}}`, nil)
-			k.want(Agent, `{"jsonrpc":"2.0","method":"_after"}`)
-			if got := k.sent(Client); len(got) != 2 || got[1] != `{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"permd denies this: no modes"}}` {
+			k.want(agentSide, `{"jsonrpc":"2.0","method":"_after"}`)
+			if got := k.sent(clientSide); len(got) != 2 || got[1] != `{"jsonrpc":"2.0","id":5,"error":{"code":-32001,"message":"permd denies this: no modes"}}` {
 				t.Errorf("the client was told %q", got)
 			}
 			k.client(c.line)
 			k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
-			k.want(Agent, c.line)
-			k.want(Client)
+			k.want(agentSide, c.line)
+			k.want(clientSide)
 			k.agent(`{"jsonrpc":"2.0","id":5,"result":{}}`)
-			k.sent(Client)
+			k.sent(clientSide)
 			for _, err := range []error{asks("mode"), &client.Error{Code: socket.CodeBusy}} {
 				k.client(c.line)
 				k.answer(k.asked("permd/gate"), "", err)
-				k.want(Agent)
-				if got := k.sent(Client); len(got) != 1 || !strings.Contains(got[0], "could not decide this") {
+				k.want(agentSide)
+				if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "could not decide this") {
 					t.Errorf("the client was told %q", got)
 				}
 			}
@@ -122,30 +122,30 @@ func TestGates(t *testing.T) {
 				if string(a.Params) != want {
 					t.Errorf("permd was asked %s, want %s", a.Params, want)
 				}
-				k.want(Client)
+				k.want(clientSide)
 				k.answer(a, answer.result, answer.err)
 				if answer.says == "" {
-					k.want(Client, line, `{"jsonrpc":"2.0","method":"_after"}`)
-					k.want(Agent)
+					k.want(clientSide, line, `{"jsonrpc":"2.0","method":"_after"}`)
+					k.want(agentSide)
 					continue
 				}
-				k.want(Client, `{"jsonrpc":"2.0","method":"_after"}`)
-				k.want(Agent, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: %s"}}`, answer.says))
+				k.want(clientSide, `{"jsonrpc":"2.0","method":"_after"}`)
+				k.want(agentSide, fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: %s"}}`, answer.says))
 			}
 		})
 	}
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	k.agent(`{"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","Path":"/p/b"}}`)
-	k.want(Client)
-	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], "-32602") {
+	k.want(clientSide)
+	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32602") {
 		t.Errorf("two paths: the agent was told %q", got)
 	}
 	for id, nothing := range []string{`"command":7`, `"args":["a"]`} {
 		line := fmt.Sprintf(`{"jsonrpc":"2.0","id":1%d,"method":"terminal/create","params":{"sessionId":"s1",%s}}`, id, nothing)
 		k.agent(line)
-		k.want(Client)
-		if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], "-32602") {
+		k.want(clientSide)
+		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32602") {
 			t.Errorf("%s: the agent was told %q", nothing, got)
 		}
 	}
@@ -159,8 +159,8 @@ func TestRequire(t *testing.T) {
 	k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
 	k.agent(`{"jsonrpc":"2.0","id":2,"method":"fs/write_text_file","params":{"sessionId":"s1","path":"/p/a","content":""}}`)
 	k.answer(k.asked("permd/gate"), "", client.ErrUnreachable)
-	k.want(Client)
-	if got := k.sent(Agent); len(got) != 2 || !strings.Contains(got[0], `"id":1,"error"`) || !strings.Contains(got[1], `"id":2,"error"`) {
+	k.want(clientSide)
+	if got := k.sent(agentSide); len(got) != 2 || !strings.Contains(got[0], `"id":1,"error"`) || !strings.Contains(got[1], `"id":2,"error"`) {
 		t.Errorf("the agent was told %q", got)
 	}
 }
@@ -176,19 +176,19 @@ func TestConnectedAgain(t *testing.T) {
 	}
 	k.agent(request("7", "c"))
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
-	k.sent(Client)
+	k.sent(clientSide)
 	k.acts = nil
-	k.do(k.core.Connected(true))
+	k.do(k.core.onConnected(true))
 	if len(k.acts) != 2 || text(k.acts[0].Params, "cwd") != "/p" || k.acts[1].Method != "permd/unheard" ||
 		string(k.acts[1].Params) != `{"sessionId":"s1","toolCallIds":["open","open 2"]}` {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 	k.acts = nil
 	k.client(`{"jsonrpc":"2.0","id":7,"result":` + picks("permd-width-w1") + `}`)
 	k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
-	k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
+	k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
 	if len(k.acts) != 1 || len(k.says) != 1 {
-		t.Errorf("permd heard %v, said %q", k.acts, k.says)
+		t.Errorf("permd received %v, said %q", k.acts, k.says)
 	}
 }
 
@@ -228,10 +228,10 @@ func TestConnectedAgainState(t *testing.T) {
 		k.begin("x")
 		c.do(k)
 		k.acts = nil
-		k.do(k.core.Connected(true))
+		k.do(k.core.onConnected(true))
 		got := string(k.acts[len(k.acts)-1].Params)
 		if told := got == `{"sessionId":"s1","toolCallIds":[],"state":true}`; told != c.told {
-			t.Errorf("%s: permd heard %s", name, got)
+			t.Errorf("%s: permd received %s", name, got)
 		}
 	}
 }
@@ -243,8 +243,8 @@ func TestConnectedAgainLost(t *testing.T) {
 	k.begin("x")
 	k.agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","sessionId":"s1"}}`)
 	k.acts = nil
-	k.do(k.core.Connected(true))
+	k.do(k.core.onConnected(true))
 	if len(k.acts) != 3 || string(k.acts[1].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[2].Params) != `{}` {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 }

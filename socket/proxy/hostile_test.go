@@ -28,8 +28,8 @@ func TestHidden(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(line)
-		k.want(Client)
-		if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) || len(k.says) != 1 {
+		k.want(clientSide)
+		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) || len(k.says) != 1 {
 			t.Errorf("%s: the agent was told %q, the person %q", name, got, k.says)
 		}
 	}
@@ -44,7 +44,7 @@ func TestHidden(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(line)
-		if got := k.sent(Client); len(got) != 1 || got[0] != line {
+		if got := k.sent(clientSide); len(got) != 1 || got[0] != line {
 			t.Errorf("%s: the client was sent %q", name, got)
 		}
 	}
@@ -61,8 +61,8 @@ func TestVagueGates(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(`{"jsonrpc":"2.0","id":3,"method":"fs/write_text_file","params":{` + params + `}}`)
-		k.want(Client)
-		if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], `"id":3,"error":{"code":-32602`) {
+		k.want(clientSide)
+		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":3,"error":{"code":-32602`) {
 			t.Errorf("%s: the agent was told %q", name, got)
 		}
 	}
@@ -70,8 +70,8 @@ func TestVagueGates(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(`{"jsonrpc":"2.0","method":"` + method + `","params":{"sessionId":"s1","command":"x",` + path + `}}`)
-		k.want(Client)
-		if len(k.says) != 1 || len(k.sent(Agent)) != 0 {
+		k.want(clientSide)
+		if len(k.says) != 1 || len(k.sent(agentSide)) != 0 {
 			t.Errorf("%s: said %q", method, k.says)
 		}
 	}
@@ -91,12 +91,12 @@ func TestSharedIDs(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(other)
-		k.want(Client, other)
+		k.want(clientSide, other)
 		k.agent(asked)
-		k.want(Client)
-		k.want(Agent, inUse)
+		k.want(clientSide)
+		k.want(agentSide, inUse)
 		k.client(output)
-		k.want(Agent, output)
+		k.want(agentSide, output)
 		k.agent(asked) // the id is free again
 		if len(k.open) != 1 {
 			t.Errorf("%s: permd was asked %v", name, k.open)
@@ -106,15 +106,15 @@ func TestSharedIDs(t *testing.T) {
 	k.begin("x")
 	k.shows("7")
 	k.agent(other)
-	k.want(Client)
-	k.want(Agent, inUse)
+	k.want(clientSide)
+	k.want(agentSide, inUse)
 	// Of an answer that says yes in no words of the protocol permd hears nothing.
 	k.client(output)
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
-	k.want(Agent, output)
+	k.want(agentSide, output)
 	for _, a := range k.open {
 		if a.Method == "permd/choose" {
-			t.Errorf("permd heard %s", a.Params)
+			t.Errorf("permd received %s", a.Params)
 		}
 	}
 }
@@ -126,10 +126,10 @@ func TestSharedIDsBound(t *testing.T) {
 	for i := range maxOpen + 1 {
 		k.agent(fmt.Sprintf(`{"jsonrpc":"2.0","id":"x%d","method":"_x"}`, i))
 	}
-	if n := len(k.sent(Client)); n != maxOpen {
+	if n := len(k.sent(clientSide)); n != maxOpen {
 		t.Errorf("%d were passed on", n)
 	}
-	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], errMany) {
+	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], errMany) {
 		t.Errorf("the agent was told %q", got)
 	}
 }
@@ -162,7 +162,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-func (k *talk) declared(session, cwd, roots string) Act {
+func (k *talk) declared(session, cwd, roots string) action {
 	k.t.Helper()
 	a := k.asked("permd/session")
 	if text(a.Params, "sessionId") != session || text(a.Params, "cwd") != cwd || string(strictjson.Find(a.Params, "roots")) != roots {
@@ -177,7 +177,7 @@ func TestGateTitle(t *testing.T) {
 	k.begin("x")
 	k.agent(`{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"make","args":["a\nb\u202e"]}}`)
 	k.answer(k.asked("permd/gate"), "", asks("run"))
-	got := k.sent(Client)
+	got := k.sent(clientSide)
 	if len(got) != 1 || text(strictjson.Value(got[0]), "params", "toolCall", "title") != `make a\u{a}b\u{202e}` {
 		t.Errorf("the client was sent %q", got)
 	}

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// MaxLine is how long a line may be, in bytes.
-const MaxLine = 32 << 20
+// maxLine is how long a line may be, in bytes.
+const maxLine = 32 << 20
 
-// ErrLong is about a line that was too long to be looked at.
-var ErrLong = errors.New("the message is longer than 32 MiB")
+// errLong is about a line that was too long to be looked at.
+var errLong = errors.New("the message is longer than 32 MiB")
 
 const (
 	readSize  = 64 << 10 // what a pipe holds
@@ -36,10 +36,10 @@ type lines struct {
 }
 
 func newLines(r io.Reader) *lines {
-	return &lines{r: r, max: MaxLine, read: make([]byte, readSize)}
+	return &lines{r: r, max: maxLine, read: make([]byte, readSize)}
 }
 
-// next returns the next line. ErrLong is about one line, which is skipped; every
+// next returns the next line. errLong is about one line, which is skipped; every
 // other error is the end, and may come with a line that has no newline.
 func (l *lines) next() ([]byte, error) {
 	looked := 0
@@ -101,7 +101,7 @@ func (l *lines) long() ([]byte, error) {
 	case size <= l.max+1:
 		line = bytes.Join(pieces, nil)
 	case end:
-		err = ErrLong
+		err = errLong
 	}
 	for _, p := range pieces {
 		l.pieces.Put((*[pieceSize]byte)(p[:pieceSize]))

@@ -88,7 +88,7 @@ func TestTooLong(t *testing.T) {
 			var got []string
 			for {
 				line, err := l.next()
-				if errors.Is(err, ErrLong) {
+				if errors.Is(err, errLong) {
 					got = append(got, "too long")
 					continue
 				}
@@ -125,7 +125,7 @@ func TestNothingStays(t *testing.T) {
 			if conducted {
 				to = e.clientHears
 			}
-			heard := bufio.NewReaderSize(to, 64<<10)
+			received := bufio.NewReaderSize(to, 64<<10)
 			before := heap()
 			go func() {
 				for _, method := range []string{"_vendor", "session/prompt"} {
@@ -137,7 +137,7 @@ func TestNothingStays(t *testing.T) {
 				}
 			}()
 			for n := 0; n < 2; {
-				switch _, err := heard.ReadSlice('\n'); {
+				switch _, err := received.ReadSlice('\n'); {
 				case err == nil:
 					n++
 				case !errors.Is(err, bufio.ErrBufferFull):
@@ -172,7 +172,7 @@ func TestEndless(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := l.next()
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, ErrLong) || took > 4*pieceSize {
+	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, errLong) || took > 4*pieceSize {
 		t.Errorf("%d KiB were taken for it, %v", took>>10, err)
 	}
 	if line, err := l.next(); string(line) != "after\n" || err != nil {

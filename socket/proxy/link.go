@@ -27,60 +27,60 @@ var (
 )
 
 // link is the connection to permd. One goroutine speaks on it, so that permd
-// hears everything in the order in which it happened.
+// is told everything in the order in which it happened.
 type link struct {
 	p    *pumps
 	wake chan struct{}
 
-	mu    sync.Mutex
-	acts  []Act
-	bytes int
-	lost  bool // something was dropped that permd should have heard
-	ended bool // nobody speaks to permd any more
-	less  sync.Cond
+	mu         sync.Mutex
+	acts       []action
+	bytes      int
+	lost       bool // something was dropped that permd should have been told
+	ended      bool // nobody speaks to permd any more
+	lessQueued sync.Cond
 
 	// Only touched by the goroutine.
-	conn    *client.Client
-	ids     map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
-	before  bool              // there was a connection
-	busy    bool              // a new connection is told what it must know
-	slow    *atomic.Bool      // permd took too long on this connection
-	mute    bool              // that is why there is none
-	since   time.Time         // when the connection was made
-	down    bool              // the person was told that there is none
-	heard   atomic.Bool       // permd answered something since then
-	gone    time.Time         // when it was last found to be gone
-	until   time.Time         // before then permd is not tried again
-	waiters sync.WaitGroup
+	conn         *client.Client
+	ids          map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
+	before       bool              // there was a connection
+	busy         bool              // a new connection is told what it must know
+	slow         *atomic.Bool      // permd took too long on this connection
+	tooSlow      bool              // that is why there is none
+	since        time.Time         // when the connection was made
+	down         bool              // the person was told that there is none
+	answeredOnce atomic.Bool       // permd answered something since then
+	gone         time.Time         // when it was last found to be gone
+	until        time.Time         // before then permd is not tried again
+	waiters      sync.WaitGroup
 }
 
 func newLink(p *pumps) *link {
 	l := &link{p: p, wake: make(chan struct{}, 1)}
-	l.less.L = &l.mu
+	l.lessQueued.L = &l.mu
 	return l
 }
 
-// room waits until permd has heard most of what it is to be told: who says more
+// waitForRoom waits until permd has been sent most of what it is to be told: who says more
 // than it can take in is slowed down, so that nothing of it is lost. How long that
 // takes is bounded, for a permd that does not keep up is taken for one that is gone.
-func (l *link) room() {
+func (l *link) waitForRoom() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !l.ended && (len(l.acts) > maxActs/2 || l.bytes > maxActBytes/2) {
-		l.less.Wait()
+		l.lessQueued.Wait()
 	}
 }
 
-// over lets go on whoever waits for room.
-func (l *link) over() {
+// finish lets go on whoever waits for room.
+func (l *link) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	l.less.Broadcast()
+	l.lessQueued.Broadcast()
 }
 
 // push takes an act over, or reports that it cannot.
-func (l *link) push(a Act) bool {
+func (l *link) push(a action) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.acts) >= maxActs || l.bytes > maxActBytes {
@@ -96,19 +96,19 @@ func (l *link) push(a Act) bool {
 	return true
 }
 
-func (l *link) pop() (a Act, lost, ok bool) {
+func (l *link) pop() (a action, lost, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.acts) == 0 {
 		return a, false, false
 	}
 	a = l.acts[0]
-	l.acts[0] = Act{}
+	l.acts[0] = action{}
 	if l.acts = l.acts[1:]; len(l.acts) == 0 {
 		l.acts = nil
 	}
 	l.bytes -= len(a.Params)
-	l.less.Broadcast()
+	l.lessQueued.Broadcast()
 	lost, l.lost = l.lost, false
 	return a, lost, true
 }
@@ -117,7 +117,7 @@ func (l *link) pop() (a Act, lost, ok bool) {
 func (l *link) run(ctx context.Context) {
 	defer l.waiters.Wait()
 	defer l.hangUp()
-	defer l.over()
+	defer l.finish()
 	retry := time.NewTicker(l.p.cfg.retry())
 	defer retry.Stop()
 	l.connect(ctx)
@@ -159,14 +159,14 @@ func (l *link) connect(ctx context.Context) bool {
 	defer cancel()
 	conn, err := l.p.cfg.Dial(dialling)
 	if err != nil {
-		l.mute = false
+		l.tooSlow = false
 		if ctx.Err() == nil {
-			l.isDown(err)
+			l.onUnreachable(err)
 		}
 		return false
 	}
-	l.conn, l.ids, l.slow, l.mute = conn, map[uint64]uint64{}, new(atomic.Bool), false
-	again := l.before || l.down // something may have been said that permd did not hear
+	l.conn, l.ids, l.slow, l.tooSlow = conn, map[uint64]uint64{}, new(atomic.Bool), false
+	again := l.before || l.down // something may have been said that permd was not told
 	if l.down {
 		l.p.say("permd is there again")
 	}
@@ -178,14 +178,14 @@ func (l *link) connect(ctx context.Context) bool {
 	return l.conn != nil
 }
 
-// isDown says once that permd cannot be asked. Where it is required, what needs
+// onUnreachable says once that permd cannot be asked. Where it is required, what needs
 // it fails from here on, and everything ends when it does not come back.
-func (l *link) isDown(why error) {
+func (l *link) onUnreachable(why error) {
 	required := l.p.cfg.Require
 	if !l.down {
 		l.down = true
 		// One that comes and goes without a word has been gone all the time.
-		if l.heard.Swap(false) || l.gone.IsZero() || time.Since(l.since) >= l.p.cfg.grace() {
+		if l.answeredOnce.Swap(false) || l.gone.IsZero() || time.Since(l.since) >= l.p.cfg.grace() {
 			l.gone = time.Now()
 		}
 		if required {
@@ -207,11 +207,11 @@ func (l *link) failed(ctx context.Context) bool {
 	case ctx.Err() != nil:
 		return false
 	case l.slow.Load():
-		l.silent()
+		l.onTooSlow()
 		return false
 	case l.busy || time.Since(l.since) < l.p.cfg.retry():
 		l.until = time.Now().Add(l.p.cfg.retry())
-		l.isDown(client.ErrUnreachable)
+		l.onUnreachable(client.ErrUnreachable)
 		return false
 	}
 	return l.connect(ctx)
@@ -224,37 +224,37 @@ func (l *link) hangUp() {
 	}
 }
 
-// silent is called when permd took too long: the person is not kept waiting for
+// onTooSlow is called when permd took too long: the person is not kept waiting for
 // it again for a while.
-func (l *link) silent() {
+func (l *link) onTooSlow() {
 	l.hangUp()
-	l.mute = true
+	l.tooSlow = true
 	l.until = time.Now().Add(10 * l.p.cfg.retry())
-	l.isDown(errSlow)
+	l.onUnreachable(errSlow)
 }
 
 // why is why permd cannot be asked.
 func (l *link) why() error {
-	if l.mute {
+	if l.tooSlow {
 		return errSlow
 	}
 	return client.ErrUnreachable
 }
 
 // do does one act.
-func (l *link) do(ctx context.Context, a Act) {
-	if l.conn == nil && (a.Kind != Ask || l.busy || !l.connect(ctx)) {
-		if a.Kind == Ask {
+func (l *link) do(ctx context.Context, a action) {
+	if l.conn == nil && (a.Kind != actAsk || l.busy || !l.connect(ctx)) {
+		if a.Kind == actAsk {
 			l.p.answer(a.N, nil, l.why())
 		}
 		return
 	}
 	switch a.Kind {
-	case Ask:
+	case actAsk:
 		l.ask(ctx, a)
-	case Tell:
+	case actTell:
 		l.notify(ctx, a.Method, a.Params)
-	case Withdraw:
+	case actWithdraw:
 		if id, ok := l.ids[a.N]; ok {
 			delete(l.ids, a.N)
 			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
@@ -267,7 +267,7 @@ func (l *link) notify(ctx context.Context, method string, params strictjson.Valu
 	defer cancel()
 	if err := l.conn.Notify(sending, method, params); err != nil {
 		if sending.Err() != nil && ctx.Err() == nil {
-			l.silent()
+			l.onTooSlow()
 			return
 		}
 		l.failed(ctx)
@@ -276,7 +276,7 @@ func (l *link) notify(ctx context.Context, method string, params strictjson.Valu
 
 // ask calls permd. One that is not to be waited for is answered on a goroutine
 // of its own; how many there are is bounded by the requests that are held.
-func (l *link) ask(ctx context.Context, a Act) {
+func (l *link) ask(ctx context.Context, a action) {
 	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
 	conn, slow := l.conn, l.slow
 	p, err := conn.Start(asking, a.Method, a.Params)
@@ -285,10 +285,10 @@ func (l *link) ask(ctx context.Context, a Act) {
 		cancel()
 		switch {
 		case late:
-			l.silent()
+			l.onTooSlow()
 		case l.failed(ctx) && !a.Wait && l.conn != nil:
-			// A new permd heard of all sessions just now. What was said of calls
-			// it did not hear, so it asks where it would have known.
+			// A new permd was told of all sessions just now. What was said of calls
+			// it was not told, so it asks where it would have known.
 			l.ask(ctx, a)
 			return
 		}
@@ -311,7 +311,7 @@ func (l *link) ask(ctx context.Context, a Act) {
 }
 
 // wait hands permd's answer on.
-func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atomic.Bool, p *client.Pending, n uint64) {
+func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atomic.Bool, p *client.PendingCall, n uint64) {
 	var result strictjson.Value
 	err := p.Wait(asking, &result)
 	if err != nil && asking.Err() != nil {
@@ -325,7 +325,7 @@ func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atom
 		return
 	}
 	if _, answered := errors.AsType[*client.Error](err); err == nil || answered {
-		l.heard.Store(true)
+		l.answeredOnce.Store(true)
 	} else if slow.Load() {
 		err = errSlow // for another question, of which it knows nothing more than of this one
 	}

@@ -28,10 +28,10 @@ type permd struct {
 	// reply answers a line; "" for not at all.
 	reply func(line string) string
 
-	mu    sync.Mutex
-	l     net.Listener
-	conns []net.Conn
-	heard []string
+	mu       sync.Mutex
+	l        net.Listener
+	conns    []net.Conn
+	received []string
 }
 
 func newPermd(t testing.TB, reply func(line string) string) *permd {
@@ -86,7 +86,7 @@ func (d *permd) serve(c net.Conn) {
 			return
 		}
 		d.mu.Lock()
-		d.heard = append(d.heard, text(strictjson.Value(line), "method"))
+		d.received = append(d.received, text(strictjson.Value(line), "method"))
 		d.mu.Unlock()
 		if answer := d.reply(line); answer != "" {
 			id := strictjson.Find(strictjson.Value(line), "id")
@@ -200,8 +200,8 @@ func TestSilentPermd(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.heard) != 1 {
-		t.Errorf("permd heard %q, want one request", d.heard)
+	if len(d.received) != 1 {
+		t.Errorf("permd received %q, want one request", d.received)
 	}
 }
 
@@ -238,9 +238,9 @@ func TestMissed(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	heard := slices.DeleteFunc(slices.Clone(d.heard), func(method string) bool { return method == "permd/session" })
-	if d := cmp.Diff([]string{"permd/unheard", "session/request_permission"}, heard); d != "" {
-		t.Errorf("permd heard (-want +got):\n%s", d)
+	received := slices.DeleteFunc(slices.Clone(d.received), func(method string) bool { return method == "permd/session" })
+	if d := cmp.Diff([]string{"permd/unheard", "session/request_permission"}, received); d != "" {
+		t.Errorf("permd received (-want +got):\n%s", d)
 	}
 }
 
@@ -281,6 +281,7 @@ func TestRequired(t *testing.T) {
 // TestRequiredGone ends the conversation when a permd that is required does not
 // come back, also when it comes and goes without a word.
 func TestRequiredGone(t *testing.T) {
+	t.Parallel()
 	t.Run("gone", func(t *testing.T) {
 		d := newPermd(t, allows)
 		e := startWith(t, Config{Rules: Rules{Require: true}, Dial: d.dial, Retry: time.Millisecond, Grace: 50 * time.Millisecond})

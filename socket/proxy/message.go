@@ -5,25 +5,26 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Side is one of the two peers.
-type Side int
+// peerSide is one of the two peers.
+type peerSide int
 
 // The sides.
 const (
-	Client Side = iota
-	Agent
+	clientSide peerSide = iota
+	agentSide
 )
 
-func (s Side) other() Side { return 1 - s }
+func (s peerSide) other() peerSide { return 1 - s }
 
 // String names the side in messages.
-func (s Side) String() string {
-	if s == Client {
+func (s peerSide) String() string {
+	if s == clientSide {
 		return "client"
 	}
 	return "agent"
@@ -136,6 +137,15 @@ func object(members ...strictjson.Member) strictjson.Value {
 	return appendObject(make([]byte, 0, size(members)), members)
 }
 
+// encoded are params in JSON; nil, which permd refuses, where they are none.
+func encoded(params any) strictjson.Value {
+	b, err := json.Marshal(params, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
 // asLine builds an object that is a message, with its newline.
 func asLine(members ...strictjson.Member) []byte {
 	return append(appendObject(make([]byte, 0, size(members)+1), members), '\n')
@@ -172,7 +182,7 @@ func member(name, value string) strictjson.Member {
 	return strictjson.Member{Name: name, Value: quoted(nil, value)}
 }
 
-// with returns the object with one member replaced, or added behind the others;
+// with returns the object with one member replaced, or added at the end;
 // nil removes it.
 func with(o strictjson.Object, name string, value strictjson.Value) strictjson.Value {
 	list := make([]strictjson.Member, 0, len(o)+1)
@@ -189,7 +199,7 @@ func with(o strictjson.Object, name string, value strictjson.Value) strictjson.V
 	return object(list...)
 }
 
-// put replaces what stands under a path of names in v, which must be objects.
+// put replaces the value at a path of names in v, which must be objects.
 func put(v, value strictjson.Value, path ...string) (strictjson.Value, bool) {
 	o, err := strictjson.ParseObject(v)
 	if err != nil {

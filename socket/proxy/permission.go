@@ -21,10 +21,10 @@ const (
 	outcomeCancelled = "cancelled"
 )
 
-// tracked is a request that permd is asked about, from when it comes until it
+// trackedRequest is a request that permd is asked about, from when it comes until it
 // is answered.
-type tracked struct {
-	from    Side
+type trackedRequest struct {
+	from    peerSide
 	id      strictjson.Value
 	line    []byte
 	session string
@@ -37,9 +37,9 @@ type tracked struct {
 	ask   uint64           // the question to permd
 	asked strictjson.Value // what permd was asked; nil when it was not
 	// method is that of a gate.
-	method string
-	held   bool // the other side has not seen it
-	late   bool // it waits for an input that its agent sends late
+	method  string
+	inPlace bool // the other side has not seen it
+	late    bool // it waits for an input that its agent sends late
 	// again is set when it was asked about a second time, with the input that
 	// came late.
 	again bool
@@ -47,37 +47,37 @@ type tracked struct {
 	// What the person was shown, once they were asked.
 	decision *decisions.Decision
 	stale    bool // the connection on which permd asked is gone
-	shown    *shown
+	shown    *shownOptions
 	// withdrawn is set when the agent has withdrawn what the person was asked,
 	// over when the client has cancelled the turn.
 	withdrawn, over bool
 	// times is how often the person was asked again.
 	times int
-	// yes is the person's answer while permd hears of it.
-	yes *yes
+	// approval is the person's answer while permd is told of it.
+	approval *approval
 }
 
 // permission takes a session/request_permission of the agent.
-func (c *Core) permission(m *message) {
-	if !c.admit(Agent, m) {
+func (c *core) permission(m *message) {
+	if !c.admit(agentSide, m) {
 		return
 	}
-	t := &tracked{
-		from: Agent, id: m.id, line: m.line, params: m.params,
+	t := &trackedRequest{
+		from: agentSide, id: m.id, line: m.line, params: m.params,
 		session: text(m.params, "sessionId"),
 	}
 	c.decide(t)
 }
 
 // decide has permd decide a request before the client sees it.
-func (c *Core) decide(t *tracked) {
+func (c *core) decide(t *trackedRequest) {
 	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
 	c.known(t.session)
 	if c.cancelled(t.session) {
 		// The request and the cancel have crossed. The client would answer so, and
 		// some that have ended the turn would not answer at all.
-		c.reply(Agent, t.cancelled())
-		c.answered[Agent].add(key(t.id))
+		c.reply(agentSide, t.cancelled())
+		c.answeredByPermd[agentSide].add(key(t.id))
 		return
 	}
 	c.hold(t)
@@ -93,7 +93,7 @@ func callAt(params strictjson.Value) []string {
 	return []string{"toolCall"}
 }
 
-func (c *Core) askPermission(t *tracked, params strictjson.Value) {
+func (c *core) askPermission(t *trackedRequest, params strictjson.Value) {
 	if params == nil || len(params) > maxTold-spare {
 		c.toPerson(t, nil)
 		return
@@ -110,9 +110,9 @@ const (
 
 // admit refuses a request whose id is in use: an answer would not say which of
 // the two it is to.
-func (c *Core) admit(from Side, m *message) bool {
+func (c *core) admit(from peerSide, m *message) bool {
 	k := key(m.id)
-	if c.tracked[from][k] != nil || from == Agent && c.others[short(k)] > 0 {
+	if c.tracked[from][k] != nil || from == agentSide && c.others[short(k)] > 0 {
 		c.reply(from, failure(m.id, socket.CodeRequest, errInUse))
 		return false
 	}
@@ -120,48 +120,48 @@ func (c *Core) admit(from Side, m *message) bool {
 		c.reply(from, failure(m.id, socket.CodeBusy, errMany))
 		return false
 	}
-	c.answered[from].remove(k)
-	if from == Agent {
-		c.settled.remove(k)
+	c.answeredByPermd[from].remove(k)
+	if from == agentSide {
+		c.answeredByPerson.remove(k)
 	}
 	return true
 }
 
 // hold keeps a request back, with all that its side says after it.
-func (c *Core) hold(t *tracked) {
+func (c *core) hold(t *trackedRequest) {
 	c.last++
-	t.slot, t.held = c.last, true
+	t.slot, t.inPlace = c.last, true
 	c.tracked[t.from][key(t.id)] = t
-	c.add(Act{Kind: Hold, To: t.from.other(), Slot: t.slot})
+	c.add(action{Kind: actReserve, To: t.from.other(), Place: t.slot})
 }
 
 // release lets the other side see a request, as line; nil for never.
-func (c *Core) release(t *tracked, line []byte) {
-	t.held = false
-	c.add(Act{Kind: Fill, To: t.from.other(), Slot: t.slot, Line: line})
+func (c *core) release(t *trackedRequest, line []byte) {
+	t.inPlace = false
+	c.add(action{Kind: actFill, To: t.from.other(), Place: t.slot, Line: line})
 }
 
 // finish answers a request in the place of the other side, which never sees it.
-func (c *Core) finish(t *tracked, line []byte) {
+func (c *core) finish(t *trackedRequest, line []byte) {
 	c.reply(t.from, line)
 	c.release(t, nil)
 	c.drop(t)
-	c.answered[t.from].add(key(t.id))
+	c.answeredByPermd[t.from].add(key(t.id))
 }
 
-func (c *Core) drop(t *tracked) {
+func (c *core) drop(t *trackedRequest) {
 	delete(c.tracked[t.from], key(t.id))
 	delete(c.waiting, t.ask)
 }
 
-func (c *Core) withdraw(t *tracked) {
+func (c *core) withdraw(t *trackedRequest) {
 	if t.ask != 0 {
-		c.add(Act{Kind: Withdraw, N: t.ask})
+		c.add(action{Kind: actWithdraw, N: t.ask})
 	}
 }
 
 // decided takes permd's answer to a permission request.
-func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
+func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
 	var rpc *client.Error
 	switch {
 	case err == nil:
@@ -181,7 +181,7 @@ func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
 		d := question(rpc)
 		if d != nil && !t.again && c.waitsFor(t) {
 			t.late, t.decision = true, d
-			c.add(Act{Kind: Wake, N: t.ask, After: c.rules.LateWait})
+			c.add(action{Kind: actWake, N: t.ask, After: c.rules.LateWait})
 			return
 		}
 		c.toPerson(t, d)
@@ -194,8 +194,8 @@ func (c *Core) decided(t *tracked, result strictjson.Value, err error) {
 
 // question is what permd asks of the person, nil when it cannot be read.
 func question(rpc *client.Error) *decisions.Decision {
-	d := new(decisions.Decision)
-	if strictjson.Unmarshal(rpc.Data, d) != nil || d.ID == "" {
+	d, err := rpc.Question()
+	if err != nil || d.ID == "" {
 		return nil
 	}
 	return d
@@ -203,7 +203,7 @@ func question(rpc *client.Error) *decisions.Decision {
 
 // answers puts permd's answer in the words of what the agent asked; false where
 // it cannot be said.
-func (t *tracked) answers(result strictjson.Value) ([]byte, bool) {
+func (t *trackedRequest) answers(result strictjson.Value) ([]byte, bool) {
 	switch {
 	case !offers(t.params, result):
 		return nil, false
@@ -215,7 +215,7 @@ func (t *tracked) answers(result strictjson.Value) ([]byte, bool) {
 
 // cancelled is the answer to a request whose turn is over. Version 2 says with
 // it that the request was declined, too.
-func (t *tracked) cancelled() []byte {
+func (t *trackedRequest) cancelled() []byte {
 	if t.form != nil {
 		return response(t.id, object(member("action", actionCancel)))
 	}
@@ -237,13 +237,13 @@ func offers(params, result strictjson.Value) bool {
 
 // toPerson leaves a request to the person. d is permd's question, nil when it
 // could not be asked.
-func (c *Core) toPerson(t *tracked, d *decisions.Decision) {
+func (c *core) toPerson(t *trackedRequest, d *decisions.Decision) {
 	t.decision, t.late = d, false
 	c.release(t, c.shows(t))
 }
 
 // shows is the request as the person sees it.
-func (c *Core) shows(t *tracked) []byte {
+func (c *core) shows(t *trackedRequest) []byte {
 	if t.decision != nil && t.form == nil {
 		if shown, line := c.rewrite(t, t.decision); shown != nil {
 			t.shown = shown
@@ -255,21 +255,21 @@ func (c *Core) shows(t *tracked) []byte {
 
 // cancelTurn takes the client's session/cancel: what permd holds of the session
 // is answered as the client would.
-func (c *Core) cancelTurn(m *message) {
-	c.forward(Client, m.line)
+func (c *core) cancelTurn(m *message) {
+	c.forward(clientSide, m.line)
 	id := text(m.params, "sessionId")
 	if s := c.sessions.byID[id]; s != nil {
 		s.turn.cancel()
 	}
 	for _, t := range c.ofSession(id) {
 		switch {
-		case t.held:
+		case t.inPlace:
 			c.finish(t, t.cancelled())
-		case t.yes != nil:
+		case t.approval != nil:
 			// The turn must not wait for permd, and without its word the yes
 			// must not count.
 			c.withdraw(t)
-			c.settle(t, t.cancelled())
+			c.finishApproval(t, t.cancelled())
 		default:
 			t.over = true
 		}
@@ -280,29 +280,29 @@ func (c *Core) cancelTurn(m *message) {
 }
 
 // ofSession are the permission requests of a session, in their order.
-func (c *Core) ofSession(id string) (list []*tracked) {
-	for _, t := range c.tracked[Agent] {
+func (c *core) ofSession(id string) (list []*trackedRequest) {
+	for _, t := range c.tracked[agentSide] {
 		if t.session == id && !t.gate {
 			list = append(list, t)
 		}
 	}
-	slices.SortFunc(list, func(a, b *tracked) int { return int(int64(a.slot) - int64(b.slot)) })
+	slices.SortFunc(list, func(a, b *trackedRequest) int { return int(int64(a.slot) - int64(b.slot)) })
 	return list
 }
 
 // cancelRequest takes a $/cancel_request of a side.
-func (c *Core) cancelRequest(from Side, m *message) {
+func (c *core) cancelRequest(from peerSide, m *message) {
 	k := key(strictjson.Find(m.params, "requestId"))
 	t := c.tracked[from][k]
 	switch {
-	case t != nil && t.held:
+	case t != nil && t.inPlace:
 		c.withdraw(t)
 		c.finish(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
-	case t != nil && t.yes != nil:
+	case t != nil && t.approval != nil:
 		c.withdraw(t)
-		c.settle(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
+		c.finishApproval(t, failure(t.id, socket.CodeCancelled, "request cancelled"))
 		c.forward(from, m.line)
-	case c.answered[from].has(k):
+	case c.answeredByPermd[from].has(k):
 		// It has its answer, and the other side never saw it.
 	default:
 		if t != nil {
@@ -317,8 +317,8 @@ func (c *Core) cancelRequest(from Side, m *message) {
 var lateAgents = []string{"opencode", "opencode-ai"}
 
 // waitsFor reports whether the input of a request may still be on its way.
-func (c *Core) waitsFor(t *tracked) bool {
-	name := strings.ToLower(c.parties[Agent].Name)
+func (c *core) waitsFor(t *trackedRequest) bool {
+	name := strings.ToLower(c.parties[agentSide].Name)
 	return slices.Contains(lateAgents, name) && t.call != "" && nothing(strictjson.Find(t.params, append(callAt(t.params), "rawInput")...))
 }
 
@@ -336,7 +336,7 @@ func nothing(v strictjson.Value) bool {
 
 // arrived takes the news that a call's input came: a request that waited for it
 // is decided again, by what permd knows of the call now.
-func (c *Core) arrived(sessionID, callID string) {
+func (c *core) arrived(sessionID, callID string) {
 	for _, t := range c.ofSession(sessionID) {
 		if !t.late || t.call != callID {
 			continue
@@ -353,7 +353,7 @@ func (c *Core) arrived(sessionID, callID string) {
 
 // plain is the option of the agent that allows just one call, where its profile
 // names one.
-func (c *Core) plain(agent effects.Party) string {
+func (c *core) plain(agent effects.Party) string {
 	if c.rules.Plain == nil || agent.Name == "" {
 		return ""
 	}

@@ -26,21 +26,21 @@ func TestIDs(t *testing.T) {
 	// The client's own requests have the same ids.
 	prompt := `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s1"}}`
 	k.client(prompt)
-	k.want(Agent, prompt)
+	k.want(agentSide, prompt)
 	k.client(`{"jsonrpc":"2.0","id":1.0,"result":` + picks("yes") + `}`)
-	k.want(Agent) // an answer to a request that the client was not sent
-	var questions []Act
+	k.want(agentSide) // an answer to a request that the client was not sent
+	var questions []action
 	for range ids {
 		questions = append(questions, k.asked("session/request_permission"))
 	}
 	for i := len(ids) - 1; i >= 0; i-- {
 		k.answer(questions[i], picks("yes"), nil)
-		k.want(Agent, `{"jsonrpc":"2.0","id":`+ids[i]+`,"result":`+picks("yes")+`}`)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":`+ids[i]+`,"result":`+picks("yes")+`}`)
 	}
 	// One string, written in two ways, is one id.
 	k.agent(request(`"é"`, "c"))
 	k.agent(request(`"\u00e9"`, "c"))
-	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], `"error"`) {
+	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"error"`) {
 		t.Errorf("the second request of an id in use was answered %q", got)
 	}
 }
@@ -54,7 +54,7 @@ func TestBytes(t *testing.T) {
 	line := strings.Replace(request("7", "c"), `"toolCallId":"c"`, `"toolCallId":"c",`+more, 1)
 	k.agent(line)
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
-	got := k.sent(Client)
+	got := k.sent(clientSide)
 	if len(got) != 1 || !strings.Contains(got[0], more) {
 		t.Errorf("shown %q, want %s in it", got, more)
 	}
@@ -68,9 +68,9 @@ func TestBatches(t *testing.T) {
 		"batch with space": " \t[" + request("1", "c") + `]`,
 		"empty batch":      `[]`,
 	} {
-		for _, from := range []Side{Client, Agent} {
+		for _, from := range []peerSide{clientSide, agentSide} {
 			k := newTalk(t, Rules{})
-			k.do(k.core.Line(from, []byte(line+"\n")))
+			k.do(k.core.onLine(from, []byte(line+"\n")))
 			k.want(from.other())
 			k.want(from, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"permd acp: batches are not part of the protocol"}}`)
 			if len(k.says) != 1 {
@@ -93,8 +93,8 @@ func TestBatches(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(line)
-		k.want(Client)
-		if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) {
+		k.want(clientSide)
+		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) {
 			t.Errorf("%s: the agent was told %q", name, got)
 		}
 		if len(k.acts) != 2 || string(k.acts[0].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[1].Params) != `{}` {
@@ -113,18 +113,18 @@ func TestOrder(t *testing.T) {
 	k.agent(update("s1", "tool_call_update", "a", `,"rawInput":{"command":"two"}`))
 	k.agent(request("2", "b"))
 	k.agent(`{"jsonrpc":"2.0","method":"_last"}`)
-	var heard []string
+	var received []string
 	for _, a := range k.acts {
-		heard = append(heard, a.Method)
+		received = append(received, a.Method)
 	}
-	if d := cmp.Diff([]string{"session/update", "session/request_permission", "session/update", "session/request_permission"}, heard); d != "" {
-		t.Errorf("permd heard (-want +got):\n%s", d)
+	if d := cmp.Diff([]string{"session/update", "session/request_permission", "session/update", "session/request_permission"}, received); d != "" {
+		t.Errorf("permd received (-want +got):\n%s", d)
 	}
 	first, second := k.asked("session/request_permission"), k.asked("session/request_permission")
 	k.answer(second, "", client.ErrUnreachable)
-	k.want(Client, update("s1", "tool_call", "a", `,"rawInput":{"command":"one"}`))
+	k.want(clientSide, update("s1", "tool_call", "a", `,"rawInput":{"command":"one"}`))
 	k.answer(first, "", client.ErrUnreachable)
-	k.want(Client, request("1", "a"), update("s1", "tool_call_update", "a", `,"rawInput":{"command":"two"}`), request("2", "b"), `{"jsonrpc":"2.0","method":"_last"}`)
+	k.want(clientSide, request("1", "a"), update("s1", "tool_call_update", "a", `,"rawInput":{"command":"two"}`), request("2", "b"), `{"jsonrpc":"2.0","method":"_last"}`)
 }
 
 // 5: every request is answered once, and who has not seen it is not told that
@@ -138,13 +138,13 @@ func TestOneAnswer(t *testing.T) {
 		k.agent(request("7", "c"))
 		a := k.asked("session/request_permission")
 		k.client(cancelTurn)
-		k.want(Agent, cancelTurn, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
+		k.want(agentSide, cancelTurn, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 		if last := k.acts[len(k.acts)-1]; last.Method != "session/cancel" {
 			t.Errorf("permd was not told: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil) // too late
-		k.want(Agent)
-		k.want(Client)
+		k.want(agentSide)
+		k.want(clientSide)
 	})
 	t.Run("of another session", func(t *testing.T) {
 		k := newTalk(t, Rules{})
@@ -152,7 +152,7 @@ func TestOneAnswer(t *testing.T) {
 		k.agent(request("7", "c"))
 		k.client(strings.Replace(cancelTurn, "s1", "s2", 1))
 		k.answer(k.asked("session/request_permission"), picks("yes"), nil)
-		k.want(Agent, strings.Replace(cancelTurn, "s1", "s2", 1), `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
+		k.want(agentSide, strings.Replace(cancelTurn, "s1", "s2", 1), `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
 	})
 	t.Run("the turn is cancelled while the person decides", func(t *testing.T) {
 		k := newTalk(t, Rules{})
@@ -160,10 +160,10 @@ func TestOneAnswer(t *testing.T) {
 		k.agent(request("7", "c"))
 		k.answer(k.asked("session/request_permission"), "", asks("run"))
 		k.client(cancelTurn)
-		k.want(Agent, cancelTurn) // the client answers it
+		k.want(agentSide, cancelTurn) // the client answers it
 		back := `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`
 		k.client(back)
-		k.want(Agent, back)
+		k.want(agentSide, back)
 	})
 	t.Run("withdrawn while permd decides", func(t *testing.T) {
 		k := newTalk(t, Rules{})
@@ -171,13 +171,13 @@ func TestOneAnswer(t *testing.T) {
 		k.agent(request("7", "c"))
 		a := k.asked("session/request_permission")
 		k.agent(withdraw)
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
-		if last := k.acts[len(k.acts)-1]; last.Kind != Withdraw || last.N != a.N {
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
+		if last := k.acts[len(k.acts)-1]; last.Kind != actWithdraw || last.N != a.N {
 			t.Errorf("permd was not told: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil)
-		k.want(Agent)
-		k.want(Client)
+		k.want(agentSide)
+		k.want(clientSide)
 	})
 	t.Run("withdrawn after permd has answered", func(t *testing.T) {
 		k := newTalk(t, Rules{})
@@ -185,36 +185,36 @@ func TestOneAnswer(t *testing.T) {
 		k.agent(request("7", "c"))
 		k.answer(k.asked("session/request_permission"), picks("yes"), nil)
 		k.agent(withdraw)
-		k.want(Client)
+		k.want(clientSide)
 		// The id is free again, for what the client does see.
 		k.agent(`{"jsonrpc":"2.0","id":7,"method":"_ask"}`)
 		k.agent(withdraw)
-		k.want(Client, `{"jsonrpc":"2.0","id":7,"method":"_ask"}`, withdraw)
-		k.sent(Agent)
+		k.want(clientSide, `{"jsonrpc":"2.0","id":7,"method":"_ask"}`, withdraw)
+		k.sent(agentSide)
 		k.client(`{"jsonrpc":"2.0","id":7,"result":1}`)
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":1}`)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":1}`)
 	})
 	t.Run("withdrawn while the person decides", func(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(request("7", "c"))
 		k.answer(k.asked("session/request_permission"), "", asks("run"))
-		k.sent(Client)
+		k.sent(clientSide)
 		k.agent(withdraw)
-		k.want(Client, withdraw)
+		k.want(clientSide, withdraw)
 		back := `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"Request cancelled"}}`
 		k.client(back)
-		k.want(Agent, back)
+		k.want(agentSide, back)
 	})
 	t.Run("answered by a client that was not asked", func(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(request("7", "c"))
 		k.client(`{"jsonrpc":"2.0","id":7,"result":` + picks("yes") + `}`)
-		k.want(Agent)
+		k.want(agentSide)
 		k.answer(k.asked("session/request_permission"), picks("no"), nil)
 		k.client(`{"jsonrpc":"2.0","id":7,"result":` + picks("yes") + `}`)
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":`+picks("no")+`}`)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":`+picks("no")+`}`)
 	})
 }
 
@@ -254,8 +254,8 @@ func TestLateInput(t *testing.T) {
 	}
 	t.Run("it comes", func(t *testing.T) {
 		k := begin(t, "OpenCode")
-		k.want(Client)
-		if len(k.wakes) != 1 || k.wakes[0].After != DefaultLateWait {
+		k.want(clientSide)
+		if len(k.wakes) != 1 || k.wakes[0].After != defaultLateWait {
 			t.Errorf("wakes: %v", k.wakes)
 		}
 		k.agent(update("s1", "tool_call_update", "other", `,"rawInput":{"command":"ls"}`))
@@ -268,14 +268,14 @@ func TestLateInput(t *testing.T) {
 		if v := strictjson.Find(a.Params, "toolCall", "rawInput"); v != nil || text(a.Params, "toolCall", "title") != "bash" {
 			t.Errorf("asked about %s: its own empty input hides the other", a.Params)
 		}
-		k.do(k.core.Late(k.wakes[0].N)) // it is over, and nobody waits any more
+		k.do(k.core.onLate(k.wakes[0].N)) // it is over, and nobody waits any more
 		k.answer(a, picks("yes"), nil)
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
 	})
 	t.Run("it does not come", func(t *testing.T) {
 		k := begin(t, "opencode")
-		k.do(k.core.Late(k.wakes[0].N))
-		if got := k.sent(Client); len(got) != 1 || !strings.Contains(got[0], "request_permission") {
+		k.do(k.core.onLate(k.wakes[0].N))
+		if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "request_permission") {
 			t.Errorf("the client was sent %q", got)
 		}
 		k.agent(input)
@@ -285,7 +285,7 @@ func TestLateInput(t *testing.T) {
 	})
 	t.Run("another agent", func(t *testing.T) {
 		k := begin(t, "some-agent")
-		if n := len(k.sent(Client)); n != 1 || len(k.wakes) != 0 {
+		if n := len(k.sent(clientSide)); n != 1 || len(k.wakes) != 0 {
 			t.Errorf("the person waits: %d messages, %v", n, k.wakes)
 		}
 	})
@@ -304,14 +304,14 @@ func TestReplay(t *testing.T) {
 	k.agent(replayed)
 	k.agent(update("child-of-old", "tool_call", "c", ``))
 	if len(k.acts) != 0 {
-		t.Errorf("permd heard of history: %v", k.acts)
+		t.Errorf("permd was told of history: %v", k.acts)
 	}
-	k.want(Client, replayed, update("child-of-old", "tool_call", "c", ``))
+	k.want(clientSide, replayed, update("child-of-old", "tool_call", "c", ``))
 	k.agent(update("s1", "tool_call", "d", ``)) // goes on meanwhile
 	k.agent(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 	k.agent(update("old", "tool_call", "e", ``))
 	if len(k.acts) != 2 {
-		t.Errorf("permd heard %v, want the live updates", k.acts)
+		t.Errorf("permd received %v, want the live updates", k.acts)
 	}
 }
 
@@ -334,5 +334,5 @@ func TestSameCall(t *testing.T) {
 	k.answer(k.asked("session/request_permission"), picks("yes"), nil)
 	k.agent(request("2", "c"))
 	k.answer(k.asked("session/request_permission"), picks("no"), nil)
-	k.want(Agent, `{"jsonrpc":"2.0","id":1,"result":`+picks("yes")+`}`, `{"jsonrpc":"2.0","id":2,"result":`+picks("no")+`}`)
+	k.want(agentSide, `{"jsonrpc":"2.0","id":1,"result":`+picks("yes")+`}`, `{"jsonrpc":"2.0","id":2,"result":`+picks("no")+`}`)
 }

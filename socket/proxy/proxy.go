@@ -1,9 +1,9 @@
-// Package proxy stands between an ACP client and an agent, on the pipes that
+// Package proxy sits between an ACP client and an agent, on the pipes that
 // connect the two, and answers the agent's permission requests with permd's
 // decisions. It passes on the very bytes that it reads; what it changes is a
 // permission request that a person must answer, and the option in their answer.
 //
-// Core says what becomes of each line and does nothing by itself. Run moves the
+// core says what becomes of each line and does nothing by itself. Run moves the
 // bytes and asks permd. The package decides nothing: where permd does not
 // answer, the client's person does, as if there were no permd.
 package proxy
@@ -39,7 +39,7 @@ type Config struct {
 	Dial func(ctx context.Context) (*client.Client, error)
 	// Say tells the person something; it must not block.
 	Say func(text string)
-	// Timeout is how long permd is waited for; 0 is DefaultTimeout.
+	// Timeout is how long permd is waited for; 0 is 5 seconds.
 	Timeout time.Duration
 	// Retry is how often permd is looked for when it is not there; 0 is a
 	// second.
@@ -49,15 +49,15 @@ type Config struct {
 	Grace time.Duration
 }
 
-// DefaultTimeout is far longer than any decision takes, and short for a person
+// defaultTimeout is far longer than any decision takes, and short for a person
 // who would otherwise be asked.
-const DefaultTimeout = 5 * time.Second
+const defaultTimeout = 5 * time.Second
 
 // DefaultGrace is enough for permd to be restarted or upgraded, and little for
 // an agent that works on without it.
 const DefaultGrace = 30 * time.Second
 
-func (c *Config) timeout() time.Duration { return cmp.Or(c.Timeout, DefaultTimeout) }
+func (c *Config) timeout() time.Duration { return cmp.Or(c.Timeout, defaultTimeout) }
 func (c *Config) retry() time.Duration   { return cmp.Or(c.Retry, time.Second) }
 func (c *Config) grace() time.Duration   { return cmp.Or(c.Grace, DefaultGrace) }
 
@@ -71,10 +71,10 @@ type pumps struct {
 	stop  context.CancelCauseFunc
 
 	mu    sync.Mutex
-	core  *Core
+	core  *core
 	over  bool
 	wakes map[*time.Timer]struct{}
-	quiet chan struct{} // closed when permd has heard of all that ran; nil while nobody waits for it
+	quiet chan struct{} // closed when permd has been told of all that ran; nil while nobody waits for it
 }
 
 // Run is one conversation, until the agent has said its last or ctx ends. When
@@ -87,7 +87,7 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	p := &pumps{cfg: cfg, peers: peers, stop: stop, core: NewCore(cfg.Rules), wakes: map[*time.Timer]struct{}{}}
+	p := &pumps{cfg: cfg, peers: peers, stop: stop, core: newCore(cfg.Rules), wakes: map[*time.Timer]struct{}{}}
 	p.out = [2]*queue{newQueue(), newQueue()}
 	p.link = newLink(p)
 
@@ -116,22 +116,22 @@ func Run(ctx context.Context, peers Peers, cfg Config) error {
 // said its last.
 func (p *pumps) between(talking *sync.WaitGroup) {
 	talking.Go(func() {
-		p.readSide(Client, p.peers.ClientIn)
-		p.out[Agent].end()
+		p.readSide(clientSide, p.peers.ClientIn)
+		p.out[agentSide].end()
 	})
 	talking.Go(func() {
-		p.write(Agent, p.peers.AgentIn)
+		p.write(agentSide, p.peers.AgentIn)
 		p.peers.AgentIn.Close()
 	})
 	var writing sync.WaitGroup
 	writing.Go(func() {
-		p.write(Client, p.peers.ClientOut)
+		p.write(clientSide, p.peers.ClientOut)
 		// A client that does not read ends the agent's words as its pipe would.
 		p.peers.AgentOut.Close()
 	})
-	p.readSide(Agent, p.peers.AgentOut)
-	p.do(func() []Act { return p.core.Ended(Agent) })
-	p.out[Client].end()
+	p.readSide(agentSide, p.peers.AgentOut)
+	p.do(func() []action { return p.core.onEnded(agentSide) })
+	p.out[clientSide].end()
 	writing.Wait()
 }
 
@@ -139,21 +139,21 @@ func (p *pumps) between(talking *sync.WaitGroup) {
 func (p *pumps) conducted() {
 	out := &whole{w: p.peers.ClientOut}
 	var writing sync.WaitGroup
-	for _, to := range []Side{Client, Agent} {
+	for _, to := range []peerSide{clientSide, agentSide} {
 		writing.Go(func() {
 			p.write(to, out)
 			p.peers.ClientIn.Close() // a conductor that does not read has ended
 		})
 	}
-	p.read(p.peers.ClientIn, p.core.conductedLine, p.core.RefuseConducted, func() {
+	p.read(p.peers.ClientIn, p.core.conductedLine, p.core.onUnreadableConducted, func() {
 		for _, q := range p.out {
 			q.room()
-			q.heard()
+			q.drained()
 		}
-		p.link.room()
+		p.link.waitForRoom()
 	})
-	for _, side := range []Side{Client, Agent} {
-		p.do(func() []Act { return p.core.Ended(side) })
+	for _, side := range []peerSide{clientSide, agentSide} {
+		p.do(func() []action { return p.core.onEnded(side) })
 		p.out[side].end()
 	}
 	writing.Wait()
@@ -173,8 +173,8 @@ func (w *whole) Write(line []byte) (int, error) {
 
 // breakOff ends every read and write.
 func (p *pumps) breakOff() {
-	p.out[Client].kill()
-	p.out[Agent].kill()
+	p.out[clientSide].kill()
+	p.out[agentSide].kill()
 	p.peers.ClientIn.Close()
 	p.peers.ClientOut.Close()
 	if !p.cfg.Conducted {
@@ -184,30 +184,30 @@ func (p *pumps) breakOff() {
 }
 
 // readSide takes what a peer says.
-func (p *pumps) readSide(from Side, r io.Reader) {
-	take := func(m *message, err error) []Act { return p.core.line(from, m, err) }
-	refuse := func(why error) []Act { return p.core.Refuse(from, why) }
+func (p *pumps) readSide(from peerSide, r io.Reader) {
+	take := func(m *message, err error) []action { return p.core.line(from, m, err) }
+	refuse := func(why error) []action { return p.core.onUnreadable(from, why) }
 	p.read(r, take, refuse, func() {
 		p.out[from.other()].room()
-		p.out[from].heard()
-		if from == Agent {
-			p.link.room()
+		p.out[from].drained()
+		if from == agentSide {
+			p.link.waitForRoom()
 		}
 	})
 }
 
 // read takes lines, and waits after each.
-func (p *pumps) read(r io.Reader, take func(m *message, err error) []Act, refuse func(error) []Act, wait func()) {
+func (p *pumps) read(r io.Reader, take func(m *message, err error) []action, refuse func(error) []action, wait func()) {
 	in := newLines(r)
 	for {
 		line, end := in.next()
 		switch {
-		case errors.Is(end, ErrLong):
-			p.do(func() []Act { return refuse(end) })
+		case errors.Is(end, errLong):
+			p.do(func() []action { return refuse(end) })
 			end = nil
 		case len(line) > 0:
 			m, err := read(line) // a long one takes its time, and others do not wait for it
-			p.do(func() []Act { return take(&m, err) })
+			p.do(func() []action { return take(&m, err) })
 		}
 		if end != nil {
 			return
@@ -217,7 +217,7 @@ func (p *pumps) read(r io.Reader, take func(m *message, err error) []Act, refuse
 }
 
 // write tells a peer what is for it.
-func (p *pumps) write(to Side, w io.Writer) {
+func (p *pumps) write(to peerSide, w io.Writer) {
 	for {
 		line, ok := p.out[to].next()
 		if !ok {
@@ -232,59 +232,59 @@ func (p *pumps) write(to Side, w io.Writer) {
 
 // do has the core take something in, and does what it wants done. Nothing in it
 // waits for anybody.
-func (p *pumps) do(f func() []Act) {
+func (p *pumps) do(f func() []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.apply(f())
 }
 
-func (p *pumps) apply(acts []Act) {
+func (p *pumps) apply(acts []action) {
 	var refused []uint64
 	for _, a := range acts {
 		switch a.Kind {
-		case Write:
+		case actWrite:
 			p.out[a.To].push(a.Line, a.Own)
-		case Hold:
-			p.out[a.To].hold(a.Slot)
-		case Fill:
-			p.out[a.To].fill(a.Slot, a.Line)
-		case Ask, Tell, Withdraw:
-			if (p.over || !p.link.push(a)) && a.Kind == Ask {
+		case actReserve:
+			p.out[a.To].hold(a.Place)
+		case actFill:
+			p.out[a.To].fill(a.Place, a.Line)
+		case actAsk, actTell, actWithdraw:
+			if (p.over || !p.link.push(a)) && a.Kind == actAsk {
 				refused = append(refused, a.N)
 			}
-		case Wake:
+		case actWake:
 			p.later(a)
-		case Say:
+		case actSay:
 			p.cfg.Say(a.Text)
 		}
 	}
 	clear(acts) // the core keeps the place, and must not keep the lines
 	for _, n := range refused {
-		p.apply(p.core.Answer(n, nil, errFull))
+		p.apply(p.core.onAnswer(n, nil, errFull))
 	}
 }
 
 // later wakes the core after a while.
-func (p *pumps) later(a Act) {
+func (p *pumps) later(a action) {
 	if p.over {
 		return
 	}
 	var t *time.Timer
 	t = time.AfterFunc(a.After, func() {
-		p.do(func() []Act {
+		p.do(func() []action {
 			delete(p.wakes, t)
-			return p.core.Late(a.N)
+			return p.core.onLate(a.N)
 		})
 	})
 	p.wakes[t] = struct{}{}
 }
 
-// recorded waits until permd has heard of what ran, no longer than for any other
+// recorded waits until permd has been told of what ran, no longer than for any other
 // answer of it: an agent that ends at once must not keep it from being recorded.
 func (p *pumps) recorded(ctx context.Context) {
 	p.mu.Lock()
 	quiet := make(chan struct{})
-	if p.quiet = quiet; len(p.core.notes) == 0 {
+	if p.quiet = quiet; len(p.core.runReports) == 0 {
 		close(quiet)
 		p.quiet = nil
 	}
@@ -296,7 +296,7 @@ func (p *pumps) recorded(ctx context.Context) {
 	case <-late.C:
 	case <-ctx.Done():
 	}
-	p.do(p.core.Unrecorded)
+	p.do(p.core.onUnrecorded)
 }
 
 // finish ends what would come later.
@@ -310,9 +310,9 @@ func (p *pumps) finish() {
 }
 
 func (p *pumps) answer(n uint64, result strictjson.Value, err error) {
-	p.do(func() []Act {
-		acts := p.core.Answer(n, result, err)
-		if p.quiet != nil && len(p.core.notes) == 0 {
+	p.do(func() []action {
+		acts := p.core.onAnswer(n, result, err)
+		if p.quiet != nil && len(p.core.runReports) == 0 {
 			close(p.quiet)
 			p.quiet = nil
 		}
@@ -320,18 +320,18 @@ func (p *pumps) answer(n uint64, result strictjson.Value, err error) {
 	})
 }
 
-// connected returns what a new permd must hear first.
-func (p *pumps) connected(again bool) (acts []Act) {
+// connected returns what a new permd must be told first.
+func (p *pumps) connected(again bool) (acts []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append(acts, p.core.Connected(again)...)
+	return append(acts, p.core.onConnected(again)...)
 }
 
-// lost returns what permd must hear when it has missed something.
-func (p *pumps) lost() (acts []Act) {
+// lost returns what permd must be told when it has missed something.
+func (p *pumps) lost() (acts []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return append(acts, p.core.Lost()...)
+	return append(acts, p.core.onLost()...)
 }
 
 func (p *pumps) say(text string) { p.cfg.Say(text) }

@@ -98,7 +98,7 @@ func stream(seed, n int) []byte {
 func TestRun(t *testing.T) {
 	e := start(t, nil)
 	var wait sync.WaitGroup
-	heard := make(chan struct{})
+	received := make(chan struct{})
 	move := func(w io.WriteCloser, r io.Reader, data []byte, chunk int, after <-chan struct{}, done func()) {
 		wait.Go(func() {
 			defer w.Close()
@@ -122,8 +122,8 @@ func TestRun(t *testing.T) {
 	}
 	now := make(chan struct{})
 	close(now)
-	move(e.clientSays, e.agentHears, stream(1, 1500), 1000, now, func() { close(heard) })
-	move(e.agentSays, e.clientHears, stream(2, 1500), 65537, heard, func() {}) // with its last word, all ends
+	move(e.clientSays, e.agentHears, stream(1, 1500), 1000, now, func() { close(received) })
+	move(e.agentSays, e.clientHears, stream(2, 1500), 65537, received, func() {}) // with its last word, all ends
 	wait.Wait()
 	if err := e.wait(t); err != nil {
 		t.Error(err)
@@ -140,18 +140,18 @@ func TestLongLines(t *testing.T) {
 	e := start(t, nil)
 	go func() {
 		defer e.agentSays.Close()
-		for _, n := range []int{MaxLine, MaxLine + 1, 100} {
+		for _, n := range []int{maxLine, maxLine + 1, 100} {
 			if _, err := e.agentSays.Write(line(n)); err != nil {
 				t.Error(err)
 			}
 		}
 		told, err := bufio.NewReader(e.agentHears).ReadString('\n')
-		if !strings.Contains(told, ErrLong.Error()) {
+		if !strings.Contains(told, errLong.Error()) {
 			t.Errorf("the agent was told %q, %v", told, err)
 		}
 	}()
 	got, err := io.ReadAll(e.clientHears)
-	if want := append(line(MaxLine), line(100)...); err != nil || !bytes.Equal(got, want) {
+	if want := append(line(maxLine), line(100)...); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes came, want %d: %v", len(got), len(want), err)
 	}
 	if err := e.wait(t); err != nil {
@@ -197,10 +197,10 @@ func TestSlowClient(t *testing.T) {
 func TestDeath(t *testing.T) {
 	said := `{"jsonrpc":"2.0","id":1,"method":"_a","params":"é"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"_b"}` + "\n"
 	for n := 0; n <= len(said); n++ {
-		for _, who := range []Side{Client, Agent} {
+		for _, who := range []peerSide{clientSide, agentSide} {
 			e := start(t, nil)
 			from, to := e.agentSays, e.clientHears
-			if who == Client {
+			if who == clientSide {
 				from, to = e.clientSays, e.agentHears
 			}
 			if _, err := io.WriteString(from, said[:n]); err != nil {
@@ -209,7 +209,7 @@ func TestDeath(t *testing.T) {
 			from.Close()
 			got, err := io.ReadAll(to)
 			want := said[:n]
-			if whole := strings.LastIndexByte(want, '\n') + 1; who == Agent && !strings.HasSuffix(want, "}") {
+			if whole := strings.LastIndexByte(want, '\n') + 1; who == agentSide && !strings.HasSuffix(want, "}") {
 				want = want[:whole] // the start of a message is none
 			}
 			if err != nil || string(got) != want {

@@ -99,7 +99,7 @@ func (q *queue) next() ([]byte, bool) {
 	}
 }
 
-// whole keeps what comes behind the last, broken-off line of a peer from
+// whole keeps what comes after the last, broken-off line of a peer from
 // becoming a part of it.
 func (q *queue) whole(line []byte) []byte {
 	if q.cut {
@@ -125,8 +125,8 @@ func (q *queue) room() {
 	}
 }
 
-// heard waits until the peer has read most of what the proxy itself said.
-func (q *queue) heard() {
+// drained waits until the peer has read most of what the proxy itself said.
+func (q *queue) drained() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for !q.dead && q.own > maxOwn {

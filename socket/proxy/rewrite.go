@@ -50,8 +50,8 @@ func readOptions(params strictjson.Value) ([]option, bool) {
 	return options, true
 }
 
-// shown is what a person was shown in the place of a request.
-type shown struct {
+// shownOptions is what a person was shown in the place of a request.
+type shownOptions struct {
 	options []option
 	widths  map[string]string // by the id of their option
 	once    string            // the option that allows just this call
@@ -65,7 +65,7 @@ type pick struct {
 	always bool
 }
 
-func (s *shown) pick(id string) pick {
+func (s *shownOptions) pick(id string) pick {
 	if w, ok := s.widths[id]; ok {
 		return pick{option: s.once, width: w, always: true}
 	}
@@ -90,7 +90,7 @@ func (s *shown) pick(id string) pick {
 // returns nil where the request must stay what it is: a question, a switch of
 // mode, whatever has no option that allows just this call, and whatever is not
 // about a call.
-func (c *Core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
+func (c *core) rewrite(t *trackedRequest, d *decisions.Decision) (*shownOptions, []byte) {
 	shape := shapeOf(t.params)
 	if shape == 0 || c.version != 0 && c.version != shape || !permits(d) {
 		return nil, nil
@@ -106,8 +106,8 @@ func (c *Core) rewrite(t *tracked, d *decisions.Decision) (*shown, []byte) {
 			return nil, nil
 		}
 	}
-	s := &shown{options: options, widths: map[string]string{}}
-	if s.once, ok = acp.Choose(plain, decisions.Allow, acp.Facts{Plain: c.plain(c.parties[Agent])}); !ok {
+	s := &shownOptions{options: options, widths: map[string]string{}}
+	if s.once, ok = acp.Choose(plain, decisions.Allow, acp.Facts{Plain: c.plain(c.parties[agentSide])}); !ok {
 		return nil, nil
 	}
 	s.reject, _ = acp.Choose(plain, decisions.Deny, acp.Facts{})
@@ -156,10 +156,10 @@ func permits(d *decisions.Decision) bool {
 	return true
 }
 
-// list are the options that the person is shown. The widths stand behind the
+// list are the options that the person is shown. The widths come after the
 // option for once, wherever the agent's own were: some clients pick the first
 // that allows, and that must be remembered by nobody.
-func (s *shown) list(widths []decisions.Width) strictjson.Value {
+func (s *shownOptions) list(widths []decisions.Width) strictjson.Value {
 	b := []byte{'['}
 	item := func(v strictjson.Value) {
 		if len(b) > 1 {
@@ -205,7 +205,7 @@ func label(w decisions.Width) string {
 
 // explain adds why permd asks to what the client shows. It leaves it out where
 // that would take the place of something else.
-func (c *Core) explain(t *tracked, shape int, line strictjson.Value, why string) strictjson.Value {
+func (c *core) explain(t *trackedRequest, shape int, line strictjson.Value, why string) strictjson.Value {
 	var value strictjson.Value
 	at := []string{"params", "toolCall", "content"}
 	if shape == 2 {
@@ -234,9 +234,9 @@ func (c *Core) explain(t *tracked, shape int, line strictjson.Value, why string)
 	return line
 }
 
-// content is the content of the call with a text behind it; false when what the
+// content is the content of the call with a text added; false when what the
 // client shows of the call is not known, for content in a request replaces it.
-func (c *Core) content(t *tracked, why string) (strictjson.Value, bool) {
+func (c *core) content(t *trackedRequest, why string) (strictjson.Value, bool) {
 	items, ok := c.contents.of(t.session, t.call, strictjson.Find(t.params, "toolCall", "content"))
 	if !ok {
 		return nil, false

@@ -79,17 +79,17 @@ func TestVersion2(t *testing.T) {
 			if c.shown != "" {
 				want = strings.Replace(v2(c.shown, "@"), "@]", c.shownOptions, 1)
 			}
-			k.want(Client, want)
+			k.want(clientSide, want)
 			if c.pick == "" {
 				return
 			}
 			k.client(answer(c.pick))
 			a := k.asked("permd/choose")
 			if string(a.Params) != c.choose {
-				t.Errorf("permd heard %s, want %s", a.Params, c.choose)
+				t.Errorf("permd received %s, want %s", a.Params, c.choose)
 			}
 			k.answer(a, `{"stored":[{}]}`, nil)
-			k.want(Agent, answer(c.agent))
+			k.want(agentSide, answer(c.agent))
 		})
 	}
 	t.Run("in the other version", func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestVersion2(t *testing.T) {
 			k.core.version = version
 			k.agent(line)
 			k.answer(k.asked("session/request_permission"), "", asks("run"))
-			k.want(Client, line)
+			k.want(clientSide, line)
 		}
 	})
 	t.Run("declined", func(t *testing.T) {
@@ -108,12 +108,12 @@ func TestVersion2(t *testing.T) {
 		k.core.version = 2
 		k.agent(v2(`"title":"Run?",`+command, once+","+no))
 		k.answer(k.asked("session/request_permission"), "", asks("run"))
-		k.sent(Client)
+		k.sent(clientSide)
 		declined := `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`
 		k.client(declined)
-		k.want(Agent, declined)
+		k.want(agentSide, declined)
 		if a := k.asked("permd/choose"); string(a.Params) != `{"decisionId":"d1","verdict":"deny"}` {
-			t.Errorf("permd heard %s", a.Params)
+			t.Errorf("permd received %s", a.Params)
 		}
 	})
 	t.Run("denied by permd, which has no option for it", func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestVersion2(t *testing.T) {
 		k.core.version = 2
 		k.agent(v2(`"title":"Run?",`+command, once))
 		k.answer(k.asked("session/request_permission"), `{"outcome":{"outcome":"cancelled"}}`, nil)
-		k.want(Client)
-		k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
+		k.want(clientSide)
+		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
 	})
 }
 
@@ -135,7 +135,7 @@ func TestVersion2Late(t *testing.T) {
 	k.core.version = 2
 	k.agent(v2(`"title":"Run?","subject":{"type":"tool_call","toolCall":{"toolCallId":"c","rawInput":{}}}`, `{"optionId":"y","name":"Yes","kind":"allow_once"}`))
 	k.answer(k.asked("session/request_permission"), "", asks("unknown"))
-	k.want(Client)
+	k.want(clientSide)
 	k.agent(update("s1", "tool_call_update", "c", `,"rawInput":{"command":"ls"}`))
 	a := k.asked("session/request_permission")
 	if strictjson.Find(a.Params, "subject", "toolCall", "rawInput") != nil || text(a.Params, "subject", "toolCall", "toolCallId") != "c" {
@@ -161,7 +161,7 @@ func TestVersion2Samples(t *testing.T) {
 		k.core.version = 2
 		k.agent(string(v))
 		k.answer(k.asked("session/request_permission"), "", asks("run"))
-		sent := k.sent(Client)
+		sent := k.sent(clientSide)
 		if len(sent) != 1 {
 			t.Fatalf("%s: the client was sent %q", name, sent)
 		}
@@ -171,7 +171,7 @@ func TestVersion2Samples(t *testing.T) {
 		}
 		k.client(`{"jsonrpc":"2.0","id":` + string(strictjson.Find(v, "id")) + `,"result":{"outcome":{"outcome":"_later"}}}`)
 		k.answer(k.asked("session/request_permission"), "", client.ErrUnreachable)
-		if n := len(k.sent(Agent)); n != 1 {
+		if n := len(k.sent(agentSide)); n != 1 {
 			t.Errorf("%s: %d answers", name, n)
 		}
 	}

@@ -27,11 +27,11 @@ const (
 	maxCallID = 1024
 )
 
-// ran is what is known of one call.
-type ran struct {
+// callRun is what is known of one call.
+type callRun struct {
 	session, call string
 	told          members // what an update has said of it
-	heard         bool    // an update spoke of it
+	mentioned     bool    // an update spoke of it
 	asked         bool    // a request was about it
 	denied        bool    // and was denied, the last one
 	began         bool    // it is running, as the agent says
@@ -47,7 +47,7 @@ var callMembers = []string{"name", "title", "kind", "rawInput", "locations", "_m
 
 // runs are the calls of a conversation.
 type runs struct {
-	byCall map[string]*ran
+	byCall map[string]*callRun
 	order  list.List // the oldest first
 	// forgot is set when something was said that is not known here: a call that
 	// was not announced may have been asked about.
@@ -55,20 +55,20 @@ type runs struct {
 	// changed are sessions in which a call may have changed what later commands
 	// mean: permd knows that of its own connection alone.
 	changed map[string]bool
-	loud    map[warning]bool // what the person was told of
-	missed  int              // calls that ran while permd could not be told
+	warned  map[runWarning]bool // what the person was told of
+	missed  int                 // calls that ran while permd could not be told
 }
 
-// warning is said once.
-type warning struct {
+// runWarning is said once.
+type runWarning struct {
 	session string
 	of      decisions.Outcome
 }
 
-func (r *runs) of(session, call string) *ran { return r.byCall[contentKey(session, call)] }
+func (r *runs) of(session, call string) *callRun { return r.byCall[contentKey(session, call)] }
 
 // enter begins to follow a call.
-func (r *runs) enter(session, call string) *ran {
+func (r *runs) enter(session, call string) *callRun {
 	if call == "" || len(call) > maxCallID || len(session) > maxCallID {
 		r.forgot = true
 		return nil
@@ -77,20 +77,20 @@ func (r *runs) enter(session, call string) *ran {
 	if one != nil {
 		return one
 	}
-	one = &ran{session: session, call: call}
+	one = &callRun{session: session, call: call}
 	if r.byCall == nil {
-		r.byCall = map[string]*ran{}
+		r.byCall = map[string]*callRun{}
 	}
 	r.byCall[contentKey(session, call)] = one
 	one.place = r.order.PushBack(one)
 	if r.order.Len() > maxRuns {
-		r.drop(r.order.Front().Value.(*ran))
+		r.drop(r.order.Front().Value.(*callRun))
 		r.forgot = true
 	}
 	return one
 }
 
-func (r *runs) drop(one *ran) {
+func (r *runs) drop(one *callRun) {
 	delete(r.byCall, contentKey(one.session, one.call))
 	r.order.Remove(one.place)
 }
@@ -102,14 +102,14 @@ func (r *runs) forget(session string) {
 			r.drop(one)
 		}
 	}
-	delete(r.loud, warning{session, decisions.RanUnprompted})
-	delete(r.loud, warning{session, decisions.RanDespiteDeny})
+	delete(r.warned, runWarning{session, decisions.RanUnprompted})
+	delete(r.warned, runWarning{session, decisions.RanDespiteDeny})
 	delete(r.changed, session)
 }
 
-func (r *runs) all() (all []*ran) {
+func (r *runs) all() (all []*callRun) {
 	for e := r.order.Front(); e != nil; e = e.Next() {
-		all = append(all, e.Value.(*ran))
+		all = append(all, e.Value.(*callRun))
 	}
 	return all
 }
@@ -124,7 +124,7 @@ func (r *runs) history(session string, update strictjson.Value) {
 // spoken notes that something was said of a call.
 func (r *runs) spoken(session, call string) {
 	if one := r.enter(session, call); one != nil {
-		one.heard = true
+		one.mentioned = true
 	}
 }
 
@@ -142,7 +142,7 @@ func (r *runs) asks(m *message) {
 }
 
 // decided notes what permd said to a request, before it is passed on.
-func (r *runs) decided(t *tracked, result strictjson.Value, err error) {
+func (r *runs) decided(t *trackedRequest, result strictjson.Value, err error) {
 	if t.gate {
 		return
 	}
@@ -156,7 +156,7 @@ func (r *runs) decided(t *tracked, result strictjson.Value, err error) {
 	}
 }
 
-// changes notes what a call that runs, by permd's decision, leaves behind.
+// changes notes what a call that runs, by permd's decision, changes for later calls.
 func (r *runs) changes(session string, decision strictjson.Value) {
 	list, err := strictjson.ParseArray(strictjson.Find(decision, "effects"))
 	if err != nil || !slices.ContainsFunc(list, func(e strictjson.Value) bool { return text(e, "kind") == string(effects.KindState) }) {
@@ -174,8 +174,8 @@ func (r *runs) changes(session string, decision strictjson.Value) {
 
 // answered notes what the person said to a request. What is a question of the
 // agent's has no no.
-func (r *runs) answered(t *tracked, m *message) {
-	if t == nil || t.held || t.gate || t.decision == nil || !permits(t.decision) {
+func (r *runs) answered(t *trackedRequest, m *message) {
+	if t == nil || t.inPlace || t.gate || t.decision == nil || !permits(t.decision) {
 		return
 	}
 	if one := r.of(t.session, t.call); one != nil {
@@ -188,7 +188,7 @@ func (r *runs) answered(t *tracked, m *message) {
 var unlinked = []string{"openhands"}
 
 // follow takes an update of a call in.
-func (c *Core) follow(id string, s *session, update strictjson.Value, created bool) {
+func (c *core) follow(id string, s *session, update strictjson.Value, created bool) {
 	o, err := strictjson.ParseObject(update)
 	if err != nil {
 		c.runs.forgot = true
@@ -210,7 +210,7 @@ func (c *Core) follow(id string, s *session, update strictjson.Value, created bo
 	if one == nil || one.over {
 		return
 	}
-	one.heard = true
+	one.mentioned = true
 	if s != nil && c.replays(s) || known == nil && !created && c.runs.forgot {
 		one.old = true
 	}
@@ -228,13 +228,13 @@ func (c *Core) follow(id string, s *session, update strictjson.Value, created bo
 }
 
 // replays reports whether what is said of a session's calls is history.
-func (c *Core) replays(s *session) bool {
+func (c *core) replays(s *session) bool {
 	parent := c.sessions.byID[s.parent]
 	return s.replayed || parent != nil && parent.replayed
 }
 
 // tell notes what an update says of a call, and returns what is new of it.
-func (r *ran) tell(o strictjson.Object) []strictjson.Member {
+func (r *callRun) tell(o strictjson.Object) []strictjson.Member {
 	var rest []strictjson.Member
 	first := r.told == 0
 	for i, name := range callMembers {
@@ -253,7 +253,7 @@ func (r *ran) tell(o strictjson.Object) []strictjson.Member {
 
 // ran has permd record a call, unless it was allowed. Rest is what permd has not
 // been told yet.
-func (c *Core) ran(one *ran, rest []strictjson.Member, completed bool) {
+func (c *core) ran(one *callRun, rest []strictjson.Member, completed bool) {
 	switch {
 	case one.old, one.asked && (!one.denied || !completed), slices.Contains(unlinked, c.agentName()):
 		return
@@ -269,18 +269,18 @@ func (c *Core) ran(one *ran, rest []strictjson.Member, completed bool) {
 	if one.asked {
 		params = append(params, strictjson.Member{Name: "denied", Value: strictjson.Value("true")})
 	}
-	c.notes[c.ask(acp.MethodRan, object(params...), false)] = one
+	c.runReports[c.ask(acp.MethodRan, object(params...), false)] = one
 }
 
 // agentName is how the agent calls itself, in a form to compare.
-func (c *Core) agentName() string {
-	name, _, _ := strings.Cut(strings.ToLower(c.parties[Agent].Name), " ")
+func (c *core) agentName() string {
+	name, _, _ := strings.Cut(strings.ToLower(c.parties[agentSide].Name), " ")
 	return name
 }
 
 // turnOver records what is still running when a turn ends, in the session and
 // those that it started.
-func (c *Core) turnOver(session string) {
+func (c *core) turnOver(session string) {
 	for _, one := range c.runs.all() {
 		s := c.sessions.byID[one.session]
 		if one.began && !one.over && (one.session == session || s != nil && s.parent == session) {
@@ -291,7 +291,7 @@ func (c *Core) turnOver(session string) {
 }
 
 // noted takes permd's answer to that.
-func (c *Core) noted(one *ran, result strictjson.Value, err error) {
+func (c *core) noted(one *callRun, result strictjson.Value, err error) {
 	if err != nil {
 		c.runs.missed++
 		return
@@ -302,14 +302,14 @@ func (c *Core) noted(one *ran, result strictjson.Value, err error) {
 		return
 	}
 	unasked := d.Outcome == decisions.RanUnprompted && d.Verdict == decisions.Deny
-	about := warning{one.session, d.Outcome}
-	if c.runs.loud[about] || !unasked && d.Outcome != decisions.RanDespiteDeny {
+	about := runWarning{one.session, d.Outcome}
+	if c.runs.warned[about] || !unasked && d.Outcome != decisions.RanDespiteDeny {
 		return
 	}
-	if c.runs.loud == nil || len(c.runs.loud) > 2*maxSessions {
-		c.runs.loud = map[warning]bool{}
+	if c.runs.warned == nil || len(c.runs.warned) > 2*maxSessions {
+		c.runs.warned = map[runWarning]bool{}
 	}
-	c.runs.loud[about] = true
+	c.runs.warned[about] = true
 	if unasked {
 		verb := "run"
 		if !one.done {
@@ -331,24 +331,24 @@ func offending(d *decisions.Decision) string {
 	return d.Reason
 }
 
-// Unrecorded says at the end how many calls ran that permd was not told of.
-func (c *Core) Unrecorded() []Act {
-	c.runs.missed += len(c.notes)
-	clear(c.notes)
+// onUnrecorded says at the end how many calls ran that permd was not told of.
+func (c *core) onUnrecorded() []action {
+	c.runs.missed += len(c.runReports)
+	clear(c.runReports)
 	c.unrecorded()
 	return c.take()
 }
 
-func (c *Core) unrecorded() {
+func (c *core) unrecorded() {
 	if n := c.runs.missed; n > 0 {
 		c.runs.missed = 0
 		c.say("calls that ran without having been asked for, and that permd could not be told of: " + strconv.Itoa(n))
 	}
 }
 
-// unheard tells a new permd which calls were spoken of before it came. What is
+// tellIncomplete tells a new permd which calls were spoken of before it came. What is
 // asked about others has nothing missing.
-func (c *Core) unheard() {
+func (c *core) tellIncomplete() {
 	c.unrecorded()
 	var order []string
 	calls := map[string][]strictjson.Value{}
@@ -356,7 +356,7 @@ func (c *Core) unheard() {
 		c.lost()
 	} else {
 		for _, one := range c.runs.all() {
-			if !one.heard || one.over {
+			if !one.mentioned || one.over {
 				continue
 			}
 			if calls[one.session] == nil {
@@ -375,6 +375,6 @@ func (c *Core) unheard() {
 		if c.runs.changed[session] {
 			params = append(params, strictjson.Member{Name: "state", Value: strictjson.Value("true")})
 		}
-		c.tell(acp.MethodUnheard, object(params...))
+		c.tell(acp.MethodIncomplete, object(params...))
 	}
 }

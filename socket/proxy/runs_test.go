@@ -13,7 +13,7 @@ import (
 )
 
 // ran returns what permd was told of calls that ran, and forgets what else it
-// heard.
+// received.
 func (k *talk) ran() (list []string) {
 	for _, a := range k.acts {
 		if a.Method == "permd/ran" {
@@ -21,7 +21,7 @@ func (k *talk) ran() (list []string) {
 		}
 	}
 	k.acts = nil
-	k.open = slices.DeleteFunc(k.open, func(a Act) bool { return a.Method == "permd/ran" })
+	k.open = slices.DeleteFunc(k.open, func(a action) bool { return a.Method == "permd/ran" })
 	return list
 }
 
@@ -150,7 +150,7 @@ func TestRan(t *testing.T) {
 			k.update("tool_call_update", "c", `,"status":"completed"`)
 		}, []string{done}},
 		{"an agent whose requests name no calls", func(k *talk) {
-			k.core.parties[Agent].Name = "OpenHands CLI ACP Agent"
+			k.core.parties[agentSide].Name = "OpenHands CLI ACP Agent"
 			k.update("tool_call", "c", command+`,"status":"completed"`)
 		}, nil},
 		{"denied by permd, and done", func(k *talk) {
@@ -223,7 +223,7 @@ func TestRanOrder(t *testing.T) {
 	k.acts = nil
 	k.update("tool_call_update", "c", `,"status":"completed"`)
 	if len(k.acts) != 2 || k.acts[0].Method != "permd/ran" || k.acts[0].Wait || k.acts[1].Method != "session/update" {
-		t.Errorf("permd heard %v", k.acts)
+		t.Errorf("permd received %v", k.acts)
 	}
 }
 
@@ -268,8 +268,8 @@ func TestRanLoud(t *testing.T) {
 	k.says = nil
 	do("d", "", client.ErrUnreachable)
 	do("e", "", &client.Error{Code: socket.CodeBusy})
-	k.do(k.core.Connected(true))
-	k.do(k.core.Connected(true))
+	k.do(k.core.onConnected(true))
+	k.do(k.core.onConnected(true))
 	if len(k.says) != 1 || !strings.HasSuffix(k.says[0], ": 2") {
 		t.Errorf("said %q", k.says)
 	}

@@ -3,10 +3,10 @@ package proxy
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/socket/client"
 	"github.com/permd/permd/socket/native"
 )
 
@@ -80,22 +80,22 @@ func (s *sessions) root() (root *session) {
 
 // call is a request of the client whose answer tells something.
 type call struct {
-	method  string
-	session string
-	cwd     string
-	roots   strictjson.Value
-	parent  string
-	mode    string
-	created bool     // the session became known with this request
-	was     *session // what it was before the request; nil where that is the same
+	method   string
+	session  string
+	cwd      string
+	roots    strictjson.Value
+	parent   string
+	mode     string
+	created  bool     // the session became known with this request
+	previous *session // what it was before the request; nil where that is the same
 }
 
 // note remembers a request of the client whose answer tells something.
-func (c *Core) note(m *message) {
+func (c *core) note(m *message) {
 	k := &call{method: m.method, session: text(m.params, "sessionId")}
 	switch m.method {
 	case methodInitialize:
-		c.parties[Client] = party(strictjson.Find(m.params, "clientInfo"))
+		c.parties[clientSide] = party(strictjson.Find(m.params, "clientInfo"))
 	case methodNew, methodLoad, methodResume, methodFork:
 		k.cwd = text(m.params, "cwd")
 		k.roots = paths(strictjson.Find(m.params, "additionalDirectories"))
@@ -121,15 +121,15 @@ func (c *Core) note(m *message) {
 		if k.created = s == nil; k.created {
 			s = c.open(&session{id: k.session, cwd: k.cwd, roots: k.roots})
 		} else {
-			k.was = c.moved(s, k)
+			k.previous = c.moved(s, k)
 		}
 		if s != nil && m.method == methodLoad {
 			s.loading++
 			s.replayed = true
 		}
 	}
-	if len(c.calls[Client]) < maxCalls {
-		c.calls[Client][key(m.id)] = k
+	if len(c.calls[clientSide]) < maxCalls {
+		c.calls[clientSide][key(m.id)] = k
 		if s := c.sessions.byID[k.session]; m.method == methodPrompt && s != nil {
 			s.turn.prompted()
 		}
@@ -137,7 +137,7 @@ func (c *Core) note(m *message) {
 }
 
 // answerOf takes the answer to a request of a side.
-func (c *Core) answerOf(from Side, m *message) {
+func (c *core) answerOf(from peerSide, m *message) {
 	if len(c.calls[from]) == 0 {
 		return
 	}
@@ -160,8 +160,8 @@ func (c *Core) answerOf(from Side, m *message) {
 		switch {
 		case k.created:
 			c.closed(k.session)
-		case k.was != nil && s != nil:
-			c.moved(s, &call{cwd: k.was.cwd, roots: k.was.roots, parent: k.was.parent})
+		case k.previous != nil && s != nil:
+			c.moved(s, &call{cwd: k.previous.cwd, roots: k.previous.roots, parent: k.previous.parent})
 		}
 		return
 	}
@@ -194,7 +194,7 @@ func (c *Core) answerOf(from Side, m *message) {
 	}
 }
 
-func (c *Core) initialized(result strictjson.Value) {
+func (c *core) initialized(result strictjson.Value) {
 	switch string(strictjson.Find(result, "protocolVersion")) {
 	case "1":
 		c.version = 1
@@ -203,14 +203,14 @@ func (c *Core) initialized(result strictjson.Value) {
 	}
 	for _, name := range []string{"agentInfo", "info"} {
 		if p := party(strictjson.Find(result, name)); p.Name != "" {
-			c.parties[Agent] = p
+			c.parties[agentSide] = p
 			return
 		}
 	}
 }
 
 // open makes a session known to permd, nil when there are too many.
-func (c *Core) open(s *session) *session {
+func (c *core) open(s *session) *session {
 	if !c.sessions.add(s) {
 		return nil
 	}
@@ -220,7 +220,7 @@ func (c *Core) open(s *session) *session {
 
 // moved notes where a session that is known works from now on, and returns what it
 // was before; nil where that is the same.
-func (c *Core) moved(s *session, to *call) *session {
+func (c *core) moved(s *session, to *call) *session {
 	if to.cwd == "" || to.cwd == s.cwd && to.parent == s.parent && bytes.Equal(to.roots, s.roots) {
 		return nil
 	}
@@ -231,14 +231,14 @@ func (c *Core) moved(s *session, to *call) *session {
 }
 
 // entered notes the mode that a session is in.
-func (c *Core) entered(s *session, mode string) {
+func (c *core) entered(s *session, mode string) {
 	if mode != "" && mode != s.mode {
 		s.mode = mode
 		c.declare(s)
 	}
 }
 
-func (c *Core) closed(id string) {
+func (c *core) closed(id string) {
 	s := c.sessions.byID[id]
 	if s == nil {
 		return
@@ -250,33 +250,28 @@ func (c *Core) closed(id string) {
 }
 
 // declare tells permd of a session. Without a folder there is nothing to tell.
-func (c *Core) declare(s *session) {
+func (c *core) declare(s *session) {
 	if s.cwd == "" {
 		return
 	}
-	members := []strictjson.Member{member("sessionId", s.id), member("cwd", s.cwd), {Name: "roots", Value: s.roots}}
-	if s.parent != "" {
-		members = append(members, member("parent", s.parent))
+	d := client.Session{ID: s.id, Cwd: s.cwd, Parent: s.parent, Mode: s.mode, ProtocolVersion: c.version}
+	if s.roots != nil {
+		// They are an array of strings, see paths.
+		_ = strictjson.Unmarshal(s.roots, &d.Roots)
 	}
-	if c.parties[Agent].Name != "" {
-		members = append(members, strictjson.Member{Name: "agent", Value: named(c.parties[Agent])})
+	if p := c.parties[agentSide]; p.Name != "" {
+		d.Agent = &p
 	}
-	if c.parties[Client].Name != "" {
-		members = append(members, strictjson.Member{Name: "client", Value: named(c.parties[Client])})
+	if p := c.parties[clientSide]; p.Name != "" {
+		d.Client = &p
 	}
-	if s.mode != "" {
-		members = append(members, member("mode", s.mode))
-	}
-	if c.version != 0 {
-		members = append(members, strictjson.Member{Name: "protocolVersion", Value: strconv.AppendInt(nil, int64(c.version), 10)})
-	}
-	c.opening[c.ask(native.MethodSession, object(members...), true)] = s.id
+	c.opening[c.ask(native.MethodSession, encoded(d), true)] = s.id
 }
 
 // known makes sure that permd knows a session that the agent speaks of. Agents
 // open some of their own; of these nothing but the id is known. Where the client
 // has opened just one session they can only belong to it.
-func (c *Core) known(id string) *session {
+func (c *core) known(id string) *session {
 	if s := c.sessions.byID[id]; s != nil {
 		return s
 	}
@@ -289,8 +284,8 @@ func (c *Core) known(id string) *session {
 
 // creating reports whether the client is opening a session: the agent may speak
 // of it before it has said its id.
-func (c *Core) creating() bool {
-	for _, k := range c.calls[Client] {
+func (c *core) creating() bool {
+	for _, k := range c.calls[clientSide] {
 		if k.method == methodNew || k.method == methodFork {
 			return true
 		}
@@ -301,10 +296,6 @@ func (c *Core) creating() bool {
 // party reads how a program names itself.
 func party(v strictjson.Value) effects.Party {
 	return effects.Party{Name: text(v, "name"), Version: text(v, "version")}
-}
-
-func named(p effects.Party) strictjson.Value {
-	return object(member("name", p.Name), member("version", p.Version))
 }
 
 // paths returns an array of strings, nil for everything else.

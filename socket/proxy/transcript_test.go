@@ -26,9 +26,9 @@ func TestTranscripts(t *testing.T) {
 			k := newTalk(t, Rules{})
 			for line := range bytes.Lines(data) {
 				msg := string(strictjson.Find(strictjson.Value(line), "msg"))
-				from := Client
+				from := clientSide
 				if text(strictjson.Value(line), "dir") == "a2c" {
-					from = Agent
+					from = agentSide
 				}
 				k.line(from, msg)
 				for len(k.open) > 0 {

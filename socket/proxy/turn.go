@@ -34,7 +34,7 @@ func (t *turn) cancel() { t.cancelled = t.prompts > 0 }
 const updateState = "state_update"
 
 // idle takes what the agent says of its turn in version 2.
-func (c *Core) idle(s *session, update strictjson.Value) {
+func (c *core) idle(s *session, update strictjson.Value) {
 	if c.version == 2 && text(update, "state") == "idle" {
 		s.turn = turn{}
 	}
@@ -42,7 +42,7 @@ func (c *Core) idle(s *session, update strictjson.Value) {
 
 // cancelled reports whether the client has cancelled the turn that a session is
 // in, or that of a session which started it.
-func (c *Core) cancelled(id string) bool {
+func (c *core) cancelled(id string) bool {
 	var seen []string
 	for s := c.sessions.byID[id]; s != nil && !slices.Contains(seen, s.id); s = c.sessions.byID[s.parent] {
 		if s.turn.cancelled {

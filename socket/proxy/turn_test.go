@@ -22,17 +22,17 @@ func TestCrossed(t *testing.T) {
 	again := strings.Replace(prompt, `"id":4`, `"id":5`, 1)
 	asked := func(k *talk, want bool) {
 		t.Helper()
-		k.sent(Client)
-		k.sent(Agent)
+		k.sent(clientSide)
+		k.sent(agentSide)
 		k.open, k.acts = nil, nil
 		k.agent(request("7", "c"))
 		if want {
 			k.answer(k.asked("session/request_permission"), picks("yes"), nil)
-			k.want(Agent, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
+			k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
 			return
 		}
-		k.want(Client)
-		k.want(Agent, gone)
+		k.want(clientSide)
+		k.want(agentSide, gone)
 		if len(k.open) != 0 {
 			t.Errorf("permd was asked %v", k.open)
 		}
@@ -69,8 +69,8 @@ func TestCrossed(t *testing.T) {
 		// The agent may withdraw it, which means nothing any more.
 		if !tt.judged {
 			k.agent(cancelAsk)
-			k.want(Client)
-			k.want(Agent)
+			k.want(clientSide)
+			k.want(agentSide)
 			asked(k, false) // and ask once more
 		}
 	}
@@ -81,11 +81,11 @@ func TestCrossed(t *testing.T) {
 	k.client(prompt)
 	k.agent(strings.Replace(update("s1", "tool_call", "a", ""), `"s1"`, `"child"`, 1))
 	k.client(cancelTurn)
-	k.sent(Client)
-	k.sent(Agent)
+	k.sent(clientSide)
+	k.sent(agentSide)
 	k.agent(strings.Replace(request("7", "c"), `"s1"`, `"child"`, 1))
-	k.want(Client)
-	k.want(Agent, gone)
+	k.want(clientSide)
+	k.want(agentSide, gone)
 
 	// A yes to what the person was shown before is none.
 	k = newTalk(t, Rules{})
@@ -94,18 +94,18 @@ func TestCrossed(t *testing.T) {
 	k.shows("7")
 	k.client(cancelTurn)
 	k.client(`{"jsonrpc":"2.0","id":7,"result":` + picks("yes") + `}`)
-	k.want(Agent, prompt, cancelTurn, gone)
+	k.want(agentSide, prompt, cancelTurn, gone)
 
 	// A gate that would be asked about is not.
 	k = newTalk(t, Rules{})
 	k.begin("x")
 	k.client(prompt)
 	k.client(cancelTurn)
-	k.sent(Agent)
+	k.sent(agentSide)
 	k.agent(writeLine)
 	k.answer(k.asked("permd/gate"), "", asks("write"))
-	k.want(Client)
-	if got := k.sent(Agent); len(got) != 1 || !strings.Contains(got[0], "-32800") {
+	k.want(clientSide)
+	if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], "-32800") {
 		t.Errorf("the agent was told %q, want error %d", got, socket.CodeCancelled)
 	}
 }

@@ -15,7 +15,7 @@ var chatter = []string{
 
 // observe passes an update on to permd, which decides by all that was said of a
 // call.
-func (c *Core) observe(m *message) {
+func (c *core) observe(m *message) {
 	kind := text(m.params, "update", "sessionUpdate")
 	if slices.Contains(chatter, kind) {
 		return

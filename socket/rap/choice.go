@@ -17,8 +17,8 @@ type choiceParams struct {
 	Selected   *int   `json:"selected"`
 }
 
-// ChoiceResult is the answer of rap/choice.
-type ChoiceResult struct {
+// choiceResult is the answer of rap/choice.
+type choiceResult struct {
 	Outcome Outcome                  `json:"outcome"`
 	Result  *ToolResult              `json:"result,omitzero"`
 	Stored  []decisions.StoredChoice `json:"stored,omitzero"`
@@ -58,7 +58,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 		a.Bind = func(o *decisions.Offer) *decisions.Offer { return q.bind(i, o) }
 	}
 	return func(ctx context.Context) (any, error) {
-		kept, err := native.Settle(ctx, h.Answers, s.asks, a)
+		kept, err := native.AnswerQuestion(ctx, h.Deps, s.asks, a)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 		for _, k := range kept {
 			ids = append(ids, k.ID)
 		}
-		if err := h.Answers.Keeper.Drop(ctx, ids...); err != nil {
+		if err := h.Keeper.Drop(ctx, ids...); err != nil {
 			return nil, &socket.Error{Code: socket.CodeInternal, Message: "the thread was closed, and the choice holds until permd is restarted"}
 		}
 		return r, nil
@@ -100,11 +100,11 @@ func (h *handler) closeThread(c *socket.Conn, params strictjson.Value) (run, err
 		return nil, err
 	}
 	closed := stateOf(c).close(p.ThreadID)
-	if h.Answers.Keeper != nil && h.Sessions.Get(c.Owner(), p.ThreadID) == nil {
+	if h.Keeper != nil && h.Sessions.Get(c.Owner(), p.ThreadID) == nil {
 		// Here and not later, or a thread that begins anew would begin with the
 		// choices of the old one. What could not be stored is in the status; it holds
 		// all the same.
-		_ = h.Answers.Keeper.EndSession(context.Background(), c.Owner(), p.ThreadID)
+		_ = h.Keeper.EndSession(context.Background(), c.Owner(), p.ThreadID)
 	}
 	return answer(closeResult{closed}), nil
 }

@@ -31,15 +31,15 @@ func TestDocumented(t *testing.T) {
 		return names
 	}
 	diff(t, MethodInvoke, protocoldoc.Members(reflect.TypeFor[invokeParams]()), table(MethodInvoke, "parameter"))
-	result := protocoldoc.Members(reflect.TypeFor[Result]())
+	result := protocoldoc.Members(reflect.TypeFor[invokeResult]())
 	result = slices.DeleteFunc(result, func(s string) bool { return s == "" })
 	diff(t, "result", result, table(MethodInvoke, "result"))
-	diff(t, "outcomes", []string{string(Ask), string(Denied), string(Invalid), string(Run)}, table(MethodInvoke, "outcome"))
+	diff(t, "outcomes", []string{string(Ask), string(Denied), string(outcomeInvalid), string(Run)}, table(MethodInvoke, "outcome"))
 	diff(t, MethodChoice, protocoldoc.Members(reflect.TypeFor[choiceParams]()), table(MethodChoice, "parameter"))
-	diff(t, "result of a choice", protocoldoc.Members(reflect.TypeFor[ChoiceResult]()), table(MethodChoice, "result"))
+	diff(t, "result of a choice", protocoldoc.Members(reflect.TypeFor[choiceResult]()), table(MethodChoice, "result"))
 	diff(t, MethodCloseThread, protocoldoc.Members(reflect.TypeFor[closeParams]()), table(MethodCloseThread, "parameter"))
 	diff(t, MethodCancel, protocoldoc.Members(reflect.TypeFor[cancelParams]()), table(MethodCancel, "parameter"))
-	for _, want := range []string{fmt.Sprintf("at most %d.", MaxAncestors), fmt.Sprintf("is over %d KiB long", toolschema.MaxSchemaBytes>>10)} {
+	for _, want := range []string{fmt.Sprintf("at most %d.", maxAncestors), fmt.Sprintf("is over %d KiB long", toolschema.MaxSchemaBytes>>10)} {
 		if !strings.Contains(string(doc), want) {
 			t.Errorf("%s does not say %q", document, want)
 		}

@@ -27,7 +27,7 @@ func FuzzInvocation(f *testing.F) {
 			}
 			return
 		}
-		if in.Operation == "" || in.ID == "" || in.GroupID == "" || len(in.chain) > MaxAncestors+1 || in.chain[len(in.chain)-1] != in.GroupID {
+		if in.Operation == "" || in.ID == "" || in.GroupID == "" || len(in.chain) > maxAncestors+1 || in.chain[len(in.chain)-1] != in.GroupID {
 			t.Fatalf("%+v", in)
 		}
 		if sorted := slices.Sorted(slices.Values(in.chain)); len(slices.Compact(sorted)) != len(in.chain) || sorted[0] == "" {

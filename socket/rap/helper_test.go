@@ -22,6 +22,8 @@ import (
 // fakeDecider answers by the operation; what it does not know is ask. Like the
 // engine, it allows nothing that needs a person, and then offers no width.
 type fakeDecider struct {
+	sockettest.Unchanged
+
 	verdicts map[string]decisions.Verdict
 	message  string // of denies
 	by       decisions.Decider
@@ -105,16 +107,16 @@ type daemon struct {
 func newDaemon(t testing.TB) *daemon {
 	t.Helper()
 	d := &daemon{fakeDecider: &fakeDecider{verdicts: map[string]decisions.Verdict{}, by: decisions.ByPolicy}, methods: socket.Methods{}}
-	own := native.Deps{
+	deps := native.Deps{
 		Sessions: new(decisions.Sessions), Decider: d, Keeper: d,
 		Users: func(uid uint32) effects.User { return effects.User{UID: uid, Home: "/home/ana"} },
 		Rules: func(uint32, string) string { return d.rules },
-		Answered: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
+		RecordAnswer: func(_ context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 			d.answered = append(d.answered, fmt.Sprint(id, " ", v, " ", len(kept)))
 		},
 	}
-	native.Register(d.methods, own)
-	Register(d.methods, Deps{Sessions: own.Sessions, Decider: d, Users: own.Users, Answers: own})
+	native.Register(d.methods, deps)
+	Register(d.methods, deps)
 	d.connect(1)
 	return d
 }

@@ -29,7 +29,7 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 			return nil, socket.Refuse("a thread has the id of a session that is declared on this connection")
 		}
 	}
-	native.EndWith(c, h.Answers)
+	native.EndWith(c, h.Deps)
 	s, peer, request := stateOf(c), c.Peer, native.RequestKey(c.RequestID())
 	l := s.enter(in.chain)
 	ref := l.ref(c, ses)
@@ -55,30 +55,30 @@ func (h *handler) invoke(c *socket.Conn, params strictjson.Value) (run, error) {
 		if defect != nil {
 			req.Call.Defects = append(req.Call.Defects, *defect)
 		}
-		decided := h.Decider.Decide(ctx, req)
-		if len(decided) != 1 || decided[0] == nil {
+		d, err := h.DecideOne(ctx, req)
+		if err != nil {
 			s.end(began, nil, nil)
-			return nil, errDecider
+			return nil, err
 		}
 		if errors.Is(context.Cause(ctx), socket.ErrWithdrawn) {
 			s.end(began, nil, nil)
 			return nil, errWithdrawn
 		}
-		r := in.result(decided[0], invalid, &l)
-		var ask *native.Ask
+		r := in.result(d, invalid, &l)
+		var ask *native.PendingQuestion
 		if r.question != nil {
-			ask = in.ask(decided[0], r.question, request, req)
+			ask = in.ask(d, r.question, request, req)
 			if in.SessionID != "" {
-				ask.Now = func(r *decisions.Request) {
+				ask.Refresh = func(r *decisions.Request) {
 					now := *r
-					native.Renew(h.Sessions, owner, in.SessionID)(&now)
+					native.RefreshSession(h.Sessions, owner, in.SessionID)(&now)
 					// The thread stays what it is in the session.
 					now.Session.Conn, now.Session.ID, now.Session.Ancestors = r.Session.Conn, r.Session.ID, r.Session.Ancestors
 					*r = now
 				}
 			}
-			answer, own := ask.Answer, l.chain[len(l.chain)-1]
-			ask.Answer = func(p native.Pick) (native.Picked, error) {
+			answer, own := ask.Resolve, l.chain[len(l.chain)-1]
+			ask.Resolve = func(p native.Selection) (native.Resolution, error) {
 				s.keep(own)
 				return answer(p)
 			}
@@ -98,15 +98,15 @@ func contradiction(at, text string) effects.Defect {
 }
 
 // ask lets the question of a call wait for rap/choice, or permd/choose.
-func (in *invocation) ask(d *decisions.Decision, q *question, request string, req *decisions.Request) *native.Ask {
-	return &native.Ask{
-		ID: d.ID, Session: "thread " + in.GroupID, Request: request, Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Made: req,
+func (in *invocation) ask(d *decisions.Decision, q *question, request string, req *decisions.Request) *native.PendingQuestion {
+	return &native.PendingQuestion{
+		ID: d.ID, SessionID: "thread " + in.GroupID, RequestID: request, Digest: d.Policy.Digest, Cwd: req.Call.Cwd, Decision: d, Request: req,
 		Size: 1<<10 + len(in.ID) + len(in.GroupID) + len(in.CallID) + 16*len(q.threads), Offer: d.Offer,
-		Answer: func(p native.Pick) (native.Picked, error) {
+		Resolve: func(p native.Selection) (native.Resolution, error) {
 			if p.OptionID != "" {
-				return native.Picked{}, errors.New("the request had no options; name a verdict")
+				return native.Resolution{}, errors.New("the request had no options; name a verdict")
 			}
-			return native.Picked{Verdict: p.Verdict, Result: q.answered(p.Verdict)}, nil
+			return native.Resolution{Verdict: p.Verdict, Result: q.answered(p.Verdict)}, nil
 		},
 	}
 }

@@ -130,7 +130,7 @@ func TestValid(t *testing.T) {
 			}
 			switch {
 			case tt.want != "":
-				if r.Outcome != Invalid || r.Choice != nil || r.Result == nil || r.Result.Text != "Error: "+tt.want || r.Decision.Verdict == decisions.Allow {
+				if r.Outcome != outcomeInvalid || r.Choice != nil || r.Result == nil || r.Result.Text != "Error: "+tt.want || r.Decision.Verdict == decisions.Allow {
 					t.Errorf("%s", out)
 				}
 				d.refused(t, MethodChoice, `{"decisionId":"d1","selected":0}`, "no question")
@@ -260,7 +260,7 @@ func TestRefused(t *testing.T) {
 		with(`"toolset":{"name":"w","tools":[{"name":"list","annotations":{"destructive":"canary"}}]}`, base):       "destructive",
 		with(`"toolset":{"name":"w","tools":[{"name":"list","annotations":{"Destructive":false}}]}`, base):          "Destructive",
 		with(`"toolset":{"name":"w","tools":[{"name":"list","annotations":{"requiresAuth":"`+long+`"}}]}`, base):    "annotation",
-		with(`"toolset":{"name":"w","tools":[`+strings.Repeat(`{"name":"x"},`, MaxTools)+`{"name":"list"}]}`, base): "more than 1024",
+		with(`"toolset":{"name":"w","tools":[`+strings.Repeat(`{"name":"x"},`, maxTools)+`{"name":"list"}]}`, base): "more than 1024",
 	} {
 		d.refused(t, MethodInvoke, params, says)
 	}
@@ -275,11 +275,11 @@ func TestRefused(t *testing.T) {
 	d.refused(t, MethodChoice, `{"decisionId":"d1"}`, "selected is missing")
 	d.refused(t, MethodChoice, `{"decisionId":"d1","selected":null}`, "selected is missing")
 	// At the bounds it is decided.
-	chain := make([]string, MaxAncestors)
+	chain := make([]string, maxAncestors)
 	for i := range chain {
 		chain[i] = fmt.Sprintf(`"t%d"`, i)
 	}
-	if r := d.must(t, MethodInvoke, with(`"toolset":{"name":"w"},"thread_ancestors":[`+strings.Join(chain, ",")+`]`, base)); len(r.Choice.Choices) != MaxAncestors+3 {
+	if r := d.must(t, MethodInvoke, with(`"toolset":{"name":"w"},"thread_ancestors":[`+strings.Join(chain, ",")+`]`, base)); len(r.Choice.Choices) != maxAncestors+3 {
 		t.Errorf("%d choices", len(r.Choice.Choices))
 	}
 }
@@ -288,7 +288,7 @@ func TestRefused(t *testing.T) {
 func TestBrokenDecider(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"], d.short = decisions.Allow, true
-	if res, err := d.call(t, MethodInvoke, invoked("c", "g", "list", "")); !errors.Is(err, errDecider) {
+	if res, err := d.call(t, MethodInvoke, invoked("c", "g", "list", "")); !errors.Is(err, native.ErrNoDecision) {
 		t.Errorf("%s, %v", res, err)
 	}
 }
@@ -298,11 +298,11 @@ func TestManyThreads(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"] = decisions.Allow
 	first := d.must(t, MethodInvoke, invoked("c", "first", "move", ""))
-	for i := range MaxThreads {
+	for i := range maxThreads {
 		d.must(t, MethodInvoke, invoked("c", fmt.Sprint("t", i), "list", ""))
 	}
 	s := stateOf(d.conn)
-	if len(s.threads) != MaxThreads || len(s.seen) != MaxCalls || len(s.order) != MaxCalls || len(s.open) > MaxCalls {
+	if len(s.threads) != maxThreads || len(s.seen) != maxCalls || len(s.order) != maxCalls || len(s.open) > maxCalls {
 		t.Errorf("%d threads, %d and %d ids, %d calls", len(s.threads), len(s.seen), len(s.order), len(s.open))
 	}
 	d.refused(t, MethodChoice, `{"decisionId":"`+first.Decision.ID+`","selected":0}`, "closed")
@@ -317,10 +317,10 @@ func TestManyThreads(t *testing.T) {
 // TestManyQuestions: of more questions than are kept the oldest is forgotten.
 func TestManyQuestions(t *testing.T) {
 	d := newDaemon(t)
-	for i := range MaxCalls + 1 {
+	for i := range maxCalls + 1 {
 		d.must(t, MethodInvoke, invoked(fmt.Sprint("c", i), "g", "move", ""))
 	}
-	if n := len(stateOf(d.conn).open); n != MaxCalls {
+	if n := len(stateOf(d.conn).open); n != maxCalls {
 		t.Errorf("%d calls", n)
 	}
 	for _, method := range []string{MethodChoice + ` {"decisionId":"d1","selected":1}`, native.MethodChoose + ` {"decisionId":"d1","verdict":"allow"}`} {
@@ -345,7 +345,7 @@ func TestCancelledAtTheEnd(t *testing.T) {
 	if s.start(c, nil) || s.end(c, nil, nil) {
 		t.Error("it goes on")
 	}
-	if s.end(c, &question{id: "d1"}, &native.Ask{ID: "d1"}) || s.asks.Remove("d1") {
+	if s.end(c, &question{id: "d1"}, &native.PendingQuestion{ID: "d1"}) || s.asks.Remove("d1") {
 		t.Error("its question waits")
 	}
 }

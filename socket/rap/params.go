@@ -89,8 +89,8 @@ func readInvocation(params strictjson.Value) (*invocation, error) {
 
 // readChain puts the threads together.
 func (in *invocation) readChain() error {
-	if len(in.ThreadAncestors) > MaxAncestors {
-		return socket.Refuse("thread_ancestors holds more than %d threads", MaxAncestors)
+	if len(in.ThreadAncestors) > maxAncestors {
+		return socket.Refuse("thread_ancestors holds more than %d threads", maxAncestors)
 	}
 	seen := map[string]bool{in.GroupID: true}
 	for _, id := range in.ThreadAncestors {
@@ -120,8 +120,8 @@ func (in *invocation) readToolset() error {
 	if in.source, err = toolserver.Address(t.Endpoint); err != nil {
 		return socket.Refuse("toolset.endpoint %v", err)
 	}
-	if len(t.Tools) > MaxTools {
-		return socket.Refuse("toolset.tools holds more than %d tools", MaxTools)
+	if len(t.Tools) > maxTools {
+		return socket.Refuse("toolset.tools holds more than %d tools", maxTools)
 	}
 	for i := range t.Tools {
 		tool := &t.Tools[i]
@@ -191,7 +191,7 @@ func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 	return r
 }
 
-// digest is what the call's id stands for.
+// digest is what the call's id is used for.
 func (in *invocation) digest() [sha256.Size]byte {
 	var b []byte
 	text := func(s string) {

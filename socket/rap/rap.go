@@ -9,10 +9,7 @@ package rap
 
 import (
 	"context"
-	"errors"
 
-	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/toolschema"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
@@ -32,31 +29,15 @@ const Protocol = "rap"
 // Bounds of an invocation, and of what is kept of one connection. Over those of
 // the latter the oldest is forgotten.
 const (
-	MaxAncestors = 64   // threads above a thread
-	MaxTools     = 1024 // of a toolset
-	MaxThreads   = 4096
-	MaxCalls     = 1024             // ids of calls, and calls that wait
-	maxAbove     = 4 * MaxAncestors // threads above one that was said to be at several places
+	maxAncestors = 64   // threads above a thread
+	maxTools     = 1024 // of a toolset
+	maxThreads   = 4096
+	maxCalls     = 1024             // ids of calls, and calls that wait
+	maxAbove     = 4 * maxAncestors // threads above one that was said to be at several places
 )
 
-// Decider decides calls; decisions.Engine is one.
-type Decider interface {
-	// Decide returns a decision for each request, in order.
-	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
-}
-
-// Deps are what the methods work with. All are needed.
-type Deps struct {
-	Sessions *decisions.Sessions
-	Decider  Decider
-	// Users returns the person with that uid, from facts of the system.
-	Users func(uid uint32) effects.User
-	// Answers stores what people answer, as permd/choose does.
-	Answers native.Deps
-}
-
 // Register adds the methods.
-func Register(methods socket.Methods, deps Deps) {
+func Register(methods socket.Methods, deps native.Deps) {
 	h := &handler{Deps: deps}
 	methods[MethodInvoke] = h.invoke
 	methods[MethodChoice] = h.choice
@@ -65,7 +46,7 @@ func Register(methods socket.Methods, deps Deps) {
 }
 
 type handler struct {
-	Deps
+	native.Deps
 	schemas toolschema.Cache
 }
 
@@ -76,7 +57,3 @@ type run = func(ctx context.Context) (any, error)
 func answer(result any) run {
 	return func(context.Context) (any, error) { return result, nil }
 }
-
-// errDecider is what a client gets when the decider broke its promise; it is no
-// answer, so the client asks its person.
-var errDecider = errors.New("deciding: no decision for a call")

@@ -15,14 +15,14 @@ type Outcome string
 
 // The outcomes.
 const (
-	Run     Outcome = "run"     // it may be sent, or run
-	Ask     Outcome = "ask"     // the person must say
-	Denied  Outcome = "denied"  // it must not run
-	Invalid Outcome = "invalid" // the tool could not take it
+	Run            Outcome = "run"     // it may be sent, or run
+	Ask            Outcome = "ask"     // the person must say
+	Denied         Outcome = "denied"  // it must not run
+	outcomeInvalid Outcome = "invalid" // the tool could not take it
 )
 
-// Result is the answer of rap/invoke.
-type Result struct {
+// invokeResult is the answer of rap/invoke.
+type invokeResult struct {
 	Outcome  Outcome             `json:"outcome"`
 	Decision *decisions.Decision `json:"decision"`
 	Result   *ToolResult         `json:"result,omitzero"`
@@ -52,13 +52,13 @@ type UserChoice struct {
 }
 
 // result renders a decision. Of a call that is not valid no person is asked.
-func (in *invocation) result(d *decisions.Decision, invalid string, l *lineage) *Result {
-	r := &Result{Decision: d}
+func (in *invocation) result(d *decisions.Decision, invalid string, l *lineage) *invokeResult {
+	r := &invokeResult{Decision: d}
 	switch {
 	case d.Verdict == decisions.Deny:
 		r.Outcome, r.Result = Denied, in.failed("permission denied: "+toolserver.Reason(d))
 	case invalid != "":
-		r.Outcome, r.Result = Invalid, in.failed(invalid)
+		r.Outcome, r.Result = outcomeInvalid, in.failed(invalid)
 	case d.Verdict == decisions.Allow:
 		r.Outcome = Run
 	default:
@@ -139,11 +139,11 @@ func (q *question) prompt(d *decisions.Decision, arguments strictjson.Value) str
 }
 
 // answered is what an answer to the question comes to.
-func (q *question) answered(v decisions.Verdict) *ChoiceResult {
+func (q *question) answered(v decisions.Verdict) *choiceResult {
 	if v == decisions.Allow {
-		return &ChoiceResult{Outcome: Run}
+		return &choiceResult{Outcome: Run}
 	}
-	return &ChoiceResult{Outcome: Denied, Result: q.refused}
+	return &choiceResult{Outcome: Denied, Result: q.refused}
 }
 
 // bind makes the offer of the question's width one for one of its threads: what is

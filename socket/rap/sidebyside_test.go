@@ -11,10 +11,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/native"
+	"github.com/permd/permd/socket/sockettest"
 )
 
 // steadyKeeper remembers for whom something was stored, and what of it ended.
 type steadyKeeper struct {
+	sockettest.Unchanged
+
 	mu    sync.Mutex
 	n     int
 	holds map[string]string // session by choice
@@ -70,9 +73,9 @@ func (*steadyKeeper) EndConnection(context.Context, decisions.Owner) error { ret
 func TestSideBySide(t *testing.T) {
 	keeper := &steadyKeeper{holds: map[string]string{}}
 	methods := socket.Methods{}
-	own := native.Deps{Sessions: new(decisions.Sessions), Decider: keeper, Keeper: keeper, Users: func(uint32) effects.User { return effects.User{} }}
-	native.Register(methods, own)
-	Register(methods, Deps{Sessions: own.Sessions, Decider: keeper, Users: own.Users, Answers: own})
+	deps := native.Deps{Sessions: new(decisions.Sessions), Decider: keeper, Keeper: keeper, Users: func(uint32) effects.User { return effects.User{} }}
+	native.Register(methods, deps)
+	Register(methods, deps)
 	conn := &socket.Conn{ID: 1}
 	var reading sync.Mutex // the first phases are never side by side
 	say := func(method, params string) (any, error) {
@@ -94,7 +97,7 @@ func TestSideBySide(t *testing.T) {
 				if err != nil {
 					continue // its thread was closed meanwhile
 				}
-				question := r.(*Result).Decision.ID
+				question := r.(*invokeResult).Decision.ID
 				switch i % 5 {
 				case 0:
 					_, _ = say(MethodCloseThread, fmt.Sprintf(`{"thread_id":"t%d"}`, (n+i)%3))

@@ -13,12 +13,12 @@ import (
 
 // state is what is kept of one connection. It may be used from any goroutine.
 type state struct {
-	asks *native.Asks
+	asks *native.PendingQuestions
 
 	mu      sync.Mutex
 	now     uint64 // counts invocations
 	threads map[string]*thread
-	// seen are the newest ids with what they stood for, the oldest first in order.
+	// seen are the newest ids with what they were used for, the oldest first in order.
 	seen  map[callID][sha256.Size]byte
 	order []callID
 	// open are the calls that are decided or wait for the person, the oldest first.
@@ -59,15 +59,15 @@ type stateKey struct{}
 func stateOf(c *socket.Conn) *state {
 	return c.Value(stateKey{}, func() any {
 		own := native.StateOf(c)
-		s := &state{asks: &own.Asks, threads: map[string]*thread{}, seen: map[callID][sha256.Size]byte{}}
+		s := &state{asks: &own.Questions, threads: map[string]*thread{}, seen: map[callID][sha256.Size]byte{}}
 		own.OnEnd(s.endSession)
 		own.OnCancel(s.endSession)
-		own.OnOther(s.knows)
+		own.OnIDInUse(s.knows)
 		return s
 	}).(*state)
 }
 
-// lineage is where a call stands.
+// lineage is the thread of a call with those above it.
 type lineage struct {
 	chain []*thread // the root first
 	// above are the ids of all threads that the call's own was said to be below,
@@ -110,7 +110,7 @@ func (s *state) enter(chain []string) lineage {
 // call whose threads were said to be elsewhere is asked about, so not all of them
 // are needed.
 func (s *state) climb(id, own string, above *[]string) {
-	for range MaxAncestors {
+	for range maxAncestors {
 		if id == "" || slices.Contains(*above, id) || len(*above) >= maxAbove {
 			return
 		}
@@ -127,10 +127,10 @@ func (s *state) climb(id, own string, above *[]string) {
 
 // forgetThreads keeps the number of threads bounded.
 func (s *state) forgetThreads() {
-	for len(s.threads) > MaxThreads {
+	for len(s.threads) > maxThreads {
 		var oldest *thread
 		for _, t := range s.threads {
-			if t.used == s.now || t.kept && len(s.threads) <= 4*MaxThreads {
+			if t.used == s.now || t.kept && len(s.threads) <= 4*maxThreads {
 				continue
 			}
 			if oldest == nil || t.used < oldest.used {
@@ -145,14 +145,14 @@ func (s *state) forgetThreads() {
 	}
 }
 
-// begin takes note of a call. other is true when its id stood for another call.
+// begin takes note of a call. other is true when its id was used for another call.
 func (s *state) begin(c *call, sum [sha256.Size]byte) (other bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.seen[c.callID]
 	if !known {
 		s.seen[c.callID] = sum
-		if s.order = append(s.order, c.callID); len(s.order) > MaxCalls {
+		if s.order = append(s.order, c.callID); len(s.order) > maxCalls {
 			delete(s.seen, s.order[0])
 			s.order = s.order[1:]
 		}
@@ -163,7 +163,7 @@ func (s *state) begin(c *call, sum [sha256.Size]byte) (other bool) {
 		}
 	}
 	s.open = slices.DeleteFunc(s.open, func(o *call) bool { return o.callID == c.callID && o.question != nil })
-	if s.open = append(s.open, c); len(s.open) > MaxCalls {
+	if s.open = append(s.open, c); len(s.open) > maxCalls {
 		if q := s.open[0].question; q != nil {
 			s.asks.Remove(q.id)
 		}
@@ -183,7 +183,7 @@ func (s *state) start(c *call, withdraw context.CancelCauseFunc) bool {
 
 // end takes note that a call is decided. With a question it waits for the person;
 // false means that it was cancelled meanwhile.
-func (s *state) end(c *call, q *question, ask *native.Ask) bool {
+func (s *state) end(c *call, q *question, ask *native.PendingQuestion) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.gone {
@@ -194,7 +194,7 @@ func (s *state) end(c *call, q *question, ask *native.Ask) bool {
 		return true
 	}
 	c.question = q
-	s.asks.Hold(ask)
+	s.asks.Add(ask)
 	return true
 }
 

@@ -80,13 +80,13 @@ func TestForgottenLast(t *testing.T) {
 	d.raw(t, native.MethodChoose, `{"decisionId":"`+own.Decision.ID+`","verdict":"deny"}`)
 	s := stateOf(d.conn)
 	chain := func(n int) []string {
-		list := make([]string, MaxAncestors)
+		list := make([]string, maxAncestors)
 		for i := range list {
 			list[i] = fmt.Sprint("t", n, "-", i)
 		}
 		return list
 	}
-	for n := range MaxThreads/MaxAncestors + 2 {
+	for n := range maxThreads/maxAncestors + 2 {
 		s.enter(chain(n))
 	}
 	for id, want := range map[string]bool{"root": true, "own": false, "by-verdict": true} {
@@ -94,15 +94,15 @@ func TestForgottenLast(t *testing.T) {
 			t.Errorf("%s: %t", id, s.knows(id))
 		}
 	}
-	if len(s.threads) != MaxThreads {
+	if len(s.threads) != maxThreads {
 		t.Errorf("%d threads", len(s.threads))
 	}
-	for n := range 4*MaxThreads/MaxAncestors + 2 {
+	for n := range 4*maxThreads/maxAncestors + 2 {
 		for _, of := range s.enter(chain(1000 + n)).chain {
 			s.keep(of)
 		}
 	}
-	if s.knows("root") || len(s.threads) > 4*MaxThreads {
+	if s.knows("root") || len(s.threads) > 4*maxThreads {
 		t.Errorf("%t, %d threads", s.knows("root"), len(s.threads))
 	}
 }
@@ -112,15 +112,15 @@ func TestForgottenLast(t *testing.T) {
 func TestManyAbove(t *testing.T) {
 	s := stateOf(newDaemon(t).conn)
 	var path []string
-	for i := range MaxAncestors {
-		above := make([]string, MaxAncestors)
+	for i := range maxAncestors {
+		above := make([]string, maxAncestors)
 		for j := range above {
 			above[j] = fmt.Sprint("a", i, "-", j)
 		}
 		path = append(path, fmt.Sprint("t", i))
 		s.enter(append(above, path[i]))
 	}
-	if l := s.enter(append(path, "own")); !l.contrary || len(l.above) != maxAbove || l.above[0] != path[MaxAncestors-1] {
+	if l := s.enter(append(path, "own")); !l.contrary || len(l.above) != maxAbove || l.above[0] != path[maxAncestors-1] {
 		t.Errorf("%t, %d threads above, the first %q", l.contrary, len(l.above), l.above[0])
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket"
 )
@@ -36,6 +37,18 @@ func Call(ctx context.Context, t testing.TB, methods socket.Methods, c *socket.C
 	}
 	return b, nil
 }
+
+// Unchanged is for deciders of tests to embed: what was decided earlier would be
+// decided again, and calls do what they did.
+type Unchanged struct{}
+
+// Again returns true.
+func (Unchanged) StillHolds(context.Context, *decisions.Request, *decisions.Decision) bool {
+	return true
+}
+
+// Holds returns true.
+func (Unchanged) Holds(context.Context, *decisions.Request, *decisions.Decision) bool { return true }
 
 // Sample is the text of a file of testdata.
 func Sample(t testing.TB, name string) string {

@@ -17,8 +17,8 @@ const (
 	AdminName    = "permd-admin"
 )
 
-// Sockets are the sockets that the service manager has opened.
-type Sockets struct {
+// sockets are the sockets that the service manager has opened.
+type sockets struct {
 	Decision, Admin *net.UnixListener
 }
 
@@ -26,14 +26,14 @@ type Sockets struct {
 // DecisionName and AdminName, and clears the variables that announce them. It
 // returns false if none are passed. Anything but these two is an error, and all
 // are closed: a unit that is wrong must not run half.
-func Listeners() (Sockets, bool, error) {
+func Listeners() (sockets, bool, error) {
 	if err := checkAnnounced(); err != nil {
 		unannounce()
-		return Sockets{}, false, err
+		return sockets{}, false, err
 	}
 	files := activation.Files(true)
 	if len(files) == 0 {
-		return Sockets{}, false, nil
+		return sockets{}, false, nil
 	}
 	s, err := take(files)
 	return s, err == nil, err
@@ -80,14 +80,14 @@ func unannounce() {
 }
 
 // take turns files into listeners and closes them.
-func take(files []*os.File) (s Sockets, err error) {
+func take(files []*os.File) (s sockets, err error) {
 	defer func() {
 		for _, f := range files {
 			_ = f.Close() // listeners work on duplicates
 		}
 		if err != nil {
 			s.close()
-			s = Sockets{}
+			s = sockets{}
 		}
 	}()
 	for _, f := range files {
@@ -140,7 +140,7 @@ func missing(l *net.UnixListener, name string) error {
 	return fmt.Errorf("the service manager passes no socket named %s (FileDescriptorName=)", name)
 }
 
-func (s Sockets) close() {
+func (s sockets) close() {
 	for _, l := range []*net.UnixListener{s.Decision, s.Admin} {
 		if l != nil {
 			_ = l.Close()

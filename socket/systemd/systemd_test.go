@@ -209,7 +209,7 @@ func TestTake(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error()+" ", tt.says) {
 				t.Errorf("error is %v, want it to say %q", err, tt.says)
 			}
-			if s != (Sockets{}) {
+			if s != (sockets{}) {
 				t.Errorf("sockets %+v beside the error", s)
 			}
 		})

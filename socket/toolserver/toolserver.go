@@ -14,23 +14,23 @@ import (
 
 // Bounds, in bytes.
 const (
-	MaxAddress = 2 << 10
-	MaxReason  = 4 << 10
+	maxAddress = 2 << 10
+	maxReason  = 4 << 10
 )
 
-// ErrAddress means that an address is not one of a server.
-var ErrAddress = errors.New("must be an http or https address of at most 2048 bytes")
+// errAddress means that an address is not one of a server.
+var errAddress = errors.New("must be an http or https address of at most 2048 bytes")
 
 // Address brings a server's address to one form, of scheme, host, port and path:
 // without user, query and fragment, which may hold secrets. Of no address it is
-// "". The error is ErrAddress.
+// "". The error is errAddress.
 func Address(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
 	u, err := url.Parse(s)
-	if err != nil || len(s) > MaxAddress || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", ErrAddress
+	if err != nil || len(s) > maxAddress || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return "", errAddress
 	}
 	host := strings.ToLower(u.Host)
 	if port := u.Port(); port != "" && port == (map[string]string{"http": "80", "https": "443"})[u.Scheme] {
@@ -41,9 +41,9 @@ func Address(s string) (string, error) {
 
 // Why calls are denied, where no rule has words of its own.
 const (
-	ByPolicy  = "not allowed by policy"
+	byPolicy  = "not allowed by policy"
 	ByPerson  = "denied by the user"
-	Undecided = "it could not be decided"
+	undecided = "it could not be decided"
 )
 
 // Reason is what the model is told of a deny: what the rule says for it. Rules,
@@ -51,17 +51,17 @@ const (
 func Reason(d *decisions.Decision) string {
 	switch {
 	case d.Message != "":
-		return Clip(strings.ToValidUTF8(d.Message, "\ufffd"), MaxReason)
+		return clip(strings.ToValidUTF8(d.Message, "\ufffd"), maxReason)
 	case d.By == decisions.ByMemory:
 		return ByPerson
 	case d.By == decisions.ByFailure:
-		return Undecided
+		return undecided
 	}
-	return ByPolicy
+	return byPolicy
 }
 
-// Clip cuts a text to n bytes, between characters.
-func Clip(s string, n int) string {
+// clip cuts a text to n bytes, between characters.
+func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

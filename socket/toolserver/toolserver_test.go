@@ -21,8 +21,8 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", given, got, err, want)
 		}
 	}
-	for _, given := range []string{"tools", "file:///etc/passwd", "https://", "ftp://x/", "https://x/%zz?secret", "https://x/" + strings.Repeat("a", MaxAddress)} {
-		if got, err := Address(given); !errors.Is(err, ErrAddress) || strings.Contains(err.Error(), "secret") {
+	for _, given := range []string{"tools", "file:///etc/passwd", "https://", "ftp://x/", "https://x/%zz?secret", "https://x/" + strings.Repeat("a", maxAddress)} {
+		if got, err := Address(given); !errors.Is(err, errAddress) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %q, %v", given, got, err)
 		}
 	}
@@ -31,17 +31,17 @@ func TestAddress(t *testing.T) {
 func TestReason(t *testing.T) {
 	for want, d := range map[string]decisions.Decision{
 		"use staging":  {Message: "use staging", Reason: "internal", By: decisions.ByPolicy},
-		ByPolicy:       {Reason: "internal: /etc/permd/rules.rego:7", By: decisions.ByPolicy},
+		byPolicy:       {Reason: "internal: /etc/permd/rules.rego:7", By: decisions.ByPolicy},
 		ByPerson:       {Reason: "remembered: x", By: decisions.ByMemory},
-		Undecided:      {Reason: "the rules are not ready", By: decisions.ByFailure},
+		undecided:      {Reason: "the rules are not ready", By: decisions.ByFailure},
 		"bad \ufffd .": {Message: "bad \xff ."},
 	} {
 		if got := Reason(&d); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	long := Reason(&decisions.Decision{Message: "a" + strings.Repeat("é", MaxReason)})
-	if len(long) != MaxReason-1 || !strings.HasSuffix(long, "é") {
+	long := Reason(&decisions.Decision{Message: "a" + strings.Repeat("é", maxReason)})
+	if len(long) != maxReason-1 || !strings.HasSuffix(long, "é") {
 		t.Errorf("%d bytes", len(long))
 	}
 }

@@ -19,7 +19,7 @@ type questions struct{ d *daemon }
 // Questions returns the questions that wait.
 func (q questions) Questions(uid *uint32) []admin.Question {
 	list := []admin.Question{}
-	for _, o := range q.d.engine.Persistent.Waiting(uid) {
+	for _, o := range q.d.engine.Persistent.Questions(uid) {
 		w := admin.Question{
 			DecisionID: o.Decision.ID, UID: o.UID, Harness: o.Harness, Session: o.Session, Tool: o.Tool, Cwd: o.Cwd,
 			Asked: o.Asked, Reason: o.Decision.Reason, Effects: []string{}, Widths: []decisions.Width{},

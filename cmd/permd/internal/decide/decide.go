@@ -1,11 +1,9 @@
-// Package decide puts calls that a person has in a file before who decides, and
-// refuses answers that do not decide each of them. Who decides is the daemon or an
+// Package decide has the calls decided that a person has in a file. Who decides is the daemon or an
 // engine in this process.
 package decide
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -14,16 +12,10 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
-	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/client"
 )
-
-// Caller sends one message and waits for its answer.
-type Caller interface {
-	Call(ctx context.Context, method string, params, result any) error
-	Notify(ctx context.Context, method string, params any) error
-}
 
 // Session is the session of calls that name none.
 type Session struct {
@@ -32,7 +24,7 @@ type Session struct {
 }
 
 // Each sends the messages in their order and hands each one's decisions on.
-func (c *Session) Each(ctx context.Context, to Caller, messages []Message, each func([]*decisions.Decision) error) error {
+func (c *Session) Each(ctx context.Context, to client.Caller, messages []Message, each func([]*decisions.Decision) error) error {
 	declared := map[string]bool{}
 	decided := 0
 	for i, m := range messages {
@@ -78,36 +70,31 @@ func sessionOf(params strictjson.Value) string {
 }
 
 // Declare tells who decides of the session.
-func (c *Session) Declare(ctx context.Context, to Caller, id string) error {
-	type party struct {
-		Name    string `json:"name"`
-		Version string `json:"version,omitzero"`
-	}
-	p := struct {
-		SessionID string `json:"sessionId"`
-		Cwd       string `json:"cwd"`
-		Agent     *party `json:"agent,omitzero"`
-		Client    party  `json:"client"`
-	}{id, c.Cwd, nil, party{"permd decide", buildinfo.Version()}}
+func (c *Session) Declare(ctx context.Context, to client.Caller, id string) error {
+	p := client.Session{ID: id, Cwd: c.Cwd, Client: &effects.Party{Name: "permd decide", Version: buildinfo.Version()}}
 	if c.Agent != "" {
 		name, v, _ := strings.Cut(c.Agent, "@")
-		p.Agent = &party{name, v}
+		p.Agent = &effects.Party{Name: name, Version: v}
 	}
-	if err := to.Call(ctx, "permd/session", p, nil); err != nil {
+	if _, err := client.DeclareSession(ctx, to, &p); err != nil {
 		return fmt.Errorf("declaring the session: %w", err)
 	}
 	return nil
 }
 
 // send sends one message and returns what was decided.
-func send(ctx context.Context, to Caller, m Message) ([]*decisions.Decision, error) {
+func send(ctx context.Context, to client.Caller, m Message) ([]*decisions.Decision, error) {
 	switch {
 	case m.notify:
 		return nil, to.Notify(ctx, m.method, m.params)
 	case m.method == "permd/session":
 		return nil, to.Call(ctx, m.method, m.params, nil)
 	case m.method == "session/request_permission":
-		return sendACP(ctx, to, m.params)
+		d, err := client.RequestPermission(ctx, to, m.params)
+		if err != nil {
+			return nil, err
+		}
+		return []*decisions.Decision{d}, nil
 	}
 	params := m.params
 	if m.method == "" {
@@ -116,41 +103,7 @@ func send(ctx context.Context, to Caller, m Message) ([]*decisions.Decision, err
 			return nil, err
 		}
 	}
-	var out struct {
-		Decisions []*decisions.Decision `json:"decisions"`
-	}
-	if err := to.Call(ctx, "permd/decide", params, &out); err != nil {
-		return nil, err
-	}
-	return out.Decisions, CheckAnswer(out.Decisions, callsIn(params))
-}
-
-// callsIn is how many calls the params of a permd/decide hold.
-func callsIn(params strictjson.Value) int {
-	var p struct {
-		Calls []strictjson.Value `json:"calls"`
-	}
-	if err := strictjson.Unmarshal(params, &p); err != nil {
-		return 0 // permd has refused them
-	}
-	return len(p.Calls)
-}
-
-// CheckAnswer refuses an answer that does not decide each call: what is not
-// there would count as allowed.
-func CheckAnswer(ds []*decisions.Decision, calls int) error {
-	if len(ds) != calls {
-		return fmt.Errorf("reading permd's answer: %s for %s", cli.Plural(len(ds), "decision"), cli.Plural(calls, "call"))
-	}
-	for _, d := range ds {
-		switch {
-		case d == nil:
-			return errors.New("reading permd's answer: a decision is missing")
-		case d.Verdict != decisions.Allow && d.Verdict != decisions.Ask && d.Verdict != decisions.Deny:
-			return errors.New("reading permd's answer: a decision without a known verdict")
-		}
-	}
-	return nil
+	return client.DecideJSON(ctx, to, params)
 }
 
 // bareCall wraps a call that stands by itself; a person who writes one by hand
@@ -172,29 +125,4 @@ func bareCall(call strictjson.Value) (strictjson.Value, error) {
 		return nil, fmt.Errorf("encoding the call: %w", err)
 	}
 	return p, nil
-}
-
-func sendACP(ctx context.Context, to Caller, params strictjson.Value) ([]*decisions.Decision, error) {
-	var out struct {
-		Meta struct {
-			Permd *decisions.Decision `json:"permd"`
-		} `json:"_meta"`
-	}
-	err := to.Call(ctx, "session/request_permission", params, &out)
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == socket.CodeAsk {
-		var d decisions.Decision
-		if err := strictjson.Unmarshal(e.Data, &d); err != nil {
-			return nil, fmt.Errorf("reading the decision: %w", err)
-		}
-		ds := []*decisions.Decision{&d}
-		return ds, CheckAnswer(ds, 1)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if out.Meta.Permd == nil {
-		return nil, errors.New("the answer carries no decision")
-	}
-	ds := []*decisions.Decision{out.Meta.Permd}
-	return ds, CheckAnswer(ds, 1)
 }

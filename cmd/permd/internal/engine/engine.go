@@ -61,7 +61,7 @@ type Engine struct {
 	NotPlain  *decisions.NotPlain
 	// Persistent holds the sessions of harnesses; nil if they end with their
 	// connections.
-	Persistent *native.Lasting
+	Persistent *native.PersistentSessions
 
 	config Config
 }
@@ -90,7 +90,7 @@ func New(c Config) (*Engine, error) {
 	}
 	if c.Persistent {
 		e.keepSessions()
-		of.TakeApproval, of.Digest = e.Persistent.Answered, contentState
+		of.TakeApproval, of.Digest = e.Persistent.TakeGrant, contentState
 	}
 	var err error
 	if e.Decisions, err = decisions.NewEngine(of); err != nil {

@@ -16,21 +16,16 @@ import (
 // Methods are the methods of the decision socket, of all protocols.
 func (e *Engine) Methods() socket.Methods {
 	m := socket.Methods{}
-	acp.Register(m, acp.Deps{
-		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.Rules.liveShell, PlainOption: e.Rules.plainOption,
-		HarmlessEnv: e.Rules.harmlessEnv, AskGates: e.Rules.AskGates, Ran: e.config.Ran,
-	})
-	own := native.Deps{
+	deps := native.Deps{
 		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.Rules.liveShell, Keeper: e.Keeper(),
-		Lasting: e.Persistent, Rules: e.rulesDigest, Holds: e.Decisions.Holds, Prepare: e.prepare, Answered: e.config.Answered,
-		Version: buildinfo.Version(),
+		Persistent: e.Persistent, Rules: e.rulesDigest, NewID: newID, Prepare: e.prepare, RecordAnswer: e.config.Answered,
+		PlainOption: e.Rules.plainOption, HarmlessEnv: e.Rules.harmlessEnv, AskGates: e.Rules.AskGates, Version: buildinfo.Version(), Ran: e.config.Ran,
 	}
-	native.Register(m, own)
-	otc.Register(m, otc.Deps{Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup})
-	aap.Register(m, aap.Deps{
-		Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, LiveShell: e.Rules.liveShell, NewID: newID, Answers: own,
-	})
-	rap.Register(m, rap.Deps{Sessions: e.Sessions, Decider: e.Decisions, Users: e.Users.Lookup, Answers: own})
+	for _, register := range []func(socket.Methods, native.Deps){
+		native.Register, acp.Register, otc.Register, aap.Register, rap.Register,
+	} {
+		register(m, deps)
+	}
 	for _, name := range []string{
 		native.MethodDecide, otc.MethodCall, aap.MethodPermissions, aap.MethodAnswer, rap.MethodInvoke,
 	} {

@@ -21,7 +21,7 @@ import (
 // keepSessions lets sessions of harnesses outlive their connections, and their
 // questions be answered on the management socket.
 func (e *Engine) keepSessions() {
-	e.Persistent = &native.Lasting{Sessions: e.Sessions, Now: wallClock, Digest: contentDigest, Ended: func(o decisions.Owner) {
+	e.Persistent = &native.PersistentSessions{Sessions: e.Sessions, Now: wallClock, Digest: contentDigest, OnEnd: func(o decisions.Owner) {
 		if keeper := e.Keeper(); keeper != nil {
 			// What could not be stored holds in memory, and a restart ends all
 			// choices of sessions.

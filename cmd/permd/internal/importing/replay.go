@@ -11,11 +11,12 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/imports"
+	"github.com/permd/permd/socket/client"
 )
 
 // replayed decides past calls again, from what the journal kept of them.
 type replayed struct {
-	to       decide.Caller
+	to       client.Caller
 	sessions map[string]bool
 }
 
@@ -180,31 +181,15 @@ func (r *replayed) decide(ctx context.Context, rec *decisions.Record, past *reca
 		verdict, reason = decisions.Ask, "a part of it is never allowed by a rule"
 	}
 	for _, c := range past.calls {
-		type tool struct {
-			Name string `json:"name"`
-		}
-		type call struct {
-			ID    string            `json:"callId"`
-			Tool  tool              `json:"tool"`
-			Input map[string]string `json:"input"`
-		}
-		params := struct {
-			SessionID string `json:"sessionId,omitzero"`
-			Calls     []call `json:"calls"`
-		}{Calls: []call{{"1", tool{c.tool}, c.input}}}
+		session := ""
 		if rec.Cwd != "" {
-			params.SessionID = id
+			session = id
 		}
-		var out struct {
-			Decisions []*decisions.Decision `json:"decisions"`
-		}
-		if err := r.to.Call(ctx, "permd/decide", params, &out); err != nil {
+		list, err := client.Decide(ctx, r.to, session, client.ToolCall{ID: "1", Tool: client.Tool{Name: c.tool}, Input: c.input})
+		if err != nil {
 			return "", "", fmt.Errorf("deciding %s again: %w", rec.Decision.ID, err)
 		}
-		if err := decide.CheckAnswer(out.Decisions, 1); err != nil {
-			return "", "", err
-		}
-		if d := out.Decisions[0]; decisions.Stricter(verdict, d.Verdict) != verdict || reason == "" && d.Verdict == verdict {
+		if d := list[0]; decisions.Stricter(verdict, d.Verdict) != verdict || reason == "" && d.Verdict == verdict {
 			verdict, reason = decisions.Stricter(verdict, d.Verdict), d.Reason
 		}
 	}

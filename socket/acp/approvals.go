@@ -18,17 +18,17 @@ const (
 	approvedFor = 10 * time.Minute
 )
 
-// approved are the calls of a connection that were allowed, by policy or a
+// approvals are the calls of a connection that were allowed, by policy or a
 // person, each with what it would do. A gate that would do no more is that call
 // on its way, and nobody is asked again; what it does is used up. It may be used
 // from any goroutine.
-type approved struct {
+type approvals struct {
 	mu     sync.Mutex
-	calls  []approvedCall // the oldest first
+	calls  []approval // the oldest first
 	traces int
 }
 
-type approvedCall struct {
+type approval struct {
 	decision, session, call string
 	digest                  string // of the rules that it was allowed under
 	at                      time.Time
@@ -39,14 +39,14 @@ type approvedCall struct {
 }
 
 // note takes in that a call was allowed.
-func (a *approved) note(session string, d *decisions.Decision, now time.Time) {
+func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
 	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedTraces {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(func(c *approvedCall) bool { return c.decision == d.ID })
-	a.calls = append(a.calls, approvedCall{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false})
+	a.drop(func(c *approval) bool { return c.decision == d.ID })
+	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false})
 	a.traces += len(d.Fingerprints)
 	for len(a.calls) > maxApproved || a.traces > maxApprovedTraces {
 		a.traces -= len(a.calls[0].left)
@@ -56,14 +56,14 @@ func (a *approved) note(session string, d *decisions.Decision, now time.Time) {
 
 // take reports whether one call of the session was allowed all that the gate
 // would do, by the rules that hold now.
-func (a *approved) take(session, digest string, want []decisions.Fingerprint, now time.Time) bool {
+func (a *approvals) take(session, digest string, want []decisions.Fingerprint, now time.Time) bool {
 	if len(want) == 0 {
 		return false
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	// A clock that went back makes nothing hold longer.
-	a.drop(func(c *approvedCall) bool {
+	a.drop(func(c *approval) bool {
 		return now.Sub(c.at) >= approvedFor || now.Before(c.at) || c.session == session && c.digest != digest
 	})
 	for i := range a.calls {
@@ -84,7 +84,7 @@ func (a *approved) take(session, digest string, want []decisions.Fingerprint, no
 }
 
 // deny notes that the person has denied what was asked of a gate.
-func (a *approved) deny(decision string) {
+func (a *approvals) deny(decision string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for i := range a.calls {
@@ -94,12 +94,12 @@ func (a *approved) deny(decision string) {
 	}
 }
 
-// holds reports whether all of it came through gates of the session, and whether
+// covers reports whether all of it came through gates of the session, and whether
 // some of it was denied there, the last time.
-func (a *approved) holds(session string, want []decisions.Fingerprint, now time.Time) (all, denied bool) {
+func (a *approvals) covers(session string, want []decisions.Fingerprint, now time.Time) (all, denied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(func(c *approvedCall) bool { return now.Sub(c.at) >= approvedFor || now.Before(c.at) })
+	a.drop(func(c *approval) bool { return now.Sub(c.at) >= approvedFor || now.Before(c.at) })
 	for _, t := range want {
 		i := len(a.calls) - 1
 		for ; i >= 0; i-- {
@@ -130,21 +130,21 @@ func without(have, want []decisions.Fingerprint) ([]decisions.Fingerprint, bool)
 
 // unsettle forgets the calls of a session that hang on what is on the machine:
 // something ran that may have changed anything.
-func (a *approved) unsettle(session string) {
+func (a *approvals) unsettle(session string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(func(c *approvedCall) bool { return c.session == session && c.stateful && !c.begun })
+	a.drop(func(c *approval) bool { return c.session == session && c.stateful && !c.begun })
 }
 
 // ended forgets a call that is over, for "" all of the session.
-func (a *approved) ended(session, call string) {
+func (a *approvals) ended(session, call string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.drop(func(c *approvedCall) bool { return c.session == session && (call == "" || c.call == call) })
+	a.drop(func(c *approval) bool { return c.session == session && (call == "" || c.call == call) })
 }
 
-func (a *approved) drop(which func(*approvedCall) bool) {
-	a.calls = slices.DeleteFunc(a.calls, func(c approvedCall) bool {
+func (a *approvals) drop(which func(*approval) bool) {
+	a.calls = slices.DeleteFunc(a.calls, func(c approval) bool {
 		if which(&c) {
 			a.traces -= len(c.left)
 			return true

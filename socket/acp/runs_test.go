@@ -33,7 +33,7 @@ func TestRan(t *testing.T) {
 			if c.update != "" {
 				g.must(t, con, MethodUpdate, c.update)
 			}
-			d := g.must(t, con, MethodRan, c.params).(RanResult).Decision
+			d := g.must(t, con, MethodRan, c.params).(ranResult).Decision
 			if diff := cmp.Diff([]string{c.want}, g.ran); diff != "" {
 				t.Error(diff)
 			}
@@ -71,7 +71,7 @@ func TestUnheard(t *testing.T) {
 	g := newGates(t, map[string]decisions.Set{"ls": decisions.SetAllow, "./": decisions.SetAllow})
 	c := conn(1)
 	g.declare(t, c, "s", "claude-agent-acp")
-	g.must(t, c, MethodUnheard, `{"sessionId":"s","toolCallIds":["old"]}`)
+	g.must(t, c, MethodIncomplete, `{"sessionId":"s","toolCallIds":["old"]}`)
 	ask := func(id string) []string {
 		_, err := g.call(t, c, MethodRequestPermission, permission(`{"toolCallId":"`+id+`","name":"Bash","kind":"execute","rawInput":{"command":"ls"}}`))
 		if err == nil {
@@ -98,7 +98,7 @@ func TestUnheard(t *testing.T) {
 	if _, err := g.call(t, c, MethodRequestPermission, cat); err != nil {
 		t.Errorf("before: %v", err)
 	}
-	g.must(t, c, MethodUnheard, `{"sessionId":"s","toolCallIds":[],"state":true}`)
+	g.must(t, c, MethodIncomplete, `{"sessionId":"s","toolCallIds":[],"state":true}`)
 	if _, err := g.call(t, c, MethodRequestPermission, cat); code(err) != socket.CodeAsk {
 		t.Errorf("after: %v", err)
 	}
@@ -107,7 +107,7 @@ func TestUnheard(t *testing.T) {
 		g := newGates(t, g.of)
 		g.declare(t, c, "s", "claude-agent-acp")
 		c := conn(2)
-		if _, err := g.call(t, c, MethodUnheard, params); code(err) != socket.CodeParams {
+		if _, err := g.call(t, c, MethodIncomplete, params); code(err) != socket.CodeParams {
 			t.Errorf("%s: %v", params, err)
 		}
 		g.declare(t, c, "s", "claude-agent-acp")
@@ -169,7 +169,7 @@ func TestRanThroughGates(t *testing.T) {
 			if c.do != nil {
 				c.do(t, g, con)
 			}
-			d := g.must(t, con, MethodRan, c.ran).(RanResult).Decision
+			d := g.must(t, con, MethodRan, c.ran).(ranResult).Decision
 			if d.Outcome != c.want {
 				t.Errorf("%s, %s: %+v", d.Verdict, d.Outcome, d.Effects)
 			}

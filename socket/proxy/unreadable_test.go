@@ -52,13 +52,13 @@ func TestLoose(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
 		k.agent(line)
-		k.want(Client)
+		k.want(clientSide)
 		if len(k.says) != 1 || !strings.Contains(k.says[0], "not passed on") {
 			t.Errorf("%s: the person was told %q", name, k.says)
 		}
 		// The agent's next words are read as ever.
 		k.agent(strings.Replace(gate, "terminal/create", "terminal/output", 1))
-		k.want(Client, strings.Replace(gate, "terminal/create", "terminal/output", 1))
+		k.want(clientSide, strings.Replace(gate, "terminal/create", "terminal/output", 1))
 	}
 }
 
@@ -82,10 +82,10 @@ func TestPrinted(t *testing.T) {
 		k.begin("x")
 		k.acts = nil
 		k.agent(line)
-		if got := k.sent(Client); (len(got) == 1) != passes || passes && got[0] != line {
+		if got := k.sent(clientSide); (len(got) == 1) != passes || passes && got[0] != line {
 			t.Errorf("%q: the client was sent %q", line, got)
 		}
-		if len(k.sent(Agent)) != 0 || len(k.acts) != 0 || (len(k.says) == 0) != passes {
+		if len(k.sent(agentSide)) != 0 || len(k.acts) != 0 || (len(k.says) == 0) != passes {
 			t.Errorf("%q: permd was told %v, the person %q", line, k.acts, k.says)
 		}
 	}
@@ -98,7 +98,7 @@ func TestPrintedALot(t *testing.T) {
 	for range 1 << 10 {
 		k.agent("debug { a: 1 }")
 	}
-	k.want(Client)
+	k.want(clientSide)
 	if n := len(k.says); n < maxDroppedSaid+1 || n > maxDroppedSaid+10 {
 		t.Errorf("%d reports: %q", n, k.says)
 	}

@@ -8,7 +8,7 @@ import (
 // mayHold reports whether any reader, however tolerant, could find a message in
 // a line that is none. Readers skip comments, byte order marks and control
 // characters, take a line apart at other characters than the newline or go on
-// behind it, look for the first brace, and read keys without quotes; the line
+// after it, look for the first brace, and read keys without quotes; the line
 // may be in another encoding. Whatever they do, a message is an object with
 // members, so it has a brace, and before the one that closes it something that
 // separates a name from its value. What has braces otherwise is text.
@@ -42,11 +42,11 @@ func speaks(line []byte) bool {
 }
 
 // loose drops a line of the agent that is no message and that some readers may
-// find one in. Agents print such lines by mistake, so the person hears of the
+// find one in. Agents print such lines by mistake, so the person is told of the
 // first few and then ever more seldom.
-func (c *Core) loose(line []byte) []Act {
+func (c *core) loose(line []byte) []action {
 	if speaks(line) {
-		return c.Refuse(Agent, errLoose)
+		return c.onUnreadable(agentSide, errLoose)
 	}
 	c.dropped++
 	switch n := c.dropped; {

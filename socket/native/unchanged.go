@@ -14,10 +14,10 @@ import (
 // one that comes after such a change is refused: who brings it asks about the call
 // once more. A no is always taken.
 
-// still refuses a yes to a question that would not be put the same way now. now is
+// checkUnchanged refuses a yes to a question that would not be put the same way now. now is
 // the request with the session of now, nil when nothing is kept of it.
-func (h *handler) still(ctx context.Context, uid uint32, ask *Ask, now *decisions.Request, picked Picked) error {
-	if picked.Verdict != decisions.Allow && !picked.Grants {
+func (h *handler) checkUnchanged(ctx context.Context, uid uint32, ask *PendingQuestion, now *decisions.Request, picked Resolution) error {
+	if picked.Verdict != decisions.Allow && !picked.LetsAgentContinue {
 		return nil
 	}
 	switch {
@@ -25,40 +25,40 @@ func (h *handler) still(ctx context.Context, uid uint32, ask *Ask, now *decision
 		return socket.Refuse("the rules have changed since the question; ask again")
 	case now == nil:
 		return nil
-	case !sameSession(now, ask.Made):
+	case !sameSession(now, ask.Request):
 		return socket.Refuse("the session has changed since the question; ask again")
 	case ask.Decision == nil:
 		return nil
 	case ask.Decision.Unsettled:
 		return socket.Refuse("calls of the same request that come before this one may change what it does; ask again after them")
-	case h.Holds != nil && !h.Holds(ctx, now, ask.Decision):
+	case !h.Decider.Holds(ctx, now, ask.Decision):
 		return socket.Refuse("what the call would do has changed since the question; ask again")
 	}
 	return nil
 }
 
-func (p *Picked) taken() {
-	if p.Taken != nil {
-		p.Taken()
+func (p *Resolution) stored() {
+	if p.OnStored != nil {
+		p.OnStored()
 	}
 }
 
-// now is the request that the question is about with the session of now, nil when
+// current is the request that the question is about with the session of now, nil when
 // nothing is kept of it.
-func (a *Ask) now() *decisions.Request {
-	if a.Made == nil {
+func (a *PendingQuestion) current() *decisions.Request {
+	if a.Request == nil {
 		return nil
 	}
-	r := *a.Made
-	if a.Now != nil {
-		a.Now(&r)
+	r := *a.Request
+	if a.Refresh != nil {
+		a.Refresh(&r)
 	}
 	return &r
 }
 
-// Renew returns what puts a declared session as it is by then into a request, nil
+// RefreshSession returns what puts a declared session as it is by then into a request, nil
 // for a request of no session.
-func Renew(sessions *decisions.Sessions, o decisions.Owner, id string) func(*decisions.Request) {
+func RefreshSession(sessions *decisions.Sessions, o decisions.Owner, id string) func(*decisions.Request) {
 	if id == "" {
 		return nil
 	}

@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"errors"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
@@ -11,8 +10,8 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// RanResult is the answer of permd/ran.
-type RanResult struct {
+// ranResult is the answer of permd/ran.
+type ranResult struct {
 	Decision *decisions.Decision `json:"decision"`
 }
 
@@ -46,7 +45,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	done, _ := o.Get("done")
 	req.Gate = &decisions.Gate{Agent: call.Agent, Through: func(d *decisions.Decision) decisions.Outcome {
-		all, denied := state.gated.holds(id, needed(d), h.now())
+		all, denied := state.gated.covers(id, needed(d), h.Time())
 		switch {
 		case !all:
 			return ""
@@ -60,22 +59,21 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	own := native.StateOf(c)
 	return func(ctx context.Context) (any, error) {
 		req.Call.User = h.Users(req.Peer.UID)
-		if h.LiveShell != nil && h.LiveShell(req.Call.Agent) {
-			own.Shells.Tell(id, &req.Call)
+		if h.ShellStaysAlive(req.Call.Agent) {
+			own.Shells.ApplyTo(id, &req.Call)
 		}
-		decided := h.Decider.Decide(ctx, &req)
-		if len(decided) != 1 || decided[0] == nil {
-			return nil, errors.New("deciding: no decision for the call")
+		d, err := h.DecideOne(ctx, &req)
+		if err != nil {
+			return nil, err
 		}
-		d := decided[0]
 		// Whatever the verdict, it ran.
 		happened := *d
 		happened.Verdict = decisions.Allow
-		own.Shells.Note(id, &happened)
+		own.Shells.Record(id, &happened)
 		if h.Ran != nil && d.Outcome != decisions.Gated {
 			h.Ran(req.Call.Agent, d)
 		}
-		return RanResult{d}, nil
+		return ranResult{d}, nil
 	}, nil
 }
 
@@ -105,10 +103,10 @@ func (c *connState) over(s *session, p *patch) *toolCall {
 	return t
 }
 
-// unheard takes in which calls of a session were spoken of before this
-// connection began: a request about one of them rests on what permd has not
-// heard, until the call is announced anew.
-func (h *handler) unheard(c *socket.Conn, params strictjson.Value) (run, error) {
+// incomplete takes in which calls of a session were spoken of before this
+// connection began: a request about one of them rests on what permd was not
+// told, until the call is announced anew.
+func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "toolCallIds", "state", "_meta")
 	if err != nil {
 		return nil, err
@@ -125,7 +123,7 @@ func (h *handler) unheard(c *socket.Conn, params strictjson.Value) (run, error) 
 		return nil, socket.Refuse("toolCallIds must be a list of strings")
 	}
 	if v, _ := o.Get("state"); string(v) == "true" {
-		native.StateOf(c).Shells.Lose(id)
+		native.StateOf(c).Shells.MarkUnknown(id)
 	}
 	s := state.session(id)
 	for _, item := range items {

@@ -14,11 +14,11 @@ import (
 // reads, and none is taken where that is not known of what it runs.
 func TestQuestionsOfFiles(t *testing.T) {
 	d := newLastingDaemon()
-	f := d.lasting.enter(1000, "claude", "s")
+	f := d.lasting.treeOf(1000, "claude", "s")
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	dec := &decisions.Decision{ID: "1", Verdict: decisions.Ask, Contents: []decisions.Content{{Path: "/run", Code: true}, {Path: "/read"}, {Path: "/folder", Code: true}}}
-	d.lasting.hold(f, req, dec)
-	if open := d.lasting.Waiting(nil); len(open) != 0 {
+	d.lasting.addQuestion(f, req, dec)
+	if open := d.lasting.Questions(nil); len(open) != 0 {
 		t.Fatal("it waits, though nobody can read what it runs")
 	}
 	files := map[string]string{"/run": "1", "/read": "1"}
@@ -34,8 +34,8 @@ func TestQuestionsOfFiles(t *testing.T) {
 		}
 		return text[:1], int64(len(text)), nil
 	}
-	d.lasting.hold(f, req, &decisions.Decision{ID: "3", Verdict: decisions.Ask, Contents: []decisions.Content{{Code: true}}})
-	if open := d.lasting.Waiting(nil); len(open) != 0 {
+	d.lasting.addQuestion(f, req, &decisions.Decision{ID: "3", Verdict: decisions.Ask, Contents: []decisions.Content{{Code: true}}})
+	if open := d.lasting.Questions(nil); len(open) != 0 {
 		t.Fatal("it waits, though it names more files than can be compared")
 	}
 	for name, change := range map[string]map[string]string{
@@ -46,12 +46,12 @@ func TestQuestionsOfFiles(t *testing.T) {
 		"too long to say": {"/run": strings.Repeat("1", maxContent+1), "/read": "1"},
 	} {
 		files = map[string]string{"/run": "1", "/read": "1"}
-		d.lasting.hold(f, req, dec)
+		d.lasting.addQuestion(f, req, dec)
 		if _, err := d.lasting.AllowOnce(nil, "1"); err != nil {
 			t.Fatal(err)
 		}
 		files = change
-		if got, want := d.lasting.Answered(req, dec), name == "unchanged"; got != want {
+		if got, want := d.lasting.TakeGrant(req, dec), name == "unchanged"; got != want {
 			t.Errorf("%s: allowed %v, want %v", name, got, want)
 		}
 		d.lasting.grants = nil

@@ -20,8 +20,8 @@ const (
 	maxPrepared = 32
 )
 
-// prepared are the folders whose project's rules were loaded a moment ago.
-type prepared struct {
+// prepareCache are the folders whose project's rules were loaded a moment ago.
+type prepareCache struct {
 	now func() time.Time
 
 	mu sync.Mutex
@@ -39,7 +39,7 @@ func keyOf(uid uint32, declaration strictjson.Value) preparedKey {
 
 // fresh reports whether that was prepared a moment ago. A clock that went back
 // makes nothing fresh.
-func (p *prepared) fresh(key preparedKey) bool {
+func (p *prepareCache) fresh(key preparedKey) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, ok := p.at[key]
@@ -48,7 +48,7 @@ func (p *prepared) fresh(key preparedKey) bool {
 }
 
 // note says that it was prepared now.
-func (p *prepared) note(key preparedKey) {
+func (p *prepareCache) note(key preparedKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.at == nil || len(p.at) >= maxPrepared {

@@ -20,19 +20,19 @@ import (
 // answers that wait for the call. Over them the oldest is forgotten; the agent
 // asks again.
 const (
-	maxOpen      = 256 // of one person
-	maxOpenBytes = 4 << 20
-	maxGrants    = 256
+	maxOpenQuestions     = 256 // of one person
+	maxOpenQuestionBytes = 4 << 20
+	maxGrants            = 256
 	// maxContent is how much of files is hashed for one call, in bytes. It takes
 	// less time than a hook waits.
 	maxContent = 256 << 20
-	// Once is how long a yes waits for the call that it is for.
-	Once = 30 * time.Minute
+	// grantTime is how long a yes waits for the call that it is for.
+	grantTime = 30 * time.Minute
 )
 
-// Open is a question of a harness that could not ask its person. It waits until
+// OpenQuestion is a question of a harness that could not ask its person. It waits until
 // they answer it elsewhere.
-type Open struct {
+type OpenQuestion struct {
 	Decision *decisions.Decision
 	UID      uint32
 	Harness  string
@@ -42,11 +42,11 @@ type Open struct {
 	Asked    time.Time
 }
 
-// question is an open question with what its answer is bound to.
-type question struct {
-	Open
-	family *family
-	key    callKey
+// boundQuestion is an open question with what its answer is bound to.
+type boundQuestion struct {
+	OpenQuestion
+	tree *sessionTree
+	key  callKey
 }
 
 // callKey tells one call from another.
@@ -54,7 +54,7 @@ type callKey [sha256.Size]byte
 
 // grant is a yes that waits for its call.
 type grant struct {
-	conn uint64 // of the family
+	conn uint64 // of the tree's owner
 	key  callKey
 	ends time.Time
 }
@@ -62,9 +62,9 @@ type grant struct {
 // ErrNoQuestion means that no question of that id waits.
 var ErrNoQuestion = errors.New("no question of that id waits")
 
-// hold lets a question of a lasting session wait. What a person could not answer
+// addQuestion lets a question of a lasting session wait. What a person could not answer
 // elsewhere it leaves alone.
-func (l *Lasting) hold(f *family, req *decisions.Request, d *decisions.Decision) {
+func (l *PersistentSessions) addQuestion(f *sessionTree, req *decisions.Request, d *decisions.Decision) {
 	if !d.Answerable() {
 		return
 	}
@@ -74,26 +74,26 @@ func (l *Lasting) hold(f *family, req *decisions.Request, d *decisions.Decision)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = append(l.open, &question{
-		Open: Open{
+	l.questions = append(l.questions, &boundQuestion{
+		OpenQuestion: OpenQuestion{
 			Decision: d, UID: f.owner.UID, Harness: f.harness, Session: req.Session.ID,
 			Tool: req.Call.Tool.Name, Cwd: req.Call.Cwd, Asked: l.Now(),
 		},
-		family: f, key: key,
+		tree: f, key: key,
 	})
 	n, size := 0, 0
-	for i := len(l.open) - 1; i >= 0; i-- {
-		q := l.open[i]
+	for i := len(l.questions) - 1; i >= 0; i-- {
+		q := l.questions[i]
 		if q.UID != f.owner.UID {
 			continue
 		}
-		if n, size = n+1, size+q.size(); n > maxOpen || size > maxOpenBytes {
-			l.open = slices.Delete(l.open, i, i+1)
+		if n, size = n+1, size+q.size(); n > maxOpenQuestions || size > maxOpenQuestionBytes {
+			l.questions = slices.Delete(l.questions, i, i+1)
 		}
 	}
 }
 
-func (q *question) size() int {
+func (q *boundQuestion) size() int {
 	n := 1 << 10
 	if q.Decision.Offer != nil {
 		n += q.Decision.Offer.Size
@@ -107,20 +107,20 @@ func (q *question) size() int {
 	return n
 }
 
-// drop forgets questions.
-func (l *Lasting) drop(which func(*question) bool) {
-	l.open = slices.DeleteFunc(l.open, which)
+// deleteQuestions forgets questions.
+func (l *PersistentSessions) deleteQuestions(which func(*boundQuestion) bool) {
+	l.questions = slices.DeleteFunc(l.questions, which)
 }
 
-// Waiting returns the open questions of a person, of everybody for nil, the
+// Questions returns the open questions of a person, of everybody for nil, the
 // oldest first.
-func (l *Lasting) Waiting(uid *uint32) []Open {
+func (l *PersistentSessions) Questions(uid *uint32) []OpenQuestion {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var list []Open
-	for _, q := range l.open {
+	var list []OpenQuestion
+	for _, q := range l.questions {
 		if uid == nil || *uid == q.UID {
-			list = append(list, q.Open)
+			list = append(list, q.OpenQuestion)
 		}
 	}
 	return list
@@ -128,24 +128,24 @@ func (l *Lasting) Waiting(uid *uint32) []Open {
 
 // AllowOnce answers a question with yes: when the harness asks about the very
 // call again within the time Once, in the same session, it is allowed, one time.
-func (l *Lasting) AllowOnce(uid *uint32, id string) (until time.Time, err error) {
+func (l *PersistentSessions) AllowOnce(uid *uint32, id string) (until time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.find(uid, id)
 	if q == nil {
 		return time.Time{}, ErrNoQuestion
 	}
-	until = l.Now().Add(Once)
-	l.grants = append(l.grants, grant{q.family.owner.Conn, q.key, until})
+	until = l.Now().Add(grantTime)
+	l.grants = append(l.grants, grant{q.tree.owner.Conn, q.key, until})
 	if len(l.grants) > maxGrants {
 		l.grants = slices.Delete(l.grants, 0, 1)
 	}
-	l.drop(func(o *question) bool { return o.family == q.family && o.key == q.key })
+	l.deleteQuestions(func(o *boundQuestion) bool { return o.tree == q.tree && o.key == q.key })
 	return until, nil
 }
 
 // AllowAlways answers a question with yes, and has a width of it remembered.
-func (l *Lasting) AllowAlways(
+func (l *PersistentSessions) AllowAlways(
 	ctx context.Context, uid *uint32, keeper decisions.Keeper, a decisions.Answer,
 ) ([]decisions.StoredChoice, error) {
 	l.mu.Lock()
@@ -161,25 +161,25 @@ func (l *Lasting) AllowAlways(
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drop(func(o *question) bool { return o.family == q.family && o.key == q.key })
+	l.deleteQuestions(func(o *boundQuestion) bool { return o.tree == q.tree && o.key == q.key })
 	return kept, nil
 }
 
-func (l *Lasting) find(uid *uint32, id string) *question {
-	i := slices.IndexFunc(l.open, func(q *question) bool {
+func (l *PersistentSessions) find(uid *uint32, id string) *boundQuestion {
+	i := slices.IndexFunc(l.questions, func(q *boundQuestion) bool {
 		return q.Decision.ID == id && (uid == nil || *uid == q.UID)
 	})
 	if i < 0 {
 		return nil
 	}
-	return l.open[i]
+	return l.questions[i]
 }
 
-// Answered reports whether a person said yes to this very question; the yes is
+// TakeGrant reports whether a person said yes to this very question; the yes is
 // used up. It is decisions.Engine's Answered.
-func (l *Lasting) Answered(req *decisions.Request, d *decisions.Decision) bool {
+func (l *PersistentSessions) TakeGrant(req *decisions.Request, d *decisions.Decision) bool {
 	conn := req.Session.Conn
-	if conn < lastingConn {
+	if conn < firstPersistentConn {
 		return false
 	}
 	l.mu.Lock()
@@ -196,7 +196,7 @@ func (l *Lasting) Answered(req *decisions.Request, d *decisions.Decision) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	// A clock that went back makes no yes hold longer.
-	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > Once })
+	l.grants = slices.DeleteFunc(l.grants, func(g grant) bool { return !now.Before(g.ends) || g.ends.Sub(now) > grantTime })
 	i := slices.IndexFunc(l.grants, func(g grant) bool { return g.conn == conn && g.key == key })
 	if i < 0 {
 		return false
@@ -210,7 +210,7 @@ func (l *Lasting) Answered(req *decisions.Request, d *decisions.Decision) bool {
 // runs and reads, so that a link that was moved or a script that was written
 // meanwhile makes it another one. There is none when it runs a file that cannot be
 // compared.
-func (l *Lasting) keyOf(req *decisions.Request, d *decisions.Decision) (key callKey, ok bool) {
+func (l *PersistentSessions) keyOf(req *decisions.Request, d *decisions.Decision) (key callKey, ok bool) {
 	type effect struct {
 		Kind, Text, From, Reason string
 		Tags                     []string
@@ -275,7 +275,7 @@ func (l *Lasting) keyOf(req *decisions.Request, d *decisions.Decision) (key call
 
 // content says what is in a file; it is not known of what cannot be read, or is
 // longer than what is left to hash.
-func (l *Lasting) content(path string, left *int64) (said string, known bool) {
+func (l *PersistentSessions) content(path string, left *int64) (said string, known bool) {
 	if l.Digest == nil {
 		return "", false
 	}

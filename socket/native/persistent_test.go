@@ -16,7 +16,7 @@ import (
 // lastingDaemon keeps sessions of harnesses, at a time that the test sets.
 type lastingDaemon struct {
 	*daemon
-	lasting *Lasting
+	lasting *PersistentSessions
 	now     time.Time
 	ended   []decisions.Owner
 	live    bool
@@ -24,12 +24,12 @@ type lastingDaemon struct {
 
 func newLastingDaemon() *lastingDaemon {
 	d := &lastingDaemon{daemon: newDaemon(), now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
-	d.lasting = &Lasting{
+	d.lasting = &PersistentSessions{
 		Sessions: d.sessions, Now: func() time.Time { return d.now },
-		Ended: func(o decisions.Owner) { d.ended = append(d.ended, o) },
+		OnEnd: func(o decisions.Owner) { d.ended = append(d.ended, o) },
 	}
 	Register(d.methods, Deps{
-		Sessions: d.sessions, Decider: d, Lasting: d.lasting,
+		Sessions: d.sessions, Decider: d, Persistent: d.lasting,
 		Users:     func(uid uint32) effects.User { return effects.User{UID: uid} },
 		LiveShell: func(effects.Party) bool { return d.live },
 	})
@@ -57,7 +57,7 @@ func TestLastingSessions(t *testing.T) {
 	first := conn(1)
 	d.declare(t, first, "s", "")
 	is := owner(first, "s")
-	if is < lastingConn {
+	if is < firstPersistentConn {
 		t.Fatalf("it belongs to connection %d", is)
 	}
 	next := conn(2)
@@ -97,14 +97,14 @@ func TestLastingSessions(t *testing.T) {
 
 	// The last message counts, not the first.
 	for range 3 {
-		d.now = d.now.Add(Idle - time.Second)
+		d.now = d.now.Add(maxIdle - time.Second)
 		c := conn(7)
 		d.declare(t, c, "s", "")
 		if got := owner(c, "s"); got != is {
 			t.Fatal("it ended while it was used")
 		}
 	}
-	d.now = d.now.Add(Idle)
+	d.now = d.now.Add(maxIdle)
 	c := conn(8)
 	d.declare(t, c, "s", "")
 	if got := owner(c, "s"); got == is {
@@ -157,12 +157,12 @@ func containsOwner(list []decisions.Owner, conn uint64) bool {
 func TestLastingSessionsAreBounded(t *testing.T) {
 	d := newLastingDaemon()
 	c := conn(1)
-	for i := range maxFamilies + 1 {
+	for i := range maxSessionTrees + 1 {
 		d.now = d.now.Add(time.Second)
 		d.declare(t, c, fmt.Sprint("s", i), "")
 	}
-	if len(d.ended) != 1 || len(d.lasting.families) != maxFamilies {
-		t.Errorf("%d ended, %d are left", len(d.ended), len(d.lasting.families))
+	if len(d.ended) != 1 || len(d.lasting.trees) != maxSessionTrees {
+		t.Errorf("%d ended, %d are left", len(d.ended), len(d.lasting.trees))
 	}
 	d.refused(t, c, MethodDecide, `{"sessionId":"s0","calls":[{"callId":"1","tool":{"name":"allow"}}]}`, socket.CodeParams, "not declared")
 	d.decide(t, c, "s1", "allow", `{}`)
@@ -210,7 +210,7 @@ func TestLastingShell(t *testing.T) {
 	d.live = true
 	change := &decisions.Decision{Verdict: decisions.Allow, Effects: []decisions.EffectDecision{{Kind: effects.KindState}}}
 	d.declare(t, conn(1), "s", "")
-	d.lasting.enter(1000, "claude", "s").shells.Note("s", change)
+	d.lasting.treeOf(1000, "claude", "s").shells.Record("s", change)
 	c := conn(2)
 	d.declare(t, c, "s", "")
 	if !d.decide(t, c, "s", "allow", `{}`).Call.LiveShell {
@@ -231,23 +231,23 @@ func TestQuestions(t *testing.T) {
 	asked := func(input string) *decisions.Decision {
 		t.Helper()
 		d.decide(t, c, "s", "ask", input)
-		open := d.lasting.Waiting(&uid)
+		open := d.lasting.Questions(&uid)
 		return open[len(open)-1].Decision
 	}
 	again := func(input string, change func(*decisions.Request, *decisions.Decision)) bool {
 		t.Helper()
 		req := d.decide(t, c, "s", "ask", input)
-		dec := d.lasting.Waiting(&uid)[0].Decision
+		dec := d.lasting.Questions(&uid)[0].Decision
 		copied, of := *dec, *req
 		if change != nil {
 			change(&of, &copied)
 		}
-		return d.lasting.Answered(&of, &copied)
+		return d.lasting.TakeGrant(&of, &copied)
 	}
 	const input = `{"command":"ls","description":"look"}`
 	d.decide(t, c, "s", "allow", input)
 	d.decide(t, c, "s", "deny", input)
-	if open := d.lasting.Waiting(nil); len(open) != 0 {
+	if open := d.lasting.Questions(nil); len(open) != 0 {
 		t.Fatalf("what was answered waits: %+v", open)
 	}
 	if again(input, nil) {
@@ -257,14 +257,14 @@ func TestQuestions(t *testing.T) {
 	if _, err := d.lasting.AllowOnce(&stranger, q.ID); !errors.Is(err, ErrNoQuestion) {
 		t.Errorf("a stranger's answer: %v", err)
 	}
-	if d.lasting.Waiting(&stranger) != nil {
+	if d.lasting.Questions(&stranger) != nil {
 		t.Error("a stranger sees the questions")
 	}
 	until, err := d.lasting.AllowOnce(&uid, q.ID)
-	if err != nil || !until.Equal(d.now.Add(Once)) {
+	if err != nil || !until.Equal(d.now.Add(grantTime)) {
 		t.Fatalf("until %v, %v", until, err)
 	}
-	if open := d.lasting.Waiting(&uid); len(open) != 0 {
+	if open := d.lasting.Questions(&uid); len(open) != 0 {
 		t.Errorf("the question waits on: %+v", open)
 	}
 	for name, change := range map[string]func(*decisions.Request, *decisions.Decision){
@@ -299,7 +299,7 @@ func TestQuestions(t *testing.T) {
 		t.Error("the call is allowed twice")
 	}
 
-	for name, later := range map[string]time.Duration{"too late": Once, "the clock went back": -time.Second} {
+	for name, later := range map[string]time.Duration{"too late": grantTime, "the clock went back": -time.Second} {
 		if _, err := d.lasting.AllowOnce(&uid, asked(input).ID); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +312,7 @@ func TestQuestions(t *testing.T) {
 	}
 
 	d.must(t, c, MethodClose, `{"sessionId":"s"}`)
-	if open := d.lasting.Waiting(nil); len(open) != 0 {
+	if open := d.lasting.Questions(nil); len(open) != 0 {
 		t.Errorf("the session is closed, and %d questions wait", len(open))
 	}
 }
@@ -320,7 +320,7 @@ func TestQuestions(t *testing.T) {
 // TestQuestionsNobodyCanAnswer wait for nobody.
 func TestQuestionsNobodyCanAnswer(t *testing.T) {
 	d := newLastingDaemon()
-	f := d.lasting.enter(1000, "claude", "s")
+	f := d.lasting.treeOf(1000, "claude", "s")
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
 	for _, dec := range []*decisions.Decision{
 		{ID: "1", Verdict: decisions.Ask, By: decisions.ByFailure},
@@ -328,8 +328,8 @@ func TestQuestionsNobodyCanAnswer(t *testing.T) {
 		{ID: "3", Verdict: decisions.Ask, Effects: []decisions.EffectDecision{{Kind: effects.KindRun}, {Kind: effects.KindMode}}},
 		{ID: "4", Verdict: decisions.Deny},
 	} {
-		d.lasting.hold(f, req, dec)
-		if open := d.lasting.Waiting(nil); len(open) != 0 {
+		d.lasting.addQuestion(f, req, dec)
+		if open := d.lasting.Questions(nil); len(open) != 0 {
 			t.Errorf("%s waits", dec.ID)
 		}
 	}
@@ -337,19 +337,19 @@ func TestQuestionsNobodyCanAnswer(t *testing.T) {
 
 func TestQuestionsAreBounded(t *testing.T) {
 	d := newLastingDaemon()
-	f := d.lasting.enter(1000, "claude", "s")
+	f := d.lasting.treeOf(1000, "claude", "s")
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
-	for i := range maxOpen + 1 {
-		d.lasting.hold(f, req, &decisions.Decision{ID: fmt.Sprint(i), Verdict: decisions.Ask})
+	for i := range maxOpenQuestions + 1 {
+		d.lasting.addQuestion(f, req, &decisions.Decision{ID: fmt.Sprint(i), Verdict: decisions.Ask})
 	}
-	open := d.lasting.Waiting(nil)
-	if len(open) != maxOpen || open[0].Decision.ID != "1" {
+	open := d.lasting.Questions(nil)
+	if len(open) != maxOpenQuestions || open[0].Decision.ID != "1" {
 		t.Errorf("%d wait, the first is %s", len(open), open[0].Decision.ID)
 	}
-	big := &decisions.Decision{ID: "big", Verdict: decisions.Ask, Offer: &decisions.Offer{Size: maxOpenBytes / 2}}
-	d.lasting.hold(f, req, big)
-	d.lasting.hold(f, req, &decisions.Decision{ID: "new", Verdict: decisions.Ask, Offer: &decisions.Offer{Size: maxOpenBytes / 2}})
-	if open := d.lasting.Waiting(nil); len(open) != 1 || open[0].Decision.ID != "new" {
+	big := &decisions.Decision{ID: "big", Verdict: decisions.Ask, Offer: &decisions.Offer{Size: maxOpenQuestionBytes / 2}}
+	d.lasting.addQuestion(f, req, big)
+	d.lasting.addQuestion(f, req, &decisions.Decision{ID: "new", Verdict: decisions.Ask, Offer: &decisions.Offer{Size: maxOpenQuestionBytes / 2}})
+	if open := d.lasting.Questions(nil); len(open) != 1 || open[0].Decision.ID != "new" {
 		t.Errorf("%d wait", len(open))
 	}
 }
@@ -369,10 +369,10 @@ func (k *lastingKeeper) Keep(_ context.Context, a decisions.Answer) ([]decisions
 func TestAllowAlways(t *testing.T) {
 	uid := uint32(1000)
 	d := newLastingDaemon()
-	f := d.lasting.enter(uid, "claude", "s")
+	f := d.lasting.treeOf(uid, "claude", "s")
 	offer := &decisions.Offer{}
 	req := &decisions.Request{Session: decisions.SessionRef{Conn: f.owner.Conn, ID: "s"}}
-	d.lasting.hold(f, req, &decisions.Decision{ID: "d1", Verdict: decisions.Ask, Offer: offer})
+	d.lasting.addQuestion(f, req, &decisions.Decision{ID: "d1", Verdict: decisions.Ask, Offer: offer})
 	k := &lastingKeeper{err: decisions.ErrNotKept}
 	if _, err := d.lasting.AllowAlways(t.Context(), &uid, k, decisions.Answer{DecisionID: "d1", Width: "w9"}); !errors.Is(err, decisions.ErrNotKept) {
 		t.Errorf("what cannot be kept: %v", err)

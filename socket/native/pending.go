@@ -13,23 +13,23 @@ import (
 // Bounds of the questions that wait on one connection. Over them the oldest
 // is forgotten; its client can still answer its agent, and ask again.
 const (
-	MaxAsks     = 1024
-	MaxAskBytes = 16 << 20
+	maxPending      = 1024
+	maxPendingBytes = 16 << 20
 )
 
-// Pick is what the person chose: an option of the request by its id, or a
+// Selection is what the person chose: an option of the request by its id, or a
 // verdict. Exactly one is set.
-type Pick struct {
+type Selection struct {
 	OptionID string
 	Verdict  decisions.Verdict // Allow or Deny
 }
 
-// Ask is a call that was left to the person. It waits for one permd/choose on
+// PendingQuestion is a call that was left to the person. It waits for one permd/choose on
 // the connection that asked.
-type Ask struct {
-	ID      string // the decision's id
-	Session string // the session's id, "" for none
-	Request string // the request's id (RequestKey), "" for none
+type PendingQuestion struct {
+	ID        string // the decision's id
+	SessionID string // the session's id, "" for none
+	RequestID string // the request's id (RequestKey), "" for none
 	// Digest is that of the rules that left the call to the person, and Cwd the
 	// folder of the session, "" if none: a yes counts under those rules alone.
 	Digest, Cwd string
@@ -37,145 +37,145 @@ type Ask struct {
 	// only while the call would do the same. Nil where the call is decided once
 	// more before it runs, or where nothing is known of that.
 	Decision *decisions.Decision
-	Made     *decisions.Request
-	// Now puts what is known of the request's session by now in the place of what
+	Request  *decisions.Request
+	// Refresh puts what is known of the request's session by now in the place of what
 	// was known then; nil when it has none. It is called on the connection's reading
-	// goroutine, but for Settle.
-	Now func(*decisions.Request)
+	// goroutine, except in AnswerQuestion.
+	Refresh func(*decisions.Request)
 	// Size is about how many bytes Answer holds on to.
 	Size int
 	// Offer is what the answer can be remembered as, nil for nothing.
 	Offer *decisions.Offer
-	// Answer turns the pick into what to send the agent. An error says why the
+	// Resolve turns the pick into what to send the agent. An error says why the
 	// pick does not fit the request; the question then keeps waiting.
-	Answer func(Pick) (Picked, error)
+	Resolve func(Selection) (Resolution, error)
 
-	taken bool // an answer is being stored
+	reserved bool // an answer is being stored
 }
 
-// Picked is what a pick means.
-type Picked struct {
+// Resolution is what a pick means.
+type Resolution struct {
 	// Result is what to send the agent, nil if the protocol sends nothing.
 	Result any
 	// Verdict is Allow or Deny; "" for an answer that is no permission.
 	Verdict decisions.Verdict
-	// Always is set when the person picked an option that is meant for more
+	// Remember is set when the person picked an option that is meant for more
 	// than this call.
-	Always bool
-	// Grants is set for an answer that is no permission and lets the agent go on
+	Remember bool
+	// LetsAgentContinue is set for an answer that is no permission and lets the agent go on
 	// all the same, into another mode for one.
-	Grants bool
-	// Taken is called when the answer has been taken; nil for nothing.
-	Taken func()
+	LetsAgentContinue bool
+	// OnStored is called when the answer has been taken; nil for nothing.
+	OnStored func()
 }
 
-// Asks are the questions that wait on one connection. Unlike the rest of a
+// PendingQuestions are the questions that wait on one connection. Unlike the rest of a
 // connection's state they may be used from any goroutine: a decision is made
 // on a goroutine of its own.
-type Asks struct {
+type PendingQuestions struct {
 	mu   sync.Mutex
-	open []*Ask // the oldest first
+	list []*PendingQuestion // the oldest first
 	size int
 }
 
-// Hold lets a question wait.
-func (a *Asks) Hold(ask *Ask) {
-	if ask.Made != nil {
-		r := *ask.Made
+// Add lets a question wait.
+func (a *PendingQuestions) Add(ask *PendingQuestion) {
+	if ask.Request != nil {
+		r := *ask.Request
 		// What is kept must not hold on to the message.
 		r.Call.Input, r.Call.Claims.Meta = bytes.Clone(r.Call.Input), bytes.Clone(r.Call.Claims.Meta)
-		ask.Made = &r
+		ask.Request = &r
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.open = append(a.open, ask)
+	a.list = append(a.list, ask)
 	a.size += ask.size()
-	for len(a.open) > MaxAsks || a.size > MaxAskBytes {
-		a.size -= a.open[0].size()
-		a.open[0] = nil
-		a.open = a.open[1:]
+	for len(a.list) > maxPending || a.size > maxPendingBytes {
+		a.size -= a.list[0].size()
+		a.list[0] = nil
+		a.list = a.list[1:]
 	}
 }
 
-// Drop forgets the questions of a session.
-func (a *Asks) Drop(session string) {
-	a.forget(func(ask *Ask) bool { return ask.Session == session })
+// RemoveSession forgets the questions of a session.
+func (a *PendingQuestions) RemoveSession(session string) {
+	a.removeAll(func(ask *PendingQuestion) bool { return ask.SessionID == session })
 }
 
-// Withdraw forgets the questions of a request.
-func (a *Asks) Withdraw(request string) {
+// removeRequest forgets the questions of a request.
+func (a *PendingQuestions) removeRequest(request string) {
 	if request != "" {
-		a.forget(func(ask *Ask) bool { return ask.Request == request })
+		a.removeAll(func(ask *PendingQuestion) bool { return ask.RequestID == request })
 	}
 }
 
 // Remove forgets one question, and reports whether it waited.
-func (a *Asks) Remove(id string) bool {
-	return a.forget(func(ask *Ask) bool { return ask.ID == id })
+func (a *PendingQuestions) Remove(id string) bool {
+	return a.removeAll(func(ask *PendingQuestion) bool { return ask.ID == id })
 }
 
-func (a *Asks) forget(which func(*Ask) bool) bool {
+func (a *PendingQuestions) removeAll(which func(*PendingQuestion) bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	before := len(a.open)
-	a.open = slices.DeleteFunc(a.open, func(ask *Ask) bool {
+	before := len(a.list)
+	a.list = slices.DeleteFunc(a.list, func(ask *PendingQuestion) bool {
 		if which(ask) {
 			a.size -= ask.size()
 			return true
 		}
 		return false
 	})
-	return len(a.open) < before
+	return len(a.list) < before
 }
 
-// Open reports whether a question waits for its answer.
-func (a *Asks) Open(id string) bool {
+// Contains reports whether a question waits for its answer.
+func (a *PendingQuestions) Contains(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.ContainsFunc(a.open, func(ask *Ask) bool { return ask.ID == id && !ask.taken })
+	return slices.ContainsFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
 }
 
-// take reserves a question for one answer.
-func (a *Asks) take(id string) (*Ask, error) {
+// reserve reserves a question for one answer.
+func (a *PendingQuestions) reserve(id string) (*PendingQuestion, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.open, func(ask *Ask) bool { return ask.ID == id && !ask.taken })
+	i := slices.IndexFunc(a.list, func(ask *PendingQuestion) bool { return ask.ID == id && !ask.reserved })
 	if i < 0 {
 		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
-	a.open[i].taken = true
-	return a.open[i], nil
+	a.list[i].reserved = true
+	return a.list[i], nil
 }
 
 // release lets a reserved question wait again.
-func (a *Asks) release(ask *Ask) {
+func (a *PendingQuestions) release(ask *PendingQuestion) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ask.taken = false
+	ask.reserved = false
 }
 
 // finish ends a reserved question. It is false when the question was forgotten
 // meanwhile.
-func (a *Asks) finish(ask *Ask) bool {
+func (a *PendingQuestions) finish(ask *PendingQuestion) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.Index(a.open, ask)
+	i := slices.Index(a.list, ask)
 	if i < 0 {
 		return false
 	}
 	a.size -= ask.size()
-	a.open = slices.Delete(a.open, i, i+1)
+	a.list = slices.Delete(a.list, i, i+1)
 	return true
 }
 
 // size is about how many bytes a question holds on to.
-func (a *Ask) size() int {
+func (a *PendingQuestion) size() int {
 	n := a.Size
 	if a.Offer != nil {
 		n += a.Offer.Size
 	}
-	if a.Made != nil {
-		c := &a.Made.Call
+	if a.Request != nil {
+		c := &a.Request.Call
 		n += 1<<10 + len(c.Input) + len(c.Claims.Meta) + len(c.Claims.Title) + len(c.Claims.Prompt)
 		for _, text := range c.Claims.Texts {
 			n += len(text)
@@ -193,18 +193,18 @@ func (a *Ask) size() int {
 	return n
 }
 
-// State is what permd's own protocol keeps for a connection. All but Asks and
+// State is what permd's own protocol keeps for a connection. All but Questions and
 // Shells is only touched on the connection's reading goroutine.
 type State struct {
-	Asks   Asks
-	Shells Shells
+	Questions PendingQuestions
+	Shells    Shells
 
-	// seats are where the sessions belong that were declared on the connection.
-	seats        map[string]seat
-	ends         []func(session string)
-	cancels      []func(session string)
-	declares     []func(session string)
-	others       []func(id string) bool
+	// declared are where the sessions belong that were declared on the connection.
+	declared     map[string]declaredSession
+	onEnd        []func(session string)
+	onCancel     []func(session string)
+	onDeclare    []func(session string)
+	usesID       []func(id string) bool
 	disconnected bool // the end of the connection is already watched
 }
 
@@ -213,10 +213,10 @@ type stateKey struct{}
 // StateOf returns the state of a connection. Only to be called from a method.
 func StateOf(c *socket.Conn) *State {
 	return c.Value(stateKey{}, func() any {
-		s := &State{seats: map[string]seat{}}
+		s := &State{declared: map[string]declaredSession{}}
 		// A client that withdraws a request which was answered with a question
 		// has called that off as well.
-		c.OnWithdraw(func(id strictjson.Value) { s.Asks.Withdraw(RequestKey(id)) })
+		c.OnWithdraw(func(id strictjson.Value) { s.Questions.removeRequest(RequestKey(id)) })
 		return s
 	}).(*State)
 }
@@ -232,41 +232,41 @@ func RequestKey(id strictjson.Value) string {
 
 // OnEnd registers f to be called, on the reading goroutine, when a session of
 // the connection is closed.
-func (s *State) OnEnd(f func(session string)) { s.ends = append(s.ends, f) }
+func (s *State) OnEnd(f func(session string)) { s.onEnd = append(s.onEnd, f) }
 
 // OnCancel registers f to be called, on the reading goroutine, when the client
 // cancels what goes on in a session.
-func (s *State) OnCancel(f func(session string)) { s.cancels = append(s.cancels, f) }
+func (s *State) OnCancel(f func(session string)) { s.onCancel = append(s.onCancel, f) }
 
 // Cancel forgets the questions of a session whose turn was cancelled. Only to be
 // called from a method.
 func (s *State) Cancel(session string) {
-	s.Asks.Drop(session)
-	for _, f := range s.cancels {
+	s.Questions.RemoveSession(session)
+	for _, f := range s.onCancel {
 		f(session)
 	}
 }
 
 // OnDeclare registers f to be called, on the reading goroutine, when a session
 // of the connection is declared for the first time.
-func (s *State) OnDeclare(f func(session string)) { s.declares = append(s.declares, f) }
+func (s *State) OnDeclare(f func(session string)) { s.onDeclare = append(s.onDeclare, f) }
 
-// OnOther registers f, which reports whether an id is that of something else on
+// OnIDInUse registers f, which reports whether an id is that of something else on
 // the connection for which choices are remembered as for a session: then no
 // session can have it.
-func (s *State) OnOther(f func(id string) bool) { s.others = append(s.others, f) }
+func (s *State) OnIDInUse(f func(id string) bool) { s.usesID = append(s.usesID, f) }
 
 func (s *State) declare(session string) {
-	for _, f := range s.declares {
+	for _, f := range s.onDeclare {
 		f(session)
 	}
 }
 
 func (s *State) end(session string) {
-	s.Asks.Drop(session)
+	s.Questions.RemoveSession(session)
 	s.Shells.forget(session)
-	delete(s.seats, session)
-	for _, f := range s.ends {
+	delete(s.declared, session)
+	for _, f := range s.onEnd {
 		f(session)
 	}
 }

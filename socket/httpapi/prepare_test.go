@@ -10,7 +10,7 @@ import (
 // nobody makes permd remember without end.
 func TestPrepared(t *testing.T) {
 	now := time.Unix(1000, 0)
-	p := &prepared{now: func() time.Time { return now }}
+	p := &prepareCache{now: func() time.Time { return now }}
 	key := keyOf(1, []byte(`{"sessionId":"s","cwd":"/a"}`))
 	if key != keyOf(1, []byte(`{"sessionId":"t","cwd":"/a"}`)) {
 		t.Error("another session in the folder has rules of its own")

@@ -22,27 +22,27 @@ type Answer struct {
 	UID *uint32
 }
 
-// Settle answers a question of a protocol that brings the person's answers by a
+// AnswerQuestion answers a question of a protocol that brings the person's answers by a
 // method of its own. It does what permd/choose does, but that the question's
 // Answer is not asked: it may refuse permd/choose. An error leaves the question
 // open, but for a yes that came too late; its text may be shown.
-func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.StoredChoice, error) {
+func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a Answer) ([]decisions.StoredChoice, error) {
 	h := &handler{Deps: deps}
 	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {
 		return nil, socket.Refuse("verdict must be allow or deny")
 	}
-	ask, err := asks.take(a.DecisionID)
+	ask, err := asks.reserve(a.DecisionID)
 	if err != nil {
 		return nil, err
 	}
 	if a.UID != nil {
-		if err := h.still(ctx, *a.UID, ask, ask.now(), Picked{Verdict: a.Verdict}); err != nil {
+		if err := h.checkUnchanged(ctx, *a.UID, ask, ask.current(), Resolution{Verdict: a.Verdict}); err != nil {
 			asks.finish(ask)
 			return nil, err
 		}
 	}
 	p := chooseParams{DecisionID: a.DecisionID, Verdict: a.Verdict, Width: a.Width, Scope: a.Scope, ExpiresIn: a.ExpiresIn}
-	answer, err := p.remembers(ask, Picked{Verdict: a.Verdict})
+	answer, err := p.choice(ask, Resolution{Verdict: a.Verdict})
 	if err != nil {
 		asks.release(ask)
 		return nil, err
@@ -60,6 +60,6 @@ func Settle(ctx context.Context, deps Deps, asks *Asks, a Answer) ([]decisions.S
 		// The session or its turn ended meanwhile.
 		return nil, socket.Refuse("no question of that decisionId is open on this connection")
 	}
-	h.answered(ctx, ask.ID, a.Verdict, kept)
+	h.recordAnswer(ctx, ask.ID, a.Verdict, kept)
 	return kept, nil
 }

@@ -51,12 +51,12 @@ func TestSettle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			memory, noted := &settler{err: c.err}, 0
-			deps := Deps{Keeper: memory, Answered: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) { noted++ }}
-			var asks Asks
-			refused := func(Pick) (Picked, error) { return Picked{}, errors.New("not here") }
-			asks.Hold(&Ask{ID: "d1", Offer: c.offer, Answer: refused})
+			deps := Deps{Keeper: memory, RecordAnswer: func(context.Context, string, decisions.Verdict, []decisions.StoredChoice) { noted++ }}
+			var asks PendingQuestions
+			refused := func(Selection) (Resolution, error) { return Resolution{}, errors.New("not here") }
+			asks.Add(&PendingQuestion{ID: "d1", Offer: c.offer, Resolve: refused})
 			c.answer.DecisionID = "d1"
-			kept, err := Settle(t.Context(), deps, &asks, c.answer)
+			kept, err := AnswerQuestion(t.Context(), deps, &asks, c.answer)
 			if (err != nil) != c.fails || len(kept) != c.kept || len(memory.kept) != c.kept {
 				t.Fatalf("kept %v, error %v", kept, err)
 			}
@@ -64,13 +64,13 @@ func TestSettle(t *testing.T) {
 				t.Errorf("noted %d times", noted)
 			}
 			memory.err = nil
-			if _, err := Settle(t.Context(), deps, &asks, Answer{DecisionID: "d1", Verdict: decisions.Allow}); (err == nil) != c.fails {
+			if _, err := AnswerQuestion(t.Context(), deps, &asks, Answer{DecisionID: "d1", Verdict: decisions.Allow}); (err == nil) != c.fails {
 				t.Errorf("a second answer: %v", err)
 			}
 		})
 	}
-	var none Asks
-	if _, err := Settle(t.Context(), Deps{}, &none, Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
+	var none PendingQuestions
+	if _, err := AnswerQuestion(t.Context(), Deps{}, &none, Answer{DecisionID: "d1", Verdict: decisions.Allow}); err == nil {
 		t.Error("a question that nobody asked is answered")
 	}
 }

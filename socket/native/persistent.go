@@ -1,0 +1,174 @@
+package native
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/socket"
+)
+
+// Bounds of the sessions that outlive their connections.
+const (
+	// maxIdle is how long such a session is kept after its last message.
+	maxIdle = 12 * time.Hour
+	// maxSessionTrees is how many are kept of one person; over it the one that was
+	// silent longest is ended.
+	maxSessionTrees = 256
+	// firstPersistentConn is the number of the first owner of such sessions. Connections
+	// are numbered from 1.
+	firstPersistentConn = 1 << 62
+)
+
+// PersistentSessions are the sessions of harnesses that ask over a connection of its own for
+// each call, as `permd hook` does. They belong to the person, the harness and the
+// id that it names its session by, and end after 12 hours without a message.
+//
+// A session and those of its sub-agents form one tree, with one owner. It is
+// safe for concurrent use.
+type PersistentSessions struct {
+	Sessions *decisions.Sessions
+	// OnEnd is called with the owner of a tree that has ended; nil for nothing.
+	OnEnd func(decisions.Owner)
+	Now   func() time.Time
+	// Digest is the hash of a file's content, with its length, if that is not over
+	// the limit. Without it no question can be answered elsewhere whose call runs
+	// a file.
+	Digest func(path string, limit int64) (sum string, size int64, err error)
+
+	mu        sync.Mutex
+	last      uint64
+	trees     map[sessionTreeKey]*sessionTree
+	questions []*boundQuestion // the oldest first
+	grants    []grant
+}
+
+type sessionTreeKey struct {
+	uid         uint32
+	harness, id string
+}
+
+// sessionTree is a session of a harness and those of its sub-agents.
+type sessionTree struct {
+	owner   decisions.Owner
+	harness string
+	shells  Shells
+
+	used time.Time // guarded by PersistentSessions.mu
+}
+
+// treeOf returns the tree of a session, which begins now if there is none.
+func (l *PersistentSessions) treeOf(uid uint32, harness, id string) *sessionTree {
+	now := l.Now()
+	l.mu.Lock()
+	key := sessionTreeKey{uid, harness, id}
+	ended := l.removeExpired(now, key)
+	f := l.trees[key]
+	if f == nil {
+		if l.trees == nil {
+			l.trees = map[sessionTreeKey]*sessionTree{}
+		}
+		f = &sessionTree{owner: decisions.Owner{UID: uid, Conn: firstPersistentConn + l.last}, harness: harness}
+		l.last++
+		l.trees[key] = f
+	}
+	f.used = now
+	l.mu.Unlock()
+	for _, o := range ended {
+		l.Sessions.Disconnect(o)
+		if l.OnEnd != nil {
+			l.OnEnd(o)
+		}
+	}
+	return f
+}
+
+// removeExpired forgets what has been silent for too long, and makes room for the one
+// that enters.
+func (l *PersistentSessions) removeExpired(now time.Time, enters sessionTreeKey) (ended []decisions.Owner) {
+	var oldest sessionTreeKey
+	mine := 0
+	for key, f := range l.trees {
+		// A clock that went back ends nothing early, and keeps nothing longer
+		// than from now on.
+		if f.used.After(now) {
+			f.used = now
+		}
+		if now.Sub(f.used) >= maxIdle {
+			ended = append(ended, l.removeTree(key))
+			continue
+		}
+		if key.uid != enters.uid {
+			continue
+		}
+		if mine++; mine == 1 || f.used.Before(l.trees[oldest].used) {
+			oldest = key
+		}
+	}
+	if mine >= maxSessionTrees && l.trees[enters] == nil {
+		ended = append(ended, l.removeTree(oldest))
+	}
+	return ended
+}
+
+// removeTree forgets a tree with its questions.
+func (l *PersistentSessions) removeTree(key sessionTreeKey) decisions.Owner {
+	f := l.trees[key]
+	delete(l.trees, key)
+	l.deleteQuestions(func(q *boundQuestion) bool { return q.tree == f })
+	return f.owner
+}
+
+// removeQuestions forgets what waits in one session.
+func (l *PersistentSessions) removeQuestions(o decisions.Owner, session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deleteQuestions(func(q *boundQuestion) bool { return q.tree.owner == o && q.Session == session })
+}
+
+// declaredSession is where a session belongs that was declared on a connection.
+type declaredSession struct {
+	tree    *sessionTree // nil for the connection itself
+	atShell bool
+	// session is what this connection declared. A harness that makes calls side by
+	// side declares a lasting session anew for each: what holds for a call is what
+	// came with it, not the folder or the mode of the last.
+	session *decisions.Session
+}
+
+// declaredSession finds where a session belongs.
+func (h *handler) declaredSession(c *socket.Conn, p *sessionParams) (declaredSession, error) {
+	at := declaredSession{atShell: p.AtShell}
+	if p.Harness == "" {
+		return at, nil
+	}
+	switch seats := StateOf(c).declared; {
+	case h.Persistent == nil:
+		return at, socket.Refuse("this permd keeps no sessions of harnesses")
+	case strings.ContainsFunc(p.Harness, notInName):
+		// It is shown to people, in their terminals.
+		return at, socket.Refuse("harness must be a word of letters, digits and -")
+	case len(p.Harness) > socket.MaxName || len(p.SessionID) > socket.MaxName || len(p.Parent) > socket.MaxName:
+		return at, socket.Refuse("a name is longer than %d bytes", socket.MaxName)
+	case p.SessionID == "":
+		return at, socket.Refuse("sessionId is missing")
+	case len(seats) >= decisions.MaxSessions:
+		return at, tooMany(decisions.ErrSessions)
+	}
+	at.tree = h.Persistent.treeOf(c.Peer.UID, p.Harness, cmp.Or(p.Parent, p.SessionID))
+	return at, nil
+}
+
+func notInName(r rune) bool {
+	return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+}
+
+// owner is who a session that was declared on the connection belongs to.
+func (s *State) owner(c *socket.Conn, session string) decisions.Owner {
+	if f := s.declared[session].tree; f != nil {
+		return f.owner
+	}
+	return c.Owner()
+}
