@@ -2,8 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/decisions/effects/tools"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/settings"
 	"github.com/permd/permd/rego"

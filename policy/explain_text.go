@@ -2,13 +2,13 @@ package policy
 
 import (
 	"fmt"
-	"github.com/permd/permd/decisions/effects/display"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
+	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/policy/input"
 )
 

@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"errors"
-	"github.com/permd/permd/internal/lexpath"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/diag"
 )
 

@@ -320,8 +320,8 @@ func compareStorm(sent []stormLine, heard []string, whole, cut bool) error {
 	}
 	missing := func(lines []stormLine) error {
 		return missing(slices.DeleteFunc(slices.Clone(lines), func(l stormLine) bool {
-			id := string(parsePair(l.text).ID)
-			return l.fate == isYes && (instead[id] || l.n < last[id])
+			w := parsePair(l.text)
+			return l.fate == isYes && (instead[string(w.ID)] || l.n < last[string(w.ID)])
 		}))
 	}
 	asked := map[int]int{} // how often a request reached the person

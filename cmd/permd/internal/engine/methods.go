@@ -2,9 +2,9 @@ package engine
 
 import (
 	"context"
-	"github.com/permd/permd/decisions/effects/paths"
 
 	"github.com/permd/permd/cmd/permd/internal/buildinfo"
+	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/socket"
 	"github.com/permd/permd/socket/aap"
 	"github.com/permd/permd/socket/acp"
