@@ -1,0 +1,90 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRenamed looks for names that were given up in favour of the field's terms:
+// testdata/renamed.txt has a folder, an old name and its new one in each line, and
+// no file of the folder or below it declares the old one.
+func TestRenamed(t *testing.T) {
+	data, err := os.ReadFile("testdata/renamed.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := map[string]map[string]token.Position{} // by folder
+	lines := 0
+	for line := range strings.Lines(string(data)) {
+		words := strings.Fields(line)
+		if len(words) != 3 {
+			t.Fatalf("testdata/renamed.txt: %q is no folder, old and new name", line)
+		}
+		lines++
+		folder, old := words[0], words[1]
+		if declared[folder] == nil {
+			declared[folder] = declarations(t, filepath.Join("..", filepath.FromSlash(folder)))
+		}
+		if at, ok := declared[folder][old]; ok {
+			t.Errorf("%s declares %s, which is called %s now", at, old, words[2])
+		}
+	}
+	if lines < 200 {
+		t.Errorf("only %d names", lines)
+	}
+}
+
+// declarations are the names that the files below a folder declare, but for those
+// inside of functions, with where they do.
+func declarations(t *testing.T, folder string) map[string]token.Position {
+	t.Helper()
+	all := map[string]token.Position{}
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		note := func(names ...*ast.Ident) {
+			for _, n := range names {
+				all[n.Name] = fset.Position(n.Pos())
+			}
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				note(d.Name)
+			case *ast.GenDecl:
+				ast.Inspect(d, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.TypeSpec:
+						note(n.Name)
+					case *ast.ValueSpec:
+						note(n.Names...)
+					case *ast.Field:
+						note(n.Names...)
+					case *ast.FuncLit, *ast.FuncType:
+						return false
+					}
+					return true
+				})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Errorf("nothing is declared below %s", folder)
+	}
+	return all
+}
