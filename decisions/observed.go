@@ -48,6 +48,7 @@ const (
 	lookLink
 	lookFile
 	lookNames
+	lookChoosing
 	lookSurvey // limit is how much of the path is the project's root
 )
 
@@ -147,6 +148,21 @@ func (o *observed) Survey(root, dir string) effects.Survey {
 	return s
 }
 
+// Choosing implements effects.Chooser.
+func (o *observed) Choosing(dir string) ([]string, error) {
+	l := o.look(look{op: lookChoosing, path: dir})
+	if l.err != nil || l.text == "" {
+		return nil, l.err
+	}
+	return strings.Split(l.text, "\x00"), nil
+}
+
+// choosing asks for the names that choose versions, as text.
+func choosing(fsys effects.FS, path string) (string, error) {
+	names, err := effects.Choosing(fsys, path)
+	return strings.Join(names, "\x00"), err
+}
+
 const (
 	doubtful = "?" // stands before the names of a survey that is
 	linked   = "@" // stands before the name of a link
@@ -207,6 +223,8 @@ func (l *look) ask(fsys effects.FS) {
 		l.text = string(data)
 	case lookNames:
 		l.text, l.err = names(fsys, l.path, l.limit)
+	case lookChoosing:
+		l.text, l.err = choosing(fsys, l.path)
 	case lookSurvey:
 		l.text = surveyed(fsys, l.path, l.limit)
 	}
@@ -235,6 +253,11 @@ func holds(fsys effects.FS, looks []look) bool {
 			}
 		case lookNames:
 			text, err := names(fsys, l.path, l.limit)
+			if text != l.text || !sameError(err, l.err) {
+				return false
+			}
+		case lookChoosing:
+			text, err := choosing(fsys, l.path)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}

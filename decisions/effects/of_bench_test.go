@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // BenchmarkTypical is the whole way from a typical call to its effects, on the
@@ -27,12 +28,14 @@ func BenchmarkTypical(b *testing.B) {
 		}
 	}
 	inMemory := toolWorld(b)
+	inMemory.Table = shippedTable(b)
 	onDisk := *inMemory
-	onDisk.FS = OSFS{}
+	onDisk.FS = NewIndex(OSFS{}, func() time.Time { return time.Now().Add(time.Hour) }) // as the daemon has it
 	for _, bb := range []struct{ name, tool, input string }{
 		{"status", "Bash", `{"command":"git status","description":"Show the state of the working tree"}`},
 		{"cat", "Bash", `{"command":"cat src/vat.ts docs/readme","description":"Show two files","timeout":120000}`},
 		{"pipeline", "Bash", `{"command":"cd src && grep -rn TODO . | head -20","description":"Find what is left to do"}`},
+		{"jq", "Bash", `{"command":"jq . src/vat.ts | jq -r .a","description":"Show it"}`},
 		{"read", "Read", `{"file_path":"CWD/src/vat.ts","offset":1,"limit":200}`},
 	} {
 		for _, on := range []struct {

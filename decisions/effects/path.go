@@ -28,6 +28,7 @@ type resolver struct {
 	lost      bool     // an earlier part of the call changes something that cannot be told
 
 	listed     []listing       // folders whose names were asked for
+	choices    []choice        // folders, with what in them may choose a shim
 	matched    int             // names that patterns were compared with
 	searchable map[string]bool // folders, by whether the caller may search them
 	doubts     []string        // folders that are searched and may hold a secret

@@ -59,7 +59,7 @@ type settingsCheck struct {
 // readers are the formats of entries.
 var readers = map[string]func(text string) ([]entry, error){
 	"npmrc": readNpmrc, "ini": readINI, "gitconfig": readGitConfig, "toml": readTOML, "yaml": readYAML, "json": readJSON, "words": readWords,
-	"lines": readLines,
+	"lines": readLines, "mise": readMise,
 }
 
 // checks are the formats that are more than entries.

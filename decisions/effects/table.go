@@ -20,6 +20,7 @@ type Table struct {
 	same          map[string][]spelling // by program: words that mean the same
 	groups        map[string]optionList // of options, for layers that include them
 	settings      map[string]*settings  // formats of files that programs obey
+	shims         *shims                // files that choose which program runs
 	// second is what a person's own layer says beside, nil if nothing.
 	second *Opinions
 	// vouched is set when the person's word counts for programs that nobody else

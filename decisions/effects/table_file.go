@@ -16,6 +16,7 @@ type tableFile struct {
 	Extend   []programEntry        `yaml:"extend"` // of a layer: more about programs that are known
 	Shell    *shellEntry           `yaml:"shell"`
 	Settings []settingsEntry       `yaml:"settings"`
+	Shims    *shimsEntry           `yaml:"shims"`
 	Prints   []spelled             `yaml:"prints_secrets"`
 	Same     []spelled             `yaml:"same"`
 }
@@ -162,6 +163,12 @@ type settingsEntry struct {
 	Name     spelled   `yaml:"name"`
 	Format   string    `yaml:"format"`
 	Harmless []spelled `yaml:"harmless"`
+}
+
+// shimsEntry is what managers of versions obey, and what they do not replace.
+type shimsEntry struct {
+	Obeys  []spelled `yaml:"obeys"`
+	Except []spelled `yaml:"except"`
 }
 
 type wrapperEntry struct {

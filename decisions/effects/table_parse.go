@@ -65,6 +65,13 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		}
 	}
 	for _, name := range names {
+		if e := parsed[name].Shims; e != nil {
+			if err := p.shims(e); err != nil {
+				return nil, inTableFile(name, err)
+			}
+		}
+	}
+	for _, name := range names {
 		if err := p.same(parsed[name].Same); err != nil {
 			return nil, inTableFile(name, err)
 		}
