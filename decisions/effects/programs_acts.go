@@ -14,7 +14,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 		w = word{text: DynamicWord, shown: w.shown}
 	}
 	switch does {
-	case actText, actNumber, actGuarded, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGitSort, actColumns, actGlobs, actTypes, actData, actRemote,
+	case actText, actNumber, actGuarded, actUnfetched, actFormat, actRef, actRefspec, actPackage, actSed, actAwk, actGitFormat, actGitSort, actColumns, actGlobs, actTypes, actData, actRemote,
 		actMethod, actGitConfig, actJQ, actYQ, actPlain, actServerSQL, actForm, actGoFlags, actRunnerWords:
 		v.applyText(does, i, w, option)
 		return
@@ -88,7 +88,7 @@ func (v *invocation) apply(does act, i int, w word, option, tree bool) {
 	case actConnects, actSends, actDownload:
 		v.connects(does, i, w)
 	case actArchive, actPacks, actMount, actCopies, actCopiesInto, actSpec, actHost, actEndpoint, actSQL, actUnpackTo,
-		actSources, actViewed, actDatabase, actName, actRepoName:
+		actSources, actViewed, actDatabase, actName, actRepoName, actObject:
 		v.applyOther(does, i, w, option)
 	case actExecutes:
 		v.changes = true
@@ -148,8 +148,12 @@ func (v *invocation) applyText(does act, i int, w word, option bool) {
 			v.unknown(i, "a value that is no number: "+Display(w.show()))
 		}
 	case actGuarded:
-		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") || strings.Contains(w.text, "://") {
+		if strings.HasPrefix(w.text, "@") || strings.Contains(w.text, "%output") {
 			v.unknown(i, "a value that names a file: "+Display(w.show()))
+		}
+	case actUnfetched:
+		if strings.Contains(w.text, "://") {
+			v.unknown(i, "a value that stands for what is at an address: "+Display(w.show()))
 		}
 	case actFormat:
 		if !strings.HasPrefix(w.text, "+") {

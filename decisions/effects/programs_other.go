@@ -34,6 +34,11 @@ func (v *invocation) applyOther(does act, i int, w word, option bool) {
 		v.sql(i, w, option)
 	case actDatabase:
 		v.database(i, w)
+	case actObject:
+		if v.thin(w) {
+			v.unknown(i, "an archive whose members may lie anywhere: "+Display(w.show()))
+		}
+		v.applyOther(actSources, i, w, option)
 	case actSources, actViewed:
 		if why := noFile(does, w.text); why != "" {
 			v.unknown(i, why+": "+Display(w.show()))

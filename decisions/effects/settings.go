@@ -72,6 +72,11 @@ var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 	"package":   func(_ *settingsCheck, value string) bool { return plainSpec(value) },
 	"toolchain": installedToolchain,
 	"hooks":     hooksFolder,
+	"literal":   func(_ *settingsCheck, value string) bool { return literalValue(value) },
+	"variables": func(_ *settingsCheck, value string) bool { return plainVariables(value) },
+	"inside":    func(_ *settingsCheck, value string) bool { return literalValue(value) && insideValue(value) },
+	"env_file":  harmlessEnvFile,
+	"rustflag":  func(_ *settingsCheck, value string) bool { return plainRustflag(value) },
 	// The repository of a submodule says where its working tree is.
 	"submodule": func(c *settingsCheck, _ string) bool { return c.nested },
 }

@@ -217,6 +217,8 @@ const (
 	actTypes                  // which types of files a search goes into
 	actNumber                 // text that is a number
 	actGuarded                // text, unless it begins with @ or names %output
+	actUnfetched              // text, unless it is an address
+	actObject                 // an object file, or an archive of them, that is read
 	actFormat                 // text that begins with +; anything else changes something
 	actScript                 // a script that an interpreter runs
 	actInline                 // code that an interpreter runs
@@ -262,7 +264,7 @@ var actNames = map[string]act{
 	"executes": actExecutes, "command": actCommand, "chdir": actChdir, "ref": actRef,
 	"remote": actRemote, "refspec": actRefspec, "package": actPackage, "sed": actSed, "awk": actAwk,
 	"git_format": actGitFormat, "git_sort": actGitSort, "columns": actColumns, "globs": actGlobs, "types": actTypes,
-	"number": actNumber, "guarded_text": actGuarded, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
+	"number": actNumber, "guarded_text": actGuarded, "unfetched": actUnfetched, "object": actObject, "format": actFormat, "script": actScript, "inline": actInline, "module": actModule,
 	"download": actDownload, "assigns": actAssign,
 	"target": actTarget, "tool": actTool, "loads": actLoads, "runner_words": actRunnerWords, "sources": actSources, "viewed": actViewed, "database": actDatabase, "name": actName, "repository": actRepoName, "make_target": actMakeTarget, "archive": actArchive, "unpack_to": actUnpackTo, "plain": actPlain, "packs": actPacks, "mount": actMount, "copies": actCopies,
 	"copies_into": actCopiesInto, "package_spec": actSpec, "host": actHost, "method": actMethod, "field": actField,
