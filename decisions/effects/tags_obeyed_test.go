@@ -99,6 +99,31 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 	}
 }
 
+// TestShimFilesAreGuarded: so is what chooses the programs of a manager of
+// versions, but files that hold a version and nothing else: these are read before
+// each run, and asked about when they do not.
+func TestShimFilesAreGuarded(t *testing.T) {
+	table := shippedTable(t)
+	r := testResolver(tree(testProj + "/.git/HEAD"))
+	for _, f := range table.shims.files {
+		if f.settings != nil && (f.settings == table.settings["version"] || f.settings == table.settings["nvmrc"]) {
+			continue
+		}
+		name := strings.ReplaceAll(strings.Join(f.path, "/"), "*", "x")
+		if e := r.file(KindWrite, name, testProj, ""); e.Guarded() == 0 {
+			t.Errorf("%s chooses programs and is not guarded", name)
+		}
+	}
+	for _, name := range []string{".rbenv-vars", ".pyenv-vars", ".nodenv-vars"} {
+		if e := r.file(KindWrite, name, testProj, ""); e.Guarded() == 0 {
+			t.Errorf("%s sets variables of programs and is not guarded", name)
+		}
+	}
+	if e := r.file(KindWrite, "mise/main.go", testProj, ""); e.Guarded() != 0 {
+		t.Error("a folder called mise is guarded")
+	}
+}
+
 // TestTripwiresAreGuarded: a file that something obeys as soon as the project is
 // opened needs an exact answer; a rule for all writes does not cover it.
 func TestTripwiresAreGuarded(t *testing.T) {
