@@ -49,6 +49,7 @@ const (
 	lookLink
 	lookFile
 	lookNames
+	lookChoosing
 	lookSurvey // limit is how much of the path is the project's root
 )
 
@@ -148,6 +149,21 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	return s
 }
 
+// Choosing implements [paths.Chooser].
+func (o *recordingFS) Choosing(dir string) ([]string, error) {
+	l := o.lookup(fsLookup{op: lookChoosing, path: dir})
+	if l.err != nil || l.text == "" {
+		return nil, l.err
+	}
+	return strings.Split(l.text, "\x00"), nil
+}
+
+// choosing asks for the names that choose versions, as text.
+func choosing(fsys effects.FS, path string) (string, error) {
+	names, err := paths.Choosing(fsys, path)
+	return strings.Join(names, "\x00"), err
+}
+
 const (
 	doubtful = "?" // precedes the names of a survey that is
 	linked   = "@" // precedes the name of a link
@@ -208,6 +224,8 @@ func (l *fsLookup) ask(fsys effects.FS) {
 		l.text = string(data)
 	case lookNames:
 		l.text, l.err = names(fsys, l.path, l.limit)
+	case lookChoosing:
+		l.text, l.err = choosing(fsys, l.path)
 	case lookSurvey:
 		l.text = surveyed(fsys, l.path, l.limit)
 	}
@@ -236,6 +254,11 @@ func unchanged(fsys effects.FS, looks []fsLookup) bool {
 			}
 		case lookNames:
 			text, err := names(fsys, l.path, l.limit)
+			if text != l.text || !sameError(err, l.err) {
+				return false
+			}
+		case lookChoosing:
+			text, err := choosing(fsys, l.path)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}

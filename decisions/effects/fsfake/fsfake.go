@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // FS is a tree in memory. Make one with [New]. It is safe for concurrent use.
@@ -157,7 +158,7 @@ func (f *FS) find(op, p string) (node, error) {
 			}
 			continue
 		case !n.mode.IsDir():
-			return fail(errors.New("not a directory"))
+			return fail(syscall.ENOTDIR)
 		}
 		dir, rest = here, more
 	}

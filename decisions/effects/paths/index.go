@@ -57,6 +57,9 @@ type Index struct {
 
 	mu       sync.Mutex
 	projects []*surveyed // the one used last is the last one
+
+	choosing sync.Mutex // guards choices
+	choices  map[string]chosen
 }
 
 // Bounds of an index.

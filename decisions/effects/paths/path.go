@@ -37,6 +37,7 @@ type Resolver struct {
 	Lost      bool     // an earlier part of the call changes something that cannot be told
 
 	listed     []listing       // folders whose names were asked for
+	choices    []choice        // folders, with what in them may choose a shim
 	Matched    int             // names that patterns were compared with
 	searchable map[string]bool // folders, by whether the caller may search them
 	Doubts     []string        // folders that are searched and may hold a secret

@@ -97,6 +97,15 @@ func (r *Resolver) base(cwd string) (place, string) {
 	return b.at, b.why
 }
 
+// WorkingFolder returns where a working folder really is, "" if that is not known.
+func (r *Resolver) WorkingFolder(cwd string) string {
+	at, why := r.base(cwd)
+	if why != "" {
+		return ""
+	}
+	return at.Path
+}
+
 // baseOf is a working folder, resolved once as long as nothing is disturbed. It
 // is valid until the next call.
 func (r *Resolver) baseOf(cwd string) *base {

@@ -16,6 +16,7 @@ type tableFile struct {
 	Extend   []programEntry        `yaml:"extend"` // of a layer: more about programs that are known
 	Shell    *shellEntry           `yaml:"shell"`
 	Settings []settingsEntry       `yaml:"settings"`
+	Shims    *shimsEntry           `yaml:"shims"`
 	Prints   []spelled             `yaml:"prints_secrets"`
 	Same     []spelled             `yaml:"same"`
 }
@@ -164,6 +165,12 @@ type settingsEntry struct {
 	Harmless []spelled `yaml:"harmless"`
 }
 
+// shimsEntry is what managers of versions obey, and what they do not replace.
+type shimsEntry struct {
+	Obeys  []spelled `yaml:"obeys"`
+	Except []spelled `yaml:"except"`
+}
+
 type wrapperEntry struct {
 	Transparent bool `yaml:"transparent"`
 	Skip        int  `yaml:"skip"`
@@ -185,4 +192,12 @@ type shellEntry struct {
 	SystemFolders     []string `yaml:"system_folders"`
 	PlainSuffixes     []string `yaml:"plain_suffixes"`
 	DataInput         []string `yaml:"data_input"`
+}
+
+// inTableFile names the file, and the line where the error knows it.
+func inTableFile(name string, err error) error {
+	if at, ok := errors.AsType[*lineError](err); ok && at.line > 0 {
+		return fmt.Errorf("reading program table %s:%d: %w", name, at.line, err)
+	}
+	return fmt.Errorf("reading program table %s: %w", name, err)
 }

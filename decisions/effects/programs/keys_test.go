@@ -75,7 +75,7 @@ var TakesNothing func(t *testing.T, entry string, table, with *Table)
 func TestEveryKindIsJudged(t *testing.T) {
 	// Some words of these kinds are only text.
 	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
-		method field form endpoint repository git_config go_flags command chdir make_target sources name`)
+		method field form endpoint repository git_config go_flags command chdir make_target sources name object unfetched`)
 	for _, name := range slices.Sorted(maps.Keys(actNames)) {
 		if doing[actNames[name]] == text[name] {
 			t.Errorf("%s: nobody decided whether it always does something", name)

@@ -67,6 +67,9 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		}
 	}
 	for _, name := range names {
+		if err := p.shims(parsed[name].Shims); err != nil {
+			return nil, inTableFile(name, err)
+		}
 		if err := p.same(parsed[name].Same); err != nil {
 			return nil, inTableFile(name, err)
 		}
@@ -76,14 +79,6 @@ func ParseTable(files map[string][]byte) (*Table, error) {
 		p.table.Shell.Shipped[name] = true
 	}
 	return p.table, nil
-}
-
-// inTableFile names the file, and the line where the error knows it.
-func inTableFile(name string, err error) error {
-	if at, ok := errors.AsType[*lineError](err); ok && at.line > 0 {
-		return fmt.Errorf("reading program table %s:%d: %w", name, at.line, err)
-	}
-	return fmt.Errorf("reading program table %s: %w", name, err)
 }
 
 func decodeTableFile(data []byte) (*tableFile, error) {

@@ -26,6 +26,8 @@ type Table struct {
 	same          map[string][]spelling       // by program: words that mean the same
 	groups        map[string]optionList       // of options, for layers that include them
 	settings      map[string]*settings.Format // formats of files that programs obey
+	// Shims are the files that choose which program runs, nil for none.
+	Shims *Shims
 	// second is what a person's own layer says beside, nil if nothing.
 	second *Opinions
 	// Vouched is set when the person's word counts for programs that nobody else
@@ -220,6 +222,8 @@ const (
 	ActTypes                  // which types of files a search goes into
 	ActNumber                 // text that is a number
 	ActGuarded                // text, unless it begins with @ or names %output
+	ActUnfetched              // text, unless it is an address
+	ActObject                 // an object file, or an archive of them, that is read
 	ActFormat                 // text that begins with +; anything else changes something
 	ActScript                 // a script that an interpreter runs
 	ActInline                 // code that an interpreter runs
@@ -265,7 +269,7 @@ var actNames = map[string]Act{
 	"executes": ActExecutes, "command": ActCommand, "chdir": ActChdir, "ref": ActRef,
 	"remote": ActRemote, "refspec": ActRefspec, "package": ActPackage, "sed": ActSed, "awk": ActAwk,
 	"git_format": ActGitFormat, "git_sort": ActGitSort, "columns": ActColumns, "globs": ActGlobs, "types": ActTypes,
-	"number": ActNumber, "guarded_text": ActGuarded, "format": ActFormat, "script": ActScript, "inline": ActInline, "module": ActModule,
+	"number": ActNumber, "guarded_text": ActGuarded, "unfetched": ActUnfetched, "object": ActObject, "format": ActFormat, "script": ActScript, "inline": ActInline, "module": ActModule,
 	"download": ActDownload, "assigns": ActAssign,
 	"target": ActTarget, "tool": ActTool, "loads": ActLoads, "runner_words": ActRunnerWords, "sources": ActSources, "viewed": ActViewed, "database": ActDatabase, "name": ActName, "repository": ActRepoName, "make_target": ActMakeTarget, "archive": ActArchive, "unpack_to": ActUnpackTo, "plain": ActPlain, "packs": ActPacks, "mount": ActMount, "copies": ActCopies,
 	"copies_into": ActCopiesInto, "package_spec": ActSpec, "host": ActHost, "method": ActMethod, "field": ActField,

@@ -16,7 +16,7 @@ func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tre
 		w = effects.Word{Text: effects.DynamicWord, Shown: w.Shown}
 	}
 	switch does {
-	case programs.ActText, programs.ActNumber, programs.ActGuarded, programs.ActFormat, programs.ActRef, programs.ActRefspec, programs.ActPackage, programs.ActSed, programs.ActAwk, programs.ActGitFormat, programs.ActGitSort, programs.ActColumns, programs.ActGlobs, programs.ActTypes, programs.ActData, programs.ActRemote,
+	case programs.ActText, programs.ActNumber, programs.ActGuarded, programs.ActUnfetched, programs.ActFormat, programs.ActRef, programs.ActRefspec, programs.ActPackage, programs.ActSed, programs.ActAwk, programs.ActGitFormat, programs.ActGitSort, programs.ActColumns, programs.ActGlobs, programs.ActTypes, programs.ActData, programs.ActRemote,
 		programs.ActMethod, programs.ActGitConfig, programs.ActJQ, programs.ActYQ, programs.ActPlain, programs.ActServerSQL, programs.ActForm, programs.ActGoFlags, programs.ActRunnerWords:
 		v.applyText(does, i, w, option)
 		return
@@ -90,7 +90,7 @@ func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tre
 	case programs.ActConnects, programs.ActSends, programs.ActDownload:
 		v.connects(does, i, w)
 	case programs.ActArchive, programs.ActPacks, programs.ActMount, programs.ActCopies, programs.ActCopiesInto, programs.ActSpec, programs.ActHost, programs.ActEndpoint, programs.ActSQL, programs.ActUnpackTo,
-		programs.ActSources, programs.ActViewed, programs.ActDatabase, programs.ActName, programs.ActRepoName:
+		programs.ActSources, programs.ActViewed, programs.ActDatabase, programs.ActName, programs.ActRepoName, programs.ActObject:
 		v.applyOther(does, i, w, option)
 	case programs.ActExecutes:
 		v.changes = true
@@ -150,8 +150,12 @@ func (v *invocation) applyText(does programs.Act, i int, w effects.Word, option 
 			v.unknown(i, "a value that is no number: "+display.Display(display.ShowWord(&w)))
 		}
 	case programs.ActGuarded:
-		if strings.HasPrefix(w.Text, "@") || strings.Contains(w.Text, "%output") || strings.Contains(w.Text, "://") {
+		if strings.HasPrefix(w.Text, "@") || strings.Contains(w.Text, "%output") {
 			v.unknown(i, "a value that names a file: "+display.Display(display.ShowWord(&w)))
+		}
+	case programs.ActUnfetched:
+		if strings.Contains(w.Text, "://") {
+			v.unknown(i, "a value that stands for what is at an address: "+display.Display(display.ShowWord(&w)))
 		}
 	case programs.ActFormat:
 		if !strings.HasPrefix(w.Text, "+") {

@@ -37,7 +37,11 @@ func (v *invocation) readonly() {
 	}
 	ok = ok || v.checksSyntax() || v.tellsOfItself()
 	if ok {
-		if file := v.obeysProject(); file != "" {
+		file := v.obeysProject()
+		if file == "" {
+			file = v.obeysShims()
+		}
+		if file != "" {
 			ok = false
 			v.changes = true
 			v.b.Unknown(v.at.From, "obeys "+display.Display(file)+", which says, or may say, more than is known to be harmless")

@@ -161,6 +161,16 @@ func (v *invocation) Rewritten(file string) bool {
 	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.Settled(effects.Effect{File: &effects.File{Path: file}}).File == nil
 }
 
+// Leads returns where a path leads that is read, "" if that is not known, and
+// whether it is one that guards a secret or is permd's own.
+func (v *invocation) Leads(file string) (at string, secret bool) {
+	e := v.b.Operand(effects.KindRead, file, "", v.at.From)
+	if e.File == nil {
+		return "", false
+	}
+	return e.File.Path, e.Tags.Has(effects.Secret) || e.Tags.Has(effects.Permd)
+}
+
 // noFile says why a word in the place of a file is none, "" when it is one.
 func noFile(does programs.Act, text string) string {
 	switch {

@@ -39,6 +39,11 @@ func (v *invocation) applyOther(does programs.Act, i int, w effects.Word, option
 		v.sql(i, w, option)
 	case programs.ActDatabase:
 		v.database(i, w)
+	case programs.ActObject:
+		if v.thin(w) {
+			v.unknown(i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&w)))
+		}
+		v.applyOther(programs.ActSources, i, w, option)
 	case programs.ActSources, programs.ActViewed:
 		if why := noFile(does, w.Text); why != "" {
 			v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))

@@ -83,6 +83,10 @@ func readWords(text string) ([]entry, error) {
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
+		// A name with a colon says where the program comes from (npm:x).
+		if len(words) > 0 && !plainKey(words[0]) {
+			return nil, errSettings
+		}
 		for _, w := range words[min(1, len(words)):] {
 			list = append(list, entry{[]string{words[0]}, w})
 		}
@@ -107,6 +111,21 @@ func readTOML(text string) ([]entry, error) {
 		return nil, errSettings
 	}
 	return flatten(nil, nil, all, 0)
+}
+
+// readMise reads TOML in which no name says where a program comes from
+// (npm:x), and no value runs one ({{ }}).
+func readMise(text string) ([]entry, error) {
+	if strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, `\`) {
+		return nil, errSettings
+	}
+	list, err := readTOML(text)
+	for _, e := range list {
+		if slices.Contains(e.path, "_") || e.path[0] != "tasks" && slices.ContainsFunc(e.path, func(name string) bool { return !plainKey(name) }) {
+			return nil, errSettings
+		}
+	}
+	return list, err
 }
 
 // readJSON reads JSON without comments.

@@ -70,6 +70,9 @@ type Files interface {
 	// Rewritten is Changed for files that git checkout and its like may change as
 	// well, which is all but those of git's own folder.
 	Rewritten(file string) bool
+	// Leads returns where a path leads that is read, "" if that is not known, and
+	// whether it is one that guards a secret or is permd's own.
+	Leads(file string) (at string, secret bool)
 }
 
 // settingsCheck is where a file of settings lies.
@@ -86,7 +89,7 @@ type settingsCheck struct {
 // readers are the formats of entries.
 var readers = map[string]func(text string) ([]entry, error){
 	"npmrc": readNpmrc, "ini": readINI, "gitconfig": readGitConfig, "toml": readTOML, "yaml": readYAML, "json": readJSON, "words": readWords,
-	"lines": readLines,
+	"lines": readLines, "mise": readMise,
 }
 
 // checks are the formats that are more than entries.
@@ -99,6 +102,11 @@ var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 	"package":   func(_ *settingsCheck, value string) bool { return PlainSpec(value) },
 	"toolchain": installedToolchain,
 	"hooks":     hooksFolder,
+	"literal":   func(_ *settingsCheck, value string) bool { return literalValue(value) },
+	"variables": func(_ *settingsCheck, value string) bool { return plainVariables(value) },
+	"inside":    func(_ *settingsCheck, value string) bool { return literalValue(value) && insideValue(value) },
+	"env_file":  harmlessEnvFile,
+	"rustflag":  func(_ *settingsCheck, value string) bool { return plainRustflag(value) },
 	// The repository of a submodule says where its working tree is.
 	"submodule": func(c *settingsCheck, _ string) bool { return c.nested },
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// TestObeysInUnknownFolder: only a program that obeys files of a folder needs the
-// folder to be known.
+// TestObeysInUnknownFolder: only a program that obeys files of a folder, or that a
+// manager of versions may take the place of, needs the folder to be known.
 func TestObeysInUnknownFolder(t *testing.T) {
 	table := effectstest.Table(t)
-	for command, want := range map[string]bool{"sort": true, "jq .a": true, "docker ps": true, "cargo --version": false, "mvn --version": false} {
+	for command, want := range map[string]bool{"sort": true, "grep -c x": true, "git status": false, "jq .a": false, "/usr/bin/jq .a": true, "docker ps": false, "cargo --version": false, "mvn --version": false} {
 		b := shellBuilder(table, effectstest.Files())
 		Text(b, command, "", "command")
 		if r := b.Effects[0].Run; r == nil || r.Readonly != want {

@@ -105,6 +105,31 @@ func TestObeyedFilesAreGuarded(t *testing.T) {
 	}
 }
 
+// TestShimFilesAreGuarded: so is what chooses the programs of a manager of
+// versions, but files that hold a version and nothing else: these are read before
+// each run, and asked about when they do not.
+func TestShimFilesAreGuarded(t *testing.T) {
+	table := effectstest.Table(t)
+	r := obeyedResolver(obeyedTree(obeyedProject + "/.git/HEAD"))
+	for _, f := range table.Shims.Files {
+		name := strings.ReplaceAll(strings.Join(f.Path, "/"), "*", "x")
+		if f.Settings != nil && (strings.HasSuffix(name, "-version") || name == ".python-versions" || name == ".nvmrc") {
+			continue
+		}
+		if e := r.File(effects.KindWrite, name, obeyedProject, ""); e.Guarded() == 0 {
+			t.Errorf("%s chooses programs and is not guarded", name)
+		}
+	}
+	for _, name := range []string{".rbenv-vars", ".pyenv-vars", ".nodenv-vars"} {
+		if e := r.File(effects.KindWrite, name, obeyedProject, ""); e.Guarded() == 0 {
+			t.Errorf("%s sets variables of programs and is not guarded", name)
+		}
+	}
+	if e := r.File(effects.KindWrite, "mise/main.go", obeyedProject, ""); e.Guarded() != 0 {
+		t.Error("a folder called mise is guarded")
+	}
+}
+
 // TestTripwiresAreGuarded: a file that something obeys as soon as the project is
 // opened needs an exact answer; a rule for all writes does not cover it.
 func TestTripwiresAreGuarded(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
@@ -31,12 +32,14 @@ func BenchmarkTypical(b *testing.B) {
 		}
 	}
 	inMemory := toolWorld(b)
+	inMemory.Table = effectstest.Table(b)
 	onDisk := *inMemory
-	onDisk.FS = paths.OSFS{}
+	onDisk.FS = paths.NewIndex(paths.OSFS{}, func() time.Time { return time.Now().Add(time.Hour) }) // as the daemon has it
 	for _, bb := range []struct{ name, tool, input string }{
 		{"status", "Bash", `{"command":"git status","description":"Show the state of the working tree"}`},
 		{"cat", "Bash", `{"command":"cat src/vat.ts docs/readme","description":"Show two files","timeout":120000}`},
 		{"pipeline", "Bash", `{"command":"cd src && grep -rn TODO . | head -20","description":"Find what is left to do"}`},
+		{"jq", "Bash", `{"command":"jq . src/vat.ts | jq -r .a","description":"Show it"}`},
 		{"read", "Read", `{"file_path":"CWD/src/vat.ts","offset":1,"limit":200}`},
 	} {
 		for _, on := range []struct {
