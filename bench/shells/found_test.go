@@ -37,6 +37,8 @@ var found = []struct{ name, tree, text string }{
 	{"a pattern with one match more", "", `uniq *.txt`},
 	{"a pattern that matches a link that leads out", "", `ls *`},
 	{"more folders than are followed", "empty", `if cd src; then cd PWD/src; fi; cd docs; ls`},
+	{"a folder that is made for what is moved into it", "", `cd src && mkdir src && mv a.txt src`},
+	{"a folder that is made for a copy", "", `mkdir new; cp a.txt new`},
 	{"a folder that is compared", "", `diff a.txt "$PWD"/src`},
 	{"links that are followed", "", `find -follow`},
 	{"a pattern that becomes an action", "names", `find . ?delete`},

@@ -37,9 +37,10 @@ func (v *invocation) into(i int, w effects.Word) {
 		return
 	}
 	folder := strings.HasSuffix(w.Text, "/") || len(v.operands) > 2 || !slices.Contains(v.operands, i)
-	if mode, err := v.b.Paths.Lstat(e.File.Path); err == nil && mode.IsDir() {
-		folder = true
-	}
+	mode, err := v.b.Paths.Lstat(e.File.Path)
+	folder = folder || err == nil && mode.IsDir()
+	// An earlier part of the call makes a folder of that name, if it succeeds.
+	made := !folder && slices.Contains(v.b.Paths.Made, e.File.Path)
 	if !folder {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
@@ -51,7 +52,7 @@ func (v *invocation) into(i int, w effects.Word) {
 	}
 	if !folder || deep {
 		v.put(i, w.Text, deep)
-		if !folder {
+		if !folder && !made {
 			return
 		}
 	}
