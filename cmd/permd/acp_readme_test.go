@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// TestReadmeACP runs the command of the README, and then what it has written:
-// the agent starts behind permd.
+// TestReadmeACP runs the README's command, then the command line that it wrote into
+// the client's settings: that starts permd, which starts the agent.
 func TestReadmeACP(t *testing.T) {
 	t.Parallel()
 	r := readReadme(t)

@@ -1,3 +1,6 @@
+// Package settings reads permd.toml, and merges the settings of the organisation
+// with those of a user: a user can be stricter, and never overrides what the
+// organisation sets.
 package settings
 
 import (

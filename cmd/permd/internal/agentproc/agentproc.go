@@ -1,5 +1,5 @@
-// Package agentproc runs the agent that permd acp stands in front of: its process
-// with all that it starts, the signals that go to it, and the pipes of its client.
+// Package agentproc runs the agent process of permd acp: its process group, the
+// signals that are forwarded to it, and the pipes to agent and client.
 package agentproc
 
 import (
@@ -85,8 +85,8 @@ func (g *Agent) Attend(signals <-chan os.Signal, stop context.CancelCauseFunc) {
 	stop(errors.New("ended by a signal"))
 }
 
-// sweep ends what the agent has left behind in its group. It would keep the
-// agent's output open, and outlive permd.
+// sweep terminates processes of the agent's group that still run after the agent
+// has exited. They would keep its output open and outlive permd.
 func (g *Agent) sweep() {
 	g.signal(syscall.SIGTERM)
 	const step = 10 * time.Millisecond
@@ -104,8 +104,8 @@ func (g *Agent) signal(s syscall.Signal) {
 }
 
 // End waits for the agent, which has closed its output, and returns its exit
-// code; 128 and the signal's number if one ended it. When the conversation was
-// broken off, the agent is told to end.
+// code, or 128 plus the signal's number if a signal ended it. If broken is set, the
+// conversation ended with an error, and the agent is sent SIGTERM and then SIGKILL.
 func (g *Agent) End(broken bool) int {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if !broken {

@@ -74,8 +74,9 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 	}
 }
 
-// MoreOptions is what the daemon says of a reject of a run beside its line, which means that
-// by itself.
+// MoreOptions is the note shown with a rejected run: its line also matches runs with
+// further options. It is no condition of the choice, so it is left out where the line
+// is exported.
 const MoreOptions = "also with more options"
 
 // pinsInWords says what a choice is bound to beside its rule line.

@@ -106,8 +106,8 @@ func send(ctx context.Context, to client.Caller, m Message) ([]*decisions.Decisi
 	return client.DecideJSON(ctx, to, params)
 }
 
-// bareCall wraps a call that stands by itself; a person who writes one by hand
-// need not think of an id.
+// bareCall wraps a single call in the params of permd/decide. It makes up an id, so
+// that calls can be written by hand.
 func bareCall(call strictjson.Value) (strictjson.Value, error) {
 	o, err := strictjson.ParseObject(call)
 	if err != nil {

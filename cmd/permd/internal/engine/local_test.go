@@ -11,7 +11,7 @@ import (
 )
 
 // TestLocal: an engine without memory and journal decides as the daemon's does,
-// offers nothing to remember, and leaves nothing behind.
+// offers nothing to remember, and writes no file.
 func TestLocal(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -15,8 +15,8 @@ type Sockets struct {
 	HTTP                 string // a URL or the path of a socket, "" when HTTP is off
 }
 
-// ownPrograms are the paths of the program that runs, as it was started and
-// behind links.
+// ownPrograms returns the paths of the running program: the one it was started by,
+// and that with all symbolic links resolved.
 func ownPrograms() []string {
 	exe, err := os.Executable()
 	if err != nil {

@@ -30,8 +30,8 @@ func (e *Engine) keepSessions() {
 	}}
 }
 
-// wallClock is the time without the reading that stands still while the machine
-// sleeps: a yes for half an hour must not outlive a night.
+// wallClock returns the time without a monotonic clock reading. That clock stops while
+// the machine is suspended, and a yes for half an hour must not outlive a night.
 func wallClock() time.Time { return time.Now().Round(0) }
 
 // contentState tells a file's content from any other: by its hash, and where that

@@ -26,9 +26,9 @@ type Rules struct {
 	Settings settings.Settings
 }
 
-// OpenRules reads settings and rules. relocated says that the folders of the
-// system are below a root of the caller's; changed is told of new rules, nil if
-// nobody wants to know.
+// OpenRules reads settings and rules. relocated is set if /etc and /var are taken
+// below another root (--root), where the organisation's rules may belong to the
+// caller. changed, if not nil, is called after each change of the rules.
 func OpenRules(ctx context.Context, dirs xdg.Dirs, relocated bool, changed func(policy.Status)) (*Rules, error) {
 	read, err := account.ReadSettings(dirs)
 	if err != nil {

@@ -37,5 +37,5 @@ func Fetch(ctx context.Context, c *client.Client, id string) (*Explanation, erro
 	return &x, nil
 }
 
-// Method is the management method behind permd explain.
+// Method is the management method that permd explain calls.
 const Method = "permd/explain"

@@ -66,8 +66,9 @@ func (x *Explanation) findWays() {
 	}
 }
 
-// worthNaming reports whether an effect that stays behind is worth a word: beside a
-// deny no ask is, and what takes its allow from its run waits for that.
+// worthNaming reports whether an effect that would still not be allowed is named. An
+// ask is not if another effect is denied, nor is an inherent effect of a run that is
+// itself not allowed.
 func (x *Explanation) worthNaming(i int, left []int) bool {
 	e := x.from.Effect(i)
 	if e.Inherent() && slices.Contains(left, e.Via.Effect) && x.Effects[i].Verdict != decisions.Deny {
