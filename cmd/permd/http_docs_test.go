@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// httpPage is docs/http.md up to its first part.
+// httpPage is docs/http.md up to its first part: the set-up and its commands.
 func httpPage(t *testing.T) string {
 	t.Helper()
 	page, _, ok := strings.Cut(readPage(t, "../../docs/http.md"), "\n## ")
@@ -78,7 +78,7 @@ func TestHTTPPageAISDK(t *testing.T) {
 	d.listensHTTP(t, "127.0.0.1:0")
 	d.start(t)
 	c := d.http(t)
-	blocks := pageBlocks(httpPage(t), "js")
+	blocks := pageBlocks(readPage(t, "../../docs/http.md"), "js")
 	if len(blocks) != 1 || !strings.Contains(blocks[0], "http://127.0.0.1:8181") {
 		t.Fatalf("the page has %q", blocks)
 	}
