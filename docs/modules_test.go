@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // TestModulesOfTests compares go.mod's blocks with what imports them: a module
@@ -33,7 +35,7 @@ func TestModulesOfTests(t *testing.T) {
 		}
 		shipped := false
 		for path := range imported {
-			shipped = shipped || path == r.Mod.Path || strings.HasPrefix(path, r.Mod.Path+"/")
+			shipped = shipped || lexpath.In(r.Mod.Path, path)
 		}
 		if in := strings.Contains(apart, "\t"+r.Mod.Path+" "); in == shipped {
 			t.Errorf("%s: imported by what is shipped: %v, in the block of tests: %v", r.Mod.Path, shipped, in)
