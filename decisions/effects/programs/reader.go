@@ -67,14 +67,19 @@ const (
 	ArgExec             // of find: -exec and its kin, with their command
 )
 
-// More reports whether a word is left.
-func (r *Reader) More() bool { return r.next < len(r.words) }
+// More reports whether a word is left. What Option has not returned of the word
+// before is passed over.
+func (r *Reader) More() bool { return r.At() < len(r.words) }
 
-// Next reads the next word. What Option has not returned of the word before is
-// passed over.
-func (r *Reader) Next() Arg {
+// At is the index of the next word.
+func (r *Reader) At() int {
 	r.finish()
-	i := r.next
+	return r.next
+}
+
+// Next reads the next word.
+func (r *Reader) Next() Arg {
+	i := r.At()
 	r.next++
 	w, p := &r.words[i], r.program
 	switch p.Style {
