@@ -152,6 +152,12 @@ func (c *core) refuse(from peerSide, who string, why error) {
 
 // fromAgent takes a message of the agent.
 func (c *core) fromAgent(m *message) {
+	if m.method != "" {
+		if err := checkMethod(m.method); err != nil {
+			c.refuseMethod(m, err)
+			return
+		}
+	}
 	switch {
 	case m.answer():
 		c.answerOf(clientSide, m)
