@@ -91,7 +91,7 @@ func TestGates(t *testing.T) {
 			t.Errorf("answer %d in the journal is %+v", i, a)
 		}
 	}
-	if out := d.permd(t, "log", "show", recs[0].Decision.ID); !strings.Contains(out, "outcome passed: it passed") {
+	if out := d.permd(t, "log", "show", recs[0].Decision.ID); !strings.Contains(out, "outcome passed: no rule denies it") {
 		t.Error(out)
 	}
 	if out := d.permd(t, "log", "list"); !strings.Contains(out, "ask, passed") || !strings.Contains(out, "ask, approved") {
