@@ -42,7 +42,7 @@ type effectFacts struct {
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
 	w := e.world(fsys, snap)
-	m := &evaluation{snapshot: snap, call: &req.Call, res: w.In(received.scene), session: req.Session}
+	m := &evaluation{snapshot: snap, call: &req.Call, res: w.EffectsIn(received.context), session: req.Session}
 	m.session.Conn = 0
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.person = needsPerson(req, &m.res)

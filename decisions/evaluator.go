@@ -32,7 +32,7 @@ type intake struct {
 	cached  *cacheEntry // nil when nothing is
 	// Else what the request is evaluated by, of which a cache may keep all.
 	req      *Request
-	scene    *tools.Scene
+	context  *tools.CallContext
 	recorder *recordingFS
 }
 
@@ -62,8 +62,8 @@ func (m *intake) resolve(e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
 	m.recorder = &recordingFS{fs: e.fs}
 	w := tools.World{FS: m.recorder, Own: e.own, Others: e.system}
-	m.scene = w.Scene(&req.Call)
-	m.project = m.scene.Project()
+	m.context = w.CallContext(&req.Call)
+	m.project = m.context.Project()
 }
 
 // world is what effects are found with.

@@ -77,8 +77,8 @@ func (d *Deliberation) Fence(i int) string { return d.inputs[i].fence }
 // Reject is the remembered reject that fits an effect, nil if none.
 func (d *Deliberation) Reject(i int) *Choice { return d.inputs[i].reject }
 
-// Said is what was decided of an effect.
-func (d *Deliberation) Said(i int) EffectDecision { return explain(&d.input.All[i], &d.results[i]) }
+// Result is what was decided of an effect.
+func (d *Deliberation) Result(i int) EffectDecision { return explain(&d.input.All[i], &d.results[i]) }
 
 // Inherited reports whether an effect took its allow from its run.
 func (d *Deliberation) Inherited(i int) bool {

@@ -68,7 +68,7 @@ func TestWith(t *testing.T) {
 			if got := d.With(list, AsChoice)[0]; got.Verdict != tt.choice || got.Row != tt.chosen {
 				t.Errorf("as a choice: %s in row %d, want %s in row %d", got.Verdict, got.Row, tt.choice, tt.chosen)
 			}
-			if said := d.Said(0); said.Verdict != before.Verdict || len(d.Fired(0)) != len(tt.fired) {
+			if said := d.Result(0); said.Verdict != before.Verdict || len(d.Fired(0)) != len(tt.fired) {
 				t.Errorf("trying changed what was decided: %+v, fired %v", said, d.Fired(0))
 			}
 		})

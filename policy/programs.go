@@ -33,7 +33,7 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 	if len(files) == 0 || u.table == nil {
 		return
 	}
-	var described []programs.Described
+	var described []programs.LayerProgram
 	var errs []*programs.TableError
 	switch u.layer {
 	case decisions.Org:
@@ -41,7 +41,7 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 			u.table = out.table
 		}
 	case decisions.User:
-		if out.overlay, errs = u.table.Opinions(files); errs == nil {
+		if out.overlay, errs = u.table.ParseOverlay(files); errs == nil {
 			described = out.overlay.List()
 			u.table = u.table.With(out.overlay, true)
 		}

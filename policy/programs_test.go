@@ -32,7 +32,7 @@ func judged(t *testing.T, s *Store, project, command string) (fired []string, fi
 	}
 	fs := fsfake.New("/home/u/p/.git/", "/home/u/p/.env", "/home/u/p/src/")
 	w := tools.World{FS: fs, Table: snap.Table(), Profiles: snap.Profiles()}
-	res := w.Of(call)
+	res := w.Effects(call)
 	in := &decisions.Input{All: res.Effects, Call: call, Result: &res}
 	for i := range res.Effects {
 		e := &res.Effects[i]

@@ -30,7 +30,7 @@ type entry struct {
 	uses      atomic.Int64
 	last      atomic.Int64 // nanoseconds since 1970, 0 for not yet
 	confirmed atomic.Int64 // when a person confirmed it, 0 for not yet
-	looked    atomic.Int64 // when a person accepted what became of it, 0 for not yet
+	accepted  atomic.Int64 // when a person accepted what became of it, 0 for not yet
 	// flushed is the value of uses in the database; under the Store's lock.
 	flushed int64
 }
@@ -95,7 +95,7 @@ func (c *Choice) absolute() bool {
 // again, since a wrong allow would be worse than a comparison.
 func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	c := &e.choice
-	if c.UID != q.UID && c.UID != everyone || c.Pins.Project != "" && c.Pins.Project != q.Key() {
+	if c.UID != q.UID && c.UID != allUsers || c.Pins.Project != "" && c.Pins.Project != q.Key() {
 		return false
 	}
 	switch c.Scope.Kind {

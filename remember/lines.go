@@ -259,7 +259,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		if pins.Method != "" && pins.Method != eff.Connect.Method {
 			return false
 		}
-	case eff.Use != nil && !eff.Use.Given.Empty():
+	case eff.Use != nil && !eff.Use.Credentials.Empty():
 		return false // a line says nothing of credentials
 	case eff.Use != nil && eff.Use.Version != "" && e.line.Tool != nil && e.line.Tool.Name.Match(eff.Use.Tool):
 		return false // nor this one of versions, and a later one is another tool

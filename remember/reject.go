@@ -282,7 +282,7 @@ func (p *rejectPart) spell() {
 
 // read makes the part that is stored ready to match.
 func (p *rejectPart) read() error {
-	if p.anything() {
+	if p.matchesAll() {
 		p.unsure = true
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// mostCorpusText bounds the texts of corpora that are changed, in bytes.
-const mostCorpusText = 600
+// maxCorpusText bounds the texts of corpora that are changed, in bytes.
+const maxCorpusText = 600
 
 // readCorpora reads the shell texts of the project's own test data and, if dir
 // is not "", of the files *.jsonl in dir.
@@ -49,7 +49,7 @@ func readCorpora(module, dir string) ([]string, error) {
 			}
 		}
 	}
-	texts = slices.DeleteFunc(texts, func(s string) bool { return len(s) > mostCorpusText })
+	texts = slices.DeleteFunc(texts, func(s string) bool { return len(s) > maxCorpusText })
 	slices.Sort(texts)
 	return slices.Compact(texts), nil
 }

@@ -22,7 +22,7 @@ const (
 	callsPerConnection = 20000 // then it connects anew
 	answeredOf         = 3     // one question of so many is answered
 	rememberedOf       = 10    // and of these one of so many is remembered
-	mostRemembered     = 2000  // the oldest are forgotten above it
+	maxRemembered      = 2000  // the oldest are forgotten above it
 )
 
 // load is all that is asked of the daemon.
@@ -132,10 +132,10 @@ func forgetOldest(ctx context.Context, c *client.Client) error {
 			break
 		}
 	}
-	if len(ids) <= mostRemembered {
+	if len(ids) <= maxRemembered {
 		return nil
 	}
-	ids = ids[:min(len(ids)-mostRemembered, 1000)]
+	ids = ids[:min(len(ids)-maxRemembered, 1000)]
 	return c.Call(ctx, "permd/choices.forget", map[string]any{"choiceIds": ids}, nil)
 }
 

@@ -146,7 +146,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	}
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	go agent.Attend(signals, stop)
+	go agent.Supervise(signals, stop)
 
 	say, silence := a.acpSay()
 	peers := proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}

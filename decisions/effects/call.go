@@ -12,9 +12,9 @@ type Call struct {
 	Tool     Tool
 	// Input is the tool's raw input, nil when the agent sent none.
 	Input strictjson.Value
-	// Given are the credentials that the caller hands to the tool's server with
+	// Credentials are the credentials that the caller hands to the tool's server with
 	// the call.
-	Given Given
+	Credentials Credentials
 	// InputFrom is the member that Input was read from, "" for "rawInput".
 	InputFrom string
 	// Claims are what the agent says about the call. They are hints.
@@ -64,8 +64,8 @@ type Tool struct {
 	Destructive bool
 }
 
-// Given are credentials by name, never by value.
-type Given struct {
+// Credentials are credentials by name, never by value.
+type Credentials struct {
 	Secrets        []string
 	Authorizations []Authorization
 }

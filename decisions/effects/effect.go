@@ -75,9 +75,9 @@ type Effect struct {
 	// arguments of a use.
 	Via *Via
 
-	// Opinion is set when only a person's own layer, by what it says of a program,
+	// FromOverlay is set when only a person's own layer, by what it says of a program,
 	// names the effect. What the rest of the call means does not depend on it.
-	Opinion bool
+	FromOverlay bool
 
 	Run     *Run     // KindRun
 	File    *File    // KindRead, KindWrite, KindDelete
@@ -177,9 +177,9 @@ type Run struct {
 	// Table is the file and line of a layer that describes the program, "" when
 	// only the shipped table does or none.
 	Table string
-	// Unvouched is the run as it is when a person's own layer says nothing of its
+	// WithoutOverlay is the run as it is when a person's own layer says nothing of its
 	// program, nil when it does not: what that person cannot change for others.
-	Unvouched *Run
+	WithoutOverlay *Run
 	// Readonly is set only when every option and operand is known not to
 	// change anything.
 	Readonly bool
@@ -214,8 +214,8 @@ type Script struct {
 type File struct {
 	// Path is absolute and cleaned, with links resolved.
 	Path string
-	// Given is the path as the call wrote it.
-	Given string
+	// AsWritten is the path as the call wrote it.
+	AsWritten string
 	// Recursive is set when everything below Path is meant as well.
 	Recursive bool
 }
@@ -244,12 +244,12 @@ type Use struct {
 	// Destructive is what the tool's server says of it (see Tool).
 	Destructive bool
 	Arguments   []byte // raw JSON, nil if none
-	// Given are the credentials that the tool would be handed, each list sorted
+	// Credentials are the credentials that the tool would be handed, each list sorted
 	// and without repetitions.
-	Given Given
-	// For is for whom the caller says that the call is, "" if it does not: what a
+	Credentials Credentials
+	// OnBehalfOf is for whom the caller says that the call is, "" if it does not: what a
 	// person allows for one user of a runtime is not for the next.
-	For string
+	OnBehalfOf string
 }
 
 // Tag is a fact about an effect that is computed from tables, such as "the

@@ -92,7 +92,7 @@ func (r *Run) understand(t *programs.Table) {
 
 // spellings are lines about the same runs in other words.
 func (r *Run) spellings(t *programs.Table) []*Run {
-	spoken := r.spoken()
+	spoken := r.givenWords()
 	words := make([]string, len(spoken))
 	for i, w := range spoken {
 		var literal bool
@@ -122,7 +122,7 @@ func (r *Run) spellings(t *programs.Table) []*Run {
 const openWord = "*"
 
 func (r *Run) meaningOf(t *programs.Table) *Meaning {
-	spoken := r.spoken()
+	spoken := r.givenWords()
 	words := make([]string, len(spoken))
 	for i, w := range spoken {
 		lit, ok := w.Literal()

@@ -15,7 +15,7 @@ const maxBundle = 3
 // be there, in any order, and so must its operands, in theirs. A word right
 // behind an option may be its value, so its place says nothing.
 func (r *Run) byWords(known bool) *Meaning {
-	spoken := r.spoken()
+	spoken := r.givenWords()
 	if r.Rest && len(spoken) == 0 {
 		return nil
 	}

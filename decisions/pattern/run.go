@@ -58,7 +58,7 @@ func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
 	return (r.isProgram(run.Program, ctx) || r.isExecutable(run)) &&
 		r.matchWords(run.Args) &&
 		(!r.Rest || r.covers(run) && (run.Known || !r.ByPath())) &&
-		silentStdin(run) &&
+		mayOmitStdin(run) &&
 		(!e.Tags.Has(effects.Outside) || run.Cwd != "" && run.Cwd == ctx.Cwd)
 }
 
@@ -77,10 +77,10 @@ func (r *Run) covers(run *effects.Run) bool {
 // out, and its last * allows nothing.
 func (r *Run) ByPath() bool { return strings.Contains(r.Program, "/") }
 
-// silentStdin reports whether a line that says nothing of standard input may
+// mayOmitStdin reports whether a line that says nothing of standard input may
 // cover the run: what a program that permd does not know makes of its input
 // may be anything, and what comes from the network is not the person's.
-func silentStdin(run *effects.Run) bool {
+func mayOmitStdin(run *effects.Run) bool {
 	return run.Readonly ||
 		run.Stdin == effects.StdinNone || run.Stdin == "" ||
 		run.Known && run.Stdin != effects.StdinNetwork
@@ -97,17 +97,17 @@ func (r *Run) matchWords(args []string) bool {
 			if args[i] != lit {
 				return false
 			}
-		} else if !w.MatchWithin(args[i]) || slippery(w, args[i]) {
+		} else if !w.MatchWithin(args[i]) || escapesStar(w, args[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// slippery reports whether a word fits a * in ways its author cannot have
+// escapesStar reports whether a word fits a * in ways its author cannot have
 // meant: as an option, as a path that leaves its folder, or as text that is
 // only known when the command runs.
-func slippery(w Glob, arg string) bool {
+func escapesStar(w Glob, arg string) bool {
 	option := strings.HasPrefix(arg, "-") && !strings.HasPrefix(w.Prefix(), "-")
 	control := strings.ContainsFunc(arg, func(c rune) bool { return c < 0x20 || c == 0x7f })
 	return option || control || slices.Contains(strings.Split(arg, "/"), "..")
@@ -222,7 +222,7 @@ func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 		return "", nil, false
 	}
 	var words []string
-	for _, w := range r.spoken() {
+	for _, w := range r.givenWords() {
 		lit, literal := w.Literal()
 		switch {
 		case !literal:
@@ -238,8 +238,8 @@ func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 	return strings.Join(words, " "), options, true
 }
 
-// spoken are all words after the program that the line gives.
-func (r *Run) spoken() []Glob {
+// givenWords are all words after the program that the line gives.
+func (r *Run) givenWords() []Glob {
 	if len(r.Named) == 0 {
 		return r.Words
 	}

@@ -40,8 +40,8 @@ type match struct {
 	// bodies are Rego conditions that match as the peer does, or more; each of
 	// them is enough. textsName and lineName stand for the helpers.
 	bodies []string
-	// none says why there are no lines.
-	none *none
+	// untranslatable says why there are no lines.
+	untranslatable *untranslatable
 	// apart names a question that the peer asks beside others: only rules of the
 	// same one are exceptions.
 	apart string
@@ -53,8 +53,8 @@ type line struct {
 	text string
 }
 
-// none is why something cannot be said.
-type none struct {
+// untranslatable is why something cannot be said.
+type untranslatable struct {
 	reason       Reason
 	why, instead string
 }
@@ -103,7 +103,7 @@ func quote(s string) string {
 // of it is left out, and a deny asks for everything of the area.
 func unread(a area, err error) match {
 	return match{area: a, bodies: allBodies(a, false), says: func(*Item) bool { return false },
-		none: &none{Unreadable, "permd cannot read the expression: " + err.Error(), "write an entry for each thing that you mean"}}
+		untranslatable: &untranslatable{Unreadable, "permd cannot read the expression: " + err.Error(), "write an entry for each thing that you mean"}}
 }
 
 // everything of an area.
@@ -179,7 +179,7 @@ func runGlob(glob string) match {
 	wide := strings.ContainsAny(glob, operators)
 	if strings.Contains(glob, "?") {
 		m := runs(re, wide, nil, false)
-		m.none = &none{NoPattern, "a list has no ?", "write the words out"}
+		m.untranslatable = &untranslatable{NoPattern, "a list has no ?", "write the words out"}
 		return m
 	}
 	if strings.Trim(glob, "* ") == "" {
@@ -235,7 +235,7 @@ func hosts(lines []string, exact bool, re string) match {
 	}
 	compiled, err := regexp.Compile(re)
 	if err != nil {
-		m.none = &none{Broken, "the pattern is no regular expression: " + err.Error(), ""}
+		m.untranslatable = &untranslatable{Broken, "the pattern is no regular expression: " + err.Error(), ""}
 		m.says = func(*Item) bool { return false }
 		return m
 	}
@@ -281,7 +281,7 @@ func tool(server, name string) match {
 // nothing is a match that no list can say, with the bodies of a wider one.
 func nothing(wider match, reason Reason, instead, format string, args ...any) match {
 	wider.lines, wider.exact = nil, false
-	wider.none = &none{reason, fmt.Sprintf(format, args...), instead}
+	wider.untranslatable = &untranslatable{reason, fmt.Sprintf(format, args...), instead}
 	return wider
 }
 

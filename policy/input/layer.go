@@ -35,13 +35,13 @@ func (t *shared) withoutOverlay(all []effects.Effect) []effects.Effect {
 	t.stripped = true
 	for i := range all {
 		r := all[i].Run
-		if r == nil || r.Unvouched == nil {
+		if r == nil || r.WithoutOverlay == nil {
 			continue
 		}
 		if t.plain == nil {
 			t.plain = slices.Clone(all)
 		}
-		t.plain[i].Run = r.Unvouched
+		t.plain[i].Run = r.WithoutOverlay
 	}
 	return t.plain
 }

@@ -106,7 +106,7 @@ func (g *guard) try(t *testing.T, agent, version string, params []byte) (done ma
 		return nil, allowed
 	}
 	done = map[string]bool{}
-	for _, e := range g.world.Of(g.call).Effects {
+	for _, e := range g.world.Effects(g.call).Effects {
 		done[string(e.Kind)+" "+e.Text] = true
 	}
 	return done, allowed

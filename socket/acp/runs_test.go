@@ -79,7 +79,7 @@ func TestUnheard(t *testing.T) {
 		}
 		return []string{"ask", g.log.list[len(g.log.list)-1].Decision.Reason}
 	}
-	if got := ask("old"); got[0] != "ask" || got[1] != "the call is not fully known: "+lostBefore {
+	if got := ask("old"); got[0] != "ask" || got[1] != "the call is not fully known: "+lostEarlier {
 		t.Error(got)
 	}
 	if got := ask("new"); got[0] != "allow" {

@@ -248,13 +248,13 @@ func (p *pumps) apply(acts []action) {
 			p.out[a.To].hold(a.Place)
 		case actFill:
 			p.out[a.To].fill(a.Place, a.Line)
-		case actAsk, actTell, actWithdraw:
+		case actAsk, actNotify, actWithdraw:
 			if (p.over || !p.link.push(a)) && a.Kind == actAsk {
 				refused = append(refused, a.N)
 			}
 		case actWake:
 			p.later(a)
-		case actSay:
+		case actPrint:
 			p.cfg.Say(a.Text)
 		}
 	}

@@ -179,7 +179,7 @@ func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 	if in.tool != nil {
 		call.Tool.Destructive = in.tool.Annotations.Destructive
 		if id := in.tool.Annotations.RequiresAuth; id != "" {
-			call.Given.Authorizations = []effects.Authorization{{ID: id}}
+			call.Credentials.Authorizations = []effects.Authorization{{ID: id}}
 		}
 	}
 	r := &decisions.Request{}

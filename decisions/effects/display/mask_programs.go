@@ -15,9 +15,9 @@ func userOption(name string) bool {
 	return name == "--user" || name == "--proxy-user" || name == "--auth" || name == "--basic-auth"
 }
 
-// userless are programs whose users are those of the system, with a group
+// groupAfterColon are programs whose users are those of the system, with a group
 // behind the colon.
-var userless = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
+var groupAfterColon = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
 
 // letterRule is what an option of one letter takes in some program.
 type letterRule struct {
@@ -75,13 +75,13 @@ func (m *masker) letterOf(i int, letter byte) (found letterRule) {
 // Bounds of the search for the command that an option stands in.
 const (
 	maxLookBack = 256 // bytes
-	maxLooks    = 64  // in one text
+	maxScans    = 64  // in one text
 )
 
 // lookBack reports whether a word of the command before i is what is looked
 // for; words come without the folder they stand in.
 func (m *masker) lookBack(i int, is func(word string) bool) bool {
-	if m.looks++; m.looks > maxLooks {
+	if m.scans++; m.scans > maxScans {
 		return false
 	}
 	s, start := m.s, i

@@ -161,7 +161,7 @@ func TestFileResolvesPaths(t *testing.T) {
 				}
 				return
 			}
-			if e.Kind != effects.KindRead || got != tt.want || e.File.Given != tt.given || e.From != "rawInput.path" {
+			if e.Kind != effects.KindRead || got != tt.want || e.File.AsWritten != tt.given || e.From != "rawInput.path" {
 				t.Errorf("got %s %q, want %q", e.Kind, got, tt.want)
 			}
 		})

@@ -16,8 +16,8 @@ type guardGroup struct {
 	lines []string
 }
 
-// lookedFor are names that a recursive effect looks for in the folder itself.
-var lookedFor = []struct {
+// recursiveNames are names that a recursive effect looks for in the folder itself.
+var recursiveNames = []struct {
 	name string
 	tag  effects.Tag
 }{

@@ -81,7 +81,7 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 		if why := r.opaque(at.Path, next); why != "" {
 			return at, why
 		}
-		if why := r.barred(at); why != "" {
+		if why := r.unsearchable(at); why != "" {
 			return at, why
 		}
 		if at.Missing && len(r.Made) == 0 {

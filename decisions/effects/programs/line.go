@@ -20,7 +20,7 @@ type LineWords struct {
 // option that the table does not know.
 func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	var l LineWords
-	p := t.described(program)
+	p := t.find(program)
 	if p == nil || p.Style != StyleGNU && p.Style != StyleWords || p.Dashless {
 		return l, false
 	}

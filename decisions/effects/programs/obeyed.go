@@ -24,17 +24,17 @@ type Obeyed struct {
 	Settings *settings.Format // nil if its being there is enough
 }
 
-// theProject stands for all files of a project among what a program obeys,
+// wholeProject stands for all files of a project among what a program obeys,
 // variableMark before the name of a variable, and besideMark before that of a file
 // that lies beside an operand.
 const (
-	theProject   = "."
+	wholeProject = "."
 	variableMark = "$"
 	besideMark   = "*/"
 )
 
 // obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
-func (p *tableParser) obeyedFiles(lines []spelled) ([]Obeyed, error) {
+func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 	var all []Obeyed
 	for _, line := range lines {
 		name, format, known := strings.Cut(line.text, " = ")
@@ -48,10 +48,10 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]Obeyed, error) {
 			all = append(all, Obeyed{Name: variable, Variable: true})
 			continue
 		}
-		o := Obeyed{Name: name, Git: name == ".git", Project: name == theProject}
+		o := Obeyed{Name: name, Git: name == ".git", Project: name == wholeProject}
 		o.Name, o.Home = strings.CutPrefix(name, "~/")
 		o.Name, o.Beside = strings.CutPrefix(o.Name, besideMark)
-		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.Beside && (o.Home || o.Name == theProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
+		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.Beside && (o.Home || o.Name == wholeProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
 		if known {

@@ -17,7 +17,7 @@ type printer struct {
 	not      bool // it takes back what another line says
 }
 
-func (p *tableParser) prints(lines []spelled) error {
+func (p *tableParser) prints(lines []textNode) error {
 	for _, line := range lines {
 		text, not := strings.CutPrefix(line.text, "!")
 		words := strings.Fields(text)

@@ -22,7 +22,7 @@ const maxSpellings = 64
 // same reads lines such as "docker|podman container run = run". Where the left
 // side names a sub-command of a sub-command, that one is read as the right side
 // is, so that a run has the same effects either way.
-func (p *tableParser) same(lines []spelled) error {
+func (p *tableParser) same(lines []textNode) error {
 	for _, line := range lines {
 		left, right, ok := strings.Cut(line.text, "=")
 		words := strings.Fields(left)

@@ -28,11 +28,11 @@ type Table struct {
 	settings      map[string]*settings.Format // formats of files that programs obey
 	// Shims are the files that choose which program runs, nil for none.
 	Shims *Shims
-	// second is what a person's own layer says beside, nil if nothing.
-	second *Opinions
-	// Vouched is set when the person's word counts for programs that nobody else
+	// overlay is what a person's own layer says beside, nil if nothing.
+	overlay *Overlay
+	// TrustOverlay is set when the person's word counts for programs that nobody else
 	// describes.
-	Vouched bool
+	TrustOverlay bool
 }
 
 // shellTable is what the table says about the shell itself.

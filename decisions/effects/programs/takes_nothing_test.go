@@ -35,7 +35,7 @@ func takesNothing(t *testing.T, entry string, table, with *programs.Table) {
 			rest = slices.Delete(rest, i, i+1)
 		}
 		if is.Readonly && !was.Readonly || is.HarmlessFrom < was.HarmlessFrom || is.Subcommand != was.Subcommand ||
-			!slices.Equal(is.Flags, was.Flags) || is.Known != was.Known || is.Unvouched != nil {
+			!slices.Equal(is.Flags, was.Flags) || is.Known != was.Known || is.WithoutOverlay != nil {
 			t.Errorf("%s: %s: it was %+v and is %+v", entry, text, was, is)
 		}
 	}

@@ -78,7 +78,7 @@ func (v *invocation) into(i int, w effects.Word) {
 // copied is the name that a source of a copy has in the folder it goes into, ""
 // when that is not known.
 func (v *invocation) copied(source *effects.Word) string {
-	if source.Open() {
+	if source.Expandable() {
 		return ""
 	}
 	text := source.Text

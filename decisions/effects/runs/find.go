@@ -83,7 +83,7 @@ func (v *invocation) primary(i int) int {
 	}
 	switch o.Canonical {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
-		v.wide = v.wide || choosesSecrets(path.Base(v.args[i+1].Text))
+		v.searchesHidden = v.searchesHidden || choosesSecrets(path.Base(v.args[i+1].Text))
 	}
 	if o.Canonical == "-fprintf" {
 		return 2 // the file and the format
@@ -131,7 +131,7 @@ func (v *invocation) findCommand(i int) int {
 	words := slices.Clone(v.args[i+1 : end])
 	known := true
 	inside := strings.HasSuffix(v.args[i].Text, "dir") // in the folder of each file
-	if v.wide {
+	if v.searchesHidden {
 		v.unknown(i, "a command for files that may hold secrets")
 	}
 	for j := range words {
@@ -163,12 +163,12 @@ func (v *invocation) findCommand(i int) int {
 	}
 	first := len(v.b.Effects)
 	v.b.Command(words, at)
-	v.changes = v.changes || !onlyLooks(v.b.Effects[first:])
+	v.changes = v.changes || !onlyReads(v.b.Effects[first:])
 	return end - i
 }
 
-// onlyLooks reports whether effects only run what looks, and read.
-func onlyLooks(list []effects.Effect) bool {
+// onlyReads reports whether effects only run what looks, and read.
+func onlyReads(list []effects.Effect) bool {
 	for i := range list {
 		if e := &list[i]; e.Kind != effects.KindRead && (e.Kind != effects.KindRun || !e.Run.Readonly) {
 			return false

@@ -45,8 +45,8 @@ func (h *harms) add(o harms) {
 	h.words = append(h.words, o.words...)
 }
 
-// tell writes what was noted into the run.
-func (h *harms) tell(r *effects.Run) {
+// store writes what was noted into the run.
+func (h *harms) store(r *effects.Run) {
 	slices.Sort(h.words)
 	r.Harmful = slices.Compact(h.words)
 	r.HarmlessFrom, r.OptionsFrom = h.from, h.options
@@ -72,15 +72,15 @@ func (v *invocation) harmFrom(i int) {
 // their options by their place, or run what words behind them say, it is a word
 // like others.
 func (v *invocation) harmOption(i int) {
-	if v.placed() {
+	if v.positionMatters() {
 		v.harm(i)
 		return
 	}
 	v.harms.option(i)
 }
 
-// placed reports whether the place of an option among the words counts.
-func (v *invocation) placed() bool {
+// positionMatters reports whether the place of an option among the words counts.
+func (v *invocation) positionMatters() bool {
 	p := v.p
 	return p != nil && (p.Style == programs.StyleFind || p.Style == programs.StyleTest || p.Style == programs.StyleAssign || p.Dashless ||
 		p.Wrapper != nil || p.Interpreter != "" || p.Text)
@@ -99,7 +99,7 @@ func (v *invocation) unexplained(n, i int) {
 	w := &v.args[i]
 	value := i > n && takesNext(&v.args[i-1]) && w.Text != "--"
 	switch plain := plainOperand(w.Text); {
-	case plain && value && !v.placed():
+	case plain && value && !v.positionMatters():
 		v.harms.maybe(i)
 	case plain:
 	case value, dashed(w.Text):

@@ -12,41 +12,41 @@ import (
 
 // invocation is one run whose words are taken apart by the program table.
 type invocation struct {
-	b     *Builder
-	at    Setting
-	index int    // of the run's effect
-	given string // the program, as it was written
-	run   *effects.Run
-	args  []effects.Word
-	p     *programs.Program // the program, then its sub-command
+	b         *Builder
+	at        Setting
+	index     int    // of the run's effect
+	asWritten string // the program, as it was written
+	run       *effects.Run
+	args      []effects.Word
+	p         *programs.Program // the program, then its sub-command
 
-	subs     []string
-	flags    []string
-	operands []int    // indexes in args
-	dashes   int      // how many operands stand before --, -1 without one
-	paths    int      // how many operands, not options, named paths
-	later    []later  // values of options that are applied after the operands
-	disturbs []string // paths that mean something else from now on
-	harms    harms
-	changes  bool     // something is known or feared to change something
-	over     bool     // there were too many effects
-	odd      bool     // a wrapper does more than run its command
-	dead     bool     // the rest of the words is not understood
-	unclear  bool     // which words are operands is not certain
-	send     bool     // what connects may send something
-	wide     bool     // a search goes into hidden names, too
-	linked   bool     // links are among the paths that a word stands for
-	followed []string // folders in which the run follows links
-	narrow   bool     // a search goes only into names that hold no secret
-	unpackTo int      // the word that names where an archive is unpacked, if filled is set
-	unpackIn string   // that folder
-	filled   bool
-	method   string  // the method of a request, if one is given
-	asked    []later // parameters of a request
+	subs              []string
+	flags             []string
+	operands          []int           // indexes in args
+	dashes            int             // how many operands stand before --, -1 without one
+	paths             int             // how many operands, not options, named paths
+	deferred          []deferredValue // values of options that are applied after the operands
+	disturbs          []string        // paths that mean something else from now on
+	harms             harms
+	changes           bool     // something is known or feared to change something
+	tooManyEffects    bool     // there were too many effects
+	wrapperDoesMore   bool     // a wrapper does more than run its command
+	unparsed          bool     // the rest of the words is not understood
+	unclear           bool     // which words are operands is not certain
+	send              bool     // what connects may send something
+	searchesHidden    bool     // a search goes into hidden names, too
+	linked            bool     // links are among the paths that a word stands for
+	followed          []string // folders in which the run follows links
+	searchesNoSecrets bool     // a search goes only into names that hold no secret
+	unpackTo          int      // the word that names where an archive is unpacked, if filled is set
+	unpackIn          string   // that folder
+	filled            bool
+	method            string          // the method of a request, if one is given
+	queryParams       []deferredValue // parameters of a request
 }
 
-// later is an option's value that waits for the operands.
-type later struct {
+// deferredValue is an option's value that waits for the operands.
+type deferredValue struct {
 	act  programs.Act
 	arg  int
 	word effects.Word
@@ -62,10 +62,10 @@ func (v *invocation) full() bool {
 	if len(v.b.Effects)-v.index <= most {
 		return false
 	}
-	if !v.over {
-		v.over = true
+	if !v.tooManyEffects {
+		v.tooManyEffects = true
 		if v.b.Rest == nil {
-			v.b.overWords(append([]effects.Word{effects.LiteralWord(v.given)}, v.args...), v.at)
+			v.b.overWords(append([]effects.Word{effects.LiteralWord(v.asWritten)}, v.args...), v.at)
 		}
 		v.unknown(len(v.args)-1, "more words than permd follows")
 		v.harmFrom(0)
@@ -99,7 +99,7 @@ func (v *invocation) known(p *programs.Program) {
 		v.assignments()
 	default:
 		v.words()
-		v.tellOperands()
+		v.storeOperands()
 	}
 	p = v.p
 	if len(v.subs) > 0 {
@@ -111,7 +111,7 @@ func (v *invocation) known(p *programs.Program) {
 	}
 	v.fields()
 	v.implicitEffects()
-	v.strays()
+	v.readsThroughLinks()
 	for flag, more := range p.Implies {
 		if v.has([]string{flag}) {
 			v.flags = append(v.flags, more...)
@@ -153,7 +153,7 @@ func (v *invocation) input() {
 
 // words reads options, sub-commands and operands.
 func (v *invocation) words() {
-	for i := 0; i < len(v.args) && !v.dead && !v.full(); i++ {
+	for i := 0; i < len(v.args) && !v.unparsed && !v.full(); i++ {
 		w := &v.args[i]
 		if v.p.Text {
 			continue
@@ -195,9 +195,9 @@ func (v *invocation) words() {
 	}
 }
 
-// tellOperands notes the operands in the run, if it is certain which they are.
-func (v *invocation) tellOperands() {
-	if v.unclear || v.dead || v.over || v.p.Text || v.p.Wrapper != nil {
+// storeOperands notes the operands in the run, if it is certain which they are.
+func (v *invocation) storeOperands() {
+	if v.unclear || v.unparsed || v.tooManyEffects || v.p.Text || v.p.Wrapper != nil {
 		return
 	}
 	operands := make([]string, 0, len(v.operands))
@@ -214,12 +214,12 @@ func (v *invocation) tellOperands() {
 // of the command have effects of their own.
 func (v *invocation) wrapperOperand(i int) {
 	w := &v.args[i]
-	if !v.p.Wrapper.Assignments || w.Dynamic() || v.odd {
+	if !v.p.Wrapper.Assignments || w.Dynamic() || v.wrapperDoesMore {
 		return
 	}
 	name, value, ok := strings.Cut(w.Text, "=")
 	if !ok {
-		v.odd = true // the command begins here
+		v.wrapperDoesMore = true // the command begins here
 		return
 	}
 	if !v.b.Table.HarmlessAssignment(name, value) {
@@ -243,9 +243,9 @@ func (v *invocation) subcommand(i int) {
 		v.harms.options = max(v.harms.options, i+2)
 	}
 	switch {
-	case w.Open():
+	case w.Expandable():
 		v.dynamicWord(i)
-		v.dead = true
+		v.unparsed = true
 	case sub != nil:
 		name := w.Text
 		if real := sub.Aliases[name]; real != "" {
@@ -269,7 +269,7 @@ func (v *invocation) subcommand(i int) {
 		// An alias, an extension, or newer than the table.
 		v.unknown(i, "a sub-command that the program table does not have: "+display.Display(display.ShowWord(w)))
 		v.subs = append(v.subs, w.Text)
-		v.dead = true
+		v.unparsed = true
 		v.harmFrom(i)
 	}
 }
@@ -291,7 +291,7 @@ func (v *invocation) dynamicOption(i int) int {
 	v.unclear = true
 	if v.p.Interpreter == "shell" && w.Guess != "" {
 		// bash -c "$(…)", bash <(…)
-		v.b.Glimpse(w.Guess, v.run.Cwd, v.at.From)
+		v.b.AddLikely(w.Guess, v.run.Cwd, v.at.From)
 	}
 	return 0
 }

@@ -143,13 +143,13 @@ func (v *invocation) database(i int, w effects.Word) {
 	if v.changes {
 		return
 	}
-	if why := v.restless(w); why != "" {
+	if why := v.writesWhenRead(w); why != "" {
 		v.unknown(i, why)
 	}
 }
 
-// restless says why reading a database may write something, "" when it does not.
-func (v *invocation) restless(w effects.Word) string {
+// writesWhenRead says why reading a database may write something, "" when it does not.
+func (v *invocation) writesWhenRead(w effects.Word) string {
 	e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
 	if e.File == nil {
 		return "a database at a path that is not known"

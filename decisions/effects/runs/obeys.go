@@ -21,9 +21,9 @@ import (
 // maxObeyedOperands is how many operands are looked beside.
 const maxObeyedOperands = 64
 
-// tellsOfItself reports whether the run is a question about the program alone,
+// printsOwnInfo reports whether the run is a question about the program alone,
 // such as for its version.
-func (v *invocation) tellsOfItself() bool {
+func (v *invocation) printsOwnInfo() bool {
 	return len(v.args) == 1 && len(v.subs) == 0 && len(v.operands) == 0 && !v.changes && len(v.flags) == 1 &&
 		slices.Contains(v.p.ReadonlyAlone, v.flags[0])
 }
@@ -158,7 +158,7 @@ func (v *invocation) Changed(file string) bool {
 // anything in it may be changed.
 func (v *invocation) Rewritten(file string) bool {
 	in := lexpath.Fold(file) + "/"
-	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.Settled(effects.Effect{File: &effects.File{Path: file}}).File == nil
+	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.CheckLinks(effects.Effect{File: &effects.File{Path: file}}).File == nil
 }
 
 // Leads returns where a path leads that is read, "" if that is not known, and

@@ -46,10 +46,10 @@ func (v *invocation) searchGlob(i int, w effects.Word) {
 	}
 	names := Alternatives(path.Base(w.Text))
 	if !slices.ContainsFunc(names, func(name string) bool { return name == "" || !v.b.Table.PlainPattern(name) }) {
-		v.narrow = true
+		v.searchesNoSecrets = true
 		return
 	}
-	v.wide = true
+	v.searchesHidden = true
 	if slices.ContainsFunc(names, choosesSecrets) {
 		v.unknown(i, "a pattern that chooses files which may hold secrets: "+display.Display(display.ShowWord(&w)))
 	}

@@ -10,8 +10,8 @@ type RestCount struct {
 	words int // of commands that wait
 }
 
-// waiting is a text or a command that is to be read as a part of the rest.
-type waiting struct {
+// unread is a text or a command that is to be read as a part of the rest.
+type unread struct {
 	Text  string
 	Words []effects.Word // in place of a text
 	At    Setting
@@ -28,13 +28,13 @@ const (
 
 // OverText notes a text that is over a bound.
 func (b *Builder) OverText(text, cwd, from string) {
-	b.over(waiting{Text: text, At: Setting{Cwd: cwd, From: from}})
+	b.over(unread{Text: text, At: Setting{Cwd: cwd, From: from}})
 }
 
 // overWords notes a command that has too many words.
 func (b *Builder) overWords(words []effects.Word, at Setting) {
 	at.via, at.wrapped = nil, 0
-	b.over(waiting{Words: words, At: at})
+	b.over(unread{Words: words, At: at})
 }
 
 // overWrapped notes a command that is wrapped in others too deeply. What it runs
@@ -52,17 +52,17 @@ func (b *Builder) overWrapped(words []effects.Word, at Setting) {
 	b.overWords(words, at)
 }
 
-func (b *Builder) over(w waiting) {
+func (b *Builder) over(w unread) {
 	switch {
 	case b.Rest != nil && w.Words != nil:
 		if b.Rest.words += len(w.Words); b.Rest.words <= maxRestWords {
-			b.Waiting = append(b.Waiting, w)
+			b.Unread = append(b.Unread, w)
 		}
-	case len(b.Waiting) >= MaxRestQueue:
+	case len(b.Unread) >= MaxRestQueue:
 	case b.Rest == nil: // it is not known yet what is left
-		b.Waiting = append(b.Waiting, w)
+		b.Unread = append(b.Unread, w)
 	case w.Words == nil && b.Rest.bytes+len(w.Text) <= 2*MaxRestText:
 		b.Rest.bytes += len(w.Text)
-		b.Waiting = append(b.Waiting, w)
+		b.Unread = append(b.Unread, w)
 	}
 }

@@ -14,7 +14,7 @@ import (
 func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting) {
 	v := invocation{b: b, at: at, index: -1, args: words[1:], p: p, run: &effects.Run{Cwd: at.Cwd}}
 	start := v.wrappedCommand(p)
-	plain := p.Wrapper.Transparent && start >= 0 && start < len(v.args) && !v.odd
+	plain := p.Wrapper.Transparent && start >= 0 && start < len(v.args) && !v.wrapperDoesMore
 	if !plain {
 		index := b.Run(words, at)
 		if start < 0 || start >= len(v.args) {
@@ -22,7 +22,7 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 			return
 		}
 		at.via = &effects.Via{Effect: index, Arg: start}
-		if p.Wrapper.Joined && slices.ContainsFunc(v.args[start:], readAgain) {
+		if p.Wrapper.Joined && slices.ContainsFunc(v.args[start:], changesWhenReread) {
 			b.unknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
 		}
 		if p.Wrapper.Appends {
@@ -34,17 +34,17 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 		}
 	}
 	inner := words[1+start:]
-	if inner[0].Open() {
+	if inner[0].Expandable() {
 		b.Unknown(at.From, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(&inner[0])))
 		return
 	}
 	b.Command(inner, at)
 }
 
-// readAgain reports whether a shell that is given the word as a part of its text
+// changesWhenReread reports whether a shell that is given the word as a part of its text
 // may read something else than that word.
-func readAgain(w effects.Word) bool {
-	return w.Open() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
+func changesWhenReread(w effects.Word) bool {
+	return w.Expandable() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
 }
 
 // plainLetters mean nothing to any shell, wherever they stand in a word.
@@ -54,7 +54,7 @@ const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 // file, so that the command has the wrapper's own standard input (xargs -a).
 func (v *invocation) readsWordsFile(start int) bool {
 	for i := range v.args[:start] {
-		if w := &v.args[i]; w.Open() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
+		if w := &v.args[i]; w.Expandable() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
 			return true
 		}
 	}
@@ -69,18 +69,18 @@ func (v *invocation) wrappedCommand(p *programs.Program) int {
 	for i < len(v.args) {
 		w := &v.args[i]
 		switch {
-		case w.Open():
+		case w.Expandable():
 			if i > 0 || skip > 0 {
-				v.odd = true
+				v.wrapperDoesMore = true
 			}
 			return i
 		case w.Text == "--" && skip == p.Wrapper.Skip:
 			i++
-			v.odd = v.odd || !p.Wrapper.Transparent
+			v.wrapperDoesMore = v.wrapperDoesMore || !p.Wrapper.Transparent
 			return v.skipOperands(i, skip)
 		case len(w.Text) > 1 && w.Text[0] == '-' && skip == p.Wrapper.Skip:
 			used, harmless := v.peek(p, i)
-			v.odd = v.odd || !harmless
+			v.wrapperDoesMore = v.wrapperDoesMore || !harmless
 			if used == 0 {
 				return v.afterUnknown(i + 1)
 			}
@@ -111,7 +111,7 @@ func (v *invocation) skipOperands(i, skip int) int {
 		if v.p.Wrapper.Assignments && !w.Dynamic() {
 			if name, value, ok := strings.Cut(w.Text, "="); ok && name != "" {
 				if !v.b.Table.HarmlessAssignment(name, value) {
-					v.odd = true
+					v.wrapperDoesMore = true
 				}
 				continue
 			}
@@ -120,7 +120,7 @@ func (v *invocation) skipOperands(i, skip int) int {
 			return i
 		}
 		if w.Dynamic() {
-			v.odd = true
+			v.wrapperDoesMore = true
 		}
 		skip--
 	}
@@ -159,7 +159,7 @@ func (v *invocation) taken(o *programs.Option, i int, attached bool) (used int, 
 	case o == nil:
 		return 0, false
 	case o.Arity == programs.ArityRequired && !attached:
-		return 2, o.Act == programs.ActText && i+1 < len(v.args) && !v.args[i+1].Open()
+		return 2, o.Act == programs.ActText && i+1 < len(v.args) && !v.args[i+1].Expandable()
 	}
 	return 1, o.Act == programs.ActText
 }
@@ -168,7 +168,7 @@ func (v *invocation) taken(o *programs.Option, i int, attached bool) (used int, 
 // (uv run, docker exec), or behind a program that hands it to another machine.
 func (v *invocation) inner() {
 	w := v.p.Wrapper
-	if v.dead || len(v.operands) == 0 {
+	if v.unparsed || len(v.operands) == 0 {
 		return
 	}
 	start := v.operands[0] + w.Skip
@@ -204,11 +204,11 @@ func (v *invocation) inner() {
 		return
 	}
 	first := &v.args[start]
-	if first.Open() || strings.HasPrefix(first.Text, "-") {
+	if first.Expandable() || strings.HasPrefix(first.Text, "-") {
 		v.unknown(start, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(first)))
 		return
 	}
-	if w.Joined && slices.ContainsFunc(v.args[start:], readAgain) {
+	if w.Joined && slices.ContainsFunc(v.args[start:], changesWhenReread) {
 		v.unknown(start, "words that the program hands to a shell, which reads them once more")
 	}
 	// Which program the name finds there, in an environment or among a
@@ -246,12 +246,12 @@ func (v *invocation) elsewhere(start int) {
 		v.unknown(start, "commands wrapped in each other too deeply")
 		return
 	}
-	defer func(before bool) { v.b.Away = before }(v.b.Away)
-	v.b.Away = true
+	defer func(before bool) { v.b.Remote = before }(v.b.Remote)
+	v.b.Remote = true
 	known := true
 	parts := make([]string, 0, len(v.args)-start)
 	for i := start; i < len(v.args); i++ {
-		if v.args[i].Open() {
+		if v.args[i].Expandable() {
 			v.dynamicWord(i)
 			known = false
 		}
@@ -275,8 +275,8 @@ func (v *invocation) elsewhere(start int) {
 			continue
 		case effects.KindRun:
 			e.Run.Cwd, e.Run.Script, e.Tags = "", nil, effects.TagsOf(effects.Outside)
-			if e.Run.Unvouched != nil {
-				e.Run.Unvouched.Cwd = ""
+			if e.Run.WithoutOverlay != nil {
+				e.Run.WithoutOverlay.Cwd = ""
 			}
 		}
 		e.Via = &effects.Via{Effect: v.index, Arg: len(v.args) - 1}
@@ -326,6 +326,6 @@ func (v *invocation) delegate(i int, program string) bool {
 		return false
 	}
 	v.b.Command(append([]effects.Word{effects.LiteralWord(program)}, v.args[i+1:]...), at)
-	v.dead = true
+	v.unparsed = true
 	return true
 }

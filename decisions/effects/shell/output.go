@@ -218,9 +218,9 @@ func characters(set string) []rune {
 	return all
 }
 
-// destroyers are programs that a pattern in the place of a program's name is
+// likelyPrograms are programs that a pattern in the place of a program's name is
 // taken for when it may match them.
-var destroyers = []string{"rm", "dd", "shred", "chmod", "chown", "wipefs", "bash", "sh", "curl", "nc"}
+var likelyPrograms = []string{"rm", "dd", "shred", "chmod", "chown", "wipefs", "bash", "sh", "curl", "nc"}
 
 // likelyName is the program that a word most likely names which is not known for
 // certain: a pattern such as /???/rm, or what a command prints. "" for none.
@@ -238,12 +238,12 @@ func likelyName(w *effects.Word) string {
 	if !strings.ContainsAny(base, "*?[") {
 		return base
 	}
-	i := slices.IndexFunc(destroyers, func(name string) bool {
+	i := slices.IndexFunc(likelyPrograms, func(name string) bool {
 		ok, err := path.Match(base, name)
 		return ok && err == nil
 	})
 	if i < 0 || strings.Trim(base, "*") == "" {
 		return ""
 	}
-	return destroyers[i]
+	return likelyPrograms[i]
 }

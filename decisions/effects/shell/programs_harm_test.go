@@ -129,7 +129,7 @@ func TestHarmfulAgrees(t *testing.T) {
 		if r == nil {
 			return
 		}
-		for _, run := range []*effects.Run{r, r.Unvouched} {
+		for _, run := range []*effects.Run{r, r.WithoutOverlay} {
 			if run == nil {
 				continue
 			}

@@ -42,7 +42,7 @@ func (s *walker) declareName(name string, at *scope) {
 	}
 	if !s.declared[name] {
 		s.declared[name] = true
-		s.news++
+		s.definitions++
 	}
 }
 

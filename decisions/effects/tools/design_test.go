@@ -170,7 +170,7 @@ func TestDesign(t *testing.T) {
 					r.add(t, rest)
 				case "yes":
 					said++
-					res := w.Of(designCall(rest))
+					res := w.Effects(designCall(rest))
 					for _, e := range r.uncovered(&res) {
 						t.Errorf("%s: %s is not allowed", rest, told(e))
 					}
@@ -180,7 +180,7 @@ func TestDesign(t *testing.T) {
 					if !ok {
 						t.Fatalf("%s: why not?", rest)
 					}
-					res := w.Of(designCall(command))
+					res := w.Effects(designCall(command))
 					left := r.uncovered(&res)
 					if !slices.ContainsFunc(left, func(e *effects.Effect) bool { return strings.Contains(told(e), part) }) {
 						t.Errorf("%s: no %q among what is not allowed", command, part)

@@ -97,7 +97,7 @@ func (h *hinting) add(given, from string, below bool, kinds ...effects.Kind) {
 	}
 	if h.paths++; h.paths > maxHints {
 		if h.paths == maxHints+1 {
-			h.lack("the agent names more paths than are looked at")
+			h.addMissing("the agent names more paths than are looked at")
 		}
 		return
 	}

@@ -213,18 +213,18 @@ func (d *profilesData) compile() (*Profiles, error) {
 			p.byName[key] = append(p.byName[key], a)
 		}
 	}
-	p.learn(p.generic)
+	p.addNames(p.generic)
 	for _, s := range shapes {
-		p.learn(s)
+		p.addNames(s)
 	}
 	slices.Sort(p.names)
 	p.names = slices.Compact(p.names)
 	return p, nil
 }
 
-// learn adds a shape's names of facts to those that near misses are measured
+// addNames adds a shape's names of facts to those that near misses are measured
 // against.
-func (p *Profiles) learn(s *shape) {
+func (p *Profiles) addNames(s *shape) {
 	for name, r := range s.members {
 		if r != roleIgnore {
 			p.names = append(p.names, name)
@@ -352,21 +352,21 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 	return p, nil
 }
 
-// stranger is the profile of an agent that no profile knows.
-var stranger = &profile{id: "generic"}
+// unknownAgent is the profile of an agent that no profile knows.
+var unknownAgent = &profile{id: "generic"}
 
 // of returns the profile of an agent: the first of its name whose range of
 // versions holds the agent's.
 func (p *Profiles) of(a effects.Party) *profile {
 	if p == nil || a.Name == "" {
-		return stranger
+		return unknownAgent
 	}
 	for _, c := range p.byName[strings.ToLower(a.Name)] {
 		if c.versions.Holds(a.Version) {
 			return c
 		}
 	}
-	return stranger
+	return unknownAgent
 }
 
 // LiveShell reports whether the shell of that agent stays alive between calls,

@@ -20,10 +20,10 @@ type Explanation struct {
 	// Known is set when permd still knew the call, and not only what the journal
 	// holds of it: without it there are no fired rules but those that decided,
 	// no near ones and no ways.
-	Known     bool              `json:"known"`
-	Effects   []explainedEffect `json:"effects"`
-	Ways      []way             `json:"ways"`      // that would make the call allowed
-	Obstacles []obstacle        `json:"obstacles"` // why there is none
+	Known       bool              `json:"known"`
+	Effects     []explainedEffect `json:"effects"`
+	Suggestions []suggestion      `json:"ways"`      // that would make the call allowed
+	Obstacles   []obstacle        `json:"obstacles"` // why there is none
 	// More is set when not all that may be near or a way was looked at.
 	More bool `json:"more,omitzero"`
 
@@ -116,7 +116,7 @@ func Decision(ctx context.Context, d *decisions.Decision, from *decisions.Delibe
 
 // effects takes over what the decision says.
 func (x *Explanation) effects() {
-	x.Effects, x.Ways, x.Obstacles = []explainedEffect{}, []way{}, []obstacle{}
+	x.Effects, x.Suggestions, x.Obstacles = []explainedEffect{}, []suggestion{}, []obstacle{}
 	for _, e := range x.Decision.Effects {
 		one := explainedEffect{EffectDecision: e, Why: rowWords(e.Row), Fired: []firedRule{}, Near: []policy.Near{}}
 		for _, r := range e.Rules {
@@ -155,7 +155,7 @@ func (x *Explanation) fill(ctx context.Context) {
 			x.More = true
 			continue
 		}
-		for _, set := range wanted(&e.EffectDecision) {
+		for _, set := range wantedSets(&e.EffectDecision) {
 			list, more := near.Nearest(ctx, x.from.Input(i), set, fired)
 			x.More = x.More || more
 			for _, n := range list {
@@ -168,7 +168,7 @@ func (x *Explanation) fill(ctx context.Context) {
 		}
 	}
 	if x.Decision.Verdict != decisions.Allow {
-		x.findWays()
+		x.findSuggestions()
 	}
 }
 
@@ -193,9 +193,9 @@ func (x *Explanation) fired(e *explainedEffect, fired []decisions.Finding) {
 	e.Fired = append(append(e.Fired[:0], by...), beside...)
 }
 
-// wanted are the sets in which a rule would have changed the answer: where the
+// wantedSets are the sets in which a rule would have changed the answer: where the
 // base layer or nothing spoke an allow, and of what is allowed a deny or an ask.
-func wanted(e *decisions.EffectDecision) []decisions.Set {
+func wantedSets(e *decisions.EffectDecision) []decisions.Set {
 	switch {
 	case e.Verdict == decisions.Allow:
 		return []decisions.Set{decisions.SetDeny, decisions.SetAsk}
