@@ -171,7 +171,7 @@ func TestToolLabels(t *testing.T) {
 	}
 }
 
-// indices are where sep stands in s.
+// indices are where sep is in s.
 func indices(s, sep string) (list []int) {
 	for i := range len(s) {
 		if strings.HasPrefix(s[i:], sep) {

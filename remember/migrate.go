@@ -59,7 +59,7 @@ func (e *entry) matchesOnlyLine() bool {
 }
 
 // lineOfLabel is the rule line in a label, without what schema version 1 put
-// behind it for people to read.
+// after it for people to read.
 func lineOfLabel(c *Choice) string {
 	rule := c.Label
 	switch c.Kind {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestSlowCallsLeaveReading: calls that come one by one are each led by the
-// goroutine that reads, and none keeps those behind it waiting for longer than
+// goroutine that reads, and none keeps those after it waiting for longer than
 // the overseer's patience.
 func TestSlowCallsLeaveReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

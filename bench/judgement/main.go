@@ -7,8 +7,8 @@
 // in memory. It is a benchmark of judgement, not of time, so its numbers are the
 // same on every machine, and -check holds them against a file of scores.
 //
-// It knows no verdict by itself. What a row expects stands in the corpus; how
-// the rules of other systems are written in permd's own form stands in
+// It knows no verdict by itself. What a row expects is in the corpus; how
+// the rules of other systems are written in permd's own form is in
 // translate.go and peers_rules.go.
 package main
 

@@ -63,7 +63,7 @@ func golden(t *testing.T, name, got string) {
 // files show that each is counted where it belongs.
 func TestScores(t *testing.T) {
 	golden(t, "score.golden", must(t, options{asJSON: true}))
-	// What is asked most stands in words of the rules, which change more often.
+	// What is asked most is in words of the rules, which change more often.
 	report, causes, _ := strings.Cut(must(t, options{max: 5}), "\nasked most, memoryless")
 	golden(t, "report.golden", report)
 	for _, want := range []string{

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Where the table stands in docs/programs.md.
+// Where the table is in docs/programs.md.
 const (
 	docsFile = "docs/programs.md"
 	docsFrom = "<!-- written by go run ./bench/programs -write -->\n"

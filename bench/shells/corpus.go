@@ -54,8 +54,8 @@ func readCorpora(module, dir string) ([]string, error) {
 	return slices.Compact(texts), nil
 }
 
-// cases returns the inputs of a file of cases: behind a line "== NAME", up to a
-// line "--"; behind "$ ", "yes " or "no " and up to the line's end or "::", where
+// cases returns the inputs of a file of cases: after a line "== NAME", up to a
+// line "--"; after "$ ", "yes " or "no " and up to the line's end or "::", where
 // ⏎ is a newline.
 func cases(file string) []string {
 	var texts []string

@@ -178,7 +178,7 @@ func outcomeCode(r *aap.Result) (int, error) {
 	return cli.VerdictCode(strictest), nil
 }
 
-// outcomeMarks stand before what became of a call.
+// outcomeMarks are printed before the outcome of a call.
 var outcomeMarks = map[aap.Outcome]string{
 	aap.Granted: "✓", aap.Execute: "✓", aap.Ask: "?", aap.Denied: "✗", aap.Skip: "-",
 }

@@ -18,7 +18,7 @@ func (c *chained) session() (ask func(id string) string) {
 	}
 }
 
-// chainAllows stands in the answer to it.
+// chainAllows is in the answer to it.
 const chainAllows = `"optionId":"y"},`
 
 // TestProxyRestart restarts a daemon that is required: what needs it fails

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/otc"
 )
 
-// TestOTCVersionLines: a line of a list speaks of every version, or of those behind
+// TestOTCVersionLines: a line of a list speaks of every version, or of those after
 // its @; one that a person remembers speaks of what it names.
 func TestOTCVersionLines(t *testing.T) {
 	t.Parallel()

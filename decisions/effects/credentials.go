@@ -6,7 +6,7 @@ import (
 )
 
 // Sorted brings credentials to one order, so that the same ones are the same
-// fact however a caller lists them. An authorization that stands twice has the
+// fact however a caller lists them. An authorization that occurs twice has the
 // scopes of both.
 func (g Credentials) Sorted() Credentials {
 	scopes := map[string][]string{}

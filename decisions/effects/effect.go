@@ -189,18 +189,18 @@ type Run struct {
 	// last * covers the run.
 	HarmlessFrom int
 	// Harmful are the indexes of the words that are not known to be harmless, in
-	// order. Among them are both words of an option whose value stands in a word
-	// of its own and, behind an option that no table explains, the word that may
-	// be its value: that one alone may lie at HarmlessFrom or behind.
+	// order. Among them are both words of an option whose value is in a word
+	// of its own and, after an option that no table explains, the word that may
+	// be its value: that one alone may lie at HarmlessFrom or after.
 	Harmful []int
 	// OptionsFrom is the least n such that every word of Harmful from index n on
 	// is an option, or the value of the option before it, that means the same
-	// wherever it stands. It is more than there are words when a sub-command may
+	// wherever it is. It is more than there are words when a sub-command may
 	// be among any of them.
 	OptionsFrom int
 }
 
-// DynamicWord stands in Run.Args for a word whose text is only known when the
+// DynamicWord replaces a word in Run.Args whose text is only known when the
 // command runs.
 const DynamicWord = "\x00dynamic"
 

@@ -16,7 +16,7 @@ type Run struct {
 	Words []Glob
 	// Rest is set when a last * stands for further words.
 	Rest bool
-	// Named are the words behind the last *: options, each with as much as one
+	// Named are the words after the last *: options, each with as much as one
 	// value in a word of its own.
 	Named []string
 	// Meaning is what the words mean, nil when that is not known; see Resolved.
@@ -62,7 +62,7 @@ func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
 		(!e.Tags.Has(effects.Outside) || run.Cwd != "" && run.Cwd == ctx.Cwd)
 }
 
-// covers reports whether the words behind those that the line spells out are
+// covers reports whether the words after those that the line spells out are
 // harmless, or named by it.
 func (r *Run) covers(run *effects.Run) bool {
 	if len(r.Named) > 0 {
@@ -150,7 +150,7 @@ func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bo
 
 // spelled returns the word that an effect comes from if its run's words are
 // those of the line and the line spells this word out. Where a * admits further
-// words, the word must stand there once: the same text in another place may
+// words, the word must be there once: the same text in another place may
 // mean something else (the second file of cp).
 func (r *Run) spelled(e *effects.Effect, all []effects.Effect) (string, bool) {
 	if e.Via == nil || e.Via.Effect < 0 || e.Via.Effect >= len(all) || all[e.Via.Effect].Run == nil {

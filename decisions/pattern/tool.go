@@ -7,7 +7,7 @@ import (
 )
 
 // Tool is a line about using a named tool. A name without @ speaks of the tool in
-// every version and in none; behind an @ stands the version, x for x.0.0.
+// every version and in none; after an @ stands the version, x for x.0.0.
 type Tool struct {
 	// Server is the tool's server; nil for a tool that no server is named for.
 	Server Glob

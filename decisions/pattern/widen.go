@@ -103,7 +103,7 @@ func nameable(r *effects.Run, n int) (int, []string) {
 }
 
 // subcommandEnd is the index after the last word of the sub-command; more than
-// there are words when it does not stand in them.
+// there are words when it is not in them.
 func subcommandEnd(r *effects.Run) int {
 	end := 0
 	for word := range strings.FieldsSeq(r.Subcommand) {

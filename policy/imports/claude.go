@@ -218,7 +218,7 @@ func (t *translator) claudeUnread(r rule, why string) {
 	t.add(r)
 }
 
-// claudeCommand reads what stands behind Bash: words, with * for any text, and
+// claudeCommand reads what follows Bash: words, with * for any text, and
 // :* at the end, which is the same as a space and *.
 func claudeCommand(spec string) match {
 	spec = strings.TrimSpace(spec)

@@ -114,7 +114,7 @@ var Outcomes = []Outcome{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Re
 // Note is what became of one rule or setting.
 type Note struct {
 	At      Place   `json:"at"`
-	Text    string  `json:"text"` // as it stands there
+	Text    string  `json:"text"` // as it is there
 	Outcome Outcome `json:"outcome"`
 	Why     string  `json:"why,omitzero"`
 	Instead string  `json:"instead,omitzero"`

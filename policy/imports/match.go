@@ -142,7 +142,7 @@ func allBodies(a area, excepted bool) []string {
 
 // runs is the match of commands by a regular expression over their text, with
 // the lines that a list has for it. wide is set when the expression also speaks
-// of what stands between commands.
+// of what is between commands.
 func runs(re string, wide bool, lines []string, exact bool) match {
 	m := match{area: runArea, exact: exact}
 	for _, l := range lines {
@@ -165,7 +165,7 @@ func runs(re string, wide bool, lines []string, exact bool) match {
 	return m
 }
 
-// operators are what stands between commands: a pattern with one of them never
+// operators are what is between commands: a pattern with one of them never
 // matches a single command.
 const operators = "|&;<>$`\n"
 

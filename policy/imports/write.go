@@ -250,7 +250,7 @@ func (t *translator) wrapped(lines []line) (bodies []string) {
 	return bodies
 }
 
-// middleStar reports whether a * of its own stands before other words: there a
+// middleStar reports whether a * of its own precedes other words: there a
 // list and the peers mean different things.
 func middleStar(text string) bool {
 	words := strings.Fields(text)

@@ -117,7 +117,7 @@ type mutation struct {
 	name string
 	// to returns the new value; false removes the member.
 	to func(v any) (any, bool)
-	// twice writes the member a second time, with this value behind it or, if
+	// twice writes the member a second time, with this value after it or, if
 	// first is set, in front of it; under another name if as is set.
 	twice bool
 	first bool

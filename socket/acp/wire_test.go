@@ -129,7 +129,7 @@ const (
 	choose = `{"jsonrpc":"2.0","id":3,"method":"permd/choose","params":{"decisionId":"d-c","verdict":"allow"}}`
 )
 
-// TestOverTheSocket pipelines all that a client has to say: what stands before
+// TestOverTheSocket pipelines all that a client has to say: what precedes
 // a request holds for it, without waiting for any answer.
 func TestOverTheSocket(t *testing.T) {
 	w := serve(t)

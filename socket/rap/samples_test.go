@@ -265,7 +265,7 @@ func TestCanary(t *testing.T) {
 }
 
 // TestMutants: whatever is changed of an invocation that is allowed, what may run
-// is the operation with the arguments that stand there, in the thread that stands
+// is the operation with the arguments that are there, in the thread that stands
 // there.
 func TestMutants(t *testing.T) {
 	doc := poisoned(t)[rootSample+" with its toolset"]

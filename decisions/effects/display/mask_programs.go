@@ -16,7 +16,7 @@ func userOption(name string) bool {
 }
 
 // groupAfterColon are programs whose users are those of the system, with a group
-// behind the colon.
+// after the colon.
 var groupAfterColon = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
 
 // letterRule is what an option of one letter takes in some program.
@@ -56,7 +56,7 @@ var letterRules = func() map[string][]letterRule {
 }()
 
 // letterOf is the rule for an option of one letter at s[i], by the command
-// that it stands in.
+// that it is in.
 func (m *masker) letterOf(i int, letter byte) (found letterRule) {
 	if strings.IndexByte("uUapPw", letter) < 0 {
 		return found
@@ -72,14 +72,14 @@ func (m *masker) letterOf(i int, letter byte) (found letterRule) {
 	return found
 }
 
-// Bounds of the search for the command that an option stands in.
+// Bounds of the search for the command that an option is in.
 const (
 	maxLookBack = 256 // bytes
 	maxScans    = 64  // in one text
 )
 
 // lookBack reports whether a word of the command before i is what is looked
-// for; words come without the folder they stand in.
+// for; words come without the folder they are in.
 func (m *masker) lookBack(i int, is func(word string) bool) bool {
 	if m.scans++; m.scans > maxScans {
 		return false

@@ -118,7 +118,7 @@ func unreserved(c byte) bool {
 }
 
 // maxEscapeLevels is how many escapes within escapes are looked through: a server
-// behind another one may take one off each.
+// after another one may take one off each.
 const maxEscapeLevels = 4
 
 // hasHiddenDotSegments reports whether a path goes up for those who take its escapes off

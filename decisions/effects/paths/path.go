@@ -120,7 +120,7 @@ func (r *Resolver) Disturb(word, cwd string) {
 }
 
 // Mkdir notes that an earlier part of the call creates a folder at the word, so
-// that a ".." behind it is no riddle.
+// that a ".." after it is unambiguous.
 func (r *Resolver) Mkdir(word, cwd string) {
 	if BadPath(word) != "" || len(r.Made) > effects.MaxDisturbed {
 		return

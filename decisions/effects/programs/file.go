@@ -32,7 +32,7 @@ type textNode struct {
 	line int
 }
 
-// UnmarshalYAML reads a text and notes where it stands.
+// UnmarshalYAML reads a text and notes where it is.
 func (s *textNode) UnmarshalYAML(n *yaml.Node) error {
 	s.line = n.Line
 	return n.Decode(&s.text)

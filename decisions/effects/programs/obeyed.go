@@ -38,7 +38,7 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 	var all []Obeyed
 	for _, line := range lines {
 		name, format, known := strings.Cut(line.text, " = ")
-		// Files of layers may have words behind the name, which once were searched
+		// Files of layers may have words after the name, which once were searched
 		// for; now such a file counts whatever it says.
 		name, _, _ = strings.Cut(name, ": ")
 		if variable, ok := strings.CutPrefix(line.text, variableMark); ok {

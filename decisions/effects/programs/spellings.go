@@ -9,7 +9,7 @@ import (
 // and "npm run test".
 type spelling struct{ from, to sequence }
 
-// sequence is a sub-command and the operands behind it.
+// sequence is a sub-command and the operands after it.
 type sequence struct {
 	words    []string // as they are written
 	sub      string

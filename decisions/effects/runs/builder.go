@@ -45,7 +45,7 @@ type Builder struct {
 	Remote bool
 	// Shells are those that may read the shell text that is taken apart.
 	Shells plainshell.Shells
-	// Input is what the commands of shell text that stands in a word read.
+	// Input is what the commands of shell text that is in a word read.
 	Input Input
 	// Depth is how many times shell text was found inside shell text.
 	Depth int
@@ -66,7 +66,7 @@ type Builder struct {
 	Rest   *RestCount
 }
 
-// TextReader reads the shell text that stands in the words of a run.
+// TextReader reads the shell text that is in the words of a run.
 type TextReader interface {
 	// Text appends the effects of shell text run in cwd ("" when not known), and
 	// in the other folders that a shell which stays alive may be in.

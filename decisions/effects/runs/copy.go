@@ -11,7 +11,7 @@ import (
 )
 
 // linkTarget adds the target of a relative symbolic link as the link sees it:
-// from the folder that the link stands in.
+// from the folder that the link is in.
 func (v *invocation) linkTarget(i int, w effects.Word) {
 	last := v.operands[len(v.operands)-1]
 	dir := v.args[last].Text

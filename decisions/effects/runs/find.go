@@ -200,7 +200,7 @@ func (v *invocation) test() {
 }
 
 // betweenOperators reports whether the word at i can only be an operand: an
-// operator stands before it, a binary one behind it, or nothing else is there.
+// operator precedes it, a binary one after it, or nothing else is there.
 func (v *invocation) betweenOperators(i int) bool {
 	words := v.args
 	if n := len(words); n > 0 && words[n-1].Text == "]" {

@@ -148,7 +148,7 @@ func (v *invocation) implicitly(e programs.ImplicitEffect) {
 		}
 		switch e.Value {
 		case "cluster", "database", "cloud":
-			// Its address stands in a configuration that permd does not read.
+			// Its address is in a configuration that permd does not read.
 			v.b.Add(effects.Effect{
 				Kind: effects.KindConnect, From: v.at.From, Text: "connect to the " + e.Value, Connect: &effects.Connect{Method: method}, Via: own,
 			})

@@ -23,7 +23,7 @@ type invocation struct {
 	subs              []string
 	flags             []string
 	operands          []int           // indexes in args
-	dashes            int             // how many operands stand before --, -1 without one
+	dashes            int             // how many operands precede --, -1 without one
 	paths             int             // how many operands, not options, named paths
 	deferred          []deferredValue // values of options that are applied after the operands
 	disturbs          []string        // paths that mean something else from now on
@@ -296,9 +296,9 @@ func (v *invocation) dynamicOption(i int) int {
 	return 0
 }
 
-// lateOption takes back the options of a word behind the first operand that would
+// lateOption takes back the options of a word after the first operand that would
 // keep the program from unpacking: unzip reads them there as names in the archive,
-// and so unpacks. Only the archive's folder and what is left out may stand there.
+// and so unpacks. Only the archive's folder and what is left out may be there.
 func (v *invocation) lateOption(i, known int) {
 	if len(v.p.UnpacksUnless) == 0 || len(v.operands) == 0 {
 		return

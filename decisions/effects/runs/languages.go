@@ -46,7 +46,7 @@ func (v *invocation) language(does programs.Act, i int, w effects.Word) {
 	}
 }
 
-// awk checks an awk program and the words behind it. Some implementations take
+// awk checks an awk program and the words after it. Some implementations take
 // options there, others files; gawk takes files below /inet for connections.
 func (v *invocation) awk(i int, w effects.Word) {
 	if !languages.Awk(w.Text) {
@@ -96,7 +96,7 @@ func (v *invocation) mayBeFile(text string) bool {
 
 // sql handles SQL for SQLite, and the commands of its shell: what is not known
 // to only look may write the database, and run programs unless -safe forbids it.
-// An option that holds some is done before the options behind it count.
+// An option that holds some is done before the options after it count.
 func (v *invocation) sql(i int, w effects.Word, option bool) {
 	switch {
 	case strings.HasPrefix(w.Text, "."):

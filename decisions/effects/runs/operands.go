@@ -42,7 +42,7 @@ func (v *invocation) operandEffects() {
 			v.apply(programs.ActDeletes, i, v.args[i], false, tree)
 		}
 		if does == programs.ActTarget || does == programs.ActTool || does == programs.ActModule {
-			break // the words behind it are its own
+			break // the words after it are its own
 		}
 	}
 	for _, l := range v.deferred {
@@ -50,15 +50,15 @@ func (v *invocation) operandEffects() {
 	}
 }
 
-// movesOthers reports whether the n-th operand, when several words stand in its
+// movesOthers reports whether the n-th operand, when several words are in its
 // place, has one among them that does something else than it.
 func movesOthers(specs []programs.Operand, n, total int) bool {
 	own := operandAt(specs, n, total)
 	if own == nil || own.Many {
 		return false
 	}
-	// Those in front of the one that repeats move what stands behind them, those
-	// behind it what repeats.
+	// Those in front of the one that repeats move what follows them, those
+	// after it what repeats.
 	from := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
 	for i := range specs {
 		if &specs[i] == own && (from < 0 || i < from) {

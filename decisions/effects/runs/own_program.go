@@ -126,7 +126,7 @@ func (b *Builder) ownSocket(word string) bool {
 	return false
 }
 
-// runsCode reports whether a program runs code that stands in its words.
+// runsCode reports whether a program runs code that is in its words.
 func (b *Builder) runsCode(r *effects.Run) bool {
 	if p := b.Table.Program(r.Program); p != nil && p.Interpreter != "" {
 		return true

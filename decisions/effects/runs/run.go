@@ -15,7 +15,7 @@ const (
 	// maxScript is the size up to which a script is hashed, in bytes.
 	maxScript = 1 << 20
 	// maxRunEffects is how many effects the words of one command may have, and
-	// maxRunWords how many words may then stand in rules' sight: all words of a
+	// maxRunWords how many words may then be visible to rules: all words of a
 	// run are seen with each of its effects.
 	maxRunEffects = 256
 	maxRunWords   = 256 << 10

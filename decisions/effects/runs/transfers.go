@@ -325,7 +325,7 @@ func (v *invocation) fields() {
 	}
 }
 
-// fieldFiles adds the reads of parameters whose value stands in a file.
+// fieldFiles adds the reads of parameters whose value is in a file.
 func (v *invocation) fieldFiles() {
 	for _, f := range v.queryParams {
 		if f.word.Dynamic() {

@@ -22,7 +22,7 @@ const (
 	MaxRest         = 12 << 10  // effects that differ
 	MaxRestText     = 256 << 10 // bytes of all texts, and of one that is parsed
 	MaxRestQueue    = 64        // texts and commands that wait
-	maxRestWrappers = 16        // at the end of a command, that are looked behind
+	maxRestWrappers = 16        // at the end of a command, whose command is still read
 	maxRestWords    = 32 << 10  // of commands that are wrapped in others too deeply
 )
 
@@ -38,7 +38,7 @@ func (b *Builder) overWords(words []effects.Word, at Setting) {
 }
 
 // overWrapped notes a command that is wrapped in others too deeply. What it runs
-// stands behind the last of the wrappers, so that is read first.
+// follows the last of the wrappers, so that is read first.
 func (b *Builder) overWrapped(words []effects.Word, at Setting) {
 	for i, n := len(words)-1, 0; b.Rest == nil && i > 0 && n < maxRestWrappers; i-- {
 		if words[i].Dynamic() || words[i].Glob {

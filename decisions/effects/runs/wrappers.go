@@ -47,7 +47,7 @@ func changesWhenReread(w effects.Word) bool {
 	return w.Expandable() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
 }
 
-// plainLetters mean nothing to any shell, wherever they stand in a word.
+// plainLetters mean nothing to any shell, wherever they are in a word.
 const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
 
 // readsWordsFile reports whether the words that a wrapper appends may come from a
@@ -92,7 +92,7 @@ func (v *invocation) wrappedCommand(p *programs.Program) int {
 	return i
 }
 
-// afterUnknown is where the command most likely begins behind an option that
+// afterUnknown is where the command most likely begins after an option that
 // is not known: deny rules shall see it, the unknown option asks anyway.
 func (v *invocation) afterUnknown(i int) int {
 	for i < len(v.args) && strings.HasPrefix(v.args[i].Text, "-") {
@@ -101,7 +101,7 @@ func (v *invocation) afterUnknown(i int) int {
 	return i
 }
 
-// skipOperands passes the operands that stand before the command.
+// skipOperands passes the operands that precede the command.
 func (v *invocation) skipOperands(i, skip int) int {
 	for ; i < len(v.args); i++ {
 		w := &v.args[i]
@@ -164,8 +164,8 @@ func (v *invocation) taken(o *programs.Option, i int, attached bool) (used int, 
 	return 1, o.Act == programs.ActText
 }
 
-// inner adds the effects of the command behind a sub-command that wraps one
-// (uv run, docker exec), or behind a program that hands it to another machine.
+// inner adds the effects of the command after a sub-command that wraps one
+// (uv run, docker exec), or after a program that hands it to another machine.
 func (v *invocation) inner() {
 	w := v.p.Wrapper
 	if v.unparsed || len(v.operands) == 0 {
@@ -315,7 +315,7 @@ func (v *invocation) tool(i int, w effects.Word) {
 	}
 }
 
-// delegate adds the run of a program of the table with the words behind i.
+// delegate adds the run of a program of the table with the words after i.
 func (v *invocation) delegate(i int, program string) bool {
 	if program == "" || v.b.Table.Program(program) == nil {
 		return false

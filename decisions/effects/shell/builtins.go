@@ -327,7 +327,7 @@ func (s *walker) evaluated(name string, args []effects.Word, at *scope) {
 	s.setWords(args, at)
 }
 
-// setWords notes words as names of variables that are set. A name may stand in
+// setWords notes words as names of variables that are set. A name may be in
 // the word of its option, too: wait -pNAME.
 func (s *walker) setWords(args []effects.Word, at *scope) {
 	for i := range args {
@@ -341,5 +341,5 @@ func (s *walker) setWords(args []effects.Word, at *scope) {
 	}
 }
 
-// maxOptionName is how many letters of an option may stand before a name.
+// maxOptionName is how many letters of an option may precede a name.
 const maxOptionName = 16

@@ -38,7 +38,7 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 	if len(cmd.Args) == 0 {
 		return either(at), false
 	}
-	// What stands inside of the words finds no scratch, and makes its own.
+	// What is inside of the words finds no scratch, and makes its own.
 	words := s.b.Scratch
 	if s.b.Scratch = nil; cap(words) < len(cmd.Args) {
 		words = make([]effects.Word, 0, max(8, len(cmd.Args)))

@@ -6,11 +6,11 @@ import (
 )
 
 // The text is walked from its beginning to its end, and what comes later is
-// judged as what stands before it leaves things. Some parts run at the same
+// judged as what precedes it leaves things. Some parts run at the same
 // time as later ones, or again after them: what these change of where paths
 // lead holds for the former, too, so they are walked a second time.
 
-// concurrentPart is a part that runs at the same time as what stands behind it.
+// concurrentPart is a part that runs at the same time as what follows it.
 type concurrentPart struct {
 	first  int // its effects, from
 	end    int // up to
@@ -27,7 +27,7 @@ func (s *walker) concurrently(walk func()) {
 	}
 }
 
-// rejoin walks the concurrent parts again that something behind them changes.
+// rejoin walks the concurrent parts again that something after them changes.
 func (s *walker) rejoin() {
 	parts := s.concurrentParts
 	s.concurrentParts = nil

@@ -15,7 +15,7 @@ import (
 )
 
 // What the commands of a text are known to print, so that rules see what hides
-// behind a decoder or comes to a shell by a pipe. It is only ever looked at
+// after a decoder or comes to a shell by a pipe. It is only ever looked at
 // beside the question that such a command asks anyway: nothing is allowed by it.
 
 const (

@@ -14,7 +14,7 @@ import (
 
 // A call that is over a bound is a question. So that no padding turns a deny into
 // one, the rest of it is read as well, in a way that costs little: each command
-// by itself, wherever it stands, once for all equal ones. What is found is only
+// by itself, wherever it is, once for all equal ones. What is found is only
 // there to be denied (Result.Rest).
 
 // Bounds of the rest of a call, see also those of what waits.
@@ -233,7 +233,7 @@ func (r *rest) functions(text string, at runs.Setting) {
 	}
 }
 
-// commandLeads are words of the shell that stand before a command.
+// commandLeads are words of the shell that precede a command.
 var commandLeads = wordset.Of("if", "then", "else", "elif", "while", "until", "do", "!", "time", "{", "}", "$", "done", "fi", "esac", "coproc", "exec")
 
 // deeplyNested reports whether a text must not be parsed.

@@ -23,7 +23,7 @@ type restWalk struct {
 	nodes []node                // those the walk is in
 }
 
-// node says what the walk has to take back behind a node.
+// node says what the walk has to take back after a node.
 type node struct{ subprocess, piped bool }
 
 // walk reads the commands of a parsed text.
@@ -33,7 +33,7 @@ func (r *rest) walk(file *syntax.File, text string, at runs.Setting) {
 	syntax.Walk(file, w.visit)
 }
 
-// visit is called for each node, and with nil behind the last part of one.
+// visit is called for each node, and with nil after the last part of one.
 func (w *restWalk) visit(n syntax.Node) bool {
 	if n == nil {
 		last := len(w.nodes) - 1
@@ -185,7 +185,7 @@ func (w *restWalk) leave(out exitScopes) {
 	w.s.full, w.s.anyAssigned, w.s.allRedefined, w.s.redefined = false, false, false, nil
 }
 
-// loopVariable is the name of a loop's variable that stands in a word.
+// loopVariable is the name of a loop's variable that is in a word.
 func (w *restWalk) loopVariable(arg *syntax.Word) (name string) {
 	if len(w.loops) == 0 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// bind notes what an assignment that stands alone sets, if that is known.
+// bind notes what an assignment without a command sets, if that is known.
 func (s *walker) bind(a *syntax.Assign, at *scope) {
 	if a.Index != nil || a.Array != nil || a.Append || a.Naked {
 		return
@@ -129,7 +129,7 @@ func formatted(words []string) (string, bool) {
 	}
 }
 
-// splitName returns the words of a command's name that stands in one expansion,
+// splitName returns the words of a command's name that is in one expansion,
 // as bash splits it; none when they are not known. zsh takes it for one name,
 // which then hardly is a program.
 func (s *walker) splitName(w *syntax.Word, at *scope) []effects.Word {

@@ -129,7 +129,7 @@ func (a *activation) guards(n *syntax.IfClause) {
 	if cond.Args[0].Lit() != "[" || cond.Args[1].Lit() != "-n" || cond.Args[3].Lit() != "]" {
 		return
 	}
-	// Without quotes, nothing at all would stand there.
+	// Without quotes, nothing at all would be there.
 	if _, quoted := cond.Args[2].Parts[0].(*syntax.DblQuoted); !quoted {
 		return
 	}
@@ -205,7 +205,7 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 	}
 	switch name := n.Args[0].Lit(); name {
 	case "[", "test":
-		// -v and the comparisons of numbers evaluate what stands in subscripts.
+		// -v and the comparisons of numbers evaluate what is in subscripts.
 		for _, w := range n.Args[1:] {
 			if text := bare(w); strings.HasPrefix(text, "-") && text != "-n" && text != "-z" && text != "-a" && text != "-o" {
 				return false

@@ -32,7 +32,7 @@ type identity struct {
 
 // identify finds the tool's name, in the order in which the sources can be
 // trusted, and looks it up. A name in the form of a server's tool is one
-// wherever it stands: no profile makes it the agent's own.
+// wherever it is: no profile makes it the agent's own.
 func (t *tool) identify() {
 	c, p := t.Call, t.p
 	if v, ok := metaAt(c.Claims.Meta, p.metaServer...); ok && len(p.metaServer) > 0 {

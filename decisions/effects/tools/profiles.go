@@ -148,7 +148,7 @@ const (
 
 // ParseProfiles reads the agent profiles' data: one YAML document of at most
 // 1 MiB, in which an unknown key, a tool of an unknown shape or a name that
-// stands twice is an error.
+// occurs twice is an error.
 func ParseProfiles(data []byte) (*Profiles, error) {
 	if len(data) > maxProfiles {
 		return nil, fmt.Errorf("reading agent profiles: longer than %d bytes", maxProfiles)

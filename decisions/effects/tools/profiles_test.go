@@ -131,7 +131,7 @@ func TestWithoutProfiles(t *testing.T) {
 	}
 }
 
-// FuzzTool feeds inputs to tools of every shape. Whatever stands in them, the
+// FuzzTool feeds inputs to tools of every shape. Whatever is in them, the
 // result keeps its promises, and the call of a server's tool is a use.
 func FuzzTool(f *testing.F) {
 	w := toolWorld(f)

@@ -166,7 +166,7 @@ func (a *clientAgent) started(words []string) bool {
 // that take no value.
 var runnerWords = []string{"exec", "x", "dlx", "run", "tool", "-y", "--yes", "-q", "--quiet", "-A", "--allow-all", "--bun", "--"}
 
-// runnerOperands are the words behind a runner that may name what it starts: up to the
+// runnerOperands are the words after a runner that may name what it starts: up to the
 // first that is no value of a flag. What follows is for the program, such as the
 // model that it is to use.
 func runnerOperands(words []string) (names []string) {

@@ -150,7 +150,7 @@ func permdWords(words []string) int {
 	return 0
 }
 
-// namesPermd reports whether permd is run somewhere in a command, such as behind
+// namesPermd reports whether permd is run somewhere in a command, such as after
 // env or in the text of a shell.
 func namesPermd(words []string) bool {
 	return isPermd(words[0]) || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, "permd acp ") }) ||
