@@ -11,7 +11,7 @@ import (
 )
 
 // evaluation is a call as far as it can be decided without asking memory: its
-// effects, and what rules and fences say of each. It does not change once it is
+// effects, and what rules and fences say about each. It does not change once it is
 // made, and may serve many requests (see Cache).
 type evaluation struct {
 	snapshot     Snapshot
@@ -72,7 +72,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	return m
 }
 
-// effectAt is the i-th effect with what is said of it; the hints follow the effects.
+// effectAt is the i-th effect with what is said about it; the hints follow the effects.
 func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
 	if n := i - len(m.effects); n >= 0 {
 		return &m.res.Hints[n], &m.hints[n]

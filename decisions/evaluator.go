@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// evaluator finds out what a call does and what rules and fences say of it. It
+// evaluator finds out what a call does and what rules and fences say about it. It
 // has no memory and no journal: what it finds is the same for every request that
 // is equal, so it may be kept in a cache. Engine makes answers of it.
 type evaluator struct {

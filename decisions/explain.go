@@ -117,13 +117,13 @@ func (d *Deliberation) With(lines []*pattern.Pattern, as LineKind) []EffectDecis
 				v.run = &now[e.Via.Effect]
 			}
 			for _, p := range lines {
-				// A remembered line speaks of effects of its own kind alone.
+				// A remembered line is about effects of its own kind alone.
 				if (as == AsRule || p.Kind == e.Kind) && p.Match(e, d.input.All, ctx) {
 					v.add(p, e, d.input.All, ctx, as)
 				}
 			}
 			if d.results[i].row == RowFailure {
-				now[i] = d.results[i] // no line mends what broke
+				now[i] = d.results[i] // no line fixes what broke
 			} else {
 				now[i] = precede(e, &v)
 			}

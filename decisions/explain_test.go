@@ -119,7 +119,7 @@ func TestWithPaths(t *testing.T) {
 	}
 }
 
-// What broke is not mended by a line.
+// What broke is not fixed by a line.
 func TestWithFailure(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired, p.err = nil, errors.New("broken")

@@ -20,7 +20,7 @@ const (
 )
 
 // recordingFS is the file system as one call sees it. It asks for each thing once,
-// so that all parts of a decision speak of the same moment, and it notes what
+// so that all parts of a decision see the same moment, and it notes what
 // it was told, so that a later call can find out whether it would be told the
 // same. It belongs to one call.
 type recordingFS struct {

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// StillHolds reports whether deciding a request anew would say the very same as the
+// StillHolds reports whether deciding a request again would say the very same as the
 // earlier decision: by the same rules, of the same effects, for the same reasons,
 // with the same choices. Then an answer that was given may be given again. Nothing
 // is logged.
 //
-// It does decide anew. To compare digests of rules and of memory would not see a
+// It does decide again. To compare digests of rules and of memory would not see a
 // choice that has ended meanwhile, a link that was put in a path's place, or a rule
 // that looks at the clock.
 func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {

@@ -15,7 +15,7 @@ type otherRules struct{ *fakePolicy }
 func (p otherRules) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
 func (otherRules) Digest() string                              { return "other" }
 
-// TestAgain: an earlier answer is given again only while deciding anew would say
+// TestAgain: an earlier answer is given again only while deciding again would say
 // the very same.
 func TestAgain(t *testing.T) {
 	request := func() *Request {

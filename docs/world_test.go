@@ -21,7 +21,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// The place that the documents speak of.
+// The place that the documents are about.
 const (
 	home    = "/home/ana"
 	project = home + "/shop"

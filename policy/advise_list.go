@@ -192,7 +192,7 @@ func (l *adviser) overriddenEntries(list []listEntry) {
 	}
 }
 
-// stricter reports whether a set speaks before another one of the same layer.
+// stricter reports whether a set takes precedence over another one of the same layer.
 func stricter(a, b decisions.Set) bool {
 	order := []decisions.Set{decisions.SetAllow, decisions.SetAsk, decisions.SetDeny}
 	return slices.Index(order, a) > slices.Index(order, b)

@@ -54,7 +54,7 @@ type compiledLayer struct {
 	mayFire    [numKinds]bool // kinds for which a rule may fire
 	warnings   []diag.Problem
 	table      *programs.Table   // of org: the program table with what it adds, nil if nothing
-	overlay    *programs.Overlay // of a user: what it says of programs, nil if nothing
+	overlay    *programs.Overlay // of a user: what it says about programs, nil if nothing
 	programs   []ProgramInfo     // the programs that it says something about
 	tests      *moduleSet        // all that was parsed, when there are tests; nil once they have run
 	lists      []listEntry       // the entries of its lists, for explanations

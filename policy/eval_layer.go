@@ -279,7 +279,7 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message,
 			Remember: e.remember, Covers: e.covers, CoversUnknown: e.coversUnknown,
 		}
-		// The entry of a list is several rules, and speaks once.
+		// A list entry is several rules and is reported once.
 		if !slices.Contains(out, f) {
 			out = append(out, f)
 		}

@@ -63,7 +63,7 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 	}
 }
 
-// programsDigest identifies what a layer says of programs, "" if it says nothing.
+// programsDigest identifies what a layer says about programs, "" if it says nothing.
 func (n *layerState) programsDigest() string {
 	if n == nil || n.active == nil || len(n.active.programs) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func (n *layerState) programsDigest() string {
 	return n.digest
 }
 
-// withOrg returns the state with that of org: what org says of programs
+// withOrg returns the state with that of org: what org says about programs
 // is what a person's files are read against.
 func (n *layerState) withOrg(org *layerState) *layerState {
 	next := *n
@@ -79,7 +79,7 @@ func (n *layerState) withOrg(org *layerState) *layerState {
 	return &next
 }
 
-// tableOf is the program table with what org says of it.
+// tableOf is the program table with what org says about it.
 func (s *Store) tableOf(org *layerState) *programs.Table {
 	if org != nil && org.active != nil && org.active.table != nil {
 		return org.active.table

@@ -18,7 +18,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// judged is what the rules say of a command's effects, with the table of the
+// judged is what the rules say about a command's effects, with the table of the
 // snapshot, and the first run.
 func judged(t *testing.T, s *Store, project, command string) (fired []string, first *effects.Run) {
 	t.Helper()

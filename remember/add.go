@@ -157,7 +157,7 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 
 // Confirm makes choices count that only a client reported so far, and accepts
 // what became of choices of an earlier permd: their lines then deny what they
-// speak of.
+// are about.
 func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

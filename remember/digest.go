@@ -40,7 +40,7 @@ type form struct {
 	// anyArguments leaves out those of a named tool.
 	anyArguments bool
 	// absolute names files of the project by where they are, else by where in
-	// the project they are, so that all worktrees share what is said of them.
+	// the project they are, so that all worktrees share what is said about them.
 	absolute bool
 }
 

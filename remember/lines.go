@@ -235,7 +235,7 @@ func (x *lineIndex) check(s *search, key []byte) {
 	}
 }
 
-// matches reports whether an allow's line and pins speak of all of the effect.
+// matches reports whether an allow's line and pins are about all of the effect.
 // What is guarded is only matched by a line that names the very path or host.
 func (e *entry) matches(q *decisions.MemoryQuery) bool {
 	pins, eff := &e.choice.Pins, q.Effect

@@ -41,7 +41,7 @@ func (e *entry) addLinePart() {
 	case c.Pins.Call != "":
 		e.changed = true
 	case c.Pins.Arguments || c.Pins.Given != "":
-		// It was said of a tool with these arguments, and the facts hold them.
+		// It was said about a tool with these arguments, and the facts hold them.
 		if kept {
 			return
 		}
@@ -110,7 +110,7 @@ func (e *entry) why() string {
 
 // acceptable reports whether a person can accept what became of the choice: an
 // allow that matches nothing any more can only be forgotten, and so can a reject
-// that no line speaks for.
+// that no line covers.
 func (e *entry) acceptable() bool {
 	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].matchesAll()
 }

@@ -228,7 +228,7 @@ func readActive(db *sql.DB, now int64) (entries []*entry, unreadable, err error)
 		switch {
 		case e == nil:
 		case e.choice.Scope.Conn != 0:
-			// Its connection ended with the daemon; numbers start anew.
+			// Its connection ended with the daemon; numbers start over.
 		case !e.expiredAt(now):
 			entries = append(entries, e)
 		}

@@ -76,7 +76,7 @@ func TestVersionLines(t *testing.T) {
 			for i, e := range []effects.Effect{tool(""), tool("1.2.0"), tool("2.0.0"), tool("2.0.1"), given} {
 				want := want[i]
 				if verdict == decisions.Deny {
-					// A reject speaks of all that it may mean.
+					// A reject is about all that it may mean.
 					want = map[string][5]string{
 						"Sms:Send": {"deny", "deny", "deny", "deny", "deny"}, "Sms:*": {"deny", "deny", "deny", "deny", "deny"},
 						"Sms:Send@1.2.0": {"", "deny", "", "", "deny"}, "Sms:Send@2": {"", "", "deny", "", ""}, "Sms:Send@2.0.0": {"", "", "deny", "", ""},

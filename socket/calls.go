@@ -174,7 +174,7 @@ func (c *connection) stopReading() {
 }
 
 // abandon cancels all requests that are not answered, and answers them with an
-// error at once: whoever does not heed its context is not waited for.
+// error at once: one that ignores its context is not waited for.
 func (c *connection) abandon(cause error) {
 	c.cancel(cause)
 	var left []*call
@@ -244,7 +244,7 @@ func (c *connection) close() {
 	}
 }
 
-// join waits for the workers, but not for one that does not heed its context.
+// join waits for the workers, but not for one that ignores its context.
 func (c *connection) join() {
 	done := make(chan struct{})
 	go func() {

@@ -40,7 +40,7 @@ type bypassRow struct {
 }
 
 // bypass measures rows with the rule that each is about, given to permd as a
-// person's own beside the shipped ones.
+// person's own in addition to the shipped ones.
 func (b *bench) bypass(ctx context.Context, rows []bypassRow) (*bypassScore, error) {
 	s := &bypassScore{Classes: map[string]*unsafeCount{}}
 	got := make([]result, len(rows))

@@ -194,7 +194,7 @@ func (s *sandbox) changes() ([]change, error) {
 	return all, s.again()
 }
 
-// again makes the home anew.
+// again recreates the home.
 func (s *sandbox) again() error {
 	for _, dir := range []string{s.root + home, s.root + "/tmp"} {
 		err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {

@@ -240,7 +240,7 @@ func TestGateFailures(t *testing.T) {
 			d.kill()
 			d.start(t)
 			m.waitSays("permd is there again")
-			m.shows(ask(1, "old")) // what was said of it is not known
+			m.shows(ask(1, "old")) // what was said about it is not known
 			// Of this one nothing was ever said.
 			m.say(ask(2, "new"))
 			if got := m.told(); got != "yes" {

@@ -122,7 +122,7 @@ func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 		return false
 	}
 	if part.Kind == string(effects.KindUse) && !part.Line && (strings.ContainsAny(part.Rule, `*@"`) || strings.Count(part.Rule, ":") > 1) {
-		return false // in a name, or a version; a line would speak of other tools
+		return false // in a name, or a version; a line would be about other tools
 	}
 	if !part.Line && c.Scope == "user" && strings.HasPrefix(part.Rule, "./") {
 		return false // an earlier permd did not say in which project that is

@@ -59,7 +59,7 @@ type Effect struct {
 	Claimed bool
 
 	// Hint is set, with Claimed, for what only denies and asks see (see
-	// Result.Hints). No allow needs to speak of it, and none that does counts.
+	// Result.Hints). No allow needs to be about it, and none that does counts.
 	Hint bool
 
 	// Guessed is set on a Hint when the agent does not say what it does with the
@@ -75,7 +75,7 @@ type Effect struct {
 	// arguments of a use.
 	Via *Via
 
-	// FromOverlay is set when only a person's own layer, by what it says of a program,
+	// FromOverlay is set when only a person's own layer, by what it says about a program,
 	// names the effect. What the rest of the call means does not depend on it.
 	FromOverlay bool
 
@@ -141,7 +141,7 @@ const (
 
 // Run is a program that would run.
 type Run struct {
-	// Program is the name a rule speaks of. It is a base name only when the
+	// Program is the name that a rule matches. It is a base name only when the
 	// program is found by name or in a system folder; a program given as any
 	// other path is named by that path (./npm is not npm).
 	Program string
@@ -241,7 +241,7 @@ type Use struct {
 	Source  string // where the server's configuration comes from, "" if not known
 	Tool    string
 	Version string // the one that was asked for, "" where none was named
-	// Destructive is what the tool's server says of it (see Tool).
+	// Destructive is what the tool's server says about it (see Tool).
 	Destructive bool
 	Arguments   []byte // raw JSON, nil if none
 	// Credentials are the credentials that the tool would be handed, each list sorted

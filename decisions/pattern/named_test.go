@@ -108,7 +108,7 @@ func TestNamedOptions(t *testing.T) {
 	}
 }
 
-// TestNamedOptionsTouch is what a line that denies or asks speaks of.
+// TestNamedOptionsTouch is what a line that denies or asks is about.
 func TestNamedOptionsTouch(t *testing.T) {
 	table := shippedTable(t)
 	for _, tt := range []struct {

@@ -188,7 +188,7 @@ func (r *Run) exact(e *effects.Effect, all []effects.Effect) bool {
 	return ok && e.File != nil && strings.HasPrefix(word, "/")
 }
 
-// touches reports whether a run may be what the line speaks of.
+// touches reports whether a run may be what the line is about.
 func (r *Run) touches(run *effects.Run, ctx Context) bool {
 	named := run.Program == r.Program || strings.HasSuffix(run.Program, "/"+r.Program)
 	if strings.Contains(r.Program, "/") {
@@ -215,7 +215,7 @@ func (r *Run) touchesWords(args []string) bool {
 }
 
 // Parts splits a line with a last * into a sub-command and options, so that
-// "git push --force *" also speaks of "git -C x push origin -f". ok is false
+// "git push --force *" is also about "git -C x push origin -f". ok is false
 // for every other line.
 func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 	if !r.Rest || len(r.Words) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Wider is a line that speaks of more than one effect, as a suggestion of what
+// Wider is a line that is about more than one effect, as a suggestion of what
 // an answer about that effect could mean.
 type Wider struct {
 	// Level orders the lines for one effect from the narrowest, from 1.

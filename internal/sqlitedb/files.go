@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sideFiles are what SQLite keeps beside a database.
+// sideFiles are the files that SQLite keeps next to a database.
 var sideFiles = []string{"-wal", "-shm", "-journal"}
 
 // minPage is the smallest page of a database, in bytes.

@@ -141,8 +141,8 @@ func (s *splitter) name() (string, bool) {
 	return name, ok && s.take(':')
 }
 
-// usual are names that almost every message has, so that they need not be made
-// anew for each. They mean nothing here.
+// usual are names that almost every message has, so that they need not be
+// allocated for each. They have no meaning in this package.
 var usual = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{

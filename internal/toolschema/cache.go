@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of what a Cache keeps; over them it begins anew.
+// Bounds of what a Cache keeps; above them it starts empty.
 const (
 	maxKept      = 256
 	maxKeptBytes = 8 << 20 // of all schemas together, about
@@ -67,7 +67,7 @@ func (c *Cache) compiled(schema strictjson.Value) (*jsonschema.Schema, error) {
 
 // freeze makes a schema, with all that it leads to, one that does not change any
 // more: several goroutines may use it. Formats are not asserted, and a reference
-// that is resolved while it is checked makes work that cannot be reckoned.
+// that is resolved while it is checked makes work that cannot be computed.
 func freeze(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// area is what kind of thing a rule of a peer speaks of.
+// area is what kind of thing a rule of a peer is about.
 type area uint8
 
 const (
@@ -25,12 +25,12 @@ const (
 	toolArea // named tools, of servers or of the agent
 )
 
-// match is what a rule of a peer speaks of, in three forms: lines of a list,
+// match is what a rule of a peer is about, in three forms: lines of a list,
 // conditions in Rego, and a function, for comparing.
 type match struct {
 	area area
 	all  bool // everything of the area
-	// lines are what a list can say of it.
+	// lines are what a list can say about it.
 	lines []line
 	// exact is set when the lines cover at least all that the peer matches, so
 	// that a deny may be nothing but them.
@@ -42,7 +42,7 @@ type match struct {
 	bodies []string
 	// untranslatable says why there are no lines.
 	untranslatable *untranslatable
-	// apart names a question that the peer asks beside others: only rules of the
+	// apart names a question that the peer asks in addition: only rules of the
 	// same one are exceptions.
 	apart string
 	says  func(*Item) bool
@@ -78,7 +78,7 @@ const (
 	textsName = "imported_texts"
 	lineName  = "imported_line"
 	// writtenName takes the place of textsName in exceptions: a copy of a program
-	// in another folder is not what an exception speaks of.
+	// in another folder is not what an exception is about.
 	writtenName = "imported_written"
 )
 
@@ -141,8 +141,8 @@ func allBodies(a area, excepted bool) []string {
 }
 
 // runs is the match of commands by a regular expression over their text, with
-// the lines that a list has for it. wide is set when the expression also speaks
-// of what is between commands.
+// the lines that a list has for it. wide is set when the expression also
+// covers what is between commands.
 func runs(re string, wide bool, lines []string, exact bool) match {
 	m := match{area: runArea, exact: exact}
 	for _, l := range lines {

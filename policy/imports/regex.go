@@ -35,7 +35,7 @@ func commandRegexp(src string, fold, wide, anchored bool) match {
 	if fold {
 		flags = "(?is)"
 	}
-	// Operators in the text: the expression speaks of what is between commands.
+	// Operators in the text: the expression is about what is between commands.
 	wide = wide || strings.ContainsAny(strings.NewReplacer(`\s`, "", `$`, "", `|`, "").Replace(re), ";&<>`") ||
 		strings.Contains(re, `\|`) || strings.Contains(re, `\$`)
 	m := runs(flags+full, wide, nil, false)

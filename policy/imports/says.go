@@ -29,9 +29,9 @@ func Fetching(address string) Item {
 // Using is the call of a named tool; no server means the agent's own.
 func Using(server, tool string) Item { return Item{area: toolArea, Server: server, Tool: tool} }
 
-// PeerDecision is what the rules of the peer say of a call.
+// PeerDecision is what the rules of the peer say about a call.
 type PeerDecision struct {
-	// Verdict is "" when no rule speaks of some part of the call: then the peer
+	// Verdict is "" when no rule is about some part of the call: then the peer
 	// does what it does by default.
 	Verdict decisions.Verdict `json:"verdict,omitzero"`
 	// At and Text are the rule that decided.
@@ -39,7 +39,7 @@ type PeerDecision struct {
 	Text string `json:"text,omitzero"`
 }
 
-// Decide returns what the peer's rules say of the parts of a call in a project, by
+// Decide returns what the peer's rules say about the parts of a call in a project, by
 // the peer's own documentation: each part by itself, and the strictest counts.
 // Rules that hold only in some cases, which a call does not show, are left out.
 func (im *Import) Decide(project, home string, items []Item) PeerDecision {

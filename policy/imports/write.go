@@ -30,7 +30,7 @@ type output struct {
 	rego    strings.Builder
 	rules   int // in rego
 	id      string
-	// projects are those that within speaks of.
+	// projects are those that within is about.
 	projects []string
 }
 

@@ -83,7 +83,7 @@ func (s *batches) makeRoom(b *batch) {
 }
 
 // find returns the batch of that id, if it was decided in that very session: one
-// that was declared anew may mean other folders and another mode.
+// that was declared again may mean other folders and another mode.
 func (s *batches) find(id string, ses *decisions.Session) *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ func (ev *sseEvent) isRenamed() bool {
 }
 
 // parseSSE takes an event stream apart (the text/event-stream of the HTML
-// standard). What other readers take apart in another way is refused: a lone
+// standard). What other readers parse differently is refused: a lone
 // carriage return, which ends a line for some; two names of one event; a field
 // in other letters or after a space. The last event may lack its empty line:
 // that the stream is whole is for the caller to see.

@@ -1,5 +1,5 @@
 // Package acp adapts the Agent Client Protocol, version 1 and the draft of
-// version 2: it merges what session/update says of tool calls, turns
+// version 2: it merges what session/update says about tool calls, turns
 // session/request_permission into a call, and answers in the protocol's words.
 //
 // It reads as tolerantly as the protocol's own schema, for a guard must accept
@@ -75,7 +75,7 @@ func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
 		err = h.take(state, c.Owner(), id, params)
 	}
 	if err != nil {
-		// What the agent said of a call is lost, so nothing that was known of
+		// What the agent said about a call is lost, so nothing that was known of
 		// the session's calls can be relied on any more.
 		state.forgetCalls(id)
 	}

@@ -103,9 +103,9 @@ func (c *connState) finishedCall(s *session, p *patch) *toolCall {
 	return t
 }
 
-// incomplete takes in which calls of a session were spoken of before this
+// incomplete takes in which calls of a session were mentioned before this
 // connection began: a request about one of them rests on what permd was not
-// told, until the call is announced anew.
+// told, until the call is announced again.
 func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "toolCallIds", "state", "_meta")
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *connState) forgetCall(s *session, call string) {
 	s.evicted.add(call, lostEarlier)
 }
 
-// describe fills in what the session's declaration says of a call.
+// describe fills in what the session's declaration says about a call.
 func (s *session) describe(call *effects.Call, declared *decisions.Session) decisions.SessionRef {
 	ref := declared.Ref()
 	if declared != nil {

@@ -110,7 +110,7 @@ func (c *connState) session(id string) *session {
 	return s
 }
 
-// opened notes that a session was declared. One that nothing was said of before
+// opened notes that a session was declared. One that nothing was said about before
 // is new, so nothing of it can have been lost.
 func (c *connState) opened(id string) {
 	known := slices.ContainsFunc(c.sessions, func(s *session) bool { return s.id == id })

@@ -200,7 +200,7 @@ func TestUnreadBeforeAll(t *testing.T) {
 }
 
 // TestUnreadThenDeclaredAgain: a session that was declared before is not new when
-// it is declared again, also where nothing was said of it in between.
+// it is declared again, also where nothing was said about it in between.
 func TestUnreadThenDeclaredAgain(t *testing.T) {
 	c := serve(t).dial(t)
 	whole := strings.Replace(request, `"toolCallId":"c"`, `"toolCallId":"c","title":"ls","rawInput":{"command":"ls"}`, 1)

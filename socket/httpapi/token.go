@@ -31,7 +31,7 @@ type TokenError struct {
 // Error returns what is wrong.
 func (e *TokenError) Error() string { return e.Text }
 
-// Hint returns what mends it.
+// Hint returns what fixes it.
 func (e *TokenError) Hint() string { return e.Fix }
 
 // Token reads the token of a file that only the daemon's user can read, and makes

@@ -50,7 +50,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 			if h.mayRepeat(ctx, req, d, &f, &state.Questions) {
 				return a.answer(d, &f), nil
 			}
-			state.Questions.Remove(d.ID) // the question is asked anew
+			state.Questions.Remove(d.ID) // the question is asked again
 			of.decision = nil
 		}
 		d, err := h.decide(ctx, req)

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Rules are what a core goes by.
+// Rules configure a core.
 type Rules struct {
 	// Plain returns the id of the option by which an agent is allowed just one
 	// call, where it offers several of that kind; nil for none.

@@ -287,7 +287,7 @@ func (l *link) ask(ctx context.Context, a action) {
 		case late:
 			l.onTooSlow()
 		case l.failed(ctx) && !a.Wait && l.conn != nil:
-			// A new permd was told of all sessions just now. What was said of calls
+			// A new permd was told of all sessions just now. What was said about calls
 			// it was not told, so it asks where it would have known.
 			l.ask(ctx, a)
 			return

@@ -29,7 +29,7 @@ type Peers struct {
 	AgentOut  io.ReadCloser  // what it says
 }
 
-// Config is what Run goes by.
+// Config configures Run.
 type Config struct {
 	Rules
 	// Conducted says that the client is a conductor, which speaks for the agent

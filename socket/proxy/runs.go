@@ -30,8 +30,8 @@ const (
 // callRun is what is known of one call.
 type callRun struct {
 	session, call string
-	told          members // what an update has said of it
-	mentioned     bool    // an update spoke of it
+	told          members // what an update has said about it
+	mentioned     bool    // an update mentioned it
 	asked         bool    // a request was about it
 	denied        bool    // and was denied, the last one
 	began         bool    // it is running, as the agent says
@@ -121,7 +121,7 @@ func (r *runs) history(session string, update strictjson.Value) {
 	}
 }
 
-// mention notes that something was said of a call.
+// mention notes that something was said about a call.
 func (r *runs) mention(session, call string) {
 	if one := r.enter(session, call); one != nil {
 		one.mentioned = true
@@ -227,13 +227,13 @@ func (c *core) follow(id string, s *session, update strictjson.Value, created bo
 	}
 }
 
-// replays reports whether what is said of a session's calls is history.
+// replays reports whether what is said about a session's calls is history.
 func (c *core) replays(s *session) bool {
 	parent := c.sessions.byID[s.parent]
 	return s.replayed || parent != nil && parent.replayed
 }
 
-// update notes what an update says of a call, and returns what is new of it.
+// update notes what an update says about a call, and returns what is new of it.
 func (r *callRun) update(o strictjson.Object) []strictjson.Member {
 	var rest []strictjson.Member
 	first := r.told == 0
@@ -346,7 +346,7 @@ func (c *core) unrecorded() {
 	}
 }
 
-// tellIncomplete tells a new permd which calls were spoken of before it came. What is
+// tellIncomplete tells a new permd which calls were mentioned before it came. What is
 // asked about others has nothing missing.
 func (c *core) tellIncomplete() {
 	c.unrecorded()

@@ -33,7 +33,7 @@ type session struct {
 	mode    string
 	modes   []string // ids of configuration options that are modes
 	loading int      // session/load requests that are not answered
-	// replayed is set while what the agent says of calls is history: from
+	// replayed is set while what the agent says about calls is history: from
 	// session/load until the client says something in the session.
 	replayed bool
 	turn     turn
@@ -174,7 +174,7 @@ func (c *core) answerOf(from peerSide, m *message) {
 			if s == nil {
 				s = c.open(&session{id: id, cwd: k.cwd, roots: k.roots})
 			} else {
-				c.setRoots(s, k) // the agent has spoken of it before
+				c.setRoots(s, k) // the agent has mentioned it before
 			}
 		}
 		if s != nil {
@@ -268,7 +268,7 @@ func (c *core) declare(s *session) {
 	c.opening[c.ask(native.MethodSession, encoded(d), true)] = s.id
 }
 
-// declareUnknown makes sure that permd knows a session that the agent speaks of. Agents
+// declareUnknown makes sure that permd knows a session that the agent mentions. Agents
 // open some of their own; of these nothing but the id is known. Where the client
 // has opened just one session they can only belong to it.
 func (c *core) declareUnknown(id string) *session {

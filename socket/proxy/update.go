@@ -13,7 +13,7 @@ var ignoredUpdates = []string{
 	"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "plan", "available_commands_update", "usage_update", "session_info_update",
 }
 
-// observe passes an update on to permd, which decides by all that was said of a
+// observe passes an update on to permd, which decides by all that was said about a
 // call.
 func (c *core) observe(m *message) {
 	kind := text(m.params, "update", "sessionUpdate")
@@ -30,7 +30,7 @@ func (c *core) observe(m *message) {
 	s := c.declareUnknown(id)
 	if s != nil && s.loading > 0 || s == nil && c.sessions.loading() {
 		// History: what was done in another conversation. A call of it that is
-		// spoken of again later is one that permd knows nothing of.
+		// mentioned again later is one that permd knows nothing of.
 		if about {
 			c.runs.history(id, update)
 		}

@@ -153,7 +153,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestChains: what is said of threads.
+// TestChains: what is said about threads.
 func TestChains(t *testing.T) {
 	ancestors := func(r *decisions.Request) string { return r.Session.ID + " " + strings.Join(r.Session.Ancestors, " ") }
 	type step struct{ path, want, at string }

@@ -28,7 +28,7 @@ type nameMeaning uint16
 
 const (
 	meansSecret  nameMeaning = 1 << iota // token, password …
-	meansKey                             // key: a secret beside another word
+	meansKey                             // key: a secret next to another word
 	meansAuth                            // auth
 	meansSession                         // session
 	meansPass                            // pass, pwd

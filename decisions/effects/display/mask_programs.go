@@ -24,7 +24,7 @@ type letterRule struct {
 	letter   byte
 	means    letterMeans
 	attached bool   // only in the same word
-	with     string // only beside this word
+	with     string // only next to this word
 }
 
 type letterMeans uint8
@@ -99,7 +99,7 @@ func (m *masker) lookBack(i int, is func(word string) bool) bool {
 
 // ShowWords is a command as a person would type it, with the words masked that
 // are secrets as a whole. That they are words is certain here, so that blanks
-// and quotes in a secret are no riddle.
+// and quotes in a secret are resolved.
 func ShowWords(words []effects.Word) string {
 	return ShowCommand("", words)
 }

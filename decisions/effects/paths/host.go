@@ -75,7 +75,7 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 	}
 }
 
-// address is a network address taken apart.
+// address is a parsed network address.
 type address struct {
 	asWritten string
 	scheme    string // "" if none is written

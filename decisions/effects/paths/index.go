@@ -42,13 +42,13 @@ type Survey struct {
 //     changes between the decision and the act.
 //   - Kernels stamp in steps of some milliseconds. A stamp that is hardly older
 //     than the look is not trusted, and the folder read again by the next survey.
-//   - A survey reads at most maxListed folders itself. Others are read beside the
+//   - A survey reads at most maxListed folders itself. Others are read in the background of the
 //     requests, by one task for each project; until it is through, and in
 //     projects larger than the bounds, surveys are doubtful. In doubt a search
 //     stays quiet by itself (it did before, and most projects hold no secret),
 //     and needs a person in a call that reaches the network as well.
 //
-// Where the file system has no stamps, each survey reads its folders anew.
+// Where the file system has no stamps, each survey reads its folders again.
 type Index struct {
 	effects.FS
 	stamper    stamper // nil if there are no stamps
@@ -245,7 +245,7 @@ func (f *folder) collect(s *Survey) {
 }
 
 // task is the reading of folders, with those that come to light on the way,
-// beside the requests. There is one at a time.
+// in the background. There is one at a time.
 func (p *projectIndex) task(x *Index, list []*folder) func() {
 	if p.busy {
 		return nil

@@ -123,7 +123,7 @@ var skippedFolders = wordset.Of(
 	".terraform", ".terragrunt-cache", ".next", ".nuxt", ".svelte-kit", ".angular", ".turbo", ".parcel-cache", ".cache",
 )
 
-// likelihood says how much a name speaks for a secret in a folder that is
+// likelihood says how likely a name is that of a secret in a folder that is
 // searched as a whole.
 type likelihood uint8
 

@@ -3,7 +3,7 @@ package paths
 import "strings"
 
 // maxChoices is how many folders an index keeps such names of; when there are
-// more it begins anew.
+// more it starts over.
 const maxChoices = 1024
 
 // shimListing is what is kept of a folder.

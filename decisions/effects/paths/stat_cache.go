@@ -7,7 +7,7 @@ import (
 )
 
 // statCache is what a call saw of the file system. Each path is asked for once, so
-// that all effects of the call speak of the same moment. Nearly all calls look
+// that all effects of the call see the same moment. Nearly all calls look
 // at a handful of paths, for which a list is faster than a map and a tenth of
 // its size.
 type statCache struct {

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// LayerProgram is a program that a layer says something about.
+// LayerProgram is a program that a layer describes or extends.
 type LayerProgram struct {
 	Program string
 	Extends bool   // the table knows it without the layer
 	At      string // file:line
 }
 
-// Overlay are what a person's own layer says of programs. They never take
+// Overlay is what a person's own layer says about programs. It never takes
 // anything away:
 //
-//   - of a program that the table knows, they are a second opinion. What it adds
-//     to the effects counts, and a run is read-only, and its words are harmless,
-//     only where both say so;
+//   - for a program that the table knows, the overlay's effects are added to the
+//     table's, and a run is read-only, and its words are harmless, only if both say
+//     so;
 //   - of a program that nobody else describes, they add to the effects that it
 //     has as an unknown one. That such a run is known, read-only or harmless is
 //     the person's word: it counts as far as an allow of that person would, and
@@ -39,15 +39,15 @@ func (o *Overlay) List() []LayerProgram {
 	return o.list
 }
 
-// With returns the table with what a person says beside, nil for nothing.
-// vouched is false where what this person allows does not count.
-func (t *Table) With(o *Overlay, vouched bool) *Table {
+// With returns the table with a person's overlay, which may be nil. trusted is
+// false if allows of this person do not count.
+func (t *Table) With(o *Overlay, trusted bool) *Table {
 	c := *t
-	c.overlay, c.TrustOverlay = o, vouched
+	c.overlay, c.TrustOverlay = o, trusted
 	return &c
 }
 
-// OverlayProgram is what a person says of a program, nil if nothing.
+// OverlayProgram returns the overlay's entry of a program, nil if there is none.
 func (t *Table) OverlayProgram(name string) *Program {
 	if t.overlay == nil {
 		return nil

@@ -156,7 +156,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 }
 
-// keyCases say of each key of an entry what a person may say with it of a program
+// keyCases say about each key of an entry what a person may say with it of a program
 // that is known, what only org may, and what nobody may.
 var keyCases = map[string]struct{ person, org, nobody []string }{
 	"names":               {nobody: []string{"names: []"}},

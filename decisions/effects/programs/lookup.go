@@ -11,7 +11,7 @@ import (
 // Knows reports whether a program is in the table.
 func (t *Table) Knows(program string) bool { return t.find(program) != nil }
 
-// find is what the table says of a program, or a person beside it of one
+// find is what the table says about a program, or a person's overlay, of one
 // that the table does not have.
 func (t *Table) find(program string) *Program {
 	if p := t.programs[program]; p != nil || !t.TrustOverlay {

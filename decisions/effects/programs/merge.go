@@ -62,7 +62,7 @@ func (x *extender) replace(in map[string]*Program, name string, p, q *Program, e
 	}
 }
 
-// merge returns a program with what an entry says of it, nil when that is not
+// merge returns a program with what an entry says about it, nil when that is not
 // possible.
 func (x *extender) merge(p *Program, e *programEntry) *Program {
 	before := len(x.errs)
@@ -231,7 +231,7 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 	}
 }
 
-// options takes the options of an entry over. What is said of one spelling of an
+// options takes the options of an entry over. What is said about one spelling of an
 // option holds for all of them, and its canonical name, by which rules know it,
 // stays.
 func (x *extender) options(p, own *Program, e *programEntry) {
@@ -363,7 +363,7 @@ func (x *extender) addSub(p *Program, e *programEntry, names []textNode) {
 	}
 }
 
-// checkNewSub refuses what a person must not say of a sub-command that the table
+// checkNewSub refuses what a person must not say about a sub-command that the table
 // does not have, and of those below it.
 func (x *extender) checkNewSub(e *programEntry) {
 	for _, key := range slices.Sorted(maps.Keys(e.keyLines)) {

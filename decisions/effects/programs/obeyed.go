@@ -26,7 +26,7 @@ type Obeyed struct {
 
 // wholeProject stands for all files of a project among what a program obeys,
 // variableMark before the name of a variable, and besideMark before that of a file
-// that lies beside an operand.
+// that lies next to an operand.
 const (
 	wholeProject = "."
 	variableMark = "$"
@@ -67,7 +67,7 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 	return all, nil
 }
 
-// newSettings reads what the table says of a format.
+// newSettings reads what the table says about a format.
 func newSettings(e *settingsEntry) (*settings.Format, error) {
 	s := settings.NewFormat(e.Format)
 	if s == nil {

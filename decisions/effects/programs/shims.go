@@ -30,7 +30,7 @@ type ShimFile struct {
 	Settings *settings.Format
 }
 
-// shims reads what the table says of them.
+// shims reads what the table says about them.
 func (p *tableParser) shims(e *shimsEntry) error {
 	if e == nil {
 		return nil

@@ -78,7 +78,7 @@ type LineWord struct {
 
 // Spellings returns other words for a line that mean the same to its program. is
 // reports whether the word at an index may be that text. With rest the line
-// speaks of runs with further words, too.
+// is about runs with further words, too.
 func (t *Table) Spellings(program string, words []string, rest bool, is func(at int, text string) bool) [][]LineWord {
 	if len(t.same[program]) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (t *Table) respell(program string, line []LineWord, s *spelling, rest bool,
 			return nil // the words that follow say which script
 		}
 	case rest && len(gone) > 0:
-		// It speaks of whatever begins so.
+		// It is about whatever begins so.
 		all := s.from.all()
 		own := strings.Fields(l.Subcommand)
 		if len(own)+len(operands) >= len(all) || len(s.to.words) == 0 || !slices.Equal(own, all[:len(own)]) {

@@ -1,6 +1,6 @@
 // Package programs is the program table: what the options and operands of known
 // programs do, as data. The shipped files of rego/programs are its ground layer;
-// an organisation may extend it, and a person may say more beside it. It knows no
+// an organisation may extend it, and a person may add an overlay. It knows no
 // file system and no shell.
 package programs
 
@@ -28,9 +28,9 @@ type Table struct {
 	settings      map[string]*settings.Format // formats of files that programs obey
 	// Shims are the files that choose which program runs, nil for none.
 	Shims *Shims
-	// overlay is what a person's own layer says beside, nil if nothing.
+	// overlay is what a person's own layer says, nil if nothing.
 	overlay *Overlay
-	// TrustOverlay is set when the person's word counts for programs that nobody else
+	// TrustOverlay is set if the overlay counts for programs that no other layer
 	// describes.
 	TrustOverlay bool
 }

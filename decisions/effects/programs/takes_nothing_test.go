@@ -60,7 +60,7 @@ func ran(t *testing.T, table *programs.Table, text string) (run *effects.Run, li
 	return run, lines
 }
 
-// kindsIn are the effects without what runs say of their words.
+// kindsIn are the effects without what runs say about their words.
 func kindsIn(lines []string) []string {
 	var out []string
 	for _, l := range lines {

@@ -9,16 +9,16 @@ import (
 // Who may say what about a program that is known already.
 //
 // The table says what a program's words do; what it does not know is unknown and
-// asks. A person's own layer may say of such a program only what can make permd
+// asks. A person's own layer may say about such a program only what can make permd
 // stricter: more effects, more that is not understood, less that is read-only.
 // Org may say everything.
 //
 // Two walls keep that. This one refuses an entry that says something else, so
 // that nobody believes it counts. The other is how what a person says is used: it
-// is a second opinion beside the table's, and what either says counts (see
+// is read in addition to the table's, and what either says counts (see
 // Opinions). So a mistake here can make an entry useless, but no run harmless.
 
-// keyEffect is what a key of an entry does to what the table says of a program.
+// keyEffect is what a key of an entry does to what the table says about a program.
 type keyEffect uint8
 
 const (

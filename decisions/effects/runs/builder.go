@@ -1,5 +1,5 @@
 // Package runs turns the words of one command into effects: by what the program
-// table says of them, with the paths, addresses and settings that they name. Where
+// table says about them, with the paths, addresses and settings that they name. Where
 // words are shell text themselves, it has its [TextReader] read them.
 package runs
 
@@ -36,14 +36,14 @@ type Builder struct {
 	// Statements counts the commands that were followed, braces the words that
 	// braces became, written the effects that change files.
 	Statements, Braces, written int
-	// Parsed counts the bytes of shell text that were taken apart.
+	// Parsed counts the bytes of shell text that were parsed.
 	Parsed int
-	// inOverlay is set while a run's words are taken apart a second time.
+	// inOverlay is set while a run's words are parsed a second time.
 	inOverlay bool
 	// Remote is set while the words of a command are followed that runs on another
 	// machine or in a container.
 	Remote bool
-	// Shells are those that may read the shell text that is taken apart.
+	// Shells are those that may read the shell text that is parsed.
 	Shells plainshell.Shells
 	// Input is what the commands of shell text that is in a word read.
 	Input Input

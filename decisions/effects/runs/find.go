@@ -114,7 +114,7 @@ func (v *invocation) findRoots() []effects.Word {
 	return roots
 }
 
-// findCommand adds the run of -exec and its kin, whose words end at ; or +.
+// findCommand adds the run of -exec and the like, whose words end at ; or +.
 // {} stands for any path below the starting points.
 func (v *invocation) findCommand(i int) int {
 	v.harm(i)

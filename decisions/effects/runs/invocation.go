@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// invocation is one run whose words are taken apart by the program table.
+// invocation is one run whose words are parsed by the program table.
 type invocation struct {
 	b         *Builder
 	at        Setting
@@ -87,7 +87,7 @@ func (v *invocation) dynamicWord(i int) {
 	v.unknown(i, "an argument that is not known before it runs: "+display.Display(display.ShowWord(&v.args[i])))
 }
 
-// known takes apart the words of a program of the table.
+// known parses the words of a program of the table.
 func (v *invocation) known(p *programs.Program) {
 	v.p, v.dashes = p, -1
 	switch p.Style {

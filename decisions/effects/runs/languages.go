@@ -13,7 +13,7 @@ import (
 )
 
 // maxDatabase is the size up to which a database is looked into, in bytes; of a
-// larger one it is not known whether SQLite keeps a log beside it.
+// larger one it is not known whether SQLite keeps a log next to it.
 const maxDatabase = 4 << 20
 
 // language checks a word that is a program in a language of its own.
@@ -119,7 +119,7 @@ func (v *invocation) sql(i int, w effects.Word, option bool) {
 
 // database handles the file of a database. Only read, and with what its own
 // views may do turned off, it is as harmless as its file is: a journal or log
-// beside it is written into it, or begun.
+// next to it is written into it, or begun.
 func (v *invocation) database(i int, w effects.Word) {
 	if w.Text == ":memory:" || w.Text == "" {
 		return

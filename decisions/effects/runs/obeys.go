@@ -18,7 +18,7 @@ import (
 // run that obeys one is not read-only, unless all that it says is known to be
 // harmless.
 
-// maxObeyedOperands is how many operands are looked beside.
+// maxObeyedOperands bounds the operands whose folders are searched for settings.
 const maxObeyedOperands = 64
 
 // printsOwnInfo reports whether the run is a question about the program alone,
@@ -83,7 +83,7 @@ func (v *invocation) surroundings() *settings.Surroundings {
 }
 
 // obeysFrom is obeysProject for the files of one folder, "" if it is not known,
-// and of all above it: those beside operands, or the others.
+// and of all above it: those next to operands, or the others.
 func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside bool) string {
 	if dir == "" {
 		return "a file in a folder of which nothing is known"

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// applyOverlay adds what a person's own layer says of a program that the table knows:
-// its words are taken apart once more, with what that layer says of them, and
+// applyOverlay adds what a person's own layer says about a program that the table knows:
+// its words are parsed again, with what that layer says about them, and
 // what either finds counts. The name of the sub-command and of the options stay
 // the table's, since a rule can want them to be there or not to be there.
 func (v *invocation) applyOverlay(p *programs.Program) {
@@ -25,7 +25,7 @@ func (v *invocation) applyOverlay(p *programs.Program) {
 	v.harms.add(found)
 }
 
-// applyUserProgram adds what a person's own layer says of a program that nobody else knows
+// applyUserProgram adds what a person's own layer says about a program that nobody else knows
 // to the effects that it has as such a one. That it is known, read-only or
 // harmless is the person's word alone: rules of org are shown the run without it.
 func (v *invocation) applyUserProgram(p *programs.Program) {

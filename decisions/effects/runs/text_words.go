@@ -56,7 +56,7 @@ func (v *invocation) searchGlob(i int, w effects.Word) {
 }
 
 // Alternatives are the patterns that a pattern with one list in braces stands
-// for; more than one list is not taken apart.
+// for; more than one list is not parsed.
 func Alternatives(pattern string) []string {
 	head, rest, ok := strings.Cut(pattern, "{")
 	list, tail, closed := strings.Cut(rest, "}")

@@ -16,7 +16,7 @@ import (
 
 // What the commands of a text are known to print, so that rules see what hides
 // after a decoder or comes to a shell by a pipe. It is only ever looked at
-// beside the question that such a command asks anyway: nothing is allowed by it.
+// in addition to the question that such a command asks anyway: nothing is allowed by it.
 
 const (
 	// maxStages is how many commands of a pipe it is followed through.

@@ -51,7 +51,7 @@ programs:
 `
 
 // TestVouch checks what a person's word does to a program nobody else knows:
-// it adds effects, and what it says of the run is kept apart.
+// it adds effects, and what it says about the run is kept apart.
 func TestVouch(t *testing.T) {
 	table := effectstest.Table(t)
 	o := opinions(t, table, team)
@@ -123,7 +123,7 @@ func TestVouchLosesNothing(t *testing.T) {
 	}
 }
 
-// kindsIn are the effects without what a table says of a run.
+// kindsIn are the effects without what a table says about a run.
 func kindsIn(lines []string) []string {
 	var out []string
 	for _, l := range lines {
@@ -135,7 +135,7 @@ func kindsIn(lines []string) []string {
 	return out
 }
 
-// TestSecondOpinion checks that what a person says of a program that is known
+// TestSecondOpinion checks that what a person says about a program that is known
 // only ever adds.
 func TestSecondOpinion(t *testing.T) {
 	table := effectstest.Table(t)

@@ -57,7 +57,7 @@ var variableSetters = wordset.Fields(`
 
 // ordinaryVariable reports whether a shell gives a variable's name no meaning of
 // its own, so that it holds what was put into it. zsh ties path, cdpath and the
-// like to PATH and its kin.
+// like to PATH and so on.
 func ordinaryVariable(name string) bool {
 	if specialVariables[name] || strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "ZSH") || strings.HasPrefix(name, "EPOCH") ||
 		strings.HasSuffix(name, "path") || strings.HasPrefix(name, "COMP_") || strings.HasPrefix(name, "KSH") {

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// contradict compares what the agent says of its call with what the call holds.
+// contradict compares what the agent says about its call with what the call holds.
 // Real agents label shell commands as reads and shorten titles, so a claim is
 // only held against a call where the profile says that it is exact, or where no
 // honest call looks so.

@@ -55,7 +55,7 @@ func designWorld(t *testing.T) *tools.World {
 	return &tools.World{FS: fs, Table: table, Profiles: profiles, Own: paths.OwnFiles("/home/ana/.config/permd")}
 }
 
-// designCall is the call that a line of testdata/design.txt speaks of.
+// designCall is the call that a line of testdata/design.txt is about.
 func designCall(text string) *effects.Call {
 	c := &effects.Call{
 		ID: "1", Protocol: "acp", Tool: effects.Tool{Name: "Bash"}, Agent: effects.Party{Name: "claude-code"}, Cwd: designCwd,

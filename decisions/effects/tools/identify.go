@@ -218,7 +218,7 @@ func foreignSource(source string) string {
 	return source
 }
 
-// metaServer reads the server that the harness names beside the call.
+// metaServer reads the server that the harness names outside of the input.
 func (t *tool) metaServer(v strictjson.Value) {
 	switch strictjson.Kind(v) {
 	case '{':
@@ -246,7 +246,7 @@ func (t *tool) metaServer(v strictjson.Value) {
 }
 
 // wrapped recognises an input that names a server and its tool and holds the
-// arguments beside them.
+// arguments next to them.
 func (t *tool) wrapped() bool {
 	server, twoServers := t.oneOf("server", "serverName", "server_name")
 	tool, twoTools := t.oneOf("tool", "toolName", "tool_name")

@@ -28,7 +28,7 @@ func (t *tool) unknownMembers(o strictjson.Object, from string) {
 	}
 }
 
-// commandSiblings finds the members that stand beside the command of an object in
+// commandSiblings finds the members other than the command of an object in
 // a list. Such an object is read for its command alone, so that whatever else
 // it says (a folder, the environment, further words) would be passed over.
 func (t *tool) commandSiblings(s *shape, o strictjson.Object, from string) {

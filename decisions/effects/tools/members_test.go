@@ -147,7 +147,7 @@ func TestNamelessMembers(t *testing.T) {
 	}
 }
 
-// TestServerMarks has calls that say of themselves that a server's tool is
+// TestServerMarks has calls that say about themselves that a server's tool is
 // meant, under the name of a tool of the agent.
 func TestServerMarks(t *testing.T) {
 	w := toolWorld(t)

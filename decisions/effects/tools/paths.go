@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// verb is what a tool does with the path beside it.
+// verb is what a tool does with the path of the same input.
 type verb uint8
 
 const (
@@ -124,7 +124,7 @@ func globbed(fs []fact) bool {
 }
 
 // glob adds the read of the folder that a pattern starts in, below the folder
-// that stands beside it.
+// of the same input.
 func (t *tool) glob(f fact, fs []fact, cwd string) {
 	base := ""
 	for _, g := range fs {

@@ -376,7 +376,7 @@ func (p *Profiles) LiveShell(a effects.Party) bool { return p.of(a).liveShell }
 // followsFolder reports whether a folder in which a call leaves the agent's
 // shell is accounted for without asking: later calls of a shell that stays
 // alive are judged in each folder that it may be in (Call.Folders), and a shell
-// that is made anew for each call takes its folder with it.
+// that is made again for each call takes its folder with it.
 func (p *profile) followsFolder() bool { return p.liveShell || p.freshShell }
 
 // OnceOption returns the id of the option that allows just the call at hand, for

@@ -19,7 +19,7 @@ const (
 
 // tool reads one tool call. It works out whose tool it is (identify), takes the
 // input's members for what they mean (facts), turns them into effects (apply),
-// and compares them with what the agent says of its call (contradict).
+// and compares them with what the agent says about its call (contradict).
 type tool struct {
 	*runs.Builder
 	all *Profiles
@@ -31,7 +31,8 @@ type tool struct {
 	// have says what the input is.
 	have inputState
 	from string // the member that the input was read from
-	// adapterInput is what came beside the input and says the same or more.
+	// adapterInput is what the adapter passed on outside of the input; it says the
+	// same or more.
 	adapterInput strictjson.Object
 	adapterFrom  string
 
@@ -183,7 +184,7 @@ func (t *tool) readInput() {
 	}
 }
 
-// readAdapterInput reads what an adapter passes on of its agent beside the input.
+// readAdapterInput reads what an adapter passes on of its agent outside of the input.
 func (t *tool) readAdapterInput() {
 	v, ok := metaAt(t.Call.Claims.Meta, t.p.metaInput...)
 	if !ok || strictjson.Kind(v) != '{' {
@@ -343,7 +344,7 @@ func (t *tool) own() {
 	t.markClaimed(before)
 }
 
-// applyAdapterInput adds the hosts and permissions that stand only beside the input,
+// applyAdapterInput adds the hosts and permissions that are only outside of the input,
 // and compares the command there.
 func (t *tool) applyAdapterInput(s *shape) {
 	for _, f := range t.facts(s, t.adapterInput, t.adapterFrom) {

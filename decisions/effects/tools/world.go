@@ -1,6 +1,6 @@
 // Package tools turns a tool call into its effects. The profiles of agents say
 // whose tool it is and what the members of its input mean; shell text, paths and
-// addresses among them are read by the packages beside this one. [World.Of] is
+// addresses among them are read by the sibling packages. [World.Of] is
 // the entry.
 package tools
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// permd waits most of its life and sits beside programs that need the memory
+// permd is idle most of the time and shares the machine with programs that need the memory
 // more, so it trades a little time for a small heap.
 const (
 	// gcPercent is how much the heap may grow before it is collected, in percent

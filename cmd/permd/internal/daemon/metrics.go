@@ -138,7 +138,7 @@ func (c countingJournal) Append(ctx context.Context, recs ...*decisions.Record) 
 	return err
 }
 
-// state reads what the daemon says of itself.
+// state reads what the daemon says about itself.
 type state struct {
 	daemon  *daemon
 	metrics *metrics

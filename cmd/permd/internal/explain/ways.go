@@ -132,7 +132,7 @@ func lineFor(d *decisions.Deliberation, i, level int, lines []*pattern.Pattern, 
 	return nil
 }
 
-// linesOf are the lines that speak of an effect, the narrowest first. There are
+// linesOf are the lines that are about an effect, the narrowest first. There are
 // none where a line would store a secret, or not mean what it shows.
 func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
 	e, ctx := d.Effect(i), d.Context()

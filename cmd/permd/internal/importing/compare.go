@@ -26,7 +26,7 @@ type Comparison struct {
 	Same      int `json:"same"`
 	Stricter  int `json:"stricter"` // permd is
 	Looser    int `json:"looser"`   // permd is
-	// Silent are decisions of which no rule of the settings speaks.
+	// Silent counts decisions that no rule of the settings matches.
 	Silent int `json:"silent"`
 	// Unknown are decisions whose record does not say enough: something in it is
 	// masked or cut.

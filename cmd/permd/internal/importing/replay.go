@@ -166,7 +166,7 @@ func (p *pastCall) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 	return true
 }
 
-// decide is what permd says of the call now: the strictest of its parts.
+// decide is what permd says about the call now: the strictest of its parts.
 func (r *replayer) decide(ctx context.Context, rec *decisions.Record, past *pastCall) (verdict decisions.Verdict, reason string, err error) {
 	s := decide.Session{Cwd: rec.Cwd, Agent: "claude-agent-acp"}
 	id := "import " + rec.Cwd

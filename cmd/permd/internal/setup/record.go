@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// configRecord is what permd keeps of an installation, beside the backup: enough to
+// configRecord is what permd keeps of an installation in addition to the backup: enough to
 // give back the very bytes that were there, if nobody changed the file since.
 type configRecord struct {
 	Path    string   `json:"path"`
