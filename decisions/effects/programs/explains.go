@@ -6,7 +6,7 @@ package programs
 // program and the option; where one of them is more than a sub-command the
 // table need not explain what follows, and the answer is no.
 func (t *Table) Explains(program string, words []string, option string) bool {
-	p := t.described(program)
+	p := t.find(program)
 	if p == nil {
 		return false
 	}

@@ -23,7 +23,7 @@ type LineWords struct {
 // number, an option that is taken back.
 func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	var l LineWords
-	p := t.described(program)
+	p := t.find(program)
 	if p == nil || !p.comparable() {
 		return l, false
 	}

@@ -148,7 +148,7 @@ func (r *Reader) operand(i int) Arg {
 func (r *Reader) subcommand(i int) Arg {
 	w := &r.words[i]
 	a := Arg{Kind: ArgSub, Index: i, Name: w.Text}
-	if !w.Open() {
+	if !w.Expandable() {
 		a.Sub = r.program.Sub(w.Text)
 	}
 	if a.Sub == nil {

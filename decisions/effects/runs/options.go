@@ -154,7 +154,7 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 		case programs.ActData:
 			v.send = true
 		case programs.ActField:
-			v.asked = append(v.asked, later{act: programs.ActField, arg: i})
+			v.queryParams = append(v.queryParams, deferredValue{act: programs.ActField, arg: i})
 		default:
 			v.unknown(i, "the option "+o.Canonical)
 		}
@@ -166,7 +166,7 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	switch o.Act {
 	case programs.ActInto, programs.ActConnects, programs.ActSends, programs.ActDownload, programs.ActArchive, programs.ActEndpoint, programs.ActCopiesInto:
 		// What it means depends on operands and options that may follow.
-		v.later = append(v.later, later{act: o.Act, arg: i, word: w})
+		v.deferred = append(v.deferred, deferredValue{act: o.Act, arg: i, word: w})
 		return
 	}
 	v.apply(o.Act, i, w, true, false)
