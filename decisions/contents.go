@@ -19,6 +19,18 @@ type Content struct {
 	Sum string
 }
 
+// given reports whether a call names the file, and what is in it is not known to be
+// its code.
+func (c *Content) given() bool {
+	return c.Path != "" && !c.Code && c.Sum != sumNothing && c.Sum != sumNoContent
+}
+
+// The sums of what is no file.
+const (
+	sumNothing   = "nothing"
+	sumNoContent = "no content" // a folder: what is run in it is not named
+)
+
 // ErrNoContent means that what lies at a path is no file of data.
 var ErrNoContent = errors.New("no file of data")
 
@@ -109,9 +121,9 @@ func (e *Engine) sum(list []Content) {
 		left -= n
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			c.Sum = "nothing"
+			c.Sum = sumNothing
 		case errors.Is(err, ErrNoContent):
-			c.Sum = "no content" // a folder: what is run in it is not named
+			c.Sum = sumNoContent
 		case err == nil:
 			c.Sum = sum
 		}
