@@ -19,8 +19,18 @@ type Content struct {
 	Sum string
 }
 
-// notReadable is the Sum of a file that nobody who runs as the daemon can read.
-const notReadable = "unreadable"
+// given reports whether a call names the file, and what is in it is not known to be
+// its code.
+func (c *Content) given() bool {
+	return c.Path != "" && !c.Code && c.Sum != sumNothing && c.Sum != sumNoContent
+}
+
+// The sums of what has no content, and of what cannot be read.
+const (
+	sumNothing     = "nothing"
+	sumNoContent   = "no content" // a folder: what is run in it is not named
+	sumNotReadable = "unreadable" // the daemon may not read it
+)
 
 // ErrNoContent means that what lies at a path is no file of data.
 var ErrNoContent = errors.New("no file of data")
@@ -112,11 +122,11 @@ func (e *Engine) sum(list []Content) {
 		left -= n
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			c.Sum = "nothing"
+			c.Sum = sumNothing
 		case errors.Is(err, ErrNoContent):
-			c.Sum = "no content" // a folder: what is run in it is not named
+			c.Sum = sumNoContent
 		case errors.Is(err, fs.ErrPermission) && !c.Code:
-			c.Sum = notReadable
+			c.Sum = sumNotReadable
 		case err == nil:
 			c.Sum = sum
 		}
