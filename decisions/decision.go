@@ -49,7 +49,7 @@ const (
 	ByPolicy  Decider = "policy"
 	ByMemory  Decider = "memory"
 	ByHuman   Decider = "human"
-	ByDefault Decider = "default" // nothing spoke
+	ByDefault Decider = "default" // no rule matched
 	ByFailure Decider = "failure" // something broke on the way
 )
 
@@ -78,7 +78,7 @@ const (
 // Layers lists the layers from the highest to the lowest.
 var Layers = []Layer{Org, User, Project, Base}
 
-// RuleRef names a rule that spoke.
+// RuleRef names a rule that matched.
 type RuleRef struct {
 	ID    string `json:"id"`
 	Title string `json:"title,omitzero"`

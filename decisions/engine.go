@@ -130,7 +130,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	defer e.cache.release(first.buffer)
 	snap, err := e.policy.Snapshot(reqs[0].Peer.UID, first.project)
 	if first.cached != nil && err == nil && first.cached.evaluation.snapshot != snap {
-		// The rules have changed. The call is looked at anew, and where it belongs
+		// The rules have changed. The call is looked at again, and where it belongs
 		// as well: the rules must be those of the project that it is judged by.
 		first.resolve(&e.evaluator, cacheableRequest(reqs[0]))
 		snap, err = e.policy.Snapshot(reqs[0].Peer.UID, first.project)

@@ -11,7 +11,7 @@ import (
 )
 
 // evaluation is a call as far as it can be decided without asking memory: its
-// effects, and what rules and fences say of each. It does not change once it is
+// effects, and what rules and fences say about each. It does not change once it is
 // made, and may serve many requests (see Cache).
 type evaluation struct {
 	snapshot     Snapshot
@@ -42,7 +42,7 @@ type effectFacts struct {
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
 	w := e.world(fsys, snap)
-	m := &evaluation{snapshot: snap, call: &req.Call, res: w.In(received.scene), session: req.Session}
+	m := &evaluation{snapshot: snap, call: &req.Call, res: w.EffectsIn(received.context), session: req.Session}
 	m.session.Conn = 0
 	m.projectKey = paths.ProjectKey(fsys, m.res.Project)
 	m.person = needsPerson(req, &m.res)
@@ -72,7 +72,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	return m
 }
 
-// effectAt is the i-th effect with what is said of it; the hints follow the effects.
+// effectAt is the i-th effect with what is said about it; the hints follow the effects.
 func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
 	if n := i - len(m.effects); n >= 0 {
 		return &m.res.Hints[n], &m.hints[n]

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// evaluator finds out what a call does and what rules and fences say of it. It
+// evaluator finds out what a call does and what rules and fences say about it. It
 // has no memory and no journal: what it finds is the same for every request that
 // is equal, so it may be kept in a cache. Engine makes answers of it.
 type evaluator struct {
@@ -32,7 +32,7 @@ type intake struct {
 	cached  *cacheEntry // nil when nothing is
 	// Else what the request is evaluated by, of which a cache may keep all.
 	req      *Request
-	scene    *tools.Scene
+	context  *tools.CallContext
 	recorder *recordingFS
 }
 
@@ -62,8 +62,8 @@ func (m *intake) resolve(e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
 	m.recorder = &recordingFS{fs: e.fs}
 	w := tools.World{FS: m.recorder, Own: e.own, Others: e.system}
-	m.scene = w.Scene(&req.Call)
-	m.project = m.scene.Project()
+	m.context = w.CallContext(&req.Call)
+	m.project = m.context.Project()
 }
 
 // world is what effects are found with.

@@ -77,8 +77,8 @@ func (d *Deliberation) Fence(i int) string { return d.inputs[i].fence }
 // Reject is the remembered reject that fits an effect, nil if none.
 func (d *Deliberation) Reject(i int) *Choice { return d.inputs[i].reject }
 
-// Said is what was decided of an effect.
-func (d *Deliberation) Said(i int) EffectDecision { return explain(&d.input.All[i], &d.results[i]) }
+// Result is what was decided of an effect.
+func (d *Deliberation) Result(i int) EffectDecision { return explain(&d.input.All[i], &d.results[i]) }
 
 // Inherited reports whether an effect took its allow from its run.
 func (d *Deliberation) Inherited(i int) bool {
@@ -117,13 +117,13 @@ func (d *Deliberation) With(lines []*pattern.Pattern, as LineKind) []EffectDecis
 				v.run = &now[e.Via.Effect]
 			}
 			for _, p := range lines {
-				// A remembered line speaks of effects of its own kind alone.
+				// A remembered line is about effects of its own kind alone.
 				if (as == AsRule || p.Kind == e.Kind) && p.Match(e, d.input.All, ctx) {
 					v.add(p, e, d.input.All, ctx, as)
 				}
 			}
 			if d.results[i].row == RowFailure {
-				now[i] = d.results[i] // no line mends what broke
+				now[i] = d.results[i] // no line fixes what broke
 			} else {
 				now[i] = precede(e, &v)
 			}

@@ -37,8 +37,8 @@ func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
 			k.texts(c.Host, strconv.Itoa(c.Port), c.Scheme, c.URL, c.Method)
 		case e.Use != nil:
 			k.texts(e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version, e.Text)
-			k.given(&e.Use.Given)
-			k.text(e.Use.For)
+			k.credentials(&e.Use.Credentials)
+			k.text(e.Use.OnBehalfOf)
 			k.bytes(e.Use.Arguments)
 		default:
 			k.texts(e.Text, e.Why, source(call, e.From), call.Cwd)

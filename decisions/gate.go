@@ -75,7 +75,7 @@ func (d *Decision) finalize(req *Request, alone bool) {
 		d.Outcome = Approved
 	case g.Own && d.By != ByFailure:
 		d.Outcome = Passed
-	case alone, g.Asks, d.By == ByFailure, d.ruled(), len(d.Defects) > 0, g.Path && (d.unclear() || d.guarded()):
+	case alone, g.Asks, d.By == ByFailure, d.askedByRule(), len(d.Defects) > 0, g.Path && (d.unclear() || d.guarded()):
 		d.Outcome = ""
 		d.denyUnattended(alone)
 		return
@@ -98,8 +98,8 @@ func (d *Decision) guarded() bool {
 	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool { return e.Verdict == Ask && e.Row == RowGuarded })
 }
 
-// ruled reports whether a rule of org, user or project asks.
-func (d *Decision) ruled() bool {
+// askedByRule reports whether a rule of org, user or project asks.
+func (d *Decision) askedByRule() bool {
 	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool {
 		return e.Verdict == Ask && (e.Row == RowOrgAsk || e.Row == RowFirmAsk || e.Row == RowAsk)
 	})

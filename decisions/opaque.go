@@ -6,7 +6,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// A yes that holds once was said of a call in the state that the person knew. A
+// A yes that holds once was said about a call in the state that the person knew. A
 // call before it that may change anything (make, an unknown program, a tool of a
 // server) can make another one of it: the same words then run another script. So
 // the yes is for a call that nothing of the kind precedes.

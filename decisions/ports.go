@@ -32,7 +32,7 @@ type Snapshot interface {
 	OnFailure() Verdict
 	// Trusted reports whether the project's allows count.
 	Trusted() bool
-	// Evaluate returns what the rules of all layers say of one effect. An error
+	// Evaluate returns what the rules of all layers say about one effect. An error
 	// means that nothing is known of any layer.
 	Evaluate(ctx context.Context, in *Input) (Findings, error)
 }
@@ -70,9 +70,9 @@ type Finding struct {
 	Set     Set
 	Reason  string
 	Message string
-	// Remember is what an ask says of remembered allows: nil if nothing.
+	// Remember is what an ask says about remembered allows: nil if nothing.
 	Remember *bool
-	// Covers are the guarded tags, and Unknown, that an allow speaks of.
+	// Covers are the guarded tags, and Unknown, that an allow is about.
 	Covers        effects.Tags
 	CoversUnknown bool
 }
@@ -150,7 +150,7 @@ type Keeper interface {
 	EndConnection(ctx context.Context, o Owner) error
 }
 
-// Answer is what a person said of a question, to be remembered.
+// Answer is what a person said about a question, to be remembered.
 type Answer struct {
 	DecisionID string
 	Verdict    Verdict // Allow or Deny

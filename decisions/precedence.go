@@ -24,7 +24,7 @@ const (
 	RowDefault    = 11
 )
 
-// effectInputs are what rules and memory say of one effect.
+// effectInputs are what rules and memory say about one effect.
 type effectInputs struct {
 	fence    string // why permd itself forbids the effect, "" if it does not
 	person   string // why the whole call needs a person, "" if it does not
@@ -37,7 +37,7 @@ type effectInputs struct {
 	run *effectResult
 }
 
-// effectResult is what the table says of one effect.
+// effectResult is what the table says about one effect.
 type effectResult struct {
 	verdict Verdict
 	row     int
@@ -138,7 +138,7 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 	return ""
 }
 
-// coversUnknown reports whether an allow of org or user speaks of what could
+// coversUnknown reports whether an allow of org or user is about what could
 // not be understood.
 func (v *effectInputs) coversUnknown() bool {
 	for _, r := range v.findings.Fired {

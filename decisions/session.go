@@ -18,7 +18,7 @@ type Owner struct {
 	Conn uint64 // unique for each connection while the daemon lives
 }
 
-// Declaration is what a client says of a session when it opens it.
+// Declaration is what a client says about a session when it opens it.
 type Declaration struct {
 	ID     string
 	Cwd    string   // absolute

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// StillHolds reports whether deciding a request anew would say the very same as the
+// StillHolds reports whether deciding a request again would say the very same as the
 // earlier decision: by the same rules, of the same effects, for the same reasons,
 // with the same choices. Then an answer that was given may be given again. Nothing
 // is logged.
 //
-// It does decide anew. To compare digests of rules and of memory would not see a
+// It does decide again. To compare digests of rules and of memory would not see a
 // choice that has ended meanwhile, a link that was put in a path's place, or a rule
 // that looks at the clock.
 func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {
-	d, _ := e.anew(ctx, req, earlier)
+	d, _ := e.decideAgain(ctx, req, earlier)
 	if d == nil || d.By == ByFailure {
 		return false
 	}
@@ -23,10 +23,10 @@ func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision
 	return d.sameAs(earlier)
 }
 
-// anew decides a request once more, by the rules of the earlier decision. The
+// decideAgain decides a request once more, by the rules of the earlier decision. The
 // decision is nil when it cannot be made; changed reports that there are other
 // rules.
-func (e *Engine) anew(ctx context.Context, req *Request, earlier *Decision) (d *Decision, changed bool) {
+func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decision) (d *Decision, changed bool) {
 	now := e.now()
 	// The cache does not know what calls before this one may change.
 	received := e.receive(req, req.Call.Before.None())
@@ -58,7 +58,7 @@ func (e *Engine) anew(ctx context.Context, req *Request, earlier *Decision) (d *
 // A question that was asked because something had failed holds for as long as
 // nothing is known that speaks against it.
 func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool {
-	d, changed := e.anew(ctx, req, asked)
+	d, changed := e.decideAgain(ctx, req, asked)
 	switch {
 	case changed || ctx.Err() != nil:
 		return false

@@ -311,7 +311,7 @@ func sizeOf(list []effects.Effect) int {
 				n += len(arg) + 16
 			}
 		case e.File != nil:
-			n += len(e.File.Path) + len(e.File.Given)
+			n += len(e.File.Path) + len(e.File.AsWritten)
 		case e.Connect != nil:
 			n += len(e.Connect.URL)
 		case e.Use != nil:

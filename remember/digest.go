@@ -40,7 +40,7 @@ type form struct {
 	// anyArguments leaves out those of a named tool.
 	anyArguments bool
 	// absolute names files of the project by where they are, else by where in
-	// the project they are, so that all worktrees share what is said of them.
+	// the project they are, so that all worktrees share what is said about them.
 	absolute bool
 }
 
@@ -125,17 +125,17 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 // nothing, and with them a byte that no flag is, so that choices of before there
 // were such facts still match.
 func appendTerms(b []byte, u *effects.Use) []byte {
-	if u.Version == "" && u.Given.Empty() && u.For == "" {
+	if u.Version == "" && u.Credentials.Empty() && u.OnBehalfOf == "" {
 		return b
 	}
 	b = append(b, 2)
 	b = appendText(b, u.Version)
-	b = appendList(b, u.Given.Secrets)
-	b = binary.AppendUvarint(b, uint64(len(u.Given.Authorizations)))
-	for _, a := range u.Given.Authorizations {
+	b = appendList(b, u.Credentials.Secrets)
+	b = binary.AppendUvarint(b, uint64(len(u.Credentials.Authorizations)))
+	for _, a := range u.Credentials.Authorizations {
 		b = appendList(appendText(b, a.ID), a.Scopes)
 	}
-	return appendText(b, u.For)
+	return appendText(b, u.OnBehalfOf)
 }
 
 func appendList(b []byte, list []string) []byte {
@@ -246,7 +246,7 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	case e.Connect != nil:
 		p.Method = e.Connect.Method
 	case e.Use != nil:
-		p.Given, p.For = display.Display(e.Use.Given.String()), display.Display(e.Use.For)
+		p.Given, p.For = display.Display(e.Use.Credentials.String()), display.Display(e.Use.OnBehalfOf)
 		p.Destructive = e.Use.Destructive
 	}
 	if inProject && scope != ForUser {

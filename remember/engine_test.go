@@ -114,7 +114,7 @@ func (a *asked) effects(t *rapid.T, command string) []effects.Effect {
 		ID: "c", Protocol: "permd", Tool: effects.Tool{Name: "Bash"}, Input: input, Cwd: "/p", Agent: effects.Party{Name: "claude-agent-acp", Version: "0.100.0"},
 		User: effects.User{UID: ada, Home: "/home/ada", Env: map[string]string{"HOME": "/home/ada"}},
 	}
-	return w.In(w.Scene(&call)).Effects
+	return w.EffectsIn(w.CallContext(&call)).Effects
 }
 
 // parts are commands with words to draw at the %s.

@@ -235,7 +235,7 @@ func (x *lineIndex) check(s *search, key []byte) {
 	}
 }
 
-// matches reports whether an allow's line and pins speak of all of the effect.
+// matches reports whether an allow's line and pins are about all of the effect.
 // What is guarded is only matched by a line that names the very path or host.
 func (e *entry) matches(q *decisions.MemoryQuery) bool {
 	pins, eff := &e.choice.Pins, q.Effect
@@ -259,7 +259,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		if pins.Method != "" && pins.Method != eff.Connect.Method {
 			return false
 		}
-	case eff.Use != nil && !eff.Use.Given.Empty():
+	case eff.Use != nil && !eff.Use.Credentials.Empty():
 		return false // a line says nothing of credentials
 	case eff.Use != nil && eff.Use.Version != "" && e.line.Tool != nil && e.line.Tool.Name.Match(eff.Use.Tool):
 		return false // nor this one of versions, and a later one is another tool

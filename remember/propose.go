@@ -141,11 +141,11 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 		}
 		with := !anyArguments && len(e.Use.Arguments) > 0
 		switch {
-		case with && !e.Use.Given.Empty():
+		case with && !e.Use.Credentials.Empty():
 			line += " (with these arguments and credentials)"
 		case with:
 			line += " (with these arguments)"
-		case !e.Use.Given.Empty():
+		case !e.Use.Credentials.Empty():
 			line += " (with these credentials)"
 		}
 	default:

@@ -70,7 +70,7 @@ const (
 	sumPath  = "path 1"
 	sumTool  = "tool 1"
 	sumText  = "text 1" // of a call that is not understood
-	sumCall  = "call 1" // of a call without input: what is said of it
+	sumCall  = "call 1" // of a call without input: what is said about it
 )
 
 func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
@@ -83,7 +83,7 @@ func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
 	return sha256.Sum256(b)
 }
 
-// sumsOf are the digests by which a part could speak of the effect of q.
+// sumsOf are the digests by which a part could be about the effect of q.
 func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
 	e := q.Effect
 	switch {
@@ -111,7 +111,7 @@ func pathKey(p string, q *decisions.MemoryQuery, absolute bool) string {
 }
 
 // textSum is the digest of the text that the effect of q was read from. For a
-// call without input it is one of all that the agent said of it.
+// call without input it is one of all that the agent said about it.
 func (k *hashKey) textSum(q *decisions.MemoryQuery) (digest, bool) {
 	c := q.Call
 	switch {
@@ -282,7 +282,7 @@ func (p *rejectPart) spell() {
 
 // read makes the part that is stored ready to match.
 func (p *rejectPart) read() error {
-	if p.anything() {
+	if p.matchesAll() {
 		p.unsure = true
 		return nil
 	}
@@ -301,9 +301,9 @@ func (p *rejectPart) read() error {
 	return nil
 }
 
-// lineFor is the rule line that speaks of the effect in a scope, "" if there is
+// lineFor is the rule line that is about the effect in a scope, "" if there is
 // none. One that holds everywhere names files by where they are: it must not
-// speak of the file of that name in another project.
+// are about the file of that name in another project.
 func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 	e := q.Effect
 	switch {
@@ -332,7 +332,7 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 		return host
 	case e.Use != nil:
 		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:") {
-			return "" // a line would speak of other tools
+			return "" // a line would be about other tools
 		}
 		if e.Use.Server == "" {
 			return e.Use.Tool
@@ -343,8 +343,8 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 }
 
 // fileLine names a file. To delete a folder is to delete what is in it, so the
-// line for that speaks of both; the folder of a whole project, and what is
-// looked through, is named alone, or a line about it would speak of every file
+// line for that is about both; the folder of a whole project, and what is
+// looked through, is named alone, or a line about it would be about every file
 // that somebody works with.
 func fileLine(e *effects.Effect, project string, scope ScopeKind) string {
 	p := pattern.Path{Base: pattern.Root}

@@ -156,7 +156,7 @@ func (x *rejectIndex) search(s *search) {
 		}
 	}
 	if x.counts[byAnything] > 0 {
-		for _, uid := range []uint32{s.q.UID, everyone} {
+		for _, uid := range []uint32{s.q.UID, allUsers} {
 			for _, p := range x.at(keyHead(buf[:], byAnything, uid, "")) {
 				if p.Kind == "" || p.Kind == e.Kind {
 					s.checkPart(p)
@@ -295,7 +295,7 @@ func (s *search) checkPart(p *rejectPart) bool {
 	if e.expiredAt(s.now) || !e.covers(s.q) {
 		return false
 	}
-	unsure := p.unsure && (e.looked.Load() == 0 || p.anything())
+	unsure := p.unsure && (e.accepted.Load() == 0 || p.matchesAll())
 	switch {
 	case s.reject == nil, s.unsure && !unsure:
 	case unsure && !s.unsure, e.choice.Scope.Kind.rank() <= s.reject.choice.Scope.Kind.rank():
@@ -323,9 +323,9 @@ func (x *rejectIndex) full(e *entry) (int, bool) {
 	return 0, false
 }
 
-// alike are the entries of which a part is filed as the first of e is, one of
+// sameFirstKey are the entries of which a part is filed as the first of e is, one of
 // which says the same if any does.
-func (x *rejectIndex) alike(e *entry) []*entry {
+func (x *rejectIndex) sameFirstKey(e *entry) []*entry {
 	p := e.parts[0]
 	keys := p.keysOf()
 	key := keys[0]

@@ -11,7 +11,7 @@ import (
 func (p *rejectPart) keysOf() []string {
 	uid := p.entry.choice.UID
 	switch l := p.line; {
-	case p.anything():
+	case p.matchesAll():
 		return []string{string(keyHead(nil, byAnything, uid, ""))}
 	case l == nil:
 		class := byte(bySum)

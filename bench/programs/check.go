@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// checker compares the runs of one program with what permd says of them.
+// checker compares the runs of one program with what permd says about them.
 type checker struct {
 	trial     *trial
 	name      string

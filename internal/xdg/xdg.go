@@ -106,7 +106,7 @@ func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, HTTPSocketName)
 func (d Dirs) HTTPToken() string { return filepath.Join(d.Data, "http.token") }
 
 // AdminBeside is the management socket that belongs to a decision socket at a
-// path of the person's choice: in a folder of its own beside that socket's.
+// path of the person's choice: in a folder of its own next to that socket's.
 func AdminBeside(socket string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(socket)), adminName, AdminSocketName)
 }
@@ -208,8 +208,8 @@ func (e Env) runtime() []string {
 func (e Env) fallback(state string) (run, admin, http string) {
 	sum := sha256.Sum256([]byte(e.Hostname))
 	host := "run-" + hex.EncodeToString(sum[:4])
-	beside := filepath.Dir(state)
-	return filepath.Join(state, host), filepath.Join(beside, adminName, host), filepath.Join(beside, httpName, host)
+	parent := filepath.Dir(state)
+	return filepath.Join(state, host), filepath.Join(parent, adminName, host), filepath.Join(parent, httpName, host)
 }
 
 // Place is one path at which a daemon may listen.

@@ -99,7 +99,7 @@ func (t *translator) geminiTools(n *node) error {
 				return err
 			}
 		case "sandbox", "sandboxAllowedPaths", "sandboxNetworkAccess":
-			t.leave(m.line, "tools."+m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
+			t.leaveOut(m.line, "tools."+m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
 		case "autoAccept":
 			t.mode(m.line, "tools."+m.name+": "+m.value.show(), "it accepts what is safe by itself", "")
 		default:
@@ -235,7 +235,7 @@ func (t *translator) geminiServers(n *node) error {
 						m: tool(s.name, item.text), rank: geminiExclude})
 				}
 			case "includeTools":
-				t.leave(k.line, "mcpServers."+s.name+"."+k.name, Elsewhere, "deny the others under use", "it says which tools are offered, not what they may do")
+				t.leaveOut(k.line, "mcpServers."+s.name+"."+k.name, Elsewhere, "deny the others under use", "it says which tools are offered, not what they may do")
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (t *translator) geminiMCP(n *node) error {
 	}
 	for _, m := range n.members {
 		if m.name != "excluded" && m.name != "exclude" {
-			t.leave(m.line, "mcp."+m.name, Elsewhere, "", "it says which servers start, not what their tools may do")
+			t.leaveOut(m.line, "mcp."+m.name, Elsewhere, "", "it says which servers start, not what their tools may do")
 			continue
 		}
 		for _, item := range m.value.items {

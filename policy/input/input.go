@@ -244,7 +244,7 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 		f.run(sharedOf(in), e.Run)
 	case e.File != nil:
 		f.str(partPath, keyPath, e.File.Path)
-		f.str(partGiven, keyGiven, e.File.Given)
+		f.str(partGiven, keyGiven, e.File.AsWritten)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
 		if rel, ok := Below(in.Result.Project, e.File.Path); ok {
 			f.str(partProjectPath, keyProjectPath, rel)
@@ -269,9 +269,9 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 		f.str(partTool, keyTool, e.Use.Tool)
 		f.str(partVersion, keyVersion, e.Use.Version)
 		f.flag(partDestructive, keyDestructive, e.Use.Destructive)
-		f.strs(partSecrets, keySecrets, e.Use.Given.Secrets)
+		f.strs(partSecrets, keySecrets, e.Use.Credentials.Secrets)
 		if need&partAuthorizations != 0 {
-			f.list = append(f.list, authorizationsMember(e.Use.Given.Authorizations))
+			f.list = append(f.list, authorizationsMember(e.Use.Credentials.Authorizations))
 		}
 	default:
 		f.str(partWhy, keyWhy, e.Why)

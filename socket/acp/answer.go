@@ -78,7 +78,7 @@ func (h *handler) requestPermission(c *socket.Conn, params strictjson.Value) (ru
 	state := stateOf(c)
 	s, declared := state.session(r.sessionID), h.Sessions.Get(c.Owner(), r.sessionID)
 	state.declare(s, declared)
-	if _, err := state.speaks(s, r.version, declared); err != nil {
+	if _, err := state.noteVersion(s, r.version, declared); err != nil {
 		return nil, err
 	}
 	plain := ""

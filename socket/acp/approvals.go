@@ -11,8 +11,8 @@ import (
 // Bounds of what is known of calls that were allowed. Over them the oldest is
 // forgotten, and the person may be asked twice.
 const (
-	maxApproved       = 256
-	maxApprovedTraces = 4096
+	maxApproved             = 256
+	maxApprovedFingerprints = 4096
 	// approvedFor is how long an agent may take from being allowed a call to
 	// having its client do it.
 	approvedFor = 10 * time.Minute
@@ -23,9 +23,9 @@ const (
 // on its way, and nobody is asked again; what it does is used up. It may be used
 // from any goroutine.
 type approvals struct {
-	mu     sync.Mutex
-	calls  []approval // the oldest first
-	traces int
+	mu           sync.Mutex
+	calls        []approval // the oldest first
+	fingerprints int
 }
 
 type approval struct {
@@ -40,16 +40,16 @@ type approval struct {
 
 // note takes in that a call was allowed.
 func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
-	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedTraces {
+	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedFingerprints {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approval) bool { return c.decision == d.ID })
 	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false})
-	a.traces += len(d.Fingerprints)
-	for len(a.calls) > maxApproved || a.traces > maxApprovedTraces {
-		a.traces -= len(a.calls[0].left)
+	a.fingerprints += len(d.Fingerprints)
+	for len(a.calls) > maxApproved || a.fingerprints > maxApprovedFingerprints {
+		a.fingerprints -= len(a.calls[0].left)
 		a.calls = slices.Delete(a.calls, 0, 1)
 	}
 }
@@ -72,7 +72,7 @@ func (a *approvals) take(session, digest string, want []decisions.Fingerprint, n
 			continue
 		}
 		if left, ok := without(c.left, want); ok {
-			a.traces -= len(want)
+			a.fingerprints -= len(want)
 			c.begun = true
 			if c.left = left; len(left) == 0 {
 				a.calls = slices.Delete(a.calls, i, i+1)
@@ -146,7 +146,7 @@ func (a *approvals) ended(session, call string) {
 func (a *approvals) drop(which func(*approval) bool) {
 	a.calls = slices.DeleteFunc(a.calls, func(c approval) bool {
 		if which(&c) {
-			a.traces -= len(c.left)
+			a.fingerprints -= len(c.left)
 			return true
 		}
 		return false

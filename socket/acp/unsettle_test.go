@@ -39,7 +39,7 @@ func TestUnsettle(t *testing.T) {
 			t.Errorf("%s: approved is %v, want %v", name, got, tt.want)
 		}
 	}
-	if a.traces != 0 || len(a.calls) != 0 {
-		t.Errorf("%d traces of %d calls are left", a.traces, len(a.calls))
+	if a.fingerprints != 0 || len(a.calls) != 0 {
+		t.Errorf("%d traces of %d calls are left", a.fingerprints, len(a.calls))
 	}
 }

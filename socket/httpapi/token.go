@@ -20,7 +20,7 @@ const (
 	tokenBytes = 32
 	// A token that somebody else made is taken if it is of this length, in
 	// characters.
-	leastToken, mostToken = 32, 512
+	minToken, maxToken = 32, 512
 )
 
 // A TokenError says what is wrong with a token's file.
@@ -31,7 +31,7 @@ type TokenError struct {
 // Error returns what is wrong.
 func (e *TokenError) Error() string { return e.Text }
 
-// Hint returns what mends it.
+// Hint returns what fixes it.
 func (e *TokenError) Hint() string { return e.Fix }
 
 // Token reads the token of a file that only the daemon's user can read, and makes
@@ -78,14 +78,14 @@ func ReadToken(file string) (string, error) {
 			"others may have the token: remove the file, permd makes a new one when it starts",
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, mostToken+2))
+	data, err := io.ReadAll(io.LimitReader(f, maxToken+2))
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
 	token := strings.TrimSuffix(string(data), "\n")
-	if len(token) < leastToken || len(token) > mostToken || strings.ContainsFunc(token, notInToken) {
+	if len(token) < minToken || len(token) > maxToken || strings.ContainsFunc(token, notInToken) {
 		return "", &TokenError{
-			fmt.Sprintf("the token's file %s does not hold %d to %d letters, digits, - and _", file, leastToken, mostToken),
+			fmt.Sprintf("the token's file %s does not hold %d to %d letters, digits, - and _", file, minToken, maxToken),
 			"remove it: permd makes a new one when it starts",
 		}
 	}

@@ -22,14 +22,14 @@ const (
 	// actAsk calls Method of permd, with an answer that goes to core.onAnswer under
 	// the number N. With Wait, nothing else is said to permd before it came.
 	actAsk
-	// actTell sends permd a notification.
-	actTell
+	// actNotify sends permd a notification.
+	actNotify
 	// actWithdraw withdraws what was asked under N, answered or not.
 	actWithdraw
 	// actWake calls core.onLate with N after the time After.
 	actWake
-	// actSay tells the person something, on the standard error.
-	actSay
+	// actPrint tells the person something, on the standard error.
+	actPrint
 )
 
 // action is one thing that a core wants done. Actions are done in their order.
@@ -60,7 +60,7 @@ func (c *core) reply(to peerSide, line []byte) {
 	c.add(action{Kind: actWrite, To: to, Line: line, Own: true})
 }
 
-func (c *core) say(text string) { c.add(action{Kind: actSay, Text: text}) }
+func (c *core) print(text string) { c.add(action{Kind: actPrint, Text: text}) }
 
 // ask calls a method of permd.
 func (c *core) ask(method string, params strictjson.Value, wait bool) uint64 {
@@ -69,7 +69,7 @@ func (c *core) ask(method string, params strictjson.Value, wait bool) uint64 {
 	return c.last
 }
 
-// tell passes a notification to permd.
-func (c *core) tell(method string, params strictjson.Value) {
-	c.add(action{Kind: actTell, Method: method, Params: params})
+// notify passes a notification to permd.
+func (c *core) notify(method string, params strictjson.Value) {
+	c.add(action{Kind: actNotify, Method: method, Params: params})
 }

@@ -193,7 +193,7 @@ func TestUnasked(t *testing.T) {
 	t.Run("too long to be asked", func(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
-		k.agent(strings.Replace(request("7", "c"), `"c"`, `"c","title":"`+strings.Repeat("x", maxTold)+`"`, 1))
+		k.agent(strings.Replace(request("7", "c"), `"c"`, `"c","title":"`+strings.Repeat("x", maxNotification)+`"`, 1))
 		k.client(back("7", "always"))
 		k.want(agentSide, back("7", "always"))
 		if len(k.open) != 0 {

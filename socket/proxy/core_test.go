@@ -57,9 +57,9 @@ func (k *talk) do(acts []action) {
 			i.line, i.open = a.Line, false
 		case actAsk:
 			k.acts, k.open = append(k.acts, a), append(k.open, a)
-		case actTell, actWithdraw:
+		case actNotify, actWithdraw:
 			k.acts = append(k.acts, a)
-		case actSay:
+		case actPrint:
 			k.says = append(k.says, a.Text)
 		case actWake:
 			k.wakes = append(k.wakes, a)
@@ -361,7 +361,7 @@ func TestTold(t *testing.T) {
 	k.agent(u)
 	k.agent(update("s1", "agent_thought_chunk", "c", ``))
 	k.agent(update("s1", "something_new", "c", ``))
-	k.agent(update("s1", "tool_call_update", "c", `,"rawInput":"`+strings.Repeat("x", maxTold)+`"`))
+	k.agent(update("s1", "tool_call_update", "c", `,"rawInput":"`+strings.Repeat("x", maxNotification)+`"`))
 	var told []string
 	for _, a := range k.acts {
 		told = append(told, a.Method+" "+string(a.Params))

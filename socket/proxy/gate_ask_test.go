@@ -324,7 +324,7 @@ func TestGateBounds(t *testing.T) {
 	// What permd does not read is asked about.
 	k = newTalk(t, Rules{})
 	k.begin("x")
-	k.agent(`{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"` + strings.Repeat("x", maxTold) + `"}}`)
+	k.agent(`{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"` + strings.Repeat("x", maxNotification) + `"}}`)
 	if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "request_permission") {
 		t.Errorf("the client was sent %d lines", len(got))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// 12: what the two say of themselves is not touched.
+// 12: what the two say about themselves is not touched.
 func TestInitialize(t *testing.T) {
 	k := newTalk(t, Rules{})
 	in := `{"jsonrpc":"2.0", "id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true},"terminal":true,"_meta":{"x":1}},"clientInfo":{"name":"ed"}}}`
@@ -237,7 +237,7 @@ func TestConnectedAgainState(t *testing.T) {
 }
 
 // TestConnectedAgainLost: where a message of the agent could not be read, it may
-// have spoken of any call.
+// have mentioned any call.
 func TestConnectedAgainLost(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

@@ -149,7 +149,7 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%s: permd was told of the same folder: %v", method, k.open)
 		}
 	}
-	// An agent that speaks of a session before it is opened does not choose its
+	// An agent that mentions a session before it is opened does not choose its
 	// folder with that.
 	k := newTalk(t, Rules{})
 	k.begin("x")

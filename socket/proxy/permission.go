@@ -72,7 +72,7 @@ func (c *core) permission(m *message) {
 // decide has permd decide a request before the client sees it.
 func (c *core) decide(t *trackedRequest) {
 	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
-	c.known(t.session)
+	c.declareUnknown(t.session)
 	if c.cancelled(t.session) {
 		// The request and the cancel have crossed. The client would answer so, and
 		// some that have ended the turn would not answer at all.
@@ -94,7 +94,7 @@ func callAt(params strictjson.Value) []string {
 }
 
 func (c *core) askPermission(t *trackedRequest, params strictjson.Value) {
-	if params == nil || len(params) > maxTold-spare {
+	if params == nil || len(params) > maxNotification-spare {
 		c.toPerson(t, nil)
 		return
 	}
@@ -112,7 +112,7 @@ const (
 // the two it is to.
 func (c *core) admit(from peerSide, m *message) bool {
 	k := key(m.id)
-	if c.tracked[from][k] != nil || from == agentSide && c.others[short(k)] > 0 {
+	if c.tracked[from][k] != nil || from == agentSide && c.undecided[short(k)] > 0 {
 		c.reply(from, failure(m.id, socket.CodeRequest, errInUse))
 		return false
 	}
@@ -168,7 +168,7 @@ func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
 		line, ok := t.answers(result)
 		if !ok {
 			if t.form == nil {
-				c.say("permd's answer fits none of the agent's options, so the call is left to you")
+				c.print("permd's answer fits none of the agent's options, so the call is left to you")
 			}
 			c.toPerson(t, nil)
 			return
@@ -275,7 +275,7 @@ func (c *core) cancelTurn(m *message) {
 		}
 	}
 	if m.params != nil {
-		c.tell(acp.MethodCancel, slices.Clone(m.params))
+		c.notify(acp.MethodCancel, slices.Clone(m.params))
 	}
 }
 

@@ -29,7 +29,7 @@ type Peers struct {
 	AgentOut  io.ReadCloser  // what it says
 }
 
-// Config is what Run goes by.
+// Config configures Run.
 type Config struct {
 	Rules
 	// Conducted says that the client is a conductor, which speaks for the agent
@@ -248,13 +248,13 @@ func (p *pumps) apply(acts []action) {
 			p.out[a.To].hold(a.Place)
 		case actFill:
 			p.out[a.To].fill(a.Place, a.Line)
-		case actAsk, actTell, actWithdraw:
+		case actAsk, actNotify, actWithdraw:
 			if (p.over || !p.link.push(a)) && a.Kind == actAsk {
 				refused = append(refused, a.N)
 			}
 		case actWake:
 			p.later(a)
-		case actSay:
+		case actPrint:
 			p.cfg.Say(a.Text)
 		}
 	}

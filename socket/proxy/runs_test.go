@@ -195,7 +195,7 @@ func TestRan(t *testing.T) {
 			k.update("tool_call", "d", command+`,"status":"completed"`)
 		}, []string{`{"sessionId":"s1","toolCall":{"toolCallId":"d","title":"ls","kind":"execute","rawInput":{"command":"ls"}},"done":true}`}},
 		{"larger than permd reads", func(k *talk) {
-			k.update("tool_call", "c", `,"status":"completed","rawInput":"`+strings.Repeat("x", maxTold)+`"`)
+			k.update("tool_call", "c", `,"status":"completed","rawInput":"`+strings.Repeat("x", maxNotification)+`"`)
 		}, []string{done}},
 	}
 	for _, c := range cases {

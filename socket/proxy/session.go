@@ -33,7 +33,7 @@ type session struct {
 	mode    string
 	modes   []string // ids of configuration options that are modes
 	loading int      // session/load requests that are not answered
-	// replayed is set while what the agent says of calls is history: from
+	// replayed is set while what the agent says about calls is history: from
 	// session/load until the client says something in the session.
 	replayed bool
 	turn     turn
@@ -121,7 +121,7 @@ func (c *core) note(m *message) {
 		if k.created = s == nil; k.created {
 			s = c.open(&session{id: k.session, cwd: k.cwd, roots: k.roots})
 		} else {
-			k.previous = c.moved(s, k)
+			k.previous = c.setRoots(s, k)
 		}
 		if s != nil && m.method == methodLoad {
 			s.loading++
@@ -161,7 +161,7 @@ func (c *core) answerOf(from peerSide, m *message) {
 		case k.created:
 			c.closed(k.session)
 		case k.previous != nil && s != nil:
-			c.moved(s, &call{cwd: k.previous.cwd, roots: k.previous.roots, parent: k.previous.parent})
+			c.setRoots(s, &call{cwd: k.previous.cwd, roots: k.previous.roots, parent: k.previous.parent})
 		}
 		return
 	}
@@ -174,16 +174,16 @@ func (c *core) answerOf(from peerSide, m *message) {
 			if s == nil {
 				s = c.open(&session{id: id, cwd: k.cwd, roots: k.roots})
 			} else {
-				c.moved(s, k) // the agent has spoken of it before
+				c.setRoots(s, k) // the agent has mentioned it before
 			}
 		}
 		if s != nil {
-			c.entered(s, text(m.result, "modes", "currentModeId"))
+			c.setMode(s, text(m.result, "modes", "currentModeId"))
 			s.options(strictjson.Find(m.result, "configOptions"))
 		}
 	case methodSetMode:
 		if s != nil {
-			c.entered(s, k.mode)
+			c.setMode(s, k.mode)
 		}
 	case methodSetOption:
 		if s != nil {
@@ -218,9 +218,9 @@ func (c *core) open(s *session) *session {
 	return s
 }
 
-// moved notes where a session that is known works from now on, and returns what it
+// setRoots notes where a session that is known works from now on, and returns what it
 // was before; nil where that is the same.
-func (c *core) moved(s *session, to *call) *session {
+func (c *core) setRoots(s *session, to *call) *session {
 	if to.cwd == "" || to.cwd == s.cwd && to.parent == s.parent && bytes.Equal(to.roots, s.roots) {
 		return nil
 	}
@@ -230,8 +230,8 @@ func (c *core) moved(s *session, to *call) *session {
 	return &was
 }
 
-// entered notes the mode that a session is in.
-func (c *core) entered(s *session, mode string) {
+// setMode notes the mode that a session is in.
+func (c *core) setMode(s *session, mode string) {
 	if mode != "" && mode != s.mode {
 		s.mode = mode
 		c.declare(s)
@@ -268,10 +268,10 @@ func (c *core) declare(s *session) {
 	c.opening[c.ask(native.MethodSession, encoded(d), true)] = s.id
 }
 
-// known makes sure that permd knows a session that the agent speaks of. Agents
+// declareUnknown makes sure that permd knows a session that the agent mentions. Agents
 // open some of their own; of these nothing but the id is known. Where the client
 // has opened just one session they can only belong to it.
-func (c *core) known(id string) *session {
+func (c *core) declareUnknown(id string) *session {
 	if s := c.sessions.byID[id]; s != nil {
 		return s
 	}

@@ -66,7 +66,7 @@ func TestChoosingIsNew(t *testing.T) {
 		}
 		check()
 	}
-	time.Sleep(2 * restless)
+	time.Sleep(2 * minStampAge)
 	check()
 	if len(x.choices) != 1 {
 		t.Fatal("nothing is kept of a folder that rests")

@@ -27,7 +27,7 @@ func TestExtendEveryKey(t *testing.T) {
 	}
 	for _, key := range keys {
 		c, ok := keyCases[key]
-		if !ok || sayings[key] == 0 {
+		if !ok || keyEffects[key] == 0 {
 			t.Errorf("%s: nobody decided whether a person may say it of a program that is known", key)
 			continue
 		}
@@ -36,7 +36,7 @@ func TestExtendEveryKey(t *testing.T) {
 				entry = "names: [known], " + entry
 			}
 			files := map[string][]byte{"p.yaml": []byte("extend: [{" + entry + "}]")}
-			o, errs := table.Opinions(files)
+			o, errs := table.ParseOverlay(files)
 			if errs == nil {
 				TakesNothing(t, entry, table, table.With(o, true))
 			}
@@ -62,8 +62,8 @@ func TestExtendEveryKey(t *testing.T) {
 			t.Errorf("%s: no case", key)
 		}
 	}
-	if len(keyCases) != len(keys) || len(sayings) != len(keys) {
-		t.Errorf("%d keys, %d cases, %d sayings", len(keys), len(keyCases), len(sayings))
+	if len(keyCases) != len(keys) || len(keyEffects) != len(keys) {
+		t.Errorf("%d keys, %d cases, %d sayings", len(keys), len(keyCases), len(keyEffects))
 	}
 }
 
@@ -77,7 +77,7 @@ func TestEveryKindIsJudged(t *testing.T) {
 	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
 		method field form endpoint repository git_config go_flags command chdir make_target sources name object unfetched`)
 	for _, name := range slices.Sorted(maps.Keys(actNames)) {
-		if doing[actNames[name]] == text[name] {
+		if activeKinds[actNames[name]] == text[name] {
 			t.Errorf("%s: nobody decided whether it always does something", name)
 		}
 	}
@@ -96,7 +96,7 @@ func TestEveryWrapperKeyIsJudged(t *testing.T) {
 		if typ.Kind() == reflect.Int {
 			value = "1"
 		}
-		_, errs := table.Opinions(map[string][]byte{"p.yaml": []byte("programs: [{names: [mywrap], wrapper: {" + key + ": " + value + "}}]")})
+		_, errs := table.ParseOverlay(map[string][]byte{"p.yaml": []byte("programs: [{names: [mywrap], wrapper: {" + key + ": " + value + "}}]")})
 		if (errs != nil) != (key == "transparent") {
 			t.Errorf("%s: %v", key, show(errs))
 		}
@@ -140,11 +140,11 @@ func TestKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := map[saying]string{
-		saysWhich: "yes", saysMore: "yes", saysYes: "`true`", saysNo: "`false`", saysFewer: "fewer", saysHow: "no",
-		saysWords: "kinds that always do something",
+	words := map[keyEffect]string{
+		keySelects: "yes", keyAdds: "yes", keyAddsIfTrue: "`true`", keyAddsIfFalse: "`false`", keyAddsIfFewer: "fewer", keyChangesReading: "no",
+		keyAddsRoles: "kinds that always do something",
 	}
-	for key, s := range sayings {
+	for key, s := range keyEffects {
 		found := false
 		for line := range strings.Lines(string(data)) {
 			cells := strings.Split(line, " | ")
@@ -156,7 +156,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 }
 
-// keyCases say of each key of an entry what a person may say with it of a program
+// keyCases say about each key of an entry what a person may say with it of a program
 // that is known, what only org may, and what nobody may.
 var keyCases = map[string]struct{ person, org, nobody []string }{
 	"names":               {nobody: []string{"names: []"}},

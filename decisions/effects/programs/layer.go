@@ -109,7 +109,7 @@ func (r *layerReader) read(data []byte) *layerFile {
 		return out
 	}
 	if err := doc.Content[0].Decode(&out.tableFile); err != nil {
-		r.syntax(tidyYAML(err))
+		r.syntax(clarifyYAMLError(err))
 		return out
 	}
 	r.note(out.Programs, doc.Content[0], "programs")
@@ -165,7 +165,7 @@ func (r *layerReader) check(n *yaml.Node, want reflect.Type, what string, depth 
 		want = want.Elem()
 	}
 	switch {
-	case want == reflect.TypeFor[spelled](), want.Kind() == reflect.String:
+	case want == reflect.TypeFor[textNode](), want.Kind() == reflect.String:
 		r.scalar(n, "!!str", what, "a text", "put quotes around it")
 	case want.Kind() == reflect.Bool:
 		r.scalar(n, "!!bool", what, "true or false", "write true or false")
@@ -251,9 +251,9 @@ func (r *layerReader) note(entries []programEntry, n *yaml.Node, name string) {
 	_, list := member(n, name)
 	for i := range entries {
 		at := list.Content[i]
-		entries[i].said = map[string]int{"": at.Line}
+		entries[i].keyLines = map[string]int{"": at.Line}
 		for j := 0; j+1 < len(at.Content); j += 2 {
-			entries[i].said[at.Content[j].Value] = at.Content[j].Line
+			entries[i].keyLines[at.Content[j].Value] = at.Content[j].Line
 		}
 		r.note(entries[i].Sub, at, "sub")
 	}

@@ -9,11 +9,11 @@ import (
 
 // extend says more of programs that are known.
 func (x *extender) extend(e *programEntry) {
-	free := slices.ContainsFunc(e.Names, func(n spelled) bool {
+	free := slices.ContainsFunc(e.Names, func(n textNode) bool {
 		p := x.programs[n.text]
 		return p != nil && (p.Style != StyleGNU || p.Dashless)
 	})
-	if !x.formed(e, func(string) bool { return true }, free) {
+	if !x.checkSyntax(e, func(string) bool { return true }, free) {
 		return
 	}
 	for _, n := range e.Names {
@@ -35,7 +35,7 @@ func (x *extender) extend(e *programEntry) {
 		}
 		q.At = x.place(e)
 		x.replace(x.programs, n.text, p, q, e)
-		x.described = append(x.described, Described{Program: n.text, Extends: true, At: q.At})
+		x.layerPrograms = append(x.layerPrograms, LayerProgram{Program: n.text, Extends: true, At: q.At})
 	}
 }
 
@@ -52,32 +52,32 @@ func (x *extender) replace(in map[string]*Program, name string, p, q *Program, e
 		switch {
 		case real != name:
 			if !slices.Contains(texts(e.Names), real) {
-				x.fail(e.said["aliases"], "", "alias %q stands for %q, which is no name of the entry", alias, real)
+				x.fail(e.keyLines["aliases"], "", "alias %q stands for %q, which is no name of the entry", alias, real)
 			}
 		case in[alias] != nil && in[alias] != q, !layerSub.MatchString(alias):
-			x.fail(e.said["aliases"], "choose another name", "alias %q is taken or no name", alias)
+			x.fail(e.keyLines["aliases"], "choose another name", "alias %q is taken or no name", alias)
 		default:
 			in[alias] = q
 		}
 	}
 }
 
-// merge returns a program with what an entry says of it, nil when that is not
+// merge returns a program with what an entry says about it, nil when that is not
 // possible.
 func (x *extender) merge(p *Program, e *programEntry) *Program {
 	before := len(x.errs)
-	for _, key := range slices.Sorted(maps.Keys(e.said)) {
+	for _, key := range slices.Sorted(maps.Keys(e.keyLines)) {
 		if key == "" {
 			continue
 		}
 		if x.person {
-			if line, why, fix := loosens(p, e, key); why != "" {
+			if line, why, fix := refuseLoosening(p, e, key); why != "" {
 				x.fail(line, fix, "program %q: %s", e.Names[0].text, why)
 				continue
 			}
 		}
 		if key == "include" || key == "include_below" {
-			x.fail(e.said[key], "write the options themselves", "groups of options are not for a program that is known")
+			x.fail(e.keyLines[key], "write the options themselves", "groups of options are not for a program that is known")
 		}
 	}
 	if len(x.errs) > before {
@@ -91,15 +91,15 @@ func (x *extender) merge(p *Program, e *programEntry) *Program {
 		return nil
 	}
 	q := p.clone()
-	for key := range e.said {
+	for key := range e.keyLines {
 		q.take(own, e, key)
 	}
 	x.options(q, own, e)
 	for i := range e.Sub {
 		x.sub(q, &e.Sub[i])
 	}
-	for _, wrong := range q.promises() {
-		x.fail(e.said[""], "", "program %q: %s", e.Names[0].text, wrong)
+	for _, wrong := range q.brokenInvariants() {
+		x.fail(e.keyLines[""], "", "program %q: %s", e.Names[0].text, wrong)
 	}
 	if len(x.errs) > before {
 		return nil
@@ -231,7 +231,7 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 	}
 }
 
-// options takes the options of an entry over. What is said of one spelling of an
+// options takes the options of an entry over. What is said about one spelling of an
 // option holds for all of them, and its canonical name, by which rules know it,
 // stays.
 func (x *extender) options(p, own *Program, e *programEntry) {
@@ -270,7 +270,7 @@ func (x *extender) options(p, own *Program, e *programEntry) {
 		}
 	}
 	slices.Sort(p.long)
-	if e.said["options"] > 0 && e.said["plain_options"] == 0 {
+	if e.keyLines["options"] > 0 && e.keyLines["plain_options"] == 0 {
 		p.PlainOptions = p.PlainOptions && own.PlainOptions
 	}
 }
@@ -286,12 +286,12 @@ func (e *programEntry) lineOf(spelling string) int {
 			}
 		}
 	}
-	return e.said["options"]
+	return e.keyLines["options"]
 }
 
 // sub says more of a sub-command, or adds one.
 func (x *extender) sub(p *Program, e *programEntry) {
-	var fresh []spelled
+	var fresh []textNode
 	for _, n := range e.Names {
 		was := p.named(n.text)
 		switch {
@@ -317,15 +317,15 @@ func (x *extender) sub(p *Program, e *programEntry) {
 		x.replace(p.Subs, n.text, was, q, e)
 	}
 	if fresh != nil {
-		x.fresh(p, e, fresh)
+		x.addSub(p, e, fresh)
 	}
 }
 
-// fresh adds a sub-command to a program that is known.
-func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
+// addSub adds a sub-command to a program that is known.
+func (x *extender) addSub(p *Program, e *programEntry, names []textNode) {
 	before := len(x.errs)
 	if x.person {
-		x.onlyMore(e)
+		x.checkNewSub(e)
 	}
 	if len(x.errs) > before {
 		return
@@ -347,7 +347,7 @@ func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
 	}
 	for name, sub := range into.Subs {
 		if p.Subs[name] != nil {
-			x.fail(e.said[""], "choose another name", "the sub-command %q is there already", name)
+			x.fail(e.keyLines[""], "choose another name", "the sub-command %q is there already", name)
 			return
 		}
 		p.Subs[name] = sub
@@ -359,23 +359,23 @@ func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
 			inherited = slices.DeleteFunc(inherited, func(o Obeyed) bool { return o.Project })
 		}
 		sub.Obeys = append(inherited, sub.Obeys...)
-		x.kept(sub, &one)
+		x.checkInvariants(sub, &one)
 	}
 }
 
-// onlyMore refuses what a person must not say of a sub-command that the table
+// checkNewSub refuses what a person must not say about a sub-command that the table
 // does not have, and of those below it.
-func (x *extender) onlyMore(e *programEntry) {
-	for _, key := range slices.Sorted(maps.Keys(e.said)) {
+func (x *extender) checkNewSub(e *programEntry) {
+	for _, key := range slices.Sorted(maps.Keys(e.keyLines)) {
 		if key == "" {
 			continue
 		}
-		if line, why, fix := loosens(nil, e, key); why != "" {
+		if line, why, fix := refuseLoosening(nil, e, key); why != "" {
 			x.fail(line, fix, "sub-command %q: %s", e.Names[0].text, why)
 		}
 	}
 	for i := range e.Sub {
-		x.onlyMore(&e.Sub[i])
+		x.checkNewSub(&e.Sub[i])
 	}
 }
 

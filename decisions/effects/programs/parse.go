@@ -86,7 +86,7 @@ func decodeTableFile(data []byte) (*tableFile, error) {
 	dec.KnownFields(true)
 	file := &tableFile{}
 	if err := dec.Decode(file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, tidyYAML(err)
+		return nil, clarifyYAMLError(err)
 	}
 	if err := dec.Decode(&tableFile{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document")
@@ -367,7 +367,7 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 
 // implicitEffects reads lines such as "reads ." or "deletes . with --force unless
 // --list".
-func implicitEffects(lines []spelled) ([]ImplicitEffect, error) {
+func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 	var all []ImplicitEffect
 	for _, line := range lines {
 		words := strings.Fields(line.text)

@@ -9,89 +9,89 @@ import (
 // Who may say what about a program that is known already.
 //
 // The table says what a program's words do; what it does not know is unknown and
-// asks. A person's own layer may say of such a program only what can make permd
+// asks. A person's own layer may say about such a program only what can make permd
 // stricter: more effects, more that is not understood, less that is read-only.
 // Org may say everything.
 //
 // Two walls keep that. This one refuses an entry that says something else, so
 // that nobody believes it counts. The other is how what a person says is used: it
-// is a second opinion beside the table's, and what either says counts (see
+// is read in addition to the table's, and what either says counts (see
 // Opinions). So a mistake here can make an entry useless, but no run harmless.
 
-// saying is what a key of an entry does to what the table says of a program.
-type saying uint8
+// keyEffect is what a key of an entry does to what the table says about a program.
+type keyEffect uint8
 
 const (
-	saysWhich saying = iota + 1 // which program, or a sub-command with keys of its own
-	saysMore                    // only ever adds effects or doubts
-	saysYes                     // adds when it is true, takes away when it is false
-	saysNo                      // the other way round
-	saysWords                   // adds, as long as a kind of it does more than call words text
-	saysFewer                   // adds when the number is smaller than the table's
-	saysHow                     // changes how words are read, or takes something away
+	keySelects        keyEffect = iota + 1 // which program, or a sub-command with keys of its own
+	keyAdds                                // only ever adds effects or doubts
+	keyAddsIfTrue                          // adds when it is true, takes away when it is false
+	keyAddsIfFalse                         // the other way round
+	keyAddsRoles                           // adds, as long as a kind of it does more than call words text
+	keyAddsIfFewer                         // adds when the number is smaller than the table's
+	keyChangesReading                      // changes how words are read, or takes something away
 )
 
-// sayings holds each key of a program file's entry.
-var sayings = map[string]saying{
-	"names": saysWhich,
-	"sub":   saysWhich,
+// keyEffects holds each key of a program file's entry.
+var keyEffects = map[string]keyEffect{
+	"names": keySelects,
+	"sub":   keySelects,
 
-	"options":      saysWords,
-	"operands":     saysWords,
-	"after_dashes": saysWords,
+	"options":      keyAddsRoles,
+	"operands":     keyAddsRoles,
+	"after_dashes": keyAddsRoles,
 
-	"readonly":            saysNo,
-	"readonly_operands":   saysFewer,
-	"open":                saysNo,
-	"open_subs":           saysNo,
-	"plain_options":       saysNo,
-	"skips_hidden":        saysNo,
-	"abbreviations":       saysYes,
-	"recursive":           saysYes,
-	"network":             saysYes,
-	"repository":          saysYes,
-	"obeys_input":         saysYes,
-	"recursive_with":      saysMore,
-	"writes_with":         saysMore,
-	"deletes_with":        saysMore,
-	"clears_with":         saysMore,
-	"unpacks_with":        saysMore,
-	"implicit":            saysMore,
-	"inherent":            saysMore,
-	"obeys":               saysMore,
-	"unknown":             saysMore,
-	"unknown_if_changing": saysMore,
-	"completes":           saysMore,
+	"readonly":            keyAddsIfFalse,
+	"readonly_operands":   keyAddsIfFewer,
+	"open":                keyAddsIfFalse,
+	"open_subs":           keyAddsIfFalse,
+	"plain_options":       keyAddsIfFalse,
+	"skips_hidden":        keyAddsIfFalse,
+	"abbreviations":       keyAddsIfTrue,
+	"recursive":           keyAddsIfTrue,
+	"network":             keyAddsIfTrue,
+	"repository":          keyAddsIfTrue,
+	"obeys_input":         keyAddsIfTrue,
+	"recursive_with":      keyAdds,
+	"writes_with":         keyAdds,
+	"deletes_with":        keyAdds,
+	"clears_with":         keyAdds,
+	"unpacks_with":        keyAdds,
+	"implicit":            keyAdds,
+	"inherent":            keyAdds,
+	"obeys":               keyAdds,
+	"unknown":             keyAdds,
+	"unknown_if_changing": keyAdds,
+	"completes":           keyAdds,
 
-	"style":          saysHow,
-	"numeric":        saysHow,
-	"values_behind":  saysHow,
-	"dashless":       saysHow,
-	"stop":           saysHow,
-	"text":           saysHow,
-	"sub_optional":   saysHow,
-	"aliases":        saysHow,
-	"implies":        saysHow,
-	"include":        saysHow,
-	"include_below":  saysHow,
-	"readonly_with":  saysHow,
-	"readonly_alone": saysHow,
-	"archives_with":  saysHow,
+	"style":          keyChangesReading,
+	"numeric":        keyChangesReading,
+	"values_behind":  keyChangesReading,
+	"dashless":       keyChangesReading,
+	"stop":           keyChangesReading,
+	"text":           keyChangesReading,
+	"sub_optional":   keyChangesReading,
+	"aliases":        keyChangesReading,
+	"implies":        keyChangesReading,
+	"include":        keyChangesReading,
+	"include_below":  keyChangesReading,
+	"readonly_with":  keyChangesReading,
+	"readonly_alone": keyChangesReading,
+	"archives_with":  keyChangesReading,
 
-	"keeps_paths_with": saysHow,
-	"keeps_with":       saysHow,
-	"unpacks_unless":   saysHow,
-	"rearranges":       saysHow,
-	"disturbs_with":    saysHow,
-	"interpreter":      saysHow,
-	"modules":          saysHow,
-	"wrapper":          saysHow,
-	"targets":          saysHow,
+	"keeps_paths_with": keyChangesReading,
+	"keeps_with":       keyChangesReading,
+	"unpacks_unless":   keyChangesReading,
+	"rearranges":       keyChangesReading,
+	"disturbs_with":    keyChangesReading,
+	"interpreter":      keyChangesReading,
+	"modules":          keyChangesReading,
+	"wrapper":          keyChangesReading,
+	"targets":          keyChangesReading,
 }
 
-// doing are the kinds of options and operands that do something whatever the
+// activeKinds are the kinds of options and operands that do something whatever the
 // word is. All others can be text, which is to call a word harmless.
-var doing = map[Act]bool{
+var activeKinds = map[Act]bool{
 	ActChanges: true, ActUnknown: true, ActReads: true, ActLists: true, ActLoads: true, ActWrites: true, ActMakes: true,
 	ActDeletes: true, ActMoves: true, ActInto: true, ActLink: true, ActArchive: true, ActUnpackTo: true, ActPacks: true,
 	ActCopies: true, ActCopiesInto: true, ActMount: true, ActConnects: true, ActSends: true, ActData: true, ActHost: true,
@@ -99,36 +99,36 @@ var doing = map[Act]bool{
 	ActServerSQL: true, ActAssign: true, ActTarget: true, ActViewed: true, ActDatabase: true,
 }
 
-// loosens says why a person's layer must not say a key of an entry of a program
+// refuseLoosening says why a person's layer must not say a key of an entry of a program
 // that the table knows, and what to do instead; "" when it may. p is what the
 // table says, nil for a sub-command that it does not have.
-func loosens(p *Program, e *programEntry, key string) (line int, why, fix string) {
+func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fix string) {
 	const ask = "only org may: leave it out, or ask for it in /etc/permd/policy.d"
-	line = e.said[key]
+	line = e.keyLines[key]
 	no := func(format string, args ...any) (int, string, string) {
 		return line, fmt.Sprintf("%s of a program that permd knows, which could allow more", fmt.Sprintf(format, args...)), ask
 	}
-	switch sayings[key] {
-	case saysWhich, saysMore:
+	switch keyEffects[key] {
+	case keySelects, keyAdds:
 		return 0, "", ""
-	case saysYes, saysNo:
-		if is := e.flagOf(key); is != (sayings[key] == saysYes) {
+	case keyAddsIfTrue, keyAddsIfFalse:
+		if is := e.flagOf(key); is != (keyEffects[key] == keyAddsIfTrue) {
 			return no("it says %s: %t", key, is)
 		}
 		return 0, "", ""
-	case saysFewer:
+	case keyAddsIfFewer:
 		if n := *e.ReadonlyOperands; n < 0 || p != nil && p.ReadonlyOperands >= 0 && n > p.ReadonlyOperands {
 			return no("it says %s: %d", key, n)
 		}
 		return 0, "", ""
-	case saysWords:
+	case keyAddsRoles:
 		kinds, at := e.kindsOf(key)
 		does := false
 		for i, kind := range kinds {
 			name, _, _ := strings.Cut(kind, " ")
 			known, ok := actNames[strings.TrimSuffix(name, "...")]
 			switch {
-			case ok && doing[known]:
+			case ok && activeKinds[known]:
 				does = true
 			case ok && key == "options":
 				line = at[i]
@@ -157,7 +157,7 @@ func (e *programEntry) kindsOf(key string) (kinds []string, lines []int) {
 	switch key {
 	case "options":
 		for kind, list := range e.Options {
-			line := e.said[key]
+			line := e.keyLines[key]
 			if len(list) > 0 {
 				line = list[0].line
 			}
@@ -168,14 +168,14 @@ func (e *programEntry) kindsOf(key string) (kinds []string, lines []int) {
 			kinds, lines = append(kinds, o.text), append(lines, o.line)
 		}
 	case "after_dashes":
-		kinds, lines = []string{e.AfterDashes}, []int{e.said[key]}
+		kinds, lines = []string{e.AfterDashes}, []int{e.keyLines[key]}
 	}
 	return kinds, lines
 }
 
-// promises returns what is wrong with a program that no single key shows: what
+// brokenInvariants returns what is wrong with a program that no single key shows: what
 // the table is read with would not hold.
-func (p *Program) promises() []string {
+func (p *Program) brokenInvariants() []string {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for spelling, o := range p.Options {

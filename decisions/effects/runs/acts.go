@@ -11,7 +11,7 @@ import (
 
 // apply adds what an option's value or an operand does.
 func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tree bool) {
-	if w.Tree && !standsForTree(does) {
+	if w.Tree && !actsOnTree(does) {
 		// Any path is no program, code, setting or folder that is known.
 		w = effects.Word{Text: effects.DynamicWord, Shown: w.Shown}
 	}
@@ -62,7 +62,7 @@ func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tre
 		v.target(does, i, w)
 		return
 	case programs.ActField:
-		v.asked = append(v.asked, later{act: does, arg: i, word: w})
+		v.queryParams = append(v.queryParams, deferredValue{act: does, arg: i, word: w})
 		return
 	case programs.ActCommand:
 		return
@@ -70,7 +70,7 @@ func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tre
 	if w.Dynamic() {
 		v.dynamicWord(i)
 		if does == programs.ActScript && v.p.Interpreter == "shell" && w.Guess != "" {
-			v.b.Glimpse(w.Guess, v.run.Cwd, v.at.From)
+			v.b.AddLikely(w.Guess, v.run.Cwd, v.at.From)
 		}
 		return
 	}
@@ -108,9 +108,9 @@ func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tre
 	}
 }
 
-// standsForTree reports whether what is done with a path is done with all below
+// actsOnTree reports whether what is done with a path is done with all below
 // a folder when the word stands for each of them.
-func standsForTree(does programs.Act) bool {
+func actsOnTree(does programs.Act) bool {
 	switch does {
 	case programs.ActText, programs.ActChanges, programs.ActReads, programs.ActLists, programs.ActWrites, programs.ActDeletes, programs.ActMoves:
 		return true
@@ -183,7 +183,7 @@ func (v *invocation) applyText(does programs.Act, i int, w effects.Word, option 
 		v.searchGlob(i, w)
 	case programs.ActTypes:
 		plain := v.b.Table.PlainPattern("x." + w.Text)
-		v.wide, v.narrow = v.wide || !plain, v.narrow || plain
+		v.searchesHidden, v.searchesNoSecrets = v.searchesHidden || !plain, v.searchesNoSecrets || plain
 	case programs.ActData:
 		v.send = true
 		if file, ok := strings.CutPrefix(w.Text, "@"); ok && file != "-" {
@@ -240,8 +240,8 @@ func (v *invocation) applyPath(does programs.Act, i int, w effects.Word, tree bo
 		v.linked = w.Linked
 	}
 	if w.Plain {
-		defer func(narrow bool) { v.narrow = narrow }(v.narrow)
-		v.narrow = true
+		defer func(narrow bool) { v.searchesNoSecrets = narrow }(v.searchesNoSecrets)
+		v.searchesNoSecrets = true
 	}
 	if w.Glob {
 		v.pattern(does, i, w)
@@ -332,10 +332,10 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 			v.followed = append(v.followed, e.File.Path)
 		}
 	default:
-		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
+		hidden := v.searchesHidden || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
 		// After an --exclude, grep goes into what no --include names as well; with
 		// a --type-add, a type of rg may be names of any kind.
-		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
+		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
 		v.b.Paths.Search(&e, v.reach(narrow, hidden))
 		if v.linked || v.followsLinks() {

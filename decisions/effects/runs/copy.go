@@ -11,7 +11,7 @@ import (
 )
 
 // linkTarget adds the target of a relative symbolic link as the link sees it:
-// from the folder that the link stands in.
+// from the folder that the link is in.
 func (v *invocation) linkTarget(i int, w effects.Word) {
 	last := v.operands[len(v.operands)-1]
 	dir := v.args[last].Text
@@ -78,7 +78,7 @@ func (v *invocation) into(i int, w effects.Word) {
 // copied is the name that a source of a copy has in the folder it goes into, ""
 // when that is not known.
 func (v *invocation) copied(source *effects.Word) string {
-	if source.Open() {
+	if source.Expandable() {
 		return ""
 	}
 	text := source.Text

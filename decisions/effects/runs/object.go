@@ -17,9 +17,9 @@ const thinMagic = "!<thin>"
 // maxObject is the size up to which a file is looked into for that, in bytes.
 const maxObject = 64 << 10
 
-// thin reports whether the word may lead to a thin archive: one that is, or a file
+// isThinArchive reports whether the word may lead to a thin archive: one that is, or a file
 // that is called like an archive and cannot be looked into.
-func (v *invocation) thin(w effects.Word) bool {
+func (v *invocation) isThinArchive(w effects.Word) bool {
 	archive := strings.HasSuffix(lexpath.Fold(w.Text), ".a")
 	if w.Glob || w.Dynamic() || v.run.Cwd == "" && !path.IsAbs(w.Text) {
 		return archive

@@ -46,17 +46,17 @@ func (v *invocation) searchGlob(i int, w effects.Word) {
 	}
 	names := Alternatives(path.Base(w.Text))
 	if !slices.ContainsFunc(names, func(name string) bool { return name == "" || !v.b.Table.PlainPattern(name) }) {
-		v.narrow = true
+		v.searchesNoSecrets = true
 		return
 	}
-	v.wide = true
+	v.searchesHidden = true
 	if slices.ContainsFunc(names, choosesSecrets) {
 		v.unknown(i, "a pattern that chooses files which may hold secrets: "+display.Display(display.ShowWord(&w)))
 	}
 }
 
 // Alternatives are the patterns that a pattern with one list in braces stands
-// for; more than one list is not taken apart.
+// for; more than one list is not parsed.
 func Alternatives(pattern string) []string {
 	head, rest, ok := strings.Cut(pattern, "{")
 	list, tail, closed := strings.Cut(rest, "}")

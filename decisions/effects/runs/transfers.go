@@ -40,7 +40,7 @@ func (v *invocation) applyOther(does programs.Act, i int, w effects.Word, option
 	case programs.ActDatabase:
 		v.database(i, w)
 	case programs.ActObject:
-		if v.thin(w) {
+		if v.isThinArchive(w) {
 			v.unknown(i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&w)))
 		}
 		v.applyOther(programs.ActSources, i, w, option)
@@ -311,7 +311,7 @@ func (v *invocation) form(i int, w effects.Word) {
 // fields decides what the parameters of a request make of it (gh api): one that
 // sends, unless its method only asks or it is a GraphQL query.
 func (v *invocation) fields() {
-	if len(v.asked) == 0 || v.method == "GET" || v.method == "HEAD" {
+	if len(v.queryParams) == 0 || v.method == "GET" || v.method == "HEAD" {
 		v.fieldFiles()
 		return
 	}
@@ -320,14 +320,14 @@ func (v *invocation) fields() {
 		return
 	}
 	v.changes, v.send = true, true
-	for _, f := range v.asked {
+	for _, f := range v.queryParams {
 		v.harm(f.arg)
 	}
 }
 
-// fieldFiles adds the reads of parameters whose value stands in a file.
+// fieldFiles adds the reads of parameters whose value is in a file.
 func (v *invocation) fieldFiles() {
-	for _, f := range v.asked {
+	for _, f := range v.queryParams {
 		if f.word.Dynamic() {
 			v.dynamicWord(f.arg)
 			continue
@@ -342,7 +342,7 @@ func (v *invocation) fieldFiles() {
 // queries.
 func (v *invocation) queries() bool {
 	found := false
-	for _, f := range v.asked {
+	for _, f := range v.queryParams {
 		name, value, _ := strings.Cut(f.word.Text, "=")
 		if name != "query" {
 			continue

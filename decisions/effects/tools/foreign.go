@@ -18,7 +18,7 @@ func (t *tool) connects(s *shape, f fact) {
 		t.fetch(url, g.from)
 	}
 	if len(list) == 0 {
-		t.lack("the list of addresses is empty")
+		t.addMissing("the list of addresses is empty")
 	}
 }
 
@@ -86,7 +86,7 @@ func (t *tool) addresses(f fact) {
 		}
 	}
 	if n == 0 {
-		t.lack("the text names no address")
+		t.addMissing("the text names no address")
 	}
 }
 

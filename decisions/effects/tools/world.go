@@ -1,6 +1,6 @@
 // Package tools turns a tool call into its effects. The profiles of agents say
 // whose tool it is and what the members of its input mean; shell text, paths and
-// addresses among them are read by the packages beside this one. [World.Of] is
+// addresses among them are read by the sibling packages. [World.Of] is
 // the entry.
 package tools
 
@@ -22,41 +22,41 @@ type World struct {
 	Others bool
 }
 
-// Of returns the effects of a call. It never fails: what cannot be understood
+// Effects returns the effects of a call. It never fails: what cannot be understood
 // is an Unknown effect.
-func (w *World) Of(c *effects.Call) effects.Result {
-	return w.In(w.Scene(c))
+func (w *World) Effects(c *effects.Call) effects.Result {
+	return w.EffectsIn(w.CallContext(c))
 }
 
 func (w *World) environment() paths.Environment {
 	return paths.Environment{FS: w.FS, Own: &w.Own, Others: w.Others}
 }
 
-// Scene is where a call comes from, as it was found at one moment.
-type Scene struct {
+// CallContext is where a call comes from, as it was found at one moment.
+type CallContext struct {
 	c   *effects.Call
 	res *paths.Resolver // nil when it was used
 }
 
-// Scene looks at where a call comes from. It needs neither Table nor Profiles:
+// CallContext looks at where a call comes from. It needs neither Table nor Profiles:
 // which these are may depend on the project.
-func (w *World) Scene(c *effects.Call) *Scene {
-	return &Scene{c: c, res: paths.NewResolver(w.environment(), c)}
+func (w *World) CallContext(c *effects.Call) *CallContext {
+	return &CallContext{c: c, res: paths.NewResolver(w.environment(), c)}
 }
 
 // Project is the root of the project that the call belongs to, as in Result.
 // It is to be asked for before In.
-func (s *Scene) Project() string {
+func (s *CallContext) Project() string {
 	if s.res == nil {
 		return ""
 	}
 	return s.res.Project()
 }
 
-// In is Of for the call of a scene, without a second look at what was seen
+// EffectsIn is Of for the call of a scene, without a second look at what was seen
 // there; the file system is the scene's. What was seen holds for one call, so
 // the scene is used up: a second In looks again.
-func (w *World) In(s *Scene) effects.Result {
+func (w *World) EffectsIn(s *CallContext) effects.Result {
 	res := s.res
 	if res == nil {
 		res = paths.NewResolver(w.environment(), s.c)

@@ -85,9 +85,9 @@ func TestRenderExplanation(t *testing.T) {
 			{EffectDecision: decisions.EffectDecision{Kind: "unknown", Text: "odd", From: "title", Verdict: decisions.Ask, Row: decisions.RowPerson, Reason: "not understood"}},
 			{EffectDecision: decisions.EffectDecision{Kind: "run", Text: "run x", From: "title", Verdict: decisions.Allow, Row: decisions.RowRemembered, Reason: "remembered: x", ChoiceID: "c1"}},
 		},
-		Ways: []way{
-			{Label: "exactly this", Rules: true, Lines: []wayLine{{"run", "npm run deploy"}, {"connect", "a.example:443"}, {"run", "x"}}, Cmds: [][]string{{"permd", "remember", "add", "run", "npm run deploy"}}},
-			{Label: "more than this", Lines: []wayLine{{"run", "npm run *"}}, Cmds: [][]string{{"permd", "remember", "add", "run", "npm run *"}}},
+		Suggestions: []suggestion{
+			{Label: "exactly this", Rules: true, Lines: []suggestedLine{{"run", "npm run deploy"}, {"connect", "a.example:443"}, {"run", "x"}}, Cmds: [][]string{{"permd", "remember", "add", "run", "npm run deploy"}}},
+			{Label: "more than this", Lines: []suggestedLine{{"run", "npm run *"}}, Cmds: [][]string{{"permd", "remember", "add", "run", "npm run *"}}},
 		},
 		Obstacles: []obstacle{{2, "nothing helps"}},
 		More:      true,

@@ -37,7 +37,7 @@ func (x *Explanation) Render(w io.Writer) {
 			"see what almost fired and what would allow it, explain the call: permd explain FILE\n")
 		return
 	}
-	x.renderWays(w)
+	x.renderSuggestions(w)
 	if x.More {
 		fmt.Fprintf(w, "\nThe call is so large, or the rules are so many, that not all was looked at.\n")
 	}
@@ -130,13 +130,13 @@ func renderNear(w io.Writer, n *policy.Near, line func(name, format string, args
 	}
 }
 
-// renderWays prints what would make the call allowed.
-func (x *Explanation) renderWays(w io.Writer) {
+// renderSuggestions prints what would make the call allowed.
+func (x *Explanation) renderSuggestions(w io.Writer) {
 	if x.Decision.Verdict == decisions.Allow {
 		return
 	}
-	for i := range x.Ways {
-		way := &x.Ways[i]
+	for i := range x.Suggestions {
+		way := &x.Suggestions[i]
 		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), way.Label)
 		if way.Rules {
 			fmt.Fprintf(w, " In rules.yaml:\n%s", way.YAML())
@@ -155,7 +155,7 @@ func (x *Explanation) renderWays(w io.Writer) {
 		}
 	}
 	if len(x.Obstacles) > 0 {
-		fmt.Fprintf(w, "\n%s\n", cli.Either(len(x.Ways) > 0, "As rules alone it stays as it is:", "No line in rules.yaml would allow it:"))
+		fmt.Fprintf(w, "\n%s\n", cli.Either(len(x.Suggestions) > 0, "As rules alone it stays as it is:", "No line in rules.yaml would allow it:"))
 	}
 	for _, o := range x.Obstacles {
 		fmt.Fprintf(w, "  %s %s\n      %s\n", cli.Marks[x.Effects[o.Effect].Verdict], x.Effects[o.Effect].Text, o.Text)
@@ -163,7 +163,7 @@ func (x *Explanation) renderWays(w io.Writer) {
 }
 
 // YAML is a way as entries of rules.yaml.
-func (y *way) YAML() string {
+func (y *suggestion) YAML() string {
 	var b strings.Builder
 	b.WriteString("    allow:\n")
 	var kinds []effects.Kind

@@ -13,16 +13,16 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// way is something that would make the whole call allowed. It was tried.
-type way struct {
-	Label string     `json:"label"` // "exactly this", or the lines that say more
-	Lines []wayLine  `json:"lines"`
-	Rules bool       `json:"rules"`              // as allow entries of rules.yaml
-	Cmds  [][]string `json:"commands,omitempty"` // the words of permd commands that remember them, one for each line
+// suggestion is something that would make the whole call allowed. It was tried.
+type suggestion struct {
+	Label string          `json:"label"` // "exactly this", or the lines that say more
+	Lines []suggestedLine `json:"lines"`
+	Rules bool            `json:"rules"`              // as allow entries of rules.yaml
+	Cmds  [][]string      `json:"commands,omitempty"` // the words of permd commands that remember them, one for each line
 }
 
-// wayLine is a line of the list language.
-type wayLine struct {
+// suggestedLine is a line of the list language.
+type suggestedLine struct {
 	Kind effects.Kind `json:"kind"`
 	Line string       `json:"line"`
 }
@@ -35,19 +35,19 @@ type obstacle struct {
 
 // Bounds of what is tried.
 const (
-	maxWays      = 3
-	maxWayTrials = 64 // effects of a call that lines are looked for
+	maxSuggestions  = 3
+	maxTriedEffects = 64 // effects of a call that lines are looked for
 )
 
-// findWays looks for lines that make the call allowed, the narrowest first, and
+// findSuggestions looks for lines that make the call allowed, the narrowest first, and
 // has the precedence table try each of them: as rules, and as choices.
-func (x *Explanation) findWays() {
+func (x *Explanation) findSuggestions() {
 	d := x.from
-	if d.Len() > maxWayTrials {
+	if d.Len() > maxTriedEffects {
 		x.More = true
 		return
 	}
-	for level := range maxWays {
+	for level := range maxSuggestions {
 		rules, left := linesFor(d, level, decisions.AsRule)
 		choices, stuck := linesFor(d, level, decisions.AsChoice)
 		if level == 0 {
@@ -58,10 +58,10 @@ func (x *Explanation) findWays() {
 			}
 		}
 		if len(left) == 0 {
-			x.addWay(level, rules, true, nil)
+			x.addSuggestion(level, rules, true, nil)
 		}
 		if cmds := commandsFor(d, choices); len(stuck) == 0 && cmds != nil {
-			x.addWay(level, choices, false, cmds)
+			x.addSuggestion(level, choices, false, cmds)
 		}
 	}
 }
@@ -77,28 +77,28 @@ func (x *Explanation) worthNaming(i int, left []int) bool {
 	return x.Effects[i].Verdict == x.Decision.Verdict
 }
 
-// addWay adds a way, or says of one with the same lines that it is one more.
-func (x *Explanation) addWay(level int, lines []*pattern.Pattern, rules bool, cmds [][]string) {
+// addSuggestion adds a way, or says of one with the same lines that it is one more.
+func (x *Explanation) addSuggestion(level int, lines []*pattern.Pattern, rules bool, cmds [][]string) {
 	if len(lines) == 0 {
 		return
 	}
-	w := way{Label: "exactly this", Rules: rules, Cmds: cmds}
+	w := suggestion{Label: "exactly this", Rules: rules, Cmds: cmds}
 	for _, p := range lines {
-		w.Lines = append(w.Lines, wayLine{p.Kind, p.String()})
+		w.Lines = append(w.Lines, suggestedLine{p.Kind, p.String()})
 	}
 	if level > 0 {
 		w.Label = "more than this"
 	}
-	for i := range x.Ways {
-		if slices.Equal(x.Ways[i].Lines, w.Lines) {
-			x.Ways[i].Rules = x.Ways[i].Rules || rules
-			if x.Ways[i].Cmds == nil {
-				x.Ways[i].Cmds = cmds
+	for i := range x.Suggestions {
+		if slices.Equal(x.Suggestions[i].Lines, w.Lines) {
+			x.Suggestions[i].Rules = x.Suggestions[i].Rules || rules
+			if x.Suggestions[i].Cmds == nil {
+				x.Suggestions[i].Cmds = cmds
 			}
 			return
 		}
 	}
-	x.Ways = append(x.Ways, w)
+	x.Suggestions = append(x.Suggestions, w)
 }
 
 // linesFor are the lines of a level that make as much of a call allowed as lines
@@ -132,7 +132,7 @@ func lineFor(d *decisions.Deliberation, i, level int, lines []*pattern.Pattern, 
 	return nil
 }
 
-// linesOf are the lines that speak of an effect, the narrowest first. There are
+// linesOf are the lines that are about an effect, the narrowest first. There are
 // none where a line would store a secret, or not mean what it shows.
 func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
 	e, ctx := d.Effect(i), d.Context()
@@ -260,7 +260,7 @@ func rememberable(d *decisions.Deliberation, p *pattern.Pattern) bool {
 
 // obstacleOf says why no line makes an effect allowed.
 func obstacleOf(d *decisions.Deliberation, i int) string {
-	said, e := d.Said(i), d.Effect(i)
+	said, e := d.Result(i), d.Effect(i)
 	if n := linesOf(d, i); len(n) > 0 {
 		said = d.With(n[:1], decisions.AsRule)[i]
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// replayed decides past calls again, from what the journal kept of them.
-type replayed struct {
+// replayer decides past calls again, from what the journal kept of them.
+type replayer struct {
 	to       client.Caller
 	sessions map[string]bool
 }
 
 // compare adds one decision to the comparison.
-func (r *replayed) compare(ctx context.Context, check *Comparison, im *imports.Import, rec *decisions.Record, home string) error {
-	past := recall(rec, home)
+func (r *replayer) compare(ctx context.Context, check *Comparison, im *imports.Import, rec *decisions.Record, home string) error {
+	past := parseRecord(rec, home)
 	if past == nil {
 		check.Unknown++
 		return nil
 	}
-	says := im.Says(rec.Project, home, past.items)
+	says := im.Decide(rec.Project, home, past.items)
 	if says.Verdict == "" {
 		check.Silent++
 		return nil
@@ -53,24 +53,24 @@ func (r *replayed) compare(ctx context.Context, check *Comparison, im *imports.I
 	return nil
 }
 
-// recalled is a past call, as far as the journal knows it: as the other tool sees
+// pastCall is a past call, as far as the journal knows it: as the other tool sees
 // it, and as calls that have its effects.
-type recalled struct {
+type pastCall struct {
 	text  string
 	items []imports.Item
-	calls []recalledCall
+	calls []pastToolCall
 	// open are effects that no rule can allow.
 	open int
 }
 
-type recalledCall struct {
+type pastToolCall struct {
 	tool  string
 	input map[string]string
 }
 
-// recall reads a record; nil when something in it is not as it was.
-func recall(rec *decisions.Record, home string) *recalled {
-	past := &recalled{}
+// parseRecord reads a record; nil when something in it is not as it was.
+func parseRecord(rec *decisions.Record, home string) *pastCall {
+	past := &pastCall{}
 	var runs, rest []string
 	for _, e := range rec.Decision.Effects {
 		if !imports.Replayable(e.Text) {
@@ -86,7 +86,7 @@ func recall(rec *decisions.Record, home string) *recalled {
 	line := strings.Join(runs, "; ")
 	for _, text := range runs {
 		past.items = append(past.items, imports.Command(text, line))
-		past.calls = append(past.calls, recalledCall{"Bash", map[string]string{"command": text}})
+		past.calls = append(past.calls, pastToolCall{"Bash", map[string]string{"command": text}})
 	}
 	past.text = line
 	if past.text == "" {
@@ -102,7 +102,7 @@ func recall(rec *decisions.Record, home string) *recalled {
 
 // effect adds an effect that is no run. With a command the other tool judges the
 // command, not its files.
-func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, ofCommand bool, home string) bool {
+func (p *pastCall) effect(rec *decisions.Record, e *decisions.EffectDecision, ofCommand bool, home string) bool {
 	_, text, _ := strings.Cut(e.Text, " ")
 	item := func(i imports.Item) {
 		if !ofCommand {
@@ -130,14 +130,14 @@ func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 		switch e.Kind {
 		case effects.KindRead:
 			item(imports.Reading(path))
-			p.calls = append(p.calls, recalledCall{"Read", map[string]string{"file_path": path}})
+			p.calls = append(p.calls, pastToolCall{"Read", map[string]string{"file_path": path}})
 		case effects.KindWrite:
 			item(imports.Writing(path))
 			if ofCommand { // a redirection, which is not what an edit tool writes
-				p.calls = append(p.calls, recalledCall{"Bash", map[string]string{"command": "true > " + cli.Quote(path)}})
+				p.calls = append(p.calls, pastToolCall{"Bash", map[string]string{"command": "true > " + cli.Quote(path)}})
 				break
 			}
-			p.calls = append(p.calls, recalledCall{"Write", map[string]string{"file_path": path}})
+			p.calls = append(p.calls, pastToolCall{"Write", map[string]string{"file_path": path}})
 		default:
 			item(imports.Deleting(path))
 			p.open++ // a deletion of a tool's own has no other form here
@@ -148,7 +148,7 @@ func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 			return true // inherent to its run, whose call has it again
 		}
 		item(imports.Fetching("https://" + host + "/"))
-		p.calls = append(p.calls, recalledCall{"WebFetch", map[string]string{"url": "https://" + host + "/"}})
+		p.calls = append(p.calls, pastToolCall{"WebFetch", map[string]string{"url": "https://" + host + "/"}})
 	case effects.KindUse:
 		server, tool, ok := strings.Cut(text, ":")
 		if !ok {
@@ -159,15 +159,15 @@ func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 		if server != "" {
 			name = "mcp__" + server + "__" + tool
 		}
-		p.calls = append(p.calls, recalledCall{name, map[string]string{}})
+		p.calls = append(p.calls, pastToolCall{name, map[string]string{}})
 	default:
 		p.open++
 	}
 	return true
 }
 
-// decide is what permd says of the call now: the strictest of its parts.
-func (r *replayed) decide(ctx context.Context, rec *decisions.Record, past *recalled) (verdict decisions.Verdict, reason string, err error) {
+// decide is what permd says about the call now: the strictest of its parts.
+func (r *replayer) decide(ctx context.Context, rec *decisions.Record, past *pastCall) (verdict decisions.Verdict, reason string, err error) {
 	s := decide.Session{Cwd: rec.Cwd, Agent: "claude-agent-acp"}
 	id := "import " + rec.Cwd
 	if !r.sessions[id] && rec.Cwd != "" {

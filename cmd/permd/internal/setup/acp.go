@@ -82,7 +82,7 @@ func (i *Installer) InstallACP(ctx context.Context, t ACPTarget, o *Options) err
 	if c.base != nil {
 		report.Backup = store.backup(place)
 	}
-	if err := i.unitsToo(ctx, program, &report.installReport, o); err != nil {
+	if err := i.installUnits(ctx, program, &report.installReport, o); err != nil {
 		return err
 	}
 	return i.reportACP(report)

@@ -146,7 +146,7 @@ func (a *clientAgent) started(words []string) bool {
 	if !slices.Contains(runners, filepath.Base(words[0])) {
 		return false
 	}
-	for _, word := range runnable(words[1:]) {
+	for _, word := range runnerOperands(words[1:]) {
 		if i := strings.LastIndex(word, "/node_modules/"); i >= 0 {
 			word = word[i:]
 		} else if filepath.IsAbs(word) {
@@ -166,10 +166,10 @@ func (a *clientAgent) started(words []string) bool {
 // that take no value.
 var runnerWords = []string{"exec", "x", "dlx", "run", "tool", "-y", "--yes", "-q", "--quiet", "-A", "--allow-all", "--bun", "--"}
 
-// runnable are the words behind a runner that may name what it starts: up to the
+// runnerOperands are the words after a runner that may name what it starts: up to the
 // first that is no value of a flag. What follows is for the program, such as the
 // model that it is to use.
-func runnable(words []string) (names []string) {
+func runnerOperands(words []string) (names []string) {
 	value := false
 	for i, word := range words {
 		switch {

@@ -50,8 +50,8 @@ func (e *acpEntries) parse(text []byte) (*jsonedit.Text, error) {
 	return t, nil
 }
 
-// shape is an error of a file that says something else than it should.
-func (e *acpEntries) shape(format string, args ...any) error {
+// formatError is an error of a file that says something else than it should.
+func (e *acpEntries) formatError(format string, args ...any) error {
 	return cli.Failf(cli.ExitError, "correct the file first: "+e.client.title+" does not understand it either", "in it, "+format, args...)
 }
 
@@ -61,9 +61,9 @@ func (e *acpEntries) entries(t *jsonedit.Text, all bool) (found []acpEntry, err 
 	list := t.Root().Member(e.client.list)
 	switch {
 	case t.Root().Kind() != '{':
-		return nil, e.shape("the file is not an object")
+		return nil, e.formatError("the file is not an object")
 	case list.Exists() && list.Kind() != '{':
-		return nil, e.shape("%s is not an object", e.client.list)
+		return nil, e.formatError("%s is not an object", e.client.list)
 	}
 	for i := range list.Len() {
 		node := list.At(i)
@@ -94,12 +94,12 @@ func (e *acpEntries) entry(key string, node jsonedit.Node) acpEntry {
 func (e *acpEntries) read(entry *acpEntry) error {
 	where := e.client.list + "." + display.Display(entry.key)
 	if entry.node.Kind() != '{' {
-		return e.shape("%s is not an object", where)
+		return e.formatError("%s is not an object", where)
 	}
 	if entry.argv.Exists() {
 		words, ok := texts(entry.argv)
 		if !ok || len(words) == 0 || entry.command.Exists() || entry.args.Exists() {
-			return e.shape("%s.argv is not the whole command as a list of texts", where)
+			return e.formatError("%s.argv is not the whole command as a list of texts", where)
 		}
 		entry.words = words
 		return nil
@@ -109,11 +109,11 @@ func (e *acpEntries) read(entry *acpEntry) error {
 	}
 	args, ok := texts(entry.args)
 	if entry.command.Kind() != '"' || entry.command.String() == "" || !ok {
-		return e.shape("%s has a command that is no text, or args that are no list of texts", where)
+		return e.formatError("%s has a command that is no text, or args that are no list of texts", where)
 	}
 	if e.client.lines && !entry.args.Exists() {
 		if entry.line, ok = splitLine(entry.command.String()); !ok {
-			return e.shape("%s.command has a quote without an end, or nothing", where)
+			return e.formatError("%s.command has a quote without an end, or nothing", where)
 		}
 		for _, w := range entry.line {
 			entry.words = append(entry.words, w.text)
@@ -150,7 +150,7 @@ func permdWords(words []string) int {
 	return 0
 }
 
-// namesPermd reports whether permd is run somewhere in a command, such as behind
+// namesPermd reports whether permd is run somewhere in a command, such as after
 // env or in the text of a shell.
 func namesPermd(words []string) bool {
 	return isPermd(words[0]) || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, "permd acp ") }) ||
@@ -189,7 +189,7 @@ func (e *acpEntries) otherCommands(text []byte) (notes []string) {
 	found, _ := e.entries(t, false)
 	e.hidden = hidden
 	for _, entry := range found {
-		if words := unwrapped(entry.words); !slices.Equal(words, e.agent.command) && !slices.Equal(words, e.stock()) {
+		if words := unwrapped(entry.words); !slices.Equal(words, e.agent.command) && !slices.Equal(words, e.defaultCommand()) {
 			notes = append(notes, fmt.Sprintf("%s was there and keeps its own command, %s: change that in the file", display.Display(entry.key), display.Display(cli.QuoteAll(words))))
 		}
 	}
@@ -231,7 +231,7 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 	}
 	if t, err = t.Set(string(value), e.client.list, key); err != nil {
 		if kind, ok := errors.AsType[*jsonedit.KindError](err); ok {
-			return nil, e.shape("%v", kind)
+			return nil, e.formatError("%v", kind)
 		}
 		return nil, err
 	}
@@ -267,15 +267,15 @@ func (e *acpEntries) value(program string) any {
 			Command string `json:"command"`
 		}{cli.QuoteAll(slices.Concat([]string{program, "acp", "--"}, e.agent.command))}
 	}
-	c := command{Command: program, Args: append([]string{"acp", "--"}, e.stock()...), Env: map[string]string{}}
+	c := command{Command: program, Args: append([]string{"acp", "--"}, e.defaultCommand()...), Env: map[string]string{}}
 	if e.client.typed {
 		c.Type = "custom"
 	}
 	return c
 }
 
-// stock is the agent's command as it is written into a new entry.
-func (e *acpEntries) stock() []string {
+// defaultCommand is the agent's command as it is written into a new entry.
+func (e *acpEntries) defaultCommand() []string {
 	words := slices.Clone(e.agent.command)
 	if e.client.full {
 		if path, err := exec.LookPath(words[0]); err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/internal/jsonedit"
 )
 
-// InspectACP looks at the files of ACP clients: whether the permd that stands in
+// InspectACP looks at the files of ACP clients: whether the permd that is in
 // front of their agents is there, and whether they say yes past it.
 func InspectACP(x *findings.List) {
 	home, err := account.Home()

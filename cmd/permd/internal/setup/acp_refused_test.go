@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/findings"
 )
 
-// TestACPRefused are texts that are not changed, and what is said of them.
+// TestACPRefused are texts that are not changed, and what is said about them.
 func TestACPRefused(t *testing.T) {
 	uid := uint32(os.Geteuid())
 	tests := []struct{ client, name, text, why string }{
@@ -201,7 +201,7 @@ func TestACPFullPath(t *testing.T) {
 }
 
 // TestACPDoctor: what a client starts that is gone, or not as install writes it,
-// is said with what mends it.
+// is said with what fixes it.
 func TestACPDoctor(t *testing.T) {
 	tests := []struct {
 		client, text, state, want, fix string

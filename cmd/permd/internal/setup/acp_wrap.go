@@ -76,7 +76,7 @@ func (e *acpEntries) remove(text []byte) ([]byte, bool, error) {
 		}
 		found = true
 		entry = e.reread(t, entry)
-		if e.made(entry) {
+		if e.createdByInstall(entry) {
 			if t, err = t.Drop(e.client.list, entry.key); err == nil {
 				t, err = prune(t, []string{e.client.list})
 			}
@@ -93,9 +93,9 @@ func (e *acpEntries) remove(text []byte) ([]byte, bool, error) {
 	return t.Bytes(), true, nil
 }
 
-// made reports whether install has made an entry: by its name, or where the
+// createdByInstall reports whether install has made an entry: by its name, or where the
 // client knows the agent by itself, by what it says.
-func (e *acpEntries) made(entry acpEntry) bool {
+func (e *acpEntries) createdByInstall(entry acpEntry) bool {
 	if entry.key != e.newKey() {
 		return false
 	}

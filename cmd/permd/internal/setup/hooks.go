@@ -20,8 +20,8 @@ type hookReport struct {
 	installReport
 }
 
-// byHand is what a person does for opencode, whose hooks cannot stop a tool.
-var byHand = []string{
+// openCodeSteps is what a person does for opencode, whose hooks cannot stop a tool.
+var openCodeSteps = []string{
 	`in opencode.json, set "permission": {"*": "ask"}: opencode then asks before its tools run`,
 	"run the bridge that answers its questions by permd; docs/hooks.md shows it",
 }
@@ -29,7 +29,7 @@ var byHand = []string{
 // InstallHook makes a harness ask permd before its tools run.
 func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options) error {
 	if harness == openCode {
-		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: byHand}})
+		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: openCodeSteps}})
 	}
 	place, store, err := i.configPlace(harness, o)
 	if err != nil {
@@ -66,7 +66,7 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 		}
 		return i.reportHook(report)
 	}
-	if err := i.unitsToo(ctx, program, &report.installReport, o); err != nil {
+	if err := i.installUnits(ctx, program, &report.installReport, o); err != nil {
 		return err
 	}
 	return i.reportHook(report)

@@ -60,7 +60,7 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 	}
 	for _, pin := range h.pins {
 		if t, err = t.Set(pin.value, pin.path...); err != nil {
-			return nil, h.shape(err)
+			return nil, h.formatError(err)
 		}
 	}
 	for _, list := range h.lists {
@@ -69,13 +69,13 @@ func (h *jsonHooks) install(text []byte, program string) ([]byte, error) {
 			return nil, fmt.Errorf("encoding a hook: %w", err)
 		}
 		if t, err = t.Append(string(entry), list.path...); err != nil {
-			return nil, h.shape(err)
+			return nil, h.formatError(err)
 		}
 	}
 	return t.Bytes(), nil
 }
 
-func (h *jsonHooks) shape(err error) error {
+func (h *jsonHooks) formatError(err error) error {
 	if _, ok := errors.AsType[*jsonedit.KindError](err); ok {
 		return cli.Failf(cli.ExitError, "correct the file first: the harness does not understand it either", "in it, %v", err)
 	}

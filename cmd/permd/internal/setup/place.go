@@ -33,7 +33,7 @@ type configEditor interface {
 }
 
 // editorInPlace is one whose install takes a text that has permd already and
-// changes what is there where it stands: the person may have written more into it.
+// changes what is there where it is: the person may have written more into it.
 type editorInPlace interface{ installsInPlace() }
 
 // configEntries are permd's entries in one file.

@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// configRecord is what permd keeps of an installation, beside the backup: enough to
+// configRecord is what permd keeps of an installation in addition to the backup: enough to
 // give back the very bytes that were there, if nobody changed the file since.
 type configRecord struct {
 	Path    string   `json:"path"`
@@ -38,14 +38,14 @@ func (s configStore) file(p *configPlace, ending string) string {
 	// A harness can be told of another folder: what is kept of one does not go
 	// for the other.
 	other := name + "-" + digest([]byte(p.path))[:12]
-	if _, err := os.Lstat(filepath.Join(s.dir, other+".json")); err == nil || s.taken(name, p.path) {
+	if _, err := os.Lstat(filepath.Join(s.dir, other+".json")); err == nil || s.ofOtherFile(name, p.path) {
 		name = other
 	}
 	return filepath.Join(s.dir, name+ending)
 }
 
-// taken reports whether a record is of another file.
-func (s configStore) taken(name, path string) bool {
+// ofOtherFile reports whether a record is of another file.
+func (s configStore) ofOtherFile(name, path string) bool {
 	var r configRecord
 	data, err := os.ReadFile(filepath.Join(s.dir, name+".json"))
 	return err == nil && strictjson.Unmarshal(data, &r) == nil && r.Path != "" && r.Path != path

@@ -73,9 +73,9 @@ func (i *Installer) confirmChange(c *configChange, s configStore, r *installRepo
 	return c.apply(s, uint32(os.Geteuid()))
 }
 
-// unitsToo writes the units of the daemon where there are none, so that who was
+// installUnits writes the units of the daemon where there are none, so that who was
 // just set up has somebody to ask.
-func (i *Installer) unitsToo(ctx context.Context, program string, r *installReport, o *Options) error {
+func (i *Installer) installUnits(ctx context.Context, program string, r *installReport, o *Options) error {
 	if runtime.GOOS != "linux" || o.NoService {
 		return nil
 	}
