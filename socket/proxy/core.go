@@ -297,7 +297,7 @@ func (c *core) onLate(n uint64) []action {
 // not the first, so that permd knows nothing of the conversation any more.
 func (c *core) onConnected(again bool) []action {
 	for _, s := range c.sessions.list {
-		c.declare(s)
+		c.declareAgain(s)
 	}
 	if again {
 		for _, t := range c.tracked[agentSide] {

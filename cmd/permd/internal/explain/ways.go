@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/remember"
 )
 
@@ -159,7 +159,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	switch {
 	case e.Run != nil:
 		p.Run = &pattern.Run{Program: e.Run.Program}
-		if rel, ok := inside(e.Run.Program, ctx.Project); ok {
+		if rel, ok := lexpath.RelBelow(ctx.Project, e.Run.Program); ok {
 			p.Run.Program = "./" + rel
 		}
 		for _, arg := range e.Run.Args {
@@ -171,7 +171,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	case e.File != nil:
 		p.Path = &pattern.Path{Base: pattern.Root}
 		rel := strings.TrimPrefix(e.File.Path, "/")
-		if in, ok := inside(e.File.Path, ctx.Project); ok {
+		if in, ok := lexpath.RelBelow(ctx.Project, e.File.Path); ok {
 			p.Path.Base, rel = pattern.Project, in
 		}
 		for part := range strings.SplitSeq(rel, "/") {
@@ -200,15 +200,6 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 		return nil
 	}
 	return p
-}
-
-// inside is a path from a project's root, when it lies below it.
-func inside(path, root string) (string, bool) {
-	if root == "" || !filepath.IsAbs(path) {
-		return "", false
-	}
-	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
-	return rel, ok && rel != ""
 }
 
 // commandsFor are the commands that remember some lines, nil if permd would not
