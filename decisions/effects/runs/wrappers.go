@@ -97,7 +97,7 @@ func (v *invocation) wrappedCommand(p *programs.Program) int {
 func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 	switch use.Form {
 	case programs.NoValue, programs.ValueAttached:
-	case programs.ValueBehind:
+	case programs.ValueSeparate:
 		if v.args[use.Value].Expandable() {
 			return false
 		}
@@ -142,8 +142,8 @@ func (v *invocation) skipOperands(i, skip int) int {
 	return i
 }
 
-// inner adds the effects of the command behind a sub-command that wraps one
-// (uv run, docker exec), or behind a program that hands it to another machine.
+// inner adds the effects of the command after a sub-command that wraps one
+// (uv run, docker exec), or after a program that hands it to another machine.
 func (v *invocation) inner() {
 	w := v.p.Wrapper
 	if v.unparsed || len(v.operands) == 0 {
