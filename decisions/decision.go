@@ -29,6 +29,7 @@ func (v Verdict) strictness() int {
 		return 0
 	case Deny:
 		return 2
+	case Ask:
 	}
 	return 1 // an unknown verdict is a question
 }

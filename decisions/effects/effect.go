@@ -343,6 +343,7 @@ func (e *Effect) Guarded() Tags {
 		return e.Tags & guardedForRead
 	case KindConnect:
 		return e.Tags & guardedForConnect
+	case KindRun, KindUse, KindState, KindMode, KindQuestion, KindUnknown:
 	}
 	return 0
 }

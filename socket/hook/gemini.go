@@ -71,6 +71,7 @@ func sayGemini(_ *Request, o outcome, text string) Output {
 		return says(geminiAnswer{Decision: "ask", Message: "permd: " + text})
 	case silent:
 		return Output{}
+	case deny:
 	}
 	return says(geminiAnswer{Decision: "deny", Reason: "permd: " + text})
 }

@@ -49,6 +49,7 @@ func (x *Index) list(f *folder) listed {
 				l.secrets = append(l.secrets, strings.Clone(name))
 			case perhaps:
 				l.perhaps = true
+			case none:
 			}
 			continue
 		}

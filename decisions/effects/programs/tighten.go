@@ -139,6 +139,7 @@ func loosens(p *Program, e *programEntry, key string) (line int, why, fix string
 			return no("its %s are all text", key)
 		}
 		return 0, "", ""
+	case saysHow:
 	}
 	return no("it says %s", key)
 }

@@ -278,6 +278,7 @@ func (v *invocation) elsewhere(start int) {
 			if e.Run.Unvouched != nil {
 				e.Run.Unvouched.Cwd = ""
 			}
+		case effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		}
 		e.Via = &effects.Via{Effect: v.index, Arg: len(v.args) - 1}
 		kept = append(kept, e)

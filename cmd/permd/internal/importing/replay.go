@@ -138,7 +138,8 @@ func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 				break
 			}
 			p.calls = append(p.calls, recalledCall{"Write", map[string]string{"file_path": path}})
-		default:
+		case effects.KindDelete, effects.KindRun, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode,
+			effects.KindQuestion, effects.KindUnknown:
 			item(imports.Deleting(path))
 			p.open++ // a deletion of a tool's own has no other form here
 		}
@@ -160,6 +161,8 @@ func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, of
 			name = "mcp__" + server + "__" + tool
 		}
 		p.calls = append(p.calls, recalledCall{name, map[string]string{}})
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+		fallthrough
 	default:
 		p.open++
 	}
