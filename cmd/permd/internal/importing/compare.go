@@ -29,7 +29,7 @@ type Comparison struct {
 	// Silent are decisions of which no rule of the settings speaks.
 	Silent int `json:"silent"`
 	// Unknown are decisions whose record does not say enough: something in it is
-	// masked or cut.
+	// masked or cut, or an earlier permd wrote it, whose records have no details.
 	Unknown int          `json:"unknown"`
 	Rows    []Difference `json:"rows"` // that differ
 }
