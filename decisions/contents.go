@@ -75,10 +75,15 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 		return nil // whatever they hold by then, it is shown and not obeyed
 	}
 	for i := range m.res.Effects {
-		switch eff := &m.res.Effects[i]; {
-		case eff.Kind == effects.KindRead && eff.File != nil:
-			add(eff.File.Path, false)
-		case eff.Run != nil:
+		switch eff := &m.res.Effects[i]; eff.Kind {
+		case effects.KindRead:
+			if eff.File != nil {
+				add(eff.File.Path, false)
+			}
+		case effects.KindRun:
+			if eff.Run == nil {
+				continue
+			}
 			for _, word := range eff.Run.Args {
 				_, value, _ := strings.Cut(word, "=")
 				for _, name := range []string{word, value} {
@@ -87,6 +92,8 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 					}
 				}
 			}
+		case effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode,
+			effects.KindQuestion, effects.KindUnknown:
 		}
 	}
 	e.sum(list)
@@ -100,10 +107,12 @@ func executes(effs []effects.Effect) bool {
 		switch e.Kind {
 		case effects.KindRun:
 			return e.Run == nil || !e.Run.Readonly
+		case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse, effects.KindMode,
+			effects.KindQuestion:
+			return false
 		case effects.KindUnknown, effects.KindState:
-			return true
 		}
-		return false
+		return true
 	})
 }
 

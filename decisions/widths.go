@@ -189,19 +189,29 @@ func exactly(items []OfferItem, contents []Content) string {
 	for _, item := range items {
 		q := item.Query
 		text := ""
-		switch e := q.Effect; {
-		case e.Run != nil:
+		switch e := q.Effect; e.Kind {
+		case effects.KindRun:
 			for _, c := range contents {
 				if text := "any content of " + shownPath(c.Path, q.Project); c.given() && !slices.Contains(open, text) {
 					open = append(open, text)
 				}
 			}
-		case e.Kind == effects.KindWrite && e.File != nil:
+		case effects.KindWrite:
+			if e.File == nil {
+				break
+			}
 			text = "any content of " + shownPath(e.File.Path, q.Project)
-		case e.Kind == effects.KindConnect && e.Connect != nil && e.Connect.Method == effects.MethodGet:
-			text = "any GET to " + display.Display(e.Connect.Host)
-		case e.Kind == effects.KindConnect && e.Connect != nil:
-			text = "anything sent to " + display.Display(e.Connect.Host)
+		case effects.KindConnect:
+			if e.Connect == nil {
+				break
+			}
+			text = "anything sent to "
+			if e.Connect.Method == effects.MethodGet {
+				text = "any GET to "
+			}
+			text += display.Display(e.Connect.Host)
+		case effects.KindRead, effects.KindDelete, effects.KindUse, effects.KindState, effects.KindMode,
+			effects.KindQuestion, effects.KindUnknown:
 		}
 		if text != "" && !slices.Contains(open, text) {
 			open = append(open, text)

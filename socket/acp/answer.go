@@ -194,6 +194,7 @@ func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 			return selected(id).with(d), nil
 		}
 		return cancelled().with(d), nil
+	case decisions.Ask:
 	}
 	return nil, p.ask(d)
 }

@@ -256,6 +256,7 @@ func (v *invocation) elsewhere(start int) {
 			if e.Run.WithoutOverlay != nil {
 				e.Run.WithoutOverlay.Cwd = ""
 			}
+		case effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		}
 		e.Via = &effects.Via{Effect: v.index, Arg: len(v.args) - 1}
 		kept = append(kept, e)
