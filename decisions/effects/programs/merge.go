@@ -121,12 +121,6 @@ func (p *Program) clone() *Program {
 // matter.
 func (p *Program) take(own *Program, e *programEntry, key string) {
 	more := func(to *[]string, from []string) { *to = append(slices.Clip(*to), from...) }
-	put := func(to *map[string]string, from map[string]string) {
-		if *to == nil {
-			*to = map[string]string{}
-		}
-		maps.Copy(*to, from)
-	}
 	switch key {
 	case "", "names", "sub", "options", "include", "include_below":
 	case "style":
@@ -218,10 +212,7 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 	case "inherent":
 		p.Inherent = append(slices.Clip(p.Inherent), own.Inherent...)
 	case "implies":
-		if p.Implies == nil {
-			p.Implies = map[string][]string{}
-		}
-		maps.Copy(p.Implies, e.Implies)
+		put(&p.Implies, e.Implies)
 	case "aliases":
 		put(&p.Aliases, e.Aliases)
 	case "modules":
@@ -229,6 +220,13 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 	default:
 		panic("a key of the program files that cannot be extended: " + key) // TestExtendEveryKey
 	}
+}
+
+func put[V any](to *map[string]V, from map[string]V) {
+	if *to == nil {
+		*to = map[string]V{}
+	}
+	maps.Copy(*to, from)
 }
 
 // options takes the options of an entry over. What is said about one spelling of an
