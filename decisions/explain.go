@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// Deliberation is what one decision was made of. It is kept for explanations:
+// Deliberation holds the inputs and results of one decision, for explanations:
 // what every rule said, also those that were overruled, and what the table would have said
 // with a rule more. It holds no decision, which may still have become a failure
 // when it was to be logged.
