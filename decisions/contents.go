@@ -19,6 +19,9 @@ type Content struct {
 	Sum string
 }
 
+// notReadable is the Sum of a file that nobody who runs as the daemon can read.
+const notReadable = "unreadable"
+
 // ErrNoContent means that what lies at a path is no file of data.
 var ErrNoContent = errors.New("no file of data")
 
@@ -99,7 +102,7 @@ func (e *Engine) sum(list []Content) {
 	if e.digest == nil {
 		return
 	}
-	left := int64(maxSummed)
+	left := e.maxSummed
 	for i := range list {
 		c := &list[i]
 		if c.Path == "" {
@@ -112,6 +115,8 @@ func (e *Engine) sum(list []Content) {
 			c.Sum = "nothing"
 		case errors.Is(err, ErrNoContent):
 			c.Sum = "no content" // a folder: what is run in it is not named
+		case errors.Is(err, fs.ErrPermission) && !c.Code:
+			c.Sum = notReadable
 		case err == nil:
 			c.Sum = sum
 		}

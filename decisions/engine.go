@@ -68,6 +68,7 @@ type Engine struct {
 	unattended   func() bool
 	takeApproval func(req *Request, d *Decision) bool
 	digest       func(path string, limit int64) (sum string, size int64, err error)
+	maxSummed    int64 // of a call, in bytes
 	now          func() time.Time
 	newID        func() string
 }
@@ -96,7 +97,7 @@ func NewEngine(c Config) (*Engine, error) {
 			policy: c.Policy, fs: c.FS, own: c.Own, system: c.System, pid: c.PID, cache: c.Cache, log: c.Log,
 		},
 		memory: c.Memory, journal: c.Journal, proposer: c.Proposer, observe: c.Observe, notPlain: c.NotPlain,
-		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, now: c.Now, newID: c.NewID, config: c,
+		unattended: c.Unattended, takeApproval: c.TakeApproval, digest: c.Digest, maxSummed: maxSummed, now: c.Now, newID: c.NewID, config: c,
 	}, nil
 }
 

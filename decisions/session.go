@@ -38,6 +38,33 @@ type Session struct {
 	Ancestors []string // nearest first
 	Project   string   // root of the project of Cwd, "" if none
 	Conn      uint64   // the connection that it belongs to
+	// Former is the session as it was declared in other places before, one for
+	// each project, the latest first, without roots. What its agent began there
+	// may still go on.
+	Former []*Session
+}
+
+// place is what tells the rules of one session from those of another.
+func (s *Session) place() string { return cmp.Or(s.Project, s.Cwd) }
+
+// SamePlace reports whether the rules of two sessions are those of one project.
+func (s *Session) SamePlace(o *Session) bool { return s.place() == o.place() }
+
+// moved returns what was before a session that is now declared again.
+func (s *Session) moved(now *Session) []*Session {
+	if s == nil {
+		return nil
+	}
+	var former []*Session
+	for _, f := range append([]*Session{s}, s.Former...) {
+		if f.Cwd == "" || f.SamePlace(now) || len(former) == MaxFormer {
+			continue
+		}
+		was := *f
+		was.Former, was.Roots = nil, nil
+		former = append(former, &was)
+	}
+	return former
 }
 
 // Ref is what policy and memory may know of the session.
@@ -54,6 +81,8 @@ const (
 	maxAncestors = 32
 	maxRoots     = 64
 	maxName      = 1024 // bytes of an id, a mode or a party's name
+	// MaxFormer is how many former places of a session are kept, the latest.
+	MaxFormer = 17
 )
 
 // ErrSessions is returned when a connection has declared too many sessions.
@@ -106,6 +135,7 @@ func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
 		}
 		ses.Ancestors = append([]string{d.Parent}, parent.Ancestors...)
 	}
+	ses.Former = mine[d.ID].moved(ses)
 	mine[d.ID] = ses
 	return ses, nil
 }

@@ -91,3 +91,43 @@ func TestSessionBounds(t *testing.T) {
 		t.Errorf("declaring one again at the limit: %v", err)
 	}
 }
+
+// TestFormerPlaces: a session that is declared elsewhere keeps where it was, a
+// place for each project, and no more than so many.
+func TestFormerPlaces(t *testing.T) {
+	s := &Sessions{FindProject: func(cwd string) string { return strings.TrimSuffix(cwd, "/src") }}
+	o := Owner{Conn: 1}
+	declare := func(cwd string) (places []string) {
+		ses, err := s.Declare(o, Declaration{ID: "a", Cwd: cwd, Roots: []string{"/r"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range ses.Former {
+			places = append(places, f.Cwd)
+			if f.Former != nil || f.Roots != nil || f.ID != "a" {
+				t.Errorf("what is kept: %+v", f)
+			}
+		}
+		return places
+	}
+	for _, step := range []struct {
+		cwd  string
+		want []string
+	}{
+		{"/p", nil},
+		{"/p/src", nil}, // of the same project
+		{"/q", []string{"/p/src"}},
+		{"/r", []string{"/q", "/p/src"}},
+		{"/p", []string{"/r", "/q"}},
+	} {
+		if diff := cmp.Diff(step.want, declare(step.cwd)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.cwd, diff)
+		}
+	}
+	for i := range 3 * MaxFormer {
+		declare(fmt.Sprint("/p", i))
+	}
+	if got := declare("/last"); len(got) != MaxFormer || got[0] != fmt.Sprint("/p", 3*MaxFormer-1) {
+		t.Errorf("%d places are kept, the latest is %s", len(got), got[0])
+	}
+}

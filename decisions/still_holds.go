@@ -75,8 +75,8 @@ func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool 
 		return false
 	case slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Path == "" }):
 		return false // more files than can be compared
-	case e.digest != nil && slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Code && c.Sum == "" }):
-		return false
+	case e.digest != nil && slices.ContainsFunc(d.Contents, func(c Content) bool { return c.Sum == "" }):
+		return false // what is only named may be code as well
 	}
 	return slices.Equal(d.Fingerprints, asked.Fingerprints) && slices.EqualFunc(d.Effects, asked.Effects, func(a, b EffectDecision) bool {
 		return a.Kind == b.Kind && a.Text == b.Text && a.From == b.From && a.Claimed == b.Claimed && slices.Equal(a.Tags, b.Tags) &&

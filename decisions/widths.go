@@ -6,6 +6,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Bounds of what is offered.
@@ -203,7 +204,7 @@ func exactly(items []OfferItem) string {
 
 // shownPath is a path as a rule line has it, short in the project.
 func shownPath(file, project string) string {
-	if rest, ok := strings.CutPrefix(file, project+"/"); ok && project != "" {
+	if rest, ok := lexpath.RelBelow(project, file); ok {
 		file = "./" + rest
 	}
 	return display.Display(file)

@@ -148,6 +148,9 @@ func TestFiles(t *testing.T) {
 // TestCommands looks for permd's commands in the documents and asks the program
 // whether it has them, with the flags that stand there.
 func TestCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it builds permd and runs its help for each command of the documents")
+	}
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("the go command is not in PATH")

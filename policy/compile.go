@@ -15,6 +15,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
@@ -163,7 +164,7 @@ func parse(u unit, ps *diag.List) *moduleSet {
 		if f.IsPrograms() {
 			continue
 		}
-		out.rel[f.Name] = strings.TrimPrefix(f.Rel, string(u.layer)+"/")
+		out.rel[f.Name] = lexpath.Shorten(string(u.layer), f.Rel)
 		if f.IsList() {
 			m, err := list.Compile(string(u.layer), f.Name, f.Data, u.listsOnly, u.table)
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/list"
 )
@@ -42,7 +43,7 @@ func listEntries(u unit) []listEntry {
 			}
 			out = append(out, listEntry{e, decisions.RuleRef{
 				Layer: u.layer, At: fmt.Sprintf("%s:%d", f.Name, e.Line),
-				ID: fmt.Sprintf("%s/%s:%d", u.layer, strings.TrimPrefix(f.Rel, string(u.layer)+"/"), e.Line),
+				ID: fmt.Sprintf("%s/%s:%d", u.layer, lexpath.Shorten(string(u.layer), f.Rel), e.Line),
 			}})
 		}
 	}

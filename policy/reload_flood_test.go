@@ -69,6 +69,9 @@ func overflows(t *testing.T, dir string, do func()) {
 // that follow are not lost with them, and too many files of rules are a clear
 // error that passes when they are gone.
 func TestFlood(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it writes thousands of files")
+	}
 	w := newWorld(t)
 	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old"), ".seed": "# nothing\n"})
 	s := w.watched(t)
@@ -121,6 +124,9 @@ func TestFlood(t *testing.T) {
 // TestManyFolders: each folder needs a watch, of which the system has so many.
 func TestManyFolders(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("long: it watches many folders")
+	}
 	w := newWorld(t)
 	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
 	s := w.watched(t)

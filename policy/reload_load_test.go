@@ -51,6 +51,9 @@ var writers = []struct {
 // starting a reload is taken, each answer is that of one generation as it was
 // written, and no digest stands for two of them.
 func TestReloadUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it reloads for seconds under load")
+	}
 	for _, tt := range writers {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorldIn(t, memory(t))

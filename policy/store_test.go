@@ -292,6 +292,9 @@ func TestSystemUsers(t *testing.T) {
 
 // Evaluating while reloading sees one set of rules or the other, whole.
 func TestReloadRace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it reloads for seconds under load")
+	}
 	w := newWorld(t)
 	text := func(i int) map[string]string {
 		a := rulesFor("user", "deny", "rm", fmt.Sprint(i))

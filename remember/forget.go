@@ -75,7 +75,10 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	s.drop(entries...)
 	now := s.now().UnixNano()
 	for _, e := range entries {
-		s.pending.ids[e.choice.ID] = revocation{at: now, by: reason}
+		s.pending.ids[e.choice.ID] = revocation{
+			at: now, by: reason, created: e.choice.Created.UnixNano(),
+			ends: e.choice.Scope.Conn != 0, nowhere: e.choice.Verdict == decisions.Deny,
+		}
 	}
 	if s.closed {
 		return errors.Join(ErrPending, ErrClosed)
@@ -95,15 +98,24 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	return nil
 }
 
-// storePending writes the revocations that the database lacks.
+// storePending writes the revocations that the database lacks. Those of choices that
+// it does not have are kept for the database that has them.
 func (s *Store) storePending() error {
 	if len(s.pending.ids) == 0 {
 		return nil
 	}
+	absent := map[string]revocation{}
 	err := s.write(func(tx *sql.Tx) error {
+		clear(absent)
 		for id, r := range s.pending.ids {
-			if _, err := tx.Exec("UPDATE choices SET revoked = ?, revoked_by = ? WHERE id = ? AND revoked IS NULL", r.at, r.by, id); err != nil {
+			res, err := tx.Exec("UPDATE choices SET revoked = coalesce(revoked, ?), revoked_by = coalesce(revoked_by, ?) WHERE id = ?", r.at, r.by, id)
+			if err != nil {
 				return err
+			}
+			// A reject of this run that is in no row was never stored: no database
+			// has it.
+			if n, err := res.RowsAffected(); err != nil || n == 0 && !r.ends && !r.nowhere {
+				absent[id] = r
 			}
 		}
 		return nil
@@ -112,23 +124,25 @@ func (s *Store) storePending() error {
 		return err
 	}
 	clear(s.pending.ids)
+	maps.Copy(s.pending.absent, absent)
 	return s.pending.save()
 }
 
-// dropPending applies the revocations that an earlier run could not store.
+// dropPending applies the revocations that an earlier run could not store, or stored
+// in no database that has their choices.
 func (s *Store) dropPending() {
 	now := s.now().UnixNano()
-	for id := range s.pending.ids {
-		s.pending.ids[id] = revocation{at: now, by: byPerson}
-	}
-	if s.pending.all {
-		// More than the file can name: any allow may be among them.
-		s.wrong = append(s.wrong, "all remembered allows were revoked: more revocations than could be noted while the disk was full")
-		for id, e := range s.byID {
-			if e.choice.Verdict == decisions.Allow {
-				s.pending.ids[id] = revocation{at: now, by: byPerson}
+	old := 0
+	for id, e := range s.byID {
+		if e.choice.Verdict == decisions.Allow && e.choice.Created.UnixNano() <= s.pending.before {
+			if _, named := s.pending.ids[id]; !named {
+				s.pending.ids[id] = revocation{at: now, by: byPerson, created: e.choice.Created.UnixNano()}
+				old++
 			}
 		}
+	}
+	if old > 0 {
+		s.wrong = append(s.wrong, fmt.Sprintf("%d remembered allows were revoked, since any of them may have been: more revocations than could be noted while the database could not be written", old))
 	}
 	var entries []*entry
 	for id := range s.pending.ids {
@@ -138,7 +152,9 @@ func (s *Store) dropPending() {
 	}
 	s.drop(entries...)
 	// They hold in RAM; the state says when the database still lacks them.
-	_ = s.storePending()
+	if s.storePending() == nil && len(entries) > 0 {
+		_ = s.db.Fold() // like a revocation of this run
+	}
 }
 
 // Flush stores use counts and revocations that are not stored yet, and forgets

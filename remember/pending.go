@@ -2,40 +2,60 @@ package remember
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
-// pendingRevocations is the revocations that are not in the database. They are also kept
-// in a file of fixed size that is only ever overwritten in place: that works on
-// a full disk too, where the database can store nothing. Without it a choice
-// that a person revoked would be back after a restart.
+// pendingRevocations is the revocations that the database does not have, or does not
+// need. They are also kept in a file of fixed size that is only ever overwritten in
+// place: that works on a full disk too, where the database can store nothing. Without
+// it a choice that a person revoked would be back after a restart.
+//
+// A revocation leaves the file only when a database that holds the choice has stored
+// it. The database may have been moved away before it could: the next start finds a
+// new one without the choice, and the old one may come back later.
 type pendingRevocations struct {
-	ids  map[string]revocation
-	all  bool // the file could not name them all
-	file *os.File
-	used bool // the file holds something
+	ids    map[string]revocation // not stored yet
+	absent map[string]revocation // their choices are in no row of this database
+	before int64                 // allows that were created until then are revoked, in nanoseconds since 1970; 0 for none
+	file   *os.File
+	used   bool // the file holds something
 }
 
 type revocation struct {
-	at int64 // nanoseconds since 1970, 0 when read from the file
-	by string
+	at      int64 // nanoseconds since 1970
+	by      string
+	created int64 // when the choice was made, in nanoseconds since 1970
+	// ends says that the choice does not hold after a restart anyway, never that
+	// it could not be found anywhere else.
+	ends, nowhere bool
 }
 
-// pendingBytes is the size of the file: room for more than a thousand ids, one
-// on each line, the rest spaces.
+// pendingBytes is the size of the file: room for more than 600 ids, one on each
+// line, the rest spaces.
 const pendingBytes = 16 << 10
 
-// everything is written to the file in place of more ids than fit.
+// everything is written to the file in place of ids that do not fit: all allows
+// are revoked that are not newer than the newest of them.
 const everything = "*"
 
-// open reads the file, and makes it at its full size when it is missing.
-func (p *pendingRevocations) open(path string) error {
-	p.ids = map[string]revocation{}
+// timeSign stands between an id and the second in which its choice was made.
+const timeSign = "@"
+
+// open reads the file, and makes it at its full size when it is missing. Now is the
+// time, latest the latest that any choice knows of, both in nanoseconds since 1970.
+func (p *pendingRevocations) open(path string, now, latest int64) error {
+	p.ids, p.absent = map[string]revocation{}, map[string]revocation{}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return fmt.Errorf("opening revocations: %w", err)
@@ -46,13 +66,20 @@ func (p *pendingRevocations) open(path string) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return errors.Join(fmt.Errorf("reading revocations: %w", err), f.Close())
 	}
-	for _, id := range strings.Fields(string(bytes.Trim(data[:n], "\x00"))) {
+	for _, field := range strings.Fields(string(bytes.Trim(data[:n], "\x00"))) {
 		p.used = true
+		id, seconds, _ := strings.Cut(field, timeSign)
+		created, err := strconv.ParseInt(seconds, 10, 64)
+		if err != nil || created < 0 || created > math.MaxInt64/int64(time.Second) {
+			created = latest // an earlier permd has written no time
+		} else {
+			created *= int64(time.Second)
+		}
 		if id == everything {
-			p.all = true
+			p.before = max(p.before, created)
 			continue
 		}
-		p.ids[id] = revocation{by: byPerson}
+		p.ids[id] = revocation{at: now, by: byPerson, created: created}
 	}
 	if n < pendingBytes {
 		// New, or not filled when it was made. A disk without the room is no
@@ -62,22 +89,13 @@ func (p *pendingRevocations) open(path string) error {
 	return nil
 }
 
-// save overwrites the file with the ids and waits for the disk.
+// save overwrites the file with the revocations and waits for the disk.
 func (p *pendingRevocations) save() error {
-	if len(p.ids) == 0 && !p.used && p.full() {
+	content := p.content()
+	if len(content) == 0 && !p.used && p.full() {
 		return nil
 	}
-	data := bytes.Repeat([]byte(" "), pendingBytes)
-	end := 0
-	for id := range p.ids {
-		if end+len(id)+1+len(everything) > pendingBytes {
-			copy(data[end:], everything)
-			break
-		}
-		end += copy(data[end:], id)
-		data[end] = '\n'
-		end++
-	}
+	data := append(content, bytes.Repeat([]byte(" "), pendingBytes-len(content))...)
 	if p.file == nil {
 		return errors.New("storing revocations: the file is closed")
 	}
@@ -87,8 +105,47 @@ func (p *pendingRevocations) save() error {
 	if err := p.file.Sync(); err != nil {
 		return fmt.Errorf("storing revocations: %w", err)
 	}
-	p.used = len(p.ids) > 0
+	p.used = len(content) > 0
 	return nil
+}
+
+// content is what the file has to hold, the newest choices first: those that do not
+// fit are revoked with all that are as old.
+func (p *pendingRevocations) content() []byte {
+	all := map[string]revocation{}
+	for id, r := range p.ids {
+		if !r.ends {
+			all[id] = r
+		}
+	}
+	maps.Copy(all, p.absent)
+	ids := slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Or(cmp.Compare(all[b].created, all[a].created), cmp.Compare(a, b))
+	})
+	before := p.before
+	var data []byte
+	for _, id := range ids {
+		line := pendingLine(id, all[id].created)
+		if len(data)+len(line)+len(pendingLine(everything, math.MaxInt64)) > pendingBytes {
+			before = max(before, all[id].created)
+			break
+		}
+		data = append(data, line...)
+	}
+	if before > 0 {
+		data = append(data, pendingLine(everything, before)...)
+	}
+	return data
+}
+
+// pendingLine is a line of the file. The second is the one that had begun or was to
+// begin: of two choices in one second, either may be the newer one.
+func pendingLine(id string, created int64) string {
+	seconds := created / int64(time.Second)
+	if created%int64(time.Second) > 0 {
+		seconds++
+	}
+	return id + timeSign + strconv.FormatInt(seconds, 10) + "\n"
 }
 
 func (p *pendingRevocations) full() bool {

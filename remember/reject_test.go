@@ -329,6 +329,9 @@ func TestRejectBounds(t *testing.T) {
 // TestRejectIndex compares the index with a look at every line: what it finds is
 // what pattern.Touches says.
 func TestRejectIndex(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compares each line with hundreds of calls")
+	}
 	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)

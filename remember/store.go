@@ -98,7 +98,8 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening memory: %w", err)
 	}
-	if err := s.pending.open(o.Path + ".revoked"); err != nil {
+	now := s.now().UnixNano()
+	if err := s.pending.open(o.Path+".revoked", now, s.latest(now)); err != nil {
 		return nil, fmt.Errorf("opening memory: %w", errors.Join(err, s.db.Close()))
 	}
 	s.dropPending()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/remember"
 )
 
@@ -115,7 +116,7 @@ func allows(saved, other *effects.Effect, level int) bool {
 	if level >= 2 || folder == "" {
 		folder = "/p"
 	}
-	return b.Path == folder || strings.HasPrefix(b.Path, folder+"/")
+	return lexpath.In(folder, b.Path)
 }
 
 // harmful are the words of a run that are not harmless, from one on.

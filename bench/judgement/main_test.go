@@ -62,6 +62,9 @@ func golden(t *testing.T, name, got string) {
 // The small corpus has a row of every kind of success and failure, so the golden
 // files show that each is counted where it belongs.
 func TestScores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it measures the corpora")
+	}
 	golden(t, "score.golden", must(t, options{asJSON: true}))
 	// What is asked most is in words of the rules, which change more often.
 	report, causes, _ := strings.Cut(must(t, options{max: 5}), "\nasked most, memoryless")
@@ -131,6 +134,9 @@ func TestTidy(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it measures the corpora")
+	}
 	file := filepath.Join(t.TempDir(), "score.json")
 	must(t, options{asJSON: true, update: file})
 	if got := must(t, options{check: file}); !strings.Contains(got, "no score is worse") {
@@ -163,6 +169,9 @@ func TestCheck(t *testing.T) {
 
 // What is measured is not compared with what was not, nor forgotten.
 func TestCheckFewerCorpora(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it measures the corpora")
+	}
 	dir := t.TempDir()
 	data, err := os.ReadFile(filepath.Join(corpus, "usage-commands.jsonl"))
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // checker compares the runs of one program with what permd says about them.
@@ -165,7 +166,7 @@ func (c *checker) check(w *place, words []string, r *run, list []effects.Effect)
 		add("PRINTS", "a secret")
 	}
 	for _, file := range r.reads {
-		if strings.HasPrefix(file, w.home+"/") && !covered(file, list) {
+		if lexpath.Below(w.home, file) && !covered(file, list) {
 			add("reads", file)
 		}
 	}
@@ -188,7 +189,7 @@ func (c *checker) findings() []string {
 // covered reports whether a file is read by one of the effects.
 func covered(file string, list []effects.Effect) bool {
 	return slices.ContainsFunc(list, func(e effects.Effect) bool {
-		return e.Kind == effects.KindRead && e.File != nil && (e.File.Path == file || e.File.Recursive && strings.HasPrefix(file, e.File.Path+"/"))
+		return e.Kind == effects.KindRead && e.File != nil && (e.File.Path == file || e.File.Recursive && lexpath.In(e.File.Path, file))
 	})
 }
 

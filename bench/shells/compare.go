@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // difference is something that a text did and its decision does not say.
@@ -191,7 +192,7 @@ func (v *verdict) touches(p string, kinds ...effects.Kind) bool {
 		if f == nil || !slices.Contains(kinds, v.effects[i].Kind) {
 			continue
 		}
-		if f.Path == p || f.Recursive && strings.HasPrefix(p, strings.TrimSuffix(f.Path, "/")+"/") {
+		if f.Path == p || f.Recursive && lexpath.In(f.Path, p) {
 			return true
 		}
 	}

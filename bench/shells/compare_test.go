@@ -13,6 +13,9 @@ import (
 // TestPlanted takes from a decision what a text does, one thing at a time: each
 // must be found in every shell. With the whole decision nothing may be.
 func TestPlanted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the real shells")
+	}
 	w := testWorker(t)
 	tr := &trial{text: "cd src && a x 'two words' | b > new; ls < a.txt; c & d *", agent: &agents[0]}
 	whole := w.judge.decide(t.Context(), tr)
@@ -85,6 +88,9 @@ func TestCanary(t *testing.T) {
 
 // TestPlantedTrace is TestPlanted for what strace sees.
 func TestPlantedTrace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the real shells under strace")
+	}
 	w := testWorker(t, "strace")
 	tr := &trial{text: "cat a.txt b.txt | wc -l > new; ls src; grep -r package docs; mkdir d/e; rm -f b.txt < README.md", agent: &agents[2], strace: true}
 	whole := w.judge.decide(t.Context(), tr)

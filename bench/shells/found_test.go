@@ -32,6 +32,8 @@ var found = []struct{ name, tree, text string }{
 	{"the input of a substitution before a redirection", "", `a $(say) < a.txt`},
 	{"the input of the commands of another shell", "", `say x | bash -c rd`},
 	{"the input of the commands of a loop", "", `ls | while read -r f; do bash -c "d x"; done`},
+	{"an input that is opened for writing", "", `d 0> d/log`},
+	{"an input that is opened for writing, through another descriptor", "", `rd 1<> a.txt 0>&1`},
 	{"the input of a substitution in an assignment", "", `x=$(say) d < b.txt`},
 	{"a link that is replaced", "", `sed -i s/a/b/ out`},
 	{"a pattern with one match more", "", `uniq *.txt`},
@@ -48,6 +50,9 @@ var found = []struct{ name, tree, text string }{
 
 // TestFound runs those of them that are allowed now.
 func TestFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the real shells")
+	}
 	w := testWorker(t)
 	for _, c := range found {
 		t.Run(c.name, func(t *testing.T) {

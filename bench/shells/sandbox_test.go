@@ -57,6 +57,9 @@ func testWorker(t *testing.T, needs ...string) *worker {
 }
 
 func TestSandbox(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the real shells")
+	}
 	w := testWorker(t)
 	box, err := w.box(&trial{agent: &agents[0]})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // besides reports whether a program makes a file on the way to one that the
@@ -20,7 +21,7 @@ func (f *touched) besides(v *verdict) bool {
 		return true
 	}
 	return name == "mkdir" && slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
-		return e.Kind == effects.KindWrite && strings.HasPrefix(e.File.Path, f.path+"/")
+		return e.Kind == effects.KindWrite && lexpath.Below(f.path, e.File.Path)
 	})
 }
 

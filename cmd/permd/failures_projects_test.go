@@ -89,3 +89,62 @@ func TestTwoProjectsOneRule(t *testing.T) {
 	m.passes(`{"jsonrpc":"2.0","id":8,"method":"terminal/create","params":{"sessionId":"s","command":"quux b"}}`)
 	m.question(`{"jsonrpc":"2.0","id":9,"method":"terminal/create","params":{"sessionId":"s","command":"quux b"}}`)
 }
+
+// TestProjectsOfMovedSession: the rules of a project hold for what an agent has its
+// client do for as long as the session that was opened there is open, also when
+// the session is said to be elsewhere: by an agent that gives a new session the id
+// of another one, by a client that opens it elsewhere, and by one whose request
+// for that is refused.
+func TestProjectsOfMovedSession(t *testing.T) {
+	id := 200
+	run := func(command string) string {
+		id++
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"terminal/create","params":{"sessionId":"s","command":%q}}`, id, command)
+	}
+	for name, move := range map[string]func(m *mirrored, to string){
+		"an id that is in use": func(m *mirrored, to string) {
+			m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"again","method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, to))
+			m.passes(`{"jsonrpc":"2.0","id":"again","result":{"sessionId":"s"}}`)
+		},
+		"not answered": func(m *mirrored, to string) {
+			m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"load","method":"session/load","params":{"sessionId":"s","cwd":%q,"mcpServers":[]}}`, to))
+		},
+		"carried out": func(m *mirrored, to string) {
+			m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"load","method":"session/load","params":{"sessionId":"s","cwd":%q,"mcpServers":[]}}`, to))
+			m.passes(`{"jsonrpc":"2.0","id":"load","result":{}}`)
+		},
+		"refused twice": func(m *mirrored, to string) {
+			for i := range 2 {
+				m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"l%d","method":"session/load","params":{"sessionId":"s","cwd":%q,"mcpServers":[]}}`, i, filepath.Join(to, []string{"a", "b"}[i])))
+			}
+			for i := range 2 {
+				m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","id":"l%d","error":{"code":-32002,"message":"x"}}`, i))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, m := twoProjects(t, "deny:\n  run: [\"frob *\"]\n")
+			second := filepath.Join(d.home, "second")
+			for _, dir := range []string{"a", "b"} {
+				if err := os.Mkdir(filepath.Join(second, dir), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			move(m, second)
+			for _, session := range []string{"s", "t"} {
+				line := strings.Replace(run("frob a"), `"sessionId":"s"`, fmt.Sprintf(`"sessionId":%q`, session), 1)
+				if got := m.shutAt(line); !strings.Contains(got, "permd denies this") {
+					t.Errorf("in %s: %s", session, got)
+				}
+			}
+			// What no project's rules speak of passes.
+			m.passes(run("make"))
+		})
+	}
+	t.Run("closed", func(t *testing.T) {
+		_, m := twoProjects(t, "deny:\n  run: [\"frob *\"]\n")
+		m.passes(`{"jsonrpc":"2.0","id":"c","method":"session/close","params":{"sessionId":"s"}}`)
+		m.passes(`{"jsonrpc":"2.0","id":"c","result":{}}`)
+		m.passes(strings.Replace(run("frob a"), `"sessionId":"s"`, `"sessionId":"t"`, 1))
+	})
+}

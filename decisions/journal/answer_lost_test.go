@@ -14,6 +14,9 @@ import (
 // process is killed: the records that came before the answer are all there, and
 // so is the answer.
 func TestAnswerInASegmentOfItsOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits out the database's busy timeout")
+	}
 	from := path(t)
 	j := open(t, journal.Options{Path: from})
 	release := hold(t, from)

@@ -14,6 +14,9 @@ import (
 // TestReadBesideMover reads while records move: each reader sees every record
 // that was stored before it looked, once.
 func TestReadBesideMover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it reads for seconds while records are moved")
+	}
 	o := journal.Options{Path: path(t)}
 	j := open(t, o)
 	other, err := journal.OpenReadOnly(o)

@@ -149,6 +149,9 @@ func TestSpoolIsReadAndReplayed(t *testing.T) {
 // TestSpoolTornAnywhere cuts the spool off at each byte of its last frames: what
 // was written before is kept, the part of a frame is dropped and no damage.
 func TestSpoolTornAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it tears the spool at each byte")
+	}
 	p := left(t, 3)
 	name := spooled(t, p)
 	whole, err := os.ReadFile(name)

@@ -158,6 +158,9 @@ func callWords() *rapid.Generator[[]string] {
 // What is offered for a call, and then matched by another one, never covers an
 // option, or a value, that the first did not have, nor lacks one that it had.
 func TestWidenedLinesCoverNothingElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it compares thousands of lines")
+	}
 	table := shippedTable(t)
 	cx := pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 	matched, named := 0, 0

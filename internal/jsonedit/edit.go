@@ -35,7 +35,7 @@ func (t *Text) Append(value string, path ...string) (*Text, error) {
 	if at.Kind() != '[' {
 		return nil, &KindError{strings.Join(path, "."), "an array"}
 	}
-	return t.insert(at.node, "", value)
+	return t.insert(at, "", value)
 }
 
 // Set makes the member that path names, below the root, with the objects on the
@@ -53,7 +53,7 @@ func (t *Text) Replace(n Node, value string) (*Text, error) {
 	if err := t.has(n); err != nil {
 		return nil, err
 	}
-	return t.again(splice(t.data, [2]int{n.node.start, n.node.end}, value))
+	return t.again(splice(t.data, [2]int{n.start(), n.end()}, value))
 }
 
 // Prepend adds values at the beginning of an array.
@@ -61,15 +61,14 @@ func (t *Text) Prepend(n Node, values ...string) (*Text, error) {
 	if err := t.has(n); err != nil {
 		return nil, err
 	}
-	c := n.node
-	if c.kind != '[' {
-		return nil, &KindError{c.name, "an array"}
+	if n.Kind() != '[' {
+		return nil, &KindError{n.Name(), "an array"}
 	}
-	at, between := c.start+1, ", "
-	if len(c.children) > 0 {
-		at = c.children[0].from
+	at, between := n.start()+1, ", "
+	if n.Len() > 0 {
+		at = n.At(0).from()
 		from := t.lineStart(at)
-		if from > c.start && len(bytes.TrimSpace(t.data[from:at])) == 0 {
+		if from > n.start() && len(bytes.TrimSpace(t.data[from:at])) == 0 {
 			between = "," + t.newline() + string(t.data[from:at])
 		}
 		values = append(slices.Clone(values), "")
@@ -80,7 +79,7 @@ func (t *Text) Prepend(n Node, values ...string) (*Text, error) {
 // has makes sure that a value is one of this text: those of another have other
 // places.
 func (t *Text) has(n Node) error {
-	if n.text != t || n.node == nil {
+	if n.text != t || n.value == nil {
 		return errors.New("editing JSON: the value is not in this text")
 	}
 	return nil
@@ -99,7 +98,7 @@ func (t *Text) reach(path []string, value string) (at Node, edited *Text, err er
 			for j := len(path) - 1; j > i; j-- {
 				value = "{" + quote(path[j]) + ":" + value + "}"
 			}
-			edited, err = t.insert(at.node, quote(name)+":", value)
+			edited, err = t.insert(at, quote(name)+":", value)
 			return at, edited, err
 		}
 		at = next
@@ -121,41 +120,38 @@ func (t *Text) Drop(path ...string) (*Text, error) {
 // Remove takes an element or a member by its place out of the array or object
 // that holds it. Comments around it stay.
 func (t *Text) Remove(from Node, i int) (*Text, error) {
-	c := from.node
-	child := c.children[i]
+	child, last, trailing := from.At(i), from.Len()-1, from.comma()
 	blank := func(from, to int) bool { return len(bytes.TrimSpace(t.data[from:to])) == 0 }
 	var cuts [][2]int // what goes, in order
-	switch last := len(c.children) - 1; {
-	case last == 0 && c.comma > 0:
-		cuts = [][2]int{{t.gap(child.from, c.start+1), child.end}, {c.comma, c.comma + 1}}
-		if blank(c.start+1, child.from) && blank(child.end, c.comma) && blank(c.comma+1, c.end-1) {
-			cuts = [][2]int{{c.start + 1, c.end - 1}}
+	switch first := from.start() + 1; {
+	case last == 0 && trailing > 0:
+		cuts = [][2]int{{t.gap(child.from(), first), child.end()}, {trailing, trailing + 1}}
+		if blank(first, child.from()) && blank(child.end(), trailing) && blank(trailing+1, from.end()-1) {
+			cuts = [][2]int{{first, from.end() - 1}}
 		}
 	case last == 0:
-		start, end := c.start+1, c.end-1
-		if !blank(start, child.from) || !blank(child.end, end) {
-			start, end = t.gap(child.from, c.start+1), child.end
+		start, end := first, from.end()-1
+		if !blank(start, child.from()) || !blank(child.end(), end) {
+			start, end = t.gap(child.from(), first), child.end()
 		}
 		cuts = [][2]int{{start, end}}
-	case i == last && c.comma > 0: // the comma before it is the last one then
-		comma := t.commaBehind(c.children[i-1])
-		cuts = [][2]int{{t.gap(child.from, comma+1), child.end}, {c.comma, c.comma + 1}}
+	case i == last && trailing > 0: // the comma before it is the last one then
+		comma := from.At(i - 1).commaAfter()
+		cuts = [][2]int{{t.gap(child.from(), comma+1), child.end()}, {trailing, trailing + 1}}
 	case i == last:
-		comma := t.commaBehind(c.children[i-1])
-		start := t.gap(child.from, comma+1)
-		rest, _, lines := bytes.Cut(t.data[child.end:c.end], []byte("\n"))
+		comma := from.At(i - 1).commaAfter()
+		start := t.gap(child.from(), comma+1)
+		rest, _, lines := bytes.Cut(t.data[child.end():from.end()], []byte("\n"))
 		if !blank(comma+1, start) && (!lines || len(bytes.TrimSpace(rest)) > 0) {
-			start = child.from // what follows must not get into the comment before
+			start = child.from() // what follows must not get into the comment before
 		}
-		cuts = [][2]int{{comma, comma + 1}, {start, child.end}}
+		cuts = [][2]int{{comma, comma + 1}, {start, child.end()}}
 	default:
-		comma := t.commaBehind(child)
-		next := c.children[i+1].from
-		if !blank(comma+1, next) || comma != child.end {
-			next = comma + 1
-			cuts = [][2]int{{child.from, child.end}, {comma, next}}
+		comma, next := child.commaAfter(), from.At(i+1).from()
+		if blank(comma+1, next) && comma == child.end() {
+			cuts = [][2]int{{child.from(), next}}
 		} else {
-			cuts = [][2]int{{child.from, next}}
+			cuts = [][2]int{{child.from(), child.end()}, {comma, comma + 1}}
 		}
 	}
 	var out []byte
@@ -167,14 +163,9 @@ func (t *Text) Remove(from Node, i int) (*Text, error) {
 	return t.again(append(out, t.data[at:]...))
 }
 
-// commaBehind is where the comma behind a child stands that is not the last.
-func (t *Text) commaBehind(child *node) int {
-	return child.end + bytes.IndexByte(t.bare[child.end:], ',')
-}
-
 // gap is where the white space before a place begins, not before limit.
 func (t *Text) gap(at, limit int) int {
-	for at > limit && strings.IndexByte(white, t.data[at-1]) >= 0 {
+	for at > limit && strings.IndexByte(" \t\r\n", t.data[at-1]) >= 0 {
 		at--
 	}
 	return at
@@ -189,45 +180,45 @@ func (t *Text) again(data []byte) (*Text, error) {
 	return n, nil
 }
 
-// insert puts a value behind the last one of a container.
-func (t *Text) insert(c *node, name, value string) (*Text, error) {
-	if len(c.children) == 0 {
-		inner := t.gap(c.end-1, c.start+1) // after a comment, if there is one
-		indent := t.lineIndent(c.start)
+// insert puts a value after the last one of a container.
+func (t *Text) insert(c Node, name, value string) (*Text, error) {
+	if c.Len() == 0 {
+		inner := t.gap(c.end()-1, c.start()+1) // after a comment, if there is one
+		indent := t.lineIndent(c.start())
 		value, err := t.layout(name, value, indent+t.unit())
 		if err != nil {
 			return nil, err
 		}
 		tail := t.newline() + indent
-		return t.again(splice(t.data, [2]int{inner, c.end - 1}, t.newline()+indent+t.unit()+value+tail))
+		return t.again(splice(t.data, [2]int{inner, c.end() - 1}, t.newline()+indent+t.unit()+value+tail))
 	}
-	last := c.children[len(c.children)-1]
-	if !bytes.Contains(t.data[c.start:c.end], []byte("\n")) {
+	last, trailing := c.At(c.Len()-1), c.comma()
+	if !bytes.Contains(t.data[c.start():c.end()], []byte("\n")) {
 		value, err := t.layout(name, value, "")
 		if err != nil {
 			return nil, err
 		}
-		if c.comma > 0 {
-			return t.again(splice(t.data, [2]int{c.comma + 1, c.comma + 1}, " "+value+","))
+		if trailing > 0 {
+			return t.again(splice(t.data, [2]int{trailing + 1, trailing + 1}, " "+value+","))
 		}
-		return t.again(splice(t.data, [2]int{last.end, last.end}, ", "+value))
+		return t.again(splice(t.data, [2]int{last.end(), last.end()}, ", "+value))
 	}
-	indent := t.lineIndent(c.start) + t.unit()
-	if from := t.lineStart(last.from); len(bytes.TrimSpace(t.data[from:last.from])) == 0 {
-		indent = string(t.data[from:last.from])
+	indent := t.lineIndent(c.start()) + t.unit()
+	if from := t.lineStart(last.from()); len(bytes.TrimSpace(t.data[from:last.from()])) == 0 {
+		indent = string(t.data[from:last.from()])
 	}
 	value, err := t.layout(name, value, indent)
 	if err != nil {
 		return nil, err
 	}
-	// The comma stands at the value, and the new one below the comments that
+	// The comma is at the value, and the new one below the comments that
 	// belong to it.
-	below := t.gap(c.end-1, last.end)
-	if c.comma > 0 {
+	below := t.gap(c.end()-1, last.end())
+	if trailing > 0 {
 		return t.again(splice(t.data, [2]int{below, below}, t.newline()+indent+value+","))
 	}
 	data := splice(t.data, [2]int{below, below}, t.newline()+indent+value)
-	return t.again(splice(data, [2]int{last.end, last.end}, ","))
+	return t.again(splice(data, [2]int{last.end(), last.end()}, ","))
 }
 
 func splice(data []byte, cut [2]int, text string) []byte {
@@ -262,11 +253,11 @@ func (t *Text) newline() string {
 }
 
 // unit is what one level is indented by: what the first value of the root is,
-// if it stands on a line of its own.
+// if it has a line of its own.
 func (t *Text) unit() string {
-	if len(t.root.children) > 0 {
-		first := t.root.children[0].from
-		if from := t.lineStart(first); from > t.root.start && from < first && len(bytes.TrimSpace(t.data[from:first])) == 0 {
+	if root := t.Root(); root.Len() > 0 {
+		first := root.At(0).from()
+		if from := t.lineStart(first); from > root.start() && from < first && len(bytes.TrimSpace(t.data[from:first])) == 0 {
 			return string(t.data[from:first])
 		}
 	}

@@ -2,10 +2,13 @@ package jsonedit
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/internal/strictjson"
 )
 
 func parse(t *testing.T, text string) *Text {
@@ -187,17 +190,81 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestParseErrorLine(t *testing.T) {
+func TestParseErrorPlace(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\n  \"a\": 1\n  \"b\": 2\n}":             "line 3: ",
-		"{\n  \"a\": 1,\n  \"b\": 2,\n\n\"a\": 3}": "line 5: ",
-		"{\n":            "line 2: ",
-		"\n\n[1, x]":     "line 3: ",
-		"[1,\n2,,\n3]\n": "line 2: ",
-		"":               "line 1: ",
+		"{\n  \"a\": 1\n  \"b\": 2\n}":             "line 3: column 3: ",
+		"{\n  \"a\": 1,\n  \"b\": 2,\n\n\"a\": 3}": "line 5: column 1: ",
+		"{\n":                      "line 2: column 1: ",
+		"\n\n[1, x]":               "line 3: column 5: ",
+		"[1,\n2,,\n3]\n":           "line 2: column 3: ",
+		"":                         "line 1: column 1: ",
+		"// nothing\n":             "line 2: column 1: it has no value",
+		"[1]\n /* 2":               "line 2: column 2: a comment is not closed",
+		"[1] // \r[2]\n":           "line 1: column 8: a carriage return in a line comment",
+		"[1, // \u2028\n2]":        "line 1: column 8: ",
+		"{\"k\":\n\"canary\x1b\"}": "line 2: column 1: invalid literal",
 	} {
-		if _, err := Parse([]byte(text), Relaxed); err == nil || !strings.HasPrefix(err.Error(), want) {
+		_, err := Parse([]byte(text), Relaxed)
+		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"{\n\"a\": [1, 2 , ]}": "line 2: column 12: a comma after the last value",
+		"{\"a\": 1,}":          "line 1: column 8: a comma after the last value",
+	} {
+		if _, err := Parse([]byte(text), Comments); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestParseDepth: hujson alone would overflow the stack on the last of these.
+func TestParseDepth(t *testing.T) {
+	nested := func(open, inner, end string, n int) string {
+		return strings.Repeat(open, n) + inner + strings.Repeat(end, n)
+	}
+	const limit = strictjson.MaxDepth
+	brackets := strings.Repeat("[{", 2*limit)
+	for _, tt := range []struct {
+		name, text string
+		ok         bool
+	}{
+		{"arrays", nested("[", "1", "]", limit), true},
+		{"arrays, one more", nested("[", "1", "]", limit+1), false},
+		{"objects", nested(`{"a":`, "1", "}", limit), true},
+		{"objects, one more", nested(`{"a":`, "1", "}", limit+1), false},
+		{"arrays one after the other", "[" + strings.Repeat("[],", 2*limit) + "]", true},
+		{"brackets in strings", `["` + brackets + `", "\"` + brackets + `", "\\"]`, true},
+		{"brackets in comments", "[ // \"" + brackets + "\r\n /* \"" + brackets + "\n*/ ] // " + brackets, true},
+		{"a string in a comment", "[ // \"\n" + nested("[", "", "]", limit) + "]", false},
+		{"a comment in a string", `["//", ` + nested("[", "", "]", limit) + "]", false},
+		{"a comment that is none", "/" + nested("[", "", "]", limit+1), false},
+		{"ten million", strings.Repeat("[", 10_000_000), false},
+		{"ten million as names", strings.Repeat("{", 10_000_000), false},
+		{"ten million after a bracket that closes nothing", "]" + strings.Repeat("[", 10_000_000), false},
+	} {
+		if _, err := Parse([]byte(tt.text), Relaxed); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	_, err := Parse([]byte("[\n"+nested("[", "", "]", limit)+"]"), Relaxed)
+	if !errors.Is(err, strictjson.ErrDepth) || !strings.HasPrefix(err.Error(), fmt.Sprintf("line 2: column %d: ", limit)) {
+		t.Errorf("too deep: %v", err)
+	}
+}
+
+func TestLines(t *testing.T) {
+	root := parse(t, "\ufeff// one\n{\n\"a\":\n1, /*\r\n*/ \"b\": [\n2]} // end").Root()
+	for i, tt := range []struct{ got, want int }{
+		{root.Line(), 2},
+		{root.Member("a").NameLine(), 3},
+		{root.Member("a").Line(), 4},
+		{root.Member("b").NameLine(), 5},
+		{root.Member("b").At(0).Line(), 6},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%d: line %d, want %d", i, tt.got, tt.want)
 		}
 	}
 }

@@ -33,6 +33,24 @@ func Rel(dir, p string) (rel string, ok bool) {
 	return strings.TrimPrefix(p[len(dir):], "/"), true
 }
 
+// RelBelow returns the path of p from the folder dir; ok is false for a path that
+// does not lie below it, and where there is no folder ("").
+func RelBelow(dir, p string) (rel string, ok bool) {
+	if dir == "" || !Below(dir, p) {
+		return "", false
+	}
+	return Rel(dir, p)
+}
+
+// Shorten returns the path of p from the folder dir if it lies below it, and p
+// otherwise.
+func Shorten(dir, p string) string {
+	if rel, ok := RelBelow(dir, p); ok {
+		return rel
+	}
+	return p
+}
+
 // Abs returns p cleaned, from the folder dir if it is relative.
 func Abs(dir, p string) string {
 	if path.IsAbs(p) {

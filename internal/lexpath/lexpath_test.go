@@ -53,6 +53,13 @@ func FuzzIn(f *testing.F) {
 		if ok == outside || ok && (got != rel || Abs(dir, got) != p) {
 			t.Errorf("Rel(%q, %q) = %q, %v, want %q", dir, p, got, ok, rel)
 		}
+		below, ok := RelBelow(dir, p)
+		if ok != Below(dir, p) || ok && below != got || !ok && Shorten(dir, p) != p || ok && Shorten(dir, p) != got {
+			t.Errorf("RelBelow(%q, %q) = %q, %v; Rel: %q", dir, p, below, ok, got)
+		}
+		if _, ok := RelBelow("", p); ok {
+			t.Errorf("%q lies below no folder", p)
+		}
 		if up := path.Dir(p); up != p && (!Below(up, p) || In(p, up)) {
 			t.Errorf("%q does not lie below %q", p, up)
 		}

@@ -258,6 +258,9 @@ func classOf(c *peerCase, r *peerRules, im *Import, d *decisions.Decision) strin
 // them, and compares what permd says with what the peer says. permd may be
 // stricter for a known reason, and never looser.
 func TestCorpus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it imports the whole corpus")
+	}
 	data, err := os.ReadFile(filepath.FromSlash(corpus))
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the corpus of other systems' test cases is not here")

@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/internal/jsonedit"
 )
 
 // node is a value of a settings file with the line that it stands in.
@@ -67,121 +67,40 @@ func (n *node) show() string {
 }
 
 // parseJSONC reads JSON with comments and trailing commas, as editors write it.
-// A name that stands twice is an error: who reads it decides which one counts.
+// A name that is there twice is an error: who reads it decides which one counts.
 func parseJSONC(f File) (*node, error) {
-	plain, err := stripComments(f)
-	if err != nil {
-		return nil, err
-	}
-	if strings.TrimSpace(string(plain)) == "" {
+	text, err := jsonedit.Parse(f.Data, jsonedit.Relaxed)
+	if errors.Is(err, jsonedit.ErrEmpty) {
 		return &node{line: 1, kind: '{'}, nil
 	}
-	if err := strictjson.Check(plain); err != nil {
-		return nil, &Error{At: Place{File: f.Name}, Err: err, Fix: "mend it, and import it again"}
-	}
-	r := &jsonReader{in: string(plain), line: 1}
-	return r.value(), nil
-}
-
-// stripComments puts spaces in the place of comments and of commas before a
-// closing bracket, so that every other character keeps its line.
-func stripComments(f File) ([]byte, error) {
-	out := []byte(strings.TrimPrefix(string(f.Data), "\uFEFF"))
-	comma := -1 // of the last comma that nothing has followed
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; {
-		case c == '"':
-			comma = -1
-			for i++; i < len(out) && out[i] != '"'; i++ {
-				if out[i] == '\\' {
-					i++
-				}
-			}
-		case c == '/' && i+1 < len(out) && out[i+1] == '/':
-			for ; i < len(out) && out[i] != '\n'; i++ {
-				out[i] = ' '
-			}
-		case c == '/' && i+1 < len(out) && out[i+1] == '*':
-			end := strings.Index(string(out[i+2:]), "*/")
-			if end < 0 {
-				return nil, &Error{At: Place{f.Name, 1 + strings.Count(string(out[:i]), "\n")}, Err: errors.New("a comment is not closed")}
-			}
-			for last := i + 2 + end + 2; i < last; i++ {
-				if out[i] != '\n' {
-					out[i] = ' '
-				}
-			}
-			i--
-		case c == ',':
-			comma = i
-		case (c == '}' || c == ']') && comma >= 0:
-			out[comma] = ' '
-			comma = -1
-		case c != ' ' && c != '\t' && c != '\n' && c != '\r':
-			comma = -1
+	if err != nil {
+		at := Place{File: f.Name}
+		if syntax, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
+			at.Line, err = syntax.Line, fmt.Errorf("column %d: %w", syntax.Column, syntax.Err)
 		}
+		return nil, &Error{At: at, Err: err, Fix: "mend it, and import it again"}
 	}
-	return out, nil
+	return fromJSON(text.Root()), nil
 }
 
-// jsonReader walks text that is JSON for certain.
-type jsonReader struct {
-	in   string
-	line int
-}
-
-func (r *jsonReader) space() {
-	for r.in != "" && strings.IndexByte(" \t\r\n,:", r.in[0]) >= 0 {
-		if r.in[0] == '\n' {
-			r.line++
-		}
-		r.in = r.in[1:]
-	}
-}
-
-func (r *jsonReader) value() *node {
-	r.space()
-	n := &node{line: r.line, kind: r.in[0]}
+func fromJSON(value jsonedit.Node) *node {
+	n := &node{line: value.Line(), kind: value.Kind()}
 	switch n.kind {
 	case '{':
-		r.in = r.in[1:]
-		for r.space(); r.in[0] != '}'; r.space() {
-			line := r.line
-			name := r.text()
-			n.members = append(n.members, member{name, line, r.value()})
+		for i := range value.Len() {
+			m := value.At(i)
+			n.members = append(n.members, member{m.Name(), m.NameLine(), fromJSON(m)})
 		}
-		r.in = r.in[1:]
 	case '[':
-		r.in = r.in[1:]
-		for r.space(); r.in[0] != ']'; r.space() {
-			n.items = append(n.items, r.value())
+		for i := range value.Len() {
+			n.items = append(n.items, fromJSON(value.At(i)))
 		}
-		r.in = r.in[1:]
 	case '"':
-		n.text = r.text()
+		n.text = value.String()
 	default:
-		end := strings.IndexAny(r.in, " \t\r\n,]}")
-		if end < 0 {
-			end = len(r.in)
-		}
-		n.text, r.in = r.in[:end], r.in[end:]
-		if strings.IndexByte("tfn", n.kind) < 0 {
-			n.kind = '0'
-		}
+		n.text = string(value.Raw())
 	}
 	return n
-}
-
-func (r *jsonReader) text() string {
-	i := 1
-	for ; r.in[i] != '"'; i++ {
-		if r.in[i] == '\\' {
-			i++
-		}
-	}
-	s, _ := strictjson.ParseString(strictjson.Value(r.in[:i+1])) // it has been checked
-	r.in = r.in[i+1:]
-	return s
 }
 
 // parseYAML reads the front matter of a Markdown file, from the line after its

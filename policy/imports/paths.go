@@ -7,6 +7,7 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Ways to write a path in a rule of a peer.
@@ -61,8 +62,7 @@ func (p pathTest) of(i *Item) (string, bool) {
 	default:
 		return i.Path, true
 	}
-	rel, ok := strings.CutPrefix(i.Path, root+"/")
-	return rel, ok && root != ""
+	return lexpath.RelBelow(root, i.Path)
 }
 
 // pathGlob makes lines and tests of a glob below a base: "/", "~/" or "./". In

@@ -18,6 +18,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // Where the effects of these tests happen.
@@ -97,10 +98,8 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 	case e.File != nil:
 		out["path"], out["recursive"] = e.File.Path, e.File.Recursive
 		for name, root := range map[string]string{"project_path": context.Project, "home_path": context.Home} {
-			if e.File.Path == root {
-				out[name] = "."
-			} else if rest, ok := strings.CutPrefix(e.File.Path, root+"/"); ok {
-				out[name] = rest
+			if rel, ok := lexpath.Rel(root, e.File.Path); ok {
+				out[name] = rel
 			}
 		}
 	case e.Connect != nil:

@@ -18,15 +18,23 @@ const maxGateProjects = 16
 // An agent names the session that it wants something done in, and one agent may
 // have sessions of several projects: by naming another one it would choose whose
 // rules it is judged by. So a gate is judged by the rules of every project that
-// the agent works in, and the strictest answer counts.
+// the agent works in, and the strictest answer counts. That includes those which
+// an open session was in before: an agent that answers session/new with an id
+// that is in use would otherwise drop a project's rules.
 
 // inOthers makes a request of a gate for each other project of the connection's
 // sessions. What is done, and where, stays the same.
 func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.Session) []*decisions.Request {
-	seen := []string{place(named)}
-	var list []*decisions.Request
+	var seen, places []*decisions.Session
+	if named != nil {
+		seen = append(seen, named)
+	}
 	for _, s := range all {
-		if s.Cwd == "" || slices.Contains(seen, place(s)) {
+		places = append(append(places, s), s.Former...)
+	}
+	var list []*decisions.Request
+	for _, s := range places {
+		if s.Cwd == "" || slices.ContainsFunc(seen, s.SamePlace) {
 			continue
 		}
 		if len(list) == maxGateProjects {
@@ -35,7 +43,7 @@ func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.S
 			})
 			break
 		}
-		seen = append(seen, place(s))
+		seen = append(seen, s)
 		other, gate := *r, *r.Gate
 		other.Call.Input = inFolder(r.Call.Input, r.Call.Cwd)
 		other.Call.Cwd, other.Call.Roots, other.Session = s.Cwd, s.Roots, s.Ref()
@@ -46,17 +54,6 @@ func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.S
 		list = append(list, &other)
 	}
 	return list
-}
-
-// place is what tells the rules of one session from those of another.
-func place(s *decisions.Session) string {
-	switch {
-	case s == nil:
-		return ""
-	case s.Project != "":
-		return s.Project
-	}
-	return s.Cwd
 }
 
 // inFolder says in the input of a terminal where it runs, which is below the

@@ -152,6 +152,12 @@ func (c *core) refuse(from peerSide, who string, why error) {
 
 // fromAgent takes a message of the agent.
 func (c *core) fromAgent(m *message) {
+	if m.method != "" {
+		if err := checkMethod(m.method); err != nil {
+			c.refuseMethod(m, err)
+			return
+		}
+	}
 	switch {
 	case m.answer():
 		c.answerOf(clientSide, m)
@@ -291,7 +297,7 @@ func (c *core) onLate(n uint64) []action {
 // not the first, so that permd knows nothing of the conversation any more.
 func (c *core) onConnected(again bool) []action {
 	for _, s := range c.sessions.list {
-		c.declare(s)
+		c.declareAgain(s)
 	}
 	if again {
 		for _, t := range c.tracked[agentSide] {

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/permd/permd/decisions/effects"
@@ -33,7 +32,13 @@ type session struct {
 	mode    string
 	modes   []string // ids of configuration options that are modes
 	loading int      // session/load requests that are not answered
-	// replayed is set while what the agent says about calls is history: from
+	// confirmed is where the agent has it, as far as it has answered; nil while it
+	// has not. confirmedBy is the number of the request that it answered.
+	confirmed   *location
+	confirmedBy uint64
+	pending     []*call    // requests to open it elsewhere that wait, in their order
+	former      []location // where it was before, the latest last; permd has the rules of these, too
+	// replayed is set while what the agent says of calls is history: from
 	// session/load until the client says something in the session.
 	replayed bool
 	turn     turn
@@ -80,14 +85,13 @@ func (s *sessions) root() (root *session) {
 
 // call is a request of the client whose answer tells something.
 type call struct {
-	method   string
-	session  string
-	cwd      string
-	roots    strictjson.Value
-	parent   string
-	mode     string
-	created  bool     // the session became known with this request
-	previous *session // what it was before the request; nil where that is the same
+	method  string
+	session string
+	cwd     string
+	roots   strictjson.Value
+	parent  string
+	mode    string
+	number  uint64 // in their order
 }
 
 // note remembers a request of the client whose answer tells something.
@@ -114,21 +118,33 @@ func (c *core) note(m *message) {
 	if m.method == methodFork {
 		k.session = "" // that of the answer is another
 	}
+	c.last++
+	k.number = c.last
+	kept := len(c.calls[clientSide]) < maxCalls
 	if (m.method == methodLoad || m.method == methodResume) && k.session != "" {
 		// Said before the answer, so that the project's rules are there when
 		// the agent goes on.
 		s := c.sessions.byID[k.session]
-		if k.created = s == nil; k.created {
+		if s == nil {
 			s = c.open(&session{id: k.session, cwd: k.cwd, roots: k.roots})
-		} else {
-			k.previous = c.setRoots(s, k)
+		}
+		if s != nil {
+			if kept {
+				s.pending = append(s.pending, k)
+			} else {
+				s.confirm(k) // its answer will not be recognised
+			}
+			c.replace(s)
 		}
 		if s != nil && m.method == methodLoad {
 			s.loading++
 			s.replayed = true
 		}
 	}
-	if len(c.calls[clientSide]) < maxCalls {
+	if kept {
+		if twice := c.calls[clientSide][key(m.id)]; twice != nil {
+			c.notOpened(twice)
+		}
 		c.calls[clientSide][key(m.id)] = k
 		if s := c.sessions.byID[k.session]; m.method == methodPrompt && s != nil {
 			s.turn.prompted()
@@ -157,12 +173,7 @@ func (c *core) answerOf(from peerSide, m *message) {
 		c.turnOver(k.session)
 	}
 	if m.result == nil {
-		switch {
-		case k.created:
-			c.closed(k.session)
-		case k.previous != nil && s != nil:
-			c.setRoots(s, &call{cwd: k.previous.cwd, roots: k.previous.roots, parent: k.previous.parent})
-		}
+		c.notOpened(k)
 		return
 	}
 	switch k.method {
@@ -173,11 +184,12 @@ func (c *core) answerOf(from peerSide, m *message) {
 			s = c.sessions.byID[id]
 			if s == nil {
 				s = c.open(&session{id: id, cwd: k.cwd, roots: k.roots})
-			} else {
-				c.setRoots(s, k) // the agent has mentioned it before
-			}
+			} // else the agent has spoken of it before
 		}
 		if s != nil {
+			s.pending = slices.DeleteFunc(s.pending, func(p *call) bool { return p == k })
+			s.confirm(k)
+			c.replace(s)
 			c.setMode(s, text(m.result, "modes", "currentModeId"))
 			s.options(strictjson.Find(m.result, "configOptions"))
 		}
@@ -218,18 +230,6 @@ func (c *core) open(s *session) *session {
 	return s
 }
 
-// setRoots notes where a session that is known works from now on, and returns what it
-// was before; nil where that is the same.
-func (c *core) setRoots(s *session, to *call) *session {
-	if to.cwd == "" || to.cwd == s.cwd && to.parent == s.parent && bytes.Equal(to.roots, s.roots) {
-		return nil
-	}
-	was := *s
-	s.cwd, s.roots, s.parent = to.cwd, to.roots, to.parent
-	c.declare(s)
-	return &was
-}
-
 // setMode notes the mode that a session is in.
 func (c *core) setMode(s *session, mode string) {
 	if mode != "" && mode != s.mode {
@@ -250,14 +250,25 @@ func (c *core) closed(id string) {
 }
 
 // declare tells permd of a session. Without a folder there is nothing to tell.
-func (c *core) declare(s *session) {
-	if s.cwd == "" {
+func (c *core) declare(s *session) { c.declareAt(s, s.place()) }
+
+// declareAgain tells a permd that knows nothing of a session, and so neither
+// where it was before.
+func (c *core) declareAgain(s *session) {
+	for _, was := range s.former {
+		c.declareAt(s, was)
+	}
+	c.declare(s)
+}
+
+func (c *core) declareAt(s *session, at location) {
+	if at.cwd == "" {
 		return
 	}
-	d := client.Session{ID: s.id, Cwd: s.cwd, Parent: s.parent, Mode: s.mode, ProtocolVersion: c.version}
-	if s.roots != nil {
+	d := client.Session{ID: s.id, Cwd: at.cwd, Parent: at.parent, Mode: s.mode, ProtocolVersion: c.version}
+	if at.roots != nil {
 		// They are an array of strings, see paths.
-		_ = strictjson.Unmarshal(s.roots, &d.Roots)
+		_ = strictjson.Unmarshal(at.roots, &d.Roots)
 	}
 	if p := c.parties[agentSide]; p.Name != "" {
 		d.Agent = &p
@@ -279,7 +290,8 @@ func (c *core) declareUnknown(id string) *session {
 	if id == "" || root == nil || root.cwd == "" || c.sessions.loading() || c.creating() {
 		return nil
 	}
-	return c.open(&session{id: id, cwd: root.cwd, roots: root.roots, parent: root.id})
+	at := location{root.cwd, root.roots, root.id}
+	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, confirmed: &at})
 }
 
 // creating reports whether the client is opening a session: the agent may speak

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 const Cwd = "/home/ana/src/shop"
@@ -59,7 +60,7 @@ func Compact(e *effects.Effect) string {
 	switch {
 	case e.Run != nil:
 		r := e.Run
-		fmt.Fprintf(&out, " %s", strings.TrimPrefix(r.Program, Cwd+"/"))
+		fmt.Fprintf(&out, " %s", lexpath.Shorten(Cwd, r.Program))
 		for _, a := range r.Args {
 			if a == effects.DynamicWord {
 				a = "…"
@@ -76,7 +77,7 @@ func Compact(e *effects.Effect) string {
 			out.WriteString(" stdin=" + string(r.Stdin))
 		}
 		if r.Cwd != Cwd {
-			out.WriteString(" cwd=" + strings.TrimPrefix(r.Cwd, Cwd+"/"))
+			out.WriteString(" cwd=" + lexpath.Shorten(Cwd, r.Cwd))
 		}
 		if r.Script != nil {
 			out.WriteString(" script")
@@ -93,7 +94,7 @@ func Compact(e *effects.Effect) string {
 		if p == Cwd {
 			p = "."
 		}
-		out.WriteString(" " + strings.TrimPrefix(p, Cwd+"/"))
+		out.WriteString(" " + lexpath.Shorten(Cwd, p))
 		if e.File.Recursive {
 			out.WriteString("/**")
 		}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // FS is a tree in memory. Make one with [New]. It is safe for concurrent use.
@@ -106,7 +108,7 @@ func (f *FS) Remove(p string) {
 	defer f.mu.Unlock()
 	p = path.Clean(p)
 	for have := range f.nodes {
-		if have == p || strings.HasPrefix(have, strings.TrimSuffix(p, "/")+"/") {
+		if lexpath.In(p, have) {
 			delete(f.nodes, have)
 		}
 	}

@@ -24,6 +24,9 @@ import (
 // PERMD_TEST_LANGUAGE_ROUNDS is how many programs each implementation runs,
 // PERMD_TEST_LANGUAGE_SEED makes others.
 func TestRealPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the real programs")
+	}
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("strace is missing")

@@ -91,6 +91,9 @@ func TestSkips(t *testing.T) {
 // them: what they find, permd must say that they go into.
 // PERMD_TEST_SEARCH_ROUNDS is how many folders are made.
 func TestRealSearches(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the real programs")
+	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is missing")
 	}

@@ -195,7 +195,7 @@ func (g *sessionPaths) system(f string) bool {
 // holds such places.
 func homeShaped(p string) bool {
 	for _, dir := range homeFolders {
-		if rest, ok := strings.CutPrefix(p, dir+"/"); ok && !strings.Contains(rest, "/") {
+		if rest, ok := lexpath.RelBelow(dir, p); ok && !strings.Contains(rest, "/") {
 			return true
 		}
 	}

@@ -102,7 +102,7 @@ func (g *sessionPaths) fromHome(f string) string {
 		}
 	}
 	for _, dir := range homeFolders {
-		if rest, ok := strings.CutPrefix(f, dir+"/"); ok {
+		if rest, ok := lexpath.RelBelow(dir, f); ok {
 			_, rest, _ = strings.Cut(rest, "/")
 			return rest
 		}

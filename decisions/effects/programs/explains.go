@@ -1,7 +1,5 @@
 package programs
 
-import "strings"
-
 // Explains reports whether the table says of an option that it is harmless, or
 // has effects of its own, or counts by its place: it is not among those of
 // Run.Harmful that a rule line names behind its *. words are those between the
@@ -9,32 +7,31 @@ import "strings"
 // table need not explain what follows, and the answer is no.
 func (t *Table) Explains(program string, words []string, option string) bool {
 	p := t.find(program)
-	for _, w := range words {
-		if p == nil {
-			return false
-		}
-		p = p.Sub(w)
-	}
-	if p == nil || p.Dashless || p.Style != StyleGNU && p.Style != StyleWords {
+	if p == nil {
 		return false
 	}
-	name, _, _ := strings.Cut(option, "=")
-	if p.Style == StyleWords {
-		name = "-" + strings.TrimLeft(name, "-")
-	}
-	if o := p.Options[name]; o != nil {
-		return o.Act != ActChanges
-	}
-	if strings.HasPrefix(option, "--") || p.Style == StyleWords {
-		return false
-	}
-	for j := 1; j < len(option); j++ {
-		o := p.Options["-"+option[j:j+1]]
-		if o == nil || o.Act == ActChanges {
+	r := p.Read(literalWords(append(words[:len(words):len(words)], option)))
+	for range words {
+		a := r.Next()
+		if a.Kind != ArgSub || a.Sub == nil {
 			return false
 		}
-		if o.Arity != ArityNone {
-			break // what follows is its value
+		p = a.Sub
+	}
+	if !p.comparable() {
+		return false
+	}
+	switch r.Next().Kind {
+	case ArgNumber:
+		return true
+	case ArgOptions:
+	default:
+		return false
+	}
+	for use, ok := r.Option(); ok; use, ok = r.Option() {
+		switch {
+		case use.Option == nil, use.Abbreviated, use.Act == ActChanges, use.Form == ValueSurplus, use.Form == ValueFalse:
+			return false
 		}
 	}
 	return true

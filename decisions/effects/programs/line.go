@@ -3,6 +3,8 @@ package programs
 import (
 	"slices"
 	"strings"
+
+	"github.com/permd/permd/decisions/effects"
 )
 
 // LineWords is what the words of a rule line mean to the program that it names.
@@ -17,37 +19,45 @@ type LineWords struct {
 
 // Line reads the words after a program as the program would, so that a line
 // can be compared with a run by what both mean. It is false for a program or an
-// option that the table does not know.
+// option that the table does not know, and for what has no name in Run.Flags: a
+// number, an option that is taken back.
 func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	var l LineWords
 	p := t.find(program)
-	if p == nil || p.Style != StyleGNU && p.Style != StyleWords || p.Dashless {
+	if p == nil || !p.comparable() {
 		return l, false
 	}
 	var subs []string
-	options := true
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		sub := p.Sub(w)
-		switch {
-		case options && w == "--":
-			options = false
-		case options && len(w) > 1 && w[0] == '-':
-			used, ok := l.option(p, words, i)
-			if !ok {
+	r := p.Read(literalWords(words))
+	for r.More() {
+		a := r.Next()
+		switch a.Kind {
+		case ArgDashes:
+		case ArgOptions:
+			for use, ok := r.Option(); ok; use, ok = r.Option() {
+				if !l.option(&use, words) {
+					return l, false
+				}
+				if use.Form == ValueMissing {
+					// What follows is not written in the line.
+					l.Values = append(l.Values, words[r.next:]...)
+					r.next = len(words)
+				}
+			}
+		case ArgSub:
+			if a.Sub == nil {
+				l.Operands = append(l.Operands, a.Index)
+				continue
+			}
+			subs, p = append(subs, a.Name), a.Sub
+			l.SubAt = append(l.SubAt, a.Index)
+		case ArgOperand, ArgCommand, ArgText:
+			if !a.Fixed && strings.HasPrefix(words[a.Index], "-") && len(words[a.Index]) > 1 && (a.Kind == ArgText || p.RunsItself()) {
 				return l, false
 			}
-			i += used
-		case options && sub != nil && len(l.Operands) == 0:
-			name := w
-			if real := sub.Aliases[w]; real != "" {
-				name = real
-			}
-			subs, p = append(subs, name), sub
-			l.SubAt = append(l.SubAt, i)
+			l.Operands = append(l.Operands, a.Index)
 		default:
-			l.Operands = append(l.Operands, i)
-			options = options && !p.Stop
+			return l, false
 		}
 	}
 	l.Subcommand, l.Subwords = strings.Join(subs, " "), len(subs)
@@ -61,47 +71,35 @@ func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	return l, true
 }
 
-// option reads the option at i and returns how many further words it takes.
-func (l *LineWords) option(p *Program, words []string, i int) (used int, ok bool) {
-	text := words[i]
-	name, value, attached := strings.Cut(text, "=")
-	if p.Style == StyleWords {
-		name = "-" + strings.TrimLeft(name, "-")
+// option notes an option of a line, and reports whether a run would have it.
+func (l *LineWords) option(use *OptionUse, words []string) bool {
+	if use.Option == nil || use.Abbreviated || use.Form == ValueFalse {
+		return false
 	}
-	if o := p.Options[name]; o != nil && (len(name) > 2 || p.Style == StyleWords) {
-		l.Flags = append(l.Flags, o.Canonical)
-		n := 0
-		switch {
-		case attached:
-			l.Values = append(l.Values, value)
-		case o.Arity == ArityRequired:
-			n = 1
-		case o.Arity == ArityTwo:
-			n = 2
+	l.Flags = append(l.Flags, use.Canonical)
+	switch use.Form {
+	case ValueAttached, ValueSurplus:
+		l.Values = append(l.Values, use.Text)
+	case ValueBehind:
+		first := use.Value
+		if use.Arity == ArityTwo {
+			first--
 		}
-		n = min(n, len(words)-i-1)
-		l.Values = append(l.Values, words[i+1:i+1+n]...)
-		return n, true
+		l.Values = append(l.Values, words[first:use.Value+1]...)
 	}
-	if strings.HasPrefix(text, "--") || p.Style == StyleWords {
-		return 0, false
+	return true
+}
+
+// comparable reports whether the options of a program have names by which rules know
+// them, wherever they stand.
+func (p *Program) comparable() bool {
+	return (p.Style == StyleGNU || p.Style == StyleWords) && !p.Dashless
+}
+
+func literalWords(words []string) []effects.Word {
+	all := make([]effects.Word, len(words))
+	for i, text := range words {
+		all[i] = effects.LiteralWord(text)
 	}
-	for j := 1; j < len(text); j++ {
-		o := p.Options["-"+text[j:j+1]]
-		if o == nil {
-			return 0, false
-		}
-		l.Flags = append(l.Flags, o.Canonical)
-		switch rest := text[j+1:]; {
-		case o.Arity == ArityNone:
-			continue
-		case rest != "":
-			l.Values = append(l.Values, rest)
-		case o.Arity == ArityRequired && i+1 < len(words):
-			l.Values = append(l.Values, words[i+1])
-			return 1, true
-		}
-		return 0, true
-	}
-	return 0, true
+	return all
 }

@@ -90,7 +90,7 @@ func (s *Shims) ChosenBy(written, dir string) bool {
 		if !lexpath.In(parent, dir) {
 			continue
 		}
-		rest := strings.Split(strings.Trim(strings.TrimPrefix(written, strings.TrimRight(parent, "/")+"/"), "/"), "/")
+		rest := strings.Split(strings.Trim(lexpath.Shorten(parent, written), "/"), "/")
 		for i := range s.Files {
 			f := &s.Files[i]
 			n := min(len(rest), len(f.Path))

@@ -318,21 +318,3 @@ func (t *Table) PlainPattern(pattern string) bool {
 	}
 	return false
 }
-
-// Find returns the option of that spelling. A long option's unique beginning
-// is found too when the program accepts it; abbreviated says so, and several
-// candidates of one beginning are all returned.
-func (p *Program) Find(spelling string) (found []*Option, abbreviated bool) {
-	if o := p.Options[spelling]; o != nil {
-		return []*Option{o}, false
-	}
-	if !p.abbreviations || len(spelling) < 3 || spelling[:2] != "--" {
-		return nil, false
-	}
-	for _, name := range p.long {
-		if strings.HasPrefix(name, spelling) {
-			found = append(found, p.Options[name])
-		}
-	}
-	return found, true
-}

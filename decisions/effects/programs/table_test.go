@@ -71,30 +71,6 @@ func TestParseTableAcrossFiles(t *testing.T) {
 	}
 }
 
-func TestOptionSpellings(t *testing.T) {
-	table, err := ParseTable(map[string][]byte{"a.yaml": []byte(
-		`programs: [{names: [x], abbreviations: true, options: {harmless: ["-c", "-i[=] --in-place[=]", "-n= --lines="]}}]`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := table.Program("x")
-	for spelling, want := range map[string]Option{
-		"-c":         {Canonical: "-c", Arity: ArityNone},
-		"-i":         {Canonical: "--in-place", Arity: ArityOptional},
-		"--in-place": {Canonical: "--in-place", Arity: ArityOptional},
-		"-n":         {Canonical: "--lines", Arity: ArityRequired},
-		"--li":       {Canonical: "--lines", Arity: ArityRequired},
-	} {
-		found, _ := p.Find(spelling)
-		if len(found) != 1 || *found[0] != want {
-			t.Errorf("%s is %+v, want %+v", spelling, found, want)
-		}
-	}
-	if found, _ := p.Find("--x"); found != nil {
-		t.Errorf("--x is %+v", found)
-	}
-}
-
 // TestShippedTable checks what no parser can: that the shipped data keeps the
 // promises it is read with.
 func TestShippedTable(t *testing.T) {

@@ -57,7 +57,7 @@ func (b *Builder) makesRepository(dir string) bool {
 		if effects.Covers(w, f) { // the folder itself, with all that is in it
 			return true
 		}
-		rest, ok := strings.CutPrefix(w, f+"/")
+		rest, ok := lexpath.RelBelow(f, w)
 		head, _, _ := strings.Cut(rest, "/")
 		return ok && (head == ".git" || head == "head")
 	})

@@ -10,85 +10,64 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// find reads the words of find: starting points, then an expression.
+// find handles the words of find: starting points, then an expression.
 func (v *invocation) find() {
-	i := 0
-	for ; i < len(v.args); i++ {
-		w := &v.args[i]
-		if w.Dynamic() && (w.Split || w.Prefix == "" || w.Prefix[0] == '-') {
+	for r := v.p.Read(v.args); r.More() && !v.full(); {
+		a := r.Next()
+		switch i := a.Index; a.Kind {
+		case programs.ArgUnknown:
 			v.dynamicWord(i)
-			continue
-		}
-		if w.Glob && !w.Dynamic() && strings.IndexByte("*?[-(!,@+", w.Text[0]) >= 0 {
-			if why := v.patternOption(w, findName); why != "" {
-				v.unknown(i, why+": "+display.Display(display.ShowWord(w)))
+		case programs.ArgPattern:
+			if why := v.patternOption(&v.args[i], findName); why != "" {
+				v.unknown(i, why+": "+display.Display(display.ShowWord(&v.args[i])))
 			}
+			r.Operand(a)
 			v.operands = append(v.operands, i)
-			continue
+		case programs.ArgLinks:
+			v.flags = append(v.flags, v.args[i].Text)
+		case programs.ArgExec:
+			use, _ := r.Option()
+			v.flag(use.Option)
+			v.findCommand(i, a.End)
+		case programs.ArgOptions:
+			use, _ := r.Option()
+			v.primary(&use)
+		case programs.ArgOperator:
+		default:
+			v.operands = append(v.operands, i)
 		}
-		text := w.Text
-		if text == "-H" || text == "-L" || text == "-P" {
-			v.flags = append(v.flags, text)
-			continue
-		}
-		if len(text) > 0 && !w.Dynamic() && (text[0] == '-' || text == "(" || text == "!" || text == ",") {
-			break
-		}
-		v.operands = append(v.operands, i)
-	}
-	for i < len(v.args) && !v.full() {
-		i += 1 + v.primary(i)
 	}
 }
 
-// primary reads one word of find's expression and returns how many further
-// words belong to it.
-func (v *invocation) primary(i int) int {
-	w := &v.args[i]
-	switch w.Text {
-	case "(", ")", "!", ",":
-		return 0
-	}
-	if w.Dynamic() || w.Glob {
-		v.dynamicWord(i)
-		return 0
-	}
-	name := w.Text
-	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
-		name = "-newerXY"
-	}
-	o := v.p.Options[name]
+// primary handles one word of find's expression, with its value.
+func (v *invocation) primary(use *programs.OptionUse) {
+	i, o := use.Index, use.Option
 	if o == nil {
-		v.unknown(i, "a part of find's expression that permd does not know: "+display.Display(display.ShowWord(w)))
-		return 0
+		v.unknown(i, "a part of find's expression that permd does not know: "+display.Display(display.ShowWord(&v.args[i])))
+		return
 	}
 	v.flag(o)
 	switch {
-	case o.Act == programs.ActCommand:
-		return v.findCommand(i)
 	case o.Act == programs.ActDeletes:
 		v.changes = true
 		v.harm(i)
 		v.deleteRoots(i)
-		return 0
-	case o.Arity == programs.ArityNone:
+		return
+	case use.Form == programs.NoValue:
 		v.value(o, i, effects.Word{})
-		return 0
-	case i+1 >= len(v.args):
-		v.unknown(i, "an option without its value: "+display.Display(name))
-		return 0
+		return
+	case use.Form == programs.ValueMissing:
+		v.unknown(i, "an option without its value: "+display.Display(use.Name()))
+		return
 	}
-	if v.patternValue(i + 1); !v.args[i+1].Glob || o.Act != programs.ActText {
-		v.value(o, i+1, v.args[i+1])
+	at := use.Value
+	if v.patternValue(at); !v.args[at].Glob || o.Act != programs.ActText {
+		v.value(o, at, v.args[at])
 	}
 	switch o.Canonical {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
-		v.searchesHidden = v.searchesHidden || choosesSecrets(path.Base(v.args[i+1].Text))
+		v.searchesHidden = v.searchesHidden || choosesSecrets(path.Base(v.args[at].Text))
 	}
-	if o.Canonical == "-fprintf" {
-		return 2 // the file and the format
-	}
-	return 1
 }
 
 func (v *invocation) deleteRoots(i int) {
@@ -116,16 +95,12 @@ func (v *invocation) findRoots() []effects.Word {
 
 // findCommand adds the run of -exec and the like, whose words end at ; or +.
 // {} stands for any path below the starting points.
-func (v *invocation) findCommand(i int) int {
+func (v *invocation) findCommand(i, end int) {
 	v.harm(i)
 	v.changes = v.changes || v.args[i].Text != "-exec"
-	end := i + 1
-	for end < len(v.args) && v.args[end].Text != ";" && (v.args[end].Text != "+" || v.args[end-1].Text != "{}") {
-		end++
-	}
-	if end == i+1 || end >= len(v.args) {
+	if end < 0 {
 		v.unknown(i, "a command of find that does not end")
-		return len(v.args) - i - 1
+		return
 	}
 	roots := v.findRoots()
 	words := slices.Clone(v.args[i+1 : end])
@@ -147,7 +122,7 @@ func (v *invocation) findCommand(i int) int {
 	}
 	if !known || words[0].Dynamic() || words[0].Glob {
 		v.unknown(i+1, "a program whose name is not known before it runs")
-		return end - i
+		return
 	}
 	at := v.at
 	at.Cwd = v.run.Cwd
@@ -164,7 +139,6 @@ func (v *invocation) findCommand(i int) int {
 	first := len(v.b.Effects)
 	v.b.Command(words, at)
 	v.changes = v.changes || !onlyReads(v.b.Effects[first:])
-	return end - i
 }
 
 // onlyReads reports whether effects only run what looks, and read.

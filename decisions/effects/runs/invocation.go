@@ -7,7 +7,6 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/internal/chars"
 )
 
 // invocation is one run whose words are parsed by the program table.
@@ -151,44 +150,36 @@ func (v *invocation) input() {
 	v.run.Readonly = false
 }
 
-// words reads options, sub-commands and operands.
+// words handles options, sub-commands and operands, in the order in which the
+// program reads them.
 func (v *invocation) words() {
-	for i := 0; i < len(v.args) && !v.unparsed && !v.full(); i++ {
-		w := &v.args[i]
-		if v.p.Text {
-			continue
+	for r := v.p.Read(v.args); r.More() && !v.unparsed && !v.full(); {
+		a := r.Next()
+		if a.Kind == programs.ArgPattern && !v.patternWord(a.Index) {
+			a = r.Literal(a)
 		}
-		if v.p.Wrapper != nil && v.p.Stop && len(v.operands) > 0 {
+		switch i := a.Index; a.Kind {
+		case programs.ArgText:
+		case programs.ArgCommand:
 			v.wrapperOperand(i)
-			continue
-		}
-		options := v.dashes < 0 && (!v.p.Stop || len(v.operands) == 0)
-		switch {
-		case !options:
-			v.operands = append(v.operands, i)
-		case w.Dynamic() && (w.Split || w.Prefix == "" || w.Prefix[0] == '-'):
-			i += v.dynamicOption(i)
-		case v.patternWord(i):
+		case programs.ArgUnknown:
+			v.dynamicOption(i)
+		case programs.ArgPattern:
 			v.unclear = true
 			if v.p.Subs == nil && v.p.Wrapper == nil && v.p.Interpreter == "" {
+				r.Operand(a)
 				v.operands = append(v.operands, i)
 			}
-		case w.Text == "--":
+		case programs.ArgDashes:
 			v.dashes = len(v.operands)
-		case len(w.Text) > 1 && w.Text[0] == '-':
-			known := len(v.flags)
-			at := i
-			i += v.option(i)
-			v.lateOption(at, known)
-		case w.Tree && v.p.Dashless && i == 0:
-			v.dynamicWord(i)
-		case v.p.Dashless && i == 0 && w.Text != "" && chars.IsLetter(w.Text[0]):
-			i += v.bundle(i, "-"+w.Text)
-		case v.p.Subs != nil && len(v.operands) == 0:
-			v.subcommand(i)
+		case programs.ArgOptions:
+			v.options(&r, i)
+		case programs.ArgNumber:
+		case programs.ArgSub:
+			v.subcommand(&a)
 		default:
 			v.operands = append(v.operands, i)
-			if v.p.Wrapper != nil {
+			if v.p.Wrapper != nil && !a.Fixed {
 				v.wrapperOperand(i)
 			}
 		}
@@ -232,9 +223,9 @@ func (v *invocation) wrapperOperand(i int) {
 }
 
 // subcommand goes down to a sub-command.
-func (v *invocation) subcommand(i int) {
+func (v *invocation) subcommand(a *programs.Arg) {
+	i, sub := a.Index, a.Sub
 	w := &v.args[i]
-	sub := v.p.Sub(w.Text)
 	if v.harms.last(i) {
 		// It may be the value of an option, and the sub-command be the next word.
 		if i+1 < len(v.args) {
@@ -247,14 +238,10 @@ func (v *invocation) subcommand(i int) {
 		v.dynamicWord(i)
 		v.unparsed = true
 	case sub != nil:
-		name := w.Text
-		if real := sub.Aliases[name]; real != "" {
-			name = real
-		}
-		v.subs = append(v.subs, name)
+		v.subs = append(v.subs, a.Name)
 		v.harm(i)
 		v.p = sub
-		if sub.Wrapper != nil && sub.Wrapper.Itself {
+		if sub.RunsItself() {
 			v.operands = append(v.operands, i)
 		}
 	case v.p.SubOptional:
@@ -275,25 +262,17 @@ func (v *invocation) subcommand(i int) {
 }
 
 // dynamicOption handles a word of unknown text where an option may stand.
-func (v *invocation) dynamicOption(i int) int {
+func (v *invocation) dynamicOption(i int) {
 	w := &v.args[i]
-	if !w.Split && strings.HasPrefix(w.Prefix, "--") && v.p.Style == programs.StyleGNU {
-		// "--format=$(…)" in quotes: the option is known, its value is not.
-		if name, _, ok := strings.Cut(w.Prefix, "="); ok {
-			if o := v.p.Options[name]; o != nil && o.Arity != programs.ArityNone {
-				v.flag(o)
-				v.value(o, i, effects.Word{Text: effects.DynamicWord, Shown: w.Shown})
-				return 0
-			}
-		}
-	}
 	v.dynamicWord(i)
+	if w.Tree {
+		return
+	}
 	v.unclear = true
 	if v.p.Interpreter == "shell" && w.Guess != "" {
 		// bash -c "$(…)", bash <(…)
 		v.b.AddLikely(w.Guess, v.run.Cwd, v.at.From)
 	}
-	return 0
 }
 
 // lateOption takes back the options of a word after the first operand that would

@@ -78,25 +78,13 @@ func findName(name string) bool {
 	return name[0] == '-'
 }
 
-// Marked reports whether a pattern may begin with the mark of an option.
-func Marked(text string) bool { return strings.IndexByte("*?[@+!-", text[0]) >= 0 }
-
 // patternWord asks about a word that is a pattern and may become an option, and
 // reports whether it did.
 func (v *invocation) patternWord(i int) bool {
 	w := &v.args[i]
-	if !w.Glob || w.Dynamic() || !Marked(w.Text) {
-		return false
-	}
 	is := optionName
 	if v.p.Dashless {
 		is = func(string) bool { return true }
-	}
-	if name, _, ok := strings.Cut(w.Text, "="); ok && strings.HasPrefix(name, "--") && !strings.ContainsAny(name, "*?[") && v.p.Style == programs.StyleGNU {
-		// Whatever it becomes is this option.
-		if o := v.p.Options[name]; o != nil && o.Arity != programs.ArityNone && (o.Act == programs.ActText || o.Act == programs.ActGlobs || o.Act == programs.ActTypes) {
-			return false
-		}
 	}
 	why := v.patternOption(w, is)
 	if why == "" {

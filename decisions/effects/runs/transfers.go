@@ -360,19 +360,12 @@ func (v *invocation) queries() bool {
 
 // assignments reads words that are all NAME=value (dd).
 func (v *invocation) assignments() {
-	for i := range v.args {
-		w := &v.args[i]
-		if w.Dynamic() || w.Glob {
-			v.dynamicWord(i)
-			continue
+	for r := v.p.Read(v.args); r.More(); {
+		if a := r.Next(); a.Kind == programs.ArgUnknown {
+			v.dynamicWord(a.Index)
 		}
-		name, value, ok := strings.Cut(w.Text, "=")
-		o := v.p.Options[name]
-		if o == nil || ok != (o.Arity != programs.ArityNone) {
-			v.unknownOption(i, name)
-			continue
+		for use, ok := r.Option(); ok; use, ok = r.Option() {
+			v.option(&use)
 		}
-		v.flag(o)
-		v.value(o, i, effects.Word{Text: value})
 	}
 }

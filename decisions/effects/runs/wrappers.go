@@ -62,34 +62,49 @@ func (v *invocation) readsWordsFile(start int) bool {
 }
 
 // wrappedCommand finds where the wrapped command begins, -1 when that is not
-// certain. It sets odd when the wrapper's own words do more than a transparent
+// certain. It sets wrapperDoesMore when the wrapper's own words do more than a transparent
 // wrapper's may.
 func (v *invocation) wrappedCommand(p *programs.Program) int {
-	i, skip := 0, p.Wrapper.Skip
-	for i < len(v.args) {
-		w := &v.args[i]
-		switch {
-		case w.Expandable():
-			if i > 0 || skip > 0 {
-				v.wrapperDoesMore = true
-			}
+	skip := p.Wrapper.Skip
+	for r := p.Read(v.args); r.More(); {
+		if i := r.At(); v.args[i].Expandable() {
+			v.wrapperDoesMore = v.wrapperDoesMore || i > 0 || skip > 0
 			return i
-		case w.Text == "--" && skip == p.Wrapper.Skip:
-			i++
+		}
+		a := r.Next()
+		switch i := a.Index; a.Kind {
+		case programs.ArgNumber:
+		case programs.ArgDashes:
 			v.wrapperDoesMore = v.wrapperDoesMore || !p.Wrapper.Transparent
-			return v.skipOperands(i, skip)
-		case len(w.Text) > 1 && w.Text[0] == '-' && skip == p.Wrapper.Skip:
-			used, harmless := v.peek(p, i)
-			v.wrapperDoesMore = v.wrapperDoesMore || !harmless
-			if used == 0 {
-				return v.afterUnknown(i + 1)
+			return v.skipOperands(i+1, skip)
+		case programs.ArgOptions:
+			for use, ok := r.Option(); ok; use, ok = r.Option() {
+				if use.Option == nil {
+					v.wrapperDoesMore = true
+					return v.afterUnknown(i + 1)
+				}
+				v.wrapperDoesMore = v.wrapperDoesMore || !v.harmlessOption(&use)
 			}
-			i += used
 		default:
 			return v.skipOperands(i, skip)
 		}
 	}
-	return i
+	return len(v.args)
+}
+
+// harmlessOption reports whether an option of a wrapper does nothing that a rule
+// could be about.
+func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
+	switch use.Form {
+	case programs.NoValue, programs.ValueAttached:
+	case programs.ValueBehind:
+		if v.args[use.Value].Expandable() {
+			return false
+		}
+	default:
+		return false
+	}
+	return use.Act == programs.ActText && !use.Abbreviated
 }
 
 // afterUnknown is where the command most likely begins after an option that
@@ -127,45 +142,8 @@ func (v *invocation) skipOperands(i, skip int) int {
 	return i
 }
 
-// peek says how many words the wrapper's option at i takes, 0 when that is not
-// known, and whether it is known to be harmless.
-func (v *invocation) peek(p *programs.Program, i int) (used int, harmless bool) {
-	text := v.args[i].Text
-	if strings.HasPrefix(text, "--") {
-		name, _, attached := strings.Cut(text, "=")
-		return v.taken(p.Options[name], i, attached)
-	}
-	if p.Numeric && strings.Trim(text[1:], "0123456789") == "" {
-		return 1, true
-	}
-	harmless = true
-	for j := 1; j < len(text); j++ {
-		o := p.Options["-"+text[j:j+1]]
-		if o == nil {
-			return 0, false
-		}
-		if o.Arity != programs.ArityNone {
-			used, own := v.taken(o, i, j+1 < len(text))
-			return used, harmless && own
-		}
-		harmless = harmless && o.Act == programs.ActText
-	}
-	return 1, harmless
-}
-
-// taken says how many words an option takes and whether it is harmless.
-func (v *invocation) taken(o *programs.Option, i int, attached bool) (used int, harmless bool) {
-	switch {
-	case o == nil:
-		return 0, false
-	case o.Arity == programs.ArityRequired && !attached:
-		return 2, o.Act == programs.ActText && i+1 < len(v.args) && !v.args[i+1].Expandable()
-	}
-	return 1, o.Act == programs.ActText
-}
-
-// inner adds the effects of the command after a sub-command that wraps one
-// (uv run, docker exec), or after a program that hands it to another machine.
+// inner adds the effects of the command behind a sub-command that wraps one
+// (uv run, docker exec), or behind a program that hands it to another machine.
 func (v *invocation) inner() {
 	w := v.p.Wrapper
 	if v.unparsed || len(v.operands) == 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/plainshell"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
@@ -146,7 +147,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 		if len(args) > 0 && args[0].Dynamic() && (args[0].Prefix == "" || args[0].Prefix[0] == '-' || strings.Contains(args[0].Prefix, "%")) {
 			s.setAny() // it may be -v, or have a %n in it
 		}
-		if len(args) > 0 && args[0].Glob && runs.Marked(args[0].Text) {
+		if len(args) > 0 && args[0].Glob && programs.MayMatchOption(args[0].Text) {
 			s.unknown("a pattern that may become an option of printf: " + display.Display(display.ShowWords(words)))
 			s.setAny()
 		}

@@ -14,6 +14,9 @@ import (
 
 // TestFileURLs compares what permd takes a file URL for with what curl reads.
 func TestFileURLs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs curl on more than a thousand URLs")
+	}
 	curl, err := exec.LookPath("curl")
 	if err != nil {
 		t.Skip("curl is not installed")

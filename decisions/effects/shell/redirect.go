@@ -77,7 +77,7 @@ func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, 
 	switch r.Op {
 	case syntax.DplIn, syntax.DplOut:
 		if !target.Dynamic() && strings.Trim(target.Text, "0123456789-") == "" && target.Text != "" {
-			if r.Op == syntax.DplIn && stdin && target.Text != "0" && target.Text != "-" {
+			if (r.Op == syntax.DplIn && stdin || descriptor == "0") && target.Text != "0" && target.Text != "-" {
 				s.unknown("standard input from a descriptor that is not known")
 			}
 			if s.socket && descriptor == "0" || s.socket && stdin && r.Op == syntax.DplIn {
@@ -123,6 +123,9 @@ func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, 
 		case "/dev/null", "/dev/stdout", "/dev/stderr":
 		default:
 			s.opens(effects.KindWrite, target.Text, at)
+		}
+		if descriptor == "0" {
+			in = runs.Input{Kind: effects.StdinFile}
 		}
 		return in
 	default:

@@ -105,6 +105,9 @@ func TestVenv(t *testing.T) {
 // of which it is not known what becomes of their shell: the shell's state
 // changes, and what comes after it is not known.
 func TestVenvNot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it reads some hundred scripts")
+	}
 	more := func(line string) string { return activateText + line + "\n" }
 	before := func(line string) string { return line + "\n" + activateText }
 	for name, c := range map[string]struct{ text, command, agent string }{

@@ -161,6 +161,9 @@ func BenchmarkWorst(b *testing.B) {
 // TestWorstIsBounded has the same texts: whatever they hold, the effects are
 // bounded in number and in what they hold.
 func TestWorstIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it reads the largest texts that the bounds allow")
+	}
 	table, files := effectstest.Table(t), worstFiles()
 	for _, worst := range worstTexts() {
 		builder := shellBuilder(table, files)

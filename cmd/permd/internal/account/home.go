@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/internal/xdg"
 )
 
@@ -28,7 +28,7 @@ func OwnDirs(root string) (xdg.Dirs, error) {
 		home = xdg.FromOS().Home
 	}
 	for _, dir := range []string{dirs.Config, dirs.Data} {
-		if strings.HasPrefix(dir, filepath.Clean(home)+"/") {
+		if lexpath.Below(filepath.Clean(home), dir) {
 			return dirs, checkHome(home)
 		}
 	}

@@ -107,6 +107,9 @@ func paddedCall(w *benchWorld, text string) *decisions.Request {
 // what is too much to be followed. Each of them is denied by itself. With
 // PERMD_TEST_PADDING=all each is put into each padding, which takes minutes.
 func TestPadding(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it decides hundreds of commands at the bounds")
+	}
 	w := newBenchWorld(t, false)
 	if err := w.rules.Prepare(t.Context(), uint32(os.Geteuid()), w.project); err != nil {
 		t.Fatal(err)

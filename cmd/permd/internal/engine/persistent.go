@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -35,9 +36,17 @@ func (e *Engine) keepSessions() {
 func wallClock() time.Time { return time.Now().Round(0) }
 
 // contentState tells a file's content from any other: by its hash, and where that
-// would take too long by what the file system says about the file. Whoever writes to
-// it changes that, but not within the same tick of its clock.
+// would take too long by what the file system says of the file. Whoever writes to
+// it changes that, but not within the same tick of its clock, so nothing is known of a
+// file that was changed less than rest ago. Limit is in bytes.
 func contentState(path string, limit int64) (state string, size int64, err error) {
+	return contentStateAt(path, limit, time.Now)
+}
+
+// rest is how long a file must not have been changed.
+const rest = 2 * time.Second
+
+func contentStateAt(path string, limit int64, now func() time.Time) (state string, size int64, err error) {
 	if state, size, err = contentDigest(path, limit); !errors.Is(err, errLong) {
 		return state, size, err
 	}
@@ -45,8 +54,7 @@ func contentState(path string, limit int64) (state string, size int64, err error
 	if err := unix.Stat(path, &st); err != nil {
 		return "", 0, fmt.Errorf("looking at a file: %w", err)
 	}
-	const rest = 2 * time.Second
-	if time.Since(time.Unix(0, st.Ctim.Nano())).Abs() < rest {
+	if now().Sub(time.Unix(0, st.Ctim.Nano())).Abs() < rest {
 		return "", 0, errors.New("looking at a file: it was changed just now")
 	}
 	return fmt.Sprintf("file %d %d %d %d", st.Dev, st.Ino, st.Size, st.Ctim.Nano()), 0, nil
@@ -59,7 +67,13 @@ var errLong = errors.New("it is too long")
 func contentDigest(path string, limit int64) (digest string, size int64, err error) {
 	// A pipe must not hold the answer up.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
+		// A word that is no path, or one that leads nowhere.
+		return "", 0, fmt.Errorf("hashing a file: %w: %w", fs.ErrNotExist, err)
+	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
+		return "", 0, decisions.ErrNoContent // a socket or a device
+	case err != nil:
 		return "", 0, fmt.Errorf("hashing a file: %w", err)
 	}
 	defer f.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/policy"
 )
 
@@ -103,7 +104,7 @@ func (e *explainedEffect) render(w io.Writer) {
 
 // place returns the file and line of a rule, and its id unless that is the same.
 func (f *firedRule) place() string {
-	if f.ID == "" || strings.HasPrefix(f.ID, string(f.Layer)+"/") {
+	if f.ID == "" || lexpath.Below(string(f.Layer), f.ID) {
 		return f.At
 	}
 	return f.At + ", " + f.ID

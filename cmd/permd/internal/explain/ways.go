@@ -2,7 +2,6 @@ package explain
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/pattern"
+	"github.com/permd/permd/internal/lexpath"
 	"github.com/permd/permd/remember"
 )
 
@@ -159,7 +159,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	switch {
 	case e.Run != nil:
 		p.Run = &pattern.Run{Program: e.Run.Program}
-		if rel, ok := inside(e.Run.Program, ctx.Project); ok {
+		if rel, ok := lexpath.RelBelow(ctx.Project, e.Run.Program); ok {
 			p.Run.Program = "./" + rel
 		}
 		for _, arg := range e.Run.Args {
@@ -171,7 +171,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	case e.File != nil:
 		p.Path = &pattern.Path{Base: pattern.Root}
 		rel := strings.TrimPrefix(e.File.Path, "/")
-		if in, ok := inside(e.File.Path, ctx.Project); ok {
+		if in, ok := lexpath.RelBelow(ctx.Project, e.File.Path); ok {
 			p.Path.Base, rel = pattern.Project, in
 		}
 		for part := range strings.SplitSeq(rel, "/") {
@@ -202,17 +202,8 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	return p
 }
 
-// inside returns path relative to root, and whether it lies below root.
-func inside(path, root string) (string, bool) {
-	if root == "" || !filepath.IsAbs(path) {
-		return "", false
-	}
-	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
-	return rel, ok && rel != ""
-}
-
-// commandsFor returns the commands that remember the lines, nil if permd would
-// refuse to remember one of them.
+// commandsFor are the commands that remember some lines, nil if permd would not
+// remember one of them.
 func commandsFor(d *decisions.Deliberation, lines []*pattern.Pattern) [][]string {
 	project := d.Context().Project
 	var cmds [][]string

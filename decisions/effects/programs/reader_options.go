@@ -1,0 +1,280 @@
+package programs
+
+import (
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// OptionUse is an option as it stands among the words.
+type OptionUse struct {
+	*Option     // nil for one that the table does not have
+	Index   int // of its word
+	Form    OptionForm
+	// Value is the index of the word that holds its value: its own for
+	// ValueAttached, a later one for ValueBehind. Of two values it is the second's.
+	Value int
+	// Text is an attached value, unless Open is set: it is not known then.
+	Text string
+	Open bool
+	// Abbreviated is set for an option of which the word has only the beginning.
+	// Where several options begin so, each is a use of its own: Candidate counts
+	// them.
+	Abbreviated bool
+	Candidate   int
+
+	name   string // as it is spelled, of a letter without its dash
+	letter bool
+}
+
+// OptionForm says how an option has its value.
+type OptionForm uint8
+
+const (
+	NoValue       OptionForm = iota
+	ValueAttached            // -oX, --out=X
+	ValueBehind              // -o X
+	ValueMissing             // no words are left for it
+	ValueSurplus             // it takes none and has one: --force=x
+	ValueFalse               // --race=false: as if it were not there
+)
+
+// Name is the option as it is spelled, without a value.
+func (u *OptionUse) Name() string {
+	if u.letter {
+		return "-" + u.name
+	}
+	return u.name
+}
+
+// optionWord is the rest of a word of options that is being read.
+type optionWord struct {
+	form   optionText
+	index  int    // of the word
+	text   string // from its one or two dashes on, for long ones
+	letter int    // the next one in a bundle
+	behind int    // how many words behind a bundle were values of it
+	// from and to are the candidates of an abbreviation, in Program.long.
+	from, to, candidate int
+	use                 OptionUse // for singleUse
+}
+
+// optionText is what is left of a word of options.
+type optionText uint8
+
+const (
+	nothingLeft optionText = iota
+	singleUse
+	longOption
+	candidates
+	bundle
+)
+
+const digits = "0123456789"
+
+// options begins to read a word that has the mark of an option.
+func (r *Reader) options(i int) Arg {
+	text, p := r.words[i].Text, r.program
+	if p.Numeric && strings.Trim(text[1:], digits) == "" {
+		return Arg{Kind: ArgNumber, Index: i}
+	}
+	switch {
+	case p.Style == StyleWords:
+		// The go command and its like take --long for -long.
+		text = text[len(text)-len(strings.TrimLeft(text, "-"))-1:]
+	case strings.HasPrefix(text, "--"):
+	default:
+		name, _, _ := strings.Cut(text, "=")
+		if p.Options[name] == nil || len(name) <= 2 {
+			return r.bundle(i, 1)
+		}
+		// A few programs have options such as -version.
+	}
+	r.optionWord = optionWord{form: longOption, index: i, text: text}
+	return Arg{Kind: ArgOptions, Index: i}
+}
+
+// bundle begins to read letters, from one on: without a dash where the first word
+// may be options all the same.
+func (r *Reader) bundle(i, letter int) Arg {
+	r.optionWord = optionWord{form: bundle, index: i, text: r.words[i].Text, letter: letter}
+	return Arg{Kind: ArgOptions, Index: i}
+}
+
+// single is a word that is one option.
+func (r *Reader) single(u OptionUse) Arg {
+	r.optionWord = optionWord{form: singleUse, use: u}
+	return Arg{Kind: ArgOptions, Index: u.Index}
+}
+
+// open is an option with an attached value that is not known.
+func (r *Reader) open(i int, o *Option, name string) Arg {
+	return r.single(OptionUse{Option: o, Index: i, Form: ValueAttached, Value: i, Open: true, name: name})
+}
+
+// valued returns the long option with an attached value that a word begins with,
+// nil if it begins otherwise, or with an option that takes none.
+func (p *Program) valued(text string) (o *Option, name string) {
+	name, _, attached := strings.Cut(text, "=")
+	if !attached || p.Style != StyleGNU || !strings.HasPrefix(name, "--") || strings.ContainsAny(name, "*?[") {
+		return nil, ""
+	}
+	if o = p.Options[name]; o == nil || o.Arity == ArityNone {
+		return nil, ""
+	}
+	return o, name
+}
+
+// Option returns the next option of an ArgOptions; ok is false behind its last.
+func (r *Reader) Option() (u OptionUse, ok bool) {
+	switch r.form {
+	case singleUse:
+		r.form = nothingLeft
+		return r.use, true
+	case longOption:
+		r.form = nothingLeft
+		name, value, attached := strings.Cut(r.text, "=")
+		if o := r.program.Options[name]; o != nil {
+			return r.long(o, name, value, attached), true
+		}
+		if r.from, r.to = r.program.abbreviated(name); r.from == r.to {
+			return OptionUse{Index: r.index, name: name}, true
+		}
+		r.form = candidates
+		return r.Option()
+	case candidates:
+		name, value, attached := strings.Cut(r.text, "=")
+		u = r.long(r.program.Options[r.program.long[r.from+r.candidate]], name, value, attached)
+		u.Abbreviated, u.Candidate = true, r.candidate
+		if r.candidate++; r.from+r.candidate == r.to {
+			r.form = nothingLeft
+		}
+		return u, true
+	case bundle:
+		if r.letter < len(r.text) {
+			return r.nextLetter(), true
+		}
+		r.form = nothingLeft
+	}
+	return OptionUse{}, false
+}
+
+// finish passes over what is left of a word of options, and so over the words
+// that are values of it.
+func (r *Reader) finish() {
+	for ok := r.form != nothingLeft; ok; {
+		_, ok = r.Option()
+	}
+}
+
+// abbreviated returns which of the long options begin with name, if the program
+// takes beginnings for the whole.
+func (p *Program) abbreviated(name string) (from, to int) {
+	if !p.abbreviations || len(name) < 3 || name[:2] != "--" {
+		return 0, 0
+	}
+	for from < len(p.long) && !strings.HasPrefix(p.long[from], name) {
+		from++
+	}
+	for to = from; to < len(p.long) && strings.HasPrefix(p.long[to], name); {
+		to++
+	}
+	return from, to // long is sorted
+}
+
+// long is an option that has a word of its own.
+func (r *Reader) long(o *Option, name, value string, attached bool) OptionUse {
+	u := OptionUse{Option: o, Index: r.index, name: name}
+	alone := r.to-r.from <= 1
+	switch {
+	case attached && o.Arity == ArityNone && value == "false" && alone:
+		u.Form = ValueFalse
+	case attached && o.Arity == ArityNone && value == "true":
+	case attached && o.Arity == ArityNone && r.program.Style != StyleWords:
+		u.Form, u.Text = ValueSurplus, value
+	case attached:
+		u.Form, u.Value, u.Text = ValueAttached, r.index, value
+	case o.Arity == ArityRequired:
+		r.valueBehind(&u, r.index+1)
+	case o.Arity == ArityTwo:
+		r.valueBehind(&u, r.index+2)
+	}
+	return u
+}
+
+// valueBehind makes the word at an index the value of an option, if there is one.
+func (r *Reader) valueBehind(u *OptionUse, at int) {
+	if at >= len(r.words) {
+		u.Form = ValueMissing
+		return
+	}
+	u.Form, u.Value = ValueBehind, at
+	r.next = at + 1
+}
+
+// nextLetter is the next option of a bundle.
+func (r *Reader) nextLetter() OptionUse {
+	p, letter, rest := r.program, r.text[r.letter:r.letter+1], r.text[r.letter+1:]
+	dashless := r.text[0] != '-'
+	o := p.Options["-"+letter]
+	if dashless && p.Options[letter] != nil {
+		o = p.Options[letter]
+	}
+	r.letter++
+	u := OptionUse{Option: o, Index: r.index, name: letter, letter: true}
+	if o == nil {
+		r.form = nothingLeft
+		return u
+	}
+	switch {
+	case o.Arity == ArityNone:
+		return u
+	case dashless, p.ValuesBehind && strings.Trim(rest, digits) != "", p.ValuesBehind && r.behind > 0:
+		// The values stand behind the bundle, in the order of its letters.
+		r.behind++
+		if r.valueBehind(&u, r.index+r.behind); u.Form == ValueBehind {
+			return u
+		}
+	case rest != "":
+		u.Form, u.Value, u.Text = ValueAttached, r.index, rest
+	case o.Arity == ArityRequired:
+		r.valueBehind(&u, r.index+1)
+	case o.Arity == ArityTwo:
+		r.valueBehind(&u, r.index+2)
+	}
+	r.form = nothingLeft
+	return u
+}
+
+// primary is a word of find's expression that is no operator.
+func (r *Reader) primary(i int) Arg {
+	name := r.words[i].Text
+	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
+		name = "-newerXY"
+	}
+	o := r.program.Options[name]
+	u := OptionUse{Option: o, Index: i, name: name}
+	if o != nil && o.Arity != ArityNone && o.Act != ActCommand && o.Act != ActDeletes {
+		r.valueBehind(&u, i+1)
+		if o.Canonical == "-fprintf" && u.Form == ValueBehind {
+			r.next++ // the file and the format
+		}
+	}
+	return r.single(u)
+}
+
+// assignment is a word of a program that takes NAME=value (dd).
+func (r *Reader) assignment(i int, w *effects.Word) Arg {
+	if w.Dynamic() || w.Glob {
+		return Arg{Kind: ArgUnknown, Index: i}
+	}
+	name, value, attached := strings.Cut(w.Text, "=")
+	u := OptionUse{Index: i, name: name}
+	if o := r.program.Options[name]; o != nil && attached == (o.Arity != ArityNone) {
+		u.Option, u.Text = o, value
+		if attached {
+			u.Form, u.Value = ValueAttached, i
+		}
+	}
+	return r.single(u)
+}

@@ -1,0 +1,74 @@
+package docs
+
+import (
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// TestModulesOfTests compares go.mod's blocks with what imports them: a module
+// that only tests, packages for tests and bench import is in the block that
+// begins with a comment about that, and no other is.
+func TestModulesOfTests(t *testing.T) {
+	data, err := os.ReadFile("../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := modfile.Parse("go.mod", data, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(data), "// Only tests and bench import these")
+	apart, _, _ := strings.Cut(rest, "\n)\n")
+	imported := shippedImports(t)
+	for _, r := range file.Require {
+		if r.Indirect {
+			continue
+		}
+		shipped := false
+		for path := range imported {
+			shipped = shipped || lexpath.In(r.Mod.Path, path)
+		}
+		if in := strings.Contains(apart, "\t"+r.Mod.Path+" "); in == shipped {
+			t.Errorf("%s: imported by what is shipped: %v, in the block of tests: %v", r.Mod.Path, shipped, in)
+		}
+	}
+}
+
+// shippedImports are the imports of all files but tests, packages for tests
+// (effectstest …) and bench.
+func shippedImports(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, e os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != ".." && (strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), "test") || path == filepath.Join("..", "bench")):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			all[imported] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
