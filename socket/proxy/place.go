@@ -12,20 +12,20 @@ import (
 // request. A request that the agent refuses has changed nothing, and there may be
 // several of them at a time.
 
-// where is a place that a session works in.
-type where struct {
+// location is a place that a session works in.
+type location struct {
 	cwd    string
 	roots  strictjson.Value
 	parent string
 }
 
-func (s *session) place() where { return where{s.cwd, s.roots, s.parent} }
+func (s *session) place() location { return location{s.cwd, s.roots, s.parent} }
 
-func (w where) equal(o where) bool {
+func (w location) equal(o location) bool {
 	return w.cwd == o.cwd && w.parent == o.parent && bytes.Equal(w.roots, o.roots)
 }
 
-func (k *call) place() where { return where{k.cwd, k.roots, k.parent} }
+func (k *call) place() location { return location{k.cwd, k.roots, k.parent} }
 
 // openedAs notes that the agent has opened the session as a request says. Of two
 // requests the later one says where it is, in whatever order they are answered.

@@ -34,10 +34,10 @@ type session struct {
 	loading int      // session/load requests that are not answered
 	// openedAt is where the agent has it, as far as it has answered; nil while it
 	// has not. openedBy is the number of the request that it answered.
-	openedAt *where
+	openedAt *location
 	openedBy uint64
-	pending  []*call // requests to open it elsewhere that wait, in their order
-	former   []where // where it was before, the latest last; permd has the rules of these, too
+	pending  []*call    // requests to open it elsewhere that wait, in their order
+	former   []location // where it was before, the latest last; permd has the rules of these, too
 	// replayed is set while what the agent says about calls is history: from
 	// session/load until the client says something in the session.
 	replayed bool
@@ -261,7 +261,7 @@ func (c *core) declareAgain(s *session) {
 	c.declare(s)
 }
 
-func (c *core) declareAt(s *session, at where) {
+func (c *core) declareAt(s *session, at location) {
 	if at.cwd == "" {
 		return
 	}
@@ -290,7 +290,7 @@ func (c *core) declareUnknown(id string) *session {
 	if id == "" || root == nil || root.cwd == "" || c.sessions.loading() || c.creating() {
 		return nil
 	}
-	at := where{root.cwd, root.roots, root.id}
+	at := location{root.cwd, root.roots, root.id}
 	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, openedAt: &at})
 }
 
