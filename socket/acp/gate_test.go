@@ -390,7 +390,7 @@ func TestApprovedBounds(t *testing.T) {
 	if len(a.calls) != 1 {
 		t.Error("a call of too many effects was kept")
 	}
-	if !a.take("s", "", said(-1, 100).Fingerprints, now) || a.take("s", "", said(-1, 100).Fingerprints, now) || a.traces != maxApprovedTraces-100 {
+	if !a.take("s", said(-1, 100), now) || a.take("s", said(-1, 100), now) || a.traces != maxApprovedTraces-100 {
 		t.Errorf("a part of it: %d traces left", a.traces)
 	}
 	a.ended("s", "")
