@@ -32,6 +32,8 @@ func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
 		case effects.DetailFile:
 			k.text(e.File.Path)
 			k.flag(e.File.Recursive)
+			// A file that has become another name of a guarded one.
+			k.text(strconv.FormatUint(uint64(e.Guarded()), 16))
 		case effects.DetailConnect:
 			c := e.Connect
 			k.texts(c.Host, strconv.Itoa(c.Port), c.Scheme, c.URL, c.Method)
