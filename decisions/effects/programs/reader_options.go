@@ -49,11 +49,11 @@ func (u *OptionUse) Name() string {
 
 // optionWord is the rest of a word of options that is being read.
 type optionWord struct {
-	form   optionText
-	index  int    // of the word
-	text   string // from its one or two dashes on, for long ones
-	letter int    // the next one in a bundle
-	taken  int    // how many words after a bundle were values of it
+	form     optionText
+	index    int    // of the word
+	text     string // from its one or two dashes on, for long ones
+	letter   int    // the next one in a bundle
+	consumed int    // how many words after a bundle were values of it
 	// from and to are the candidates of an abbreviation, in Program.long.
 	from, to, candidate int
 	use                 OptionUse // for singleUse
@@ -170,7 +170,7 @@ func (r *Reader) finish() {
 // abbreviated returns which of the long options begin with name, if the program
 // takes beginnings for the whole.
 func (p *Program) abbreviated(name string) (from, to int) {
-	if !p.abbreviations || len(name) < 3 || name[:2] != "--" {
+	if !p.Abbreviations || len(name) < 3 || name[:2] != "--" {
 		return 0, 0
 	}
 	for from < len(p.long) && !strings.HasPrefix(p.long[from], name) {
@@ -229,10 +229,10 @@ func (r *Reader) nextLetter() OptionUse {
 	switch {
 	case o.Arity == ArityNone:
 		return u
-	case dashless, p.ValuesBehind && strings.Trim(rest, digits) != "", p.ValuesBehind && r.taken > 0:
+	case dashless, p.ValuesBehind && strings.Trim(rest, digits) != "", p.ValuesBehind && r.consumed > 0:
 		// The values follow the bundle, in the order of its letters.
-		r.taken++
-		if r.takeValue(&u, r.index+r.taken); u.Form == ValueSeparate {
+		r.consumed++
+		if r.takeValue(&u, r.index+r.consumed); u.Form == ValueSeparate {
 			return u
 		}
 	case rest != "":

@@ -265,6 +265,38 @@ func (v *invocation) elsewhere(start int) {
 	v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Lost, v.b.Nothing = rearranged, disturbed, lost, quiet
 }
 
+// inline handles code that an interpreter is given as a word.
+func (v *invocation) inline(a argument) {
+	v.harm(a.i)
+	v.changes = true
+	if v.p.Interpreter == "shell" {
+		v.b.Reading(v.shells(a.i), func() { v.b.Inline(v.index, a.i, []effects.Word{a.w}, v.at, false) })
+		return
+	}
+	v.unknown(a.i, "code given inline")
+	v.tail(a.i + 1)
+}
+
+// runModule handles the name of a module that an interpreter runs.
+func (v *invocation) runModule(a argument) {
+	if a.w.Dynamic() || a.w.Glob {
+		v.dynamicWord(a.i)
+	}
+	v.harm(a.i)
+	v.changes = true
+	if !v.module(a.i, a.w.Text) {
+		v.tail(a.i + 1)
+	}
+}
+
+// executes handles a command line. Some programs hand it to sh, others to the
+// person's own shell.
+func (v *invocation) executes(a argument) {
+	v.changes = true
+	v.harm(a.i)
+	v.b.Reading(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, v.at) })
+}
+
 // module runs a module of an interpreter that is a program of the table (python
 // -m pytest) as that program.
 func (v *invocation) module(i int, name string) bool {
