@@ -82,6 +82,9 @@ func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tre
 	case programs.ActReads, programs.ActLists, programs.ActWrites, programs.ActMakes, programs.ActDeletes, programs.ActMoves, programs.ActLink, programs.ActScript, programs.ActLoads:
 		before := v.paths
 		v.applyPath(does, i, w, tree)
+		if w.Text == "-" && !option {
+			v.dash(does, i, w)
+		}
 		if option {
 			v.paths = before
 		}
@@ -90,7 +93,8 @@ func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tre
 	case programs.ActConnects, programs.ActSends, programs.ActDownload:
 		v.connects(does, i, w)
 	case programs.ActArchive, programs.ActPacks, programs.ActMount, programs.ActCopies, programs.ActCopiesInto, programs.ActSpec, programs.ActHost, programs.ActEndpoint, programs.ActSQL, programs.ActUnpackTo,
-		programs.ActSources, programs.ActViewed, programs.ActDatabase, programs.ActName, programs.ActRepoName, programs.ActObject:
+		programs.ActSources, programs.ActViewed, programs.ActDatabase, programs.ActName, programs.ActRepoName, programs.ActObject,
+		programs.ActFromTop, programs.ActMatched, programs.ActCharset, programs.ActBegins:
 		v.applyOther(does, i, w, option)
 	case programs.ActExecutes:
 		v.changes = true

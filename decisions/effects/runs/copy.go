@@ -50,6 +50,10 @@ func (v *invocation) into(i int, w effects.Word) {
 		v.disturbs = append(v.disturbs, name)
 		v.put(i, name, false)
 	}
+	if folder && err != nil && v.renames(e.File.Path) {
+		v.disturbs = append(v.disturbs, strings.TrimRight(w.Text, "/"))
+		v.put(i, w.Text, deep)
+	}
 	if !folder || deep {
 		v.put(i, w.Text, deep)
 		if !folder && !made {
@@ -73,6 +77,20 @@ func (v *invocation) into(i int, w effects.Word) {
 		v.disturbs = append(v.disturbs, name)
 		v.put(i, name, deep)
 	}
+}
+
+// renames reports whether the run may give a folder a new name that is written
+// with a slash behind it, where no folder lies yet.
+func (v *invocation) renames(to string) bool {
+	if len(v.operands) != 2 || v.p.Operands[0].Act != programs.ActMoves || slices.Contains(v.b.Paths.Made, to) {
+		return false
+	}
+	from := v.b.entry(effects.KindRead, v.args[v.operands[0]].Text, v.run.Cwd, v.at.From)
+	if from.File == nil {
+		return false // it is not known
+	}
+	mode, err := v.b.Paths.Lstat(from.File.Path)
+	return err == nil && mode.IsDir() || slices.Contains(v.b.Paths.Made, from.File.Path)
 }
 
 // copied is the name that a source of a copy has in the folder it goes into, ""
