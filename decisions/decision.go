@@ -29,6 +29,7 @@ func (v Verdict) strictness() int {
 		return 0
 	case Deny:
 		return 2
+	case Ask:
 	}
 	return 1 // an unknown verdict is a question
 }
@@ -132,6 +133,9 @@ type Decision struct {
 	// Outcome says what happened to the call, if the verdict does not tell.
 	Outcome Outcome `json:"outcome,omitzero"`
 
+	// Details are what the effects are about, for the record; none where something
+	// broke.
+	Details []EffectDetail `json:"-"`
 	// Folders are those in which the call may leave a shell that stays alive
 	// (effects.Result).
 	Folders []string `json:"-"`
@@ -207,6 +211,10 @@ type Record struct {
 	// the JSON library encodes no time.Duration.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`
+	// Details are what the effects of the decision are about, one for each, in
+	// their order; none where something broke, and in records of before there were
+	// any.
+	Details []EffectDetail `json:"details,omitzero"`
 	// Answer is what the person said to a question, nil while it is not known.
 	Answer *HumanAnswer `json:"answer,omitzero"`
 }

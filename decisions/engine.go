@@ -171,6 +171,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	latency := e.now().Sub(start).Nanoseconds()
 	for i, r := range records {
 		r.LatencyNS, r.Decision = latency, *decided[i]
+		if d := decided[i]; len(d.Details) == len(d.Effects) {
+			r.Details = d.Details
+		}
 	}
 	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
 		e.log.Error("decision not logged, asking", "decisions", len(records), "error", err)
@@ -236,11 +239,14 @@ func (e *Engine) decide(
 	}
 	own := len(res.Effects)
 	all, inputs, results := e.hints(ctx, m, *query, inputs, results)
+	shown := all
 	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
-		d.conclude(slices.Concat(all, denied), slices.Concat(results, why))
+		shown = slices.Concat(all, denied)
+		d.conclude(shown, slices.Concat(results, why))
 	} else {
 		d.conclude(all, results)
 	}
+	d.Details = details(shown, res.Project, m.call.User.Home)
 	if len(all) > own {
 		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:])...)
 	}

@@ -123,16 +123,22 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 		return v.person
 	case v.reject != nil:
 		return "this may have been rejected before: " + v.reject.Label + "; see permd remember list --changed"
-	case e.Kind == effects.KindQuestion:
+	}
+	switch e.Kind {
+	case effects.KindQuestion:
 		return "the agent asks the person something"
-	case e.Kind == effects.KindMode:
+	case effects.KindMode:
 		return "the agent's own permissions would be widened"
-	case e.Kind == effects.KindUnknown && (e.Cause != "" || !v.coversUnknown()):
+	case effects.KindUnknown:
 		// What has a cause of its own no rule can cover.
-		if e.Why == "" {
+		switch {
+		case e.Cause == "" && v.coversUnknown():
+		case e.Why == "":
 			return "not understood"
+		default:
+			return "not understood: " + e.Why
 		}
-		return "not understood: " + e.Why
+	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse, effects.KindState:
 	}
 	return ""
 }
@@ -171,6 +177,7 @@ func (v *effectInputs) mayAllow(r Finding) bool {
 		return !v.findings.OnlyOrg
 	case Project:
 		return !v.findings.OnlyOrg && v.trusted
+	case Base:
 	}
 	return false
 }

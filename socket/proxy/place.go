@@ -27,14 +27,14 @@ func (w location) equal(o location) bool {
 
 func (k *call) place() location { return location{k.cwd, k.roots, k.parent} }
 
-// confirm notes that the agent has opened the session as a request says. Of two
+// openedAs notes that the agent has opened the session as a request says. Of two
 // requests the later one says where it is, in whatever order they are answered.
-func (s *session) confirm(k *call) {
-	if k.cwd == "" || k.number < s.confirmedBy {
+func (s *session) openedAs(k *call) {
+	if k.cwd == "" || k.number < s.openedBy {
 		return
 	}
 	at := k.place()
-	s.confirmed, s.confirmedBy = &at, k.number
+	s.openedAt, s.openedBy = &at, k.number
 }
 
 // notOpened takes a request that the agent has not carried out.
@@ -44,7 +44,7 @@ func (c *core) notOpened(k *call) {
 		return
 	}
 	s.pending = slices.DeleteFunc(s.pending, func(p *call) bool { return p == k })
-	if s.confirmed == nil && len(s.pending) == 0 {
+	if s.openedAt == nil && len(s.pending) == 0 {
 		c.closed(s.id) // it was never opened
 		return
 	}
@@ -55,11 +55,11 @@ func (c *core) notOpened(k *call) {
 // carried out, or else where the agent has it.
 func (c *core) replace(s *session) {
 	to := s.place()
-	if s.confirmed != nil {
-		to = *s.confirmed
+	if s.openedAt != nil {
+		to = *s.openedAt
 	}
 	for _, k := range s.pending {
-		if k.cwd != "" && k.number > s.confirmedBy {
+		if k.cwd != "" && k.number > s.openedBy {
 			to = k.place()
 		}
 	}

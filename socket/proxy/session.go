@@ -32,13 +32,13 @@ type session struct {
 	mode    string
 	modes   []string // ids of configuration options that are modes
 	loading int      // session/load requests that are not answered
-	// confirmed is where the agent has it, as far as it has answered; nil while it
-	// has not. confirmedBy is the number of the request that it answered.
-	confirmed   *location
-	confirmedBy uint64
-	pending     []*call    // requests to open it elsewhere that wait, in their order
-	former      []location // where it was before, the latest last; permd has the rules of these, too
-	// replayed is set while what the agent says of calls is history: from
+	// openedAt is where the agent has it, as far as it has answered; nil while it
+	// has not. openedBy is the number of the request that it answered.
+	openedAt *location
+	openedBy uint64
+	pending  []*call    // requests to open it elsewhere that wait, in their order
+	former   []location // where it was before, the latest last; permd has the rules of these, too
+	// replayed is set while what the agent says about calls is history: from
 	// session/load until the client says something in the session.
 	replayed bool
 	turn     turn
@@ -132,7 +132,7 @@ func (c *core) note(m *message) {
 			if kept {
 				s.pending = append(s.pending, k)
 			} else {
-				s.confirm(k) // its answer will not be recognised
+				s.openedAs(k) // its answer will not be recognised
 			}
 			c.replace(s)
 		}
@@ -188,7 +188,7 @@ func (c *core) answerOf(from peerSide, m *message) {
 		}
 		if s != nil {
 			s.pending = slices.DeleteFunc(s.pending, func(p *call) bool { return p == k })
-			s.confirm(k)
+			s.openedAs(k)
 			c.replace(s)
 			c.setMode(s, text(m.result, "modes", "currentModeId"))
 			s.options(strictjson.Find(m.result, "configOptions"))
@@ -291,7 +291,7 @@ func (c *core) declareUnknown(id string) *session {
 		return nil
 	}
 	at := location{root.cwd, root.roots, root.id}
-	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, confirmed: &at})
+	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, openedAt: &at})
 }
 
 // creating reports whether the client is opening a session: the agent may speak

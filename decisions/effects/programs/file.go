@@ -99,58 +99,23 @@ func texts(list []textNode) []string {
 	return all
 }
 
+// programEntry is what a file says about a program. The tag layer of a key says
+// what a person's own layer may say with it, see keyEffect.
 type programEntry struct {
-	Names             []textNode     `yaml:"names"`
-	Style             string         `yaml:"style"`
-	Include           []string       `yaml:"include"`
-	Everywhere        []string       `yaml:"include_below"`
-	Options           optionList     `yaml:"options"`
-	Operands          []textNode     `yaml:"operands"`
-	AfterDashes       string         `yaml:"after_dashes"`
-	Sub               []programEntry `yaml:"sub"`
-	SubOptional       bool           `yaml:"sub_optional"`
-	Open              bool           `yaml:"open"`
-	OpenSubs          bool           `yaml:"open_subs"`
-	Targets           string         `yaml:"targets"`
-	Readonly          bool           `yaml:"readonly"`
-	ReadonlyOperands  *int           `yaml:"readonly_operands"`
-	ReadonlyWith      []string       `yaml:"readonly_with"`
-	UnknownIfChanging string         `yaml:"unknown_if_changing"`
-	Abbreviations     bool           `yaml:"abbreviations"`
-	Numeric           bool           `yaml:"numeric"`
-	ValuesBehind      bool           `yaml:"values_behind"`
-	Stop              bool           `yaml:"stop"`
-	Text              bool           `yaml:"text"`
-	Recursive         bool           `yaml:"recursive"`
-	RecursiveWith     []string       `yaml:"recursive_with"`
-	WritesWith        []string       `yaml:"writes_with"`
-	DeletesWith       []string       `yaml:"deletes_with"`
-	ClearsWith        []string       `yaml:"clears_with"`
-	KeepsPathsWith    []string       `yaml:"keeps_paths_with"`
-	ArchivesWith      []string       `yaml:"archives_with"`
-	KeepsWith         []string       `yaml:"keeps_with"`
-	UnpacksWith       []string       `yaml:"unpacks_with"`
-	UnpacksUnless     []string       `yaml:"unpacks_unless"`
-	Completes         []string       `yaml:"completes"`
-	ObeysInput        bool           `yaml:"obeys_input"`
-	SkipsHidden       bool           `yaml:"skips_hidden"`
-	Rearranges        bool           `yaml:"rearranges"`
-	DisturbsWith      []string       `yaml:"disturbs_with"`
-	Network           bool           `yaml:"network"`
-	Repository        bool           `yaml:"repository"`
-	Wrapper           *wrapperEntry  `yaml:"wrapper"`
-	Interpreter       string         `yaml:"interpreter"`
-	Implicit          []textNode     `yaml:"implicit"`
-	Inherent          []textNode     `yaml:"inherent"`
-	Unknown           string         `yaml:"unknown"`
-	PlainOptions      bool           `yaml:"plain_options"`
-	ReadonlyAlone     []string       `yaml:"readonly_alone"`
-	Obeys             []textNode     `yaml:"obeys"`
-	Dashless          bool           `yaml:"dashless"`
-
-	Implies map[string][]string `yaml:"implies"`
-	Aliases map[string]string   `yaml:"aliases"`
-	Modules map[string]string   `yaml:"modules"`
+	traits           `yaml:",inline"`
+	Names            []textNode     `yaml:"names" layer:"selects"`
+	Style            string         `yaml:"style" layer:"reading"`
+	Include          []string       `yaml:"include" layer:"reading"`
+	Everywhere       []string       `yaml:"include_below" layer:"reading"`
+	Options          optionList     `yaml:"options" layer:"adds-roles"`
+	Operands         []textNode     `yaml:"operands" layer:"adds-roles"`
+	AfterDashes      string         `yaml:"after_dashes" layer:"adds-roles"`
+	Sub              []programEntry `yaml:"sub" layer:"selects"`
+	ReadonlyOperands *int           `yaml:"readonly_operands" layer:"adds-if-fewer"`
+	Obeys            []textNode     `yaml:"obeys" layer:"adds"`
+	Wrapper          *wrapperEntry  `yaml:"wrapper" layer:"reading"`
+	Implicit         []textNode     `yaml:"implicit" layer:"adds"`
+	Inherent         []textNode     `yaml:"inherent" layer:"adds"`
 
 	// keyLines are the keys that an entry of a layer has, with their lines; "" is the
 	// entry itself.

@@ -70,6 +70,63 @@ func TestExtendEveryKey(t *testing.T) {
 // TakesNothing is set by the tests that make effects with a table.
 var TakesNothing func(t *testing.T, entry string, table, with *Table)
 
+// TestTraits checks that each key that is kept as it is written says who may say
+// it, and that a layer's word for it is taken over without a change of the table's.
+func TestTraits(t *testing.T) {
+	for key, field := range keysOf(reflect.TypeFor[programEntry]()) {
+		if layerTags[field.Tag.Get("layer")] == 0 {
+			t.Errorf("%s: the tag layer is %q", key, field.Tag.Get("layer"))
+		}
+	}
+	fill := func(tr *traits, key, text string) any {
+		v, ok := tr.trait(key)
+		if !ok {
+			t.Fatalf("no field for %s", key)
+		}
+		switch v.Kind() {
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.String:
+			v.SetString(text)
+		case reflect.Slice:
+			v.Set(reflect.Append(v, reflect.ValueOf(text)))
+		case reflect.Map:
+			value := reflect.ValueOf(text)
+			if v.Type().Elem().Kind() == reflect.Slice {
+				value = reflect.ValueOf([]string{text})
+			}
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf(text), value)
+		default:
+			t.Fatalf("%s: a trait that cannot be taken over, of the type %s", key, v.Type())
+		}
+		return v.Interface()
+	}
+	for key := range traitKeys {
+		var table, layer traits
+		was := fill(&table, key, "--table")
+		fill(&layer, key, "--layer")
+		merged := table
+		if !merged.take(&layer, key) {
+			t.Fatalf("%s is not taken over", key)
+		}
+		v, _ := merged.trait(key)
+		switch v.Kind() {
+		case reflect.Slice, reflect.Map:
+			if v.Len() != 2 || reflect.ValueOf(was).Len() != 1 {
+				t.Errorf("%s: %v and a layer's became %v", key, was, v)
+			}
+		case reflect.String:
+			if v.String() != "--layer" {
+				t.Errorf("%s became %v", key, v)
+			}
+		}
+	}
+	if (&traits{}).take(&traits{}, "names") {
+		t.Error("a key that is no trait is taken over")
+	}
+}
+
 // TestEveryKindIsJudged checks that each kind of options and operands was thought
 // of: whether it does something whatever the word is.
 func TestEveryKindIsJudged(t *testing.T) {
@@ -88,12 +145,12 @@ func TestEveryKindIsJudged(t *testing.T) {
 func TestEveryWrapperKeyIsJudged(t *testing.T) {
 	judged := wordset.Fields("transparent skip assignments appends dashes elsewhere joined scripts itself")
 	table := shipped(t)
-	for key, typ := range keysOf(reflect.TypeFor[wrapperEntry]()) {
+	for key, field := range keysOf(reflect.TypeFor[wrapperEntry]()) {
 		if !judged[key] {
 			t.Errorf("%s: nobody decided whether a person may say it", key)
 		}
 		value := "true"
-		if typ.Kind() == reflect.Int {
+		if field.Type.Kind() == reflect.Int {
 			value = "1"
 		}
 		_, errs := table.ParseOverlay(map[string][]byte{"p.yaml": []byte("programs: [{names: [mywrap], wrapper: {" + key + ": " + value + "}}]")})

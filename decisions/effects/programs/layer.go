@@ -184,7 +184,7 @@ func (r *layerReader) check(n *yaml.Node, want reflect.Type, what string, depth 
 	default:
 		keys := keysOf(want)
 		r.pairs(n, what, depth, func(key *yaml.Node) (reflect.Type, string) {
-			return keys[key.Value], "the keys are " + strings.Join(slices.Sorted(maps.Keys(keys)), ", ")
+			return keys[key.Value].Type, "the keys are " + strings.Join(slices.Sorted(maps.Keys(keys)), ", ")
 		})
 	}
 }
@@ -224,17 +224,6 @@ func (r *layerReader) pairs(n *yaml.Node, what string, depth int, of func(key *y
 		}
 		r.check(value, want, key.Value, depth+1)
 	}
-}
-
-// keysOf returns the types of a struct's members by their names in YAML.
-func keysOf(t reflect.Type) map[string]reflect.Type {
-	keys := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "" {
-			keys[name] = t.Field(i).Type
-		}
-	}
-	return keys
 }
 
 func member(n *yaml.Node, name string) (key, value *yaml.Node) {

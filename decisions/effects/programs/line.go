@@ -78,9 +78,9 @@ func (l *LineWords) option(use *OptionUse, words []string) bool {
 	}
 	l.Flags = append(l.Flags, use.Canonical)
 	switch use.Form {
-	case ValueAttached, ValueSurplus:
+	case ValueAttached, ValueUnexpected:
 		l.Values = append(l.Values, use.Text)
-	case ValueBehind:
+	case ValueSeparate:
 		first := use.Value
 		if use.Arity == ArityTwo {
 			first--

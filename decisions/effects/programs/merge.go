@@ -118,117 +118,51 @@ func (p *Program) clone() *Program {
 
 // take takes a key of an entry over. Lists add to those that there are, all else
 // takes the place of what there was. Options and sub-commands are other parts'
-// matter.
+// concern.
 func (p *Program) take(own *Program, e *programEntry, key string) {
-	more := func(to *[]string, from []string) { *to = append(slices.Clip(*to), from...) }
-	put := func(to *map[string]string, from map[string]string) {
-		if *to == nil {
-			*to = map[string]string{}
-		}
-		maps.Copy(*to, from)
-	}
 	switch key {
 	case "", "names", "sub", "options", "include", "include_below":
+		return
 	case "style":
 		p.Style = own.Style
+		return
 	case "operands":
 		p.Operands = own.Operands
+		return
 	case "after_dashes":
 		p.AfterDashes, p.HasDashes = own.AfterDashes, own.HasDashes
-	case "sub_optional":
-		p.SubOptional = e.SubOptional
-	case "open":
-		p.Open = e.Open
-	case "open_subs":
-		p.OpenSubs = e.OpenSubs
-	case "targets":
-		p.Targets = e.Targets
+		return
 	case "readonly":
-		p.Readonly = e.Readonly
 		if e.Readonly {
 			// Whoever may say so knows what the project can tell the program.
 			p.Obeys = slices.DeleteFunc(slices.Clone(p.Obeys), func(o Obeyed) bool { return o.Project })
 		}
 	case "readonly_operands":
 		p.ReadonlyOperands = own.ReadonlyOperands
-	case "readonly_with":
-		more(&p.ReadonlyWith, e.ReadonlyWith)
-	case "readonly_alone":
-		more(&p.ReadonlyAlone, e.ReadonlyAlone)
+		return
 	case "obeys":
 		p.Obeys = append(slices.Clip(p.Obeys), own.Obeys...)
-	case "unknown_if_changing":
-		p.Changing = e.UnknownIfChanging
-	case "unknown":
-		p.Unknown = e.Unknown
-	case "abbreviations":
-		p.abbreviations = e.Abbreviations
-	case "numeric":
-		p.Numeric = e.Numeric
-	case "values_behind":
-		p.ValuesBehind = e.ValuesBehind
-	case "stop":
-		p.Stop = e.Stop
-	case "text":
-		p.Text = e.Text
-	case "dashless":
-		p.Dashless = e.Dashless
-	case "plain_options":
-		p.PlainOptions = e.PlainOptions
-	case "recursive":
-		p.Recursive = e.Recursive
-	case "recursive_with":
-		more(&p.RecursiveWith, e.RecursiveWith)
-	case "writes_with":
-		more(&p.WritesWith, e.WritesWith)
-	case "deletes_with":
-		more(&p.DeletesWith, e.DeletesWith)
-	case "clears_with":
-		more(&p.ClearsWith, e.ClearsWith)
-	case "keeps_paths_with":
-		more(&p.KeepsPaths, e.KeepsPathsWith)
-	case "archives_with":
-		more(&p.ArchivesWith, e.ArchivesWith)
-	case "keeps_with":
-		more(&p.KeepsWith, e.KeepsWith)
-	case "unpacks_with":
-		more(&p.UnpacksWith, e.UnpacksWith)
-	case "unpacks_unless":
-		more(&p.UnpacksUnless, e.UnpacksUnless)
-	case "completes":
-		more(&p.Completes, e.Completes)
-	case "disturbs_with":
-		more(&p.DisturbsWith, e.DisturbsWith)
-	case "obeys_input":
-		p.ObeysInput = e.ObeysInput
-	case "skips_hidden":
-		p.SkipsHidden = e.SkipsHidden
-	case "rearranges":
-		p.Rearranges = e.Rearranges
-	case "network":
-		p.Network = e.Network
-	case "repository":
-		p.Repository = e.Repository
+		return
 	case "wrapper":
 		p.Wrapper, p.Stop = own.Wrapper, own.Stop
-	case "interpreter":
-		p.Interpreter = e.Interpreter
+		return
 	case "implicit":
 		p.Implicit = append(slices.Clip(p.Implicit), own.Implicit...)
+		return
 	case "inherent":
 		p.Inherent = append(slices.Clip(p.Inherent), own.Inherent...)
-	case "implies":
-		if p.Implies == nil {
-			p.Implies = map[string][]string{}
-		}
-		maps.Copy(p.Implies, e.Implies)
-	case "aliases":
-		put(&p.Aliases, e.Aliases)
-	case "modules":
-		put(&p.Modules, e.Modules)
-	default:
+		return
+	}
+	if !p.traits.take(&e.traits, key) {
 		panic("a key of the program files that cannot be extended: " + key) // TestExtendEveryKey
 	}
+}
+
+func put[V any](to *map[string]V, from map[string]V) {
+	if *to == nil {
+		*to = map[string]V{}
+	}
+	maps.Copy(*to, from)
 }
 
 // options takes the options of an entry over. What is said about one spelling of an
@@ -333,7 +267,7 @@ func (x *extender) addSub(p *Program, e *programEntry, names []textNode) {
 	one := *e
 	one.Names = names
 	one.inherit(&programEntry{
-		Abbreviations: p.abbreviations, Repository: p.Repository, Network: p.Network, Open: p.Open, Targets: p.Targets,
+		traits:     traits{Abbreviations: p.Abbreviations, Repository: p.Repository, Network: p.Network, Open: p.Open, Targets: p.Targets},
 		Everywhere: p.below, Style: p.styleName(),
 	})
 	// subsOf wants a parent: what it has in common with its sub-commands is said.

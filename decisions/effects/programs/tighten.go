@@ -2,6 +2,7 @@ package programs
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -31,63 +32,23 @@ const (
 	keyChangesReading                      // changes how words are read, or takes something away
 )
 
-// keyEffects holds each key of a program file's entry.
-var keyEffects = map[string]keyEffect{
-	"names": keySelects,
-	"sub":   keySelects,
-
-	"options":      keyAddsRoles,
-	"operands":     keyAddsRoles,
-	"after_dashes": keyAddsRoles,
-
-	"readonly":            keyAddsIfFalse,
-	"readonly_operands":   keyAddsIfFewer,
-	"open":                keyAddsIfFalse,
-	"open_subs":           keyAddsIfFalse,
-	"plain_options":       keyAddsIfFalse,
-	"skips_hidden":        keyAddsIfFalse,
-	"abbreviations":       keyAddsIfTrue,
-	"recursive":           keyAddsIfTrue,
-	"network":             keyAddsIfTrue,
-	"repository":          keyAddsIfTrue,
-	"obeys_input":         keyAddsIfTrue,
-	"recursive_with":      keyAdds,
-	"writes_with":         keyAdds,
-	"deletes_with":        keyAdds,
-	"clears_with":         keyAdds,
-	"unpacks_with":        keyAdds,
-	"implicit":            keyAdds,
-	"inherent":            keyAdds,
-	"obeys":               keyAdds,
-	"unknown":             keyAdds,
-	"unknown_if_changing": keyAdds,
-	"completes":           keyAdds,
-
-	"style":          keyChangesReading,
-	"numeric":        keyChangesReading,
-	"values_behind":  keyChangesReading,
-	"dashless":       keyChangesReading,
-	"stop":           keyChangesReading,
-	"text":           keyChangesReading,
-	"sub_optional":   keyChangesReading,
-	"aliases":        keyChangesReading,
-	"implies":        keyChangesReading,
-	"include":        keyChangesReading,
-	"include_below":  keyChangesReading,
-	"readonly_with":  keyChangesReading,
-	"readonly_alone": keyChangesReading,
-	"archives_with":  keyChangesReading,
-
-	"keeps_paths_with": keyChangesReading,
-	"keeps_with":       keyChangesReading,
-	"unpacks_unless":   keyChangesReading,
-	"rearranges":       keyChangesReading,
-	"disturbs_with":    keyChangesReading,
-	"interpreter":      keyChangesReading,
-	"modules":          keyChangesReading,
-	"wrapper":          keyChangesReading,
-	"targets":          keyChangesReading,
+// layerTags are the words for them in the tags of programEntry and traits.
+var layerTags = map[string]keyEffect{
+	"selects": keySelects, "adds": keyAdds, "adds-if-true": keyAddsIfTrue, "adds-if-false": keyAddsIfFalse,
+	"adds-roles": keyAddsRoles, "adds-if-fewer": keyAddsIfFewer, "reading": keyChangesReading,
 }
+
+// keyEffects holds each key of a program file's entry. A key without a tag is for
+// org alone.
+var keyEffects = func() map[string]keyEffect {
+	all := map[string]keyEffect{}
+	for key, field := range keysOf(reflect.TypeFor[programEntry]()) {
+		if effect, ok := layerTags[field.Tag.Get("layer")]; ok {
+			all[key] = effect
+		}
+	}
+	return all
+}()
 
 // activeKinds are the kinds of options and operands that do something whatever the
 // word is. All others can be text, which is to call a word harmless.
@@ -139,17 +100,15 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 			return no("its %s are all text", key)
 		}
 		return 0, "", ""
+	case keyChangesReading:
 	}
 	return no("it says %s", key)
 }
 
 // flagOf is the value of a key that is true or false.
 func (e *programEntry) flagOf(key string) bool {
-	return map[string]bool{
-		"readonly": e.Readonly, "open": e.Open, "open_subs": e.OpenSubs, "plain_options": e.PlainOptions, "skips_hidden": e.SkipsHidden,
-		"abbreviations": e.Abbreviations, "recursive": e.Recursive, "network": e.Network,
-		"repository": e.Repository, "obeys_input": e.ObeysInput,
-	}[key]
+	v, ok := e.trait(key)
+	return ok && v.Bool()
 }
 
 // kindsOf are the kinds of words that a key names, with their lines.
@@ -193,9 +152,7 @@ func (p *Program) brokenInvariants() []string {
 	if p.Readonly && p.Wrapper != nil {
 		bad("a wrapper is not read-only")
 	}
-	lists := [][]string{
-		p.RecursiveWith, p.WritesWith, p.DeletesWith, p.ClearsWith, p.KeepsPaths, p.ReadonlyWith, p.ReadonlyAlone, p.DisturbsWith, p.ArchivesWith, p.KeepsWith, p.UnpacksWith, p.UnpacksUnless,
-	}
+	lists := p.optionLists()
 	for _, e := range slices.Concat(p.Implicit, p.Inherent) {
 		lists = append(lists, e.With, e.Unless)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -37,4 +39,29 @@ func (v *invocation) isThinArchive(w effects.Word) bool {
 		return archive && !errors.Is(err, fs.ErrNotExist)
 	}
 	return strings.HasPrefix(string(data), thinMagic)
+}
+
+// objectFile handles an object file, or an archive of them.
+func (v *invocation) objectFile(a argument) {
+	if v.isThinArchive(a.w) {
+		v.unknown(a.i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&a.w)))
+	}
+	a.act = programs.ActSources
+	v.sourceFile(a)
+}
+
+// sourceFile handles a file that is read, unless the word has another form.
+func (v *invocation) sourceFile(a argument) {
+	if why := noFile(a.act, a.w.Text); why != "" {
+		v.unknown(a.i, why+": "+display.Display(display.ShowWord(&a.w)))
+		return
+	}
+	v.applyPath(programs.ActReads, a.i, a.w, v.p.Recursive)
+}
+
+// name handles a name of what the program knows itself.
+func (v *invocation) name(a argument) {
+	if a.w.Glob || !v.isName(a.w.Text) {
+		v.unknown(a.i, "a name that may lead to a file: "+display.Display(display.ShowWord(&a.w)))
+	}
 }

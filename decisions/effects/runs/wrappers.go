@@ -97,7 +97,7 @@ func (v *invocation) wrappedCommand(p *programs.Program) int {
 func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 	switch use.Form {
 	case programs.NoValue, programs.ValueAttached:
-	case programs.ValueBehind:
+	case programs.ValueSeparate:
 		if v.args[use.Value].Expandable() {
 			return false
 		}
@@ -142,8 +142,8 @@ func (v *invocation) skipOperands(i, skip int) int {
 	return i
 }
 
-// inner adds the effects of the command behind a sub-command that wraps one
-// (uv run, docker exec), or behind a program that hands it to another machine.
+// inner adds the effects of the command after a sub-command that wraps one
+// (uv run, docker exec), or after a program that hands it to another machine.
 func (v *invocation) inner() {
 	w := v.p.Wrapper
 	if v.unparsed || len(v.operands) == 0 {
@@ -256,12 +256,45 @@ func (v *invocation) elsewhere(start int) {
 			if e.Run.WithoutOverlay != nil {
 				e.Run.WithoutOverlay.Cwd = ""
 			}
+		case effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		}
 		e.Via = &effects.Via{Effect: v.index, Arg: len(v.args) - 1}
 		kept = append(kept, e)
 	}
 	v.b.Effects = kept
 	v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Lost, v.b.Nothing = rearranged, disturbed, lost, quiet
+}
+
+// inline handles code that an interpreter is given as a word.
+func (v *invocation) inline(a argument) {
+	v.harm(a.i)
+	v.changes = true
+	if v.p.Interpreter == "shell" {
+		v.b.Reading(v.shells(a.i), func() { v.b.Inline(v.index, a.i, []effects.Word{a.w}, v.at, false) })
+		return
+	}
+	v.unknown(a.i, "code given inline")
+	v.tail(a.i + 1)
+}
+
+// runModule handles the name of a module that an interpreter runs.
+func (v *invocation) runModule(a argument) {
+	if a.w.Dynamic() || a.w.Glob {
+		v.dynamicWord(a.i)
+	}
+	v.harm(a.i)
+	v.changes = true
+	if !v.module(a.i, a.w.Text) {
+		v.tail(a.i + 1)
+	}
+}
+
+// executes handles a command line. Some programs hand it to sh, others to the
+// person's own shell.
+func (v *invocation) executes(a argument) {
+	v.changes = true
+	v.harm(a.i)
+	v.b.Reading(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, v.at) })
 }
 
 // module runs a module of an interpreter that is a program of the table (python

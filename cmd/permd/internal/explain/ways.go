@@ -156,8 +156,8 @@ func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
 // exactLine returns the line that matches only this effect, nil if there is none.
 func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	p := &pattern.Pattern{Kind: e.Kind}
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		p.Run = &pattern.Run{Program: e.Run.Program}
 		if rel, ok := lexpath.RelBelow(ctx.Project, e.Run.Program); ok {
 			p.Run.Program = "./" + rel
@@ -168,7 +168,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 			}
 			p.Run.Words = append(p.Run.Words, pattern.Glob{arg})
 		}
-	case e.File != nil:
+	case effects.DetailFile:
 		p.Path = &pattern.Path{Base: pattern.Root}
 		rel := strings.TrimPrefix(e.File.Path, "/")
 		if in, ok := lexpath.RelBelow(ctx.Project, e.File.Path); ok {
@@ -185,9 +185,12 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 		if len(p.Path.Parts) == 0 {
 			return nil
 		}
-	case e.Connect != nil && e.Connect.Host != "":
+	case effects.DetailConnect:
+		if e.Connect.Host == "" {
+			return nil
+		}
 		p.Host = &pattern.Host{Name: e.Connect.Host, Port: e.Connect.Port}
-	case e.Use != nil:
+	case effects.DetailUse:
 		name := e.Use.Tool
 		if e.Use.Version != "" {
 			name += "@" + e.Use.Version
@@ -196,7 +199,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 		if e.Use.Server != "" {
 			p.Tool.Server = pattern.Glob{e.Use.Server}
 		}
-	default:
+	case effects.NoDetail:
 		return nil
 	}
 	return p
@@ -302,9 +305,10 @@ func denyObstacle(d *decisions.Deliberation, i int, rules []decisions.RuleRef) s
 		return "the organisation denies it at " + at + ", which only its own rules change"
 	case decisions.Base:
 		return "a shipped rule denies it (" + rules[0].ID + "), which the organisation alone can disable"
-	default:
+	case decisions.User, decisions.Project:
 		return "the deny at " + at + " beats every allow: change or remove it"
 	}
+	return "it is denied"
 }
 
 func placesOf(rules []decisions.RuleRef) string {

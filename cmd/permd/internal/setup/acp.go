@@ -9,7 +9,6 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/decisions/effects/display"
 )
 
@@ -44,11 +43,8 @@ func (i *Installer) InstallACP(ctx context.Context, t ACPTarget, o *Options) err
 	if err != nil {
 		return err
 	}
-	program, err := service.Program(o.Program)
+	program, err := namedProgram(o.Program)
 	if err != nil {
-		return err
-	}
-	if err := checkNamedProgram(program); err != nil {
 		return err
 	}
 	if client.path == nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/service"
 )
 
 // hookReport is the output of install and uninstall. Its JSON form is stable.
@@ -35,11 +34,8 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 	if err != nil {
 		return err
 	}
-	program, err := service.Program(o.Program)
+	program, err := namedProgram(o.Program)
 	if err != nil {
-		return err
-	}
-	if err := checkNamedProgram(program); err != nil {
 		return err
 	}
 	c, err := planInstall(place, store, program, uint32(os.Geteuid()))

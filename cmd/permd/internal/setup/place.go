@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
 )
 
 // configPlace is a configuration file that permd is installed in: one with the hooks
@@ -52,6 +53,15 @@ func (e *configEntries) program(path string) {
 // managedPlaces returns the places that are managed, or those that are not.
 func managedPlaces(places []configPlace, managed bool) []configPlace {
 	return slices.DeleteFunc(slices.Clone(places), func(p configPlace) bool { return p.managed != managed })
+}
+
+// namedProgram is the path of permd that is written into settings.
+func namedProgram(chosen string) (string, error) {
+	program, err := service.Program(chosen)
+	if err != nil {
+		return "", err
+	}
+	return program, checkNamedProgram(program)
 }
 
 // checkNamedProgram rejects a path that a shell, or a program that expands variables
