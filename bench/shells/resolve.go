@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// mostLinks bounds how many links of a path are followed.
-const mostLinks = 20
+// maxLinks bounds how many links of a path are followed.
+const maxLinks = 20
 
 // resolve follows the links of a tree in a path: those of its folders, and with
 // last its own.
@@ -24,7 +24,7 @@ func (t *tree) resolve(p string, last bool) string {
 			done = next
 			continue
 		}
-		if len(rest) > mostLinks {
+		if len(rest) > maxLinks {
 			return p
 		}
 		if !path.IsAbs(target) {

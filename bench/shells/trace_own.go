@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/lexpath"
 )
 
 // besides reports whether a program makes a file on the way to one that the

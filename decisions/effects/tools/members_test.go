@@ -115,7 +115,7 @@ func TestBeside(t *testing.T) {
 				tried++
 				c := agentCall(party.Name, tool, `{"command":"make a","`+m+`":"x"}`)
 				c.Agent = party
-				r := w.Of(c)
+				r := w.Effects(c)
 				if len(r.Defects) == 0 {
 					believed++
 				}
