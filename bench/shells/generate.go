@@ -65,7 +65,7 @@ func (gen *generator) trial(n uint64, strace bool) *trial {
 	// Most texts are tried for an agent that may use any shell.
 	t.agent = &agents[max(0, g.IntN(len(agents)+3)-3)]
 	t.person = g.of(9, 1, 1, 1, 1)
-	t.tree = g.of(6, 1, 2, 2)
+	t.tree = g.of(6, 1, 2)
 	if real && t.family != "programs" { // their words name what lies there
 		t.person, t.tree = g.of(4, 0, 1, 1, 6), g.of(2, 0, 1, 8)
 	}

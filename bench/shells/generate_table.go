@@ -150,17 +150,17 @@ func (g *grammar) optioned() string {
 // given is an option with a value as it may stand in a text.
 func (g *grammar) given(o option) string {
 	name := strings.TrimRight(o.spelling, "=[]")
-	value := ""
+	var value string
 	switch takes := o.spelling[len(name):]; {
 	case takes == "==":
-		return name + " " + g.value2(o.kind) + " " + g.value2(o.kind)
+		return name + " " + g.valueOf(o.kind) + " " + g.valueOf(o.kind)
 	case takes == "" && g.chance(95), takes == "[=]" && g.chance(50):
 		if strings.HasPrefix(name, "--") && g.chance(8) && len(name) > 5 {
 			name = name[:4+g.IntN(len(name)-4)] // an abbreviation
 		}
 		return name
 	default:
-		value = g.value2(o.kind)
+		value = g.valueOf(o.kind)
 	}
 	if strings.HasPrefix(name, "--") {
 		if o.spelling[len(name):] != "[=]" && g.chance(30) {
@@ -171,8 +171,8 @@ func (g *grammar) given(o option) string {
 	return name + g.pick("", " ", " ") + value
 }
 
-// value2 is a value of an option of a kind.
-func (g *grammar) value2(kind string) string {
+// valueOf is a value of an option of a kind.
+func (g *grammar) valueOf(kind string) string {
 	switch kind {
 	case "reads", "lists", "loads", "sources", "viewed", "writes", "into", "chdir", "archive", "unpack_to", "makes", "deletes", "name":
 		return g.place()

@@ -170,28 +170,29 @@ type change struct {
 	deleted bool
 }
 
-// changes says what a text changed, and puts it right again.
-func (s *sandbox) changes() ([]change, error) {
+// changes notes what a text changed, and puts it right again.
+func (s *sandbox) changes(o *observed) error {
 	now, err := s.scan()
 	if err != nil {
 		// The text may have taken its rights from a folder.
-		return []change{{path: home}}, errors.Join(s.again(), nil)
+		o.changed = []change{{path: home}}
+		return s.again()
 	}
-	var all []change
 	for p, st := range now {
 		if was, ok := s.clean[p]; !ok || was != st {
-			all = append(all, change{path: s.known(p)})
+			o.changed = append(o.changed, change{path: s.known(p)})
+			o.leaked = append(o.leaked, s.holds(p, st)...)
 		}
 	}
 	for p := range s.clean {
 		if _, ok := now[p]; !ok {
-			all = append(all, change{path: s.known(p), deleted: true})
+			o.changed = append(o.changed, change{path: s.known(p), deleted: true})
 		}
 	}
-	if len(all) == 0 {
-		return nil, nil
+	if len(o.changed) == 0 {
+		return nil
 	}
-	return all, s.again()
+	return s.again()
 }
 
 // again recreates the home.
@@ -312,10 +313,10 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 			r.args[k] = s.known(r.args[k])
 		}
 	}
-	if o.leaked, err = s.leaks(); err != nil {
+	if o.leaked, err = s.printed(); err != nil {
 		return nil, err
 	}
-	o.changed, err = s.changes()
+	err = s.changes(o)
 	return o, err
 }
 
