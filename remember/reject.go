@@ -331,8 +331,8 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 		}
 		return host
 	case e.Use != nil:
-		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:") {
-			return "" // a line would speak of other tools
+		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:\"") {
+			return "" // a line would speak of other tools, or of none
 		}
 		if e.Use.Server == "" {
 			return e.Use.Tool
