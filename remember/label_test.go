@@ -154,7 +154,19 @@ func TestToolLabels(t *testing.T) {
 		if (label == otherLabel) != same || (allow != nil) != same {
 			t.Fatalf("%q and %q: %q is allowed: %v", label, otherLabel, show(&other), allow != nil)
 		}
-		if strings.ContainsAny(label, `"@`) {
+		if strings.Contains(label, `"`) {
+			// What is shown is no line, so nobody can take it for one that says more,
+			// or nothing.
+			if p, err := pattern.Parse(effects.KindUse, label); err == nil {
+				t.Fatalf("%q is read as the line %v", label, p)
+			}
+			return
+		}
+		if strings.Contains(label, "@") {
+			p, err := pattern.Parse(effects.KindUse, label)
+			if err != nil || !p.Match(&e, nil, pattern.Context{}) {
+				t.Fatalf("%q does not speak of its tool: %v, %v", label, p, err)
+			}
 			return
 		}
 		p, err := pattern.Parse(effects.KindUse, label)

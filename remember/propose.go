@@ -137,7 +137,11 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 			line = toolName(e.Use.Server) + ":" + line
 		}
 		if e.Use.Version != "" {
-			line += "@" + toolName(e.Use.Version)
+			version := toolName(e.Use.Version)
+			if strings.Trim(version, "0123456789") == "" {
+				version = strconv.Quote(version) // in a line x stands for x.0.0
+			}
+			line += "@" + version
 		}
 		with := !anyArguments && len(e.Use.Arguments) > 0
 		switch {

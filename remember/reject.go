@@ -332,8 +332,8 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 		}
 		return host
 	case effects.DetailUse:
-		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:") {
-			return "" // a line would be about other tools
+		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:\"") {
+			return "" // a line would be about other tools, or none
 		}
 		if e.Use.Server == "" {
 			return e.Use.Tool

@@ -58,7 +58,8 @@ func drawPlain(t *rapid.T) effects.Effect {
 		}}
 	case effects.KindUse:
 		return effects.Effect{Kind: kind, Text: "use", Use: &effects.Use{
-			Server: from("github", "other"), Source: from("user", "project"), Tool: from("get", "put"), Version: from("", "1.0.0"), Arguments: []byte(from(`{}`, `{"a":1}`)),
+			Server: from("github", "other", "", "a:b", "a@1", "get"), Source: from("user", "project"), Tool: from("get", "put", "get@1.0.0", "b:get", "x@1", "p*t", "a\"b"),
+			Version: from("", "1.0.0", "1", "x@1"), Arguments: []byte(from(`{}`, `{"a":1}`)),
 		}}
 	default:
 		e := effects.Effect{Kind: kind, Text: "file", File: &effects.File{

@@ -22,6 +22,10 @@ func parseTool(line string) (*Tool, *refusal) {
 	switch {
 	case name == "" || named && server == "":
 		return nil, refuse("write server:tool, or the tool alone if it is the agent's own", "a part of the line is empty")
+	case strings.HasPrefix(server, `"`), strings.HasPrefix(name, `"`), strings.Contains(name, `@"`):
+		// A label shows a name so that holds what a line reads in another way. Read as
+		// a line it would speak of a tool that has the quotes in its name: of none.
+		return nil, refuse("leave it to the question, or write a * in the place of the name's odd characters", "a name in quotes is that of a tool which no line can name")
 	case strings.Contains(line, "**"):
 		return nil, refuse("use one *", "** is for paths only")
 	}

@@ -106,7 +106,7 @@ func copyTried(t *testing.T, table *programs.Table, text string) bool {
 	for name := range after {
 		if before[name] != after[name] {
 			changed = true
-			if !foretold(effs, filepath.Join(root, name), false) && !(before[name] == "" && leadsTo(effs, filepath.Join(root, name), after[name])) {
+			if !foretold(effs, filepath.Join(root, name), false) && (before[name] != "" || !leadsTo(effs, filepath.Join(root, name), after[name])) {
 				t.Errorf("%s: %s is %s, was %q; effects:\n%s%s", text, name, after[name], before[name], shown(effs), out)
 			}
 		}

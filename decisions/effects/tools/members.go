@@ -1,9 +1,36 @@
 package tools
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/strictjson"
 )
+
+// shell reports whether the shape is that of a shell tool.
+func (s *shape) shell() bool {
+	return s.runs() && s.use+s.question+s.mode == "" && !s.takes(rolePatch)
+}
+
+// besides returns the shape of one agent's shell tool, with the members that this one
+// is known to take. Beside a command any other may change what it does, whatever it
+// means to the tools of other agents.
+func (s *shape) besides(members []string) (*shape, error) {
+	if members == nil {
+		return nil, errors.New("the agent does not say what its shell takes beside the command")
+	}
+	own := *s
+	own.own, own.harmless = true, maps.Clone(s.harmless)
+	for _, m := range members {
+		if m == "" || own.harmless[m] {
+			return nil, fmt.Errorf("member %q is empty or stands twice", m)
+		}
+		own.harmless[m] = true
+	}
+	return &own, nil
+}
 
 // unlisted reports whether a member that means nothing to the shape is not known
 // to be harmless either: a newer version of the agent, or an extension of it, may

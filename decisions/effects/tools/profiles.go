@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -104,29 +103,6 @@ type shape struct {
 // they take.
 func (s *shape) closed() bool {
 	return s.name != "generic" && (s.use+s.question+s.mode == "" || len(s.harmless) > 0)
-}
-
-// shell reports whether the shape is that of a shell tool.
-func (s *shape) shell() bool {
-	return s.runs() && s.use+s.question+s.mode == "" && !s.takes(rolePatch)
-}
-
-// besides returns the shape of one agent's shell tool, with the members that this one
-// is known to take. Beside a command any other may change what it does, whatever it
-// means to the tools of other agents.
-func (s *shape) besides(members []string) (*shape, error) {
-	if members == nil {
-		return nil, errors.New("the agent does not say what its shell takes beside the command")
-	}
-	own := *s
-	own.own, own.harmless = true, maps.Clone(s.harmless)
-	for _, m := range members {
-		if m == "" || own.harmless[m] {
-			return nil, fmt.Errorf("member %q is empty or stands twice", m)
-		}
-		own.harmless[m] = true
-	}
-	return &own, nil
 }
 
 // takes reports whether the shape has a member of the role.
