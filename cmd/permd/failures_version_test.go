@@ -14,7 +14,7 @@ func (d *testDaemon) pretendVersion(t *testing.T, hello string) {
 	t.Helper()
 	d.pretend(t, func(c net.Conn, line string) bool {
 		id := pretendID(line)
-		answer := ""
+		var answer string
 		switch {
 		case strings.Contains(line, `"permd/session"`):
 			answer = `{"jsonrpc":"2.0","id":` + id + `,"result":` + hello + "}\n"
