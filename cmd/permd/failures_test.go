@@ -41,6 +41,9 @@ func TestFailures(t *testing.T) {
 		{"hook with a daemon that is silent", hooksSilent},
 		{"hook with a daemon that breaks off", hooksBrokenOff},
 		{"hook with a daemon that answers nonsense", hooksNonsense},
+		{"hook with a daemon of another protocol", hooksOtherVersion},
+		{"proxy with a daemon of another protocol", proxyOtherVersion},
+		{"permd decide with a daemon of another protocol", decideOtherVersion},
 		{"hook whose harness does not end its input", hooksOpenInput},
 	}
 	for _, row := range rows {

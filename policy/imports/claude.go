@@ -196,10 +196,12 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 	if set == decisions.SetAllow && strings.HasPrefix(spec, "!") {
 		// What an allow leaves out must stay out.
 		var kind effects.Kind
-		if r.m.area == readArea {
+		switch r.m.area {
+		case readArea:
 			kind = effects.KindRead
-		} else if r.m.area == editArea {
+		case editArea:
 			kind = effects.KindWrite
+		case anyArea, runArea, deleteArea, fetchArea, toolArea:
 		}
 		r.set, r.remark = decisions.SetAsk, "it takes something out of an allow, so permd asks for it"
 		r.m = t.claudePath(r.m.area, []effects.Kind{kind}, spec[1:], decisions.SetAsk)

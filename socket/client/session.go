@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/internal/strictjson"
 )
 
 // Protocol is the version of permd's protocol that this package reads.
@@ -22,16 +25,58 @@ type Hello struct {
 // Has reports whether permd has a feature.
 func (h Hello) Has(feature string) bool { return slices.Contains(h.Features, feature) }
 
-// DeclareSession declares a session. What was declared holds for this connection. A
-// permd of a newer protocol is an error, since its answers could be misread. One
-// that names none is from before the version was named, and speaks version 1.
-func DeclareSession(ctx context.Context, c Caller, s *Session) (Hello, error) {
+// VersionError says that permd speaks a version of the protocol whose answers this
+// program could misread. There is no decision of such a permd.
+type VersionError struct {
+	Protocol int
+	Version  string // permd's own, "" if it did not say
+}
+
+func (e *VersionError) Error() string {
+	who := "permd"
+	if e.Version != "" {
+		who += " " + display.Display(e.Version)
+	}
+	return fmt.Sprintf("%s speaks version %d of its protocol, and this program only version %d: %s", who, e.Protocol, Protocol, e.Hint())
+}
+
+// Hint says what to do about it.
+func (e *VersionError) Hint() string {
+	if e.Protocol > Protocol {
+		return "update this program, and restart what it runs in"
+	}
+	return "restart permd's daemon, so that it is as new as this program"
+}
+
+// ReadHello reads the answer of permd/session. Of a permd whose protocol has
+// another version the error is a VersionError. One that names none is from before
+// the version was named, and speaks version 1.
+func ReadHello(answer strictjson.Value) (Hello, error) {
 	h := Hello{Protocol: Protocol}
-	if err := c.Call(ctx, methodSession, s, &h); err != nil {
-		return Hello{}, err
+	if err := strictjson.Unmarshal(answer, &h); err != nil {
+		return Hello{}, fmt.Errorf("reading permd's answer: %w", err)
 	}
 	if h.Protocol != Protocol {
-		return Hello{}, fmt.Errorf("permd speaks version %d of its protocol, and this program only version %d: update it", h.Protocol, Protocol)
+		return Hello{}, &VersionError{h.Protocol, h.Version}
 	}
 	return h, nil
+}
+
+// DeclareSession declares a session. What was declared holds for this connection. See
+// ReadHello for a permd of another version.
+func DeclareSession(ctx context.Context, c Caller, s *Session) (Hello, error) {
+	return declare(ctx, c, s)
+}
+
+// DeclareJSON is DeclareSession for params that are JSON already.
+func DeclareJSON(ctx context.Context, c Caller, params strictjson.Value) (Hello, error) {
+	return declare(ctx, c, params)
+}
+
+func declare(ctx context.Context, c Caller, params any) (Hello, error) {
+	var answer strictjson.Value
+	if err := c.Call(ctx, methodSession, params, &answer); err != nil {
+		return Hello{}, err
+	}
+	return ReadHello(answer)
 }

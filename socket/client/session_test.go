@@ -37,6 +37,11 @@ func TestSession(t *testing.T) {
 			}
 		})
 	}
+	for protocol, want := range map[int]string{2: "update this program", 0: "restart permd's daemon"} {
+		if e := (&VersionError{protocol, "v9\x1b[31m"}); !strings.Contains(e.Hint(), want) || strings.ContainsRune(e.Error(), '\x1b') {
+			t.Errorf("%q, hint %q", e, e.Hint())
+		}
+	}
 	if h := (Hello{Features: []string{"rap"}}); !h.Has("rap") || h.Has("otc") {
 		t.Error("features are not found")
 	}

@@ -143,7 +143,7 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 		c.passGate(t)
 	case errors.As(err, &rpc):
 		c.asksGate(t, rpc)
-	case c.rules.AskGates, errors.Is(err, errSlow), errors.Is(err, errFull):
+	case c.rules.AskGates, errors.Is(err, errSlow), errors.Is(err, errFull), errors.Is(err, errOther):
 		c.askGate(t, "permd cannot be asked: "+err.Error())
 	default:
 		c.passGate(t)

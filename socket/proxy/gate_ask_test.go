@@ -181,6 +181,7 @@ func TestGateFailures(t *testing.T) {
 		{"not there", Rules{}, client.ErrUnreachable, false},
 		{"too much at once", Rules{}, errFull, true},
 		{"it does not answer", Rules{}, errSlow, true},
+		{"of another protocol", Rules{}, fmt.Errorf("%w; %w", &client.VersionError{Protocol: 2}, errOther), true},
 		{"not there, and to be asked", Rules{AskGates: true}, client.ErrUnreachable, true},
 		{"too much at once, and to be asked", Rules{AskGates: true}, errFull, true},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/permd/permd/internal/strictjson"
 	"github.com/permd/permd/socket/client"
+	"github.com/permd/permd/socket/native"
 )
 
 // Bounds of what waits for permd.
@@ -24,6 +25,9 @@ var (
 	// errSlow is about a permd that is there and does not answer. An agent may be
 	// what keeps it busy, so what is only looked at does not pass then.
 	errSlow = fmt.Errorf("%w: it does not answer", client.ErrUnreachable)
+	// errOther is about a permd whose protocol is another one. That it is there says
+	// that rules are, so what is only looked at does not pass then, either.
+	errOther = errors.New("its answers are not used")
 )
 
 // link is the connection to permd. One goroutine speaks on it, so that permd
@@ -46,6 +50,7 @@ type link struct {
 	busy          bool              // a new connection is told what it must know
 	timedOut      *atomic.Bool      // permd took too long on this connection
 	tooSlow       bool              // that is why there is none
+	version       error             // permd has another version, and nothing is asked of it
 	since         time.Time         // when the connection was made
 	down          bool              // the person was told that there is none
 	answeredOnce  atomic.Bool       // permd answered something since then
@@ -167,15 +172,42 @@ func (l *link) connect(ctx context.Context) bool {
 	}
 	l.conn, l.ids, l.timedOut, l.tooSlow = conn, map[uint64]uint64{}, new(atomic.Bool), false
 	again := l.connectedOnce || l.down // something may have been said that permd was not told
-	if l.down {
-		l.p.say("permd is there again")
+	if l.version == nil {
+		l.back()
 	}
-	l.connectedOnce, l.down, l.busy, l.since = true, false, true, time.Now()
+	l.connectedOnce, l.busy, l.since = true, true, time.Now()
 	defer func() { l.busy = false }()
 	for _, a := range l.p.connected(again) {
 		l.do(ctx, a)
 	}
 	return l.conn != nil
+}
+
+// back says that permd can be asked again, if the person was told that it cannot.
+func (l *link) back() {
+	if l.down {
+		l.p.say("permd is there again")
+	}
+	l.down = false
+}
+
+// greeted reads the answer to the declaration of a session. Of a permd of another
+// version no answer is believed: what needs one is as without permd.
+func (l *link) greeted(answer strictjson.Value) error {
+	_, err := client.ReadHello(answer)
+	if err == nil {
+		if l.version != nil {
+			l.version = nil
+			l.back()
+		}
+		return nil
+	}
+	err = fmt.Errorf("%w; %w", err, errOther)
+	l.hangUp()
+	l.version = err
+	l.until = time.Now().Add(10 * l.p.cfg.retry())
+	l.onUnreachable(err)
+	return err
 }
 
 // onUnreachable says once that permd cannot be asked. Where it is required, what needs
@@ -237,6 +269,9 @@ func (l *link) onTooSlow() {
 func (l *link) why() error {
 	if l.tooSlow {
 		return errSlow
+	}
+	if l.version != nil {
+		return l.version
 	}
 	return client.ErrUnreachable
 }
@@ -303,18 +338,22 @@ func (l *link) ask(ctx context.Context, a action) {
 		l.ids[a.N] = p.ID
 		l.waiters.Go(func() {
 			defer cancel()
-			l.wait(ctx, asking, conn, slow, p, a.N)
+			result, err := l.wait(ctx, asking, conn, slow, p)
+			l.p.answer(a.N, result, err)
 		})
 		return
 	}
 	defer cancel()
-	l.wait(ctx, asking, conn, slow, p, a.N)
+	result, err := l.wait(ctx, asking, conn, slow, p)
+	if err == nil && a.Method == native.MethodSession {
+		err = l.greeted(result)
+	}
+	l.p.answer(a.N, result, err)
 }
 
-// wait hands permd's answer on.
-func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atomic.Bool, p *client.PendingCall, n uint64) {
-	var result strictjson.Value
-	err := p.Wait(asking, &result)
+// wait waits for permd's answer.
+func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atomic.Bool, p *client.PendingCall) (result strictjson.Value, err error) {
+	err = p.Wait(asking, &result)
 	if err != nil && asking.Err() != nil {
 		// Whatever comes now is too late. The connection ends, and with it the
 		// questions of the others, for they would wait as long.
@@ -322,13 +361,12 @@ func (l *link) wait(ctx, asking context.Context, conn *client.Client, slow *atom
 			slow.Store(true)
 		}
 		conn.Close()
-		l.p.answer(n, nil, errSlow)
-		return
+		return nil, errSlow
 	}
 	if _, answered := errors.AsType[*client.Error](err); err == nil || answered {
 		l.answeredOnce.Store(true)
 	} else if slow.Load() {
 		err = errSlow // for another question, of which it knows nothing more than of this one
 	}
-	l.p.answer(n, result, err)
+	return result, err
 }

@@ -183,8 +183,10 @@ func (s *Script) Words(text string) ([]string, bool) {
 	r := reader{text: text}
 	var words []string
 	for _, m := range s.Marks {
-		switch {
-		case m.Kind == MarkName, m.Kind == MarkWord:
+		// Here all others are no words.
+		//exhaustive:ignore
+		switch m.Kind {
+		case MarkName, MarkWord:
 			w := word{start: int(m.Start), end: int(m.End), has: hasQuotes}
 			if text[w.start] == '~' {
 				return nil, false
@@ -193,7 +195,7 @@ func (s *Script) Words(text string) ([]string, bool) {
 			if m.Command > 0 {
 				return nil, false
 			}
-		case m.Kind == MarkSingle, m.Kind == MarkDouble:
+		case MarkSingle, MarkDouble:
 		default:
 			return nil, false
 		}

@@ -353,10 +353,12 @@ func words(name string) func(func(string) bool) {
 func editorVerb(fs []fact) bool {
 	paths, verbs := false, false
 	for _, f := range fs {
-		switch {
-		case f.role == roleTouch:
+		// Here an editor's verb comes with a path.
+		//exhaustive:ignore
+		switch f.role {
+		case roleTouch:
 			paths = true
-		case f.role == roleCommand:
+		case roleCommand:
 			text, _ := strictjson.ParseString(f.val)
 			verbs = slices.Contains([]string{"view", "create", "str_replace", "insert", "undo_edit"}, text)
 			if !verbs {

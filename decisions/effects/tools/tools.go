@@ -348,12 +348,14 @@ func (t *tool) own() {
 // and compares the command there.
 func (t *tool) applyAdapterInput(s *shape) {
 	for _, f := range t.facts(s, t.adapterInput, t.adapterFrom) {
-		switch { // all others say nothing that the input does not
-		case f.role == roleHost:
+		// Here all others say nothing that the input does not.
+		//exhaustive:ignore
+		switch f.role {
+		case roleHost:
 			t.host(f)
-		case f.role == roleGrant:
+		case roleGrant:
 			t.grant(f)
-		case f.role == roleCommand:
+		case roleCommand:
 			text, ok := strictjson.ParseString(f.val)
 			if !ok || t.shellTexts != 1 || text == t.text {
 				continue

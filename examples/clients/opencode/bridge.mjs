@@ -31,7 +31,8 @@ async function decide(sessionId, name, input) {
   }
   try {
     // The session outlives the connection; sub-agents have sessions of their own.
-    await call(1, 'permd/session', { sessionId, cwd: process.cwd(), agent: { name: 'opencode' }, harness: 'opencode' })
+    const hello = await call(1, 'permd/session', { sessionId, cwd: process.cwd(), agent: { name: 'opencode' }, harness: 'opencode' })
+    if ((hello.protocol ?? 1) !== 1) throw new Error('permd speaks another version of its protocol') // an older one names none
     const { decisions } = await call(2, 'permd/decide', { sessionId, calls: [{ callId: '1', tool: { name }, input }] })
     if (decisions.length !== 1 || decisions[0].callId !== '1') throw new Error('not a decision of this call')
     return decisions[0]

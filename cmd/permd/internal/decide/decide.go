@@ -88,7 +88,8 @@ func send(ctx context.Context, to client.Caller, m Message) ([]*decisions.Decisi
 	case m.notify:
 		return nil, to.Notify(ctx, m.method, m.params)
 	case m.method == "permd/session":
-		return nil, to.Call(ctx, m.method, m.params, nil)
+		_, err := client.DeclareJSON(ctx, to, m.params)
+		return nil, err
 	case m.method == "session/request_permission":
 		d, err := client.RequestPermission(ctx, to, m.params)
 		if err != nil {

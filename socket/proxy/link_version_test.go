@@ -1,0 +1,65 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestOtherVersion: while permd speaks another version of its protocol, requests
+// are the person's, whatever it answers; it is said once. With a permd of this
+// version it is as before.
+func TestOtherVersion(t *testing.T) {
+	var newer atomic.Bool
+	newer.Store(true)
+	d := newPermd(t, func(line string) string {
+		if strings.Contains(line, `"permd/session"`) && newer.Load() {
+			return `"result":{"protocol":2}`
+		}
+		return allows(line)
+	})
+	e := startWith(t, Config{Dial: d.dial, Timeout: 10 * time.Second, Retry: time.Millisecond})
+	agent, person := bufio.NewReader(e.agentHears), bufio.NewReader(e.clientHears)
+	read := func(from *bufio.Reader) string {
+		t.Helper()
+		line, err := from.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.TrimSuffix(line, "\n")
+	}
+	resume := `{"jsonrpc":"2.0","id":1,"method":"session/resume","params":{"sessionId":"s1","cwd":"/p"}}`
+	fmt.Fprintln(e.clientSays, resume)
+	if line := read(agent); line != resume {
+		t.Fatalf("the agent was sent %q", line)
+	}
+	said := ""
+	for !strings.Contains(said, "yours to answer") {
+		said = <-e.says
+	}
+	if !strings.Contains(said, "speaks version 2") || !strings.Contains(said, "update this program") {
+		t.Errorf("it said %q", said)
+	}
+	for i := range 5 {
+		fmt.Fprintln(e.agentSays, request(fmt.Sprint(i), "c"))
+		if line := read(person); line != request(fmt.Sprint(i), "c") {
+			t.Fatalf("the client was sent %q", line)
+		}
+		time.Sleep(5 * time.Millisecond) // it tries again
+	}
+	newer.Store(false)
+	if said = <-e.says; !strings.Contains(said, "there again") {
+		t.Errorf("it said %q", said)
+	}
+	fmt.Fprintln(e.agentSays, request("9", "c"))
+	if line := read(agent); !strings.Contains(line, "outcome") {
+		t.Errorf("the agent was sent %q", line)
+	}
+	e.agentSays.Close()
+	if err := e.wait(t); err != nil {
+		t.Error(err)
+	}
+}
