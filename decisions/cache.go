@@ -30,7 +30,7 @@ const (
 //     the cache; what happens between the answer and the act is not, as before;
 //   - the engine's own members, which are set before its first call;
 //   - the time, which only rules see: a snapshot whose rules look at it is not
-//     kept (see Timeless).
+//     kept (see timelessPolicy).
 //
 // Memory is not part of it: choices are asked for each request, so that one that
 // was made, revoked or has ended counts at once. Nor is an evaluation kept in which
@@ -59,9 +59,9 @@ func (c *Cache) release(b []byte) {
 	}
 }
 
-// Timeless is implemented by snapshots that can say whether what their rules say
+// timelessPolicy is implemented by snapshots that can say whether what their rules say
 // of an effect is the same at any time.
-type Timeless interface{ Timeless() bool }
+type timelessPolicy interface{ Timeless() bool }
 
 // cacheEntry is an evaluation with what it was made from.
 type cacheEntry struct {
@@ -120,6 +120,6 @@ func (c *Cache) add(key string, k *cacheEntry) {
 // timeless reports whether a snapshot may be kept. One that is not compared by
 // identity could seem to be another.
 func timeless(s Snapshot) bool {
-	t, ok := s.(Timeless)
+	t, ok := s.(timelessPolicy)
 	return ok && t.Timeless() && reflect.TypeOf(s).Kind() == reflect.Pointer
 }

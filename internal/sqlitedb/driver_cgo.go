@@ -17,7 +17,7 @@ const leastSQLite = 3_051_003
 
 func newDriver() (driver.Driver, error) {
 	if _, n, _ := sqlite3.Version(); n < leastSQLite {
-		return nil, ErrOldSQLite
+		return nil, errOldSQLite
 	}
 	return &sqlite3.SQLiteDriver{}, nil
 }

@@ -20,9 +20,9 @@ import (
 // differ so that a sandbox can be given the one without the other: what may
 // ask need not be able to answer.
 const (
-	SocketName      = "permd.sock"
-	AdminSocketName = "admin.sock"
-	HTTPSocketName  = "http.sock"
+	socketName      = "permd.sock"
+	adminSocketName = "admin.sock"
+	httpSocketName  = "http.sock"
 	runName         = "permd"
 	adminName       = "permd-admin"
 	httpName        = "permd-http"
@@ -80,8 +80,8 @@ type Dirs struct {
 	Data string
 	// State holds what may be lost: locks, pinned copies.
 	State string
-	// Cache holds what can be made again.
-	Cache string
+	// cache holds what can be made again.
+	cache string
 	// Run holds the decision socket, Admin the management socket, HTTP the one
 	// for HTTP.
 	Run   string
@@ -94,21 +94,21 @@ type Dirs struct {
 }
 
 // Socket is the path of the decision socket.
-func (d Dirs) Socket() string { return filepath.Join(d.Run, SocketName) }
+func (d Dirs) Socket() string { return filepath.Join(d.Run, socketName) }
 
 // AdminSocket is the path of the management socket.
-func (d Dirs) AdminSocket() string { return filepath.Join(d.Admin, AdminSocketName) }
+func (d Dirs) AdminSocket() string { return filepath.Join(d.Admin, adminSocketName) }
 
 // HTTPSocket is the path of the socket for HTTP.
-func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, HTTPSocketName) }
+func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, httpSocketName) }
 
 // HTTPToken is the file with the token for HTTP at an address.
 func (d Dirs) HTTPToken() string { return filepath.Join(d.Data, "http.token") }
 
-// AdminBeside is the management socket that belongs to a decision socket at a
+// adminBeside is the management socket that belongs to a decision socket at a
 // path of the person's choice: in a folder of its own beside that socket's.
-func AdminBeside(socket string) string {
-	return filepath.Join(filepath.Dir(filepath.Dir(socket)), adminName, AdminSocketName)
+func adminBeside(socket string) string {
+	return filepath.Join(filepath.Dir(filepath.Dir(socket)), adminName, adminSocketName)
 }
 
 // Find returns the folders. A relative value of an XDG variable is ignored, as
@@ -143,7 +143,7 @@ func Find(e Env, o Options) (Dirs, error) {
 	d.Config = filepath.Join(base("XDG_CONFIG_HOME", ".config"), "permd")
 	d.Data = filepath.Join(base("XDG_DATA_HOME", ".local", "share"), "permd")
 	d.State = filepath.Join(base("XDG_STATE_HOME", ".local", "state"), "permd")
-	d.Cache = filepath.Join(base("XDG_CACHE_HOME", ".cache"), "permd")
+	d.cache = filepath.Join(base("XDG_CACHE_HOME", ".cache"), "permd")
 	run := e.runtime()
 	if v := e.Getenv("XDG_RUNTIME_DIR"); v != "" && (len(run) == 0 || run[0] != filepath.Clean(v)) {
 		d.Ignored = append(d.Ignored, "XDG_RUNTIME_DIR")
@@ -163,7 +163,7 @@ func (e Env) system() Dirs {
 		Config: at("etc", "permd"),
 		Data:   at("var", "lib", "permd"),
 		State:  at("var", "lib", "permd"),
-		Cache:  at("var", "cache", "permd"),
+		cache:  at("var", "cache", "permd"),
 		Run:    at("run", runName),
 		Admin:  at("run", adminName),
 		HTTP:   at("run", httpName),
@@ -274,5 +274,5 @@ func (e Env) chosen(admin bool) (string, error) {
 	if v == "" || err != nil {
 		return "", err
 	}
-	return AdminBeside(v), nil
+	return adminBeside(v), nil
 }

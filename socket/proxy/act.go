@@ -34,42 +34,42 @@ const (
 
 // action is one thing that a core wants done. Actions are done in their order.
 type action struct {
-	Kind   actionKind
-	To     peerSide
-	Line   []byte
-	Own    bool
-	Place  uint64
-	N      uint64
-	Method string
-	Params strictjson.Value
-	Wait   bool
-	After  time.Duration
-	Text   string
+	kind   actionKind
+	to     peerSide
+	line   []byte
+	own    bool
+	place  uint64
+	n      uint64
+	method string
+	params strictjson.Value
+	wait   bool
+	after  time.Duration
+	text   string
 }
 
 func (c *core) add(a action) { c.acts = append(c.acts, a) }
 
 // forward passes a line on as it is.
 func (c *core) forward(from peerSide, line []byte) {
-	c.add(action{Kind: actWrite, To: from.other(), Line: line})
+	c.add(action{kind: actWrite, to: from.other(), line: line})
 }
 
 // reply answers a peer's request in the place of the other peer.
 func (c *core) reply(to peerSide, line []byte) {
 	c.chain.replied(line)
-	c.add(action{Kind: actWrite, To: to, Line: line, Own: true})
+	c.add(action{kind: actWrite, to: to, line: line, own: true})
 }
 
-func (c *core) say(text string) { c.add(action{Kind: actSay, Text: text}) }
+func (c *core) say(text string) { c.add(action{kind: actSay, text: text}) }
 
 // ask calls a method of permd.
 func (c *core) ask(method string, params strictjson.Value, wait bool) uint64 {
 	c.last++
-	c.add(action{Kind: actAsk, N: c.last, Method: method, Params: params, Wait: wait})
+	c.add(action{kind: actAsk, n: c.last, method: method, params: params, wait: wait})
 	return c.last
 }
 
 // tell passes a notification to permd.
 func (c *core) tell(method string, params strictjson.Value) {
-	c.add(action{Kind: actTell, Method: method, Params: params})
+	c.add(action{kind: actTell, method: method, params: params})
 }

@@ -87,7 +87,7 @@ func (c *core) onPersonAnswer(m *message) {
 	t.approval = t.reads(m)
 	c.last++
 	t.approval.place = c.last
-	c.add(action{Kind: actReserve, To: agentSide, Place: t.approval.place})
+	c.add(action{kind: actReserve, to: agentSide, place: t.approval.place})
 	t.approval.late = t.decision != nil && t.stale
 	if t.decision == nil || t.stale || t.approval.choice == nil {
 		c.decideAgain(t)
@@ -217,7 +217,7 @@ func (c *core) choose(d *decisions.Decision, answer client.Choice) uint64 {
 // onChoiceStored takes permd's answer to that.
 func (c *core) onChoiceStored(s pendingChoice, result strictjson.Value, err error) {
 	if err != nil {
-		c.add(action{Kind: actWithdraw, N: s.ask})
+		c.add(action{kind: actWithdraw, n: s.ask})
 		if s.waits() {
 			var rpc *client.Error
 			s.t.approval.late = !s.t.approval.unknownOption && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
@@ -308,13 +308,13 @@ func (c *core) askAgain(t *trackedRequest, rpc *client.Error) {
 		return
 	}
 	c.say("your yes was not passed on, since permd's question has changed meanwhile: you are asked again")
-	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place})
+	c.add(action{kind: actFill, to: agentSide, place: t.approval.place})
 	t.approval, t.shown, t.stale = nil, nil, false
 	t.decision = nil
 	if rpc.Code == socket.CodeAsk {
 		t.decision = question(rpc)
 	}
-	c.add(action{Kind: actWrite, To: clientSide, Line: c.shows(t)})
+	c.add(action{kind: actWrite, to: clientSide, line: c.shows(t)})
 }
 
 // denied is the person's answer with the option that permd has chosen in the place
@@ -341,7 +341,7 @@ func (t *trackedRequest) allows(result strictjson.Value) bool {
 
 // finishApproval fills the place of a person's yes.
 func (c *core) finishApproval(t *trackedRequest, line []byte) {
-	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place, Line: line})
+	c.add(action{kind: actFill, to: agentSide, place: t.approval.place, line: line})
 	delete(c.chain.open, key(t.id))
 	t.approval = nil
 	c.done(t)

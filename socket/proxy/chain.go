@@ -136,7 +136,7 @@ func (c *core) conducted(m *message) {
 // refuseRequest answers a message that is not passed on.
 func (c *core) refuseRequest(from peerSide, m *message, why error) {
 	if m.id != nil {
-		c.add(action{Kind: actWrite, To: from, Line: failure(m.id, socket.CodeRequest, "permd acp: "+why.Error()), Own: true})
+		c.add(action{kind: actWrite, to: from, line: failure(m.id, socket.CodeRequest, "permd acp: "+why.Error()), own: true})
 	}
 	c.say("a message of the conductor was not passed on: " + why.Error())
 }

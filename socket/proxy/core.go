@@ -25,9 +25,9 @@ type Rules struct {
 	// AskGates has the person asked of all that an agent would have its client
 	// do and that nobody has allowed.
 	AskGates bool
-	// LateWait is how long a request waits for an input that its agent sends
+	// lateWait is how long a request waits for an input that its agent sends
 	// late; 0 is 150 ms.
-	LateWait time.Duration
+	lateWait time.Duration
 }
 
 // defaultLateWait is a compromise: agents that send the input late do so within
@@ -78,8 +78,8 @@ type core struct {
 
 // newCore returns a core for one conversation.
 func newCore(rules Rules) *core {
-	if rules.LateWait == 0 {
-		rules.LateWait = defaultLateWait
+	if rules.lateWait == 0 {
+		rules.lateWait = defaultLateWait
 	}
 	c := &core{
 		rules: rules, waiting: map[uint64]*trackedRequest{}, pendingChoices: map[uint64]pendingChoice{}, opening: map[uint64]string{},
@@ -141,7 +141,7 @@ func (c *core) refuse(from peerSide, who string, why error) {
 	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, errLoose) && !errors.Is(why, errLong) {
 		code = socket.CodeParse
 	}
-	c.add(action{Kind: actWrite, To: from, Line: failure(nil, code, "permd acp: "+why.Error()), Own: true})
+	c.add(action{kind: actWrite, to: from, line: failure(nil, code, "permd acp: "+why.Error()), own: true})
 	c.say("a message of " + who + " was not passed on: " + why.Error())
 	if from == agentSide {
 		// It may have said something of a call.
@@ -334,7 +334,7 @@ func unread(sessionID string) strictjson.Value {
 func (c *core) onEnded(from peerSide) []action {
 	for k, t := range c.tracked[from] {
 		if t.inPlace {
-			c.add(action{Kind: actFill, To: from.other(), Place: t.slot})
+			c.add(action{kind: actFill, to: from.other(), place: t.slot})
 			delete(c.tracked[from], k)
 			delete(c.waiting, t.ask)
 		} else if t.approval != nil {

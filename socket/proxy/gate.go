@@ -166,7 +166,7 @@ func (c *core) openGate(t *trackedRequest) {
 	if q := c.gateQuestionOf(t); q != nil {
 		c.removeGateQuestion(q)
 		c.drop(t)
-		c.add(action{Kind: actWrite, To: t.from.other(), Line: t.line})
+		c.add(action{kind: actWrite, to: t.from.other(), line: t.line})
 		return
 	}
 	c.release(t, t.line)

@@ -75,7 +75,7 @@ func (c *core) askGate(t *trackedRequest, why string) {
 		c.release(t, line)
 		return
 	}
-	c.add(action{Kind: actWrite, To: clientSide, Line: line, Own: true}) // once more
+	c.add(action{kind: actWrite, to: clientSide, line: line, own: true}) // once more
 }
 
 // gateQuestionOf is the question about a gate, nil while there is none.
@@ -241,8 +241,8 @@ func (c *core) onGateChoiceStored(o gateApproval, result strictjson.Value, err e
 func (c *core) cancelGateQuestion(q *gateQuestion) {
 	c.withdraw(q.t)
 	if !q.yes {
-		c.add(action{Kind: actWrite, To: clientSide, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
-			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), Own: true})
+		c.add(action{kind: actWrite, to: clientSide, line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
+			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), own: true})
 	}
 	c.shutGate(q.t, socket.CodeCancelled, "request cancelled")
 }

@@ -113,13 +113,13 @@ func TestGateAnswers(t *testing.T) {
 			k.acts = nil
 			k.replies(id, c.answer)
 			if c.choose == "" {
-				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
+				if len(k.acts) != 1 || k.acts[0].kind != actWithdraw {
 					t.Errorf("permd received %v", k.acts)
 				}
 			} else {
 				a := k.asked("permd/choose")
-				if string(a.Params) != c.choose || !a.Wait {
-					t.Errorf("permd was told %s", a.Params)
+				if string(a.params) != c.choose || !a.wait {
+					t.Errorf("permd was told %s", a.params)
 				}
 				if c.agent != declined {
 					k.want(clientSide)
@@ -210,8 +210,8 @@ func TestGateFailures(t *testing.T) {
 	k := newTalk(t, Rules{AskGates: true})
 	k.begin("x")
 	k.agent(writeLine)
-	if a := k.asked("permd/gate"); string(strictjson.Find(a.Params, "ask")) != "true" {
-		t.Errorf("permd was asked %s", a.Params)
+	if a := k.asked("permd/gate"); string(strictjson.Find(a.params, "ask")) != "true" {
+		t.Errorf("permd was asked %s", a.params)
 	}
 }
 

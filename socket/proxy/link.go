@@ -88,7 +88,7 @@ func (l *link) push(a action) bool {
 		return false
 	}
 	l.acts = append(l.acts, a)
-	l.bytes += len(a.Params)
+	l.bytes += len(a.params)
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -107,7 +107,7 @@ func (l *link) pop() (a action, lost, ok bool) {
 	if l.acts = l.acts[1:]; len(l.acts) == 0 {
 		l.acts = nil
 	}
-	l.bytes -= len(a.Params)
+	l.bytes -= len(a.params)
 	l.lessQueued.Broadcast()
 	lost, l.lost = l.lost, false
 	return a, lost, true
@@ -243,20 +243,20 @@ func (l *link) why() error {
 
 // do does one act.
 func (l *link) do(ctx context.Context, a action) {
-	if l.conn == nil && (a.Kind != actAsk || l.busy || !l.connect(ctx)) {
-		if a.Kind == actAsk {
-			l.p.answer(a.N, nil, l.why())
+	if l.conn == nil && (a.kind != actAsk || l.busy || !l.connect(ctx)) {
+		if a.kind == actAsk {
+			l.p.answer(a.n, nil, l.why())
 		}
 		return
 	}
-	switch a.Kind {
+	switch a.kind {
 	case actAsk:
 		l.ask(ctx, a)
 	case actTell:
-		l.notify(ctx, a.Method, a.Params)
+		l.notify(ctx, a.method, a.params)
 	case actWithdraw:
-		if id, ok := l.ids[a.N]; ok {
-			delete(l.ids, a.N)
+		if id, ok := l.ids[a.n]; ok {
+			delete(l.ids, a.n)
 			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
 		}
 	}
@@ -279,35 +279,35 @@ func (l *link) notify(ctx context.Context, method string, params strictjson.Valu
 func (l *link) ask(ctx context.Context, a action) {
 	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
 	conn, slow := l.conn, l.slow
-	p, err := conn.Start(asking, a.Method, a.Params)
+	p, err := conn.Start(asking, a.method, a.params)
 	if err != nil {
 		late := asking.Err() != nil && ctx.Err() == nil
 		cancel()
 		switch {
 		case late:
 			l.onTooSlow()
-		case l.failed(ctx) && !a.Wait && l.conn != nil:
+		case l.failed(ctx) && !a.wait && l.conn != nil:
 			// A new permd was told of all sessions just now. What was said of calls
 			// it was not told, so it asks where it would have known.
 			l.ask(ctx, a)
 			return
 		}
-		l.p.answer(a.N, nil, l.why())
+		l.p.answer(a.n, nil, l.why())
 		return
 	}
-	if !a.Wait {
+	if !a.wait {
 		if len(l.ids) > maxActs {
 			clear(l.ids)
 		}
-		l.ids[a.N] = p.ID
+		l.ids[a.n] = p.ID
 		l.waiters.Go(func() {
 			defer cancel()
-			l.wait(ctx, asking, conn, slow, p, a.N)
+			l.wait(ctx, asking, conn, slow, p, a.n)
 		})
 		return
 	}
 	defer cancel()
-	l.wait(ctx, asking, conn, slow, p, a.N)
+	l.wait(ctx, asking, conn, slow, p, a.n)
 }
 
 // wait hands permd's answer on.

@@ -132,13 +132,13 @@ func (c *core) hold(t *trackedRequest) {
 	c.last++
 	t.slot, t.inPlace = c.last, true
 	c.tracked[t.from][key(t.id)] = t
-	c.add(action{Kind: actReserve, To: t.from.other(), Place: t.slot})
+	c.add(action{kind: actReserve, to: t.from.other(), place: t.slot})
 }
 
 // release lets the other side see a request, as line; nil for never.
 func (c *core) release(t *trackedRequest, line []byte) {
 	t.inPlace = false
-	c.add(action{Kind: actFill, To: t.from.other(), Place: t.slot, Line: line})
+	c.add(action{kind: actFill, to: t.from.other(), place: t.slot, line: line})
 }
 
 // finish answers a request in the place of the other side, which never sees it.
@@ -156,7 +156,7 @@ func (c *core) drop(t *trackedRequest) {
 
 func (c *core) withdraw(t *trackedRequest) {
 	if t.ask != 0 {
-		c.add(action{Kind: actWithdraw, N: t.ask})
+		c.add(action{kind: actWithdraw, n: t.ask})
 	}
 }
 
@@ -181,7 +181,7 @@ func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
 		d := question(rpc)
 		if d != nil && !t.again && c.waitsFor(t) {
 			t.late, t.decision = true, d
-			c.add(action{Kind: actWake, N: t.ask, After: c.rules.LateWait})
+			c.add(action{kind: actWake, n: t.ask, after: c.rules.lateWait})
 			return
 		}
 		c.toPerson(t, d)

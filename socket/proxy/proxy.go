@@ -241,21 +241,21 @@ func (p *pumps) do(f func() []action) {
 func (p *pumps) apply(acts []action) {
 	var refused []uint64
 	for _, a := range acts {
-		switch a.Kind {
+		switch a.kind {
 		case actWrite:
-			p.out[a.To].push(a.Line, a.Own)
+			p.out[a.to].push(a.line, a.own)
 		case actReserve:
-			p.out[a.To].hold(a.Place)
+			p.out[a.to].hold(a.place)
 		case actFill:
-			p.out[a.To].fill(a.Place, a.Line)
+			p.out[a.to].fill(a.place, a.line)
 		case actAsk, actTell, actWithdraw:
-			if (p.over || !p.link.push(a)) && a.Kind == actAsk {
-				refused = append(refused, a.N)
+			if (p.over || !p.link.push(a)) && a.kind == actAsk {
+				refused = append(refused, a.n)
 			}
 		case actWake:
 			p.later(a)
 		case actSay:
-			p.cfg.Say(a.Text)
+			p.cfg.Say(a.text)
 		}
 	}
 	clear(acts) // the core keeps the place, and must not keep the lines
@@ -270,10 +270,10 @@ func (p *pumps) later(a action) {
 		return
 	}
 	var t *time.Timer
-	t = time.AfterFunc(a.After, func() {
+	t = time.AfterFunc(a.after, func() {
 		p.do(func() []action {
 			delete(p.wakes, t)
-			return p.core.onLate(a.N)
+			return p.core.onLate(a.n)
 		})
 	})
 	p.wakes[t] = struct{}{}

@@ -16,12 +16,12 @@ import (
 // received.
 func (k *talk) ran() (list []string) {
 	for _, a := range k.acts {
-		if a.Method == "permd/ran" {
-			list = append(list, string(a.Params))
+		if a.method == "permd/ran" {
+			list = append(list, string(a.params))
 		}
 	}
 	k.acts = nil
-	k.open = slices.DeleteFunc(k.open, func(a action) bool { return a.Method == "permd/ran" })
+	k.open = slices.DeleteFunc(k.open, func(a action) bool { return a.method == "permd/ran" })
 	return list
 }
 
@@ -222,7 +222,7 @@ func TestRanOrder(t *testing.T) {
 	k.update("tool_call", "c", "")
 	k.acts = nil
 	k.update("tool_call_update", "c", `,"status":"completed"`)
-	if len(k.acts) != 2 || k.acts[0].Method != "permd/ran" || k.acts[0].Wait || k.acts[1].Method != "session/update" {
+	if len(k.acts) != 2 || k.acts[0].method != "permd/ran" || k.acts[0].wait || k.acts[1].method != "session/update" {
 		t.Errorf("permd received %v", k.acts)
 	}
 }

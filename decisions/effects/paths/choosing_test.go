@@ -66,11 +66,12 @@ func TestChoosingIsNew(t *testing.T) {
 		}
 		check()
 	}
-	time.Sleep(2 * restless)
+	x.now = func() time.Time { return time.Now().Add(2 * restless) } // the folder rests
 	check()
 	if len(x.choices) != 1 {
 		t.Fatal("nothing is kept of a folder that rests")
 	}
+	x.now = time.Now
 	if err := os.WriteFile(filepath.Join(dir, "mise.toml"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -84,8 +84,8 @@ type stamper interface {
 
 // Stamp is different after each change of the names in a folder.
 type Stamp struct {
-	Device, File uint64
-	Changed      int64 // nanoseconds since 1970
+	device, file uint64
+	changed      int64 // nanoseconds since 1970
 }
 
 // NewIndex returns an index of a file system's projects. The clock is the one

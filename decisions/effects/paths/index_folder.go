@@ -27,7 +27,7 @@ func (x *Index) list(f *folder) listed {
 	if x.stamper != nil {
 		// Before the names: a change in between makes the stamp an old one.
 		stamp, err := x.stamper.Stamp(f.path)
-		if err == nil && x.now().UnixNano()-stamp.Changed > int64(restless) {
+		if err == nil && x.now().UnixNano()-stamp.changed > int64(restless) {
 			l.stamp = stamp
 		}
 	}

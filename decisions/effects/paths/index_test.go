@@ -126,7 +126,7 @@ type stampedFS struct {
 
 func (s *stampedFS) Stamp(p string) (Stamp, error) {
 	stamp := s.stamp
-	stamp.File += s.changed[p]
+	stamp.file += s.changed[p]
 	return stamp, nil
 }
 
@@ -138,7 +138,7 @@ func (s *stampedFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 // TestSurveyStamps: a folder is read again when its stamp is another one, and
 // only then.
 func TestSurveyStamps(t *testing.T) {
-	f := &stampedFS{FS: fsfake.New("/p/a/b/c", "/p/d/e"), stamp: Stamp{File: 1}, changed: map[string]uint64{}}
+	f := &stampedFS{FS: fsfake.New("/p/a/b/c", "/p/d/e"), stamp: Stamp{file: 1}, changed: map[string]uint64{}}
 	x := NewIndex(f, func() time.Time { return time.Unix(1e9, 0) })
 	survey := func(step string, read int, want ...string) {
 		t.Helper()
@@ -178,7 +178,7 @@ func TestSurveyRestless(t *testing.T) {
 		{"in the future", -time.Hour, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &stampedFS{FS: fsfake.New("/p/a"), stamp: Stamp{File: 1, Changed: now.Add(-tt.age).UnixNano()}}
+			f := &stampedFS{FS: fsfake.New("/p/a"), stamp: Stamp{file: 1, changed: now.Add(-tt.age).UnixNano()}}
 			x := NewIndex(f, func() time.Time { return now })
 			x.Survey("/p", "/p")
 			before := f.names
@@ -241,7 +241,7 @@ func TestSurveyBounds(t *testing.T) {
 // TestSurveyBeside: what one survey cannot read itself is read beside the
 // requests, and the next one knows it.
 func TestSurveyBeside(t *testing.T) {
-	f := &stampedFS{FS: fsfake.New("/p/z/z/.env"), stamp: Stamp{File: 1}}
+	f := &stampedFS{FS: fsfake.New("/p/z/z/.env"), stamp: Stamp{file: 1}}
 	for i := range 2 * maxListed {
 		f.Dir(fmt.Sprintf("/p/%03d", i))
 	}

@@ -123,7 +123,7 @@ func (OSFS) Stamp(path string) (Stamp, error) {
 		err := unix.Lstat(path, &st)
 		if err == nil {
 			//nolint:unconvert // the fields have other sizes on macOS
-			return Stamp{Device: uint64(st.Dev), File: uint64(st.Ino), Changed: st.Ctim.Nano()}, nil
+			return Stamp{device: uint64(st.Dev), file: uint64(st.Ino), changed: st.Ctim.Nano()}, nil
 		}
 		if err != unix.EINTR {
 			return Stamp{}, err

@@ -315,7 +315,7 @@ func (t *tool) own() {
 	case s.use != "":
 		source := ""
 		if s.use == "agent" {
-			source = SourceAgent
+			source = sourceAgent
 		}
 		t.useEffect(t.Call.Input, source)
 	case s.question != "":
