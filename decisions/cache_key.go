@@ -31,7 +31,7 @@ func appendRequest(b []byte, r *Request) ([]byte, bool) {
 	k.texts(c.Protocol, c.Tool.Name, c.Tool.Server, c.Tool.Source, c.Tool.Version, c.InputFrom)
 	k.flag(c.Tool.Destructive)
 	k.bytes(c.Input)
-	k.given(&c.Given)
+	k.credentials(&c.Credentials)
 	k.claims(&c.Claims)
 	k.texts(c.Agent.Name, c.Agent.Version, c.Client.Name, c.Client.Version, c.Cwd)
 	k.list(c.Roots)
@@ -105,7 +105,7 @@ func (k *keyer) claims(c *effects.Claims) {
 	k.bytes(c.Meta)
 }
 
-func (k *keyer) given(g *effects.Given) {
+func (k *keyer) credentials(g *effects.Credentials) {
 	k.list(g.Secrets)
 	k.number(len(g.Authorizations))
 	for _, a := range g.Authorizations {

@@ -17,7 +17,7 @@ func whole(t *testing.T) *Request {
 			ID: "run_shell_command__7", Protocol: "acp", InputFrom: "rawInput",
 			Tool:  effects.Tool{Name: "tool", Server: "server", Source: "source", Version: "1.0.0"},
 			Input: []byte(`{"command":"ls"}`),
-			Given: effects.Given{
+			Credentials: effects.Credentials{
 				Secrets: text("KEY"), Authorizations: []effects.Authorization{{ID: "idp", Scopes: text("scope")}},
 			},
 			Claims: effects.Claims{

@@ -61,7 +61,7 @@ func drawInto(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// TestAppendJSON compares with the library, whatever stands in the fields.
+// TestAppendJSON compares with the library, whatever is in the fields.
 func TestAppendJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var r Record

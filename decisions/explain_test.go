@@ -68,7 +68,7 @@ func TestWith(t *testing.T) {
 			if got := d.With(list, AsChoice)[0]; got.Verdict != tt.choice || got.Row != tt.chosen {
 				t.Errorf("as a choice: %s in row %d, want %s in row %d", got.Verdict, got.Row, tt.choice, tt.chosen)
 			}
-			if said := d.Said(0); said.Verdict != before.Verdict || len(d.Fired(0)) != len(tt.fired) {
+			if said := d.Result(0); said.Verdict != before.Verdict || len(d.Fired(0)) != len(tt.fired) {
 				t.Errorf("trying changed what was decided: %+v, fired %v", said, d.Fired(0))
 			}
 		})
@@ -119,7 +119,7 @@ func TestWithPaths(t *testing.T) {
 	}
 }
 
-// What broke is not mended by a line.
+// What broke is not fixed by a line.
 func TestWithFailure(t *testing.T) {
 	p, _, _, e := newFakes(t)
 	p.fired, p.err = nil, errors.New("broken")

@@ -32,23 +32,25 @@ func (f fences) why(e *effects.Effect) string {
 		if e.Run.Own == effects.OwnChanges {
 			return "what permd decides may only be changed by a person"
 		}
+	case effects.KindRead, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion,
+		effects.KindUnknown:
 	}
 	return ""
 }
 
-// attaches are programs that control a process that they are given by its number.
-var attaches = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
+// debuggers are programs that control a process that they are given by its number.
+var debuggers = []string{"gdb", "cgdb", "lldb", "gcore", "strace", "ltrace", "rr", "criu", "prlimit", "reptyr"}
 
 func (f fences) stops(r *effects.Run) bool {
 	name := filepath.Base(r.Program)
 	switch {
 	case name == "kill":
 		return slices.ContainsFunc(r.Args, f.meansDaemon) || slices.Contains(r.Args[min(1, len(r.Args)):], "-1")
-	case slices.Contains(byName, name):
+	case slices.Contains(signalsByName, name):
 		return f.endsByName(r)
-	case slices.Contains(byUnit, name):
+	case slices.Contains(serviceManagers, name):
 		return stopsUnit(r)
-	case slices.Contains(attaches, name):
+	case slices.Contains(debuggers, name):
 		return slices.ContainsFunc(r.Args, f.attachesDaemon)
 	}
 	return false

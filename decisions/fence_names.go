@@ -10,7 +10,7 @@ import (
 )
 
 // Programs that end processes which they find by name, and by other traits.
-var byName = []string{"pkill", "killall", "skill", "killall5"}
+var signalsByName = []string{"pkill", "killall", "skill", "killall5"}
 
 // The options of pkill, and of killall, that take the next word. Another
 // option that takes one makes its value count as a pattern, which denies no more

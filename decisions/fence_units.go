@@ -14,37 +14,37 @@ import (
 // most places: who ends that manager, the session, or a unit that permd is part of
 // or needs, ends permd without naming it.
 
-// byUnit are programs that control units by name.
-var byUnit = []string{"systemctl", "service", "launchctl", "loginctl"}
+// serviceManagers are programs that control units by name.
+var serviceManagers = []string{"systemctl", "service", "launchctl", "loginctl"}
 
 var (
-	// systemctlLooks are the sub-commands of systemctl that change nothing.
-	systemctlLooks = []string{
+	// systemctlReadOnly are the sub-commands of systemctl that change nothing.
+	systemctlReadOnly = []string{
 		"status", "show", "cat", "help", "is-active", "is-enabled", "is-failed", "is-system-running", "get-default", "show-environment", "list-units",
 		"list-unit-files", "list-timers", "list-sockets", "list-paths", "list-automounts", "list-dependencies", "list-jobs", "list-machines", "whoami",
 	}
-	// systemctlEnds are those that end a manager with all that it started.
-	systemctlEnds = []string{"exit", "rescue", "emergency", "default", "isolate"}
-	// systemctlHalts end the whole machine, and so the agent as well: rules and
+	// systemctlEndManager are those that end a manager with all that it started.
+	systemctlEndManager = []string{"exit", "rescue", "emergency", "default", "isolate"}
+	// systemctlEndMachine end the whole machine, and so the agent as well: rules and
 	// people decide about that. Given to the manager of a person they would end
 	// permd alone.
-	systemctlHalts = []string{"halt", "poweroff", "reboot", "soft-reboot", "kexec", "switch-root"}
-	// systemctlStops are those that stop, or may stop, the units that they are given.
-	systemctlStops = []string{
+	systemctlEndMachine = []string{"halt", "poweroff", "reboot", "soft-reboot", "kexec", "switch-root"}
+	// systemctlStopUnits are those that stop, or may stop, the units that they are given.
+	systemctlStopUnits = []string{
 		"stop", "kill", "restart", "try-restart", "condrestart", "reload-or-restart", "try-reload-or-restart", "force-reload", "freeze", "disable", "mask",
 		"clean", "revert", "set-property",
 	}
-	// around are units that permd is part of, or needs: what stops one of them
+	// requiredUnits are units that permd is part of, or needs: what stops one of them
 	// stops permd (systemd.special(7)).
-	around = []string{"-.slice", "user.slice", "user-0.slice", "app.slice", "session.slice", "user@0.service", "basic.target", "sysinit.target", "sockets.target"}
-	// aroundAnyone is one of them that is of a person or a session.
-	aroundAnyone = regexp.MustCompile(`^(user-[^.]*\.slice|user@[^.]*(\.service)?|session-[^.]*\.scope)$`)
-	// ending are units that end the manager once they are started.
-	ending = regexp.MustCompile(`^(exit|shutdown|final|umount|halt|poweroff|reboot|kexec|soft-reboot|rescue|emergency|initrd-switch-root|ctrl-alt-del)\.target$|^systemd-(exit|halt|poweroff|reboot|kexec|soft-reboot)(\.service)?$`)
+	requiredUnits = []string{"-.slice", "user.slice", "user-0.slice", "app.slice", "session.slice", "user@0.service", "basic.target", "sysinit.target", "sockets.target"}
+	// requiredUnitOfAnyone is one of them that is of a person or a session.
+	requiredUnitOfAnyone = regexp.MustCompile(`^(user-[^.]*\.slice|user@[^.]*(\.service)?|session-[^.]*\.scope)$`)
+	// terminatingUnits are units that end the manager once they are started.
+	terminatingUnits = regexp.MustCompile(`^(exit|shutdown|final|umount|halt|poweroff|reboot|kexec|soft-reboot|rescue|emergency|initrd-switch-root|ctrl-alt-del)\.target$|^systemd-(exit|halt|poweroff|reboot|kexec|soft-reboot)(\.service)?$`)
 	// permdUnits are permd's own, with which patterns are compared.
 	permdUnits = []string{"permd.service", "permd.socket", "permd-admin.socket"}
 
-	loginctlEnds = []string{"terminate-session", "terminate-user", "terminate-seat", "kill-session", "kill-user", "disable-linger"}
+	loginctlTerminate = []string{"terminate-session", "terminate-user", "terminate-seat", "kill-session", "kill-user", "disable-linger"}
 	// wholeDomain is a domain of launchd: all that runs for a person, or at all.
 	wholeDomain = regexp.MustCompile(`^(system|pid|(gui|user|login|session)(/[^/]*)?/?)$`)
 	permdLabel  = regexp.MustCompile(`(?i)^(.*[./])?permd(-admin)?(\.plist)?$`)
@@ -59,17 +59,17 @@ var systemctlLong = []string{
 	"--boot-loader-menu", "--boot-loader-entry", "--drop-in", "--legend",
 }
 
-// stopsUnit reports whether a run of one of byUnit may end the daemon.
+// stopsUnit reports whether a run of one of serviceManagers may end the daemon.
 func stopsUnit(r *effects.Run) bool {
 	switch filepath.Base(r.Program) {
 	case "systemctl":
 		words := operandsOf(r.Args)
-		if len(words) > 0 && slices.Contains(systemctlHalts, words[0]) {
+		if len(words) > 0 && slices.Contains(systemctlEndMachine, words[0]) {
 			return slices.ContainsFunc(r.Args, func(w string) bool { return len(w) > 3 && strings.HasPrefix("--user", w) })
 		}
 		return systemctlStopsPermd(words)
 	case "loginctl":
-		return slices.ContainsFunc(r.Args, func(w string) bool { return slices.Contains(loginctlEnds, w) })
+		return slices.ContainsFunc(r.Args, func(w string) bool { return slices.Contains(loginctlTerminate, w) })
 	case "launchctl":
 		if len(r.Args) == 0 {
 			return false
@@ -116,14 +116,14 @@ func operandsOf(args []string) []string {
 }
 
 func systemctlStopsPermd(words []string) bool {
-	if len(words) == 0 || slices.Contains(systemctlLooks, words[0]) {
+	if len(words) == 0 || slices.Contains(systemctlReadOnly, words[0]) {
 		return false
 	}
 	verb, units := words[0], words[1:]
-	stops := slices.Contains(systemctlStops, verb)
-	return slices.Contains(systemctlEnds, verb) || namesPermd(verb) || slices.ContainsFunc(units, func(u string) bool {
-		return namesPermd(u) || ending.MatchString(u) || matchesUnit(u, permdUnits) ||
-			stops && (slices.Contains(around, u) || aroundAnyone.MatchString(u) || matchesUnit(u, around))
+	stops := slices.Contains(systemctlStopUnits, verb)
+	return slices.Contains(systemctlEndManager, verb) || namesPermd(verb) || slices.ContainsFunc(units, func(u string) bool {
+		return namesPermd(u) || terminatingUnits.MatchString(u) || matchesUnit(u, permdUnits) ||
+			stops && (slices.Contains(requiredUnits, u) || requiredUnitOfAnyone.MatchString(u) || matchesUnit(u, requiredUnits))
 	})
 }
 

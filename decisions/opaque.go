@@ -6,7 +6,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// A yes that holds once was said of a call in the state that the person knew. A
+// A yes that holds once was said about a call in the state that the person knew. A
 // call before it that may change anything (make, an unknown program, a tool of a
 // server) can make another one of it: the same words then run another script. So
 // the yes is for a call that nothing of the kind precedes.
@@ -21,6 +21,7 @@ func opaque(effs []effects.Effect, after *effects.Disturbance) bool {
 			return false
 		case effects.KindRun:
 			return e.Run == nil || !e.Run.Readonly
+		case effects.KindUse, effects.KindState, effects.KindMode, effects.KindUnknown:
 		}
 		return true
 	})
@@ -33,6 +34,7 @@ func stateful(effs []effects.Effect) bool {
 		switch e.Kind {
 		case effects.KindUse, effects.KindConnect, effects.KindQuestion, effects.KindMode:
 			return false
+		case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindState, effects.KindUnknown:
 		}
 		return true
 	})

@@ -20,7 +20,7 @@ const (
 )
 
 // recordingFS is the file system as one call sees it. It asks for each thing once,
-// so that all parts of a decision speak of the same moment, and it notes what
+// so that all parts of a decision see the same moment, and it notes what
 // it was told, so that a later call can find out whether it would be told the
 // same. It belongs to one call.
 type recordingFS struct {
@@ -45,29 +45,29 @@ type fsLookup struct {
 type lookupOp uint8
 
 const (
-	lookLstat lookupOp = iota
-	lookLink
-	lookFile
-	lookNames
-	lookChoosing
-	lookSurvey // limit is how much of the path is the project's root
+	opLstat lookupOp = iota
+	opReadlink
+	opReadFile
+	opNames
+	opChoosing
+	opSurvey // limit is how much of the path is the project's root
 )
 
 // Lstat implements effects.FS.
 func (o *recordingFS) Lstat(path string) (fs.FileMode, error) {
-	l := o.lookup(fsLookup{op: lookLstat, path: path})
+	l := o.lookup(fsLookup{op: opLstat, path: path})
 	return l.mode, l.err
 }
 
 // Readlink implements effects.FS.
 func (o *recordingFS) Readlink(path string) (string, error) {
-	l := o.lookup(fsLookup{op: lookLink, path: path})
+	l := o.lookup(fsLookup{op: opReadlink, path: path})
 	return l.text, l.err
 }
 
 // ReadFile implements effects.FS.
 func (o *recordingFS) ReadFile(path string, limit int64) ([]byte, error) {
-	l := o.lookup(fsLookup{op: lookFile, path: path, limit: limit})
+	l := o.lookup(fsLookup{op: opReadFile, path: path, limit: limit})
 	if l.err != nil {
 		return nil, l.err
 	}
@@ -77,7 +77,7 @@ func (o *recordingFS) ReadFile(path string, limit int64) ([]byte, error) {
 // Names implements effects.FS. The entries know their names and types alone:
 // these are what is compared later.
 func (o *recordingFS) Names(path string, limit int) ([]fs.DirEntry, error) {
-	l := o.lookup(fsLookup{op: lookNames, path: path, limit: int64(limit)})
+	l := o.lookup(fsLookup{op: opNames, path: path, limit: int64(limit)})
 	if l.err != nil || l.text == "" {
 		return nil, l.err
 	}
@@ -129,17 +129,26 @@ func (o *recordingFS) Owner(path string) (uint32, error) {
 	return o.fs.Owner(path)
 }
 
+// Identity implements paths.Identifier. It is not compared later.
+func (o *recordingFS) Identity(path string) (paths.Identity, error) {
+	o.uncomparable = true
+	if by, ok := o.fs.(paths.Identifier); ok {
+		return by.Identity(path)
+	}
+	return paths.Identity{}, errors.ErrUnsupported
+}
+
 // Survey implements paths.Surveyor. A file system that is none has nothing to
 // say, and nothing is in doubt then.
 func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	if !strings.HasPrefix(dir, root) {
-		return paths.Survey{Doubtful: true}
+		return paths.Survey{Incomplete: true}
 	}
-	l := o.lookup(fsLookup{op: lookSurvey, path: dir, limit: int64(len(root))})
+	l := o.lookup(fsLookup{op: opSurvey, path: dir, limit: int64(len(root))})
 	var s paths.Survey
-	s.Doubtful = strings.HasPrefix(l.text, doubtful)
-	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, doubtful), "\x00") {
-		switch link, isLink := strings.CutPrefix(name, linked); {
+	s.Incomplete = strings.HasPrefix(l.text, incompleteMark)
+	for name := range strings.SplitSeq(strings.TrimPrefix(l.text, incompleteMark), "\x00") {
+		switch link, isLink := strings.CutPrefix(name, linkMark); {
 		case isLink:
 			s.Links = append(s.Links, link)
 		case name != "":
@@ -151,7 +160,7 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 
 // Choosing is what package paths asks a file system for that knows names in a folder.
 func (o *recordingFS) Choosing(dir string) ([]string, error) {
-	l := o.lookup(fsLookup{op: lookChoosing, path: dir})
+	l := o.lookup(fsLookup{op: opChoosing, path: dir})
 	if l.err != nil || l.text == "" {
 		return nil, l.err
 	}
@@ -165,12 +174,12 @@ func choosing(fsys effects.FS, path string) (string, error) {
 }
 
 const (
-	doubtful = "?" // precedes the names of a survey that is
-	linked   = "@" // precedes the name of a link
+	incompleteMark = "?" // precedes the names of a survey that is
+	linkMark       = "@" // precedes the name of a link
 )
 
-// surveyed asks for a survey, as text: absolute paths hold no zero.
-func surveyed(fsys effects.FS, path string, root int64) string {
+// surveyText asks for a survey, as text: absolute paths hold no zero.
+func surveyText(fsys effects.FS, path string, root int64) string {
 	by, ok := fsys.(paths.Surveyor)
 	if !ok {
 		return ""
@@ -178,10 +187,10 @@ func surveyed(fsys effects.FS, path string, root int64) string {
 	s := by.Survey(path[:root], path)
 	text := strings.Join(s.Secrets, "\x00")
 	for _, link := range s.Links {
-		text += "\x00" + linked + link
+		text += "\x00" + linkMark + link
 	}
-	if s.Doubtful {
-		text = doubtful + text
+	if s.Incomplete {
+		text = incompleteMark + text
 	}
 	return text
 }
@@ -214,20 +223,20 @@ func (o *recordingFS) lookup(l fsLookup) fsLookup {
 // ask puts the question.
 func (l *fsLookup) ask(fsys effects.FS) {
 	switch l.op {
-	case lookLstat:
+	case opLstat:
 		l.mode, l.err = fsys.Lstat(l.path)
-	case lookLink:
+	case opReadlink:
 		l.text, l.err = fsys.Readlink(l.path)
-	case lookFile:
+	case opReadFile:
 		var data []byte
 		data, l.err = fsys.ReadFile(l.path, l.limit)
 		l.text = string(data)
-	case lookNames:
+	case opNames:
 		l.text, l.err = names(fsys, l.path, l.limit)
-	case lookChoosing:
+	case opChoosing:
 		l.text, l.err = choosing(fsys, l.path)
-	case lookSurvey:
-		l.text = surveyed(fsys, l.path, l.limit)
+	case opSurvey:
+		l.text = surveyText(fsys, l.path, l.limit)
 	}
 }
 
@@ -237,33 +246,33 @@ func unchanged(fsys effects.FS, looks []fsLookup) bool {
 	for i := range looks {
 		l := &looks[i]
 		switch l.op {
-		case lookLstat:
+		case opLstat:
 			mode, err := fsys.Lstat(l.path)
 			if mode != l.mode || !sameError(err, l.err) {
 				return false
 			}
-		case lookLink:
+		case opReadlink:
 			text, err := fsys.Readlink(l.path)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}
-		case lookFile:
+		case opReadFile:
 			data, err := fsys.ReadFile(l.path, l.limit)
 			if !bytes.Equal(data, []byte(l.text)) || !sameError(err, l.err) {
 				return false
 			}
-		case lookNames:
+		case opNames:
 			text, err := names(fsys, l.path, l.limit)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}
-		case lookChoosing:
+		case opChoosing:
 			text, err := choosing(fsys, l.path)
 			if text != l.text || !sameError(err, l.err) {
 				return false
 			}
-		case lookSurvey:
-			if surveyed(fsys, l.path, l.limit) != l.text {
+		case opSurvey:
+			if surveyText(fsys, l.path, l.limit) != l.text {
 				return false
 			}
 		}

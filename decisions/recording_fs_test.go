@@ -27,11 +27,11 @@ func (f surveyFS) Survey(string, string) paths.Survey { return f.survey }
 func TestObservedSurvey(t *testing.T) {
 	for name, want := range map[string]paths.Survey{
 		"nothing":          {},
-		"doubt":            {Doubtful: true},
+		"doubt":            {Incomplete: true},
 		"a secret":         {Secrets: []string{"/p/.env"}},
 		"a link":           {Links: []string{"/p/x"}},
-		"links and doubt":  {Links: []string{"/p/x", "/p/y"}, Doubtful: true},
-		"all of it":        {Secrets: []string{"/p/.env", "/p/a.key"}, Links: []string{"/p/@x"}, Doubtful: true},
+		"links and doubt":  {Links: []string{"/p/x", "/p/y"}, Incomplete: true},
+		"all of it":        {Secrets: []string{"/p/.env", "/p/a.key"}, Links: []string{"/p/@x"}, Incomplete: true},
 		"an odd file name": {Secrets: []string{"/p/@/.env"}},
 	} {
 		t.Run(name, func(t *testing.T) {

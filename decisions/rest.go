@@ -44,7 +44,7 @@ func (e *evaluator) evaluateRest(ctx context.Context, m *evaluation, now time.Ti
 }
 
 // deniedOfRest returns the effects of a call's rest that are denied, with what
-// is said of them.
+// is said about them.
 func (e *Engine) deniedOfRest(ctx context.Context, m *evaluation, q *MemoryQuery) (denied []effects.Effect, results []effectResult) {
 	for i := range m.rest {
 		eff, p := &m.res.Rest[i], &m.rest[i]

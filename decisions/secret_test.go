@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// TestCacheSeesNewSecrets: a search that was kept as harmless is looked at anew
+// TestCacheSeesNewSecrets: a search that was kept as harmless is looked at again
 // when a file named like a secret has come into a folder that it goes through,
 // and once more when it is gone.
 func TestCacheSeesNewSecrets(t *testing.T) {

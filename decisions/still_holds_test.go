@@ -15,14 +15,14 @@ type otherRules struct{ *fakePolicy }
 func (p otherRules) Snapshot(uint32, string) (Snapshot, error) { return p, nil }
 func (otherRules) Digest() string                              { return "other" }
 
-// TestAgain: an earlier answer is given again only while deciding anew would say
+// TestAgain: an earlier answer is given again only while deciding again would say
 // the very same.
 func TestAgain(t *testing.T) {
 	request := func() *Request {
 		return &Request{Call: effects.Call{
 			ID: "c", Protocol: "otc", Tool: effects.Tool{Name: "Send", Server: "Sms", Version: "1.2.0"}, Input: []byte(`{"to":"a"}`), InputFrom: "input",
-			Given: effects.Given{Secrets: []string{"KEY"}},
-			User:  effects.User{UID: 1000, Home: "/home/canary"},
+			Credentials: effects.Credentials{Secrets: []string{"KEY"}},
+			User:        effects.User{UID: 1000, Home: "/home/canary"},
 		}}
 	}
 	tests := map[string]func(p *fakePolicy, m *fakeMemory, e *Engine, r *Request){
@@ -37,7 +37,9 @@ func TestAgain(t *testing.T) {
 		"a remembered allow":            func(_ *fakePolicy, m *fakeMemory, _ *Engine, _ *Request) { m.allow = &Choice{ID: "y"} },
 		"other arguments":               func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) { r.Call.Input = []byte(`{"to":"b"}`) },
 		"another version":               func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) { r.Call.Tool.Version = "1.3.0" },
-		"another secret":                func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) { r.Call.Given.Secrets = []string{"ROOT"} },
+		"another secret": func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) {
+			r.Call.Credentials.Secrets = []string{"ROOT"}
+		},
 		"a defect": func(_ *fakePolicy, _ *fakeMemory, _ *Engine, r *Request) {
 			r.Call.Defects = []effects.Defect{{Code: "x"}}
 		},

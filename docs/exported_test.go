@@ -100,7 +100,7 @@ func readModule(t *testing.T) sourceModule {
 		if err != nil {
 			return err
 		}
-		folder := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), ".."+string(filepath.Separator)))
+		folder := lexpath.Shorten("..", filepath.ToSlash(filepath.Dir(path)))
 		test := strings.HasSuffix(path, "_test.go")
 		p := m.at(fset, folder)
 		if test && strings.HasSuffix(f.Name.Name, "_test") {

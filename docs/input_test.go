@@ -260,7 +260,7 @@ func (w *world) seen(t *testing.T, call, what, kind string) string {
 		t.Fatal(err)
 	}
 	made := tools.World{FS: w.fs, Own: w.own, Table: snap.Table(), Profiles: snap.Profiles()}
-	res := made.Of(c)
+	res := made.Effects(c)
 	for i := range res.Effects {
 		if string(res.Effects[i].Kind) != kind {
 			continue

@@ -9,7 +9,7 @@ import (
 // block is a fenced code block.
 type block struct {
 	heading string // the nearest heading above, without #
-	info    string // what stands behind the opening fence
+	info    string // what follows the opening fence
 	text    string
 	first   int // lines of the text, from 0; the fences stand around them
 	end     int

@@ -42,7 +42,7 @@ var otherTables = map[[2]string]string{
 type schemaRow struct{ name, kind, there string }
 
 // TestProtocolTables compares the tables of protocol.md with the schema: each
-// member has a row, whose second and third cell are what the schema says of it.
+// member has a row, whose second and third cell are what the schema says about it.
 // With -update these cells are written.
 func TestProtocolTables(t *testing.T) {
 	schema, doc := readSchema(t), read(t, "protocol.md")

@@ -120,7 +120,7 @@ func (r *recipe) decide(t *testing.T, dir string, layer decisions.Layer) {
 	}
 }
 
-// ruleIDs are the rules that spoke.
+// ruleIDs are the rules that matched.
 func ruleIDs(d *decisions.Decision) []string {
 	var ids []string
 	for _, e := range d.Effects {

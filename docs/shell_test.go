@@ -9,7 +9,7 @@ import (
 )
 
 // TestShellExamples runs the examples of shell.md through the recogniser: each
-// stands behind a line that says whether it is plain.
+// follows a line that says whether it is plain.
 func TestShellExamples(t *testing.T) {
 	data, err := os.ReadFile("shell.md")
 	if err != nil {

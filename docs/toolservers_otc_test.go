@@ -37,8 +37,8 @@ func TestToolServersOTC(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := w.decide(t, &effects.Call{
 				ID: "c1", Protocol: otc.Protocol, Input: fmt.Appendf(nil, `{"amount_cents":%s}`, c.amount), InputFrom: "input",
-				Tool:  effects.Tool{Name: "PostEntry", Server: "Ledger", Source: "https://tools.example.com/v1", Version: c.version},
-				Given: effects.Given{Secrets: []string{c.secret}}, Cwd: w.project,
+				Tool:        effects.Tool{Name: "PostEntry", Server: "Ledger", Source: "https://tools.example.com/v1", Version: c.version},
+				Credentials: effects.Credentials{Secrets: []string{c.secret}}, Cwd: w.project,
 			})
 			if d.Verdict != c.want {
 				t.Errorf("%s: %s, want %s", d.Verdict, d.Reason, c.want)

@@ -21,7 +21,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// The place that the documents speak of.
+// The place that the documents are about.
 const (
 	home    = "/home/ana"
 	project = home + "/shop"
@@ -138,12 +138,12 @@ func (w *world) call(t *testing.T, text string) *effects.Call {
 	if wire.Cwd != "" {
 		cwd = wire.Cwd
 	}
-	given := effects.Given{Secrets: wire.Secrets}
+	given := effects.Credentials{Secrets: wire.Secrets}
 	if wire.Scopes != nil {
 		given.Authorizations = []effects.Authorization{{ID: "sms", Scopes: wire.Scopes}}
 	}
 	return &effects.Call{
-		ID: "c1", Protocol: "permd", Tool: effects.Tool{Name: wire.Tool.Name, Server: wire.Tool.Server, Version: wire.Tool.Version}, Input: []byte(wire.Input), Given: given,
+		ID: "c1", Protocol: "permd", Tool: effects.Tool{Name: wire.Tool.Name, Server: wire.Tool.Server, Version: wire.Tool.Version}, Input: []byte(wire.Input), Credentials: given,
 		Claims: effects.Claims{Kind: wire.Kind, Title: wire.Title}, Cwd: cwd,
 		Agent: effects.Party{Name: "claude-agent-acp", Version: "0.100.0"}, Client: effects.Party{Name: "zed", Version: "1.2.0"},
 		User: effects.User{UID: 1000, Name: "ana", Home: home, Groups: []string{"ana"}, Env: map[string]string{"HOME": home}},

@@ -1,4 +1,4 @@
-// Package packaging holds what installs permd beside its program: the units of
+// Package packaging holds what is installed in addition to the program: the units of
 // systemd for a person, which are the same files that packages ship. It writes
 // nothing to disk; `permd service` does.
 package packaging

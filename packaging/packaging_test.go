@@ -45,7 +45,7 @@ func values(t *testing.T, units []Unit, name, section, key string) []string {
 	return found
 }
 
-// TestNamesAgree: the units and the program speak of the same sockets.
+// TestNamesAgree: the units and the program are about the same sockets.
 func TestNamesAgree(t *testing.T) {
 	run := t.TempDir()
 	if err := os.Chmod(run, 0o700); err != nil {
@@ -153,7 +153,7 @@ func TestProgramOfChangedUnit(t *testing.T) {
 	}
 }
 
-// TestVerify: systemd has nothing to say of the units. It returns 0 for keys
+// TestVerify: systemd has nothing to say about the units. It returns 0 for keys
 // that it does not know, so any word counts.
 func TestVerify(t *testing.T) {
 	tool, err := exec.LookPath("systemd-analyze")

@@ -86,8 +86,8 @@ func quoted(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// like returns the names that differ from one by a single slip of the fingers.
-func like(name string, names []string) []string {
+// similarNames returns the names that differ from one by a single slip of the fingers.
+func similarNames(name string, names []string) []string {
 	if len(name) < 3 {
 		return nil // of so few letters everything is alike
 	}
@@ -95,16 +95,16 @@ func like(name string, names []string) []string {
 	for _, n := range names {
 		// The first letter is hardly ever the wrong one, and many programs are
 		// called like another one with a letter before it.
-		if n != name && n[0] == name[0] && slip(name, n) {
+		if n != name && n[0] == name[0] && isTypo(name, n) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-// slip reports whether two words differ by one letter more, less or other, or by
+// isTypo reports whether two words differ by one letter more, less or other, or by
 // two that changed places.
-func slip(a, b string) bool {
+func isTypo(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}

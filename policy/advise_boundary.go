@@ -98,18 +98,18 @@ func (b *boundary) affix(loc *ast.Location, op, name, text string) {
 			"input.effect.host that ends with %q may be a host of somebody else", text)
 	case kind == "host" && op != "endswith":
 		b.warn(loc, "compare the whole host, or its end from a dot on",
-			"input.effect.host that %s %q may be a host of somebody else", saysOf(op), text)
+			"input.effect.host that %s %q may be a host of somebody else", wordsOfBoundary(op), text)
 	case kind == "url" && op == "startswith" && strings.Count(text, "/") < 3:
 		b.warn(loc, "test input.effect.host and input.effect.scheme, or end the text with /",
 			"input.effect.url that begins with %q may be of a host of somebody else", text)
 	case kind == "url" && op != "startswith":
-		b.warn(loc, "test input.effect.host", "input.effect.url that %s %q may be of a host of somebody else", saysOf(op), text)
+		b.warn(loc, "test input.effect.host", "input.effect.url that %s %q may be of a host of somebody else", wordsOfBoundary(op), text)
 	case kind == "path" && op == "startswith" && !strings.HasSuffix(text, "/"):
 		b.warn(loc, "end it with /", "input.effect.%s that begins with %q may be beside the folder: %sx", name, text, text)
 	}
 }
 
-func saysOf(op string) string {
+func wordsOfBoundary(op string) string {
 	if op == "contains" {
 		return "contains"
 	}

@@ -24,7 +24,7 @@ func (l *adviser) adviseEntries(list []listEntry) {
 			l.toolEntry(e, p.Tool)
 		}
 	}
-	l.overshadowed(list)
+	l.overriddenEntries(list)
 }
 
 func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
@@ -50,7 +50,7 @@ func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 		l.warn(e, "name the targets, one entry each: what they do stands in files of the project",
 			"allows whatever targets the project has, now and later")
 	case !l.table.Knows(r.Program) && !strings.Contains(r.Program, "/") && !decisions.RunsTargets(r.Program):
-		near := like(r.Program, l.table.Names())
+		near := similarNames(r.Program, l.table.Names())
 		switch {
 		case len(near) > 0:
 			l.note(e, "did you mean "+strings.Join(near, " or ")+"?", "names a program that permd does not know")
@@ -162,9 +162,9 @@ func (l *adviser) toolEntry(e listEntry, t *pattern.Tool) {
 	}
 }
 
-// overshadowed finds entries that never decide anything, because another one
+// overriddenEntries finds entries that never decide anything, because another one
 // matches all that they match and counts more, or says the same.
-func (l *adviser) overshadowed(list []listEntry) {
+func (l *adviser) overriddenEntries(list []listEntry) {
 	const limit = 2000 // pairs are compared; nobody reads what a longer list would bring
 	if len(list) > limit {
 		list = list[:limit]
@@ -192,7 +192,7 @@ func (l *adviser) overshadowed(list []listEntry) {
 	}
 }
 
-// stricter reports whether a set speaks before another one of the same layer.
+// stricter reports whether a set takes precedence over another one of the same layer.
 func stricter(a, b decisions.Set) bool {
 	order := []decisions.Set{decisions.SetAllow, decisions.SetAsk, decisions.SetDeny}
 	return slices.Index(order, a) > slices.Index(order, b)

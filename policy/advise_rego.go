@@ -24,7 +24,7 @@ func (l *adviser) adviseRules(c *compiledLayer) {
 		if b == nil || isListed(r.ast) {
 			continue
 		}
-		l.never(r.ast, b)
+		l.unsatisfiableRules(r.ast, b)
 		if r.set == decisions.SetAllow {
 			l.interpreters(c, r.ast, b)
 		}
@@ -182,8 +182,8 @@ func notGlob(w string) (string, string) {
 	return "", ""
 }
 
-// never finds rules that cannot fire.
-func (l *adviser) never(r *ast.Rule, b ast.Body) {
+// unsatisfiableRules finds rules that cannot fire.
+func (l *adviser) unsatisfiableRules(r *ast.Rule, b ast.Body) {
 	fields := equalities(b)
 	for field, all := range fields {
 		both := all[0]
@@ -213,7 +213,7 @@ func (l *adviser) never(r *ast.Rule, b ast.Body) {
 				l.found.Add(r.Location, diag.SeverityWarning, "name the program that it runs",
 					"input.effect.program is never %q: it only runs another program, and that is the run which rules see", p)
 			case !l.table.Knows(p) && !strings.Contains(p, "/") && !strings.Contains(p, "*"):
-				if near := like(p, l.table.Names()); len(near) > 0 {
+				if near := similarNames(p, l.table.Names()); len(near) > 0 {
 					l.found.Add(r.Location, diag.SeverityNote, "did you mean "+strings.Join(near, " or ")+"?", "permd does not know the program %q", p)
 				}
 			}

@@ -274,7 +274,7 @@ func TestSlip(t *testing.T) {
 		{"git", "gti", true}, {"git", "gitt", true}, {"git", "gt", true}, {"git", "got", true}, {"git", "tig", false},
 		{"git", "git", false}, {"make", "cmake", true}, {"npm", "pnpm", true}, {"abcd", "badc", false}, {"ab", "ba", true},
 	} {
-		if got := slip(tt.a, tt.b); got != tt.want {
+		if got := isTypo(tt.a, tt.b); got != tt.want {
 			t.Errorf("slip(%q, %q) = %v", tt.a, tt.b, got)
 		}
 	}

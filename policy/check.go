@@ -203,7 +203,7 @@ func (f Folder) open() (unit, *input.Schema, error) {
 	return u, schema, nil
 }
 
-// underOrg takes over what org says of programs. A folder that may not be read
+// underOrg takes over what org says about programs. A folder that may not be read
 // says nothing here: the daemon reads it by itself.
 func (f Folder) underOrg(u *unit) error {
 	t, err := source.Read(f.Org, source.Access{Writable: true})

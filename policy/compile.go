@@ -54,11 +54,11 @@ type compiledLayer struct {
 	needs      input.Parts
 	mayFire    [numKinds]bool // kinds for which a rule may fire
 	warnings   []diag.Problem
-	table      *programs.Table    // of org: the program table with what it adds, nil if nothing
-	overlay    *programs.Opinions // of a user: what it says of programs, nil if nothing
-	programs   []ProgramInfo      // the programs that it says something about
-	tests      *moduleSet         // all that was parsed, when there are tests; nil once they have run
-	lists      []listEntry        // the entries of its lists, for explanations
+	table      *programs.Table   // of org: the program table with what it adds, nil if nothing
+	overlay    *programs.Overlay // of a user: what it says about programs, nil if nothing
+	programs   []ProgramInfo     // the programs that it says something about
+	tests      *moduleSet        // all that was parsed, when there are tests; nil once they have run
+	lists      []listEntry       // the entries of its lists, for explanations
 }
 
 // moduleSet are the modules of a layer, before compiling.
@@ -177,7 +177,7 @@ func parse(u unit, ps *diag.List) *moduleSet {
 		if u.listsOnly {
 			continue
 		}
-		if blank(f.Data) {
+		if isBlank(f.Data) {
 			continue // no rules, which is as good as any number
 		}
 		opts := policyOpts

@@ -26,11 +26,11 @@ const maxDirectDeny = 8
 
 // query is what the layers are asked.
 type query struct {
-	input  *ast.Term
-	now    time.Time
-	cancel topdown.Cancel
-	whole  bool // always evaluate the whole set, for tests
-	deny   bool // only rules that deny count
+	input    *ast.Term
+	now      time.Time
+	cancel   topdown.Cancel
+	wholeSet bool // always evaluate the whole set, for tests
+	deny     bool // only rules that deny count
 }
 
 // Resolve gives OPA's index the input, as the evaluator does: nil is undefined.
@@ -87,7 +87,7 @@ func (l *compiledLayer) eval(q *query) ([]decisions.Finding, error) {
 	switch {
 	case ok && len(rules) == 0:
 		return nil, nil
-	case ok && !q.whole:
+	case ok && !q.wholeSet:
 		err = l.evalEach(q, rules, v)
 	default:
 		err = l.evalSet(q, v)
@@ -279,7 +279,7 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 			Rule: r.ref, Set: r.set, Reason: e.reason, Message: e.message,
 			Remember: e.remember, Covers: e.covers, CoversUnknown: e.coversUnknown,
 		}
-		// The entry of a list is several rules, and speaks once.
+		// A list entry is several rules and is reported once.
 		if !slices.Contains(out, f) {
 			out = append(out, f)
 		}

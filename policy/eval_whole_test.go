@@ -31,7 +31,7 @@ func TestNeeds(t *testing.T) {
 					t.Fatalf("%s %s: %v", path, form, ps.Errors())
 				}
 				for _, whole := range []bool{false, true} {
-					fired, err := c.eval(&query{input: input.Build(in, c.needs), now: in.Now, cancel: noCancel{}, whole: whole})
+					fired, err := c.eval(&query{input: input.Build(in, c.needs), now: in.Now, cancel: noCancel{}, wholeSet: whole})
 					if err != nil || len(fired) != 1 {
 						t.Errorf("%s: %s %s (whole %v): fired %d, %v", in.Effect.Kind, path, form, whole, len(fired), err)
 					}
@@ -91,7 +91,7 @@ deny contains input.effect.script.path if input.effect.program == "git"`)}
 		for _, l := range layers {
 			q := &query{input: input.Build(in, l.needs), now: in.Now, cancel: noCancel{}}
 			direct, err1 := l.eval(q)
-			q = &query{input: input.Build(in, input.AllParts), now: in.Now, cancel: noCancel{}, whole: true}
+			q = &query{input: input.Build(in, input.AllParts), now: in.Now, cancel: noCancel{}, wholeSet: true}
 			whole, err2 := l.eval(q)
 			if diff := cmp.Diff(whole, direct); diff != "" || (err1 == nil) != (err2 == nil) {
 				t.Fatalf("%s: errors %v and %v; findings (-whole +direct):\n%s", l.layer, err2, err1, diff)

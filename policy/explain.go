@@ -61,7 +61,7 @@ const (
 const (
 	costDetail = 1 // an option, a tag, how the program runs
 	costWord   = 2 // another word, path, host or tool with the same beginning
-	costTopic  = 3 // the rule speaks of something else
+	costTopic  = 3 // the rule is about something else
 )
 
 var _ Explainer = (*snapshot)(nil)

@@ -193,6 +193,7 @@ func (d *comparison) named(p *pattern.Run, r *effects.Run) {
 }
 
 var stdinWords = map[effects.Stdin]string{
+	effects.StdinNone: "nothing",
 	effects.StdinFile: "a file", effects.StdinText: "a text", effects.StdinPipe: "the output of another program",
 	effects.StdinNetwork: "what came from the network",
 }
@@ -229,18 +230,18 @@ func slips(w pattern.Glob, arg string) string {
 
 func (d *comparison) path(p *pattern.Pattern, f *effects.File) bool {
 	// The path as the call wrote it, links not followed.
-	if given := filepath.Clean(f.Given); d.allow && given != f.Path && f.Given != "" {
+	if given := filepath.Clean(f.AsWritten); d.allow && given != f.Path && f.AsWritten != "" {
 		if !filepath.IsAbs(given) {
 			given = filepath.Join(d.ctx.Cwd, given)
 		}
-		named := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: given, Given: f.Given, Recursive: f.Recursive}}
+		named := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: given, AsWritten: f.AsWritten, Recursive: f.Recursive}}
 		if given != f.Path && p.Match(&named, nil, d.ctx) {
 			d.held++
 			d.say(costDetail, "", "a link leads from %s to %s", shown(given), shown(f.Path))
 			return true
 		}
 	}
-	one := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: f.Path, Given: f.Given}}
+	one := effects.Effect{Kind: d.effect.Kind, Tags: d.effect.Tags, File: &effects.File{Path: f.Path, AsWritten: f.AsWritten}}
 	if d.allow && f.Recursive && p.Match(&one, nil, d.ctx) {
 		d.held++
 		d.say(costDetail, "", "all that is below is meant too, and the line does not end with **")

@@ -103,7 +103,7 @@ func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, 
 		p.shown = inlinedWith(p.exprs, means)
 		kinds := kindsOf(p)
 		if kinds != nil && !slices.Contains(kinds, string(t.in.Effect.Kind)) {
-			return near, false // it speaks of other effects
+			return near, false // it is about other effects
 		}
 		vars := varsOf(p)
 		switch {

@@ -199,7 +199,7 @@ func TestNearestEntries(t *testing.T) {
 	deep := file(effects.KindWrite, "/home/u/p/docs", effects.InProject)
 	deep.File.Recursive = true
 	link := file(effects.KindWrite, "/home/u/p/src/x.md", effects.InProject)
-	link.File.Given = "docs/x.md"
+	link.File.AsWritten = "docs/x.md"
 	port := connect("docs.example.com")
 	port.Connect.Port = 8443
 	tests := []struct {
@@ -285,7 +285,7 @@ func TestDifferingAgrees(t *testing.T) {
 	for _, p := range []string{"/home/u/p/docs", "/home/u/p/docs/a.md", "/home/u/p/a.md", "/srv/x", "/srv", "/home/u/p"} {
 		for _, given := range []string{p, "docs/a.md"} {
 			e := file(effects.KindWrite, p, effects.InProject)
-			e.File.Given = given
+			e.File.AsWritten = given
 			all = append(all, e)
 			e.File = new(*e.File)
 			e.File.Recursive = true

@@ -72,7 +72,7 @@ deny contains "x" if {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q.whole = true
+			q.wholeSet = true
 			whole, err := l.eval(q)
 			if err != nil {
 				t.Fatal(err)

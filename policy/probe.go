@@ -34,7 +34,7 @@ func probe(l *compiledLayer, schema *input.Schema, ps *diag.List) {
 		}
 		candidates, err := index.Lookup(&kindResolver{schema: schema, kind: kind})
 		l.mayFire[i] = err != nil || len(candidates.Rules) > 0
-		residual, err := index.Lookup(&kindResolver{schema: schema, kind: kind, strange: true})
+		residual, err := index.Lookup(&kindResolver{schema: schema, kind: kind, unmatched: true})
 		if err != nil || len(residual.Rules) <= maxResidual {
 			continue
 		}
@@ -47,9 +47,9 @@ func probe(l *compiledLayer, schema *input.Schema, ps *diag.List) {
 
 // kindResolver is the input when only the kind is known.
 type kindResolver struct {
-	schema  *input.Schema
-	kind    effects.Kind
-	strange bool // give fields of the effect a value that no rule names
+	schema    *input.Schema
+	kind      effects.Kind
+	unmatched bool // give fields of the effect a value that no rule names
 }
 
 // Resolve implements ast.ValueResolver. A field that the kind does not have is
@@ -65,7 +65,7 @@ func (r *kindResolver) Resolve(ref ast.Ref) (ast.Value, error) {
 	if !r.schema.Has(r.kind, field) {
 		return nil, nil
 	}
-	if node := r.schema.Effect[field]; r.strange {
+	if node := r.schema.Effect[field]; r.unmatched {
 		switch {
 		case len(node.Enum) > 0:
 		case node.Type == "string":

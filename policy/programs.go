@@ -33,7 +33,7 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 	if len(files) == 0 || u.table == nil {
 		return
 	}
-	var described []programs.Described
+	var described []programs.LayerProgram
 	var errs []*programs.TableError
 	switch u.layer {
 	case decisions.Org:
@@ -41,7 +41,7 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 			u.table = out.table
 		}
 	case decisions.User:
-		if out.overlay, errs = u.table.Opinions(files); errs == nil {
+		if out.overlay, errs = u.table.ParseOverlay(files); errs == nil {
 			described = out.overlay.List()
 			u.table = u.table.With(out.overlay, true)
 		}
@@ -63,7 +63,7 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 	}
 }
 
-// programsDigest identifies what a layer says of programs, "" if it says nothing.
+// programsDigest identifies what a layer says about programs, "" if it says nothing.
 func (n *layerState) programsDigest() string {
 	if n == nil || n.active == nil || len(n.active.programs) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func (n *layerState) programsDigest() string {
 	return n.digest
 }
 
-// withOrg returns the state with that of org: what org says of programs
+// withOrg returns the state with that of org: what org says about programs
 // is what a person's files are read against.
 func (n *layerState) withOrg(org *layerState) *layerState {
 	next := *n
@@ -79,7 +79,7 @@ func (n *layerState) withOrg(org *layerState) *layerState {
 	return &next
 }
 
-// tableOf is the program table with what org says of it.
+// tableOf is the program table with what org says about it.
 func (s *Store) tableOf(org *layerState) *programs.Table {
 	if org != nil && org.active != nil && org.active.table != nil {
 		return org.active.table

@@ -78,7 +78,7 @@ func TestProgramsSchema(t *testing.T) {
 			if ok != c.ok {
 				t.Errorf("it fits the schema: %t (%s)", ok, why)
 			}
-			if _, errs := table.Opinions(map[string][]byte{"a.yaml": []byte(c.text)}); (errs == nil) != c.ok {
+			if _, errs := table.ParseOverlay(map[string][]byte{"a.yaml": []byte(c.text)}); (errs == nil) != c.ok {
 				t.Errorf("the reader says: %v", errs)
 			}
 		})

@@ -19,7 +19,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// judged is what the rules say of a command's effects, with the table of the
+// judged is what the rules say about a command's effects, with the table of the
 // snapshot, and the first run.
 func judged(t *testing.T, s *Store, project, command string) (fired []string, first *effects.Run) {
 	t.Helper()
@@ -33,7 +33,7 @@ func judged(t *testing.T, s *Store, project, command string) (fired []string, fi
 	}
 	fs := fsfake.New("/home/u/p/.git/", "/home/u/p/.env", "/home/u/p/src/")
 	w := tools.World{FS: fs, Table: snap.Table(), Profiles: snap.Profiles()}
-	res := w.Of(call)
+	res := w.Effects(call)
 	in := &decisions.Input{All: res.Effects, Call: call, Result: &res}
 	for i := range res.Effects {
 		e := &res.Effects[i]

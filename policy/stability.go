@@ -181,9 +181,9 @@ func (n *layerState) markUnstable(now time.Time) *layerState {
 	return n.degrade(ps, now)
 }
 
-// blank reports whether a file has nothing but comments in it, so that it has
+// isBlank reports whether a file has nothing but comments in it, so that it has
 // no rules. OPA's parser would want a package.
-func blank(data []byte) bool {
+func isBlank(data []byte) bool {
 	for line := range strings.Lines(string(data)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
 			return false

@@ -88,7 +88,7 @@ type Store struct {
 
 	// mu is held by whoever loads rules; requests never take it.
 	mu             sync.Mutex
-	ticks          atomic.Int64
+	generation     atomic.Int64
 	state          atomic.Pointer[state]
 	foldersChanged chan struct{} // tells Watch that other folders are to be watched
 
@@ -234,7 +234,7 @@ func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error)
 		return nil, errNotReady
 	}
 	if n := st.projects[at]; n != nil {
-		n.used.Store(s.ticks.Add(1))
+		n.used.Store(s.generation.Add(1))
 	}
 	return snap, nil
 }
@@ -272,7 +272,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 			}
 			n = &layerState{layer: decisions.Project, uid: at.uid, project: project, dirs: dirs, used: new(atomic.Int64)}
 		}
-		n.used.Store(s.ticks.Add(1))
+		n.used.Store(s.generation.Add(1))
 		st.projects[at] = s.refresh(ctx, n.withOrg(st.org), how)
 		errs = append(errs, st.projects[at].err())
 		st.evict()

@@ -92,7 +92,7 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 // Builtins that reach the world, differ from call to call, or cannot be stopped
-// are refused wherever they stand.
+// are refused wherever they are.
 func TestCapabilities(t *testing.T) {
 	calls := map[string]string{
 		"http.send": `http.send({"method": "get", "url": "http://127.0.0.1"})`, "opa.runtime": `opa.runtime()`,

@@ -44,7 +44,7 @@ func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 	if same := s.same(e, nil); same != nil {
 		return same.snapshot(), nil
 	}
-	if err := s.room(e, nil); err != nil {
+	if err := s.checkRoom(e, nil); err != nil {
 		return Choice{}, err
 	}
 	if err := s.write(func(tx *sql.Tx) error { return insert(tx, e) }); err != nil {
@@ -84,6 +84,8 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 			return nil, err
 		}
 	case decisions.Deny:
+	case decisions.Ask:
+		fallthrough
 	default:
 		return nil, fmt.Errorf("%w: %q is no verdict to remember", ErrNotRemembered, l.Verdict)
 	}
@@ -94,6 +96,8 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 		}
 		c.Scope.Key = l.Project
 	case ForUser:
+	case ForSession, ForChildren:
+		fallthrough
 	default:
 		return nil, fmt.Errorf("%w: a line is stored for a project or for the user", ErrNotRemembered)
 	}
@@ -157,7 +161,7 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 
 // Confirm makes choices count that only a client reported so far, and accepts
 // what became of choices of an earlier permd: their lines then deny what they
-// speak of.
+// are about.
 func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +197,7 @@ func (s *Store) Confirm(_ context.Context, ids ...string) error {
 		e := s.byID[id]
 		e.confirmed.CompareAndSwap(0, now)
 		if e.why() != "" {
-			e.looked.CompareAndSwap(0, now)
+			e.accepted.CompareAndSwap(0, now)
 		}
 	}
 	return nil

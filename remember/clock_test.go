@@ -108,7 +108,7 @@ func TestClockSetBackForGood(t *testing.T) {
 }
 
 // TestClockBackAfterRestart wants what has ended not to come back when permd is
-// started again with a clock that runs behind.
+// started again with a clock that runs slow.
 func TestClockBackAfterRestart(t *testing.T) {
 	c := newSetClock(t)
 	c.keep(decisions.Allow, run("go", "vet"), remember.ForUser, time.Hour)

@@ -155,7 +155,7 @@ func TestEarlierRejects(t *testing.T) {
 			}
 			want := decisions.Allow
 			if name == "pins that cannot be read" {
-				want = decisions.Ask // one of them was said of a text, and its digest is lost
+				want = decisions.Ask // one of them was said about a text, and its digest is lost
 			}
 			wantVerdict(t, a.anasShell(t, "git status"), want, "what nobody rejected")
 			if off := a.store.Status().AllowsOff; off != (name == "pins that cannot be read") {

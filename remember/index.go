@@ -30,7 +30,7 @@ type entry struct {
 	uses      atomic.Int64
 	last      atomic.Int64 // nanoseconds since 1970, 0 for not yet
 	confirmed atomic.Int64 // when a person confirmed it, 0 for not yet
-	looked    atomic.Int64 // when a person accepted what became of it, 0 for not yet
+	accepted  atomic.Int64 // when a person accepted what became of it, 0 for not yet
 	// flushed is the value of uses in the database; under the Store's lock.
 	flushed int64
 }
@@ -86,6 +86,7 @@ func (c *Choice) absolute() bool {
 	switch c.Kind {
 	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete:
 		return c.Scope.Kind == ForUser
+	case effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return false
 }
@@ -95,7 +96,7 @@ func (c *Choice) absolute() bool {
 // again, since a wrong allow would be worse than a comparison.
 func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	c := &e.choice
-	if c.UID != q.UID && c.UID != everyone || c.Pins.Project != "" && c.Pins.Project != q.Key() {
+	if c.UID != q.UID && c.UID != allUsers || c.Pins.Project != "" && c.Pins.Project != q.Key() {
 		return false
 	}
 	switch c.Scope.Kind {
@@ -116,7 +117,7 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 
 // coversDestructive reports whether an allow was given for an effect that was said to be as
 // bad: a yes to a call holds no longer once the tool's server says that the tool
-// may destroy something. A line that a person wrote speaks of the tool as it is.
+// may destroy something. A line that a person wrote is about the tool as it is.
 func (e *entry) coversDestructive(x *effects.Effect) bool {
 	return x.Use == nil || !x.Use.Destructive || e.choice.Pins.Destructive || e.line != nil && e.choice.DecisionID == ""
 }
@@ -315,7 +316,7 @@ func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now, newest int64)
 	return s
 }
 
-// answer is what is said of a reject that was found: the part that was touched.
+// answer is what is said about a reject that was found: the part that was touched.
 func (s *search) answer() *decisions.Choice {
 	switch {
 	case s.part == nil:

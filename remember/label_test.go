@@ -101,7 +101,7 @@ func TestLabels(t *testing.T) {
 }
 
 // TestToolLabels: no two tools have one label, and the label of an allow that has
-// no quotes and no version is a line that speaks of that tool alone.
+// no quotes and no version is a line that is about that tool alone.
 func TestToolLabels(t *testing.T) {
 	s := open(t, options(path(t)))
 	name := rapid.StringOfN(rapid.SampledFrom([]rune(`ab1.@:*" (`)), 1, 4, -1)
@@ -171,7 +171,7 @@ func TestToolLabels(t *testing.T) {
 	}
 }
 
-// indices are where sep stands in s.
+// indices are where sep is in s.
 func indices(s, sep string) (list []int) {
 	for i := range len(s) {
 		if strings.HasPrefix(s[i:], sep) {

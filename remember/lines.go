@@ -155,10 +155,10 @@ func (x *lineIndex) search(s *search) {
 	var buf [512]byte
 	e := s.q.Effect
 	key := head(buf[:], s.q.UID, e.Kind)
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		x.searchRun(s, key, e.Run)
-	case e.File != nil:
+	case effects.DetailFile:
 		x.searchFile(s, key, e.File.Path)
 		if within(e.File.Path, s.q.Project) {
 			rel := e.File.Path[len(s.q.Project):]
@@ -167,8 +167,10 @@ func (x *lineIndex) search(s *search) {
 			}
 			x.searchFile(s, append(key, '.'), rel)
 		}
-	case x.other == 0:
-	case e.Connect != nil:
+	case effects.DetailConnect:
+		if x.other == 0 {
+			return
+		}
 		for name := e.Connect.Host; ; {
 			x.check(s, append(key, name...))
 			_, parent, ok := strings.Cut(name, ".")
@@ -177,7 +179,10 @@ func (x *lineIndex) search(s *search) {
 			}
 			name = parent
 		}
-	case e.Use != nil:
+	case effects.DetailUse:
+		if x.other == 0 {
+			return
+		}
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range []string{e.Use.Tool, "*"} {
 				x.check(s, appendTool(key, server, tool))
@@ -189,6 +194,7 @@ func (x *lineIndex) search(s *search) {
 				}
 			}
 		}
+	case effects.NoDetail:
 	}
 }
 
@@ -235,7 +241,7 @@ func (x *lineIndex) check(s *search, key []byte) {
 	}
 }
 
-// matches reports whether an allow's line and pins speak of all of the effect.
+// matches reports whether an allow's line and pins are about all of the effect.
 // What is guarded is only matched by a line that names the very path or host.
 func (e *entry) matches(q *decisions.MemoryQuery) bool {
 	pins, eff := &e.choice.Pins, q.Effect
@@ -259,7 +265,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		if pins.Method != "" && pins.Method != eff.Connect.Method {
 			return false
 		}
-	case eff.Use != nil && !eff.Use.Given.Empty():
+	case eff.Use != nil && !eff.Use.Credentials.Empty():
 		return false // a line says nothing of credentials
 	case eff.Use != nil && eff.Use.Version != "" && e.line.Tool != nil && e.line.Tool.Name.Match(eff.Use.Tool):
 		return false // nor this one of versions, and a later one is another tool

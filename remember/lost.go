@@ -18,15 +18,17 @@ import (
 // `permd remember list --changed` and forgets it. It is stored like any other
 // reject, so it outlives the daemon.
 
-// everyone is the owner of what was lost with the names of its owners. No person
+// allUsers is the owner of what was lost with the names of its owners. No person
 // has this user id: it is (uid_t)-1.
-const everyone uint32 = math.MaxUint32
+const allUsers uint32 = math.MaxUint32
 
 // lostRule is the rule of a part that matches every effect. Its Kind is "" for
 // effects of all kinds.
 const lostRule = "anything that was rejected before"
 
-func (p *rejectPart) anything() bool { return p.Rule == lostRule && p.line == nil && len(p.Sums) == 0 }
+func (p *rejectPart) matchesAll() bool {
+	return p.Rule == lostRule && p.line == nil && len(p.Sums) == 0
+}
 
 // lostPart is the part in the place of rejects of one kind of effect.
 func lostPart(kind effects.Kind) *rejectPart {
@@ -41,6 +43,7 @@ func lostKind(c *Choice) effects.Kind {
 		if !strings.Contains(c.Label, "\n") { // else it has several parts
 			return c.Kind
 		}
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return "" // a text, or one of a kind that this permd does not know
 }
@@ -49,7 +52,7 @@ func lostKind(c *Choice) effects.Kind {
 func (s *Store) lost() *entry {
 	e := &entry{stored: factsParts, changed: true}
 	e.choice = Choice{
-		ID: newID(), Verdict: decisions.Deny, Label: lostRule, UID: everyone,
+		ID: newID(), Verdict: decisions.Deny, Label: lostRule, UID: allUsers,
 		Scope: Scope{Kind: ForUser}, Created: s.now().UTC(),
 	}
 	e.parts = []*rejectPart{lostPart("")}
@@ -57,9 +60,9 @@ func (s *Store) lost() *entry {
 	return e
 }
 
-// gone reports whether there was a memory at a path of which nothing is left: the
+// wasDeleted reports whether there was a memory at a path of which nothing is left: the
 // file of revocations is made after the database and never removed.
-func gone(path string) bool {
+func wasDeleted(path string) bool {
 	if _, err := os.Lstat(path + ".revoked"); err != nil {
 		return false
 	}
@@ -73,7 +76,7 @@ func gone(path string) bool {
 // askForLost makes everything ask that may have been rejected.
 func (s *Store) askForLost(why string) {
 	for _, e := range s.byID {
-		if e.choice.UID == everyone {
+		if e.choice.UID == allUsers {
 			return // it does already
 		}
 	}

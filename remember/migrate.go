@@ -18,8 +18,8 @@ import (
 // whole call the line names only the first effect, which may be harmless by
 // itself; it asks, until a person has looked at it.
 
-// carry gives a reject that has no parts the one that its line makes.
-func (e *entry) carry() {
+// addLinePart gives a reject that has no parts the one that its line makes.
+func (e *entry) addLinePart() {
 	c := &e.choice
 	kept := e.stored == factsVersion
 	e.changed = !kept
@@ -41,25 +41,25 @@ func (e *entry) carry() {
 	case c.Pins.Call != "":
 		e.changed = true
 	case c.Pins.Arguments || c.Pins.Given != "":
-		// It was said of a tool with these arguments, and the facts hold them.
+		// It was said about a tool with these arguments, and the facts hold them.
 		if kept {
 			return
 		}
 		e.changed = true
 	}
 	e.parts = []*rejectPart{{
-		entry: e, Part: Part{Kind: c.Kind, Rule: line.String()}, line: line, unsure: e.changed && !e.alone(),
+		entry: e, Part: Part{Kind: c.Kind, Rule: line.String()}, line: line, unsure: e.changed && !e.matchesOnlyLine(),
 	}}
 }
 
-// alone reports whether a carried reject was about just what its line says.
-func (e *entry) alone() bool {
+// matchesOnlyLine reports whether a carried reject was about just what its line says.
+func (e *entry) matchesOnlyLine() bool {
 	p := &e.choice.Pins
 	return e.stored != factsLost && p.Call == "" && !p.Arguments && p.Given == "" && !strings.Contains(e.choice.Label, "***")
 }
 
 // lineOfLabel is the rule line in a label, without what schema version 1 put
-// behind it for people to read.
+// after it for people to read.
 func lineOfLabel(c *Choice) string {
 	rule := c.Label
 	switch c.Kind {
@@ -69,6 +69,9 @@ func lineOfLabel(c *Choice) string {
 		}
 	case effects.KindUse:
 		rule, _, _ = strings.Cut(rule, " (with ")
+	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindState, effects.KindMode,
+		effects.KindQuestion, effects.KindUnknown:
+		fallthrough
 	default:
 		rule = strings.TrimSuffix(rule, " and all below")
 	}
@@ -94,11 +97,11 @@ func widest(c *Choice) *pattern.Pattern {
 // one that does, or that a person has looked at.
 func (e *entry) why() string {
 	switch {
-	case !e.changed || e.looked.Load() != 0:
+	case !e.changed || e.accepted.Load() != 0:
 		return ""
 	case e.choice.Verdict == decisions.Allow:
 		return "it is bound to facts that this permd cannot compare, so it allows nothing: forget it, and answer again when you are asked"
-	case len(e.parts) == 1 && e.parts[0].anything():
+	case len(e.parts) == 1 && e.parts[0].matchesAll():
 		return "what it was about cannot be read, so it asks about whatever it may have been: look at what is left, reject again what you want rejected, and forget it"
 	case len(e.parts) == 0:
 		return "it is bound to facts that this permd cannot compare, so it may deny nothing: forget it, and reject the call again"
@@ -110,7 +113,7 @@ func (e *entry) why() string {
 
 // acceptable reports whether a person can accept what became of the choice: an
 // allow that matches nothing any more can only be forgotten, and so can a reject
-// that no line speaks for.
+// that no line covers.
 func (e *entry) acceptable() bool {
-	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].anything()
+	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].matchesAll()
 }

@@ -51,11 +51,11 @@ func drawEffect(t *rapid.T) effects.Effect {
 				[]byte(`{"a":9007199254740993}`), []byte(`{"a":9007199254740992}`), []byte(`{"a":"1"}`)}).Draw(t, "arguments"),
 			Version: rapid.SampledFrom([]string{"", "", "1.0.0", "1.0.1"}).Draw(t, "version"),
 		}
-		e.Use.For = rapid.SampledFrom([]string{"", "dana", "bob"}).Draw(t, "for")
+		e.Use.OnBehalfOf = rapid.SampledFrom([]string{"", "dana", "bob"}).Draw(t, "for")
 		if rapid.Bool().Draw(t, "given") {
-			e.Use.Given.Secrets = rapid.SliceOfN(words, 0, 2).Draw(t, "secrets")
+			e.Use.Credentials.Secrets = rapid.SliceOfN(words, 0, 2).Draw(t, "secrets")
 			for _, id := range rapid.SliceOfN(words, 0, 2).Draw(t, "authorizations") {
-				e.Use.Given.Authorizations = append(e.Use.Given.Authorizations, effects.Authorization{ID: id, Scopes: rapid.SliceOfN(words, 0, 2).Draw(t, "scopes")})
+				e.Use.Credentials.Authorizations = append(e.Use.Credentials.Authorizations, effects.Authorization{ID: id, Scopes: rapid.SliceOfN(words, 0, 2).Draw(t, "scopes")})
 			}
 		}
 	default:
@@ -85,7 +85,7 @@ func facts(q *decisions.MemoryQuery, anyArguments bool) string {
 	case e.Connect != nil:
 		s += fmt.Sprintf("%q %d %q", e.Connect.Host, e.Connect.Port, e.Connect.Method)
 	case e.Use != nil:
-		s += fmt.Sprintf("%q %q %q %q %q %q", e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version, e.Use.Given, e.Use.For)
+		s += fmt.Sprintf("%q %q %q %q %q %q", e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version, e.Use.Credentials, e.Use.OnBehalfOf)
 		if !anyArguments {
 			s += fmt.Sprintf(" %v %q", e.Use.Arguments == nil, e.Use.Arguments)
 		}

@@ -70,7 +70,7 @@ const (
 	sumPath  = "path 1"
 	sumTool  = "tool 1"
 	sumText  = "text 1" // of a call that is not understood
-	sumCall  = "call 1" // of a call without input: what is said of it
+	sumCall  = "call 1" // of a call without input: what is said about it
 )
 
 func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
@@ -83,20 +83,21 @@ func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
 	return sha256.Sum256(b)
 }
 
-// sumsOf are the digests by which a part could speak of the effect of q.
+// sumsOf are the digests by which a part could be about the effect of q.
 func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
 	e := q.Effect
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		r := e.Run
 		words := append([]string{pathKey(r.Program, q, absolute)}, r.Args...)
 		sum := k.sum(sumWords, q.UID, words...)
 		slices.Sort(words[1:])
 		return []digest{sum, k.sum(sumOrder, q.UID, words...)}
-	case e.File != nil:
+	case effects.DetailFile:
 		return []digest{k.sum(sumPath, q.UID, string(e.Kind), pathKey(e.File.Path, q, absolute))}
-	case e.Use != nil:
+	case effects.DetailUse:
 		return []digest{k.sum(sumTool, q.UID, e.Use.Server, e.Use.Tool)}
+	case effects.DetailConnect, effects.NoDetail:
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func pathKey(p string, q *decisions.MemoryQuery, absolute bool) string {
 }
 
 // textSum is the digest of the text that the effect of q was read from. For a
-// call without input it is one of all that the agent said of it.
+// call without input it is one of all that the agent said about it.
 func (k *hashKey) textSum(q *decisions.MemoryQuery) (digest, bool) {
 	c := q.Call
 	switch {
@@ -282,7 +283,7 @@ func (p *rejectPart) spell() {
 
 // read makes the part that is stored ready to match.
 func (p *rejectPart) read() error {
-	if p.anything() {
+	if p.matchesAll() {
 		p.unsure = true
 		return nil
 	}
@@ -301,13 +302,13 @@ func (p *rejectPart) read() error {
 	return nil
 }
 
-// lineFor is the rule line that speaks of the effect in a scope, "" if there is
+// lineFor is the rule line that is about the effect in a scope, "" if there is
 // none. One that holds everywhere names files by where they are: it must not
-// speak of the file of that name in another project.
+// are about the file of that name in another project.
 func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 	e := q.Effect
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		line := pattern.Run{Program: e.Run.Program}
 		if filepath.IsAbs(line.Program) && scope != ForUser {
 			line.Program = pathKey(line.Program, q, false)
@@ -316,12 +317,12 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 			line.Words = append(line.Words, pattern.Glob{arg})
 		}
 		return line.String()
-	case e.File != nil:
+	case effects.DetailFile:
 		if filepath.Clean(e.File.Path) != e.File.Path {
 			return ""
 		}
 		return fileLine(e, q.Project, scope)
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		host := e.Connect.Host
 		if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() && e.Connect.Port != 0 {
 			host = "[" + host + "]"
@@ -330,21 +331,22 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 			host += ":" + strconv.Itoa(e.Connect.Port)
 		}
 		return host
-	case e.Use != nil:
+	case effects.DetailUse:
 		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:") {
-			return "" // a line would speak of other tools
+			return "" // a line would be about other tools
 		}
 		if e.Use.Server == "" {
 			return e.Use.Tool
 		}
 		return e.Use.Server + ":" + e.Use.Tool
+	case effects.NoDetail:
 	}
 	return ""
 }
 
 // fileLine names a file. To delete a folder is to delete what is in it, so the
-// line for that speaks of both; the folder of a whole project, and what is
-// looked through, is named alone, or a line about it would speak of every file
+// line for that is about both; the folder of a whole project, and what is
+// looked through, is named alone, or a line about it would be about every file
 // that somebody works with.
 func fileLine(e *effects.Effect, project string, scope ScopeKind) string {
 	p := pattern.Path{Base: pattern.Root}

@@ -11,7 +11,7 @@ import (
 func (p *rejectPart) keysOf() []string {
 	uid := p.entry.choice.UID
 	switch l := p.line; {
-	case p.anything():
+	case p.matchesAll():
 		return []string{string(keyHead(nil, byAnything, uid, ""))}
 	case l == nil:
 		class := byte(bySum)
@@ -88,6 +88,7 @@ func appendScope(b []byte, s *Scope) []byte {
 		return append(b, 'u')
 	case ForProject:
 		return append(append(b, 'p'), s.Key...)
+	case ForSession, ForChildren:
 	}
 	return append(binary.BigEndian.AppendUint64(append(b, 's'), s.Conn), s.Key...)
 }

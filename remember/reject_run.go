@@ -34,14 +34,14 @@ func runKeys(r *pattern.Run, uid uint32) []runKey {
 		for i, w := range line.Words {
 			words[i], _ = w.Literal()
 		}
-		keys = append(keys, runKey{key(byWords, words...), senseKeys(line.Meaning, key)})
+		keys = append(keys, runKey{key(byWords, words...), meaningKeys(line.Meaning, key)})
 	}
 	return keys
 }
 
-// senseKeys are keys of which each follows from every run that the line touches
+// meaningKeys are keys of which each follows from every run that the line touches
 // by its sense, the most telling first.
-func senseKeys(s *pattern.Meaning, key func(class byte, rest ...string) string) []string {
+func meaningKeys(s *pattern.Meaning, key func(class byte, rest ...string) string) []string {
 	if s == nil {
 		return nil
 	}

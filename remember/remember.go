@@ -155,7 +155,7 @@ var (
 // maxChoices bounds the choices of one person.
 const maxChoices = 200_000
 
-// Status is what the memory says of itself.
+// Status is what the memory says about itself.
 type Status struct {
 	Allows  int `json:"allows"`
 	Rejects int `json:"rejects"`

@@ -63,7 +63,7 @@ func run(words ...string) effects.Effect {
 }
 
 func file(kind effects.Kind, path string) effects.Effect {
-	return effects.Effect{Kind: kind, Text: path, File: &effects.File{Path: path, Given: path}}
+	return effects.Effect{Kind: kind, Text: path, File: &effects.File{Path: path, AsWritten: path}}
 }
 
 func connect(host string, port int, method string) effects.Effect {

@@ -47,7 +47,7 @@ func insert(db execer, e *entry) error {
 			return err
 		}
 	}
-	if t := e.looked.Load(); t != 0 {
+	if t := e.accepted.Load(); t != 0 {
 		looked = t
 	}
 	if e.expire != 0 {
@@ -106,7 +106,7 @@ func scan(rows *sql.Rows) (*entry, error) {
 	e.uses.Store(uses)
 	e.last.Store(last.Int64)
 	e.confirmed.Store(confirmed.Int64)
-	e.looked.Store(looked.Int64)
+	e.accepted.Store(looked.Int64)
 	e.flushed = uses
 	err := e.readBound(sum, pins, parts)
 	if err != nil && c.Verdict == decisions.Allow {
@@ -151,10 +151,10 @@ func (e *entry) readBound(sum, pins, parts []byte) error {
 				return fmt.Errorf("choice %d: a part of it: %w", e.row, err)
 			}
 			e.parts = append(e.parts, p)
-			e.changed = e.changed || p.anything()
+			e.changed = e.changed || p.matchesAll()
 		}
 	case c.Verdict == decisions.Deny:
-		e.carry()
+		e.addLinePart()
 	case e.stored != factsVersion:
 		e.changed = true
 	}
@@ -186,6 +186,7 @@ func (e *entry) finish() {
 		e.answer.Exact = !e.choice.Pins.Below
 	case effects.KindConnect:
 		e.answer.Exact = true
+	case effects.KindRun, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 }
 
@@ -228,7 +229,7 @@ func readActive(db *sql.DB, now int64) (entries []*entry, unreadable, err error)
 		switch {
 		case e == nil:
 		case e.choice.Scope.Conn != 0:
-			// Its connection ended with the daemon; numbers start anew.
+			// Its connection ended with the daemon; numbers start over.
 		case !e.expiredAt(now):
 			entries = append(entries, e)
 		}

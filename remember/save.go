@@ -47,7 +47,7 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 			entries[i] = same
 			continue
 		}
-		if err := s.room(e, fresh); err != nil {
+		if err := s.checkRoom(e, fresh); err != nil {
 			return nil, err
 		}
 		e.name(newID())
@@ -83,8 +83,8 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	return choices, nil
 }
 
-// room says whether there is room for one more choice with the fresh ones.
-func (s *Store) room(e *entry, fresh []*entry) error {
+// checkRoom says whether there is room for one more choice with the fresh ones.
+func (s *Store) checkRoom(e *entry, fresh []*entry) error {
 	weight := e.weight()
 	for _, other := range fresh {
 		weight += other.weight()
@@ -258,7 +258,7 @@ func (s *Store) similar(e *entry) []*entry {
 	x := s.state.Load().index
 	switch {
 	case e.choice.Verdict == decisions.Deny:
-		return x.rejects.alike(e)
+		return x.rejects.sameFirstKey(e)
 	case e.line == nil:
 		return x.lookup(&e.digest)
 	}
@@ -286,14 +286,14 @@ func (s *Store) selfCheck(tx *sql.Tx, e *entry, d *Draft, now int64) (err error)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSelfCheck, err)
 	}
-	if err := s.fits(stored, d, now); err != nil {
+	if err := s.checkMatches(stored, d, now); err != nil {
 		return err
 	}
 	return rows.Err()
 }
 
-// fits checks that a choice alone answers the effect that it came from.
-func (s *Store) fits(e *entry, d *Draft, now int64) error {
+// checkMatches checks that a choice alone answers the effect that it came from.
+func (s *Store) checkMatches(e *entry, d *Draft, now int64) error {
 	if d.Verdict == decisions.Deny {
 		return s.rejects(e, d, now)
 	}

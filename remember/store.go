@@ -90,7 +90,7 @@ func Open(o Options) (*Store, error) {
 		s.now = time.Now
 	}
 	s.state.Store(&state{index: &index{confirmAll: o.ConfirmAll}})
-	missing := gone(o.Path)
+	missing := wasDeleted(o.Path)
 	err := s.open()
 	if sqlitedb.IsDamaged(err) {
 		err = s.replace(err)
@@ -232,7 +232,7 @@ func (s *Store) List(uid *uint32) []Choice {
 	defer s.mu.Unlock()
 	list := make([]Choice, 0, len(s.byID))
 	for _, e := range s.byID {
-		if !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == everyone && *uid == uint32(os.Geteuid())) {
+		if !s.expired(e) && (uid == nil || *uid == e.choice.UID || e.choice.UID == allUsers && *uid == uint32(os.Geteuid())) {
 			list = append(list, e.snapshot())
 		}
 	}

@@ -16,16 +16,16 @@ import (
 func TestVersions(t *testing.T) {
 	tool := func(version string, secrets ...string) effects.Effect {
 		e := use("Sms", "Send", `{"to":"+1"}`)
-		e.Use.Version, e.Use.Given.Secrets = version, secrets
+		e.Use.Version, e.Use.Credentials.Secrets = version, secrets
 		return e
 	}
 	scoped := func(scopes ...string) effects.Effect {
 		e := tool("1.2.0")
-		e.Use.Given.Authorizations = []effects.Authorization{{ID: "idp", Scopes: scopes}}
+		e.Use.Credentials.Authorizations = []effects.Authorization{{ID: "idp", Scopes: scopes}}
 		return e
 	}
 	dana, bob := tool("1.2.0"), tool("1.2.0")
-	dana.Use.For, bob.Use.For = "dana", "bob"
+	dana.Use.OnBehalfOf, bob.Use.OnBehalfOf = "dana", "bob"
 	all := map[string]effects.Effect{
 		"for dana": dana, "for bob": bob,
 		"1.2.0": tool("1.2.0"), "1.3.0": tool("1.3.0"), "latest": tool(""), "1.2.0 with KEY": tool("1.2.0", "KEY"), "1.2.0 with KEY and ROOT": tool("1.2.0", "KEY", "ROOT"),
@@ -57,7 +57,7 @@ func TestVersionLines(t *testing.T) {
 		return e
 	}
 	given := tool("1.2.0")
-	given.Use.Given.Secrets = []string{"KEY"}
+	given.Use.Credentials.Secrets = []string{"KEY"}
 	for line, want := range map[string][5]string{
 		// none, 1.2.0, 2.0.0, 2.0.1, 1.2.0 with a secret
 		"Sms:Send":       {"allow", "", "", "", ""},
@@ -76,7 +76,7 @@ func TestVersionLines(t *testing.T) {
 			for i, e := range []effects.Effect{tool(""), tool("1.2.0"), tool("2.0.0"), tool("2.0.1"), given} {
 				want := want[i]
 				if verdict == decisions.Deny {
-					// A reject speaks of all that it may mean.
+					// A reject is about all that it may mean.
 					want = map[string][5]string{
 						"Sms:Send": {"deny", "deny", "deny", "deny", "deny"}, "Sms:*": {"deny", "deny", "deny", "deny", "deny"},
 						"Sms:Send@1.2.0": {"", "deny", "", "", "deny"}, "Sms:Send@2": {"", "", "deny", "", ""}, "Sms:Send@2.0.0": {"", "", "deny", "", ""},

@@ -17,7 +17,7 @@ import (
 )
 
 // drawPlain draws effects of a project as calls have them, alike enough that
-// widths of one often speak of another.
+// widths of one often are about another.
 func drawPlain(t *rapid.T) effects.Effect {
 	from := func(list ...string) string { return rapid.SampledFrom(list).Draw(t, "one") }
 	switch kind := effects.Kind(from("run", "read", "write", "delete", "connect", "use")); kind {

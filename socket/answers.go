@@ -95,8 +95,8 @@ func (a *answers) flush() {
 	}
 }
 
-// hurry shortens the time for this write and those to come.
-func (a *answers) hurry(timeout time.Duration) {
+// shortenTimeout shortens the time for this write and those to come.
+func (a *answers) shortenTimeout(timeout time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.timeout = min(a.timeout, timeout)

@@ -108,7 +108,7 @@ func (c *connection) errorOf(cl *call, err error) *Error {
 		if errors.Is(cause, ErrWithdrawn) {
 			return cancelled()
 		}
-		if errors.Is(cause, errShutdown) || errors.Is(cause, errLate) || errors.Is(cause, errGone) {
+		if errors.Is(cause, errShutdown) || errors.Is(cause, errTooSlow) || errors.Is(cause, errDisconnected) {
 			return busy(cause)
 		}
 	}
@@ -170,11 +170,11 @@ func (c *connection) withdraw(params strictjson.Value) {
 func (c *connection) stopReading() {
 	c.stopping.Store(true)
 	_ = c.net.SetReadDeadline(time.Unix(1, 0))
-	c.relieve(c.leading.Load()) // the end is read now
+	c.handOverReading(c.leading.Load()) // the end is read now
 }
 
 // abandon cancels all requests that are not answered, and answers them with an
-// error at once: whoever does not heed its context is not waited for.
+// error at once: one that ignores its context is not waited for.
 func (c *connection) abandon(cause error) {
 	c.cancel(cause)
 	var left []*call
@@ -209,7 +209,7 @@ func (c *connection) leave(cl *call) {
 // drop ends the connection now: there is nobody to answer.
 func (c *connection) drop() {
 	c.stopping.Store(true)
-	c.cancel(errGone)
+	c.cancel(errDisconnected)
 	_ = c.net.Close()
 	c.mu.Lock()
 	c.gone = true
@@ -226,7 +226,7 @@ func (c *connection) close() {
 		if c.stopping.Load() {
 			c.abandon(errShutdown)
 		} else {
-			c.abandon(errLate)
+			c.abandon(errTooSlow)
 		}
 	})
 	c.mu.Lock()
@@ -236,7 +236,7 @@ func (c *connection) close() {
 	c.mu.Unlock()
 	late.Stop()
 	c.answers.flush()
-	c.cancel(errGone)
+	c.cancel(errDisconnected)
 	_ = c.net.Close()
 	c.join()
 	for _, f := range c.onClose {
@@ -244,7 +244,7 @@ func (c *connection) close() {
 	}
 }
 
-// join waits for the workers, but not for one that does not heed its context.
+// join waits for the workers, but not for one that ignores its context.
 func (c *connection) join() {
 	done := make(chan struct{})
 	go func() {
@@ -253,7 +253,7 @@ func (c *connection) join() {
 	}()
 	select {
 	case <-done:
-	case <-time.After(stragglers):
+	case <-time.After(handlerGrace):
 		c.server.stuck.Store(true)
 		c.server.Logger.Error("a method goes on after its connection has ended", "conn", c.ID)
 	}

@@ -23,9 +23,9 @@ const maxIdle = 4
 
 // Causes for which a connection's requests are cancelled.
 var (
-	errGone     = errors.New("the connection is gone")
-	errShutdown = errors.New("shutting down")
-	errLate     = errors.New("not answered in time")
+	errDisconnected = errors.New("the connection is gone")
+	errShutdown     = errors.New("shutting down")
+	errTooSlow      = errors.New("not answered in time")
 )
 
 // connection serves one client. Messages are read, and the first phase of
@@ -48,9 +48,9 @@ type connection struct {
 	workers sync.WaitGroup // the leading goroutine is one
 	// leading is the call whose second phase the reading goroutine runs. Whoever
 	// sets it to nil reads on.
-	leading atomic.Pointer[call]
-	seen    *call  // what was leading when the overseer last looked
-	ended   func() // called last
+	leading     atomic.Pointer[call]
+	lastLeading *call  // what was leading when the overseer last looked
+	ended       func() // called last
 
 	mu      sync.Mutex
 	changed sync.Cond // calls became fewer
@@ -102,7 +102,7 @@ func (c *connection) read() {
 			switch {
 			case cl == nil:
 			case c.lines.waiting():
-				c.hand(cl)
+				c.giveToWorker(cl)
 			default:
 				reading = false
 				if !c.lead(cl) {
@@ -202,8 +202,8 @@ func (c *connection) dispatch(m message, method Method, size int) *call {
 	return cl
 }
 
-// hand hands a call's second phase to a worker.
-func (c *connection) hand(cl *call) {
+// giveToWorker hands a call's second phase to a worker.
+func (c *connection) giveToWorker(cl *call) {
 	select {
 	case c.work <- cl:
 	default:

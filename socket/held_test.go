@@ -41,7 +41,7 @@ func TestLongAnswersShareABudget(t *testing.T) {
 }
 
 // TestLongAnswerIsWrittenWhenSent: or its bytes would be given back while it
-// still waits behind another.
+// still waits after another.
 func TestLongAnswerIsWrittenWhenSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()

@@ -8,9 +8,9 @@ import "time"
 // overseer gives the reading to another goroutine, so that cancellations and
 // further requests are read as if a worker had the call.
 
-// patience is how long a call may keep its connection from being read; up to
+// leadTimeout is how long a call may keep its connection from being read; up to
 // twice as long, since the overseer looks that often.
-const patience = 2 * time.Millisecond
+const leadTimeout = 2 * time.Millisecond
 
 // lead runs a call's second phase on the reading goroutine. It reports whether
 // that goroutine still reads; if not, another one does.
@@ -20,64 +20,64 @@ func (c *connection) lead(cl *call) bool {
 	ended := true // its goroutine, by the method
 	defer func() {
 		if ended {
-			c.relieve(cl)
+			c.handOverReading(cl)
 		}
 		c.workers.Done()
 	}()
-	c.server.oversee()
+	c.server.startWatching()
 	c.phase2(cl)
 	ended = false
 	return c.leading.CompareAndSwap(cl, nil)
 }
 
-// relieve gives the reading to another goroutine if the one that reads leads
+// handOverReading gives the reading to another goroutine if the one that reads leads
 // that call.
-func (c *connection) relieve(cl *call) {
+func (c *connection) handOverReading(cl *call) {
 	if cl != nil && c.leading.CompareAndSwap(cl, nil) {
 		go c.read()
 	}
 }
 
-// overdue relieves the reading goroutine if it leads the call that it led when
+// checkOverdue relieves the reading goroutine if it leads the call that it led when
 // this was last asked. It reports whether it is to be asked again. Only to be
 // called by the overseer.
-func (c *connection) overdue() bool {
+func (c *connection) checkOverdue() bool {
 	cl := c.leading.Load()
-	if cl == c.seen {
-		c.relieve(cl)
+	if cl == c.lastLeading {
+		c.handOverReading(cl)
 		cl = nil
 	}
-	c.seen = cl
+	c.lastLeading = cl
 	return cl != nil
 }
 
-// oversee makes sure that the overseer looks again. It is called after
+// startWatching makes sure that the overseer looks again. It is called after
 // connection.leading was set.
-func (s *server) oversee() {
-	if !s.led.Load() {
-		s.led.Store(true)
+func (s *server) startWatching() {
+	if !s.leaderSeen.Load() {
+		s.leaderSeen.Store(true)
 	}
-	if !s.overseen.Load() && s.overseen.CompareAndSwap(false, true) {
-		time.AfterFunc(patience, s.look)
+	if !s.watching.Load() && s.watching.CompareAndSwap(false, true) {
+		time.AfterFunc(leadTimeout, s.watchLeaders)
 	}
 }
 
-// look is the overseer. It goes on while calls are led, and rests when none has
+// watchLeaders is the overseer. It goes on while calls are led, and rests when none has
 // been since it looked last.
-func (s *server) look() {
-	s.led.Store(false)
+func (s *server) watchLeaders() {
+	s.leaderSeen.Store(false)
 	led := false
 	s.mu.Lock()
 	for c := range s.conns {
-		led = c.overdue() || led
+		led = c.checkOverdue() || led
 	}
 	s.mu.Unlock()
-	if !led && !s.led.Load() {
-		s.overseen.Store(false)
+	if !led && !s.leaderSeen.Load() {
+		s.watching.Store(false)
 		// One that was set between the two is not to be missed.
-		if !s.led.Load() || !s.overseen.CompareAndSwap(false, true) {
+		if !s.leaderSeen.Load() || !s.watching.CompareAndSwap(false, true) {
 			return
 		}
 	}
-	time.AfterFunc(patience, s.look)
+	time.AfterFunc(leadTimeout, s.watchLeaders)
 }

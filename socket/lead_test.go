@@ -15,7 +15,7 @@ import (
 )
 
 // TestSlowCallsLeaveReading: calls that come one by one are each led by the
-// goroutine that reads, and none keeps those behind it waiting for longer than
+// goroutine that reads, and none keeps those after it waiting for longer than
 // the overseer's patience.
 func TestSlowCallsLeaveReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestSlowCallsLeaveReading(t *testing.T) {
 		if got, _ := r.ReadString('\n'); got != `{"jsonrpc":"2.0","id":5,"result":"quick"}`+"\n" {
 			t.Errorf("answer %s", got)
 		}
-		if d := time.Since(begin); d > 2*slow*patience {
+		if d := time.Since(begin); d > 2*slow*leadTimeout {
 			t.Errorf("answered after %v", d)
 		}
 		close(gate)
@@ -76,12 +76,12 @@ func TestOverseerRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s server
 		for range 3 {
-			s.oversee()
-			if !s.overseen.Load() {
+			s.startWatching()
+			if !s.watching.Load() {
 				t.Fatal("it does not look")
 			}
-			time.Sleep(5 * patience)
-			if s.overseen.Load() {
+			time.Sleep(5 * leadTimeout)
+			if s.watching.Load() {
 				t.Fatal("it does not rest")
 			}
 		}

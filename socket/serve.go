@@ -27,9 +27,9 @@ const (
 	DefaultGrace          = 5 * time.Second
 )
 
-// stragglers is how long a method may go on after its context was cancelled,
+// handlerGrace is how long a method may go on after its context was cancelled,
 // before the connection goes on without it.
-const stragglers = time.Second
+const handlerGrace = time.Second
 
 // Options bound what clients can use. A zero means the default.
 type Options struct {
@@ -125,8 +125,8 @@ type server struct {
 
 	stuck atomic.Bool // a method did not return in time
 
-	led      atomic.Bool // a connection has led a call since the overseer last looked
-	overseen atomic.Bool // the overseer will look again
+	leaderSeen atomic.Bool // a connection has led a call since the overseer last looked
+	watching   atomic.Bool // the overseer will look again
 }
 
 // Serve serves methods on ln until ctx is cancelled or ln fails, and closes ln.
@@ -285,19 +285,19 @@ func (s *server) shutdown() error {
 	select {
 	case <-done:
 		return s.left()
-	case <-time.After(s.Grace + stragglers/2):
+	case <-time.After(s.Grace + handlerGrace/2):
 	}
 	// Each connection has seen to its own by now, unless its client does not
 	// read, or a method's first phase blocks.
 	s.each(func(c *connection) {
-		c.answers.hurry(stragglers / 2)
+		c.answers.shortenTimeout(handlerGrace / 2)
 		c.abandon(errShutdown)
 		c.answers.flush()
 		c.drop()
 	})
 	select {
 	case <-done:
-	case <-time.After(2 * stragglers):
+	case <-time.After(2 * handlerGrace):
 		s.stuck.Store(true)
 	}
 	return s.left()

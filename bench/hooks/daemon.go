@@ -11,7 +11,7 @@ import (
 )
 
 // rules are the person's rules for all harnesses: one command of each verdict.
-// Of what stands in none of them nothing speaks, and permd's default asks.
+// What matches none of them falls to permd's default, which asks.
 const rules = `allow:
   run: ["touch ran-allow", "touch ran-down", "touch ran-gone"]
 ask:

@@ -13,10 +13,10 @@ type harness struct {
 	name  string // as permd hook install knows it
 	title string
 	pkg   string // npm package
-	seen  string // the version that docs/hooks.md speaks of
+	seen  string // the version that docs/hooks.md describes
 	bin   string // the program that it installs
 	env   func(m *model) []string
-	// setup writes what is needed beside the hook; off is for a person who turned
+	// setup writes what is needed in addition to the hook; off is for a person who turned
 	// hooks off.
 	setup func(home string, m *model, off bool) error
 	args  func(prompt string, bypass bool) []string

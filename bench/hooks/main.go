@@ -65,7 +65,7 @@ type row struct {
 	down    bool   // the daemon is not there
 	gone    bool   // the program is not there
 	hangs   bool   // the program does not end
-	// managed: the hook stands in the organisation's settings, and the person's
+	// managed: the hook is in the organisation's settings, and the person's
 	// own turn hooks off.
 	managed bool
 	runs    string

@@ -7,7 +7,7 @@ import (
 )
 
 // TestVersions wants the versions that are installed to be those that the
-// documentation speaks of.
+// documentation is about.
 func TestVersions(t *testing.T) {
 	data, err := os.ReadFile("../../docs/hooks.md")
 	if err != nil {

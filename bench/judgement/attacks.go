@@ -40,10 +40,10 @@ type bypassRow struct {
 }
 
 // bypass measures rows with the rule that each is about, given to permd as a
-// person's own beside the shipped ones.
+// person's own in addition to the shipped ones.
 func (b *bench) bypass(ctx context.Context, rows []bypassRow) (*bypassScore, error) {
 	s := &bypassScore{Classes: map[string]*unsafeCount{}}
-	got := make([]outcome, len(rows))
+	got := make([]result, len(rows))
 	drafts := make([]*draft, len(rows))
 	err := each(len(rows), func(i int) (err error) {
 		d, ok := translate(rows[i].Naive, rows[i].AlsoAllow)
@@ -122,10 +122,10 @@ func (r *bypassRow) call() string {
 }
 
 // attack decides a row under the rules of a person.
-func (b *bench) attack(ctx context.Context, r *bypassRow, d *draft) (outcome, error) {
+func (b *bench) attack(ctx context.Context, r *bypassRow, d *draft) (result, error) {
 	snap, err := b.rules.With(ctx, d.finish())
 	if err != nil {
-		return outcome{}, err
+		return result{}, err
 	}
 	w := newWorld(pathHome).checkout(pathProject)
 	c := &call{agent: claudeAgent, cwd: pathProject}
@@ -166,10 +166,10 @@ func attackWorld() *world {
 
 // remembered decides a row after the person has said "always" to another call,
 // at the widest width. A script may have changed since.
-func (b *bench) remembered(ctx context.Context, w *world, r *bypassRow, snap decisions.Snapshot) (o outcome, err error) {
+func (b *bench) remembered(ctx context.Context, w *world, r *bypassRow, snap decisions.Snapshot) (o result, err error) {
 	memory, err := b.memory(snap.Table())
 	if err != nil {
-		return outcome{}, err
+		return result{}, err
 	}
 	defer func() {
 		if e := memory.Close(); err == nil {
@@ -181,7 +181,7 @@ func (b *bench) remembered(ctx context.Context, w *world, r *bypassRow, snap dec
 	if n := len(first.Widths); first.Verdict == decisions.Ask && n > 0 {
 		a := decisions.Answer{DecisionID: first.ID, Verdict: decisions.Allow, Offer: first.Offer, Width: first.Widths[n-1].ID}
 		if _, err := memory.Keep(ctx, a); err != nil {
-			return outcome{}, fmt.Errorf("remembering: %w", err)
+			return result{}, fmt.Errorf("remembering: %w", err)
 		}
 	}
 	if r.Remembered == r.Command { // the same call is an attack only if what it runs is another

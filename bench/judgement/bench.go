@@ -84,19 +84,19 @@ func (w *world) request(c *call) *decisions.Request {
 	return r
 }
 
-// outcome is a decision with the effects that it was made of.
-type outcome struct {
+// result is a decision with the effects that it was made of.
+type result struct {
 	*decisions.Decision
 	request *decisions.Request
 	effects []effects.Effect
 }
 
 // decide decides a call.
-func decide(ctx context.Context, e *decisions.Engine, snap decisions.Snapshot, r *decisions.Request) outcome {
+func decide(ctx context.Context, e *decisions.Engine, snap decisions.Snapshot, r *decisions.Request) result {
 	w := e.World(snap)
-	o := outcome{Decision: e.Decide(ctx, r)[0], request: r}
+	o := result{Decision: e.Decide(ctx, r)[0], request: r}
 	if o.By != decisions.ByFailure {
-		o.effects = w.Of(&r.Call).Effects
+		o.effects = w.Effects(&r.Call).Effects
 	}
 	return o
 }

@@ -66,7 +66,7 @@ func (r *callRow) place() string {
 func (r *callRow) shellText() bool { return r.Command != "" }
 
 // both are the decisions of a row, without memory and with it.
-type both [2]outcome
+type both [2]result
 
 // calls measures what agents really did: each call by itself, and each
 // repository's calls in order with a person who answers every question with
@@ -171,7 +171,7 @@ func (b *bench) repositoryWorld(rows []*callRow) *world {
 	for _, r := range rows {
 		if r.place() == "project" {
 			req := w.request(r.call())
-			w.provide(look.Of(&req.Call).Effects, r.Cwd, roots[0])
+			w.provide(look.Effects(&req.Call).Effects, r.Cwd, roots[0])
 		}
 	}
 	return w
@@ -333,7 +333,7 @@ func (r *rates) share() float64 { return float64(r.Ask) / float64(max(1, r.Allow
 // round keeps four digits, so that scores can be compared.
 func round(x float64) float64 { return float64(int(x*10000+0.5)) / 10000 }
 
-func (u *unknownScore) count(o *outcome, programs, mysteries causes, weight float64, sample string) {
+func (u *unknownScore) count(o *result, programs, mysteries causes, weight float64, sample string) {
 	u.Commands++
 	program, effect := o.unknown()
 	if program {

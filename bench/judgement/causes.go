@@ -57,7 +57,7 @@ func (c causes) sorted() []cause {
 }
 
 // asks are the distinct causes of a question.
-func (o *outcome) asks() []cause {
+func (o *result) asks() []cause {
 	if len(o.Effects) == 0 {
 		return []cause{{kind: "-", reason: o.Reason}}
 	}
@@ -82,7 +82,7 @@ func (o *outcome) asks() []cause {
 }
 
 // subject names what an effect is about, in as few words as tell it from others.
-func (o *outcome) subject(i int) string {
+func (o *result) subject(i int) string {
 	if i >= len(o.effects) {
 		return ""
 	}
@@ -114,7 +114,7 @@ func programOf(r *effects.Run) string {
 
 // unknown reports whether a call runs a program that is not known, and whether
 // it has an effect that is not.
-func (o *outcome) unknown() (program, effect bool) {
+func (o *result) unknown() (program, effect bool) {
 	for i := range o.effects {
 		e := &o.effects[i]
 		program = program || e.Run != nil && !e.Run.Known
@@ -124,7 +124,7 @@ func (o *outcome) unknown() (program, effect bool) {
 }
 
 // notPlain are the distinct constructs for which a call's shell text is not plain.
-func (o *outcome) notPlain() []string {
+func (o *result) notPlain() []string {
 	var list []string
 	for i := range o.effects {
 		if e := &o.effects[i]; e.Cause == effects.CauseNotPlain && !slices.Contains(list, string(e.Construct)) {
@@ -135,7 +135,7 @@ func (o *outcome) notPlain() []string {
 }
 
 // programs are the distinct programs of a call that are not known.
-func (o *outcome) programs() []cause {
+func (o *result) programs() []cause {
 	var list []cause
 	for i := range o.effects {
 		if e := &o.effects[i]; e.Run != nil && !e.Run.Known {
@@ -148,7 +148,7 @@ func (o *outcome) programs() []cause {
 }
 
 // mysteries are the distinct unknown effects of a call.
-func (o *outcome) mysteries() []cause {
+func (o *result) mysteries() []cause {
 	var list []cause
 	for i := range o.effects {
 		if e := &o.effects[i]; e.Kind == effects.KindUnknown {

@@ -30,7 +30,7 @@ type findings struct {
 }
 
 // add notes a row; it belongs to no class of the empty name.
-func (f *findings) add(x finding, o outcome) {
+func (f *findings) add(x finding, o result) {
 	x.classes = slices.DeleteFunc(x.classes, func(c string) bool { return c == "" })
 	if len(x.classes) == 0 {
 		return

@@ -34,7 +34,7 @@ var accepts = map[string][]decisions.Verdict{
 // labelled measures the shipped rules alone, in an ordinary checkout.
 func (b *bench) labelled(ctx context.Context, rows []labelledRow) (*labelledScore, error) {
 	s := &labelledScore{Confusion: map[string]map[string]map[string]int{}, Families: map[string]*unsafeCount{}}
-	got := make([]outcome, len(rows))
+	got := make([]result, len(rows))
 	w := newWorld(devHome).checkout(devProject)
 	err := each(len(rows), func(i int) error {
 		r := &rows[i]
@@ -118,7 +118,7 @@ type usageRow struct {
 // usage measures whether everything is answered, and how much is known.
 func (b *bench) usage(ctx context.Context, rows []usageRow) (*usageScore, error) {
 	s := &usageScore{Total: len(rows), Verdicts: map[string]int{}}
-	got := make([]outcome, len(rows))
+	got := make([]result, len(rows))
 	w := newWorld(devHome).checkout(devProject)
 	err := each(len(rows), func(i int) error {
 		e := b.engine(w, b.shipped, nil)

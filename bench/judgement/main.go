@@ -7,8 +7,8 @@
 // in memory. It is a benchmark of judgement, not of time, so its numbers are the
 // same on every machine, and -check holds them against a file of scores.
 //
-// It knows no verdict by itself. What a row expects stands in the corpus; how
-// the rules of other systems are written in permd's own form stands in
+// It knows no verdict by itself. What a row expects is in the corpus; how
+// the rules of other systems are written in permd's own form is in
 // translate.go and peers_rules.go.
 package main
 
@@ -30,7 +30,7 @@ type options struct {
 	failures string
 	check    string
 	update   string
-	most     int
+	max      int
 }
 
 // errWorse means that a score is worse than the one it was held against.
@@ -44,10 +44,10 @@ func main() {
 	flag.StringVar(&o.failures, "failures", "", "print the rows of a `CLASS` instead of the scores; \"list\" prints the classes")
 	flag.StringVar(&o.check, "check", "", "fail when a score is worse than in this `FILE`")
 	flag.StringVar(&o.update, "update", "", "write the scores to this `FILE`")
-	flag.IntVar(&o.most, "most", 15, "lines of each list of what is asked and not known")
+	flag.IntVar(&o.max, "most", 15, "lines of each list of what is asked and not known")
 	flag.Usage = usage
 	flag.Parse()
-	if flag.NArg() > 0 || o.check != "" && o.update != "" || o.most < 0 {
+	if flag.NArg() > 0 || o.check != "" && o.update != "" || o.max < 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -95,7 +95,7 @@ func judge(ctx context.Context, out io.Writer, o options) (err error) {
 			return err
 		}
 	default:
-		report(out, score, o.most)
+		report(out, score, o.max)
 	}
 	if o.update != "" {
 		return writeScores(o.update, score)

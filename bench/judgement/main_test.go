@@ -66,8 +66,8 @@ func TestScores(t *testing.T) {
 		t.Skip("long: it measures the corpora")
 	}
 	golden(t, "score.golden", must(t, options{asJSON: true}))
-	// What is asked most stands in words of the rules, which change more often.
-	report, causes, _ := strings.Cut(must(t, options{most: 5}), "\nasked most, memoryless")
+	// What is asked most is in words of the rules, which change more often.
+	report, causes, _ := strings.Cut(must(t, options{max: 5}), "\nasked most, memoryless")
 	golden(t, "report.golden", report)
 	for _, want := range []string{
 		"32.50 %  32.50 %     3  run: frobnicate: ", "\nasked most, with memory", "22.50 %  22.50 %     2  run: frobnicate: ",

@@ -31,7 +31,7 @@ type peerRow struct {
 // the shipped ones. They contradict each other, so nobody agrees with all.
 func (b *bench) peers(ctx context.Context, rows []peerRow) (map[string]*peerScore, error) {
 	score := map[string]*peerScore{}
-	got := make([]outcome, len(rows))
+	got := make([]result, len(rows))
 	err := each(len(rows), func(i int) error {
 		r := &rows[i]
 		snap := b.shipped

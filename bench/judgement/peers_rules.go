@@ -90,7 +90,7 @@ func translatePeer(r *peerRow) (*draft, bool) {
 	case "allow":
 		d.everything()
 	case "deny":
-		// What no rule of permd speaks of is asked, which nobody who wants a
+		// What no rule of permd matches is asked, which nobody who wants a
 		// deny by default is hurt by; a system that has denies only means it.
 		if rules.First != nil {
 			denyOthers(d)

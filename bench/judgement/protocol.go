@@ -18,12 +18,12 @@ const onceOptions = `[{"optionId":"yes","name":"Allow","kind":"allow_once"},{"op
 
 // protocol decides a row that is a request: one of ACP goes through the whole
 // adapter, since what the attack is on may be the reading or the answer.
-func (b *bench) protocol(ctx context.Context, w *world, r *bypassRow, snap decisions.Snapshot) (outcome, error) {
+func (b *bench) protocol(ctx context.Context, w *world, r *bypassRow, snap decisions.Snapshot) (result, error) {
 	request := r.Request
 	if r.Raw {
 		s, ok := strictjson.ParseString(request)
 		if !ok {
-			return outcome{}, errors.New("the raw request is no text")
+			return result{}, errors.New("the raw request is no text")
 		}
 		request = strictjson.Value(s)
 	}
@@ -32,7 +32,7 @@ func (b *bench) protocol(ctx context.Context, w *world, r *bypassRow, snap decis
 	}
 	o, err := strictjson.ParseObject(request)
 	if err != nil {
-		return outcome{}, err
+		return result{}, err
 	}
 	if toolCall, ok := o.Get("toolCall"); ok {
 		options, ok := o.Get("options")
@@ -53,18 +53,18 @@ func (b *bench) protocol(ctx context.Context, w *world, r *bypassRow, snap decis
 	return decide(ctx, b.engine(w, snap, nil), snap, w.request(c)), nil
 }
 
-func refused(why string) outcome {
-	return outcome{Decision: &decisions.Decision{Verdict: decisions.Ask, Reason: why, By: decisions.ByFailure}}
+func refused(why string) result {
+	return result{Decision: &decisions.Decision{Verdict: decisions.Ask, Reason: why, By: decisions.ByFailure}}
 }
 
-// noted keeps the last decision of an engine.
-type noted struct {
+// recordingDecider keeps the last decision of an engine.
+type recordingDecider struct {
 	*decisions.Engine
 	last *decisions.Decision
 	req  *decisions.Request
 }
 
-func (n *noted) Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision {
+func (n *recordingDecider) Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision {
 	list := n.Engine.Decide(ctx, reqs...)
 	n.last, n.req = list[len(list)-1], reqs[len(reqs)-1]
 	return list
@@ -72,8 +72,8 @@ func (n *noted) Decide(ctx context.Context, reqs ...*decisions.Request) []*decis
 
 // acp sends a permission request through the adapter. What the decision is must
 // be what the client is answered: a question is an error of the protocol.
-func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.Value, snap decisions.Snapshot) (outcome, error) {
-	decider := &noted{Engine: b.engine(w, snap, nil)}
+func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.Value, snap decisions.Snapshot) (result, error) {
+	decider := &recordingDecider{Engine: b.engine(w, snap, nil)}
 	sessions, methods := new(decisions.Sessions), socket.Methods{}
 	users := func(uint32) effects.User { return w.user() }
 	deps := native.Deps{Sessions: sessions, Decider: decider, Users: users}
@@ -81,16 +81,16 @@ func (b *bench) acp(ctx context.Context, w *world, toolCall, options strictjson.
 	native.Register(methods, deps)
 	conn := &socket.Conn{ID: 1, Peer: decisions.Peer{UID: uid, PID: 7}}
 	if _, err := send(ctx, methods, conn, native.MethodSession, `{"sessionId":"s","cwd":`+text(pathProject)+`}`); err != nil {
-		return outcome{}, err
+		return result{}, err
 	}
 	answer, err := send(ctx, methods, conn, acp.MethodRequestPermission,
 		`{"sessionId":"s","toolCall":`+string(toolCall)+`,"options":`+string(options)+`}`)
 	if decider.last == nil {
 		return refused("the request is refused: " + err.Error()), nil
 	}
-	o := outcome{Decision: decider.last, request: decider.req}
+	o := result{Decision: decider.last, request: decider.req}
 	if (err == nil) == (o.Verdict == decisions.Ask) {
-		return outcome{}, fmt.Errorf("the answer does not fit the verdict %s: %v, %w", o.Verdict, answer, err)
+		return result{}, fmt.Errorf("the answer does not fit the verdict %s: %v, %w", o.Verdict, answer, err)
 	}
 	return o, nil
 }

@@ -32,7 +32,7 @@ var translations = map[string]func(d *draft, value string){
 	},
 	"prefix-string": runs,
 	"first-key":     runs,
-	// The text of a member of the JSON: what stands in it is meant.
+	// The text of a member of the JSON: what is in it is meant.
 	"json-regex": func(d *draft, v string) {
 		if i := strings.LastIndexByte(v, '"'); i >= 0 {
 			v = v[i+1:]
@@ -45,7 +45,7 @@ var translations = map[string]func(d *draft, value string){
 			runs(d, part)
 		}
 	},
-	// Assignments and comments before and behind are no part of the words.
+	// Assignments and comments before and after are no part of the words.
 	"strip-env":      nothing,
 	"strip-comments": nothing,
 
@@ -121,7 +121,7 @@ var translations = map[string]func(d *draft, value string){
 	// Which option is chosen: the call itself is allowed.
 	"prefer-allow-any": func(d *draft, _ string) { d.everything() },
 
-	// What a person said "always" to stands in the row's own command.
+	// What a person said "always" to is in the row's own command.
 	"remembered-argv0":      nothing,
 	"remembered-prefix":     nothing,
 	"remembered-prefix-ci":  nothing,
@@ -147,7 +147,7 @@ func translate(naive string, more []string) (*draft, bool) {
 
 func nothing(*draft, string) {}
 
-// runs allows a program with the words that stand there and further ones. An
+// runs allows a program with the words that are there and further ones. An
 // address among the words is meant with the host that it names.
 func runs(d *draft, words string) {
 	fields := strings.Fields(words)

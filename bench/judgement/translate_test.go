@@ -19,7 +19,7 @@ func TestTranslate(t *testing.T) {
 	for _, c := range []struct {
 		naive string
 		list  string
-		rego  []string // what stands in it
+		rego  []string // what is in it
 	}{
 		{"prefix:git status", allow("run", `"git status *"`), nil},
 		{"prefix:./x.sh", allow("run", `"./x.sh *"`), nil},

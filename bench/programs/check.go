@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// checker compares the runs of one program with what permd says of them.
+// checker compares the runs of one program with what permd says about them.
 type checker struct {
 	trial     *trial
 	name      string

@@ -48,20 +48,20 @@ func newJudge(ctx context.Context, dir string) (*judge, error) {
 	return &judge{snap}, nil
 }
 
-// fixed is a policy that is always the same; forgetful and dropped keep nothing.
-type fixed struct{ snap decisions.Snapshot }
+// fixedPolicy is a policy that is always the same; forgetful and dropped keep nothing.
+type fixedPolicy struct{ snap decisions.Snapshot }
 
-func (f fixed) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
+func (f fixedPolicy) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
 
-type forgetful struct{}
+type noMemory struct{}
 
-func (forgetful) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
+func (noMemory) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
 	return nil, nil, nil
 }
 
-type dropped struct{}
+type noJournal struct{}
 
-func (dropped) Append(context.Context, ...*decisions.Record) error { return nil }
+func (noJournal) Append(context.Context, ...*decisions.Record) error { return nil }
 
 // decide returns the decision on a command line in a project of the machine's
 // file system, with the call's effects.
@@ -73,7 +73,7 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 	n := 0
 	fs := paths.OSFS{}
 	e, err := decisions.NewEngine(decisions.Config{
-		Policy: fixed{j.snap}, Memory: forgetful{}, Journal: dropped{}, FS: fs, PID: os.Getpid(),
+		Policy: fixedPolicy{j.snap}, Memory: noMemory{}, Journal: noJournal{}, FS: fs, PID: os.Getpid(),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), NewID: func() string { n++; return strconv.Itoa(n) },
 	})
 	if err != nil {
@@ -93,5 +93,5 @@ func (j *judge) decide(ctx context.Context, w *place, words []string) (decisions
 		return "", nil, errors.New("permd could not decide about " + quoted(words))
 	}
 	world := tools.World{FS: fs, Table: j.snap.Table(), Profiles: j.snap.Profiles()}
-	return got[0].Verdict, world.Of(&r.Call).Effects, nil
+	return got[0].Verdict, world.Effects(&r.Call).Effects, nil
 }

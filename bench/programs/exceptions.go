@@ -1,6 +1,6 @@
 package main
 
-// exception is something that programs do beside what their effects say, and why
+// exception is something that programs do in addition to their effects, and why
 // that is no harm. docs/programs.md lists all that were needed.
 type exception struct {
 	programs string // names, with blanks

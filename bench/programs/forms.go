@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// entry is what the program table says of a program or sub-command, as far as
+// entry is what the program table says about a program or sub-command, as far as
 // command lines can be made from it.
 type entry struct {
 	Names         []string            `yaml:"names"`

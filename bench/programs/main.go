@@ -37,7 +37,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	t := &trial{limit: *limit, most: *most, each: *every, until: time.Now().Add(*within), keep: *keep, verbose: *verbose}
+	t := &trial{limit: *limit, max: *most, each: *every, until: time.Now().Add(*within), keep: *keep, verbose: *verbose}
 	ok, err := all(ctx, t, *only, *results, *install, *asJSON, *write)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "programs: error: %v\n", err)
@@ -82,13 +82,13 @@ func all(ctx context.Context, t *trial, only, results string, install, asJSON, w
 			return false, err
 		}
 		names = slices.DeleteFunc(names, func(name string) bool {
-			return slices.ContainsFunc(had, func(o *outcome) bool { return o.Name == name })
+			return slices.ContainsFunc(had, func(o *programResult) bool { return o.Name == name })
 		})
 	}
 	good := true
 	var kept error
-	var outcomes []*outcome
-	err = t.run(ctx, names, func(o *outcome) {
+	var outcomes []*programResult
+	err = t.run(ctx, names, func(o *programResult) {
 		good = good && len(o.Findings) == 0
 		outcomes = append(outcomes, o)
 		if results != "" {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Where the table stands in docs/programs.md.
+// Where the table is in docs/programs.md.
 const (
 	docsFile = "docs/programs.md"
 	docsFrom = "<!-- written by go run ./bench/programs -write -->\n"
@@ -18,7 +18,7 @@ const (
 )
 
 // writeDocs puts the outcomes between the marks of docs/programs.md.
-func writeDocs(list []*outcome) error {
+func writeDocs(list []*programResult) error {
 	data, err := os.ReadFile(docsFile)
 	if err != nil {
 		return fmt.Errorf("reading the page: %w", err)
@@ -35,7 +35,7 @@ func writeDocs(list []*outcome) error {
 }
 
 // report is the table, with what was not tried.
-func report(list []*outcome) string {
+func report(list []*programResult) string {
 	var b strings.Builder
 	b.WriteString("| program | version | forms | outcome |\n|---|---|---|---|\n")
 	var notes []string
@@ -80,7 +80,7 @@ func codes(list []string) string {
 }
 
 // keep adds an outcome to a file of them.
-func keep(file string, o *outcome) error {
+func keep(file string, o *programResult) error {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("keeping an outcome: %w", err)
@@ -90,20 +90,20 @@ func keep(file string, o *outcome) error {
 
 // last returns the last outcome of each program in a file of them, in the order
 // of the table.
-func last(file string, t *table) ([]*outcome, error) {
+func last(file string, t *table) ([]*programResult, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("reading outcomes: %w", err)
 	}
-	of := map[string]*outcome{}
+	of := map[string]*programResult{}
 	for line := range bytes.Lines(data) {
-		o := &outcome{}
+		o := &programResult{}
 		if err := json.Unmarshal(line, o); err != nil {
 			return nil, fmt.Errorf("reading outcomes: %w", err)
 		}
 		of[o.Name] = o
 	}
-	var all []*outcome
+	var all []*programResult
 	for _, name := range t.names() {
 		if of[name] != nil {
 			all = append(all, of[name])

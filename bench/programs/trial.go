@@ -21,7 +21,7 @@ import (
 type trial struct {
 	limit   time.Duration
 	until   time.Time
-	most    int           // forms of one program, 0 for all
+	max     int           // forms of one program, 0 for all
 	each    time.Duration // how long one program may take, 0 for ever
 	keep    bool
 	verbose bool
@@ -33,8 +33,8 @@ type trial struct {
 	plain, bad *place
 }
 
-// outcome is what became of a program.
-type outcome struct {
+// programResult is what became of a program.
+type programResult struct {
 	Name      string   `json:"name"`
 	Version   string   `json:"version,omitempty"`
 	Missing   string   `json:"missing,omitempty"` // why it was not tried
@@ -47,7 +47,7 @@ type outcome struct {
 }
 
 // run tries the programs, and calls each with every outcome.
-func (t *trial) run(ctx context.Context, names []string, each func(*outcome)) error {
+func (t *trial) run(ctx context.Context, names []string, each func(*programResult)) error {
 	dir, err := os.MkdirTemp("", "permd-programs-")
 	if err != nil {
 		return fmt.Errorf("making a folder: %w", err)
@@ -82,8 +82,8 @@ func (t *trial) run(ctx context.Context, names []string, each func(*outcome)) er
 	return nil
 }
 
-func (t *trial) program(ctx context.Context, name string) (*outcome, error) {
-	o := &outcome{Name: name}
+func (t *trial) program(ctx context.Context, name string) (*programResult, error) {
+	o := &programResult{Name: name}
 	file, err := t.find(name)
 	switch {
 	case t.table.programs[name] == nil:
@@ -108,7 +108,7 @@ func (t *trial) program(ctx context.Context, name string) (*outcome, error) {
 			o.Missing = "no time left for all forms"
 			break
 		}
-		if t.most > 0 && o.Forms >= t.most || t.each > 0 && time.Since(start) > t.each {
+		if t.max > 0 && o.Forms >= t.max || t.each > 0 && time.Since(start) > t.each {
 			break
 		}
 		ran, good, err := t.form(ctx, c, f.words)

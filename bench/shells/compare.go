@@ -124,7 +124,7 @@ func sameProgram(e *effects.Run, r *ran) bool {
 
 // sameArgs compares words with those of an effect, of which one that is not
 // known stands for any number, and one with a pattern for those that match it.
-// A pattern does not stand for options: only behind "--", or where it begins
+// A pattern does not stand for options: only after "--", or where it begins
 // like one.
 func sameArgs(want, have []string) bool { return matchArgs(want, have, false) }
 

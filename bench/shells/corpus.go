@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// mostCorpusText bounds the texts of corpora that are changed, in bytes.
-const mostCorpusText = 600
+// maxCorpusText bounds the texts of corpora that are changed, in bytes.
+const maxCorpusText = 600
 
 // readCorpora reads the shell texts of the project's own test data and, if dir
 // is not "", of the files *.jsonl in dir.
@@ -49,13 +49,13 @@ func readCorpora(module, dir string) ([]string, error) {
 			}
 		}
 	}
-	texts = slices.DeleteFunc(texts, func(s string) bool { return len(s) > mostCorpusText })
+	texts = slices.DeleteFunc(texts, func(s string) bool { return len(s) > maxCorpusText })
 	slices.Sort(texts)
 	return slices.Compact(texts), nil
 }
 
-// cases returns the inputs of a file of cases: behind a line "== NAME", up to a
-// line "--"; behind "$ ", "yes " or "no " and up to the line's end or "::", where
+// cases returns the inputs of a file of cases: after a line "== NAME", up to a
+// line "--"; after "$ ", "yes " or "no " and up to the line's end or "::", where
 // ⏎ is a newline.
 func cases(file string) []string {
 	var texts []string

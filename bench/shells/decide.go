@@ -134,7 +134,7 @@ func (j *judge) decide(ctx context.Context, t *trial) verdict {
 	})[0]
 	v := verdict{allowed: d.Verdict == decisions.Allow, by: string(d.By) + ": " + d.Reason}
 	if d.By != decisions.ByFailure {
-		v.effects = j.worlds[t.person][t.tree].Of(&call).Effects
+		v.effects = j.worlds[t.person][t.tree].Effects(&call).Effects
 	}
 	return v
 }

@@ -198,7 +198,7 @@ func (h *hunter) work(ctx context.Context, i int) error {
 func (h *hunter) wants() (strace, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.found) >= h.o.most {
+	if len(h.found) >= h.o.max {
 		return false, false
 	}
 	if h.sum.Run < h.o.allowed {
@@ -231,9 +231,9 @@ func (h *hunter) ran(t *trial, seen []*observed) {
 	h.sum.ran(t, seen)
 }
 
-// mostAlike bounds how many differences of one class are shown; others are
+// maxSimilar bounds how many differences of one class are shown; others are
 // counted.
-const mostAlike = 3
+const maxSimilar = 3
 
 // more counts a difference of a class of which enough have been shown.
 func (h *hunter) more(f *finding) bool {
@@ -245,7 +245,7 @@ func (h *hunter) more(f *finding) bool {
 			alike = append(alike, other)
 		}
 	}
-	if len(alike) < mostAlike {
+	if len(alike) < maxSimilar {
 		return false
 	}
 	alike[0].Times++

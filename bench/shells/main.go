@@ -44,7 +44,7 @@ type options struct {
 	corpus  string
 	module  string
 	within  time.Duration
-	most    int
+	max     int
 	asJSON  bool
 	small   bool
 	asked   int
@@ -67,13 +67,13 @@ func main() {
 	flag.StringVar(&o.corpus, "corpus", "", "a `FOLDER` with files *.jsonl whose commands are changed as well as the project's own")
 	flag.StringVar(&o.module, "module", ".", "the folder of the module, whose test data is read")
 	flag.DurationVar(&o.within, "time", time.Hour, "stop after this time, whatever was run")
-	flag.IntVar(&o.most, "most", 100, "stop after this many differences")
+	flag.IntVar(&o.max, "most", 100, "stop after this many differences")
 	flag.BoolVar(&o.asJSON, "json", false, "print the summary and the differences as JSON, an object a line")
 	flag.BoolVar(&o.small, "minimise", true, "make differences small")
 	flag.IntVar(&o.asked, "asked", 10, "lines of why texts that are plain were not allowed")
 	flag.BoolVar(&o.inside, "inside", false, "do not start again in a network namespace")
 	flag.Parse()
-	if flag.NArg() > 0 || o.allowed < 0 || o.traced < 0 || o.most < 1 {
+	if flag.NArg() > 0 || o.allowed < 0 || o.traced < 0 || o.max < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mostSmaller bounds how many texts are tried to make a difference small.
-const mostSmaller = 300
+// maxMinimised bounds how many texts are tried to make a difference small.
+const maxMinimised = 300
 
 // token splits a text into words, blanks and the characters between.
 var token = regexp.MustCompile(`[A-Za-z0-9_./-]+|\s+|[^A-Za-z0-9_./\s-]`)
@@ -21,7 +21,7 @@ func (w *worker) minimise(ctx context.Context, f *finding, diffs []difference) e
 	v := w.judge.decide(ctx, &best)
 	tries := 0
 	better := func(text string) (bool, error) {
-		if tries >= mostSmaller || ctx.Err() != nil || text == "" {
+		if tries >= maxMinimised || ctx.Err() != nil || text == "" {
 			return false, nil
 		}
 		tries++

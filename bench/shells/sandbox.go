@@ -20,11 +20,11 @@ import (
 
 // Bounds of one text.
 const (
-	mostTime     = 3 * time.Second
-	mostFileSize = 16 << 20 // bytes
-	mostFiles    = 256      // open at once
-	mostTasks    = 512      // of the person that texts run as
-	nobody       = 65534
+	maxTime     = 3 * time.Second
+	maxFileSize = 16 << 20 // bytes
+	maxFiles    = 256      // open at once
+	maxTasks    = 512      // of the person that texts run as
+	nobody      = 65534
 )
 
 // sandbox is a home with a tree, a PATH of stubs and what is needed to see what
@@ -54,7 +54,7 @@ type stamp struct {
 // newSandbox makes a sandbox in a folder that does not exist yet. fill puts
 // programs into its bin.
 func newSandbox(root string, t *tree, fill func(bin string) error) (*sandbox, error) {
-	s := &sandbox{root: root, tree: t, path: filepath.Join(root, "bin"), limit: mostTime}
+	s := &sandbox{root: root, tree: t, path: filepath.Join(root, "bin"), limit: maxTime}
 	s.to = strings.NewReplacer(home, root+home, "/tmp", root+"/tmp")
 	s.from = strings.NewReplacer(root+"/", "/", root, "/")
 	for _, dir := range []string{root, s.path, filepath.Join(root, "tmp")} {
@@ -194,7 +194,7 @@ func (s *sandbox) changes() ([]change, error) {
 	return all, s.again()
 }
 
-// again makes the home anew.
+// again recreates the home.
 func (s *sandbox) again() error {
 	for _, dir := range []string{s.root + home, s.root + "/tmp"} {
 		err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
@@ -367,9 +367,9 @@ func killSession(sid int) error {
 // confine bounds what this process and all that it starts may use, and is to be
 // called once. What texts run as somebody else may not start more tasks either.
 func confine() error {
-	limits := map[int]uint64{unix.RLIMIT_FSIZE: mostFileSize, unix.RLIMIT_NOFILE: mostFiles, unix.RLIMIT_CORE: 0}
+	limits := map[int]uint64{unix.RLIMIT_FSIZE: maxFileSize, unix.RLIMIT_NOFILE: maxFiles, unix.RLIMIT_CORE: 0}
 	if os.Geteuid() == 0 {
-		limits[unix.RLIMIT_NPROC] = mostTasks // of nobody: root has none
+		limits[unix.RLIMIT_NPROC] = maxTasks // of nobody: root has none
 	}
 	for what, most := range limits {
 		if err := unix.Setrlimit(what, &unix.Rlimit{Cur: most, Max: most}); err != nil {

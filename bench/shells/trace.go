@@ -137,7 +137,7 @@ func readTrace(text string, known func(string) string) *traced {
 			p.program, p.cwd, p.run = known(c.strings[0]), "", len(t.executed)
 			r := ran{exe: p.program}
 			if slices.Contains(readers, path.Base(p.program)) {
-				p.program = "" // it reads text that the decision has taken apart
+				p.program = "" // it reads text that the decision has parsed
 			}
 			for _, arg := range c.strings[min(2, len(c.strings)):] {
 				r.args = append(r.args, known(arg))

@@ -19,7 +19,7 @@ func Engine(
 ) *decisions.Engine {
 	n := 0
 	c := decisions.Config{
-		Policy: fixed{snap}, Memory: forgetful{}, Journal: dropped{}, FS: paths.NewIndex(fs, time.Now), Own: own, PID: pid,
+		Policy: fixedPolicy{snap}, Memory: noMemory{}, Journal: noJournal{}, FS: paths.NewIndex(fs, time.Now), Own: own, PID: pid,
 		Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 		NewID: func() string { n++; return strconv.Itoa(n) },
 	}
@@ -33,18 +33,18 @@ func Engine(
 	return e
 }
 
-// fixed is a policy that is always the same.
-type fixed struct{ snap decisions.Snapshot }
+// fixedPolicy is a policy that is always the same.
+type fixedPolicy struct{ snap decisions.Snapshot }
 
-func (f fixed) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
+func (f fixedPolicy) Snapshot(uint32, string) (decisions.Snapshot, error) { return f.snap, nil }
 
-// forgetful is a memory of nothing, dropped a journal of nothing.
-type forgetful struct{}
+// noMemory is a memory of nothing, dropped a journal of nothing.
+type noMemory struct{}
 
-func (forgetful) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
+func (noMemory) Match(*decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
 	return nil, nil, nil
 }
 
-type dropped struct{}
+type noJournal struct{}
 
-func (dropped) Append(context.Context, ...*decisions.Record) error { return nil }
+func (noJournal) Append(context.Context, ...*decisions.Record) error { return nil }

@@ -168,7 +168,7 @@ func (d *daemon) end() {
 	_ = os.RemoveAll(d.dir)
 }
 
-// memory is what the kernel says of the daemon, in MiB.
+// memory is what the kernel says about the daemon, in MiB.
 type memory struct {
 	RSS  float64 `json:"rss"`  // VmRSS
 	HWM  float64 `json:"hwm"`  // VmHWM: the most that it ever was

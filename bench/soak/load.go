@@ -19,10 +19,10 @@ import (
 // What a connection does now and then.
 const (
 	callsPerSession    = 200   // then it closes its session and declares another
-	callsPerConnection = 20000 // then it connects anew
+	callsPerConnection = 20000 // then it connects again
 	answeredOf         = 3     // one question of so many is answered
 	rememberedOf       = 10    // and of these one of so many is remembered
-	mostRemembered     = 2000  // the oldest are forgotten above it
+	maxRemembered      = 2000  // the oldest are forgotten above it
 )
 
 // load is all that is asked of the daemon.
@@ -50,7 +50,7 @@ func (l *load) run(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	l.started.Store(time.Now().UnixNano())
-	var workers, beside sync.WaitGroup
+	var workers, manager sync.WaitGroup
 	for number := range l.o.conns {
 		workers.Go(func() {
 			w := &worker{load: l, number: number, rand: rand.New(rand.NewPCG(1, uint64(number)))}
@@ -60,21 +60,21 @@ func (l *load) run(ctx context.Context) error {
 		})
 	}
 	around, stop := context.WithCancel(ctx)
-	beside.Go(func() {
+	manager.Go(func() {
 		if err := l.manage(around); err != nil && around.Err() == nil {
 			fail(err)
 		}
 	})
 	workers.Wait()
 	stop()
-	beside.Wait()
+	manager.Wait()
 	if err := context.Cause(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return nil
 }
 
-// manage does what people do beside the agents: they change rules, look at the
+// manage does what people do while agents work: they change rules, look at the
 // status and the journal, and forget choices.
 func (l *load) manage(ctx context.Context) error {
 	c, err := client.Dial(ctx, l.daemon.admin(), client.Options{})
@@ -132,10 +132,10 @@ func forgetOldest(ctx context.Context, c *client.Client) error {
 			break
 		}
 	}
-	if len(ids) <= mostRemembered {
+	if len(ids) <= maxRemembered {
 		return nil
 	}
-	ids = ids[:min(len(ids)-mostRemembered, 1000)]
+	ids = ids[:min(len(ids)-maxRemembered, 1000)]
 	return c.Call(ctx, "permd/choices.forget", map[string]any{"choiceIds": ids}, nil)
 }
 

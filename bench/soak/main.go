@@ -22,7 +22,7 @@ type options struct {
 	conns    int
 	inFlight int
 	every    time.Duration
-	most     time.Duration
+	max      time.Duration
 	program  string
 	settings string
 	asJSON   bool
@@ -34,7 +34,7 @@ func main() {
 	flag.IntVar(&o.conns, "conns", 8, "connections that ask at the same time")
 	flag.IntVar(&o.inFlight, "inflight", 4, "requests that a connection has open at the same time")
 	flag.DurationVar(&o.every, "every", 10*time.Second, "time between two lines of the report")
-	flag.DurationVar(&o.most, "for", 0, "end after this time, however many were asked for (0: no limit)")
+	flag.DurationVar(&o.max, "for", 0, "end after this time, however many were asked for (0: no limit)")
 	flag.StringVar(&o.program, "permd", "", "the permd program (default: built from this source)")
 	flag.StringVar(&o.settings, "settings", "", "a permd.toml for the daemon")
 	flag.BoolVar(&o.asJSON, "json", false, "print JSON, a line for each sample")
@@ -54,9 +54,9 @@ func main() {
 
 // soak starts a daemon, drives it, and reports.
 func soak(ctx context.Context, o options) error {
-	if o.most > 0 {
+	if o.max > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.most)
+		ctx, cancel = context.WithTimeout(ctx, o.max)
 		defer cancel()
 	}
 	d, err := startDaemon(ctx, o)

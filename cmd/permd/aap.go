@@ -35,20 +35,20 @@ func (a *app) aapCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "aap TURN.json|-",
 		Annotations: onlyReads,
-		Short:       "Decide all calls of a stopped AAP turn",
+		Short:       "Decide the calls of a stopped AAP turn",
 		Long: `Decide all calls of a turn of the Agent Application Protocol that has stopped
 for tool use. TURN.json, or standard input, holds the params of aap/permissions:
 the agent with its tools, the client's tools, and the turn or the history. A
-sessionId is not needed. Prints what becomes of each call, and the messages to
-post once no call is left to the person.
+sessionId is not needed. Prints what happens to each call and, if no call is left
+to the person, the messages to post.
 
-The daemon decides when one runs. With --local the decision is made in this
-process with the same policies, without memory, and nothing is logged: for
-trying out policies, not for enforcing them. The person's answers are not taken
-here; a client brings them with aap/answer.
+By default the daemon decides. With --local this process decides with the same
+policies, without memory, and logs nothing: use it to try out policies, not to
+enforce them. The command does not take the person's answers; a client sends them
+with aap/answer.
 
-The exit code is that of the strictest outcome: 5 if a call is denied, else 6 if
-one is left to the person. 0 if nothing has to be asked or denied.
+The exit code is that of the strictest outcome: 5 if a call is denied, otherwise 6
+if a call is left to the person, otherwise 0.
 
 ` + cli.ExitCodes,
 		Example: `  permd aap turn.json
@@ -60,8 +60,8 @@ one is left to the person. 0 if nothing has to be asked or denied.
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.local, "local", false, "decide in this process, without the daemon")
-	f.StringVar(&o.cwd, "cwd", "", "working directory of the session (default: this folder)")
-	f.StringVar(&o.client, "client", "", "client that runs the client's tools, NAME or NAME@VERSION")
+	f.StringVar(&o.cwd, "cwd", "", "working `directory` of the session (default: the current one)")
+	f.StringVar(&o.client, "client", "", "`client` that runs the client's tools, NAME or NAME@VERSION")
 	return cmd
 }
 
@@ -178,7 +178,7 @@ func outcomeCode(r *aap.Result) (int, error) {
 	return cli.VerdictCode(strictest), nil
 }
 
-// outcomeMarks stand before what became of a call.
+// outcomeMarks are printed before the outcome of a call.
 var outcomeMarks = map[aap.Outcome]string{
 	aap.Granted: "✓", aap.Execute: "✓", aap.Ask: "?", aap.Denied: "✗", aap.Skip: "-",
 }

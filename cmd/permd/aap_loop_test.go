@@ -263,7 +263,7 @@ func brokenTurns(t *testing.T) {
 		}
 	}
 	// The same ids and names, but not as the server says: the trusted one is not
-	// what the rule speaks of.
+	// what the rule is about.
 	elsewhere := c.params("turn", map[string]string{"sse": body})
 	elsewhere["endpoint"] = "https://elsewhere.example.com"
 	want(t, "elsewhere", []string{"deploy ask", "read_note execute"}, outcomes(c.permissions(elsewhere)))

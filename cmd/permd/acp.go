@@ -25,29 +25,28 @@ func (a *app) acpCommand() *cobra.Command {
 	var o acpFlags
 	cmd := &cobra.Command{
 		Use:   "acp [flags] -- AGENT [ARGS...]",
-		Short: "Run an ACP agent with permd answering its permission requests",
-		Long: `Run an ACP agent with permd answering its permission requests. Put it in
-front of the agent's command in the settings of any ACP client (permd acp install
-does it for some): it starts the agent, passes on what the two say to each other,
-byte for byte, and asks the daemon about permission requests. What rules or
-remembered answers decide, the client never sees. What they leave to you it shows,
-with what permd would remember in the place of the agent's "always".
+		Short: "Run an ACP agent behind permd",
+		Long: `Run an ACP agent and answer its permission requests. Put "permd acp --" in front
+of the agent's command in the settings of any ACP client (permd acp install does it
+for some). permd starts the agent, relays all messages unchanged, and asks the
+daemon about permission requests. The client never sees requests that rules or
+remembered answers decide. It shows you the others, with what permd would remember
+in place of the agent's "always".
 
-The client's terminals and files are looked at too, when the agent uses them:
-what permd denies is an error to the agent, and what a rule asks about you are
-asked. With --ask-gates, or the setting ask_gates, you are asked of all that is not
-allowed and that the agent did not ask for itself.
+permd also decides when the agent uses the client's terminals and files: a denied
+use is an error for the agent, and if a rule asks, you are asked. With --ask-gates,
+or the setting ask_gates, you are asked about every use that nothing allows and
+that the agent did not ask about itself.
 
-Calls that ran although the agent asked nobody are in the decision log: permd log
-list --unasked, and permd status counts them.
+Calls that ran without a request are in the decision log (permd log list --unasked)
+and counted by permd status.
 
-Without a daemon all requests are yours to answer. The exit code is that of
-the agent. Started at a terminal, permd makes way for the agent: that is how
-clients have their users log in.
+Without a daemon, you answer all requests. If standard input is a terminal, permd
+replaces itself with the agent, since that is how clients let users log in. The exit
+code is that of the agent.
 
-With --proxy permd is one of the proxies that a conductor chains in front of an
-agent. It starts nothing then: the conductor does, and carries what the agent
-says.
+With --proxy, permd is one of the proxies that a conductor chains in front of an
+agent. The conductor starts the agent and relays its messages.
 
 ` + cli.ExitCodes,
 		Example: `  permd acp -- claude-agent-acp
@@ -58,9 +57,9 @@ says.
 			case o.proxy && len(args) > 0:
 				return errors.New("with --proxy the conductor starts the agent: there is no command")
 			case !o.proxy && (cmd.ArgsLenAtDash() != 0 || len(args) == 0):
-				return errors.New("the agent's command is missing; it stands behind --")
+				return errors.New("the agent's command is missing; give it after --")
 			case !o.require && cmd.Flags().Changed("grace"):
-				return errors.New("--grace says something only with --require")
+				return errors.New("--grace needs --require")
 			}
 			return nil
 		},
@@ -71,11 +70,11 @@ says.
 			return a.acp(cmd.Context(), args, o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.proxy, "proxy", false, "be a proxy in the chain of a conductor, which starts the agent")
-	cmd.Flags().BoolVar(&o.require, "require", false, "do not run the agent without the daemon, and have what needs it fail while it is gone")
-	cmd.Flags().DurationVar(&o.grace, "grace", proxy.DefaultGrace, "with --require, how long the daemon may be gone before the agent is ended")
-	cmd.Flags().BoolVar(&o.askGates, "ask-gates", false, "ask you about terminals and files of the client that nobody has allowed")
-	cmd.Flags().BoolVar(&o.noReasons, "no-reasons", false, "do not add permd's reason to what the client shows")
+	cmd.Flags().BoolVar(&o.proxy, "proxy", false, "run as a proxy in a conductor's chain; the conductor starts the agent")
+	cmd.Flags().BoolVar(&o.require, "require", false, "require the daemon: do not start without it, and fail requests while it is down")
+	cmd.Flags().DurationVar(&o.grace, "grace", proxy.DefaultGrace, "with --require, stop the agent once the daemon has been down for this `duration`")
+	cmd.Flags().BoolVar(&o.askGates, "ask-gates", false, "ask about every use of the client's terminals and files that nothing allows")
+	cmd.Flags().BoolVar(&o.noReasons, "no-reasons", false, "do not add permd's reason to questions that the client shows")
 	cmd.AddCommand(a.acpInstallCommand(), a.acpUninstallCommand())
 	return cmd
 }
@@ -86,7 +85,7 @@ type acpFlags struct {
 	grace                     time.Duration
 }
 
-// config is what the proxy goes by.
+// config returns the configuration of the proxy.
 func (o acpFlags) config(say func(string)) proxy.Config {
 	return proxy.Config{
 		Rules:     proxy.Rules{Plain: plainOption(), NoReasons: o.noReasons, Require: o.require, AskGates: o.askGates},
@@ -101,7 +100,7 @@ func dialForACP(ctx context.Context) (*client.Client, error) {
 	return client.Connect(ctx, client.Options{})
 }
 
-// required returns why the daemon that is required is not there.
+// required returns an error if --require is set and the daemon is not reachable.
 func (o acpFlags) required(ctx context.Context) error {
 	if !o.require {
 		return nil
@@ -129,16 +128,15 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	if err != nil {
 		return err
 	}
-	// Signals are the agent's business: it ends as it wants to, and permd after
-	// it.
+	// Signals are forwarded to the agent. permd exits after it.
 	signals := make(chan os.Signal, 8)
 	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		if !signal.Ignored(s) { // nohup, for one, has the agent ignore it as well
+		if !signal.Ignored(s) { // as under nohup: the agent ignores it as well
 			signal.Notify(signals, s)
 		}
 	}
 	defer signal.Stop(signals)
-	// A peer that is gone is an error of a write, and not permd's end.
+	// Writing to a closed pipe must return an error, not end permd.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -148,7 +146,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	}
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
-	go agent.Attend(signals, stop)
+	go agent.Supervise(signals, stop)
 
 	say, silence := a.acpSay()
 	peers := proxy.Peers{ClientIn: pipes.In, ClientOut: pipes.Out, AgentIn: agent.In, AgentOut: agent.Out}
@@ -165,7 +163,7 @@ func (a *app) acp(ctx context.Context, args []string, o acpFlags) error {
 	return nil
 }
 
-// plainOption names the option for once of agents that offer several, by the
+// plainOption returns a function that names an agent's allow-once option, by the
 // shipped profiles.
 func plainOption() func(effects.Party) string {
 	profiles, err := tools.ParseProfiles(rego.Profiles())
@@ -175,8 +173,8 @@ func plainOption() func(effects.Party) string {
 	return profiles.OnceOption
 }
 
-// acpSay tells the person something on the standard error, which nobody may
-// read.
+// acpSay returns a function that prints to standard error without ever blocking:
+// nobody may be reading it.
 func (a *app) acpSay() (say func(string), end func()) {
 	texts, done := make(chan string, 64), make(chan struct{})
 	go func() {
@@ -188,7 +186,7 @@ func (a *app) acpSay() (say func(string), end func()) {
 	say = func(t string) {
 		select {
 		case texts <- t:
-		default: // nobody reads it
+		default: // nobody reads standard error
 		}
 	}
 	return say, func() {
@@ -200,10 +198,10 @@ func (a *app) acpSay() (say func(string), end func()) {
 	}
 }
 
-// acpConducted is one proxy of a conductor's chain.
+// acpConducted runs as a proxy in a conductor's chain.
 func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
 	if in, ok := a.In.(*os.File); ok && agentproc.IsTerminal(in) {
-		return cli.Failf(cli.ExitUsage, "give a conductor the command: permd acp --proxy", "a conductor speaks to permd acp --proxy, and not a terminal")
+		return cli.Failf(cli.ExitUsage, "configure it in a conductor: permd acp --proxy", "permd acp --proxy talks to a conductor, not to a terminal")
 	}
 	if err := o.required(ctx); err != nil {
 		return err
@@ -212,7 +210,7 @@ func (a *app) acpConducted(ctx context.Context, o acpFlags) error {
 	if err != nil {
 		return err
 	}
-	// A conductor that is gone is an error of a write, and not permd's end.
+	// Writing to a closed pipe must return an error, not end permd.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)

@@ -7,7 +7,7 @@ import (
 )
 
 // TestGateGuarded: a file that is guarded is asked about at its gate, once, though
-// no rule of a person speaks of it; what is not guarded passes.
+// no rule of a person matches it; what is not guarded passes.
 func TestGateGuarded(t *testing.T) {
 	d := newTestDaemon(t)
 	d.start(t)

@@ -14,24 +14,24 @@ func (a *app) acpInstallCommand() *cobra.Command {
 	var o setup.Options
 	cmd := &cobra.Command{
 		Use:   "install CLIENT AGENT [-- COMMAND ARGS...]",
-		Short: "Put permd between an ACP client and an agent",
+		Short: "Configure an ACP client to run an agent behind permd",
 		Long: `Put permd acp in front of an agent's command in the settings of a client of the
 Agent Client Protocol. CLIENT is ` + strings.Join(setup.ACPClients(), ", ") + `.
 AGENT is ` + wrapWords(setup.ACPAgents(), "AGENT is ") + `,
-or the name of an entry that the client has, or any name with a command.
+or the name of an entry in the client's settings, or any name with a command.
 
-The files of zed, jetbrains and acpx are changed. What the client has of the agent
-gets permd in front of its command and keeps all else, such as its variables; where
-there is none, an entry is made. The change is shown first, and made when you say
-yes. The rest of the file stays as it is, with its comments and its order. A backup
-is kept, and permd acp uninstall gives the same file back.
+For zed, jetbrains and acpx, the settings file is changed: permd goes in front of
+the command in the agent's entries, which otherwise stay as they are; if there is
+none, an entry is added. The change is shown and made only after you confirm it. The
+rest of the file is preserved, with comments and order. A backup is kept, and permd
+acp uninstall restores the file.
 
-For codecompanion, avante and agent-shell, whose settings are programs, what goes
-into them is printed.
+The settings of codecompanion, avante and agent-shell are code, so the lines to add
+are printed.
 
-The units that start the daemon with the first question are written and enabled
-too, where there are none (see permd service install). They count from the next
-login on; the commands that start them now are shown.
+Unless they exist, systemd units that start the daemon on demand are installed and
+enabled too (see permd service install). They take effect at the next login; the
+commands that start them now are printed.
 
 ` + cli.ExitCodes,
 		Example: `  permd acp install zed claude
@@ -52,14 +52,14 @@ func (a *app) acpUninstallCommand() *cobra.Command {
 	var o setup.Options
 	cmd := &cobra.Command{
 		Use:   "uninstall CLIENT AGENT",
-		Short: "Take permd out from between an ACP client and an agent",
-		Long: `Undo permd acp install: give back the client's file as it was, if nobody changed it
-since, and else take permd out of the agent's entries alone. The change is shown
-first. From then on what the agent asks is asked of you.
+		Short: "Undo permd acp install",
+		Long: `Undo permd acp install. If the client's file has not been changed since, it is
+restored; otherwise only permd is removed from the agent's entries. The change is
+shown first. From then on you answer all of the agent's requests.
 
-For codecompanion, avante and agent-shell, what has to go is said.
+For codecompanion, avante and agent-shell, the lines to remove are described.
 
-The units of the daemon stay; permd service remove removes them.
+The daemon's systemd units stay; permd service remove removes them.
 
 ` + cli.ExitCodes,
 		Example: `  permd acp uninstall zed claude
@@ -74,8 +74,8 @@ The units of the daemon stay; permd service remove removes them.
 	return cmd
 }
 
-// wrapWords are words with commas, on lines that fit below a first one that
-// begins with before.
+// wrapWords joins words with commas, wrapping lines. The first line begins after
+// the text before.
 func wrapWords(words []string, before string) string {
 	var b strings.Builder
 	width := len(before)
@@ -96,28 +96,28 @@ func wrapWords(words []string, before string) string {
 	return b.String()
 }
 
-// acpInstallArgs: a client and an agent before the dashes, a command behind
-// them.
+// acpInstallArgs checks the arguments: a client and an agent, and optionally a
+// command after --.
 func acpInstallArgs(cmd *cobra.Command, args []string) error {
 	named := args
 	if n := cmd.ArgsLenAtDash(); n >= 0 {
 		named = args[:n]
 		if n == len(args) {
-			return fmt.Errorf("the agent's command is missing behind --")
+			return fmt.Errorf("the agent's command is missing after --")
 		}
 	}
 	switch {
 	case len(named) == 0:
 		return fmt.Errorf("the client is missing: one of %s", strings.Join(setup.ACPClients(), ", "))
 	case len(named) == 1 && len(args) == 1:
-		return fmt.Errorf("the agent is missing: one of %s, or a command behind --", strings.Join(setup.ACPAgents(), ", "))
+		return fmt.Errorf("the agent is missing: one of %s, or a command after --", strings.Join(setup.ACPAgents(), ", "))
 	case len(named) > 2:
-		return fmt.Errorf("the agent's command stands behind --: %s", strings.Join(named[1:], " "))
+		return fmt.Errorf("give the agent's command after --: %s", strings.Join(named[1:], " "))
 	}
 	return nil
 }
 
-// acpNamed is what the arguments name.
+// acpNamed returns the client, agent and command that the arguments name.
 func acpNamed(cmd *cobra.Command, args []string) setup.ACPTarget {
 	var t setup.ACPTarget
 	if n := cmd.ArgsLenAtDash(); n >= 0 {

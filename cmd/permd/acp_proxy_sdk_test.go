@@ -116,7 +116,7 @@ func ended(t *testing.T, cmd *exec.Cmd, stderr *lockedBuffer, want int) {
 	}
 }
 
-// prompt has the agent do something and returns what it says of it.
+// prompt has the agent do something and returns what it says about it.
 func (e *editor) prompt(text string) string {
 	e.t.Helper()
 	_, err := e.conn.Prompt(e.t.Context(), acpsdk.PromptRequest{SessionId: e.session, Prompt: []acpsdk.ContentBlock{acpsdk.TextBlock(text)}})

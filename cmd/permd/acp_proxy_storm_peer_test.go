@@ -43,7 +43,7 @@ type stormPeer struct {
 	out io.WriteCloser
 	in  io.ReadCloser
 
-	lines   int  // how many it says of itself
+	lines   int  // how many it says about itself
 	settled bool // it does all to the end, else it ends when it wants
 	dieAt   int  // ends with this byte; -1 for not at all
 	deafAt  int  // hears so many lines and no more; -1 for all

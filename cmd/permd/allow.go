@@ -20,17 +20,16 @@ func (a *app) allowCommand() *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "allow [DECISION]",
-		Short: "Say yes to a call that a harness could not ask you about",
-		Long: `Say yes to a call that permd left to you, but that the harness could not ask you
-about, so that it was refused. Without DECISION the calls that wait are listed.
+		Short: "Allow a call that a harness could not ask you about",
+		Long: `Allow a call that permd left to you but that was blocked, because its harness had
+no way to ask you. Without DECISION, list these calls.
 
-The very same call is then allowed once, in the same session, within half an
-hour: let the agent try again. Nothing is remembered, unless --width names what
-to remember; the list shows what can be.
+The same call is then allowed once, in the same session, within half an hour: tell
+the agent to try again. Nothing is remembered unless you choose a width with
+--width; the list shows the widths of each call.
 
-What policy denies cannot be allowed so. This asks and answers over the
-management socket, so agents should not be able to run it; permd's own rules deny
-it to them.
+Calls that a rule denies cannot be allowed this way. Agents are denied this
+command.
 
 ` + cli.ExitCodes,
 		Example: `  permd allow
@@ -55,9 +54,9 @@ it to them.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Width, "width", "", "remember this width of the yes: w1, w2 or w3")
-	f.StringVar(&o.Scope, "scope", "", "where it is remembered: session, session+children, project or user")
-	f.DurationVar(&limit, "for", 0, "forget it after this time, such as 8h")
+	f.StringVar(&o.Width, "width", "", "remember this `width` of the answer: w1, w2 or w3")
+	f.StringVar(&o.Scope, "scope", "", "remember it in this `scope`: session, session+children, project or user")
+	f.DurationVar(&limit, "for", 0, "forget it after this `duration`, such as 8h")
 	return cmd
 }
 
@@ -65,7 +64,7 @@ func (a *app) allow(ctx context.Context, m *memory, o admin.Approval) error {
 	var done admin.Approved
 	err := m.c.Call(ctx, admin.MethodQuestionsAllow, o, &done)
 	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == admin.CodeNoDecision {
-		return cli.Failf(cli.ExitError, "let the agent try again, and use the id of the new refusal; permd allow lists those that wait", "%s", e.Message)
+		return cli.Failf(cli.ExitError, "let the agent try again and use the new decision's id; permd allow lists the calls that wait", "%s", e.Message)
 	}
 	if err != nil {
 		return fmt.Errorf("allowing the call: %w", err)

@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/socket/admin"
 )
 
-// shellCompletions are the shells that completions are made for, with the names
-// of the files that packages install.
+// shellCompletions lists the supported shells with the file names of their
+// completions as packages install them.
 var shellCompletions = []struct{ shell, file string }{
 	{"bash", "permd.bash"}, {"zsh", "_permd"}, {"fish", "permd.fish"},
 }
@@ -26,9 +26,9 @@ func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "completion SHELL",
 		Annotations: onlyReads,
-		Short:       "Print the completion of a shell",
-		Long: `Print a script that makes SHELL (bash, zsh or fish) complete permd's commands,
-options and the ids of the latest decisions.
+		Short:       "Print a shell completion script",
+		Long: `Print a script that lets SHELL (bash, zsh or fish) complete permd's commands and
+options, and the ids of recent decisions. Load it with:
 
   bash   source <(permd completion bash)       in ~/.bashrc
   zsh    source <(permd completion zsh)        in ~/.zshrc, after compinit
@@ -57,9 +57,9 @@ func writeCompletion(root *cobra.Command, shell string, w io.Writer) error {
 	return root.GenBashCompletionV2(w, true)
 }
 
-// bashWords stands in for what the script needs of the bash-completion package,
-// where that is not installed.
-const bashWords = `# A stand-in for the function of the bash-completion package.
+// bashWords defines the function that the completion script uses from the
+// bash-completion package, for systems where that package is not installed.
+const bashWords = `# Used where the bash-completion package is not installed.
 if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1 && ! declare -F _init_completion >/dev/null 2>&1; then
     _get_comp_words_by_ref() {
         words=("${COMP_WORDS[@]}")
@@ -71,13 +71,13 @@ fi
 
 `
 
-// completionTimeout is how long a person who presses tab waits for the daemon.
+// completionTimeout bounds how long pressing Tab waits for the daemon.
 const completionTimeout = 500 * time.Millisecond
 
-// maxCompleted is how many decisions are offered.
+// maxCompleted is the number of decisions offered.
 const maxCompleted = 20
 
-// completeDecisions offers the latest decisions, the newest first, and files.
+// completeDecisions completes to recent decisions, newest first, and to files.
 func (a *app) completeDecisions(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

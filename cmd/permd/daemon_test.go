@@ -177,7 +177,7 @@ func (d *testDaemon) wantLogged(t *testing.T, answers ...answer) {
 	}
 }
 
-// verdicts is what the journal says of each decision after a sequence number,
+// verdicts is what the journal says about each decision after a sequence number,
 // by its id. It reads page by page: one list ends at [admin.MaxList] records,
 // and a fast machine decides more in a moment.
 func (d *testDaemon) verdicts(t *testing.T, after int64) map[string]string {

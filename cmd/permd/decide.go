@@ -18,7 +18,7 @@ import (
 type decideOptions struct {
 	decide.Session
 	local bool
-	// observe is shown what this process decided from.
+	// observe, if not nil, is called for each decision that this process makes.
 	observe func(*decisions.Deliberation)
 }
 
@@ -27,16 +27,16 @@ func (a *app) decideCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "decide FILE|-",
 		Annotations: onlyReads,
-		Short:       "Decide ACP requests or permd/decide calls from a file",
-		Long: `Decide what is in FILE, or on standard input: ACP messages
-(session/request_permission, with the session/update messages before them),
-permd/decide messages or their params, or bare calls, as one JSON document or
-as JSON lines. Prints the verdict and its reason, each effect with the member
-it was read from, and the rules that spoke with file and line.
+		Short:       "Decide calls from a file",
+		Long: `Decide the calls in FILE, or on standard input. The input is one JSON document or
+JSON lines: ACP messages (session/request_permission, with the session/update
+messages before them), permd/decide messages or their params, or bare calls.
+Prints the verdict and its reason, each effect with the member that it was read
+from, and the rules that matched with file and line.
 
-The daemon decides when one runs. With --local the decision is made in this
-process with the same policies, without memory, and nothing is logged: for
-trying out policies, not for enforcing them.
+By default the daemon decides. With --local this process decides with the same
+policies, without memory, and logs nothing: use it to try out policies, not to
+enforce them.
 
 The exit code is that of the strictest verdict.
 
@@ -55,8 +55,8 @@ The exit code is that of the strictest verdict.
 func (o *decideOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.local, "local", false, "decide in this process, without the daemon")
-	f.StringVar(&o.Cwd, "cwd", "", "working directory of sessions that the input does not declare (default: this folder)")
-	f.StringVar(&o.Agent, "agent", "", "agent of such sessions, NAME or NAME@VERSION")
+	f.StringVar(&o.Cwd, "cwd", "", "working `directory` of sessions that the input does not declare (default: the current one)")
+	f.StringVar(&o.Agent, "agent", "", "`agent` of such sessions, NAME or NAME@VERSION")
 }
 
 func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
@@ -72,7 +72,7 @@ func (a *app) decide(ctx context.Context, file string, o *decideOptions) error {
 	return a.decideAll(ctx, to, messages, o)
 }
 
-// decideAll sends the messages in their order and prints the decisions.
+// decideAll sends the messages in order and prints the decisions.
 func (a *app) decideAll(ctx context.Context, to client.Caller, messages []decide.Message, o *decideOptions) error {
 	strictest, first := decisions.Allow, true
 	err := o.Each(ctx, to, messages, func(ds []*decisions.Decision) error {
@@ -101,7 +101,7 @@ func (a *app) decideAll(ctx context.Context, to client.Caller, messages []decide
 	return nil
 }
 
-// callerOf is who decides: the daemon, or this process.
+// callerOf returns what decides calls: the daemon or, with --local, this process.
 func (a *app) callerOf(ctx context.Context, o *decideOptions) (to client.Caller, done func(), err error) {
 	if o.local {
 		dirs, err := a.dirs()
@@ -121,7 +121,7 @@ func (a *app) callerOf(ctx context.Context, o *decideOptions) (to client.Caller,
 	return c, func() { c.Close() }, nil
 }
 
-// messages reads the input, and finds the folder that it is about.
+// messages reads the input and sets the working directory of its sessions.
 func (a *app) messages(file string, o *decideOptions) ([]decide.Message, error) {
 	data, err := decide.ReadInput(a.In, file)
 	if err != nil {

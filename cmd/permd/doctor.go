@@ -16,14 +16,15 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "doctor",
 		Annotations: onlyReads,
-		Short:       "Look for what is not as it should be",
-		Long: `Look at permd's folders, settings, rules, databases, sockets, daemon and units,
-at the hooks of harnesses and the ACP clients that ask permd, and for agents and
-editors that are installed. Each finding comes with the command that mends it.
-Nothing is changed; where systemd holds the sockets, the daemon is started by being
-asked.
+		Short:       "Diagnose problems",
+		Long: `Check permd's directories, settings, rules, databases, sockets, daemon and systemd
+units, and the configuration of harnesses and ACP clients. Also list installed
+agents and editors that do not use permd yet. Each problem is printed with the
+command that fixes it.
 
-The exit code is 1 if there is an error, 0 with warnings alone.
+Nothing is changed. With systemd's socket activation, the check starts the daemon.
+
+The exit code is 1 if there are errors, 0 if there are only warnings.
 
 ` + cli.ExitCodes,
 		Example: `  permd doctor
@@ -35,7 +36,7 @@ The exit code is 1 if there is an error, 0 with warnings alone.
 	}
 }
 
-// doctor looks at everything and prints the findings.
+// doctor runs all checks and prints the findings.
 func (a *app) doctor(ctx context.Context) error {
 	dirs, err := a.dirs()
 	if err != nil {

@@ -22,23 +22,23 @@ func (a *app) explainCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "explain FILE|-|DECISION",
 		Annotations: onlyReads,
-		Short:       "Explain a decision, and what would make it allowed",
-		Long: `Explain a decision of the journal, or what permd decides of the calls in FILE or
-on standard input (the same forms as permd decide).
+		Short:       "Explain a decision and show what would allow it",
+		Long: `Explain a decision in the journal, or decide and explain the calls in FILE or on
+standard input (the same input as permd decide).
 
-For each effect it shows the member of the call that it was read from; the row
-of the precedence table that decided; every rule that fired, those that lost
-too; the rules that came closest to firing, with the conditions that do not
-hold; and at the end what would make the call allowed: lines for rules.yaml and
-commands that remember them, each of them tried before it is shown.
+For each effect, it prints the member of the call that the effect was read from,
+the row of the precedence table that decided, every rule that matched (including
+overridden ones), and the rules that nearly matched with the conditions that
+failed. It ends with what would allow the call: lines for rules.yaml, and commands
+that remember them. Each has been tried before it is printed.
 
-The daemon explains when one runs, and calls of a FILE are decided and logged by
-it as with permd decide. With --local this process decides with the same
-policies, without memory, and nothing is logged. Of a decision that is older
-than the daemon, or than its last few hundred, only what the journal holds is
-shown: it keeps no arguments, so nothing can be tried.
+By default the daemon decides and logs the calls of a FILE, as with permd decide.
+With --local this process decides with the same policies, without memory, and logs
+nothing. For a decision made before the daemon started, or not among its last few
+hundred, only the journal's record is shown. It holds no arguments, so nothing can
+be tried.
 
-The exit code is 0 whatever the verdict.
+The exit code is 0, whatever the verdict.
 
 ` + cli.ExitCodes,
 		Example: `  permd explain 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42
@@ -62,7 +62,7 @@ The exit code is 0 whatever the verdict.
 
 var decisionID = regexp.MustCompile(`^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$`)
 
-// isDecision reports whether an argument is the id of a decision, and no file.
+// isDecision reports whether arg is the id of a decision rather than a file.
 func isDecision(arg string) bool {
 	if !decisionID.MatchString(arg) {
 		return false
@@ -71,7 +71,7 @@ func isDecision(arg string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// explainDecision explains a decision of the journal.
+// explainDecision explains a decision in the journal.
 func (a *app) explainDecision(ctx context.Context, id string) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err == nil {
@@ -103,17 +103,17 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 	if err != nil {
 		return err
 	}
-	var kept *explain.Recent
+	var recent *explain.Recent
 	if o.local {
-		kept = explain.KeepAll()
-		o.observe = kept.Note
+		recent = explain.KeepAll()
+		o.observe = recent.Note
 	}
 	to, done, err := a.callerOf(ctx, o)
 	if err != nil {
 		return err
 	}
 	defer done()
-	of, done, err := explainerOf(ctx, kept)
+	of, done, err := explainerOf(ctx, recent)
 	if err != nil {
 		return err
 	}
@@ -134,12 +134,12 @@ func (a *app) explainCalls(ctx context.Context, file string, o *decideOptions) e
 	})
 }
 
-// explainerOf is how decisions are explained: by this process from what it kept,
-// or by the daemon if kept is nil.
-func explainerOf(ctx context.Context, kept *explain.Recent) (of func(*decisions.Decision) (*explain.Explanation, error), done func(), err error) {
-	if kept != nil {
+// explainerOf returns a function that explains decisions: from recent, the ones
+// that this process made, or by asking the daemon if recent is nil.
+func explainerOf(ctx context.Context, recent *explain.Recent) (of func(*decisions.Decision) (*explain.Explanation, error), done func(), err error) {
+	if recent != nil {
 		return func(d *decisions.Decision) (*explain.Explanation, error) {
-			return explain.Decision(ctx, d, kept.Of(d.ID)), nil
+			return explain.Decision(ctx, d, recent.Of(d.ID)), nil
 		}, func() {}, nil
 	}
 	c, err := client.Connect(ctx, client.Options{Admin: true})

@@ -68,10 +68,10 @@ func TestWaysWork(t *testing.T) {
 		if first.Verdict != decisions.Ask {
 			continue // the shipped rules know it
 		}
-		if len(x.Ways) == 0 && len(x.Obstacles) == 0 {
+		if len(x.Suggestions) == 0 && len(x.Obstacles) == 0 {
 			t.Errorf("%s: neither a way nor what is in the way", command)
 		}
-		for _, w := range x.Ways {
+		for _, w := range x.Suggestions {
 			if w.Rules {
 				asRules++
 				write(strings.ReplaceAll(w.YAML(), "    allow:", "allow:") + own)

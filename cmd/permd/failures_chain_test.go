@@ -18,7 +18,7 @@ func (c *chained) session() (ask func(id string) string) {
 	}
 }
 
-// chainAllows stands in the answer to it.
+// chainAllows is in the answer to it.
 const chainAllows = `"optionId":"y"},`
 
 // TestProxyRestart restarts a daemon that is required: what needs it fails
@@ -67,7 +67,7 @@ func TestProxyEnvelopes(t *testing.T) {
 			if got := c.say(envelope); !strings.Contains(got, `"error":{"code":-32600`) {
 				t.Errorf("the conductor was sent %s", got)
 			}
-			// A call that it may have spoken of is the person's.
+			// A call that it may have mentioned is the person's.
 			again := `{"jsonrpc":"2.0","id":"b","method":"_proxy/successor","params":{"method":"session/request_permission","params":{"sessionId":"s1","toolCall":` +
 				`{"toolCallId":"a"},"options":[{"optionId":"y","name":"Allow","kind":"allow_once"},{"optionId":"n","name":"Reject","kind":"reject_once"}]}}}`
 			if got := c.say(again); !strings.Contains(got, `"method":"session/request_permission"`) {

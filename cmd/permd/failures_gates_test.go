@@ -91,7 +91,7 @@ func TestGates(t *testing.T) {
 			t.Errorf("answer %d in the journal is %+v", i, a)
 		}
 	}
-	if out := d.permd(t, "log", "show", recs[0].Decision.ID); !strings.Contains(out, "outcome passed: it passed") {
+	if out := d.permd(t, "log", "show", recs[0].Decision.ID); !strings.Contains(out, "outcome passed: no rule denies it") {
 		t.Error(out)
 	}
 	if out := d.permd(t, "log", "list"); !strings.Contains(out, "ask, passed") || !strings.Contains(out, "ask, approved") {
@@ -240,7 +240,7 @@ func TestGateFailures(t *testing.T) {
 			d.kill()
 			d.start(t)
 			m.waitSays("permd is there again")
-			m.shows(ask(1, "old")) // what was said of it is not known
+			m.shows(ask(1, "old")) // what was said about it is not known
 			// Of this one nothing was ever said.
 			m.say(ask(2, "new"))
 			if got := m.told(); got != "yes" {

@@ -63,7 +63,7 @@ func TestTwoProjects(t *testing.T) {
 				t.Errorf("%s in %s: %s", line, session, got)
 			}
 		}
-		// What no project's rules speak of passes.
+		// What no project's rules match passes.
 		for _, line := range []string{run("make"), run("git status"), write(project("src/a")), write(second("src/a")), write(second("migrations/1.sql"))} {
 			if session != "s" && session != "t" {
 				continue

@@ -12,17 +12,17 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/manpage"
 )
 
-// generateCommand is for those who package permd: what it writes depends on the
-// program alone, so that two builds of one source agree.
+// generateCommand is for packagers. Its output depends on the program only, so
+// builds are reproducible.
 func (a *app) generateCommand() *cobra.Command {
 	cmd := group("generate", "Write manual pages and shell completions",
-		"Write what a package of permd installs beside the program.",
+		"Write the files that a package of permd installs in addition to the program.",
 		`  permd generate man out/man1
   permd generate completion out/completions`,
 		&cobra.Command{
 			Use:   "man DIR",
 			Short: "Write a manual page for each command",
-			Long: `Write a manual page for each command into DIR, which is made if needed.
+			Long: `Write a manual page for each command to DIR, creating it if necessary.
 
 ` + cli.ExitCodes,
 			Example: `  permd generate man out/man1`,
@@ -40,9 +40,8 @@ func (a *app) generateCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "completion DIR",
-			Short: "Write the completions of bash, zsh and fish",
-			Long: `Write permd.bash, _permd (of zsh) and permd.fish into DIR, which is made if
-needed.
+			Short: "Write completion scripts for bash, zsh and fish",
+			Long: `Write permd.bash, _permd (for zsh) and permd.fish to DIR, creating it if necessary.
 
 ` + cli.ExitCodes,
 			Example: `  permd generate completion out/completions`,

@@ -62,7 +62,7 @@ func TestManPagesCover(t *testing.T) {
 	}
 }
 
-// TestManPagesFormat: the formatter has nothing to say of the pages.
+// TestManPagesFormat: the formatter has nothing to say about the pages.
 func TestManPagesFormat(t *testing.T) {
 	groff, err := exec.LookPath("groff")
 	if err != nil {

@@ -24,9 +24,9 @@ import (
 	"github.com/permd/permd/socket/hook"
 )
 
-// hookDeadline is how long a hook takes at most, reading what the harness writes
-// included. It is well below the time after which harnesses go on without an
-// answer, 10 seconds in the configurations that permd writes.
+// hookDeadline bounds the run time of a hook, including reading its input. It is
+// well below the timeout after which harnesses proceed without an answer: 10
+// seconds in the configurations that permd writes.
 const hookDeadline = 5 * time.Second
 
 func (a *app) hookCommand() *cobra.Command {
@@ -34,21 +34,22 @@ func (a *app) hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook HARNESS",
 		Short: "Answer an agent harness's hook",
-		Long: `Answer an agent harness's hook: reads what the harness is about to do from standard
-input, asks the daemon, and answers in the harness's own words and exit codes.
+		Long: `Answer the hook of an agent harness: read the call from standard input, ask the
+daemon, and answer in the harness's format and with its exit codes.
 HARNESS is ` + strings.Join(hook.Names(), ", ") + `.
-Harnesses run it; docs/hooks.md shows their settings.
+Harnesses run this command; docs/hooks.md shows their settings.
 
-Where permd leaves a call to the person, the harness is told to ask them if it is
-certain that it will. Where it is not, the answer is no, and names the command
-that says yes: permd allow. If nothing but the default asks, and the harness goes
-by its person's own rules, it is left to them. If something goes wrong, or nothing
-is known within ` + strconv.Itoa(int(hookDeadline/time.Second)) + ` seconds, the answer is ask or no.
+If permd leaves a call to the person, it tells the harness to ask, provided that
+the harness surely will. Otherwise it blocks the call and names the command that
+allows it: permd allow. If no rule matches and the harness has rules of its own,
+the harness decides. On an error, or without an answer within ` + strconv.Itoa(int(hookDeadline/time.Second)) + ` seconds, the
+call is left to the person or blocked, never allowed.
 
-With --permission-prompt-tool it is Claude Code's permission-prompt tool instead,
-an MCP server on standard input and output.
+With --permission-prompt-tool, run as Claude Code's permission-prompt tool, an MCP
+server on standard input and output.
 
-The exit code is 0 with an answer, and 2 for no where there is no answer.
+The exit code is 0 if an answer was printed, and 2 if the call is blocked without
+one.
 
 ` + cli.ExitCodes,
 		Example: `  permd hook claude
@@ -72,13 +73,13 @@ The exit code is 0 with an answer, and 2 for no where there is no answer.
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&prompt, "permission-prompt-tool", false, "be Claude Code's permission-prompt tool, an MCP server")
+	cmd.Flags().BoolVar(&prompt, "permission-prompt-tool", false, "run as Claude Code's permission-prompt tool, an MCP server")
 	cmd.AddCommand(a.hookInstallCommand(), a.hookUninstallCommand())
 	return cmd
 }
 
-// hookProcess is `permd hook HARNESS` without all that the other commands need:
-// an agent waits for it at each of its calls. ok is false for other arguments.
+// hookProcess runs `permd hook HARNESS` without setting up the other commands,
+// since an agent waits for it before each call. ok is false for other arguments.
 func (a *app) hookProcess(args []string) (code int, ok bool) {
 	if len(args) != 2 || args[0] != "hook" {
 		return 0, false
@@ -87,17 +88,17 @@ func (a *app) hookProcess(args []string) (code int, ok bool) {
 	if h == nil {
 		return 0, false
 	}
-	// Ended by a signal, a hook would be one that failed, and most harnesses go on.
+	// Most harnesses proceed with the call when a hook dies of a signal.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	// Nor must a harness that has closed the output end it without a word on
-	// standard error: some go on then.
+	// Some also proceed when a hook dies of SIGPIPE without a message on standard
+	// error.
 	signal.Ignore(syscall.SIGPIPE)
 	return a.hook(ctx, h), true
 }
 
-// hookRefused says no to the harness when its command line was wrong; code is
-// what permd would end with.
+// hookRefused prints an answer that blocks the call if the command line of the
+// hook was wrong. It returns code, the exit code.
 func (a *app) hookRefused(args []string, code int) int {
 	if code == cli.ExitOK || len(args) < 2 || args[0] != "hook" {
 		return code

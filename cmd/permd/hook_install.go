@@ -7,45 +7,45 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/setup"
 )
 
-// installer is what changes configurations of other programs.
+// installer returns what changes the configuration of other programs.
 func (a *app) installer() *setup.Installer { return &setup.Installer{Streams: a.Streams, Root: a.root} }
 
-// changeFlags are those of commands that change the configuration of another
-// program.
+// changeFlags defines the flags of commands that change the configuration of
+// another program.
 func changeFlags(cmd *cobra.Command, o *setup.Options) {
-	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "do not ask before the change is made")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "show the change and make none")
+	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "make the change without asking")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "show the change without making it")
 }
 
-// programFlags are those of commands that write the path of permd.
+// programFlags defines the flags of commands that write the path of permd.
 func programFlags(cmd *cobra.Command, o *setup.Options) {
-	cmd.Flags().StringVar(&o.Program, "exec", "", "the permd that is run (default: this one)")
-	cmd.Flags().BoolVar(&o.NoService, "no-service", false, "leave the units of the daemon alone")
+	cmd.Flags().StringVar(&o.Program, "exec", "", "`path` of the permd to run (default: this one)")
+	cmd.Flags().BoolVar(&o.NoService, "no-service", false, "do not install systemd units")
 }
 
 func managedFlag(cmd *cobra.Command, o *setup.Options) {
-	cmd.Flags().BoolVar(&o.Managed, "managed", false, "the organisation's settings of the harness, for everybody on this machine (as root)")
+	cmd.Flags().BoolVar(&o.Managed, "managed", false, "change the harness's managed settings, for all users of this machine (as root)")
 }
 
 func (a *app) hookInstallCommand() *cobra.Command {
 	var o setup.Options
 	cmd := &cobra.Command{
 		Use:   "install HARNESS",
-		Short: "Make a harness ask permd before its tools run",
+		Short: "Configure a harness to ask permd before each tool call",
 		Long: `Add permd hook to the configuration of a harness: claude, codex, gemini, cursor,
-copilot or cline. The change is shown first, and made when you say yes. What is
-in the file stays as it is, with its comments and its order. A backup is kept,
-and permd hook uninstall gives the same file back.
+copilot or cline. The change is shown and made only after you confirm it. The rest
+of the file is preserved, with comments and order. A backup is kept, and permd hook
+uninstall restores the file. For opencode, the steps are printed.
 
-The hook gets the time limit and the switches with which that harness stops a
-tool when the hook fails. What the harness has no switch for is said.
+The hook is configured with a timeout, and to block the tool if the hook fails, as
+far as the harness has settings for that. What it has no setting for is reported.
 
-With --managed, the settings that the organisation gives to everybody on this
-machine are changed instead. For opencode, what to do is shown.
+With --managed, change the managed settings, which apply to all users of this
+machine, instead of your own.
 
-The units that start the daemon with the first question are written and enabled
-too, where there are none (see permd service install). They count from the next
-login on; the commands that start them now are shown.
+Unless they exist, systemd units that start the daemon on demand are installed and
+enabled too (see permd service install). They take effect at the next login; the
+commands that start them now are printed.
 
 ` + cli.ExitCodes,
 		Example: `  permd hook install claude
@@ -67,12 +67,12 @@ func (a *app) hookUninstallCommand() *cobra.Command {
 	var o setup.Options
 	cmd := &cobra.Command{
 		Use:   "uninstall HARNESS",
-		Short: "Take permd out of a harness's configuration again",
-		Long: `Undo permd hook install: give back the file as it was, if nobody changed it
-since, and else take out permd's entries alone. The change is shown first. From
-then on the harness goes by its own rules only.
+		Short: "Undo permd hook install",
+		Long: `Undo permd hook install. If the file has not been changed since, it is restored;
+otherwise only permd's entries are removed. The change is shown first. From then on
+the harness applies its own rules only.
 
-The units of the daemon stay; permd service remove removes them.
+The daemon's systemd units stay; permd service remove removes them.
 
 ` + cli.ExitCodes,
 		Example: `  permd hook uninstall claude

@@ -7,7 +7,7 @@ import (
 )
 
 // TestHTTPAllowClaimed: where the command stands only in a title, a yes is to that
-// title, whatever permd could say of it.
+// title, whatever permd could say about it.
 func TestHTTPAllowClaimed(t *testing.T) {
 	t.Parallel()
 	d, c := startHTTP(t, "unix")

@@ -29,25 +29,25 @@ func (a *app) importCommand() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "import TOOL [FILE...]",
-		Short: "Make rules out of another tool's permission settings",
+		Short: "Convert another tool's permission settings to rules",
 		Long: `Read the permission settings of TOOL (` + strings.Join(names, ", ") + `)
-and print the rules of permd that come nearest, each with the file and line it
-comes from. What could not be carried over, and why, goes to standard error. It
-never makes permd looser than the settings are: an allow is kept as far as its
-words say what runs, and a deny that cannot be kept exactly becomes wider, or asks.
+and print the closest permd rules, each with the file and line it comes from. What
+could not be converted is reported on standard error, with the reason. The rules
+are never looser than the settings: an allow is kept only as far as it is clear
+what it runs, and a deny without an exact equivalent becomes broader, or an ask.
 
-FILE is a settings file or a folder of them; without it, the usual places of this
-person and of the project of this folder are read. Settings of a project make
-rules that hold in that project alone. When more than one file of rules comes out,
-each is printed after a line with its name.
+FILE is a settings file or a directory of them. By default, your settings and those
+of the project of the current directory are read. A project's settings become
+rules for that project only. If the result is more than one file, each is preceded
+by a line with its name.
 
-With --output the rules are written into a folder, such as a sub-folder of your
-own rules, once permd has checked them; a file with other content is shown and
-kept, unless --force is given.
+With --output, write the rules to a directory, such as a subdirectory of your
+policy.d, after checking them. A file with different content is shown and kept,
+unless --force is given.
 
-With --check nothing is written. Each decision of the journal is compared: what
-the tool's settings would have said of it, and what permd says with the imported
-rules and the shipped ones, without your own.
+With --check, write nothing. For each decision in the journal, compare what the
+tool's settings would have decided with what permd decides by the imported and the
+built-in rules, without your own.
 
 ` + cli.ExitCodes,
 		Example: `  permd import claude
@@ -64,13 +64,13 @@ rules and the shipped ones, without your own.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.output, "output", "", "write the rules into this folder")
-	f.BoolVar(&o.force, "force", false, "write over files with other content")
-	f.StringVar(&o.Project, "project", "", "the rules hold in the project in this folder alone")
-	f.BoolVar(&o.Everywhere, "everywhere", false, "rules of a project's settings hold in every project")
-	f.BoolVar(&o.check, "check", false, "compare with the decisions of the journal")
-	f.DurationVar(&o.log.since, "since", 0, "with --check: only the last of this time, such as 24h")
-	f.IntVar(&o.log.limit, "limit", 1000, "with --check: at most this many decisions")
+	f.StringVar(&o.output, "output", "", "write the rules to this `directory`")
+	f.BoolVar(&o.force, "force", false, "overwrite files with different content")
+	f.StringVar(&o.Project, "project", "", "make rules for the project in this `directory` only")
+	f.BoolVar(&o.Everywhere, "everywhere", false, "make rules for all projects from a project's settings")
+	f.BoolVar(&o.check, "check", false, "compare with the decisions in the journal")
+	f.DurationVar(&o.log.since, "since", 0, "with --check: only decisions of this last `duration`, such as 24h")
+	f.IntVar(&o.log.limit, "limit", 1000, "with --check: at most `n` decisions")
 	cmd.MarkFlagsMutuallyExclusive("project", "everywhere")
 	cmd.MarkFlagsMutuallyExclusive("output", "check")
 	return cmd

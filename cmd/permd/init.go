@@ -18,16 +18,16 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// initial is what a new configuration begins with. Nothing in it allows
+// initial holds the files of a starter configuration. None of them allows
 // anything.
 //
 //go:embed initial
 var initial embed.FS
 
-// initialRules are the files of the rules' folder.
+// initialRules are the files written to policy.d.
 var initialRules = []string{"rules.yaml", "example.rego", "example_test.rego"}
 
-// initReport is what was made. Its JSON form is kept.
+// initReport is the output of permd init. Its JSON form is stable.
 type initReport struct {
 	Files []files.Change `json:"files"` // actions: wrote, kept
 	Next  []string       `json:"next"`
@@ -37,16 +37,15 @@ func (a *app) initCommand() *cobra.Command {
 	var project bool
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a first configuration to change",
-		Long: `Write settings with all keys and their defaults, and first rules with a test,
-into ~/.config/permd. Nothing in them allows anything: what to allow is there to
-be uncommented.
+		Short: "Write a starter configuration",
+		Long: `Write a permd.toml with every setting and its default, and example rules with a
+test, to ~/.config/permd. The examples allow nothing until you uncomment them.
 
-With --project, write .permd/rules.yaml of the project of this folder instead:
-what everybody who works in it is asked or denied.
+With --project, write .permd/rules.yaml for the project of the current directory
+instead: rules that ask or deny for everyone who works on it.
 
-What exists is kept: a permd.toml as it is, and a folder of rules with anything
-in it whole, since a rule that is added to others changes what they mean.
+Existing files are never changed: permd.toml is skipped if it exists, and the
+rules are skipped if policy.d is not empty.
 
 ` + cli.ExitCodes,
 		Example: `  permd init
@@ -56,11 +55,11 @@ in it whole, since a rule that is added to others changes what they mean.
 			return a.initialise(project)
 		},
 	}
-	cmd.Flags().BoolVar(&project, "project", false, "write the rules of the project of this folder")
+	cmd.Flags().BoolVar(&project, "project", false, "write rules for the project of the current directory")
 	return cmd
 }
 
-// initialise writes a first configuration, or that of a project.
+// initialise writes a starter configuration for the user or for a project.
 func (a *app) initialise(project bool) error {
 	dirs, err := account.OwnDirs(a.root)
 	if err != nil {
@@ -88,8 +87,8 @@ func (a *app) initialise(project bool) error {
 	return nil
 }
 
-// writeProject writes the list of the project that the working directory belongs
-// to.
+// writeProject writes the rules of the project that contains the working
+// directory.
 func writeProject() (*initReport, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -117,16 +116,16 @@ func writeProject() (*initReport, error) {
 	}}, nil
 }
 
-// writeInitial writes what is not there yet.
+// writeInitial writes the files that do not exist yet.
 func writeInitial(dirs xdg.Dirs) (*initReport, error) {
 	if err := os.MkdirAll(dirs.Config, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of settings: %w", err)
 	}
 	report := &initReport{Next: []string{
-		"permd policy check       # what permd makes of your rules",
-		"permd policy test        # their tests, which permd runs before it uses them",
+		"permd policy check       # check your rules",
+		"permd policy test        # run their tests; permd uses no rules whose tests fail",
 		"permd serve              # or, to keep it running: permd service install",
-		"permd doctor             # what is not as it should be",
+		"permd doctor             # diagnose problems",
 	}}
 	settings := files.Change{Path: filepath.Join(dirs.Config, account.SettingsName), Action: "wrote"}
 	switch err := writeNew(settings.Path, account.SettingsName); {
@@ -151,9 +150,9 @@ func writeInitial(dirs xdg.Dirs) (*initReport, error) {
 	return report, nil
 }
 
-// writeRules makes the folder of rules, beside its place and then at once: a
-// daemon that runs must not see half of them. The error is fs.ErrExist if there
-// is a folder with something in it, or anything else of that name.
+// writeRules creates the directory of rules. It fills a temporary directory and
+// renames it, so that a running daemon never sees half of the rules. The error is
+// fs.ErrExist if dir exists and is not an empty directory.
 func writeRules(dir string) (err error) {
 	info, err := os.Lstat(dir)
 	if err == nil && !info.IsDir() {
@@ -179,7 +178,7 @@ func writeRules(dir string) (err error) {
 			return
 		}
 		for _, name := range initialRules {
-			_ = os.Remove(filepath.Join(made, name)) // what is not there need not go
+			_ = os.Remove(filepath.Join(made, name)) // it may not exist
 		}
 		err = errors.Join(err, os.Remove(made))
 	}()
@@ -188,15 +187,14 @@ func writeRules(dir string) (err error) {
 			return err
 		}
 	}
-	// It removes an empty folder only.
+	// Remove fails for a directory that has been filled meanwhile.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return os.Rename(made, dir)
 }
 
-// writeNew writes an initial file where there is none; else the error is
-// fs.ErrExist.
+// writeNew writes an initial file. The error is fs.ErrExist if file exists.
 func writeNew(file, name string) error { return writeInitialFile(file, name, 0o600) }
 
 func writeInitialFile(file, name string, mode fs.FileMode) (err error) {

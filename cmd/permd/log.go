@@ -22,14 +22,14 @@ import (
 )
 
 func (a *app) logCommand() *cobra.Command {
-	long := `Read the journal: what was asked, what was decided and why, the newest last.
-Each decision has an id, which its answer carried too.`
+	long := `Read the journal: each request, its decision and the reason. A decision's id is
+part of the answer that the client got.`
 	example := `  permd log list --verdict ask --since 1h
   permd log follow`
-	return group("log", "Read the journal of decisions", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
+	return group("log", "Read the decision log", long, example, a.logListCommand(), a.logShowCommand(), a.logFollowCommand())
 }
 
-// logOptions are the options that choose records.
+// logOptions are the options that select records.
 type logOptions struct {
 	admin.Filter
 	verdict string
@@ -39,13 +39,13 @@ type logOptions struct {
 
 func (o *logOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.verdict, "verdict", "", "only this verdict: allow, ask or deny")
-	f.StringVar(&o.Session, "session", "", "only this session")
-	f.StringVar(&o.Tool, "tool", "", "only this tool")
-	f.BoolVar(&o.Unasked, "unasked", false, "only calls that ran although nobody was asked, or although they were denied")
+	f.StringVar(&o.verdict, "verdict", "", "only decisions with this `verdict`: allow, ask or deny")
+	f.StringVar(&o.Session, "session", "", "only decisions of the session with this `id`")
+	f.StringVar(&o.Tool, "tool", "", "only decisions about the tool with this `name`")
+	f.BoolVar(&o.Unasked, "unasked", false, "only calls that ran without a request, or although they were denied")
 }
 
-// filter is the chosen filter at that time.
+// filter returns the filter that the options describe, relative to now.
 func (o *logOptions) filter(now time.Time) (admin.Filter, error) {
 	f := o.Filter
 	f.Verdict = decisions.Verdict(o.verdict)
@@ -72,8 +72,9 @@ func (a *app) logListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "list",
 		Annotations: onlyReads,
-		Short:       "List decisions, the newest last",
-		Long: `List decisions, the newest last. Reads the journal's file when no daemon runs.
+		Short:       "List decisions, newest last",
+		Long: `List decisions, newest last: time, verdict, effects, reason and id. Without a
+running daemon, the journal is read from its file.
 
 ` + cli.ExitCodes,
 		Example: `  permd log list --verdict deny --since 24h
@@ -86,13 +87,13 @@ func (a *app) logListCommand() *cobra.Command {
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this many")
-	cmd.Flags().DurationVar(&o.since, "since", 0, "only the last of this time, such as 24h")
-	cmd.Flags().Int64Var(&o.Before, "before", 0, "only decisions before this sequence number (\"seq\" of --json), to read on page by page")
+	cmd.Flags().IntVar(&o.limit, "limit", 50, "list at most `n` decisions")
+	cmd.Flags().DurationVar(&o.since, "since", 0, "only decisions of this last `duration`, such as 24h")
+	cmd.Flags().Int64Var(&o.Before, "before", 0, "only decisions before this sequence `number` (\"seq\" in the JSON output), for paging")
 	return cmd
 }
 
-// logList prints the chosen records.
+// logList prints the selected records.
 func (a *app) logList(ctx context.Context, o logOptions) error {
 	f, err := o.filter(time.Now())
 	if err != nil {
@@ -117,8 +118,9 @@ func (a *app) logShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "show DECISION",
 		Annotations: onlyReads,
-		Short:       "Show one decision with its effects and rules",
-		Long: `Show one decision with its effects and the rules that spoke.
+		Short:       "Show a decision with its effects and rules",
+		Long: `Show a decision: verdict, reason, effects, the rules that matched, and who asked.
+permd explain shows in addition what would change it.
 
 ` + cli.ExitCodes,
 		Example: `  permd log show 019e8f4c-6a55-7b7e-8f1e-2f9d3c1a0b42`,
@@ -167,7 +169,7 @@ func renderCircumstances(a *app, r *decisions.Record) {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
 	line := func(name, value string) {
 		if value = strings.TrimSpace(value); value != "" {
-			// What a client sent must not speak to the terminal.
+			// Escape what a client sent: it may hold terminal sequences.
 			fmt.Fprintf(w, "  %s\t%s\n", name, display.Display(value))
 		}
 	}
@@ -197,7 +199,7 @@ func (a *app) logFollowCommand() *cobra.Command {
 		Use:         "follow",
 		Annotations: onlyReads,
 		Short:       "Print decisions as they are made",
-		Long: `Print decisions as they are made, until interrupted. Needs a running daemon.
+		Long: `Print decisions as they are made, until interrupted. Requires a running daemon.
 
 ` + cli.ExitCodes,
 		Example: `  permd log follow --verdict ask`,
@@ -210,7 +212,7 @@ func (a *app) logFollowCommand() *cobra.Command {
 	return cmd
 }
 
-// logFollow prints the chosen records as they come.
+// logFollow prints the selected records as they arrive.
 func (a *app) logFollow(ctx context.Context, o logOptions) error {
 	f, err := o.filter(time.Now())
 	if err != nil {
@@ -255,8 +257,8 @@ func (a *app) follow(ctx context.Context, log records.Remote, c *client.Client, 
 	}
 }
 
-// printRecords prints a line for each record: when, what was decided of what,
-// why, and the id to ask more with.
+// printRecords prints a line for each record: time, verdict, effects, reason and
+// id.
 func (a *app) printRecords(recs []*decisions.Record) error {
 	if a.JSON {
 		for i := range recs {
@@ -275,8 +277,8 @@ func (a *app) printRecords(recs []*decisions.Record) error {
 	return w.Flush()
 }
 
-// verdictAndOutcome is the verdict, and what became of the call where that is something
-// else.
+// verdictAndOutcome returns the verdict, and the outcome of the call if it has
+// one.
 func verdictAndOutcome(d *decisions.Decision) string {
 	if d.Outcome == "" {
 		return string(d.Verdict)
@@ -284,16 +286,16 @@ func verdictAndOutcome(d *decisions.Decision) string {
 	return fmt.Sprintf("%s, %s", d.Verdict, d.Outcome)
 }
 
-// outcomes are the outcomes in words.
+// outcomes describes each outcome.
 var outcomes = map[decisions.Outcome]string{
-	decisions.Passed:         "it passed: only a deny and a rule that asks stop what a client does for its agent; nobody allowed it",
-	decisions.Approved:       "it passed: the agent had asked for the same just before, and was allowed it",
-	decisions.RanUnprompted:  "it ran, and the agent had asked nobody; the verdict is what would have been said",
-	decisions.Gated:          "the agent did not ask about it, but what it does came to the client, where it was decided",
-	decisions.RanDespiteDeny: "the agent says that it is done, although it was denied; the verdict is what would be said again",
+	decisions.Passed:         "no rule denies it or asks about it, and actions of the client on the agent's behalf need no allow",
+	decisions.Approved:       "the agent asked for the same just before and was allowed",
+	decisions.RanUnprompted:  "ran without a request; the verdict is what permd would have answered",
+	decisions.Gated:          "the agent did not ask about the call, but the client did about its actions, which were decided there",
+	decisions.RanDespiteDeny: "reported as completed although it was denied; the verdict is what permd would answer now",
 }
 
-// summary is what a call would do, in a few words.
+// summary describes what a call would do, in a few words.
 func summary(d *decisions.Decision) string {
 	if len(d.Effects) == 0 {
 		return "-"

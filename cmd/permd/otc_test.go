@@ -342,7 +342,7 @@ func TestOTCAgain(t *testing.T) {
 		t.Errorf("it is not marked in the log")
 	}
 
-	// Memory changes: the same call is decided anew.
+	// Memory changes: the same call is decided again.
 	kept := choose(question, remembered(0)(&question))
 	answered := say("Sms.Send@1.2.0", "b", hello)
 	want(t, "remembered", otc.Run, answered.Outcome)

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/socket/otc"
 )
 
-// TestOTCVersionLines: a line of a list speaks of every version, or of those behind
-// its @; one that a person remembers speaks of what it names.
+// TestOTCVersionLines: a line of a list is about every version, or of those after
+// its @; one that a person remembers is about what it names.
 func TestOTCVersionLines(t *testing.T) {
 	t.Parallel()
 	d := otcDaemon(t)
@@ -46,7 +46,7 @@ func TestOTCVersionLines(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		want(t, "remembered "+line, outcomes(wanted), verdicts())
-		// In a list a line without a version speaks of all of them, and says so.
+		// In a list a line without a version is about all of them, and says so.
 		if out, err := d.command("remember", "export").CombinedOutput(); err != nil || strings.Contains(string(out), "every version") == strings.Contains(line, "@") {
 			t.Errorf("%v\n%s", err, out)
 		}

@@ -25,21 +25,21 @@ import (
 )
 
 func (a *app) policyCommand() *cobra.Command {
-	long := `Work on rules before they are used: compile them as the daemon does, run their
-tests, and list them with their places. See examples/policies for some.`
+	long := `Check rules before permd uses them, run their tests, and list them with file and
+line. Example rules are in examples/policies.`
 	example := `  permd policy check ~/.config/permd/policy.d
   permd policy test ~/.config/permd/policy.d`
 	return group("policy", "Check, test and list rules", long, example, a.policyCheckCommand(), a.policyTestCommand(), a.policyListCommand())
 }
 
-// folderOptions choose a folder of rules.
+// folderOptions select a directory of rules.
 type folderOptions struct{ layer string }
 
 func (o *folderOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.layer, "layer", "", "the layer the rules are meant for: org, user, project or base (default: that of their package)")
+	cmd.Flags().StringVar(&o.layer, "layer", "", "`layer` of the rules: org, user, project or base (default: the one of their package)")
 }
 
-// folder is the folder that was named, or this user's own rules.
+// folder returns the directory named by args, or by default the user's own rules.
 func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	f := policy.Folder{Layer: decisions.Layer(o.layer), Schema: rego.InputSchema()}
 	if o.layer != "" && !slices.Contains(decisions.Layers, f.Layer) {
@@ -63,7 +63,7 @@ func (a *app) folder(args []string, o *folderOptions) (policy.Folder, error) {
 	}
 	_, err = os.Stat(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return f, cli.Failf(cli.ExitError, "make it, or name the folder of your rules", "there is no folder %s", f.Dir)
+		return f, cli.Failf(cli.ExitError, "create it, or name the directory of your rules", "there is no folder %s", f.Dir)
 	}
 	if err != nil {
 		return f, fmt.Errorf("opening the folder of rules: %w", err)
@@ -76,14 +76,14 @@ func (a *app) policyCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "check [DIR]",
 		Annotations: onlyReads,
-		Short:       "Check rules without using them",
-		Long: `Compile the rules in DIR (default: your own) as the daemon would, and show what
-is wrong with them, each with file and line and what to do.
+		Short:       "Check rules for errors and likely mistakes",
+		Long: `Compile the rules in DIR (default: your own) as the daemon does, and print each
+problem with file, line and a fix.
 
-An error keeps the rules from being used. A warning is a rule that does something
-else than it seems to: it allows more (a shell or a wrapper, a host without a
-boundary), misses what it is for, or never counts. A note may well be meant. The
-exit code is that of errors alone.
+Rules with errors are not used. A warning is about a rule that probably does not
+do what it seems to: it allows more (a shell, a wrapper, a host pattern without a
+boundary), misses what it is for, or never applies. A note points out something
+that may be intended. Only errors affect the exit code.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy check examples/policies/user`,
@@ -96,7 +96,7 @@ exit code is that of errors alone.
 	return cmd
 }
 
-// policyCheck compiles a folder of rules and prints what is wrong with them.
+// policyCheck compiles a directory of rules and prints their problems.
 func (a *app) policyCheck(args []string, o folderOptions) error {
 	f, err := a.folder(args, &o)
 	if err != nil {
@@ -144,8 +144,8 @@ func (a *app) policyTestCommand() *cobra.Command {
 		Use:         "test [DIR]",
 		Annotations: onlyReads,
 		Short:       "Run the tests of rules",
-		Long: `Run the tests (*_test.rego) of the rules in DIR (default: your own) and show how
-much of the rules they reach.
+		Long: `Run the tests (*_test.rego) of the rules in DIR (default: your own) and print their
+line coverage. permd does not use rules whose tests fail.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy test examples/policies/user`,
@@ -155,11 +155,11 @@ much of the rules they reach.
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show the tests that pass, and the lines that none reaches")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print passing tests and uncovered lines")
 	return cmd
 }
 
-// policyTest runs the tests of a folder of rules.
+// policyTest runs the tests of a directory of rules.
 func (a *app) policyTest(ctx context.Context, args []string, o folderOptions, verbose bool) error {
 	f, err := a.folder(args, &o)
 	if err != nil {
@@ -227,9 +227,10 @@ func (a *app) policyListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "list [DIR]",
 		Annotations: onlyReads,
-		Short:       "List rules with their ids and places",
-		Long: `List the rules in DIR, or those that a daemon started here and now would use, and
-the programs that layers add to the program table or extend.
+		Short:       "List rules with id, file and line",
+		Long: `List the rules in DIR, and the programs that it adds to the program table or
+extends. Without DIR, list those of all layers, as a daemon started now would use
+them.
 
 ` + cli.ExitCodes,
 		Example: `  permd policy list
@@ -243,7 +244,7 @@ the programs that layers add to the program table or extend.
 	return cmd
 }
 
-// policyList lists rules and the programs that layers add.
+// policyList lists rules, and programs that layers add to the table.
 func (a *app) policyList(ctx context.Context, args []string, o folderOptions) error {
 	rules, err := a.rules(ctx, args, &o)
 	if err != nil {
@@ -287,13 +288,13 @@ func (a *app) rules(ctx context.Context, args []string, o *folderOptions) ([]pol
 	return append(store.List(), inList(store.Programs())...), nil
 }
 
-// inList are programs in the form of a list of rules.
+// inList returns programs in the form of list entries.
 func inList(programs []policy.ProgramInfo) []policy.RuleInfo {
 	out := make([]policy.RuleInfo, len(programs))
 	for i, p := range programs {
 		out[i] = policy.RuleInfo{
 			ID: p.Program, Layer: p.Layer, Set: "program", At: p.At, UID: p.UID,
-			Title: cli.Either(p.Extends, "says more of a program that is known", "adds a program"),
+			Title: cli.Either(p.Extends, "extends a program", "adds a program"),
 		}
 	}
 	return out

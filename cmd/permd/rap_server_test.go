@@ -17,7 +17,7 @@ import (
 // written from the shapes of its specification. Either asks permd: the runtime
 // before it sends an invocation, or the server before it runs one.
 
-// rapSecret stands in every address that the two tell each other.
+// rapSecret is in every address that the two tell each other.
 const rapSecret = "t-that-nobody-may-see"
 
 const rapTools = `[

@@ -14,9 +14,10 @@ import (
 func (a *app) reloadCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "reload",
-		Short: "Let the daemon read its policies again, now",
-		Long: `Let the daemon read its policies again, now, and wait until they are in force.
-It does so by itself when files change; this command also says what is wrong.
+		Short: "Reload the daemon's policies",
+		Long: `Make the daemon reload its policies and wait until they are in force. The daemon
+does this by itself when files change; use this command to see errors at once.
+If the new rules do not compile or their tests fail, the old ones stay in force.
 
 ` + cli.ExitCodes,
 		Example: `  permd reload`,
@@ -27,7 +28,7 @@ It does so by itself when files change; this command also says what is wrong.
 	}
 }
 
-// reload lets the daemon read its policies and says what came of it.
+// reload makes the daemon reload its policies and prints the result.
 func (a *app) reload(ctx context.Context) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err != nil {
@@ -36,7 +37,7 @@ func (a *app) reload(ctx context.Context) error {
 	defer c.Close()
 	var r admin.Reloaded
 	if err := c.Call(ctx, admin.MethodReload, struct{}{}, &r); err != nil {
-		return &cli.Failure{Code: cli.ExitCompile, Err: err, Hint: "the rules that were good stay in force; see: permd status"}
+		return &cli.Failure{Code: cli.ExitCompile, Err: err, Hint: "the previous rules stay in force; see: permd status"}
 	}
 	if a.JSON {
 		return cli.PrintJSON(a.Out, r)

@@ -20,18 +20,18 @@ import (
 )
 
 func (a *app) rememberCommand() *cobra.Command {
-	const long = `See and change what permd remembers: the choices that people made with
-"always". Needs a running daemon, which alone writes them.`
+	const long = `List and change what permd remembers: the choices that people made with "always".
+Requires a running daemon.`
 	const example = `  permd remember list`
-	return group("remember", "See and change what permd remembers", long, example,
+	return group("remember", "Manage remembered choices", long, example,
 		a.rememberListCommand(), a.rememberShowCommand(), a.rememberAddCommand(),
 		a.rememberForgetCommand(), a.rememberConfirmCommand(), a.rememberExportCommand())
 }
 
-// memory is the daemon's memory, as the management methods show it.
+// memory calls the management methods for the daemon's memory.
 type memory struct{ c *client.Client }
 
-// withMemory connects and does something with the daemon's memory.
+// withMemory connects to the daemon and calls do.
 func withMemory(ctx context.Context, do func(m *memory) error) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err != nil {
@@ -57,7 +57,7 @@ func (m *memory) list(ctx context.Context) ([]admin.Choice, error) {
 	}
 }
 
-// about calls a method about choices by their ids.
+// about calls a method that takes the ids of choices.
 func (m *memory) about(ctx context.Context, method string, ids []string) (admin.Choices, error) {
 	var all admin.Choices
 	for part := range slices.Chunk(ids, admin.MaxList) {
@@ -75,7 +75,7 @@ func (m *memory) about(ctx context.Context, method string, ids []string) (admin.
 	return all, nil
 }
 
-// choiceFilter are the options that choose among choices.
+// choiceFilter are the options that select choices.
 type choiceFilter struct {
 	kind, verdict, scope, of string
 	changed                  bool
@@ -83,10 +83,10 @@ type choiceFilter struct {
 
 func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.kind, "kind", "", "only this kind of effect: run, read, write, delete, connect or use")
-	fl.StringVar(&f.verdict, "verdict", "", "only this verdict: allow or deny")
-	fl.StringVar(&f.scope, "scope", "", "only this scope: session, session+children, project or user")
-	fl.StringVar(&f.of, "project", "", "only those for the project with this root")
+	fl.StringVar(&f.kind, "kind", "", "only choices about this `kind` of effect: run, read, write, delete, connect or use")
+	fl.StringVar(&f.verdict, "verdict", "", "only choices with this `verdict`: allow or deny")
+	fl.StringVar(&f.scope, "scope", "", "only choices with this `scope`: session, session+children, project or user")
+	fl.StringVar(&f.of, "project", "", "only choices for the project with this root `directory`")
 }
 
 func (f *choiceFilter) check() error {
@@ -120,7 +120,7 @@ func (f *choiceFilter) has(c *admin.Choice) bool {
 
 func (f *choiceFilter) empty() bool { return *f == choiceFilter{} }
 
-// choose returns the choices that the filter lets pass.
+// choose returns the choices that match the filter.
 func (m *memory) choose(ctx context.Context, f *choiceFilter) ([]admin.Choice, error) {
 	if err := f.check(); err != nil {
 		return nil, err
@@ -134,13 +134,13 @@ func (a *app) rememberListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "list",
 		Annotations: onlyReads,
-		Short:       "List what is remembered, the newest last",
-		Long: `List the choices that hold, the newest last: what is allowed or denied, where,
-and how often it was used. A reject of several effects has a line for each.
+		Short:       "List remembered choices, newest last",
+		Long: `List the choices in force, newest last: what is allowed or denied, where, and how
+often the choice was used. A reject of several effects takes a line for each.
 
-With --changed only those that an earlier permd stored and that do not hold as
-they did: rejects that ask until you permd remember confirm or forget them, and
-allows that allow nothing any more.
+With --changed, list only choices that an earlier version of permd stored and that
+no longer apply as they did: rejects that ask until you confirm or forget them, and
+allows that have no effect.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember list
@@ -152,11 +152,11 @@ allows that allow nothing any more.
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().BoolVar(&f.changed, "changed", false, "only those of an earlier permd that do not hold as they did")
+	cmd.Flags().BoolVar(&f.changed, "changed", false, "only choices of an earlier version of permd that no longer apply as they did")
 	return cmd
 }
 
-// rememberList prints the choices that the filter lets pass.
+// rememberList prints the choices that match the filter.
 func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
 	return withMemory(ctx, func(m *memory) error {
 		list, err := m.choose(ctx, &f)
@@ -167,7 +167,7 @@ func (a *app) rememberList(ctx context.Context, f choiceFilter) error {
 	})
 }
 
-// partsOf are what a choice is about: the parts of a reject, or the one rule.
+// partsOf returns the parts of a reject, or the rule of an allow as its only part.
 func partsOf(c *admin.Choice) []admin.ChoicePart {
 	if len(c.Parts) > 0 {
 		return c.Parts
@@ -175,7 +175,7 @@ func partsOf(c *admin.Choice) []admin.ChoicePart {
 	return []admin.ChoicePart{{Kind: c.Kind, Rule: c.Rule, Line: c.Line}}
 }
 
-// printChoices prints a line for each choice, and for each further part of one.
+// printChoices prints a line for each part of each choice.
 func (a *app) printChoices(list []admin.Choice) error {
 	if a.JSON {
 		for i := range list {
@@ -202,7 +202,7 @@ func (a *app) printChoices(list []admin.Choice) error {
 	return w.Flush()
 }
 
-// holdsFor says where a choice holds.
+// holdsFor describes where a choice applies.
 func holdsFor(c *admin.Choice) string {
 	if c.Of == "" {
 		return c.Scope
@@ -230,9 +230,9 @@ func (a *app) rememberShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "show CHOICE...",
 		Annotations: onlyReads,
-		Short:       "Show choices with all that they are bound to",
-		Long: `Show choices with all that they are bound to, and the decision that each of them
-answered.
+		Short:       "Show choices in full",
+		Long: `Show choices with everything that they depend on (project, script contents, time
+limit) and the decision that each of them answered.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember show k3vq7xw2n5ab`,
@@ -243,7 +243,7 @@ answered.
 	}
 }
 
-// rememberShow prints choices with all that they are bound to.
+// rememberShow prints choices in full.
 func (a *app) rememberShow(ctx context.Context, ids []string) error {
 	return withMemory(ctx, func(m *memory) error {
 		got, err := m.about(ctx, admin.MethodChoicesShow, ids)
@@ -308,11 +308,12 @@ func (a *app) rememberAddCommand() *cobra.Command {
 	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "add KIND LINE",
-		Short: "Remember a line without being asked",
-		Long: `Remember a line of the list language: an allow, or a reject with --reject. KIND
-is run, read, write, delete, connect or use. It holds in the project of this
-folder, or everywhere with --scope user. A line that names an exact path or host
-also answers what is guarded.
+		Short: "Add a choice",
+		Long: `Remember an allow, or a reject with --reject, without having been asked. KIND is
+run, read, write, delete, connect or use; LINE is an entry as in rules.yaml (see
+docs/policy.md). The choice applies in the project of the current directory, or
+everywhere with --scope user. A line with an exact path or host also applies to
+guarded ones, such as secrets.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember add run "go test *"
@@ -340,17 +341,17 @@ also answers what is guarded.
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&reject, "reject", false, "remember a reject")
-	f.StringVar(&n.Scope, "scope", n.Scope, "where it holds: project or user")
-	f.StringVar(&n.Dir, "dir", "", "a folder of the project (default: this folder)")
-	f.DurationVar(&limit, "for", 0, "forget it after this time, such as 8h")
+	f.BoolVar(&reject, "reject", false, "remember a reject instead of an allow")
+	f.StringVar(&n.Scope, "scope", n.Scope, "`scope` of the choice: project or user")
+	f.StringVar(&n.Dir, "dir", "", "`directory` in the project (default: the current one)")
+	f.DurationVar(&limit, "for", 0, "forget the choice after this `duration`, such as 8h")
 	return cmd
 }
 
-// checkLimit refuses a --for that is no time: nothing would hold, or for ever.
+// checkLimit rejects a --for of less than a second, which would mean no limit.
 func checkLimit(cmd *cobra.Command, limit time.Duration) error {
 	if cmd.Flags().Changed("for") && limit < time.Second {
-		return cli.Failf(cli.ExitUsage, "write a time such as 30m or 8h, or leave --for out for no limit", "--for must be at least a second, and %s is not", limit)
+		return cli.Failf(cli.ExitUsage, "write a time such as 30m or 8h, or leave --for out for no limit", "--for must be at least a second, not %s", limit)
 	}
 	return nil
 }

@@ -241,7 +241,7 @@ func TestRememberWords(t *testing.T) {
 }
 
 // TestRememberWorktrees wants the worktrees of a repository to share what was
-// said of it, and a folder that only says it is one not to.
+// said about it, and a folder that only says it is one not to.
 func TestRememberWorktrees(t *testing.T) {
 	d := startDaemon(t)
 	main := d.project(t, map[string]string{
@@ -274,7 +274,7 @@ func TestRememberWorktrees(t *testing.T) {
 	}
 }
 
-// TestRememberLinkedProjects wants what was said of a project to hold where a link
+// TestRememberLinkedProjects wants what was said about a project to hold where a link
 // leads to it, and in no other project that a link joins with it.
 func TestRememberLinkedProjects(t *testing.T) {
 	d := startDaemon(t)

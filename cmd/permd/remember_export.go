@@ -21,10 +21,11 @@ func (a *app) rememberExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "export",
 		Annotations: onlyReads,
-		Short:       "Print what is remembered as a rules.yaml",
-		Long: `Print what is remembered as a rules.yaml, each line with where it holds. What no
-line can say (scripts by their content, secrets, sessions) is left out, with a
-comment. With --json the choices themselves are printed.
+		Short:       "Print remembered choices as rules.yaml",
+		Long: `Print remembered choices in the format of rules.yaml, each with a comment that says
+where it applies. Choices that no line can express (about script contents, secrets
+or sessions) are left out; a comment counts them. With --json, print the choices
+themselves.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember export --scope user > rules.yaml`,

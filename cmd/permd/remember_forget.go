@@ -22,9 +22,9 @@ func (a *app) rememberForgetCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "forget CHOICE...",
-		Short: "Forget choices; it holds from the next request",
-		Long: `Forget choices by their ids, or all that the options name. It holds from the next
-request, also when the disk is full.
+		Short: "Forget choices",
+		Long: `Forget the choices with the given ids, or all that match the options. They no longer
+apply from the next request on, even if the disk is full.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember forget k3vq7xw2n5ab
@@ -38,7 +38,7 @@ request, also when the disk is full.
 				}
 			}
 			if named != 1 {
-				return cli.Failf(cli.ExitUsage, "see permd remember list", "name the choices, or use --all, or say which by --kind, --verdict, --scope and --project")
+				return cli.Failf(cli.ExitUsage, "see permd remember list", "give the ids of choices, or --all, or a filter: --kind, --verdict, --scope, --project")
 			}
 			return withMemory(cmd.Context(), func(m *memory) error {
 				return a.rememberForget(cmd.Context(), m, args, &f)
@@ -46,7 +46,7 @@ request, also when the disk is full.
 		},
 	}
 	f.flags(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "forget everything")
+	cmd.Flags().BoolVar(&all, "all", false, "forget all choices")
 	return cmd
 }
 
@@ -86,8 +86,8 @@ func (a *app) rememberForget(ctx context.Context, m *memory, ids []string, f *ch
 	return nil
 }
 
-// undo are the commands that remember a forgotten choice again, none for one that
-// only an answer can make. What they make holds for the same effects, no others.
+// undo returns the commands that remember a forgotten choice again, or nil if only
+// an answer can. The new choices match the same effects and no others.
 func undo(c *admin.Choice) []string {
 	if display.Display(c.Of) != c.Of || c.Scope != "project" && c.Scope != "user" || c.Changed != "" {
 		return nil
@@ -122,7 +122,7 @@ func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 		return false
 	}
 	if part.Kind == string(effects.KindUse) && !part.Line && (strings.ContainsAny(part.Rule, `*@"`) || strings.Count(part.Rule, ":") > 1) {
-		return false // in a name, or a version; a line would speak of other tools
+		return false // in a name, or a version; a line would be about other tools
 	}
 	if !part.Line && c.Scope == "user" && strings.HasPrefix(part.Rule, "./") {
 		return false // an earlier permd did not say in which project that is
@@ -134,13 +134,13 @@ func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 func (a *app) rememberConfirmCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "confirm CHOICE...",
-		Short: "Make choices count that a client reported",
-		Long: `Make choices count that a client reported. A client's word is enough for plain
-effects; an allow of what is guarded (secrets, startup files, .git, agents'
-settings) waits until you confirm it here.
+		Short: "Confirm choices reported by a client",
+		Long: `Confirm choices that a client reported. Most choices take effect without it, but an
+allow of guarded paths (secrets, startup files, .git, agent settings) does not
+until you confirm it here.
 
-A reject of an earlier permd that asks (permd remember list --changed) denies
-what its lines speak of once it is confirmed.
+Confirming a reject that an earlier version of permd stored (see permd remember
+list --changed) makes it deny again what its lines match, instead of asking.
 
 ` + cli.ExitCodes,
 		Example: `  permd remember confirm k3vq7xw2n5ab`,
@@ -151,7 +151,7 @@ what its lines speak of once it is confirmed.
 	}
 }
 
-// rememberConfirm makes choices count that a client reported.
+// rememberConfirm confirms choices.
 func (a *app) rememberConfirm(ctx context.Context, ids []string) error {
 	return withMemory(ctx, func(m *memory) error {
 		got, err := m.about(ctx, admin.MethodChoicesConfirm, ids)

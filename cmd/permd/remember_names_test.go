@@ -219,7 +219,7 @@ func TestHome(t *testing.T) {
 }
 
 // TestNamesNoLineSays wants a choice about a tool whose names hold what means
-// something in a line to be exported as none: the line would speak of others.
+// something in a line to be exported as none: the line would be about others.
 func TestNamesNoLineSays(t *testing.T) {
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, nil))

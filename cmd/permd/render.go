@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 )
 
-// renderDecision prints a decision for a person: the verdict and its reason,
-// then each effect with where it was read and which rules spoke.
+// renderDecision prints a decision in readable form: the verdict and its reason,
+// then each effect with its source and the rules that matched.
 func renderDecision(w io.Writer, d *decisions.Decision) {
 	fmt.Fprintf(w, "%s: %s\n", d.Verdict, display.Display(d.Reason))
 	if d.Message != "" {
@@ -29,7 +29,7 @@ func renderDecision(w io.Writer, d *decisions.Decision) {
 			from += ", claimed"
 		}
 		fmt.Fprintf(w, "  %s %-*s  from %s\n", cli.Marks[e.Verdict], width, e.Text, from)
-		// What holds for the whole call has been said above.
+		// The reason of the whole call has been printed above.
 		if len(e.Rules) == 0 && e.Reason != d.Reason {
 			fmt.Fprintf(w, "      %s: %s\n", e.Verdict, display.Display(e.Reason))
 		}

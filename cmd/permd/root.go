@@ -19,16 +19,16 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// app is what every subcommand shares.
+// app holds the state that all subcommands share.
 type app struct {
 	cli.Streams
-	root string // relocates /etc and /var
+	root string // prefix of /etc and /var, from --root
 }
 
-// dirs are permd's folders for this process.
+// dirs returns permd's directories for this process.
 func (a *app) dirs() (xdg.Dirs, error) { return account.Dirs(a.root) }
 
-// run is the program without the process: arguments in, exit code out.
+// run runs permd with the given arguments and returns its exit code.
 func run(args []string, in io.Reader, out, errw io.Writer) int {
 	a := &app{Streams: cli.Streams{In: in, Out: out, Err: errw}}
 	if code, ok := a.hookProcess(args); ok {
@@ -41,8 +41,9 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	cmd.SetErr(errw)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends what the first could not, such as a command whose
-	// output nobody reads.
+	// Once the context is canceled, restore the default handling, so that a
+	// second signal kills a command that does not return, such as one that
+	// blocks on writing its output.
 	context.AfterFunc(ctx, stop)
 	return a.hookRefused(args, a.report(cmd.ExecuteContext(ctx)))
 }
@@ -79,8 +80,8 @@ func (a *app) report(err error) int {
 	return code
 }
 
-// onlyReads is the annotation of commands that show something and change nothing
-// of what is decided. Agents are denied every command without it, see
+// onlyReads annotates commands that cannot change what permd decides. Agents are
+// denied every command without it, see
 // decisions/effects/runs/own_commands.txt.
 var onlyReads = map[string]string{"effect": "reads"}
 
@@ -90,7 +91,7 @@ func (a *app) command() *cobra.Command {
 		Annotations: onlyReads,
 		Short:       "Decide whether an AI agent's tool call may run",
 		Long: `permd decides whether an AI agent's tool call may run. Editors and agent
-harnesses ask it over a Unix socket; it answers allow, deny or ask the person,
+harnesses send it each call over a Unix socket; it answers allow, deny or ask,
 with the reason.
 
 ` + cli.ExitCodes,
@@ -111,12 +112,12 @@ with the reason.
 	})
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.JSON, "json", false, "print JSON")
-	flags.StringVar(&a.root, "root", "", "look for /etc and /var below this folder (for tests and trials)")
+	flags.StringVar(&a.root, "root", "", "use /etc and /var below this `directory` (for tests)")
 	root.AddGroup(
-		&cobra.Group{ID: "daemon", Title: "The daemon:"},
+		&cobra.Group{ID: "daemon", Title: "Daemon:"},
 		&cobra.Group{ID: "calls", Title: "Calls and decisions:"},
 		&cobra.Group{ID: "policy", Title: "Policies:"},
-		&cobra.Group{ID: "setup", Title: "Setting up:"},
+		&cobra.Group{ID: "setup", Title: "Setup and diagnosis:"},
 	)
 	root.SetHelpCommandGroupID("setup")
 	for _, sub := range []struct {
@@ -150,8 +151,8 @@ with the reason.
 	return root
 }
 
-// usageErrors gives wrong arguments of a command and those below it the exit
-// code and the form of usage errors.
+// usageErrors wraps the argument checks of cmd and its subcommands so that they
+// fail with a usage error.
 func usageErrors(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
@@ -166,7 +167,7 @@ func usageErrors(cmd *cobra.Command) {
 	}
 }
 
-// group is a command that only holds others.
+// group returns a command that does nothing but hold subcommands.
 func group(use, short, long, example string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Long: long + "\n\n" + cli.ExitCodes, Example: example, Annotations: onlyReads, RunE: func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {

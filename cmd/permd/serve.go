@@ -11,18 +11,18 @@ func (a *app) serveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon",
-		Long: `Run the daemon in the foreground, for this user. It needs no configuration:
-without rules of your own the shipped base policy decides.
+		Long: `Run the daemon in the foreground, for the current user. It needs no configuration:
+without rules of your own, the built-in base policy applies.
 
-  rules       ~/.config/permd/policy.d/  (of the organisation: /etc/permd/policy.d/)
-  settings    ~/.config/permd/permd.toml (of the organisation: /etc/permd/permd.toml)
+  rules       ~/.config/permd/policy.d/  (organisation: /etc/permd/policy.d/)
+  settings    ~/.config/permd/permd.toml (organisation: /etc/permd/permd.toml)
   data        ~/.local/share/permd/
   sockets     $XDG_RUNTIME_DIR/permd/permd.sock, $XDG_RUNTIME_DIR/permd-admin/admin.sock
-  HTTP        off, or as http.listen of the settings says
+  HTTP        off unless http.listen is set
 
-SIGTERM and SIGINT answer what is in flight and end it, SIGHUP reads the rules
-again. Changed rules are read by themselves. Under systemd it takes the sockets
-named permd and permd-admin and reports its state.
+The daemon reloads rules when their files change, and on SIGHUP. On SIGTERM or
+SIGINT it answers the requests in flight and exits. Under systemd it uses the
+passed sockets named permd and permd-admin and reports readiness.
 
 ` + cli.ExitCodes,
 		Example: `  permd serve`,

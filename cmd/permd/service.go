@@ -14,32 +14,31 @@ import (
 )
 
 func (a *app) serviceCommand() *cobra.Command {
-	long := `Keep the daemon running under systemd, for you alone: its sockets are always
-there, and it is started by the first question.`
+	long := `Run the daemon under systemd for your user. systemd listens on its sockets and
+starts it with the first request.`
 	example := `  permd service install
   permd service remove`
-	return group("service", "Keep the daemon running by systemd", long, example, a.serviceInstallCommand(), a.serviceRemoveCommand())
+	return group("service", "Run the daemon under systemd", long, example, a.serviceInstallCommand(), a.serviceRemoveCommand())
 }
 
-// serviceOptions are what a person can say about the units.
+// serviceOptions are the options of service install.
 type serviceOptions struct {
-	program string // the permd that is started; "" is this one
-	force   bool   // write over units that were changed by hand
-	dry     bool   // show the units and write nothing
+	program string // the permd to run; "" means this one
+	force   bool   // overwrite units that were changed by hand
+	dry     bool   // print the units without writing them
 }
 
 func (a *app) serviceInstallCommand() *cobra.Command {
 	var o serviceOptions
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Write the units that run the daemon for you",
-		Long: `Write permd.socket, permd-admin.socket and permd.service into
-~/.config/systemd/user, and show the commands that enable them: permd runs
-nothing by itself. The daemon then starts with the first question, and again
-after a crash.
+		Short: "Install systemd user units for the daemon",
+		Long: `Write permd.socket, permd-admin.socket and permd.service to
+~/.config/systemd/user, and print the commands that enable them; permd does not run
+them itself. The daemon then starts with the first request, and again after a crash.
 
-A unit that was changed by hand is left alone unless --force is given; better,
-change it with: systemctl --user edit permd.service
+A unit that was changed by hand is kept, unless --force is given. To keep your
+changes apart, use: systemctl --user edit permd.service
 
 ` + cli.ExitCodes,
 		Example: `  permd service install
@@ -50,9 +49,9 @@ change it with: systemctl --user edit permd.service
 			return a.serviceInstall(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.program, "exec", "", "the permd that is started (default: this one)")
-	cmd.Flags().BoolVar(&o.force, "force", false, "write over units that were changed by hand")
-	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the units and write nothing")
+	cmd.Flags().StringVar(&o.program, "exec", "", "`path` of the permd to run (default: this one)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite units that were changed by hand")
+	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "print the units without writing them")
 	return cmd
 }
 
@@ -90,10 +89,10 @@ func (a *app) serviceRemoveCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "remove",
-		Short: "Remove the units again",
-		Long: `Remove what permd service install wrote, with the links that enabling the
-sockets made, and show the commands that stop what still runs. Rules, settings,
-choices and the journal stay.
+		Short: "Remove the systemd user units",
+		Long: `Remove the units that permd service install wrote and the links that enable them,
+and print the commands that stop a running daemon. Rules, settings, remembered
+choices and the journal are kept.
 
 ` + cli.ExitCodes,
 		Example: `  permd service remove`,
@@ -102,7 +101,7 @@ choices and the journal stay.
 			return a.serviceRemove(force)
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "remove units that were changed by hand too")
+	cmd.Flags().BoolVar(&force, "force", false, "also remove units that were changed by hand")
 	return cmd
 }
 

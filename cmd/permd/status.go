@@ -16,9 +16,10 @@ func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "status",
 		Annotations: onlyReads,
-		Short:       "Show what the daemon serves and how it is",
-		Long: `Show where the daemon listens, which rules it serves, and what is wrong with it.
-The exit code is 0 also when it is degraded: it still answers.
+		Short:       "Show the daemon's status",
+		Long: `Show where the daemon listens, which rules are in force, the state of its journal
+and memory, and any problems. The exit code is 0 even if the daemon is degraded,
+since it still answers.
 
 ` + cli.ExitCodes,
 		Example: `  permd status
@@ -30,7 +31,7 @@ The exit code is 0 also when it is degraded: it still answers.
 	}
 }
 
-// status asks the daemon how it is and prints it.
+// status prints the daemon's status.
 func (a *app) status(ctx context.Context) error {
 	c, err := client.Connect(ctx, client.Options{Admin: true})
 	if err != nil {

@@ -13,9 +13,9 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "version",
 		Annotations: onlyReads,
-		Short:       "Print the version and how it was built",
-		Long: `Print the version, the revision it was built from, and the versions of Go and
-of Open Policy Agent. Include it in a bug report.
+		Short:       "Print version and build information",
+		Long: `Print the version of permd, the revision it was built from, and the versions of Go
+and Open Policy Agent. Include the output in bug reports.
 
 ` + cli.ExitCodes,
 		Example: `  permd version
@@ -27,7 +27,7 @@ of Open Policy Agent. Include it in a bug report.
 	}
 }
 
-// version prints how this program was built.
+// version prints the build information.
 func (a *app) version() error {
 	b := buildinfo.Read()
 	if a.JSON {

@@ -12,9 +12,9 @@ type Call struct {
 	Tool     Tool
 	// Input is the tool's raw input, nil when the agent sent none.
 	Input strictjson.Value
-	// Given are the credentials that the caller hands to the tool's server with
+	// Credentials are the credentials that the caller hands to the tool's server with
 	// the call.
-	Given Given
+	Credentials Credentials
 	// InputFrom is the member that Input was read from, "" for "rawInput".
 	InputFrom string
 	// Claims are what the agent says about the call. They are hints.
@@ -64,8 +64,8 @@ type Tool struct {
 	Destructive bool
 }
 
-// Given are credentials by name, never by value.
-type Given struct {
+// Credentials are credentials by name, never by value.
+type Credentials struct {
 	Secrets        []string
 	Authorizations []Authorization
 }
@@ -161,7 +161,7 @@ type Result struct {
 	// Effects has at least one member.
 	Effects []Effect
 	// Hints are the paths that the agent says the call touches and that no effect
-	// speaks of. A rule that denies or asks and a fence stop the call at one;
+	// is about. A rule that denies or asks and a fence stop the call at one;
 	// nothing else is decided by them.
 	Hints []Effect
 	// Defects are the call's own and those found on the way.
@@ -172,7 +172,7 @@ type Result struct {
 	// Project is the root of the project that the call belongs to, "" if none.
 	Project string
 	// Folders are those that a shell which stays alive may be in afterwards,
-	// beside those it may have been in; "" stands for one that is not known.
+	// in addition to those it may have been in; "" stands for one that is not known.
 	Folders []string
 	// Activated are the folders of programs that such a shell may look into
 	// first afterwards, "" for one that is not known.

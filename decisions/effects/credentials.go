@@ -6,14 +6,14 @@ import (
 )
 
 // Sorted brings credentials to one order, so that the same ones are the same
-// fact however a caller lists them. An authorization that stands twice has the
+// fact however a caller lists them. An authorization that occurs twice has the
 // scopes of both.
-func (g Given) Sorted() Given {
+func (g Credentials) Sorted() Credentials {
 	scopes := map[string][]string{}
 	for _, a := range g.Authorizations {
 		scopes[a.ID] = append(scopes[a.ID], a.Scopes...)
 	}
-	var s Given
+	var s Credentials
 	s.Secrets = unique(g.Secrets)
 	for id, list := range scopes {
 		s.Authorizations = append(s.Authorizations, Authorization{id, unique(list)})
@@ -29,10 +29,10 @@ func unique(list []string) []string {
 }
 
 // Empty reports whether nothing is handed over.
-func (g *Given) Empty() bool { return len(g.Secrets)+len(g.Authorizations) == 0 }
+func (g *Credentials) Empty() bool { return len(g.Secrets)+len(g.Authorizations) == 0 }
 
 // String says what is handed over, as a person reads it; "" for nothing.
-func (g *Given) String() string {
+func (g *Credentials) String() string {
 	var parts []string
 	for _, id := range g.Secrets {
 		parts = append(parts, "secret "+id)

@@ -59,7 +59,7 @@ type Effect struct {
 	Claimed bool
 
 	// Hint is set, with Claimed, for what only denies and asks see (see
-	// Result.Hints). No allow needs to speak of it, and none that does counts.
+	// Result.Hints). No allow needs to be about it, and none that does counts.
 	Hint bool
 
 	// Guessed is set on a Hint when the agent does not say what it does with the
@@ -75,9 +75,9 @@ type Effect struct {
 	// arguments of a use.
 	Via *Via
 
-	// Opinion is set when only a person's own layer, by what it says of a program,
+	// FromOverlay is set when only a person's own layer, by what it says about a program,
 	// names the effect. What the rest of the call means does not depend on it.
-	Opinion bool
+	FromOverlay bool
 
 	Run     *Run     // KindRun
 	File    *File    // KindRead, KindWrite, KindDelete
@@ -141,7 +141,7 @@ const (
 
 // Run is a program that would run.
 type Run struct {
-	// Program is the name a rule speaks of. It is a base name only when the
+	// Program is the name that a rule matches. It is a base name only when the
 	// program is found by name or in a system folder; a program given as any
 	// other path is named by that path (./npm is not npm).
 	Program string
@@ -151,6 +151,9 @@ type Run struct {
 	// not known before it runs is an Unknown effect of its own and stands here
 	// as DynamicWord.
 	Args []string
+	// Shown are the program and its words as Effect.Text has them, in a shell's
+	// syntax; nil when something in that text is masked or cut.
+	Shown []string
 	// Subcommand is the sub-command's words joined by a space ("push",
 	// "remote add"), empty when the table knows none.
 	Subcommand string
@@ -177,9 +180,9 @@ type Run struct {
 	// Table is the file and line of a layer that describes the program, "" when
 	// only the shipped table does or none.
 	Table string
-	// Unvouched is the run as it is when a person's own layer says nothing of its
+	// WithoutOverlay is the run as it is when a person's own layer says nothing of its
 	// program, nil when it does not: what that person cannot change for others.
-	Unvouched *Run
+	WithoutOverlay *Run
 	// Readonly is set only when every option and operand is known not to
 	// change anything.
 	Readonly bool
@@ -189,18 +192,18 @@ type Run struct {
 	// last * covers the run.
 	HarmlessFrom int
 	// Harmful are the indexes of the words that are not known to be harmless, in
-	// order. Among them are both words of an option whose value stands in a word
-	// of its own and, behind an option that no table explains, the word that may
-	// be its value: that one alone may lie at HarmlessFrom or behind.
+	// order. Among them are both words of an option whose value is in a word
+	// of its own and, after an option that no table explains, the word that may
+	// be its value: that one alone may lie at HarmlessFrom or after.
 	Harmful []int
 	// OptionsFrom is the least n such that every word of Harmful from index n on
 	// is an option, or the value of the option before it, that means the same
-	// wherever it stands. It is more than there are words when a sub-command may
+	// wherever it is. It is more than there are words when a sub-command may
 	// be among any of them.
 	OptionsFrom int
 }
 
-// DynamicWord stands in Run.Args for a word whose text is only known when the
+// DynamicWord replaces a word in Run.Args whose text is only known when the
 // command runs.
 const DynamicWord = "\x00dynamic"
 
@@ -214,8 +217,8 @@ type Script struct {
 type File struct {
 	// Path is absolute and cleaned, with links resolved.
 	Path string
-	// Given is the path as the call wrote it.
-	Given string
+	// AsWritten is the path as the call wrote it.
+	AsWritten string
 	// Recursive is set when everything below Path is meant as well.
 	Recursive bool
 }
@@ -241,15 +244,15 @@ type Use struct {
 	Source  string // where the server's configuration comes from, "" if not known
 	Tool    string
 	Version string // the one that was asked for, "" where none was named
-	// Destructive is what the tool's server says of it (see Tool).
+	// Destructive is what the tool's server says about it (see Tool).
 	Destructive bool
 	Arguments   []byte // raw JSON, nil if none
-	// Given are the credentials that the tool would be handed, each list sorted
+	// Credentials are the credentials that the tool would be handed, each list sorted
 	// and without repetitions.
-	Given Given
-	// For is for whom the caller says that the call is, "" if it does not: what a
+	Credentials Credentials
+	// OnBehalfOf is for whom the caller says that the call is, "" if it does not: what a
 	// person allows for one user of a runtime is not for the next.
-	For string
+	OnBehalfOf string
 }
 
 // Tag is a fact about an effect that is computed from tables, such as "the
@@ -343,6 +346,7 @@ func (e *Effect) Guarded() Tags {
 		return e.Tags & guardedForRead
 	case KindConnect:
 		return e.Tags & guardedForConnect
+	case KindRun, KindUse, KindState, KindMode, KindQuestion, KindUnknown:
 	}
 	return 0
 }

@@ -28,8 +28,8 @@ type Word struct {
 
 func (w *Word) Dynamic() bool { return w.Text == DynamicWord }
 
-// Open reports whether the word may become one of many, or several.
-func (w *Word) Open() bool { return w.Dynamic() || w.Glob || w.Tree }
+// Expandable reports whether the word may become one of many, or several.
+func (w *Word) Expandable() bool { return w.Dynamic() || w.Glob || w.Tree }
 
 // Argument is the word as it stands in Run.Args.
 func (w *Word) Argument() string {

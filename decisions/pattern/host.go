@@ -171,10 +171,10 @@ func (h *Host) match(c *effects.Connect) bool {
 }
 
 // Loopback reports whether the line names this machine. One that denies or asks
-// then speaks of it by any of its names: 127.0.0.1 is localhost and [::1].
+// then matches it by any of its names: 127.0.0.1 is localhost and [::1].
 func (h *Host) Loopback() bool { return !h.Below && paths.IsLoopback(h.Name) }
 
-// touches reports whether the connection may be what the line speaks of. One
+// touches reports whether the connection may be what the line is about. One
 // without a scheme may be of any.
 func (h *Host) touches(c *effects.Connect, tags effects.Tags) bool {
 	if h.place(c) {

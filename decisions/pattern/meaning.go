@@ -92,7 +92,7 @@ func (r *Run) understand(t *programs.Table) {
 
 // spellings are lines about the same runs in other words.
 func (r *Run) spellings(t *programs.Table) []*Run {
-	spoken := r.spoken()
+	spoken := r.givenWords()
 	words := make([]string, len(spoken))
 	for i, w := range spoken {
 		var literal bool
@@ -122,7 +122,7 @@ func (r *Run) spellings(t *programs.Table) []*Run {
 const openWord = "*"
 
 func (r *Run) meaningOf(t *programs.Table) *Meaning {
-	spoken := r.spoken()
+	spoken := r.givenWords()
 	words := make([]string, len(spoken))
 	for i, w := range spoken {
 		lit, ok := w.Literal()
@@ -139,7 +139,7 @@ func (r *Run) meaningOf(t *programs.Table) *Meaning {
 		return nil
 	}
 	if len(l.Flags) == 0 && l.Subcommand == "" && r.Rest && len(l.Operands) == 0 {
-		return nil // it speaks of all runs of the program
+		return nil // it is about all runs of the program
 	}
 	s := &Meaning{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest, Values: l.Values, Certain: true}
 	for _, i := range l.Operands {
@@ -187,7 +187,7 @@ func (s *Meaning) compile() *Meaning {
 	return s
 }
 
-// touches reports whether a run of the program may be what the line speaks of.
+// touches reports whether a run of the program may be what the line is about.
 func (s *Meaning) touches(run *effects.Run) bool {
 	if s.Subcommand != "" && run.Subcommand != s.Subcommand && !strings.HasPrefix(run.Subcommand, s.Subcommand+" ") {
 		return false

@@ -21,7 +21,7 @@ func runsOf(t *testing.T, table *programs.Table, text string) []effects.Effect {
 		t.Fatal(err)
 	}
 	w := tools.World{FS: fsfake.New("/h/p/.git/"), Table: table, Profiles: profiles}
-	r := w.Of(&effects.Call{
+	r := w.Effects(&effects.Call{
 		Protocol: "acp", Cwd: "/h/p", User: effects.User{UID: 1000, Home: "/h"},
 		Claims: effects.Claims{Kind: "execute"},
 		Input:  strictjson.Value(`{"command":"` + text + `"}`),

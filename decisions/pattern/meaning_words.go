@@ -10,12 +10,12 @@ import (
 const maxBundle = 3
 
 // byWords is the sense of a line about a program whose options nobody knows, nil
-// when there is nothing to add to its words. Further options may stand anywhere
+// when there is nothing to add to its words. Further options may be anywhere
 // among the words of a run, each with a value as may be; those of the line must
 // be there, in any order, and so must its operands, in theirs. A word right
-// behind an option may be its value, so its place says nothing.
+// after an option may be its value, so its place says nothing.
 func (r *Run) byWords(known bool) *Meaning {
-	spoken := r.spoken()
+	spoken := r.givenWords()
 	if r.Rest && len(spoken) == 0 {
 		return nil
 	}

@@ -8,12 +8,12 @@ import (
 )
 
 // IsOption reports whether a word looks like an option: a dash with something
-// behind it. A lone -- is none.
+// after it. A lone -- is none.
 func IsOption(word string) bool {
 	return len(word) > 1 && word[0] == '-' && word != "--"
 }
 
-// name takes a word that stands behind the last * of a line: an option, or the
+// name takes a word that follows the last * of a line: an option, or the
 // one value of the option before it.
 func (r *Run) name(w Glob, index int) *refusal {
 	word, literal := w.Literal()
@@ -37,7 +37,7 @@ func (r *Run) name(w Glob, index int) *refusal {
 }
 
 // names reports whether the words that are not harmless from the * on are just
-// those that the line names, in its order, each value right behind its option.
+// those that the line names, in its order, each value right after its option.
 // A word that is not there is as different as one too many: who allows a run
 // with --dry-run does not allow it without.
 func (r *Run) names(run *effects.Run) bool {

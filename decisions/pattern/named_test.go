@@ -21,7 +21,7 @@ func shippedTable(t *testing.T) *programs.Table {
 	return table
 }
 
-// TestNamedOptions is what a line with options behind its * covers, of runs that
+// TestNamedOptions is what a line with options after its * covers, of runs that
 // are read with the shipped table. tool is a program that nobody knows.
 func TestNamedOptions(t *testing.T) {
 	table := shippedTable(t)
@@ -108,7 +108,7 @@ func TestNamedOptions(t *testing.T) {
 	}
 }
 
-// TestNamedOptionsTouch is what a line that denies or asks speaks of.
+// TestNamedOptionsTouch is what a line that denies or asks is about.
 func TestNamedOptionsTouch(t *testing.T) {
 	table := shippedTable(t)
 	for _, tt := range []struct {
@@ -147,7 +147,7 @@ func TestNamedOptionsTouch(t *testing.T) {
 }
 
 // callWords draws the words of a call: options in many spellings, operands,
-// values, and what stands between them.
+// values, and what is between them.
 func callWords() *rapid.Generator[[]string] {
 	return rapid.SliceOfN(rapid.SampledFrom([]string{
 		"--json", "--json=1", "--jso", "--env", "--env=prod", "--env=dev", "prod", "dev", "-e", "-eprod", "-x", "-xy", "-y", "-5", "-", "--",

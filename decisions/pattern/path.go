@@ -25,6 +25,7 @@ func (b Base) root(ctx Context) string {
 		return "/"
 	case Home:
 		return ctx.Home
+	case Project:
 	}
 	return ctx.Project
 }
@@ -207,7 +208,7 @@ func below(file, folder string) bool {
 }
 
 // walk reads a path's components and returns which places of the line it may
-// stand at then: at len(p.Parts) the line has matched.
+// be at then: at len(p.Parts) the line has matched.
 func (p *Path) walk(components []string) []bool {
 	at := make([]bool, len(p.Parts)+1)
 	at[0] = true

@@ -3,7 +3,7 @@
 // matches it against an effect and prints it again. Lists, remembered choices
 // and suggestions all use it, so that a line means the same everywhere.
 //
-// A line never speaks of a command string, only of one effect. It knows no
+// A line never matches a command string, only one effect. It knows no
 // layers and no verdicts: what a match leads to is decided elsewhere.
 package pattern
 
@@ -19,7 +19,7 @@ import (
 // MaxLine is the longest rule line, in bytes.
 const MaxLine = 4096
 
-// Kinds are the kinds of effects that a line can speak of.
+// Kinds are the kinds of effects that a line can be about.
 var Kinds = []effects.Kind{
 	effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete,
 	effects.KindConnect, effects.KindUse,
@@ -97,7 +97,9 @@ func parse(kind effects.Kind, line string) (*Pattern, *refusal) {
 		p.Host, r = parseHost(line)
 	case effects.KindUse:
 		p.Tool, r = parseTool(line)
-	default:
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+	}
+	if p.Run == nil && p.Path == nil && p.Host == nil && p.Tool == nil && r == nil {
 		names := make([]string, len(Kinds))
 		for i, k := range Kinds {
 			names[i] = string(k)
@@ -151,7 +153,7 @@ func (p *Pattern) String() string {
 	return p.Tool.String()
 }
 
-// Match reports whether the line speaks of all that the effect is: what an
+// Match reports whether the line is about all that the effect is: what an
 // allow or a remembered allow needs. all are the effects of the call, which
 // e.Via points into.
 func (p *Pattern) Match(e *effects.Effect, all []effects.Effect, ctx Context) bool {

@@ -16,7 +16,7 @@ type Run struct {
 	Words []Glob
 	// Rest is set when a last * stands for further words.
 	Rest bool
-	// Named are the words behind the last *: options, each with as much as one
+	// Named are the words after the last *: options, each with as much as one
 	// value in a word of its own.
 	Named []string
 	// Meaning is what the words mean, nil when that is not known; see Resolved.
@@ -58,11 +58,11 @@ func (r *Run) matchRun(e *effects.Effect, ctx Context) bool {
 	return (r.isProgram(run.Program, ctx) || r.isExecutable(run)) &&
 		r.matchWords(run.Args) &&
 		(!r.Rest || r.covers(run) && (run.Known || !r.ByPath())) &&
-		silentStdin(run) &&
+		mayOmitStdin(run) &&
 		(!e.Tags.Has(effects.Outside) || run.Cwd != "" && run.Cwd == ctx.Cwd)
 }
 
-// covers reports whether the words behind those that the line spells out are
+// covers reports whether the words after those that the line spells out are
 // harmless, or named by it.
 func (r *Run) covers(run *effects.Run) bool {
 	if len(r.Named) > 0 {
@@ -77,10 +77,10 @@ func (r *Run) covers(run *effects.Run) bool {
 // out, and its last * allows nothing.
 func (r *Run) ByPath() bool { return strings.Contains(r.Program, "/") }
 
-// silentStdin reports whether a line that says nothing of standard input may
+// mayOmitStdin reports whether a line that says nothing of standard input may
 // cover the run: what a program that permd does not know makes of its input
 // may be anything, and what comes from the network is not the person's.
-func silentStdin(run *effects.Run) bool {
+func mayOmitStdin(run *effects.Run) bool {
 	return run.Readonly ||
 		run.Stdin == effects.StdinNone || run.Stdin == "" ||
 		run.Known && run.Stdin != effects.StdinNetwork
@@ -97,17 +97,17 @@ func (r *Run) matchWords(args []string) bool {
 			if args[i] != lit {
 				return false
 			}
-		} else if !w.MatchWithin(args[i]) || slippery(w, args[i]) {
+		} else if !w.MatchWithin(args[i]) || escapesStar(w, args[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-// slippery reports whether a word fits a * in ways its author cannot have
+// escapesStar reports whether a word fits a * in ways its author cannot have
 // meant: as an option, as a path that leaves its folder, or as text that is
 // only known when the command runs.
-func slippery(w Glob, arg string) bool {
+func escapesStar(w Glob, arg string) bool {
 	option := strings.HasPrefix(arg, "-") && !strings.HasPrefix(w.Prefix(), "-")
 	control := strings.ContainsFunc(arg, func(c rune) bool { return c < 0x20 || c == 0x7f })
 	return option || control || slices.Contains(strings.Split(arg, "/"), "..")
@@ -144,13 +144,14 @@ func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bo
 		return strings.HasPrefix(word, "/") || !e.Tags.Has(effects.Outside)
 	case effects.KindConnect:
 		return e.Connect != nil && e.Connect.Host != "" && strings.Contains(word, e.Connect.Host)
+	case effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return false
 }
 
 // spelled returns the word that an effect comes from if its run's words are
 // those of the line and the line spells this word out. Where a * admits further
-// words, the word must stand there once: the same text in another place may
+// words, the word must be there once: the same text in another place may
 // mean something else (the second file of cp).
 func (r *Run) spelled(e *effects.Effect, all []effects.Effect) (string, bool) {
 	if e.Via == nil || e.Via.Effect < 0 || e.Via.Effect >= len(all) || all[e.Via.Effect].Run == nil {
@@ -188,7 +189,7 @@ func (r *Run) exact(e *effects.Effect, all []effects.Effect) bool {
 	return ok && e.File != nil && strings.HasPrefix(word, "/")
 }
 
-// touches reports whether a run may be what the line speaks of.
+// touches reports whether a run may be what the line is about.
 func (r *Run) touches(run *effects.Run, ctx Context) bool {
 	named := run.Program == r.Program || strings.HasSuffix(run.Program, "/"+r.Program)
 	if strings.Contains(r.Program, "/") {
@@ -215,14 +216,14 @@ func (r *Run) touchesWords(args []string) bool {
 }
 
 // Parts splits a line with a last * into a sub-command and options, so that
-// "git push --force *" also speaks of "git -C x push origin -f". ok is false
+// "git push --force *" is also about "git -C x push origin -f". ok is false
 // for every other line.
 func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 	if !r.Rest || len(r.Words) == 0 {
 		return "", nil, false
 	}
 	var words []string
-	for _, w := range r.spoken() {
+	for _, w := range r.givenWords() {
 		lit, literal := w.Literal()
 		switch {
 		case !literal:
@@ -238,8 +239,8 @@ func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 	return strings.Join(words, " "), options, true
 }
 
-// spoken are all words after the program that the line gives.
-func (r *Run) spoken() []Glob {
+// givenWords are all words after the program that the line gives.
+func (r *Run) givenWords() []Glob {
 	if len(r.Named) == 0 {
 		return r.Words
 	}

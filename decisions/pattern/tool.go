@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Tool is a line about using a named tool. A name without @ speaks of the tool in
-// every version and in none; behind an @ stands the version, x for x.0.0.
+// Tool is a line about using a named tool. A name without @ is about the tool in
+// every version and in none; after an @ stands the version, x for x.0.0.
 type Tool struct {
 	// Server is the tool's server; nil for a tool that no server is named for.
 	Server Glob
@@ -52,7 +52,7 @@ func (t *Tool) match(u *effects.Use) bool {
 }
 
 // Names reports whether the line's name and version are those of the tool. Other
-// protocols have tools with an @ in their names: the line speaks of them as well.
+// protocols have tools with an @ in their names: the line is about them as well.
 func (t *Tool) Names(u *effects.Use) bool {
 	if t.Name.Match(u.Tool) {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Wider is a line that speaks of more than one effect, as a suggestion of what
+// Wider is a line that is about more than one effect, as a suggestion of what
 // an answer about that effect could mean.
 type Wider struct {
 	// Level orders the lines for one effect from the narrowest, from 1.
@@ -19,9 +19,9 @@ type Wider struct {
 	Pattern *Pattern
 }
 
-// leastFolder is how many components a folder outside of any project has at
+// minFolderDepth is how many components a folder outside of any project has at
 // least, before a subtree of it is suggested: /home/ana is nobody's detail.
-const leastFolder = 3
+const minFolderDepth = 3
 
 // maxPrefix is the most words after the program in a suggested prefix.
 const maxPrefix = 15
@@ -44,19 +44,20 @@ func Widen(e *effects.Effect, all []effects.Effect, ctx Context) []Wider {
 			found = append(found, Wider{level, again})
 		}
 	}
-	switch {
-	case e.Kind == effects.KindRun && e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		if r := prefixOf(e); r != nil {
 			add(1, &Pattern{Kind: e.Kind, Run: r})
 		}
-	case e.File != nil:
+	case effects.DetailFile:
 		for i, p := range subtrees(e, ctx) {
 			add(i+1, &Pattern{Kind: e.Kind, Path: p})
 		}
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		if h := suffixOf(e); h != nil {
 			add(2, &Pattern{Kind: e.Kind, Host: h})
 		}
+	case effects.DetailUse, effects.NoDetail:
 	}
 	return found
 }
@@ -103,7 +104,7 @@ func nameable(r *effects.Run, n int) (int, []string) {
 }
 
 // subcommandEnd is the index after the last word of the sub-command; more than
-// there are words when it does not stand in them.
+// there are words when it is not in them.
 func subcommandEnd(r *effects.Run) int {
 	end := 0
 	for word := range strings.FieldsSeq(r.Subcommand) {
@@ -139,40 +140,40 @@ func subtrees(e *effects.Effect, ctx Context) []*Path {
 		return list
 	}
 	rel := strings.Trim(folder, "/")
-	if strings.Count(rel, "/")+1 < leastFolder {
+	if strings.Count(rel, "/")+1 < minFolderDepth {
 		return nil
 	}
 	if e.Kind == effects.KindRead {
-		rel = lasting(rel)
+		rel = aboveGeneratedName(rel)
 	}
 	return []*Path{subtree(Root, rel)}
 }
 
-// lasting is the folder above the first one whose name a program made up, such
+// aboveGeneratedName is the folder above the first one whose name a program made up, such
 // as run-2026-06-23T08-07-13Z: that name will not come again, so what is said of
 // it would never be of use.
-func lasting(rel string) string {
+func aboveGeneratedName(rel string) string {
 	parts := strings.Split(rel, "/")
-	for i := leastFolder; i < len(parts); i++ {
-		if madeUp(parts[i]) {
+	for i := minFolderDepth; i < len(parts); i++ {
+		if isGeneratedName(parts[i]) {
 			return strings.Join(parts[:i], "/")
 		}
 	}
 	return rel
 }
 
-// leastDigits is how many digits make a name a time stamp or a random one;
+// minDigits is how many digits make a name a time stamp or a random one;
 // versions have fewer.
-const leastDigits = 6
+const minDigits = 6
 
-func madeUp(name string) bool {
+func isGeneratedName(name string) bool {
 	digits := 0
 	for i := range len(name) {
 		if '0' <= name[i] && name[i] <= '9' {
 			digits++
 		}
 	}
-	return digits >= leastDigits
+	return digits >= minDigits
 }
 
 func subtree(base Base, rel string) *Path {

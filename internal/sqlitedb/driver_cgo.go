@@ -10,13 +10,13 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// leastSQLite is the first version without the bug by which two connections
+// minSQLite is the first version without the bug by which two connections
 // that write and fold the log at once can damage the database. The driver
 // brings a newer one, unless it was built with the system's library.
-const leastSQLite = 3_051_003
+const minSQLite = 3_051_003
 
 func newDriver() (driver.Driver, error) {
-	if _, n, _ := sqlite3.Version(); n < leastSQLite {
+	if _, n, _ := sqlite3.Version(); n < minSQLite {
 		return nil, errOldSQLite
 	}
 	return &sqlite3.SQLiteDriver{}, nil

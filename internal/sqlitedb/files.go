@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// sideFiles are what SQLite keeps beside a database.
+// sideFiles are the files that SQLite keeps next to a database.
 var sideFiles = []string{"-wal", "-shm", "-journal"}
 
-// leastPage is the smallest page of a database, in bytes.
-const leastPage = 512
+// minPage is the smallest page of a database, in bytes.
+const minPage = 512
 
 // prepare makes sure that the database's file exists and that only we can
 // touch it; the folder has been prepared. It reports whether the file is still
@@ -40,7 +40,7 @@ func prepare(path string) (fresh bool, err error) {
 		return false, err
 	}
 	if info, err := os.Lstat(path); err == nil && info.Size() > 0 {
-		if info.Size() < leastPage { // to SQLite it would be a new one
+		if info.Size() < minPage { // to SQLite it would be a new one
 			return false, fmt.Errorf("opening %s: %w: it was cut to %d bytes", path, ErrDamaged, info.Size())
 		}
 		return false, nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// version is what a database says of itself.
+// version is what a database says about itself.
 type version struct {
 	app    int32
 	user   int

@@ -74,7 +74,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// readers is the number of connections that only read. Reads are rare beside
+// readers is the number of connections that only read. Reads are rare compared to
 // writes: lists, follows, exports.
 const readers = 4
 
@@ -91,7 +91,7 @@ type DB struct {
 }
 
 // Open opens a database to write and read, and makes or migrates it as needed.
-// Before a migration it leaves a copy beside the file. See the Err… values for
+// Before a migration it leaves a copy next to the file. See the Err… values for
 // what it refuses.
 func Open(o Options) (*DB, error) {
 	if err := o.check(); err != nil {
@@ -144,8 +144,8 @@ func open(drv driver.Driver, o *Options) (*DB, error) {
 	return db, nil
 }
 
-// OpenReadOnly opens an existing database to read, beside a process that
-// writes it or alone. The error is fs.ErrNotExist when there is none. The
+// OpenReadOnly opens an existing database for reading, whether or not another
+// process writes to it. The error is fs.ErrNotExist if there is none. The
 // database is not checked for damage as a whole.
 func OpenReadOnly(o Options) (*DB, error) {
 	if err := o.check(); err != nil {
@@ -229,7 +229,7 @@ func (db *DB) Close() error {
 // at opening or later.
 func IsDamaged(err error) bool { return errors.Is(err, ErrDamaged) || saysDamaged(err) }
 
-// IsFull reports whether an error, of the database or of a file beside it, says
+// IsFull reports whether an error, of the database or of a file next to it, says
 // that the disk is full, or the file as large as it may become. What is stored
 // stays readable.
 func IsFull(err error) bool {

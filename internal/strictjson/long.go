@@ -57,7 +57,7 @@ func isName(after []byte) bool {
 	return false
 }
 
-// stringEnd returns where the string ends that opens at a quote, behind its
+// stringEnd returns where the string ends that opens at a quote, after its
 // other quote; -1 when it does not. Plain says that it is valid. One that is
 // not plain may be valid all the same.
 func stringEnd(data []byte, open int) (end int, plain bool) {
@@ -114,7 +114,7 @@ func stops(word uint64) uint64 {
 // simple are the characters that make an escape with a backslash alone.
 var simple = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
-// escape looks at what stands behind a backslash, if it is no simple escape: its
+// escape looks at what follows a backslash, if it is no simple escape: its
 // length, and whether it is valid by itself.
 func escape(after []byte) (int, bool) {
 	if len(after) < 5 || after[0] != 'u' {

@@ -46,10 +46,10 @@ func ParseArray(data Value) ([]Value, error) {
 	return items, s.err
 }
 
-// Find returns what stands under a path of names in objects within objects, nil
+// Find returns what is under a path of names in objects within objects, nil
 // if there is none. It shares the memory of data as in ParseObject, and costs
 // less when a single member is wanted. The data must have passed Check as part
-// of its message, so that a name stands in an object once.
+// of its message, so that a name is in an object once.
 func Find(data Value, path ...string) Value {
 	for _, name := range path {
 		if Kind(data) != '{' {
@@ -141,8 +141,8 @@ func (s *splitter) name() (string, bool) {
 	return name, ok && s.take(':')
 }
 
-// usual are names that almost every message has, so that they need not be made
-// anew for each. They mean nothing here.
+// usual are names that almost every message has, so that they need not be
+// allocated for each. They have no meaning in this package.
 var usual = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{
@@ -220,7 +220,7 @@ func (s *splitter) text() bool {
 	}
 }
 
-// take steps over one character and the space behind it.
+// take steps over one character and the space after it.
 func (s *splitter) take(c byte) bool {
 	if s.at >= len(s.data) || s.data[s.at] != c {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Values splits data into the values that stand in it one after another, as in
+// Values splits data into the values that are in it one after another, as in
 // JSON lines or in one document over several lines. Each has passed Check.
 func Values(data []byte) ([]Value, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of what a Cache keeps; over them it begins anew.
+// Bounds of what a Cache keeps; above them it starts empty.
 const (
 	maxKept      = 256
 	maxKeptBytes = 8 << 20 // of all schemas together, about
@@ -65,10 +65,10 @@ func (c *Cache) compiled(schema strictjson.Value) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// settle makes a schema, with all that it leads to, one that does not change any
+// freeze makes a schema, with all that it leads to, one that does not change any
 // more: several goroutines may use it. Formats are not asserted, and a reference
-// that is resolved while it is checked makes work that cannot be reckoned.
-func settle(root *jsonschema.Schema) error {
+// that is resolved while it is checked makes work that cannot be computed.
+func freeze(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]bool{root: true}
 	for todo := []*jsonschema.Schema{root}; len(todo) > 0; {
 		s := todo[len(todo)-1]
@@ -77,7 +77,7 @@ func settle(root *jsonschema.Schema) error {
 			return unchecked("it has a reference that is resolved while it is checked")
 		}
 		s.Format = nil
-		for _, to := range leads(s) {
+		for _, to := range subschemas(s) {
 			if to != nil && !seen[to] {
 				seen[to] = true
 				todo = append(todo, to)
@@ -87,8 +87,8 @@ func settle(root *jsonschema.Schema) error {
 	return nil
 }
 
-// leads are the schemas that a schema leads to; nil ones are among them.
-func leads(s *jsonschema.Schema) []*jsonschema.Schema {
+// subschemas are the schemas that a schema leads to; nil ones are among them.
+func subschemas(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := []*jsonschema.Schema{
 		s.Ref, s.Not, s.If, s.Then, s.Else, s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems,
 	}

@@ -43,7 +43,7 @@ func readArguments(v strictjson.Value) (*node, error) {
 	return r.read(v, 0, 0)
 }
 
-// node is a value with what the work that it makes is reckoned from.
+// node is a value with what the work that it makes is computed from.
 type node struct {
 	value any
 	size  int // values within, itself included
@@ -171,7 +171,7 @@ func (r *reader) refer(name string, value any) error {
 		}
 	case "$dynamicRef", "$recursiveRef":
 		// What they refer to depends on the way by which they are reached, and the
-		// work cannot be reckoned.
+		// work cannot be computed.
 		return unchecked("it has a reference that is resolved while it is checked")
 	}
 	return nil

@@ -38,7 +38,7 @@ func TestHostileNumbers(t *testing.T) {
 	}
 }
 
-// TestCacheSize: what a schema takes is reckoned with all that it holds, not with its
+// TestCacheSize: what a schema takes is computed with all that it holds, not with its
 // parts alone that may be schemas.
 func TestCacheSize(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -127,7 +127,7 @@ const location = "urn:permd:schema"
 func compile(doc any) (s *jsonschema.Schema, programs int, err error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(nothing{})
+	c.UseLoader(noLoader{})
 	var p patterns
 	c.UseRegexpEngine(p.compile)
 	if err := c.AddResource(location, doc); err != nil {
@@ -140,13 +140,13 @@ func compile(doc any) (s *jsonschema.Schema, programs int, err error) {
 	case err != nil:
 		return nil, 0, unchecked("it is not a schema of a known draft")
 	}
-	return s, 128 * p.size, settle(s)
+	return s, 128 * p.size, freeze(s)
 }
 
-// nothing loads nothing.
-type nothing struct{}
+// noLoader loads nothing.
+type noLoader struct{}
 
-func (nothing) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
+func (noLoader) Load(string) (any, error) { return nil, errors.New("nothing is loaded") }
 
 // Sentence puts problems into one line.
 func Sentence(problems []Problem) string {

@@ -29,7 +29,7 @@ type weight struct {
 	steps int
 	// chain is how many schemas the value goes through, one in the other.
 	chain int
-	known bool // false while it is reckoned
+	known bool // false while it is computed
 }
 
 // weigh returns the weight of a pair, or an error where it is too much.

@@ -13,11 +13,11 @@ import (
 // UntrustedError says why a folder must not hold permd's sockets or files.
 type UntrustedError struct {
 	Path   string // the folder at fault; may be an ancestor
-	reason string
+	Reason string
 }
 
 // Error returns path and reason.
-func (e *UntrustedError) Error() string { return e.Path + " " + e.reason }
+func (e *UntrustedError) Error() string { return e.Path + " " + e.Reason }
 
 // CheckOwn fails unless dir is a folder, not a symbolic link, that belongs to
 // uid or root, has none of the permission bits of forbidden, and lies in

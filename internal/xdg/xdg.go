@@ -80,8 +80,8 @@ type Dirs struct {
 	Data string
 	// State holds what may be lost: locks, pinned copies.
 	State string
-	// cache holds what can be made again.
-	cache string
+	// Cache holds what can be made again.
+	Cache string
 	// Run holds the decision socket, Admin the management socket, HTTP the one
 	// for HTTP.
 	Run   string
@@ -106,7 +106,7 @@ func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, httpSocketName)
 func (d Dirs) HTTPToken() string { return filepath.Join(d.Data, "http.token") }
 
 // adminBeside is the management socket that belongs to a decision socket at a
-// path of the person's choice: in a folder of its own beside that socket's.
+// path of the person's choice: in a folder of its own next to that socket's.
 func adminBeside(socket string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(socket)), adminName, adminSocketName)
 }
@@ -143,7 +143,7 @@ func Find(e Env, o Options) (Dirs, error) {
 	d.Config = filepath.Join(base("XDG_CONFIG_HOME", ".config"), "permd")
 	d.Data = filepath.Join(base("XDG_DATA_HOME", ".local", "share"), "permd")
 	d.State = filepath.Join(base("XDG_STATE_HOME", ".local", "state"), "permd")
-	d.cache = filepath.Join(base("XDG_CACHE_HOME", ".cache"), "permd")
+	d.Cache = filepath.Join(base("XDG_CACHE_HOME", ".cache"), "permd")
 	run := e.runtime()
 	if v := e.Getenv("XDG_RUNTIME_DIR"); v != "" && (len(run) == 0 || run[0] != filepath.Clean(v)) {
 		d.Ignored = append(d.Ignored, "XDG_RUNTIME_DIR")
@@ -163,7 +163,7 @@ func (e Env) system() Dirs {
 		Config: at("etc", "permd"),
 		Data:   at("var", "lib", "permd"),
 		State:  at("var", "lib", "permd"),
-		cache:  at("var", "cache", "permd"),
+		Cache:  at("var", "cache", "permd"),
 		Run:    at("run", runName),
 		Admin:  at("run", adminName),
 		HTTP:   at("run", httpName),
@@ -208,8 +208,8 @@ func (e Env) runtime() []string {
 func (e Env) fallback(state string) (run, admin, http string) {
 	sum := sha256.Sum256([]byte(e.Hostname))
 	host := "run-" + hex.EncodeToString(sum[:4])
-	beside := filepath.Dir(state)
-	return filepath.Join(state, host), filepath.Join(beside, adminName, host), filepath.Join(beside, httpName, host)
+	parent := filepath.Dir(state)
+	return filepath.Join(state, host), filepath.Join(parent, adminName, host), filepath.Join(parent, httpName, host)
 }
 
 // Place is one path at which a daemon may listen.

@@ -47,7 +47,7 @@ func TestFind(t *testing.T) {
 	}{
 		{"defaults", map[string]string{"HOME": "/home/u"}, "", Dirs{
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", cache: "/home/u/.cache/permd",
+			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
 			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
 			HTTP: "/home/u/.local/state/permd-http/" + hostRun,
 		}},
@@ -55,28 +55,28 @@ func TestFind(t *testing.T) {
 			"HOME": "/home/u", "XDG_CONFIG_HOME": "/c", "XDG_DATA_HOME": "/d/", "XDG_STATE_HOME": "/s/../s",
 			"XDG_CACHE_HOME": "/k", "XDG_RUNTIME_DIR": run,
 		}, "", Dirs{
-			Org: "/etc/permd", Config: "/c/permd", Data: "/d/permd", State: "/s/permd", cache: "/k/permd",
+			Org: "/etc/permd", Config: "/c/permd", Data: "/d/permd", State: "/s/permd", Cache: "/k/permd",
 			Run: run + "/permd", Admin: run + "/permd-admin", HTTP: run + "/permd-http",
 		}},
 		{"relative values are ignored", map[string]string{
 			"HOME": "/home/u", "XDG_CONFIG_HOME": "c", "XDG_DATA_HOME": "./d", "XDG_RUNTIME_DIR": "run",
 		}, "", Dirs{
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", cache: "/home/u/.cache/permd",
+			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
 			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
 			HTTP:    "/home/u/.local/state/permd-http/" + hostRun,
 			Ignored: []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"},
 		}},
 		{"a runtime folder open to others is ignored", map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": open}, "", Dirs{
 			Org: "/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", cache: "/home/u/.cache/permd",
+			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
 			Run: "/home/u/.local/state/permd/" + hostRun, Admin: "/home/u/.local/state/permd-admin/" + hostRun,
 			HTTP:    "/home/u/.local/state/permd-http/" + hostRun,
 			Ignored: []string{"XDG_RUNTIME_DIR"},
 		}},
 		{"root moves /etc only", map[string]string{"HOME": "/home/u", "XDG_RUNTIME_DIR": run}, "/trial", Dirs{
 			Org: "/trial/etc/permd", Config: "/home/u/.config/permd", Data: "/home/u/.local/share/permd",
-			State: "/home/u/.local/state/permd", cache: "/home/u/.cache/permd",
+			State: "/home/u/.local/state/permd", Cache: "/home/u/.cache/permd",
 			Run: run + "/permd", Admin: run + "/permd-admin", HTTP: run + "/permd-http",
 		}},
 	}
@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 				t.Fatal(err)
 			}
 			got.Org = strings.TrimPrefix(got.Org, e.System)
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(Dirs{})); diff != "" {
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("folders differ (-want +got):\n%s", diff)
 			}
 		})
@@ -136,9 +136,9 @@ func TestFindSystem(t *testing.T) {
 	}
 	want := Dirs{
 		System: true, Org: "/etc/permd", Config: "/etc/permd", Data: "/var/lib/permd", State: "/var/lib/permd",
-		cache: "/var/cache/permd", Run: "/run/permd", Admin: "/run/permd-admin", HTTP: "/run/permd-http",
+		Cache: "/var/cache/permd", Run: "/run/permd", Admin: "/run/permd-admin", HTTP: "/run/permd-http",
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Dirs{})); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("folders differ (-want +got):\n%s", diff)
 	}
 }

@@ -33,7 +33,7 @@ func explain(e *ast.Error) (text, hint string) {
 	ofInput := strings.HasPrefix(e.Message, "undefined ref: input")
 	switch d := e.Details.(type) {
 	case *ast.RefErrInvalidDetail:
-		hint = meant(d)
+		hint = suggestion(d)
 		if ofInput {
 			hint = joined(hint, fieldsHint)
 		}
@@ -65,12 +65,12 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// fewMembers is up to how many members are all named, when none is like the
+// maxListedMembers is up to how many members are all named, when none is like the
 // one that was written.
-const fewMembers = 6
+const maxListedMembers = 6
 
-// meant says which member the rule's author may have meant.
-func meant(d *ast.RefErrInvalidDetail) string {
+// suggestion says which member the rule's author may have meant.
+func suggestion(d *ast.RefErrInvalidDetail) string {
 	wrote, ok := d.Ref[d.Pos].Value.(ast.String)
 	if !ok {
 		return ""
@@ -82,7 +82,7 @@ func meant(d *ast.RefErrInvalidDetail) string {
 			continue
 		}
 		members = append(members, string(s))
-		if alike(string(wrote), string(s)) {
+		if isSimilar(string(wrote), string(s)) {
 			near = append(near, string(s))
 		}
 	}
@@ -91,15 +91,15 @@ func meant(d *ast.RefErrInvalidDetail) string {
 	case len(near) > 0:
 		slices.SortStableFunc(near, func(a, b string) int { return distance(string(wrote), a) - distance(string(wrote), b) })
 		return fmt.Sprintf("did you mean %s?", d.Ref[:d.Pos].Append(ast.StringTerm(near[0])))
-	case len(members) > 0 && len(members) <= fewMembers:
+	case len(members) > 0 && len(members) <= maxListedMembers:
 		return fmt.Sprintf("%s has %s", d.Ref[:d.Pos], strings.Join(members, ", "))
 	}
 	return ""
 }
 
-// alike reports whether one name may be a slip for the other: a third of it may
+// isSimilar reports whether one name may be a slip for the other: a third of it may
 // differ, in two places at most.
-func alike(a, b string) bool { return distance(a, b) <= min(2, max(len(a), len(b))/3) }
+func isSimilar(a, b string) bool { return distance(a, b) <= min(2, max(len(a), len(b))/3) }
 
 // distance is the number of bytes to insert, drop or exchange to make one name
 // of the other (Levenshtein). A name longer than any field is like none.

@@ -17,33 +17,34 @@ import (
 // say what runs.
 
 // allowAll is what becomes of an allow of everything that a tool can do.
-func allowAll(a area) ([]line, *none) {
+func allowAll(a area) ([]line, *untranslatable) {
 	switch a {
 	case readArea:
 		return []line{{effects.KindRead, "./**"}}, nil
 	case editArea:
 		return []line{{effects.KindWrite, "./**"}}, nil
 	case runArea:
-		return nil, &none{Everything, "it allows every command", "allow the commands that you mean, or let profile \"balanced\" allow what only looks"}
+		return nil, &untranslatable{Everything, "it allows every command", "allow the commands that you mean, or let profile \"balanced\" allow what only looks"}
 	case fetchArea:
-		return nil, &none{Everything, "it allows every address", "allow the hosts that you mean: allow connect"}
+		return nil, &untranslatable{Everything, "it allows every address", "allow the hosts that you mean: allow connect"}
 	case deleteArea:
-		return nil, &none{Everything, "it allows deleting anything", "allow the paths that you mean: allow delete"}
+		return nil, &untranslatable{Everything, "it allows deleting anything", "allow the paths that you mean: allow delete"}
 	case toolArea:
-		return nil, &none{Everything, "it allows every tool of every server", "name the servers: allow use"}
+		return nil, &untranslatable{Everything, "it allows every tool of every server", "name the servers: allow use"}
+	case anyArea:
 	}
-	return nil, &none{Everything, "it allows everything", "choose a profile in permd.toml, and allow what you mean"}
+	return nil, &untranslatable{Everything, "it allows everything", "choose a profile in permd.toml, and allow what you mean"}
 }
 
 // allowable parses a line of an allow and refuses what covers more than its
 // words say, or nothing at all.
-func (t *translator) allowable(l line) (*pattern.Pattern, *none) {
+func (t *translator) allowable(l line) (*pattern.Pattern, *untranslatable) {
 	if l.kind == effects.KindRun && middleStar(l.text) {
-		return nil, &none{NotWords, "a * of its own stands before other words, where it may be anything", "write the words out"}
+		return nil, &untranslatable{NotWords, "a * of its own stands before other words, where it may be anything", "write the words out"}
 	}
 	p, err := pattern.Parse(l.kind, l.text)
 	if err != nil {
-		n := &none{reason: NotWords, why: err.Error()}
+		n := &untranslatable{reason: NotWords, why: err.Error()}
 		if e, ok := errors.AsType[*pattern.Error](err); ok {
 			n.why, n.instead = e.Reason, e.Fix
 		}
@@ -64,16 +65,16 @@ func (t *translator) allowable(l line) (*pattern.Pattern, *none) {
 	case p.Tool != nil && p.Tool.Server == nil:
 		name, literal := p.Tool.Name.Literal()
 		if !literal {
-			return nil, &none{Everything, "it allows tools by a part of their name, of whatever agent", "name the tools"}
+			return nil, &untranslatable{Everything, "it allows tools by a part of their name, of whatever agent", "name the tools"}
 		}
 		if t.o.Profiles != nil && t.o.Profiles.Own(name) {
-			return nil, &none{Elsewhere, "permd sees what this tool does, not its name", "allow what it may do: run, read, write, delete or connect"}
+			return nil, &untranslatable{Elsewhere, "permd sees what this tool does, not its name", "allow what it may do: run, read, write, delete or connect"}
 		}
 	case p.Tool != nil:
 		if server, literal := p.Tool.Server.Literal(); !literal {
-			return nil, &none{Everything, fmt.Sprintf("it allows tools of every server like %q: whoever writes one chooses its name", strings.Join(p.Tool.Server, "*")), "name the server"}
+			return nil, &untranslatable{Everything, fmt.Sprintf("it allows tools of every server like %q: whoever writes one chooses its name", strings.Join(p.Tool.Server, "*")), "name the server"}
 		} else if server == "" {
-			return nil, &none{NotWords, "it names no server", ""}
+			return nil, &untranslatable{NotWords, "it names no server", ""}
 		}
 	}
 	return p, nil
@@ -81,25 +82,25 @@ func (t *translator) allowable(l line) (*pattern.Pattern, *none) {
 
 // runnable refuses lines that allow code which permd cannot see, and takes a
 // last * off where it would cover nothing.
-func (t *translator) runnable(r *pattern.Run) *none {
+func (t *translator) runnable(r *pattern.Run) *untranslatable {
 	open := r.Rest || slices.ContainsFunc(r.Words, func(w pattern.Glob) bool { _, ok := w.Literal(); return !ok })
 	bare := len(r.Words) == 0
 	base := path.Base(r.Program)
 	if t.o.Table == nil {
-		return &none{Elsewhere, "permd knows no programs here", ""}
+		return &untranslatable{Elsewhere, "permd knows no programs here", ""}
 	}
 	runs := t.o.Table.Runs(r.Program)
 	switch {
 	case t.o.Table.Transparent(base):
-		return &none{Wrapper, base + " only runs another program, and permd judges that one", "allow the program that it runs"}
+		return &untranslatable{Wrapper, base + " only runs another program, and permd judges that one", "allow the program that it runs"}
 	case runs == programs.RunsCommands:
-		return &none{Wrapper, base + " runs other programs", "allow the programs that it runs"}
+		return &untranslatable{Wrapper, base + " runs other programs", "allow the programs that it runs"}
 	case runs == programs.RunsCode && (open || bare || inlineCode(r)):
-		return &none{Interpreter, base + " runs any code that it is given", "allow the script with its words, such as \"" + base + " scripts/check\""}
+		return &untranslatable{Interpreter, base + " runs any code that it is given", "allow the script with its words, such as \"" + base + " scripts/check\""}
 	case base == "eval" || base == "source" || base == "." || base == "exec" || base == "command" || base == "builtin":
-		return &none{Interpreter, base + " runs whatever it is given", "allow the program that you mean"}
+		return &untranslatable{Interpreter, base + " runs whatever it is given", "allow the program that you mean"}
 	case decisions.RunsTargets(base) && openTarget(r):
-		return &none{Targets, "it allows whatever targets the project defines, now and later", "name the targets, an entry each, such as \"" + base + " test\""}
+		return &untranslatable{Targets, "it allows whatever targets the project defines, now and later", "name the targets, an entry each, such as \"" + base + " test\""}
 	case r.ByPath() && r.Rest && !t.o.Table.Knows(base):
 		// What a script makes of further words nobody knows.
 		if bare || true {
@@ -135,7 +136,7 @@ func openTarget(r *pattern.Run) bool {
 }
 
 // wholeTree refuses paths below which a whole machine or person lies.
-func wholeTree(p *pattern.Pattern) *none {
+func wholeTree(p *pattern.Pattern) *untranslatable {
 	text := p.String()
 	top, deep := strings.CutSuffix(text, "/**")
 	if !deep {
@@ -145,7 +146,7 @@ func wholeTree(p *pattern.Pattern) *none {
 		[]string{"", "/home", "/Users", "/root", "/etc", "/usr", "/var", "/opt", "/tmp"}, func(w string) bool {
 			return top == w || w != "" && (w == "/home" || w == "/Users") && path.Dir(top) == w
 		}) {
-		return &none{Everything, text + " is a whole machine or person", "name the folders that you mean"}
+		return &untranslatable{Everything, text + " is a whole machine or person", "name the folders that you mean"}
 	}
 	return nil
 }

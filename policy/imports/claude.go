@@ -36,11 +36,11 @@ func (t *translator) claude(f File) error {
 				return err
 			}
 		case "hooks":
-			t.leave(m.line, m.name, Elsewhere, "let a hook ask permd instead", "hooks are programs; what they would say is not known")
+			t.leaveOut(m.line, m.name, Elsewhere, "let a hook ask permd instead", "hooks are programs; what they would say is not known")
 		case "sandbox":
-			t.leave(m.line, m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
+			t.leaveOut(m.line, m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
 		case "enableAllProjectMcpServers", "enabledMcpjsonServers", "disabledMcpjsonServers", "allowedMcpServers", "deniedMcpServers":
-			t.leave(m.line, m.name, Elsewhere, "list the tools of these servers under use", "it says which servers start, not what their tools may do")
+			t.leaveOut(m.line, m.name, Elsewhere, "list the tools of these servers under use", "it says which servers start, not what their tools may do")
 		case "autoMode", "skipDangerousModePermissionPrompt", "skipAutoPermissionPrompt", "disableAllHooks", "allowManagedHooksOnly",
 			"allowManagedPermissionRulesOnly", "disableAutoMode", "useAutoModeDuringPlan":
 			t.mode(m.line, m.name, "it belongs to "+Claude.Name()+"'s own modes", "profile in permd.toml says what permd allows by itself")
@@ -70,7 +70,7 @@ func (t *translator) claudePermissions(n *node) error {
 		case "defaultMode":
 			t.claudeMode(m)
 		case "additionalDirectories":
-			t.leave(m.line, m.name, Elsewhere, "allow the folders under read and write", "these folders count as the project's for %s only", Claude.Name())
+			t.leaveOut(m.line, m.name, Elsewhere, "allow the folders under read and write", "these folders count as the project's for %s only", Claude.Name())
 		case "disableBypassPermissionsMode", "disableAutoMode":
 			t.mode(m.line, m.name, "permd asks before an agent widens its own permissions, whatever this says", "")
 		default:
@@ -195,8 +195,14 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 	}
 	if set == decisions.SetAllow && strings.HasPrefix(spec, "!") {
 		// What an allow leaves out must stay out.
+		var kind effects.Kind
+		if r.m.area == readArea {
+			kind = effects.KindRead
+		} else if r.m.area == editArea {
+			kind = effects.KindWrite
+		}
 		r.set, r.remark = decisions.SetAsk, "it takes something out of an allow, so permd asks for it"
-		r.m = t.claudePath(r.m.area, []effects.Kind{map[area]effects.Kind{readArea: effects.KindRead, editArea: effects.KindWrite}[r.m.area]}, spec[1:], decisions.SetAsk)
+		r.m = t.claudePath(r.m.area, []effects.Kind{kind}, spec[1:], decisions.SetAsk)
 	}
 	t.add(r)
 }
@@ -218,7 +224,7 @@ func (t *translator) claudeUnread(r rule, why string) {
 	t.add(r)
 }
 
-// claudeCommand reads what stands behind Bash: words, with * for any text, and
+// claudeCommand reads what follows Bash: words, with * for any text, and
 // :* at the end, which is the same as a space and *.
 func claudeCommand(spec string) match {
 	spec = strings.TrimSpace(spec)
@@ -308,7 +314,7 @@ func (t *translator) claudePath(a area, kinds []effects.Kind, spec string, set d
 	}
 	m := paths(a, kinds, lines, tests, failed == nil)
 	if failed != nil {
-		m.none = &none{NoPattern, failed.Error(), "write the paths out, or a rule in Rego"}
+		m.untranslatable = &untranslatable{NoPattern, failed.Error(), "write the paths out, or a rule in Rego"}
 	}
 	return m
 }

@@ -47,9 +47,9 @@ func (t *translator) codex(f File) error {
 				return err
 			}
 		case "profiles":
-			t.leave(m.line, m.name, Condition, "", "a profile holds only when it is chosen")
+			t.leaveOut(m.line, m.name, Condition, "", "a profile holds only when it is chosen")
 		case "features", "apps", "shell_environment_policy", "hooks", "rules":
-			t.leave(m.line, m.name, Elsewhere, "", "permd has nothing of this kind")
+			t.leaveOut(m.line, m.name, Elsewhere, "", "permd has nothing of this kind")
 		default:
 			others++
 		}
@@ -86,7 +86,7 @@ func (t *translator) codexServers(n *node) error {
 					t.add(rule{at: t.at(k.line), text: text + " " + name, set: decisions.SetDeny, m: tool(s.name, name)})
 				}
 			case "enabled_tools":
-				t.leave(k.line, text, Elsewhere, "deny the others under use", "it says which tools are offered, not what they may do")
+				t.leaveOut(k.line, text, Elsewhere, "deny the others under use", "it says which tools are offered, not what they may do")
 			case "default_tools_approval_mode":
 				t.codexTool(k, text, s.name, "*", -1)
 			case "tools":
@@ -144,7 +144,7 @@ func (t *translator) codexRules(f File) error {
 			return ""
 		}
 		if c.name == "host_executable" {
-			t.leave(c.line, "host_executable "+text("name"), Elsewhere, "", "permd takes a program in a system folder for the one of its name, and any other for its path")
+			t.leaveOut(c.line, "host_executable "+text("name"), Elsewhere, "", "permd takes a program in a system folder for the one of its name, and any other for its path")
 			continue
 		}
 		set, ok := codexSets[text("decision")]

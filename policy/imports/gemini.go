@@ -99,7 +99,7 @@ func (t *translator) geminiTools(n *node) error {
 				return err
 			}
 		case "sandbox", "sandboxAllowedPaths", "sandboxNetworkAccess":
-			t.leave(m.line, "tools."+m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
+			t.leaveOut(m.line, "tools."+m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
 		case "autoAccept":
 			t.mode(m.line, "tools."+m.name+": "+m.value.show(), "it accepts what is safe by itself", "")
 		default:
@@ -139,7 +139,7 @@ func (t *translator) geminiTool(m member) error {
 // geminiCore reads the list of the only built-in tools that there are. What is
 // on it is asked for, and what is not is denied.
 func (t *translator) geminiCore(m member) error {
-	listed := map[area]bool{}
+	listed := make(map[area]bool)
 	for _, item := range m.value.items {
 		if item.kind != '"' {
 			return &fileError{at: t.at(item.line), err: notAn("text", item)}
@@ -151,10 +151,12 @@ func (t *translator) geminiCore(m member) error {
 			listed[runArea] = false
 		}
 	}
-	for _, a := range []area{runArea, editArea, fetchArea, readArea} {
-		if !listed[a] {
-			t.add(rule{at: t.at(m.line), text: "core does not list " + map[area]string{runArea: "run_shell_command", editArea: "write_file",
-				fetchArea: "web_fetch", readArea: "read_file"}[a], set: decisions.SetDeny, m: everything(a)})
+	for _, tool := range []struct {
+		area area
+		name string
+	}{{runArea, "run_shell_command"}, {editArea, "write_file"}, {fetchArea, "web_fetch"}, {readArea, "read_file"}} {
+		if !listed[tool.area] {
+			t.add(rule{at: t.at(m.line), text: "core does not list " + tool.name, set: decisions.SetDeny, m: everything(tool.area)})
 		}
 	}
 	return nil
@@ -235,7 +237,7 @@ func (t *translator) geminiServers(n *node) error {
 						m: tool(s.name, item.text), rank: geminiExclude})
 				}
 			case "includeTools":
-				t.leave(k.line, "mcpServers."+s.name+"."+k.name, Elsewhere, "deny the others under use", "it says which tools are offered, not what they may do")
+				t.leaveOut(k.line, "mcpServers."+s.name+"."+k.name, Elsewhere, "deny the others under use", "it says which tools are offered, not what they may do")
 			}
 		}
 	}
@@ -248,7 +250,7 @@ func (t *translator) geminiMCP(n *node) error {
 	}
 	for _, m := range n.members {
 		if m.name != "excluded" && m.name != "exclude" {
-			t.leave(m.line, "mcp."+m.name, Elsewhere, "", "it says which servers start, not what their tools may do")
+			t.leaveOut(m.line, "mcp."+m.name, Elsewhere, "", "it says which servers start, not what their tools may do")
 			continue
 		}
 		for _, item := range m.value.items {

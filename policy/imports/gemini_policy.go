@@ -22,7 +22,7 @@ func (t *translator) geminiPolicy(doc *node) error {
 				}
 			}
 		case "safety_checker":
-			t.leave(m.line, m.name, Elsewhere, "", "a checker is a program; what it would say is not known")
+			t.leaveOut(m.line, m.name, Elsewhere, "", "a checker is a program; what it would say is not known")
 		default:
 			t.otherKey(m, nil)
 		}

@@ -114,7 +114,7 @@ var Outcomes = []Outcome{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Re
 // Note is what became of one rule or setting.
 type Note struct {
 	At      Place   `json:"at"`
-	Text    string  `json:"text"` // as it stands there
+	Text    string  `json:"text"` // as it is there
 	Outcome Outcome `json:"outcome"`
 	Why     string  `json:"why,omitzero"`
 	Instead string  `json:"instead,omitzero"`
@@ -271,8 +271,8 @@ func (t *translator) add(r rule) {
 
 func (t *translator) note(n Note) { t.im.Notes = append(t.im.Notes, n) }
 
-// leave notes a rule that nothing came of before it could be one.
-func (t *translator) leave(line int, text string, why Reason, instead, format string, args ...any) {
+// leaveOut notes a rule that nothing came of before it could be one.
+func (t *translator) leaveOut(line int, text string, why Reason, instead, format string, args ...any) {
 	t.note(Note{At: t.at(line), Text: text, Outcome: LeftOut, Reason: why, Why: fmt.Sprintf(format, args...), Instead: instead})
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// area is what kind of thing a rule of a peer speaks of.
+// area is what kind of thing a rule of a peer is about.
 type area uint8
 
 const (
@@ -25,12 +25,12 @@ const (
 	toolArea // named tools, of servers or of the agent
 )
 
-// match is what a rule of a peer speaks of, in three forms: lines of a list,
+// match is what a rule of a peer is about, in three forms: lines of a list,
 // conditions in Rego, and a function, for comparing.
 type match struct {
 	area area
 	all  bool // everything of the area
-	// lines are what a list can say of it.
+	// lines are what a list can say about it.
 	lines []line
 	// exact is set when the lines cover at least all that the peer matches, so
 	// that a deny may be nothing but them.
@@ -40,9 +40,9 @@ type match struct {
 	// bodies are Rego conditions that match as the peer does, or more; each of
 	// them is enough. textsName and lineName stand for the helpers.
 	bodies []string
-	// none says why there are no lines.
-	none *none
-	// apart names a question that the peer asks beside others: only rules of the
+	// untranslatable says why there are no lines.
+	untranslatable *untranslatable
+	// apart names a question that the peer asks in addition: only rules of the
 	// same one are exceptions.
 	apart string
 	says  func(*Item) bool
@@ -53,8 +53,8 @@ type line struct {
 	text string
 }
 
-// none is why something cannot be said.
-type none struct {
+// untranslatable is why something cannot be said.
+type untranslatable struct {
 	reason       Reason
 	why, instead string
 }
@@ -78,7 +78,7 @@ const (
 	textsName = "imported_texts"
 	lineName  = "imported_line"
 	// writtenName takes the place of textsName in exceptions: a copy of a program
-	// in another folder is not what an exception speaks of.
+	// in another folder is not what an exception is about.
 	writtenName = "imported_written"
 )
 
@@ -103,7 +103,7 @@ func quote(s string) string {
 // of it is left out, and a deny asks for everything of the area.
 func unread(a area, err error) match {
 	return match{area: a, bodies: allBodies(a, false), says: func(*Item) bool { return false },
-		none: &none{Unreadable, "permd cannot read the expression: " + err.Error(), "write an entry for each thing that you mean"}}
+		untranslatable: &untranslatable{Unreadable, "permd cannot read the expression: " + err.Error(), "write an entry for each thing that you mean"}}
 }
 
 // everything of an area.
@@ -132,6 +132,7 @@ func allBodies(a area, excepted bool) []string {
 		return []string{body(kindIs(effects.KindConnect), plain)}
 	case toolArea:
 		return []string{body(kindIs(effects.KindUse), `input.effect.server != ""`)}
+	case anyArea:
 	}
 	if !excepted {
 		return []string{`input.effect.kind != ""`}
@@ -141,8 +142,8 @@ func allBodies(a area, excepted bool) []string {
 }
 
 // runs is the match of commands by a regular expression over their text, with
-// the lines that a list has for it. wide is set when the expression also speaks
-// of what stands between commands.
+// the lines that a list has for it. wide is set when the expression also
+// covers what is between commands.
 func runs(re string, wide bool, lines []string, exact bool) match {
 	m := match{area: runArea, exact: exact}
 	for _, l := range lines {
@@ -165,7 +166,7 @@ func runs(re string, wide bool, lines []string, exact bool) match {
 	return m
 }
 
-// operators are what stands between commands: a pattern with one of them never
+// operators are what is between commands: a pattern with one of them never
 // matches a single command.
 const operators = "|&;<>$`\n"
 
@@ -179,7 +180,7 @@ func runGlob(glob string) match {
 	wide := strings.ContainsAny(glob, operators)
 	if strings.Contains(glob, "?") {
 		m := runs(re, wide, nil, false)
-		m.none = &none{NoPattern, "a list has no ?", "write the words out"}
+		m.untranslatable = &untranslatable{NoPattern, "a list has no ?", "write the words out"}
 		return m
 	}
 	if strings.Trim(glob, "* ") == "" {
@@ -235,7 +236,7 @@ func hosts(lines []string, exact bool, re string) match {
 	}
 	compiled, err := regexp.Compile(re)
 	if err != nil {
-		m.none = &none{Broken, "the pattern is no regular expression: " + err.Error(), ""}
+		m.untranslatable = &untranslatable{Broken, "the pattern is no regular expression: " + err.Error(), ""}
 		m.says = func(*Item) bool { return false }
 		return m
 	}
@@ -281,7 +282,7 @@ func tool(server, name string) match {
 // nothing is a match that no list can say, with the bodies of a wider one.
 func nothing(wider match, reason Reason, instead, format string, args ...any) match {
 	wider.lines, wider.exact = nil, false
-	wider.none = &none{reason, fmt.Sprintf(format, args...), instead}
+	wider.untranslatable = &untranslatable{reason, fmt.Sprintf(format, args...), instead}
 	return wider
 }
 

@@ -185,7 +185,7 @@ func (o *opencode) rule(name, glob, action string, at int, only string) error {
 	case "external_directory":
 		r.m = opencodeOutside(all, set, glob)
 	case "doom_loop":
-		o.t.leave(at, r.text, Elsewhere, "", "permd does not count calls")
+		o.t.leaveOut(at, r.text, Elsewhere, "", "permd does not count calls")
 		return nil
 	default:
 		r.m = o.tool(name)
@@ -255,9 +255,9 @@ func opencodePath(a area, kinds []effects.Kind, glob string) match {
 		m.bodies, m.says, m.exact = wide.bodies, wide.says, false
 	}
 	if failed != nil && len(lines) == 0 {
-		m.none = &none{NoPattern, failed.Error(), "write the paths out"}
+		m.untranslatable = &untranslatable{NoPattern, failed.Error(), "write the paths out"}
 	}
-	if !exact && m.none == nil {
+	if !exact && m.untranslatable == nil {
 		m.narrow = "a * in the middle stands for a part of one name"
 	}
 	return m
@@ -279,11 +279,11 @@ func opencodeOutside(all bool, set decisions.Set, glob string) match {
 			return i.path != "" && i.project != "" && !lexpath.Below(i.project, i.path)
 		}
 		if set == decisions.SetAllow {
-			m.none = &none{Everything, "it opens every folder", "allow the folders that you mean under read and write"}
+			m.untranslatable = &untranslatable{Everything, "it opens every folder", "allow the folders that you mean under read and write"}
 		}
 	}
 	m.apart = "external_directory"
-	if set == decisions.SetAllow && m.none == nil {
+	if set == decisions.SetAllow && m.untranslatable == nil {
 		m.narrow = "only reading; allow write for what may be changed there"
 	}
 	return m

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// peerTest is one settings file, what permd says of calls with it and no other
+// peerTest is one settings file, what permd says about calls with it and no other
 // rules, and what became of the rules that were not kept.
 type peerTest struct {
 	name string

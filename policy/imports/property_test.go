@@ -85,7 +85,7 @@ func TestSays(t *testing.T) {
 			{[]Item{Writing(project + "/x")}, ""},
 			{nil, ""},
 		} {
-			if got := im.Says(project, home, tt.items); got.Verdict != tt.want {
+			if got := im.Decide(project, home, tt.items); got.Verdict != tt.want {
 				t.Errorf("%s: %v: %q, want %q", peer, tt.items, got.Verdict, tt.want)
 			}
 		}
@@ -101,7 +101,7 @@ func TestSays(t *testing.T) {
 		{Using("x", "get"), decisions.Ask}, {Fetching("https://docs.rs/x"), decisions.Allow}, {Fetching("https://docs.rs.evil.example/x"), decisions.Ask},
 		{Deleting(project + "/.env"), decisions.Deny}, {Reading(project + "/.env"), decisions.Ask},
 	} {
-		if got := im.Says(project, home, []Item{tt.item}); got.Verdict != tt.want {
+		if got := im.Decide(project, home, []Item{tt.item}); got.Verdict != tt.want {
 			t.Errorf("%+v: %q, want %q", tt.item, got.Verdict, tt.want)
 		}
 	}

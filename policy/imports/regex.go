@@ -35,15 +35,15 @@ func commandRegexp(src string, fold, wide, anchored bool) match {
 	if fold {
 		flags = "(?is)"
 	}
-	// Operators in the text: the expression speaks of what stands between commands.
+	// Operators in the text: the expression is about what is between commands.
 	wide = wide || strings.ContainsAny(strings.NewReplacer(`\s`, "", `$`, "", `|`, "").Replace(re), ";&<>`") ||
 		strings.Contains(re, `\|`) || strings.Contains(re, `\$`)
 	m := runs(flags+full, wide, nil, false)
-	if m.none != nil {
+	if m.untranslatable != nil {
 		return m
 	}
 	if dropped {
-		m.none = &none{NoPattern, "the expression looks ahead or behind, which permd's cannot", "write an entry for each command that you mean"}
+		m.untranslatable = &untranslatable{NoPattern, "the expression looks ahead or behind, which permd's cannot", "write an entry for each command that you mean"}
 		return m
 	}
 	parsed, err := syntax.Parse(full, syntax.Perl)
@@ -62,7 +62,7 @@ func commandRegexp(src string, fold, wide, anchored bool) match {
 	for _, s := range list {
 		text := strings.TrimSpace(s.text)
 		if s.bad || text == "" || strings.ContainsAny(text, "|&;<>()$`\"'\\*") {
-			m.none = &none{NotWords, "the expression does not spell out a program with its words", "write an entry for each command that you mean"}
+			m.untranslatable = &untranslatable{NotWords, "the expression does not spell out a program with its words", "write an entry for each command that you mean"}
 			return m
 		}
 		if !s.end {

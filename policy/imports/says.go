@@ -3,7 +3,6 @@ package imports
 import (
 	"net/url"
 	"path/filepath"
-	"strings"
 
 	"github.com/permd/permd/decisions"
 )
@@ -29,9 +28,9 @@ func Fetching(address string) Item {
 // Using is the call of a named tool; no server means the agent's own.
 func Using(server, tool string) Item { return Item{area: toolArea, server: server, tool: tool} }
 
-// Saying is what the rules of the peer say of a call.
-type Saying struct {
-	// Verdict is "" when no rule speaks of some part of the call: then the peer
+// PeerDecision is what the rules of the peer say about a call.
+type PeerDecision struct {
+	// Verdict is "" when no rule is about some part of the call: then the peer
 	// does what it does by default.
 	Verdict decisions.Verdict `json:"verdict,omitzero"`
 	// At and Text are the rule that decided.
@@ -39,11 +38,11 @@ type Saying struct {
 	Text string `json:"text,omitzero"`
 }
 
-// Says returns what the peer's rules say of the parts of a call in a project, by
+// Decide returns what the peer's rules say about the parts of a call in a project, by
 // the peer's own documentation: each part by itself, and the strictest counts.
 // Rules that hold only in some cases, which a call does not show, are left out.
-func (im *Import) Says(project, home string, items []Item) Saying {
-	var all Saying
+func (im *Import) Decide(project, home string, items []Item) PeerDecision {
+	var all PeerDecision
 	silent := len(items) == 0
 	for i := range items {
 		item := items[i]
@@ -51,7 +50,7 @@ func (im *Import) Says(project, home string, items []Item) Saying {
 		if project == "" {
 			item.project = ""
 		}
-		one, ok := im.saysOf(&item)
+		one, ok := im.decidePart(&item)
 		switch {
 		case !ok:
 			silent = true
@@ -60,13 +59,13 @@ func (im *Import) Says(project, home string, items []Item) Saying {
 		}
 	}
 	if silent && all.Verdict != decisions.Deny && all.Verdict != decisions.Ask {
-		return Saying{}
+		return PeerDecision{}
 	}
 	return all
 }
 
-// saysOf is the rule that decides one part: of the highest rank the strictest.
-func (im *Import) saysOf(item *Item) (Saying, bool) {
+// decidePart is the rule that decides one part: of the highest rank the strictest.
+func (im *Import) decidePart(item *Item) (PeerDecision, bool) {
 	var best *rule
 	for i := range im.rules {
 		r := &im.rules[i]
@@ -78,13 +77,7 @@ func (im *Import) saysOf(item *Item) (Saying, bool) {
 		}
 	}
 	if best == nil {
-		return Saying{}, false
+		return PeerDecision{}, false
 	}
-	return Saying{Verdict: decisions.Verdict(best.set), At: best.at.String(), Text: best.text}, true
-}
-
-// Replayable reports whether the text of a recorded effect is all that it was:
-// nothing masked and nothing cut out.
-func Replayable(text string) bool {
-	return !strings.Contains(text, "***") && !strings.Contains(text, "characters left out]") && !strings.Contains(text, `\u{`) && !strings.Contains(text, `\x{`)
+	return PeerDecision{Verdict: decisions.Verdict(best.set), At: best.at.String(), Text: best.text}, true
 }

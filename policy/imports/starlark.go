@@ -6,7 +6,7 @@ import (
 )
 
 // Codex writes its rules in Starlark. Only calls with literal arguments are
-// read; whatever else stands in such a file would have to be run to know what it
+// read; whatever else is in such a file would have to be run to know what it
 // denies, so the file is refused.
 
 // starCall is one call of a rules file.

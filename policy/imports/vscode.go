@@ -45,10 +45,10 @@ func (t *translator) vscode(f File) error {
 			t.mode(m.line, m.name+": "+m.value.show(), "it switches the rules for commands on and off", "")
 		case "chat.tools.terminal.autoApproveWorkspaceNpmScripts":
 			if m.value.kind == 't' {
-				t.leave(m.line, m.name, Targets, "name the scripts: allow run: [\"npm run build\"]", "it allows whatever scripts the project defines")
+				t.leaveOut(m.line, m.name, Targets, "name the scripts: allow run: [\"npm run build\"]", "it allows whatever scripts the project defines")
 			}
 		case "chat.tools.terminal.ignoreDefaultAutoApproveRules", "chat.tools.terminal.blockDetectedFileWrites", "chat.agent.sandbox.enabled":
-			t.leave(m.line, m.name+": "+m.value.show(), Elsewhere, "", "permd judges files and programs of a command by rules of their own")
+			t.leaveOut(m.line, m.name+": "+m.value.show(), Elsewhere, "", "permd judges files and programs of a command by rules of their own")
 		default:
 			if strings.HasPrefix(m.name, "chat.tools.") || strings.HasPrefix(m.name, "chat.permissions.") || strings.HasPrefix(m.name, "chat.agent.sandbox") {
 				t.otherKey(m, nil)
@@ -136,7 +136,7 @@ func (t *translator) vscodeTerminal(m member, off bool) error {
 // begins. whole tells that the line as a whole is compared.
 func vscodeCommand(text string, whole bool, set decisions.Set) match {
 	ignored := func(why string) match {
-		m := match{area: runArea, none: &none{Broken, why, ""}, says: func(*Item) bool { return false }}
+		m := match{area: runArea, untranslatable: &untranslatable{Broken, why, ""}, says: func(*Item) bool { return false }}
 		return m
 	}
 	if src, ok := strings.CutPrefix(text, "/"); ok {
@@ -197,7 +197,7 @@ func (t *translator) vscodeEdit(e member) error {
 	lines, tests, failed := pathGlob(base, glob, "[^/]*")
 	r.m = paths(editArea, kinds, lines, tests, failed == nil)
 	if failed != nil {
-		r.m.none = &none{NoPattern, failed.Error(), "write the paths out"}
+		r.m.untranslatable = &untranslatable{NoPattern, failed.Error(), "write the paths out"}
 	}
 	t.add(r)
 	return nil
@@ -238,7 +238,7 @@ func urlGlob(glob string) match {
 	// A deny of one path becomes one of the host.
 	if !m.exact {
 		m.lines, m.exact = nil, false
-		m.none = &none{NoPattern, "a list compares hosts and no paths", "allow the host under connect, if you mean all of it"}
+		m.untranslatable = &untranslatable{NoPattern, "a list compares hosts and no paths", "allow the host under connect, if you mean all of it"}
 		m.bodies = m.bodies[:1]
 		m.bodies = append(m.bodies, body(kindIs(effects.KindConnect), `input.effect.url == ""`,
 			regoText("(?is)^"+globRegexp(host)+"$", "input.effect.host")))

@@ -20,7 +20,7 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// The place that tests speak of.
+// The place that tests are about.
 const (
 	home    = "/home/dev"
 	project = home + "/project"

@@ -30,7 +30,7 @@ type output struct {
 	rego    strings.Builder
 	rules   int // in rego
 	id      string
-	// projects are those that within speaks of.
+	// projects are those that within is about.
 	projects []string
 }
 
@@ -98,21 +98,21 @@ var escapePath = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`,
 // allow writes an allow, as far as a list can say it.
 func (t *translator) allow(out *output, r *rule) {
 	m := &r.m
-	lines, refused := m.lines, m.none
+	lines, refused := m.lines, m.untranslatable
 	if m.all {
 		if lines, refused = allowAll(m.area); refused == nil {
 			m.narrow = "it covers the project, without what is guarded"
 		}
 	}
 	if r.only != "" {
-		refused = &none{Condition, "it holds only " + r.only, "write a rule in Rego that tests for it"}
+		refused = &untranslatable{Condition, "it holds only " + r.only, "write a rule in Rego that tests for it"}
 	}
 	if refused != nil {
 		t.outcome(r, LeftOut, refused.reason, refused.why, refused.instead)
 		return
 	}
 	var kept []*pattern.Pattern
-	var why *none
+	var why *untranslatable
 	for _, l := range lines {
 		p, n := t.allowable(l)
 		if n != nil {
@@ -123,7 +123,7 @@ func (t *translator) allow(out *output, r *rule) {
 	}
 	if kept == nil {
 		if why == nil {
-			why = &none{NoPattern, "a list has nothing for it", ""}
+			why = &untranslatable{NoPattern, "a list has nothing for it", ""}
 		}
 		t.outcome(r, LeftOut, why.reason, why.why, why.instead)
 		return
@@ -131,7 +131,7 @@ func (t *translator) allow(out *output, r *rule) {
 	for _, p := range kept {
 		out.list(decisions.SetAllow, p, r)
 	}
-	little := t.little(kept)
+	little := t.noteNarrowStar(kept)
 	switch {
 	case why != nil:
 		t.outcome(r, Narrower, why.reason, "a part of it: "+why.why, why.instead)
@@ -144,17 +144,17 @@ func (t *translator) allow(out *output, r *rule) {
 	}
 }
 
-// little says where a last * of a list covers far less than the peer's.
-func (t *translator) little(kept []*pattern.Pattern) *none {
+// noteNarrowStar says where a last * of a list covers far less than the peer's.
+func (t *translator) noteNarrowStar(kept []*pattern.Pattern) *untranslatable {
 	for _, p := range kept {
 		r := p.Run
 		switch {
 		case r == nil || !r.Rest:
 		case len(r.Words) == 0 && t.o.Table.HasSubcommands(r.Program):
-			return &none{NotKnown, "a last * covers operands and harmless options, and no sub-command of " + r.Program,
+			return &untranslatable{NotKnown, "a last * covers operands and harmless options, and no sub-command of " + r.Program,
 				fmt.Sprintf("name the sub-commands, such as %q", r.Program+" status *")}
 		case !t.o.Table.Knows(r.Program):
-			return &none{NotKnown, "permd does not know " + r.Program + ", so a last * covers no further words", "write out what it may be run with, an entry each"}
+			return &untranslatable{NotKnown, "permd does not know " + r.Program + ", so a last * covers no further words", "write out what it may be run with, an entry each"}
 		}
 	}
 	return nil
@@ -180,21 +180,21 @@ func (t *translator) restrict(out *output, r *rule) {
 		exceptions = nil
 		result, reason, why = Wider, Condition, "it asks only "+r.only+"; permd asks always"
 	}
-	if m.none != nil && result == Kept {
-		if m.none.reason == Unreadable {
+	if m.untranslatable != nil && result == Kept {
+		if m.untranslatable.reason == Unreadable {
 			exceptions, result = nil, Wider
 			if set == decisions.SetDeny {
 				set, result = decisions.SetAsk, Asks
 			}
 		}
-		if m.none.reason == Broken {
-			t.outcome(r, LeftOut, Broken, m.none.why, m.none.instead)
+		if m.untranslatable.reason == Broken {
+			t.outcome(r, LeftOut, Broken, m.untranslatable.why, m.untranslatable.instead)
 			return
 		}
 		if result == Kept {
 			result = Wider
 		}
-		reason, why = m.none.reason, m.none.why
+		reason, why = m.untranslatable.reason, m.untranslatable.why
 	}
 	var parsed []*pattern.Pattern
 	exact := m.exact && !m.all && exceptions == nil
@@ -250,7 +250,7 @@ func (t *translator) wrapped(lines []line) (bodies []string) {
 	return bodies
 }
 
-// middleStar reports whether a * of its own stands before other words: there a
+// middleStar reports whether a * of its own precedes other words: there a
 // list and the peers mean different things.
 func middleStar(text string) bool {
 	words := strings.Fields(text)
@@ -268,7 +268,7 @@ func (t *translator) exceptions(r *rule) (list []*rule, whole bool) {
 	for i := range t.rules {
 		o := &t.rules[i]
 		if o.rank <= r.rank || o.only != "" || strict(o.set) >= strict(r.set) || !overlap(&o.m, &r.m) ||
-			o.m.none != nil && (o.m.none.reason == Broken || o.m.none.reason == Unreadable) || o.m.apart != r.m.apart {
+			o.m.untranslatable != nil && (o.m.untranslatable.reason == Broken || o.m.untranslatable.reason == Unreadable) || o.m.apart != r.m.apart {
 			continue
 		}
 		if o.project != "" && r.project != "" && o.project != r.project {

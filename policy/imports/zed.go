@@ -39,9 +39,9 @@ func (t *translator) zed(f File) error {
 				t.mode(m.line, m.name+": true", "it allows everything; permd has no such profile, and this import widens nothing", `profile = "balanced" comes nearest`)
 			}
 		case "profiles", "default_profile":
-			t.leave(m.line, m.name, Elsewhere, "deny tools under use", "it says which tools an agent is offered, not what they may do")
+			t.leaveOut(m.line, m.name, Elsewhere, "deny tools under use", "it says which tools an agent is offered, not what they may do")
 		case "sandbox_permissions", "sandbox":
-			t.leave(m.line, m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
+			t.leaveOut(m.line, m.name, Elsewhere, "keep it: a sandbox holds what a judgement cannot", "permd judges calls and builds no sandbox")
 		default:
 			t.note(Note{At: t.at(m.line), Text: "agent." + m.name, Outcome: Remark, Why: "it is not read for permissions"})
 		}
@@ -190,7 +190,7 @@ func (t *translator) zedTool(m member) error {
 				r.m = urlRegexp(src, fold)
 			case toolArea:
 				r.m, r.only = all, "where the input matches "+src
-			default:
+			case anyArea, readArea, editArea, deleteArea:
 				r.m = pathRegexpMatch(a, kinds, src, fold)
 			}
 			t.add(r)
@@ -209,7 +209,7 @@ func urlRegexp(src string, fold bool) match {
 	}
 	re, _ := withoutLookaround(src)
 	m := hosts(nil, false, flags+re)
-	if m.none != nil {
+	if m.untranslatable != nil {
 		return m
 	}
 	if host := spelledHost(re); host != "" {
@@ -250,7 +250,7 @@ func pathRegexpMatch(a area, kinds []effects.Kind, src string, fold bool) match 
 	}
 	tests := []pathTest{{"path", flags + re}, {"project_path", flags + re}, {"given", flags + re}}
 	m := paths(a, kinds, nil, tests, false)
-	if m.none != nil {
+	if m.untranslatable != nil {
 		return m
 	}
 	if folder, ok := spelledFolder(re); ok {

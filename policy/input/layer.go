@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// ForLayer returns the input as a layer may see it. What a user says of a program
+// ForLayer returns the input as a layer may see it. What a user says about a program
 // that neither permd nor org describes is hidden from the rules of org: to them it
 // is the run of a program that permd does not know.
 func ForLayer(layer decisions.Layer, in *decisions.Input) *decisions.Input {
@@ -35,13 +35,13 @@ func (t *shared) withoutOverlay(all []effects.Effect) []effects.Effect {
 	t.stripped = true
 	for i := range all {
 		r := all[i].Run
-		if r == nil || r.Unvouched == nil {
+		if r == nil || r.WithoutOverlay == nil {
 			continue
 		}
 		if t.plain == nil {
 			t.plain = slices.Clone(all)
 		}
-		t.plain[i].Run = r.Unvouched
+		t.plain[i].Run = r.WithoutOverlay
 	}
 	return t.plain
 }

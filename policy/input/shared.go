@@ -11,7 +11,7 @@ import (
 
 // shared are terms of a call that are the same for all of its effects and for
 // all layers: each is made once. A call can have as many effects as its command
-// has words, so to make the words anew for each would take their square.
+// has words, so converting the words again for each would take quadratic time.
 type shared struct {
 	callOf   *effects.Call
 	resultOf *effects.Result

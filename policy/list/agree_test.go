@@ -24,13 +24,13 @@ import (
 // Where the effects of these tests happen.
 var context = pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 
-// answer is what a list says of one effect.
+// answer is what a list says about one effect.
 type answer struct {
 	Fired bool
 	Exact bool // an allow that covers the guarded tags
 }
 
-// evaluate returns what the compiled list says of an effect.
+// evaluate returns what the compiled list says about an effect.
 func evaluate(t *rapid.T, m *ast.Module, set decisions.Set, input map[string]any) answer {
 	t.Helper()
 	c := ast.NewCompiler().WithCapabilities(capabilitiesForLists())
@@ -115,7 +115,7 @@ func listInput(e *effects.Effect, all []effects.Effect) map[string]any {
 	}
 }
 
-// says returns what the Go matcher says of the same line and effect.
+// says returns what the Go matcher says about the same line and effect.
 func says(p *pattern.Pattern, set decisions.Set, e *effects.Effect, all []effects.Effect) answer {
 	if set == decisions.SetAllow {
 		return answer{Fired: p.Match(e, all, context), Exact: p.Exact(e, all, context)}
@@ -245,7 +245,7 @@ func drawPath(t *rapid.T, p *pattern.Path) *effects.File {
 	return f
 }
 
-// drawEffect draws an effect that may be what the line speaks of.
+// drawEffect draws an effect that may be what the line is about.
 func drawEffect(t *rapid.T, p *pattern.Pattern) (*effects.Effect, []effects.Effect) {
 	e := effects.Effect{Kind: p.Kind}
 	for _, tag := range []effects.Tag{effects.Outside, effects.Secret, effects.Loopback} {

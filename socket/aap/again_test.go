@@ -191,7 +191,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestAskedAgain: a question that is asked anew is answered by its new id.
+// TestAskedAgain: a question that is asked again is answered by its new id.
 func TestAskedAgain(t *testing.T) {
 	d, r := newTurn(t)
 	old := r.Calls[1].Decision.ID

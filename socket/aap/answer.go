@@ -56,7 +56,7 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 			return nil, err
 		}
 		stored := h.take(ctx, t, b, p.Answers)
-		b.bring(t.batches, &t.state.Questions, p.Results)
+		b.takeResults(t.batches, &t.state.Questions, p.Results)
 		if b.runs() {
 			// Time has passed since these calls were decided, and since a person was
 			// asked: what is forbidden by now must not be handed out.
@@ -182,9 +182,9 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 	return stored
 }
 
-// bring takes the client's results, also of calls that would no longer run: the
+// takeResults takes the client's results, also of calls that would no longer run: the
 // model is told what has happened.
-func (b *batch) bring(all *batches, asks *native.PendingQuestions, results []resultWire) {
+func (b *batch) takeResults(all *batches, asks *native.PendingQuestions, results []resultWire) {
 	for _, r := range results {
 		e := b.entry(r.ToolCallID)
 		if e.outcome != Execute && !e.told || e.result != nil {

@@ -52,7 +52,7 @@ func TestAnswers(t *testing.T) {
 	diff(t, "messages", whole, posts(t, r))
 	diff(t, "needs", needs{Answers: []string{}, Results: []string{}}, r.Needs)
 	// Calls are decided again when they are handed out, and the log has what the
-	// person said of each.
+	// person said about each.
 	diff(t, "noted", []string{"d2 allow 0", "d1 allow 0", "d5 allow 0", "d6 allow 0", "d8 allow 0"}, d.answered)
 
 	// The POST failed: again, in both ways.

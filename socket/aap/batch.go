@@ -167,7 +167,7 @@ func (b *batch) decideEntry(e *entry, d *decisions.Decision) {
 	}
 }
 
-// whyUnsettled is what is said of a yes that cannot be taken.
+// whyUnsettled is what is said about a yes that cannot be taken.
 const whyUnsettled = "calls of the turn that come before this one may change what it does: deny it, and let the agent try it again after them"
 
 // unsettled reports whether another call of the batch may make another one of the

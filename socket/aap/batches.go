@@ -83,7 +83,7 @@ func (s *batches) makeRoom(b *batch) {
 }
 
 // find returns the batch of that id, if it was decided in that very session: one
-// that was declared anew may mean other folders and another mode.
+// that was declared again may mean other folders and another mode.
 func (s *batches) find(id string, ses *decisions.Session) *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *batches) grow(b *batch, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b.size += n
-	s.grew(b, n)
+	s.grown(b, n)
 }
 
 // weigh counts what the decisions of a batch hold. Its lock is held.
@@ -120,11 +120,11 @@ func (s *batches) weigh(b *batch) {
 	defer s.mu.Unlock()
 	more := n - b.decided
 	b.decided = n
-	s.grew(b, more)
+	s.grown(b, more)
 }
 
-// grew makes room for what a batch holds more, if it was not forgotten.
-func (s *batches) grew(b *batch, n int) {
+// grown makes room for what a batch holds more, if it was not forgotten.
+func (s *batches) grown(b *batch, n int) {
 	if slices.Contains(s.list, b) {
 		s.size += n
 		s.makeRoom(b)

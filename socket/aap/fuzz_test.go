@@ -71,7 +71,7 @@ func FuzzPermissions(f *testing.F) {
 }
 
 // FuzzSSE: what is read of a stream is the same whatever ends its lines, and each
-// event's data stand in the stream.
+// event's data are in the stream.
 func FuzzSSE(f *testing.F) {
 	f.Add(sockettest.Sample(f, "05-turn.tool_use.sse"))
 	f.Add(theStream)

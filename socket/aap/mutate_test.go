@@ -101,7 +101,7 @@ func streamMutants(text string) (list []mutate.Mutant) {
 	return list
 }
 
-// said are all calls and results that stand anywhere in a document, read as
+// said are all calls and results that are anywhere in a document, read as
 // carelessly as can be.
 type said struct {
 	calls map[string][]string // by id: name and input

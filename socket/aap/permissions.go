@@ -126,7 +126,7 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 	for i, d := range decided {
 		e := of[i]
 		if e.decision != nil {
-			t.state.Questions.Remove(e.decision.ID) // the question is asked anew
+			t.state.Questions.Remove(e.decision.ID) // the question is asked again
 		}
 		b.decideEntry(e, d)
 		b.digest = d.Policy.Digest

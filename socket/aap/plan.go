@@ -116,7 +116,7 @@ func plan(w *parties, t *turn, history []item) ([]plannedCall, error) {
 	return calls, nil
 }
 
-// compare holds a call of a turn against what the history says of its id.
+// compare holds a call of a turn against what the history says about its id.
 func (c *plannedCall) compare(b, now *use) {
 	c.answered = c.answered || b.allowed
 	other := b.call.id != "" && (b.differs || !sameCall(b.call, now.call))

@@ -147,7 +147,7 @@ func decidesSample(t *testing.T, form string) {
 	}
 }
 
-// compact takes the white space out of the input behind a tool's name.
+// compact takes the white space out of the input after a tool's name.
 func compact(t *testing.T, s string) string {
 	t.Helper()
 	i := slices.Index([]byte(s), ' ')

@@ -39,7 +39,7 @@ func (ev *sseEvent) isRenamed() bool {
 }
 
 // parseSSE takes an event stream apart (the text/event-stream of the HTML
-// standard). What other readers take apart in another way is refused: a lone
+// standard). What other readers parse differently is refused: a lone
 // carriage return, which ends a line for some; two names of one event; a field
 // in other letters or after a space. The last event may lack its empty line:
 // that the stream is whole is for the caller to see.
@@ -83,7 +83,7 @@ func parseSSE(text string) ([]sseEvent, error) {
 			data, some = append(data, value), true
 		case "id", "retry":
 		default:
-			if known := strings.TrimSpace(field); known != field && isOneOf(known, fields) || like(known, fields) {
+			if known := strings.TrimSpace(field); known != field && isOneOf(known, fields) || almost(known, fields) {
 				return nil, socket.Refuse("turn.sse: a field differs from a known one only by case or spaces")
 			}
 		}
@@ -117,8 +117,8 @@ func hidesField(line string) bool {
 	}
 }
 
-// like reports whether a name is none of known but could be taken for one.
-func like(name string, known []string) bool {
+// almost reports whether a name is none of known but could be taken for one.
+func almost(name string, known []string) bool {
 	return strictjson.Object{{Name: name}}.NearMiss(known...) != ""
 }
 

@@ -101,7 +101,7 @@ func readStream(text string) (*turn, error) {
 		known, what := isOneOf(ev.name, events), "an event"
 		if name := strings.TrimSpace(ev.name); known {
 			what = name
-		} else if like(name, events) || isOneOf(name, events) {
+		} else if almost(name, events) || isOneOf(name, events) {
 			return nil, socket.Refuse("turn.sse: an event's name differs from a known one only by case or spaces")
 		}
 		data := strictjson.Value(ev.data)
@@ -142,7 +142,7 @@ func readEvents(v strictjson.Value) (*turn, error) {
 			return nil, socket.Refuse("turn.events: an event has no name")
 		}
 		if !isOneOf(name, events) {
-			if like(name, events) {
+			if almost(name, events) {
 				return nil, socket.Refuse("turn.events: an event's name differs from a known one only by case")
 			}
 			continue
@@ -300,7 +300,7 @@ func readBlocks(items []item, at string, content strictjson.Value) ([]item, erro
 				return nil, err
 			}
 			items = append(items, it)
-		case like(kind, []string{"tool_use"}):
+		case almost(kind, []string{"tool_use"}):
 			return nil, socket.Refuse("%s: a block's type differs from tool_use only by case", at)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package acp adapts the Agent Client Protocol, version 1 and the draft of
-// version 2: it merges what session/update says of tool calls, turns
+// version 2: it merges what session/update says about tool calls, turns
 // session/request_permission into a call, and answers in the protocol's words.
 //
 // It reads as tolerantly as the protocol's own schema, for a guard must accept
@@ -59,9 +59,9 @@ func stateOf(c *socket.Conn) *connState {
 		native.StateOf(c).OnEnd(s.forget)
 		native.StateOf(c).OnDeclare(s.opened)
 		// A message that never got here may have been an update of any session.
-		c.OnUnread(func() { s.lose("") })
+		c.OnUnread(func() { s.forgetCalls("") })
 		if c.Missed() {
-			s.lose("")
+			s.forgetCalls("")
 		}
 		return s
 	}).(*connState)
@@ -75,9 +75,9 @@ func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
 		err = h.take(state, c.Owner(), id, params)
 	}
 	if err != nil {
-		// What the agent said of a call is lost, so nothing that was known of
+		// What the agent said about a call is lost, so nothing that was known of
 		// the session's calls can be relied on any more.
-		state.lose(id)
+		state.forgetCalls(id)
 	}
 	return nil, err
 }
@@ -86,7 +86,7 @@ func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
 func (h *handler) take(state *connState, owner decisions.Owner, id string, params strictjson.Value) error {
 	s, declared := state.session(id), h.Sessions.Get(owner, id)
 	state.declare(s, declared)
-	ver, err := state.speaks(s, updateVersion(params), declared)
+	ver, err := state.noteVersion(s, updateVersion(params), declared)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,12 @@ import (
 // Bounds of what is known of calls that were allowed. Over them the oldest is
 // forgotten, and the person may be asked twice.
 const (
-	maxApproved       = 256
-	maxApprovedTraces = 4096
+	maxApproved             = 256
+	maxApprovedFingerprints = 4096
+	// Of a call with more files, or longer paths and sums of them in bytes, nothing is
+	// known.
+	maxApprovedFiles = 256
+	maxApprovedBytes = 64 << 10
 	// approvedFor is how long an agent may take from being allowed a call to
 	// having its client do it.
 	approvedFor = 10 * time.Minute
@@ -23,9 +27,9 @@ const (
 // on its way, and nobody is asked again; what it does is used up. It may be used
 // from any goroutine.
 type approvals struct {
-	mu     sync.Mutex
-	calls  []approval // the oldest first
-	traces int
+	mu           sync.Mutex
+	calls        []approval // the oldest first
+	fingerprints int
 }
 
 type approval struct {
@@ -36,27 +40,32 @@ type approval struct {
 	denied                  bool // of a gate
 	stateful                bool // what it does hangs on what is on the machine
 	begun                   bool // a part of it has come through a gate
+	// asked is set for a person's yes, contents are the files that it was about. What
+	// rules allow they allow whatever is in files.
+	asked    bool
+	contents []decisions.Content
 }
 
 // note takes in that a call was allowed.
 func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
-	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedTraces {
+	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedFingerprints || len(d.Contents) > maxApprovedFiles || sizeOf(d.Contents) > maxApprovedBytes {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approval) bool { return c.decision == d.ID })
-	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false})
-	a.traces += len(d.Fingerprints)
-	for len(a.calls) > maxApproved || a.traces > maxApprovedTraces {
-		a.traces -= len(a.calls[0].left)
+	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false, d.Verdict == decisions.Ask, d.Contents})
+	a.fingerprints += len(d.Fingerprints)
+	for len(a.calls) > maxApproved || a.fingerprints > maxApprovedFingerprints {
+		a.fingerprints -= len(a.calls[0].left)
 		a.calls = slices.Delete(a.calls, 0, 1)
 	}
 }
 
 // take reports whether one call of the session was allowed all that the gate
-// would do, by the rules that hold now.
-func (a *approvals) take(session, digest string, want []decisions.Fingerprint, now time.Time) bool {
+// would do, by the rules that hold now, and with what is in files now.
+func (a *approvals) take(session string, gate *decisions.Decision, now time.Time) bool {
+	digest, want := gate.Policy.Digest, gate.Fingerprints
 	if len(want) == 0 {
 		return false
 	}
@@ -68,11 +77,11 @@ func (a *approvals) take(session, digest string, want []decisions.Fingerprint, n
 	})
 	for i := range a.calls {
 		c := &a.calls[i]
-		if c.session != session {
+		if c.session != session || !c.knew(gate.Contents) {
 			continue
 		}
 		if left, ok := without(c.left, want); ok {
-			a.traces -= len(want)
+			a.fingerprints -= len(want)
 			c.begun = true
 			if c.left = left; len(left) == 0 {
 				a.calls = slices.Delete(a.calls, i, i+1)
@@ -81,6 +90,20 @@ func (a *approvals) take(session, digest string, want []decisions.Fingerprint, n
 		}
 	}
 	return false
+}
+
+func sizeOf(contents []decisions.Content) (n int) {
+	for _, f := range contents {
+		n += len(f.Path) + len(f.Sum)
+	}
+	return n
+}
+
+// knew reports whether the files are as they were when the person said yes.
+func (c *approval) knew(contents []decisions.Content) bool {
+	return !c.asked || !slices.ContainsFunc(contents, func(f decisions.Content) bool {
+		return f.Path == "" || !slices.Contains(c.contents, f)
+	})
 }
 
 // deny notes that the person has denied what was asked of a gate.
@@ -146,7 +169,7 @@ func (a *approvals) ended(session, call string) {
 func (a *approvals) drop(which func(*approval) bool) {
 	a.calls = slices.DeleteFunc(a.calls, func(c approval) bool {
 		if which(&c) {
-			a.traces -= len(c.left)
+			a.fingerprints -= len(c.left)
 			return true
 		}
 		return false

@@ -40,8 +40,8 @@ func TestFlood(t *testing.T) {
 			s := stateOf(c)
 			total := 0
 			for _, ses := range s.sessions {
-				if len(ses.calls) > maxCalls || len(ses.gone.ids) > maxLostIDs {
-					t.Errorf("%d calls, %d forgotten", len(ses.calls), len(ses.gone.ids))
+				if len(ses.calls) > maxCalls || len(ses.evicted.ids) > maxLostIDs {
+					t.Errorf("%d calls, %d forgotten", len(ses.calls), len(ses.evicted.ids))
 				}
 				for _, call := range ses.calls {
 					total += call.size()
@@ -50,7 +50,7 @@ func TestFlood(t *testing.T) {
 					}
 				}
 			}
-			if s.bytes != total || total > maxBytes || len(s.sessions) > maxSessions || len(s.gone.ids) > maxLostIDs {
+			if s.bytes != total || total > maxBytes || len(s.sessions) > maxSessions || len(s.evicted.ids) > maxLostIDs {
 				t.Errorf("%d bytes are counted, %d kept, of %d sessions", s.bytes, total, len(s.sessions))
 			}
 		})

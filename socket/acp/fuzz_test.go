@@ -53,7 +53,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		var state connState
 		s := state.session(r.sessionID)
-		if _, err := state.speaks(s, r.version, nil); err != nil {
+		if _, err := state.noteVersion(s, r.version, nil); err != nil {
 			t.Fatal(err)
 		}
 		p := r.pending(state.about(s, r), nil, s, "")
@@ -97,7 +97,7 @@ func FuzzUpdate(f *testing.F) {
 		}
 		var state connState
 		s := state.session(id)
-		ver, err := state.speaks(s, updateVersion(data), nil)
+		ver, err := state.noteVersion(s, updateVersion(data), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -379,22 +379,22 @@ func TestApprovedBounds(t *testing.T) {
 		a.note("s", said(n, 1), now)
 		a.note("s", said(n, 1), now) // the same answer again
 	}
-	if len(a.calls) != maxApproved || a.traces != maxApproved {
-		t.Errorf("%d calls, %d traces", len(a.calls), a.traces)
+	if len(a.calls) != maxApproved || a.fingerprints != maxApproved {
+		t.Errorf("%d calls, %d traces", len(a.calls), a.fingerprints)
 	}
-	a.note("s", said(-1, maxApprovedTraces), now)
-	if len(a.calls) != 1 || a.traces != maxApprovedTraces {
-		t.Errorf("%d calls, %d traces", len(a.calls), a.traces)
+	a.note("s", said(-1, maxApprovedFingerprints), now)
+	if len(a.calls) != 1 || a.fingerprints != maxApprovedFingerprints {
+		t.Errorf("%d calls, %d traces", len(a.calls), a.fingerprints)
 	}
-	a.note("s", said(-2, maxApprovedTraces+1), now)
+	a.note("s", said(-2, maxApprovedFingerprints+1), now)
 	if len(a.calls) != 1 {
 		t.Error("a call of too many effects was kept")
 	}
-	if !a.take("s", "", said(-1, 100).Fingerprints, now) || a.take("s", "", said(-1, 100).Fingerprints, now) || a.traces != maxApprovedTraces-100 {
-		t.Errorf("a part of it: %d traces left", a.traces)
+	if !a.take("s", said(-1, 100), now) || a.take("s", said(-1, 100), now) || a.fingerprints != maxApprovedFingerprints-100 {
+		t.Errorf("a part of it: %d fingerprints left", a.fingerprints)
 	}
 	a.ended("s", "")
-	if len(a.calls) != 0 || a.traces != 0 {
-		t.Errorf("%d calls, %d traces are left", len(a.calls), a.traces)
+	if len(a.calls) != 0 || a.fingerprints != 0 {
+		t.Errorf("%d calls, %d fingerprints are left", len(a.calls), a.fingerprints)
 	}
 }

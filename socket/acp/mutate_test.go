@@ -106,7 +106,7 @@ func (g *guard) try(t *testing.T, agent, version string, params []byte) (done ma
 		return nil, allowed
 	}
 	done = map[string]bool{}
-	for _, e := range g.world.Of(g.call).Effects {
+	for _, e := range g.world.Effects(g.call).Effects {
 		done[string(e.Kind)+" "+e.Text] = true
 	}
 	return done, allowed
@@ -117,7 +117,7 @@ type mutation struct {
 	name string
 	// to returns the new value; false removes the member.
 	to func(v any) (any, bool)
-	// twice writes the member a second time, with this value behind it or, if
+	// twice writes the member a second time, with this value after it or, if
 	// first is set, in front of it; under another name if as is set.
 	twice bool
 	first bool

@@ -36,7 +36,7 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}
 	denied, _ := o.Get("denied")
 	r := &request{sessionID: id, version: s.version, call: p}
-	call := r.assemble(state.over(s, p))
+	call := r.assemble(state.finishedCall(s, p))
 	ref := s.describe(&call, declared)
 	call.Marks = recognise(&call, nil).marks
 	req := decisions.Request{Call: call, Peer: c.Peer, Session: ref, Ran: decisions.RanUnprompted}
@@ -91,8 +91,8 @@ func needed(d *decisions.Decision) (list []decisions.Fingerprint) {
 	return list
 }
 
-// over is what is known of a call that is over.
-func (c *connState) over(s *session, p *patch) *toolCall {
+// finishedCall is what is known of a call that is over.
+func (c *connState) finishedCall(s *session, p *patch) *toolCall {
 	t := &toolCall{id: p.id}
 	if i := s.find(p.id); i >= 0 {
 		*t = *s.calls[i]
@@ -103,9 +103,9 @@ func (c *connState) over(s *session, p *patch) *toolCall {
 	return t
 }
 
-// incomplete takes in which calls of a session were spoken of before this
+// incomplete takes in which calls of a session were mentioned before this
 // connection began: a request about one of them rests on what permd was not
-// told, until the call is announced anew.
+// told, until the call is announced again.
 func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "toolCallIds", "state", "_meta")
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, erro
 	v, _ := o.Get("toolCallIds")
 	items, err := strictjson.ParseArray(v)
 	if err != nil || strictjson.Kind(v) != '[' {
-		state.lose(id)
+		state.forgetCalls(id)
 		return nil, socket.Refuse("toolCallIds must be a list of strings")
 	}
 	if v, _ := o.Get("state"); string(v) == "true" {
@@ -129,24 +129,24 @@ func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, erro
 	for _, item := range items {
 		call, ok := strictjson.ParseString(item)
 		if !ok {
-			state.lose(id)
+			state.forgetCalls(id)
 			return nil, socket.Refuse("toolCallIds must be a list of strings")
 		}
-		state.miss(s, call)
+		state.forgetCall(s, call)
 	}
 	return nil, nil
 }
 
-// miss forgets one call, of which messages are lost.
-func (c *connState) miss(s *session, call string) {
+// forgetCall forgets one call, of which messages are lost.
+func (c *connState) forgetCall(s *session, call string) {
 	if i := s.find(call); i >= 0 {
 		c.bytes -= s.calls[i].size()
 		s.calls = append(s.calls[:i:i], s.calls[i+1:]...)
 	}
-	s.gone.add(call, lostBefore)
+	s.evicted.add(call, lostEarlier)
 }
 
-// describe fills in what the session's declaration says of a call.
+// describe fills in what the session's declaration says about a call.
 func (s *session) describe(call *effects.Call, declared *decisions.Session) decisions.SessionRef {
 	ref := declared.Ref()
 	if declared != nil {

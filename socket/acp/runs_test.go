@@ -66,7 +66,7 @@ func TestRanMovesShell(t *testing.T) {
 }
 
 // TestUnheard: a request that rests on what was said on another connection is
-// left to the person; one about a call that was not spoken of then is not.
+// left to the person; one about a call that was not mentioned then is not.
 func TestUnheard(t *testing.T) {
 	g := newGates(t, map[string]decisions.Set{"ls": decisions.SetAllow, "./": decisions.SetAllow})
 	c := conn(1)
@@ -79,7 +79,7 @@ func TestUnheard(t *testing.T) {
 		}
 		return []string{"ask", g.log.list[len(g.log.list)-1].Decision.Reason}
 	}
-	if got := ask("old"); got[0] != "ask" || got[1] != "the call is not fully known: "+lostBefore {
+	if got := ask("old"); got[0] != "ask" || got[1] != "the call is not fully known: "+lostEarlier {
 		t.Error(got)
 	}
 	if got := ask("new"); got[0] != "allow" {

@@ -23,9 +23,9 @@ type session struct {
 	declared *decisions.Session // as it was when it last was of use
 
 	calls []*toolCall // the one longest untouched first
-	// gone are calls that were forgotten. lost says why any call may have been.
-	gone lostIDs
-	lost string
+	// evicted are calls that were forgotten. lost says why any call may have been.
+	evicted lostIDs
+	lost    string
 
 	mode    string             // of the last current_mode_update
 	modeFor *decisions.Session // the declaration it came after
@@ -46,7 +46,7 @@ func (s *session) missed(id string) string {
 	if s.lost != "" {
 		return s.lost
 	}
-	return s.gone.why(id)
+	return s.evicted.why(id)
 }
 
 // noteMode keeps the mode that the agent says it is in. A later declaration of
@@ -67,9 +67,9 @@ type connState struct {
 	sessions []*session // the one longest unused first
 	bytes    int
 	clock    uint64
-	// gone are sessions that were forgotten. lost says why any may have been.
-	gone lostIDs
-	lost string
+	// evicted are sessions that were forgotten. lost says why any may have been.
+	evicted lostIDs
+	lost    string
 
 	approved approvals
 	gated    approvals // what came through gates, whatever was decided of it
@@ -83,7 +83,7 @@ const (
 	lostAgent   = "earlier messages about the call were those of another agent under the same session id"
 	lostNull    = "an earlier message clears a part of the call in version 2 of the protocol and keeps it in version 1; " +
 		"declare protocolVersion with permd/session"
-	lostBefore  = "what was said of the call was said before permd was started anew"
+	lostEarlier = "what was said of the call was said before permd was started anew"
 	lostRequest = "an earlier request for the same call said something else of it"
 )
 
@@ -99,22 +99,22 @@ func (c *connState) session(id string) *session {
 	}
 	s := &session{id: id, lost: c.lost}
 	if s.lost == "" {
-		s.lost = c.gone.why(id)
+		s.lost = c.evicted.why(id)
 	}
 	s.newTurn()
 	c.sessions = append(c.sessions, s)
 	if len(c.sessions) > maxSessions {
-		c.gone.add(c.sessions[0].id, lostBound)
+		c.evicted.add(c.sessions[0].id, lostBound)
 		c.drop(c.sessions[0])
 	}
 	return s
 }
 
-// opened notes that a session was declared. One that nothing was said of before
+// opened notes that a session was declared. One that nothing was said about before
 // is new, so nothing of it can have been lost.
 func (c *connState) opened(id string) {
 	known := slices.ContainsFunc(c.sessions, func(s *session) bool { return s.id == id })
-	if !known && c.gone.why(id) == "" {
+	if !known && c.evicted.why(id) == "" {
 		c.session(id).lost = ""
 	}
 }
@@ -133,7 +133,7 @@ func (c *connState) apply(s *session, p *patch, created bool) {
 	if p.ended || created {
 		// What a call was says nothing of a later one by the same id; some
 		// agents use one id for all.
-		s.gone.remove(p.id)
+		s.evicted.remove(p.id)
 	}
 	if p.ended {
 		return
@@ -175,14 +175,14 @@ func (c *connState) oldest() *session {
 // evict forgets a session's oldest call.
 func (c *connState) evict(s *session) {
 	c.bytes -= s.calls[0].size()
-	s.gone.add(s.calls[0].id, lostBound)
+	s.evicted.add(s.calls[0].id, lostBound)
 	s.calls = slices.Delete(s.calls, 0, 1)
 }
 
 // retire forgets all calls of a session that are known. Others are new.
 func (c *connState) retire(s *session, why string) {
 	for _, t := range s.calls {
-		s.gone.add(t.id, why)
+		s.evicted.add(t.id, why)
 	}
 	c.empty(s)
 }
@@ -231,9 +231,9 @@ func (c *connState) merged(s *session, p *patch) *toolCall {
 	return t
 }
 
-// lose forgets all calls of a session, or of all sessions for "", because a
+// forgetCalls forgets all calls of a session, or of all sessions for "", because a
 // message about them could not be read.
-func (c *connState) lose(sessionID string) {
+func (c *connState) forgetCalls(sessionID string) {
 	if sessionID == "" {
 		c.lost = lostUpdate
 	} else {
@@ -270,7 +270,7 @@ func (c *connState) prompt(sessionID string) {
 
 // forget drops what is known of a session that was closed.
 func (c *connState) forget(sessionID string) {
-	c.gone.remove(sessionID)
+	c.evicted.remove(sessionID)
 	c.approved.ended(sessionID, "")
 	c.gated.ended(sessionID, "")
 	for _, s := range c.sessions {

@@ -220,7 +220,7 @@ func TestBounds(t *testing.T) {
 }
 
 // TestMode keeps the mode that the agent says it is in until the session is
-// declared anew.
+// declared again.
 func TestMode(t *testing.T) {
 	d, c := newDaemon(decisions.Ask), conn(1)
 	mode := func() string {

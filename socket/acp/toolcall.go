@@ -34,7 +34,7 @@ const (
 	memberContent
 )
 
-// patch is what one message says of a tool call.
+// patch is what one message says about a tool call.
 type patch struct {
 	id string
 	facts

@@ -6,7 +6,7 @@ import (
 
 // update is one session/update notification, as far as permd reads it.
 type update struct {
-	call    *patch // what is said of a tool call
+	call    *patch // what is said about a tool call
 	created bool   // the message is the whole call
 	mode    string // that the agent is in now
 }

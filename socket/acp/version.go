@@ -31,12 +31,12 @@ func declaredVersion(ses *decisions.Session) version {
 	return version(ses.ProtocolVersion)
 }
 
-// speaks notes that a message of version v came in the session (0: it could be
+// noteVersion notes that a message of version v came in the session (0: it could be
 // of either), and returns the version that the session is in. A message of
 // another version than the declared one is an error. Without a declaration the
 // newest message counts, and what the session's calls were before is forgotten:
 // it was read by other rules.
-func (c *connState) speaks(s *session, v version, ses *decisions.Session) (version, error) {
+func (c *connState) noteVersion(s *session, v version, ses *decisions.Session) (version, error) {
 	declared := declaredVersion(ses)
 	if v != 0 && declared != 0 && v != declared {
 		return 0, socket.Refuse("this is a shape of protocol version %d, and the session is declared as one of version %d", v, declared)

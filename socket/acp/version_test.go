@@ -130,8 +130,8 @@ func TestVersionOf(t *testing.T) {
 	}
 }
 
-// TestDeclaredTwice declares a session anew, as another agent or as another
-// version: what was said of its calls before was said by other rules.
+// TestDeclaredTwice declares a session again, as another agent or as another
+// version: what was said about its calls before was said by other rules.
 func TestDeclaredTwice(t *testing.T) {
 	const announce = `{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"ls","kind":"execute","rawInput":{"command":"ls"}}`
 	tests := []struct{ name, first, second, request string }{

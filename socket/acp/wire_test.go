@@ -129,7 +129,7 @@ const (
 	choose = `{"jsonrpc":"2.0","id":3,"method":"permd/choose","params":{"decisionId":"d-c","verdict":"allow"}}`
 )
 
-// TestOverTheSocket pipelines all that a client has to say: what stands before
+// TestOverTheSocket pipelines all that a client has to say: what precedes
 // a request holds for it, without waiting for any answer.
 func TestOverTheSocket(t *testing.T) {
 	w := serve(t)
@@ -200,7 +200,7 @@ func TestUnreadBeforeAll(t *testing.T) {
 }
 
 // TestUnreadThenDeclaredAgain: a session that was declared before is not new when
-// it is declared again, also where nothing was said of it in between.
+// it is declared again, also where nothing was said about it in between.
 func TestUnreadThenDeclaredAgain(t *testing.T) {
 	c := serve(t).dial(t)
 	whole := strings.Replace(request, `"toolCallId":"c"`, `"toolCallId":"c","title":"ls","rawInput":{"command":"ls"}`, 1)

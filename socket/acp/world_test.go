@@ -63,7 +63,7 @@ func TestSampleEffects(t *testing.T) {
 				`","cwd":"/home/ana/src/shop","agent":{"name":"`+agent+`","version":"`+version+`"}}`)
 			_, _ = d.call(t, c, msg.Method, string(msg.Params))
 			call := &d.last(t).Call
-			checkEffects(t, &s.Facts, world.Of(call))
+			checkEffects(t, &s.Facts, world.Effects(call))
 		})
 	}
 }

@@ -76,7 +76,7 @@ func readClaude(in []byte) (*Request, error) {
 			return nil, errors.New("the session has no id")
 		}
 	}
-	r.looks = c.Mode == "plan"
+	r.readOnly = c.Mode == "plan"
 	r.question = slices.Contains(claudeQuestions, c.Tool) && c.Server == nil
 	switch c.Event {
 	case preToolUse:
@@ -105,7 +105,7 @@ type preToolUseAnswer struct {
 func preToolUseSays(decision, reason string) Output {
 	var a preToolUseAnswer
 	a.Hook.Event, a.Hook.Decision, a.Hook.Reason = preToolUse, decision, "permd: "+reason
-	return says(a)
+	return stdoutAnswer(a)
 }
 
 // permissionAnswer is the answer to PermissionRequest.
@@ -125,16 +125,17 @@ type permissionDecision struct {
 func permissionSays(d permissionDecision) Output {
 	var a permissionAnswer
 	a.Hook.Event, a.Hook.Decision = permissionRequest, d
-	return says(a)
+	return stdoutAnswer(a)
 }
 
-func sayClaude(r *Request, o outcome, text string) Output {
+func sayClaude(r *Request, o answerKind, text string) Output {
 	if r.Event == permissionRequest {
 		switch o {
 		case allow:
 			return permissionSays(permissionDecision{Behavior: "allow"})
 		case ask, silent:
 			return Output{} // the dialog
+		case deny:
 		}
 		goOn := false
 		return permissionSays(permissionDecision{Behavior: "deny", Message: "permd: " + text, Interrupt: &goOn})
@@ -146,6 +147,7 @@ func sayClaude(r *Request, o outcome, text string) Output {
 		return preToolUseSays("ask", text)
 	case silent:
 		return Output{}
+	case deny:
 	}
 	return preToolUseSays("deny", text)
 }

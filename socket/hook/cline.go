@@ -58,9 +58,9 @@ type clineAnswer struct {
 	Context *string `json:"contextModification,omitzero"`
 }
 
-func sayCline(_ *Request, o outcome, text string) Output {
+func sayCline(_ *Request, o answerKind, text string) Output {
 	if o == allow || o == silent {
-		return says(clineAnswer{})
+		return stdoutAnswer(clineAnswer{})
 	}
-	return says(clineAnswer{Cancel: true, Message: "permd: " + text, Context: new(string)})
+	return stdoutAnswer(clineAnswer{Cancel: true, Message: "permd: " + text, Context: new(string)})
 }

@@ -71,7 +71,7 @@ func codexHost(input strictjson.Value) (strictjson.Value, error) {
 	return json.Marshal(members, json.Deterministic(true))
 }
 
-func sayCodex(r *Request, o outcome, text string) Output {
+func sayCodex(r *Request, o answerKind, text string) Output {
 	switch {
 	case o == silent, o == ask && r.Event == permissionRequest:
 		return Output{}

@@ -75,20 +75,20 @@ type copilotAnswer struct {
 	Reason   string `json:"permissionDecisionReason,omitzero"`
 }
 
-func sayCopilot(r *Request, o outcome, text string) Output {
+func sayCopilot(r *Request, o answerKind, text string) Output {
 	text = "permd: " + text
 	if o == silent {
-		return says(struct{}{})
+		return stdoutAnswer(struct{}{})
 	}
 	if r.Event == permissionRequest {
 		if o == allow {
-			return says(permissionDecision{Behavior: "allow"})
+			return stdoutAnswer(permissionDecision{Behavior: "allow"})
 		}
 		goOn := false
-		return says(permissionDecision{Behavior: "deny", Message: text, Interrupt: &goOn})
+		return stdoutAnswer(permissionDecision{Behavior: "deny", Message: text, Interrupt: &goOn})
 	}
 	if o == allow {
-		return says(copilotAnswer{Decision: "allow"})
+		return stdoutAnswer(copilotAnswer{Decision: "allow"})
 	}
-	return says(copilotAnswer{Decision: "deny", Reason: text})
+	return stdoutAnswer(copilotAnswer{Decision: "deny", Reason: text})
 }

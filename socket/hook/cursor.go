@@ -85,10 +85,10 @@ type cursorAnswer struct {
 	AgentMessage string `json:"agent_message,omitzero"`
 }
 
-func sayCursor(_ *Request, o outcome, text string) Output {
+func sayCursor(_ *Request, o answerKind, text string) Output {
 	if o == allow {
-		return says(cursorAnswer{Permission: "allow"})
+		return stdoutAnswer(cursorAnswer{Permission: "allow"})
 	}
 	text = "permd: " + text
-	return says(cursorAnswer{Permission: "deny", UserMessage: text, AgentMessage: text})
+	return stdoutAnswer(cursorAnswer{Permission: "deny", UserMessage: text, AgentMessage: text})
 }

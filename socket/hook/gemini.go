@@ -63,14 +63,15 @@ type geminiAnswer struct {
 	Message  string `json:"systemMessage,omitzero"`
 }
 
-func sayGemini(_ *Request, o outcome, text string) Output {
+func sayGemini(_ *Request, o answerKind, text string) Output {
 	switch o {
 	case allow:
-		return says(geminiAnswer{Decision: "allow"})
+		return stdoutAnswer(geminiAnswer{Decision: "allow"})
 	case ask:
-		return says(geminiAnswer{Decision: "ask", Message: "permd: " + text})
+		return stdoutAnswer(geminiAnswer{Decision: "ask", Message: "permd: " + text})
 	case silent:
 		return Output{}
+	case deny:
 	}
-	return says(geminiAnswer{Decision: "deny", Reason: "permd: " + text})
+	return stdoutAnswer(geminiAnswer{Decision: "deny", Reason: "permd: " + text})
 }

@@ -62,9 +62,9 @@ type Request struct {
 	// rules is set when the harness, told nothing, asks its person or goes by what
 	// the person themselves allowed in it.
 	rules bool
-	// looks is set when the agent may only look and plan: an allow would let it do
+	// readOnly is set when the agent may only look and plan: an allow would let it do
 	// more than its person wants, so the harness goes by its own rules.
-	looks bool
+	readOnly bool
 	// question is set when the tool does nothing but ask the person, so that one
 	// question more would be no safer.
 	question bool
@@ -88,7 +88,7 @@ type Harness struct {
 	// read makes a request of what the harness wrote.
 	read func(in []byte) (*Request, error)
 	// say are the harness's words for an outcome.
-	say func(r *Request, o outcome, text string) Output
+	say func(r *Request, o answerKind, text string) Output
 	// blocks are its words for "no" when the request could not be read.
 	blocks func(text string) Output
 }

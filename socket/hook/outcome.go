@@ -7,21 +7,21 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// outcome is what a harness is told.
-type outcome uint8
+// answerKind is what a harness is told.
+type answerKind uint8
 
 const (
-	deny   outcome = iota // the zero value, so that nothing forgotten is more
-	allow                 // run it
-	ask                   // ask the person
-	silent                // no opinion
+	deny   answerKind = iota // the zero value, so that nothing forgotten is more
+	allow                    // run it
+	ask                      // ask the person
+	silent                   // no opinion
 )
 
 // outcome turns a decision into what this harness is told of it, with the text
 // for person and model.
-func (r *Request) outcome(d *decisions.Decision) (outcome, string) {
+func (r *Request) outcome(d *decisions.Decision) (answerKind, string) {
 	if d == nil {
-		return r.unsettled("permd has not decided")
+		return r.withoutDecision("permd has not decided")
 	}
 	reason := d.Reason
 	if d.Message != "" {
@@ -30,7 +30,7 @@ func (r *Request) outcome(d *decisions.Decision) (outcome, string) {
 	reason = clean(reason)
 	switch d.Verdict {
 	case decisions.Allow:
-		if r.looks {
+		if r.readOnly {
 			return silent, ""
 		}
 		return allow, reason
@@ -40,13 +40,13 @@ func (r *Request) outcome(d *decisions.Decision) (outcome, string) {
 		}
 		return deny, reason
 	case decisions.Ask:
-		return r.left(d, reason)
+		return r.leaveToPerson(d, reason)
 	}
-	return r.unsettled("permd's answer has no known verdict")
+	return r.withoutDecision("permd's answer has no known verdict")
 }
 
-// left is the outcome of a call that is left to the person.
-func (r *Request) left(d *decisions.Decision, reason string) (outcome, string) {
+// leaveToPerson is the outcome of a call that is left to the person.
+func (r *Request) leaveToPerson(d *decisions.Decision, reason string) (answerKind, string) {
 	switch {
 	case r.question:
 		return silent, ""
@@ -55,19 +55,19 @@ func (r *Request) left(d *decisions.Decision, reason string) (outcome, string) {
 	case r.asks:
 		return ask, reason
 	}
-	return deny, reason + "; " + wayToAllow(d)
+	return deny, reason + "; " + howToAllow(d)
 }
 
-// unsettled is the outcome when there is no decision.
-func (r *Request) unsettled(why string) (outcome, string) {
+// withoutDecision is the outcome when there is no decision.
+func (r *Request) withoutDecision(why string) (answerKind, string) {
 	if r.asks {
 		return ask, why
 	}
 	return deny, why
 }
 
-// wayToAllow says how a person allows what could not be asked.
-func wayToAllow(d *decisions.Decision) string {
+// howToAllow says how a person allows what could not be asked.
+func howToAllow(d *decisions.Decision) string {
 	id := clean(d.ID)
 	switch {
 	case slices.ContainsFunc(d.Effects, func(e decisions.EffectDecision) bool { return e.Kind == effects.KindQuestion }):

@@ -2,8 +2,8 @@ package hook
 
 import "github.com/go-json-experiment/json"
 
-// says is an answer on standard output.
-func says(v any) Output {
+// stdoutAnswer is an answer on standard output.
+func stdoutAnswer(v any) Output {
 	line, err := json.Marshal(v)
 	if err != nil {
 		// Half an answer would be none, and most harnesses then go on.

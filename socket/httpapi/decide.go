@@ -32,7 +32,7 @@ func (s *server) decide(ctx context.Context, peer decisions.Peer, session, calls
 		}
 		params = append(append(params, `,"sessionId":`...), id...)
 	}
-	run, err := s.begun(conn, native.MethodDecide, append(params, '}'))
+	run, err := s.prepareCall(conn, native.MethodDecide, append(params, '}'))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (s *server) decide(ctx context.Context, peer decisions.Peer, session, calls
 // declareOn declares a session, and waits for the rules of its project where they
 // were not looked for a moment ago.
 func (s *server) declareOn(ctx context.Context, conn *socket.Conn, declaration strictjson.Value) error {
-	run, err := s.begun(conn, native.MethodSession, declaration)
+	run, err := s.prepareCall(conn, native.MethodSession, declaration)
 	if err != nil {
 		return err
 	}
@@ -64,8 +64,8 @@ func (s *server) declareOn(ctx context.Context, conn *socket.Conn, declaration s
 	return err
 }
 
-// begun runs a method's first phase and returns the second.
-func (s *server) begun(conn *socket.Conn, name string, params strictjson.Value) (run func(context.Context) (any, error), err error) {
+// prepareCall runs a method's first phase and returns the second.
+func (s *server) prepareCall(conn *socket.Conn, name string, params strictjson.Value) (run func(context.Context) (any, error), err error) {
 	method, ok := s.Methods[name]
 	if !ok {
 		return nil, errors.New("deciding over HTTP: there is no method " + name)

@@ -15,19 +15,19 @@ func (s *server) guard(r *http.Request) *fault {
 	switch {
 	case r.ProtoMajor != 1 || r.ProtoMinor != 1:
 		return &fault{http.StatusHTTPVersionNotSupported, "version", "HTTP/1.1 is spoken here"}
-	case !s.hosted(r):
+	case !s.namesThisServer(r):
 		return &fault{http.StatusForbidden, "host", "the Host is not one that permd listens as"}
 	case len(r.Header["Origin"]) > 0:
 		return &fault{http.StatusForbidden, "origin", "browsers are not served"}
-	case s.Token != "" && !s.bears(r):
+	case s.Token != "" && !s.hasToken(r):
 		return &fault{http.StatusUnauthorized, "unauthorized", "a request needs the token: Authorization: Bearer TOKEN"}
 	}
 	return nil
 }
 
-// hosted reports whether the request names this server. A page in a browser that
+// namesThisServer reports whether the request names this server. A page in a browser that
 // has its own name resolve to the loopback address names itself.
-func (s *server) hosted(r *http.Request) bool {
+func (s *server) namesThisServer(r *http.Request) bool {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host, port = strings.TrimSuffix(strings.TrimPrefix(r.Host, "["), "]"), ""
@@ -41,9 +41,9 @@ func (s *server) hosted(r *http.Request) bool {
 	return (port == s.port || port == "") && slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, host)
 }
 
-// bears reports whether the request has the token. The hashes are compared, so
+// hasToken reports whether the request has the token. The hashes are compared, so
 // that the time says nothing, not even of the length.
-func (s *server) bears(r *http.Request) bool {
+func (s *server) hasToken(r *http.Request) bool {
 	const scheme = "bearer "
 	values := r.Header["Authorization"]
 	if len(values) != 1 || len(values[0]) < len(scheme) || !strings.EqualFold(values[0][:len(scheme)], scheme) {

@@ -151,7 +151,7 @@ func TestUnixHosts(t *testing.T) {
 
 // TestFollowing: requests on one connection are answered in order, also when they
 // are all there before the first answer, and one that was refused does not spoil
-// those behind it.
+// those after it.
 func TestFollowing(t *testing.T) {
 	s := serveUnix(t, Options{})
 	c := s.dial(t)

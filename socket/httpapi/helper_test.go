@@ -210,7 +210,7 @@ func readAnswerTo(t *testing.T, r *bufio.Reader, method string) answered {
 		return answered{}
 	}
 	defer resp.Body.Close()
-	// Of a request that was not read to its end the connection may be reset behind
+	// Of a request that was not read to its end the connection may be reset after
 	// the answer.
 	body, _ := io.ReadAll(resp.Body)
 	return answered{resp.StatusCode, resp.Header, string(body)}

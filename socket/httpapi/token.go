@@ -20,19 +20,19 @@ const (
 	tokenBytes = 32
 	// A token that somebody else made is taken if it is of this length, in
 	// characters.
-	leastToken, mostToken = 32, 512
+	minToken, maxToken = 32, 512
 )
 
 // A tokenError says what is wrong with a token's file.
 type tokenError struct {
-	text, fix string
+	Text, Fix string
 }
 
 // Error returns what is wrong.
-func (e *tokenError) Error() string { return e.text }
+func (e *tokenError) Error() string { return e.Text }
 
-// Hint returns what mends it.
-func (e *tokenError) Hint() string { return e.fix }
+// Hint returns what fixes it.
+func (e *tokenError) Hint() string { return e.Fix }
 
 // Token reads the token of a file that only the daemon's user can read, and makes
 // the file if there is none. Its folder must be theirs alone.
@@ -78,14 +78,14 @@ func ReadToken(file string) (string, error) {
 			"others may have the token: remove the file, permd makes a new one when it starts",
 		}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, mostToken+2))
+	data, err := io.ReadAll(io.LimitReader(f, maxToken+2))
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
 	token := strings.TrimSuffix(string(data), "\n")
-	if len(token) < leastToken || len(token) > mostToken || strings.ContainsFunc(token, notInToken) {
+	if len(token) < minToken || len(token) > maxToken || strings.ContainsFunc(token, notInToken) {
 		return "", &tokenError{
-			fmt.Sprintf("the token's file %s does not hold %d to %d letters, digits, - and _", file, leastToken, mostToken),
+			fmt.Sprintf("the token's file %s does not hold %d to %d letters, digits, - and _", file, minToken, maxToken),
 			"remove it: permd makes a new one when it starts",
 		}
 	}

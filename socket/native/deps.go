@@ -14,7 +14,7 @@ import (
 type Decider interface {
 	// Decide returns a decision for each request, in order.
 	Decide(ctx context.Context, reqs ...*decisions.Request) []*decisions.Decision
-	// StillHolds reports whether deciding anew would give the earlier decision once
+	// StillHolds reports whether deciding again would give the earlier decision once
 	// more.
 	StillHolds(ctx context.Context, req *decisions.Request, earlier *decisions.Decision) bool
 	// Holds reports whether the call of the request would still do what the

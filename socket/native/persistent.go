@@ -133,7 +133,7 @@ type declaredSession struct {
 	tree    *sessionTree // nil for the connection itself
 	atShell bool
 	// session is what this connection declared. A harness that makes calls side by
-	// side declares a lasting session anew for each: what holds for a call is what
+	// side declares a lasting session again for each: what holds for a call is what
 	// came with it, not the folder or the mode of the last.
 	session *decisions.Session
 }

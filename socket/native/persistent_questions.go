@@ -255,7 +255,7 @@ func (l *PersistentSessions) keyOf(req *decisions.Request, d *decisions.Decision
 	}
 	if o, err := strictjson.ParseObject(c.Input); err == nil {
 		for _, m := range o {
-			// Models word what they say about a command anew each time. For a tool of
+			// Models word what they say about a command again each time. For a tool of
 			// somebody else the member may mean anything.
 			if m.Name == "description" && described && strictjson.Kind(m.Value) == '"' {
 				continue

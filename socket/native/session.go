@@ -78,7 +78,7 @@ func (h *handler) session(c *socket.Conn, params strictjson.Value) (run, error) 
 	switch {
 	case errors.Is(err, decisions.ErrSessions):
 		if at.tree != nil {
-			h.Sessions.Disconnect(owner) // the next call begins anew
+			h.Sessions.Disconnect(owner) // the next call starts over
 		}
 		return nil, tooMany(err)
 	case err != nil:
@@ -136,7 +136,7 @@ func (h *handler) close(c *socket.Conn, params strictjson.Value) (run, error) {
 	closed := h.Sessions.Close(owner, p.SessionID)
 	StateOf(c).end(p.SessionID)
 	if closed && h.Keeper != nil {
-		// Here and not later, or a session that is declared anew would begin
+		// Here and not later, or a session that is declared again would begin
 		// with the choices of the old one. What could not be stored is in the
 		// status; it holds all the same.
 		_ = h.Keeper.EndSession(context.Background(), owner, p.SessionID)

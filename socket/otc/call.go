@@ -16,7 +16,7 @@ const whyOther = "the id of this call was also used for another call"
 
 // call decides a call.
 func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
-	a, err := readAsked(params)
+	a, err := readParams(params)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +47,10 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 		of.mu.Lock()
 		defer of.mu.Unlock()
 		if d := of.decision; d != nil {
-			if h.again(ctx, req, d, &f, &state.Questions) {
+			if h.mayRepeat(ctx, req, d, &f, &state.Questions) {
 				return a.answer(d, &f), nil
 			}
-			state.Questions.Remove(d.ID) // the question is asked anew
+			state.Questions.Remove(d.ID) // the question is asked again
 			of.decision = nil
 		}
 		d, err := h.decide(ctx, req)
@@ -83,9 +83,9 @@ func (h *handler) decide(ctx context.Context, req *decisions.Request) (*decision
 	return d, nil
 }
 
-// again reports whether an earlier answer can be given again: it still is what
+// mayRepeat reports whether an earlier answer can be given again: it still is what
 // would be said, and a question still waits for its answer.
-func (h *handler) again(ctx context.Context, req *decisions.Request, d *decisions.Decision, f *findings, asks *native.PendingQuestions) bool {
+func (h *handler) mayRepeat(ctx context.Context, req *decisions.Request, d *decisions.Decision, f *findings, asks *native.PendingQuestions) bool {
 	if f.outcome(d) == Ask && !asks.Contains(d.ID) {
 		return false
 	}

@@ -250,7 +250,7 @@ func TestAgainElsewhere(t *testing.T) {
 	}
 }
 
-// TestAnswered: a question that was answered is asked anew; a yes is for one call.
+// TestAnswered: a question that was answered is asked again; a yes is for one call.
 func TestAnswered(t *testing.T) {
 	const params = `{"sessionId":"s","$schema":"urn:oxp:1.0","request":{"tool_id":"A.B","call_id":"c"}}`
 	for verdict, want := range map[string]string{

@@ -9,7 +9,7 @@ import (
 )
 
 // maxCalls is how many calls are known by their ids on one connection. Over it the
-// oldest are forgotten: the same call is decided anew.
+// oldest are forgotten: the same call is decided again.
 const maxCalls = 1024
 
 // maxCallBytes bounds about what is kept of them.

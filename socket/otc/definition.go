@@ -61,7 +61,7 @@ func readDefinition(v strictjson.Value, of toolID) (*definition, error) {
 		return nil, socket.Refuse("tool is the definition of another version than tool_id")
 	}
 	d := &definition{userID: w.Requirements.UserID}
-	if given(w.InputSchema) {
+	if present(w.InputSchema) {
 		d.schema = w.InputSchema
 	}
 	if err := d.readAuthorizations(w.Requirements.Authorization); err != nil {
@@ -118,7 +118,7 @@ func (m *missingContext) any() bool { return len(m.authorizations)+len(m.secrets
 
 // text names what is missing.
 func (m *missingContext) text() string {
-	g := effects.Given{Secrets: m.secrets}
+	g := effects.Credentials{Secrets: m.secrets}
 	for _, id := range m.authorizations {
 		g.Authorizations = append(g.Authorizations, effects.Authorization{ID: id})
 	}

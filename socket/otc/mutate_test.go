@@ -167,7 +167,7 @@ func TestMalformed(t *testing.T) {
 	text := string(b)
 	for i := range text {
 		if text[i] == '?' {
-			continue // without it, what is behind would be the path
+			continue // without it, what is after would be the path
 		}
 		d := newDaemon(t)
 		for what, broken := range map[string]string{

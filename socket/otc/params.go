@@ -67,8 +67,8 @@ type callRequest struct {
 // callNames are the members of a bare CallToolRequest.
 var callNames = []string{"tool_id", "call_id", "trace_id", "input", "inputs", "context"}
 
-// readAsked reads the params. Errors repeat nothing but names.
-func readAsked(params strictjson.Value) (*callRequest, error) {
+// readParams reads the params. Errors repeat nothing but names.
+func readParams(params strictjson.Value) (*callRequest, error) {
 	a := new(callRequest)
 	if err := socket.ReadParams("params", params, &a.own); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func (a *callRequest) check() error {
 	if err := a.readInput(); err != nil {
 		return err
 	}
-	if given(a.own.Tool) {
+	if present(a.own.Tool) {
 		a.definition, err = readDefinition(a.own.Tool, a.tool)
 	}
 	return err
@@ -143,14 +143,14 @@ func (a *callRequest) readInput() error {
 	case in != nil && ins != nil && sumOf(in) != sumOf(ins):
 		return socket.Refuse("input and inputs say different things")
 	}
-	if given(in) {
+	if present(in) {
 		a.input = in
 	}
 	return nil
 }
 
-// given reports whether a member is there and not null.
-func given(v strictjson.Value) bool {
+// present reports whether a member is there and not null.
+func present(v strictjson.Value) bool {
 	k := strictjson.Kind(v)
 	return k != 0 && k != 'n'
 }
@@ -195,13 +195,13 @@ func (a *callRequest) request(ses *decisions.Session) *decisions.Request {
 	if c := a.call.Context; c != nil {
 		call.Claims.User = c.UserID
 		for _, s := range c.Secrets {
-			call.Given.Secrets = append(call.Given.Secrets, s.ID)
+			call.Credentials.Secrets = append(call.Credentials.Secrets, s.ID)
 		}
 		for i, s := range c.Authorization {
 			if slices.Contains(c.Authorization[:i], s) {
 				continue // each would bring all the scopes again
 			}
-			call.Given.Authorizations = append(call.Given.Authorizations, effects.Authorization{ID: s.ID, Scopes: a.definition.scopes(s.ID)})
+			call.Credentials.Authorizations = append(call.Credentials.Authorizations, effects.Authorization{ID: s.ID, Scopes: a.definition.scopes(s.ID)})
 		}
 	}
 	if ses != nil {

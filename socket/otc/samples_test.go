@@ -35,9 +35,9 @@ func TestSamples(t *testing.T) {
 			diff(t, "outcome", Run, a.Outcome)
 			c := d.got[0].Call
 			diff(t, "tool", effects.Tool{Name: "PostEntry", Server: "Ledger", Source: "https://tools.example/v1", Version: "2.1.0"}, c.Tool)
-			diff(t, "given", effects.Given{
+			diff(t, "given", effects.Credentials{
 				Secrets: []string{"LEDGER_HMAC_KEY"}, Authorizations: []effects.Authorization{{ID: "books-idp", Scopes: []string{"ledger.write"}}},
-			}, c.Given)
+			}, c.Credentials)
 			diff(t, "claims", effects.Claims{User: "dana@example.org"}, c.Claims)
 			diff(t, "facts", []string{"0190c8de-5a0e-7c44-9d55-2f0c3b7f1a10", "otc", "input", "runtime", "/home/ana/shop", "/home/ana"},
 				[]string{c.ID, c.Protocol, c.InputFrom, c.Agent.Name, c.Cwd, c.User.Home})

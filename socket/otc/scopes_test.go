@@ -17,7 +17,7 @@ func TestSameAuthorization(t *testing.T) {
 	d := newDaemon(t)
 	d.call(t, `{"tool_id":"A.B","input":{},"context":{"authorization":[`+strings.Repeat(`{"id":"x"},`, maxCredentials-1)+`{"id":"y"}]},
 		"tool":{"id":"A.B","requirements":{"authorization":[`+many(`{"id":"x","oauth2":{"scopes":[`+strings.Join(scopes, ",")+`]}}`)+`]}}}`)
-	given := d.got[0].Call.Given.Authorizations
+	given := d.got[0].Call.Credentials.Authorizations
 	if len(given) != 2 || given[0].ID != "x" || given[1].ID != "y" || len(given[0].Scopes) != maxCredentials*maxCredentials || given[1].Scopes != nil {
 		t.Errorf("%d authorizations, the first with %d scopes", len(given), len(given[0].Scopes))
 	}

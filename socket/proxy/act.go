@@ -22,54 +22,54 @@ const (
 	// actAsk calls Method of permd, with an answer that goes to core.onAnswer under
 	// the number N. With Wait, nothing else is said to permd before it came.
 	actAsk
-	// actTell sends permd a notification.
-	actTell
+	// actNotify sends permd a notification.
+	actNotify
 	// actWithdraw withdraws what was asked under N, answered or not.
 	actWithdraw
 	// actWake calls core.onLate with N after the time After.
 	actWake
-	// actSay tells the person something, on the standard error.
-	actSay
+	// actPrint tells the person something, on the standard error.
+	actPrint
 )
 
 // action is one thing that a core wants done. Actions are done in their order.
 type action struct {
-	kind   actionKind
-	to     peerSide
-	line   []byte
-	own    bool
-	place  uint64
-	n      uint64
-	method string
-	params strictjson.Value
-	wait   bool
-	after  time.Duration
-	text   string
+	Kind   actionKind
+	To     peerSide
+	Line   []byte
+	Own    bool
+	Place  uint64
+	N      uint64
+	Method string
+	Params strictjson.Value
+	Wait   bool
+	After  time.Duration
+	Text   string
 }
 
 func (c *core) add(a action) { c.acts = append(c.acts, a) }
 
 // forward passes a line on as it is.
 func (c *core) forward(from peerSide, line []byte) {
-	c.add(action{kind: actWrite, to: from.other(), line: line})
+	c.add(action{Kind: actWrite, To: from.other(), Line: line})
 }
 
 // reply answers a peer's request in the place of the other peer.
 func (c *core) reply(to peerSide, line []byte) {
 	c.chain.replied(line)
-	c.add(action{kind: actWrite, to: to, line: line, own: true})
+	c.add(action{Kind: actWrite, To: to, Line: line, Own: true})
 }
 
-func (c *core) say(text string) { c.add(action{kind: actSay, text: text}) }
+func (c *core) print(text string) { c.add(action{Kind: actPrint, Text: text}) }
 
 // ask calls a method of permd.
 func (c *core) ask(method string, params strictjson.Value, wait bool) uint64 {
 	c.last++
-	c.add(action{kind: actAsk, n: c.last, method: method, params: params, wait: wait})
+	c.add(action{Kind: actAsk, N: c.last, Method: method, Params: params, Wait: wait})
 	return c.last
 }
 
-// tell passes a notification to permd.
-func (c *core) tell(method string, params strictjson.Value) {
-	c.add(action{kind: actTell, method: method, params: params})
+// notify passes a notification to permd.
+func (c *core) notify(method string, params strictjson.Value) {
+	c.add(action{Kind: actNotify, Method: method, Params: params})
 }

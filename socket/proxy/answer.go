@@ -53,13 +53,13 @@ func (c *core) onPersonAnswer(m *message) {
 	case t == nil && c.answeredByPermd[agentSide].has(k), t != nil && t.inPlace:
 		// The client never saw such a request; the agent gets its answer from
 		// permd, and just one.
-		c.say("an answer of the client to a request that it was not sent was not passed on")
+		c.print("an answer of the client to a request that it was not sent was not passed on")
 		return
 	case t == nil && c.answeredByPerson.has(k), t != nil && t.approval != nil:
-		c.say("a second answer of the client to one request was not passed on")
+		c.print("a second answer of the client to one request was not passed on")
 		return
 	case t == nil || t.gate:
-		c.forgetOther(k)
+		c.untrackUndecided(k)
 		c.forward(clientSide, m.line)
 		return
 	}
@@ -87,7 +87,7 @@ func (c *core) onPersonAnswer(m *message) {
 	t.approval = t.reads(m)
 	c.last++
 	t.approval.place = c.last
-	c.add(action{kind: actReserve, to: agentSide, place: t.approval.place})
+	c.add(action{Kind: actReserve, To: agentSide, Place: t.approval.place})
 	t.approval.late = t.decision != nil && t.stale
 	if t.decision == nil || t.stale || t.approval.choice == nil {
 		c.decideAgain(t)
@@ -159,7 +159,7 @@ func (c *core) refused(t *trackedRequest, m *message) {
 		c.withdraw(t)
 	case t.stale:
 		if always {
-			c.sayNotRemembered(errRestarted)
+			c.printNotRemembered(errRestarted)
 		}
 	default:
 		c.pendingChoices[c.choose(t.decision, choose)] = pendingChoice{always: always, ask: t.ask}
@@ -217,24 +217,24 @@ func (c *core) choose(d *decisions.Decision, answer client.Choice) uint64 {
 // onChoiceStored takes permd's answer to that.
 func (c *core) onChoiceStored(s pendingChoice, result strictjson.Value, err error) {
 	if err != nil {
-		c.add(action{kind: actWithdraw, n: s.ask})
+		c.add(action{Kind: actWithdraw, N: s.ask})
 		if s.waits() {
 			var rpc *client.Error
 			s.t.approval.late = !s.t.approval.unknownOption && (!errors.As(err, &rpc) || rpc.Code == socket.CodeParams)
 			s.t.approval.why = err
 			c.decideAgain(s.t)
 		} else if s.always {
-			c.sayNotRemembered(err)
+			c.printNotRemembered(err)
 		}
 		return
 	}
 	stored, _ := strictjson.ParseArray(strictjson.Find(result, "stored"))
 	switch {
 	case s.always && len(stored) == 0:
-		c.say("your answer holds for this call; there was nothing that could be remembered")
+		c.print("your answer holds for this call; there was nothing that could be remembered")
 	case s.announced && len(stored) > 0:
 		for _, v := range stored {
-			c.say("remembered: " + text(v, "verdict") + " " + text(v, "label") + " (" + text(v, "scope") + ")")
+			c.print("remembered: " + text(v, "verdict") + " " + text(v, "label") + " (" + text(v, "scope") + ")")
 		}
 	}
 	if s.waits() {
@@ -245,9 +245,9 @@ func (c *core) onChoiceStored(s pendingChoice, result strictjson.Value, err erro
 // waits reports whether the agent waits for this.
 func (s *pendingChoice) waits() bool { return s.t != nil && s.t.approval != nil }
 
-// sayNotRemembered says why an answer is not remembered.
-func (c *core) sayNotRemembered(why error) {
-	c.say("your answer holds for this call and was not remembered: " + why.Error())
+// printNotRemembered says why an answer is not remembered.
+func (c *core) printNotRemembered(why error) {
+	c.print("your answer holds for this call and was not remembered: " + why.Error())
 }
 
 // decideAgain asks permd once more about a call that a person has said yes to.
@@ -263,7 +263,7 @@ func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err er
 	switch {
 	case err == nil && !t.allows(result):
 		d := strictjson.Find(result, "_meta", "permd")
-		c.say("permd denies the call by now, so your yes was not passed on: " + cmp.Or(text(d, "reason"), "no reason was given"))
+		c.print("permd denies the call by now, so your yes was not passed on: " + cmp.Or(text(d, "reason"), "no reason was given"))
 		c.finishApproval(t, t.denied(result))
 		return
 	case err != nil && c.rules.Require && !errors.As(err, &rpc):
@@ -279,7 +279,7 @@ func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err er
 		if err != nil && !errors.As(err, &rpc) {
 			why = err
 		}
-		c.sayNotRemembered(why)
+		c.printNotRemembered(why)
 	}
 	c.finishApproval(t, y.line)
 	if !errors.As(err, &rpc) || rpc.Code != socket.CodeAsk {
@@ -302,19 +302,19 @@ const maxAgain = 3
 // what it is about now.
 func (c *core) askAgain(t *trackedRequest, rpc *client.Error) {
 	if t.times++; t.times > maxAgain {
-		c.say("what the call would do has changed again and again while you were asked, so your yes was not passed on")
+		c.print("what the call would do has changed again and again while you were asked, so your yes was not passed on")
 		c.withdraw(t)
 		c.finishApproval(t, t.cancelled())
 		return
 	}
-	c.say("your yes was not passed on, since permd's question has changed meanwhile: you are asked again")
-	c.add(action{kind: actFill, to: agentSide, place: t.approval.place})
+	c.print("your yes was not passed on, since permd's question has changed meanwhile: you are asked again")
+	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place})
 	t.approval, t.shown, t.stale = nil, nil, false
 	t.decision = nil
 	if rpc.Code == socket.CodeAsk {
 		t.decision = question(rpc)
 	}
-	c.add(action{kind: actWrite, to: clientSide, line: c.shows(t)})
+	c.add(action{Kind: actWrite, To: clientSide, Line: c.shows(t)})
 }
 
 // denied is the person's answer with the option that permd has chosen in the place
@@ -341,7 +341,7 @@ func (t *trackedRequest) allows(result strictjson.Value) bool {
 
 // finishApproval fills the place of a person's yes.
 func (c *core) finishApproval(t *trackedRequest, line []byte) {
-	c.add(action{kind: actFill, to: agentSide, place: t.approval.place, line: line})
+	c.add(action{Kind: actFill, To: agentSide, Place: t.approval.place, Line: line})
 	delete(c.chain.open, key(t.id))
 	t.approval = nil
 	c.done(t)

@@ -186,7 +186,7 @@ func TestAskedAgain(t *testing.T) {
 			k.answer(k.asked("permd/session"), `{}`, nil)
 		}
 		k.client(back("7", "permd-width-w1"))
-		if len(k.open) != 1 || (k.open[0].method == "permd/choose") == before {
+		if len(k.open) != 1 || (k.open[0].Method == "permd/choose") == before {
 			t.Errorf("asked %s: permd is asked %v", name, k.open)
 		}
 	}

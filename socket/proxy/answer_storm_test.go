@@ -104,21 +104,21 @@ func (s *storm) reply() {
 	}
 	a := s.open[0]
 	s.open = s.open[1:]
-	call := text(a.params, "toolCall", "toolCallId")
+	call := text(a.Params, "toolCall", "toolCallId")
 	id := strings.TrimPrefix(call, "c")
 	switch {
 	case s.gone:
 		s.mark(id, false)
 		s.answer(a, "", client.ErrUnreachable)
-	case a.method == "permd/choose":
-		d := text(a.params, "decisionId")
+	case a.Method == "permd/choose":
+		d := text(a.Params, "decisionId")
 		if rules, ok := s.digest[d]; !ok || rules != s.rules {
 			s.answer(a, "", errChanged)
 			return
 		}
 		delete(s.digest, d)
 		s.answer(a, `{"stored":[{}]}`, nil)
-	case a.method != "session/request_permission":
+	case a.Method != "session/request_permission":
 		s.answer(a, `{}`, nil)
 	case s.rules%2 == 1:
 		s.mark(id, true)

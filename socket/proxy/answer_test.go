@@ -115,8 +115,8 @@ func TestLateDeny(t *testing.T) {
 			k.answer(k.asked("permd/choose"), "", c.refusal)
 			k.want(agentSide) // it waits, and so does what comes after it
 			a := k.asked("session/request_permission")
-			if want := string(strictjson.Find(strictjson.Value(request("7", "c")), "params")); string(a.params) != want {
-				t.Errorf("permd was asked %s, want %s", a.params, want)
+			if want := string(strictjson.Find(strictjson.Value(request("7", "c")), "params")); string(a.Params) != want {
+				t.Errorf("permd was asked %s, want %s", a.Params, want)
 			}
 			k.answer(a, c.result, c.err)
 			if c.asked != "" {
@@ -133,8 +133,8 @@ func TestLateDeny(t *testing.T) {
 				k.want(agentSide)
 				if c.asked == "unread" {
 					k.answer(k.asked("session/request_permission"), picks("yes"), nil)
-				} else if a := k.asked("permd/choose"); string(a.params) != `{"decisionId":"d2","optionId":"yes"}` {
-					t.Errorf("permd received %s", a.params)
+				} else if a := k.asked("permd/choose"); string(a.Params) != `{"decisionId":"d2","optionId":"yes"}` {
+					t.Errorf("permd received %s", a.Params)
 				} else {
 					k.answer(a, `{"stored":[]}`, nil)
 				}
@@ -145,8 +145,8 @@ func TestLateDeny(t *testing.T) {
 			k.want(clientSide)
 			if c.received != "" {
 				a := k.asked("permd/choose")
-				if string(a.params) != c.received {
-					t.Errorf("permd received %s, want %s", a.params, c.received)
+				if string(a.Params) != c.received {
+					t.Errorf("permd received %s, want %s", a.Params, c.received)
 				}
 				k.answer(a, "", errChanged) // a second time: the yes has counted
 				k.want(agentSide)
@@ -193,7 +193,7 @@ func TestUnasked(t *testing.T) {
 	t.Run("too long to be asked", func(t *testing.T) {
 		k := newTalk(t, Rules{})
 		k.begin("x")
-		k.agent(strings.Replace(request("7", "c"), `"c"`, `"c","title":"`+strings.Repeat("x", maxTold)+`"`, 1))
+		k.agent(strings.Replace(request("7", "c"), `"c"`, `"c","title":"`+strings.Repeat("x", maxNotification)+`"`, 1))
 		k.client(back("7", "always"))
 		k.want(agentSide, back("7", "always"))
 		if len(k.open) != 0 {
@@ -261,14 +261,14 @@ func TestNo(t *testing.T) {
 			k.client(c.client)
 			k.want(agentSide, c.agent)
 			if c.received == "" {
-				if len(k.acts) != 1 || k.acts[0].kind != actWithdraw {
+				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
 					t.Errorf("permd received %v", k.acts)
 				}
 				return
 			}
 			a := k.asked("permd/choose")
-			if string(a.params) != c.received {
-				t.Errorf("permd received %s, want %s", a.params, c.received)
+			if string(a.Params) != c.received {
+				t.Errorf("permd received %s, want %s", a.Params, c.received)
 			}
 			k.answer(a, "", errChanged)
 			if len(k.open) != 0 {

@@ -55,7 +55,7 @@ func (c *core) conductedLine(m *message, err error) []action {
 	switch {
 	case errors.Is(err, errText):
 		if len(bytes.TrimSpace(m.line)) > 0 {
-			c.say("what the conductor said besides messages was not passed on")
+			c.print("what the conductor said besides messages was not passed on")
 		}
 	case err != nil:
 		return c.onUnreadableConducted(err)
@@ -79,7 +79,7 @@ func (c *core) conductedAnswer(m *message) {
 	k := key(m.id)
 	asker, ok := c.chain.open[k]
 	if m.id == nil || !ok {
-		c.say("an answer of the conductor to a request that it was not sent was not passed on")
+		c.print("an answer of the conductor to a request that it was not sent was not passed on")
 		return
 	}
 	t := c.tracked[asker][k]
@@ -136,9 +136,9 @@ func (c *core) conducted(m *message) {
 // refuseRequest answers a message that is not passed on.
 func (c *core) refuseRequest(from peerSide, m *message, why error) {
 	if m.id != nil {
-		c.add(action{kind: actWrite, to: from, line: failure(m.id, socket.CodeRequest, "permd acp: "+why.Error()), own: true})
+		c.add(action{Kind: actWrite, To: from, Line: failure(m.id, socket.CodeRequest, "permd acp: "+why.Error()), Own: true})
 	}
-	c.say("a message of the conductor was not passed on: " + why.Error())
+	c.print("a message of the conductor was not passed on: " + why.Error())
 }
 
 // replied notes that a request has its answer from permd.

@@ -145,7 +145,7 @@ func TestEnvelopes(t *testing.T) {
 			if d := cmp.Diff(c.out, k.wire(c.in...)); d != "" {
 				t.Errorf("the conductor was sent (-want +got):\n%s", d)
 			}
-			if lost := slices.ContainsFunc(k.acts, func(a action) bool { return string(a.params) == "{}" }); len(k.says) != c.says || lost != c.lost {
+			if lost := slices.ContainsFunc(k.acts, func(a action) bool { return string(a.Params) == "{}" }); len(k.says) != c.says || lost != c.lost {
 				t.Errorf("said %q, permd received %v", k.says, k.acts)
 			}
 		})

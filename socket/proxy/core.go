@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Rules are what a core goes by.
+// Rules configure a core.
 type Rules struct {
 	// Plain returns the id of the option by which an agent is allowed just one
 	// call, where it offers several of that kind; nil for none.
@@ -25,9 +25,9 @@ type Rules struct {
 	// AskGates has the person asked of all that an agent would have its client
 	// do and that nobody has allowed.
 	AskGates bool
-	// lateWait is how long a request waits for an input that its agent sends
+	// LateWait is how long a request waits for an input that its agent sends
 	// late; 0 is 150 ms.
-	lateWait time.Duration
+	LateWait time.Duration
 }
 
 // defaultLateWait is a compromise: agents that send the input late do so within
@@ -36,11 +36,11 @@ const defaultLateWait = 150 * time.Millisecond
 
 // Bounds of what a core keeps.
 const (
-	maxSessions = 512
-	maxCalls    = 1024    // requests that wait for an answer, of each side
-	maxRecent   = 1024    // ids of requests that permd has answered
-	maxTold     = 4 << 20 // bytes of a message to permd, a little less than it takes
-	spare       = 64 << 10
+	maxSessions     = 512
+	maxCalls        = 1024    // requests that wait for an answer, of each side
+	maxRecent       = 1024    // ids of requests that permd has answered
+	maxNotification = 4 << 20 // bytes of a message to permd, a little less than it takes
+	spare           = 64 << 10
 )
 
 // codeDenied is the error for a request that permd denies and that has no
@@ -63,7 +63,7 @@ type core struct {
 	pendingChoices   map[uint64]pendingChoice
 	opening          map[uint64]string // declarations on their way
 	answeredByPermd  [2]recent
-	others           map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
+	undecided        map[string]int // ids of the agent's requests that nothing is decided of and that wait for an answer
 	answeredByPerson recent         // ids of the agent's requests whose answer of the person was passed on
 	sessions         sessions
 	contents         contents
@@ -78,13 +78,13 @@ type core struct {
 
 // newCore returns a core for one conversation.
 func newCore(rules Rules) *core {
-	if rules.lateWait == 0 {
-		rules.lateWait = defaultLateWait
+	if rules.LateWait == 0 {
+		rules.LateWait = defaultLateWait
 	}
 	c := &core{
 		rules: rules, waiting: map[uint64]*trackedRequest{}, pendingChoices: map[uint64]pendingChoice{}, opening: map[uint64]string{},
 		sessions: sessions{byID: map[string]*session{}}, contents: contents{byCall: map[string]*content{}},
-		ownID: ownID(), gateApprovals: map[uint64]gateApproval{}, runReports: map[uint64]*callRun{}, others: map[string]int{},
+		ownID: ownID(), gateApprovals: map[uint64]gateApproval{}, runReports: map[uint64]*callRun{}, undecided: map[string]int{},
 	}
 	for s := range c.calls {
 		c.calls[s], c.tracked[s] = map[string]*call{}, map[string]*trackedRequest{}
@@ -114,7 +114,7 @@ func (c *core) line(from peerSide, m *message, err error) []action {
 		// What the person's own client says reaches the agent in any case.
 		c.forward(from, m.line)
 	case from == agentSide && errors.Is(err, errLoose):
-		return c.loose(m.line)
+		return c.dropUnreadable(m.line)
 	default:
 		return c.onUnreadable(from, err)
 	}
@@ -141,8 +141,8 @@ func (c *core) refuse(from peerSide, who string, why error) {
 	if !errors.Is(why, errBatch) && !errors.Is(why, errAmbiguous) && !errors.Is(why, errLoose) && !errors.Is(why, errLong) {
 		code = socket.CodeParse
 	}
-	c.add(action{kind: actWrite, to: from, line: failure(nil, code, "permd acp: "+why.Error()), own: true})
-	c.say("a message of " + who + " was not passed on: " + why.Error())
+	c.add(action{Kind: actWrite, To: from, Line: failure(nil, code, "permd acp: "+why.Error()), Own: true})
+	c.print("a message of " + who + " was not passed on: " + why.Error())
 	if from == agentSide {
 		// It may have said something of a call.
 		c.runs.forgot = true
@@ -183,7 +183,7 @@ func (c *core) fromAgent(m *message) {
 		c.gate(agentSide, m)
 	case isGate(m.method):
 		// It has no id to answer under, and some clients would do it all the same.
-		c.say("the agent wanted " + m.method + " without an answer to it, which was not passed on")
+		c.print("the agent wanted " + m.method + " without an answer to it, which was not passed on")
 	default:
 		c.pass(agentSide, m)
 	}
@@ -217,7 +217,7 @@ func (c *core) fromClient(m *message) {
 func (c *core) pass(from peerSide, m *message) {
 	if m.request() {
 		k := key(m.id)
-		if from == agentSide && !c.another(m, k) {
+		if from == agentSide && !c.trackUndecided(m, k) {
 			return
 		}
 		c.answeredByPermd[from].remove(k)
@@ -225,28 +225,28 @@ func (c *core) pass(from peerSide, m *message) {
 	c.forward(from, m.line)
 }
 
-// another notes a request of the agent that nothing is decided of. One with the id
+// trackUndecided notes a request of the agent that nothing is decided of. One with the id
 // of a request that is decided is refused: its answer would be taken for a word on
 // that.
-func (c *core) another(m *message, k string) bool {
+func (c *core) trackUndecided(m *message, k string) bool {
 	switch {
 	case c.tracked[agentSide][k] != nil:
 		c.reply(agentSide, failure(m.id, socket.CodeRequest, errInUse))
 		return false
-	case len(c.others) >= maxOpen:
+	case len(c.undecided) >= maxOpen:
 		c.reply(agentSide, failure(m.id, socket.CodeBusy, errMany))
 		return false
 	}
-	c.others[short(k)]++
+	c.undecided[short(k)]++
 	c.answeredByPerson.remove(k)
 	return true
 }
 
-// forgetOther notes that such a request has its answer.
-func (c *core) forgetOther(k string) {
+// untrackUndecided notes that such a request has its answer.
+func (c *core) untrackUndecided(k string) {
 	k = short(k)
-	if c.others[k]--; c.others[k] <= 0 {
-		delete(c.others, k)
+	if c.undecided[k]--; c.undecided[k] <= 0 {
+		delete(c.undecided, k)
 	}
 }
 
@@ -271,11 +271,11 @@ func (c *core) onAnswer(n uint64, result strictjson.Value, err error) []action {
 		c.onGateChoiceStored(o, result, err)
 	} else if r, ok := c.runReports[n]; ok {
 		delete(c.runReports, n)
-		c.noted(r, result, err)
+		c.onRecorded(r, result, err)
 	} else if id, ok := c.opening[n]; ok {
 		delete(c.opening, n)
 		if rpc, ok := errors.AsType[*client.Error](err); ok {
-			c.say("the session " + id + " could not be declared, so its calls are left to you: " + rpc.Message)
+			c.print("the session " + id + " could not be declared, so its calls are left to you: " + rpc.Message)
 		}
 	}
 	return c.take()
@@ -320,9 +320,9 @@ func (c *core) onLost() []action {
 // counts as new for permd, whatever was lost, so each must be named.
 func (c *core) lost() {
 	for _, s := range c.sessions.list {
-		c.tell(acp.MethodUpdate, unread(s.id))
+		c.notify(acp.MethodUpdate, unread(s.id))
 	}
-	c.tell(acp.MethodUpdate, strictjson.Value(`{}`))
+	c.notify(acp.MethodUpdate, strictjson.Value(`{}`))
 }
 
 func unread(sessionID string) strictjson.Value {
@@ -334,7 +334,7 @@ func unread(sessionID string) strictjson.Value {
 func (c *core) onEnded(from peerSide) []action {
 	for k, t := range c.tracked[from] {
 		if t.inPlace {
-			c.add(action{kind: actFill, to: from.other(), place: t.slot})
+			c.add(action{Kind: actFill, To: from.other(), Place: t.slot})
 			delete(c.tracked[from], k)
 			delete(c.waiting, t.ask)
 		} else if t.approval != nil {

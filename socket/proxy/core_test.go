@@ -43,24 +43,24 @@ func newTalk(t *testing.T, rules Rules) *talk {
 
 func (k *talk) do(acts []action) {
 	for _, a := range acts {
-		switch a.kind {
+		switch a.Kind {
 		case actWrite:
-			k.out[a.to] = append(k.out[a.to], &item{line: a.line})
+			k.out[a.To] = append(k.out[a.To], &item{line: a.Line})
 		case actReserve:
 			i := &item{open: true}
-			k.out[a.to], k.slots[a.place] = append(k.out[a.to], i), i
+			k.out[a.To], k.slots[a.Place] = append(k.out[a.To], i), i
 		case actFill:
-			i := k.slots[a.place]
+			i := k.slots[a.Place]
 			if i == nil || !i.open {
-				k.t.Fatalf("place %d is filled twice", a.place)
+				k.t.Fatalf("place %d is filled twice", a.Place)
 			}
-			i.line, i.open = a.line, false
+			i.line, i.open = a.Line, false
 		case actAsk:
 			k.acts, k.open = append(k.acts, a), append(k.open, a)
-		case actTell, actWithdraw:
+		case actNotify, actWithdraw:
 			k.acts = append(k.acts, a)
-		case actSay:
-			k.says = append(k.says, a.text)
+		case actPrint:
+			k.says = append(k.says, a.Text)
 		case actWake:
 			k.wakes = append(k.wakes, a)
 		}
@@ -114,7 +114,7 @@ func (k *talk) want(to peerSide, want ...string) {
 func (k *talk) asked(method string) action {
 	k.t.Helper()
 	for i, a := range k.open {
-		if a.method == method {
+		if a.Method == method {
 			k.open = append(k.open[:i:i], k.open[i+1:]...)
 			return a
 		}
@@ -128,7 +128,7 @@ func (k *talk) answer(a action, result string, err error) {
 	if err == nil {
 		v = strictjson.Value(result)
 	}
-	k.do(k.core.onAnswer(a.n, v, err))
+	k.do(k.core.onAnswer(a.N, v, err))
 }
 
 func picks(option string) string {
@@ -152,13 +152,13 @@ func (k *talk) begin(agent string) {
 	k.agent(`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1","modes":{"currentModeId":"ask"}}}`)
 	a := k.asked("permd/session")
 	want := `{"sessionId":"s1","cwd":"/p","agent":{"name":"` + agent + `","version":"2"},"client":{"name":"ed","version":"1"},"protocolVersion":1}`
-	if string(a.params) != want {
-		k.t.Errorf("declared as %s, want %s", a.params, want)
+	if string(a.Params) != want {
+		k.t.Errorf("declared as %s, want %s", a.Params, want)
 	}
 	k.answer(a, `{}`, nil)
 	a = k.asked("permd/session") // now with its mode
-	if text(a.params, "mode") != "ask" {
-		k.t.Errorf("the mode is not declared: %s", a.params)
+	if text(a.Params, "mode") != "ask" {
+		k.t.Errorf("the mode is not declared: %s", a.Params)
 	}
 	k.answer(a, `{}`, nil)
 	k.sent(clientSide)
@@ -333,14 +333,14 @@ func TestPerson(t *testing.T) {
 				k.want(agentSide) // before permd has been told of it
 			}
 			if c.choose == "" {
-				if len(k.acts) != 1 || k.acts[0].kind != actWithdraw {
+				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
 					t.Errorf("permd received %v, want that the question is withdrawn", k.acts)
 				}
 				return
 			}
 			a := k.asked("permd/choose")
-			if string(a.params) != c.choose || !a.wait {
-				t.Errorf("permd/choose %s (wait %v), want %s", a.params, a.wait, c.choose)
+			if string(a.Params) != c.choose || !a.Wait {
+				t.Errorf("permd/choose %s (wait %v), want %s", a.Params, a.Wait, c.choose)
 			}
 			k.answer(a, `{"stored":`+c.stored+`}`, nil)
 			if !no {
@@ -361,10 +361,10 @@ func TestTold(t *testing.T) {
 	k.agent(u)
 	k.agent(update("s1", "agent_thought_chunk", "c", ``))
 	k.agent(update("s1", "something_new", "c", ``))
-	k.agent(update("s1", "tool_call_update", "c", `,"rawInput":"`+strings.Repeat("x", maxTold)+`"`))
+	k.agent(update("s1", "tool_call_update", "c", `,"rawInput":"`+strings.Repeat("x", maxNotification)+`"`))
 	var told []string
 	for _, a := range k.acts {
-		told = append(told, a.method+" "+string(a.params))
+		told = append(told, a.Method+" "+string(a.Params))
 	}
 	want := []string{
 		"session/update " + string(strictjson.Find(strictjson.Value(u), "params")),

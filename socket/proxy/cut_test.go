@@ -3,7 +3,7 @@ package proxy
 import "testing"
 
 // TestCutLine: a peer that ends in the middle of a line that is passed on as it
-// is does not take what permd says behind it into that line.
+// is does not take what permd says after it into that line.
 func TestCutLine(t *testing.T) {
 	q := newQueue()
 	for _, line := range []string{"whole\n", "cut", "{}\n", "cut", "cut", "end\n"} {

@@ -81,8 +81,8 @@ func TestForm(t *testing.T) {
 			k.begin("codex-acp")
 			k.agent(line)
 			a := k.asked("session/request_permission")
-			if string(a.params) != formAsked {
-				t.Errorf("permd was asked %s, want %s", a.params, formAsked)
+			if string(a.Params) != formAsked {
+				t.Errorf("permd was asked %s, want %s", a.Params, formAsked)
 			}
 			k.want(clientSide)
 			k.answer(a, c.result, c.err)
@@ -101,8 +101,8 @@ func TestForm(t *testing.T) {
 		k.core.version = 2
 		k.agent(formLine(t))
 		a := k.asked("session/request_permission")
-		if text(a.params, "subject", "toolCall", "toolCallId") != "call_d01" || text(a.params, "title") == "" {
-			t.Errorf("permd was asked %s", a.params)
+		if text(a.Params, "subject", "toolCall", "toolCallId") != "call_d01" || text(a.Params, "title") == "" {
+			t.Errorf("permd was asked %s", a.Params)
 		}
 		k.answer(a, usedTool, nil)
 		k.want(agentSide, accepted)
@@ -181,8 +181,8 @@ func TestFormPerson(t *testing.T) {
 				k.want(agentSide)
 			}
 			a := k.asked("permd/choose")
-			if string(a.params) != c.received {
-				t.Errorf("permd received %s, want %s", a.params, c.received)
+			if string(a.Params) != c.received {
+				t.Errorf("permd received %s, want %s", a.Params, c.received)
 			}
 			if c.stored == "" {
 				c.stored = `{"stored":[]}`
@@ -207,8 +207,8 @@ func TestFormPerson(t *testing.T) {
 				k.answer(k.asked("permd/choose"), "", errChanged)
 			}
 			a := k.asked("session/request_permission")
-			if string(a.params) != formAsked {
-				t.Errorf("permd was asked %s", a.params)
+			if string(a.Params) != formAsked {
+				t.Errorf("permd was asked %s", a.Params)
 			}
 			k.answer(a, `{"outcome":{"outcome":"selected","optionId":"decline"},"_meta":{"permd":{"reason":"frozen"}}}`, nil)
 			k.want(agentSide, formAnswer(`{"action":"decline"}`))

@@ -47,7 +47,7 @@ func numbered(id int) string {
 }
 
 // TestAllRecorded: what an agent does unasked is recorded, also when it says more
-// at once than permd can take in, and when it ends right behind it.
+// at once than permd can take in, and when it ends right after it.
 func TestAllRecorded(t *testing.T) {
 	t.Parallel()
 	for name, n := range map[string]int{"some": 1000, "more than is kept": maxActs} {

@@ -58,7 +58,7 @@ func (c *core) gate(from peerSide, m *message) {
 		return
 	}
 	session := text(m.params, "sessionId")
-	if session == "" || !says(m) {
+	if session == "" || !hasSubject(m) {
 		if from == clientSide {
 			c.pass(from, m) // the agent says what it makes of that
 			return
@@ -79,13 +79,13 @@ func (c *core) gate(from peerSide, m *message) {
 		params = append(params, strictjson.Member{Name: "ask", Value: strictjson.Value("true")})
 	}
 	t.method, t.asked = m.method, object(params...)
-	c.known(session)
+	c.declareUnknown(session)
 	c.hold(t)
 	c.judgeGate(t)
 }
 
 func (c *core) judgeGate(t *trackedRequest) {
-	if len(t.asked) > maxTold-spare {
+	if len(t.asked) > maxNotification-spare {
 		c.gateDecided(t, nil, errLargeGate)
 		return
 	}
@@ -95,8 +95,8 @@ func (c *core) judgeGate(t *trackedRequest) {
 
 var errLargeGate = &client.Error{Code: socket.CodeParams, Message: "it is longer than permd reads"}
 
-// says reports whether a request names what it is to do.
-func says(m *message) bool {
+// hasSubject reports whether a request names what it is to do.
+func hasSubject(m *message) bool {
 	name := "path"
 	switch m.method {
 	case methodTerminal:
@@ -113,40 +113,40 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 	q := c.gateQuestionOf(t)
 	switch {
 	case err == nil && string(strictjson.Find(result, "passes")) == "true":
-		c.openGate(t)
+		c.passGate(t)
 	case err == nil:
 		d := strictjson.Find(result, "decision")
-		c.shutGate(t, codeDenied, "permd denies this: "+cmp.Or(text(d, "message"), text(d, "reason"), "permd denies it"))
+		c.rejectGate(t, codeDenied, "permd denies this: "+cmp.Or(text(d, "message"), text(d, "reason"), "permd denies it"))
 	case !errors.As(err, &rpc) && c.rules.Require:
-		c.shutGate(t, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error())
+		c.rejectGate(t, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error())
 	case t.from == clientSide && errors.As(err, &rpc):
 		// Nobody can be asked: it is the person who wants it. But a rule that denies
 		// it may be what could not be looked at.
-		c.shutGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
+		c.rejectGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
 	case t.from == clientSide:
-		c.openGate(t)
+		c.passGate(t)
 	case q != nil && q.late && errors.As(err, &rpc):
 		// The person has said yes to another question.
 		if t.times++; t.times > maxAgain {
-			c.shutGate(t, socket.CodeBusy, "permd acp: what this would do has changed again and again while the person was asked")
+			c.rejectGate(t, socket.CodeBusy, "permd acp: what this would do has changed again and again while the person was asked")
 			return
 		}
 		c.removeGateQuestion(q)
 		c.asksGate(t, rpc)
 	case q != nil && errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
 		// It has the person's yes already, and this is the question with it.
-		c.openGate(t)
+		c.passGate(t)
 		if d := question(rpc); d != nil {
 			c.pendingChoices[c.choose(d, client.Choice{Verdict: decisions.Allow})] = pendingChoice{ask: t.ask}
 		}
 	case q != nil:
-		c.openGate(t)
+		c.passGate(t)
 	case errors.As(err, &rpc):
 		c.asksGate(t, rpc)
 	case c.rules.AskGates, errors.Is(err, errSlow), errors.Is(err, errFull):
 		c.askGate(t, "permd cannot be asked: "+err.Error())
 	default:
-		c.openGate(t)
+		c.passGate(t)
 	}
 }
 
@@ -161,20 +161,20 @@ func (c *core) asksGate(t *trackedRequest, rpc *client.Error) {
 	c.askGate(t, why)
 }
 
-// openGate lets a gate's request pass.
-func (c *core) openGate(t *trackedRequest) {
+// passGate lets a gate's request pass.
+func (c *core) passGate(t *trackedRequest) {
 	if q := c.gateQuestionOf(t); q != nil {
 		c.removeGateQuestion(q)
 		c.drop(t)
-		c.add(action{kind: actWrite, to: t.from.other(), line: t.line})
+		c.add(action{Kind: actWrite, To: t.from.other(), Line: t.line})
 		return
 	}
 	c.release(t, t.line)
 	c.drop(t)
 }
 
-// shutGate answers a gate's request in the place of the other side.
-func (c *core) shutGate(t *trackedRequest, code int, why string) {
+// rejectGate answers a gate's request in the place of the other side.
+func (c *core) rejectGate(t *trackedRequest, code int, why string) {
 	delete(c.calls[t.from], key(t.id))
 	line := failure(t.id, code, why)
 	if q := c.gateQuestionOf(t); q != nil {

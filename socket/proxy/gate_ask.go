@@ -49,7 +49,7 @@ func ownID() string { return "permd-" + rand.Text() + "-" }
 // askGate asks the person about a gate.
 func (c *core) askGate(t *trackedRequest, why string) {
 	if c.cancelled(t.session) {
-		c.shutGate(t, socket.CodeCancelled, "request cancelled")
+		c.rejectGate(t, socket.CodeCancelled, "request cancelled")
 		return
 	}
 	size := len(t.line)
@@ -57,7 +57,7 @@ func (c *core) askGate(t *trackedRequest, why string) {
 		size += len(q.t.line)
 	}
 	if len(c.gateQuestions) >= maxAsking || size > maxAskingBytes {
-		c.shutGate(t, socket.CodeBusy, "permd acp: too many questions wait for an answer")
+		c.rejectGate(t, socket.CodeBusy, "permd acp: too many questions wait for an answer")
 		return
 	}
 	c.last++
@@ -75,7 +75,7 @@ func (c *core) askGate(t *trackedRequest, why string) {
 		c.release(t, line)
 		return
 	}
-	c.add(action{kind: actWrite, to: clientSide, line: line, own: true}) // once more
+	c.add(action{Kind: actWrite, To: clientSide, Line: line, Own: true}) // once more
 }
 
 // gateQuestionOf is the question about a gate, nil while there is none.
@@ -167,7 +167,7 @@ func array(items []strictjson.Value) strictjson.Value {
 // false when it is to something else.
 func (c *core) isGateAnswer(m *message) bool {
 	if t := c.tracked[agentSide][key(m.id)]; t != nil && t.gate && !t.inPlace {
-		c.say("an answer of the client to a request that it was not sent was not passed on")
+		c.print("an answer of the client to a request that it was not sent was not passed on")
 		return true
 	}
 	id, ok := strictjson.ParseString(m.id)
@@ -193,7 +193,7 @@ func (c *core) onGateAnswer(q *gateQuestion, m *message) {
 	width, always := q.widths[pick]
 	if pick != gateOnce && !always {
 		d := t.decision
-		c.shutGate(t, codeDenied, "the person declined this")
+		c.rejectGate(t, codeDenied, "the person declined this")
 		switch {
 		case d == nil || t.stale:
 		case pick == gateReject:
@@ -207,7 +207,7 @@ func (c *core) onGateAnswer(q *gateQuestion, m *message) {
 	delete(c.chain.open, key(q.id))
 	if t.decision == nil || t.stale {
 		if always {
-			c.sayNotRemembered(errRestarted)
+			c.printNotRemembered(errRestarted)
 		}
 		q.late = t.decision != nil
 		c.judgeGate(t)
@@ -233,7 +233,7 @@ func (c *core) onGateChoiceStored(o gateApproval, result strictjson.Value, err e
 		o.late = !errors.As(err, &rpc) || rpc.Code == socket.CodeParams
 		c.judgeGate(o.t)
 	default:
-		c.openGate(o.t)
+		c.passGate(o.t)
 	}
 }
 
@@ -241,10 +241,10 @@ func (c *core) onGateChoiceStored(o gateApproval, result strictjson.Value, err e
 func (c *core) cancelGateQuestion(q *gateQuestion) {
 	c.withdraw(q.t)
 	if !q.yes {
-		c.add(action{kind: actWrite, to: clientSide, line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
-			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), own: true})
+		c.add(action{Kind: actWrite, To: clientSide, Line: asLine(member("jsonrpc", "2.0"), member("method", methodCancelRequest),
+			strictjson.Member{Name: "params", Value: object(strictjson.Member{Name: "requestId", Value: q.id})}), Own: true})
 	}
-	c.shutGate(q.t, socket.CodeCancelled, "request cancelled")
+	c.rejectGate(q.t, socket.CodeCancelled, "request cancelled")
 }
 
 // gateCancelled takes a $/cancel_request of the agent; false when it is about

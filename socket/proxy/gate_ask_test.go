@@ -113,13 +113,13 @@ func TestGateAnswers(t *testing.T) {
 			k.acts = nil
 			k.replies(id, c.answer)
 			if c.choose == "" {
-				if len(k.acts) != 1 || k.acts[0].kind != actWithdraw {
+				if len(k.acts) != 1 || k.acts[0].Kind != actWithdraw {
 					t.Errorf("permd received %v", k.acts)
 				}
 			} else {
 				a := k.asked("permd/choose")
-				if string(a.params) != c.choose || !a.wait {
-					t.Errorf("permd was told %s", a.params)
+				if string(a.Params) != c.choose || !a.Wait {
+					t.Errorf("permd was told %s", a.Params)
 				}
 				if c.agent != declined {
 					k.want(clientSide)
@@ -210,8 +210,8 @@ func TestGateFailures(t *testing.T) {
 	k := newTalk(t, Rules{AskGates: true})
 	k.begin("x")
 	k.agent(writeLine)
-	if a := k.asked("permd/gate"); string(strictjson.Find(a.params, "ask")) != "true" {
-		t.Errorf("permd was asked %s", a.params)
+	if a := k.asked("permd/gate"); string(strictjson.Find(a.Params, "ask")) != "true" {
+		t.Errorf("permd was asked %s", a.Params)
 	}
 }
 
@@ -324,7 +324,7 @@ func TestGateBounds(t *testing.T) {
 	// What permd does not read is asked about.
 	k = newTalk(t, Rules{})
 	k.begin("x")
-	k.agent(`{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"` + strings.Repeat("x", maxTold) + `"}}`)
+	k.agent(`{"jsonrpc":"2.0","id":3,"method":"terminal/create","params":{"sessionId":"s1","command":"` + strings.Repeat("x", maxNotification) + `"}}`)
 	if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "request_permission") {
 		t.Errorf("the client was sent %d lines", len(got))
 	}

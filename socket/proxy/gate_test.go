@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// 12: what the two say of themselves is not touched.
+// 12: what the two say about themselves is not touched.
 func TestInitialize(t *testing.T) {
 	k := newTalk(t, Rules{})
 	in := `{"jsonrpc":"2.0", "id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true},"terminal":true,"_meta":{"x":1}},"clientInfo":{"name":"ed"}}}`
@@ -29,7 +29,7 @@ func TestVersion(t *testing.T) {
 		k.agent(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":` + version + `}}`)
 		k.client(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/p"}}`)
 		k.agent(`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}`)
-		if got := string(strictjson.Find(k.asked("permd/session").params, "protocolVersion")); got != want {
+		if got := string(strictjson.Find(k.asked("permd/session").Params, "protocolVersion")); got != want {
 			t.Errorf("answered with %s, declared as %q, want %q", version, got, want)
 		}
 	}
@@ -50,8 +50,8 @@ func TestModes(t *testing.T) {
 			k.client(c.line)
 			k.client(`{"jsonrpc":"2.0","method":"_after"}`)
 			a := k.asked("permd/gate")
-			if string(strictjson.Find(a.params, "params")) != c.params || strictjson.Find(a.params, "ask") != nil {
-				t.Errorf("permd was asked %s", a.params)
+			if string(strictjson.Find(a.Params, "params")) != c.params || strictjson.Find(a.Params, "ask") != nil {
+				t.Errorf("permd was asked %s", a.Params)
 			}
 			k.want(agentSide)
 			k.answer(a, `{"passes":false,"decision":{"verdict":"deny","reason":"no modes"}}`, nil)
@@ -80,8 +80,8 @@ func TestModes(t *testing.T) {
 	k.client(cases[0].line)
 	k.answer(k.asked("permd/gate"), passes, nil)
 	k.agent(`{"jsonrpc":"2.0","id":5,"result":{}}`)
-	if a := k.asked("permd/session"); text(a.params, "mode") != "yolo" {
-		t.Errorf("declared as %s", a.params)
+	if a := k.asked("permd/session"); text(a.Params, "mode") != "yolo" {
+		t.Errorf("declared as %s", a.Params)
 	}
 	k.client(`{"jsonrpc":"2.0","id":6,"method":"session/set_config_option","params":{"sessionId":"s1","configId":"model","value":"large"}}`)
 	if len(k.open) != 0 {
@@ -119,8 +119,8 @@ func TestGates(t *testing.T) {
 				k.agent(`{"jsonrpc":"2.0","method":"_after"}`)
 				a := k.asked("permd/gate")
 				want := `{"sessionId":"s1","method":"` + c.method + `","params":` + c.told + `}`
-				if string(a.params) != want {
-					t.Errorf("permd was asked %s, want %s", a.params, want)
+				if string(a.Params) != want {
+					t.Errorf("permd was asked %s, want %s", a.Params, want)
 				}
 				k.want(clientSide)
 				k.answer(a, answer.result, answer.err)
@@ -179,8 +179,8 @@ func TestConnectedAgain(t *testing.T) {
 	k.sent(clientSide)
 	k.acts = nil
 	k.do(k.core.onConnected(true))
-	if len(k.acts) != 2 || text(k.acts[0].params, "cwd") != "/p" || k.acts[1].method != "permd/unheard" ||
-		string(k.acts[1].params) != `{"sessionId":"s1","toolCallIds":["open","open 2"]}` {
+	if len(k.acts) != 2 || text(k.acts[0].Params, "cwd") != "/p" || k.acts[1].Method != "permd/unheard" ||
+		string(k.acts[1].Params) != `{"sessionId":"s1","toolCallIds":["open","open 2"]}` {
 		t.Errorf("permd received %v", k.acts)
 	}
 	k.acts = nil
@@ -229,7 +229,7 @@ func TestConnectedAgainState(t *testing.T) {
 		c.do(k)
 		k.acts = nil
 		k.do(k.core.onConnected(true))
-		got := string(k.acts[len(k.acts)-1].params)
+		got := string(k.acts[len(k.acts)-1].Params)
 		if told := got == `{"sessionId":"s1","toolCallIds":[],"state":true}`; told != c.told {
 			t.Errorf("%s: permd received %s", name, got)
 		}
@@ -237,14 +237,14 @@ func TestConnectedAgainState(t *testing.T) {
 }
 
 // TestConnectedAgainLost: where a message of the agent could not be read, it may
-// have spoken of any call.
+// have mentioned any call.
 func TestConnectedAgainLost(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	k.agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","sessionId":"s1"}}`)
 	k.acts = nil
 	k.do(k.core.onConnected(true))
-	if len(k.acts) != 3 || string(k.acts[1].params) != `{"sessionId":"s1","update":{}}` || string(k.acts[2].params) != `{}` {
+	if len(k.acts) != 3 || string(k.acts[1].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[2].Params) != `{}` {
 		t.Errorf("permd received %v", k.acts)
 	}
 }

@@ -113,8 +113,8 @@ func TestSharedIDs(t *testing.T) {
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
 	k.want(agentSide, output)
 	for _, a := range k.open {
-		if a.method == "permd/choose" {
-			t.Errorf("permd received %s", a.params)
+		if a.Method == "permd/choose" {
+			t.Errorf("permd received %s", a.Params)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%s: permd was told of the same folder: %v", method, k.open)
 		}
 	}
-	// An agent that speaks of a session before it is opened does not choose its
+	// An agent that mentions a session before it is opened does not choose its
 	// folder with that.
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -157,16 +157,16 @@ func TestMoved(t *testing.T) {
 	k.declared("s2", "/p", "")
 	k.client(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/q"}}`)
 	k.agent(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s2"}}`)
-	if a := k.declared("s2", "/q", ""); strictjson.Find(a.params, "parent") != nil {
-		t.Errorf("declared as %s", a.params)
+	if a := k.declared("s2", "/q", ""); strictjson.Find(a.Params, "parent") != nil {
+		t.Errorf("declared as %s", a.Params)
 	}
 }
 
 func (k *talk) declared(session, cwd, roots string) action {
 	k.t.Helper()
 	a := k.asked("permd/session")
-	if text(a.params, "sessionId") != session || text(a.params, "cwd") != cwd || string(strictjson.Find(a.params, "roots")) != roots {
-		k.t.Errorf("declared as %s, want %s in %s", a.params, session, cwd)
+	if text(a.Params, "sessionId") != session || text(a.Params, "cwd") != cwd || string(strictjson.Find(a.Params, "roots")) != roots {
+		k.t.Errorf("declared as %s, want %s in %s", a.Params, session, cwd)
 	}
 	return a
 }

@@ -32,31 +32,31 @@ type link struct {
 	p    *pumps
 	wake chan struct{}
 
-	mu         sync.Mutex
-	acts       []action
-	bytes      int
-	lost       bool // something was dropped that permd should have been told
-	ended      bool // nobody speaks to permd any more
-	lessQueued sync.Cond
+	mu        sync.Mutex
+	acts      []action
+	bytes     int
+	lost      bool // something was dropped that permd should have been told
+	ended     bool // nobody speaks to permd any more
+	roomFreed sync.Cond
 
 	// Only touched by the goroutine.
-	conn         *client.Client
-	ids          map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
-	before       bool              // there was a connection
-	busy         bool              // a new connection is told what it must know
-	slow         *atomic.Bool      // permd took too long on this connection
-	tooSlow      bool              // that is why there is none
-	since        time.Time         // when the connection was made
-	down         bool              // the person was told that there is none
-	answeredOnce atomic.Bool       // permd answered something since then
-	gone         time.Time         // when it was last found to be gone
-	until        time.Time         // before then permd is not tried again
-	waiters      sync.WaitGroup
+	conn          *client.Client
+	ids           map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
+	connectedOnce bool              // there was a connection
+	busy          bool              // a new connection is told what it must know
+	timedOut      *atomic.Bool      // permd took too long on this connection
+	tooSlow       bool              // that is why there is none
+	since         time.Time         // when the connection was made
+	down          bool              // the person was told that there is none
+	answeredOnce  atomic.Bool       // permd answered something since then
+	gone          time.Time         // when it was last found to be gone
+	until         time.Time         // before then permd is not tried again
+	waiters       sync.WaitGroup
 }
 
 func newLink(p *pumps) *link {
 	l := &link{p: p, wake: make(chan struct{}, 1)}
-	l.lessQueued.L = &l.mu
+	l.roomFreed.L = &l.mu
 	return l
 }
 
@@ -67,7 +67,7 @@ func (l *link) waitForRoom() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !l.ended && (len(l.acts) > maxActs/2 || l.bytes > maxActBytes/2) {
-		l.lessQueued.Wait()
+		l.roomFreed.Wait()
 	}
 }
 
@@ -76,7 +76,7 @@ func (l *link) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
-	l.lessQueued.Broadcast()
+	l.roomFreed.Broadcast()
 }
 
 // push takes an act over, or reports that it cannot.
@@ -88,7 +88,7 @@ func (l *link) push(a action) bool {
 		return false
 	}
 	l.acts = append(l.acts, a)
-	l.bytes += len(a.params)
+	l.bytes += len(a.Params)
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -107,8 +107,8 @@ func (l *link) pop() (a action, lost, ok bool) {
 	if l.acts = l.acts[1:]; len(l.acts) == 0 {
 		l.acts = nil
 	}
-	l.bytes -= len(a.params)
-	l.lessQueued.Broadcast()
+	l.bytes -= len(a.Params)
+	l.roomFreed.Broadcast()
 	lost, l.lost = l.lost, false
 	return a, lost, true
 }
@@ -165,12 +165,12 @@ func (l *link) connect(ctx context.Context) bool {
 		}
 		return false
 	}
-	l.conn, l.ids, l.slow, l.tooSlow = conn, map[uint64]uint64{}, new(atomic.Bool), false
-	again := l.before || l.down // something may have been said that permd was not told
+	l.conn, l.ids, l.timedOut, l.tooSlow = conn, map[uint64]uint64{}, new(atomic.Bool), false
+	again := l.connectedOnce || l.down // something may have been said that permd was not told
 	if l.down {
 		l.p.say("permd is there again")
 	}
-	l.before, l.down, l.busy, l.since = true, false, true, time.Now()
+	l.connectedOnce, l.down, l.busy, l.since = true, false, true, time.Now()
 	defer func() { l.busy = false }()
 	for _, a := range l.p.connected(again) {
 		l.do(ctx, a)
@@ -206,7 +206,7 @@ func (l *link) failed(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 		return false
-	case l.slow.Load():
+	case l.timedOut.Load():
 		l.onTooSlow()
 		return false
 	case l.busy || time.Since(l.since) < l.p.cfg.retry():
@@ -243,22 +243,23 @@ func (l *link) why() error {
 
 // do does one act.
 func (l *link) do(ctx context.Context, a action) {
-	if l.conn == nil && (a.kind != actAsk || l.busy || !l.connect(ctx)) {
-		if a.kind == actAsk {
-			l.p.answer(a.n, nil, l.why())
+	if l.conn == nil && (a.Kind != actAsk || l.busy || !l.connect(ctx)) {
+		if a.Kind == actAsk {
+			l.p.answer(a.N, nil, l.why())
 		}
 		return
 	}
-	switch a.kind {
+	switch a.Kind {
 	case actAsk:
 		l.ask(ctx, a)
-	case actTell:
-		l.notify(ctx, a.method, a.params)
+	case actNotify:
+		l.notify(ctx, a.Method, a.Params)
 	case actWithdraw:
-		if id, ok := l.ids[a.n]; ok {
-			delete(l.ids, a.n)
+		if id, ok := l.ids[a.N]; ok {
+			delete(l.ids, a.N)
 			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
 		}
+	case actWrite, actReserve, actFill, actWake, actPrint: // nothing that permd is told
 	}
 }
 
@@ -278,36 +279,36 @@ func (l *link) notify(ctx context.Context, method string, params strictjson.Valu
 // of its own; how many there are is bounded by the requests that are held.
 func (l *link) ask(ctx context.Context, a action) {
 	asking, cancel := context.WithTimeout(ctx, l.p.cfg.timeout())
-	conn, slow := l.conn, l.slow
-	p, err := conn.Start(asking, a.method, a.params)
+	conn, slow := l.conn, l.timedOut
+	p, err := conn.Start(asking, a.Method, a.Params)
 	if err != nil {
 		late := asking.Err() != nil && ctx.Err() == nil
 		cancel()
 		switch {
 		case late:
 			l.onTooSlow()
-		case l.failed(ctx) && !a.wait && l.conn != nil:
-			// A new permd was told of all sessions just now. What was said of calls
+		case l.failed(ctx) && !a.Wait && l.conn != nil:
+			// A new permd was told of all sessions just now. What was said about calls
 			// it was not told, so it asks where it would have known.
 			l.ask(ctx, a)
 			return
 		}
-		l.p.answer(a.n, nil, l.why())
+		l.p.answer(a.N, nil, l.why())
 		return
 	}
-	if !a.wait {
+	if !a.Wait {
 		if len(l.ids) > maxActs {
 			clear(l.ids)
 		}
-		l.ids[a.n] = p.ID
+		l.ids[a.N] = p.ID
 		l.waiters.Go(func() {
 			defer cancel()
-			l.wait(ctx, asking, conn, slow, p, a.n)
+			l.wait(ctx, asking, conn, slow, p, a.N)
 		})
 		return
 	}
 	defer cancel()
-	l.wait(ctx, asking, conn, slow, p, a.n)
+	l.wait(ctx, asking, conn, slow, p, a.N)
 }
 
 // wait hands permd's answer on.

@@ -85,5 +85,5 @@ func (c *core) refuseMethod(m *message, why error) {
 	if m.id != nil {
 		c.reply(agentSide, failure(m.id, socket.CodeMethod, "permd acp: "+why.Error()))
 	}
-	c.say("a message of the agent was not passed on: " + why.Error())
+	c.print("a message of the agent was not passed on: " + why.Error())
 }

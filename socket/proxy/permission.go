@@ -72,7 +72,7 @@ func (c *core) permission(m *message) {
 // decide has permd decide a request before the client sees it.
 func (c *core) decide(t *trackedRequest) {
 	t.call = text(t.params, append(callAt(t.params), "toolCallId")...)
-	c.known(t.session)
+	c.declareUnknown(t.session)
 	if c.cancelled(t.session) {
 		// The request and the cancel have crossed. The client would answer so, and
 		// some that have ended the turn would not answer at all.
@@ -94,7 +94,7 @@ func callAt(params strictjson.Value) []string {
 }
 
 func (c *core) askPermission(t *trackedRequest, params strictjson.Value) {
-	if params == nil || len(params) > maxTold-spare {
+	if params == nil || len(params) > maxNotification-spare {
 		c.toPerson(t, nil)
 		return
 	}
@@ -112,7 +112,7 @@ const (
 // the two it is to.
 func (c *core) admit(from peerSide, m *message) bool {
 	k := key(m.id)
-	if c.tracked[from][k] != nil || from == agentSide && c.others[short(k)] > 0 {
+	if c.tracked[from][k] != nil || from == agentSide && c.undecided[short(k)] > 0 {
 		c.reply(from, failure(m.id, socket.CodeRequest, errInUse))
 		return false
 	}
@@ -132,13 +132,13 @@ func (c *core) hold(t *trackedRequest) {
 	c.last++
 	t.slot, t.inPlace = c.last, true
 	c.tracked[t.from][key(t.id)] = t
-	c.add(action{kind: actReserve, to: t.from.other(), place: t.slot})
+	c.add(action{Kind: actReserve, To: t.from.other(), Place: t.slot})
 }
 
 // release lets the other side see a request, as line; nil for never.
 func (c *core) release(t *trackedRequest, line []byte) {
 	t.inPlace = false
-	c.add(action{kind: actFill, to: t.from.other(), place: t.slot, line: line})
+	c.add(action{Kind: actFill, To: t.from.other(), Place: t.slot, Line: line})
 }
 
 // finish answers a request in the place of the other side, which never sees it.
@@ -156,7 +156,7 @@ func (c *core) drop(t *trackedRequest) {
 
 func (c *core) withdraw(t *trackedRequest) {
 	if t.ask != 0 {
-		c.add(action{kind: actWithdraw, n: t.ask})
+		c.add(action{Kind: actWithdraw, N: t.ask})
 	}
 }
 
@@ -168,7 +168,7 @@ func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
 		line, ok := t.answers(result)
 		if !ok {
 			if t.form == nil {
-				c.say("permd's answer fits none of the agent's options, so the call is left to you")
+				c.print("permd's answer fits none of the agent's options, so the call is left to you")
 			}
 			c.toPerson(t, nil)
 			return
@@ -181,7 +181,7 @@ func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
 		d := question(rpc)
 		if d != nil && !t.again && c.waitsFor(t) {
 			t.late, t.decision = true, d
-			c.add(action{kind: actWake, n: t.ask, after: c.rules.lateWait})
+			c.add(action{Kind: actWake, N: t.ask, After: c.rules.LateWait})
 			return
 		}
 		c.toPerson(t, d)
@@ -275,7 +275,7 @@ func (c *core) cancelTurn(m *message) {
 		}
 	}
 	if m.params != nil {
-		c.tell(acp.MethodCancel, slices.Clone(m.params))
+		c.notify(acp.MethodCancel, slices.Clone(m.params))
 	}
 }
 

@@ -97,7 +97,7 @@ func TestBatches(t *testing.T) {
 		if got := k.sent(agentSide); len(got) != 1 || !strings.Contains(got[0], `"id":null,"error"`) {
 			t.Errorf("%s: the agent was told %q", name, got)
 		}
-		if len(k.acts) != 2 || string(k.acts[0].params) != `{"sessionId":"s1","update":{}}` || string(k.acts[1].params) != `{}` {
+		if len(k.acts) != 2 || string(k.acts[0].Params) != `{"sessionId":"s1","update":{}}` || string(k.acts[1].Params) != `{}` {
 			t.Errorf("%s: permd was not told that something was lost: %v", name, k.acts)
 		}
 	}
@@ -115,7 +115,7 @@ func TestOrder(t *testing.T) {
 	k.agent(`{"jsonrpc":"2.0","method":"_last"}`)
 	var received []string
 	for _, a := range k.acts {
-		received = append(received, a.method)
+		received = append(received, a.Method)
 	}
 	if d := cmp.Diff([]string{"session/update", "session/request_permission", "session/update", "session/request_permission"}, received); d != "" {
 		t.Errorf("permd received (-want +got):\n%s", d)
@@ -139,7 +139,7 @@ func TestOneAnswer(t *testing.T) {
 		a := k.asked("session/request_permission")
 		k.client(cancelTurn)
 		k.want(agentSide, cancelTurn, `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`)
-		if last := k.acts[len(k.acts)-1]; last.method != "session/cancel" {
+		if last := k.acts[len(k.acts)-1]; last.Method != "session/cancel" {
 			t.Errorf("permd was not told: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil) // too late
@@ -172,7 +172,7 @@ func TestOneAnswer(t *testing.T) {
 		a := k.asked("session/request_permission")
 		k.agent(withdraw)
 		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}`)
-		if last := k.acts[len(k.acts)-1]; last.kind != actWithdraw || last.n != a.n {
+		if last := k.acts[len(k.acts)-1]; last.Kind != actWithdraw || last.N != a.N {
 			t.Errorf("permd was not told: %v", k.acts)
 		}
 		k.answer(a, picks("yes"), nil)
@@ -225,14 +225,14 @@ func TestOwnSessions(t *testing.T) {
 	k.begin("x")
 	k.agent(update("sub", "tool_call", "c", ``))
 	a := k.asked("permd/session")
-	if p := a.params; text(p, "sessionId") != "sub" || text(p, "cwd") != "/p" || text(p, "parent") != "s1" {
+	if p := a.Params; text(p, "sessionId") != "sub" || text(p, "cwd") != "/p" || text(p, "parent") != "s1" {
 		t.Errorf("declared as %s", p)
 	}
 	k.client(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/q","mcpServers":[]}}`)
 	k.agent(update("early", "tool_call", "c", ``)) // perhaps the new one
 	k.agent(`{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s2"}}`)
-	if a := k.asked("permd/session"); text(a.params, "sessionId") != "s2" {
-		t.Errorf("declared as %s", a.params)
+	if a := k.asked("permd/session"); text(a.Params, "sessionId") != "s2" {
+		t.Errorf("declared as %s", a.Params)
 	}
 	k.agent(update("sub2", "tool_call", "c", ``))
 	if len(k.open) != 0 {
@@ -255,7 +255,7 @@ func TestLateInput(t *testing.T) {
 	t.Run("it comes", func(t *testing.T) {
 		k := begin(t, "OpenCode")
 		k.want(clientSide)
-		if len(k.wakes) != 1 || k.wakes[0].after != defaultLateWait {
+		if len(k.wakes) != 1 || k.wakes[0].After != defaultLateWait {
 			t.Errorf("wakes: %v", k.wakes)
 		}
 		k.agent(update("s1", "tool_call_update", "other", `,"rawInput":{"command":"ls"}`))
@@ -265,16 +265,16 @@ func TestLateInput(t *testing.T) {
 		}
 		k.agent(input)
 		a := k.asked("session/request_permission")
-		if v := strictjson.Find(a.params, "toolCall", "rawInput"); v != nil || text(a.params, "toolCall", "title") != "bash" {
-			t.Errorf("asked about %s: its own empty input hides the other", a.params)
+		if v := strictjson.Find(a.Params, "toolCall", "rawInput"); v != nil || text(a.Params, "toolCall", "title") != "bash" {
+			t.Errorf("asked about %s: its own empty input hides the other", a.Params)
 		}
-		k.do(k.core.onLate(k.wakes[0].n)) // it is over, and nobody waits any more
+		k.do(k.core.onLate(k.wakes[0].N)) // it is over, and nobody waits any more
 		k.answer(a, picks("yes"), nil)
 		k.want(agentSide, `{"jsonrpc":"2.0","id":7,"result":`+picks("yes")+`}`)
 	})
 	t.Run("it does not come", func(t *testing.T) {
 		k := begin(t, "opencode")
-		k.do(k.core.onLate(k.wakes[0].n))
+		k.do(k.core.onLate(k.wakes[0].N))
 		if got := k.sent(clientSide); len(got) != 1 || !strings.Contains(got[0], "request_permission") {
 			t.Errorf("the client was sent %q", got)
 		}
@@ -296,8 +296,8 @@ func TestReplay(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
 	k.client(`{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"old","cwd":"/p","mcpServers":[]}}`)
-	if a := k.asked("permd/session"); text(a.params, "sessionId") != "old" {
-		t.Errorf("declared as %s", a.params)
+	if a := k.asked("permd/session"); text(a.Params, "sessionId") != "old" {
+		t.Errorf("declared as %s", a.Params)
 	}
 	k.acts = nil
 	replayed := update("old", "tool_call", "c", `,"rawInput":{"command":"ls"}`)
@@ -321,8 +321,8 @@ func TestLoadFails(t *testing.T) {
 	k.begin("x")
 	k.client(`{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":"old","cwd":"/p"}}`)
 	k.agent(`{"jsonrpc":"2.0","id":2,"error":{"code":-32002,"message":"x"}}`)
-	if a := k.asked("permd/close"); text(a.params, "sessionId") != "old" {
-		t.Errorf("closed %s", a.params)
+	if a := k.asked("permd/close"); text(a.Params, "sessionId") != "old" {
+		t.Errorf("closed %s", a.Params)
 	}
 }
 

@@ -47,8 +47,8 @@ func TestPlaceOfSession(t *testing.T) {
 				t.Errorf("%s, in the order %v: %+v, want it in %s", answers, order, got, want)
 			}
 			last := k.open[len(k.open)-1]
-			if text(last.params, "cwd") != want {
-				t.Errorf("%s, in the order %v: permd was told %s last", answers, order, last.params)
+			if text(last.Params, "cwd") != want {
+				t.Errorf("%s, in the order %v: permd was told %s last", answers, order, last.Params)
 			}
 		}
 	}

@@ -29,7 +29,7 @@ type Peers struct {
 	AgentOut  io.ReadCloser  // what it says
 }
 
-// Config is what Run goes by.
+// Config configures Run.
 type Config struct {
 	Rules
 	// Conducted says that the client is a conductor, which speaks for the agent
@@ -241,21 +241,21 @@ func (p *pumps) do(f func() []action) {
 func (p *pumps) apply(acts []action) {
 	var refused []uint64
 	for _, a := range acts {
-		switch a.kind {
+		switch a.Kind {
 		case actWrite:
-			p.out[a.to].push(a.line, a.own)
+			p.out[a.To].push(a.Line, a.Own)
 		case actReserve:
-			p.out[a.to].hold(a.place)
+			p.out[a.To].hold(a.Place)
 		case actFill:
-			p.out[a.to].fill(a.place, a.line)
-		case actAsk, actTell, actWithdraw:
-			if (p.over || !p.link.push(a)) && a.kind == actAsk {
-				refused = append(refused, a.n)
+			p.out[a.To].fill(a.Place, a.Line)
+		case actAsk, actNotify, actWithdraw:
+			if (p.over || !p.link.push(a)) && a.Kind == actAsk {
+				refused = append(refused, a.N)
 			}
 		case actWake:
 			p.later(a)
-		case actSay:
-			p.cfg.Say(a.text)
+		case actPrint:
+			p.cfg.Say(a.Text)
 		}
 	}
 	clear(acts) // the core keeps the place, and must not keep the lines
@@ -270,10 +270,10 @@ func (p *pumps) later(a action) {
 		return
 	}
 	var t *time.Timer
-	t = time.AfterFunc(a.after, func() {
+	t = time.AfterFunc(a.After, func() {
 		p.do(func() []action {
 			delete(p.wakes, t)
-			return p.core.onLate(a.n)
+			return p.core.onLate(a.N)
 		})
 	})
 	p.wakes[t] = struct{}{}

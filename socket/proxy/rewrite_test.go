@@ -85,8 +85,8 @@ func TestVersion2(t *testing.T) {
 			}
 			k.client(answer(c.pick))
 			a := k.asked("permd/choose")
-			if string(a.params) != c.choose {
-				t.Errorf("permd received %s, want %s", a.params, c.choose)
+			if string(a.Params) != c.choose {
+				t.Errorf("permd received %s, want %s", a.Params, c.choose)
 			}
 			k.answer(a, `{"stored":[{}]}`, nil)
 			k.want(agentSide, answer(c.agent))
@@ -112,8 +112,8 @@ func TestVersion2(t *testing.T) {
 		declined := `{"jsonrpc":"2.0","id":7,"result":{"outcome":{"outcome":"cancelled"}}}`
 		k.client(declined)
 		k.want(agentSide, declined)
-		if a := k.asked("permd/choose"); string(a.params) != `{"decisionId":"d1","verdict":"deny"}` {
-			t.Errorf("permd received %s", a.params)
+		if a := k.asked("permd/choose"); string(a.Params) != `{"decisionId":"d1","verdict":"deny"}` {
+			t.Errorf("permd received %s", a.Params)
 		}
 	})
 	t.Run("denied by permd, which has no option for it", func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestVersion2Late(t *testing.T) {
 	k.want(clientSide)
 	k.agent(update("s1", "tool_call_update", "c", `,"rawInput":{"command":"ls"}`))
 	a := k.asked("session/request_permission")
-	if strictjson.Find(a.params, "subject", "toolCall", "rawInput") != nil || text(a.params, "subject", "toolCall", "toolCallId") != "c" {
-		t.Errorf("permd was asked %s", a.params)
+	if strictjson.Find(a.Params, "subject", "toolCall", "rawInput") != nil || text(a.Params, "subject", "toolCall", "toolCallId") != "c" {
+		t.Errorf("permd was asked %s", a.Params)
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 // callRun is what is known of one call.
 type callRun struct {
 	session, call string
-	told          members // what an update has said of it
-	mentioned     bool    // an update spoke of it
+	told          members // what an update has said about it
+	mentioned     bool    // an update mentioned it
 	asked         bool    // a request was about it
 	denied        bool    // and was denied, the last one
 	began         bool    // it is running, as the agent says
@@ -121,8 +121,8 @@ func (r *runs) history(session string, update strictjson.Value) {
 	}
 }
 
-// spoken notes that something was said of a call.
-func (r *runs) spoken(session, call string) {
+// mention notes that something was said about a call.
+func (r *runs) mention(session, call string) {
 	if one := r.enter(session, call); one != nil {
 		one.mentioned = true
 	}
@@ -214,7 +214,7 @@ func (c *core) follow(id string, s *session, update strictjson.Value, created bo
 	if s != nil && c.replays(s) || known == nil && !created && c.runs.forgot {
 		one.old = true
 	}
-	rest := one.tell(o)
+	rest := one.update(o)
 	began := one.began
 	one.began = began || status == "in_progress"
 	if !over {
@@ -227,14 +227,14 @@ func (c *core) follow(id string, s *session, update strictjson.Value, created bo
 	}
 }
 
-// replays reports whether what is said of a session's calls is history.
+// replays reports whether what is said about a session's calls is history.
 func (c *core) replays(s *session) bool {
 	parent := c.sessions.byID[s.parent]
 	return s.replayed || parent != nil && parent.replayed
 }
 
-// tell notes what an update says of a call, and returns what is new of it.
-func (r *callRun) tell(o strictjson.Object) []strictjson.Member {
+// update notes what an update says about a call, and returns what is new of it.
+func (r *callRun) update(o strictjson.Object) []strictjson.Member {
 	var rest []strictjson.Member
 	first := r.told == 0
 	for i, name := range callMembers {
@@ -259,7 +259,7 @@ func (c *core) ran(one *callRun, rest []strictjson.Member, completed bool) {
 		return
 	}
 	call := object(append([]strictjson.Member{member("toolCallId", one.call)}, rest...)...)
-	if len(call) > maxTold-spare {
+	if len(call) > maxNotification-spare {
 		call = object(member("toolCallId", one.call))
 	}
 	params := []strictjson.Member{member("sessionId", one.session), {Name: "toolCall", Value: call}}
@@ -290,8 +290,8 @@ func (c *core) turnOver(session string) {
 	}
 }
 
-// noted takes permd's answer to that.
-func (c *core) noted(one *callRun, result strictjson.Value, err error) {
+// onRecorded takes permd's answer to that.
+func (c *core) onRecorded(one *callRun, result strictjson.Value, err error) {
 	if err != nil {
 		c.runs.missed++
 		return
@@ -315,10 +315,10 @@ func (c *core) noted(one *callRun, result strictjson.Value, err error) {
 		if !one.done {
 			verb = "begun or tried"
 		}
-		c.say("the agent has asked nobody and " + verb + " what your rules deny: " + offending(d) + ". permd log list --unasked shows all that ran so")
+		c.print("the agent has asked nobody and " + verb + " what your rules deny: " + offending(d) + ". permd log list --unasked shows all that ran so")
 		return
 	}
-	c.say("the agent says that it has done what it was denied: " + offending(d) + ". permd log list --unasked shows all such calls")
+	c.print("the agent says that it has done what it was denied: " + offending(d) + ". permd log list --unasked shows all such calls")
 }
 
 // offending is what of a call is denied, or the call.
@@ -342,11 +342,11 @@ func (c *core) onUnrecorded() []action {
 func (c *core) unrecorded() {
 	if n := c.runs.missed; n > 0 {
 		c.runs.missed = 0
-		c.say("calls that ran without having been asked for, and that permd could not be told of: " + strconv.Itoa(n))
+		c.print("calls that ran without having been asked for, and that permd could not be told of: " + strconv.Itoa(n))
 	}
 }
 
-// tellIncomplete tells a new permd which calls were spoken of before it came. What is
+// tellIncomplete tells a new permd which calls were mentioned before it came. What is
 // asked about others has nothing missing.
 func (c *core) tellIncomplete() {
 	c.unrecorded()
@@ -375,6 +375,6 @@ func (c *core) tellIncomplete() {
 		if c.runs.changed[session] {
 			params = append(params, strictjson.Member{Name: "state", Value: strictjson.Value("true")})
 		}
-		c.tell(acp.MethodIncomplete, object(params...))
+		c.notify(acp.MethodIncomplete, object(params...))
 	}
 }

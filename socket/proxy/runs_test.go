@@ -16,12 +16,12 @@ import (
 // received.
 func (k *talk) ran() (list []string) {
 	for _, a := range k.acts {
-		if a.method == "permd/ran" {
-			list = append(list, string(a.params))
+		if a.Method == "permd/ran" {
+			list = append(list, string(a.Params))
 		}
 	}
 	k.acts = nil
-	k.open = slices.DeleteFunc(k.open, func(a action) bool { return a.method == "permd/ran" })
+	k.open = slices.DeleteFunc(k.open, func(a action) bool { return a.Method == "permd/ran" })
 	return list
 }
 
@@ -195,7 +195,7 @@ func TestRan(t *testing.T) {
 			k.update("tool_call", "d", command+`,"status":"completed"`)
 		}, []string{`{"sessionId":"s1","toolCall":{"toolCallId":"d","title":"ls","kind":"execute","rawInput":{"command":"ls"}},"done":true}`}},
 		{"larger than permd reads", func(k *talk) {
-			k.update("tool_call", "c", `,"status":"completed","rawInput":"`+strings.Repeat("x", maxTold)+`"`)
+			k.update("tool_call", "c", `,"status":"completed","rawInput":"`+strings.Repeat("x", maxNotification)+`"`)
 		}, []string{done}},
 	}
 	for _, c := range cases {
@@ -222,7 +222,7 @@ func TestRanOrder(t *testing.T) {
 	k.update("tool_call", "c", "")
 	k.acts = nil
 	k.update("tool_call_update", "c", `,"status":"completed"`)
-	if len(k.acts) != 2 || k.acts[0].method != "permd/ran" || k.acts[0].wait || k.acts[1].method != "session/update" {
+	if len(k.acts) != 2 || k.acts[0].Method != "permd/ran" || k.acts[0].Wait || k.acts[1].Method != "session/update" {
 		t.Errorf("permd received %v", k.acts)
 	}
 }

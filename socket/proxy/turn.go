@@ -33,7 +33,7 @@ func (t *turn) cancel() { t.cancelled = t.prompts > 0 }
 // updateState is the update of version 2 that says what the agent is doing.
 const updateState = "state_update"
 
-// idle takes what the agent says of its turn in version 2.
+// idle takes what the agent says about its turn in version 2.
 func (c *core) idle(s *session, update strictjson.Value) {
 	if c.version == 2 && text(update, "state") == "idle" {
 		s.turn = turn{}

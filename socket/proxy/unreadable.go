@@ -41,22 +41,22 @@ func speaks(line []byte) bool {
 	return false
 }
 
-// loose drops a line of the agent that is no message and that some readers may
+// dropUnreadable drops a line of the agent that is no message and that some readers may
 // find one in. Agents print such lines by mistake, so the person is told of the
 // first few and then ever more seldom.
-func (c *core) loose(line []byte) []action {
+func (c *core) dropUnreadable(line []byte) []action {
 	if speaks(line) {
 		return c.onUnreadable(agentSide, errLoose)
 	}
 	c.dropped++
 	switch n := c.dropped; {
-	case n <= maxDroppedSaid:
-		c.say("what the agent printed was not passed on: " + errLoose.Error())
+	case n <= maxDroppedPrinted:
+		c.print("what the agent printed was not passed on: " + errLoose.Error())
 	case n&(n-1) == 0:
-		c.say(strconv.Itoa(n) + " lines that the agent printed were not passed on: some readers may find messages in them")
+		c.print(strconv.Itoa(n) + " lines that the agent printed were not passed on: some readers may find messages in them")
 	}
 	return c.take()
 }
 
-// maxDroppedSaid is how many dropped lines are reported one by one.
-const maxDroppedSaid = 3
+// maxDroppedPrinted is how many dropped lines are reported one by one.
+const maxDroppedPrinted = 3

@@ -99,7 +99,7 @@ func TestPrintedALot(t *testing.T) {
 		k.agent("debug { a: 1 }")
 	}
 	k.want(clientSide)
-	if n := len(k.says); n < maxDroppedSaid+1 || n > maxDroppedSaid+10 {
+	if n := len(k.says); n < maxDroppedPrinted+1 || n > maxDroppedPrinted+10 {
 		t.Errorf("%d reports: %q", n, k.says)
 	}
 }

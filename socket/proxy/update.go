@@ -7,17 +7,17 @@ import (
 	"github.com/permd/permd/socket/acp"
 )
 
-// chatter are updates that say nothing of calls and modes. permd would pass
+// ignoredUpdates are updates that say nothing of calls and modes. permd would pass
 // over them as well; they are most of what an agent says.
-var chatter = []string{
+var ignoredUpdates = []string{
 	"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "plan", "available_commands_update", "usage_update", "session_info_update",
 }
 
-// observe passes an update on to permd, which decides by all that was said of a
+// observe passes an update on to permd, which decides by all that was said about a
 // call.
 func (c *core) observe(m *message) {
 	kind := text(m.params, "update", "sessionUpdate")
-	if slices.Contains(chatter, kind) {
+	if slices.Contains(ignoredUpdates, kind) {
 		return
 	}
 	id := text(m.params, "sessionId")
@@ -27,10 +27,10 @@ func (c *core) observe(m *message) {
 	if about {
 		c.contents.note(id, update, created, len(m.line))
 	}
-	s := c.known(id)
+	s := c.declareUnknown(id)
 	if s != nil && s.loading > 0 || s == nil && c.sessions.loading() {
 		// History: what was done in another conversation. A call of it that is
-		// spoken of again later is one that permd knows nothing of.
+		// mentioned again later is one that permd knows nothing of.
 		if about {
 			c.runs.history(id, update)
 		}
@@ -51,15 +51,15 @@ func (c *core) observe(m *message) {
 	if about {
 		c.follow(id, s, update, created)
 	} else if kind == updateContent {
-		c.runs.spoken(id, text(update, "toolCallId"))
+		c.runs.mention(id, text(update, "toolCallId"))
 	}
-	if len(m.params) > maxTold-spare {
+	if len(m.params) > maxNotification-spare {
 		// More than permd takes: it is told that something of the session was
 		// lost, by an update that it cannot read.
-		c.tell(acp.MethodUpdate, unread(id))
+		c.notify(acp.MethodUpdate, unread(id))
 		return
 	}
-	c.tell(acp.MethodUpdate, m.params)
+	c.notify(acp.MethodUpdate, m.params)
 	if !nothing(strictjson.Find(update, "rawInput")) {
 		c.arrived(id, text(update, "toolCallId"))
 	}

@@ -101,7 +101,7 @@ func (h *handler) closeThread(c *socket.Conn, params strictjson.Value) (run, err
 	}
 	closed := stateOf(c).close(p.ThreadID)
 	if h.Keeper != nil && h.Sessions.Get(c.Owner(), p.ThreadID) == nil {
-		// Here and not later, or a thread that begins anew would begin with the
+		// Here and not later, or a thread that starts over would begin with the
 		// choices of the old one. What could not be stored is in the status; it holds
 		// all the same.
 		_ = h.Keeper.EndSession(context.Background(), c.Owner(), p.ThreadID)

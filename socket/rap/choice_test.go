@@ -168,7 +168,7 @@ func TestCloseThread(t *testing.T) {
 	if r := d.must(t, MethodChoice, chosen(other.Decision.ID, 1)); r.Outcome != Run || len(d.kept) != 1 {
 		t.Errorf("%+v", r)
 	}
-	// Also not when a thread of that name has begun anew.
+	// Also not when a thread of that name has begun again.
 	d, id = asked(t)
 	d.must(t, MethodCloseThread, `{"thread_id":"root"}`)
 	d.must(t, MethodInvoke, invoked("x", "root", "list", ""))

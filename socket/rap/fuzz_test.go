@@ -10,7 +10,7 @@ import (
 )
 
 // FuzzInvocation: what is read of an invocation is within its bounds, and the
-// chain is what stands there.
+// chain is what is there.
 func FuzzInvocation(f *testing.F) {
 	for _, name := range []string{invokeSample, rootSample} {
 		f.Add([]byte(with(`"toolset":`+sockettest.Sample(f, toolsetSample), sockettest.Sample(f, name))))

@@ -73,7 +73,7 @@ func TestRequest(t *testing.T) {
 	diff(t, "call", effects.Call{
 		ID: "c1", Protocol: "rap",
 		Tool:  effects.Tool{Name: "purge_bin", Server: "warehouse", Source: "http://127.0.0.1:7410/invoke", Destructive: true},
-		Input: []byte(`{"bin":"C-17"}`), InputFrom: "arguments", Given: effects.Given{Authorizations: []effects.Authorization{{ID: "sso"}}},
+		Input: []byte(`{"bin":"C-17"}`), InputFrom: "arguments", Credentials: effects.Credentials{Authorizations: []effects.Authorization{{ID: "sso"}}},
 		Claims: effects.Claims{User: "u-7"}, Agent: effects.Party{Name: "infinity"}, Cwd: "/home/ana/shop",
 		User: effects.User{UID: 1000, Home: "/home/ana"},
 	}, r.Call, cmpopts.IgnoreUnexported(effects.Disturbance{}))
@@ -153,7 +153,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestChains: what is said of threads.
+// TestChains: what is said about threads.
 func TestChains(t *testing.T) {
 	ancestors := func(r *decisions.Request) string { return r.Session.ID + " " + strings.Join(r.Session.Ancestors, " ") }
 	type step struct{ path, want, at string }

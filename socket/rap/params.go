@@ -40,7 +40,7 @@ type toolWire struct {
 	Annotations annotationsWire  `json:"annotations"`
 }
 
-// annotationsWire are what a tool server says of its tool. What would make a call
+// annotationsWire are what a tool server says about its tool. What would make a call
 // look harmless is only held to its type.
 type annotationsWire struct {
 	ReadOnly     bool   `json:"readOnly"`
@@ -138,7 +138,7 @@ func (in *invocation) readToolset() error {
 	return nil
 }
 
-// check says what is wrong with the invocation by what the toolset says of it:
+// check says what is wrong with the invocation by what the toolset says about it:
 // invalid in words for the model, "" if nothing is, and as a defect for the log;
 // a defect alone where it cannot be known.
 func (in *invocation) check(schemas *toolschema.Cache) (invalid string, defect *effects.Defect) {
@@ -179,7 +179,7 @@ func (in *invocation) request(ses *decisions.Session) *decisions.Request {
 	if in.tool != nil {
 		call.Tool.Destructive = in.tool.Annotations.Destructive
 		if id := in.tool.Annotations.RequiresAuth; id != "" {
-			call.Given.Authorizations = []effects.Authorization{{ID: id}}
+			call.Credentials.Authorizations = []effects.Authorization{{ID: id}}
 		}
 	}
 	r := &decisions.Request{}

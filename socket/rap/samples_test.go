@@ -35,7 +35,7 @@ func TestSamples(t *testing.T) {
 			d := newDaemon(t)
 			d.must(t, MethodInvoke, with(`"toolset":`+text, sockettest.Sample(t, invokeSample)))
 			r := d.got[0].Call
-			if r.Tool.Server != "warehouse-tools" || r.Tool.Source != "http://127.0.0.1:7410/invoke" || !r.Tool.Destructive || r.Given.Authorizations[0].ID != "warehouse-sso" || r.Defects != nil {
+			if r.Tool.Server != "warehouse-tools" || r.Tool.Source != "http://127.0.0.1:7410/invoke" || !r.Tool.Destructive || r.Credentials.Authorizations[0].ID != "warehouse-sso" || r.Defects != nil {
 				t.Errorf("%+v", r)
 			}
 		},
@@ -265,7 +265,7 @@ func TestCanary(t *testing.T) {
 }
 
 // TestMutants: whatever is changed of an invocation that is allowed, what may run
-// is the operation with the arguments that stand there, in the thread that stands
+// is the operation with the arguments that are there, in the thread that stands
 // there.
 func TestMutants(t *testing.T) {
 	doc := poisoned(t)[rootSample+" with its toolset"]

@@ -77,7 +77,7 @@ type lineage struct {
 	contrary bool
 }
 
-// enter takes note of a chain of threads. The first that is said of a thread
+// enter takes note of a chain of threads. The first that is said about a thread
 // counts: should it be said to be elsewhere later, it is below both.
 func (s *state) enter(chain []string) lineage {
 	s.mu.Lock()
@@ -159,7 +159,7 @@ func (s *state) begin(c *call, sum [sha256.Size]byte) (other bool) {
 	}
 	for _, o := range s.open {
 		if o.callID == c.callID && o.question != nil {
-			s.asks.Remove(o.question.id) // it is asked anew
+			s.asks.Remove(o.question.id) // it is asked again
 		}
 	}
 	s.open = slices.DeleteFunc(s.open, func(o *call) bool { return o.callID == c.callID && o.question != nil })

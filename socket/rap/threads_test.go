@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// TestClosedBetween: a thread whose parent was closed, and has begun anew below
+// TestClosedBetween: a thread whose parent was closed, and has begun again below
 // others, is not below those others without a person.
 func TestClosedBetween(t *testing.T) {
 	type step struct{ path, at string } // "-x" closes x

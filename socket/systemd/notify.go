@@ -98,9 +98,9 @@ func field(text string) string {
 	return "STATUS=" + text
 }
 
-// patience is how long a message to the service manager may take. It takes no
+// notifyTimeout is how long a message to the service manager may take. It takes no
 // time, unless the manager does not read: permd must answer all the same.
-const patience = time.Second
+const notifyTimeout = time.Second
 
 func send(state string) error {
 	if err := write(os.Getenv("NOTIFY_SOCKET"), state); err != nil {
@@ -119,7 +119,7 @@ func write(path, state string) error {
 	if err != nil {
 		return err
 	}
-	err = c.SetWriteDeadline(time.Now().Add(patience))
+	err = c.SetWriteDeadline(time.Now().Add(notifyTimeout))
 	if err == nil {
 		_, err = c.Write([]byte(state))
 	}

@@ -11,46 +11,46 @@ import (
 // KEYCLOAK and author say nothing, and the last one can take it back: a key
 // file's path and a token's type are no secrets.
 
-// naming is where a name stands. The weaker the place tells names from common
+// nameContext is where a name stands. The weaker the place tells names from common
 // words, the more the name has to say.
-type naming uint8
+type nameContext uint8
 
 const (
-	NameOfVariable naming = iota // NAME=value
-	nameOfOption                 // --name value, --name=value
-	nameOfQuery                  // ?name=value
-	nameOfHeader                 // Name: value
-	nameOfMember                 // "name": "value"
+	NameOfVariable nameContext = iota // NAME=value
+	nameOfOption                      // --name value, --name=value
+	nameOfQuery                       // ?name=value
+	nameOfHeader                      // Name: value
+	nameOfMember                      // "name": "value"
 )
 
-// says is what segments of a name say.
-type says uint16
+// nameMeaning is what segments of a name say.
+type nameMeaning uint16
 
 const (
-	saysSecret  says = 1 << iota // token, password …
-	saysKey                      // key: a secret beside another word
-	saysAuth                     // auth
-	saysSession                  // session
-	saysPass                     // pass, pwd
-	saysCookie                   // cookie
-	saysSign                     // sig, signature: of an address
-	saysID                       // id
-	saysPublic                   // of keys that are none: public, primary …
-	saysAbout                    // file, type …: something about a secret
+	meansSecret  nameMeaning = 1 << iota // token, password …
+	meansKey                             // key: a secret next to another word
+	meansAuth                            // auth
+	meansSession                         // session
+	meansPass                            // pass, pwd
+	meansCookie                          // cookie
+	meansSign                            // sig, signature: of an address
+	meansID                              // id
+	meansPublic                          // of keys that are none: public, primary …
+	meansAbout                           // file, type …: something about a secret
 )
 
-var segmentSays = func() map[string]says {
-	all := map[string]says{"key": saysKey, "auth": saysAuth, "session": saysSession, "cookie": saysCookie, "id": saysID, "sid": saysSession | saysID}
-	for list, means := range map[string]says{
-		"token secret password passwd passphrase passcode apikey authorization credential credentials jwt": saysSecret,
-		"pass pwd":      saysPass,
-		"sig signature": saysSign,
-		"public primary foreign sort partition cache host idempotency object routing group default known shift translation": saysPublic,
+var segmentMeanings = func() map[string]nameMeaning {
+	all := map[string]nameMeaning{"key": meansKey, "auth": meansAuth, "session": meansSession, "cookie": meansCookie, "id": meansID, "sid": meansSession | meansID}
+	for list, means := range map[string]nameMeaning{
+		"token secret password passwd passphrase passcode apikey authorization credential credentials jwt": meansSecret,
+		"pass pwd":      meansPass,
+		"sig signature": meansSign,
+		"public primary foreign sort partition cache host idempotency object routing group default known shift translation": meansPublic,
 		"file path dir directory folder name type url uri host port format size length count ttl expiry expires expiration timeout " +
 			"algorithm alg store ring prefix suffix provider class usage max min limit policy method mode scheme enabled required " +
 			"version alias field column stdin env var fd command cmd helper program source manager fingerprint rotation endpoint " +
 			"issuer audience scope scopes realm user username email label index address agent sock socket info status state budget " +
-			"rate price cost required optional only server service": saysAbout,
+			"rate price cost required optional only server service": meansAbout,
 	} {
 		for word := range strings.FieldsSeq(list) {
 			all[word] |= means
@@ -66,11 +66,11 @@ var longSecrets = []string{"password", "passwd", "passphrase", "secret", "token"
 const maxSecretName = 64
 
 // SecretName reports whether the value of that name is a secret.
-func SecretName(name string, at naming) bool {
+func SecretName(name string, at nameContext) bool {
 	if len(name) > maxSecretName {
 		return false
 	}
-	var all, last says
+	var all, last nameMeaning
 	segments := 0
 	for rest := name; rest != ""; {
 		var segment string
@@ -84,28 +84,28 @@ func SecretName(name string, at naming) bool {
 	}
 	single := segments == 1
 	switch {
-	case all == 0, last&saysAbout != 0:
+	case all == 0, last&meansAbout != 0:
 		return false
-	case all&saysSecret != 0:
+	case all&meansSecret != 0:
 		return true
-	case all&saysCookie != 0:
+	case all&meansCookie != 0:
 		return at == nameOfHeader || at == NameOfVariable && !single
-	case all&saysSession != 0:
-		return at == nameOfHeader && !single || at == nameOfQuery || all&saysID != 0
-	case last&saysPass != 0:
+	case all&meansSession != 0:
+		return at == nameOfHeader && !single || at == nameOfQuery || all&meansID != 0
+	case last&meansPass != 0:
 		return !single || at != nameOfHeader && !strings.EqualFold(name, "pwd")
-	case all&saysAuth != 0:
+	case all&meansAuth != 0:
 		return !single || at == nameOfQuery || at == NameOfVariable && upperCase(name)
-	case last&saysKey != 0:
-		return !single && all&saysPublic == 0 || single && (at == nameOfQuery || at == NameOfVariable && upperCase(name))
-	case last&saysSign != 0:
+	case last&meansKey != 0:
+		return !single && all&meansPublic == 0 || single && (at == nameOfQuery || at == NameOfVariable && upperCase(name))
+	case last&meansSign != 0:
 		return at == nameOfQuery
 	}
 	return false
 }
 
 // segmentMeans looks up a segment, whatever its case.
-func segmentMeans(segment string) says {
+func segmentMeans(segment string) nameMeaning {
 	var buf [maxSecretName]byte
 	lower := buf[:copy(buf[:], segment)]
 	for i, c := range lower {
@@ -113,13 +113,13 @@ func segmentMeans(segment string) says {
 			lower[i] = c | 0x20
 		}
 	}
-	if means, ok := segmentSays[string(lower)]; ok {
+	if means, ok := segmentMeanings[string(lower)]; ok {
 		return means
 	}
 	if len(lower) > len("token") {
 		for _, end := range longSecrets {
 			if len(lower) > len(end) && string(lower[len(lower)-len(end):]) == end {
-				return saysSecret
+				return meansSecret
 			}
 		}
 	}

@@ -15,16 +15,16 @@ func userOption(name string) bool {
 	return name == "--user" || name == "--proxy-user" || name == "--auth" || name == "--basic-auth"
 }
 
-// userless are programs whose users are those of the system, with a group
-// behind the colon.
-var userless = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
+// groupAfterColon are programs whose users are those of the system, with a group
+// after the colon.
+var groupAfterColon = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
 
 // letterRule is what an option of one letter takes in some program.
 type letterRule struct {
 	letter   byte
 	means    letterMeans
 	attached bool   // only in the same word
-	with     string // only beside this word
+	with     string // only next to this word
 }
 
 type letterMeans uint8
@@ -56,7 +56,7 @@ var letterRules = func() map[string][]letterRule {
 }()
 
 // letterOf is the rule for an option of one letter at s[i], by the command
-// that it stands in.
+// that it is in.
 func (m *masker) letterOf(i int, letter byte) (found letterRule) {
 	if strings.IndexByte("uUapPw", letter) < 0 {
 		return found
@@ -72,16 +72,16 @@ func (m *masker) letterOf(i int, letter byte) (found letterRule) {
 	return found
 }
 
-// Bounds of the search for the command that an option stands in.
+// Bounds of the search for the command that an option is in.
 const (
 	maxLookBack = 256 // bytes
-	maxLooks    = 64  // in one text
+	maxScans    = 64  // in one text
 )
 
 // lookBack reports whether a word of the command before i is what is looked
-// for; words come without the folder they stand in.
+// for; words come without the folder they are in.
 func (m *masker) lookBack(i int, is func(word string) bool) bool {
-	if m.looks++; m.looks > maxLooks {
+	if m.scans++; m.scans > maxScans {
 		return false
 	}
 	s, start := m.s, i
@@ -99,13 +99,14 @@ func (m *masker) lookBack(i int, is func(word string) bool) bool {
 
 // ShowWords is a command as a person would type it, with the words masked that
 // are secrets as a whole. That they are words is certain here, so that blanks
-// and quotes in a secret are no riddle.
+// and quotes in a secret are resolved.
 func ShowWords(words []effects.Word) string {
-	return ShowCommand("", words)
+	return showCommand("", words, nil)
 }
 
-// ShowCommand is showWords with something before it.
-func ShowCommand(head string, words []effects.Word) string {
+// showCommand is ShowWords with something before it. It puts each word into
+// shown too, if that is not nil.
+func showCommand(head string, words []effects.Word, shown []string) string {
 	var b strings.Builder
 	b.Grow(max(64, 16*len(words)))
 	b.WriteString(head)
@@ -122,7 +123,11 @@ func ShowCommand(head string, words []effects.Word) string {
 			b.WriteString(text)
 			continue
 		}
-		b.WriteString(ShowWord(w))
+		text := ShowWord(w)
+		b.WriteString(text)
+		if shown != nil {
+			shown[i] = text
+		}
 	}
 	return b.String()
 }

@@ -11,7 +11,7 @@ type masker struct {
 	s     string
 	at    int  // up to where quotes were counted
 	quote byte // the quote that is open there, 0 for none
-	looks int  // how often a command was looked for
+	scans int  // how often a command was looked for
 }
 
 // quoteAt is the quote that is open at i, which never goes back. In text that
@@ -219,7 +219,7 @@ func (m *masker) optionAt(i int) (from, end int) {
 			secret = true
 		}
 	case userOption(name):
-		if m.lookBack(i, func(word string) bool { return userless[word] }) {
+		if m.lookBack(i, func(word string) bool { return groupAfterColon[word] }) {
 			return 0, 0
 		}
 		if v < len(s) && s[v] == '=' {

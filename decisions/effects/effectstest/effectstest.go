@@ -143,6 +143,6 @@ func SecretFiles() *fsfake.FS {
 // IndexOf is an index whose tasks are done when they are started.
 func IndexOf(fs effects.FS) *paths.Index {
 	x := paths.NewIndex(fs, func() time.Time { return time.Unix(2e9, 0) })
-	x.Beside = func(task func()) { task() }
+	x.Background = func(task func()) { task() }
 	return x
 }

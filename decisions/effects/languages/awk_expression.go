@@ -1,11 +1,11 @@
 package languages
 
-// beforeRegexp are the operators behind which / can only begin a regular
+// beforeRegexp are the operators after which / can only begin a regular
 // expression, "" for the beginning of an expression.
 var beforeRegexp = map[string]bool{"": true, "!": true, "~": true, "!~": true, "&&": true, "||": true, "?": true}
 
 // expression reads an expression up to what ends it. bare says that > may be a
-// redirection in it, as where something is printed: there it has to stand in
+// redirection in it, as where something is printed: there it has to be in
 // parentheses.
 func (p *awk) expression(bare bool) bool {
 	have := false // an operand
@@ -51,8 +51,10 @@ func (p *awk) expression(bare bool) bool {
 			have, divides, before = p.pass(), false, "name"
 			continue
 		case awkSign:
-		default:
-			return have && p.tok != awkBad
+		case awkEnd, awkNewline:
+			return have
+		case awkBad:
+			return false
 		}
 		switch o := p.word; o {
 		case "(":
@@ -117,14 +119,14 @@ func (p *awk) expression(bare bool) bool {
 	}
 }
 
-// pass goes on behind an operand that may be divided.
+// pass goes on after an operand that may be divided.
 func (p *awk) pass() bool {
 	p.operand = true
 	p.next()
 	return true
 }
 
-// name reads a variable, an element or a call, and reports whether / behind it
+// name reads a variable, an element or a call, and reports whether / after it
 // divides for all.
 func (p *awk) name() (divides, ok bool) {
 	word := p.word

@@ -57,7 +57,7 @@ var (
 		objectmode path eolinfo eolattr`)
 )
 
-// gitPart is the length of what stands behind a %, 0 when it is not known.
+// gitPart is the length of what follows a %, 0 when it is not known.
 func gitPart(text string) int {
 	signs := span(text, func(c byte) bool { return c == '+' || c == '-' || c == ' ' })
 	rest := text[signs:]

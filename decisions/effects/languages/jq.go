@@ -221,7 +221,7 @@ func (j *jq) word(rest string, key bool) bool {
 }
 
 // definition reads the head of a function: its name and parameters, which are
-// functions too. In an object, the comma behind its body would be misread.
+// functions too. In an object, the comma after its body would be misread.
 func (j *jq) definition() bool {
 	for i := range j.frames {
 		if j.frames[i].end == "}" {

@@ -31,7 +31,7 @@ func Sed(script string) bool {
 
 type sed struct {
 	text string
-	// labelled says that a label stands in this line, which for some goes on to
+	// labelled says that a label is in this line, which for some goes on to
 	// its end.
 	labelled bool
 }
@@ -176,7 +176,7 @@ func (s *sed) parts(second func(byte) bool) bool {
 	return s.regexp(delimiter) && second(delimiter)
 }
 
-// lines passes the text of a, i or c: one line, or the line behind a backslash.
+// lines passes the text of a, i or c: one line, or the line after a backslash.
 // Behind a label, some take that for the label's.
 func (s *sed) lines() bool {
 	s.skip(" \t")

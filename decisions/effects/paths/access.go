@@ -2,10 +2,10 @@ package paths
 
 import "io/fs"
 
-// barred says why a folder cannot be looked into for the caller, "" when it
+// unsearchable says why a folder cannot be looked into for the caller, "" when it
 // can. A daemon with more rights than the caller would else tell what the
 // caller's own programs cannot find out, and judge by what they do not see.
-func (r *Resolver) barred(at place) string {
+func (r *Resolver) unsearchable(at place) string {
 	if !r.Others || at.Missing || at.Path == "/" || r.c.User.UID == 0 {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 const maxChoosing = 64
 
 // chooser is a file system that knows which names in a folder may be those of
-// files that choose what a shim becomes, without looking at it anew when it has not changed.
+// files that choose what a shim becomes, without looking at it again when it has not changed.
 type chooser interface {
 	Choosing(dir string) ([]string, error)
 }

@@ -42,7 +42,7 @@ func BadPath(p string) string {
 	return ""
 }
 
-// written takes apart a path as a file tool gets it. It returns the path with a
+// written parses a path as a file tool gets it. It returns the path with a
 // leading ~ or variable replaced; absolute, or relative to the working folder.
 func (r *Resolver) written(given, cwd string) (p, why string) {
 	if why := BadPath(given); why != "" {

@@ -55,7 +55,7 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 			Text: display.Display("connect " + url + ": " + why),
 		}
 	}
-	if talkSchemes[a.scheme] {
+	if sendSchemes[a.scheme] {
 		method = effects.MethodSend
 	}
 	c := &effects.Connect{Host: a.host, Port: a.port, Scheme: a.scheme, Method: method}
@@ -75,21 +75,21 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 	}
 }
 
-// address is a network address taken apart.
+// address is a parsed network address.
 type address struct {
-	given  string
-	scheme string // "" if none is written
-	user   string // user information with its @, "" if none
-	host   string // canonical
-	port   int    // 0 if none
-	path   string // what follows the authority
-	userAt int    // where user begins in given
+	asWritten string
+	scheme    string // "" if none is written
+	user      string // user information with its @, "" if none
+	host      string // canonical
+	port      int    // 0 if none
+	path      string // what follows the authority
+	userAt    int    // where user begins in given
 }
 
 // parseAddress reads a URL, host[:port][/path], [user@]host:path, or
 // host::module.
 func parseAddress(s string) (a address, why string) {
-	a.given = s
+	a.asWritten = s
 	switch {
 	case s == "":
 		return a, "empty address"
@@ -123,7 +123,7 @@ func parseAddress(s string) (a address, why string) {
 		if first, _, _ := strings.Cut(a.path, "/"); strings.Contains(first, "@") {
 			return a, "address holds an @ that programs read in two ways"
 		}
-		if a.scheme != "" && goesUp(a.path) {
+		if a.scheme != "" && hasDotSegments(a.path) {
 			return a, "address whose path goes up, which programs read in two ways"
 		}
 	}
@@ -151,9 +151,9 @@ func parseAddress(s string) (a address, why string) {
 	return a, why
 }
 
-// goesUp reports whether the path of an address has a segment that stands for
+// hasDotSegments reports whether the path of an address has a segment that stands for
 // the one above, or for itself: some programs take these out before they ask.
-func goesUp(p string) bool {
+func hasDotSegments(p string) bool {
 	if end := strings.IndexAny(p, "?#"); end >= 0 {
 		p = p[:end]
 	}

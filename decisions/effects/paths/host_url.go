@@ -11,9 +11,9 @@ import (
 // webSchemes are those of addresses that are asked for over HTTP.
 var webSchemes = wordset.Of("http", "https", "ws", "wss")
 
-// talkSchemes are those under which a program sends what the address spells, or
+// sendSchemes are those under which a program sends what the address spells, or
 // goes on talking both ways: reaching one is never a plain get.
-var talkSchemes = wordset.Of("gopher", "dict", "telnet", "tcp", "udp", "tls", "ws", "wss", "smtp", "smtps", "ldap", "ldaps", "redis", "rediss", "mqtt", "mqtts")
+var sendSchemes = wordset.Of("gopher", "dict", "telnet", "tcp", "udp", "tls", "ws", "wss", "smtp", "smtps", "ldap", "ldaps", "redis", "rediss", "mqtt", "mqtts")
 
 // url is the address in the one form that rules compare. Whoever allows what
 // begins with https://h/public/ must mean one place: scheme and host are lower
@@ -23,15 +23,15 @@ var talkSchemes = wordset.Of("gopher", "dict", "telnet", "tcp", "udp", "tls", "w
 // would still disagree about the place, why says so.
 func (a *address) url() (url, why string) {
 	web := webSchemes[a.scheme]
-	written := strings.Contains(a.given, "://")
+	written := strings.Contains(a.asWritten, "://")
 	if a.scheme != "" && !written { // the forms of ssh and rsync
-		if goesUp(a.path) {
+		if hasDotSegments(a.path) {
 			return "", whyTwoPlaces
 		}
 		if a.user == "" || a.user == "git@" {
-			return a.given, ""
+			return a.asWritten, ""
 		}
-		return a.given[:a.userAt] + display.Masked + "@" + a.given[a.userAt+len(a.user):], ""
+		return a.asWritten[:a.userAt] + display.Masked + "@" + a.asWritten[a.userAt+len(a.user):], ""
 	}
 	var b strings.Builder
 	if written {
@@ -68,7 +68,7 @@ func plainPath(p string, web bool) (plain, why string) {
 		p = "/"
 	}
 	if strings.ContainsAny(p, "%;") || strings.Contains(p, "//") || strings.Contains(p, "/.") || !ascii(p) {
-		if p = plainEscapes(p); hiddenUp(p) {
+		if p = plainEscapes(p); hasHiddenDotSegments(p) {
 			return "", whyTwoPlaces
 		}
 		for strings.Contains(p, "//") {
@@ -117,15 +117,15 @@ func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// mostEscapes is how many escapes within escapes are looked through: a server
-// behind another one may take one off each.
-const mostEscapes = 4
+// maxEscapeLevels is how many escapes within escapes are looked through: a server
+// after another one may take one off each.
+const maxEscapeLevels = 4
 
-// hiddenUp reports whether a path goes up for those who take its escapes off
+// hasHiddenDotSegments reports whether a path goes up for those who take its escapes off
 // once more (%2F, %252e), who split at backslashes, or who leave out the
 // parameters of a segment (..;x).
-func hiddenUp(p string) bool {
-	for range mostEscapes {
+func hasHiddenDotSegments(p string) bool {
+	for range maxEscapeLevels {
 		for segment := range strings.FieldsFuncSeq(p, isSlash) {
 			name, _, _ := strings.Cut(segment, ";")
 			if name == "." || name == ".." {

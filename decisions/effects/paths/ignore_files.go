@@ -12,10 +12,10 @@ import (
 
 // Bounds of what is read of ignore files.
 const (
-	maxIgnoreFile = 64 << 10 // bytes of one file
-	maxIgnoreLine = 256      // bytes
-	maxIgnoreDeep = 3        // ** in one line
-	maxIgnoreUp   = 64       // folders above the one that is searched
+	maxIgnoreFile        = 64 << 10 // bytes of one file
+	maxIgnoreLine        = 256      // bytes
+	maxIgnoreDoubleStars = 3        // ** in one line
+	maxIgnoreParents     = 64       // folders above the one that is searched
 )
 
 // A search leaves a file out when it leaves out the file's name, or that of a
@@ -32,11 +32,11 @@ var IgnoreNames = []string{".gitignore", ".ignore", ".rgignore", ".agignore", ".
 
 // ignoreRule is one line of an ignore file.
 type ignoreRule struct {
-	words   []string // components, "**" for any number of them
-	negated bool
-	folders bool // matches folders only
-	unsure  bool // it may match less than words say
-	odd     bool // it is not known what it matches
+	words        []string // components, "**" for any number of them
+	negated      bool
+	folders      bool // matches folders only
+	mayMatchLess bool // it may match less than words say
+	unsupported  bool // it is not known what it matches
 }
 
 // ignoreRules reads an ignore file.
@@ -50,11 +50,11 @@ func ignoreRules(text string) []ignoreRule {
 		var rule ignoreRule
 		// Not all leave out the end of a line of another system.
 		plain := strings.TrimRight(line, " \t\r")
-		rule.unsure = plain != line
+		rule.mayMatchLess = plain != line
 		line, rule.negated = strings.CutPrefix(plain, "!")
 		line, rule.folders = strings.CutSuffix(line, "/")
-		rule.odd = line == "" || len(line) > maxIgnoreLine || strings.Count(line, "**") > maxIgnoreDeep
-		if !rule.odd {
+		rule.unsupported = line == "" || len(line) > maxIgnoreLine || strings.Count(line, "**") > maxIgnoreDoubleStars
+		if !rule.unsupported {
 			anchored := strings.Contains(line, "/")
 			rule.words = strings.Split(strings.TrimPrefix(line, "/"), "/")
 			if !anchored {
@@ -64,7 +64,7 @@ func ignoreRules(text string) []ignoreRule {
 			for i, word := range rule.words {
 				// Programs match sets and escapes in other ways than path.Match.
 				if n := strings.IndexAny(word, "[]\\"); n >= 0 {
-					rule.words[i], rule.unsure = word[:n]+"*", true
+					rule.words[i], rule.mayMatchLess = word[:n]+"*", true
 				}
 			}
 		}
@@ -75,13 +75,13 @@ func ignoreRules(text string) []ignoreRule {
 
 // matches reports whether the rule matches a path in the folder of its file.
 func (rule *ignoreRule) matches(rel []string, folder bool) bool {
-	return !rule.odd && !rule.unsure && (!rule.folders || folder) && matchWords(rule.words, rel)
+	return !rule.unsupported && !rule.mayMatchLess && (!rule.folders || folder) && matchWords(rule.words, rel)
 }
 
 // may reports whether the rule may match: in some file systems, whatever the
 // case of its letters.
 func (rule *ignoreRule) may(rel []string, folder bool) bool {
-	if rule.odd {
+	if rule.unsupported {
 		return true
 	}
 	folded := func(words []string) []string {
@@ -155,7 +155,7 @@ func (r *Resolver) skips(root, dir, file string, hidden, ignored bool) bool {
 	for i, name := range rel {
 		at = Joined(at, name)
 		folder := i+1 < len(rel)
-		if (hidden && name[0] == '.' || ignored && r.ignored(root, at, folder)) && !r.takenBack(root, at, folder) {
+		if (hidden && name[0] == '.' || ignored && r.ignored(root, at, folder)) && !r.reincluded(root, at, folder) {
 			return true
 		}
 	}
@@ -165,7 +165,7 @@ func (r *Resolver) skips(root, dir, file string, hidden, ignored bool) bool {
 // inRepository reports whether a folder lies in one of git's: outside, .gitignore
 // is a file like others.
 func (r *Resolver) inRepository(dir string) bool {
-	for range maxIgnoreUp {
+	for range maxIgnoreParents {
 		if _, err := r.Lstat(Joined(dir, ".git")); err == nil {
 			return true
 		}
@@ -200,15 +200,15 @@ func (r *Resolver) ignored(root, p string, folder bool) bool {
 	return out
 }
 
-// takenBack reports whether a line of an ignore file may let a search go to a
+// reincluded reports whether a line of an ignore file may let a search go to a
 // path: of those in the folders above it, of the repository's own, and of those
 // that hold for all of the user's repositories.
-func (r *Resolver) takenBack(root, p string, folder bool) bool {
+func (r *Resolver) reincluded(root, p string, folder bool) bool {
 	dir := path.Dir(p)
 	rel := []string{path.Base(p)}
-	for range maxIgnoreUp {
+	for range maxIgnoreParents {
 		for _, name := range IgnoreNames {
-			if r.ignoreFile(Joined(dir, name)).takesBack(rel, folder) {
+			if r.ignoreFile(Joined(dir, name)).mayReinclude(rel, folder) {
 				return true
 			}
 		}
@@ -229,14 +229,14 @@ func (r *Resolver) takenBack(root, p string, folder bool) bool {
 		r.common[root] = r.commonIgnores(root)
 	}
 	for _, file := range r.common[root] {
-		if file == "" || r.ignoreFile(file).takesBack(inRoot, folder) {
+		if file == "" || r.ignoreFile(file).mayReinclude(inRoot, folder) {
 			return true
 		}
 	}
 	return false
 }
 
-func (f ignoreFile) takesBack(rel []string, folder bool) bool {
+func (f ignoreFile) mayReinclude(rel []string, folder bool) bool {
 	return f.lost || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.may(rel, folder) })
 }
 

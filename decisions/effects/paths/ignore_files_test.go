@@ -168,7 +168,7 @@ func TestRealSearches(t *testing.T) {
 				if !slices.ContainsFunc(names, func(name string) bool { return file == filepath.Join(root, name) }) {
 					continue // an ignore file
 				}
-				if !res.goes(s.as, root, filepath.Join(root, dir), file) {
+				if !res.searchEnters(s.as, root, filepath.Join(root, dir), file) {
 					t.Errorf("%v of %q finds %s with %s", s.words, dir, strings.TrimPrefix(file, root), &said)
 				}
 			}

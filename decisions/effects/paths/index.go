@@ -1,6 +1,7 @@
 package paths
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -24,9 +25,9 @@ type Surveyor interface {
 type Survey struct {
 	Secrets []string // files named like secrets, absolute
 	Links   []string // symbolic links, absolute
-	// Doubtful is set when there may be others: not all folders were looked
+	// Incomplete is set when there may be others: not all folders were looked
 	// into, or one holds a name that is sometimes a secret's.
-	Doubtful bool
+	Incomplete bool
 }
 
 // Index is a file system with a bounded memory of which files of projects are
@@ -42,24 +43,24 @@ type Survey struct {
 //     changes between the decision and the act.
 //   - Kernels stamp in steps of some milliseconds. A stamp that is hardly older
 //     than the look is not trusted, and the folder read again by the next survey.
-//   - A survey reads at most maxListed folders itself. Others are read beside the
+//   - A survey reads at most maxListed folders itself. Others are read in the background of the
 //     requests, by one task for each project; until it is through, and in
 //     projects larger than the bounds, surveys are doubtful. In doubt a search
 //     stays quiet by itself (it did before, and most projects hold no secret),
 //     and needs a person in a call that reaches the network as well.
 //
-// Where the file system has no stamps, each survey reads its folders anew.
+// Where the file system has no stamps, each survey reads its folders again.
 type Index struct {
 	effects.FS
-	stamper stamper // nil if there are no stamps
-	now     func() time.Time
-	Beside  func(task func())
+	stamper    stamper // nil if there are no stamps
+	now        func() time.Time
+	Background func(task func())
 
 	mu       sync.Mutex
-	projects []*surveyed // the one used last is the last one
+	projects []*projectIndex // the one used last is the last one
 
 	choosing sync.Mutex // guards choices
-	choices  map[string]chosen
+	choices  map[string]shimListing
 }
 
 // Bounds of an index.
@@ -71,9 +72,9 @@ const (
 	maxEntries  = 4096 // names of one folder
 	maxSecrets  = 64   // files that one survey returns
 	maxLinked   = 256  // links that one survey returns
-	// restless is how old a stamp must be to be trusted: more than the steps of
+	// minStampAge is how old a stamp must be to be trusted: more than the steps of
 	// any kernel's clock for files.
-	restless = 50 * time.Millisecond
+	minStampAge = 50 * time.Millisecond
 )
 
 // stamper is implemented by file systems that can tell whether the names in a
@@ -84,14 +85,14 @@ type stamper interface {
 
 // Stamp is different after each change of the names in a folder.
 type Stamp struct {
-	device, file uint64
-	changed      int64 // nanoseconds since 1970
+	Device, File uint64
+	Changed      int64 // nanoseconds since 1970
 }
 
 // NewIndex returns an index of a file system's projects. The clock is the one
 // that the file system's stamps are made with.
 func NewIndex(fsys effects.FS, now func() time.Time) *Index {
-	x := &Index{FS: fsys, now: now, Beside: func(task func()) { go task() }}
+	x := &Index{FS: fsys, now: now, Background: func(task func()) { go task() }}
 	x.stamper, _ = fsys.(stamper)
 	return x
 }
@@ -99,30 +100,30 @@ func NewIndex(fsys effects.FS, now func() time.Time) *Index {
 // Survey implements [Surveyor].
 func (x *Index) Survey(root, dir string) Survey {
 	if !lexpath.In(root, dir) {
-		return Survey{Doubtful: true}
+		return Survey{Incomplete: true}
 	}
 	s, more := x.project(root).survey(x, dir)
 	if more != nil {
-		x.Beside(more)
+		x.Background(more)
 	}
 	return s
 }
 
 // survey is what is known of a folder, and the task that finds out more, nil if
 // there is none.
-func (p *surveyed) survey(x *Index, dir string) (s Survey, more func()) {
+func (p *projectIndex) survey(x *Index, dir string) (s Survey, more func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, cut := p.find(x, dir)
 	if at == nil {
-		return Survey{Doubtful: cut}, nil
+		return Survey{Incomplete: cut}, nil
 	}
 	stale := p.stale(x, at, nil)
 	for n := 0; n < len(stale) && n < maxListed; n++ {
 		stale = append(stale, p.put(stale[n], x.list(stale[n]))...)
 	}
 	if len(stale) > maxListed {
-		s.Doubtful = true
+		s.Incomplete = true
 		more = p.task(x, stale[maxListed:])
 	}
 	at.collect(&s)
@@ -131,18 +132,18 @@ func (p *surveyed) survey(x *Index, dir string) (s Survey, more func()) {
 
 // project returns what is kept of a project. Which one was used least is
 // forgotten when there are too many.
-func (x *Index) project(root string) *surveyed {
+func (x *Index) project(root string) *projectIndex {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	i := slices.IndexFunc(x.projects, func(p *surveyed) bool { return p.root.path == root })
-	var p *surveyed
+	i := slices.IndexFunc(x.projects, func(p *projectIndex) bool { return p.root.path == root })
+	var p *projectIndex
 	switch {
 	case i >= 0:
 		p = x.projects[i]
 		x.projects = slices.Delete(x.projects, i, i+1)
 	default:
 		// What is kept must not hold on to the message that the path came in.
-		p = &surveyed{root: &folder{path: strings.Clone(root), base: len(root)}, folders: 1}
+		p = &projectIndex{root: &folder{path: strings.Clone(root), base: len(root)}, folders: 1}
 		if len(x.projects) >= maxSurveyed {
 			x.projects = slices.Delete(x.projects, 0, 1)
 		}
@@ -151,8 +152,8 @@ func (x *Index) project(root string) *surveyed {
 	return p
 }
 
-// surveyed is what is kept of one project.
-type surveyed struct {
+// projectIndex is what is kept of one project.
+type projectIndex struct {
 	mu      sync.Mutex
 	root    *folder
 	folders int  // below root, root included
@@ -166,18 +167,18 @@ type folder struct {
 	depth int
 	// stamp is the one that the folder had before it was read, zero when it has
 	// to be read again.
-	stamp   Stamp
-	secrets []string // names
-	links   []string // names
-	subs    []*folder
-	cut     bool // not all names are known, or not all folders are kept
-	perhaps bool // one of the names is sometimes a secret's
-	gone    bool // it is no longer in the tree
+	stamp     Stamp
+	secrets   []string // names
+	links     []string // names
+	subs      []*folder
+	truncated bool // not all names are known, or not all folders are kept
+	possible  bool // one of the names is sometimes a secret's
+	gone      bool // it is no longer in the tree
 }
 
 // find returns the folder of a path. It is nil when there is none, or the path
 // leads through one that is skipped, or, with cut, it is not known.
-func (p *surveyed) find(x *Index, dir string) (at *folder, cut bool) {
+func (p *projectIndex) find(x *Index, dir string) (at *folder, cut bool) {
 	at = p.root
 	for rest := strings.TrimPrefix(dir[len(at.path):], "/"); rest != ""; {
 		var name string
@@ -190,7 +191,7 @@ func (p *surveyed) find(x *Index, dir string) (at *folder, cut bool) {
 			// It is new, or nobody has looked.
 			p.put(at, x.list(at))
 			if next = at.sub(name); next == nil {
-				return nil, at.cut
+				return nil, at.truncated
 			}
 		}
 		at = next
@@ -209,7 +210,7 @@ func (f *folder) sub(name string) *folder {
 
 // stale appends the folders that have to be read: they never were, or have
 // changed since.
-func (p *surveyed) stale(x *Index, f *folder, list []*folder) []*folder {
+func (p *projectIndex) stale(x *Index, f *folder, list []*folder) []*folder {
 	if f.stamp == (Stamp{}) {
 		list = append(list, f)
 	} else if now, err := x.stamper.Stamp(f.path); err != nil || now != f.stamp {
@@ -224,17 +225,17 @@ func (p *surveyed) stale(x *Index, f *folder, list []*folder) []*folder {
 
 // collect adds what is known of the folder and all below.
 func (f *folder) collect(s *Survey) {
-	s.Doubtful = s.Doubtful || f.cut || f.perhaps
+	s.Incomplete = s.Incomplete || f.truncated || f.possible
 	for _, name := range f.secrets {
 		if len(s.Secrets) >= maxSecrets {
-			s.Doubtful = true
+			s.Incomplete = true
 			return
 		}
 		s.Secrets = append(s.Secrets, Joined(f.path, name))
 	}
 	for _, name := range f.links {
 		if len(s.Links) >= maxLinked {
-			s.Doubtful = true
+			s.Incomplete = true
 			break
 		}
 		s.Links = append(s.Links, Joined(f.path, name))
@@ -245,8 +246,8 @@ func (f *folder) collect(s *Survey) {
 }
 
 // task is the reading of folders, with those that come to light on the way,
-// beside the requests. There is one at a time.
-func (p *surveyed) task(x *Index, list []*folder) func() {
+// in the background. There is one at a time.
+func (p *projectIndex) task(x *Index, list []*folder) func() {
 	if p.busy {
 		return nil
 	}
@@ -264,4 +265,12 @@ func (p *surveyed) task(x *Index, list []*folder) func() {
 		p.busy = false
 		p.mu.Unlock()
 	}
+}
+
+// Identity implements [Identifier].
+func (x *Index) Identity(path string) (Identity, error) {
+	if by, ok := x.FS.(Identifier); ok {
+		return by.Identity(path)
+	}
+	return Identity{}, errors.ErrUnsupported
 }

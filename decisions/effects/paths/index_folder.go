@@ -12,22 +12,22 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// listed is what a folder was found to hold.
-type listed struct {
-	stamp        Stamp
-	secrets      []string
-	links        []string
-	subs         []string
-	cut, perhaps bool
+// folderListing is what a folder was found to hold.
+type folderListing struct {
+	stamp               Stamp
+	secrets             []string
+	links               []string
+	subs                []string
+	truncated, possible bool
 }
 
 // list reads a folder. It looks at nothing that changes, so it needs no lock.
-func (x *Index) list(f *folder) listed {
-	var l listed
+func (x *Index) list(f *folder) folderListing {
+	var l folderListing
 	if x.stamper != nil {
 		// Before the names: a change in between makes the stamp an old one.
 		stamp, err := x.stamper.Stamp(f.path)
-		if err == nil && x.now().UnixNano()-stamp.changed > int64(restless) {
+		if err == nil && x.now().UnixNano()-stamp.Changed > int64(minStampAge) {
 			l.stamp = stamp
 		}
 	}
@@ -35,7 +35,7 @@ func (x *Index) list(f *folder) listed {
 	if err != nil {
 		// What cannot be read cannot be searched either, but why that is may be
 		// another matter for the one who searches.
-		l.cut = !errors.Is(err, fs.ErrNotExist)
+		l.truncated = !errors.Is(err, fs.ErrNotExist)
 		return l
 	}
 	for _, n := range names {
@@ -47,15 +47,16 @@ func (x *Index) list(f *folder) listed {
 			switch likely(f.path[f.base:], name) {
 			case certain:
 				l.secrets = append(l.secrets, strings.Clone(name))
-			case perhaps:
-				l.perhaps = true
+			case possible:
+				l.possible = true
+			case none:
 			}
 			continue
 		}
 		switch {
 		case skippedFolders[lexpath.Fold(name)]:
 		case f.depth+1 >= maxDepth:
-			l.cut = true
+			l.truncated = true
 		default:
 			l.subs = append(l.subs, name)
 		}
@@ -68,17 +69,17 @@ func (x *Index) list(f *folder) listed {
 
 // put notes what a folder holds, and returns the folders in it that have to be
 // read. It is called with the lock held.
-func (p *surveyed) put(f *folder, l listed) []*folder {
+func (p *projectIndex) put(f *folder, l folderListing) []*folder {
 	if f.gone {
 		return nil
 	}
-	f.stamp, f.secrets, f.links, f.cut, f.perhaps = l.stamp, l.secrets, l.links, l.cut, l.perhaps
+	f.stamp, f.secrets, f.links, f.truncated, f.possible = l.stamp, l.secrets, l.links, l.truncated, l.possible
 	var kept, added []*folder
 	for _, sub := range f.subs {
 		if _, found := slices.BinarySearch(l.subs, path.Base(sub.path)); found {
 			kept = append(kept, sub)
 		} else {
-			p.folders -= sub.leave()
+			p.folders -= sub.removeTree()
 		}
 	}
 	f.subs = kept
@@ -87,7 +88,7 @@ func (p *surveyed) put(f *folder, l listed) []*folder {
 			continue
 		}
 		if p.folders >= maxFolders {
-			f.cut = true
+			f.truncated = true
 			break
 		}
 		p.folders++
@@ -98,12 +99,12 @@ func (p *surveyed) put(f *folder, l listed) []*folder {
 	return added
 }
 
-// leave marks a folder and all below as gone, and returns how many these are.
-func (f *folder) leave() int {
+// removeTree marks a folder and all below as gone, and returns how many these are.
+func (f *folder) removeTree() int {
 	f.gone = true
 	n := 1
 	for _, sub := range f.subs {
-		n += sub.leave()
+		n += sub.removeTree()
 	}
 	return n
 }
@@ -123,13 +124,13 @@ var skippedFolders = wordset.Of(
 	".terraform", ".terragrunt-cache", ".next", ".nuxt", ".svelte-kit", ".angular", ".turbo", ".parcel-cache", ".cache",
 )
 
-// likelihood says how much a name speaks for a secret in a folder that is
+// likelihood says how likely a name is that of a secret in a folder that is
 // searched as a whole.
 type likelihood uint8
 
 const (
 	none likelihood = iota
-	perhaps
+	possible
 	certain
 )
 
@@ -147,7 +148,7 @@ func likely(dir, name string) likelihood {
 	}
 	switch {
 	case sometimes[f]:
-		return perhaps
+		return possible
 	case !keyKinds.Match("/"+f, "").Has(effects.Secret):
 		return certain
 	case certificate(f):

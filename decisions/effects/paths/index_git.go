@@ -21,7 +21,7 @@ func (r *Resolver) tracked(root, p string) bool {
 	case err != nil, len(data) < 8, !bytes.HasPrefix(data, []byte("DIRC")), data[7] != 2 && data[7] != 3:
 		return true
 	}
-	// In versions 2 and 3 the whole name stands there, ended by a zero.
+	// In versions 2 and 3 the whole name is there, ended by a zero.
 	return bytes.Contains(data, []byte(strings.TrimPrefix(p[len(root):], "/")+"\x00"))
 }
 

@@ -3,11 +3,11 @@ package paths
 import "strings"
 
 // maxChoices is how many folders an index keeps such names of; when there are
-// more it begins anew.
+// more it starts over.
 const maxChoices = 1024
 
-// chosen is what is kept of a folder.
-type chosen struct {
+// shimListing is what is kept of a folder.
+type shimListing struct {
 	stamp Stamp
 	names []string
 }
@@ -31,14 +31,14 @@ func (x *Index) Choosing(dir string) ([]string, error) {
 		return kept.names, nil
 	}
 	names, err := listChoosing(x.FS, dir)
-	if err != nil || x.now().UnixNano()-stamp.changed <= int64(restless) {
+	if err != nil || x.now().UnixNano()-stamp.Changed <= int64(minStampAge) {
 		return names, err
 	}
 	x.choosing.Lock()
 	defer x.choosing.Unlock()
 	if x.choices == nil || len(x.choices) >= maxChoices {
-		x.choices = map[string]chosen{}
+		x.choices = map[string]shimListing{}
 	}
-	x.choices[strings.Clone(dir)] = chosen{stamp, names}
+	x.choices[strings.Clone(dir)] = shimListing{stamp, names}
 	return names, nil
 }

@@ -22,17 +22,17 @@ func TestSurvey(t *testing.T) {
 		name, dir string
 		want      Survey
 	}{
-		{"everything", indexRoot, Survey{Doubtful: true, Secrets: []string{
+		{"everything", indexRoot, Survey{Incomplete: true, Secrets: []string{
 			indexRoot + "/config/.env", indexRoot + "/deploy/server.key", indexRoot + "/infra/secrets.yml",
 		}}},
 		{"a folder", indexRoot + "/infra", Survey{Secrets: []string{indexRoot + "/infra/secrets.yml"}}},
 		{"none", indexRoot + "/src", Survey{}},
 		{"keys of tests", indexRoot + "/deploy/tests", Survey{}},
-		{"sometimes a secret", indexRoot + "/web", Survey{Doubtful: true}},
+		{"sometimes a secret", indexRoot + "/web", Survey{Incomplete: true}},
 		{"dependencies", indexRoot + "/node_modules/x", Survey{}},
 		{"no folder", indexRoot + "/none/at/all", Survey{}},
 		{"a file", indexRoot + "/src/main.go", Survey{}},
-		{"elsewhere", "/etc", Survey{Doubtful: true}},
+		{"elsewhere", "/etc", Survey{Incomplete: true}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if diff := cmp.Diff(tt.want, x.Survey(indexRoot, tt.dir)); diff != "" {
@@ -44,7 +44,7 @@ func TestSurvey(t *testing.T) {
 
 func TestLikely(t *testing.T) {
 	for p, want := range map[string]likelihood{
-		"/.env": certain, "/a/.env.production": certain, "/.env.example": none, "/.env.test": perhaps, "/.npmrc": perhaps, "/.envrc": perhaps,
+		"/.env": certain, "/a/.env.production": certain, "/.env.example": none, "/.env.test": possible, "/.npmrc": possible, "/.envrc": possible,
 		"/a/prod.env": certain, "/server.key": certain, "/tls/key.pem": certain, "/tls/PrivKey.PEM": certain, "/cert.pem": none, "/cert-key.pem": certain,
 		"/ca.pem": none, "/tests/server.key": none, "/tests/.env": certain, "/a/testdata/b/id_rsa": none, "/id_rsa": certain, "/id_rsa.pub": none,
 		"/.aws/credentials": certain, "/main.go": none, "/contest/server.key": certain,
@@ -81,12 +81,12 @@ func TestSurveyFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := NewIndex(OSFS{}, time.Now)
-	x.Beside = func(task func()) { task() }
+	x.Background = func(task func()) { task() }
 	expect := func(step string, want ...string) {
 		t.Helper()
 		s := x.Survey(root, root)
-		if diff := cmp.Diff(want, s.Secrets); diff != "" || s.Doubtful {
-			t.Fatalf("%s: doubtful %v (-want +got)\n%s", step, s.Doubtful, diff)
+		if diff := cmp.Diff(want, s.Secrets); diff != "" || s.Incomplete {
+			t.Fatalf("%s: doubtful %v (-want +got)\n%s", step, s.Incomplete, diff)
 		}
 	}
 	expect("empty")
@@ -126,7 +126,7 @@ type stampedFS struct {
 
 func (s *stampedFS) Stamp(p string) (Stamp, error) {
 	stamp := s.stamp
-	stamp.file += s.changed[p]
+	stamp.File += s.changed[p]
 	return stamp, nil
 }
 
@@ -138,14 +138,14 @@ func (s *stampedFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 // TestSurveyStamps: a folder is read again when its stamp is another one, and
 // only then.
 func TestSurveyStamps(t *testing.T) {
-	f := &stampedFS{FS: fsfake.New("/p/a/b/c", "/p/d/e"), stamp: Stamp{file: 1}, changed: map[string]uint64{}}
+	f := &stampedFS{FS: fsfake.New("/p/a/b/c", "/p/d/e"), stamp: Stamp{File: 1}, changed: map[string]uint64{}}
 	x := NewIndex(f, func() time.Time { return time.Unix(1e9, 0) })
 	survey := func(step string, read int, want ...string) {
 		t.Helper()
 		before := f.names
 		s := x.Survey("/p", "/p")
-		if diff := cmp.Diff(want, s.Secrets); diff != "" || s.Doubtful || f.names-before != read {
-			t.Errorf("%s: read %d folders, want %d; doubtful %v (-want +got)\n%s", step, f.names-before, read, s.Doubtful, diff)
+		if diff := cmp.Diff(want, s.Secrets); diff != "" || s.Incomplete || f.names-before != read {
+			t.Errorf("%s: read %d folders, want %d; doubtful %v (-want +got)\n%s", step, f.names-before, read, s.Incomplete, diff)
 		}
 	}
 	survey("first", 4)
@@ -178,7 +178,7 @@ func TestSurveyRestless(t *testing.T) {
 		{"in the future", -time.Hour, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &stampedFS{FS: fsfake.New("/p/a"), stamp: Stamp{file: 1, changed: now.Add(-tt.age).UnixNano()}}
+			f := &stampedFS{FS: fsfake.New("/p/a"), stamp: Stamp{File: 1, Changed: now.Add(-tt.age).UnixNano()}}
 			x := NewIndex(f, func() time.Time { return now })
 			x.Survey("/p", "/p")
 			before := f.names
@@ -219,8 +219,8 @@ func TestSurveyBounds(t *testing.T) {
 			for range 3 {
 				s = x.Survey("/p", "/p")
 			}
-			if !s.Doubtful || len(s.Secrets) > maxSecrets {
-				t.Errorf("%d secrets, doubtful %v", len(s.Secrets), s.Doubtful)
+			if !s.Incomplete || len(s.Secrets) > maxSecrets {
+				t.Errorf("%d secrets, doubtful %v", len(s.Secrets), s.Incomplete)
 			}
 			if n := x.projects[0].folders; n > maxFolders {
 				t.Errorf("%d folders kept", n)
@@ -241,16 +241,16 @@ func TestSurveyBounds(t *testing.T) {
 // TestSurveyBeside: what one survey cannot read itself is read beside the
 // requests, and the next one knows it.
 func TestSurveyBeside(t *testing.T) {
-	f := &stampedFS{FS: fsfake.New("/p/z/z/.env"), stamp: Stamp{file: 1}}
+	f := &stampedFS{FS: fsfake.New("/p/z/z/.env"), stamp: Stamp{File: 1}}
 	for i := range 2 * maxListed {
 		f.Dir(fmt.Sprintf("/p/%03d", i))
 	}
 	x := NewIndex(f, func() time.Time { return time.Unix(1e9, 0) })
 	var tasks []func()
-	x.Beside = func(task func()) { tasks = append(tasks, task) }
+	x.Background = func(task func()) { tasks = append(tasks, task) }
 	for range 2 {
-		if s := x.Survey("/p", "/p"); !s.Doubtful || f.names > 2*maxListed || len(s.Secrets) > 0 {
-			t.Fatalf("doubtful %v after %d folders: %v", s.Doubtful, f.names, s.Secrets)
+		if s := x.Survey("/p", "/p"); !s.Incomplete || f.names > 2*maxListed || len(s.Secrets) > 0 {
+			t.Fatalf("doubtful %v after %d folders: %v", s.Incomplete, f.names, s.Secrets)
 		}
 		if len(tasks) != 1 {
 			t.Fatalf("%d tasks at the same time", len(tasks))
@@ -273,8 +273,8 @@ func TestSurveyForgets(t *testing.T) {
 		x.Survey("/p", "/p")
 		f.Remove(fmt.Sprintf("/p/%d", i))
 	}
-	if s := x.Survey("/p", "/p"); s.Doubtful || x.projects[0].folders != 1 {
-		t.Errorf("%d folders, doubtful %v", x.projects[0].folders, s.Doubtful)
+	if s := x.Survey("/p", "/p"); s.Incomplete || x.projects[0].folders != 1 {
+		t.Errorf("%d folders, doubtful %v", x.projects[0].folders, s.Incomplete)
 	}
 }
 
@@ -319,18 +319,18 @@ func BenchmarkSurvey(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			x := NewIndex(OSFS{}, late)
-			x.Beside = func(func()) {}
+			x.Background = func(func()) {}
 			x.Survey(root, root)
 		}
 	})
 	for _, dir := range []string{".", "7"} {
 		b.Run("again/"+dir, func(b *testing.B) {
 			x := NewIndex(OSFS{}, late)
-			x.Beside = func(task func()) { task() }
+			x.Background = func(task func()) { task() }
 			x.Survey(root, root)
 			b.ReportAllocs()
 			for b.Loop() {
-				if s := x.Survey(root, filepath.Join(root, dir)); s.Doubtful {
+				if s := x.Survey(root, filepath.Join(root, dir)); s.Incomplete {
 					b.Fatal("doubtful")
 				}
 			}
@@ -352,6 +352,6 @@ func surveyedFiles() *fsfake.FS {
 // indexAtOnce is an index whose tasks are done when they are started.
 func indexAtOnce(fs effects.FS) *Index {
 	x := NewIndex(fs, func() time.Time { return time.Unix(2e9, 0) })
-	x.Beside = func(task func()) { task() }
+	x.Background = func(task func()) { task() }
 	return x
 }

@@ -19,8 +19,8 @@ import (
 // Resolver finds out what paths and addresses of one call name. It caches what
 // it saw of the file system, so it belongs to one call and one goroutine.
 //
-// What it cannot see: a second name of a file that is a hard link, a bind
-// mount, and whatever changes between the decision and the moment the tool
+// What it cannot see: a second name of a file that is a hard link (see
+// severalNames for what it knows of them), a bind mount, and whatever changes between the decision and the moment the tool
 // opens the path. A rule about paths holds against links, not against a
 // program that already runs as the person.
 type Resolver struct {
@@ -29,22 +29,24 @@ type Resolver struct {
 	Own    *Own
 	Others bool
 
-	seen      seen
+	stats     statCache
 	Bases     []base
 	next      int      // of bases, which is replaced last
 	Disturbed []string // paths that an earlier part of the call may have changed
 	Made      []string // folders that an earlier part of the call creates
 	Lost      bool     // an earlier part of the call changes something that cannot be told
 
-	listed     []listing       // folders whose names were asked for
-	choices    []choice        // folders, with what in them may choose a shim
-	Matched    int             // names that patterns were compared with
-	searchable map[string]bool // folders, by whether the caller may search them
-	Doubts     []string        // folders that are searched and may hold a secret
-	ignores    map[string]ignoreFile
-	common     map[string][]string // ignore files that hold in all of a repository
+	listed            []listing       // folders whose names were asked for
+	choices           []choice        // folders, with what in them may choose a shim
+	Matched           int             // names that patterns were compared with
+	searchable        map[string]bool // folders, by whether the caller may search them
+	UncertainSearches []string        // folders that are searched and may hold a secret
+	ignores           map[string]ignoreFile
+	common            map[string][]string // ignore files that hold in all of a repository
 
-	ground *ground // of the session, made when first needed
+	session *sessionPaths // of the session, made when first needed
+
+	named map[Identity]effects.Tags // guarded files with several names, made when first needed
 }
 
 // Environment is what paths are looked up with, the same for all calls.
@@ -86,19 +88,19 @@ func (noFS) Owner(string) (uint32, error)             { return 0, errNoFS }
 // A delete means the link itself, not what it leads to, as unlink does.
 func (r *Resolver) File(kind effects.Kind, given, cwd, from string) effects.Effect {
 	p, why := r.written(given, cwd)
-	return r.Effect(kind, Request{Given: given, Path: p, Cwd: cwd, Follow: kind != effects.KindDelete, Both: true}, why, from)
+	return r.Effect(kind, Request{AsWritten: given, Path: p, Cwd: cwd, Follow: kind != effects.KindDelete, Both: true}, why, from)
 }
 
 // Operand is file for a word that the shell has already expanded and that a
 // program hands to the kernel as it is: ~ and $ are plain characters in it.
 func (r *Resolver) Operand(kind effects.Kind, word, cwd, from string) effects.Effect {
-	return r.Effect(kind, Request{Given: word, Path: word, Cwd: cwd, Follow: kind != effects.KindDelete}, BadPath(word), from)
+	return r.Effect(kind, Request{AsWritten: word, Path: word, Cwd: cwd, Follow: kind != effects.KindDelete}, BadPath(word), from)
 }
 
 // Entry is operand for programs that act on the name in its folder and not on
 // what a link of that name leads to: ln, mv, rm, rename.
 func (r *Resolver) Entry(kind effects.Kind, word, cwd, from string) effects.Effect {
-	return r.Effect(kind, Request{Given: word, Path: word, Cwd: cwd}, BadPath(word), from)
+	return r.Effect(kind, Request{AsWritten: word, Path: word, Cwd: cwd}, BadPath(word), from)
 }
 
 // Disturb notes that an earlier part of the call links, moves or extracts
@@ -120,7 +122,7 @@ func (r *Resolver) Disturb(word, cwd string) {
 }
 
 // Mkdir notes that an earlier part of the call creates a folder at the word, so
-// that a ".." behind it is no riddle.
+// that a ".." after it is unambiguous.
 func (r *Resolver) Mkdir(word, cwd string) {
 	if BadPath(word) != "" || len(r.Made) > effects.MaxDisturbed {
 		return
@@ -140,11 +142,11 @@ func (r *Resolver) Mkdir(word, cwd string) {
 
 // Request is a path to resolve.
 type Request struct {
-	Given  string // as the call wrote it
-	Path   string // given, expanded
-	Cwd    string // "" when not known
-	Follow bool   // follow a link in the last component
-	Both   bool   // the reader may clean the path before it opens it
+	AsWritten string // as the call wrote it
+	Path      string // given, expanded
+	Cwd       string // "" when not known
+	Follow    bool   // follow a link in the last component
+	Both      bool   // the reader may clean the path before it opens it
 }
 
 // resolve finds out where the working folder is.
@@ -201,7 +203,7 @@ func (r *Resolver) Effect(kind effects.Kind, q Request, why, from string) effect
 			if p := path.Clean(q.Path); p == "/dev/stdout" || p == "/dev/stderr" {
 				// Where these lead is an effect of its own, of the redirection
 				// that set them up.
-				return r.plain(kind, q.Given, p, from)
+				return r.plain(kind, q.AsWritten, p, from)
 			}
 		}
 		at, lexical, w := r.resolve(q)
@@ -212,7 +214,7 @@ func (r *Resolver) Effect(kind effects.Kind, q Request, why, from string) effect
 	}
 	return effects.Effect{
 		Kind: effects.KindUnknown, From: from, Why: why,
-		Text: display.Display(string(kind) + " " + q.Given + ": " + why),
+		Text: display.Display(string(kind) + " " + q.AsWritten + ": " + why),
 	}
 }
 
@@ -220,15 +222,15 @@ func (r *Resolver) Effect(kind effects.Kind, q Request, why, from string) effect
 func (r *Resolver) plain(kind effects.Kind, given, p, from string) effects.Effect {
 	return effects.Effect{
 		Kind: kind, From: from, Text: string(kind) + " " + p,
-		File: &effects.File{Path: p, Given: given},
+		File: &effects.File{Path: p, AsWritten: given},
 	}
 }
 
 func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from string) effects.Effect {
 	if harmlessDevice(kind, at.Path) {
-		return r.plain(kind, q.Given, at.Path, from)
+		return r.plain(kind, q.AsWritten, at.Path, from)
 	}
-	tags := r.Where(at.Path) | r.guards(at, lexical)
+	tags := r.severalNames(kind, at, r.Where(at.Path)|r.guards(at, lexical))
 	if kind == effects.KindWrite && strings.Contains(at.Path, "/-") && r.makesOption(at.Path) {
 		tags = tags.With(effects.Startup)
 	}
@@ -246,12 +248,15 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 		}
 	}
 	text := string(kind) + " " + r.Name(at.Path)
+	if kind == effects.KindWrite && at.mode&effects.ModeLinked != 0 {
+		text += " (a file with further names)"
+	}
 	if at.links > 0 && at.Path != lexical {
-		text += " (given as " + q.Given + ")"
+		text += " (given as " + q.AsWritten + ")"
 	}
 	return effects.Effect{
 		Kind: kind, From: from, Tags: tags, Text: display.Display(text),
-		File: &effects.File{Path: at.Path, Given: q.Given},
+		File: &effects.File{Path: at.Path, AsWritten: q.AsWritten},
 	}
 }
 

@@ -75,7 +75,7 @@ func FuzzFile(f *testing.F) {
 			if e.Why == "" || e.File != nil {
 				t.Fatalf("unknown effect is incomplete: %+v", e)
 			}
-		case e.Kind != kind || e.File == nil || e.File.Given != given:
+		case e.Kind != kind || e.File == nil || e.File.AsWritten != given:
 			t.Fatalf("effect is incomplete: %+v", e)
 		case !path.IsAbs(e.File.Path) || path.Clean(e.File.Path) != e.File.Path || len(e.File.Path) > MaxPath:
 			t.Fatalf("path is not clean: %q", e.File.Path)

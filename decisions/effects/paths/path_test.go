@@ -29,7 +29,7 @@ func testResolver(fs effects.FS) *Resolver {
 	return NewResolver(Environment{FS: fs, Own: &own}, &effects.Call{Cwd: testProj, User: effects.User{Home: testHome, Env: map[string]string{"HOME": testHome}}})
 }
 
-// resolved is what a test says of an effect: its path, or "?" and a part of the reason.
+// resolved is what a test says about an effect: its path, or "?" and a part of the reason.
 func resolved(e effects.Effect) string {
 	if e.File == nil {
 		return "? " + e.Why
@@ -161,7 +161,7 @@ func TestFileResolvesPaths(t *testing.T) {
 				}
 				return
 			}
-			if e.Kind != effects.KindRead || got != tt.want || e.File.Given != tt.given || e.From != "rawInput.path" {
+			if e.Kind != effects.KindRead || got != tt.want || e.File.AsWritten != tt.given || e.From != "rawInput.path" {
 				t.Errorf("got %s %q, want %q", e.Kind, got, tt.want)
 			}
 		})

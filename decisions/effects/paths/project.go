@@ -22,26 +22,26 @@ func FindProject(fs effects.FS, cwd, home string) string {
 	return r.Project()
 }
 
-// ground is what the tags of a call's paths are measured by.
-type ground struct {
-	project string   // resolved, "" if none
-	roots   []string // resolved folders of the session, the project among them
-	Homes   []string // the person's home, as written and resolved, each once
-	folded  []string // homes, folded
-	own     []string // permd's own paths, folded
-	temps   []string // further temporary folders
-	key     string   // ProjectKey of project, "" until it is needed
-	looked  bool     // whether trees is known
-	trees   bool     // the project's repository may have other working trees
+// sessionPaths is what the tags of a call's paths are measured by.
+type sessionPaths struct {
+	project    string   // resolved, "" if none
+	roots      []string // resolved folders of the session, the project among them
+	Homes      []string // the person's home, as written and resolved, each once
+	folded     []string // homes, folded
+	own        []string // permd's own paths, folded
+	temps      []string // further temporary folders
+	key        string   // ProjectKey of project, "" until it is needed
+	treesKnown bool     // whether trees is known
+	trees      bool     // the project's repository may have other working trees
 	// isTree says of folders that hold ".git" whether they are working trees of
 	// the project's repository.
 	isTree map[string]bool
 }
 
 // Session returns the ground of the call's session.
-func (r *Resolver) Session() *ground {
-	if r.ground != nil {
-		return r.ground
+func (r *Resolver) Session() *sessionPaths {
+	if r.session != nil {
+		return r.session
 	}
 	// The session's folders are what they are before the call does anything,
 	// so marks of earlier parts of the call do not count here.
@@ -49,8 +49,8 @@ func (r *Resolver) Session() *ground {
 	r.Disturbed, r.Made, r.Lost = nil, nil, false
 	defer func() { r.Disturbed, r.Made, r.Lost = disturbed, made, lost }()
 
-	g := &ground{}
-	r.ground = g
+	g := &sessionPaths{}
+	r.session = g
 	for _, h := range []string{r.c.User.Home, r.c.User.Env["HOME"]} {
 		g.addHome(r, h)
 	}
@@ -65,7 +65,7 @@ func (r *Resolver) Session() *ground {
 		}
 	}
 	if cwd := r.real(r.c.Cwd); cwd != "" {
-		g.project = r.climb(g, cwd)
+		g.project = r.findProjectRoot(g, cwd)
 	}
 	if g.project != "" {
 		g.roots = append(g.roots, g.project)
@@ -78,7 +78,7 @@ func (r *Resolver) Session() *ground {
 	return g
 }
 
-func (g *ground) addHome(r *Resolver, home string) {
+func (g *sessionPaths) addHome(r *Resolver, home string) {
 	if !path.IsAbs(home) || BadPath(home) != "" {
 		return
 	}
@@ -99,8 +99,8 @@ func (r *Resolver) real(p string) string {
 	return at.Path
 }
 
-// climb looks for the root of the project upwards from cwd.
-func (r *Resolver) climb(g *ground, cwd string) string {
+// findProjectRoot looks for the root of the project upwards from cwd.
+func (r *Resolver) findProjectRoot(g *sessionPaths, cwd string) string {
 	if g.never(cwd) {
 		return ""
 	}
@@ -117,7 +117,7 @@ func (r *Resolver) climb(g *ground, cwd string) string {
 // working tree of the project's repository: its main checkout, or a worktree
 // that this points back to.
 func (r *Resolver) ofRepository(p string) bool {
-	g := r.ground
+	g := r.session
 	if g.project == "" || !r.hasTrees() {
 		return false
 	}
@@ -140,11 +140,11 @@ func (r *Resolver) ofRepository(p string) bool {
 // hasTrees reports whether the project's repository may have more than one
 // working tree. Most have not, and then nothing is looked for.
 func (r *Resolver) hasTrees() bool {
-	g := r.ground
-	if g.looked {
+	g := r.session
+	if g.treesKnown {
 		return g.trees
 	}
-	g.looked = true
+	g.treesKnown = true
 	switch mode, err := r.Lstat(g.project + "/.git"); {
 	case err != nil:
 	case mode.IsDir():
@@ -159,7 +159,7 @@ func (r *Resolver) hasTrees() bool {
 // treeOf is the nearest folder of a path, upwards, that holds ".git"; "" if none
 // does that can be a project.
 func (r *Resolver) treeOf(p string) string {
-	for dir := p; !r.ground.never(dir); dir = path.Dir(dir) {
+	for dir := p; !r.session.never(dir); dir = path.Dir(dir) {
 		if _, err := r.Lstat(dir + "/.git"); err == nil {
 			return dir
 		}
@@ -172,7 +172,7 @@ func (r *Resolver) Project() string { return r.Session().project }
 
 // never reports whether p can not be a project: the system's, a home, or a
 // folder that holds any of these.
-func (g *ground) never(p string) bool {
+func (g *sessionPaths) never(p string) bool {
 	f := lexpath.Fold(p)
 	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
 		return true
@@ -187,7 +187,7 @@ func (g *ground) never(p string) bool {
 
 // system reports whether a folded path is the operating system's. Some systems
 // keep homes in their own folders.
-func (g *ground) system(f string) bool {
+func (g *sessionPaths) system(f string) bool {
 	return below(systemFolders, f) && !below(homeFolders, f) && !below(rootHomes, f) && !below(g.folded, f)
 }
 

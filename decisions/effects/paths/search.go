@@ -21,9 +21,9 @@ const (
 	ReachNamed                // only names that hold no secret
 )
 
-// goes reports whether a program with that reach goes into a file of the
+// searchEnters reports whether a program with that reach goes into a file of the
 // project when it is given the folder dir.
-func (r *Resolver) goes(as Reach, root, dir, file string) bool {
+func (r *Resolver) searchEnters(as Reach, root, dir, file string) bool {
 	switch as {
 	case ReachNamed:
 		return false
@@ -35,6 +35,7 @@ func (r *Resolver) goes(as Reach, root, dir, file string) bool {
 		return !r.skips(root, dir, file, true, false)
 	case ReachKept:
 		return !r.skips(root, dir, file, false, true)
+	case ReachAll:
 	}
 	return true
 }
@@ -58,7 +59,7 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 		}
 		found := s.Survey(root, in)
 		for _, file := range found.Secrets {
-			if !lexpath.In(in, file) || !r.goes(as, root, in, file) {
+			if !lexpath.In(in, file) || !r.searchEnters(as, root, in, file) {
 				continue
 			}
 			// The file is looked for, and with it every folder on the way: what
@@ -67,8 +68,8 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 				return file
 			}
 		}
-		if found.Doubtful && as == ReachAll && !slices.Contains(r.Doubts, dir) {
-			r.Doubts = append(r.Doubts, dir)
+		if found.Incomplete && as == ReachAll && !slices.Contains(r.UncertainSearches, dir) {
+			r.UncertainSearches = append(r.UncertainSearches, dir)
 		}
 	}
 	return ""

@@ -6,70 +6,70 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// seen is what a call saw of the file system. Each path is asked for once, so
-// that all effects of the call speak of the same moment. Nearly all calls look
+// statCache is what a call saw of the file system. Each path is asked for once, so
+// that all effects of the call see the same moment. Nearly all calls look
 // at a handful of paths, for which a list is faster than a map and a tenth of
 // its size.
-type seen struct {
-	few  []sight
-	many map[string]int // where in few, of all, when there are more than a few
+type statCache struct {
+	entries []statEntry
+	byPath  map[string]int // where in few, of all, when there are more than a few
 }
 
-type sight struct {
+type statEntry struct {
 	path   string
 	mode   fs.FileMode
 	err    error
 	target string // of a link, once it was read
 }
 
-const fewSights = 24
+const maxScannedStats = 24
 
 // find is the index of a path, -1 when it was not looked at.
-func (s *seen) find(p string) int {
-	if s.many != nil {
-		if i, ok := s.many[p]; ok {
+func (s *statCache) find(p string) int {
+	if s.byPath != nil {
+		if i, ok := s.byPath[p]; ok {
 			return i
 		}
 		return -1
 	}
-	for i := range s.few {
-		if s.few[i].path == p {
+	for i := range s.entries {
+		if s.entries[i].path == p {
 			return i
 		}
 	}
 	return -1
 }
 
-func (s *seen) add(new sight) {
-	if s.few == nil {
-		s.few = make([]sight, 0, fewSights/2)
+func (s *statCache) add(new statEntry) {
+	if s.entries == nil {
+		s.entries = make([]statEntry, 0, maxScannedStats/2)
 	}
-	s.few = append(s.few, new)
-	switch n := len(s.few); {
-	case s.many != nil:
-		s.many[new.path] = n - 1
-	case n > fewSights:
-		s.many = make(map[string]int, 4*n)
-		for i := range s.few {
-			s.many[s.few[i].path] = i
+	s.entries = append(s.entries, new)
+	switch n := len(s.entries); {
+	case s.byPath != nil:
+		s.byPath[new.path] = n - 1
+	case n > maxScannedStats:
+		s.byPath = make(map[string]int, 4*n)
+		for i := range s.entries {
+			s.byPath[s.entries[i].path] = i
 		}
 	}
 }
 
 // Lstat asks the file system what lies at a path.
 func (r *Resolver) Lstat(p string) (fs.FileMode, error) {
-	if i := r.seen.find(p); i >= 0 {
-		return r.seen.few[i].mode, r.seen.few[i].err
+	if i := r.stats.find(p); i >= 0 {
+		return r.stats.entries[i].mode, r.stats.entries[i].err
 	}
 	mode, err := r.fs.Lstat(p)
-	r.seen.add(sight{path: p, mode: mode, err: err})
+	r.stats.add(statEntry{path: p, mode: mode, err: err})
 	return mode, err
 }
 
 // readlink returns the target of a link that lstat saw, "" when it cannot be
 // read.
 func (r *Resolver) readlink(p string) string {
-	s := &r.seen.few[r.seen.find(p)]
+	s := &r.stats.entries[r.stats.find(p)]
 	if s.target == "" && s.err == nil {
 		s.target, s.err = r.fs.Readlink(p)
 		if s.err != nil {
@@ -88,8 +88,8 @@ type base struct {
 	tagged bool
 }
 
-// mostBases is how many working folders are kept.
-const mostBases = 8
+// maxBases is how many working folders are kept.
+const maxBases = 8
 
 // base resolves a working folder.
 func (r *Resolver) base(cwd string) (place, string) {
@@ -116,11 +116,11 @@ func (r *Resolver) baseOf(cwd string) *base {
 	}
 	b := base{cwd: cwd}
 	b.resolve(r)
-	if len(r.Bases) < mostBases {
+	if len(r.Bases) < maxBases {
 		r.Bases = append(r.Bases, b)
 		return &r.Bases[len(r.Bases)-1]
 	}
-	r.next = (r.next + 1) % mostBases
+	r.next = (r.next + 1) % maxBases
 	r.Bases[r.next] = b
 	return &r.Bases[r.next]
 }

@@ -44,7 +44,7 @@ func (r *Resolver) Where(p string) effects.Tags {
 }
 
 // vital reports whether losing p itself is a catastrophe; f is p folded.
-func (g *ground) vital(p, f string) bool {
+func (g *sessionPaths) vital(p, f string) bool {
 	if vitalPaths[f] || homeShaped(f) || lexpath.In("/boot", f) {
 		return true
 	}
@@ -90,7 +90,7 @@ func (r *Resolver) makesOption(p string) bool {
 
 // fromHome returns the part of a folded path below a home, "" when there is
 // none. Other people's homes count as well as the person's.
-func (g *ground) fromHome(f string) string {
+func (g *sessionPaths) fromHome(f string) string {
 	for _, h := range g.folded {
 		if lexpath.In(h, f) {
 			return strings.TrimPrefix(f[len(h):], "/")
@@ -165,17 +165,17 @@ func (r *Resolver) contained(p string, kind effects.Kind) effects.Tags {
 			if kind == effects.KindDelete || kind == effects.KindWrite && p != root {
 				t = t.With(effects.Vital)
 			}
-			t |= r.holds(root, kind)
+			t |= r.guardedChildren(root, kind)
 		}
 	}
-	return t | r.holds(p, kind)
+	return t | r.guardedChildren(p, kind)
 }
 
-// holds looks for guarded names directly in a folder. A name that cannot be
+// guardedChildren looks for guarded names directly in a folder. A name that cannot be
 // looked at counts as there.
-func (r *Resolver) holds(dir string, kind effects.Kind) effects.Tags {
+func (r *Resolver) guardedChildren(dir string, kind effects.Kind) effects.Tags {
 	var t effects.Tags
-	for _, n := range lookedFor {
+	for _, n := range recursiveNames {
 		if kind == effects.KindRead && n.tag != effects.Secret && n.tag != effects.Permd || t.Has(n.tag) {
 			continue
 		}

@@ -16,8 +16,8 @@ type guardGroup struct {
 	lines []string
 }
 
-// lookedFor are names that a recursive effect looks for in the folder itself.
-var lookedFor = []struct {
+// recursiveNames are names that a recursive effect looks for in the folder itself.
+var recursiveNames = []struct {
 	name string
 	tag  effects.Tag
 }{
@@ -212,7 +212,7 @@ var guardTable = []guardGroup{
 		"pyvenv.cfg", ".gdbearlyinit", ".renviron", ".byebugrc", ".rdbgrc", ".erlang", ".sbtopts", ".jvmopts", ".octaverc",
 	}},
 	// What managers of versions and environments obey before the next program of the
-	// project runs: variables (rbenv-vars and its kin: .NAMEenv-vars), shell text
+	// project runs: variables (rbenv-vars and the like: .NAMEenv-vars), shell text
 	// (rvm, smartcd), folders of packages (gemset of rbenv and rvm), a program by its
 	// path, address or fork (pdm, bazelisk, fvm, opam), and the names of versions that
 	// no program of the table looks into, which some of the family join to a path.

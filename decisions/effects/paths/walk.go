@@ -33,7 +33,7 @@ var RootPlace = place{Path: "/", mode: fs.ModeDir}
 
 // Walk resolves rest from the folder at, component by component, as the kernel
 // does: a link is followed before the ".." after it is applied. A link in the
-// last component is followed when follow is set or a slash stands behind it.
+// last component is followed when follow is set or a slash follows it.
 // When it cannot be told where the path leads, why says so in words.
 func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string) {
 	whole := Joined(at.Path, rest)
@@ -81,7 +81,7 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 		if why := r.opaque(at.Path, next); why != "" {
 			return at, why
 		}
-		if why := r.barred(at); why != "" {
+		if why := r.unsearchable(at); why != "" {
 			return at, why
 		}
 		if at.Missing && len(r.Made) == 0 {

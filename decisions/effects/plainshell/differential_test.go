@@ -50,7 +50,7 @@ func newLaboratory(t *testing.T) *laboratory {
 	if l.paths["dash"] == "" || len(l.paths) < 2 {
 		t.Skip("needs dash, and bash, zsh or busybox, to compare")
 	}
-	// The stub logs its words in a file of its own, with a byte 1 behind each, and
+	// The stub logs its words in a file of its own, with a byte 1 after each, and
 	// prints its name.
 	stub := "#!" + l.paths["dash"] + "\nprintf '%s\\1' \"${0##*/}\" \"$@\" >\"$LOG/$$\"\nprintf '%s\\n' \"${0##*/}\"\n"
 	if err := os.Mkdir(filepath.Join(l.dir, "bin"), 0o755); err != nil {

@@ -93,7 +93,7 @@ func (r *reader) run(is func(byte) bool) {
 	}
 }
 
-// removable reports whether a byte may stand in a prefix or suffix to remove.
+// removable reports whether a byte may be in a prefix or suffix to remove.
 func removable(c byte) bool {
 	return isNamePart(c) || c == '.' || c == '/' || c == '*' || c == '-'
 }

@@ -93,7 +93,7 @@ func (r *reader) andor(condition bool) bool {
 	}
 }
 
-// joint reads an operator behind which a command must follow, on this line or a
+// joint reads an operator after which a command must follow, on this line or a
 // later one.
 func (r *reader) joint(kind Kind, n int) bool {
 	m := r.open(kind)
@@ -176,7 +176,7 @@ func (r *reader) command(used *descriptors, condition bool) bool {
 	return r.group(used, false, read)
 }
 
-// group reads a compound command, and the redirections behind it.
+// group reads a compound command, and the redirections after it.
 func (r *reader) group(used *descriptors, condition bool, read func(*reader) bool) bool {
 	if condition {
 		return r.refuse(ReservedWord, r.pos, "a group in a condition")
@@ -304,7 +304,7 @@ func (r *reader) keyword(kind Kind, n int) bool {
 	return r.skip(n - 1)
 }
 
-// skip reads a reserved word of n bytes, behind which a blank or a newline must
+// skip reads a reserved word of n bytes, after which a blank or a newline must
 // stand.
 func (r *reader) skip(n int) bool {
 	r.pos += n

@@ -16,7 +16,7 @@ return set shift shopt source suspend test times trap true type typeset ulimit u
 	bashReserved = `
 ! [[ ]] case coproc do done elif else esac fi for function if in select then time until while { }`
 
-	// zsh 5.9: print -l ${(k)builtins}. "-" is a modifier of the command behind it.
+	// zsh 5.9: print -l ${(k)builtins}. "-" is a modifier of the command after it.
 	zshBuiltins = `
 - . : [ alias autoload bg bindkey break builtin bye cd chdir command compadd comparguments compcall compctl compdescribe compfiles
 compgroups compquote compset comptags comptry compvalues continue declare dirs disable disown echo echotc echoti emulate enable

@@ -47,7 +47,7 @@ type Construct string
 const (
 	ShellUnknown  Construct = "shell"            // a shell that is not one of those
 	TooLong       Construct = "length"           // more than 32 KiB
-	Character     Construct = "character"        // a character that may not stand there
+	Character     Construct = "character"        // a character that is not allowed there
 	History       Construct = "history"          // what an interactive shell would replace
 	Continuation  Construct = "continuation"     // a backslash at the end of a line
 	Comment       Construct = "comment"          // a comment where not every shell has one
@@ -65,7 +65,7 @@ const (
 	Dollar        Construct = "dollar"           // a $ that begins no expansion
 	Parameter     Construct = "parameter"        // an expansion of another form
 	Arithmetic    Construct = "arithmetic"       // $((…)) of another form
-	Substitution  Construct = "substitution"     // $(…) where it may not stand
+	Substitution  Construct = "substitution"     // $(…) where it is not allowed
 	Parenthesis   Construct = "parenthesis"      // a function, an array, a glob qualifier
 	Assignment    Construct = "assignment"       // an assignment that not every shell makes
 	SpecialName   Construct = "variable"         // a variable that means something to a shell
@@ -88,7 +88,7 @@ var Constructs = []Construct{
 type Refusal struct {
 	Construct Construct
 	Offset    int    // in bytes
-	Detail    string // what stands there and why it differs, in words
+	Detail    string // what is there and why it differs, in words
 }
 
 // Error says it in a sentence.
@@ -105,7 +105,7 @@ const (
 	MarkName                     // the first word of a simple command
 	MarkWord                     // any other word of it
 	MarkTarget                   // what a redirection names
-	MarkDelimiter                // the word behind <<
+	MarkDelimiter                // the word after <<
 	MarkBody                     // a here-document's lines; never empty
 	MarkItem                     // a word of a for loop
 	MarkSingle                   // '…'
@@ -183,8 +183,8 @@ func (s *Script) Words(text string) ([]string, bool) {
 	r := reader{text: text}
 	var words []string
 	for _, m := range s.Marks {
-		switch m.Kind {
-		case MarkName, MarkWord:
+		switch {
+		case m.Kind == MarkName, m.Kind == MarkWord:
 			w := word{start: int(m.Start), end: int(m.End), has: hasQuotes}
 			if text[w.start] == '~' {
 				return nil, false
@@ -193,7 +193,7 @@ func (s *Script) Words(text string) ([]string, bool) {
 			if m.Command > 0 {
 				return nil, false
 			}
-		case MarkSingle, MarkDouble:
+		case m.Kind == MarkSingle, m.Kind == MarkDouble:
 		default:
 			return nil, false
 		}

@@ -16,7 +16,7 @@ type reader struct {
 
 	marks    []Mark
 	words    []word     // of the commands that are being read, the inner one last
-	docs     []document // whose bodies begin behind the next newline
+	docs     []document // whose bodies begin after the next newline
 	commands int32      // simple commands so far
 	depth    int        // of groups, loops and conditions
 	inside   int        // how many command substitutions are open
@@ -49,7 +49,7 @@ func (r *reader) take(kind Kind, n int) {
 // next is the byte that is next, 0 at the end.
 func (r *reader) next() byte { return r.peek(0) }
 
-// peek is the byte n behind the next one, 0 behind the end. No text has a byte 0.
+// peek is the byte n after the next one, 0 after the end. No text has a byte 0.
 func (r *reader) peek(n int) byte {
 	if r.pos+n < len(r.text) {
 		return r.text[r.pos+n]
@@ -65,7 +65,7 @@ func (r *reader) before() byte {
 	return '\n'
 }
 
-// characters checks what may stand nowhere in a text.
+// characters checks what must not occur anywhere in a text.
 func (r *reader) characters() bool {
 	if r.shells&All == 0 {
 		return r.refuse(ShellUnknown, 0, "the shell is none whose language permd reads")
@@ -102,7 +102,7 @@ func (r *reader) characters() bool {
 	return true
 }
 
-// blanks reads spaces, tabs, and newlines behind a backslash.
+// blanks reads spaces, tabs, and newlines after a backslash.
 func (r *reader) blanks() bool {
 	for {
 		switch r.next() {

@@ -95,7 +95,7 @@ func (r *reader) assignment(number int32) bool {
 }
 
 // redirection reads a redirection, if one is next. A descriptor has one digit and
-// what is next stands behind a blank or an operator, so that no shell can take a
+// what is next follows a blank or an operator, so that no shell can take a
 // part of it for a word.
 func (r *reader) redirection(used *descriptors) (redirects, ok bool) {
 	start := r.pos
@@ -180,7 +180,7 @@ type document struct {
 	bare      bool
 }
 
-// hereDocument reads the delimiter behind <<.
+// hereDocument reads the delimiter after <<.
 func (r *reader) hereDocument(start int) bool {
 	if c := r.next(); c == '<' || c == '-' {
 		return r.refuse(HereDocument, start, "<<"+string(c))
@@ -219,7 +219,7 @@ func (r *reader) hereDocument(start int) bool {
 	return true
 }
 
-// bodies reads the here-documents that begin behind a newline.
+// bodies reads the here-documents that begin after a newline.
 func (r *reader) bodies() bool {
 	for _, doc := range r.docs {
 		if !r.document(doc) {

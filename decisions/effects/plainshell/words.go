@@ -26,11 +26,11 @@ const (
 	inName     place = iota // the first word of a command
 	inOperands              // the others
 	inItems                 // a word of a for loop
-	inValue                 // behind the = of an assignment
-	inTarget                // behind a redirection
+	inValue                 // after the = of an assignment
+	inTarget                // after a redirection
 )
 
-// plainByte reports whether a byte means only itself wherever it stands in a word.
+// plainByte reports whether a byte means only itself wherever it is in a word.
 func plainByte(c byte) bool {
 	switch c {
 	case '.', '/', ',', ':', '@', '%', '+', '-':
@@ -152,7 +152,7 @@ func (r *reader) whole(at place) int {
 }
 
 // doubtful checks =, ~, ^ and #, which mean more at the beginning of a word and
-// behind a quote or an expansion.
+// after a quote or an expansion.
 func (r *reader) doubtful(c, prev byte, at place, w *word) bool {
 	start := r.pos == w.start && at != inValue
 	switch {
@@ -185,7 +185,7 @@ func (r *reader) revision(at place) bool {
 	return true
 }
 
-// glued refuses what stands directly behind a word.
+// glued refuses what directly follows a word.
 func (r *reader) glued(c byte) bool {
 	if c == '(' {
 		return r.refuse(Parenthesis, r.pos, "a parenthesis directly behind a word")
@@ -193,7 +193,7 @@ func (r *reader) glued(c byte) bool {
 	return r.refuse(Redirection, r.pos, "a redirection directly behind a word")
 }
 
-// stray refuses a byte that may not stand in a word outside of quotes.
+// stray refuses a byte that must not occur in a word outside of quotes.
 func (r *reader) stray(c byte) bool {
 	switch c {
 	case '{', '}':

@@ -2,11 +2,11 @@ package programs
 
 // Explains reports whether the table says of an option that it is harmless, or
 // has effects of its own, or counts by its place: it is not among those of
-// Run.Harmful that a rule line names behind its *. words are those between the
+// Run.Harmful that a rule line names after its *. words are those between the
 // program and the option; where one of them is more than a sub-command the
 // table need not explain what follows, and the answer is no.
 func (t *Table) Explains(program string, words []string, option string) bool {
-	p := t.described(program)
+	p := t.find(program)
 	if p == nil {
 		return false
 	}
@@ -30,7 +30,7 @@ func (t *Table) Explains(program string, words []string, option string) bool {
 	}
 	for use, ok := r.Option(); ok; use, ok = r.Option() {
 		switch {
-		case use.Option == nil, use.Abbreviated, use.Act == ActChanges, use.Form == ValueSurplus, use.Form == ValueFalse:
+		case use.Option == nil, use.Abbreviated, use.Act == ActChanges, use.Form == ValueUnexpected, use.Form == ValueFalse:
 			return false
 		}
 	}

@@ -9,73 +9,73 @@ import (
 	"strings"
 )
 
-// Described is a program that a layer says something about.
-type Described struct {
+// LayerProgram is a program that a layer describes or extends.
+type LayerProgram struct {
 	Program string
 	Extends bool   // the table knows it without the layer
 	At      string // file:line
 }
 
-// Opinions are what a person's own layer says of programs. They never take
+// Overlay is what a person's own layer says about programs. It never takes
 // anything away:
 //
-//   - of a program that the table knows, they are a second opinion. What it adds
-//     to the effects counts, and a run is read-only, and its words are harmless,
-//     only where both say so;
-//   - of a program that nobody else describes, they add to the effects that it
-//     has as an unknown one. That such a run is known, read-only or harmless is
-//     the person's word: it counts as far as an allow of that person would, and
-//     the rules of org do not see it (see Run.Unvouched).
-type Opinions struct {
+//   - for a program that the table knows, the overlay's effects are added to the
+//     table's, and a run is read-only, and its words are harmless, only if both say
+//     so;
+//   - for a program that no other layer describes, the overlay's effects are added
+//     to those of an unknown program. That such a run is known, read-only or harmless
+//     counts only as far as an allow of that person would, and the rules of org do
+//     not see it (see Run.WithoutOverlay).
+type Overlay struct {
 	Programs map[string]*Program
-	list     []Described
+	list     []LayerProgram
 }
 
 // List returns the programs, by name.
-func (o *Opinions) List() []Described {
+func (o *Overlay) List() []LayerProgram {
 	if o == nil {
 		return nil
 	}
 	return o.list
 }
 
-// With returns the table with what a person says beside, nil for nothing.
-// vouched is false where what this person allows does not count.
-func (t *Table) With(o *Opinions, vouched bool) *Table {
+// With returns the table with a person's overlay, which may be nil. trusted is
+// false if allows of this person do not count.
+func (t *Table) With(o *Overlay, trusted bool) *Table {
 	c := *t
-	c.second, c.Vouched = o, vouched
+	c.overlay, c.TrustOverlay = o, trusted
 	return &c
 }
 
-// Opinion is what a person says of a program, nil if nothing.
-func (t *Table) Opinion(name string) *Program {
-	if t.second == nil {
+// OverlayProgram returns the overlay's entry of a program, nil if there is none.
+func (t *Table) OverlayProgram(name string) *Program {
+	if t.overlay == nil {
 		return nil
 	}
-	return t.second.Programs[name]
+	return t.overlay.Programs[name]
 }
 
 // Extended returns the table with the program files of org (name -> content),
 // which may say everything, and what they describe. The table is nil when
 // something is wrong.
-func (t *Table) Extended(files map[string][]byte) (*Table, []Described, []*TableError) {
+func (t *Table) Extended(files map[string][]byte) (*Table, []LayerProgram, []*TableError) {
 	x := t.extender(files, false)
 	if x.errs != nil {
 		return nil, nil, x.errs
 	}
 	c := *t
 	c.programs, c.groups = x.programs, x.groups
-	return &c, x.described, nil
+	return &c, x.layerPrograms, nil
 }
 
-// Opinions reads the program files of a person (name -> content) against the
+// ParseOverlay reads the program files of a person (name -> content) against the
 // table. They are nil when something is wrong.
-func (t *Table) Opinions(files map[string][]byte) (*Opinions, []*TableError) {
+func (t *Table) ParseOverlay(files map[string][]byte) (*Overlay, []*TableError) {
 	x := t.extender(files, true)
 	if x.errs != nil {
 		return nil, x.errs
 	}
-	o := &Opinions{Programs: map[string]*Program{}, list: x.described}
+	o := &Overlay{Programs: map[string]*Program{}, list: x.layerPrograms}
 	for name, p := range x.programs {
 		if t.programs[name] != p {
 			o.Programs[name] = p
@@ -86,13 +86,13 @@ func (t *Table) Opinions(files map[string][]byte) (*Opinions, []*TableError) {
 
 // extender puts the program files of a layer and a table together.
 type extender struct {
-	table     *Table
-	person    bool
-	programs  map[string]*Program
-	groups    map[string]optionList
-	described []Described
-	file      string
-	errs      []*TableError
+	table         *Table
+	person        bool
+	programs      map[string]*Program
+	groups        map[string]optionList
+	layerPrograms []LayerProgram
+	file          string
+	errs          []*TableError
 }
 
 func (t *Table) extender(files map[string][]byte, person bool) *extender {
@@ -123,7 +123,7 @@ func (t *Table) extender(files map[string][]byte, person bool) *extender {
 			x.extend(&f.Extend[i])
 		}
 	}
-	slices.SortFunc(x.described, func(a, b Described) int {
+	slices.SortFunc(x.layerPrograms, func(a, b LayerProgram) int {
 		return cmp.Or(strings.Compare(a.Program, b.Program), strings.Compare(a.At, b.At))
 	})
 	return x
@@ -146,21 +146,21 @@ func (x *extender) err(err error, fix string) {
 
 func (x *extender) parser() *tableParser { return &tableParser{table: x.table, groups: x.groups} }
 
-func (x *extender) place(e *programEntry) string { return fmt.Sprintf("%s:%d", x.file, e.said[""]) }
+func (x *extender) place(e *programEntry) string { return fmt.Sprintf("%s:%d", x.file, e.keyLines[""]) }
 
 // add adds a program that the table does not know.
 func (x *extender) add(e *programEntry) {
-	if !x.formed(e, layerName.MatchString, e.Style != "" || e.Dashless) {
+	if !x.checkSyntax(e, layerName.MatchString, e.Style != "" || e.Dashless) {
 		return
 	}
 	for _, name := range slices.Concat(texts(e.Names), slices.Sorted(maps.Keys(e.Aliases))) {
-		if why, fix := x.table.taken(name, x.person); why != "" {
+		if why, fix := x.table.refuseName(name, x.person); why != "" {
 			x.fail(lineOfName(e, name), fix, "the name %q %s", name, why)
 			return
 		}
 	}
 	if e.Wrapper != nil && e.Wrapper.Transparent && x.person {
-		x.fail(e.said["wrapper"], "leave out transparent: then it is a run beside the run of its command",
+		x.fail(e.keyLines["wrapper"], "leave out transparent: then it is a run beside the run of its command",
 			"a wrapper that no rule sees is only for org to describe")
 		return
 	}
@@ -173,22 +173,22 @@ func (x *extender) add(e *programEntry) {
 		return
 	}
 	p.At = x.place(e)
-	x.kept(p, e)
+	x.checkInvariants(p, e)
 	for _, name := range e.Names {
-		x.described = append(x.described, Described{Program: name.text, At: p.At})
+		x.layerPrograms = append(x.layerPrograms, LayerProgram{Program: name.text, At: p.At})
 	}
 }
 
-// kept checks that a program, with its sub-commands, keeps the promises that the
+// checkInvariants checks that a program, with its sub-commands, keeps the promises that the
 // table is read with.
-func (x *extender) kept(p *Program, e *programEntry) {
-	for _, wrong := range p.promises() {
-		x.fail(e.said[""], "", "program %q: %s", strings.Join(texts(e.Names), " "), wrong)
+func (x *extender) checkInvariants(p *Program, e *programEntry) {
+	for _, wrong := range p.brokenInvariants() {
+		x.fail(e.keyLines[""], "", "program %q: %s", strings.Join(texts(e.Names), " "), wrong)
 	}
 	for i := range e.Sub {
 		for _, name := range e.Sub[i].Names {
 			if sub := p.named(name.text); sub != nil {
-				x.kept(sub, &e.Sub[i])
+				x.checkInvariants(sub, &e.Sub[i])
 			}
 		}
 	}
@@ -213,18 +213,18 @@ func lineOfName(e *programEntry, name string) int {
 			return n.line
 		}
 	}
-	return e.said["aliases"]
+	return e.keyLines["aliases"]
 }
 
-// formed checks the names and spellings of an entry and of its sub-commands. free
+// checkSyntax checks the names and spellings of an entry and of its sub-commands. free
 // tells that options need not begin with a dash.
-func (x *extender) formed(e *programEntry, is func(string) bool, free bool) bool {
+func (x *extender) checkSyntax(e *programEntry, is func(string) bool, free bool) bool {
 	before := len(x.errs)
 	if len(e.Names) > maxTableNames {
-		x.fail(e.said["names"], "", "an entry has more than %d names", maxTableNames)
+		x.fail(e.keyLines["names"], "", "an entry has more than %d names", maxTableNames)
 	}
 	if len(e.Names) == 0 {
-		x.fail(e.said[""], "write names: [NAME]", "an entry without names")
+		x.fail(e.keyLines[""], "write names: [NAME]", "an entry without names")
 	}
 	for _, n := range e.Names {
 		if len(n.text) > maxTableName || !is(n.text) {
@@ -234,7 +234,7 @@ func (x *extender) formed(e *programEntry, is func(string) bool, free bool) bool
 	}
 	for kind, list := range e.Options {
 		if _, ok := actNames[kind]; !ok {
-			x.fail(e.said["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(actNames)), ", "), "unknown kind of option %q", kind)
+			x.fail(e.keyLines["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(actNames)), ", "), "unknown kind of option %q", kind)
 		}
 		for _, line := range list {
 			for _, spelling := range strings.Fields(line.text) {
@@ -246,7 +246,7 @@ func (x *extender) formed(e *programEntry, is func(string) bool, free bool) bool
 		}
 	}
 	for i := range e.Sub {
-		x.formed(&e.Sub[i], layerSub.MatchString, free)
+		x.checkSyntax(&e.Sub[i], layerSub.MatchString, free)
 	}
 	return len(x.errs) == before
 }

@@ -17,23 +17,23 @@ type tableFile struct {
 	Shell    *shellEntry           `yaml:"shell"`
 	Settings []settingsEntry       `yaml:"settings"`
 	Shims    *shimsEntry           `yaml:"shims"`
-	Prints   []spelled             `yaml:"prints_secrets"`
-	Same     []spelled             `yaml:"same"`
+	Prints   []textNode            `yaml:"prints_secrets"`
+	Same     []textNode            `yaml:"same"`
 }
 
 // optionList holds, for each act, the spellings of options: one string per
 // option, synonyms separated by blanks, "=" for a required value, "==" for
 // two and "[=]" for an optional one.
-type optionList map[string][]spelled
+type optionList map[string][]textNode
 
-// spelled is a text of the file with its line.
-type spelled struct {
+// textNode is a text of the file with its line.
+type textNode struct {
 	text string
 	line int
 }
 
-// UnmarshalYAML reads a text and notes where it stands.
-func (s *spelled) UnmarshalYAML(n *yaml.Node) error {
+// UnmarshalYAML reads a text and notes where it is.
+func (s *textNode) UnmarshalYAML(n *yaml.Node) error {
 	s.line = n.Line
 	return n.Decode(&s.text)
 }
@@ -47,13 +47,13 @@ type lineError struct {
 func (e *lineError) Error() string { return e.err.Error() }
 func (e *lineError) Unwrap() error { return e.err }
 
-func (s *spelled) errorf(format string, args ...any) error {
+func (s *textNode) errorf(format string, args ...any) error {
 	return &lineError{s.line, fmt.Errorf(format, args...)}
 }
 
-// tidyYAML puts the decoder's words for a key or value that does not belong
+// clarifyYAMLError puts the decoder's words for a key or value that does not belong
 // there in those of the file.
-func tidyYAML(err error) error {
+func clarifyYAMLError(err error) error {
 	wrong, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok || len(wrong.Errors) == 0 {
 		return err
@@ -91,7 +91,7 @@ func (e *programEntry) errorf(format string, args ...any) error {
 	return e.Names[0].errorf(format, args...)
 }
 
-func texts(list []spelled) []string {
+func texts(list []textNode) []string {
 	all := make([]string, len(list))
 	for i := range list {
 		all[i] = list[i].text
@@ -99,76 +99,41 @@ func texts(list []spelled) []string {
 	return all
 }
 
+// programEntry is what a file says about a program. The tag layer of a key says
+// what a person's own layer may say with it, see keyEffect.
 type programEntry struct {
-	Names             []spelled      `yaml:"names"`
-	Style             string         `yaml:"style"`
-	Include           []string       `yaml:"include"`
-	Everywhere        []string       `yaml:"include_below"`
-	Options           optionList     `yaml:"options"`
-	Operands          []spelled      `yaml:"operands"`
-	AfterDashes       string         `yaml:"after_dashes"`
-	Sub               []programEntry `yaml:"sub"`
-	SubOptional       bool           `yaml:"sub_optional"`
-	Open              bool           `yaml:"open"`
-	OpenSubs          bool           `yaml:"open_subs"`
-	Targets           string         `yaml:"targets"`
-	Readonly          bool           `yaml:"readonly"`
-	ReadonlyOperands  *int           `yaml:"readonly_operands"`
-	ReadonlyWith      []string       `yaml:"readonly_with"`
-	UnknownIfChanging string         `yaml:"unknown_if_changing"`
-	Abbreviations     bool           `yaml:"abbreviations"`
-	Numeric           bool           `yaml:"numeric"`
-	ValuesBehind      bool           `yaml:"values_behind"`
-	Stop              bool           `yaml:"stop"`
-	Text              bool           `yaml:"text"`
-	Recursive         bool           `yaml:"recursive"`
-	RecursiveWith     []string       `yaml:"recursive_with"`
-	WritesWith        []string       `yaml:"writes_with"`
-	DeletesWith       []string       `yaml:"deletes_with"`
-	ClearsWith        []string       `yaml:"clears_with"`
-	KeepsPathsWith    []string       `yaml:"keeps_paths_with"`
-	ArchivesWith      []string       `yaml:"archives_with"`
-	KeepsWith         []string       `yaml:"keeps_with"`
-	UnpacksWith       []string       `yaml:"unpacks_with"`
-	UnpacksUnless     []string       `yaml:"unpacks_unless"`
-	Completes         []string       `yaml:"completes"`
-	ObeysInput        bool           `yaml:"obeys_input"`
-	SkipsHidden       bool           `yaml:"skips_hidden"`
-	Rearranges        bool           `yaml:"rearranges"`
-	DisturbsWith      []string       `yaml:"disturbs_with"`
-	Network           bool           `yaml:"network"`
-	Repository        bool           `yaml:"repository"`
-	Wrapper           *wrapperEntry  `yaml:"wrapper"`
-	Interpreter       string         `yaml:"interpreter"`
-	Implicit          []spelled      `yaml:"implicit"`
-	Inherent          []spelled      `yaml:"inherent"`
-	Unknown           string         `yaml:"unknown"`
-	PlainOptions      bool           `yaml:"plain_options"`
-	ReadonlyAlone     []string       `yaml:"readonly_alone"`
-	Obeys             []spelled      `yaml:"obeys"`
-	Dashless          bool           `yaml:"dashless"`
+	traits           `yaml:",inline"`
+	Names            []textNode     `yaml:"names" layer:"selects"`
+	Style            string         `yaml:"style" layer:"reading"`
+	Include          []string       `yaml:"include" layer:"reading"`
+	Everywhere       []string       `yaml:"include_below" layer:"reading"`
+	Options          optionList     `yaml:"options" layer:"adds-roles"`
+	Operands         []textNode     `yaml:"operands" layer:"adds-roles"`
+	AfterDashes      string         `yaml:"after_dashes" layer:"adds-roles"`
+	Sub              []programEntry `yaml:"sub" layer:"selects"`
+	ReadonlyOperands *int           `yaml:"readonly_operands" layer:"adds-if-fewer"`
+	Obeys            []textNode     `yaml:"obeys" layer:"adds"`
+	Wrapper          *wrapperEntry  `yaml:"wrapper" layer:"reading"`
+	Implicit         []textNode     `yaml:"implicit" layer:"adds"`
+	Inherent         []textNode     `yaml:"inherent" layer:"adds"`
 
-	Implies map[string][]string `yaml:"implies"`
-	Aliases map[string]string   `yaml:"aliases"`
-	Modules map[string]string   `yaml:"modules"`
-
-	// said are the keys that an entry of a layer has, with their lines; "" is the
+	// keyLines are the keys that an entry of a layer has, with their lines; "" is the
 	// entry itself.
-	said map[string]int
+	keyLines map[string]int
 }
 
 // settingsEntry is a format of files that programs obey, with what is harmless
 // in them.
 type settingsEntry struct {
-	Name     spelled   `yaml:"name"`
-	Format   string    `yaml:"format"`
-	Harmless []spelled `yaml:"harmless"`
+	Name     textNode   `yaml:"name"`
+	Format   string     `yaml:"format"`
+	Harmless []textNode `yaml:"harmless"`
 }
 
 // shimsEntry is what managers of versions obey, and what they do not replace.
 type shimsEntry struct {
-	Obeys  []spelled `yaml:"obeys"`
-	Except []spelled `yaml:"except"`
+	Obeys  []textNode `yaml:"obeys"`
+	Except []textNode `yaml:"except"`
 }
 
 type wrapperEntry struct {

@@ -27,7 +27,7 @@ func TestExtendEveryKey(t *testing.T) {
 	}
 	for _, key := range keys {
 		c, ok := keyCases[key]
-		if !ok || sayings[key] == 0 {
+		if !ok || keyEffects[key] == 0 {
 			t.Errorf("%s: nobody decided whether a person may say it of a program that is known", key)
 			continue
 		}
@@ -36,7 +36,7 @@ func TestExtendEveryKey(t *testing.T) {
 				entry = "names: [known], " + entry
 			}
 			files := map[string][]byte{"p.yaml": []byte("extend: [{" + entry + "}]")}
-			o, errs := table.Opinions(files)
+			o, errs := table.ParseOverlay(files)
 			if errs == nil {
 				TakesNothing(t, entry, table, table.With(o, true))
 			}
@@ -62,13 +62,70 @@ func TestExtendEveryKey(t *testing.T) {
 			t.Errorf("%s: no case", key)
 		}
 	}
-	if len(keyCases) != len(keys) || len(sayings) != len(keys) {
-		t.Errorf("%d keys, %d cases, %d sayings", len(keys), len(keyCases), len(sayings))
+	if len(keyCases) != len(keys) || len(keyEffects) != len(keys) {
+		t.Errorf("%d keys, %d cases, %d sayings", len(keys), len(keyCases), len(keyEffects))
 	}
 }
 
 // TakesNothing is set by the tests that make effects with a table.
 var TakesNothing func(t *testing.T, entry string, table, with *Table)
+
+// TestTraits checks that each key that is kept as it is written says who may say
+// it, and that a layer's word for it is taken over without a change of the table's.
+func TestTraits(t *testing.T) {
+	for key, field := range keysOf(reflect.TypeFor[programEntry]()) {
+		if layerTags[field.Tag.Get("layer")] == 0 {
+			t.Errorf("%s: the tag layer is %q", key, field.Tag.Get("layer"))
+		}
+	}
+	fill := func(tr *traits, key, text string) any {
+		v, ok := tr.trait(key)
+		if !ok {
+			t.Fatalf("no field for %s", key)
+		}
+		switch v.Kind() {
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.String:
+			v.SetString(text)
+		case reflect.Slice:
+			v.Set(reflect.Append(v, reflect.ValueOf(text)))
+		case reflect.Map:
+			value := reflect.ValueOf(text)
+			if v.Type().Elem().Kind() == reflect.Slice {
+				value = reflect.ValueOf([]string{text})
+			}
+			v.Set(reflect.MakeMap(v.Type()))
+			v.SetMapIndex(reflect.ValueOf(text), value)
+		default:
+			t.Fatalf("%s: a trait that cannot be taken over, of the type %s", key, v.Type())
+		}
+		return v.Interface()
+	}
+	for key := range traitKeys {
+		var table, layer traits
+		was := fill(&table, key, "--table")
+		fill(&layer, key, "--layer")
+		merged := table
+		if !merged.take(&layer, key) {
+			t.Fatalf("%s is not taken over", key)
+		}
+		v, _ := merged.trait(key)
+		switch v.Kind() {
+		case reflect.Slice, reflect.Map:
+			if v.Len() != 2 || reflect.ValueOf(was).Len() != 1 {
+				t.Errorf("%s: %v and a layer's became %v", key, was, v)
+			}
+		case reflect.String:
+			if v.String() != "--layer" {
+				t.Errorf("%s became %v", key, v)
+			}
+		}
+	}
+	if (&traits{}).take(&traits{}, "names") {
+		t.Error("a key that is no trait is taken over")
+	}
+}
 
 // TestEveryKindIsJudged checks that each kind of options and operands was thought
 // of: whether it does something whatever the word is.
@@ -77,7 +134,7 @@ func TestEveryKindIsJudged(t *testing.T) {
 	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
 		method field form endpoint repository git_config go_flags command chdir make_target sources name object unfetched`)
 	for _, name := range slices.Sorted(maps.Keys(actNames)) {
-		if doing[actNames[name]] == text[name] {
+		if activeKinds[actNames[name]] == text[name] {
 			t.Errorf("%s: nobody decided whether it always does something", name)
 		}
 	}
@@ -88,15 +145,15 @@ func TestEveryKindIsJudged(t *testing.T) {
 func TestEveryWrapperKeyIsJudged(t *testing.T) {
 	judged := wordset.Fields("transparent skip assignments appends dashes elsewhere joined scripts itself")
 	table := shipped(t)
-	for key, typ := range keysOf(reflect.TypeFor[wrapperEntry]()) {
+	for key, field := range keysOf(reflect.TypeFor[wrapperEntry]()) {
 		if !judged[key] {
 			t.Errorf("%s: nobody decided whether a person may say it", key)
 		}
 		value := "true"
-		if typ.Kind() == reflect.Int {
+		if field.Type.Kind() == reflect.Int {
 			value = "1"
 		}
-		_, errs := table.Opinions(map[string][]byte{"p.yaml": []byte("programs: [{names: [mywrap], wrapper: {" + key + ": " + value + "}}]")})
+		_, errs := table.ParseOverlay(map[string][]byte{"p.yaml": []byte("programs: [{names: [mywrap], wrapper: {" + key + ": " + value + "}}]")})
 		if (errs != nil) != (key == "transparent") {
 			t.Errorf("%s: %v", key, show(errs))
 		}
@@ -140,11 +197,11 @@ func TestKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := map[saying]string{
-		saysWhich: "yes", saysMore: "yes", saysYes: "`true`", saysNo: "`false`", saysFewer: "fewer", saysHow: "no",
-		saysWords: "kinds that always do something",
+	words := map[keyEffect]string{
+		keySelects: "yes", keyAdds: "yes", keyAddsIfTrue: "`true`", keyAddsIfFalse: "`false`", keyAddsIfFewer: "fewer", keyChangesReading: "no",
+		keyAddsRoles: "kinds that always do something",
 	}
-	for key, s := range sayings {
+	for key, s := range keyEffects {
 		found := false
 		for line := range strings.Lines(string(data)) {
 			cells := strings.Split(line, " | ")
@@ -156,7 +213,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 }
 
-// keyCases say of each key of an entry what a person may say with it of a program
+// keyCases say about each key of an entry what a person may say with it of a program
 // that is known, what only org may, and what nobody may.
 var keyCases = map[string]struct{ person, org, nobody []string }{
 	"names":               {nobody: []string{"names: []"}},

@@ -109,7 +109,7 @@ func (r *layerReader) read(data []byte) *layerFile {
 		return out
 	}
 	if err := doc.Content[0].Decode(&out.tableFile); err != nil {
-		r.syntax(tidyYAML(err))
+		r.syntax(clarifyYAMLError(err))
 		return out
 	}
 	r.note(out.Programs, doc.Content[0], "programs")
@@ -165,7 +165,7 @@ func (r *layerReader) check(n *yaml.Node, want reflect.Type, what string, depth 
 		want = want.Elem()
 	}
 	switch {
-	case want == reflect.TypeFor[spelled](), want.Kind() == reflect.String:
+	case want == reflect.TypeFor[textNode](), want.Kind() == reflect.String:
 		r.scalar(n, "!!str", what, "a text", "put quotes around it")
 	case want.Kind() == reflect.Bool:
 		r.scalar(n, "!!bool", what, "true or false", "write true or false")
@@ -184,7 +184,7 @@ func (r *layerReader) check(n *yaml.Node, want reflect.Type, what string, depth 
 	default:
 		keys := keysOf(want)
 		r.pairs(n, what, depth, func(key *yaml.Node) (reflect.Type, string) {
-			return keys[key.Value], "the keys are " + strings.Join(slices.Sorted(maps.Keys(keys)), ", ")
+			return keys[key.Value].Type, "the keys are " + strings.Join(slices.Sorted(maps.Keys(keys)), ", ")
 		})
 	}
 }
@@ -226,17 +226,6 @@ func (r *layerReader) pairs(n *yaml.Node, what string, depth int, of func(key *y
 	}
 }
 
-// keysOf returns the types of a struct's members by their names in YAML.
-func keysOf(t reflect.Type) map[string]reflect.Type {
-	keys := map[string]reflect.Type{}
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "" {
-			keys[name] = t.Field(i).Type
-		}
-	}
-	return keys
-}
-
 func member(n *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {
@@ -251,9 +240,9 @@ func (r *layerReader) note(entries []programEntry, n *yaml.Node, name string) {
 	_, list := member(n, name)
 	for i := range entries {
 		at := list.Content[i]
-		entries[i].said = map[string]int{"": at.Line}
+		entries[i].keyLines = map[string]int{"": at.Line}
 		for j := 0; j+1 < len(at.Content); j += 2 {
-			entries[i].said[at.Content[j].Value] = at.Content[j].Line
+			entries[i].keyLines[at.Content[j].Value] = at.Content[j].Line
 		}
 		r.note(entries[i].Sub, at, "sub")
 	}

@@ -40,10 +40,10 @@ func variants(name string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// taken says why a layer must not describe a program of that name, "" when it
+// refuseName says why a layer must not describe a program of that name, "" when it
 // may. Org may describe what the table does not have, a person only what has
 // nothing to do with what it has.
-func (t *Table) taken(name string, person bool) (why, fix string) {
+func (t *Table) refuseName(name string, person bool) (why, fix string) {
 	const more = "to say more about it, write it under extend"
 	sh := &t.Shell
 	switch {

@@ -73,7 +73,7 @@ func TestLayerFileErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string][]byte{"p.yaml": []byte(c.text)}
-			_, errs := table.Opinions(files)
+			_, errs := table.ParseOverlay(files)
 			if !slices.ContainsFunc(errs, func(e *TableError) bool {
 				return strings.Contains(e.Error(), c.want) && strings.Contains(e.Fix, c.fix)
 			}) {
@@ -95,11 +95,11 @@ func TestLayerIsBounded(t *testing.T) {
 	for i := range maxTableLayer/maxTableFile + 1 {
 		files[fmt.Sprintf("%d.yaml", i)] = []byte("#" + strings.Repeat("x", maxTableFile-1))
 	}
-	if _, errs := table.Opinions(files); len(errs) != 1 || !strings.Contains(errs[0].Text, "longer than") {
+	if _, errs := table.ParseOverlay(files); len(errs) != 1 || !strings.Contains(errs[0].Text, "longer than") {
 		t.Errorf("errors are %v", show(errs))
 	}
 	delete(files, "0.yaml")
-	if _, errs := table.Opinions(files); errs != nil {
+	if _, errs := table.ParseOverlay(files); errs != nil {
 		t.Errorf("errors are %v", show(errs))
 	}
 }

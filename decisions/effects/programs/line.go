@@ -23,7 +23,7 @@ type LineWords struct {
 // number, an option that is taken back.
 func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	var l LineWords
-	p := t.described(program)
+	p := t.find(program)
 	if p == nil || !p.comparable() {
 		return l, false
 	}
@@ -78,9 +78,9 @@ func (l *LineWords) option(use *OptionUse, words []string) bool {
 	}
 	l.Flags = append(l.Flags, use.Canonical)
 	switch use.Form {
-	case ValueAttached, ValueSurplus:
+	case ValueAttached, ValueUnexpected:
 		l.Values = append(l.Values, use.Text)
-	case ValueBehind:
+	case ValueSeparate:
 		first := use.Value
 		if use.Arity == ArityTwo {
 			first--

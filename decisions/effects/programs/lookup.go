@@ -9,22 +9,22 @@ import (
 // What a check of rules asks the table: whether what a rule names can ever be.
 
 // Knows reports whether a program is in the table.
-func (t *Table) Knows(program string) bool { return t.described(program) != nil }
+func (t *Table) Knows(program string) bool { return t.find(program) != nil }
 
-// described is what the table says of a program, or a person beside it of one
+// find is what the table says about a program, or a person's overlay, of one
 // that the table does not have.
-func (t *Table) described(program string) *Program {
-	if p := t.programs[program]; p != nil || !t.Vouched {
+func (t *Table) find(program string) *Program {
+	if p := t.programs[program]; p != nil || !t.TrustOverlay {
 		return p
 	}
-	return t.Opinion(program)
+	return t.OverlayProgram(program)
 }
 
 // Names are the names of all programs of the table, sorted.
 func (t *Table) Names() []string {
 	names := slices.Collect(maps.Keys(t.programs))
-	if t.second != nil && t.Vouched {
-		names = slices.AppendSeq(names, maps.Keys(t.second.Programs))
+	if t.overlay != nil && t.TrustOverlay {
+		names = slices.AppendSeq(names, maps.Keys(t.overlay.Programs))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -40,14 +40,14 @@ func (t *Table) Transparent(program string) bool {
 // HasSubcommands reports whether the first operand of a program is a
 // sub-command.
 func (t *Table) HasSubcommands(program string) bool {
-	p := t.described(program)
+	p := t.find(program)
 	return p != nil && len(p.Subs) > 0 && !p.SubOptional
 }
 
 // Flag returns the name that an option has in Run.Flags, with the sub-command's
 // words joined by a space; ok is false for one that the table does not know.
 func (t *Table) Flag(program, subcommand, option string) (name string, ok bool) {
-	p := t.described(program)
+	p := t.find(program)
 	for p != nil {
 		// The option of the innermost command counts.
 		if o := p.Options[option]; o != nil {

@@ -9,11 +9,11 @@ import (
 
 // extend says more of programs that are known.
 func (x *extender) extend(e *programEntry) {
-	free := slices.ContainsFunc(e.Names, func(n spelled) bool {
+	free := slices.ContainsFunc(e.Names, func(n textNode) bool {
 		p := x.programs[n.text]
 		return p != nil && (p.Style != StyleGNU || p.Dashless)
 	})
-	if !x.formed(e, func(string) bool { return true }, free) {
+	if !x.checkSyntax(e, func(string) bool { return true }, free) {
 		return
 	}
 	for _, n := range e.Names {
@@ -35,7 +35,7 @@ func (x *extender) extend(e *programEntry) {
 		}
 		q.At = x.place(e)
 		x.replace(x.programs, n.text, p, q, e)
-		x.described = append(x.described, Described{Program: n.text, Extends: true, At: q.At})
+		x.layerPrograms = append(x.layerPrograms, LayerProgram{Program: n.text, Extends: true, At: q.At})
 	}
 }
 
@@ -52,32 +52,32 @@ func (x *extender) replace(in map[string]*Program, name string, p, q *Program, e
 		switch {
 		case real != name:
 			if !slices.Contains(texts(e.Names), real) {
-				x.fail(e.said["aliases"], "", "alias %q stands for %q, which is no name of the entry", alias, real)
+				x.fail(e.keyLines["aliases"], "", "alias %q stands for %q, which is no name of the entry", alias, real)
 			}
 		case in[alias] != nil && in[alias] != q, !layerSub.MatchString(alias):
-			x.fail(e.said["aliases"], "choose another name", "alias %q is taken or no name", alias)
+			x.fail(e.keyLines["aliases"], "choose another name", "alias %q is taken or no name", alias)
 		default:
 			in[alias] = q
 		}
 	}
 }
 
-// merge returns a program with what an entry says of it, nil when that is not
+// merge returns a program with what an entry says about it, nil when that is not
 // possible.
 func (x *extender) merge(p *Program, e *programEntry) *Program {
 	before := len(x.errs)
-	for _, key := range slices.Sorted(maps.Keys(e.said)) {
+	for _, key := range slices.Sorted(maps.Keys(e.keyLines)) {
 		if key == "" {
 			continue
 		}
 		if x.person {
-			if line, why, fix := loosens(p, e, key); why != "" {
+			if line, why, fix := refuseLoosening(p, e, key); why != "" {
 				x.fail(line, fix, "program %q: %s", e.Names[0].text, why)
 				continue
 			}
 		}
 		if key == "include" || key == "include_below" {
-			x.fail(e.said[key], "write the options themselves", "groups of options are not for a program that is known")
+			x.fail(e.keyLines[key], "write the options themselves", "groups of options are not for a program that is known")
 		}
 	}
 	if len(x.errs) > before {
@@ -91,15 +91,15 @@ func (x *extender) merge(p *Program, e *programEntry) *Program {
 		return nil
 	}
 	q := p.clone()
-	for key := range e.said {
+	for key := range e.keyLines {
 		q.take(own, e, key)
 	}
 	x.options(q, own, e)
 	for i := range e.Sub {
 		x.sub(q, &e.Sub[i])
 	}
-	for _, wrong := range q.promises() {
-		x.fail(e.said[""], "", "program %q: %s", e.Names[0].text, wrong)
+	for _, wrong := range q.brokenInvariants() {
+		x.fail(e.keyLines[""], "", "program %q: %s", e.Names[0].text, wrong)
 	}
 	if len(x.errs) > before {
 		return nil
@@ -118,106 +118,42 @@ func (p *Program) clone() *Program {
 
 // take takes a key of an entry over. Lists add to those that there are, all else
 // takes the place of what there was. Options and sub-commands are other parts'
-// matter.
+// concern.
 func (p *Program) take(own *Program, e *programEntry, key string) {
-	more := func(to *[]string, from []string) { *to = append(slices.Clip(*to), from...) }
 	switch key {
 	case "", "names", "sub", "options", "include", "include_below":
+		return
 	case "style":
 		p.Style = own.Style
+		return
 	case "operands":
 		p.Operands = own.Operands
+		return
 	case "after_dashes":
 		p.AfterDashes, p.HasDashes = own.AfterDashes, own.HasDashes
-	case "sub_optional":
-		p.SubOptional = e.SubOptional
-	case "open":
-		p.Open = e.Open
-	case "open_subs":
-		p.OpenSubs = e.OpenSubs
-	case "targets":
-		p.Targets = e.Targets
+		return
 	case "readonly":
-		p.Readonly = e.Readonly
 		if e.Readonly {
 			// Whoever may say so knows what the project can tell the program.
 			p.Obeys = slices.DeleteFunc(slices.Clone(p.Obeys), func(o Obeyed) bool { return o.Project })
 		}
 	case "readonly_operands":
 		p.ReadonlyOperands = own.ReadonlyOperands
-	case "readonly_with":
-		more(&p.ReadonlyWith, e.ReadonlyWith)
-	case "readonly_alone":
-		more(&p.ReadonlyAlone, e.ReadonlyAlone)
+		return
 	case "obeys":
 		p.Obeys = append(slices.Clip(p.Obeys), own.Obeys...)
-	case "unknown_if_changing":
-		p.Changing = e.UnknownIfChanging
-	case "unknown":
-		p.Unknown = e.Unknown
-	case "abbreviations":
-		p.abbreviations = e.Abbreviations
-	case "numeric":
-		p.Numeric = e.Numeric
-	case "values_behind":
-		p.ValuesBehind = e.ValuesBehind
-	case "stop":
-		p.Stop = e.Stop
-	case "text":
-		p.Text = e.Text
-	case "dashless":
-		p.Dashless = e.Dashless
-	case "plain_options":
-		p.PlainOptions = e.PlainOptions
-	case "recursive":
-		p.Recursive = e.Recursive
-	case "recursive_with":
-		more(&p.RecursiveWith, e.RecursiveWith)
-	case "writes_with":
-		more(&p.WritesWith, e.WritesWith)
-	case "deletes_with":
-		more(&p.DeletesWith, e.DeletesWith)
-	case "clears_with":
-		more(&p.ClearsWith, e.ClearsWith)
-	case "keeps_paths_with":
-		more(&p.KeepsPaths, e.KeepsPathsWith)
-	case "archives_with":
-		more(&p.ArchivesWith, e.ArchivesWith)
-	case "keeps_with":
-		more(&p.KeepsWith, e.KeepsWith)
-	case "unpacks_with":
-		more(&p.UnpacksWith, e.UnpacksWith)
-	case "unpacks_unless":
-		more(&p.UnpacksUnless, e.UnpacksUnless)
-	case "completes":
-		more(&p.Completes, e.Completes)
-	case "disturbs_with":
-		more(&p.DisturbsWith, e.DisturbsWith)
-	case "obeys_input":
-		p.ObeysInput = e.ObeysInput
-	case "skips_hidden":
-		p.SkipsHidden = e.SkipsHidden
-	case "rearranges":
-		p.Rearranges = e.Rearranges
-	case "network":
-		p.Network = e.Network
-	case "repository":
-		p.Repository = e.Repository
+		return
 	case "wrapper":
 		p.Wrapper, p.Stop = own.Wrapper, own.Stop
-	case "interpreter":
-		p.Interpreter = e.Interpreter
+		return
 	case "implicit":
 		p.Implicit = append(slices.Clip(p.Implicit), own.Implicit...)
+		return
 	case "inherent":
 		p.Inherent = append(slices.Clip(p.Inherent), own.Inherent...)
-	case "implies":
-		put(&p.Implies, e.Implies)
-	case "aliases":
-		put(&p.Aliases, e.Aliases)
-	case "modules":
-		put(&p.Modules, e.Modules)
-	default:
+		return
+	}
+	if !p.traits.take(&e.traits, key) {
 		panic("a key of the program files that cannot be extended: " + key) // TestExtendEveryKey
 	}
 }
@@ -229,7 +165,7 @@ func put[V any](to *map[string]V, from map[string]V) {
 	maps.Copy(*to, from)
 }
 
-// options takes the options of an entry over. What is said of one spelling of an
+// options takes the options of an entry over. What is said about one spelling of an
 // option holds for all of them, and its canonical name, by which rules know it,
 // stays.
 func (x *extender) options(p, own *Program, e *programEntry) {
@@ -268,7 +204,7 @@ func (x *extender) options(p, own *Program, e *programEntry) {
 		}
 	}
 	slices.Sort(p.long)
-	if e.said["options"] > 0 && e.said["plain_options"] == 0 {
+	if e.keyLines["options"] > 0 && e.keyLines["plain_options"] == 0 {
 		p.PlainOptions = p.PlainOptions && own.PlainOptions
 	}
 }
@@ -284,12 +220,12 @@ func (e *programEntry) lineOf(spelling string) int {
 			}
 		}
 	}
-	return e.said["options"]
+	return e.keyLines["options"]
 }
 
 // sub says more of a sub-command, or adds one.
 func (x *extender) sub(p *Program, e *programEntry) {
-	var fresh []spelled
+	var fresh []textNode
 	for _, n := range e.Names {
 		was := p.named(n.text)
 		switch {
@@ -315,15 +251,15 @@ func (x *extender) sub(p *Program, e *programEntry) {
 		x.replace(p.Subs, n.text, was, q, e)
 	}
 	if fresh != nil {
-		x.fresh(p, e, fresh)
+		x.addSub(p, e, fresh)
 	}
 }
 
-// fresh adds a sub-command to a program that is known.
-func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
+// addSub adds a sub-command to a program that is known.
+func (x *extender) addSub(p *Program, e *programEntry, names []textNode) {
 	before := len(x.errs)
 	if x.person {
-		x.onlyMore(e)
+		x.checkNewSub(e)
 	}
 	if len(x.errs) > before {
 		return
@@ -331,7 +267,7 @@ func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
 	one := *e
 	one.Names = names
 	one.inherit(&programEntry{
-		Abbreviations: p.abbreviations, Repository: p.Repository, Network: p.Network, Open: p.Open, Targets: p.Targets,
+		traits:     traits{Abbreviations: p.Abbreviations, Repository: p.Repository, Network: p.Network, Open: p.Open, Targets: p.Targets},
 		Everywhere: p.below, Style: p.styleName(),
 	})
 	// subsOf wants a parent: what it has in common with its sub-commands is said.
@@ -345,7 +281,7 @@ func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
 	}
 	for name, sub := range into.Subs {
 		if p.Subs[name] != nil {
-			x.fail(e.said[""], "choose another name", "the sub-command %q is there already", name)
+			x.fail(e.keyLines[""], "choose another name", "the sub-command %q is there already", name)
 			return
 		}
 		p.Subs[name] = sub
@@ -357,23 +293,23 @@ func (x *extender) fresh(p *Program, e *programEntry, names []spelled) {
 			inherited = slices.DeleteFunc(inherited, func(o Obeyed) bool { return o.Project })
 		}
 		sub.Obeys = append(inherited, sub.Obeys...)
-		x.kept(sub, &one)
+		x.checkInvariants(sub, &one)
 	}
 }
 
-// onlyMore refuses what a person must not say of a sub-command that the table
+// checkNewSub refuses what a person must not say about a sub-command that the table
 // does not have, and of those below it.
-func (x *extender) onlyMore(e *programEntry) {
-	for _, key := range slices.Sorted(maps.Keys(e.said)) {
+func (x *extender) checkNewSub(e *programEntry) {
+	for _, key := range slices.Sorted(maps.Keys(e.keyLines)) {
 		if key == "" {
 			continue
 		}
-		if line, why, fix := loosens(nil, e, key); why != "" {
+		if line, why, fix := refuseLoosening(nil, e, key); why != "" {
 			x.fail(line, fix, "sub-command %q: %s", e.Names[0].text, why)
 		}
 	}
 	for i := range e.Sub {
-		x.onlyMore(&e.Sub[i])
+		x.checkNewSub(&e.Sub[i])
 	}
 }
 

@@ -24,21 +24,21 @@ type Obeyed struct {
 	Settings *settings.Format // nil if its being there is enough
 }
 
-// theProject stands for all files of a project among what a program obeys,
+// wholeProject stands for all files of a project among what a program obeys,
 // variableMark before the name of a variable, and besideMark before that of a file
-// that lies beside an operand.
+// that lies next to an operand.
 const (
-	theProject   = "."
+	wholeProject = "."
 	variableMark = "$"
 	besideMark   = "*/"
 )
 
 // obeyedFiles reads lines such as "rust-toolchain.toml = rustup".
-func (p *tableParser) obeyedFiles(lines []spelled) ([]Obeyed, error) {
+func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 	var all []Obeyed
 	for _, line := range lines {
 		name, format, known := strings.Cut(line.text, " = ")
-		// Files of layers may have words behind the name, which once were searched
+		// Files of layers may have words after the name, which once were searched
 		// for; now such a file counts whatever it says.
 		name, _, _ = strings.Cut(name, ": ")
 		if variable, ok := strings.CutPrefix(line.text, variableMark); ok {
@@ -48,10 +48,10 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]Obeyed, error) {
 			all = append(all, Obeyed{Name: variable, Variable: true})
 			continue
 		}
-		o := Obeyed{Name: name, Git: name == ".git", Project: name == theProject}
+		o := Obeyed{Name: name, Git: name == ".git", Project: name == wholeProject}
 		o.Name, o.Home = strings.CutPrefix(name, "~/")
 		o.Name, o.Beside = strings.CutPrefix(o.Name, besideMark)
-		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.Beside && (o.Home || o.Name == theProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
+		if o.Name == "" || strings.ContainsAny(o.Name, " \t:=~*") || o.Beside && (o.Home || o.Name == wholeProject || o.Name == ".git") || path.IsAbs(o.Name) || path.Clean(o.Name) != o.Name || strings.HasPrefix(o.Name, "..") {
 			return nil, line.errorf("file %q: expected NAME or NAME = SETTINGS", line.text)
 		}
 		if known {
@@ -67,7 +67,7 @@ func (p *tableParser) obeyedFiles(lines []spelled) ([]Obeyed, error) {
 	return all, nil
 }
 
-// newSettings reads what the table says of a format.
+// newSettings reads what the table says about a format.
 func newSettings(e *settingsEntry) (*settings.Format, error) {
 	s := settings.NewFormat(e.Format)
 	if s == nil {

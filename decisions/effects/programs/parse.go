@@ -86,7 +86,7 @@ func decodeTableFile(data []byte) (*tableFile, error) {
 	dec.KnownFields(true)
 	file := &tableFile{}
 	if err := dec.Decode(file); err != nil && !errors.Is(err, io.EOF) {
-		return nil, tidyYAML(err)
+		return nil, clarifyYAMLError(err)
 	}
 	if err := dec.Decode(&tableFile{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one document")
@@ -155,23 +155,10 @@ var styles = map[string]style{
 
 // program reads an entry. What it returns with an error has its names.
 func (p *tableParser) program(e *programEntry) (*Program, error) {
-	prog := &Program{
-		Names: texts(e.Names), Options: map[string]*Option{},
-		SubOptional: e.SubOptional, Readonly: e.Readonly, ReadonlyOperands: -1,
-		ReadonlyWith: e.ReadonlyWith, Changing: e.UnknownIfChanging,
-		abbreviations: e.Abbreviations, Numeric: e.Numeric, ValuesBehind: e.ValuesBehind, Stop: e.Stop, Text: e.Text,
-		Recursive: e.Recursive, RecursiveWith: e.RecursiveWith, WritesWith: e.WritesWith,
-		DeletesWith: e.DeletesWith, ClearsWith: e.ClearsWith, KeepsPaths: e.KeepsPathsWith,
-		SkipsHidden: e.SkipsHidden, Rearranges: e.Rearranges, DisturbsWith: e.DisturbsWith,
-		Network: e.Network, Repository: e.Repository, Interpreter: e.Interpreter, Unknown: e.Unknown,
-		Implies: e.Implies, Aliases: e.Aliases, Dashless: e.Dashless, ArchivesWith: e.ArchivesWith,
-		KeepsWith: e.KeepsWith, Modules: e.Modules, Open: e.Open, OpenSubs: e.OpenSubs, Targets: e.Targets,
-		UnpacksWith: e.UnpacksWith, UnpacksUnless: e.UnpacksUnless, Completes: e.Completes, ObeysInput: e.ObeysInput, below: e.Everywhere,
-	}
+	prog := &Program{traits: e.traits, Names: texts(e.Names), Options: map[string]*Option{}, ReadonlyOperands: -1, below: e.Everywhere}
 	if len(e.Names) == 0 {
 		return prog, errors.New("it has no names")
 	}
-	prog.ReadonlyAlone = e.ReadonlyAlone
 	var err error
 	if prog.Obeys, err = p.obeyedFiles(e.Obeys); err != nil {
 		return prog, err
@@ -367,7 +354,7 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 
 // implicitEffects reads lines such as "reads ." or "deletes . with --force unless
 // --list".
-func implicitEffects(lines []spelled) ([]ImplicitEffect, error) {
+func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 	var all []ImplicitEffect
 	for _, line := range lines {
 		words := strings.Fields(line.text)

@@ -17,7 +17,7 @@ type printer struct {
 	not      bool // it takes back what another line says
 }
 
-func (p *tableParser) prints(lines []spelled) error {
+func (p *tableParser) prints(lines []textNode) error {
 	for _, line := range lines {
 		text, not := strings.CutPrefix(line.text, "!")
 		words := strings.Fields(text)
@@ -82,8 +82,8 @@ func (t *Table) PrintsSecrets(r *effects.Run) bool {
 	return prints
 }
 
-// matches reports whether the words stand in this order among those of the run,
-// whatever stands between, and each option is there, in whatever spelling.
+// matches reports whether the words are in this order among those of the run,
+// whatever is between, and each option is there, in whatever spelling.
 func (p *printer) matches(r *effects.Run) bool {
 	n := 0
 	for _, arg := range r.Args {

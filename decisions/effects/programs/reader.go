@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// Reader takes the words behind a program apart, in their order, as the program
+// Reader takes the words after a program apart, in their order, as the program
 // itself does: options with their values, sub-commands, operands. It is the only
 // reader of argument lists: effects of a run, what a line of a policy means and
 // what a check of rules says of an option all come from it.
@@ -29,7 +29,7 @@ type Reader struct {
 	optionWord
 }
 
-// Read returns a reader of the words behind the program. Those of the style test
+// Read returns a reader of the words after the program. Those of the style test
 // are all operands to it.
 func (p *Program) Read(words []effects.Word) Reader { return Reader{program: p, words: words} }
 
@@ -37,14 +37,14 @@ func (p *Program) Read(words []effects.Word) Reader { return Reader{program: p, 
 type Arg struct {
 	Kind  ArgKind
 	Index int // of the word
-	// Fixed is set for an operand where no option may stand: behind --, or behind
+	// Fixed is set for an operand where no option can be: after --, or after
 	// the operand that ends the options.
 	Fixed bool
 	// Sub is the sub-command that an ArgSub names, nil for one that the table does
 	// not have, and Name its name, which the word may be an alias of.
 	Sub  *Program
 	Name string
-	// End is the index behind the last word of find's -exec, -1 when the command
+	// End is the index after the last word of find's -exec, -1 when the command
 	// does not end.
 	End int
 }
@@ -148,7 +148,7 @@ func (r *Reader) operand(i int) Arg {
 func (r *Reader) subcommand(i int) Arg {
 	w := &r.words[i]
 	a := Arg{Kind: ArgSub, Index: i, Name: w.Text}
-	if !w.Open() {
+	if !w.Expandable() {
 		a.Sub = r.program.Sub(w.Text)
 	}
 	if a.Sub == nil {
@@ -200,7 +200,7 @@ func (r *Reader) find(i int, w *effects.Word) Arg {
 	return a
 }
 
-// exec finds the end of the command behind -exec: ; or {} +.
+// exec finds the end of the command after -exec: ; or {} +.
 func (r *Reader) exec(a *Arg) {
 	end := a.Index + 1
 	for end < len(r.words) && r.words[end].Text != ";" && (r.words[end].Text != "+" || r.words[end-1].Text != "{}") {

@@ -6,13 +6,13 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// OptionUse is an option as it stands among the words.
+// OptionUse is an option as it is written among the words.
 type OptionUse struct {
 	*Option     // nil for one that the table does not have
 	Index   int // of its word
 	Form    OptionForm
 	// Value is the index of the word that holds its value: its own for
-	// ValueAttached, a later one for ValueBehind. Of two values it is the second's.
+	// ValueAttached, a later one for ValueSeparate. Of two values it is the second's.
 	Value int
 	// Text is an attached value, unless Open is set: it is not known then.
 	Text string
@@ -31,12 +31,12 @@ type OptionUse struct {
 type OptionForm uint8
 
 const (
-	NoValue       OptionForm = iota
-	ValueAttached            // -oX, --out=X
-	ValueBehind              // -o X
-	ValueMissing             // no words are left for it
-	ValueSurplus             // it takes none and has one: --force=x
-	ValueFalse               // --race=false: as if it were not there
+	NoValue         OptionForm = iota
+	ValueAttached              // -oX, --out=X
+	ValueSeparate              // -o X
+	ValueMissing               // no words are left for it
+	ValueUnexpected            // it takes none and has one: --force=x
+	ValueFalse                 // --race=false: as if it were not there
 )
 
 // Name is the option as it is spelled, without a value.
@@ -49,11 +49,11 @@ func (u *OptionUse) Name() string {
 
 // optionWord is the rest of a word of options that is being read.
 type optionWord struct {
-	form   optionText
-	index  int    // of the word
-	text   string // from its one or two dashes on, for long ones
-	letter int    // the next one in a bundle
-	behind int    // how many words behind a bundle were values of it
+	form     optionText
+	index    int    // of the word
+	text     string // from its one or two dashes on, for long ones
+	letter   int    // the next one in a bundle
+	consumed int    // how many words after a bundle were values of it
 	// from and to are the candidates of an abbreviation, in Program.long.
 	from, to, candidate int
 	use                 OptionUse // for singleUse
@@ -125,7 +125,7 @@ func (p *Program) valued(text string) (o *Option, name string) {
 	return o, name
 }
 
-// Option returns the next option of an ArgOptions; ok is false behind its last.
+// Option returns the next option of an ArgOptions; ok is false after its last.
 func (r *Reader) Option() (u OptionUse, ok bool) {
 	switch r.form {
 	case singleUse:
@@ -170,7 +170,7 @@ func (r *Reader) finish() {
 // abbreviated returns which of the long options begin with name, if the program
 // takes beginnings for the whole.
 func (p *Program) abbreviated(name string) (from, to int) {
-	if !p.abbreviations || len(name) < 3 || name[:2] != "--" {
+	if !p.Abbreviations || len(name) < 3 || name[:2] != "--" {
 		return 0, 0
 	}
 	for from < len(p.long) && !strings.HasPrefix(p.long[from], name) {
@@ -191,24 +191,24 @@ func (r *Reader) long(o *Option, name, value string, attached bool) OptionUse {
 		u.Form = ValueFalse
 	case attached && o.Arity == ArityNone && value == "true":
 	case attached && o.Arity == ArityNone && r.program.Style != StyleWords:
-		u.Form, u.Text = ValueSurplus, value
+		u.Form, u.Text = ValueUnexpected, value
 	case attached:
 		u.Form, u.Value, u.Text = ValueAttached, r.index, value
 	case o.Arity == ArityRequired:
-		r.valueBehind(&u, r.index+1)
+		r.takeValue(&u, r.index+1)
 	case o.Arity == ArityTwo:
-		r.valueBehind(&u, r.index+2)
+		r.takeValue(&u, r.index+2)
 	}
 	return u
 }
 
-// valueBehind makes the word at an index the value of an option, if there is one.
-func (r *Reader) valueBehind(u *OptionUse, at int) {
+// takeValue makes the word at an index the value of an option, if there is one.
+func (r *Reader) takeValue(u *OptionUse, at int) {
 	if at >= len(r.words) {
 		u.Form = ValueMissing
 		return
 	}
-	u.Form, u.Value = ValueBehind, at
+	u.Form, u.Value = ValueSeparate, at
 	r.next = at + 1
 }
 
@@ -229,18 +229,18 @@ func (r *Reader) nextLetter() OptionUse {
 	switch {
 	case o.Arity == ArityNone:
 		return u
-	case dashless, p.ValuesBehind && strings.Trim(rest, digits) != "", p.ValuesBehind && r.behind > 0:
-		// The values stand behind the bundle, in the order of its letters.
-		r.behind++
-		if r.valueBehind(&u, r.index+r.behind); u.Form == ValueBehind {
+	case dashless, p.ValuesBehind && strings.Trim(rest, digits) != "", p.ValuesBehind && r.consumed > 0:
+		// The values follow the bundle, in the order of its letters.
+		r.consumed++
+		if r.takeValue(&u, r.index+r.consumed); u.Form == ValueSeparate {
 			return u
 		}
 	case rest != "":
 		u.Form, u.Value, u.Text = ValueAttached, r.index, rest
 	case o.Arity == ArityRequired:
-		r.valueBehind(&u, r.index+1)
+		r.takeValue(&u, r.index+1)
 	case o.Arity == ArityTwo:
-		r.valueBehind(&u, r.index+2)
+		r.takeValue(&u, r.index+2)
 	}
 	r.form = nothingLeft
 	return u
@@ -255,8 +255,8 @@ func (r *Reader) primary(i int) Arg {
 	o := r.program.Options[name]
 	u := OptionUse{Option: o, Index: i, name: name}
 	if o != nil && o.Arity != ArityNone && o.Act != ActCommand && o.Act != ActDeletes {
-		r.valueBehind(&u, i+1)
-		if o.Canonical == "-fprintf" && u.Form == ValueBehind {
+		r.takeValue(&u, i+1)
+		if o.Canonical == "-fprintf" && u.Form == ValueSeparate {
 			r.next++ // the file and the format
 		}
 	}

@@ -56,7 +56,7 @@ func reading(table *Table, program string, words ...string) string {
 		ArgPattern: "pattern", ArgOperator: "operator", ArgLinks: "links", ArgSub: "sub", ArgExec: "exec", ArgOptions: "",
 	}
 	forms := map[OptionForm]string{
-		NoValue: "", ValueAttached: "=", ValueBehind: " ", ValueMissing: " missing", ValueSurplus: " surplus", ValueFalse: " false",
+		NoValue: "", ValueAttached: "=", ValueSeparate: " ", ValueMissing: " missing", ValueUnexpected: " surplus", ValueFalse: " false",
 	}
 	var out []string
 	for r := table.Program(program).Read(all); r.More(); {
@@ -87,7 +87,7 @@ func reading(table *Table, program string, words ...string) string {
 				text += "…"
 			case use.Form == ValueAttached:
 				text += use.Text
-			case use.Form == ValueBehind:
+			case use.Form == ValueSeparate:
 				text += fmt.Sprint(use.Value)
 			}
 			text += ")"
@@ -174,7 +174,7 @@ func TestReaderTakesPatterns(t *testing.T) {
 		r := table.Program("stops").Read(words)
 		tt.take(&r, r.Next())
 		if a := r.Next(); a.Kind != tt.want {
-			t.Errorf("%s: the word behind a pattern is %+v", tt.name, a)
+			t.Errorf("%s: the word after a pattern is %+v", tt.name, a)
 		}
 	}
 }

@@ -21,7 +21,7 @@ const (
 func (t *Table) Runs(name string) Runs {
 	base := path.Base(name)
 	for _, known := range []string{base, strings.TrimRight(base, "-.0123456789")} {
-		for _, p := range []*Program{t.programs[known], t.Opinion(known)} {
+		for _, p := range []*Program{t.programs[known], t.OverlayProgram(known)} {
 			switch {
 			case p == nil:
 			case p.Wrapper != nil:

@@ -15,7 +15,7 @@ import (
 // program of theirs, a shim, in the place of others. Which program a shim becomes
 // is said by files of the folder that it runs in and of all above. Such a file
 // may name any folder of programs: mise 2026.9 runs jq from there when
-// [tools] node = "path:/x" stands in a mise.toml that nobody has trusted. So the
+// [tools] node = "path:/x" is in a mise.toml that nobody has trusted. So the
 // table says these files once, for all programs but those that no manager has.
 
 // Shims are the files that choose what runs.
@@ -30,7 +30,7 @@ type ShimFile struct {
 	Settings *settings.Format
 }
 
-// shims reads what the table says of them.
+// shims reads what the table says about them.
 func (p *tableParser) shims(e *shimsEntry) error {
 	if e == nil {
 		return nil

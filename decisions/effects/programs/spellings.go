@@ -9,7 +9,7 @@ import (
 // and "npm run test".
 type spelling struct{ from, to sequence }
 
-// sequence is a sub-command and the operands behind it.
+// sequence is a sub-command and the operands after it.
 type sequence struct {
 	words    []string // as they are written
 	sub      string
@@ -22,7 +22,7 @@ const maxSpellings = 64
 // same reads lines such as "docker|podman container run = run". Where the left
 // side names a sub-command of a sub-command, that one is read as the right side
 // is, so that a run has the same effects either way.
-func (p *tableParser) same(lines []spelled) error {
+func (p *tableParser) same(lines []textNode) error {
 	for _, line := range lines {
 		left, right, ok := strings.Cut(line.text, "=")
 		words := strings.Fields(left)
@@ -78,7 +78,7 @@ type LineWord struct {
 
 // Spellings returns other words for a line that mean the same to its program. is
 // reports whether the word at an index may be that text. With rest the line
-// speaks of runs with further words, too.
+// is about runs with further words, too.
 func (t *Table) Spellings(program string, words []string, rest bool, is func(at int, text string) bool) [][]LineWord {
 	if len(t.same[program]) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (t *Table) respell(program string, line []LineWord, s *spelling, rest bool,
 			return nil // the words that follow say which script
 		}
 	case rest && len(gone) > 0:
-		// It speaks of whatever begins so.
+		// It is about whatever begins so.
 		all := s.from.all()
 		own := strings.Fields(l.Subcommand)
 		if len(own)+len(operands) >= len(all) || len(s.to.words) == 0 || !slices.Equal(own, all[:len(own)]) {

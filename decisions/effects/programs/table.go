@@ -1,6 +1,6 @@
 // Package programs is the program table: what the options and operands of known
 // programs do, as data. The shipped files of rego/programs are its ground layer;
-// an organisation may extend it, and a person may say more beside it. It knows no
+// an organisation may extend it, and a person may add an overlay. It knows no
 // file system and no shell.
 package programs
 
@@ -28,11 +28,11 @@ type Table struct {
 	settings      map[string]*settings.Format // formats of files that programs obey
 	// Shims are the files that choose which program runs, nil for none.
 	Shims *Shims
-	// second is what a person's own layer says beside, nil if nothing.
-	second *Opinions
-	// Vouched is set when the person's word counts for programs that nobody else
+	// overlay is what a person's own layer says, nil if nothing.
+	overlay *Overlay
+	// TrustOverlay is set if the overlay counts for programs that no other layer
 	// describes.
-	Vouched bool
+	TrustOverlay bool
 }
 
 // shellTable is what the table says about the shell itself.
@@ -51,63 +51,26 @@ type shellTable struct {
 
 // Program is a program or one of its sub-commands.
 type Program struct {
+	traits
 	Names   []string
-	At      string            // file and line, of what a layer says
-	Aliases map[string]string // further names, and the one each stands for
+	At      string // file and line, of what a layer says
 	Style   style
 	Options map[string]*Option
 	long    []string // spellings of options that begin with two dashes
 
 	Operands    []Operand
-	AfterDashes Act  // what operands after -- are, when hasDashes
-	HasDashes   bool // whether afterDashes is set
+	AfterDashes Act  // what operands after -- are, when HasDashes
+	HasDashes   bool // whether AfterDashes is set
 	Subs        map[string]*Program
 	subHeads    []subHead
-	SubOptional bool     // operands may stand where a sub-command could
-	OpenSubs    bool     // sub-commands that are not listed are not looked into
 	below       []string // the groups of options that all sub-commands have
-	Open        bool     // options and sub-commands that are not listed are not looked into
 
-	Readonly         bool
-	ReadonlyOperands int // with more operands it changes something; -1 = any number
-	ReadonlyWith     []string
-	ReadonlyAlone    []string // options with which, as the only word, it changes nothing
+	ReadonlyOperands int      // with more operands it changes something; -1 = any number
 	Obeys            []Obeyed // files of a project with which it may change something after all
-	Changing         string   // why a run that is not read-only is not understood
 
-	abbreviations bool // unique beginnings of long options are accepted
-	Numeric       bool // -20 is an option
-	ValuesBehind  bool // -ab V W: the values of options in one word stand behind it
-	Stop          bool // options end at the first operand
-	Text          bool // every word is text, known or not
-	Recursive     bool // operands mean everything below them
-	RecursiveWith []string
-	WritesWith    []string // operands that are read are written as well
-	DeletesWith   []string // operands that are read or written go afterwards
-	ClearsWith    []string // what stands at the target of a copy goes first
-	KeepsPaths    []string // the target of a copy gets the whole path of each source
-	SkipsHidden   bool     // going through a folder, it leaves out hidden names
-	Rearranges    bool     // it may put links anywhere in its folder
-	DisturbsWith  []string // it only links or moves with one of these
-	Network       bool
-	Repository    bool                // obeys the configuration of the repository it runs in
-	PlainOptions  bool                // no option does more than change the output
-	Implies       map[string][]string // further flags that an option stands for
-	Dashless      bool                // the first word may be options without a dash (tar xzf)
-	ArchivesWith  []string            // options with which an archive is written
-	UnpacksWith   []string            // options with which it fills a folder from an archive
-	UnpacksUnless []string            // options without which it does
-	Completes     []string            // endings with which it tries the name of a file that is not there
-	ObeysInput    bool                // it does what it reads from its standard input
-	KeepsWith     []string            // options with which what is packed stays as it is
-	Targets       string              // the file that targets stand in
-	Modules       map[string]string   // modules of an interpreter that are programs of the table
-
-	Wrapper     *wrapper
-	Interpreter string // "shell", "other" or ""
-	Implicit    []ImplicitEffect
-	Inherent    []ImplicitEffect
-	Unknown     string // why the program is never understood
+	Wrapper  *wrapper
+	Implicit []ImplicitEffect
+	Inherent []ImplicitEffect
 }
 
 // style says how a program reads its words.
@@ -149,7 +112,7 @@ type wrapper struct {
 	Skip        int  // operands before the command
 	Assignments bool // NAME=value operands before the command (env)
 	Appends     bool // it adds words of its own to the command (xargs)
-	Dashes      bool // the command stands behind -- (kubectl exec POD -- CMD)
+	Dashes      bool // the command follows -- (kubectl exec POD -- CMD)
 	Elsewhere   bool // the command runs on another machine or in a container
 	Joined      bool // its words, joined, are shell text (ssh)
 	Itself      bool // the sub-command's own word is the program (rtk git)
@@ -227,7 +190,7 @@ const (
 	ActFormat                 // text that begins with +; anything else changes something
 	ActScript                 // a script that an interpreter runs
 	ActInline                 // code that an interpreter runs
-	ActModule                 // a module that an interpreter runs; the words behind it are its own
+	ActModule                 // a module that an interpreter runs; the words after it are its own
 	ActDownload               // writes the last part of each URL
 	ActAssign                 // NAME=value or names of shell variables
 	ActMakeTarget             // a target of a makefile, or a variable for it
@@ -239,7 +202,7 @@ const (
 	ActRunnerWords            // words for a test runner
 	ActLoads                  // a file or folder of code or settings that the program obeys
 	ActTool                   // a program that is run by its name
-	ActTarget                 // a target of the project's own files; the words behind it are its own
+	ActTarget                 // a target of the project's own files; the words after it are its own
 	ActArchive                // an archive that is read, or written
 	ActPacks                  // a file that is replaced by its packed or unpacked form
 	ActUnpackTo               // the folder that an archive is unpacked to

@@ -101,7 +101,7 @@ func TestShippedTable(t *testing.T) {
 
 func checkProgram(t *testing.T, name string, p *Program, programs []string) {
 	t.Helper()
-	for _, wrong := range p.promises() {
+	for _, wrong := range p.brokenInvariants() {
 		t.Errorf("%s: %s", name, wrong)
 	}
 	for sub, inner := range p.Subs {

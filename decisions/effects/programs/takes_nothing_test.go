@@ -35,7 +35,7 @@ func takesNothing(t *testing.T, entry string, table, with *programs.Table) {
 			rest = slices.Delete(rest, i, i+1)
 		}
 		if is.Readonly && !was.Readonly || is.HarmlessFrom < was.HarmlessFrom || is.Subcommand != was.Subcommand ||
-			!slices.Equal(is.Flags, was.Flags) || is.Known != was.Known || is.Unvouched != nil {
+			!slices.Equal(is.Flags, was.Flags) || is.Known != was.Known || is.WithoutOverlay != nil {
 			t.Errorf("%s: %s: it was %+v and is %+v", entry, text, was, is)
 		}
 	}
@@ -60,7 +60,7 @@ func ran(t *testing.T, table *programs.Table, text string) (run *effects.Run, li
 	return run, lines
 }
 
-// kindsIn are the effects without what runs say of their words.
+// kindsIn are the effects without what runs say about their words.
 func kindsIn(lines []string) []string {
 	var out []string
 	for _, l := range lines {

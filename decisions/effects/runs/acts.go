@@ -5,117 +5,178 @@ import (
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
-	"github.com/permd/permd/decisions/effects/plainshell"
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// apply adds what an option's value or an operand does.
-func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tree bool) {
-	if w.Tree && !standsForTree(does) {
-		// Any path is no program, code, setting or folder that is known.
-		w = effects.Word{Text: effects.DynamicWord, Shown: w.Shown}
+// argument is a word with what it is to the program.
+type argument struct {
+	act    programs.Act
+	i      int // index of the word
+	w      effects.Word
+	option bool // it is an option or the value of one, not an operand
+	tree   bool // it means everything below it
+}
+
+// role says what becomes of the words that have one.
+type role struct {
+	word wordCheck
+	// tree is set if what is done with a path is done with all below a folder when
+	// the word stands for each of them.
+	tree bool
+	do   func(*invocation, argument)
+}
+
+// wordCheck says which words a role can be applied to. The others ask.
+type wordCheck uint8
+
+const (
+	anyWord    wordCheck = iota
+	textWord             // text that is known: no pattern
+	knownWord            // no word whose text is not known; a pattern stays one
+	singleWord           // as knownWord, and no pattern
+)
+
+// roles are indexed by programs.Act. They are filled in here since words of some
+// roles are commands, whose words have roles in turn.
+var roles []role
+
+func init() {
+	v := func(do func(*invocation, int, effects.Word)) func(*invocation, argument) {
+		return func(v *invocation, a argument) { do(v, a.i, a.w) }
 	}
-	switch does {
-	case programs.ActText, programs.ActNumber, programs.ActGuarded, programs.ActUnfetched, programs.ActFormat, programs.ActRef, programs.ActRefspec, programs.ActPackage, programs.ActSed, programs.ActAwk, programs.ActGitFormat, programs.ActGitSort, programs.ActColumns, programs.ActGlobs, programs.ActTypes, programs.ActData, programs.ActRemote,
-		programs.ActMethod, programs.ActGitConfig, programs.ActJQ, programs.ActYQ, programs.ActPlain, programs.ActServerSQL, programs.ActForm, programs.ActGoFlags, programs.ActRunnerWords:
-		v.applyText(does, i, w, option)
-		return
-	case programs.ActChanges:
-		v.changes = true
-		if option {
-			v.harmOption(i)
-		} else {
-			v.harm(i)
-		}
-		return
-	case programs.ActUnknown:
-		why := "an operand that permd does not know: "
-		if option {
-			why = "an option that can do more: "
-		}
-		v.unknown(i, why+display.Display(display.ShowWord(&v.args[i])))
-		return
-	case programs.ActInline:
-		v.harm(i)
-		v.changes = true
-		if v.p.Interpreter == "shell" {
-			v.b.Reading(v.shells(i), func() { v.b.Inline(v.index, i, []effects.Word{w}, v.at, false) })
-		} else {
-			v.unknown(i, "code given inline")
-			v.tail(i + 1)
-		}
-		return
-	case programs.ActModule:
-		if w.Dynamic() || w.Glob {
-			v.dynamicWord(i)
-		}
-		v.harm(i)
-		v.changes = true
-		if !v.module(i, w.Text) {
-			v.tail(i + 1)
-		}
-		return
-	case programs.ActTool:
-		v.tool(i, w)
-		return
-	case programs.ActTarget, programs.ActMakeTarget:
-		v.target(does, i, w)
-		return
-	case programs.ActField:
-		v.asked = append(v.asked, later{act: does, arg: i, word: w})
-		return
-	case programs.ActCommand:
-		return
+	act := func(do func(*invocation, programs.Act, int, effects.Word)) func(*invocation, argument) {
+		return func(v *invocation, a argument) { do(v, a.act, a.i, a.w) }
 	}
-	if w.Dynamic() {
-		v.dynamicWord(i)
-		if does == programs.ActScript && v.p.Interpreter == "shell" && w.Guess != "" {
-			v.b.Glimpse(w.Guess, v.run.Cwd, v.at.From)
-		}
-		return
-	}
-	if does == programs.ActScript && option && v.p.Interpreter == "" && StandardInputs[w.Text] {
-		v.recipes(i)
-		return
-	}
-	switch does {
-	case programs.ActReads, programs.ActLists, programs.ActWrites, programs.ActMakes, programs.ActDeletes, programs.ActMoves, programs.ActLink, programs.ActScript, programs.ActLoads:
-		before := v.paths
-		v.applyPath(does, i, w, tree)
-		if option {
-			v.paths = before
-		}
-	case programs.ActInto:
-		v.into(i, w)
-	case programs.ActConnects, programs.ActSends, programs.ActDownload:
-		v.connects(does, i, w)
-	case programs.ActArchive, programs.ActPacks, programs.ActMount, programs.ActCopies, programs.ActCopiesInto, programs.ActSpec, programs.ActHost, programs.ActEndpoint, programs.ActSQL, programs.ActUnpackTo,
-		programs.ActSources, programs.ActViewed, programs.ActDatabase, programs.ActName, programs.ActRepoName, programs.ActObject:
-		v.applyOther(does, i, w, option)
-	case programs.ActExecutes:
-		v.changes = true
-		v.harm(i)
-		// Some programs hand it to sh, others to the person's own shell.
-		v.b.Reading(plainshell.All, func() { v.b.nested(v.index, i, w.Text, v.at) })
-	case programs.ActChdir:
-		v.harm(i)
-		v.chdir(i, w)
-	case programs.ActAssign:
-		v.harm(i)
-		v.b.Add(v.via(i, effects.Effect{Kind: effects.KindState, From: v.at.From, Why: "sets a variable", Text: display.Display(display.ShowWord(&w))}))
-	default:
-		v.unknown(i, "an argument that permd does not know: "+display.Display(display.ShowWord(&w)))
+	none := func(*invocation, argument) {}
+	roles = []role{
+		programs.ActText:        {textWord, true, none},
+		programs.ActNumber:      {textWord, false, (*invocation).number},
+		programs.ActGuarded:     {textWord, false, (*invocation).guardedText},
+		programs.ActUnfetched:   {textWord, false, (*invocation).unfetched},
+		programs.ActFormat:      {textWord, false, (*invocation).format},
+		programs.ActPlain:       {textWord, false, (*invocation).plainText},
+		programs.ActRef:         {textWord, false, (*invocation).ref},
+		programs.ActRefspec:     {textWord, false, (*invocation).refspec},
+		programs.ActPackage:     {textWord, false, v((*invocation).goPackage)},
+		programs.ActSed:         {textWord, false, act((*invocation).language)},
+		programs.ActAwk:         {textWord, false, act((*invocation).language)},
+		programs.ActJQ:          {textWord, false, act((*invocation).language)},
+		programs.ActYQ:          {textWord, false, act((*invocation).language)},
+		programs.ActGitFormat:   {textWord, false, act((*invocation).language)},
+		programs.ActGitSort:     {textWord, false, act((*invocation).language)},
+		programs.ActColumns:     {textWord, false, act((*invocation).language)},
+		programs.ActGlobs:       {textWord, false, v((*invocation).searchGlob)},
+		programs.ActTypes:       {textWord, false, (*invocation).fileTypes},
+		programs.ActData:        {textWord, false, (*invocation).data},
+		programs.ActRemote:      {textWord, false, v((*invocation).remote)},
+		programs.ActServerSQL:   {textWord, false, (*invocation).serverSQL},
+		programs.ActRunnerWords: {textWord, false, (*invocation).runnerWord},
+		programs.ActForm:        {textWord, false, v((*invocation).form)},
+		programs.ActGoFlags:     {textWord, false, (*invocation).goFlags},
+		programs.ActMethod:      {textWord, false, (*invocation).requestMethod},
+		programs.ActGitConfig:   {textWord, false, (*invocation).gitConfig},
+
+		programs.ActChanges:    {anyWord, true, (*invocation).change},
+		programs.ActUnknown:    {anyWord, false, (*invocation).notUnderstood},
+		programs.ActCommand:    {anyWord, false, none},
+		programs.ActInline:     {anyWord, false, (*invocation).inline},
+		programs.ActModule:     {anyWord, false, (*invocation).runModule},
+		programs.ActTool:       {anyWord, false, v((*invocation).tool)},
+		programs.ActTarget:     {anyWord, false, act((*invocation).target)},
+		programs.ActMakeTarget: {anyWord, false, act((*invocation).target)},
+		programs.ActField:      {anyWord, false, (*invocation).queryParam},
+
+		programs.ActReads:    {knownWord, true, (*invocation).pathWord},
+		programs.ActLists:    {knownWord, true, (*invocation).pathWord},
+		programs.ActWrites:   {knownWord, true, (*invocation).pathWord},
+		programs.ActMakes:    {knownWord, false, (*invocation).pathWord},
+		programs.ActDeletes:  {knownWord, true, (*invocation).pathWord},
+		programs.ActMoves:    {knownWord, true, (*invocation).pathWord},
+		programs.ActLink:     {knownWord, false, (*invocation).pathWord},
+		programs.ActLoads:    {knownWord, false, (*invocation).pathWord},
+		programs.ActScript:   {knownWord, false, (*invocation).scriptWord},
+		programs.ActInto:     {knownWord, false, v((*invocation).into)},
+		programs.ActConnects: {knownWord, false, act((*invocation).connects)},
+		programs.ActSends:    {knownWord, false, act((*invocation).connects)},
+		programs.ActDownload: {knownWord, false, act((*invocation).connects)},
+		programs.ActPacks:    {knownWord, false, v((*invocation).packs)},
+		programs.ActCopies:   {knownWord, false, act((*invocation).copies)},
+		programs.ActSpec:     {knownWord, false, (*invocation).spec},
+		programs.ActExecutes: {knownWord, false, (*invocation).executes},
+		programs.ActChdir:    {knownWord, false, v((*invocation).chdir)},
+		programs.ActAssign:   {knownWord, false, (*invocation).assign},
+
+		programs.ActArchive:    {singleWord, false, v((*invocation).archive)},
+		programs.ActMount:      {singleWord, false, v((*invocation).mount)},
+		programs.ActCopiesInto: {singleWord, false, act((*invocation).copies)},
+		programs.ActHost:       {singleWord, false, v((*invocation).host)},
+		programs.ActEndpoint:   {singleWord, false, (*invocation).endpoint},
+		programs.ActSQL:        {singleWord, false, func(v *invocation, a argument) { v.sql(a.i, a.w, a.option) }},
+		programs.ActDatabase:   {singleWord, false, v((*invocation).database)},
+		programs.ActObject:     {singleWord, false, (*invocation).objectFile},
+		programs.ActSources:    {singleWord, false, (*invocation).sourceFile},
+		programs.ActViewed:     {singleWord, false, (*invocation).sourceFile},
+		programs.ActName:       {singleWord, false, (*invocation).name},
+		programs.ActRepoName:   {singleWord, false, (*invocation).repoName},
+		programs.ActUnpackTo:   {singleWord, false, (*invocation).unpacksTo},
 	}
 }
 
-// standsForTree reports whether what is done with a path is done with all below
-// a folder when the word stands for each of them.
-func standsForTree(does programs.Act) bool {
-	switch does {
-	case programs.ActText, programs.ActChanges, programs.ActReads, programs.ActLists, programs.ActWrites, programs.ActDeletes, programs.ActMoves:
-		return true
+// apply adds what an option's value or an operand does.
+func (v *invocation) apply(does programs.Act, i int, w effects.Word, option, tree bool) {
+	r := &roles[does]
+	if w.Tree && !r.tree {
+		// Any path is no program, code, setting or folder that is known.
+		w = effects.Word{Text: effects.DynamicWord, Shown: w.Shown}
 	}
-	return false
+	switch {
+	case r.word == anyWord:
+	case r.word == textWord:
+		if w.Dynamic() || w.Glob {
+			v.openText(does, i, w, option)
+			return
+		}
+	case w.Dynamic():
+		v.dynamicWord(i)
+		if does == programs.ActScript && v.p.Interpreter == "shell" && w.Guess != "" {
+			v.b.AddLikely(w.Guess, v.run.Cwd, v.at.From)
+		}
+		return
+	case w.Glob && r.word == singleWord:
+		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	r.do(v, argument{act: does, i: i, w: w, option: option, tree: tree})
+}
+
+// change handles a word that changes what the program does.
+func (v *invocation) change(a argument) {
+	v.changes = true
+	if a.option {
+		v.harmOption(a.i)
+	} else {
+		v.harm(a.i)
+	}
+}
+
+// notUnderstood asks about a word that the table says is not understood.
+func (v *invocation) notUnderstood(a argument) {
+	why := "an operand that permd does not know: "
+	if a.option {
+		why = "an option that can do more: "
+	}
+	v.unknown(a.i, why+display.Display(display.ShowWord(&v.args[a.i])))
+}
+
+// queryParam keeps a parameter of a request until all is known about it.
+func (v *invocation) queryParam(a argument) {
+	v.queryParams = append(v.queryParams, deferredValue{act: a.act, arg: a.i, word: a.w})
+}
+
+// assign handles a word that sets a variable of the shell.
+func (v *invocation) assign(a argument) {
+	v.harm(a.i)
+	v.b.Add(v.via(a.i, effects.Effect{Kind: effects.KindState, From: v.at.From, Why: "sets a variable", Text: display.Display(display.ShowWord(&a.w))}))
 }
 
 // via marks an effect as caused by a word.
@@ -124,109 +185,22 @@ func (v *invocation) via(i int, e effects.Effect) effects.Effect {
 	return e
 }
 
-// applyText checks words that are text but for some forms.
-func (v *invocation) applyText(does programs.Act, i int, w effects.Word, option bool) {
-	if w.Glob && !w.Dynamic() {
-		// It becomes names of files, or stays as it is.
-		if does == programs.ActText && !option {
-			return
-		}
-		v.unknown(i, "a pattern where text is expected: "+display.Display(display.ShowWord(&w)))
+// pathWord handles a path.
+func (v *invocation) pathWord(a argument) {
+	before := v.paths
+	v.applyPath(a.act, a.i, a.w, a.tree)
+	if a.option {
+		v.paths = before
+	}
+}
+
+// scriptWord handles a script, or a makefile and its like.
+func (v *invocation) scriptWord(a argument) {
+	if a.option && v.p.Interpreter == "" && StandardInputs[a.w.Text] {
+		v.recipes(a.i)
 		return
 	}
-	if w.Dynamic() {
-		// In quotes it is one word; an operand must not be able to look like an
-		// option either.
-		safe := option || v.dashes >= 0 || (w.Prefix != "" && w.Prefix[0] != '-') ||
-			v.p.Stop && len(v.operands) > 0 && v.operands[0] < i
-		if w.Split || !safe || does != programs.ActText {
-			v.dynamicWord(i)
-		}
-		return
-	}
-	switch does {
-	case programs.ActNumber:
-		if w.Text == "" || strings.Trim(w.Text, "0123456789") != "" {
-			v.unknown(i, "a value that is no number: "+display.Display(display.ShowWord(&w)))
-		}
-	case programs.ActGuarded:
-		if strings.HasPrefix(w.Text, "@") || strings.Contains(w.Text, "%output") {
-			v.unknown(i, "a value that names a file: "+display.Display(display.ShowWord(&w)))
-		}
-	case programs.ActUnfetched:
-		if strings.Contains(w.Text, "://") {
-			v.unknown(i, "a value that stands for what is at an address: "+display.Display(display.ShowWord(&w)))
-		}
-	case programs.ActFormat:
-		if !strings.HasPrefix(w.Text, "+") {
-			v.changes = true
-			v.harm(i)
-		}
-	case programs.ActRef:
-		if strings.HasPrefix(w.Text, "/") || strings.HasPrefix(w.Text, "./") || strings.Contains(w.Text, "../") || w.Text == ".." {
-			v.b.Add(v.via(i, v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)))
-		}
-	case programs.ActRefspec:
-		if strings.HasPrefix(w.Text, "+") {
-			v.flags = append(v.flags, "--force")
-			v.harm(i)
-		}
-		if strings.HasPrefix(strings.TrimPrefix(w.Text, "+"), ":") {
-			v.flags = append(v.flags, "--delete")
-			v.harm(i)
-		}
-	case programs.ActPackage:
-		v.goPackage(i, w)
-	case programs.ActSed, programs.ActAwk, programs.ActJQ, programs.ActYQ, programs.ActGitFormat, programs.ActGitSort, programs.ActColumns:
-		v.language(does, i, w)
-	case programs.ActGlobs:
-		v.searchGlob(i, w)
-	case programs.ActTypes:
-		plain := v.b.Table.PlainPattern("x." + w.Text)
-		v.wide, v.narrow = v.wide || !plain, v.narrow || plain
-	case programs.ActData:
-		v.send = true
-		if file, ok := strings.CutPrefix(w.Text, "@"); ok && file != "-" {
-			v.b.Add(v.via(i, v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From)))
-		}
-	case programs.ActRemote:
-		v.remote(i, w)
-	case programs.ActPlain:
-		if strings.Contains(w.Text, "=") {
-			v.changes = true
-			v.harm(i)
-		}
-	case programs.ActServerSQL:
-		v.changes = true
-		v.harm(i)
-		// psql's own commands begin with a backslash, and servers run programs
-		// and write files of their own.
-		if strings.Contains(w.Text, "\\") || strings.Contains(strings.ToLower(w.Text), "copy") {
-			v.unknown(i, "SQL that can reach files or run programs")
-		}
-	case programs.ActRunnerWords:
-		if !runnerWords[w.Text] && !plainOperand(w.Text) {
-			v.changes = true
-			v.harm(i)
-			v.guardedWord(i, w.Text)
-		}
-	case programs.ActForm:
-		v.form(i, w)
-	case programs.ActGoFlags:
-		if !plainGoFlags(w.Text) {
-			v.unknown(i, "flags that can run a program: "+display.Display(display.ShowWord(&w)))
-		}
-	case programs.ActMethod:
-		v.method = strings.ToUpper(w.Text)
-		if v.method != "GET" && v.method != "HEAD" {
-			v.changes, v.send = true, true
-			v.harm(i)
-		}
-	case programs.ActGitConfig:
-		if !harmlessGitConfig(w.Text) {
-			v.unknown(i, "a setting of git's, which can name programs to run: "+display.Display(display.ShowWord(&w)))
-		}
-	}
+	v.pathWord(a)
 }
 
 // applyPath adds the effect of a path.
@@ -240,8 +214,8 @@ func (v *invocation) applyPath(does programs.Act, i int, w effects.Word, tree bo
 		v.linked = w.Linked
 	}
 	if w.Plain {
-		defer func(narrow bool) { v.narrow = narrow }(v.narrow)
-		v.narrow = true
+		defer func(narrow bool) { v.searchesNoSecrets = narrow }(v.searchesNoSecrets)
+		v.searchesNoSecrets = true
 	}
 	if w.Glob {
 		v.pattern(does, i, w)
@@ -332,10 +306,10 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 			v.followed = append(v.followed, e.File.Path)
 		}
 	default:
-		hidden := v.wide || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
+		hidden := v.searchesHidden || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
 		// After an --exclude, grep goes into what no --include names as well; with
 		// a --type-add, a type of rg may be names of any kind.
-		narrow := v.narrow && !v.wide && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
+		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
 		v.b.Paths.Search(&e, v.reach(narrow, hidden))
 		if v.linked || v.followsLinks() {
@@ -347,6 +321,7 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 
 // chdir follows an option that changes the folder the program runs in.
 func (v *invocation) chdir(i int, w effects.Word) {
+	v.harm(i)
 	v.run.Cwd = v.folder(i, w.Text)
 	if v.run.Cwd == "" {
 		v.unknown(i, "a folder that is not known: "+display.Display(display.ShowWord(&w)))

@@ -59,7 +59,7 @@ func (v *invocation) readsFileURL(i int, url string) {
 		return
 	}
 	// curl takes dots out of the path before it opens it; others do not.
-	e := v.b.Settled(v.b.Paths.Effect(effects.KindRead, paths.Request{Given: p, Path: p, Cwd: v.run.Cwd, Follow: true, Both: true}, paths.BadPath(p), v.at.From))
+	e := v.b.CheckLinks(v.b.Paths.Effect(effects.KindRead, paths.Request{AsWritten: p, Path: p, Cwd: v.run.Cwd, Follow: true, Both: true}, paths.BadPath(p), v.at.From))
 	v.b.Add(v.via(i, e))
 }
 

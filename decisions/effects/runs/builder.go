@@ -1,5 +1,5 @@
 // Package runs turns the words of one command into effects: by what the program
-// table says of them, with the paths, addresses and settings that they name. Where
+// table says about them, with the paths, addresses and settings that they name. Where
 // words are shell text themselves, it has its [TextReader] read them.
 package runs
 
@@ -36,37 +36,37 @@ type Builder struct {
 	// Statements counts the commands that were followed, braces the words that
 	// braces became, written the effects that change files.
 	Statements, Braces, written int
-	// Parsed counts the bytes of shell text that were taken apart.
+	// Parsed counts the bytes of shell text that were parsed.
 	Parsed int
-	// twice is set while a run's words are taken apart a second time.
-	twice bool
-	// Away is set while the words of a command are followed that runs on another
+	// inOverlay is set while a run's words are parsed a second time.
+	inOverlay bool
+	// Remote is set while the words of a command are followed that runs on another
 	// machine or in a container.
-	Away bool
-	// Shells are those that may read the shell text that is taken apart.
+	Remote bool
+	// Shells are those that may read the shell text that is parsed.
 	Shells plainshell.Shells
-	// Input is what the commands of shell text that stands in a word read.
+	// Input is what the commands of shell text that is in a word read.
 	Input Input
 	// Depth is how many times shell text was found inside shell text.
 	Depth int
-	// Left holds the folders in which the call may leave a shell, see
+	// FinalFolders holds the folders in which the call may leave a shell, see
 	// Result.Folders.
-	Left []string
+	FinalFolders []string
 	// Activated holds the folders of programs of the environments that the call
 	// activates, see Result.Activated.
 	Activated []string
-	// helped is set when the call asks for a program of an environment that
+	// usesEnvironment is set when the call asks for a program of an environment that
 	// others may run.
-	helped bool
+	usesEnvironment bool
 	// Rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	Rearranged []string
-	// Waiting holds what is over a bound; rest is set while that is read.
-	Waiting []waiting
-	Rest    *RestCount
+	// Unread holds what is over a bound; rest is set while that is read.
+	Unread []unread
+	Rest   *RestCount
 }
 
-// TextReader reads the shell text that stands in the words of a run.
+// TextReader reads the shell text that is in the words of a run.
 type TextReader interface {
 	// Text appends the effects of shell text run in cwd ("" when not known), and
 	// in the other folders that a shell which stays alive may be in.
@@ -117,10 +117,10 @@ func (b *Builder) Reading(shells plainshell.Shells, do func()) {
 	do()
 }
 
-// Leave notes a folder in which the call may leave its shell, "" for one that
+// AddFinalFolder notes a folder in which the call may leave its shell, "" for one that
 // is not known.
-func (b *Builder) Leave(folder string) {
-	if folder != b.Call.Cwd && !slices.Contains(b.Left, folder) {
-		b.Left = append(b.Left, folder)
+func (b *Builder) AddFinalFolder(folder string) {
+	if folder != b.Call.Cwd && !slices.Contains(b.FinalFolders, folder) {
+		b.FinalFolders = append(b.FinalFolders, folder)
 	}
 }

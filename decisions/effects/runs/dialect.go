@@ -11,7 +11,7 @@ import (
 
 // foreignCommand says why a command's words are not those of a Unix shell: a
 // tool that calls itself a shell may be PowerShell's or cmd's, whose words mean
-// something else. "" when nothing speaks for that.
+// something else. "" when nothing indicates that.
 func foreignCommand(words []effects.Word) string {
 	name := words[0].Text
 	verb, noun, ok := strings.Cut(name, "-")

@@ -27,7 +27,7 @@ func (b *Builder) Venvs(bin string) {
 // really is active then is not followed, so both must be allowed.
 func (b *Builder) inVenvs(words []effects.Word, at Setting) {
 	name := words[0].Text
-	if b.Away || strings.Contains(name, "/") || shellBuiltins[name] || len(b.Activated) == 0 && len(b.Call.Activated) == 0 {
+	if b.Remote || strings.Contains(name, "/") || shellBuiltins[name] || len(b.Activated) == 0 && len(b.Call.Activated) == 0 {
 		return
 	}
 	for i, bin := range slices.Concat(b.Activated, b.Call.Activated) {
@@ -58,11 +58,11 @@ func (b *Builder) inVenvs(words []effects.Word, at Setting) {
 // helpersIn asks where an environment has a program that others look for by its
 // name: which of them do is not known.
 func (b *Builder) helpersIn(bin, name string, at Setting) {
-	if bin == "" || b.helped {
+	if bin == "" || b.usesEnvironment {
 		return
 	}
 	for _, helper := range helpers {
-		if helper == "node" && !ofNode[name] || helper == name {
+		if helper == "node" && !nodeScripts[name] || helper == name {
 			continue
 		}
 		file := path.Join(bin, helper)
@@ -72,7 +72,7 @@ func (b *Builder) helpersIn(bin, name string, at Setting) {
 		if e := b.Operand(effects.KindRead, file, "/", at.From); e.File != nil && !b.Stale(file) && b.Table.SystemFolder(path.Dir(e.File.Path)) {
 			continue
 		}
-		b.helped = true
+		b.usesEnvironment = true
 		b.Unknown(at.From, "an environment that puts its own "+helper+" before the system's, which "+display.Display(name)+" may run")
 		return
 	}
@@ -82,8 +82,8 @@ func (b *Builder) helpersIn(bin, name string, at Setting) {
 // package of Python brings.
 var helpers = strings.Fields(`node bash bzip2 cat env gcc git go gpg grep gzip less man nroff pager rustc sed sh ssh tr uname xz zstd`)
 
-// ofNode are the programs that are scripts for node.
-var ofNode = wordset.Fields(`corepack eslint jest mocha npm npx pnpm prettier pyright tsc vitest yarn`)
+// nodeScripts are the programs that are scripts for node.
+var nodeScripts = wordset.Fields(`corepack eslint jest mocha npm npx pnpm prettier pyright tsc vitest yarn`)
 
 // shellBuiltins are the commands that shells never look for in PATH.
 var shellBuiltins = wordset.Fields(`

@@ -66,7 +66,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 	}
 	switch o.Canonical {
 	case "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename":
-		v.wide = v.wide || choosesSecrets(path.Base(v.args[at].Text))
+		v.searchesHidden = v.searchesHidden || choosesSecrets(path.Base(v.args[at].Text))
 	}
 }
 
@@ -93,7 +93,7 @@ func (v *invocation) findRoots() []effects.Word {
 	return roots
 }
 
-// findCommand adds the run of -exec and its kin, whose words end at ; or +.
+// findCommand adds the run of -exec and the like, whose words end at ; or +.
 // {} stands for any path below the starting points.
 func (v *invocation) findCommand(i, end int) {
 	v.harm(i)
@@ -106,7 +106,7 @@ func (v *invocation) findCommand(i, end int) {
 	words := slices.Clone(v.args[i+1 : end])
 	known := true
 	inside := strings.HasSuffix(v.args[i].Text, "dir") // in the folder of each file
-	if v.wide {
+	if v.searchesHidden {
 		v.unknown(i, "a command for files that may hold secrets")
 	}
 	for j := range words {
@@ -138,11 +138,11 @@ func (v *invocation) findCommand(i, end int) {
 	}
 	first := len(v.b.Effects)
 	v.b.Command(words, at)
-	v.changes = v.changes || !onlyLooks(v.b.Effects[first:])
+	v.changes = v.changes || !onlyReads(v.b.Effects[first:])
 }
 
-// onlyLooks reports whether effects only run what looks, and read.
-func onlyLooks(list []effects.Effect) bool {
+// onlyReads reports whether effects only run what looks, and read.
+func onlyReads(list []effects.Effect) bool {
 	for i := range list {
 		if e := &list[i]; e.Kind != effects.KindRead && (e.Kind != effects.KindRun || !e.Run.Readonly) {
 			return false
@@ -174,7 +174,7 @@ func (v *invocation) test() {
 }
 
 // betweenOperators reports whether the word at i can only be an operand: an
-// operator stands before it, a binary one behind it, or nothing else is there.
+// operator precedes it, a binary one after it, or nothing else is there.
 func (v *invocation) betweenOperators(i int) bool {
 	words := v.args
 	if n := len(words); n > 0 && words[n-1].Text == "]" {

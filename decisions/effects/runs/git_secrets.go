@@ -89,7 +89,7 @@ func goesThrough(sub string) bool { return sub == "grep" || sub == "archive" }
 
 // gitOperands are the indexes of the words that are no options.
 func (v *invocation) gitOperands() []int {
-	if !v.dead {
+	if !v.unparsed {
 		return v.operands
 	}
 	var all []int
@@ -248,7 +248,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 	if e.File == nil {
 		return
 	}
-	e.File.Given, e.File.Recursive = file, true
+	e.File.AsWritten, e.File.Recursive = file, true
 	e.Tags = e.Tags.With(effects.Secret)
 	e.Text = display.Display("read " + v.b.Paths.Name(e.File.Path) + " and all below named " + path.Base(file))
 	v.b.Add(v.via(i, e))

@@ -16,14 +16,14 @@ type harms struct {
 	words   []int // see Run.Harmful; in any order, some of them twice
 }
 
-// word notes a word that a line has to spell out where it stands.
+// word notes a word that a line has to spell out where it is.
 func (h *harms) word(i int) {
 	h.option(i)
 	h.options = max(h.options, i+1)
 }
 
 // option notes a word that is an option, or the value of one: a line may name it
-// wherever it stands.
+// wherever it is.
 func (h *harms) option(i int) {
 	h.from = max(h.from, i+1)
 	h.maybe(i)
@@ -45,8 +45,8 @@ func (h *harms) add(o harms) {
 	h.words = append(h.words, o.words...)
 }
 
-// tell writes what was noted into the run.
-func (h *harms) tell(r *effects.Run) {
+// store writes what was noted into the run.
+func (h *harms) store(r *effects.Run) {
 	slices.Sort(h.words)
 	r.Harmful = slices.Compact(h.words)
 	r.HarmlessFrom, r.OptionsFrom = h.from, h.options
@@ -69,18 +69,18 @@ func (v *invocation) harmFrom(i int) {
 }
 
 // harmOption notes it of an option, or of the value of one. Where programs obey
-// their options by their place, or run what words behind them say, it is a word
+// their options by their place, or run what words after them say, it is a word
 // like others.
 func (v *invocation) harmOption(i int) {
-	if v.placed() {
+	if v.positionMatters() {
 		v.harm(i)
 		return
 	}
 	v.harms.option(i)
 }
 
-// placed reports whether the place of an option among the words counts.
-func (v *invocation) placed() bool {
+// positionMatters reports whether the place of an option among the words counts.
+func (v *invocation) positionMatters() bool {
 	p := v.p
 	return p != nil && (p.Style == programs.StyleFind || p.Style == programs.StyleTest || p.Style == programs.StyleAssign || p.Dashless ||
 		p.Wrapper != nil || p.Interpreter != "" || p.Text)
@@ -89,17 +89,17 @@ func (v *invocation) placed() bool {
 // dashed reports whether a word looks like an option.
 func dashed(text string) bool { return len(text) > 1 && text[0] == '-' && text != "--" }
 
-// takesNext reports whether the word behind a word may be its value.
+// takesNext reports whether the word after a word may be its value.
 func takesNext(w *effects.Word) bool { return dashed(w.Text) && !strings.Contains(w.Text, "=") }
 
 // unexplained notes the word at i, one of those from n on that no table
-// explains: an option, with the word behind it, may mean anything, but always
+// explains: an option, with the word after it, may mean anything, but always
 // the same.
 func (v *invocation) unexplained(n, i int) {
 	w := &v.args[i]
 	value := i > n && takesNext(&v.args[i-1]) && w.Text != "--"
 	switch plain := plainOperand(w.Text); {
-	case plain && value && !v.placed():
+	case plain && value && !v.positionMatters():
 		v.harms.maybe(i)
 	case plain:
 	case value, dashed(w.Text):

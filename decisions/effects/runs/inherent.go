@@ -35,7 +35,7 @@ func (v *invocation) readonly() {
 	if ok && p.ReadonlyOperands >= 0 && len(v.operands) > p.ReadonlyOperands && !v.has(p.ReadonlyWith) {
 		ok = false
 	}
-	ok = ok || v.checksSyntax() || v.tellsOfItself()
+	ok = ok || v.checksSyntax() || v.printsOwnInfo()
 	if ok {
 		file := v.obeysProject()
 		if file == "" {
@@ -115,16 +115,16 @@ func (v *invocation) standardInput() {
 	v.b.Unknown(v.at.From, "an interpreter that runs what it reads")
 	v.run.Readonly = false
 	if v.p.Interpreter == "shell" && v.at.Stdin == effects.StdinPipe && v.at.Printed != "" {
-		v.b.Glimpse(v.at.Printed, v.run.Cwd, v.at.From)
+		v.b.AddLikely(v.at.Printed, v.run.Cwd, v.at.From)
 	}
 }
 
 // StandardInputs are the names of what a program reads from its input.
 var StandardInputs = map[string]bool{"-": true, "/dev/stdin": true, "/dev/fd/0": true, "/proc/self/fd/0": true}
 
-// Glimpse adds the effects of shell text that most likely runs. That it is not
+// AddLikely adds the effects of shell text that most likely runs. That it is not
 // certain is a question already.
-func (b *Builder) Glimpse(text, cwd, from string) {
+func (b *Builder) AddLikely(text, cwd, from string) {
 	quiet := b.Nothing
 	b.Reading(plainshell.All, func() { b.texts.Text(b, text, cwd, from) })
 	b.Nothing = quiet
@@ -148,7 +148,7 @@ func (v *invocation) implicitly(e programs.ImplicitEffect) {
 		}
 		switch e.Value {
 		case "cluster", "database", "cloud":
-			// Its address stands in a configuration that permd does not read.
+			// Its address is in a configuration that permd does not read.
 			v.b.Add(effects.Effect{
 				Kind: effects.KindConnect, From: v.at.From, Text: "connect to the " + e.Value, Connect: &effects.Connect{Method: method}, Via: own,
 			})

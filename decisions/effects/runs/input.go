@@ -44,7 +44,7 @@ func (v *invocation) recipes(i int) {
 			recipe, ok = after, true // target: ; command
 		}
 		if recipe = strings.TrimLeft(strings.TrimSpace(recipe), "@-+ "); ok && recipe != "" {
-			v.b.Glimpse(recipe, v.run.Cwd, v.at.From)
+			v.b.AddLikely(recipe, v.run.Cwd, v.at.From)
 		}
 	}
 }

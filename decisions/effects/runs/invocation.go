@@ -9,43 +9,43 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// invocation is one run whose words are taken apart by the program table.
+// invocation is one run whose words are parsed by the program table.
 type invocation struct {
-	b     *Builder
-	at    Setting
-	index int    // of the run's effect
-	given string // the program, as it was written
-	run   *effects.Run
-	args  []effects.Word
-	p     *programs.Program // the program, then its sub-command
+	b         *Builder
+	at        Setting
+	index     int    // of the run's effect
+	asWritten string // the program, as it was written
+	run       *effects.Run
+	args      []effects.Word
+	p         *programs.Program // the program, then its sub-command
 
-	subs     []string
-	flags    []string
-	operands []int    // indexes in args
-	dashes   int      // how many operands stand before --, -1 without one
-	paths    int      // how many operands, not options, named paths
-	later    []later  // values of options that are applied after the operands
-	disturbs []string // paths that mean something else from now on
-	harms    harms
-	changes  bool     // something is known or feared to change something
-	over     bool     // there were too many effects
-	odd      bool     // a wrapper does more than run its command
-	dead     bool     // the rest of the words is not understood
-	unclear  bool     // which words are operands is not certain
-	send     bool     // what connects may send something
-	wide     bool     // a search goes into hidden names, too
-	linked   bool     // links are among the paths that a word stands for
-	followed []string // folders in which the run follows links
-	narrow   bool     // a search goes only into names that hold no secret
-	unpackTo int      // the word that names where an archive is unpacked, if filled is set
-	unpackIn string   // that folder
-	filled   bool
-	method   string  // the method of a request, if one is given
-	asked    []later // parameters of a request
+	subs              []string
+	flags             []string
+	operands          []int           // indexes in args
+	dashes            int             // how many operands precede --, -1 without one
+	paths             int             // how many operands, not options, named paths
+	deferred          []deferredValue // values of options that are applied after the operands
+	disturbs          []string        // paths that mean something else from now on
+	harms             harms
+	changes           bool     // something is known or feared to change something
+	tooManyEffects    bool     // there were too many effects
+	wrapperDoesMore   bool     // a wrapper does more than run its command
+	unparsed          bool     // the rest of the words is not understood
+	unclear           bool     // which words are operands is not certain
+	send              bool     // what connects may send something
+	searchesHidden    bool     // a search goes into hidden names, too
+	linked            bool     // links are among the paths that a word stands for
+	followed          []string // folders in which the run follows links
+	searchesNoSecrets bool     // a search goes only into names that hold no secret
+	unpackTo          int      // the word that names where an archive is unpacked, if filled is set
+	unpackIn          string   // that folder
+	filled            bool
+	method            string          // the method of a request, if one is given
+	queryParams       []deferredValue // parameters of a request
 }
 
-// later is an option's value that waits for the operands.
-type later struct {
+// deferredValue is an option's value that waits for the operands.
+type deferredValue struct {
 	act  programs.Act
 	arg  int
 	word effects.Word
@@ -61,10 +61,10 @@ func (v *invocation) full() bool {
 	if len(v.b.Effects)-v.index <= most {
 		return false
 	}
-	if !v.over {
-		v.over = true
+	if !v.tooManyEffects {
+		v.tooManyEffects = true
 		if v.b.Rest == nil {
-			v.b.overWords(append([]effects.Word{effects.LiteralWord(v.given)}, v.args...), v.at)
+			v.b.overWords(append([]effects.Word{effects.LiteralWord(v.asWritten)}, v.args...), v.at)
 		}
 		v.unknown(len(v.args)-1, "more words than permd follows")
 		v.harmFrom(0)
@@ -86,7 +86,7 @@ func (v *invocation) dynamicWord(i int) {
 	v.unknown(i, "an argument that is not known before it runs: "+display.Display(display.ShowWord(&v.args[i])))
 }
 
-// known takes apart the words of a program of the table.
+// known parses the words of a program of the table.
 func (v *invocation) known(p *programs.Program) {
 	v.p, v.dashes = p, -1
 	switch p.Style {
@@ -96,9 +96,9 @@ func (v *invocation) known(p *programs.Program) {
 		v.test()
 	case programs.StyleAssign:
 		v.assignments()
-	default:
+	case programs.StyleGNU, programs.StyleWords:
 		v.words()
-		v.tellOperands()
+		v.storeOperands()
 	}
 	p = v.p
 	if len(v.subs) > 0 {
@@ -110,7 +110,7 @@ func (v *invocation) known(p *programs.Program) {
 	}
 	v.fields()
 	v.implicitEffects()
-	v.strays()
+	v.readsThroughLinks()
 	for flag, more := range p.Implies {
 		if v.has([]string{flag}) {
 			v.flags = append(v.flags, more...)
@@ -153,7 +153,7 @@ func (v *invocation) input() {
 // words handles options, sub-commands and operands, in the order in which the
 // program reads them.
 func (v *invocation) words() {
-	for r := v.p.Read(v.args); r.More() && !v.dead && !v.full(); {
+	for r := v.p.Read(v.args); r.More() && !v.unparsed && !v.full(); {
 		a := r.Next()
 		if a.Kind == programs.ArgPattern && !v.patternWord(a.Index) {
 			a = r.Literal(a)
@@ -186,9 +186,9 @@ func (v *invocation) words() {
 	}
 }
 
-// tellOperands notes the operands in the run, if it is certain which they are.
-func (v *invocation) tellOperands() {
-	if v.unclear || v.dead || v.over || v.p.Text || v.p.Wrapper != nil {
+// storeOperands notes the operands in the run, if it is certain which they are.
+func (v *invocation) storeOperands() {
+	if v.unclear || v.unparsed || v.tooManyEffects || v.p.Text || v.p.Wrapper != nil {
 		return
 	}
 	operands := make([]string, 0, len(v.operands))
@@ -205,12 +205,12 @@ func (v *invocation) tellOperands() {
 // of the command have effects of their own.
 func (v *invocation) wrapperOperand(i int) {
 	w := &v.args[i]
-	if !v.p.Wrapper.Assignments || w.Dynamic() || v.odd {
+	if !v.p.Wrapper.Assignments || w.Dynamic() || v.wrapperDoesMore {
 		return
 	}
 	name, value, ok := strings.Cut(w.Text, "=")
 	if !ok {
-		v.odd = true // the command begins here
+		v.wrapperDoesMore = true // the command begins here
 		return
 	}
 	if !v.b.Table.HarmlessAssignment(name, value) {
@@ -234,9 +234,9 @@ func (v *invocation) subcommand(a *programs.Arg) {
 		v.harms.options = max(v.harms.options, i+2)
 	}
 	switch {
-	case w.Open():
+	case w.Expandable():
 		v.dynamicWord(i)
-		v.dead = true
+		v.unparsed = true
 	case sub != nil:
 		v.subs = append(v.subs, a.Name)
 		v.harm(i)
@@ -256,7 +256,7 @@ func (v *invocation) subcommand(a *programs.Arg) {
 		// An alias, an extension, or newer than the table.
 		v.unknown(i, "a sub-command that the program table does not have: "+display.Display(display.ShowWord(w)))
 		v.subs = append(v.subs, w.Text)
-		v.dead = true
+		v.unparsed = true
 		v.harmFrom(i)
 	}
 }
@@ -271,13 +271,13 @@ func (v *invocation) dynamicOption(i int) {
 	v.unclear = true
 	if v.p.Interpreter == "shell" && w.Guess != "" {
 		// bash -c "$(…)", bash <(…)
-		v.b.Glimpse(w.Guess, v.run.Cwd, v.at.From)
+		v.b.AddLikely(w.Guess, v.run.Cwd, v.at.From)
 	}
 }
 
-// lateOption takes back the options of a word behind the first operand that would
+// lateOption takes back the options of a word after the first operand that would
 // keep the program from unpacking: unzip reads them there as names in the archive,
-// and so unpacks. Only the archive's folder and what is left out may stand there.
+// and so unpacks. Only the archive's folder and what is left out may be there.
 func (v *invocation) lateOption(i, known int) {
 	if len(v.p.UnpacksUnless) == 0 || len(v.operands) == 0 {
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 // maxDatabase is the size up to which a database is looked into, in bytes; of a
-// larger one it is not known whether SQLite keeps a log beside it.
+// larger one it is not known whether SQLite keeps a log next to it.
 const maxDatabase = 4 << 20
 
 // language checks a word that is a program in a language of its own.
@@ -46,7 +46,7 @@ func (v *invocation) language(does programs.Act, i int, w effects.Word) {
 	}
 }
 
-// awk checks an awk program and the words behind it. Some implementations take
+// awk checks an awk program and the words after it. Some implementations take
 // options there, others files; gawk takes files below /inet for connections.
 func (v *invocation) awk(i int, w effects.Word) {
 	if !languages.Awk(w.Text) {
@@ -96,7 +96,7 @@ func (v *invocation) mayBeFile(text string) bool {
 
 // sql handles SQL for SQLite, and the commands of its shell: what is not known
 // to only look may write the database, and run programs unless -safe forbids it.
-// An option that holds some is done before the options behind it count.
+// An option that holds some is done before the options after it count.
 func (v *invocation) sql(i int, w effects.Word, option bool) {
 	switch {
 	case strings.HasPrefix(w.Text, "."):
@@ -119,7 +119,7 @@ func (v *invocation) sql(i int, w effects.Word, option bool) {
 
 // database handles the file of a database. Only read, and with what its own
 // views may do turned off, it is as harmless as its file is: a journal or log
-// beside it is written into it, or begun.
+// next to it is written into it, or begun.
 func (v *invocation) database(i int, w effects.Word) {
 	if w.Text == ":memory:" || w.Text == "" {
 		return
@@ -143,13 +143,13 @@ func (v *invocation) database(i int, w effects.Word) {
 	if v.changes {
 		return
 	}
-	if why := v.restless(w); why != "" {
+	if why := v.writesWhenRead(w); why != "" {
 		v.unknown(i, why)
 	}
 }
 
-// restless says why reading a database may write something, "" when it does not.
-func (v *invocation) restless(w effects.Word) string {
+// writesWhenRead says why reading a database may write something, "" when it does not.
+func (v *invocation) writesWhenRead(w effects.Word) string {
 	e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
 	if e.File == nil {
 		return "a database at a path that is not known"

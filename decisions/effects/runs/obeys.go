@@ -18,12 +18,12 @@ import (
 // run that obeys one is not read-only, unless all that it says is known to be
 // harmless.
 
-// maxObeyedOperands is how many operands are looked beside.
+// maxObeyedOperands bounds the operands whose folders are searched for settings.
 const maxObeyedOperands = 64
 
-// tellsOfItself reports whether the run is a question about the program alone,
+// printsOwnInfo reports whether the run is a question about the program alone,
 // such as for its version.
-func (v *invocation) tellsOfItself() bool {
+func (v *invocation) printsOwnInfo() bool {
 	return len(v.args) == 1 && len(v.subs) == 0 && len(v.operands) == 0 && !v.changes && len(v.flags) == 1 &&
 		slices.Contains(v.p.ReadonlyAlone, v.flags[0])
 }
@@ -83,7 +83,7 @@ func (v *invocation) surroundings() *settings.Surroundings {
 }
 
 // obeysFrom is obeysProject for the files of one folder, "" if it is not known,
-// and of all above it: those beside operands, or the others.
+// and of all above it: those next to operands, or the others.
 func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside bool) string {
 	if dir == "" {
 		return "a file in a folder of which nothing is known"
@@ -158,7 +158,7 @@ func (v *invocation) Changed(file string) bool {
 // anything in it may be changed.
 func (v *invocation) Rewritten(file string) bool {
 	in := lexpath.Fold(file) + "/"
-	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.Settled(effects.Effect{File: &effects.File{Path: file}}).File == nil
+	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.CheckLinks(effects.Effect{File: &effects.File{Path: file}}).File == nil
 }
 
 // Leads returns where a path leads that is read, "" if that is not known, and

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -17,9 +19,9 @@ const thinMagic = "!<thin>"
 // maxObject is the size up to which a file is looked into for that, in bytes.
 const maxObject = 64 << 10
 
-// thin reports whether the word may lead to a thin archive: one that is, or a file
+// isThinArchive reports whether the word may lead to a thin archive: one that is, or a file
 // that is called like an archive and cannot be looked into.
-func (v *invocation) thin(w effects.Word) bool {
+func (v *invocation) isThinArchive(w effects.Word) bool {
 	archive := strings.HasSuffix(lexpath.Fold(w.Text), ".a")
 	if w.Glob || w.Dynamic() || v.run.Cwd == "" && !path.IsAbs(w.Text) {
 		return archive
@@ -37,4 +39,29 @@ func (v *invocation) thin(w effects.Word) bool {
 		return archive && !errors.Is(err, fs.ErrNotExist)
 	}
 	return strings.HasPrefix(string(data), thinMagic)
+}
+
+// objectFile handles an object file, or an archive of them.
+func (v *invocation) objectFile(a argument) {
+	if v.isThinArchive(a.w) {
+		v.unknown(a.i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&a.w)))
+	}
+	a.act = programs.ActSources
+	v.sourceFile(a)
+}
+
+// sourceFile handles a file that is read, unless the word has another form.
+func (v *invocation) sourceFile(a argument) {
+	if why := noFile(a.act, a.w.Text); why != "" {
+		v.unknown(a.i, why+": "+display.Display(display.ShowWord(&a.w)))
+		return
+	}
+	v.applyPath(programs.ActReads, a.i, a.w, v.p.Recursive)
+}
+
+// name handles a name of what the program knows itself.
+func (v *invocation) name(a argument) {
+	if a.w.Glob || !v.isName(a.w.Text) {
+		v.unknown(a.i, "a name that may lead to a file: "+display.Display(display.ShowWord(&a.w)))
+	}
 }

@@ -12,7 +12,7 @@ func (v *invocation) operandEffects() {
 	if v.p.Wrapper != nil || v.p.Style == programs.StyleTest {
 		return
 	}
-	if v.dead {
+	if v.unparsed {
 		v.operands = nil // a question is asked already
 	}
 	specs := v.operandSpecs()
@@ -42,23 +42,23 @@ func (v *invocation) operandEffects() {
 			v.apply(programs.ActDeletes, i, v.args[i], false, tree)
 		}
 		if does == programs.ActTarget || does == programs.ActTool || does == programs.ActModule {
-			break // the words behind it are its own
+			break // the words after it are its own
 		}
 	}
-	for _, l := range v.later {
+	for _, l := range v.deferred {
 		v.apply(l.act, l.arg, l.word, true, tree)
 	}
 }
 
-// movesOthers reports whether the n-th operand, when several words stand in its
+// movesOthers reports whether the n-th operand, when several words are in its
 // place, has one among them that does something else than it.
 func movesOthers(specs []programs.Operand, n, total int) bool {
 	own := operandAt(specs, n, total)
 	if own == nil || own.Many {
 		return false
 	}
-	// Those in front of the one that repeats move what stands behind them, those
-	// behind it what repeats.
+	// Those in front of the one that repeats move what follows them, those
+	// after it what repeats.
 	from := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
 	for i := range specs {
 		if &specs[i] == own && (from < 0 || i < from) {
@@ -77,22 +77,22 @@ func movesOthers(specs []programs.Operand, n, total int) bool {
 func (v *invocation) operandSpecs() []programs.Operand {
 	all := true
 	for i := range v.p.Operands {
-		all = all && v.stands(&v.p.Operands[i])
+		all = all && v.hasOperand(&v.p.Operands[i])
 	}
 	if all {
 		return v.p.Operands
 	}
 	var specs []programs.Operand
 	for _, o := range v.p.Operands {
-		if v.stands(&o) {
+		if v.hasOperand(&o) {
 			specs = append(specs, o)
 		}
 	}
 	return specs
 }
 
-// stands reports whether a position exists with the options given.
-func (v *invocation) stands(o *programs.Operand) bool {
+// hasOperand reports whether a position exists with the options given.
+func (v *invocation) hasOperand(o *programs.Operand) bool {
 	return !v.has(o.Unless) && (len(o.Only) == 0 || v.has(o.Only))
 }
 

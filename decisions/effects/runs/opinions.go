@@ -9,48 +9,48 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// second adds what a person's own layer says of a program that the table knows:
-// its words are taken apart once more, with what that layer says of them, and
+// applyOverlay adds what a person's own layer says about a program that the table knows:
+// its words are parsed again, with what that layer says about them, and
 // what either finds counts. The name of the sub-command and of the options stay
 // the table's, since a rule can want them to be there or not to be there.
-func (v *invocation) second(p *programs.Program) {
+func (v *invocation) applyOverlay(p *programs.Program) {
 	b := v.b
-	if b.twice {
+	if b.inOverlay {
 		return // within a second look; to double it at each level would never end
 	}
-	b.twice = true
-	defer func() { b.twice = false }()
-	run, found := v.lookAgain(p)
+	b.inOverlay = true
+	defer func() { b.inOverlay = false }()
+	run, found := v.interpretWith(p)
 	v.run.Readonly, v.run.Table = v.run.Readonly && run.Readonly, p.At
 	v.harms.add(found)
 }
 
-// vouch adds what a person's own layer says of a program that nobody else knows
+// applyUserProgram adds what a person's own layer says about a program that nobody else knows
 // to the effects that it has as such a one. That it is known, read-only or
 // harmless is the person's word alone: rules of org are shown the run without it.
-func (v *invocation) vouch(p *programs.Program) {
+func (v *invocation) applyUserProgram(p *programs.Program) {
 	plain := *v.run
 	plain.Args = slices.Clone(v.run.Args)
-	v.harms.tell(&plain)
-	run, found := v.lookAgain(p)
+	v.harms.store(&plain)
+	run, found := v.interpretWith(p)
 	r := v.run
-	if r.Table = p.At; !v.b.Table.Vouched {
+	if r.Table = p.At; !v.b.Table.TrustOverlay {
 		return
 	}
-	r.Unvouched = &plain
+	r.WithoutOverlay = &plain
 	r.Known, r.Readonly, r.Subcommand, r.Flags = true, run.Readonly, run.Subcommand, run.Flags
 	r.Operands = run.Operands
 	r.Cwd, r.Script = run.Cwd, run.Script
 	v.harms = found
 }
 
-// lookAgain takes the run's words apart by another entry than the table's. It
+// interpretWith takes the run's words apart by another entry than the table's. It
 // adds the effects that are not there yet and returns what it found of the run.
 //
 // Nothing else follows from it: that a run moves, links or makes something would
 // turn what is known of later paths into what is not, or the other way round, and
 // so a deny of org into a question, or a question into nothing.
-func (v *invocation) lookAgain(p *programs.Program) (run effects.Run, found harms) {
+func (v *invocation) interpretWith(p *programs.Program) (run effects.Run, found harms) {
 	b := v.b
 	first, text, before, paths := len(b.Effects), b.Effects[v.index].Text, *b, *b.Paths
 	run = effects.Run{
@@ -61,13 +61,13 @@ func (v *invocation) lookAgain(p *programs.Program) (run effects.Run, found harm
 	if p.Wrapper != nil && !p.Wrapper.Elsewhere {
 		w.wraps(p)
 	}
-	b.Rearranged, b.Left, b.Statements, b.Braces, b.Nothing = before.Rearranged, before.Left, before.Statements, before.Braces, before.Nothing
+	b.Rearranged, b.FinalFolders, b.Statements, b.Braces, b.Nothing = before.Rearranged, before.FinalFolders, before.Statements, before.Braces, before.Nothing
 	b.Paths.Disturbed, b.Paths.Lost, b.Paths.Made, b.Paths.Matched = paths.Disturbed, paths.Lost, paths.Made, paths.Matched
 	b.Paths.Bases = b.Paths.Bases[:0]
 	b.Effects[v.index].Text = text
-	b.once(v.index, first)
+	b.dropDuplicates(v.index, first)
 	for i := first; i < len(b.Effects); i++ {
-		b.Effects[i].Opinion = true
+		b.Effects[i].FromOverlay = true
 	}
 	return run, w.harms
 }
@@ -102,9 +102,9 @@ func (v *invocation) wraps(p *programs.Program) {
 	v.b.Command(inner, at)
 }
 
-// once drops the effects from index again on that are among those from index
+// dropDuplicates drops the effects from index again on that are among those from index
 // first on already, each against one.
-func (b *Builder) once(first, again int) {
+func (b *Builder) dropDuplicates(first, again int) {
 	old := b.Effects[first+1 : again]
 	used := make([]bool, len(old))
 	moved := map[int]int{} // where effects of the second look are now

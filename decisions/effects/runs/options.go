@@ -38,7 +38,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 	}
 	v.flag(o)
 	switch use.Form {
-	case programs.ValueSurplus:
+	case programs.ValueUnexpected:
 		v.unknown(i, "a value for an option that takes none: "+display.Display(use.Name()))
 	case programs.ValueMissing:
 		why := "an option without its value: "
@@ -52,17 +52,17 @@ func (v *invocation) option(use *programs.OptionUse) {
 			w = effects.Word{Text: effects.DynamicWord, Shown: v.args[i].Shown}
 		}
 		v.value(o, i, w)
-	case programs.ValueBehind:
-		v.valueBehind(use)
+	case programs.ValueSeparate:
+		v.separateValue(use)
 	default:
-		v.numberBehind(o, i)
+		v.optionalNumber(o, i)
 		v.value(o, i, effects.Word{})
 	}
 }
 
-// valueBehind handles an option whose value is a word of its own, or two words of
+// separateValue handles an option whose value is a word of its own, or two words of
 // which the first is a name.
-func (v *invocation) valueBehind(use *programs.OptionUse) {
+func (v *invocation) separateValue(use *programs.OptionUse) {
 	i, at := use.Index, use.Value
 	if use.Arity != programs.ArityTwo {
 		v.patternValue(at)
@@ -80,9 +80,9 @@ func (v *invocation) valueBehind(use *programs.OptionUse) {
 	}
 }
 
-// numberBehind notes that a number behind an option whose value is optional may
+// optionalNumber notes that a number after an option whose value is optional may
 // be that value: make -j 4.
-func (v *invocation) numberBehind(o *programs.Option, i int) {
+func (v *invocation) optionalNumber(o *programs.Option, i int) {
 	if o.Arity == programs.ArityOptional && i+1 < len(v.args) {
 		if next := v.args[i+1].Text; next != "" && next[0] >= '0' && next[0] <= '9' {
 			v.unclear = true
@@ -95,7 +95,7 @@ func (v *invocation) unknownOption(i int, name string) {
 	if v.p.Open {
 		v.changes = true
 		v.harmOption(i)
-		if v.maybeValueBehind(i) {
+		if v.maybeValueSeparate(i) {
 			v.harmOption(i + 1) // it may be the option's value
 		}
 		v.flags = append(v.flags, name)
@@ -103,15 +103,15 @@ func (v *invocation) unknownOption(i int, name string) {
 		return
 	}
 	v.unknown(i, "an option that the program table does not have: "+display.Display(name))
-	if v.maybeValueBehind(i) && dashed(v.args[i].Text) {
+	if v.maybeValueSeparate(i) && dashed(v.args[i].Text) {
 		v.harms.maybe(i + 1)
 	}
 	v.flags = append(v.flags, name)
 }
 
-// maybeValueBehind reports whether the word behind an option that nobody explains
+// mayHaveValue reports whether the word after an option that nobody explains
 // may be its value.
-func (v *invocation) maybeValueBehind(i int) bool {
+func (v *invocation) maybeValueSeparate(i int) bool {
 	text := v.args[i].Text
 	attached := strings.HasPrefix(text, "--") && strings.Contains(text, "=")
 	return !attached && i+1 < len(v.args) && !strings.HasPrefix(v.args[i+1].Text, "-")
@@ -154,7 +154,7 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 		case programs.ActData:
 			v.send = true
 		case programs.ActField:
-			v.asked = append(v.asked, later{act: programs.ActField, arg: i})
+			v.queryParams = append(v.queryParams, deferredValue{act: programs.ActField, arg: i})
 		default:
 			v.unknown(i, "the option "+o.Canonical)
 		}
@@ -166,7 +166,7 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	switch o.Act {
 	case programs.ActInto, programs.ActConnects, programs.ActSends, programs.ActDownload, programs.ActArchive, programs.ActEndpoint, programs.ActCopiesInto:
 		// What it means depends on operands and options that may follow.
-		v.later = append(v.later, later{act: o.Act, arg: i, word: w})
+		v.deferred = append(v.deferred, deferredValue{act: o.Act, arg: i, word: w})
 		return
 	}
 	v.apply(o.Act, i, w, true, false)

@@ -29,7 +29,7 @@ func (b *Builder) ownUse(r *effects.Run, given string, appended bool) effects.Ow
 		return ownCommand(args)
 	}
 	use := effects.OwnNone
-	if p := b.Table.Program(r.Program); p == nil && (appended || ownStarts(args)) && b.linkedToOwn(given) {
+	if p := b.Table.Program(r.Program); p == nil && (appended || startsOwnCommand(args)) && b.linkedToOwn(given) {
 		use = ownCommand(args)
 	}
 	if r.Known && r.Readonly {
@@ -53,7 +53,7 @@ func (b *Builder) ownUse(r *effects.Run, given string, appended bool) effects.Ow
 			if slices.Contains(ownWrappers, path.Base(r.Program)) {
 				use = max(use, ownCommand(args[i+1:]))
 			} else {
-				use = max(use, ownBehind(args[i+1:]))
+				use = max(use, ownUseOfWords(args[i+1:]))
 			}
 		}
 		if code {
@@ -126,20 +126,20 @@ func (b *Builder) ownSocket(word string) bool {
 	return false
 }
 
-// runsCode reports whether a program runs code that stands in its words.
+// runsCode reports whether a program runs code that is in its words.
 func (b *Builder) runsCode(r *effects.Run) bool {
 	if p := b.Table.Program(r.Program); p != nil && p.Interpreter != "" {
 		return true
 	}
 	name := path.Base(r.Program)
-	return slices.Contains(ownCoders, name) || slices.Contains(ownWrappers, name)
+	return slices.Contains(ownInterpreters, name) || slices.Contains(ownWrappers, name)
 }
 
-// ownCoders are programs that run code in their words and are no interpreters
+// ownInterpreters are programs that run code in their words and are no interpreters
 // in the table; ownWrappers run the command that their words are, whatever else
 // stands among them.
 var (
-	ownCoders = []string{
+	ownInterpreters = []string{
 		"awk", "ed", "emacs", "eval", "ex", "expect", "find", "gawk", "irb", "lldb", "lua", "mawk", "nawk", "nvim",
 		"osascript", "perl", "php", "python", "python2", "python3", "ruby", "sed", "sqlite3", "tclsh", "vi", "view", "vim",
 	}
@@ -165,7 +165,7 @@ func (b *Builder) OwnInText(text string) effects.OwnUse {
 		return c <= ' ' || strings.ContainsRune("\"'`,()[]{};|&<>$", c)
 	})
 	for i, w := range words {
-		if lexpath.Fold(path.Base(w)) == ownName && ownBehind(words[i+1:min(len(words), i+8)]) == effects.OwnChanges {
+		if lexpath.Fold(path.Base(w)) == ownName && ownUseOfWords(words[i+1:min(len(words), i+8)]) == effects.OwnChanges {
 			return effects.OwnChanges
 		}
 	}
@@ -190,10 +190,10 @@ func ownWord(word string) string {
 	return word
 }
 
-// ownBehind is what the words behind permd's name have it do, where the name may
+// ownUseOfWords is what the words behind permd's name have it do, where the name may
 // as well be a file's: only the words of a command make it a use.
-func ownBehind(args []string) effects.OwnUse {
-	if !ownStarts(args) {
+func ownUseOfWords(args []string) effects.OwnUse {
+	if !startsOwnCommand(args) {
 		if len(args) == 0 {
 			return effects.OwnReads
 		}
@@ -202,9 +202,9 @@ func ownBehind(args []string) effects.OwnUse {
 	return ownCommand(args)
 }
 
-// ownStarts reports whether words begin with a command of permd, behind its
+// startsOwnCommand reports whether words begin with a command of permd, behind its
 // options.
-func ownStarts(args []string) bool {
+func startsOwnCommand(args []string) bool {
 	for i := 0; i < len(args); i++ {
 		switch w := args[i]; {
 		case w == "--":

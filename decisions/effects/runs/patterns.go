@@ -93,7 +93,7 @@ func (v *invocation) pattern(does programs.Act, i int, w effects.Word) {
 	e := v.b.Operand(kind, dir, v.run.Cwd, v.at.From)
 	e = v.below(e, true, kind == effects.KindRead)
 	if e.File != nil {
-		e.File.Given = w.Text
+		e.File.AsWritten = w.Text
 	}
 	if does == programs.ActMoves {
 		v.disturbs = append(v.disturbs, dir)

@@ -85,7 +85,7 @@ func (v *invocation) remote(i int, w effects.Word) {
 	}
 }
 
-// namedRemote adds the connection to a remote whose address stands in the
+// namedRemote adds the connection to a remote whose address is in the
 // repository's configuration, which permd does not read. Its host is "": no
 // rule about a host matches it, and it is inherent to the run.
 func (v *invocation) namedRemote(name, method string) {

@@ -15,7 +15,7 @@ const (
 	// maxScript is the size up to which a script is hashed, in bytes.
 	maxScript = 1 << 20
 	// maxRunEffects is how many effects the words of one command may have, and
-	// maxRunWords how many words may then stand in rules' sight: all words of a
+	// maxRunWords how many words may then be visible to rules: all words of a
 	// run are seen with each of its effects.
 	maxRunEffects = 256
 	maxRunWords   = 256 << 10
@@ -89,7 +89,7 @@ func (b *Builder) NetworkProgram(name string) bool {
 	if p := b.Table.Program(name); p != nil && p.Network {
 		return true
 	}
-	if p := b.Table.Opinion(name); p != nil && p.Network {
+	if p := b.Table.OverlayProgram(name); p != nil && p.Network {
 		return true
 	}
 	return b.Table.Shell.Network[name]
@@ -97,24 +97,24 @@ func (b *Builder) NetworkProgram(name string) bool {
 
 // Operand is the effect of a path that the kernel gets as it stands.
 func (b *Builder) Operand(kind effects.Kind, word, cwd, from string) effects.Effect {
-	return b.Settled(b.Paths.Operand(kind, word, cwd, from))
+	return b.CheckLinks(b.Paths.Operand(kind, word, cwd, from))
 }
 
 // entry is operand for a name that is not followed when it is a link.
 func (b *Builder) entry(kind effects.Kind, word, cwd, from string) effects.Effect {
-	return b.Settled(b.Paths.Entry(kind, word, cwd, from))
+	return b.CheckLinks(b.Paths.Entry(kind, word, cwd, from))
 }
 
-// Settled turns an effect into an Unknown one when an earlier run of the call
+// CheckLinks turns an effect into an Unknown one when an earlier run of the call
 // may have put links on the way of its path.
-func (b *Builder) Settled(e effects.Effect) effects.Effect {
+func (b *Builder) CheckLinks(e effects.Effect) effects.Effect {
 	if e.File == nil {
 		return e
 	}
 	for _, dir := range b.Rearranged {
 		if dir == "" || lexpath.Below(dir, e.File.Path) {
 			why := "an earlier part of the call may change what the path leads to"
-			return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.Given + ": " + why)}
+			return effects.Effect{Kind: effects.KindUnknown, From: e.From, Why: why, Text: display.Display(string(e.Kind) + " " + e.File.AsWritten + ": " + why)}
 		}
 	}
 	return e
@@ -127,7 +127,9 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	for i := range words[1:] {
 		r.Args = append(r.Args, words[i+1].Argument())
 	}
-	index := b.Add(effects.Effect{Kind: effects.KindRun, From: at.From, Run: r, Text: display.Display(display.ShowCommand("run ", words)), Via: at.via})
+	var text string
+	text, r.Shown = display.Command("run ", words)
+	index := b.Add(effects.Effect{Kind: effects.KindRun, From: at.From, Run: r, Text: text, Via: at.via})
 	name := b.programName(given)
 	if strings.Contains(given, "/") {
 		r.Executable = given
@@ -138,20 +140,20 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 			r.Program = name
 		}
 	}
-	v := invocation{b: b, at: at, index: index, given: given, run: r, args: words[1:]}
-	p, opinion := b.Table.Program(name), b.Table.Opinion(name)
+	v := invocation{b: b, at: at, index: index, asWritten: given, run: r, args: words[1:]}
+	p, opinion := b.Table.Program(name), b.Table.OverlayProgram(name)
 	switch {
 	case p != nil:
 		r.Known, r.Table = true, p.At
 		if v.known(p); opinion != nil {
-			v.second(opinion)
+			v.applyOverlay(opinion)
 		}
 	default:
 		if v.unlisted(); opinion != nil {
-			v.vouch(opinion)
+			v.applyUserProgram(opinion)
 		}
 	}
-	v.harms.tell(r)
+	v.harms.store(r)
 	if at.via != nil && at.via.Arg >= 0 {
 		// A line that spells out the program covers no more of its words than one
 		// about the program itself does.
@@ -162,7 +164,7 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	if p := b.Table.Program(name); p == nil || p.Wrapper == nil || p.Wrapper.Elsewhere {
 		b.printed(index, words)
 	}
-	if r.Unvouched != nil && r.Cwd != at.Cwd {
+	if r.WithoutOverlay != nil && r.Cwd != at.Cwd {
 		b.Effects[index].Tags |= b.Paths.CwdTags(at.Cwd)
 	}
 	b.inVenvs(words, at)
@@ -219,7 +221,7 @@ func (b *Builder) unknownArg(index, arg int, from, why string) {
 // Unknown, and so is all that another machine runs, or the shell itself.
 func (b *Builder) Inline(index, arg int, code []effects.Word, at Setting, itself bool) {
 	unknown := func() { b.unknownArg(index, arg, at.From, "code given inline") }
-	if itself = itself || b.Away; itself {
+	if itself = itself || b.Remote; itself {
 		unknown()
 	}
 	parts := make([]string, 0, len(code))
@@ -266,7 +268,7 @@ func (v *invocation) unlisted() {
 
 // tail handles words that no table explains, from index n on.
 func (v *invocation) tail(n int) {
-	v.dead = true
+	v.unparsed = true
 	for i := n; i < len(v.args) && !v.full(); i++ {
 		w := &v.args[i]
 		switch {

@@ -11,17 +11,17 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// Doubt asks for a person when a call reaches the network and searches a folder
+// AskForUncertainSearches asks for a person when a call reaches the network and searches a folder
 // of which it is not known whether a secret lies in it. By itself such a search
 // is quiet: nearly all are harmless, and what it finds stays with the agent.
-func (b *Builder) Doubt() {
-	if len(b.Paths.Doubts) == 0 || !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
+func (b *Builder) AskForUncertainSearches() {
+	if len(b.Paths.UncertainSearches) == 0 || !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
 		return e.Kind == effects.KindConnect && !e.Tags.Has(effects.Loopback)
 	}) {
 		return
 	}
 	for i := range b.Effects {
-		if e := &b.Effects[i]; e.Kind == effects.KindRead && e.File != nil && e.File.Recursive && slices.Contains(b.Paths.Doubts, e.File.Path) && !e.Tags.Has(effects.Secret) {
+		if e := &b.Effects[i]; e.Kind == effects.KindRead && e.File != nil && e.File.Recursive && slices.Contains(b.Paths.UncertainSearches, e.File.Path) && !e.Tags.Has(effects.Secret) {
 			b.Unknown(e.From, "a search that may pass over a secret, in a call that reaches the network")
 			return
 		}
@@ -40,15 +40,15 @@ func (v *invocation) reach(narrow, hidden bool) paths.Reach {
 		return paths.ReachNamed
 	case hidden, v.b.changesIgnores():
 		return paths.ReachAll
-	case v.run.Program != "rg", v.has(unignoring):
+	case v.run.Program != "rg", v.has(ignoreOverrides):
 		// How ag reads ignore files is its own affair.
 		return paths.ReachVisible
 	}
 	return paths.ReachShown
 }
 
-// unignoring are the options with which rg leaves out less than git does.
-var unignoring = []string{
+// ignoreOverrides are the options with which rg leaves out less than git does.
+var ignoreOverrides = []string{
 	"--no-ignore", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-files", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-vcs",
 	"--no-require-git", "--ignore-file-case-insensitive",
 }
@@ -135,9 +135,9 @@ func (v *invocation) followsLinks() bool {
 	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
 }
 
-// strays adds the reads of what lies outside of the project, or is guarded, to
+// readsThroughLinks adds the reads of what lies outside of the project, or is guarded, to
 // which links lead in a folder that the run goes through.
-func (v *invocation) strays() {
+func (v *invocation) readsThroughLinks() {
 	for n := 0; n < len(v.followed); n++ {
 		shown := 0
 		for _, link := range v.b.Paths.Links(v.followed[n]) {
@@ -153,7 +153,7 @@ func (v *invocation) strays() {
 				v.b.Paths.Recurse(&e, false)
 			}
 			v.b.Add(v.via(0, e))
-			if shown++; shown >= maxStrays {
+			if shown++; shown >= maxReadsThroughLinks {
 				break
 			}
 		}
@@ -161,6 +161,6 @@ func (v *invocation) strays() {
 	v.followed = nil
 }
 
-// maxStrays is how many links of one run are shown that lead out of the project.
+// maxReadsThroughLinks is how many links of one run are shown that lead out of the project.
 // All are looked at; one is enough to ask.
-const maxStrays = 4
+const maxReadsThroughLinks = 4

@@ -11,7 +11,7 @@ import (
 // NoShell stands for a shell whose language is not read: fish, PowerShell, csh.
 const NoShell = plainshell.Interactive
 
-// Readers are the shells that may read the text that is taken apart. Where
+// Readers are the shells that may read the text that is parsed. Where
 // nothing is known of the shell it is any of those that agents have.
 func (b *Builder) Readers() plainshell.Shells {
 	shells := b.Shells

@@ -18,7 +18,7 @@ const (
 	maxTargetLine = 200
 )
 
-// target handles the name of a script or target that stands in a file of the
+// target handles the name of a script or target that is in a file of the
 // project, and shows its text. Whether it is still the same text when a choice
 // is remembered is another part's matter.
 func (v *invocation) target(does programs.Act, i int, w effects.Word) {

@@ -8,6 +8,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
 )
 
@@ -46,17 +47,17 @@ func (v *invocation) searchGlob(i int, w effects.Word) {
 	}
 	names := Alternatives(path.Base(w.Text))
 	if !slices.ContainsFunc(names, func(name string) bool { return name == "" || !v.b.Table.PlainPattern(name) }) {
-		v.narrow = true
+		v.searchesNoSecrets = true
 		return
 	}
-	v.wide = true
+	v.searchesHidden = true
 	if slices.ContainsFunc(names, choosesSecrets) {
 		v.unknown(i, "a pattern that chooses files which may hold secrets: "+display.Display(display.ShowWord(&w)))
 	}
 }
 
 // Alternatives are the patterns that a pattern with one list in braces stands
-// for; more than one list is not taken apart.
+// for; more than one list is not parsed.
 func Alternatives(pattern string) []string {
 	head, rest, ok := strings.Cut(pattern, "{")
 	list, tail, closed := strings.Cut(rest, "}")
@@ -111,4 +112,123 @@ func plainGoFlags(flags string) bool {
 		}
 	}
 	return !value
+}
+
+// openText handles a word in the place of text that is a pattern or not known.
+func (v *invocation) openText(does programs.Act, i int, w effects.Word, option bool) {
+	if !w.Dynamic() {
+		// It becomes names of files, or stays as it is.
+		if does != programs.ActText || option {
+			v.unknown(i, "a pattern where text is expected: "+display.Display(display.ShowWord(&w)))
+		}
+		return
+	}
+	// In quotes it is one word; an operand must not be able to look like an
+	// option either.
+	safe := option || v.dashes >= 0 || (w.Prefix != "" && w.Prefix[0] != '-') ||
+		v.p.Stop && len(v.operands) > 0 && v.operands[0] < i
+	if w.Split || !safe || does != programs.ActText {
+		v.dynamicWord(i)
+	}
+}
+
+// number, guardedText and those below handle words that are text but for some
+// forms.
+func (v *invocation) number(a argument) {
+	if a.w.Text == "" || strings.Trim(a.w.Text, "0123456789") != "" {
+		v.unknown(a.i, "a value that is no number: "+display.Display(display.ShowWord(&a.w)))
+	}
+}
+
+func (v *invocation) guardedText(a argument) {
+	if strings.HasPrefix(a.w.Text, "@") || strings.Contains(a.w.Text, "%output") {
+		v.unknown(a.i, "a value that names a file: "+display.Display(display.ShowWord(&a.w)))
+	}
+}
+
+func (v *invocation) unfetched(a argument) {
+	if strings.Contains(a.w.Text, "://") {
+		v.unknown(a.i, "a value that stands for what is at an address: "+display.Display(display.ShowWord(&a.w)))
+	}
+}
+
+func (v *invocation) format(a argument) {
+	if !strings.HasPrefix(a.w.Text, "+") {
+		v.changes = true
+		v.harm(a.i)
+	}
+}
+
+func (v *invocation) plainText(a argument) {
+	if strings.Contains(a.w.Text, "=") {
+		v.changes = true
+		v.harm(a.i)
+	}
+}
+
+func (v *invocation) ref(a argument) {
+	if text := a.w.Text; strings.HasPrefix(text, "/") || strings.HasPrefix(text, "./") || strings.Contains(text, "../") || text == ".." {
+		v.b.Add(v.via(a.i, v.b.Operand(effects.KindRead, text, v.run.Cwd, v.at.From)))
+	}
+}
+
+func (v *invocation) refspec(a argument) {
+	if strings.HasPrefix(a.w.Text, "+") {
+		v.flags = append(v.flags, "--force")
+		v.harm(a.i)
+	}
+	if strings.HasPrefix(strings.TrimPrefix(a.w.Text, "+"), ":") {
+		v.flags = append(v.flags, "--delete")
+		v.harm(a.i)
+	}
+}
+
+func (v *invocation) fileTypes(a argument) {
+	plain := v.b.Table.PlainPattern("x." + a.w.Text)
+	v.searchesHidden, v.searchesNoSecrets = v.searchesHidden || !plain, v.searchesNoSecrets || plain
+}
+
+func (v *invocation) data(a argument) {
+	v.send = true
+	if file, ok := strings.CutPrefix(a.w.Text, "@"); ok && file != "-" {
+		v.b.Add(v.via(a.i, v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From)))
+	}
+}
+
+func (v *invocation) serverSQL(a argument) {
+	v.changes = true
+	v.harm(a.i)
+	// psql's own commands begin with a backslash, and servers run programs
+	// and write files of their own.
+	if strings.Contains(a.w.Text, "\\") || strings.Contains(strings.ToLower(a.w.Text), "copy") {
+		v.unknown(a.i, "SQL that can reach files or run programs")
+	}
+}
+
+func (v *invocation) runnerWord(a argument) {
+	if !runnerWords[a.w.Text] && !plainOperand(a.w.Text) {
+		v.changes = true
+		v.harm(a.i)
+		v.guardedWord(a.i, a.w.Text)
+	}
+}
+
+func (v *invocation) goFlags(a argument) {
+	if !plainGoFlags(a.w.Text) {
+		v.unknown(a.i, "flags that can run a program: "+display.Display(display.ShowWord(&a.w)))
+	}
+}
+
+func (v *invocation) requestMethod(a argument) {
+	v.method = strings.ToUpper(a.w.Text)
+	if v.method != "GET" && v.method != "HEAD" {
+		v.changes, v.send = true, true
+		v.harm(a.i)
+	}
+}
+
+func (v *invocation) gitConfig(a argument) {
+	if !harmlessGitConfig(a.w.Text) {
+		v.unknown(a.i, "a setting of git's, which can name programs to run: "+display.Display(display.ShowWord(&a.w)))
+	}
 }

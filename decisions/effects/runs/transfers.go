@@ -11,60 +11,40 @@ import (
 	"github.com/permd/permd/decisions/effects/settings"
 )
 
-// applyOther adds the effects of words that mean a path, an address or both,
-// depending on how they are written.
-func (v *invocation) applyOther(does programs.Act, i int, w effects.Word, option bool) {
-	if w.Glob && does != programs.ActPacks && does != programs.ActCopies && (does != programs.ActSpec || strings.ContainsAny(w.Text, "*?")) {
-		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
+// spec handles a package of a registry; of a pattern in brackets only the name
+// counts.
+func (v *invocation) spec(a argument) {
+	if a.w.Glob && strings.ContainsAny(a.w.Text, "*?") {
+		v.unknown(a.i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&a.w)))
 		return
 	}
-	switch does {
-	case programs.ActArchive:
-		v.archive(i, w)
-	case programs.ActPacks:
-		v.packs(i, w)
-	case programs.ActMount:
-		v.mount(i, w)
-	case programs.ActCopies, programs.ActCopiesInto:
-		v.copies(does, i, w)
-	case programs.ActSpec:
-		v.packageSpec(i, w)
-	case programs.ActHost:
-		v.host(i, w)
-	case programs.ActEndpoint:
-		if strings.Contains(w.Text, "://") {
-			v.connects(programs.ActConnects, i, w)
-		}
-	case programs.ActSQL:
-		v.sql(i, w, option)
-	case programs.ActDatabase:
-		v.database(i, w)
-	case programs.ActObject:
-		if v.thin(w) {
-			v.unknown(i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&w)))
-		}
-		v.applyOther(programs.ActSources, i, w, option)
-	case programs.ActSources, programs.ActViewed:
-		if why := noFile(does, w.Text); why != "" {
-			v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
-			return
-		}
-		v.applyPath(programs.ActReads, i, w, v.p.Recursive)
-	case programs.ActName:
-		if w.Glob || !v.isName(w.Text) {
-			v.unknown(i, "a name that may lead to a file: "+display.Display(display.ShowWord(&w)))
-		}
-	case programs.ActRepoName:
-		if host, rest, _ := strings.Cut(w.Text, "/"); strings.Contains(w.Text, "://") || strings.Contains(rest, "/") {
-			if strings.Contains(w.Text, "://") {
-				host = w.Text
-			}
-			v.b.Add(v.via(i, v.b.Paths.Connect(host, effects.MethodGet, v.at.From)))
-		}
-	case programs.ActUnpackTo:
-		if w.Text != "" {
-			v.unpackTo, v.unpackIn, v.filled = i, w.Text, true
-		}
+	v.packageSpec(a.i, a.w)
+}
+
+// endpoint handles a part of an address, or a full one.
+func (v *invocation) endpoint(a argument) {
+	if strings.Contains(a.w.Text, "://") {
+		v.connects(programs.ActConnects, a.i, a.w)
+	}
+}
+
+// repoName handles the name of a repository, with or without its host.
+func (v *invocation) repoName(a argument) {
+	host, rest, _ := strings.Cut(a.w.Text, "/")
+	address := strings.Contains(a.w.Text, "://")
+	if !address && !strings.Contains(rest, "/") {
+		return
+	}
+	if address {
+		host = a.w.Text
+	}
+	v.b.Add(v.via(a.i, v.b.Paths.Connect(host, effects.MethodGet, v.at.From)))
+}
+
+// unpacksTo notes the folder that an archive is unpacked to.
+func (v *invocation) unpacksTo(a argument) {
+	if a.w.Text != "" {
+		v.unpackTo, v.unpackIn, v.filled = a.i, a.w.Text, true
 	}
 }
 
@@ -311,7 +291,7 @@ func (v *invocation) form(i int, w effects.Word) {
 // fields decides what the parameters of a request make of it (gh api): one that
 // sends, unless its method only asks or it is a GraphQL query.
 func (v *invocation) fields() {
-	if len(v.asked) == 0 || v.method == "GET" || v.method == "HEAD" {
+	if len(v.queryParams) == 0 || v.method == "GET" || v.method == "HEAD" {
 		v.fieldFiles()
 		return
 	}
@@ -320,14 +300,14 @@ func (v *invocation) fields() {
 		return
 	}
 	v.changes, v.send = true, true
-	for _, f := range v.asked {
+	for _, f := range v.queryParams {
 		v.harm(f.arg)
 	}
 }
 
-// fieldFiles adds the reads of parameters whose value stands in a file.
+// fieldFiles adds the reads of parameters whose value is in a file.
 func (v *invocation) fieldFiles() {
-	for _, f := range v.asked {
+	for _, f := range v.queryParams {
 		if f.word.Dynamic() {
 			v.dynamicWord(f.arg)
 			continue
@@ -342,7 +322,7 @@ func (v *invocation) fieldFiles() {
 // queries.
 func (v *invocation) queries() bool {
 	found := false
-	for _, f := range v.asked {
+	for _, f := range v.queryParams {
 		name, value, _ := strings.Cut(f.word.Text, "=")
 		if name != "query" {
 			continue

@@ -10,8 +10,8 @@ type RestCount struct {
 	words int // of commands that wait
 }
 
-// waiting is a text or a command that is to be read as a part of the rest.
-type waiting struct {
+// unread is a text or a command that is to be read as a part of the rest.
+type unread struct {
 	Text  string
 	Words []effects.Word // in place of a text
 	At    Setting
@@ -22,23 +22,23 @@ const (
 	MaxRest         = 12 << 10  // effects that differ
 	MaxRestText     = 256 << 10 // bytes of all texts, and of one that is parsed
 	MaxRestQueue    = 64        // texts and commands that wait
-	maxRestWrappers = 16        // at the end of a command, that are looked behind
+	maxRestWrappers = 16        // at the end of a command, whose command is still read
 	maxRestWords    = 32 << 10  // of commands that are wrapped in others too deeply
 )
 
 // OverText notes a text that is over a bound.
 func (b *Builder) OverText(text, cwd, from string) {
-	b.over(waiting{Text: text, At: Setting{Cwd: cwd, From: from}})
+	b.over(unread{Text: text, At: Setting{Cwd: cwd, From: from}})
 }
 
 // overWords notes a command that has too many words.
 func (b *Builder) overWords(words []effects.Word, at Setting) {
 	at.via, at.wrapped = nil, 0
-	b.over(waiting{Words: words, At: at})
+	b.over(unread{Words: words, At: at})
 }
 
 // overWrapped notes a command that is wrapped in others too deeply. What it runs
-// stands behind the last of the wrappers, so that is read first.
+// follows the last of the wrappers, so that is read first.
 func (b *Builder) overWrapped(words []effects.Word, at Setting) {
 	for i, n := len(words)-1, 0; b.Rest == nil && i > 0 && n < maxRestWrappers; i-- {
 		if words[i].Dynamic() || words[i].Glob {
@@ -52,17 +52,17 @@ func (b *Builder) overWrapped(words []effects.Word, at Setting) {
 	b.overWords(words, at)
 }
 
-func (b *Builder) over(w waiting) {
+func (b *Builder) over(w unread) {
 	switch {
 	case b.Rest != nil && w.Words != nil:
 		if b.Rest.words += len(w.Words); b.Rest.words <= maxRestWords {
-			b.Waiting = append(b.Waiting, w)
+			b.Unread = append(b.Unread, w)
 		}
-	case len(b.Waiting) >= MaxRestQueue:
+	case len(b.Unread) >= MaxRestQueue:
 	case b.Rest == nil: // it is not known yet what is left
-		b.Waiting = append(b.Waiting, w)
+		b.Unread = append(b.Unread, w)
 	case w.Words == nil && b.Rest.bytes+len(w.Text) <= 2*MaxRestText:
 		b.Rest.bytes += len(w.Text)
-		b.Waiting = append(b.Waiting, w)
+		b.Unread = append(b.Unread, w)
 	}
 }

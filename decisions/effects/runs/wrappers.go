@@ -14,7 +14,7 @@ import (
 func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting) {
 	v := invocation{b: b, at: at, index: -1, args: words[1:], p: p, run: &effects.Run{Cwd: at.Cwd}}
 	start := v.wrappedCommand(p)
-	plain := p.Wrapper.Transparent && start >= 0 && start < len(v.args) && !v.odd
+	plain := p.Wrapper.Transparent && start >= 0 && start < len(v.args) && !v.wrapperDoesMore
 	if !plain {
 		index := b.Run(words, at)
 		if start < 0 || start >= len(v.args) {
@@ -22,7 +22,7 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 			return
 		}
 		at.via = &effects.Via{Effect: index, Arg: start}
-		if p.Wrapper.Joined && slices.ContainsFunc(v.args[start:], readAgain) {
+		if p.Wrapper.Joined && slices.ContainsFunc(v.args[start:], changesWhenReread) {
 			b.unknownArg(index, start, at.From, "words that the program hands to a shell, which reads them once more")
 		}
 		if p.Wrapper.Appends {
@@ -34,27 +34,27 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 		}
 	}
 	inner := words[1+start:]
-	if inner[0].Open() {
+	if inner[0].Expandable() {
 		b.Unknown(at.From, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(&inner[0])))
 		return
 	}
 	b.Command(inner, at)
 }
 
-// readAgain reports whether a shell that is given the word as a part of its text
+// changesWhenReread reports whether a shell that is given the word as a part of its text
 // may read something else than that word.
-func readAgain(w effects.Word) bool {
-	return w.Open() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
+func changesWhenReread(w effects.Word) bool {
+	return w.Expandable() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
 }
 
-// plainLetters mean nothing to any shell, wherever they stand in a word.
+// plainLetters mean nothing to any shell, wherever they are in a word.
 const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
 
 // readsWordsFile reports whether the words that a wrapper appends may come from a
 // file, so that the command has the wrapper's own standard input (xargs -a).
 func (v *invocation) readsWordsFile(start int) bool {
 	for i := range v.args[:start] {
-		if w := &v.args[i]; w.Open() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
+		if w := &v.args[i]; w.Expandable() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
 			return true
 		}
 	}
@@ -62,28 +62,28 @@ func (v *invocation) readsWordsFile(start int) bool {
 }
 
 // wrappedCommand finds where the wrapped command begins, -1 when that is not
-// certain. It sets odd when the wrapper's own words do more than a transparent
+// certain. It sets wrapperDoesMore when the wrapper's own words do more than a transparent
 // wrapper's may.
 func (v *invocation) wrappedCommand(p *programs.Program) int {
 	skip := p.Wrapper.Skip
 	for r := p.Read(v.args); r.More(); {
-		if i := r.At(); v.args[i].Open() {
-			v.odd = v.odd || i > 0 || skip > 0
+		if i := r.At(); v.args[i].Expandable() {
+			v.wrapperDoesMore = v.wrapperDoesMore || i > 0 || skip > 0
 			return i
 		}
 		a := r.Next()
 		switch i := a.Index; a.Kind {
 		case programs.ArgNumber:
 		case programs.ArgDashes:
-			v.odd = v.odd || !p.Wrapper.Transparent
+			v.wrapperDoesMore = v.wrapperDoesMore || !p.Wrapper.Transparent
 			return v.skipOperands(i+1, skip)
 		case programs.ArgOptions:
 			for use, ok := r.Option(); ok; use, ok = r.Option() {
 				if use.Option == nil {
-					v.odd = true
+					v.wrapperDoesMore = true
 					return v.afterUnknown(i + 1)
 				}
-				v.odd = v.odd || !v.harmlessOption(&use)
+				v.wrapperDoesMore = v.wrapperDoesMore || !v.harmlessOption(&use)
 			}
 		default:
 			return v.skipOperands(i, skip)
@@ -97,8 +97,8 @@ func (v *invocation) wrappedCommand(p *programs.Program) int {
 func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 	switch use.Form {
 	case programs.NoValue, programs.ValueAttached:
-	case programs.ValueBehind:
-		if v.args[use.Value].Open() {
+	case programs.ValueSeparate:
+		if v.args[use.Value].Expandable() {
 			return false
 		}
 	default:
@@ -107,7 +107,7 @@ func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 	return use.Act == programs.ActText && !use.Abbreviated
 }
 
-// afterUnknown is where the command most likely begins behind an option that
+// afterUnknown is where the command most likely begins after an option that
 // is not known: deny rules shall see it, the unknown option asks anyway.
 func (v *invocation) afterUnknown(i int) int {
 	for i < len(v.args) && strings.HasPrefix(v.args[i].Text, "-") {
@@ -116,7 +116,7 @@ func (v *invocation) afterUnknown(i int) int {
 	return i
 }
 
-// skipOperands passes the operands that stand before the command.
+// skipOperands passes the operands that precede the command.
 func (v *invocation) skipOperands(i, skip int) int {
 	for ; i < len(v.args); i++ {
 		w := &v.args[i]
@@ -126,7 +126,7 @@ func (v *invocation) skipOperands(i, skip int) int {
 		if v.p.Wrapper.Assignments && !w.Dynamic() {
 			if name, value, ok := strings.Cut(w.Text, "="); ok && name != "" {
 				if !v.b.Table.HarmlessAssignment(name, value) {
-					v.odd = true
+					v.wrapperDoesMore = true
 				}
 				continue
 			}
@@ -135,18 +135,18 @@ func (v *invocation) skipOperands(i, skip int) int {
 			return i
 		}
 		if w.Dynamic() {
-			v.odd = true
+			v.wrapperDoesMore = true
 		}
 		skip--
 	}
 	return i
 }
 
-// inner adds the effects of the command behind a sub-command that wraps one
-// (uv run, docker exec), or behind a program that hands it to another machine.
+// inner adds the effects of the command after a sub-command that wraps one
+// (uv run, docker exec), or after a program that hands it to another machine.
 func (v *invocation) inner() {
 	w := v.p.Wrapper
-	if v.dead || len(v.operands) == 0 {
+	if v.unparsed || len(v.operands) == 0 {
 		return
 	}
 	start := v.operands[0] + w.Skip
@@ -182,11 +182,11 @@ func (v *invocation) inner() {
 		return
 	}
 	first := &v.args[start]
-	if first.Open() || strings.HasPrefix(first.Text, "-") {
+	if first.Expandable() || strings.HasPrefix(first.Text, "-") {
 		v.unknown(start, "a program whose name is not known before it runs: "+display.Display(display.ShowWord(first)))
 		return
 	}
-	if w.Joined && slices.ContainsFunc(v.args[start:], readAgain) {
+	if w.Joined && slices.ContainsFunc(v.args[start:], changesWhenReread) {
 		v.unknown(start, "words that the program hands to a shell, which reads them once more")
 	}
 	// Which program the name finds there, in an environment or among a
@@ -224,12 +224,12 @@ func (v *invocation) elsewhere(start int) {
 		v.unknown(start, "commands wrapped in each other too deeply")
 		return
 	}
-	defer func(before bool) { v.b.Away = before }(v.b.Away)
-	v.b.Away = true
+	defer func(before bool) { v.b.Remote = before }(v.b.Remote)
+	v.b.Remote = true
 	known := true
 	parts := make([]string, 0, len(v.args)-start)
 	for i := start; i < len(v.args); i++ {
-		if v.args[i].Open() {
+		if v.args[i].Expandable() {
 			v.dynamicWord(i)
 			known = false
 		}
@@ -253,15 +253,48 @@ func (v *invocation) elsewhere(start int) {
 			continue
 		case effects.KindRun:
 			e.Run.Cwd, e.Run.Script, e.Tags = "", nil, effects.TagsOf(effects.Outside)
-			if e.Run.Unvouched != nil {
-				e.Run.Unvouched.Cwd = ""
+			if e.Run.WithoutOverlay != nil {
+				e.Run.WithoutOverlay.Cwd = ""
 			}
+		case effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		}
 		e.Via = &effects.Via{Effect: v.index, Arg: len(v.args) - 1}
 		kept = append(kept, e)
 	}
 	v.b.Effects = kept
 	v.b.Rearranged, v.b.Paths.Disturbed, v.b.Paths.Lost, v.b.Nothing = rearranged, disturbed, lost, quiet
+}
+
+// inline handles code that an interpreter is given as a word.
+func (v *invocation) inline(a argument) {
+	v.harm(a.i)
+	v.changes = true
+	if v.p.Interpreter == "shell" {
+		v.b.Reading(v.shells(a.i), func() { v.b.Inline(v.index, a.i, []effects.Word{a.w}, v.at, false) })
+		return
+	}
+	v.unknown(a.i, "code given inline")
+	v.tail(a.i + 1)
+}
+
+// runModule handles the name of a module that an interpreter runs.
+func (v *invocation) runModule(a argument) {
+	if a.w.Dynamic() || a.w.Glob {
+		v.dynamicWord(a.i)
+	}
+	v.harm(a.i)
+	v.changes = true
+	if !v.module(a.i, a.w.Text) {
+		v.tail(a.i + 1)
+	}
+}
+
+// executes handles a command line. Some programs hand it to sh, others to the
+// person's own shell.
+func (v *invocation) executes(a argument) {
+	v.changes = true
+	v.harm(a.i)
+	v.b.Reading(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, v.at) })
 }
 
 // module runs a module of an interpreter that is a program of the table (python
@@ -293,7 +326,7 @@ func (v *invocation) tool(i int, w effects.Word) {
 	}
 }
 
-// delegate adds the run of a program of the table with the words behind i.
+// delegate adds the run of a program of the table with the words after i.
 func (v *invocation) delegate(i int, program string) bool {
 	if program == "" || v.b.Table.Program(program) == nil {
 		return false
@@ -304,6 +337,6 @@ func (v *invocation) delegate(i int, program string) bool {
 		return false
 	}
 	v.b.Command(append([]effects.Word{effects.LiteralWord(program)}, v.args[i+1:]...), at)
-	v.dead = true
+	v.unparsed = true
 	return true
 }

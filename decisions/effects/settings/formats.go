@@ -104,7 +104,7 @@ func readLines(text string) ([]entry, error) {
 }
 
 // readTOML reads TOML. The library refuses what the language refuses: keys that
-// stand twice, tables that are made anew.
+// occur twice, tables that are redefined.
 func readTOML(text string) ([]entry, error) {
 	var all map[string]any
 	if _, err := toml.Decode(text, &all); err != nil {

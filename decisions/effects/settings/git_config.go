@@ -14,7 +14,7 @@ import (
 // readGitConfig reads a repository's configuration. Section and key are lower
 // case in what it returns, as git compares them so; a section's second part is
 // one name, whatever it holds. Lines that go on, quotes and escapes in values are
-// not read, and neither are entries behind a section's name on its line.
+// not read, and neither are entries after a section's name on its line.
 func readGitConfig(text string) ([]entry, error) {
 	var list []entry
 	var section []string

@@ -32,7 +32,7 @@ var publicModules = []string{
 	"k8s.io", "knative.dev", "lukechampine.com", "modernc.org", "mvdan.cc", "oras.land", "pgregory.net", "rsc.io", "sigs.k8s.io", "tailscale.com",
 }
 
-// harmlessGoMod reports whether what a go.mod says, and the go.sum beside it, is
+// harmlessGoMod reports whether what a go.mod says, and the go.sum next to it, is
 // fetched from the public proxy or need not be fetched.
 func harmlessGoMod(c *settingsCheck, text string) bool {
 	f, err := modfile.Parse(c.file, []byte(text), nil)
@@ -86,7 +86,7 @@ func nestedGoMod(c *settingsCheck, text string) bool {
 	return harmlessGoMod(c, text)
 }
 
-// harmlessSums looks at the sums beside a go.mod. The go command asks for
+// harmlessSums checks the sums next to a go.mod. The go command asks for
 // no module's go.mod whose sum is not there.
 func (c *settingsCheck) harmlessSums(replaced map[string]bool) bool {
 	file := path.Join(path.Dir(c.file), "go.sum")

@@ -27,7 +27,7 @@ const (
 	maxNested   = 16   // tables in each other
 )
 
-// entry is one setting of a file: where it stands, and its value, "" for one that is no
+// entry is one setting of a file: where it is, and its value, "" for one that is no
 // text, number or truth value.
 type entry struct {
 	path  []string
@@ -270,7 +270,7 @@ const lookingHook = "post-index-change"
 // errSettings is the error of what no reader needs to agree on.
 var errSettings = errors.New("settings that may be read in two ways")
 
-// once refuses an entry that stands twice.
+// once refuses an entry that occurs twice.
 func once(list []entry) ([]entry, error) {
 	seen := map[string]bool{}
 	for _, e := range list {

@@ -30,7 +30,7 @@ func plainVariables(value string) bool {
 }
 
 // insideValue reports whether a path, or a pattern for some, cannot lead out of
-// the folder that it stands in, but by links.
+// the folder that it is in, but by links.
 func insideValue(value string) bool {
 	return value != "" && !path.IsAbs(value) && !strings.ContainsAny(value, "~\\:") && !strings.Contains(value, "..")
 }

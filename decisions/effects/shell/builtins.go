@@ -13,14 +13,14 @@ import (
 
 // builtin handles the commands that the shell runs itself and that a program
 // table cannot describe; false when the command is none of them.
-func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (outcome, bool) {
+func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (exitScopes, bool) {
 	name, args := words[0].Text, words[1:]
 	switch name {
 	case "cd":
 		return s.cd(args, at), true
 	case "chdir": // which bash does not have
 		out := s.cd(args, at)
-		return outcome{out.ok, join(out.bad, at)}, true
+		return exitScopes{out.success, join(out.failure, at)}, true
 	case "pushd":
 		return s.pushd(args, at), true
 	case "popd":
@@ -39,13 +39,13 @@ func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (outcome
 		if len(args) > 0 && readers&plainshell.Zsh != 0 {
 			out = s.simple(args, at, in)
 		}
-		return outcome{join(out.ok, at), join(out.bad, at)}, true
+		return exitScopes{join(out.success, at), join(out.failure, at)}, true
 	case "builtin", "command":
 		return s.bypass(words, at, in), true
 	case "break", "continue", "exit", "return":
 		if !plainOperands(args) {
 			s.unknown("an operand of " + name + " that can run code: " + display.Display(display.ShowWords(words)))
-			s.anything(&at)
+			s.assumeAnything(&at)
 			return either(at), true
 		}
 		return s.jump(name, args, at), true
@@ -55,7 +55,7 @@ func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (outcome
 }
 
 // jump handles the commands that end a loop or the shell.
-func (s *walker) jump(name string, args []effects.Word, at scope) outcome {
+func (s *walker) jump(name string, args []effects.Word, at scope) exitScopes {
 	n, certain := 1, len(args) == 0
 	if len(args) == 1 && plainNumber(args[0].Text) && len(args[0].Text) < 4 {
 		n, _ = strconv.Atoi(args[0].Text)
@@ -64,14 +64,14 @@ func (s *walker) jump(name string, args []effects.Word, at scope) outcome {
 	switch name {
 	case "exit":
 		if certain || len(args) == 1 && args[0].Dynamic() && !s.sets("IFS") {
-			if !at.apart {
+			if !at.subprocess {
 				s.exits = join(s.exits, at)
 			}
 			return either(at.ended())
 		}
 	case "return":
 		// Outside of a function it is an error, or ends the shell.
-		if !at.apart {
+		if !at.subprocess {
 			s.exits = join(s.exits, at)
 		}
 	case "break", "continue":
@@ -110,7 +110,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 			run := s.b.Run(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text})
 			s.b.Inline(run, 0, args, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind}, true)
 		})
-		s.anything(at)
+		s.assumeAnything(at)
 		s.redefineAny()
 		return true
 	case "source", ".":
@@ -136,7 +136,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 		run := s.b.Run(words, runs.Setting{From: s.from, Stdin: effects.StdinNone})
 		s.b.Inline(run, 0, args[:1], runs.Setting{From: s.from, Stdin: effects.StdinNone}, true)
 		s.state("changes what a signal runs", display.ShowWords(words))
-		s.anything(at) // it may run before each command
+		s.assumeAnything(at) // it may run before each command
 		return true
 	case "printf":
 		if len(args) > 0 && strings.HasPrefix(args[0].Text, "-v") {
@@ -151,7 +151,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 			s.unknown("a pattern that may become an option of printf: " + display.Display(display.ShowWords(words)))
 			s.setAny()
 		}
-		if len(args) > 1 && countsInto(args[0].Text) {
+		if len(args) > 1 && storesCount(args[0].Text) {
 			s.state("sets a variable", display.ShowWords(words))
 			s.setAny()
 			return true
@@ -203,18 +203,18 @@ func (s *walker) sourced(words []effects.Word, at *scope, in runs.Input) {
 		text, ok := in.Known()
 		switch {
 		case args[0].Guess != "":
-			s.each(at, func(cwd string) { s.b.Glimpse(args[0].Guess, cwd, s.from) })
+			s.each(at, func(cwd string) { s.b.AddLikely(args[0].Guess, cwd, s.from) })
 		case ok && runs.StandardInputs[args[0].Text]:
-			s.each(at, func(cwd string) { s.b.Glimpse(text, cwd, s.from) })
+			s.each(at, func(cwd string) { s.b.AddLikely(text, cwd, s.from) })
 		}
 	}
-	s.anything(at)
+	s.assumeAnything(at)
 	s.redefineAny()
 }
 
 // bypass handles builtin and command, which run their operands past functions
 // and aliases.
-func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) outcome {
+func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) exitScopes {
 	args := words[1:]
 	if words[0].Text == "command" && len(args) > 0 {
 		switch args[0].Text {
@@ -233,7 +233,7 @@ func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) outcome {
 	}
 	if strings.HasPrefix(args[0].Text, "-") {
 		s.unknown("an option of " + words[0].Text + " that permd does not know")
-		s.anything(&at)
+		s.assumeAnything(&at)
 		return either(at)
 	}
 	switch name := args[0].Text; name {
@@ -245,7 +245,7 @@ func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) outcome {
 	}
 	out := s.simple(args, at, in)
 	// In zsh, command runs no builtins; not all shells have builtin.
-	return outcome{join(out.ok, at), join(out.bad, at)}
+	return exitScopes{join(out.success, at), join(out.failure, at)}
 }
 
 // plainRead reports whether the words of a read command only set variables of
@@ -285,7 +285,7 @@ func (s *walker) stateful(name string, args []effects.Word, at *scope) {
 	switch name {
 	case "compgen", "fc", "repeat", "emulate", "let", "integer", "float", "zmodload", "bind", "function", "zstyle", "bindkey":
 		s.unknown("a command of the shell that can run code: " + name)
-		s.anything(at)
+		s.assumeAnything(at)
 		s.redefineAny()
 	case "history":
 		if len(args) > 0 { // -w writes a file, -r reads one
@@ -328,7 +328,7 @@ func (s *walker) evaluated(name string, args []effects.Word, at *scope) {
 	s.setWords(args, at)
 }
 
-// setWords notes words as names of variables that are set. A name may stand in
+// setWords notes words as names of variables that are set. A name may be in
 // the word of its option, too: wait -pNAME.
 func (s *walker) setWords(args []effects.Word, at *scope) {
 	for i := range args {
@@ -342,5 +342,5 @@ func (s *walker) setWords(args []effects.Word, at *scope) {
 	}
 }
 
-// maxOptionName is how many letters of an option may stand before a name.
+// maxOptionName is how many letters of an option may precede a name.
 const maxOptionName = 16

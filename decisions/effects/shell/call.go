@@ -13,7 +13,7 @@ import (
 // call walks a simple command: assignments and words. These are expanded before
 // its redirections are opened, with the input outer. exec says that the
 // redirections stay open.
-func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out outcome, exec bool) {
+func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out exitScopes, exec bool) {
 	for _, a := range cmd.Assigns {
 		if s.enough() {
 			return either(at), false
@@ -38,7 +38,7 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 	if len(cmd.Args) == 0 {
 		return either(at), false
 	}
-	// What stands inside of the words finds no scratch, and makes its own.
+	// What is inside of the words finds no scratch, and makes its own.
 	words := s.b.Scratch
 	if s.b.Scratch = nil; cap(words) < len(cmd.Args) {
 		words = make([]effects.Word, 0, max(8, len(cmd.Args)))
@@ -69,7 +69,7 @@ func substitutes(w *syntax.Word) (found bool) {
 // abort notes that the shell may give up the line here: a pattern that matches
 // nothing ends it in zsh, an expansion that fails in all shells.
 func (s *walker) abort(at *scope, words []effects.Word) {
-	if at.apart || at.dead {
+	if at.subprocess || at.unreachable {
 		return
 	}
 	for i := range words {
@@ -82,7 +82,7 @@ func (s *walker) abort(at *scope, words []effects.Word) {
 
 // abortOn is abort for the value of an assignment.
 func (s *walker) abortOn(w *syntax.Word, at *scope) {
-	if w == nil || at.apart || at.dead {
+	if w == nil || at.subprocess || at.unreachable {
 		return
 	}
 	if _, ok := plainLiteral(w); !ok {
@@ -91,7 +91,7 @@ func (s *walker) abortOn(w *syntax.Word, at *scope) {
 }
 
 // simple adds the effects of a command's words.
-func (s *walker) simple(words []effects.Word, at scope, in runs.Input) outcome {
+func (s *walker) simple(words []effects.Word, at scope, in runs.Input) exitScopes {
 	name := &words[0]
 	if name.Dynamic() || name.Glob || name.Text == "" {
 		s.unknown("a program whose name is not known before it runs: " + display.Display(display.ShowWord(name)))
@@ -100,12 +100,12 @@ func (s *walker) simple(words []effects.Word, at scope, in runs.Input) outcome {
 			guessed[0] = effects.LiteralWord(likely)
 			s.command(guessed, &at, in)
 		}
-		s.anything(&at) // it may be a cd
+		s.assumeAnything(&at) // it may be a cd
 		return either(at)
 	}
 	if s.allRedefined || s.redefined[name.Text] {
 		s.unknown("the name " + display.Display(name.Text) + " is redefined in the command")
-		s.anything(&at)
+		s.assumeAnything(&at)
 		return either(at)
 	}
 	if out, ok := s.builtin(words, at, in); ok {

@@ -9,35 +9,35 @@ import (
 )
 
 // cd follows a cd command from each folder that the shell may be in.
-func (s *walker) cd(args []effects.Word, at scope) outcome {
+func (s *walker) cd(args []effects.Word, at scope) exitScopes {
 	t, why := s.cdTarget(args)
 	if why != "" {
 		s.unknown(why)
-		return s.lost(at)
+		return s.cdUnknown(at)
 	}
 	from := at.places
 	if at.elsewhere || len(from) == 0 {
 		if t.back || t.text[0] != '/' {
 			s.unknown("cd from a folder that is not known")
-			out := s.lost(at)
+			out := s.cdUnknown(at)
 			if t.back || len(from) == 0 {
 				return out
 			}
 			moved := s.cdFrom(from, t, at)
-			moved.ok.elsewhere, moved.bad = true, at
+			moved.success.elsewhere, moved.failure = true, at
 			return moved
 		}
-		from = append(slices.Clip(from), whereabouts{})
+		from = append(slices.Clip(from), location{})
 	}
 	return s.cdFrom(from, t, at)
 }
 
 // cdFrom is cd from folders that are known, but for one in whose place the empty
 // one may stand, from which the target is absolute.
-func (s *walker) cdFrom(from []whereabouts, t cdWords, at scope) outcome {
-	out := outcome{at, at}
-	out.ok.places, out.ok.elsewhere = nil, false
-	out.bad.places, out.bad.elsewhere = nil, false
+func (s *walker) cdFrom(from []location, t cdWords, at scope) exitScopes {
+	out := exitScopes{at, at}
+	out.success.places, out.success.elsewhere = nil, false
+	out.failure.places, out.failure.elsewhere = nil, false
 	for _, w := range from {
 		to := t.text
 		if t.back {
@@ -46,42 +46,42 @@ func (s *walker) cdFrom(from []whereabouts, t cdWords, at scope) outcome {
 		if to == "" {
 			s.unknown("cd to a folder that is not known")
 			s.leave(&at, "")
-			out.ok.elsewhere = true
-			s.stays(&out.bad, w)
+			out.success.elsewhere = true
+			s.keepFolder(&out.failure, w)
 			continue
 		}
 		s.move(to, t.physical, w, &out)
 	}
-	out.ok.dead = at.dead || len(out.ok.places) == 0 && !out.ok.elsewhere
-	out.bad.dead = at.dead || len(out.bad.places) == 0 && !out.bad.elsewhere
-	if out.ok.dead && !at.dead {
-		out.ok.places, out.ok.elsewhere = at.places, at.elsewhere
+	out.success.unreachable = at.unreachable || len(out.success.places) == 0 && !out.success.elsewhere
+	out.failure.unreachable = at.unreachable || len(out.failure.places) == 0 && !out.failure.elsewhere
+	if out.success.unreachable && !at.unreachable {
+		out.success.places, out.success.elsewhere = at.places, at.elsewhere
 	}
-	if out.bad.dead && !at.dead {
-		out.bad.places, out.bad.elsewhere = at.places, at.elsewhere
+	if out.failure.unreachable && !at.unreachable {
+		out.failure.places, out.failure.elsewhere = at.places, at.elsewhere
 	}
 	return out
 }
 
-// lost is the outcome of a cd to a folder that is not known.
-func (s *walker) lost(at scope) outcome {
+// cdUnknown is the outcome of a cd to a folder that is not known.
+func (s *walker) cdUnknown(at scope) exitScopes {
 	s.leave(&at, "")
 	out := either(at)
-	out.ok.places, out.ok.elsewhere = nil, true
+	out.success.places, out.success.elsewhere = nil, true
 	return out
 }
 
-// stays adds a folder that the shell has not left.
-func (s *walker) stays(bad *scope, w whereabouts) {
+// keepFolder adds a folder that the shell has not left.
+func (s *walker) keepFolder(bad *scope, w location) {
 	if w.cwd == "" {
 		bad.elsewhere = true
 		return
 	}
-	bad.add([]whereabouts{w})
+	bad.add([]location{w})
 }
 
 // move adds to an outcome that the shell goes from w to a folder, as typed.
-func (s *walker) move(to string, physical bool, w whereabouts, out *outcome) {
+func (s *walker) move(to string, physical bool, w location, out *exitScopes) {
 	goesUp := slices.Contains(strings.Split(to, "/"), "..")
 	target := to
 	if to[0] != '/' {
@@ -100,38 +100,38 @@ func (s *walker) move(to string, physical bool, w whereabouts, out *outcome) {
 	}
 	if e.Kind != effects.KindRead || e.File == nil {
 		s.b.Add(e)
-		s.leave(&out.ok, "")
-		out.ok.elsewhere = true
-		s.stays(&out.bad, w)
+		s.leave(&out.success, "")
+		out.success.elsewhere = true
+		s.keepFolder(&out.failure, w)
 		return
 	}
 	if physical {
 		target = e.File.Path
 	}
-	surely := s.there(e.File.Path)
+	surely := s.folderExists(e.File.Path)
 	if goesUp && !physical && (real.File == nil || real.File.Path != e.File.Path) && (!surely || !w.moved) {
 		// bash goes by the kernel where the path as typed leads nowhere, and so do
 		// all shells that have not gone to where they are by a name.
 		if real.File == nil {
-			out.ok.elsewhere = true
-			s.leave(&out.ok, "")
+			out.success.elsewhere = true
+			s.leave(&out.success, "")
 		} else {
-			s.arrive(real.File.Path, &real, w, out)
+			s.enterFolder(real.File.Path, &real, w, out)
 		}
 	}
-	s.arrive(target, &e, w, out)
+	s.enterFolder(target, &e, w, out)
 	if !surely || goesBack(to) {
-		s.stays(&out.bad, w) // a folder on the way may be missing
+		s.keepFolder(&out.failure, w) // a folder on the way may be missing
 	}
 }
 
-// arrive adds a folder to those that the shell may be in after a cd.
-func (s *walker) arrive(target string, e *effects.Effect, w whereabouts, out *outcome) {
-	out.ok.add([]whereabouts{{cwd: target, old: w.cwd, stack: w.stack, outside: !e.Tags.Has(effects.InProject), moved: true}})
-	s.leave(&out.ok, target)
+// enterFolder adds a folder to those that the shell may be in after a cd.
+func (s *walker) enterFolder(target string, e *effects.Effect, w location, out *exitScopes) {
+	out.success.add([]location{{cwd: target, old: w.cwd, stack: w.stack, outside: !e.Tags.Has(effects.InProject), moved: true}})
+	s.leave(&out.success, target)
 	// A harness that starts a new shell for the next call starts it where the
 	// folder really is, and there ".." is another one.
-	s.leave(&out.ok, e.File.Path)
+	s.leave(&out.success, e.File.Path)
 }
 
 // goesBack reports whether a path goes into a folder and up again.
@@ -145,9 +145,9 @@ func goesBack(text string) bool {
 	}
 }
 
-// there reports whether the shell can surely go to a folder when the text gets
+// folderExists reports whether the shell can surely go to a folder when the text gets
 // to it.
-func (s *walker) there(folder string) bool {
+func (s *walker) folderExists(folder string) bool {
 	mode, err := s.b.Paths.Lstat(folder)
 	if err != nil || !mode.IsDir() {
 		return false
@@ -207,13 +207,13 @@ func (s *walker) cdTarget(args []effects.Word) (t cdWords, why string) {
 }
 
 // pushd follows pushd to a folder that it names, and to the one on top.
-func (s *walker) pushd(args []effects.Word, at scope) outcome {
+func (s *walker) pushd(args []effects.Word, at scope) exitScopes {
 	const unknown = "pushd to a folder that is not known"
-	w := whereabouts{}
+	w := location{}
 	if at.cwd() != "" {
 		w = at.places[0]
 	}
-	var out outcome
+	var out exitScopes
 	switch {
 	case len(args) == 0 && len(w.stack) > 0:
 		n := len(w.stack) - 1
@@ -224,22 +224,22 @@ func (s *walker) pushd(args []effects.Word, at scope) outcome {
 		t, why := s.cdTarget(args)
 		if why != "" {
 			s.unknown(why)
-			return s.lost(at)
+			return s.cdUnknown(at)
 		}
 		w.stack = append(w.stack[:len(w.stack):len(w.stack)], w.cwd)
 		out = s.goTo(t.text, w, at)
 	default:
 		s.unknown(unknown)
-		return s.lost(at)
+		return s.cdUnknown(at)
 	}
 	return out
 }
 
 // popd follows popd back to where a pushd of the text came from.
-func (s *walker) popd(args []effects.Word, at scope) outcome {
+func (s *walker) popd(args []effects.Word, at scope) exitScopes {
 	if len(args) > 0 || at.cwd() == "" || len(at.places[0].stack) == 0 {
 		s.unknown("popd to a folder that is not known")
-		return s.lost(at)
+		return s.cdUnknown(at)
 	}
 	w := at.places[0]
 	n := len(w.stack) - 1
@@ -250,18 +250,18 @@ func (s *walker) popd(args []effects.Word, at scope) outcome {
 
 // goTo follows pushd and popd. One that fails leaves the folder, and no stack
 // that is known.
-func (s *walker) goTo(to string, w whereabouts, at scope) outcome {
-	out := s.cdFrom([]whereabouts{w}, cdWords{text: to}, at)
-	if !out.bad.dead {
+func (s *walker) goTo(to string, w location, at scope) exitScopes {
+	out := s.cdFrom([]location{w}, cdWords{text: to}, at)
+	if !out.failure.unreachable {
 		w.stack = nil
-		out.bad.places = []whereabouts{w}
+		out.failure.places = []location{w}
 	}
 	return out
 }
 
 // leave notes where a cd may leave the shell of the call.
 func (s *walker) leave(at *scope, folder string) {
-	if !at.apart {
-		s.b.Leave(folder)
+	if !at.subprocess {
+		s.b.AddFinalFolder(folder)
 	}
 }

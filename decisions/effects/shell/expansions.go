@@ -10,11 +10,11 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// substitutions adds the effects of every command that stands inside a node:
+// substitutions adds the effects of every command that is inside a node:
 // $(…), backquotes, <(…) and >(…), at any depth of quotes and expansions.
 func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
 	if s.alone {
-		return // what stands inside is read by itself
+		return // what is inside is read by itself
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {

@@ -10,7 +10,7 @@ import (
 // loop walks a condition and a body that may run any number of times, until
 // nothing new is known where a round begins. name is the variable that each
 // round sets, "" for none.
-func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in runs.Input) outcome {
+func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in runs.Input) exitScopes {
 	first, before := len(s.b.Effects), s.b.Changes()
 	if name != "" {
 		s.assign(name, &at)
@@ -24,7 +24,7 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 			run, stop := head, head
 			if len(cond) > 0 {
 				out := s.stmts(cond, head, in)
-				if run, stop = out.ok, out.bad; until {
+				if run, stop = out.success, out.failure; until {
 					run, stop = stop, run
 				}
 			}
@@ -35,15 +35,15 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 		end = join(end, ends.broken)
 		return join(back, ends.continued)
 	}
-	once, news := len(s.b.Effects), s.news
-	sinks, besides := len(s.sinks), len(s.beside)
+	once, news := len(s.b.Effects), s.definitions
+	sinks, besides := len(s.sinks), len(s.concurrentParts)
 	for round := 0; ; round++ {
 		back := walk(at)
 		if round == 0 {
-			once, sinks, besides = len(s.b.Effects), len(s.sinks), len(s.beside)
+			once, sinks, besides = len(s.b.Effects), len(s.sinks), len(s.concurrentParts)
 		}
 		next := join(at, back)
-		if s.full || next.same(&at) && s.news == news {
+		if s.full || next.same(&at) && s.definitions == news {
 			if round == 0 {
 				s.repeat(first, once, before, func() { walk(at) })
 			} else if next := len(s.b.Effects); sameThere(s.b.Effects[first:once], s.b.Effects[once:], next-once) {
@@ -60,10 +60,10 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 			s.unknown("a loop that permd does not follow to its end")
 			return either(end)
 		}
-		at, news = next, s.news
+		at, news = next, s.definitions
 		// The next round finds all that this one did, and more: only the first
 		// and the last are kept.
-		s.b.Effects, s.sinks, s.beside = s.b.Effects[:once], s.sinks[:sinks], s.beside[:besides]
+		s.b.Effects, s.sinks, s.concurrentParts = s.b.Effects[:once], s.sinks[:sinks], s.concurrentParts[:besides]
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 // of the text may turn out to be redefined or set.
 const maxRounds = 8
 
-func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) outcome {
+func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) exitScopes {
 	name := ""
 	switch loop := cmd.Loop.(type) {
 	case *syntax.WordIter:
@@ -100,25 +100,25 @@ func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) outco
 
 // rounds walks the body of a loop over words that are all known, once for each;
 // false when they are not.
-func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word, at scope, in runs.Input) (outcome, bool) {
+func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word, at scope, in runs.Input) (exitScopes, bool) {
 	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
 		s.over = true
-		return outcome{}, false
+		return exitScopes{}, false
 	}
 	if len(items) == 0 || cmd.Select || !plainVariable(name) {
-		return outcome{}, false
+		return exitScopes{}, false
 	}
 	s.followed++
 	for i := range items {
 		if items[i].Dynamic() || items[i].Glob {
-			return outcome{}, false
+			return exitScopes{}, false
 		}
 	}
 	s.assign(name, &at)
-	broken := scope{dead: true}
+	broken := scope{unreachable: true}
 	for i := range items {
 		s.set(name, items[i].Text, &at)
-		var out outcome
+		var out exitScopes
 		ends := s.inLoop(func() { out = s.stmts(cmd.Do, at, in) })
 		at = join(out.end(), ends.continued)
 		broken = join(broken, ends.broken)

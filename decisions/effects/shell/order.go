@@ -6,12 +6,12 @@ import (
 )
 
 // The text is walked from its beginning to its end, and what comes later is
-// judged as what stands before it leaves things. Some parts run at the same
+// judged as what precedes it leaves things. Some parts run at the same
 // time as later ones, or again after them: what these change of where paths
 // lead holds for the former, too, so they are walked a second time.
 
-// beside is a part that runs at the same time as what stands behind it.
-type beside struct {
+// concurrentPart is a part that runs at the same time as what follows it.
+type concurrentPart struct {
 	first  int // its effects, from
 	end    int // up to
 	before int // the changes there were when it had been walked
@@ -22,15 +22,15 @@ type beside struct {
 func (s *walker) concurrently(walk func()) {
 	first := len(s.b.Effects)
 	walk()
-	if !s.again {
-		s.beside = append(s.beside, beside{first: first, end: len(s.b.Effects), before: s.b.Changes(), walk: walk})
+	if !s.repeated {
+		s.concurrentParts = append(s.concurrentParts, concurrentPart{first: first, end: len(s.b.Effects), before: s.b.Changes(), walk: walk})
 	}
 }
 
-// rejoin walks the concurrent parts again that something behind them changes.
+// rejoin walks the concurrent parts again that something after them changes.
 func (s *walker) rejoin() {
-	parts := s.beside
-	s.beside = nil
+	parts := s.concurrentParts
+	s.concurrentParts = nil
 	for _, p := range parts {
 		s.repeat(p.first, p.end, p.before, p.walk)
 	}
@@ -39,11 +39,11 @@ func (s *walker) rejoin() {
 // repeat walks a part again, of which the effects from first up to end are
 // known, when there have been changes since there were before.
 func (s *walker) repeat(first, end, before int, walk func()) {
-	if s.again || s.full || s.b.Changes() == before {
+	if s.repeated || s.full || s.b.Changes() == before {
 		return
 	}
-	s.again = true
-	defer func() { s.again = false }()
+	s.repeated = true
+	defer func() { s.repeated = false }()
 	next := len(s.b.Effects)
 	walk()
 	if sameElsewhere(s.b.Effects[first:end], s.b.Effects[next:], next-first) {

@@ -15,8 +15,8 @@ import (
 )
 
 // What the commands of a text are known to print, so that rules see what hides
-// behind a decoder or comes to a shell by a pipe. It is only ever looked at
-// beside the question that such a command asks anyway: nothing is allowed by it.
+// after a decoder or comes to a shell by a pipe. It is only ever looked at
+// in addition to the question that such a command asks anyway: nothing is allowed by it.
 
 const (
 	// maxStages is how many commands of a pipe it is followed through.
@@ -218,9 +218,9 @@ func characters(set string) []rune {
 	return all
 }
 
-// destroyers are programs that a pattern in the place of a program's name is
+// likelyPrograms are programs that a pattern in the place of a program's name is
 // taken for when it may match them.
-var destroyers = []string{"rm", "dd", "shred", "chmod", "chown", "wipefs", "bash", "sh", "curl", "nc"}
+var likelyPrograms = []string{"rm", "dd", "shred", "chmod", "chown", "wipefs", "bash", "sh", "curl", "nc"}
 
 // likelyName is the program that a word most likely names which is not known for
 // certain: a pattern such as /???/rm, or what a command prints. "" for none.
@@ -238,12 +238,12 @@ func likelyName(w *effects.Word) string {
 	if !strings.ContainsAny(base, "*?[") {
 		return base
 	}
-	i := slices.IndexFunc(destroyers, func(name string) bool {
+	i := slices.IndexFunc(likelyPrograms, func(name string) bool {
 		ok, err := path.Match(base, name)
 		return ok && err == nil
 	})
 	if i < 0 || strings.Trim(base, "*") == "" {
 		return ""
 	}
-	return destroyers[i]
+	return likelyPrograms[i]
 }

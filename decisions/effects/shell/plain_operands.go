@@ -55,9 +55,9 @@ func plainPrintf(args []effects.Word) bool {
 	return true
 }
 
-// countsInto reports whether a format of printf may have a %n in it, with which
+// storesCount reports whether a format of printf may have a %n in it, with which
 // bash stores a number in the variable that an operand names.
-func countsInto(format string) bool {
+func storesCount(format string) bool {
 	for {
 		_, rest, ok := strings.Cut(format, "%")
 		if !ok {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestTargetText checks that a run of a target shows what the project's file
-// says of it.
+// says about it.
 func TestTargetText(t *testing.T) {
 	table := effectstest.Table(t)
 	for text, want := range map[string]string{

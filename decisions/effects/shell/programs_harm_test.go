@@ -42,7 +42,7 @@ func TestHarmful(t *testing.T) {
 		options int
 	}{
 		// Nobody knows the program: the first word may be a sub-command, an option
-		// may take the word behind it, and -- may change what an option is.
+		// may take the word after it, and -- may change what an option is.
 		{"tool", 0, "", 0},
 		{"tool do x", 1, "do", 1},
 		{"tool do --json", 2, "do --json", 1},
@@ -129,7 +129,7 @@ func TestHarmfulAgrees(t *testing.T) {
 		if r == nil {
 			return
 		}
-		for _, run := range []*effects.Run{r, r.Unvouched} {
+		for _, run := range []*effects.Run{r, r.WithoutOverlay} {
 			if run == nil {
 				continue
 			}

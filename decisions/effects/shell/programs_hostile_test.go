@@ -18,7 +18,7 @@ func TestHostileForms(t *testing.T) {
 		command string
 		want    bool
 	}{
-		// unzip(1): options stand before the archive; -l is a name in it there.
+		// unzip(1): options precede the archive; -l is a name in it there.
 		"a list behind the archive":      {nil, "unzip a.zip -l '*'", false},
 		"in a bundle":                    {nil, "unzip a.zip -lq", false},
 		"standard output, behind":        {nil, "unzip -q a.zip -p", false},

@@ -9,7 +9,7 @@ import (
 )
 
 // TestBareProject: git takes a folder that looks like its own data for a
-// repository, and obeys what stands there, so that such a folder is no harmless
+// repository, and obeys what is there, so that such a folder is no harmless
 // place although the session is in it.
 func TestBareProject(t *testing.T) {
 	const dir = "/home/ana/src/x"

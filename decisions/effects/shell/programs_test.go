@@ -249,7 +249,7 @@ func TestFoldersOfLiveShell(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("effects (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(c.leaves, b.Left); diff != "" {
+			if diff := cmp.Diff(c.leaves, b.FinalFolders); diff != "" {
 				t.Errorf("folders (-want +got):\n%s", diff)
 			}
 		})

@@ -81,7 +81,7 @@ func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, 
 				s.unknown("standard input from a descriptor that is not known")
 			}
 			if s.socket && descriptor == "0" || s.socket && stdin && r.Op == syntax.DplIn {
-				in = runs.Input{Kind: effects.StdinNetwork} // 0>&1 behind >& /dev/tcp/…
+				in = runs.Input{Kind: effects.StdinNetwork} // 0>&1 after >& /dev/tcp/…
 			}
 			return in
 		}

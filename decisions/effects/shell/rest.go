@@ -14,7 +14,7 @@ import (
 
 // A call that is over a bound is a question. So that no padding turns a deny into
 // one, the rest of it is read as well, in a way that costs little: each command
-// by itself, wherever it stands, once for all equal ones. What is found is only
+// by itself, wherever it is, once for all equal ones. What is found is only
 // there to be denied (Result.Rest).
 
 // Bounds of the rest of a call, see also those of what waits.
@@ -40,7 +40,7 @@ type rest struct {
 // ReadRest returns the effects of what is beyond the bounds, each once, first
 // those of beyond that were cut off.
 func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
-	if len(b.Waiting) == 0 && len(beyond) == 0 {
+	if len(b.Unread) == 0 && len(beyond) == 0 {
 		return nil
 	}
 	r := &rest{seed: maphash.MakeSeed(), seen: map[uint64]bool{}, commands: map[uint64]bool{}}
@@ -51,11 +51,11 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	// denied is denied by its name too.
 	env := paths.Environment{FS: b.FS, Own: b.Own, Others: b.Paths.Others}
 	r.b = NewBuilder(env, b.Table, b.Call, paths.NewResolver(env, b.Call))
-	r.b.KeepsFolder, r.b.Rearranged, r.b.Depth, r.b.Away = b.KeepsFolder, nil, 1, b.Away
+	r.b.KeepsFolder, r.b.Rearranged, r.b.Depth, r.b.Remote = b.KeepsFolder, nil, 1, b.Remote
 	r.b.Rest = &r.count
-	r.b.Waiting, b.Waiting = b.Waiting, nil
-	for n := 0; n < len(r.b.Waiting); n++ {
-		w := r.b.Waiting[n]
+	r.b.Unread, b.Unread = b.Unread, nil
+	for n := 0; n < len(r.b.Unread); n++ {
+		w := r.b.Unread[n]
 		if w.Words != nil {
 			r.b.Command(w.Words, w.At)
 			r.drain()
@@ -88,7 +88,7 @@ func (r *rest) drain() {
 	r.b.Scratch, r.b.Braces, r.b.Statements, r.b.Parsed = nil, 0, 0, 0
 	// What one command does to the paths of the next is left out: it would make
 	// them unknown.
-	r.b.Rearranged, r.b.Left, r.b.Activated = nil, nil, nil
+	r.b.Rearranged, r.b.FinalFolders, r.b.Activated = nil, nil, nil
 	if r.b.Paths.Lost || len(r.b.Paths.Disturbed) > 0 || len(r.b.Paths.Made) > 0 {
 		r.b.Paths.Lost, r.b.Paths.Disturbed, r.b.Paths.Made = false, nil, nil
 		r.b.Paths.Bases = r.b.Paths.Bases[:0]
@@ -129,17 +129,17 @@ func effectKey(e *effects.Effect, seed maphash.Seed) uint64 {
 		}
 	}
 	add(string(e.Kind), e.From, strconv.Itoa(int(e.Tags)))
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		add(e.Run.Program, e.Run.Executable, string(e.Run.Stdin), e.Run.StdinText, e.Run.Cwd)
 		add(e.Run.Args...)
-	case e.File != nil:
-		add(e.File.Path, e.File.Given, strconv.FormatBool(e.File.Recursive))
-	case e.Connect != nil:
+	case effects.DetailFile:
+		add(e.File.Path, e.File.AsWritten, strconv.FormatBool(e.File.Recursive))
+	case effects.DetailConnect:
 		add(e.Connect.Host, strconv.Itoa(e.Connect.Port), e.Connect.Scheme, e.Connect.URL, e.Connect.Method)
-	case e.Use != nil:
+	case effects.DetailUse:
 		add(e.Use.Server, e.Use.Tool, string(e.Use.Arguments))
-	default:
+	case effects.NoDetail:
 		add(e.Text, e.Why)
 	}
 	return h.Sum64()
@@ -166,7 +166,7 @@ func (r *rest) read(text string, at runs.Setting) {
 	}
 	for _, part := range parts {
 		r.code(part, at)
-		r.pieces(part, at)
+		r.readFragments(part, at)
 	}
 }
 
@@ -179,10 +179,10 @@ func (r *rest) code(text string, at runs.Setting) {
 	})
 }
 
-// pieces reads what may be commands in a text that cannot be parsed: what stands
+// readFragments reads what may be commands in a text that cannot be parsed: what stands
 // between the characters that end one, as it is, without its quotes, and from
 // the first quote on.
-func (r *rest) pieces(text string, at runs.Setting) {
+func (r *rest) readFragments(text string, at runs.Setting) {
 	r.functions(text, at)
 	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune("\n;&(){}`", c) }) {
 		variants := []string{piece}
@@ -190,7 +190,7 @@ func (r *rest) pieces(text string, at runs.Setting) {
 			variants = append(variants, strings.NewReplacer(`"`, "", `'`, "", `\`, "").Replace(piece), piece[i+1:])
 		}
 		for _, text := range variants {
-			if text = withoutLead(text); text == "" || deeplyNested(text) {
+			if text = stripLead(text); text == "" || deeplyNested(text) {
 				continue
 			}
 			if file := reader.tree(text); file != nil {
@@ -206,8 +206,8 @@ func (r *rest) pieces(text string, at runs.Setting) {
 	}
 }
 
-// withoutLead takes the words off a piece that stand before a command.
-func withoutLead(piece string) string {
+// stripLead takes the words off a piece that stand before a command.
+func stripLead(piece string) string {
 	for {
 		piece = strings.TrimSpace(piece)
 		word, behind, _ := strings.Cut(piece, " ")
@@ -233,7 +233,7 @@ func (r *rest) functions(text string, at runs.Setting) {
 	}
 }
 
-// commandLeads are words of the shell that stand before a command.
+// commandLeads are words of the shell that precede a command.
 var commandLeads = wordset.Of("if", "then", "else", "elif", "while", "until", "do", "!", "time", "{", "}", "$", "done", "fi", "esac", "coproc", "exec")
 
 // deeplyNested reports whether a text must not be parsed.

@@ -23,8 +23,8 @@ type restWalk struct {
 	nodes []node                // those the walk is in
 }
 
-// node says what the walk has to take back behind a node.
-type node struct{ apart, piped bool }
+// node says what the walk has to take back after a node.
+type node struct{ subprocess, piped bool }
 
 // walk reads the commands of a parsed text.
 func (r *rest) walk(file *syntax.File, text string, at runs.Setting) {
@@ -33,11 +33,11 @@ func (r *rest) walk(file *syntax.File, text string, at runs.Setting) {
 	syntax.Walk(file, w.visit)
 }
 
-// visit is called for each node, and with nil behind the last part of one.
+// visit is called for each node, and with nil after the last part of one.
 func (w *restWalk) visit(n syntax.Node) bool {
 	if n == nil {
 		last := len(w.nodes) - 1
-		if w.nodes[last].apart {
+		if w.nodes[last].subprocess {
 			w.at, w.saved = w.saved[len(w.saved)-1], w.saved[:len(w.saved)-1]
 		}
 		if w.nodes[last].piped {
@@ -49,7 +49,7 @@ func (w *restWalk) visit(n syntax.Node) bool {
 	var in node
 	switch n := n.(type) {
 	case *syntax.CmdSubst, *syntax.Subshell, *syntax.ProcSubst:
-		in.apart = true
+		in.subprocess = true
 		w.saved = append(w.saved, w.at)
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
@@ -159,17 +159,17 @@ func (w *restWalk) call(call *syntax.CallExpr, in runs.Input) {
 // process of its own: where it leaves the shell is not asked.
 func restScope(cwd string) scope {
 	at := startAt(cwd)
-	at.apart = true
+	at.subprocess = true
 	return at
 }
 
 // leave goes on where a command may leave the shell, the folder that it goes to
 // first. A command that ends the text, or after which any name may mean anything,
 // must not keep what follows from being read.
-func (w *restWalk) leave(out outcome) {
+func (w *restWalk) leave(out exitScopes) {
 	vars := w.at.vars
-	w.at = join(out.ok, out.bad)
-	if w.at.dead = false; w.at.vars == nil {
+	w.at = join(out.success, out.failure)
+	if w.at.unreachable = false; w.at.vars == nil {
 		w.at.vars = vars
 	}
 	w.at.places = slices.Clone(w.at.places[:min(len(w.at.places), maxRestPlaces)])
@@ -185,7 +185,7 @@ func (w *restWalk) leave(out outcome) {
 	w.s.full, w.s.anyAssigned, w.s.allRedefined, w.s.redefined = false, false, false, nil
 }
 
-// loopVariable is the name of a loop's variable that stands in a word.
+// loopVariable is the name of a loop's variable that is in a word.
 func (w *restWalk) loopVariable(arg *syntax.Word) (name string) {
 	if len(w.loops) == 0 {
 		return ""

@@ -39,7 +39,7 @@ func TestStrays(t *testing.T) {
 			fs := effectstest.Files().File("/home/ana/.ssh/id_rsa", "").File("/home/ana/note.txt", "").File(effectstest.Cwd+"/docs/a.txt", "").
 				Link(effectstest.Cwd+"/src/keys", "/home/ana/.ssh").Link(effectstest.Cwd+"/src/note", "../../../note.txt").Link(effectstest.Cwd+"/src/own", "../docs").Link(effectstest.Cwd+"/src/gone", "/home/ana/gone")
 			x := paths.NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
-			x.Beside = func(task func()) { task() }
+			x.Background = func(task func()) { task() }
 			b := shellBuilder(table, x)
 			Text(b, command, effectstest.Cwd, "command")
 			checkEffects(t, b)
@@ -74,7 +74,7 @@ func TestSearchOfWorktree(t *testing.T) {
 			fs.Dir(effectstest.Cwd+"/.git/objects").File(tree+"/.git", "gitdir: "+admin+"\n").File(admin+"/gitdir", tree+"/.git\n").File(admin+"/commondir", "../..\n")
 			fs.File(tree+"/conf/a/.env", "").File(tree+"/src/a.go", "").Link(tree+"/linked/keys", "/home/ana/.ssh")
 			x := paths.NewIndex(fs, func() time.Time { return time.Unix(1e9, 0) })
-			x.Beside = func(task func()) { task() }
+			x.Background = func(task func()) { task() }
 			b := shellBuilder(effectstest.Table(t), x)
 			Text(b, command, effectstest.Cwd, "command")
 			got := false

@@ -33,7 +33,7 @@ func TestSecrets(t *testing.T) {
 		n++
 		b := shellBuilder(table, effectstest.IndexOf(effectstest.SecretFiles()))
 		Text(b, command, effectstest.Cwd, "command")
-		b.Doubt()
+		b.AskForUncertainSearches()
 		checkEffects(t, b)
 		var lines []string
 		for i := range b.Effects {

@@ -20,15 +20,15 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// textsHere reads shell text for the words of runs.
-type textsHere struct{}
+// textReader reads shell text for the words of runs.
+type textReader struct{}
 
-func (textsHere) Text(b *runs.Builder, text, cwd, from string)   { Text(b, text, cwd, from) }
-func (textsHere) TextIn(b *runs.Builder, text, cwd, from string) { shellTextIn(b, text, cwd, from) }
+func (textReader) Text(b *runs.Builder, text, cwd, from string)   { Text(b, text, cwd, from) }
+func (textReader) TextIn(b *runs.Builder, text, cwd, from string) { shellTextIn(b, text, cwd, from) }
 
 // newShellBuilder is the builder of a call whose shell text is read here.
 func NewBuilder(env paths.Environment, table *programs.Table, c *effects.Call, res *paths.Resolver) *runs.Builder {
-	return runs.NewBuilder(env, table, c, res, textsHere{})
+	return runs.NewBuilder(env, table, c, res, textReader{})
 }
 
 // shellText appends the effects of shell text run in cwd ("" when not known). A
@@ -119,7 +119,7 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 	if s.full || s.over {
 		b.OverText(text, cwd, from)
 	}
-	s.leaves(&end)
+	s.leavesProject(&end)
 	if len(b.Effects) == before {
 		b.Nothing = true
 	}
@@ -233,8 +233,8 @@ type walker struct {
 	// declared holds those that a declaration of the text may have given a
 	// meaning of their own.
 	declared map[string]bool
-	// news counts what the text was found to redefine and set.
-	news int
+	// definitions counts what the text was found to redefine and set.
+	definitions int
 	// loops are those that the walk is in, the innermost last.
 	loops []*loopEnds
 	// followed counts the loops whose words are followed.
@@ -243,10 +243,10 @@ type walker struct {
 	// a line of it may.
 	exits, aborts scope
 
-	// beside holds what runs at the same time as what stands behind it.
-	beside []beside
-	again  bool   // what is walked was walked before
-	sinks  []sink // the commands of >(…), whose input is not known yet
+	// concurrentParts holds what runs at the same time as what stands behind it.
+	concurrentParts []concurrentPart
+	repeated        bool   // what is walked was walked before
+	sinks           []sink // the commands of >(…), whose input is not known yet
 }
 
 // unknown appends an Unknown effect of the text.
@@ -255,7 +255,7 @@ func (s *walker) unknown(why string) { s.b.Unknown(s.from, why) }
 // enough reports whether the call has more effects than are followed, and asks:
 // the rest of it need not be looked at then.
 func (s *walker) enough() bool {
-	if !s.full && len(s.b.Effects) > most(s.b) {
+	if !s.full && len(s.b.Effects) > effectLimit(s.b) {
 		s.full = true
 		s.unknown("more commands than permd follows")
 	}
@@ -296,7 +296,7 @@ func (s *walker) redefine(name string) {
 	}
 	if !s.redefined[name] {
 		s.redefined[name] = true
-		s.news++
+		s.definitions++
 	}
 }
 
@@ -304,7 +304,7 @@ func (s *walker) redefine(name string) {
 func (s *walker) redefineAny() {
 	if !s.allRedefined {
 		s.allRedefined = true
-		s.news++
+		s.definitions++
 	}
 }
 
@@ -319,7 +319,7 @@ func (s *walker) assign(name string, at *scope) {
 	}
 	if !s.assigned[name] {
 		s.assigned[name] = true
-		s.news++
+		s.definitions++
 	}
 }
 
@@ -327,21 +327,21 @@ func (s *walker) assign(name string, at *scope) {
 func (s *walker) setAny() {
 	if !s.anyAssigned {
 		s.anyAssigned = true
-		s.news++
+		s.definitions++
 	}
 }
 
-// mostBraces is how many words the braces of one word may become; those of a
+// braceLimit is how many words the braces of one word may become; those of a
 // call may become 16 times as many.
-func mostBraces(b *runs.Builder) int {
+func braceLimit(b *runs.Builder) int {
 	if b.Rest != nil {
 		return runs.MaxRest
 	}
 	return maxBraceWords
 }
 
-// most is how many effects are followed.
-func most(b *runs.Builder) int {
+// effectLimit is how many effects are followed.
+func effectLimit(b *runs.Builder) int {
 	if b.Rest != nil {
 		return runs.MaxRest
 	}

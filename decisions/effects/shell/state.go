@@ -18,8 +18,8 @@ const (
 	maxVars   = 64 // variables whose values are followed at once
 )
 
-// whereabouts is a folder that the shell may be in, as the shell knows it.
-type whereabouts struct {
+// location is a folder that the shell may be in, as the shell knows it.
+type location struct {
 	cwd     string   // absolute and cleaned, links not followed
 	old     string   // what "cd -" leads to, "" when not known
 	stack   []string // what popd leads to, the top at the end
@@ -31,41 +31,41 @@ type whereabouts struct {
 type scope struct {
 	// places are the folders that the shell may be in. The slice is shared and
 	// never written to.
-	places []whereabouts
+	places []location
 	// elsewhere says that it may be in any other folder too: "not known" is a
 	// scope with no places that is elsewhere.
 	elsewhere bool
-	// dead says that no way through the text leads here. What follows is walked
+	// unreachable says that no way through the text leads here. What follows is walked
 	// with the rest of the scope all the same, for rules that deny.
-	dead bool
-	// apart says that the scope is of a process of its own, which leaves no
+	unreachable bool
+	// subprocess says that the scope is of a process of its own, which leaves no
 	// other one anywhere.
-	apart bool
-	vars  *binding
+	subprocess bool
+	vars       *binding
 }
 
-// outcome is what is known after a command that succeeded, and after one that
+// exitScopes is what is known after a command that succeeded, and after one that
 // failed.
-type outcome struct{ ok, bad scope }
+type exitScopes struct{ success, failure scope }
 
 // either is the outcome of a command that leaves the shell as it was.
-func either(at scope) outcome { return outcome{at, at} }
+func either(at scope) exitScopes { return exitScopes{at, at} }
 
 // end is the scope after a command of which nobody asks whether it succeeded.
-func (o *outcome) end() scope { return join(o.ok, o.bad) }
+func (o *exitScopes) end() scope { return join(o.success, o.failure) }
 
 // startAt is the scope of a text that runs in a folder, "" when not known.
 func startAt(cwd string) scope {
 	if cwd == "" {
 		return scope{elsewhere: true}
 	}
-	return scope{places: []whereabouts{{cwd: cwd}}}
+	return scope{places: []location{{cwd: cwd}}}
 }
 
 // subshell is the scope of a subshell.
 func (at *scope) subshell() scope {
 	inner := *at
-	inner.apart = true
+	inner.subprocess = true
 	return inner
 }
 
@@ -81,19 +81,19 @@ func (at *scope) cwd() string {
 // ended is the scope that no way leads to.
 func (at *scope) ended() scope {
 	d := *at
-	d.dead = true
+	d.unreachable = true
 	return d
 }
 
 // join is what is known where two ways meet.
 func join(a, b scope) scope {
 	switch {
-	case a.dead && !b.dead:
+	case a.unreachable && !b.unreachable:
 		return b
-	case b.dead && !a.dead:
+	case b.unreachable && !a.unreachable:
 		return a
 	}
-	a.elsewhere, a.apart = a.elsewhere || b.elsewhere, a.apart || b.apart
+	a.elsewhere, a.subprocess = a.elsewhere || b.elsewhere, a.subprocess || b.subprocess
 	a.vars = joinVars(a.vars, b.vars)
 	if len(a.places) == 0 {
 		a.places = b.places
@@ -104,7 +104,7 @@ func join(a, b scope) scope {
 }
 
 // add adds places that the shell may be in as well.
-func (at *scope) add(places []whereabouts) {
+func (at *scope) add(places []location) {
 	owned := false
 	own := func() {
 		if !owned {
@@ -112,7 +112,7 @@ func (at *scope) add(places []whereabouts) {
 		}
 	}
 	for _, p := range places {
-		i := slices.IndexFunc(at.places, func(q whereabouts) bool { return q.cwd == p.cwd })
+		i := slices.IndexFunc(at.places, func(q location) bool { return q.cwd == p.cwd })
 		switch {
 		case i >= 0:
 			if q := at.places[i].with(p); !q.equal(at.places[i]) {
@@ -129,10 +129,10 @@ func (at *scope) add(places []whereabouts) {
 }
 
 // keep forgets all folders but some: the shell may be elsewhere then.
-func (at *scope) keep(places []whereabouts) {
-	kept := make([]whereabouts, 0, len(places))
+func (at *scope) keep(places []location) {
+	kept := make([]location, 0, len(places))
 	for _, p := range at.places {
-		if slices.ContainsFunc(places, func(q whereabouts) bool { return q.cwd == p.cwd }) {
+		if slices.ContainsFunc(places, func(q location) bool { return q.cwd == p.cwd }) {
 			kept = append(kept, p)
 		}
 	}
@@ -141,7 +141,7 @@ func (at *scope) keep(places []whereabouts) {
 }
 
 // with is what is known of a folder that two ways lead to.
-func (w whereabouts) with(o whereabouts) whereabouts {
+func (w location) with(o location) location {
 	if w.old != o.old {
 		w.old = ""
 	}
@@ -153,14 +153,14 @@ func (w whereabouts) with(o whereabouts) whereabouts {
 	return w
 }
 
-func (w whereabouts) equal(o whereabouts) bool {
+func (w location) equal(o location) bool {
 	return w.cwd == o.cwd && w.old == o.old && w.outside == o.outside && w.moved == o.moved && slices.Equal(w.stack, o.stack)
 }
 
 // same reports whether two scopes know the same. Places are compared in their
 // order: a join keeps that of its first scope.
 func (at *scope) same(o *scope) bool {
-	return at.elsewhere == o.elsewhere && at.dead == o.dead && slices.EqualFunc(at.places, o.places, whereabouts.equal) && sameVars(at.vars, o.vars)
+	return at.elsewhere == o.elsewhere && at.unreachable == o.unreachable && slices.EqualFunc(at.places, o.places, location.equal) && sameVars(at.vars, o.vars)
 }
 
 // binding is a list of variables whose values are known, each once. A variable
@@ -291,7 +291,7 @@ type loopEnds struct{ broken, continued scope }
 
 // inLoop walks the body of a loop.
 func (s *walker) inLoop(walk func()) loopEnds {
-	ends := &loopEnds{scope{dead: true}, scope{dead: true}}
+	ends := &loopEnds{scope{unreachable: true}, scope{unreachable: true}}
 	outer := s.loops
 	s.loops = append(s.loops[:len(s.loops):len(s.loops)], ends)
 	walk()
@@ -328,9 +328,9 @@ func (s *walker) leaveLoops(at *scope, n int, broken, continued bool) {
 	}
 }
 
-// anything notes that the shell may have done anything: it may be in another
+// assumeAnything notes that the shell may have done anything: it may be in another
 // folder, have set variables and ended loops.
-func (s *walker) anything(at *scope) {
+func (s *walker) assumeAnything(at *scope) {
 	at.elsewhere = true
 	s.leave(at, "")
 	s.setAny()

@@ -12,10 +12,10 @@ import (
 
 // knows reports whether a scope allows all that another one does.
 func (at *scope) knows(o *scope) bool {
-	if o.dead {
+	if o.unreachable {
 		return true
 	}
-	if at.dead || o.elsewhere && !at.elsewhere {
+	if at.unreachable || o.elsewhere && !at.elsewhere {
 		return false
 	}
 	for _, p := range o.places {
@@ -38,9 +38,9 @@ func (at *scope) knows(o *scope) bool {
 func TestJoin(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
 	random := func() scope {
-		at := scope{elsewhere: r.IntN(8) == 0, dead: r.IntN(8) == 0}
+		at := scope{elsewhere: r.IntN(8) == 0, unreachable: r.IntN(8) == 0}
 		for range r.IntN(4) {
-			at.add([]whereabouts{{cwd: fmt.Sprint("/", r.IntN(7)), old: []string{"", "/x", "/y"}[r.IntN(3)], outside: r.IntN(2) == 0}})
+			at.add([]location{{cwd: fmt.Sprint("/", r.IntN(7)), old: []string{"", "/x", "/y"}[r.IntN(3)], outside: r.IntN(2) == 0}})
 		}
 		for range r.IntN(4) {
 			at.bind(string(rune('a'+r.IntN(4))), fmt.Sprint(r.IntN(2)))
@@ -53,7 +53,7 @@ func TestJoin(t *testing.T) {
 		if !c.knows(&a) || !c.knows(&b) {
 			t.Fatalf("join of %+v and %+v is %+v", a, b, c)
 		}
-		if again := join(c, a); !a.dead && !again.same(&c) {
+		if again := join(c, a); !a.unreachable && !again.same(&c) {
 			t.Fatalf("join of %+v with its part %+v is %+v", c, a, again)
 		}
 		if len(c.places) > maxPlaces {

@@ -13,9 +13,9 @@ import (
 )
 
 // opinions reads a person's program file against the shipped table.
-func opinions(t *testing.T, table *programs.Table, text string) *programs.Opinions {
+func opinions(t *testing.T, table *programs.Table, text string) *programs.Overlay {
 	t.Helper()
-	o, errs := table.Opinions(map[string][]byte{"p.yaml": []byte(text)})
+	o, errs := table.ParseOverlay(map[string][]byte{"p.yaml": []byte(text)})
 	for _, err := range errs {
 		t.Errorf("%v (%s)", err, err.Fix)
 	}
@@ -51,7 +51,7 @@ programs:
 `
 
 // TestVouch checks what a person's word does to a program nobody else knows:
-// it adds effects, and what it says of the run is kept apart.
+// it adds effects, and what it says about the run is kept apart.
 func TestVouch(t *testing.T) {
 	table := effectstest.Table(t)
 	o := opinions(t, table, team)
@@ -60,7 +60,7 @@ func TestVouch(t *testing.T) {
 		text  string
 		want  effects.Run // Known, Readonly, Subcommand, Flags, HarmlessFrom
 		more  []string
-		plain int // Unvouched.HarmlessFrom
+		plain int // WithoutOverlay.HarmlessFrom
 	}{
 		"read-only":      {text: "deployctl status --json", want: effects.Run{Known: true, Readonly: true, Subcommand: "status", Flags: []string{"--json"}, HarmlessFrom: 1}, plain: 2},
 		"an effect":      {text: "deployctl push web1 --report=out.txt", want: effects.Run{Known: true, Subcommand: "push", Flags: []string{"--report"}, HarmlessFrom: 2}, more: []string{"write", "connect"}, plain: 3},
@@ -75,7 +75,7 @@ func TestVouch(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Error(diff)
 			}
-			plain := run.Unvouched
+			plain := run.WithoutOverlay
 			if plain == nil || plain.Known || plain.Readonly || plain.Subcommand != "" || plain.Flags != nil || plain.HarmlessFrom != c.plain {
 				t.Errorf("without the word of the person it is %+v", plain)
 			}
@@ -86,8 +86,8 @@ func TestVouch(t *testing.T) {
 			}
 			// Where the person's word does not count, the effects stay.
 			bare, more := ran(t, table.With(o, false), c.text)
-			if bare.Known || bare.Readonly || bare.Unvouched != nil || bare.HarmlessFrom != c.plain || len(more) != len(lines) {
-				t.Errorf("not vouched it is %+v, %q", bare, more)
+			if bare.Known || bare.Readonly || bare.WithoutOverlay != nil || bare.HarmlessFrom != c.plain || len(more) != len(lines) {
+				t.Errorf("without the overlay it is %+v, %q", bare, more)
 			}
 		})
 	}
@@ -123,7 +123,7 @@ func TestVouchLosesNothing(t *testing.T) {
 	}
 }
 
-// kindsIn are the effects without what a table says of a run.
+// kindsIn are the effects without what a table says about a run.
 func kindsIn(lines []string) []string {
 	var out []string
 	for _, l := range lines {
@@ -135,7 +135,7 @@ func kindsIn(lines []string) []string {
 	return out
 }
 
-// TestSecondOpinion checks that what a person says of a program that is known
+// TestSecondOpinion checks that what a person says about a program that is known
 // only ever adds.
 func TestSecondOpinion(t *testing.T) {
 	table := effectstest.Table(t)
@@ -256,7 +256,7 @@ extend:
 	} {
 		run, lines := ran(t, table, c.text)
 		unknown := slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "unknown") })
-		if run.Readonly != c.readonly || strings.Join(run.Flags, " ") != c.flags || unknown != c.unknown || run.Unvouched != nil {
+		if run.Readonly != c.readonly || strings.Join(run.Flags, " ") != c.flags || unknown != c.unknown || run.WithoutOverlay != nil {
 			t.Errorf("%s: %+v, %q", c.text, run, lines)
 		}
 	}
@@ -264,7 +264,7 @@ extend:
 	if run, _ := ran(t, shipped, "git team --all x"); run.Readonly || shipped.Knows("bd") {
 		t.Error("the shipped table changed")
 	}
-	want := []programs.Described{
+	want := []programs.LayerProgram{
 		{Program: "bd", At: "org.yaml:3"}, {Program: "git", Extends: true, At: "org.yaml:7"}, {Program: "ls", Extends: true, At: "org.yaml:16"},
 	}
 	if diff := cmp.Diff(want, described); diff != "" {

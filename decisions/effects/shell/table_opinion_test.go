@@ -71,7 +71,7 @@ func TestOpinionsOnlyAdd(t *testing.T) {
 			if r == nil || r.Known || added[r.Program] {
 				continue
 			}
-			if _, errs := table.Opinions(map[string][]byte{"p.yaml": []byte("programs:\n  - {names: ['" + r.Program + "'], text: true}\n")}); len(errs) > 0 {
+			if _, errs := table.ParseOverlay(map[string][]byte{"p.yaml": []byte("programs:\n  - {names: ['" + r.Program + "'], text: true}\n")}); len(errs) > 0 {
 				continue
 			}
 			added[r.Program] = true
@@ -95,7 +95,7 @@ func TestOpinionsOnlyAdd(t *testing.T) {
 		before, was := shellEffects(t, table, text)
 		after, is := shellEffects(t, with, text)
 		onlyAdded(t, text, before, after)
-		if !reflect.DeepEqual(was.After(), is.After()) || !slices.Equal(was.Left, is.Left) {
+		if !reflect.DeepEqual(was.After(), is.After()) || !slices.Equal(was.FinalFolders, is.FinalFolders) {
 			t.Errorf("%s: what comes after it is %+v and was %+v", text, is.After(), was.After())
 		}
 		runsStay(t, text, was.Effects, is.Effects)
@@ -136,8 +136,8 @@ func onlyAdded(t *testing.T, text string, before, after []string) {
 func runsStay(t *testing.T, text string, before, after []effects.Effect) {
 	t.Helper()
 	plain := func(e *effects.Effect) *effects.Run {
-		if e.Run != nil && e.Run.Unvouched != nil {
-			return e.Run.Unvouched
+		if e.Run != nil && e.Run.WithoutOverlay != nil {
+			return e.Run.WithoutOverlay
 		}
 		return e.Run
 	}
@@ -149,7 +149,7 @@ func runsStay(t *testing.T, text string, before, after []effects.Effect) {
 		}
 		for ; at < len(after); at++ {
 			is := plain(&after[at])
-			if is != nil && is.Program == was.Program && slices.Equal(is.Args, was.Args) && !after[at].Opinion {
+			if is != nil && is.Program == was.Program && slices.Equal(is.Args, was.Args) && !after[at].FromOverlay {
 				break
 			}
 		}

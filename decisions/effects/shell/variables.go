@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// bind notes what an assignment that stands alone sets, if that is known.
+// bind notes what an assignment without a command sets, if that is known.
 func (s *walker) bind(a *syntax.Assign, at *scope) {
 	if a.Index != nil || a.Array != nil || a.Append || a.Naked {
 		return
@@ -42,7 +42,7 @@ func (s *walker) declareName(name string, at *scope) {
 	}
 	if !s.declared[name] {
 		s.declared[name] = true
-		s.news++
+		s.definitions++
 	}
 }
 
@@ -57,7 +57,7 @@ var variableSetters = wordset.Fields(`
 
 // ordinaryVariable reports whether a shell gives a variable's name no meaning of
 // its own, so that it holds what was put into it. zsh ties path, cdpath and the
-// like to PATH and its kin.
+// like to PATH and so on.
 func ordinaryVariable(name string) bool {
 	if specialVariables[name] || strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "ZSH") || strings.HasPrefix(name, "EPOCH") ||
 		strings.HasSuffix(name, "path") || strings.HasPrefix(name, "COMP_") || strings.HasPrefix(name, "KSH") {
@@ -129,7 +129,7 @@ func formatted(words []string) (string, bool) {
 	}
 }
 
-// splitName returns the words of a command's name that stands in one expansion,
+// splitName returns the words of a command's name that is in one expansion,
 // as bash splits it; none when they are not known. zsh takes it for one name,
 // which then hardly is a program.
 func (s *walker) splitName(w *syntax.Word, at *scope) []effects.Word {

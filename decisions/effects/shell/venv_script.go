@@ -79,9 +79,9 @@ func (a *activation) node(n syntax.Node) bool {
 	case *syntax.DblQuoted:
 		return !n.Dollar
 	case *syntax.Lit:
-		return still(n.Value)
+		return isInertPrompt(n.Value)
 	case *syntax.SglQuoted:
-		return !n.Dollar && still(n.Value)
+		return !n.Dollar && isInertPrompt(n.Value)
 	case *syntax.UnaryTest:
 		return n.Op == syntax.TsNempStr || n.Op == syntax.TsEmpStr || n.Op == syntax.TsNot
 	case *syntax.BinaryTest:
@@ -111,8 +111,8 @@ func (a *activation) node(n syntax.Node) bool {
 	return false
 }
 
-// kept are the variables that hold what others were before, by those.
-var kept = map[string]string{"PATH": "_OLD_VIRTUAL_PATH", "PYTHONHOME": "_OLD_VIRTUAL_PYTHONHOME", "PS1": "_OLD_VIRTUAL_PS1"}
+// savedVariables are the variables that hold what others were before, by those.
+var savedVariables = map[string]string{"PATH": "_OLD_VIRTUAL_PATH", "PYTHONHOME": "_OLD_VIRTUAL_PYTHONHOME", "PS1": "_OLD_VIRTUAL_PS1"}
 
 // guards notes the assignment of `if [ -n "$_OLD_VIRTUAL_PATH" ]; then
 // PATH="$_OLD_VIRTUAL_PATH"`. Without the condition, PATH could come to be
@@ -129,11 +129,11 @@ func (a *activation) guards(n *syntax.IfClause) {
 	if cond.Args[0].Lit() != "[" || cond.Args[1].Lit() != "-n" || cond.Args[3].Lit() != "]" {
 		return
 	}
-	// Without quotes, nothing at all would stand there.
+	// Without quotes, nothing at all would be there.
 	if _, quoted := cond.Args[2].Parts[0].(*syntax.DblQuoted); !quoted {
 		return
 	}
-	if name, ok := kept[call.Assigns[0].Name.Value]; ok && isValueOf(typed(cond.Args[2]), name) {
+	if name, ok := savedVariables[call.Assigns[0].Name.Value]; ok && isValueOf(typed(cond.Args[2]), name) {
 		a.guarded = append(a.guarded, call.Assigns[0])
 	}
 }
@@ -158,9 +158,9 @@ func (a *activation) assign(n *syntax.Assign) bool {
 			a.leads = true
 			return true
 		}
-		return isValueOf(value, kept[name]) && slices.Contains(a.guarded, n)
+		return isValueOf(value, savedVariables[name]) && slices.Contains(a.guarded, n)
 	case "PYTHONHOME":
-		return isValueOf(value, kept[name]) && slices.Contains(a.guarded, n)
+		return isValueOf(value, savedVariables[name]) && slices.Contains(a.guarded, n)
 	case "_OLD_VIRTUAL_PATH":
 		return isValueOf(value, "PATH")
 	case "_OLD_VIRTUAL_PYTHONHOME":
@@ -205,7 +205,7 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 	}
 	switch name := n.Args[0].Lit(); name {
 	case "[", "test":
-		// -v and the comparisons of numbers evaluate what stands in subscripts.
+		// -v and the comparisons of numbers evaluate what is in subscripts.
 		for _, w := range n.Args[1:] {
 			if text := bare(w); strings.HasPrefix(text, "-") && text != "-n" && text != "-z" && text != "-a" && text != "-o" {
 				return false
@@ -304,9 +304,9 @@ func isPydoc(n *syntax.FuncDecl) bool {
 	return strings.Join(strings.Fields(strings.NewReplacer(";", " ", "{", " ", "}", " ", `"`, "").Replace(out.String())), " ") == "python -m pydoc $@"
 }
 
-// still reports whether a text says nothing that a shell would run when it
+// isInertPrompt reports whether a text says nothing that a shell would run when it
 // shows it as a prompt.
-func still(text string) bool { return !strings.ContainsAny(text, "$`\\") }
+func isInertPrompt(text string) bool { return !strings.ContainsAny(text, "$`\\") }
 
 // bare is a word as it was typed, without its quotes and braces.
 func bare(w *syntax.Word) string {

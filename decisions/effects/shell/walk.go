@@ -12,10 +12,10 @@ import (
 // line, where a pattern matches nothing or an expansion fails, and go on with
 // the next.
 func (s *walker) script(list []*syntax.Stmt, at scope, in runs.Input) scope {
-	s.exits, s.aborts = scope{dead: true}, scope{dead: true}
+	s.exits, s.aborts = scope{unreachable: true}, scope{unreachable: true}
 	line := uint(1)
 	for i, stmt := range list {
-		if i > 0 && stmt.Pos().Line() > line && !s.aborts.dead {
+		if i > 0 && stmt.Pos().Line() > line && !s.aborts.unreachable {
 			at = join(at, s.aborts)
 		}
 		line = stmt.End().Line()
@@ -25,8 +25,8 @@ func (s *walker) script(list []*syntax.Stmt, at scope, in runs.Input) scope {
 	return join(join(at, s.exits), s.aborts)
 }
 
-// leaves notes that the text ends in a folder outside of the project.
-func (s *walker) leaves(at *scope) {
+// leavesProject notes that the text ends in a folder outside of the project.
+func (s *walker) leavesProject(at *scope) {
 	for i := range at.places {
 		if at.places[i].outside && !s.b.KeepsFolder {
 			s.state("leaves the shell in another folder", "cd "+at.places[i].cwd)
@@ -36,7 +36,7 @@ func (s *walker) leaves(at *scope) {
 }
 
 // stmts walks a list of statements that run one after the other.
-func (s *walker) stmts(list []*syntax.Stmt, at scope, in runs.Input) outcome {
+func (s *walker) stmts(list []*syntax.Stmt, at scope, in runs.Input) exitScopes {
 	out := either(at)
 	for i, stmt := range list {
 		if i > 0 {
@@ -48,7 +48,7 @@ func (s *walker) stmts(list []*syntax.Stmt, at scope, in runs.Input) outcome {
 }
 
 // stmt walks one statement.
-func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) outcome {
+func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
 	if s.enough() {
 		return either(at)
 	}
@@ -84,15 +84,15 @@ func (s *walker) beforeLast(stmt *syntax.Stmt, at scope, in runs.Input) scope {
 	if !ok || list.Op != syntax.AndStmt && list.Op != syntax.OrStmt || s.b.Readers()&plainshell.Zsh == 0 {
 		return at
 	}
-	first, sinks, besides := len(s.b.Effects), len(s.sinks), len(s.beside)
+	first, sinks, besides := len(s.b.Effects), len(s.sinks), len(s.concurrentParts)
 	out := s.stmt(list.X, at, in)
 	// What it does is known, but for where the shell is.
-	s.b.Effects, s.sinks, s.beside = s.b.Effects[:first], s.sinks[:sinks], s.beside[:besides]
+	s.b.Effects, s.sinks, s.concurrentParts = s.b.Effects[:first], s.sinks[:sinks], s.concurrentParts[:besides]
 	return join(at, out.end())
 }
 
 // foreground walks one statement that the shell waits for.
-func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) outcome {
+func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
 	first, sinks := len(s.b.Effects), len(s.sinks)
 	// Redirections are opened before the command runs; what they substitute
 	// and read is known then, and the command's stdin is theirs.
@@ -116,7 +116,7 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) outcome 
 		if cmd.Stmt != nil {
 			// Shells without it run a program of that name, as zsh does for "time -p".
 			out = s.stmt(cmd.Stmt, at, in)
-			out = outcome{join(out.ok, at), join(out.bad, at)}
+			out = exitScopes{join(out.success, at), join(out.failure, at)}
 		}
 	case *syntax.IfClause:
 		out = s.ifClause(cmd, at, in)
@@ -151,31 +151,31 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) outcome 
 		s.outOfLoops(func() { s.stmt(cmd.Stmt, at.subshell(), runs.Input{Kind: effects.StdinPipe}) })
 	default:
 		s.unknown("a kind of command that permd does not know")
-		s.anything(&at)
+		s.assumeAnything(&at)
 		out = either(at)
 	}
 	if mayFail(stmt.Redirs) {
 		// Then the command does not run.
-		out.bad = join(out.bad, at)
+		out.failure = join(out.failure, at)
 	}
 	if stmt.Negated {
-		out.ok, out.bad = out.bad, out.ok
+		out.success, out.failure = out.failure, out.success
 	}
 	s.drain(sinks, first, in)
 	return out
 }
 
 // binary walks lists and pipelines.
-func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) outcome {
+func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScopes {
 	switch cmd.Op {
 	case syntax.AndStmt:
 		x := s.stmt(cmd.X, at, in)
-		y := s.stmt(cmd.Y, x.ok, in)
-		return outcome{y.ok, join(x.bad, y.bad)}
+		y := s.stmt(cmd.Y, x.success, in)
+		return exitScopes{y.success, join(x.failure, y.failure)}
 	case syntax.OrStmt:
 		x := s.stmt(cmd.X, at, in)
-		y := s.stmt(cmd.Y, x.bad, in)
-		return outcome{join(x.ok, y.ok), y.bad}
+		y := s.stmt(cmd.Y, x.failure, in)
+		return exitScopes{join(x.success, y.success), y.failure}
 	case syntax.Pipe, syntax.PipeAll:
 		first := len(s.b.Effects)
 		walk := func() {
@@ -199,10 +199,10 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) outcome 
 		out := s.stmt(cmd.Y, at, piped)
 		// Both sides run at the same time.
 		s.repeat(first, end, before, walk)
-		return outcome{join(at, out.ok), join(at, out.bad)}
+		return exitScopes{join(at, out.success), join(at, out.failure)}
 	default:
 		s.unknown("a kind of list that permd does not know")
-		s.anything(&at)
+		s.assumeAnything(&at)
 		return either(at)
 	}
 }
@@ -211,37 +211,40 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) outcome 
 // brings data from the network.
 func (s *walker) reachesNetwork(first, end int) bool {
 	for i := first; i < end; i++ {
-		e := &s.b.Effects[i]
-		switch {
-		case e.Kind == effects.KindConnect:
+		switch e := &s.b.Effects[i]; e.Kind {
+		case effects.KindConnect:
 			return true
-		case e.Kind == effects.KindRun && (e.Run.Stdin == effects.StdinNetwork || s.b.NetworkProgram(e.Run.Program)):
-			return true
+		case effects.KindRun:
+			if e.Run.Stdin == effects.StdinNetwork || s.b.NetworkProgram(e.Run.Program) {
+				return true
+			}
+		case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindUse, effects.KindState, effects.KindMode,
+			effects.KindQuestion, effects.KindUnknown:
 		}
 	}
 	return false
 }
 
-func (s *walker) ifClause(cmd *syntax.IfClause, at scope, in runs.Input) outcome {
-	out := either(scope{dead: true})
+func (s *walker) ifClause(cmd *syntax.IfClause, at scope, in runs.Input) exitScopes {
+	out := either(scope{unreachable: true})
 	for clause := cmd; clause != nil; clause = clause.Else {
 		holds := at
 		if len(clause.Cond) > 0 {
 			cond := s.stmts(clause.Cond, at, in)
-			holds, at = cond.ok, cond.bad
+			holds, at = cond.success, cond.failure
 		} else {
 			at = at.ended() // an else
 		}
 		then := s.stmts(clause.Then, holds, in)
-		out = outcome{join(out.ok, then.ok), join(out.bad, then.bad)}
+		out = exitScopes{join(out.success, then.success), join(out.failure, then.failure)}
 	}
-	out.ok = join(out.ok, at)
+	out.success = join(out.success, at)
 	return out
 }
 
-func (s *walker) caseClause(cmd *syntax.CaseClause, at scope, in runs.Input) outcome {
+func (s *walker) caseClause(cmd *syntax.CaseClause, at scope, in runs.Input) exitScopes {
 	s.inert(cmd.Word, &at, in)
-	end, through := at, scope{dead: true}
+	end, through := at, scope{unreachable: true}
 	for _, item := range cmd.Items {
 		for _, pattern := range item.Patterns {
 			s.inert(pattern, &at, in)

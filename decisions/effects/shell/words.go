@@ -48,8 +48,8 @@ func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in
 		return append(words, s.value(w, shown, at))
 	}
 	before := len(words)
-	if place == inRedirect || s.b.Braces >= maxAllBraces/maxBraceWords*mostBraces(s.b) || !flatBraces(w) {
-		s.over = s.over || s.b.Braces >= maxAllBraces/maxBraceWords*mostBraces(s.b)
+	if place == inRedirect || s.b.Braces >= maxAllBraces/maxBraceWords*braceLimit(s.b) || !flatBraces(w) {
+		s.over = s.over || s.b.Braces >= maxAllBraces/maxBraceWords*braceLimit(s.b)
 		return append(words, effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
 	}
 	if s.alone {
@@ -57,7 +57,7 @@ func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in
 	}
 	syntax.SplitBraces(w)
 	for part, err := range expand.BracesSeq(nil, w) {
-		if err != nil || len(words) >= before+mostBraces(s.b) {
+		if err != nil || len(words) >= before+braceLimit(s.b) {
 			s.over = true
 			return append(words[:before], effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
 		}

@@ -294,7 +294,7 @@ func TestShellByArgvKeepsItsWrapper(t *testing.T) {
 	for _, agent := range []string{"nobody", "opencode"} {
 		c := agentCall(agent, "", `{"command":["bash","-lc","make a"]}`)
 		c.Claims.Kind = "execute"
-		got := lines(w.Of(c))
+		got := lines(w.Effects(c))
 		for _, want := range []string{"run bash -lc make a @rawInput.command", "run make a @rawInput.command"} {
 			if !slices.Contains(got, want) {
 				t.Errorf("%s: %q misses %q", agent, got, want)
@@ -307,7 +307,7 @@ func TestLiveShellHasNoFolder(t *testing.T) {
 	w := toolWorld(t)
 	c := agentCall("claude-code", "Bash", `{"command":"rm build"}`)
 	c.LiveShell = true
-	r := w.Of(c)
+	r := w.Effects(c)
 	if !strings.Contains(strings.Join(lines(r), "\n"), "unknown") {
 		t.Errorf("a relative path in a shell whose folder is not known: %q", lines(r))
 	}
@@ -330,7 +330,7 @@ func TestFolder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := w.Of(agentCall("codex", "exec_command", tt.input))
+			r := w.Effects(agentCall("codex", "exec_command", tt.input))
 			run := r.Effects[len(r.Effects)-1]
 			if run.Kind != effects.KindRun || run.Run.Cwd != tt.cwd {
 				t.Errorf("cwd %+v, want %q", run.Run, tt.cwd)

@@ -49,14 +49,14 @@ func (t *tool) agentMode(v strictjson.Value, from string, depth int) {
 			at := memberOf(from, m.Name)
 			switch {
 			case strictjson.Kind(m.Value) == '{' || strictjson.Kind(m.Value) == '[':
-				if saysMode(m.Name) && granted(m.Value) && !t.narrow(m.Value) {
+				if namesMode(m.Name) && granted(m.Value) && !t.narrow(m.Value) {
 					t.widens(at)
 				} else if depth < foreignDepth {
 					t.agentMode(m.Value, at, depth+1)
 				} else {
 					t.Unknown(at, "what a sub-agent is started with is nested too deeply")
 				}
-			case saysMode(m.Name) && granted(m.Value) && !t.narrow(m.Value):
+			case namesMode(m.Name) && granted(m.Value) && !t.narrow(m.Value):
 				t.widens(at)
 			}
 		}
@@ -77,8 +77,8 @@ func (t *tool) widens(at string) {
 	t.Add(effects.Effect{Kind: effects.KindMode, From: at, Why: why, Text: why})
 }
 
-// saysMode reports whether a member's name says what a sub-agent may do.
-func saysMode(name string) bool {
+// namesMode reports whether a member's name says what a sub-agent may do.
+func namesMode(name string) bool {
 	for word := range words(name) {
 		if slices.Contains(modeWords, word) {
 			return true

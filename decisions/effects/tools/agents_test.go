@@ -40,7 +40,7 @@ func TestAgentModes(t *testing.T) {
 			agentCall("codex", "spawn_agent", input), agentCall("somebody", "mcp__agents__run_agent", input),
 		} {
 			var got []string
-			for _, e := range w.Of(c).Effects {
+			for _, e := range w.Effects(c).Effects {
 				if e.Kind == effects.KindMode {
 					got = append(got, e.From)
 				}
@@ -51,7 +51,7 @@ func TestAgentModes(t *testing.T) {
 		}
 	}
 	// A tool that starts nobody has modes of its own.
-	for _, e := range w.Of(agentCall("claude", "mcp__x__render", `{"mode":"dark"}`)).Effects {
+	for _, e := range w.Effects(agentCall("claude", "mcp__x__render", `{"mode":"dark"}`)).Effects {
 		if e.Kind == effects.KindMode {
 			t.Errorf("a mode that is none: %+v", e)
 		}

@@ -25,7 +25,7 @@ func (t *tool) apply(s *shape, o strictjson.Object, from string) {
 		return
 	}
 	if len(s.needs) > 0 && !slices.ContainsFunc(s.needs, have.has) {
-		t.lack("the input lacks what the tool works on")
+		t.addMissing("the input lacks what the tool works on")
 	}
 }
 
@@ -92,6 +92,8 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 			t.filter(s, f)
 		case roleGrant:
 			t.grant(f)
+		case roleNone, roleIgnore:
+		case roleCwd, roleVerb: // of them the other members' effects are made
 		}
 	}
 	if have.has(roleFrom) {
@@ -163,7 +165,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 		return
 	}
 	if text, ok := strictjson.ParseString(f.val); ok {
-		if t.from == t.besideFrom && t.p.shellPrefix {
+		if t.from == t.adapterFrom && t.p.shellPrefix {
 			// Beside the input the command is written with its wrapper.
 			if args, ok := plainWords(text); ok {
 				if inner, ok := prefixed(args); ok {
@@ -193,7 +195,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 			return
 		}
 	}
-	if words, ok := plainWords(strings.Join(args, " ")); t.p != stranger && !t.p.argv && (!ok || !slices.Equal(words, args)) {
+	if words, ok := plainWords(strings.Join(args, " ")); t.p != unknownAgent && !t.p.argv && (!ok || !slices.Equal(words, args)) {
 		// An agent that is known to send its commands as text may join the words
 		// for its shell. Of one that nobody knows, a list is what it looks like.
 		t.defect(effects.DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
@@ -229,7 +231,7 @@ func (t *tool) command(text, cwd, from string) {
 	t.text = text
 	t.shellTexts++
 	if strings.TrimSpace(text) == "" {
-		t.lack("the command is empty")
+		t.addMissing("the command is empty")
 		return
 	}
 	t.hidden(text, from)
@@ -258,7 +260,7 @@ func (t *tool) commandList(s *shape, f fact, all []fact, cwd string) {
 		}
 	}
 	if len(list) == 0 {
-		t.lack("the list of commands is empty")
+		t.addMissing("the list of commands is empty")
 	}
 	n := t.shellTexts
 	for _, g := range list {

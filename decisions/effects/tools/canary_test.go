@@ -40,7 +40,7 @@ func TestCanary(t *testing.T) {
 		}
 		c := agentCall("claude-code", "Bash", string(input))
 		c.Claims.Title = text
-		r := w.Of(c)
+		r := w.Effects(c)
 		if len(r.Effects) == 0 {
 			t.Errorf("%s: no effects", text)
 		}

@@ -37,7 +37,7 @@ func (t *tool) fromClaims(s *shape) {
 	}
 	if len(t.Effects) == before {
 		t.claimed = t.id.claimed
-		t.lack("the tool's input was not sent")
+		t.addMissing("the tool's input was not sent")
 	}
 }
 
@@ -106,16 +106,16 @@ func (t *tool) claimedLocations(kind effects.Kind, seen []string) {
 	}
 }
 
-// nameless is a call whose tool nothing names. Over ACP a command is the
+// unnamedTool is a call whose tool nothing names. Over ACP a command is the
 // agent's own shell; paths and addresses are what the input says, done in the
 // way that the kind says, which is a claim. Everything else is unknown, and
 // what the input names is there for denies.
-func (t *tool) nameless() {
+func (t *tool) unnamedTool() {
 	if t.have != inputObject || len(t.input) == 0 {
 		if t.have == inputOther {
 			t.malformed(t.from, "the input is "+strictjson.KindName(strictjson.Kind(t.Call.Input))+", not an object")
 		} else if len(t.Call.Marks) == 0 && !t.has(effects.KindQuestion) && t.Call.Claims.Kind != "switch_mode" {
-			t.lack("neither the tool nor its input was sent")
+			t.addMissing("neither the tool nor its input was sent")
 		}
 		return
 	}
@@ -136,13 +136,13 @@ func (t *tool) nameless() {
 		t.each(s, fs, t.folder(fs, true), verbUnknown)
 		t.unknownMembers(t.input, t.from)
 		if !acp || have&^(commands|1<<roleGrant) != 0 {
-			t.lack("the tool has no name, and its input is more than a command")
+			t.addMissing("the tool has no name, and its input is more than a command")
 		}
 		switch t.Call.Claims.Kind {
 		case "", "execute", "read", "search":
 		default:
 			// The kind of other tools, which call their argument so as well.
-			t.lack("the tool has no name, and its kind is not that of a shell")
+			t.addMissing("the tool has no name, and its kind is not that of a shell")
 		}
 	case acp && t.plainInput() && t.byKind(s, fs, have):
 		t.claimed = true
@@ -151,7 +151,7 @@ func (t *tool) nameless() {
 		t.guessed = true
 		t.fromForeign(t.input, t.from, 0)
 		if !t.has(effects.KindQuestion) && !t.has(effects.KindMode) && t.Call.Claims.Kind != "switch_mode" {
-			t.lack("the tool has no name")
+			t.addMissing("the tool has no name")
 		}
 	}
 }

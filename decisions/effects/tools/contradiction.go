@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// contradict compares what the agent says of its call with what the call holds.
+// contradict compares what the agent says about its call with what the call holds.
 // Real agents label shell commands as reads and shorten titles, so a claim is
 // only held against a call where the profile says that it is exact, or where no
 // honest call looks so.
@@ -25,11 +25,11 @@ func (t *tool) contradict() {
 			t.defect(effects.DefectContradiction, "kind", "the kind says that nothing changes, a diff changes a file")
 		}
 		if !t.p.kindIsHint && !t.guessed {
-			t.quietKind()
+			t.checkReadingKind()
 		}
 	}
 	if !t.p.kindIsHint && !t.guessed && t.id.shape != nil && t.have == inputObject {
-		t.loudKind()
+		t.checkChangingKind()
 	}
 	if t.have == inputObject && !t.id.remote && (t.id.shape != nil || t.id.name == "") {
 		t.diffs()
@@ -66,18 +66,21 @@ func trimTitle(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// quietKind holds a kind that says that nothing changes against effects that
+// checkReadingKind holds a kind that says that nothing changes against effects that
 // change something.
-func (t *tool) quietKind() {
+func (t *tool) checkReadingKind() {
 	for i := range t.Effects {
 		e := &t.Effects[i]
 		if e.Claimed || e.Via != nil && t.use == e.Via.Effect {
 			continue
 		}
-		switch {
-		case e.Kind == effects.KindWrite, e.Kind == effects.KindDelete, e.Kind == effects.KindState:
-		case e.Kind == effects.KindRun && !e.Run.Readonly && t.Call.Claims.Kind != "fetch":
-		default:
+		switch e.Kind {
+		case effects.KindWrite, effects.KindDelete, effects.KindState:
+		case effects.KindRun:
+			if e.Run.Readonly || t.Call.Claims.Kind == "fetch" {
+				continue
+			}
+		case effects.KindRead, effects.KindConnect, effects.KindUse, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 			continue
 		}
 		t.defect(effects.DefectContradiction, "kind", "the kind says that nothing changes, the input changes something")
@@ -85,9 +88,9 @@ func (t *tool) quietKind() {
 	}
 }
 
-// loudKind holds a kind that says that something changes or runs against
+// checkChangingKind holds a kind that says that something changes or runs against
 // effects that only read: the tool may not be the one that its name says.
-func (t *tool) loudKind() {
+func (t *tool) checkChangingKind() {
 	why := "the kind says that something changes, the input only reads"
 	switch t.Call.Claims.Kind {
 	case "edit", "delete", "move":

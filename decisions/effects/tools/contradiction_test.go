@@ -120,7 +120,7 @@ func TestDefects(t *testing.T) {
 			if err := strictjson.Check(tt.call.Input); err != nil {
 				t.Fatalf("the test's input is not valid: %v", err)
 			}
-			r := w.Of(tt.call)
+			r := w.Effects(tt.call)
 			if got := codes(r); !slices.Equal(got, tt.want) {
 				t.Errorf("defects %q, want %q; effects %q", got, tt.want, lines(r))
 			}
@@ -168,7 +168,7 @@ func TestAttacks(t *testing.T) {
 	w := toolWorld(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := w.Of(tt.call)
+			r := w.Effects(tt.call)
 			got := lines(r)
 			if !slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, tt.want) }) {
 				t.Errorf("effects %q, want one that begins with %q", got, tt.want)
@@ -199,7 +199,7 @@ func TestProfilesNeverReachServers(t *testing.T) {
 				{Protocol: "aap", Tool: effects.Tool{Name: name}},
 			} {
 				c.Agent, c.Cwd = effects.Party{Name: p.id}, effectstest.Cwd
-				r := w.Of(c)
+				r := w.Effects(c)
 				use := slices.IndexFunc(r.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUse })
 				if use < 0 || r.Effects[use].Use.Source == sourceAgent {
 					t.Fatalf("%s: %s: %q", p.id, name, lines(r))
@@ -226,7 +226,7 @@ func TestBounds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := w.Of(agentCall(tt.agent, tt.tool, tt.input))
+			r := w.Effects(agentCall(tt.agent, tt.tool, tt.input))
 			if len(r.Effects) > shell.MaxEffects+1 || len(r.Defects) > shell.MaxEffects {
 				t.Errorf("%d effects, %d defects", len(r.Effects), len(r.Defects))
 			}

@@ -93,7 +93,7 @@ func BenchmarkAgentCalls(b *testing.B) {
 				for i, c := range calls {
 					for range 3 {
 						start := time.Now()
-						on.w.Of(c)
+						on.w.Effects(c)
 						if took := time.Since(start); best[i] == 0 || took < best[i] {
 							best[i] = took
 						}

@@ -38,7 +38,7 @@ func designWorld(t *testing.T) *tools.World {
 	return &tools.World{FS: fs, Table: table, Profiles: profiles, Own: paths.OwnFiles("/home/ana/.config/permd")}
 }
 
-// designCall is the call that a line of testdata/design.txt speaks of.
+// designCall is the call that a line of testdata/design.txt is about.
 func designCall(text string) *effects.Call {
 	c := &effects.Call{
 		ID: "1", Protocol: "acp", Tool: effects.Tool{Name: "Bash"}, Agent: effects.Party{Name: "claude-code"}, Cwd: designCwd,
@@ -153,7 +153,7 @@ func TestDesign(t *testing.T) {
 					r.add(t, rest)
 				case "yes":
 					said++
-					res := w.Of(designCall(rest))
+					res := w.Effects(designCall(rest))
 					for _, e := range r.uncovered(&res) {
 						t.Errorf("%s: %s is not allowed", rest, told(e))
 					}
@@ -163,7 +163,7 @@ func TestDesign(t *testing.T) {
 					if !ok {
 						t.Fatalf("%s: why not?", rest)
 					}
-					res := w.Of(designCall(command))
+					res := w.Effects(designCall(command))
 					left := r.uncovered(&res)
 					if !slices.ContainsFunc(left, func(e *effects.Effect) bool { return strings.Contains(told(e), part) }) {
 						t.Errorf("%s: no %q among what is not allowed", command, part)

@@ -49,18 +49,18 @@ func TestWhatEarlierCallsWrite(t *testing.T) {
 		{"a link", bash("ln -s /etc docs/x"), bash("cat docs/x/passwd"), "earlier part"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			after := w.Of(tt.first).After
-			if why := whyUnknown(w.Of(tt.second)); why != "" {
+			after := w.Effects(tt.first).After
+			if why := whyUnknown(w.Effects(tt.second)); why != "" {
 				t.Fatalf("by itself the second call is unclear: %s", why)
 			}
 			tt.second.Before = after
-			why := whyUnknown(w.Of(tt.second))
+			why := whyUnknown(w.Effects(tt.second))
 			if tt.unclear == "" && why != "" || !strings.Contains(why, tt.unclear) {
 				t.Errorf("got %q, want %q", why, tt.unclear)
 			}
 			third := *tt.second
-			third.Before = w.Of(agentCallAfter(tt.second, after)).After
-			if tt.unclear != "" && !strings.Contains(whyUnknown(w.Of(&third)), tt.unclear) {
+			third.Before = w.Effects(agentCallAfter(tt.second, after)).After
+			if tt.unclear != "" && !strings.Contains(whyUnknown(w.Effects(&third)), tt.unclear) {
 				t.Error("a third call does not know of the first")
 			}
 		})
@@ -91,7 +91,7 @@ func TestScriptsThatAreWritten(t *testing.T) {
 	w.Table = effectstest.Table(t)
 	w.FS = effectstest.Files()
 	script := func(c *effects.Call) *effects.Script {
-		r := w.Of(c)
+		r := w.Effects(c)
 		for i := range r.Effects {
 			if run := r.Effects[i].Run; run != nil && run.Script != nil {
 				return run.Script
@@ -113,7 +113,7 @@ func TestScriptsThatAreWritten(t *testing.T) {
 		"echo x > run.sh; ./run.sh", "cp a.txt run.sh && ./run.sh", "rm run.sh; ./run.sh", "tar xf a.tar; ./run.sh", "git checkout x && ./run.sh",
 		"echo x > RUN.SH; ./run.sh", "sed -i s/a/b/ run.sh; bash run.sh",
 	} {
-		r := w.Of(bash(text))
+		r := w.Effects(bash(text))
 		for i := range r.Effects {
 			if run := r.Effects[i].Run; run != nil && run.Script != nil && run.Script.SHA256 != "" {
 				t.Errorf("%s: the hash is of the old text", text)
@@ -121,11 +121,11 @@ func TestScriptsThatAreWritten(t *testing.T) {
 		}
 	}
 	later := bash("./run.sh")
-	later.Before = w.Of(agentCall("claude-code", "Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, effectstest.Cwd+"/run.sh"))).After
+	later.Before = w.Effects(agentCall("claude-code", "Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, effectstest.Cwd+"/run.sh"))).After
 	if script(later).SHA256 != "" {
 		t.Error("the hash is of the text before the earlier call")
 	}
-	if why := whyUnknown(w.Of(later)); !strings.Contains(why, "an earlier part of the call writes") {
+	if why := whyUnknown(w.Effects(later)); !strings.Contains(why, "an earlier part of the call writes") {
 		t.Errorf("the script of the earlier call is known: %q", why)
 	}
 }

@@ -163,7 +163,7 @@ func (t *tool) inItem(f fact, s *shape) (fact, bool) {
 		want = roleCommand
 	}
 	if want == roleCommand {
-		t.besideCommand(s, o, f.from)
+		t.commandSiblings(s, o, f.from)
 	}
 	for _, m := range o {
 		r := s.members[m.Name]

@@ -53,7 +53,7 @@ func splitCapitals(name string) string {
 // lies behind it.
 func (t *tool) gateway(outer string, o strictjson.Object, from string, depth int) {
 	named := gatewayName(outer)
-	found := t.behind(outer, o, from, named, depth)
+	found := t.innerTool(outer, o, from, named, depth)
 	if named {
 		for _, list := range innerLists {
 			v, ok := o.Get(list)
@@ -67,23 +67,23 @@ func (t *tool) gateway(outer string, o strictjson.Object, from string, depth int
 					return
 				}
 				inner, err := strictjson.ParseObject(item)
-				if strictjson.Kind(item) != '{' || err != nil || !t.behind(outer, inner, at, true, depth) {
-					t.Unknown(at, whyBehind)
+				if strictjson.Kind(item) != '{' || err != nil || !t.innerTool(outer, inner, at, true, depth) {
+					t.Unknown(at, whyInnerTool)
 				}
 				found = true
 			}
 		}
 	}
 	if named && !found {
-		t.Unknown(from, whyBehind)
+		t.Unknown(from, whyInnerTool)
 	}
 }
 
-const whyBehind = "a tool that calls others does not name the one that it calls"
+const whyInnerTool = "a tool that calls others does not name the one that it calls"
 
-// behind adds the use of the tool that an object names, and reports whether it
+// innerTool adds the use of the tool that an object names, and reports whether it
 // names one.
-func (t *tool) behind(outer string, o strictjson.Object, from string, named bool, depth int) bool {
+func (t *tool) innerTool(outer string, o strictjson.Object, from string, named bool, depth int) bool {
 	name, at, differ := firstOf(o, innerNames)
 	args, argsAt := argumentsIn(o)
 	if name == "" && named {
@@ -119,7 +119,7 @@ func (t *tool) behind(outer string, o strictjson.Object, from string, named bool
 	case strictjson.Kind(args) == '{' && err == nil:
 		t.gateway(name, inner, memberOf(from, argsAt), depth+1)
 	case gatewayName(name):
-		t.Unknown(from, whyBehind)
+		t.Unknown(from, whyInnerTool)
 	}
 	return true
 }

@@ -60,7 +60,7 @@ func TestSubAgentOfConfinedSession(t *testing.T) {
 			for _, confined := range []string{"", "its mode only looks"} {
 				c := agentCall(tt.agent, tt.tool, tt.input)
 				c.Confined = confined
-				got := lines(w.Of(c))
+				got := lines(w.Effects(c))
 				unknown := slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, "unknown") })
 				if unknown != (confined != "") {
 					t.Errorf("confined %q: %q", confined, got)
@@ -70,7 +70,7 @@ func TestSubAgentOfConfinedSession(t *testing.T) {
 	}
 	c := agentCall("claude-code", "TodoWrite", `{"todos":[]}`)
 	c.Confined = "its mode only looks"
-	if got := lines(w.Of(c)); len(got) != 1 {
+	if got := lines(w.Effects(c)); len(got) != 1 {
 		t.Errorf("a tool that starts nothing: %q", got)
 	}
 }

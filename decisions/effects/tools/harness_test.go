@@ -31,7 +31,7 @@ func TestHarness(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			call := agentCall(c.agent, c.tool.Name, c.input)
 			call.Protocol, call.Tool, call.Client = effects.ProtocolAAP, c.tool, effects.Party{Name: c.client}
-			r := toolWorld(t).Of(call)
+			r := toolWorld(t).Effects(call)
 			use, found := false, false
 			for _, e := range r.Effects {
 				use, found = use || e.Kind == effects.KindUse, found || e.Kind == c.want

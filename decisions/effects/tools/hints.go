@@ -8,7 +8,7 @@ import (
 // them the call is not fully known.
 const maxHints = maxToolPaths
 
-// hint adds the claimed paths that none of the call's effects speaks of, each in
+// hint adds the claimed paths that none of the call's effects is about, each in
 // the ways in which it may be touched. They are kept apart from the effects:
 // only what denies or asks sees them, so that a claim can make an answer
 // stricter and never helps to allow.
@@ -97,7 +97,7 @@ func (h *hinting) add(given, from string, below bool, kinds ...effects.Kind) {
 	}
 	if h.paths++; h.paths > maxHints {
 		if h.paths == maxHints+1 {
-			h.lack("the agent names more paths than are looked at")
+			h.addMissing("the agent names more paths than are looked at")
 		}
 		return
 	}
@@ -135,6 +135,8 @@ func (t *tool) understood() bool {
 			if e.Use.Source != sourceAgent {
 				return false
 			}
+		case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindState,
+			effects.KindMode, effects.KindQuestion:
 		}
 	}
 	return true

@@ -105,7 +105,7 @@ func TestHints(t *testing.T) {
 	w := toolWorld(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := w.Of(tt.call)
+			r := w.Effects(tt.call)
 			if diff := cmp.Diff(tt.want, hintsOf(r)); diff != "" {
 				t.Errorf("hints (-want +got):\n%s\neffects %q", diff, lines(r))
 			}
@@ -122,7 +122,7 @@ func TestHintsAreBounded(t *testing.T) {
 		for i := range n {
 			c.Claims.Locations = append(c.Claims.Locations, effects.Location{Path: fmt.Sprint(effectstest.Cwd, "/docs/", i), From: "locations"})
 		}
-		r := w.Of(c)
+		r := w.Effects(c)
 		if len(r.Hints) != maxHints || (r.Missing == "") != known {
 			t.Errorf("%d locations: %d hints, missing %q", n, len(r.Hints), r.Missing)
 		}

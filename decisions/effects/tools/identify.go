@@ -32,7 +32,7 @@ type identity struct {
 
 // identify finds the tool's name, in the order in which the sources can be
 // trusted, and looks it up. A name in the form of a server's tool is one
-// wherever it stands: no profile makes it the agent's own.
+// wherever it is: no profile makes it the agent's own.
 func (t *tool) identify() {
 	c, p := t.Call, t.p
 	if v, ok := metaAt(c.Claims.Meta, p.metaServer...); ok && len(p.metaServer) > 0 {
@@ -218,7 +218,7 @@ func foreignSource(source string) string {
 	return source
 }
 
-// metaServer reads the server that the harness names beside the call.
+// metaServer reads the server that the harness names outside of the input.
 func (t *tool) metaServer(v strictjson.Value) {
 	switch strictjson.Kind(v) {
 	case '{':
@@ -246,7 +246,7 @@ func (t *tool) metaServer(v strictjson.Value) {
 }
 
 // wrapped recognises an input that names a server and its tool and holds the
-// arguments beside them.
+// arguments next to them.
 func (t *tool) wrapped() bool {
 	server, twoServers := t.oneOf("server", "serverName", "server_name")
 	tool, twoTools := t.oneOf("tool", "toolName", "tool_name")

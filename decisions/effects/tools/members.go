@@ -28,10 +28,10 @@ func (t *tool) unknownMembers(o strictjson.Object, from string) {
 	}
 }
 
-// besideCommand finds the members that stand beside the command of an object in
+// commandSiblings finds the members other than the command of an object in
 // a list. Such an object is read for its command alone, so that whatever else
 // it says (a folder, the environment, further words) would be passed over.
-func (t *tool) besideCommand(s *shape, o strictjson.Object, from string) {
+func (t *tool) commandSiblings(s *shape, o strictjson.Object, from string) {
 	for i := range o {
 		m := &o[i]
 		if _, near := t.nearMiss(m); near {

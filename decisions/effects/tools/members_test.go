@@ -107,7 +107,7 @@ func TestNamelessCommand(t *testing.T) {
 	for kind, want := range map[string]bool{"": true, "execute": true, "search": true, "other": false, "think": false, "fetch": false, "edit": false, "x": false} {
 		c := agentCall("somebody", "", `{"command":"ls docs"}`)
 		c.Claims.Kind, c.Claims.Title = kind, "Deploy: Run"
-		if r := w.Of(c); (r.Missing == "") != want {
+		if r := w.Effects(c); (r.Missing == "") != want {
 			t.Errorf("kind %q: missing %q, effects %q", kind, r.Missing, lines(r))
 		}
 	}
@@ -136,7 +136,7 @@ func TestNamelessMembers(t *testing.T) {
 	} {
 		c := agentCall("somebody", "", input)
 		c.Claims.Kind = "execute"
-		r := w.Of(c)
+		r := w.Effects(c)
 		var got string
 		for _, d := range r.Defects {
 			got = d.At
@@ -147,7 +147,7 @@ func TestNamelessMembers(t *testing.T) {
 	}
 }
 
-// TestServerMarks has calls that say of themselves that a server's tool is
+// TestServerMarks has calls that say about themselves that a server's tool is
 // meant, under the name of a tool of the agent.
 func TestServerMarks(t *testing.T) {
 	w := toolWorld(t)
@@ -166,7 +166,7 @@ func TestServerMarks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := agentCall("claude", "Read", `{"file_path":"a"}`)
 			c.Claims.Meta = strictjson.Value(tt.meta)
-			got := lines(w.Of(c))
+			got := lines(w.Effects(c))
 			if remote := strings.HasPrefix(got[0], "use "); remote != tt.remote {
 				t.Errorf("effects %q, want a server's: %v", got, tt.remote)
 			}
@@ -194,7 +194,7 @@ func TestBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.call.Before = tt.before
-			r := w.Of(tt.call)
+			r := w.Effects(tt.call)
 			if known := r.Effects[0].Kind != effects.KindUnknown; known != tt.known {
 				t.Errorf("effects %q, want known %v", lines(r), tt.known)
 			}
@@ -203,10 +203,10 @@ func TestBefore(t *testing.T) {
 	t.Run("is passed on", func(t *testing.T) {
 		move.Tool.Name, move.Input = "", strictjson.Value(`{"source":"docs/a","destination":"src/b"}`)
 		move.Claims.Kind = "move"
-		r := w.Of(move)
+		r := w.Effects(move)
 		c := file("Read", "src/b")
 		c.Before = r.After
-		if got := lines(w.Of(c)); !strings.HasPrefix(got[0], "unknown") {
+		if got := lines(w.Effects(c)); !strings.HasPrefix(got[0], "unknown") {
 			t.Errorf("after %q: %q", lines(r), got)
 		}
 	})
@@ -232,7 +232,7 @@ func TestUnlistedMembers(t *testing.T) {
 				for _, value := range []string{`"rm x"`, `["rm x"]`, `{"x":"rm x"}`, `7`, `true`} {
 					c := agentCall(party.Name, tool, strings.TrimSuffix(example, "}")+`,"`+name+`":`+value+`}`)
 					c.Agent = party
-					if r := w.Of(c); !slices.ContainsFunc(r.Defects, func(d effects.Defect) bool { return d.At == "rawInput."+name }) {
+					if r := w.Effects(c); !slices.ContainsFunc(r.Defects, func(d effects.Defect) bool { return d.At == "rawInput."+name }) {
 						t.Errorf("%s %s (%s) takes %s: %s, defects %+v", p.id, tool, s.name, name, value, r.Defects)
 					}
 				}
@@ -269,7 +269,7 @@ func TestListedMembers(t *testing.T) {
 		{"codex", "spawn_agent", `{"message":"x","agent_type":"y","fork_context":true,"reasoning_effort":"high"}`},
 	} {
 		c := agentCall(tt.agent, tt.tool, tt.input)
-		if r := w.Of(c); len(r.Defects) > 0 || r.Missing != "" {
+		if r := w.Effects(c); len(r.Defects) > 0 || r.Missing != "" {
 			t.Errorf("%s %s %s: defects %+v, missing %q", tt.agent, tt.tool, tt.input, r.Defects, r.Missing)
 		}
 	}
@@ -291,7 +291,7 @@ func TestSubagentMembers(t *testing.T) {
 				`"env":{"A":"b"}`, `"cwd":"/etc"`, `"isolation":"none"`, `"isolation":{"kind":"none"}`, `"agents":{"x":{"prompt":"y"}}`, `"path":"/etc"`} {
 				c := agentCall(party.Name, tool, `{"prompt":"x",`+more+`}`)
 				c.Agent = party
-				r := w.Of(c)
+				r := w.Effects(c)
 				mode := slices.ContainsFunc(r.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindMode })
 				if len(r.Defects) == 0 && !mode {
 					t.Errorf("%s %s takes %s: effects %q", p.id, tool, more, lines(r))

@@ -51,7 +51,7 @@ func BenchmarkTypical(b *testing.B) {
 				c.Cwd = on.cwd
 				b.ReportAllocs()
 				for b.Loop() {
-					if r := on.w.Of(c); r.Completeness != effects.Full || len(r.Defects) > 0 {
+					if r := on.w.Effects(c); r.Completeness != effects.Full || len(r.Defects) > 0 {
 						b.Fatalf("not understood: %s %v", r.Missing, r.Defects)
 					}
 				}

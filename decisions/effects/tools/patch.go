@@ -57,9 +57,9 @@ func (t *tool) patch(text, cwd, from string) {
 	// readers of the form, and names what it would change.
 	switch {
 	case !begun:
-		t.lack("the patch is in a form that is not read")
+		t.addMissing("the patch is in a form that is not read")
 	case len(t.Effects) == before:
-		t.lack("the patch names no file")
+		t.addMissing("the patch names no file")
 	}
 }
 
@@ -89,7 +89,7 @@ func (t *tool) changes(f fact, cwd string) {
 			}
 		}
 		if len(o) == 0 {
-			t.lack("no changed file is named")
+			t.addMissing("no changed file is named")
 		}
 	case '[':
 		items, err := strictjson.ParseArray(f.val)
@@ -115,7 +115,7 @@ func (t *tool) changes(f fact, cwd string) {
 			}
 		}
 		if len(items) == 0 {
-			t.lack("no changed file is named")
+			t.addMissing("no changed file is named")
 		}
 	default:
 		t.malformed(f.from, "the changes are "+strictjson.KindName(strictjson.Kind(f.val)))

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// verb is what a tool does with the path beside it.
+// verb is what a tool does with the path of the same input.
 type verb uint8
 
 const (
@@ -76,7 +76,7 @@ func (t *tool) file(kind effects.Kind, given, cwd, from string) {
 		return
 	}
 	t.hidden(given, from)
-	t.Add(t.Settled(t.Paths.File(kind, given, cwd, from)))
+	t.Add(t.CheckLinks(t.Paths.File(kind, given, cwd, from)))
 }
 
 // moved notes that what lies at the paths of the effects from index n on has
@@ -97,7 +97,7 @@ func (t *tool) tooMany(n *int, most int, from string) bool {
 	}
 	if !t.counted {
 		t.counted = true
-		t.lack("the input names more than is looked at")
+		t.addMissing("the input names more than is looked at")
 	}
 	return true
 }
@@ -124,7 +124,7 @@ func globbed(fs []fact) bool {
 }
 
 // glob adds the read of the folder that a pattern starts in, below the folder
-// that stands beside it.
+// of the same input.
 func (t *tool) glob(f fact, fs []fact, cwd string) {
 	base := ""
 	for _, g := range fs {

@@ -148,7 +148,7 @@ const (
 
 // ParseProfiles reads the agent profiles' data: one YAML document of at most
 // 1 MiB, in which an unknown key, a tool of an unknown shape or a name that
-// stands twice is an error.
+// occurs twice is an error.
 func ParseProfiles(data []byte) (*Profiles, error) {
 	if len(data) > maxProfiles {
 		return nil, fmt.Errorf("reading agent profiles: longer than %d bytes", maxProfiles)
@@ -213,18 +213,18 @@ func (d *profilesData) compile() (*Profiles, error) {
 			p.byName[key] = append(p.byName[key], a)
 		}
 	}
-	p.learn(p.generic)
+	p.addNames(p.generic)
 	for _, s := range shapes {
-		p.learn(s)
+		p.addNames(s)
 	}
 	slices.Sort(p.names)
 	p.names = slices.Compact(p.names)
 	return p, nil
 }
 
-// learn adds a shape's names of facts to those that near misses are measured
+// addNames adds a shape's names of facts to those that near misses are measured
 // against.
-func (p *Profiles) learn(s *shape) {
+func (p *Profiles) addNames(s *shape) {
 	for name, r := range s.members {
 		if r != roleIgnore {
 			p.names = append(p.names, name)
@@ -352,21 +352,21 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 	return p, nil
 }
 
-// stranger is the profile of an agent that no profile knows.
-var stranger = &profile{id: "generic"}
+// unknownAgent is the profile of an agent that no profile knows.
+var unknownAgent = &profile{id: "generic"}
 
 // of returns the profile of an agent: the first of its name whose range of
 // versions holds the agent's.
 func (p *Profiles) of(a effects.Party) *profile {
 	if p == nil || a.Name == "" {
-		return stranger
+		return unknownAgent
 	}
 	for _, c := range p.byName[strings.ToLower(a.Name)] {
 		if c.versions.Holds(a.Version) {
 			return c
 		}
 	}
-	return stranger
+	return unknownAgent
 }
 
 // LiveShell reports whether the shell of that agent stays alive between calls,
@@ -376,7 +376,7 @@ func (p *Profiles) LiveShell(a effects.Party) bool { return p.of(a).liveShell }
 // followsFolder reports whether a folder in which a call leaves the agent's
 // shell is accounted for without asking: later calls of a shell that stays
 // alive are judged in each folder that it may be in (Call.Folders), and a shell
-// that is made anew for each call takes its folder with it.
+// that is made again for each call takes its folder with it.
 func (p *profile) followsFolder() bool { return p.liveShell || p.freshShell }
 
 // OnceOption returns the id of the option that allows just the call at hand, for

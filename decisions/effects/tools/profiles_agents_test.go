@@ -69,7 +69,7 @@ func TestEveryTool(t *testing.T) {
 			}
 			c := agentCall(party.Name, name, ex.input)
 			c.Agent = party
-			r := w.Of(c)
+			r := w.Effects(c)
 			var kinds []effects.Kind
 			for i := range r.Effects {
 				// A run brings reads and writes of its own with it.

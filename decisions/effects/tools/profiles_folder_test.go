@@ -55,7 +55,7 @@ func TestToolFolder(t *testing.T) {
 						dir = c.Cwd
 					}
 					c.Input = []byte(fmt.Sprintf(`{"command":"cat shadow","%s":%q}`, member, dir))
-					r := w.Of(c)
+					r := w.Effects(c)
 					known := slices.Contains(toolFolders[p.id], member)
 					// Names that mean a folder nowhere are not read, whatever they say.
 					want := !known && (!own || w.Profiles.roleOf(member) != roleCwd)

@@ -123,7 +123,7 @@ func TestWithoutProfiles(t *testing.T) {
 		agentCall("claude-code", "Bash", `{"command":"ls"}`), agentCall("claude-code", "", `{"command":"ls"}`),
 		agentCall("", "", `{"path":"/etc/hosts"}`), agentCall("", "mcp__a__b", `{"path":[{"path":"x"}]}`),
 	} {
-		r := w.Of(c)
+		r := w.Effects(c)
 		checkResult(t, r)
 		if k := r.Effects[0].Kind; k != effects.KindUse && k != effects.KindUnknown {
 			t.Errorf("%s: %q", c.Tool.Name, lines(r))
@@ -131,7 +131,7 @@ func TestWithoutProfiles(t *testing.T) {
 	}
 }
 
-// FuzzTool feeds inputs to tools of every shape. Whatever stands in them, the
+// FuzzTool feeds inputs to tools of every shape. Whatever is in them, the
 // result keeps its promises, and the call of a server's tool is a use.
 func FuzzTool(f *testing.F) {
 	w := toolWorld(f)
@@ -156,7 +156,7 @@ func FuzzTool(f *testing.F) {
 		}
 		c := agentCall(agents[pick%uint(len(agents))], names[pick/8%uint(len(names))], input)
 		c.Claims = effects.Claims{Kind: kind, Title: title, Locations: []effects.Location{{Path: title, From: "locations[0].path"}}, Diffs: []effects.Diff{{Path: title, From: "content[0]"}}, Texts: []string{title}}
-		r := w.Of(c)
+		r := w.Effects(c)
 		checkResult(t, r)
 		if len(r.Effects) > shell.MaxEffects+1 {
 			t.Errorf("%d effects", len(r.Effects))
@@ -184,7 +184,7 @@ func BenchmarkOf(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				w.Of(bb.call)
+				w.Effects(bb.call)
 			}
 		})
 	}

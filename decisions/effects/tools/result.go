@@ -15,8 +15,8 @@ func (t *tool) markClaimed(n int) {
 	}
 }
 
-// lack adds an Unknown for something that the call should say and does not.
-func (t *tool) lack(why string) {
+// addMissing adds an Unknown for something that the call should say and does not.
+func (t *tool) addMissing(why string) {
 	t.Unknown(t.from, why)
 	if t.missing == "" {
 		t.missing = why
@@ -51,10 +51,10 @@ func (t *tool) result() effects.Result {
 		// Comments, true, a cd that stays in the project: it does nothing.
 		t.Add(effects.Effect{
 			Kind: effects.KindRun, From: t.from, Text: "run true", Tags: t.Paths.CwdTags(t.cwd),
-			Run: &effects.Run{Program: "true", Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
+			Run: &effects.Run{Program: "true", Shown: []string{"true"}, Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
 		})
 	default:
-		t.lack("nothing is known of what the call does")
+		t.addMissing("nothing is known of what the call does")
 		r.Missing = t.missing
 	}
 	if n := len(t.Effects); n > shell.MaxEffects {
@@ -69,16 +69,16 @@ func (t *tool) result() effects.Result {
 	}
 	if r.Missing != "" {
 		r.Completeness = effects.Partial
-		if t.silent() {
+		if t.isEmpty() {
 			r.Completeness = effects.None
 		}
 	}
-	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.Left, t.Activated, t.After()
+	r.Effects, r.Hints, r.Defects, r.Folders, r.Activated, r.After = t.Effects, t.hints, t.Defects, t.FinalFolders, t.Activated, t.After()
 	return r
 }
 
-// silent reports whether neither input nor claims say anything of the call.
-func (t *tool) silent() bool {
+// isEmpty reports whether neither input nor claims say anything of the call.
+func (t *tool) isEmpty() bool {
 	cl := &t.Call.Claims
 	return t.have == inputAbsent && t.id.name == "" && cl.Title == "" && len(cl.Locations) == 0 &&
 		len(cl.Diffs) == 0 && len(t.Call.Marks) == 0 && (cl.Kind == "" || cl.Kind == "other")

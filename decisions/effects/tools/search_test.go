@@ -30,7 +30,7 @@ func TestSecretSearchTools(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := *toolWorld(t)
 			w.FS, w.Table = effectstest.IndexOf(effectstest.SecretFiles()), effectstest.Table(t)
-			r := w.Of(agentCall(tt.agent, tt.tool, tt.input))
+			r := w.Effects(agentCall(tt.agent, tt.tool, tt.input))
 			got := false
 			for i := range r.Effects {
 				got = got || r.Effects[i].Kind == effects.KindRead && r.Effects[i].Tags.Has(effects.Secret)

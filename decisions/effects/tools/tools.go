@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -19,7 +20,7 @@ const (
 
 // tool reads one tool call. It works out whose tool it is (identify), takes the
 // input's members for what they mean (facts), turns them into effects (apply),
-// and compares them with what the agent says of its call (contradict).
+// and compares them with what the agent says about its call (contradict).
 type tool struct {
 	*runs.Builder
 	all *Profiles
@@ -31,9 +32,10 @@ type tool struct {
 	// have says what the input is.
 	have inputState
 	from string // the member that the input was read from
-	// beside is what came beside the input and says the same or more.
-	beside     strictjson.Object
-	besideFrom string
+	// adapterInput is what the adapter passed on outside of the input; it says the
+	// same or more.
+	adapterInput strictjson.Object
+	adapterFrom  string
 
 	cwd string // of this tool; "" when not known
 	// use is the index of the call's Use effect, -1 if it has none.
@@ -62,7 +64,7 @@ const (
 func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 	t := &tool{
 		Builder: shell.NewBuilder(w.environment(), w.Table, c, res),
-		all:     w.Profiles, p: stranger, use: -1, cwd: c.Cwd, from: "rawInput",
+		all:     w.Profiles, p: unknownAgent, use: -1, cwd: c.Cwd, from: "rawInput",
 	}
 	if t.all == nil {
 		t.all = &Profiles{generic: &shape{name: "generic"}}
@@ -84,7 +86,7 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 	t.switchMode()
 	t.contradict()
 	t.hint()
-	t.Doubt()
+	t.AskForUncertainSearches()
 	return t.result()
 }
 
@@ -160,9 +162,9 @@ func (t *tool) has(k effects.Kind) bool {
 // readInput takes the input apart.
 func (t *tool) readInput() {
 	in := t.Call.Input
-	t.readBeside()
-	if k := strictjson.Kind(in); (k == 'n' || k == 0) && t.saysSomething(t.beside) {
-		t.have, t.input, t.from, t.beside = inputObject, t.beside, t.besideFrom, nil
+	t.readAdapterInput()
+	if k := strictjson.Kind(in); (k == 'n' || k == 0) && t.hasFacts(t.adapterInput) {
+		t.have, t.input, t.from, t.adapterInput = inputObject, t.adapterInput, t.adapterFrom, nil
 		return
 	}
 	if text, ok := strictjson.ParseString(in); ok && t.p.inputText && strictjson.Check([]byte(text)) == nil {
@@ -183,8 +185,8 @@ func (t *tool) readInput() {
 	}
 }
 
-// readBeside reads what an adapter passes on of its agent beside the input.
-func (t *tool) readBeside() {
+// readAdapterInput reads what an adapter passes on of its agent outside of the input.
+func (t *tool) readAdapterInput() {
 	v, ok := metaAt(t.Call.Claims.Meta, t.p.metaInput...)
 	if !ok || strictjson.Kind(v) != '{' {
 		return
@@ -193,22 +195,21 @@ func (t *tool) readBeside() {
 	if err != nil {
 		return
 	}
-	t.beside, t.besideFrom = o, "_meta"
+	t.adapterInput, t.adapterFrom = o, "_meta"
 	for _, name := range t.p.metaInput {
-		t.besideFrom = memberOf(t.besideFrom, name)
+		t.adapterFrom = memberOf(t.adapterFrom, name)
 	}
 }
 
-// saysSomething reports whether a member of the object is a fact of the
+// hasFacts reports whether a member of the object is a fact of the
 // agent's tools, and not only a circumstance of the request.
-func (t *tool) saysSomething(o strictjson.Object) bool {
+func (t *tool) hasFacts(o strictjson.Object) bool {
 	for _, m := range o {
 		if strictjson.Kind(m.Value) == 'n' {
 			continue
 		}
 		for _, s := range t.p.tools {
-			switch s.members[m.Name] {
-			case roleCommand, roleChanges, roleHost, roleConnect:
+			if slices.Contains([]role{roleCommand, roleChanges, roleHost, roleConnect}, s.members[m.Name]) {
 				return true
 			}
 		}
@@ -229,7 +230,7 @@ func (t *tool) dispatch() {
 	case t.id.shape != nil:
 		t.own()
 	default:
-		t.nameless()
+		t.unnamedTool()
 	}
 }
 
@@ -241,7 +242,7 @@ func (t *tool) foreign() {
 		args = t.Call.Input
 	}
 	if t.id.name == "" {
-		t.lack("a tool of a server, which is not named")
+		t.addMissing("a tool of a server, which is not named")
 	}
 	t.useEffect(args, t.id.source)
 	if o, from, ok := t.argumentObject(args); ok {
@@ -283,7 +284,7 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 	if t.Call.Tool.Destructive {
 		text += ", which may destroy something"
 	}
-	given := t.Call.Given.Sorted()
+	given := t.Call.Credentials.Sorted()
 	if !given.Empty() {
 		text += ", given " + given.String()
 	}
@@ -292,7 +293,7 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 	}
 	t.use = t.Add(effects.Effect{
 		Kind: effects.KindUse, From: t.id.from, Text: display.Display("use " + text), Claimed: t.id.claimed,
-		Use: &effects.Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.Call.Tool.Version, Destructive: t.Call.Tool.Destructive, Arguments: args, Given: given, For: t.Call.Claims.User},
+		Use: &effects.Use{Server: t.id.server, Source: source, Tool: t.id.name, Version: t.Call.Tool.Version, Destructive: t.Call.Tool.Destructive, Arguments: args, Credentials: given, OnBehalfOf: t.Call.Claims.User},
 	})
 	t.startsAgent(t.id.name, args, t.from)
 }
@@ -303,7 +304,7 @@ func (t *tool) own() {
 	if s.wraps {
 		if !t.wrapped() {
 			t.useEffect(t.Call.Input, t.id.source)
-			t.lack("the input names no tool of a server")
+			t.addMissing("the input names no tool of a server")
 			return
 		}
 		t.foreign()
@@ -329,30 +330,30 @@ func (t *tool) own() {
 	switch t.have {
 	case inputObject:
 		t.apply(s, t.input, t.from)
-		t.applyBeside(s)
+		t.applyAdapterInput(s)
 	case inputOther:
 		if s.question == "" && s.mode == "" {
 			t.malformed(t.from, "the input is "+strictjson.KindName(strictjson.Kind(t.Call.Input))+", not an object")
 		}
-	default:
+	case inputAbsent:
 		if len(s.needs) > 0 || s.whole {
 			t.fromClaims(s)
 		}
-		t.applyBeside(s)
+		t.applyAdapterInput(s)
 	}
 	t.markClaimed(before)
 }
 
-// applyBeside adds the hosts and permissions that stand only beside the input,
+// applyAdapterInput adds the hosts and permissions that are only outside of the input,
 // and compares the command there.
-func (t *tool) applyBeside(s *shape) {
-	for _, f := range t.facts(s, t.beside, t.besideFrom) {
-		switch f.role {
-		case roleHost:
+func (t *tool) applyAdapterInput(s *shape) {
+	for _, f := range t.facts(s, t.adapterInput, t.adapterFrom) {
+		switch { // all others say nothing that the input does not
+		case f.role == roleHost:
 			t.host(f)
-		case roleGrant:
+		case f.role == roleGrant:
 			t.grant(f)
-		case roleCommand:
+		case f.role == roleCommand:
 			text, ok := strictjson.ParseString(f.val)
 			if !ok || t.shellTexts != 1 || text == t.text {
 				continue

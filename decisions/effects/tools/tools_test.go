@@ -123,7 +123,7 @@ func runToolCases(t *testing.T, cases []toolCase) {
 					t.Fatalf("the test's input is not valid: %v", err)
 				}
 			}
-			r := w.Of(tt.call)
+			r := w.Effects(tt.call)
 			if diff := cmp.Diff(tt.want, lines(r)); diff != "" {
 				t.Errorf("effects (-want +got):\n%s", diff)
 			}

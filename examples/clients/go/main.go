@@ -68,6 +68,6 @@ func decide(agent io.Reader) (json.RawMessage, error) {
 	if err := json.Unmarshal(said, &hello); err != nil || hello.Protocol != 1 {
 		return nil, errors.New("this client reads version 1 of the protocol only")
 	}
-	// The agent's own bytes: read and written anew it might be another call.
+	// The agent's own bytes: read and written again it might be another call.
 	return call("session/request_permission", json.RawMessage(request))
 }

@@ -46,7 +46,7 @@ func Run(program string, args ...string) effects.Effect {
 // File returns an effect on a path.
 func File(kind effects.Kind, path string, tags ...effects.Tag) effects.Effect {
 	return effects.Effect{Kind: kind, Text: string(kind) + " " + path, From: "rawInput.path",
-		Tags: effects.TagsOf(tags...), File: &effects.File{Path: path, Given: path}}
+		Tags: effects.TagsOf(tags...), File: &effects.File{Path: path, AsWritten: path}}
 }
 
 // Connect returns a connection by HTTPS.
@@ -103,7 +103,7 @@ func Everything() []*decisions.Input {
 
 func versioned(e effects.Effect) effects.Effect {
 	e.Use.Version = "1.2.0"
-	e.Use.Given = effects.Given{Secrets: []string{"KEY"}, Authorizations: []effects.Authorization{{ID: "idp", Scopes: []string{"read"}}}}
+	e.Use.Credentials = effects.Credentials{Secrets: []string{"KEY"}, Authorizations: []effects.Authorization{{ID: "idp", Scopes: []string{"read"}}}}
 	return e
 }
 

@@ -19,10 +19,10 @@ const grace = 5 * time.Second
 
 // Agent is the agent's process, the leader of a group of its own.
 type Agent struct {
-	cmd     *exec.Cmd
-	In, Out *os.File
-	exited  chan struct{}
-	swept   chan struct{} // closed when nothing that it started is left
+	cmd        *exec.Cmd
+	In, Out    *os.File
+	exited     chan struct{}
+	groupEnded chan struct{} // closed when nothing that it started is left
 }
 
 // Start runs a program with pipes to it, in a process group of its own.
@@ -56,14 +56,14 @@ func Start(path string, args []string, stderr io.Writer) (*Agent, error) {
 	return &Agent{cmd, inWrite, outRead, make(chan struct{}), make(chan struct{})}, nil
 }
 
-// Attend passes signals on to the agent and all that it started, and sees to it
+// Supervise passes signals on to the agent and all that it started, and sees to it
 // that nothing is left when it has ended.
-func (g *Agent) Attend(signals <-chan os.Signal, stop context.CancelCauseFunc) {
+func (g *Agent) Supervise(signals <-chan os.Signal, stop context.CancelCauseFunc) {
 	go func() {
 		_ = g.cmd.Wait() // the state says all
 		close(g.exited)
 		g.sweep()
-		close(g.swept)
+		close(g.groupEnded)
 	}()
 	signalled := false
 	for {
@@ -123,7 +123,7 @@ func (g *Agent) End(broken bool) int {
 		case <-time.After(grace):
 		}
 	}
-	<-g.swept
+	<-g.groupEnded
 	status, ok := g.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
 		return 128 + int(status.Signal())

@@ -1,6 +1,6 @@
-// Package cli holds what all commands of permd have in common: exit codes,
-// errors with a hint, the streams that they read and write, and how they put
-// numbers, words and JSON on a terminal. It knows no command.
+// Package cli has what all commands of permd share: exit codes, errors with a
+// hint, the streams that they read and write, and the printing of numbers, words
+// and JSON. It knows no command.
 package cli
 
 import (
@@ -23,14 +23,14 @@ const (
 	ExitUnreachable = 7 // the daemon is not reachable
 )
 
-// ExitCodes explains them, at the end of each help text.
+// ExitCodes explains the exit codes. Each help text ends with it.
 const ExitCodes = `Exit codes: 0 ok or allow, 1 error, 2 usage, 3 policy does not compile,
 4 policy tests fail, 5 deny, 6 ask, 7 daemon not reachable.`
 
-// Failure is an error with its exit code and a hint for the person.
+// Failure is an error with an exit code and a hint for the user.
 type Failure struct {
 	Code int
-	Err  error // nil: nothing is printed, the output has said it all
+	Err  error // if nil, nothing is printed: the output has said everything
 	Hint string
 }
 
@@ -50,27 +50,28 @@ func Failf(code int, hint, format string, args ...any) error {
 	return &Failure{Code: code, Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// Hints are what to do about errors that know nothing better.
+// Hints are the default hints of exit codes, for errors without one.
 var Hints = map[int]string{
-	ExitError:       "permd doctor looks for what is wrong here",
+	ExitError:       "diagnose problems with: permd doctor",
 	ExitUsage:       "see permd --help",
 	ExitCompile:     "permd policy check shows all problems of rules",
 	ExitTests:       "permd policy test -v shows all tests",
 	ExitUnreachable: "start it with: permd serve",
 }
 
-// VerdictCode is the exit code that tells a verdict.
+// VerdictCode returns the exit code for a verdict.
 func VerdictCode(v decisions.Verdict) int {
 	switch v {
 	case decisions.Allow:
 		return ExitOK
 	case decisions.Deny:
 		return ExitDeny
+	case decisions.Ask:
 	}
 	return ExitAsk
 }
 
-// HintOf is what an error itself says to do, or else something.
+// HintOf returns the hint of an error, or otherwise if it has none.
 func HintOf(err error, otherwise string) string {
 	if f, ok := errors.AsType[*Failure](err); ok && f.Hint != "" {
 		return f.Hint

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Quote quotes a path for a command that a person may copy.
+// Quote quotes a word for a shell, for commands to copy and paste.
 func Quote(path string) string {
 	special := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("/._-+@%:,", r)
@@ -17,7 +17,7 @@ func Quote(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// QuoteAll quotes the words of a command that a person may copy.
+// QuoteAll quotes words for a shell and joins them with spaces.
 func QuoteAll(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -26,8 +26,8 @@ func QuoteAll(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Program is what to type to run this program: its name, or its path when the
-// name means nothing to the shell (go run) or something else.
+// Program returns what to type to run this program: its name, or its path if the
+// shell would not find it by name (go run) or would find another one.
 func Program() string {
 	const name = "permd"
 	exe, err := os.Executable()

@@ -2,7 +2,7 @@ package cli
 
 import "io"
 
-// Streams are what a command reads and writes, and in which form.
+// Streams are the standard streams of a command and the output format.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer

@@ -11,10 +11,10 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Marks stand before what was decided of an effect.
+// Marks are printed in front of an effect, by its verdict.
 var Marks = map[decisions.Verdict]string{decisions.Allow: "✓", decisions.Ask: "?", decisions.Deny: "✗"}
 
-// Short is a digest as people compare it.
+// Short abbreviates a digest.
 func Short(digest string) string {
 	if len(digest) > 12 {
 		return digest[:12]
@@ -45,7 +45,7 @@ func PrintIndented(w io.Writer, v any) error {
 	return err
 }
 
-// Plural is "1 rule", "2 rules".
+// Plural formats a count: "1 rule", "2 rules".
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -56,7 +56,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Clip cuts text to n characters.
+// Clip shortens text to at most n characters.
 func Clip(s string, n int) string {
 	if r := []rune(s); len(r) > n {
 		return string(r[:n-1]) + "…"
@@ -64,7 +64,7 @@ func Clip(s string, n int) string {
 	return s
 }
 
-// Either is yes or no, as is says.
+// Either returns yes if is is true, otherwise no.
 func Either(is bool, yes, no string) string {
 	if is {
 		return yes

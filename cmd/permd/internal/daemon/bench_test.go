@@ -100,7 +100,7 @@ func newBenchWorld(b testing.TB, cached bool) *benchWorld {
 }
 
 // benchPolicy is a mix of rules as policies have it: half of them on programs,
-// the rest on paths and hosts. None speaks of the calls here, which the shipped
+// the rest on paths and hosts. None is about the calls here, which the shipped
 // rules allow.
 func benchPolicy() string {
 	var s strings.Builder

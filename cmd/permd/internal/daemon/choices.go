@@ -79,14 +79,14 @@ func (m choices) wire(c *remember.Choice) admin.Choice {
 // is exported.
 const MoreOptions = "also with more options"
 
-// pinsInWords says what a choice is bound to beside its rule line.
+// pinsInWords describes what a choice is bound to besides its rule line.
 func pinsInWords(c *remember.Choice) []string {
 	var words []string
 	if c.MoreOptions() {
 		words = append(words, MoreOptions)
 	}
 	if len(c.Parts) > 0 && c.Changed == "" {
-		return words // a reject denies what its lines speak of, whatever else it was said of
+		return words // a reject denies what its lines match, wherever it was made
 	}
 	p := &c.Pins
 	add := func(is bool, format string, args ...any) {
@@ -99,7 +99,7 @@ func pinsInWords(c *remember.Choice) []string {
 	add(p.Stdin != "" && p.Stdin != string(effects.StdinNone), "standard input: %s", p.Stdin)
 	add(p.Script != "", "while %s has the text %s", p.Script, cli.Short(p.SHA256))
 	add(p.Below, "with all that is below")
-	// The line of a delete speaks of what is below as well: rm -r of that path.
+	// The line of a delete is about what is below as well: rm -r of that path.
 	add(c.Kind == effects.KindDelete && c.Verdict == decisions.Allow && !c.ByLine && !p.Below, "without what is below")
 	add(p.Method != "", "method class %s", p.Method)
 	add(p.Arguments, "with the very arguments")

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// permd waits most of its life and sits beside programs that need the memory
+// permd is idle most of the time and shares the machine with programs that need the memory
 // more, so it trades a little time for a small heap.
 const (
-	// garbage is how much the heap may grow before it is collected, in percent
+	// gcPercent is how much the heap may grow before it is collected, in percent
 	// of what is in use; Go's own is 100.
-	garbage = 50
-	// quiet is how long nothing has been decided before memory that is not in
+	gcPercent = 50
+	// releaseAfter is how long nothing has been decided before memory that is not in
 	// use goes back to the system, and idle how often that is repeated: looking
 	// for changed rules leaves garbage too.
-	quiet = 5 * time.Second
-	idle  = time.Minute
+	releaseAfter = 5 * time.Second
+	releaseEvery = time.Minute
 )
 
 // saveMemory keeps the daemon small until ctx ends. Who sets GOGC or GOMEMLIMIT
 // knows better.
 func (d *daemon) saveMemory(ctx context.Context) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		defer debug.SetGCPercent(debug.SetGCPercent(garbage))
+		defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	}
-	tick := time.NewTicker(quiet)
+	tick := time.NewTicker(releaseAfter)
 	defer tick.Stop()
 	var r release
 	for {
@@ -53,7 +53,7 @@ func (r *release) due(now time.Time, decided uint64) bool {
 		*r = release{decided: decided}
 		return false
 	}
-	if now.Sub(r.last) < idle {
+	if now.Sub(r.last) < releaseEvery {
 		return false
 	}
 	r.last = now

@@ -16,14 +16,14 @@ func TestRelease(t *testing.T) {
 		want    bool
 	}{
 		{0, 0, true}, // started, and nothing to do
-		{quiet, 1, false},
-		{quiet, 900, false},
-		{quiet, 900, true},
-		{quiet, 900, false},
-		{idle - 2*quiet, 900, false},
-		{quiet, 900, true},
-		{quiet, 901, false},
-		{quiet, 901, true},
+		{releaseAfter, 1, false},
+		{releaseAfter, 900, false},
+		{releaseAfter, 900, true},
+		{releaseAfter, 900, false},
+		{releaseEvery - 2*releaseAfter, 900, false},
+		{releaseAfter, 900, true},
+		{releaseAfter, 901, false},
+		{releaseAfter, 901, true},
 	} {
 		start = start.Add(step.after)
 		if got := r.due(start, step.decided); got != step.want {

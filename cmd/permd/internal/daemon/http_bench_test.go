@@ -17,7 +17,7 @@ import (
 )
 
 // BenchmarkHTTP is a call over HTTP on a Unix socket and the same call by
-// permd/decide, in turns. Over HTTP each request declares its session anew.
+// permd/decide, in turns. Over HTTP each request declares its session again.
 func BenchmarkHTTP(b *testing.B) {
 	w := newBenchWorld(b, true)
 	rule := "package permd.user\n\nimport rego.v2\n\nallow contains \"weather\" if input.effect.tool == \"weather\"\n"

@@ -106,16 +106,16 @@ func (m *metrics) since() time.Time {
 }
 
 // count is a journal whose decisions are counted.
-func (m *metrics) count(j decisions.Journal) decisions.Journal { return counted{j, m} }
+func (m *metrics) count(j decisions.Journal) decisions.Journal { return countingJournal{j, m} }
 
-// counted is a journal whose decisions are counted, as they leave.
-type counted struct {
+// countingJournal is a journal whose decisions are counted, as they leave.
+type countingJournal struct {
 	decisions.Journal
 	metrics *metrics
 }
 
 // Append stores the records.
-func (c counted) Append(ctx context.Context, recs ...*decisions.Record) error {
+func (c countingJournal) Append(ctx context.Context, recs ...*decisions.Record) error {
 	start := time.Now()
 	err := c.Journal.Append(ctx, recs...)
 	took := time.Since(start)
@@ -138,7 +138,7 @@ func (c counted) Append(ctx context.Context, recs ...*decisions.Record) error {
 	return err
 }
 
-// state reads what the daemon says of itself.
+// state reads what the daemon says about itself.
 type state struct {
 	daemon  *daemon
 	metrics *metrics

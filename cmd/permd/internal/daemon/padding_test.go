@@ -103,7 +103,7 @@ func paddedCall(w *benchWorld, text string) *decisions.Request {
 	}, Peer: decisions.Peer{UID: uint32(os.Geteuid())}}
 }
 
-// TestPadding puts each command that is denied behind, between and inside of
+// TestPadding puts each command that is denied after, between and inside of
 // what is too much to be followed. Each of them is denied by itself. With
 // PERMD_TEST_PADDING=all each is put into each padding, which takes minutes.
 func TestPadding(t *testing.T) {

@@ -64,7 +64,7 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 	return admin.Approved{Stored: kept}, nil
 }
 
-// confirm makes choices count at once: it is a person who speaks here, over the
+// confirm makes choices count at once: the answer comes from a person, over the
 // management socket, and not a client that reports one.
 func (q questions) confirm(ctx context.Context, kept []decisions.StoredChoice) {
 	var ids []string

@@ -121,7 +121,7 @@ func (x *examination) daemon(ctx context.Context) {
 	}
 }
 
-// condition looks at what the daemon says of itself.
+// condition looks at what the daemon says about itself.
 func (x *examination) condition(s *daemon.Status) {
 	if v := buildinfo.Version(); s.Version != v {
 		x.Warn("daemon", x.restart(), "it is version %s, pid %d, and this is %s", s.Version, s.PID, v)

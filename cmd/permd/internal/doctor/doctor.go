@@ -1,5 +1,5 @@
-// Package doctor looks at everything that permd needs to work: folders, settings,
-// rules, databases, units, the daemon and those who ask it. It changes nothing.
+// Package doctor checks everything that permd needs to work: folders, settings,
+// rules, databases, units, the daemon and its clients. It changes nothing.
 package doctor
 
 import (
@@ -16,16 +16,16 @@ import (
 // examination collects findings.
 type examination struct {
 	findings.List
-	root string // relocates /etc and /var
+	root string // prefix of /etc and /var, from --root
 	dirs xdg.Dirs
 	uid  uint32
 }
 
-// checkTimeout is how long the daemon may take to answer, and how long one
-// database is checked.
+// checkTimeout bounds the wait for the daemon's answer, and the check of one
+// database.
 const checkTimeout = 10 * time.Second
 
-// examine looks at everything, in the order in which one thing needs another.
+// examine runs all checks, each after those that it depends on.
 func (x *examination) examine(ctx context.Context) {
 	x.environment()
 	x.folders()
@@ -35,14 +35,14 @@ func (x *examination) examine(ctx context.Context) {
 	if runtime.GOOS == "linux" {
 		x.units()
 	}
-	x.daemon(ctx) // before the databases, which it makes when it starts
+	x.daemon(ctx) // before the databases, which the daemon creates when it starts
 	x.databases(ctx)
 	setup.InspectHooks(x.root, &x.List)
 	setup.InspectACP(&x.List)
 	x.clients()
 }
 
-// Examine looks at everything of this person.
+// Examine runs all checks for the current user.
 func Examine(ctx context.Context, dirs xdg.Dirs, root string) *findings.List {
 	x := &examination{root: root, dirs: dirs, uid: uint32(os.Geteuid())}
 	x.examine(ctx)

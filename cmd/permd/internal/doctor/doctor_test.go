@@ -18,8 +18,8 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestDoctorCondition: what a daemon says of itself becomes findings, each with
-// what mends it.
+// TestDoctorCondition: what a daemon says about itself becomes findings, each with
+// what fixes it.
 func TestDoctorCondition(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -21,7 +21,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// environment looks at the variables that permd reads.
+// environment checks the variables that permd reads.
 func (x *examination) environment() {
 	for _, name := range x.dirs.Ignored {
 		x.Warn("variables", "unset "+name, "%s is set to a value that is not used: it must be an absolute path%s", name,
@@ -34,7 +34,7 @@ func (x *examination) environment() {
 	}
 }
 
-// folders looks at who may change what lies in permd's folders.
+// folders checks who may change the contents of permd's folders.
 func (x *examination) folders() {
 	for _, f := range []struct {
 		dir       string
@@ -50,7 +50,7 @@ func (x *examination) folders() {
 		untrusted, bad := errors.AsType[*xdg.UntrustedError](err)
 		switch {
 		case f.dir == x.dirs.HTTP && errors.Is(err, fs.ErrNotExist):
-			// Most have no HTTP.
+			// HTTP is off by default.
 		case err == nil:
 			x.OK("folders", "%s", f.dir)
 		case bad:
@@ -76,7 +76,7 @@ func (x *examination) othersWrite(file string) fs.FileMode {
 	return files.OthersWrite(info, x.uid)
 }
 
-// private looks at the mode of a file, if it is there.
+// private checks the mode of a file, if it exists.
 func (x *examination) private(file string, forbidden fs.FileMode, change string) {
 	info, err := os.Stat(file)
 	if err == nil && info.Mode().Perm()&forbidden != 0 {
@@ -84,7 +84,7 @@ func (x *examination) private(file string, forbidden fs.FileMode, change string)
 	}
 }
 
-// settings looks at permd.toml of org and user, and reports whether they can be
+// settings checks permd.toml of org and user, and reports whether they can be
 // used.
 func (x *examination) settings() bool {
 	if _, err := account.ReadSettings(x.dirs); err != nil {
@@ -139,10 +139,10 @@ func (x *examination) rules(ctx context.Context) {
 	}
 }
 
-// databaseNames are the databases of the data folder.
+// databaseNames are the databases in the data folder.
 var databaseNames = []string{"decisions.db", "remember.db"}
 
-// databases reads the databases beside the daemon, if one runs.
+// databases checks the databases, while the daemon may be running.
 func (x *examination) databases(ctx context.Context) {
 	for _, name := range databaseNames {
 		path := filepath.Join(x.dirs.Data, name)
@@ -175,11 +175,11 @@ func (x *examination) databases(ctx context.Context) {
 	}
 }
 
-// checkDatabase reads a database as a whole.
+// checkDatabase reads a whole database.
 func checkDatabase(ctx context.Context, path string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	// First whether this permd can read it, which both say without writing.
+	// First check whether this version can read it. Neither check writes.
 	if filepath.Base(path) == databaseNames[0] {
 		err = checkJournal(path)
 	} else {

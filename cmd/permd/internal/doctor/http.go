@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/socket/httpapi"
 )
 
-// http asks over HTTP, where that is on.
+// http checks the HTTP listener, if it is on.
 func (x *examination) http(ctx context.Context, at string) {
 	if at == "" {
 		return
@@ -31,7 +31,7 @@ func (x *examination) http(ctx context.Context, at string) {
 	}
 }
 
-// health asks for the daemon's health as clients do.
+// health requests the daemon's health as clients do.
 func (x *examination) health(ctx context.Context, at string) (status int, degraded []string, err error) {
 	url, token := at, ""
 	transport := &http.Transport{DisableKeepAlives: true, Proxy: nil}

@@ -15,9 +15,9 @@ func TestCollectLess(t *testing.T) {
 		debug.SetGCPercent(percent)
 		return percent
 	}
-	for _, tt := range []struct{ chosen, during int }{{100, busyCollector}, {50, busyCollector}, {400, 400}, {-1, -1}} {
+	for _, tt := range []struct{ chosen, during int }{{100, busyGCPercent}, {50, busyGCPercent}, {400, 400}, {-1, -1}} {
 		debug.SetGCPercent(tt.chosen)
-		done := collectLess()
+		done := reduceGC()
 		if got := now(); got != tt.during {
 			t.Errorf("with %d it is %d meanwhile, want %d", tt.chosen, got, tt.during)
 		}

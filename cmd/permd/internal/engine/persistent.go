@@ -36,7 +36,7 @@ func (e *Engine) keepSessions() {
 func wallClock() time.Time { return time.Now().Round(0) }
 
 // contentState tells a file's content from any other: by its hash, and where that
-// would take too long by what the file system says of the file. Whoever writes to
+// would take too long by what the file system says about the file. Whoever writes to
 // it changes that, but not within the same tick of its clock, so nothing is known of a
 // file that was changed less than rest ago. Limit is in bytes.
 func contentState(path string, limit int64) (state string, size int64, err error) {

@@ -1,6 +1,6 @@
-// Package explain says why a decision is what it is and what would make its call
-// allowed, from the journal's record and, where it is still known, from what the
-// decision was made of. The daemon keeps that for the latest decisions.
+// Package explain explains why a decision was made and what would allow its call.
+// It works from the journal's record and, for recent decisions, from the
+// decisions.Deliberation that the daemon keeps in memory.
 package explain
 
 import (
@@ -13,24 +13,25 @@ import (
 	"github.com/permd/permd/policy"
 )
 
-// Explanation is what permd explain shows. Its JSON form is kept.
+// Explanation is the output of permd explain. Its JSON form is stable.
 type Explanation struct {
 	Decision *decisions.Decision `json:"decision"`
 	Call     explainedCall       `json:"call"`
-	// Known is set when permd still knew the call, and not only what the journal
-	// holds of it: without it there are no fired rules but those that decided,
-	// no near ones and no ways.
-	Known     bool              `json:"known"`
-	Effects   []explainedEffect `json:"effects"`
-	Ways      []way             `json:"ways"`      // that would make the call allowed
-	Obstacles []obstacle        `json:"obstacles"` // why there is none
-	// More is set when not all that may be near or a way was looked at.
+	// Known is set if the deliberation was still in memory. Otherwise the only
+	// fired rules are those that decided, and there are no near rules and no
+	// suggestions.
+	Known       bool              `json:"known"`
+	Effects     []explainedEffect `json:"effects"`
+	Suggestions []suggestion      `json:"ways"`      // changes that would allow the call
+	Obstacles   []obstacle        `json:"obstacles"` // why there are none
+	// More is set if a bound was reached before all near rules and suggestions were
+	// examined.
 	More bool `json:"more,omitzero"`
 
 	from *decisions.Deliberation
 }
 
-// explainedCall is where a call came from, as far as it is known.
+// explainedCall describes the call, as far as it is known.
 type explainedCall struct {
 	Time    time.Time     `json:"time,omitzero"`
 	Tool    string        `json:"tool,omitzero"`
@@ -41,16 +42,16 @@ type explainedCall struct {
 	Answer  string        `json:"answer,omitzero"` // the person's
 }
 
-// explainedEffect is one effect and all that spoke of it.
+// explainedEffect is one effect with all rules that matched it.
 type explainedEffect struct {
 	decisions.EffectDecision
-	Why string `json:"why"` // the row in words
+	Why string `json:"why"` // the row of the precedence table, in words
 	// Inherited is set when the effect takes its allow from its run.
 	Inherited bool `json:"inherited,omitzero"`
-	// Table is the file and line of a layer that says what the run's program does.
+	// Table is the file and line of the layer's program entry, if it has one.
 	Table string      `json:"table,omitzero"`
 	Fired []firedRule `json:"fired"`
-	// Near are the rules that came closest to saying something else.
+	// Near are the rules that nearly matched and would have changed the verdict.
 	Near []policy.Near `json:"near"`
 }
 
@@ -59,10 +60,10 @@ type firedRule struct {
 	decisions.RuleRef
 	Set     decisions.Set `json:"set"`
 	Reason  string        `json:"reason"`
-	Decided bool          `json:"decided"` // it is one of those that decided
+	Decided bool          `json:"decided"` // whether it determined the verdict
 }
 
-// rows are the rows of the precedence table in words, as docs/policy.md has them.
+// rows describes the rows of the precedence table, as docs/policy.md does.
 var rows = []string{
 	decisions.RowFailure:    "something failed",
 	decisions.RowDeny:       "a deny, of rules or of permd itself",
@@ -85,8 +86,8 @@ func rowWords(row int) string {
 	return rows[row]
 }
 
-// Record explains what the journal holds of a decision, and with what it
-// was made of all the rest; from is nil where that is not known any more.
+// Record explains a decision in the journal. from is its deliberation, nil if that
+// is no longer in memory.
 func Record(ctx context.Context, r *decisions.Record, from *decisions.Deliberation) *Explanation {
 	x := &Explanation{Decision: &r.Decision, from: from, Call: explainedCall{
 		Time: r.Time, Tool: r.Tool, Agent: r.Agent, Session: r.Session.ID, Cwd: r.Cwd, Project: r.Project,
@@ -114,9 +115,9 @@ func Decision(ctx context.Context, d *decisions.Decision, from *decisions.Delibe
 	return x
 }
 
-// effects takes over what the decision says.
+// effects fills in what the decision itself holds.
 func (x *Explanation) effects() {
-	x.Effects, x.Ways, x.Obstacles = []explainedEffect{}, []way{}, []obstacle{}
+	x.Effects, x.Suggestions, x.Obstacles = []explainedEffect{}, []suggestion{}, []obstacle{}
 	for _, e := range x.Decision.Effects {
 		one := explainedEffect{EffectDecision: e, Why: rowWords(e.Row), Fired: []firedRule{}, Near: []policy.Near{}}
 		for _, r := range e.Rules {
@@ -130,11 +131,10 @@ func (x *Explanation) effects() {
 	x.Known = x.from != nil && x.from.Len() == len(x.Effects) && len(x.Effects) > 0
 }
 
-// maxExplained bounds the effects of a call that near rules and ways are looked
-// for, in a call of hundreds.
+// maxExplained bounds the number of effects for which near rules are searched.
 const maxExplained = 32
 
-// fill adds what only the deliberation knows.
+// fill fills in what only the deliberation holds.
 func (x *Explanation) fill(ctx context.Context) {
 	if !x.Known {
 		return
@@ -155,12 +155,12 @@ func (x *Explanation) fill(ctx context.Context) {
 			x.More = true
 			continue
 		}
-		for _, set := range wanted(&e.EffectDecision) {
+		for _, set := range wantedSets(&e.EffectDecision) {
 			list, more := near.Nearest(ctx, x.from.Input(i), set, fired)
 			x.More = x.More || more
 			for _, n := range list {
-				// That the shipped asks and denies do not speak of what is
-				// allowed is no news.
+				// That a shipped ask or deny did not match an allowed effect
+				// is not worth showing.
 				if set == decisions.SetAllow || n.Rule.Layer != decisions.Base {
 					e.Near = append(e.Near, n)
 				}
@@ -168,34 +168,35 @@ func (x *Explanation) fill(ctx context.Context) {
 		}
 	}
 	if x.Decision.Verdict != decisions.Allow {
-		x.findWays()
+		x.findSuggestions()
 	}
 }
 
-// fired lists all rules that fired, those that decided first. An entry of a list
-// may be several rules.
+// fired lists all rules that fired, those that decided first. A list entry may be
+// compiled to several rules, so duplicates are dropped.
 func (x *Explanation) fired(e *explainedEffect, fired []decisions.Finding) {
 	if e.Inherited {
-		return // those of its run are listed
+		return // the rules of its run are listed there
 	}
-	var by, beside []firedRule
+	var decided, overridden []firedRule
 	for _, f := range fired {
 		one := firedRule{RuleRef: f.Rule, Set: f.Set, Reason: f.Reason}
-		// Of a guarded effect the decision names the asks that say why, but no
+		// The decision of a guarded effect names the asks that explain it, but no
 		// rule decided.
 		one.Decided = e.Row != decisions.RowGuarded && string(f.Set) == string(e.Verdict) && slices.Contains(e.Rules, f.Rule)
-		if one.Decided && !slices.Contains(by, one) {
-			by = append(by, one)
-		} else if !one.Decided && !slices.Contains(beside, one) {
-			beside = append(beside, one)
+		if one.Decided && !slices.Contains(decided, one) {
+			decided = append(decided, one)
+		} else if !one.Decided && !slices.Contains(overridden, one) {
+			overridden = append(overridden, one)
 		}
 	}
-	e.Fired = append(append(e.Fired[:0], by...), beside...)
+	e.Fired = append(append(e.Fired[:0], decided...), overridden...)
 }
 
-// wanted are the sets in which a rule would have changed the answer: where the
-// base layer or nothing spoke an allow, and of what is allowed a deny or an ask.
-func wanted(e *decisions.EffectDecision) []decisions.Set {
+// wantedSets returns the sets in which one more rule could have changed the
+// verdict: an allow if the base layer asked or no rule matched, a deny or an ask if
+// the effect was allowed.
+func wantedSets(e *decisions.EffectDecision) []decisions.Set {
 	switch {
 	case e.Verdict == decisions.Allow:
 		return []decisions.Set{decisions.SetDeny, decisions.SetAsk}

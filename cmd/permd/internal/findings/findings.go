@@ -1,5 +1,5 @@
 // Package findings is what permd doctor found: each thing that was looked at,
-// how bad it is, and the command that mends it.
+// how bad it is, and the command that fixes it.
 package findings
 
 import "fmt"
@@ -19,7 +19,7 @@ type Finding struct {
 	Check string `json:"check"`
 	State State  `json:"state"`
 	Text  string `json:"text"`
-	Fix   string `json:"fix,omitzero"` // a command, or words where no command mends it
+	Fix   string `json:"fix,omitzero"` // a command, or words where no command fixes it
 }
 
 // List is what was found so far.

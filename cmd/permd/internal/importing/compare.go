@@ -26,25 +26,25 @@ type Comparison struct {
 	Same      int `json:"same"`
 	Stricter  int `json:"stricter"` // permd is
 	Looser    int `json:"looser"`   // permd is
-	// Silent are decisions of which no rule of the settings speaks.
+	// Silent counts decisions that no rule of the settings matches.
 	Silent int `json:"silent"`
 	// Unknown are decisions whose record does not say enough: something in it is
-	// masked or cut.
+	// masked or cut, or an earlier permd wrote it, whose records have no details.
 	Unknown int          `json:"unknown"`
 	Rows    []Difference `json:"rows"` // that differ
 }
 
 // Difference is one decision that differs.
 type Difference struct {
-	DecisionID string             `json:"decisionId"`
-	Time       time.Time          `json:"time"`
-	Call       string             `json:"call"`
-	Peer       imports.Saying     `json:"peer"`
-	Permd      decisions.Verdict  `json:"permd"`
-	Reason     string             `json:"reason"`
-	Recorded   decisions.Verdict  `json:"recorded"`
-	Answered   *decisions.Verdict `json:"answered,omitzero"`
-	Looser     bool               `json:"looser,omitzero"`
+	DecisionID string               `json:"decisionId"`
+	Time       time.Time            `json:"time"`
+	Call       string               `json:"call"`
+	Peer       imports.PeerDecision `json:"peer"`
+	Permd      decisions.Verdict    `json:"permd"`
+	Reason     string               `json:"reason"`
+	Recorded   decisions.Verdict    `json:"recorded"`
+	Answered   *decisions.Verdict   `json:"answered,omitzero"`
+	Looser     bool                 `json:"looser,omitzero"`
 }
 
 // Compare compares what the settings say with the imported rules, on the
@@ -66,7 +66,7 @@ func (report *Report) Compare(ctx context.Context, s cli.Streams, root string, f
 	defer done()
 	check := &Comparison{Decisions: len(recs), Rows: []Difference{}}
 	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
-	r := &replayed{to: with, sessions: map[string]bool{}}
+	r := &replayer{to: with, sessions: map[string]bool{}}
 	for _, rec := range recs {
 		if err := r.compare(ctx, check, report.Import, rec, home); err != nil {
 			return err

@@ -3,7 +3,7 @@ package importing
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -14,20 +14,20 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// replayed decides past calls again, from what the journal kept of them.
-type replayed struct {
+// replayer decides past calls again, from what the journal kept of them.
+type replayer struct {
 	to       client.Caller
 	sessions map[string]bool
 }
 
 // compare adds one decision to the comparison.
-func (r *replayed) compare(ctx context.Context, check *Comparison, im *imports.Import, rec *decisions.Record, home string) error {
-	past := recall(rec, home)
+func (r *replayer) compare(ctx context.Context, check *Comparison, im *imports.Import, rec *decisions.Record, home string) error {
+	past := parseRecord(rec)
 	if past == nil {
 		check.Unknown++
 		return nil
 	}
-	says := im.Says(rec.Project, home, past.items)
+	says := im.Decide(rec.Project, home, past.items)
 	if says.Verdict == "" {
 		check.Silent++
 		return nil
@@ -53,47 +53,50 @@ func (r *replayed) compare(ctx context.Context, check *Comparison, im *imports.I
 	return nil
 }
 
-// recalled is a past call, as far as the journal knows it: as the other tool sees
+// pastCall is a past call, as far as the journal knows it: as the other tool sees
 // it, and as calls that have its effects.
-type recalled struct {
+type pastCall struct {
 	text  string
 	items []imports.Item
-	calls []recalledCall
+	calls []pastToolCall
 	// open are effects that no rule can allow.
 	open int
 }
 
-type recalledCall struct {
+type pastToolCall struct {
 	tool  string
 	input map[string]string
 }
 
-// recall reads a record; nil when something in it is not as it was.
-func recall(rec *decisions.Record, home string) *recalled {
-	past := &recalled{}
+// parseRecord reads a record; nil when it does not say all that the call was. Of
+// a record from before effects had details nothing is known but their text.
+func parseRecord(rec *decisions.Record) *pastCall {
+	if len(rec.Details) != len(rec.Decision.Effects) {
+		return nil
+	}
+	past := &pastCall{}
 	var runs, rest []string
-	for _, e := range rec.Decision.Effects {
-		if !imports.Replayable(e.Text) {
+	for i, e := range rec.Decision.Effects {
+		switch d := &rec.Details[i]; {
+		case d.Partial:
 			return nil
-		}
-		_, text, _ := strings.Cut(e.Text, " ")
-		if e.Kind == effects.KindRun {
-			runs = append(runs, text)
-		} else {
+		case e.Kind == effects.KindRun:
+			runs = append(runs, strings.Join(d.Words, " "))
+		default:
 			rest = append(rest, e.Text)
 		}
 	}
 	line := strings.Join(runs, "; ")
 	for _, text := range runs {
 		past.items = append(past.items, imports.Command(text, line))
-		past.calls = append(past.calls, recalledCall{"Bash", map[string]string{"command": text}})
+		past.calls = append(past.calls, pastToolCall{"Bash", map[string]string{"command": text}})
 	}
 	past.text = line
 	if past.text == "" {
 		past.text = strings.Join(rest, "; ")
 	}
-	for _, e := range rec.Decision.Effects {
-		if !past.effect(rec, &e, len(runs) > 0, home) {
+	for i, e := range rec.Decision.Effects {
+		if !past.effect(e.Kind, &rec.Details[i], len(runs) > 0) {
 			return nil
 		}
 	}
@@ -102,72 +105,61 @@ func recall(rec *decisions.Record, home string) *recalled {
 
 // effect adds an effect that is no run. With a command the other tool judges the
 // command, not its files.
-func (p *recalled) effect(rec *decisions.Record, e *decisions.EffectDecision, ofCommand bool, home string) bool {
-	_, text, _ := strings.Cut(e.Text, " ")
+func (p *pastCall) effect(kind effects.Kind, d *decisions.EffectDetail, ofCommand bool) bool {
 	item := func(i imports.Item) {
 		if !ofCommand {
 			p.items = append(p.items, i)
 		}
 	}
-	switch e.Kind {
+	if d.Recursive {
+		return ofCommand // of a command it comes out of its run again
+	}
+	switch kind {
 	case effects.KindRun:
-	case effects.KindRead, effects.KindWrite, effects.KindDelete:
-		path, _, _ := strings.Cut(text, " (given as ")
-		path, whole := strings.CutSuffix(path, " and all below")
-		if whole || e.Kind == effects.KindDelete && ofCommand {
-			// Of a command it comes out of its run again.
-			return ofCommand
+	case effects.KindRead:
+		item(imports.Reading(d.Path))
+		p.calls = append(p.calls, pastToolCall{"Read", map[string]string{"file_path": d.Path}})
+	case effects.KindWrite:
+		item(imports.Writing(d.Path))
+		if ofCommand { // a redirection, which is not what an edit tool writes
+			p.calls = append(p.calls, pastToolCall{"Bash", map[string]string{"command": "true > " + cli.Quote(d.Path)}})
+			break
 		}
-		switch {
-		case strings.HasPrefix(path, "~/"):
-			path = home + path[1:]
-		case path == "." || strings.HasPrefix(path, "./"):
-			path = filepath.Join(rec.Project, path)
+		p.calls = append(p.calls, pastToolCall{"Write", map[string]string{"file_path": d.Path}})
+	case effects.KindDelete:
+		if ofCommand {
+			break // it comes out of its run again
 		}
-		if !filepath.IsAbs(path) {
-			return false
-		}
-		switch e.Kind {
-		case effects.KindRead:
-			item(imports.Reading(path))
-			p.calls = append(p.calls, recalledCall{"Read", map[string]string{"file_path": path}})
-		case effects.KindWrite:
-			item(imports.Writing(path))
-			if ofCommand { // a redirection, which is not what an edit tool writes
-				p.calls = append(p.calls, recalledCall{"Bash", map[string]string{"command": "true > " + cli.Quote(path)}})
-				break
-			}
-			p.calls = append(p.calls, recalledCall{"Write", map[string]string{"file_path": path}})
-		default:
-			item(imports.Deleting(path))
-			p.open++ // a deletion of a tool's own has no other form here
-		}
+		item(imports.Deleting(d.Path))
+		p.open++ // a deletion of a tool's own has no other form here
 	case effects.KindConnect:
-		host, _, _ := strings.Cut(text, " ")
-		if strings.HasPrefix(text, "to ") {
-			return true // inherent to its run, whose call has it again
+		if d.Host == "" {
+			break // inherent to its run, whose call has it again
+		}
+		host := d.Host
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		if d.Port != 0 {
+			host += ":" + strconv.Itoa(d.Port)
 		}
 		item(imports.Fetching("https://" + host + "/"))
-		p.calls = append(p.calls, recalledCall{"WebFetch", map[string]string{"url": "https://" + host + "/"}})
+		p.calls = append(p.calls, pastToolCall{"WebFetch", map[string]string{"url": "https://" + host + "/"}})
 	case effects.KindUse:
-		server, tool, ok := strings.Cut(text, ":")
-		if !ok {
-			server, tool = "", text
+		item(imports.Using(d.Server, d.Tool))
+		name := d.Tool
+		if d.Server != "" {
+			name = "mcp__" + d.Server + "__" + d.Tool
 		}
-		item(imports.Using(server, tool))
-		name := tool
-		if server != "" {
-			name = "mcp__" + server + "__" + tool
-		}
-		p.calls = append(p.calls, recalledCall{name, map[string]string{}})
-	default:
+		p.calls = append(p.calls, pastToolCall{name, map[string]string{}})
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		p.open++
 	}
 	return true
 }
 
-// decide is what permd says of the call now: the strictest of its parts.
-func (r *replayed) decide(ctx context.Context, rec *decisions.Record, past *recalled) (verdict decisions.Verdict, reason string, err error) {
+// decide is what permd says about the call now: the strictest of its parts.
+func (r *replayer) decide(ctx context.Context, rec *decisions.Record, past *pastCall) (verdict decisions.Verdict, reason string, err error) {
 	s := decide.Session{Cwd: rec.Cwd, Agent: "claude-agent-acp"}
 	id := "import " + rec.Cwd
 	if !r.sessions[id] && rec.Cwd != "" {

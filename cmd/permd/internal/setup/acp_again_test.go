@@ -54,7 +54,7 @@ func TestACPInstallAgainUnknown(t *testing.T) {
 	}
 }
 
-// TestACPLinkedFolder: who keeps their settings behind a link is not told to move
+// TestACPLinkedFolder: who keeps their settings in a linked folder is not told to move
 // them away.
 func TestACPLinkedFolder(t *testing.T) {
 	p, e, store := acpPlaceOf(t, "zed", "claude")

@@ -16,7 +16,7 @@ import (
 )
 
 // tomlHooks edits Codex's configuration. What permd adds is a block of lines of
-// its own at the end, between two marks: tables may stand there whatever is
+// its own at the end, between two marks: tables may be there whatever is
 // above them.
 type tomlHooks struct {
 	managed bool // requirements.toml, which the organisation writes
