@@ -28,7 +28,7 @@ const (
 //     that has become a link since is noticed, as it would be without the cache;
 //   - the engine's own members, which are set before its first call;
 //   - the time, which only rules see: evaluations by rules that use it are not cached
-//     (see Timeless).
+//     (see timelessPolicy).
 //
 // Memory is not part of an evaluation: choices are looked up for each request, so
 // that changes take effect at once. Evaluations with a failure are not cached.
@@ -56,9 +56,9 @@ func (c *Cache) release(b []byte) {
 	}
 }
 
-// Timeless is implemented by snapshots that can tell whether their results are
+// timelessPolicy is implemented by snapshots that can tell whether their results are
 // independent of the time.
-type Timeless interface{ Timeless() bool }
+type timelessPolicy interface{ Timeless() bool }
 
 // cacheEntry is an evaluation with the lookups that it depends on.
 type cacheEntry struct {
@@ -117,6 +117,6 @@ func (c *Cache) add(key string, k *cacheEntry) {
 // timeless reports whether evaluations by a snapshot may be cached. The snapshot must
 // be comparable by identity.
 func timeless(s Snapshot) bool {
-	t, ok := s.(Timeless)
+	t, ok := s.(timelessPolicy)
 	return ok && t.Timeless() && reflect.TypeOf(s).Kind() == reflect.Pointer
 }

@@ -158,7 +158,7 @@ func (o *recordingFS) Survey(root, dir string) paths.Survey {
 	return s
 }
 
-// Choosing implements [paths.Chooser].
+// Choosing is what package paths asks a file system for that knows names in a folder.
 func (o *recordingFS) Choosing(dir string) ([]string, error) {
 	l := o.lookup(fsLookup{op: opChoosing, path: dir})
 	if l.err != nil || l.text == "" {

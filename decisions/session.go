@@ -37,7 +37,7 @@ type Session struct {
 	Declaration
 	Ancestors []string // nearest first
 	Project   string   // root of the project of Cwd, "" if none
-	Conn      uint64   // the connection that it belongs to
+	conn      uint64   // the connection that it belongs to
 	// Former is the session as it was declared in other places before, one for
 	// each project, the latest first, without roots. What its agent began there
 	// may still go on.
@@ -72,7 +72,7 @@ func (s *Session) Ref() SessionRef {
 	if s == nil {
 		return SessionRef{}
 	}
-	return SessionRef{Conn: s.Conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode}
+	return SessionRef{Conn: s.conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode}
 }
 
 // Bounds of what a client can declare.
@@ -119,7 +119,7 @@ func (s *Sessions) Declare(o Owner, d Declaration) (*Session, error) {
 	if mine[d.ID] == nil && len(mine) >= MaxSessions {
 		return nil, ErrSessions
 	}
-	ses := &Session{Declaration: d, Project: project, Conn: o.Conn}
+	ses := &Session{Declaration: d, Project: project, conn: o.Conn}
 	if d.Parent != "" {
 		parent := mine[d.Parent]
 		if parent == nil {

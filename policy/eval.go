@@ -21,9 +21,9 @@ import (
 // which is why builtins that run long are not available.
 const evalTimeout = 250 * time.Millisecond
 
-// ErrTimeout is returned by Evaluate when the rules took longer than 250 ms, two
+// errTimeout is returned by Evaluate when the rules took longer than 250 ms, two
 // times in a row.
-var ErrTimeout = errors.New("evaluating rules: took longer than 250 ms")
+var errTimeout = errors.New("evaluating rules: took longer than 250 ms")
 
 // snapshot is the rules that hold for one person in one project. It is
 // immutable and implements decisions.Snapshot.
@@ -77,7 +77,7 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 	if err == nil {
 		err = s.evaluate(in, kind, &out)
 	}
-	if errors.Is(err, ErrTimeout) {
+	if errors.Is(err, errTimeout) {
 		// The clock runs while a loaded machine lets us wait as well (measured:
 		// it does happen), and a question for that is a needless one. Rules
 		// that really run for ever take their time twice.

@@ -212,7 +212,7 @@ func (l *compiledLayer) run(q *query, body ast.Body, each func(topdown.QueryResu
 	})
 	switch err = cmp.Or(panicked, err); {
 	case topdown.IsCancel(err):
-		return fmt.Errorf("%s layer: %w", l.layer, ErrTimeout)
+		return fmt.Errorf("%s layer: %w", l.layer, errTimeout)
 	case err != nil:
 		return fmt.Errorf("evaluating rules of %s: %s", l.layer, strings.Join(strings.Fields(err.Error()), " "))
 	}

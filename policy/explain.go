@@ -12,7 +12,7 @@ import (
 // Explainer is a snapshot that can say which rules almost fired.
 type Explainer interface {
 	// Nearest returns the rules of a set that did not fire for an effect and
-	// came closest to it, at most MaxNear, the nearest first. It evaluates
+	// came closest to it, at most maxNear, the nearest first. It evaluates
 	// rules condition by condition and is made for a person who waits, not for
 	// the way of a request. more is set when it stopped looking before the end.
 	Nearest(ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding) (near []Near, more bool)
@@ -47,8 +47,8 @@ type Condition struct {
 
 // Bounds of what is looked for.
 const (
-	// MaxNear is how many rules Nearest returns for an effect and a set.
-	MaxNear = 2
+	// maxNear is how many rules Nearest returns for an effect and a set.
+	maxNear = 2
 	// maxTried bounds the evaluations of one Nearest: each takes some
 	// microseconds.
 	maxTried = 20_000
@@ -121,7 +121,7 @@ func nearest(near []Near) []Near {
 	})
 	var out []Near
 	for _, n := range near {
-		if len(out) == MaxNear || n.cost > near[0].cost+1 {
+		if len(out) == maxNear || n.cost > near[0].cost+1 {
 			break
 		}
 		// Several rules of one entry, or of one id, say the same.

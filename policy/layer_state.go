@@ -76,20 +76,20 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	next.folders = r.dirs
 	switch {
 	case !stable:
-		return next.markUnstable(s.opts.Now())
+		return next.markUnstable(s.opts.now())
 	case r.problems.Failed():
 		next.lastDigest = ""
-		return next.degrade(r.problems, s.opts.Now())
+		return next.degrade(r.problems, s.opts.now())
 	case len(next.folders) == 0 && prev.active != nil && len(prev.active.rules)+len(prev.active.programs) > 0 && prev.layer != decisions.Project:
 		// The folder has gone while its rules were in use. Nobody drops rules
 		// that way on purpose, and a deny must not vanish by accident.
 		var ps diag.List
 		ps.FileErrorf(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules stay in use")
 		next.lastDigest = ""
-		return next.degrade(ps, s.opts.Now())
+		return next.degrade(ps, s.opts.now())
 	}
 	if names, until := prev.recentlyEmptied(r, time.Now(), how.emptyGrace()); names != nil {
-		return next.quarantine(names, until, s.opts.Now())
+		return next.quarantine(names, until, s.opts.now())
 	}
 	return s.build(ctx, &next, r.files, nil)
 }
@@ -103,7 +103,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 		return next // nothing new, good or bad
 	case next.active != nil && digest == next.digest:
 		next.lastDigest = digest // back at what is in use
-		return next.succeed(s.opts.Now())
+		return next.succeed(s.opts.now())
 	}
 	next.lastDigest = digest
 	if s.opts.OnWork != nil {
@@ -112,19 +112,19 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	u := unit{layer: next.layer, files: files, disable: disable, listsOnly: next.layer == decisions.Project, table: s.tableOf(next.org)}
 	c, ps := compile(u, s.schema)
 	if ps.Failed() {
-		return next.degrade(ps, s.opts.Now())
+		return next.degrade(ps, s.opts.now())
 	}
 	// The shipped layer's tests have been run where permd was built.
 	if c.tests != nil && next.layer != decisions.Base {
 		ctx, cancel := context.WithTimeout(ctx, testBudget)
 		defer cancel()
 		if failed := failedTests(ctx, u, c.tests, s.schema); failed.Failed() {
-			return next.degrade(failed, s.opts.Now())
+			return next.degrade(failed, s.opts.now())
 		}
 	}
 	c.tests = nil
 	next.active, next.digest, next.files, next.nonEmpty = c, digest, len(files), nonEmptyFiles(files)
-	return next.succeed(s.opts.Now())
+	return next.succeed(s.opts.now())
 }
 
 func (n *layerState) succeed(now time.Time) *layerState {
@@ -193,7 +193,7 @@ func (s *Store) privateGroup(uid uint32) func(gid uint32) bool {
 	return func(gid uint32) bool {
 		private, ok := known[gid]
 		if !ok {
-			private = s.opts.PrivateGroup(uid, gid)
+			private = s.opts.privateGroup(uid, gid)
 			known[gid] = private
 		}
 		return private

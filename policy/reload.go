@@ -24,7 +24,7 @@ func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err erro
 	st := old.clone()
 	switches, err := s.stableSwitches(ctx, old.switches)
 	if (err == nil) != (old.settingsErr == nil) {
-		st.settingsErrSince = s.opts.Now()
+		st.settingsErrSince = s.opts.now()
 	}
 	if st.settingsErr = err; err == nil {
 		st.switches = switches

@@ -37,7 +37,7 @@ func TestReadTwice(t *testing.T) {
 	}
 	put(1)
 	asked := 0
-	w.opts.PrivateGroup = func(uint32, uint32) bool { // asked while the first file is read
+	w.opts.privateGroup = func(uint32, uint32) bool { // asked while the first file is read
 		if asked++; asked == 1 {
 			put(2)
 		}
@@ -107,8 +107,8 @@ func TestRestless(t *testing.T) {
 	s := w.open(t)
 	n := 0
 	// Each time it is read, it is another one.
-	w.opts.PrivateGroup = nil
-	s.opts.PrivateGroup = func(uint32, uint32) bool {
+	w.opts.privateGroup = nil
+	s.opts.privateGroup = func(uint32, uint32) bool {
 		n++
 		policytest.Write(t, w.user, map[string]string{"b.rego": rulesFor("user", "ask", "rm", fmt.Sprint(n))})
 		return true

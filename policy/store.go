@@ -28,9 +28,9 @@ import (
 // for the longest makes room.
 const maxProjects = 64
 
-// ErrNotReady is returned by Snapshot for a person or project that Prepare has
+// errNotReady is returned by Snapshot for a person or project that Prepare has
 // not been called for, or no longer holds: a person must answer.
-var ErrNotReady = errors.New("the rules of this project or user are not loaded yet")
+var errNotReady = errors.New("the rules of this project or user are not loaded yet")
 
 // Switches are the settings that change what rules mean.
 type Switches struct {
@@ -64,17 +64,17 @@ type Options struct {
 	// Switches reads the settings that hold, merged; called at the start and at
 	// each reload. Defaults when nil.
 	Switches func() (Switches, error)
-	// PrivateGroup reports whether a group is a person's own, so that what it can
+	// privateGroup reports whether a group is a person's own, so that what it can
 	// write nobody else can; xdg.PrivateGroup when nil.
-	PrivateGroup func(uid, gid uint32) bool
+	privateGroup func(uid, gid uint32) bool
 	// OnChange is called after something changed: rules, or how a layer is. It
 	// must not call back into the store.
 	OnChange func(Status)
 	// OnWork is called before a layer is compiled and tested, and what it returns
 	// afterwards: it is the only work that takes long and much memory. May be nil.
 	OnWork func() (done func())
-	// Now is the clock; time.Now when nil.
-	Now func() time.Time
+	// now is the clock; time.Now when nil.
+	now func() time.Time
 }
 
 // Store holds the rules that are in use and brings them up to date. It
@@ -122,14 +122,14 @@ type state struct {
 // with what the other layers say, so that a person is asked: their denies are
 // not known, and an allow of another layer must not win by that.
 func Open(ctx context.Context, opts Options) (*Store, error) {
-	if opts.Now == nil {
-		opts.Now = time.Now
+	if opts.now == nil {
+		opts.now = time.Now
 	}
 	if opts.OrgOwners == nil {
 		opts.OrgOwners = []uint32{0}
 	}
-	if opts.PrivateGroup == nil {
-		opts.PrivateGroup = xdg.PrivateGroup
+	if opts.privateGroup == nil {
+		opts.privateGroup = xdg.PrivateGroup
 	}
 	s := &Store{opts: opts, foldersChanged: make(chan struct{}, 1)}
 	how := loadOptions{deadline: time.Now().Add(loadTimeout)}
@@ -159,7 +159,7 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if err := st.base.err(); err != nil {
 		return nil, err
 	}
-	st.org = &layerState{layer: decisions.Org, active: &compiledLayer{layer: decisions.Org}, state: StateAbsent, since: opts.Now()}
+	st.org = &layerState{layer: decisions.Org, active: &compiledLayer{layer: decisions.Org}, state: StateAbsent, since: opts.now()}
 	if opts.OrgDir != "" {
 		st.org = s.refresh(ctx, &layerState{layer: decisions.Org, dirs: []string{opts.OrgDir}}, how)
 		if err := st.org.err(); err != nil {
@@ -217,7 +217,7 @@ func (s *Store) userState(uid uint32) *layerState {
 	case err != nil:
 		var ps diag.List
 		ps.Errorf(nil, "", "finding the folder of rules of uid %d: %v", uid, err)
-		n.degrade(ps, s.opts.Now())
+		n.degrade(ps, s.opts.now())
 	case dir != "":
 		n.dirs = []string{dir}
 	}
@@ -231,7 +231,7 @@ func (s *Store) Snapshot(uid uint32, project string) (decisions.Snapshot, error)
 	at := s.at(uid, project)
 	snap := st.snaps[at]
 	if snap == nil {
-		return nil, ErrNotReady
+		return nil, errNotReady
 	}
 	if n := st.projects[at]; n != nil {
 		n.used.Store(s.generation.Add(1))

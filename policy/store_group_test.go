@@ -10,7 +10,7 @@ import (
 
 func TestPrivateGroup(t *testing.T) {
 	w := newWorld(t)
-	w.opts.PrivateGroup = func(uint32, uint32) bool { return true }
+	w.opts.privateGroup = func(uint32, uint32) bool { return true }
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "user")})
 	policytest.Chmod(t, filepath.Join(w.user, "a.rego"), 0o664)
 	s := w.open(t)

@@ -99,7 +99,7 @@ func TestOpenBrokenUser(t *testing.T) {
 func TestReloadSteps(t *testing.T) {
 	w := newWorld(t)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	w.opts.Now = func() time.Time { return now }
+	w.opts.now = func() time.Time { return now }
 	var told []Status
 	w.opts.OnChange = func(s Status) { told = append(told, s) }
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")})
@@ -218,7 +218,7 @@ func TestProjects(t *testing.T) {
 		".permd/b.rego":     "package broken",
 	})
 	s := w.open(t)
-	if _, err := s.Snapshot(s.opts.UID, w.project); !errors.Is(err, ErrNotReady) {
+	if _, err := s.Snapshot(s.opts.UID, w.project); !errors.Is(err, errNotReady) {
 		t.Errorf("before Prepare: %v", err)
 	}
 	if err := s.Prepare(t.Context(), s.opts.UID, w.project); err != nil {
@@ -261,7 +261,7 @@ func TestProjectsEvicted(t *testing.T) {
 			t.Fatalf("after %d: %v", i, err)
 		}
 	}
-	if _, err := s.Snapshot(s.opts.UID, filepath.Join(w.project, "1")); !errors.Is(err, ErrNotReady) {
+	if _, err := s.Snapshot(s.opts.UID, filepath.Join(w.project, "1")); !errors.Is(err, errNotReady) {
 		t.Errorf("the project that nobody asked for: %v", err)
 	}
 }
@@ -278,7 +278,7 @@ func TestSystemUsers(t *testing.T) {
 	}
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "user")})
 	s := w.open(t)
-	if _, err := s.Snapshot(me, ""); !errors.Is(err, ErrNotReady) {
+	if _, err := s.Snapshot(me, ""); !errors.Is(err, errNotReady) {
 		t.Errorf("before Prepare: %v", err)
 	}
 	if err := s.Prepare(t.Context(), me, ""); err != nil {

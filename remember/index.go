@@ -68,7 +68,7 @@ func (e *entry) expiredAt(now int64) bool {
 		return false
 	}
 	since := max(e.last.Load(), e.choice.Created.UnixNano())
-	return now-since > int64(SessionIdle)
+	return now-since > int64(sessionIdle)
 }
 
 // form is how the choice's digest is made.

@@ -40,7 +40,7 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Store
 			continue // two effects of the call have one choice
 		}
 		kept = append(kept, decisions.StoredChoice{
-			ID: c.ID, Verdict: c.Verdict, Label: c.Whole(),
+			ID: c.ID, Verdict: c.Verdict, Label: c.whole(),
 			Scope: string(c.Scope.Kind), Expires: c.Expires, Unconfirmed: s.Unconfirmed(c),
 		})
 	}
@@ -77,8 +77,8 @@ func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 		if a.Offer.Reject == nil {
 			return nil, errors.New("the call has no effect that a reject could be bound to")
 		}
-		if d.Rejection = a.Offer.Reject; d.Scope == "" {
-			if d.Scope = ForProject; d.Rejection.Query.Project == "" {
+		if d.rejects = a.Offer.Reject; d.Scope == "" {
+			if d.Scope = ForProject; d.rejects.Query.Project == "" {
 				d.Scope = ForSession
 			}
 		}

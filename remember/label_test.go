@@ -95,7 +95,7 @@ func TestLabels(t *testing.T) {
 			}
 		}
 	})
-	if rejects == 0 || allows == 0 {
+	if !testing.Short() && (rejects == 0 || allows == 0) { // too few draws with -short
 		t.Errorf("nothing was tested: %d, %d", rejects, allows)
 	}
 }

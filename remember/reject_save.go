@@ -15,8 +15,8 @@ func (d *Draft) rejection() (*decisions.Rejection, error) {
 	switch {
 	case d.Level != 0:
 		return nil, fmt.Errorf("%w: a reject has no width", ErrNotRemembered)
-	case d.Rejection != nil:
-		return d.Rejection, nil
+	case d.rejects != nil:
+		return d.rejects, nil
 	case d.Query == nil || d.Query.Effect == nil:
 		return nil, fmt.Errorf("%w: there is no effect", ErrNotRemembered)
 	}
@@ -84,9 +84,9 @@ func (s *Store) Rejectable(r *decisions.Rejection) bool {
 	return len(parts) > 0
 }
 
-// Whole is the label with the kind of effect, of each part where there are
+// whole is the label with the kind of effect, of each part where there are
 // several, and what it leaves open.
-func (c *Choice) Whole() string {
+func (c *Choice) whole() string {
 	label := c.Label
 	if len(c.Parts) <= 1 {
 		label = string(c.Kind) + " " + label

@@ -31,8 +31,8 @@ const (
 	ForUser     ScopeKind = "user" // everywhere, for this person
 )
 
-// SessionIdle is how long an unused choice for a session lasts.
-const SessionIdle = 12 * time.Hour
+// sessionIdle is how long an unused choice for a session lasts.
+const sessionIdle = 12 * time.Hour
 
 // rank orders scopes from the narrowest, 0 for an unknown one.
 func (k ScopeKind) rank() int {
@@ -115,9 +115,9 @@ type Draft struct {
 	Verdict decisions.Verdict // Allow or Deny
 	// Query is the effect that the person allowed, as it was asked about.
 	Query *decisions.MemoryQuery
-	// Rejection is what the person rejected; if nil, the effect of Query alone.
-	Rejection *decisions.Rejection
-	Scope     ScopeKind
+	// rejects is what the person rejected; if nil, the effect of Query alone.
+	rejects *decisions.Rejection
+	Scope   ScopeKind
 	// Level says how wide it is, as the Proposals for the query do; a reject
 	// has none.
 	Level int
@@ -141,7 +141,7 @@ var (
 	// ErrOff means that remembered allows do not count, since the memory was
 	// found damaged. Rejects still do.
 	ErrOff = errors.New("remembered allows are off")
-	// ErrTooMany means that a person has MaxChoices choices already.
+	// ErrTooMany means that a person has maxChoices choices already.
 	ErrTooMany = errors.New("too many choices")
 	// ErrNotFound means that no choice has the id.
 	ErrNotFound = errors.New("no such choice")
@@ -152,8 +152,8 @@ var (
 	ErrClosed = errors.New("memory is closed")
 )
 
-// MaxChoices bounds the choices of one person.
-const MaxChoices = 200_000
+// maxChoices bounds the choices of one person.
+const maxChoices = 200_000
 
 // Status is the state of the memory.
 type Status struct {

@@ -89,7 +89,7 @@ func (s *Store) checkRoom(e *entry, fresh []*entry) error {
 	for _, other := range fresh {
 		weight += other.weight()
 	}
-	if s.ofUser[e.choice.UID]+weight > MaxChoices {
+	if s.ofUser[e.choice.UID]+weight > maxChoices {
 		return ErrTooMany
 	}
 	if e.choice.Verdict == decisions.Deny {

@@ -194,7 +194,7 @@ func (s *Store) drop(entries ...*entry) {
 	}
 }
 
-// weight is what a choice counts for MaxChoices.
+// weight is what a choice counts for maxChoices.
 func (e *entry) weight() int { return max(1, len(e.parts)) }
 
 // Match returns the choices that fit an effect: the widest reject and the

@@ -20,7 +20,7 @@ const cancelMethod = "$/cancel_request"
 func (c *connection) enter(cl *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.calls) >= c.server.MaxInFlight && c.ctx.Err() == nil {
+	for len(c.calls) >= c.server.maxInFlight && c.ctx.Err() == nil {
 		c.changed.Wait()
 	}
 	if c.ctx.Err() != nil {

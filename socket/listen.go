@@ -19,11 +19,11 @@ import (
 
 // ListenOptions say who may connect to a socket.
 type ListenOptions struct {
-	// Mode of the socket: 0600 (also if 0), or 0660 for the group GID.
-	Mode fs.FileMode
-	// GID is the group of the socket, and of its folder if Listen makes it; only
+	// perm is the mode of the socket: 0600 (also if 0), or 0660 for the group gid.
+	perm fs.FileMode
+	// gid is the group of the socket, and of its folder if Listen makes it; only
 	// with mode 0660, and never 0.
-	GID int
+	gid int
 }
 
 // Listener is a Unix socket that permd listens on.
@@ -41,7 +41,7 @@ type inode struct{ dev, ino uint64 }
 
 // Listen binds a socket at path, which must have a folder of its own: the
 // folder is made with mode 0700 (0750 with a group), or must be so already. A
-// lock file in it keeps a second daemon away (*ErrRunning); a stale socket of
+// lock file in it keeps a second daemon away (*errRunning); a stale socket of
 // ours is replaced, everything else that lies at the path stays and is an
 // error. Nobody can connect before the mode is set. Errors may have a method
 // Hint() string.
@@ -107,26 +107,26 @@ func (l *Listener) stop() error {
 }
 
 func (o ListenOptions) check() error {
-	switch o.Mode {
+	switch o.perm {
 	case 0, 0o600:
-		if o.GID != 0 {
+		if o.gid != 0 {
 			return errors.New("a group needs socket mode 0660")
 		}
 	case 0o660:
-		if o.GID <= 0 {
+		if o.gid <= 0 {
 			return errors.New("socket mode 0660 needs a group other than root's")
 		}
 	default:
-		return fmt.Errorf("socket mode %#o is neither 0600 nor 0660", o.Mode)
+		return fmt.Errorf("socket mode %#o is neither 0600 nor 0660", o.perm)
 	}
 	return nil
 }
 
 func (o ListenOptions) mode() fs.FileMode {
-	if o.Mode == 0 {
+	if o.perm == 0 {
 		return 0o600
 	}
-	return o.Mode
+	return o.perm
 }
 
 // checkPath makes path absolute, because the working directory may change
@@ -157,12 +157,12 @@ func (o ListenOptions) prepare(dir string) error {
 		return fmt.Errorf("making the socket's folder: %w", err)
 	}
 	forbidden := fs.FileMode(0o077)
-	if o.GID > 0 {
+	if o.gid > 0 {
 		forbidden = 0o027
 		if made {
 			// Only now, and only our own: the folder was made 0700.
-			if err := os.Lchown(dir, -1, o.GID); err != nil {
-				return fmt.Errorf("giving the socket's folder to group %d: %w", o.GID, err)
+			if err := os.Lchown(dir, -1, o.gid); err != nil {
+				return fmt.Errorf("giving the socket's folder to group %d: %w", o.gid, err)
 			}
 			if err := os.Chmod(dir, 0o750); err != nil {
 				return fmt.Errorf("opening the socket's folder to its group: %w", err)
@@ -283,9 +283,9 @@ func (l *Listener) bind(o ListenOptions) error {
 }
 
 func (l *Listener) open(f *os.File, fd int, o ListenOptions) error {
-	if o.GID > 0 {
-		if err := os.Lchown(l.path, -1, o.GID); err != nil {
-			return fmt.Errorf("giving the socket to group %d: %w", o.GID, err)
+	if o.gid > 0 {
+		if err := os.Lchown(l.path, -1, o.gid); err != nil {
+			return fmt.Errorf("giving the socket to group %d: %w", o.gid, err)
 		}
 	}
 	if err := os.Chmod(l.path, o.mode()); err != nil {

@@ -51,7 +51,7 @@ func TestListenForGroup(t *testing.T) {
 		t.Skip("giving a socket to another group needs root")
 	}
 	path := filepath.Join(shortDir(t), "permd", "permd.sock")
-	l, err := Listen(path, ListenOptions{Mode: 0o660, GID: 4711})
+	l, err := Listen(path, ListenOptions{perm: 0o660, gid: 4711})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,13 +66,13 @@ func TestListenForGroup(t *testing.T) {
 
 func TestListenOptions(t *testing.T) {
 	for name, o := range map[string]ListenOptions{
-		"world":               {Mode: 0o666},
-		"group without gid":   {Mode: 0o660},
-		"gid without mode":    {GID: 7},
-		"gid with mode 0600":  {Mode: 0o600, GID: 7},
-		"negative gid":        {Mode: 0o660, GID: -1},
-		"set-uid":             {Mode: fs.ModeSetuid | 0o600},
-		"group, others write": {Mode: 0o662, GID: 7},
+		"world":               {perm: 0o666},
+		"group without gid":   {perm: 0o660},
+		"gid without mode":    {gid: 7},
+		"gid with mode 0600":  {perm: 0o600, gid: 7},
+		"negative gid":        {perm: 0o660, gid: -1},
+		"set-uid":             {perm: fs.ModeSetuid | 0o600},
+		"group, others write": {perm: 0o662, gid: 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(shortDir(t), "permd", "permd.sock")
@@ -300,12 +300,12 @@ func TestSecondStartNamesPID(t *testing.T) {
 		t.Fatalf("the other says %q, %v", line, err)
 	}
 	_, err = Listen(path, ListenOptions{})
-	run, ok := errors.AsType[*ErrRunning](err)
+	run, ok := errors.AsType[*errRunning](err)
 	if !ok {
 		t.Fatalf("error is %v, want ErrRunning", err)
 	}
-	if run.PID != other.Process.Pid || run.Path != path {
-		t.Errorf("error names pid %d at %s, want %d at %s", run.PID, run.Path, other.Process.Pid, path)
+	if run.pid != other.Process.Pid || run.path != path {
+		t.Errorf("error names pid %d at %s, want %d at %s", run.pid, run.path, other.Process.Pid, path)
 	}
 	if !strings.Contains(run.Error(), "permd is already running") || run.Hint() == "" {
 		t.Errorf("error is %q, hint %q", run, run.Hint())

@@ -10,27 +10,27 @@ import (
 // lockName is the lock file in a socket's folder.
 const lockName = "permd.lock"
 
-// ErrRunning is returned by Listen when another process listens at the path
+// errRunning is returned by Listen when another process listens at the path
 // already.
-type ErrRunning struct {
-	PID  int    // of the other process; 0 if it is not known
-	Path string // of the socket
+type errRunning struct {
+	pid  int    // of the other process; 0 if it is not known
+	path string // of the socket
 }
 
 // Error names the process.
-func (e *ErrRunning) Error() string {
-	if e.PID == 0 {
-		return "permd is already running on " + e.Path
+func (e *errRunning) Error() string {
+	if e.pid == 0 {
+		return "permd is already running on " + e.path
 	}
-	return fmt.Sprintf("permd is already running on %s (pid %d)", e.Path, e.PID)
+	return fmt.Sprintf("permd is already running on %s (pid %d)", e.path, e.pid)
 }
 
 // Hint says what to do.
-func (e *ErrRunning) Hint() string {
-	if e.PID == 0 {
+func (e *errRunning) Hint() string {
+	if e.pid == 0 {
 		return "stop the other one first, or choose another socket"
 	}
-	return fmt.Sprintf("stop it first (kill %d), or choose another socket", e.PID)
+	return fmt.Sprintf("stop it first (kill %d), or choose another socket", e.pid)
 }
 
 // hintError is an error with advice for the person who reads it.
@@ -49,7 +49,7 @@ func (h hintError) Unwrap() error { return h.error }
 func lock(path, socket string) (*lockfile.Lock, error) {
 	l, err := lockfile.Take(path)
 	if held, ok := errors.AsType[*lockfile.Held](err); ok {
-		return nil, &ErrRunning{PID: held.PID, Path: socket}
+		return nil, &errRunning{pid: held.PID, path: socket}
 	}
 	return l, err
 }

@@ -38,9 +38,9 @@ type Options struct {
 	// MaxConns are the connections at one time, MaxConnsPerUID those of one
 	// user. Those above are told so and closed.
 	MaxConns, MaxConnsPerUID int
-	// MaxInFlight are the requests of one connection that are not answered yet.
+	// maxInFlight are the requests of one connection that are not answered yet.
 	// At the limit no more is read from it.
-	MaxInFlight int
+	maxInFlight int
 	// MaxRunning are the second phases of methods that run at one time; the others
 	// wait, and are refused when the server is told to stop. Zero is no limit, for
 	// methods that wait for something to happen.
@@ -66,7 +66,7 @@ func (o Options) withDefaults() Options {
 	o.MaxMessage = cmp.Or(o.MaxMessage, DefaultMaxMessage)
 	o.MaxConns = cmp.Or(o.MaxConns, defaultMaxConns)
 	o.MaxConnsPerUID = cmp.Or(o.MaxConnsPerUID, defaultMaxConnsPerUID)
-	o.MaxInFlight = cmp.Or(o.MaxInFlight, defaultMaxInFlight)
+	o.maxInFlight = cmp.Or(o.maxInFlight, defaultMaxInFlight)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, DefaultWriteTimeout)
 	o.Grace = cmp.Or(o.Grace, DefaultGrace)
 	if o.Admit == nil {

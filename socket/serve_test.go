@@ -149,7 +149,7 @@ func TestManyAtOnceAsTheyComplete(t *testing.T) {
 		}
 		order = append(order, i)
 		return func(context.Context) (any, error) { <-gates[i]; return i, nil }, nil
-	}}, Options{MaxInFlight: n})
+	}}, Options{maxInFlight: n})
 	c := r.dial()
 	var all strings.Builder
 	for i := range n {
@@ -178,7 +178,7 @@ func TestInFlightLimitSlowsReading(t *testing.T) {
 		<-gate
 		running.Add(-1)
 		return nil, nil
-	})}, Options{MaxInFlight: 3})
+	})}, Options{maxInFlight: 3})
 	c := r.dial()
 	for i := range 20 {
 		c.write(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`+"\n", i))

@@ -25,7 +25,7 @@ type Meaning struct {
 	// Certain is set when Operands can be compared with Run.Operands. Where a run
 	// has none, or this is not set, Order is compared.
 	Certain bool
-	// Order is a regular expression (RE2) that Joined(args) must match: the
+	// Order is a regular expression (RE2) that joined(args) must match: the
 	// operands in their order, with any options and as may be a value of each
 	// between them; "" when anything goes.
 	Order string
@@ -44,9 +44,9 @@ type Meaning struct {
 	texts []*regexp.Regexp
 }
 
-// Joined is a run's words as one text, for Meaning.Texts: before each a NUL, which
+// joined is a run's words as one text, for Meaning.Texts: before each a NUL, which
 // no word has.
-func Joined(args []string) string {
+func joined(args []string) string {
 	var b strings.Builder
 	for _, a := range args {
 		b.WriteByte(0)
@@ -199,7 +199,7 @@ func (s *Meaning) touches(run *effects.Run) bool {
 	}
 	args := ""
 	if s.order != nil || len(s.texts) > 0 {
-		args = Joined(run.Args)
+		args = joined(run.Args)
 	}
 	for _, re := range s.texts {
 		if !re.MatchString(args) {

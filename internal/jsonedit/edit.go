@@ -12,16 +12,16 @@ import (
 
 // KindError says that a value on the way is not what it has to be.
 type KindError struct {
-	Path string // the names on the way, with dots
-	Want string // "an object", "an array"
+	path string // the names on the way, with dots
+	want string // "an object", "an array"
 }
 
 // Error says so.
 func (e *KindError) Error() string {
-	if e.Path == "" {
-		return "the file is not " + e.Want
+	if e.path == "" {
+		return "the file is not " + e.want
 	}
-	return e.Path + " is not " + e.Want
+	return e.path + " is not " + e.want
 }
 
 // Append adds a value at the end of the array that path names, below the root.

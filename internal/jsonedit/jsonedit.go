@@ -24,7 +24,7 @@ import (
 
 // Errors of texts that may be fine for another reader.
 var (
-	ErrComment = errors.New("it has comments, which its reader does not take")
+	errComment = errors.New("it has comments, which its reader does not take")
 	ErrEmpty   = errors.New("it has no value")
 )
 
@@ -65,7 +65,7 @@ type Text struct {
 const mark = "\ufeff"
 
 // Parse reads a text: exactly one value, no name twice in one object, nothing
-// but what the dialect takes. Apart from ErrComment its errors are of type
+// but what the dialect takes. Apart from errComment its errors are of type
 // *SyntaxError.
 func Parse(data []byte, dialect Dialect) (*Text, error) {
 	in := bytes.Clone(data)
@@ -74,7 +74,7 @@ func Parse(data []byte, dialect Dialect) (*Text, error) {
 	}
 	scanned, err := scan(in)
 	if scanned.comments && dialect == Plain {
-		return nil, ErrComment
+		return nil, errComment
 	}
 	if err != nil {
 		return nil, syntaxError(data, scanned.end, err)

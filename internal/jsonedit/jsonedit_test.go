@@ -153,7 +153,7 @@ func TestAppendToOther(t *testing.T) {
 	} {
 		_, err := parse(t, text).Append("1", "hooks", "Pre")
 		kind, ok := errors.AsType[*KindError](err)
-		if !ok || kind.Path != path {
+		if !ok || kind.path != path {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -31,19 +31,19 @@ func (e *Held) Error() string {
 	return fmt.Sprintf("locked by the process with pid %d", e.PID)
 }
 
-// UnsafeError says that what lies at a lock's path is no lock file, and was
+// unsafeError says that what lies at a lock's path is no lock file, and was
 // left as it is.
-type UnsafeError struct {
-	Path, Is string
+type unsafeError struct {
+	path, is string
 }
 
 // Error names the path.
-func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("opening lock file: %s is %s", e.Path, e.Is)
+func (e *unsafeError) Error() string {
+	return fmt.Sprintf("opening lock file: %s is %s", e.path, e.is)
 }
 
 // Hint says what to do.
-func (e *UnsafeError) Hint() string { return "look at it, then move it away" }
+func (e *unsafeError) Hint() string { return "look at it, then move it away" }
 
 // Lock is a lock that is held.
 type Lock struct{ f *os.File }
@@ -54,7 +54,7 @@ type Lock struct{ f *os.File }
 func Take(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.ELOOP) {
-		return nil, &UnsafeError{path, "a symbolic link"}
+		return nil, &unsafeError{path, "a symbolic link"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening lock file: %w", err)
@@ -87,10 +87,10 @@ func check(f *os.File, path string) error {
 		return fmt.Errorf("looking at lock file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return &UnsafeError{path, "not a regular file"}
+		return &unsafeError{path, "not a regular file"}
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
-		return &UnsafeError{path, "a file that has another name as well"}
+		return &unsafeError{path, "a file that has another name as well"}
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 
 // Schema is docs/protocol.schema.json.
 type Schema struct {
-	// Root is the document, as jsonschema.UnmarshalJSON reads it.
-	Root     map[string]any
+	// root is the document, as jsonschema.UnmarshalJSON reads it.
+	root     map[string]any
 	compiled map[string]*jsonschema.Schema // of $defs
 }
 
@@ -29,7 +29,7 @@ func ReadSchema(path string) (*Schema, error) {
 		return nil, fmt.Errorf("reading the schema: %w", err)
 	}
 	root, _ := doc.(map[string]any)
-	s := &Schema{Root: root, compiled: map[string]*jsonschema.Schema{}}
+	s := &Schema{root: root, compiled: map[string]*jsonschema.Schema{}}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	const url = "mem:///protocol.schema.json"
@@ -45,7 +45,7 @@ func ReadSchema(path string) (*Schema, error) {
 }
 
 func (s *Schema) defs() map[string]any {
-	defs, _ := s.Root["$defs"].(map[string]any)
+	defs, _ := s.root["$defs"].(map[string]any)
 	return defs
 }
 

@@ -42,7 +42,7 @@ var safety = []pragma{
 const defaultAutoCheckpoint = 1000
 
 func writer(drv driver.Driver, o *Options) *sql.DB {
-	pages := o.AutoCheckpoint
+	pages := o.autoCheckpoint
 	if pages == 0 {
 		pages = defaultAutoCheckpoint
 	}

@@ -17,7 +17,7 @@ const minSQLite = 3_051_003
 
 func newDriver() (driver.Driver, error) {
 	if _, n, _ := sqlite3.Version(); n < minSQLite {
-		return nil, ErrOldSQLite
+		return nil, errOldSQLite
 	}
 	return &sqlite3.SQLiteDriver{}, nil
 }

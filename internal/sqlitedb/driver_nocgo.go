@@ -4,7 +4,7 @@ package sqlitedb
 
 import "database/sql/driver"
 
-func newDriver() (driver.Driver, error) { return nil, ErrNoCgo }
+func newDriver() (driver.Driver, error) { return nil, errNoCgo }
 
 func saysDamaged(error) bool { return false }
 

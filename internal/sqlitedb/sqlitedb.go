@@ -37,11 +37,11 @@ var (
 	ErrDamaged = errors.New("database is damaged")
 	// ErrUnsafe means that someone else could change the file or its folder.
 	ErrUnsafe = errors.New("not safe to use")
-	// ErrOldSQLite means that this program was linked with a SQLite that can
+	// errOldSQLite means that this program was linked with a SQLite that can
 	// damage a database which two connections write to.
-	ErrOldSQLite = errors.New("SQLite is older than 3.51.3")
-	// ErrNoCgo means that this program was built without SQLite.
-	ErrNoCgo = errors.New("built without cgo, which SQLite needs")
+	errOldSQLite = errors.New("SQLite is older than 3.51.3")
+	// errNoCgo means that this program was built without SQLite.
+	errNoCgo = errors.New("built without cgo, which SQLite needs")
 )
 
 // Synchronous says what a commit survives.
@@ -66,10 +66,10 @@ type Options struct {
 	Migrations []string
 	// Synchronous is Normal or Full.
 	Synchronous Synchronous
-	// AutoCheckpoint is the number of pages in the write-ahead log at which a
+	// autoCheckpoint is the number of pages in the write-ahead log at which a
 	// commit folds it into the file, and waits for the disk; 0 is SQLite's
 	// default of 1000. Who calls Checkpoint can make it large.
-	AutoCheckpoint int
+	autoCheckpoint int
 	// Now is the clock that names backups; time.Now if nil.
 	Now func() time.Time
 }
@@ -86,7 +86,6 @@ type DB struct {
 	// Read cannot write.
 	Read *sql.DB
 
-	fold  *sql.DB // makes checkpoints; connects at its first use
 	lock  *lockfile.Lock
 	place *place
 }
@@ -128,7 +127,7 @@ func open(drv driver.Driver, o *Options) (*DB, error) {
 			return nil, fmt.Errorf("opening %s: %w", o.Path, err)
 		}
 	}
-	db := &DB{Write: writer(drv, o), Read: reader(drv, o), fold: writer(drv, o)}
+	db := &DB{Write: writer(drv, o), Read: reader(drv, o)}
 	err = migrate(db.Write, o)
 	if err == nil {
 		err = checkSchema(drv, db.Write, o)
@@ -189,17 +188,6 @@ func OpenDamaged(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Checkpoint folds what it can of the write-ahead log into the file, beside
-// commits that go on. It waits for the disk.
-func (db *DB) Checkpoint() error {
-	var busy, logged, folded int
-	row := db.fold.QueryRow("PRAGMA wal_checkpoint(PASSIVE)")
-	if err := row.Scan(&busy, &logged, &folded); err != nil {
-		return fmt.Errorf("folding the log into the database: %w", err)
-	}
-	return nil
-}
-
 // Fold folds all of the write-ahead log into the file and empties it, for what
 // must not hang on the log: SQLite drops the end of a damaged one without a
 // word. It waits for the disk, twice, and must not be called in a transaction.
@@ -223,7 +211,7 @@ func (db *DB) InPlace() error { return db.place.check() }
 func (db *DB) Close() error {
 	err := db.Read.Close()
 	if db.Write != nil {
-		err = errors.Join(err, db.fold.Close(), db.Write.Close())
+		err = errors.Join(err, db.Write.Close())
 	}
 	if db.place != nil {
 		err = errors.Join(err, db.place.close())
@@ -262,7 +250,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("opening %q: want an absolute, clean path", o.Path)
 	case o.ApplicationID == 0 || len(o.Migrations) == 0:
 		return fmt.Errorf("opening %s: application id or migrations missing", o.Path)
-	case o.AutoCheckpoint < 0:
+	case o.autoCheckpoint < 0:
 		return fmt.Errorf("opening %s: negative checkpoint size", o.Path)
 	case o.Synchronous != Normal && o.Synchronous != Full:
 		return fmt.Errorf("opening %s: unknown synchronous mode %d", o.Path, o.Synchronous)

@@ -36,8 +36,8 @@ func readSchema(v strictjson.Value) (doc any, size int, err error) {
 
 // readArguments makes a tree of arguments.
 func readArguments(v strictjson.Value) (*node, error) {
-	if len(v) > MaxArgumentBytes {
-		return nil, unchecked("the arguments are longer than %d KiB", MaxArgumentBytes>>10)
+	if len(v) > maxArgumentBytes {
+		return nil, unchecked("the arguments are longer than %d KiB", maxArgumentBytes>>10)
 	}
 	r := reader{}
 	return r.read(v, 0, 0)

@@ -65,7 +65,7 @@ func (r *report) sorted() []Problem {
 	if len(r.problems) == 0 {
 		return []Problem{{Text: "does not fit"}}
 	}
-	return r.problems[:min(len(r.problems), MaxProblems)]
+	return r.problems[:min(len(r.problems), maxProblems)]
 }
 
 // at is a place in the arguments.

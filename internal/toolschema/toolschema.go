@@ -3,7 +3,7 @@
 // refuse a call that the tool could not take, before a person is asked about it.
 //
 // It says nothing about whether a call may run: arguments that fit are allowed
-// nothing, and a schema that cannot be checked (see Unchecked) is a reason to ask
+// nothing, and a schema that cannot be checked (see uncheckedError) is a reason to ask
 // a person, never to go on. A schema is written by whoever wrote the tool, so it
 // is hostile until shown otherwise: no reference leaves it, nothing is loaded, and
 // size, depth and work are bounded before the library sees it.
@@ -25,7 +25,7 @@ import (
 // Bounds of a schema and of the arguments. Over them nothing is checked.
 const (
 	MaxSchemaBytes   = 128 << 10
-	MaxArgumentBytes = 1 << 20
+	maxArgumentBytes = 1 << 20
 	maxSchemaValues  = 10_000  // of JSON, scalars included
 	maxObjects       = 2_000   // that may be schemas of their own
 	maxSchemaDepth   = 64      // of nesting
@@ -42,8 +42,8 @@ const (
 	maxPrograms      = 40_000  // of all patterns together
 )
 
-// MaxProblems is how many problems are named.
-const MaxProblems = 8
+// maxProblems is how many problems are named.
+const maxProblems = 8
 
 // Problem is one thing that is wrong with the arguments. It repeats no value and
 // no name of them, only what the schema says.
@@ -62,21 +62,21 @@ func (p Problem) String() string {
 	return p.At + ": " + p.Text
 }
 
-// Unchecked is the error for a schema that cannot be checked. Its text repeats
+// uncheckedError is the error for a schema that cannot be checked. Its text repeats
 // nothing of the schema.
-type Unchecked struct {
-	Why string
+type uncheckedError struct {
+	why string
 }
 
 // Error says why.
-func (e *Unchecked) Error() string { return "checking the schema: " + e.Why }
+func (e *uncheckedError) Error() string { return "checking the schema: " + e.why }
 
 func unchecked(format string, args ...any) error {
-	return &Unchecked{fmt.Sprintf(format, args...)}
+	return &uncheckedError{fmt.Sprintf(format, args...)}
 }
 
 // Check returns what is wrong with the arguments by the schema, at most
-// MaxProblems of it and none when they fit. An error is an *Unchecked: nothing is
+// maxProblems of it and none when they fit. An error is an *uncheckedError: nothing is
 // known about them then. Both values have passed strictjson.Check.
 //
 // It takes at most some tenths of a second, whatever it is given.

@@ -21,7 +21,7 @@ func checked(t *testing.T, schema, arguments string) string {
 	}
 	problems, err := Check(strictjson.Value(schema), strictjson.Value(arguments))
 	if err != nil {
-		if _, ok := errors.AsType[*Unchecked](err); !ok || problems != nil {
+		if _, ok := errors.AsType[*uncheckedError](err); !ok || problems != nil {
 			t.Fatalf("problems %v, error %v", problems, err)
 		}
 		return "unchecked: " + strings.TrimPrefix(err.Error(), "checking the schema: ")
@@ -176,7 +176,7 @@ func TestBounds(t *testing.T) {
 		t.Error(got)
 	}
 	problems, err := Check(strictjson.Value(`{"items":{"type":"string"}}`), strictjson.Value(`[`+times(100, ",", constant("1"))+`]`))
-	if err != nil || len(problems) != MaxProblems {
+	if err != nil || len(problems) != maxProblems {
 		t.Errorf("%d problems, %v", len(problems), err)
 	}
 }
@@ -208,7 +208,7 @@ func TestNothingIsRepeated(t *testing.T) {
 // TestPanic: what the library cannot take is not checked.
 func TestPanic(t *testing.T) {
 	problems, err := guarded(func() ([]Problem, error) { panic("canary") })
-	if _, ok := errors.AsType[*Unchecked](err); !ok || problems != nil || strings.Contains(err.Error(), "canary") {
+	if _, ok := errors.AsType[*uncheckedError](err); !ok || problems != nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("%v, %v", problems, err)
 	}
 }
@@ -228,7 +228,7 @@ func FuzzCheck(f *testing.F) {
 		if (err == nil) != (err2 == nil) || !cmp.Equal(first, again) {
 			t.Errorf("%v, %v, then %v, %v", first, err, again, err2)
 		}
-		if err != nil && len(err.Error()) > 200 || len(first) > MaxProblems {
+		if err != nil && len(err.Error()) > 200 || len(first) > maxProblems {
 			t.Errorf("%v, %v", first, err)
 		}
 	})

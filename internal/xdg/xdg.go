@@ -20,9 +20,9 @@ import (
 // differ so that a sandbox can be given the one without the other: what may
 // ask need not be able to answer.
 const (
-	SocketName      = "permd.sock"
-	AdminSocketName = "admin.sock"
-	HTTPSocketName  = "http.sock"
+	socketName      = "permd.sock"
+	adminSocketName = "admin.sock"
+	httpSocketName  = "http.sock"
 	runName         = "permd"
 	adminName       = "permd-admin"
 	httpName        = "permd-http"
@@ -94,21 +94,21 @@ type Dirs struct {
 }
 
 // Socket is the path of the decision socket.
-func (d Dirs) Socket() string { return filepath.Join(d.Run, SocketName) }
+func (d Dirs) Socket() string { return filepath.Join(d.Run, socketName) }
 
 // AdminSocket is the path of the management socket.
-func (d Dirs) AdminSocket() string { return filepath.Join(d.Admin, AdminSocketName) }
+func (d Dirs) AdminSocket() string { return filepath.Join(d.Admin, adminSocketName) }
 
 // HTTPSocket is the path of the socket for HTTP.
-func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, HTTPSocketName) }
+func (d Dirs) HTTPSocket() string { return filepath.Join(d.HTTP, httpSocketName) }
 
 // HTTPToken is the file with the token for HTTP at an address.
 func (d Dirs) HTTPToken() string { return filepath.Join(d.Data, "http.token") }
 
-// AdminBeside is the management socket that belongs to a decision socket at a
+// adminBeside is the management socket that belongs to a decision socket at a
 // path of the person's choice: in a folder of its own next to that socket's.
-func AdminBeside(socket string) string {
-	return filepath.Join(filepath.Dir(filepath.Dir(socket)), adminName, AdminSocketName)
+func adminBeside(socket string) string {
+	return filepath.Join(filepath.Dir(filepath.Dir(socket)), adminName, adminSocketName)
 }
 
 // Find returns the folders. A relative value of an XDG variable is ignored, as
@@ -274,5 +274,5 @@ func (e Env) chosen(admin bool) (string, error) {
 	if v == "" || err != nil {
 		return "", err
 	}
-	return AdminBeside(v), nil
+	return adminBeside(v), nil
 }

@@ -27,7 +27,7 @@ func (t *translator) claude(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &Error{At: t.at(doc.line), Err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
 	}
 	for _, m := range doc.members {
 		switch m.name {
@@ -53,17 +53,17 @@ func (t *translator) claude(f File) error {
 
 func (t *translator) claudePermissions(n *node) error {
 	if n.kind != '{' {
-		return &Error{At: t.at(n.line), Err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: notAn("object", n)}
 	}
 	for _, m := range n.members {
 		switch m.name {
 		case "allow", "ask", "deny":
 			if m.value.kind != '[' {
-				return &Error{At: t.at(m.line), Err: notAn("list", m.value)}
+				return &fileError{at: t.at(m.line), err: notAn("list", m.value)}
 			}
 			for _, item := range m.value.items {
 				if item.kind != '"' {
-					return &Error{At: t.at(item.line), Err: notAn("text", item)}
+					return &fileError{at: t.at(item.line), err: notAn("text", item)}
 				}
 				t.claudeRule(decisions.Set(m.name), item)
 			}

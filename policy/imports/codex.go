@@ -80,7 +80,7 @@ func (t *translator) codexServers(n *node) error {
 			case "disabled_tools":
 				names, ok := k.value.list()
 				if !ok {
-					return &Error{At: t.at(k.line), Err: notAn("list of texts", k.value)}
+					return &fileError{at: t.at(k.line), err: notAn("list of texts", k.value)}
 				}
 				for _, name := range names {
 					t.add(rule{at: t.at(k.line), text: text + " " + name, set: decisions.SetDeny, m: tool(s.name, name)})
@@ -130,11 +130,11 @@ func (t *translator) codexRules(f File) error {
 	for _, c := range calls {
 		args, ok := known[c.name]
 		if !ok {
-			return &Error{At: t.at(c.line), Err: fmt.Errorf("permd does not know %s", c.name)}
+			return &fileError{at: t.at(c.line), err: fmt.Errorf("permd does not know %s", c.name)}
 		}
 		for name := range c.args {
 			if !slices.Contains(args, name) {
-				return &Error{At: t.at(c.line), Err: fmt.Errorf("%s has no argument %s", c.name, name)}
+				return &fileError{at: t.at(c.line), err: fmt.Errorf("%s has no argument %s", c.name, name)}
 			}
 		}
 		text := func(name string) string {
@@ -149,7 +149,7 @@ func (t *translator) codexRules(f File) error {
 		}
 		set, ok := codexSets[text("decision")]
 		if !ok {
-			return &Error{At: t.at(c.line), Err: fmt.Errorf("%q is no decision", text("decision"))}
+			return &fileError{at: t.at(c.line), err: fmt.Errorf("%q is no decision", text("decision"))}
 		}
 		r := rule{at: t.at(c.line), set: set}
 		if set != decisions.SetAllow {
@@ -176,13 +176,13 @@ func (t *translator) codexRules(f File) error {
 func (t *translator) codexPattern(c starCall) (words [][]string, shown string, err error) {
 	p := c.args["pattern"]
 	if p == nil || p.kind != '[' || len(p.items) == 0 {
-		return nil, "", &Error{At: t.at(c.line), Err: fmt.Errorf("prefix_rule has no pattern")}
+		return nil, "", &fileError{at: t.at(c.line), err: fmt.Errorf("prefix_rule has no pattern")}
 	}
 	var show []string
 	for _, item := range p.items {
 		list, ok := item.list()
 		if !ok || len(list) == 0 {
-			return nil, "", &Error{At: t.at(item.line), Err: fmt.Errorf("a word of the pattern is no text and no list of texts")}
+			return nil, "", &fileError{at: t.at(item.line), err: fmt.Errorf("a word of the pattern is no text and no list of texts")}
 		}
 		words = append(words, list)
 		show = append(show, strings.Join(list, "|"))

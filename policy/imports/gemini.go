@@ -30,7 +30,7 @@ func (t *translator) gemini(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &Error{At: t.at(doc.line), Err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
 	}
 	others := 0
 	for _, m := range doc.members {
@@ -90,7 +90,7 @@ func (t *translator) geminiModes(m member) {
 
 func (t *translator) geminiTools(n *node) error {
 	if n.kind != '{' {
-		return &Error{At: t.at(n.line), Err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: notAn("object", n)}
 	}
 	for _, m := range n.members {
 		switch m.name {
@@ -113,14 +113,14 @@ func (t *translator) geminiTools(n *node) error {
 // are not asked for.
 func (t *translator) geminiTool(m member) error {
 	if m.value.kind != '[' {
-		return &Error{At: t.at(m.line), Err: notAn("list", m.value)}
+		return &fileError{at: t.at(m.line), err: notAn("list", m.value)}
 	}
 	if m.name == "core" {
 		return t.geminiCore(m)
 	}
 	for _, item := range m.value.items {
 		if item.kind != '"' {
-			return &Error{At: t.at(item.line), Err: notAn("text", item)}
+			return &fileError{at: t.at(item.line), err: notAn("text", item)}
 		}
 		r := rule{at: t.at(item.line), text: m.name + " " + item.text, m: geminiNamed(item.text), rank: geminiExclude}
 		switch m.name {
@@ -142,7 +142,7 @@ func (t *translator) geminiCore(m member) error {
 	listed := make(map[area]bool)
 	for _, item := range m.value.items {
 		if item.kind != '"' {
-			return &Error{At: t.at(item.line), Err: notAn("text", item)}
+			return &fileError{at: t.at(item.line), err: notAn("text", item)}
 		}
 		named := geminiNamed(item.text)
 		listed[named.area] = true
@@ -219,7 +219,7 @@ func geminiServerTool(server, toolName, long string) match {
 
 func (t *translator) geminiServers(n *node) error {
 	if n.kind != '{' {
-		return &Error{At: t.at(n.line), Err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: notAn("object", n)}
 	}
 	for _, s := range n.members {
 		for _, k := range s.value.members {
@@ -230,7 +230,7 @@ func (t *translator) geminiServers(n *node) error {
 				}
 			case "excludeTools":
 				if k.value.kind != '[' {
-					return &Error{At: t.at(k.line), Err: notAn("list", k.value)}
+					return &fileError{at: t.at(k.line), err: notAn("list", k.value)}
 				}
 				for _, item := range k.value.items {
 					t.add(rule{at: t.at(item.line), text: "mcpServers." + s.name + ".excludeTools " + item.text, set: decisions.SetDeny,
@@ -246,7 +246,7 @@ func (t *translator) geminiServers(n *node) error {
 
 func (t *translator) geminiMCP(n *node) error {
 	if n.kind != '{' {
-		return &Error{At: t.at(n.line), Err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: notAn("object", n)}
 	}
 	for _, m := range n.members {
 		if m.name != "excluded" && m.name != "exclude" {

@@ -14,7 +14,7 @@ func (t *translator) geminiPolicy(doc *node) error {
 		switch m.name {
 		case "rule":
 			if m.value.kind != '[' {
-				return &Error{At: t.at(m.line), Err: notAn("list", m.value)}
+				return &fileError{at: t.at(m.line), err: notAn("list", m.value)}
 			}
 			for _, item := range m.value.items {
 				if err := t.geminiRule(item); err != nil {
@@ -73,7 +73,7 @@ func (t *translator) geminiRule(n *node) error {
 		case "priority":
 			p, err := strconv.ParseFloat(m.value.text, 64)
 			if err != nil || p < -1e6 || p > 1e6 {
-				return &Error{At: t.at(m.line), Err: fmt.Errorf("%q is no priority", m.value.show())}
+				return &fileError{at: t.at(m.line), err: fmt.Errorf("%q is no priority", m.value.show())}
 			}
 			r.rank = int(p * 1000)
 		default:
@@ -85,16 +85,16 @@ func (t *translator) geminiRule(n *node) error {
 	}
 	decision := n.get("decision")
 	if decision == nil {
-		return &Error{At: r.at, Err: fmt.Errorf("the rule has no decision")}
+		return &fileError{at: r.at, err: fmt.Errorf("the rule has no decision")}
 	}
 	sets := map[string]decisions.Set{"allow": decisions.SetAllow, "deny": decisions.SetDeny, "ask_user": decisions.SetAsk}
 	if r.set = sets[decision.text]; r.set == "" {
-		return &Error{At: t.at(decision.line), Err: fmt.Errorf("%q is not allow, deny or ask_user", decision.show())}
+		return &fileError{at: t.at(decision.line), err: fmt.Errorf("%q is not allow, deny or ask_user", decision.show())}
 	}
 	names, ok := n.get("toolName").list()
 	prefixes, ok2 := n.get("commandPrefix").list()
 	if !ok || !ok2 {
-		return &Error{At: r.at, Err: fmt.Errorf("toolName and commandPrefix are texts or lists of texts")}
+		return &fileError{at: r.at, err: fmt.Errorf("toolName and commandPrefix are texts or lists of texts")}
 	}
 	var matches []match
 	server := ""

@@ -166,20 +166,20 @@ type Out struct {
 }
 
 // Error is something in a settings file that keeps it from being read.
-type Error struct {
-	At  Place
-	Err error
-	Fix string
+type fileError struct {
+	at  Place
+	err error
+	fix string
 }
 
 // Error returns the place and what is wrong.
-func (e *Error) Error() string { return fmt.Sprintf("reading %s: %v", e.At, e.Err) }
+func (e *fileError) Error() string { return fmt.Sprintf("reading %s: %v", e.at, e.err) }
 
 // Unwrap returns what is wrong without its place.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *fileError) Unwrap() error { return e.err }
 
 // Hint returns what to do about it, "" if nothing is known.
-func (e *Error) Hint() string { return e.Fix }
+func (e *fileError) Hint() string { return e.fix }
 
 // Translate reads settings and makes rules of them. Files of the same peer are
 // one set of settings; where their order counts, a later one has more weight.
@@ -191,7 +191,7 @@ func Translate(peer Peer, files []File, o Options) (*Import, error) {
 	t := &translator{peer: peer, o: o, im: &Import{Peer: peer, Notes: []Note{}, Files: []Out{}}}
 	for _, f := range files {
 		if len(f.Data) > maxFile {
-			return nil, &Error{At: Place{File: f.Name}, Err: fmt.Errorf("the file is longer than %d bytes", maxFile)}
+			return nil, &fileError{at: Place{File: f.Name}, err: fmt.Errorf("the file is longer than %d bytes", maxFile)}
 		}
 		root := o.Project
 		if root == "" && !o.Everywhere {

@@ -63,14 +63,14 @@ type untranslatable struct {
 // address, a tool.
 type Item struct {
 	area area
-	// Text is the command, without its neighbours; Line the whole line.
-	Text, Line string
-	Path       string // absolute
-	Project    string // root
-	Home       string
-	URL, Host  string
-	Server     string
-	Tool       string
+	// text is the command, without its neighbours; Line the whole line.
+	text, line string
+	path       string // absolute
+	project    string // root
+	home       string
+	url, host  string
+	server     string
+	tool       string
 }
 
 // Names of the Rego helpers in bodies, replaced when they are written.
@@ -161,7 +161,7 @@ func runs(re string, wide bool, lines []string, exact bool) match {
 		m.bodies = append(m.bodies, body("input.effect.shell == true", regoText(re, lineName)))
 	}
 	m.says = func(i *Item) bool {
-		return i.area == runArea && (compiled.MatchString(i.Text) || wide && compiled.MatchString(i.Line))
+		return i.area == runArea && (compiled.MatchString(i.text) || wide && compiled.MatchString(i.line))
 	}
 	return m
 }
@@ -241,7 +241,7 @@ func hosts(lines []string, exact bool, re string) match {
 		return m
 	}
 	m.says = func(i *Item) bool {
-		return i.area == fetchArea && (compiled.MatchString(i.Host) || compiled.MatchString(i.URL))
+		return i.area == fetchArea && (compiled.MatchString(i.host) || compiled.MatchString(i.url))
 	}
 	m.bodies = []string{
 		body(kindIs(effects.KindConnect), regoText(re, "input.effect.url")),
@@ -274,7 +274,7 @@ func tool(server, name string) match {
 	m.bodies = []string{body(conditions...)}
 	m.says = func(i *Item) bool {
 		ok := func(glob, s string) bool { return pattern.Glob(strings.Split(glob, "*")).Match(s) }
-		return i.area == toolArea && (server == "") == (i.Server == "") && ok(server, i.Server) && ok(name, i.Tool)
+		return i.area == toolArea && (server == "") == (i.server == "") && ok(server, i.server) && ok(name, i.tool)
 	}
 	return m
 }

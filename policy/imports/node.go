@@ -78,7 +78,7 @@ func parseJSONC(f File) (*node, error) {
 		if syntax, ok := errors.AsType[*jsonedit.SyntaxError](err); ok {
 			at.Line, err = syntax.Line, fmt.Errorf("column %d: %w", syntax.Column, syntax.Err)
 		}
-		return nil, &Error{At: at, Err: err, Fix: "mend it, and import it again"}
+		return nil, &fileError{at: at, err: err, fix: "mend it, and import it again"}
 	}
 	return fromJSON(text.Root()), nil
 }
@@ -113,11 +113,11 @@ func parseYAML(f File) (*node, error) {
 	}
 	front, _, ok := strings.Cut(rest, "\n---")
 	if !ok {
-		return nil, &Error{At: Place{f.Name, 1}, Err: errors.New("the front matter is not closed")}
+		return nil, &fileError{at: Place{f.Name, 1}, err: errors.New("the front matter is not closed")}
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(front), &doc); err != nil {
-		return nil, &Error{At: Place{File: f.Name}, Err: fmt.Errorf("the front matter is no YAML: %w", err)}
+		return nil, &fileError{at: Place{File: f.Name}, err: fmt.Errorf("the front matter is no YAML: %w", err)}
 	}
 	if len(doc.Content) == 0 {
 		return &node{line: 1, kind: '{'}, nil
@@ -133,7 +133,7 @@ func fromYAML(file string, y *yaml.Node) (*node, error) {
 		for i := 0; i+1 < len(y.Content); i += 2 {
 			name := y.Content[i].Value
 			if n.get(name) != nil {
-				return nil, &Error{At: Place{file, y.Content[i].Line + 1}, Err: fmt.Errorf("the key %q stands twice", name)}
+				return nil, &fileError{at: Place{file, y.Content[i].Line + 1}, err: fmt.Errorf("the key %q stands twice", name)}
 			}
 			v, err := fromYAML(file, y.Content[i+1])
 			if err != nil {
@@ -151,7 +151,7 @@ func fromYAML(file string, y *yaml.Node) (*node, error) {
 			n.items = append(n.items, v)
 		}
 	case y.Kind == yaml.AliasNode:
-		return nil, &Error{At: Place{file, y.Line + 1}, Err: errors.New("aliases are not read"), Fix: "write the value out"}
+		return nil, &fileError{at: Place{file, y.Line + 1}, err: errors.New("aliases are not read"), fix: "write the value out"}
 	case y.Tag == "!!bool":
 		n.kind = 'f'
 		if strings.EqualFold(y.Value, "true") {

@@ -29,7 +29,7 @@ func (t *translator) opencode(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &Error{At: t.at(doc.line), Err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
 	}
 	o := &opencode{t: t, servers: doc.get("mcp")}
 	others := 0
@@ -83,7 +83,7 @@ type opencode struct {
 // tools reads the old form: a tool that is false is not there.
 func (o *opencode) tools(m member, only string) error {
 	if m.value.kind != '{' {
-		return &Error{At: o.t.at(m.line), Err: notAn("object", m.value)}
+		return &fileError{at: o.t.at(m.line), err: notAn("object", m.value)}
 	}
 	for _, e := range m.value.members {
 		switch e.value.kind {
@@ -94,7 +94,7 @@ func (o *opencode) tools(m member, only string) error {
 		case 't':
 			o.t.note(Note{At: o.t.at(e.line), Text: e.name + ": true", Outcome: Remark, Why: "the tool is offered; that allows nothing"})
 		default:
-			return &Error{At: o.t.at(e.line), Err: notAn("true or false", e.value)}
+			return &fileError{at: o.t.at(e.line), err: notAn("true or false", e.value)}
 		}
 	}
 	return nil
@@ -105,7 +105,7 @@ func (o *opencode) permission(n *node, only string) error {
 		return o.rule("*", "*", n.text, n.line, only)
 	}
 	if n.kind != '{' {
-		return &Error{At: o.t.at(n.line), Err: notAn("object", n)}
+		return &fileError{at: o.t.at(n.line), err: notAn("object", n)}
 	}
 	for _, m := range n.members {
 		switch m.value.kind {
@@ -116,14 +116,14 @@ func (o *opencode) permission(n *node, only string) error {
 		case '{':
 			for _, p := range m.value.members {
 				if p.value.kind != '"' {
-					return &Error{At: o.t.at(p.line), Err: notAn("text", p.value)}
+					return &fileError{at: o.t.at(p.line), err: notAn("text", p.value)}
 				}
 				if err := o.rule(m.name, p.name, p.value.text, p.line, only); err != nil {
 					return err
 				}
 			}
 		default:
-			return &Error{At: o.t.at(m.line), Err: notAn("text or an object", m.value)}
+			return &fileError{at: o.t.at(m.line), err: notAn("text or an object", m.value)}
 		}
 	}
 	return nil
@@ -132,7 +132,7 @@ func (o *opencode) permission(n *node, only string) error {
 func (o *opencode) rule(name, glob, action string, at int, only string) error {
 	set := decisions.Set(action)
 	if !slices.Contains(sets, set) {
-		return &Error{At: o.t.at(at), Err: fmt.Errorf("%q is not allow, ask or deny", action)}
+		return &fileError{at: o.t.at(at), err: fmt.Errorf("%q is not allow, ask or deny", action)}
 	}
 	if name != "*" {
 		for _, n := range matching(name, "bash", "read", "edit", "list", "glob", "grep", "webfetch", "external_directory") {
@@ -276,7 +276,7 @@ func opencodeOutside(all bool, set decisions.Set, glob string) match {
 	} else {
 		m.bodies = []string{body(`input.effect.kind in {"read", "write", "delete"}`, `"outside" in input.effect.tags`)}
 		m.says = func(i *Item) bool {
-			return i.Path != "" && i.Project != "" && !lexpath.Below(i.Project, i.Path)
+			return i.path != "" && i.project != "" && !lexpath.Below(i.project, i.path)
 		}
 		if set == decisions.SetAllow {
 			m.untranslatable = &untranslatable{Everything, "it opens every folder", "allow the folders that you mean under read and write"}
@@ -308,8 +308,8 @@ func (o *opencode) tool(name string) match {
 			fmt.Sprintf("regex.match(%s, concat(\"_\", [input.effect.server, input.effect.tool]))", quote("(?s)^"+globRegexp(name)+"$"))))
 		own := m.says
 		m.says = func(i *Item) bool {
-			return own(i) || i.area == toolArea && i.Server != "" &&
-				pattern.Glob(strings.Split(name, "*")).Match(i.Server+"_"+i.Tool)
+			return own(i) || i.area == toolArea && i.server != "" &&
+				pattern.Glob(strings.Split(name, "*")).Match(i.server+"_"+i.tool)
 		}
 	}
 	return m

@@ -56,13 +56,13 @@ func (p pathTest) of(i *Item) (string, bool) {
 	var root string
 	switch p.field {
 	case "project_path":
-		root = i.Project
+		root = i.project
 	case "home_path":
-		root = i.Home
+		root = i.home
 	default:
-		return i.Path, true
+		return i.path, true
 	}
-	return lexpath.RelBelow(root, i.Path)
+	return lexpath.RelBelow(root, i.path)
 }
 
 // pathGlob makes lines and tests of a glob below a base: "/", "~/" or "./". In

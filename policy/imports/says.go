@@ -8,25 +8,25 @@ import (
 )
 
 // Command is one command of a line, as the peer's rules see it.
-func Command(text, line string) Item { return Item{area: runArea, Text: text, Line: line} }
+func Command(text, line string) Item { return Item{area: runArea, text: text, line: line} }
 
 // Reading, Writing and Deleting are what tools do to a file; the path is
 // absolute.
-func Reading(path string) Item  { return Item{area: readArea, Path: path} }
-func Writing(path string) Item  { return Item{area: editArea, Path: path} }
-func Deleting(path string) Item { return Item{area: deleteArea, Path: path} }
+func Reading(path string) Item  { return Item{area: readArea, path: path} }
+func Writing(path string) Item  { return Item{area: editArea, path: path} }
+func Deleting(path string) Item { return Item{area: deleteArea, path: path} }
 
 // Fetching is what a tool does with an address.
 func Fetching(address string) Item {
-	i := Item{area: fetchArea, URL: address}
+	i := Item{area: fetchArea, url: address}
 	if u, err := url.Parse(address); err == nil {
-		i.Host = u.Hostname()
+		i.host = u.Hostname()
 	}
 	return i
 }
 
 // Using is the call of a named tool; no server means the agent's own.
-func Using(server, tool string) Item { return Item{area: toolArea, Server: server, Tool: tool} }
+func Using(server, tool string) Item { return Item{area: toolArea, server: server, tool: tool} }
 
 // PeerDecision is what the rules of the peer say about a call.
 type PeerDecision struct {
@@ -46,9 +46,9 @@ func (im *Import) Decide(project, home string, items []Item) PeerDecision {
 	silent := len(items) == 0
 	for i := range items {
 		item := items[i]
-		item.Project, item.Home = filepath.Clean(project), home
+		item.project, item.home = filepath.Clean(project), home
 		if project == "" {
-			item.Project = ""
+			item.project = ""
 		}
 		one, ok := im.decidePart(&item)
 		switch {
@@ -69,7 +69,7 @@ func (im *Import) decidePart(item *Item) (PeerDecision, bool) {
 	var best *rule
 	for i := range im.rules {
 		r := &im.rules[i]
-		if r.only != "" || r.project != "" && r.project != item.Project || r.m.says == nil || !r.m.says(item) {
+		if r.only != "" || r.project != "" && r.project != item.project || r.m.says == nil || !r.m.says(item) {
 			continue
 		}
 		if best == nil || r.rank > best.rank || r.rank == best.rank && strict(r.set) > strict(best.set) {

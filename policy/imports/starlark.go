@@ -57,7 +57,7 @@ func parseStarlark(f File) ([]starCall, error) {
 }
 
 func (r *starReader) fail(format string, args ...any) error {
-	return &Error{At: Place{r.file, r.line}, Err: fmt.Errorf(format, args...), Fix: "write each rule out as a call with texts and lists, and import it again"}
+	return &fileError{at: Place{r.file, r.line}, err: fmt.Errorf(format, args...), fix: "write each rule out as a call with texts and lists, and import it again"}
 }
 
 // skip goes over space, line ends and comments.

@@ -20,7 +20,7 @@ func parseTOML(f File) (*node, error) {
 		if e, ok := errors.AsType[toml.ParseError](err); ok {
 			line = e.Position.Line
 		}
-		return nil, &Error{At: Place{f.Name, line}, Err: err, Fix: "mend it, and import it again"}
+		return nil, &fileError{at: Place{f.Name, line}, err: err, fix: "mend it, and import it again"}
 	}
 	l := &tomlLines{lines: strings.Split(string(f.Data), "\n")}
 	return l.node(doc, nil, 0), nil

@@ -21,7 +21,7 @@ func (t *translator) vscode(f File) error {
 		return err
 	}
 	if doc.kind != '{' {
-		return &Error{At: t.at(doc.line), Err: notAn("object", doc)}
+		return &fileError{at: t.at(doc.line), err: notAn("object", doc)}
 	}
 	off := doc.get("chat.tools.terminal.enableAutoApprove")
 	others := 0
@@ -68,7 +68,7 @@ func (t *translator) vscode(f File) error {
 
 func (t *translator) vscodeEach(m member, each func(member) error) error {
 	if m.value.kind != '{' {
-		return &Error{At: t.at(m.line), Err: notAn("object", m.value)}
+		return &fileError{at: t.at(m.line), err: notAn("object", m.value)}
 	}
 	for _, e := range m.value.members {
 		if err := each(e); err != nil {
@@ -84,7 +84,7 @@ func (t *translator) vscodeValue(m member, key string) (set decisions.Set, more 
 	if v.kind == '{' {
 		more = v
 		if v = v.get(key); v == nil {
-			return "", nil, &Error{At: t.at(m.line), Err: fmt.Errorf("there is no %s", key)}
+			return "", nil, &fileError{at: t.at(m.line), err: fmt.Errorf("there is no %s", key)}
 		}
 	}
 	switch v.kind {
@@ -95,7 +95,7 @@ func (t *translator) vscodeValue(m member, key string) (set decisions.Set, more 
 	case 'n':
 		return "", more, nil
 	}
-	return "", nil, &Error{At: t.at(m.line), Err: notAn("true or false", v)}
+	return "", nil, &fileError{at: t.at(m.line), err: notAn("true or false", v)}
 }
 
 func (t *translator) vscodeTerminal(m member, off bool) error {

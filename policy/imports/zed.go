@@ -51,7 +51,7 @@ func (t *translator) zed(f File) error {
 
 func (t *translator) zedPermissions(n *node) error {
 	if n.kind != '{' {
-		return &Error{At: t.at(n.line), Err: notAn("object", n)}
+		return &fileError{at: t.at(n.line), err: notAn("object", n)}
 	}
 	t.zedBuiltIn(n.line)
 	for _, m := range n.members {
@@ -62,7 +62,7 @@ func (t *translator) zedPermissions(n *node) error {
 			}
 		case "tools":
 			if m.value.kind != '{' {
-				return &Error{At: t.at(m.line), Err: notAn("object", m.value)}
+				return &fileError{at: t.at(m.line), err: notAn("object", m.value)}
 			}
 			for _, tool := range m.value.members {
 				if err := t.zedTool(tool); err != nil {
@@ -91,7 +91,7 @@ func (t *translator) zedBuiltIn(at int) {
 // zedDefault reads what holds where no pattern matches.
 func (t *translator) zedDefault(m member, of string, all match, rank int) error {
 	if m.value.kind != '"' {
-		return &Error{At: t.at(m.line), Err: notAn("text", m.value)}
+		return &fileError{at: t.at(m.line), err: notAn("text", m.value)}
 	}
 	text := "default of " + of + ": " + m.value.text
 	r := rule{at: t.at(m.line), text: text, m: all, rank: rank}
@@ -108,7 +108,7 @@ func (t *translator) zedDefault(m member, of string, all match, rank int) error 
 	case "deny":
 		r.set = decisions.SetDeny
 	default:
-		return &Error{At: t.at(m.line), Err: notAn(`"allow", "confirm" or "deny"`, m.value)}
+		return &fileError{at: t.at(m.line), err: notAn(`"allow", "confirm" or "deny"`, m.value)}
 	}
 	t.add(r)
 	return nil
@@ -135,7 +135,7 @@ func zedArea(name string) (area, []effects.Kind) {
 
 func (t *translator) zedTool(m member) error {
 	if m.value.kind != '{' {
-		return &Error{At: t.at(m.line), Err: notAn("object", m.value)}
+		return &fileError{at: t.at(m.line), err: notAn("object", m.value)}
 	}
 	a, kinds := zedArea(m.name)
 	all := everything(a)
@@ -161,14 +161,14 @@ func (t *translator) zedTool(m member) error {
 			t.otherKey(k, nil)
 			continue
 		case k.value.kind != '[':
-			return &Error{At: t.at(k.line), Err: notAn("list", k.value)}
+			return &fileError{at: t.at(k.line), err: notAn("list", k.value)}
 		}
 		for _, item := range k.value.items {
 			src, fold, line := item.text, true, item.line
 			if item.kind == '{' {
 				p := item.get("pattern")
 				if p == nil || p.kind != '"' {
-					return &Error{At: t.at(item.line), Err: notAn("pattern", item)}
+					return &fileError{at: t.at(item.line), err: notAn("pattern", item)}
 				}
 				src, line = p.text, p.line
 				if c := item.get("case_sensitive"); c != nil && c.kind == 't' {
@@ -180,7 +180,7 @@ func (t *translator) zedTool(m member) error {
 					}
 				}
 			} else if item.kind != '"' {
-				return &Error{At: t.at(item.line), Err: notAn("pattern", item)}
+				return &fileError{at: t.at(item.line), err: notAn("pattern", item)}
 			}
 			r := rule{at: t.at(line), text: m.name + " " + k.name + ": " + src, set: set, rank: zedPattern}
 			switch a {

@@ -29,30 +29,30 @@ type Entry struct {
 	Kind    effects.Kind
 	Pattern *pattern.Pattern
 	Line    int // in the list's file
-	Column  int
+	column  int
 }
 
 // Error is something wrong at one place of a list file.
 type Error struct {
-	File string
+	file string
 	Line int // from 1; 0 when the file as a whole is meant
 	Err  error
-	Fix  string // "" when there is nothing to suggest
+	fix  string // "" when there is nothing to suggest
 }
 
 // Error returns file:line and what is wrong.
 func (e *Error) Error() string {
 	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.File, e.Err)
+		return fmt.Sprintf("%s: %v", e.file, e.Err)
 	}
-	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
+	return fmt.Sprintf("%s:%d: %v", e.file, e.Line, e.Err)
 }
 
 // Unwrap returns what is wrong without its place.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Hint returns what to write instead, "" if nothing is known.
-func (e *Error) Hint() string { return e.Fix }
+func (e *Error) Hint() string { return e.fix }
 
 // Compile turns a list file (rules.yaml) into a Rego module of the layer's
 // package. Each rule has the place of its list entry as location, so that

@@ -66,7 +66,7 @@ func (g *generator) defaults() {
 }
 
 func (g *generator) entry(e *Entry, restrict bool) {
-	g.at = place{e.Line, e.Column}
+	g.at = place{e.Line, e.column}
 	reason := fmt.Sprintf("listed under %s %s: %s", e.Set, e.Kind, e.Pattern)
 	if restrict {
 		reason = fmt.Sprintf("listed under %s %s by the project", e.Set, e.Kind)

@@ -52,7 +52,7 @@ func Parse(file string, data []byte) ([]Entry, error) {
 }
 
 func (r *reader) fail(line int, fix, format string, args ...any) {
-	r.errs = append(r.errs, &Error{File: r.file, Line: line, Err: fmt.Errorf(format, args...), Fix: fix})
+	r.errs = append(r.errs, &Error{file: r.file, Line: line, Err: fmt.Errorf(format, args...), fix: fix})
 }
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
@@ -167,7 +167,7 @@ func (r *reader) lines(set decisions.Set, kind effects.Kind, n *yaml.Node) {
 			if pe, ok := errors.AsType[*pattern.Error](err); ok {
 				fix = pe.Hint()
 			}
-			r.errs = append(r.errs, &Error{File: r.file, Line: item.Line, Err: err, Fix: fix})
+			r.errs = append(r.errs, &Error{file: r.file, Line: item.Line, Err: err, fix: fix})
 			continue
 		}
 		if len(r.entries) == maxEntries {

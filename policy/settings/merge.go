@@ -19,9 +19,9 @@ func Merge(org, user Settings) (Settings, error) {
 	const orgOnly = "leave it to /etc/permd/permd.toml"
 	switch {
 	case user.OnlyOrg:
-		return Settings{}, &Error{File: "permd.toml", Text: "only_org can be set by org alone", Fix: orgOnly}
+		return Settings{}, &fileError{file: "permd.toml", text: "only_org can be set by org alone", fix: orgOnly}
 	case user.OnFailure != "":
-		return Settings{}, &Error{File: "permd.toml", Text: "on_failure can be set by org alone", Fix: orgOnly}
+		return Settings{}, &fileError{file: "permd.toml", text: "on_failure can be set by org alone", fix: orgOnly}
 	}
 	denies, err := baseDenies()
 	if err != nil {
@@ -29,16 +29,16 @@ func Merge(org, user Settings) (Settings, error) {
 	}
 	for _, id := range user.Disable {
 		if slices.Contains(denies, id) {
-			return Settings{}, &Error{File: "permd.toml", Fix: orgOnly,
-				Text: fmt.Sprintf("%s is a deny of the base layer, which org alone can disable", id)}
+			return Settings{}, &fileError{file: "permd.toml", fix: orgOnly,
+				text: fmt.Sprintf("%s is a deny of the base layer, which org alone can disable", id)}
 		}
 	}
 	merged := Settings{
 		Profile:    cmp.Or(org.Profile, user.Profile, ProfileBalanced),
 		OnlyOrg:    org.OnlyOrg,
 		Disable:    user.Disable,
-		Durability: cmp.Or(org.Durability, user.Durability, DurabilityProcess),
-		Confirm:    cmp.Or(org.Confirm, user.Confirm, ConfirmGuarded),
+		Durability: cmp.Or(org.Durability, user.Durability, durabilityProcess),
+		Confirm:    cmp.Or(org.Confirm, user.Confirm, confirmGuarded),
 		OnFailure:  cmp.Or(org.OnFailure, decisions.Ask),
 		AskGates:   org.AskGates || user.AskGates,
 		Limits: Limits{

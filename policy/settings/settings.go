@@ -80,9 +80,9 @@ const (
 	ProfileCareful    = "careful"
 	ProfileBalanced   = "balanced"
 	ProfileUnattended = "unattended"
-	DurabilityProcess = "process"
-	DurabilityPower   = "power"
-	ConfirmGuarded    = "guarded"
+	durabilityProcess = "process"
+	durabilityPower   = "power"
+	confirmGuarded    = "guarded"
 	ConfirmAlways     = "always"
 	ListenOff         = "off"
 	ListenUnix        = "unix"
@@ -101,32 +101,32 @@ var keys = []string{
 	"http", "http.listen",
 }
 
-// Error is something wrong with a permd.toml.
-type Error struct {
-	File string
-	Line int // from 1; 0 when it is not known
-	Text string
-	Fix  string // "" when there is nothing to suggest
+// fileError is something wrong with a permd.toml.
+type fileError struct {
+	file string
+	line int // from 1; 0 when it is not known
+	text string
+	fix  string // "" when there is nothing to suggest
 }
 
 // Error returns the place and what is wrong.
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("reading settings %s: %s", e.File, e.Text)
+func (e *fileError) Error() string {
+	if e.line == 0 {
+		return fmt.Sprintf("reading settings %s: %s", e.file, e.text)
 	}
-	return fmt.Sprintf("reading settings %s:%d: %s", e.File, e.Line, e.Text)
+	return fmt.Sprintf("reading settings %s:%d: %s", e.file, e.line, e.text)
 }
 
 // Hint returns what to write instead, "" if nothing is known.
-func (e *Error) Hint() string { return e.Fix }
+func (e *fileError) Hint() string { return e.fix }
 
 // Parse reads a permd.toml. Keys that do not exist and values that
 // nothing means are errors, since a setting that is silently ignored protects
-// nobody. The error is a *SettingsError.
+// nobody. The error names the line.
 func Parse(file string, data []byte) (Settings, error) {
 	var s Settings
 	if len(data) > maxBytes {
-		return Settings{}, &Error{File: file, Text: fmt.Sprintf("the file is longer than %d bytes", maxBytes)}
+		return Settings{}, &fileError{file: file, text: fmt.Sprintf("the file is longer than %d bytes", maxBytes)}
 	}
 	meta, err := toml.NewDecoder(bytes.NewReader(data)).Decode(&s)
 	if err != nil {
@@ -134,15 +134,15 @@ func Parse(file string, data []byte) (Settings, error) {
 	}
 	for _, key := range meta.Keys() {
 		if !slices.Contains(keys, key.String()) {
-			return Settings{}, &Error{
-				File: file, Line: lineOf(data, key[len(key)-1]), Text: fmt.Sprintf("the key %s is not known", key),
-				Fix: "the keys are " + strings.Join(keys, ", "),
+			return Settings{}, &fileError{
+				file: file, line: lineOf(data, key[len(key)-1]), text: fmt.Sprintf("the key %s is not known", key),
+				fix: "the keys are " + strings.Join(keys, ", "),
 			}
 		}
 	}
 	if e := s.check(); e != nil {
-		e.File, e.Line = file, lineOf(data, e.key)
-		return Settings{}, &e.Error
+		e.file, e.line = file, lineOf(data, e.key)
+		return Settings{}, &e.fileError
 	}
 	return s, nil
 }
@@ -151,22 +151,22 @@ var tomlPlace = regexp.MustCompile(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key
 
 // tomlError brings an error of the decoder into our form. Not all of its
 // errors carry the place as a value; all have it in front of their text.
-func tomlError(file string, err error) *Error {
+func tomlError(file string, err error) *fileError {
 	text := err.Error()
 	m := tomlPlace.FindStringSubmatch(text)
 	line, _ := strconv.Atoi(m[1]) // digits only; 0 when there are none
-	return &Error{File: file, Line: line, Text: text[len(m[0]):]}
+	return &fileError{file: file, line: line, text: text[len(m[0]):]}
 }
 
-// valueError is a SettingsError with the key whose value is wrong.
+// valueError is a fileError with the key whose value is wrong.
 type valueError struct {
-	Error
+	fileError
 	key string
 }
 
 func (s *Settings) check() *valueError {
 	wrong := func(key, fix, format string, args ...any) *valueError {
-		return &valueError{Error: Error{Text: fmt.Sprintf(format, args...), Fix: fix}, key: key}
+		return &valueError{fileError: fileError{text: fmt.Sprintf(format, args...), fix: fix}, key: key}
 	}
 	between := func(key string, n, least, most int) *valueError {
 		if n != 0 && n < least || n > most {
@@ -177,10 +177,10 @@ func (s *Settings) check() *valueError {
 	if !slices.Contains([]string{"", ProfileCareful, ProfileBalanced, ProfileUnattended}, s.Profile) {
 		return wrong("profile", `write "careful", "balanced" or "unattended"`, "there is no profile %q", s.Profile)
 	}
-	if !slices.Contains([]string{"", DurabilityProcess, DurabilityPower}, s.Durability) {
+	if !slices.Contains([]string{"", durabilityProcess, durabilityPower}, s.Durability) {
 		return wrong("durability", `write "process" or "power"`, "there is no durability %q", s.Durability)
 	}
-	if !slices.Contains([]string{"", ConfirmGuarded, ConfirmAlways}, s.Confirm) {
+	if !slices.Contains([]string{"", confirmGuarded, ConfirmAlways}, s.Confirm) {
 		return wrong("confirm", `write "guarded" or "always"`, "there is no way to confirm called %q", s.Confirm)
 	}
 	if !slices.Contains([]decisions.Verdict{"", decisions.Ask, decisions.Deny}, s.OnFailure) {

@@ -85,12 +85,12 @@ func TestParseRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Parse("permd.toml", []byte(tt.text))
-			e, ok := errors.AsType[*Error](err)
+			e, ok := errors.AsType[*fileError](err)
 			if !ok {
 				t.Fatalf("settings %+v, error %v", got, err)
 			}
-			if e.Line != tt.line || !strings.Contains(e.Error(), tt.says) || !strings.Contains(e.Error(), "permd.toml") {
-				t.Errorf("error %q at line %d, want %q at line %d", e, e.Line, tt.says, tt.line)
+			if e.line != tt.line || !strings.Contains(e.Error(), tt.says) || !strings.Contains(e.Error(), "permd.toml") {
+				t.Errorf("error %q at line %d, want %q at line %d", e, e.line, tt.says, tt.line)
 			}
 			if !strings.Contains(e.Hint(), tt.hint) {
 				t.Errorf("hint %q, want %q", e.Hint(), tt.hint)
@@ -101,7 +101,7 @@ func TestParseRefuses(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	defaults := Settings{
-		Profile: ProfileBalanced, Durability: DurabilityProcess, Confirm: ConfirmGuarded, OnFailure: decisions.Ask,
+		Profile: ProfileBalanced, Durability: durabilityProcess, Confirm: confirmGuarded, OnFailure: decisions.Ask,
 		Limits: Limits{MessageBytes: 4 << 20, Connections: 256, ConnectionsPerUser: 128}, HTTP: HTTP{Listen: ListenOff},
 	}
 	with := func(change func(*Settings)) Settings {
@@ -118,14 +118,14 @@ func TestMerge(t *testing.T) {
 		{name: "defaults", want: defaults},
 		{
 			name: "org wins",
-			org:  Settings{Durability: DurabilityPower, Limits: Limits{Connections: 5}, Disable: []string{}},
-			user: Settings{Durability: DurabilityProcess, Limits: Limits{Connections: 7}, Disable: []string{"base.network"}},
-			want: with(func(s *Settings) { s.Durability, s.Limits.Connections, s.Disable = DurabilityPower, 5, []string{} }),
+			org:  Settings{Durability: durabilityPower, Limits: Limits{Connections: 5}, Disable: []string{}},
+			user: Settings{Durability: durabilityProcess, Limits: Limits{Connections: 7}, Disable: []string{"base.network"}},
+			want: with(func(s *Settings) { s.Durability, s.Limits.Connections, s.Disable = durabilityPower, 5, []string{} }),
 		},
 		{
 			name: "user where org is silent",
-			user: Settings{Durability: DurabilityPower, Disable: []string{"base.network"}},
-			want: with(func(s *Settings) { s.Durability, s.Disable = DurabilityPower, []string{"base.network"} }),
+			user: Settings{Durability: durabilityPower, Disable: []string{"base.network"}},
+			want: with(func(s *Settings) { s.Durability, s.Disable = durabilityPower, []string{"base.network"} }),
 		},
 		{
 			name: "gates that org has asked about",

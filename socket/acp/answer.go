@@ -115,8 +115,8 @@ func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, 
 		call.Incomplete = "" // a question needs no input of a tool
 	}
 	p.facts = Facts{
-		Plain: plain, Question: is.question, ModeSwitch: is.modeSwitch,
-		Defective: len(call.Defects) > 0, Incomplete: call.Incomplete != "",
+		Plain: plain, question: is.question, modeSwitch: is.modeSwitch,
+		defective: len(call.Defects) > 0, incomplete: call.Incomplete != "",
 	}
 	// Whether an allow could be said is known before deciding, so that the
 	// journal never holds an allow that the agent was not given.
@@ -180,7 +180,7 @@ func called(d *decisions.Decision, why error) *decisions.Decision {
 // call to the person.
 func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 	facts := p.facts
-	facts.Permanent = d.Permanent
+	facts.permanent = d.Permanent
 	switch d.Verdict {
 	case decisions.Allow:
 		if id, ok := Choose(p.options, decisions.Allow, facts); ok {

@@ -28,9 +28,9 @@ type Option struct {
 	ID   string
 	Name string
 	Kind OptionKind
-	// Lasts is set where the option's _meta says that it holds for longer than
+	// lasts is set where the option's _meta says that it holds for longer than
 	// the agent's turn.
-	Lasts bool
+	lasts bool
 }
 
 // Facts are what the choice of an option depends on besides the options.
@@ -39,14 +39,14 @@ type Facts struct {
 	// else, for agents that offer several of kind allow_once; "" if none is
 	// known.
 	Plain string
-	// Question is set when the request asks the person something; ModeSwitch
+	// question is set when the request asks the person something; ModeSwitch
 	// when it changes the agent's mode.
-	Question, ModeSwitch bool
-	// Defective is set when a part of the request was left out or contradicts
+	question, modeSwitch bool
+	// defective is set when a part of the request was left out or contradicts
 	// another, Incomplete when it does not say what would happen.
-	Defective, Incomplete bool
-	// Permanent is set for a deny that holds for every such call.
-	Permanent bool
+	defective, incomplete bool
+	// permanent is set for a deny that holds for every such call.
+	permanent bool
 }
 
 // continuing are ids of reject options that let the agent's turn go on, where
@@ -64,7 +64,7 @@ func Choose(options []Option, verdict decisions.Verdict, facts Facts) (id string
 	}
 	switch verdict {
 	case decisions.Allow:
-		if facts.Question || facts.ModeSwitch || facts.Defective || facts.Incomplete || oneKind(options) {
+		if facts.question || facts.modeSwitch || facts.defective || facts.incomplete || oneKind(options) {
 			return "", false
 		}
 		return plainAllow(options, facts.Plain)
@@ -92,7 +92,7 @@ func plainAllow(options []Option, plain string) (string, bool) {
 
 // plainReject picks an option that rejects, best one that lets the turn go on.
 func plainReject(options []Option, facts Facts) (string, bool) {
-	if facts.Question && len(ofKind(options, AllowOnce)) != 1 {
+	if facts.question && len(ofKind(options, AllowOnce)) != 1 {
 		// Where the options are answers, the one called reject is an answer
 		// as well ("skip").
 		return "", false
@@ -103,7 +103,7 @@ func plainReject(options []Option, facts Facts) (string, bool) {
 	once := ofKind(options, RejectOnce)
 	if len(once) == 0 {
 		always := ofKind(options, RejectAlways)
-		if facts.Permanent && len(always) == 1 {
+		if facts.permanent && len(always) == 1 {
 			return always[0].ID, true
 		}
 		return "", false
@@ -168,7 +168,7 @@ var stoppingWords = []string{
 // widens reports whether the option's words say that more than this call would
 // be allowed, or cannot be read for certain.
 func (o Option) widens() bool {
-	if o.Lasts || hidden(o.ID) || hidden(o.Name) {
+	if o.lasts || hidden(o.ID) || hidden(o.Name) {
 		return true
 	}
 	ws := o.words()
@@ -327,7 +327,7 @@ func parseOption(v strictjson.Value, at string, ver version) (Option, error) {
 	kind, _ := o.Get("kind")
 	word, _ := strictjson.ParseString(kind)
 	opt.Kind = OptionKind(word)
-	opt.Lasts = lasts(o)
+	opt.lasts = lasts(o)
 	switch opt.Kind {
 	case AllowOnce, AllowAlways, RejectOnce, RejectAlways:
 		return opt, nil

@@ -48,28 +48,28 @@ func TestChoose(t *testing.T) {
 		{"once with a letter of another script", []Option{opt(AllowOnce, "y", "\u0410lways allow"), no}, Facts{}, "", "n"},
 		{"once in another script", []Option{opt(AllowOnce, "y", "\u0414\u0430"), no}, Facts{}, "y", "n"},
 		{"once that says no", []Option{opt(AllowOnce, "y", "Reject"), no}, Facts{}, "", "n"},
-		{"once that lasts by its meta", []Option{{ID: "y", Name: "Allow", Kind: AllowOnce, Lasts: true}, no}, Facts{}, "", "n"},
+		{"once that lasts by its meta", []Option{{ID: "y", Name: "Allow", Kind: AllowOnce, lasts: true}, no}, Facts{}, "", "n"},
 		{"reject that says yes", []Option{yes, opt(RejectOnce, "n", "Allow")}, Facts{}, "y", ""},
 		{"reject that says yes beside one that says no", []Option{yes, opt(RejectOnce, "m", "Approve"), no}, Facts{}, "y", "n"},
 		{"reject that speaks of allowing", []Option{yes, opt(RejectOnce, "n", "Do not allow")}, Facts{}, "y", "n"},
-		{"reject always that says yes, permanent rule", []Option{yes, opt(RejectAlways, "x", "Accept")}, Facts{Permanent: true}, "y", ""},
+		{"reject always that says yes, permanent rule", []Option{yes, opt(RejectAlways, "x", "Accept")}, Facts{permanent: true}, "y", ""},
 		{"once that mentions just once", []Option{opt(AllowOnce, "y", "Yes, just this once"), no}, Facts{}, "y", "n"},
 		{"repeated ids", []Option{yes, opt(RejectOnce, "y", "No")}, Facts{}, "", ""},
 		{"repeated ids elsewhere", []Option{yes, no, always, always}, Facts{}, "", ""},
 		{"all of one kind", []Option{yes}, Facts{}, "", ""},
-		{"question", []Option{yes, no}, Facts{Question: true}, "", "n"},
-		{"question with answers", []Option{yes, opt(AllowOnce, "z", "Other"), no}, Facts{Question: true}, "", ""},
-		{"mode switch", []Option{yes, no}, Facts{ModeSwitch: true}, "", "n"},
-		{"defect", []Option{yes, no}, Facts{Defective: true}, "", "n"},
-		{"incomplete", []Option{yes, no}, Facts{Incomplete: true}, "", "n"},
+		{"question", []Option{yes, no}, Facts{question: true}, "", "n"},
+		{"question with answers", []Option{yes, opt(AllowOnce, "z", "Other"), no}, Facts{question: true}, "", ""},
+		{"mode switch", []Option{yes, no}, Facts{modeSwitch: true}, "", "n"},
+		{"defect", []Option{yes, no}, Facts{defective: true}, "", "n"},
+		{"incomplete", []Option{yes, no}, Facts{incomplete: true}, "", "n"},
 		{"reject that goes on, named", []Option{yes, opt(RejectOnce, "cancel", "No, and tell"), opt(RejectOnce, "decline", "No, continue")}, Facts{}, "y", "decline"},
 		{"reject that goes on, by words", []Option{yes, opt(RejectOnce, "abort", "No"), opt(RejectOnce, "timed_out", "-"), opt(RejectOnce, "r", "No")}, Facts{}, "y", "r"},
 		{"rejects that all stop", []Option{yes, opt(RejectOnce, "abort", "No"), opt(RejectOnce, "timed_out", "-")}, Facts{}, "y", "abort"},
-		{"plan review", []Option{yes, opt(RejectOnce, "plan_reject_and_exit", "No"), opt(RejectOnce, "plan_revise", "Revise")}, Facts{ModeSwitch: true}, "", "plan_revise"},
+		{"plan review", []Option{yes, opt(RejectOnce, "plan_reject_and_exit", "No"), opt(RejectOnce, "plan_revise", "Revise")}, Facts{modeSwitch: true}, "", "plan_revise"},
 		{"only reject always", []Option{yes, never}, Facts{}, "y", ""},
-		{"only reject always, permanent rule", []Option{yes, never}, Facts{Permanent: true}, "y", "x"},
-		{"two reject always, permanent rule", []Option{yes, never, opt(RejectAlways, "x2", "Never")}, Facts{Permanent: true}, "y", ""},
-		{"reject once before always, permanent rule", []Option{yes, never, no}, Facts{Permanent: true}, "y", "n"},
+		{"only reject always, permanent rule", []Option{yes, never}, Facts{permanent: true}, "y", "x"},
+		{"two reject always, permanent rule", []Option{yes, never, opt(RejectAlways, "x2", "Never")}, Facts{permanent: true}, "y", ""},
+		{"reject once before always, permanent rule", []Option{yes, never, no}, Facts{permanent: true}, "y", "n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -110,8 +110,8 @@ func TestOptionLasts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if o.Lasts != tt.want {
-				t.Errorf("Lasts = %v, want %v", o.Lasts, tt.want)
+			if o.lasts != tt.want {
+				t.Errorf("Lasts = %v, want %v", o.lasts, tt.want)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 		return none, errors.New("the request has no option of that id")
 	}
 	o := f.options[i]
-	if f.facts.Question || f.facts.ModeSwitch {
+	if f.facts.question || f.facts.modeSwitch {
 		// An answer, not a permission: there is no once.
 		return native.Resolution{Result: selected(o.ID), LetsAgentContinue: o.Kind != RejectOnce && o.Kind != RejectAlways}, nil
 	}
@@ -41,7 +41,7 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 		return native.Resolution{Result: selected(id), Verdict: decisions.Allow, Remember: !o.switchesMode()}, nil
 	case RejectAlways:
 		p := native.Resolution{Result: selected(o.ID), Verdict: decisions.Deny, Remember: true}
-		if id, ok := plainReject(f.options, Facts{Permanent: true}); ok {
+		if id, ok := plainReject(f.options, Facts{permanent: true}); ok {
 			p.Result = selected(id)
 		}
 		return p, nil
@@ -55,9 +55,9 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 // pickVerdict turns a verdict of the person into an option. What keeps permd
 // from allowing by itself does not keep the person from it.
 func (f *offer) pickVerdict(v decisions.Verdict) (native.Resolution, error) {
-	facts := Facts{Plain: f.facts.Plain, Question: f.facts.Question, ModeSwitch: f.facts.ModeSwitch}
+	facts := Facts{Plain: f.facts.Plain, question: f.facts.question, modeSwitch: f.facts.modeSwitch}
 	p := native.Resolution{Verdict: v}
-	if facts.Question || facts.ModeSwitch {
+	if facts.question || facts.modeSwitch {
 		p.Verdict, p.LetsAgentContinue = "", v == decisions.Allow
 	}
 	id, ok := Choose(f.options, v, facts)

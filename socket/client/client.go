@@ -71,7 +71,7 @@ type reply struct {
 
 func newClient(conn net.Conn, path string, o Options) *Client {
 	c := &Client{
-		conn: conn, path: path, max: cmp.Or(o.MaxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
+		conn: conn, path: path, max: cmp.Or(o.maxAnswer, defaultMaxAnswer), timeout: cmp.Or(o.Timeout, defaultTimeout),
 		done: make(chan struct{}), waiting: map[uint64]chan reply{},
 	}
 	go c.read()

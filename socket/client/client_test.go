@@ -75,7 +75,7 @@ func connect(t *testing.T, say func(string) string) *Client {
 	t.Helper()
 	path := filepath.Join(shortDir(t), "permd.sock")
 	daemon(t, path, say)
-	c, err := Dial(t.Context(), path, Options{MaxAnswer: 1 << 20})
+	c, err := Dial(t.Context(), path, Options{maxAnswer: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,10 +18,10 @@ import (
 type Options struct {
 	// Admin asks on the management socket.
 	Admin bool
-	// Env is where the search starts; the zero Env is this process's.
-	Env xdg.Env
-	// MaxAnswer is how long an answer may be, in bytes; 0 is 64 MiB.
-	MaxAnswer int
+	// env is where the search starts; the zero Env is this process's.
+	env xdg.Env
+	// maxAnswer is how long an answer may be, in bytes; 0 is 64 MiB.
+	maxAnswer int
 	// Timeout is how long a call waits for its answer, unless its context ends
 	// earlier; 0 is a minute. After it the error wraps ErrUnreachable.
 	Timeout time.Duration
@@ -47,7 +47,7 @@ func (e *unreachable) Hint() string { return e.hint }
 // that others could have prepared ends the search, because whatever listens
 // there might answer in permd's name. The error wraps ErrUnreachable.
 func Connect(ctx context.Context, o Options) (*Client, error) {
-	env := o.Env
+	env := o.env
 	if env.Getenv == nil {
 		env = xdg.FromOS()
 	}

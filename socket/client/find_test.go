@@ -35,7 +35,7 @@ func TestConnectOrder(t *testing.T) {
 	// The last first: each new daemon is found before the others.
 	for i := len(places) - 1; i >= 0; i-- {
 		daemon(t, places[i].Path, silent)
-		c, err := Connect(t.Context(), Options{Env: e})
+		c, err := Connect(t.Context(), Options{env: e})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,16 +44,16 @@ func TestConnectOrder(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	if _, err := Connect(t.Context(), Options{Env: e, Admin: true}); !errors.Is(err, ErrUnreachable) {
+	if _, err := Connect(t.Context(), Options{env: e, Admin: true}); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("no daemon has a management socket, but: %v", err)
 	}
 	chosen := filepath.Join(dir, "c", "p.sock")
 	e = env(dir, map[string]string{"PERMD_SOCKET": chosen, "HOME": filepath.Join(dir, "h"), "XDG_RUNTIME_DIR": run})
-	if _, err := Connect(t.Context(), Options{Env: e}); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), chosen) {
+	if _, err := Connect(t.Context(), Options{env: e}); !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), chosen) {
 		t.Errorf("PERMD_SOCKET names no daemon, but: %v", err)
 	}
 	daemon(t, chosen, silent)
-	c, err := Connect(t.Context(), Options{Env: e})
+	c, err := Connect(t.Context(), Options{env: e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +76,11 @@ func TestConnectPassesOverStaleSocket(t *testing.T) {
 	}
 	stale.SetUnlinkOnClose(false)
 	_ = stale.Close()
-	if _, err := Connect(t.Context(), Options{Env: e}); !errors.Is(err, ErrUnreachable) {
+	if _, err := Connect(t.Context(), Options{env: e}); !errors.Is(err, ErrUnreachable) {
 		t.Fatalf("error is %v", err)
 	}
 	daemon(t, places[1].Path, func(string) string { return "" })
-	c, err := Connect(t.Context(), Options{Env: e})
+	c, err := Connect(t.Context(), Options{env: e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestConnectDistrusts(t *testing.T) {
 				daemon(t, p.Path, func(string) string { return "" })
 			}
 			spoil(t, filepath.Dir(places[0].Path))
-			c, err := Connect(t.Context(), Options{Env: e})
+			c, err := Connect(t.Context(), Options{env: e})
 			if err == nil {
 				_ = c.Close()
 				t.Fatalf("connected to %s", c.Path())
@@ -173,7 +173,7 @@ func TestConnectToServer(t *testing.T) {
 			},
 		}, socket.Options{MaxMessage: 1000})
 	}()
-	c, err := Connect(t.Context(), Options{Env: e})
+	c, err := Connect(t.Context(), Options{env: e})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestConnectToServer(t *testing.T) {
 	if err := c.Call(t.Context(), "permd/decide", nil, nil); err == nil {
 		t.Error("a stopped server answered")
 	}
-	if _, err := Connect(t.Context(), Options{Env: e}); !errors.Is(err, ErrUnreachable) {
+	if _, err := Connect(t.Context(), Options{env: e}); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("error is %v", err)
 	}
 }

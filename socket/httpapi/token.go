@@ -23,16 +23,16 @@ const (
 	minToken, maxToken = 32, 512
 )
 
-// A TokenError says what is wrong with a token's file.
-type TokenError struct {
+// A tokenError says what is wrong with a token's file.
+type tokenError struct {
 	Text, Fix string
 }
 
 // Error returns what is wrong.
-func (e *TokenError) Error() string { return e.Text }
+func (e *tokenError) Error() string { return e.Text }
 
 // Hint returns what fixes it.
-func (e *TokenError) Hint() string { return e.Fix }
+func (e *tokenError) Hint() string { return e.Fix }
 
 // Token reads the token of a file that only the daemon's user can read, and makes
 // the file if there is none. Its folder must be theirs alone.
@@ -56,7 +56,7 @@ func ReadToken(file string) (string, error) {
 	// Not blocking, so that a pipe in its place holds nobody up, and no links.
 	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, syscall.ELOOP) {
-		return "", &TokenError{"the token's file " + file + " is a link", "remove it: permd makes a new one when it starts"}
+		return "", &tokenError{"the token's file " + file + " is a link", "remove it: permd makes a new one when it starts"}
 	}
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
@@ -69,11 +69,11 @@ func ReadToken(file string) (string, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular():
-		return "", &TokenError{"the token's file " + file + " is not a regular file", "remove it: permd makes a new one when it starts"}
+		return "", &tokenError{"the token's file " + file + " is not a regular file", "remove it: permd makes a new one when it starts"}
 	case !ok || st.Uid != uint32(os.Geteuid()):
-		return "", &TokenError{"the token's file " + file + " belongs to another user", "remove it: permd makes a new one when it starts"}
+		return "", &tokenError{"the token's file " + file + " belongs to another user", "remove it: permd makes a new one when it starts"}
 	case info.Mode().Perm()&0o077 != 0:
-		return "", &TokenError{
+		return "", &tokenError{
 			fmt.Sprintf("the token's file %s can be read by others (mode %04o)", file, info.Mode().Perm()),
 			"others may have the token: remove the file, permd makes a new one when it starts",
 		}
@@ -84,7 +84,7 @@ func ReadToken(file string) (string, error) {
 	}
 	token := strings.TrimSuffix(string(data), "\n")
 	if len(token) < minToken || len(token) > maxToken || strings.ContainsFunc(token, notInToken) {
-		return "", &TokenError{
+		return "", &tokenError{
 			fmt.Sprintf("the token's file %s does not hold %d to %d letters, digits, - and _", file, minToken, maxToken),
 			"remove it: permd makes a new one when it starts",
 		}

@@ -6,13 +6,13 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// ProtocolVersion is the version of the decision socket's protocol. It changes
+// protocolVersion is the version of the decision socket's protocol. It changes
 // only when a client that was written for the old version could misread an
 // answer of the new one; what is added does not change it (docs/protocol.md).
-const ProtocolVersion = 1
+const protocolVersion = 1
 
 // Hello is what the answer of permd/session tells a client about this permd.
-type Hello struct {
+type helloAnswer struct {
 	Protocol int      `json:"protocol"`
 	Version  string   `json:"version"`
 	Features []string `json:"features"` // sorted
@@ -30,8 +30,8 @@ var methodFeatures = []struct{ feature, method string }{
 }
 
 // hello describes a permd with these methods.
-func hello(methods socket.Methods, deps Deps) Hello {
-	h := Hello{Protocol: ProtocolVersion, Version: deps.Version, Features: []string{}}
+func hello(methods socket.Methods, deps Deps) helloAnswer {
+	h := helloAnswer{Protocol: protocolVersion, Version: deps.Version, Features: []string{}}
 	for _, f := range methodFeatures {
 		if methods[f.method] != nil {
 			h.Features = append(h.Features, f.feature)

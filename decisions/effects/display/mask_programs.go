@@ -101,16 +101,11 @@ func (m *masker) lookBack(i int, is func(word string) bool) bool {
 // are secrets as a whole. That they are words is certain here, so that blanks
 // and quotes in a secret are resolved.
 func ShowWords(words []effects.Word) string {
-	return ShowCommand("", words)
+	return showCommand("", words, nil)
 }
 
-// ShowCommand is showWords with something before it.
-func ShowCommand(head string, words []effects.Word) string {
-	return showCommand(head, words, nil)
-}
-
-// showCommand is ShowCommand, which puts each word into shown too, if it is not
-// nil.
+// showCommand is ShowWords with something before it. It puts each word into
+// shown too, if that is not nil.
 func showCommand(head string, words []effects.Word, shown []string) string {
 	var b strings.Builder
 	b.Grow(max(64, 16*len(words)))

@@ -29,7 +29,7 @@ func TestCommand(t *testing.T) {
 		"as if masked":    {words("ls", "***"), nil},
 	} {
 		text, got := Command("run ", tt.words)
-		if text != Display(ShowCommand("run ", tt.words)) {
+		if text != Display(showCommand("run ", tt.words, nil)) {
 			t.Errorf("%s: the text is %q", name, text)
 		}
 		if !slices.Equal(got, tt.want) || (got == nil) != (tt.want == nil) {

@@ -11,15 +11,15 @@ import (
 // maxChoosing is how many such names one folder may hold.
 const maxChoosing = 64
 
-// Chooser is a file system that knows which names in a folder may be those of
+// chooser is a file system that knows which names in a folder may be those of
 // files that choose what a shim becomes, without looking at it again when it has not changed.
-type Chooser interface {
+type chooser interface {
 	Choosing(dir string) ([]string, error)
 }
 
 // Choosing returns the names in a folder that may choose what a shim becomes.
 func Choosing(fsys effects.FS, dir string) ([]string, error) {
-	if c, ok := fsys.(Chooser); ok {
+	if c, ok := fsys.(chooser); ok {
 		return c.Choosing(dir)
 	}
 	return listChoosing(fsys, dir)

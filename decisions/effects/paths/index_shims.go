@@ -12,7 +12,7 @@ type shimListing struct {
 	names []string
 }
 
-// Choosing implements [Chooser]. What it keeps is used while the folder has the
+// Choosing implements chooser. What it keeps is used while the folder has the
 // same stamp, which each name that is added or goes changes; a stamp hardly older
 // than the look is not trusted. So the answer is as old as that of an Lstat.
 func (x *Index) Choosing(dir string) ([]string, error) {

@@ -119,12 +119,12 @@ type listed struct {
 // commandsOf are the commands that the reader lists, with their words.
 func commandsOf(text string, script *Script) [][]listed {
 	var all [][]listed
-	for _, spans := range script.Commands() {
+	for _, spans := range script.commands() {
 		var words []listed
 		for i, s := range spans {
-			r := reader{text: text[:s.End], shells: All, pos: s.Start}
+			r := reader{text: text[:s.end], shells: All, pos: s.start}
 			w, _ := r.parts([]place{inName, inOperands}[min(i, 1)])
-			one := listed{known: w.has&(hasExpansion|hasPattern) == 0 && text[s.Start] != '~', many: w.has&(hasOpen|hasPattern) != 0}
+			one := listed{known: w.has&(hasExpansion|hasPattern) == 0 && text[s.start] != '~', many: w.has&(hasOpen|hasPattern) != 0}
 			if one.known {
 				one.value = r.value(w)
 			}

@@ -126,7 +126,7 @@ const (
 	MarkTime                     // time
 )
 
-// Mark is a part of a text, from Start up to End, in bytes.
+// Mark is a part of a text, from start up to end, in bytes.
 type Mark struct {
 	Start, End int32
 	Kind       Kind
@@ -144,13 +144,13 @@ type Script struct {
 	patterns bool // a word has a pattern in it
 }
 
-// Span is a part of a text, from Start up to End, in bytes.
-type Span struct{ Start, End int }
+// span is a part of a text, from start up to end, in bytes.
+type span struct{ start, end int }
 
-// Commands returns the words of each simple command, without its assignments, in
+// commands returns the words of each simple command, without its assignments, in
 // the order in which the commands begin.
-func (s *Script) Commands() [][]Span {
-	var commands [][]Span
+func (s *Script) commands() [][]span {
+	var commands [][]span
 	for _, m := range s.Marks {
 		if m.Kind != MarkName && m.Kind != MarkWord {
 			continue
@@ -158,7 +158,7 @@ func (s *Script) Commands() [][]Span {
 		for int(m.Command) >= len(commands) {
 			commands = append(commands, nil)
 		}
-		commands[m.Command] = append(commands[m.Command], Span{int(m.Start), int(m.End)})
+		commands[m.Command] = append(commands[m.Command], span{int(m.Start), int(m.End)})
 	}
 	return commands
 }

@@ -177,7 +177,7 @@ func TestAttacks(t *testing.T) {
 				return
 			}
 			for i := range r.Effects {
-				if u := r.Effects[i].Use; u != nil && u.Source == SourceAgent {
+				if u := r.Effects[i].Use; u != nil && u.Source == sourceAgent {
 					t.Errorf("passes for the agent's own: %q", got)
 				}
 			}
@@ -201,7 +201,7 @@ func TestProfilesNeverReachServers(t *testing.T) {
 				c.Agent, c.Cwd = effects.Party{Name: p.id}, effectstest.Cwd
 				r := w.Effects(c)
 				use := slices.IndexFunc(r.Effects, func(e effects.Effect) bool { return e.Kind == effects.KindUse })
-				if use < 0 || r.Effects[use].Use.Source == SourceAgent {
+				if use < 0 || r.Effects[use].Use.Source == sourceAgent {
 					t.Fatalf("%s: %s: %q", p.id, name, lines(r))
 				}
 			}

@@ -9,10 +9,10 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// UnknownServer is the Use.Server of a tool that is reached through another one
+// unknownServer is the Use.Server of a tool that is reached through another one
 // which does not say where it lies. It is no name that a server can have, so
 // that no rule about the agent's own tools, or those of one server, means it.
-const UnknownServer = "?"
+const unknownServer = "?"
 
 // Members that name the tool behind a gateway. The second list is of words that
 // other tools use as well, so there the gateway must be known by its name.
@@ -100,7 +100,7 @@ func (t *tool) innerTool(outer string, o strictjson.Object, from string, named b
 		}
 	}
 	if server == "" {
-		server = UnknownServer
+		server = unknownServer
 	}
 	if differ || differ2 {
 		t.defect(effects.DefectContradiction, from, "two members that mean the same say different things")

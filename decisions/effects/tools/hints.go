@@ -132,7 +132,7 @@ func (t *tool) understood() bool {
 		case effects.KindUnknown:
 			return false
 		case effects.KindUse:
-			if e.Use.Source != SourceAgent {
+			if e.Use.Source != sourceAgent {
 				return false
 			}
 		case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindState,

@@ -212,8 +212,8 @@ func exactNames(protocol string) bool { return protocol == "rap" || protocol == 
 
 // foreignSource keeps a server's configuration from passing for the agent.
 func foreignSource(source string) string {
-	if strings.EqualFold(strings.TrimSpace(source), SourceAgent) {
-		return "server " + SourceAgent
+	if strings.EqualFold(strings.TrimSpace(source), sourceAgent) {
+		return "server " + sourceAgent
 	}
 	return source
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// SourceAgent is the Use.Source of an agent's own tool that touches nothing
+// sourceAgent is the Use.Source of an agent's own tool that touches nothing
 // outside of the conversation (a to-do list, a sub-agent whose calls ask for
 // themselves, a web search). Only a profile gives it: a tool server that calls
 // its source so is renamed.
-const SourceAgent = "agent"
+const sourceAgent = "agent"
 
 // maxProfiles bounds the profiles' data, in bytes.
 const maxProfiles = 1 << 20
@@ -50,7 +50,7 @@ type Profiles struct {
 // profile is what is known of one agent.
 type profile struct {
 	id       string
-	versions VersionRange
+	versions versionRange
 	tools    map[string]*shape
 	byKind   map[string]string
 	identity []string
@@ -285,7 +285,7 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 		return nil, errors.New("has no id or no name")
 	}
 	var err error
-	if p.versions, err = ParseVersionRange(d.Versions); err != nil {
+	if p.versions, err = parseVersionRange(d.Versions); err != nil {
 		return nil, err
 	}
 	for shapeName, names := range d.Tools {

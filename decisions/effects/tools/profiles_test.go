@@ -102,7 +102,7 @@ func TestVersionRange(t *testing.T) {
 		{"=1.2.3", "v1.2.3+build", true}, {">1 <=1.5", "1.5", true}, {">1 <=1.5", "1", false}, {"<1", "99999999999999999999", false},
 	}
 	for _, tt := range tests {
-		r, err := ParseVersionRange(tt.in)
+		r, err := parseVersionRange(tt.in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestVersionRange(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"1.2", "==1", ">= 1", ">=x", "~1"} {
-		if _, err := ParseVersionRange(bad); err == nil {
+		if _, err := parseVersionRange(bad); err == nil {
 			t.Errorf("range %q was read", bad)
 		}
 	}

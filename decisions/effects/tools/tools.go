@@ -316,7 +316,7 @@ func (t *tool) own() {
 	case s.use != "":
 		source := ""
 		if s.use == "agent" {
-			source = SourceAgent
+			source = sourceAgent
 		}
 		t.useEffect(t.Call.Input, source)
 	case s.question != "":

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// VersionRange is a list of bounds that all must hold; an empty one holds for
+// versionRange is a list of bounds that all must hold; an empty one holds for
 // every version, also one that cannot be read.
-type VersionRange []versionBound
+type versionRange []versionBound
 
 type versionBound struct {
 	op string
 	v  [3]int
 }
 
-// ParseVersionRange reads bounds such as ">=0.20 <2".
-func ParseVersionRange(s string) (VersionRange, error) {
-	var r VersionRange
+// parseVersionRange reads bounds such as ">=0.20 <2".
+func parseVersionRange(s string) (versionRange, error) {
+	var r versionRange
 	for f := range strings.FieldsSeq(s) {
 		op := strings.TrimRight(f, "0123456789.")
 		v, ok := parseVersion(f[len(op):])
@@ -36,7 +36,7 @@ func ParseVersionRange(s string) (VersionRange, error) {
 
 // Holds reports whether a version is in the range. One that cannot be read is
 // in no range that has bounds.
-func (r VersionRange) Holds(version string) bool {
+func (r versionRange) Holds(version string) bool {
 	if len(r) == 0 {
 		return true
 	}

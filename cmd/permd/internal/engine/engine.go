@@ -53,7 +53,7 @@ type Memory interface {
 
 // Engine decides calls with the rules of this machine, in sessions.
 type Engine struct {
-	Rules     *Rules
+	rules     *Rules
 	Users     *account.Users
 	Sessions  *decisions.Sessions
 	Decisions *decisions.Engine
@@ -69,7 +69,7 @@ type Engine struct {
 // New makes an engine. Until ProtectSockets it protects permd's folders.
 func New(c Config) (*Engine, error) {
 	e := &Engine{
-		Rules: c.Rules, Users: &account.Users{}, FS: paths.NewIndex(paths.OSFS{}, time.Now),
+		rules: c.Rules, Users: &account.Users{}, FS: paths.NewIndex(paths.OSFS{}, time.Now),
 		NotPlain: new(decisions.NotPlain), config: c,
 	}
 	home := e.Users.Lookup(uint32(os.Geteuid())).Home

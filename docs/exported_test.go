@@ -1,0 +1,205 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/permd/permd/internal/lexpath"
+)
+
+const modulePath = "github.com/permd/permd"
+
+// byConvention are methods that libraries call: of errors, in formatting,
+// encoding, logging, metrics and databases.
+var byConvention = []string{
+	"Describe", "Driver", "Error", "Handle", "Is", "String", "UnmarshalYAML", "Unwrap", "WithAttrs", "WithGroup",
+}
+
+// TestExported looks for exported names of packages that no other package uses,
+// tests included. A type is used where an exported declaration has it, and a constant
+// where its type is. Methods are compared by name alone, so some that are not used
+// are missed.
+func TestExported(t *testing.T) {
+	m := readModule(t)
+	declared := 0
+	for folder, p := range m {
+		for name, d := range p.exported {
+			declared++
+			if !p.used[name] && !p.mentioned[name] && !p.used[d.typ] && !p.mentioned[d.typ] {
+				t.Errorf("%s: nothing outside of %s uses %s: unexport it", p.fset.Position(d.pos), folder, name)
+			}
+		}
+		for name, pos := range p.methods {
+			declared++
+			if !slices.Contains(byConvention, name) && !m.selects(folder, name) {
+				t.Errorf("%s: nothing outside of %s calls a method %s: unexport it", p.fset.Position(pos), folder, name)
+			}
+		}
+	}
+	if declared < 1000 {
+		t.Errorf("only %d exported names", declared)
+	}
+}
+
+// exportedName is where a name is declared; typ is the type of a constant.
+type exportedName struct {
+	pos token.Pos
+	typ string
+}
+
+// sourceFolder is a folder's package.
+type sourceFolder struct {
+	fset      *token.FileSet
+	exported  map[string]exportedName
+	methods   map[string]token.Pos
+	used      map[string]bool // package-level names, by other packages
+	mentioned map[string]bool // types in exported declarations
+	selected  map[string]bool // all that is selected from anything, and methods of interfaces
+}
+
+type sourceModule map[string]*sourceFolder
+
+func (m sourceModule) at(fset *token.FileSet, folder string) *sourceFolder {
+	if m[folder] == nil {
+		m[folder] = &sourceFolder{fset, map[string]exportedName{}, map[string]token.Pos{}, map[string]bool{}, map[string]bool{}, map[string]bool{}}
+	}
+	return m[folder]
+}
+
+// selects reports whether a package but the one in folder selects name, or any
+// interface has such a method.
+func (m sourceModule) selects(folder, name string) bool {
+	for other, p := range m {
+		if p.selected[name] && (other != folder || p.selected["interface "+name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func readModule(t *testing.T) sourceModule {
+	t.Helper()
+	m, fset := sourceModule{}, token.NewFileSet()
+	err := filepath.WalkDir("..", func(path string, e os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && path != ".." && (strings.HasPrefix(e.Name(), ".") || e.Name() == "testdata"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		folder := lexpath.Shorten("..", filepath.ToSlash(filepath.Dir(path)))
+		test := strings.HasSuffix(path, "_test.go")
+		p := m.at(fset, folder)
+		if test && strings.HasSuffix(f.Name.Name, "_test") {
+			p = m.at(fset, folder+" (its tests)")
+		}
+		m.uses(fset, p, f)
+		if !test && f.Name.Name != "main" {
+			p.declarations(f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// uses notes what a file takes from other packages.
+func (m sourceModule) uses(fset *token.FileSet, p *sourceFolder, f *ast.File) {
+	imports := map[string]string{}
+	for _, spec := range f.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		folder, ok := lexpath.RelBelow(modulePath, path)
+		if !ok {
+			continue
+		}
+		name := folder[strings.LastIndexByte(folder, '/')+1:]
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		imports[name] = folder
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			p.selected[n.Sel.Name] = true
+			if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] != "" {
+				m.at(fset, imports[x.Name]).used[n.Sel.Name] = true
+			}
+		case *ast.InterfaceType:
+			for _, method := range n.Methods.List {
+				for _, name := range method.Names {
+					p.selected[name.Name], p.selected["interface "+name.Name] = true, true
+				}
+			}
+		}
+		return true
+	})
+}
+
+// declarations notes what a file exports.
+func (p *sourceFolder) declarations(f *ast.File) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			switch {
+			case !d.Name.IsExported():
+				continue
+			case d.Recv == nil:
+				p.exported[d.Name.Name] = exportedName{pos: d.Pos()}
+			default:
+				p.methods[d.Name.Name] = d.Pos()
+			}
+			p.mention(d.Type)
+		case *ast.GenDecl:
+			typ := "" // of a constant, or of the one before it
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					if s.Name.IsExported() {
+						p.exported[s.Name.Name] = exportedName{pos: s.Pos()}
+						p.mention(s.Type)
+					}
+				case *ast.ValueSpec:
+					if id, ok := s.Type.(*ast.Ident); ok && d.Tok == token.CONST {
+						typ = id.Name
+					} else if s.Values != nil {
+						typ = ""
+					}
+					for _, name := range s.Names {
+						if name.IsExported() {
+							p.exported[name.Name] = exportedName{name.Pos(), typ}
+							if s.Type != nil && d.Tok == token.VAR {
+								p.mention(s.Type)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// mention notes the types of an exported declaration.
+func (p *sourceFolder) mention(n ast.Node) {
+	ast.Inspect(n, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			p.mentioned[id.Name] = true
+		}
+		return true
+	})
+}
