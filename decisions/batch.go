@@ -10,10 +10,10 @@ import (
 // maxFolders bounds the folders that the shell of a batch may be in.
 const maxFolders = 8
 
-// batch is what the calls of one request mean to those after them. All are
-// decided before any of them runs, so a later one is judged as it will find
-// things: with the links that an earlier one makes, in the folder that it goes
-// to. Calls that are denied do not run.
+// batch tracks how the calls of a request affect later ones. All are decided before
+// any of them runs, so each is decided for the state that it will find: with the
+// links that earlier calls make, in the folder that they change to. Denied calls do
+// not run and have no effect.
 type batch struct {
 	before  effects.Disturbance
 	opaque  bool // one of them may change what it does not name
@@ -23,7 +23,7 @@ type batch struct {
 	activated []string
 }
 
-// prepare tells a call of what the earlier ones may do.
+// prepare adds to a call what the earlier ones may do.
 func (b *batch) prepare(c *effects.Call, profiles *tools.Profiles) {
 	c.Before = b.before
 	if !b.changed && len(b.folders) == 0 && len(b.activated) == 0 || !profiles.LiveShell(c.Harness()) {
@@ -42,7 +42,7 @@ func (b *batch) prepare(c *effects.Call, profiles *tools.Profiles) {
 	}
 }
 
-// add takes a decided call in.
+// add adds a decided call.
 func (b *batch) add(d *Decision, after effects.Disturbance) {
 	if d.Verdict == Deny {
 		return

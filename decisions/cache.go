@@ -14,38 +14,35 @@ const (
 	maxGenerationBytes = 1 << 20 // bytes of keys and lookups of one generation
 )
 
-// Cache keeps evaluations of calls, so that the same call again costs
-// less. Its zero value is ready for use; it is safe for concurrent use.
+// Cache caches evaluations of calls. Its zero value is ready for use; it is safe for
+// concurrent use.
 //
-// Why what it returns is what deciding afresh would find: evaluate is a function
-// of
+// A cached evaluation equals a new one, because evaluate is a function of
 //
 //   - what cacheableRequest leaves of the request: all of it is the key, compared byte
 //     by byte (see appendRequest; a test changes each field by reflection);
 //   - the snapshot of the rules, compared by identity, which carries rules,
 //     program table, profiles and settings, and does not change;
-//   - what the engine was told of the file system: each answer is noted, and is
-//     asked for again and compared before an evaluation is used (see recordingFS). So a
-//     link that was put in a path's place since is seen, as it would be without
-//     the cache; what happens between the answer and the act is not, as before;
+//   - what the engine read from the file system: each lookup is recorded, and is
+//     repeated and compared before an evaluation is used (see recordingFS). So a path
+//     that has become a link since is noticed, as it would be without the cache;
 //   - the engine's own members, which are set before its first call;
-//   - the time, which only rules see: a snapshot whose rules look at it is not
-//     kept (see Timeless).
+//   - the time, which only rules see: evaluations by rules that use it are not cached
+//     (see Timeless).
 //
-// Memory is not part of it: choices are asked for each request, so that one that
-// was made, revoked or has ended counts at once. Nor is an evaluation kept in which
-// something failed.
+// Memory is not part of an evaluation: choices are looked up for each request, so
+// that changes take effect at once. Evaluations with a failure are not cached.
 type Cache struct {
 	mu sync.Mutex
-	// Evaluations that were used lately are in young. When that is full it becomes
-	// old, and what was old is forgotten: as good as counting, and cheaper.
+	// Recently used evaluations are in young. When it is full it becomes old, and the
+	// former old is dropped: an approximation of LRU.
 	young, old map[string]*cacheEntry
 	bytes      int // of young
 
 	buffers sync.Pool // for keys
 }
 
-// buffer is room for a key, until done.
+// buffer returns a buffer for a key.
 func (c *Cache) buffer() []byte {
 	if b, ok := c.buffers.Get().(*[]byte); ok {
 		return (*b)[:0]
@@ -59,11 +56,11 @@ func (c *Cache) release(b []byte) {
 	}
 }
 
-// Timeless is implemented by snapshots that can say whether what their rules say
-// of an effect is the same at any time.
+// Timeless is implemented by snapshots that can tell whether their results are
+// independent of the time.
 type Timeless interface{ Timeless() bool }
 
-// cacheEntry is an evaluation with what it was made from.
+// cacheEntry is an evaluation with the lookups that it depends on.
 type cacheEntry struct {
 	evaluation *evaluation
 	project    string
@@ -71,7 +68,7 @@ type cacheEntry struct {
 	size       int
 }
 
-// get returns what is kept under a key, if the file system still is as it was.
+// get returns the entry of a key, if its lookups still have the same results.
 func (c *Cache) get(key []byte, fsys effects.FS) *cacheEntry {
 	if c == nil || key == nil {
 		return nil
@@ -96,7 +93,7 @@ func (c *Cache) find(key []byte) *cacheEntry {
 	return k
 }
 
-// put keeps an evaluation, if it may be kept.
+// put adds an evaluation, if it may be cached.
 func (c *Cache) put(key []byte, m *evaluation, project string, seen *recordingFS) {
 	if c == nil || key == nil || m.failed || seen.uncomparable || !timeless(m.snapshot) {
 		return
@@ -117,8 +114,8 @@ func (c *Cache) add(key string, k *cacheEntry) {
 	c.bytes += k.size
 }
 
-// timeless reports whether a snapshot may be kept. One that is not compared by
-// identity could seem to be another.
+// timeless reports whether evaluations by a snapshot may be cached. The snapshot must
+// be comparable by identity.
 func timeless(s Snapshot) bool {
 	t, ok := s.(Timeless)
 	return ok && t.Timeless() && reflect.TypeOf(s).Kind() == reflect.Pointer

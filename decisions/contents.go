@@ -19,8 +19,18 @@ type Content struct {
 	Sum string
 }
 
-// notReadable is the Sum of a file that nobody who runs as the daemon can read.
-const notReadable = "unreadable"
+// given reports whether a call names the file, and what is in it is not known to be
+// its code.
+func (c *Content) given() bool {
+	return c.Path != "" && !c.Code && c.Sum != sumNothing && c.Sum != sumNoContent
+}
+
+// The sums of what has no content, and of what cannot be read.
+const (
+	sumNothing     = "nothing"
+	sumNoContent   = "no content" // a folder: what is run in it is not named
+	sumNotReadable = "unreadable" // the daemon may not read it
+)
 
 // ErrNoContent means that what lies at a path is no file of data.
 var ErrNoContent = errors.New("no file of data")
@@ -65,10 +75,15 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 		return nil // whatever they hold by then, it is shown and not obeyed
 	}
 	for i := range m.res.Effects {
-		switch eff := &m.res.Effects[i]; {
-		case eff.Kind == effects.KindRead && eff.File != nil:
-			add(eff.File.Path, false)
-		case eff.Run != nil:
+		switch eff := &m.res.Effects[i]; eff.Kind {
+		case effects.KindRead:
+			if eff.File != nil {
+				add(eff.File.Path, false)
+			}
+		case effects.KindRun:
+			if eff.Run == nil {
+				continue
+			}
 			for _, word := range eff.Run.Args {
 				_, value, _ := strings.Cut(word, "=")
 				for _, name := range []string{word, value} {
@@ -77,6 +92,8 @@ func (e *Engine) contents(m *evaluation, d *Decision) []Content {
 					}
 				}
 			}
+		case effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode,
+			effects.KindQuestion, effects.KindUnknown:
 		}
 	}
 	e.sum(list)
@@ -90,10 +107,12 @@ func executes(effs []effects.Effect) bool {
 		switch e.Kind {
 		case effects.KindRun:
 			return e.Run == nil || !e.Run.Readonly
+		case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse, effects.KindMode,
+			effects.KindQuestion:
+			return false
 		case effects.KindUnknown, effects.KindState:
-			return true
 		}
-		return false
+		return true
 	})
 }
 
@@ -112,11 +131,11 @@ func (e *Engine) sum(list []Content) {
 		left -= n
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			c.Sum = "nothing"
+			c.Sum = sumNothing
 		case errors.Is(err, ErrNoContent):
-			c.Sum = "no content" // a folder: what is run in it is not named
+			c.Sum = sumNoContent
 		case errors.Is(err, fs.ErrPermission) && !c.Code:
-			c.Sum = notReadable
+			c.Sum = sumNotReadable
 		case err == nil:
 			c.Sum = sum
 		}

@@ -1,9 +1,9 @@
 // Package decisions decides: it turns calls into effects, asks policy and
 // memory about each effect by itself, and lets the strictest verdict win. The
-// order in which policy and memory speak is one table, in precedence.go.
+// precedence of policy and memory is defined by one table, in precedence.go.
 //
-// It is the domain of permd. It knows no wire and no database: protocols,
-// policy, memory and journal reach it through the interfaces in ports.go.
+// It is the domain of permd and knows no protocol and no database: protocols,
+// policy, memory and journal are connected by the interfaces in ports.go.
 package decisions
 
 import (
@@ -29,6 +29,7 @@ func (v Verdict) strictness() int {
 		return 0
 	case Deny:
 		return 2
+	case Ask:
 	}
 	return 1 // an unknown verdict is a question
 }
@@ -53,8 +54,8 @@ const (
 	ByFailure Decider = "failure" // something broke on the way
 )
 
-// Needed says why a person is needed, so that a harness with a dialog of its
-// own can be left alone where only the default asked.
+// Needed says why a person is needed. A harness with a permission dialog of its own
+// may use that dialog if only the default asked.
 type Needed string
 
 // The reasons for needing a person.
@@ -86,7 +87,7 @@ type RuleRef struct {
 	Layer Layer  `json:"layer"`
 }
 
-// EffectDecision is one effect and what was decided of it.
+// EffectDecision is one effect with its decision.
 type EffectDecision struct {
 	Kind     effects.Kind `json:"kind"`
 	Text     string       `json:"text"`
@@ -114,8 +115,9 @@ type Width struct {
 	Scope string `json:"scope"`
 }
 
-// Decision is the answer to one call, with all that explains it. Its JSON form
-// is part of permd's wire (docs/protocol.md); members may be added, none renamed.
+// Decision is the answer to one call, with everything that explains it. Its JSON
+// form is part of the protocol (docs/protocol.md): members may be added, but not
+// renamed.
 type Decision struct {
 	ID      string           `json:"decisionId"`
 	CallID  string           `json:"callId"`
@@ -128,33 +130,36 @@ type Decision struct {
 	Defects []effects.Defect `json:"defects,omitzero"`
 	Effects []EffectDecision `json:"effects"`
 	Widths  []Width          `json:"widths,omitzero"`
-	// Outcome says what became of the call where the verdict does not.
+	// Outcome says what happened to the call, if the verdict does not tell.
 	Outcome Outcome `json:"outcome,omitzero"`
 
+	// Details are what the effects are about, for the record; none where something
+	// broke.
+	Details []EffectDetail `json:"-"`
 	// Folders are those in which the call may leave a shell that stays alive
 	// (effects.Result).
 	Folders []string `json:"-"`
 	// Activated are the folders of programs that such a shell may look into
 	// first (effects.Result).
 	Activated []string `json:"-"`
-	// Fingerprints tell the effects of the call from others, in their order; none where
-	// something broke.
+	// Fingerprints identify the effects of the call, in their order. There are none
+	// after a failure.
 	Fingerprints []Fingerprint `json:"-"`
-	// Opaque is set where the call may change what cannot be told from its effects,
-	// Stateful where what it does hangs on what is on this machine by then. Where
-	// something broke nothing is known of either.
+	// Opaque is set if the call may change more than its effects show, Stateful if
+	// what it does depends on the state of the machine when it runs. Neither is known
+	// after a failure.
 	Opaque, Stateful bool `json:"-"`
-	// Unsettled is set where calls of the same request come before this one and may
-	// make another one of it than a person says yes to now.
+	// Unsettled is set if earlier calls of the same request may change what this call
+	// does, so that an answer now might be to another call.
 	Unsettled bool `json:"-"`
-	// Contents are the files whose content is part of what a call does that is
-	// left to the person.
+	// Contents are the files whose content determines what a call does. They are set
+	// for calls that are left to the person.
 	Contents []Content `json:"-"`
 	// Permanent is set when a deny comes from a rule that holds for every such
 	// call, so that a protocol may answer "always".
 	Permanent bool `json:"-"`
-	// Offer is what memory needs to store the person's answer to a question,
-	// nil when nothing of it can be remembered.
+	// Offer is what memory needs to store the person's answer, nil if no answer can be
+	// remembered.
 	Offer *Offer `json:"-"`
 }
 
@@ -165,21 +170,21 @@ type Peer struct {
 	PID int32  `json:"pid"` // 0 when it lives in another pid namespace
 }
 
-// Request is one call with where it comes from.
+// Request is one call and where it comes from.
 type Request struct {
 	Call    effects.Call
 	Peer    Peer
 	Session SessionRef
-	// HarnessAsks says in words that the harness itself wants a person (a
-	// plan review, "default to no"); "" if not.
+	// HarnessAsks is why the harness itself wants a person to answer (a plan review,
+	// "default to no"), "" if it does not.
 	HarnessAsks string
-	// Gate is set where the request is not an agent's; nil for all others.
+	// Gate is set for requests of a client instead of an agent.
 	Gate *Gate
-	// Ran is set for a call that is over: RanUnprompted or RanDespiteDeny.
+	// Ran is set for a call that has run: RanUnprompted or RanDespiteDeny.
 	Ran Outcome
 }
 
-// SessionRef is what policy and memory may know of a session.
+// SessionRef is the part of a session that policy and memory see.
 type SessionRef struct {
 	// Conn is the connection that the session belongs to (Owner.Conn), 0 for
 	// one that belongs to none. A choice for a session holds on it alone.
@@ -189,7 +194,7 @@ type SessionRef struct {
 	Mode      string   `json:"mode,omitzero"`
 }
 
-// Record is one line of the journal: a decision with its circumstances. The
+// Record is one entry of the journal: a decision with its circumstances. The
 // journal assigns the sequence number.
 type Record struct {
 	Seq      int64         `json:"seq,omitzero"`
@@ -206,6 +211,10 @@ type Record struct {
 	// the JSON library encodes no time.Duration.
 	LatencyNS int64    `json:"latencyNs"`
 	Decision  Decision `json:"decision"`
+	// Details are what the effects of the decision are about, one for each, in
+	// their order; none where something broke, and in records of before there were
+	// any.
+	Details []EffectDetail `json:"details,omitzero"`
 	// Answer is what the person said to a question, nil while it is not known.
 	Answer *HumanAnswer `json:"answer,omitzero"`
 }

@@ -41,6 +41,13 @@ func (r *Record) AppendJSON(b []byte) ([]byte, error) {
 	e.number(`,"latencyNs":`, r.LatencyNS)
 	e.raw(`,"decision":`)
 	e.decision(&r.Decision)
+	if r.Details != nil {
+		e.raw(`,"details":[`)
+		for i := range r.Details {
+			e.detail(i, &r.Details[i])
+		}
+		e.raw(`]`)
+	}
 	if a := r.Answer; a != nil {
 		e.time(`,"answer":{"time":`, a.Time)
 		e.text(`,"verdict":`, string(a.Verdict))

@@ -15,40 +15,39 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// Config is what an engine is made of.
+// Config configures an Engine.
 type Config struct {
 	Policy  Policy
 	Memory  Memory
 	Journal Journal
-	// Proposer says what could be remembered; nil when nothing is offered.
+	// Proposer proposes what could be remembered. If nil, nothing is offered.
 	Proposer Proposer
-	// Observe is shown what each decision was made of, before it is logged; nil
-	// where nobody explains. It must be quick.
+	// Observe, if not nil, is called with the deliberation of each decision before
+	// the decision is logged. It must return quickly.
 	Observe func(*Deliberation)
 
 	// FS is the file system that paths are resolved in, Own are permd's own
 	// files (see tools.World).
 	FS  effects.FS
 	Own paths.Own
-	// System is set when calls come from other people than the one the engine runs
-	// as: it may see what they may not. It must be that of the Policy.
+	// System is set if calls come from users other than the one that the engine runs
+	// as, who may not be able to read what it can. It must equal that of the Policy.
 	System bool
-	// PID is the daemon's process, which no call may end; 0 when there is none.
+	// PID is the daemon's process, which no call may end; 0 if there is none.
 	PID int
-	// Cache keeps evaluations of calls; nil to evaluate each call.
+	// Cache caches evaluations of calls. If nil, each call is evaluated.
 	Cache *Cache
-	// NotPlain counts shell text that is not plain; nil when it is not counted.
+	// NotPlain, if not nil, counts shell text that is not plain.
 	NotPlain *NotPlain
-	// Unattended reports whether nobody is there to be asked, so that what would
-	// ask is denied; nil when people are there. Its answer may change at any time.
+	// Unattended, if not nil, reports whether there is nobody to ask, so that calls
+	// that would ask are denied. Its result may change at any time.
 	Unattended func() bool
 
-	// TakeApproval reports whether a person said yes, elsewhere, to the very
-	// question that the decision is; the yes is used up. It is nil where nobody
-	// can.
+	// TakeApproval, if not nil, reports whether a person has approved the same
+	// question out of band (permd allow), and consumes the approval.
 	TakeApproval func(req *Request, d *Decision) bool
-	// Digest is the hash of a file's content, with how much of it was read, if that
-	// is not over the limit. With nil a late yes is not bound to what files hold.
+	// Digest returns the hash of a file's content and its size, if that is within the
+	// limit. If nil, a late approval does not depend on the content of files.
 	Digest func(path string, limit int64) (sum string, size int64, err error)
 
 	Now   func() time.Time
@@ -73,8 +72,8 @@ type Engine struct {
 	newID        func() string
 }
 
-// NewEngine makes an engine. It is an error if a member is missing that has no
-// meaning when it is absent: without it a call could end in a panic.
+// NewEngine returns a new engine. It is an error if a required member of the
+// configuration is missing.
 func NewEngine(c Config) (*Engine, error) {
 	for _, m := range []struct {
 		name   string
@@ -87,8 +86,8 @@ func NewEngine(c Config) (*Engine, error) {
 			return nil, fmt.Errorf("making an engine: %s is not set", m.name)
 		}
 	}
-	// Where rules are each person's own and files are looked at as if there were
-	// one, or the other way round, a check would be dropped in silence.
+	// If policy and file access disagreed about whether there is one user or many, a
+	// check would be silently skipped.
 	if p, ok := c.Policy.(interface{ System() bool }); ok && p.System() != c.System {
 		return nil, fmt.Errorf("making an engine: System is %v, and %v of its policy", c.System, p.System())
 	}
@@ -101,26 +100,26 @@ func NewEngine(c Config) (*Engine, error) {
 	}, nil
 }
 
-// With returns an engine like e with some members changed. e stays as it is.
+// With returns a copy of e with some members changed.
 func (e *Engine) With(change func(*Config)) (*Engine, error) {
 	c := e.config
 	change(&c)
 	return NewEngine(c)
 }
 
-// World is what the effects of a call are found with, for those who want more of
-// them than a decision shows.
+// World returns what effects of calls are derived with, for callers that need more
+// of them than a decision shows.
 func (e *Engine) World(snap Snapshot) tools.World {
 	return e.world(e.fs, snap)
 }
 
-// Protect says what permd's own files are, where that is known only when its
-// sockets are. It must be called before the first call is decided.
+// Protect sets permd's own files, if they are known only once its sockets are open.
+// It must be called before the first call is decided.
 func (e *Engine) Protect(own paths.Own) { e.own, e.config.Own = own, own }
 
-// Decide decides the calls of one request with one policy snapshot and returns
-// a decision for each, in order, after all are in the journal. It never fails:
-// what goes wrong ends in ask or deny, decided by failure.
+// Decide decides the calls of one request by one policy snapshot and returns a
+// decision for each, in order, after all are in the journal. It never fails: an
+// error becomes an ask or a deny, decided by failure.
 func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	if len(reqs) == 0 {
 		return nil
@@ -172,6 +171,9 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	latency := e.now().Sub(start).Nanoseconds()
 	for i, r := range records {
 		r.LatencyNS, r.Decision = latency, *decided[i]
+		if d := decided[i]; len(d.Details) == len(d.Effects) {
+			r.Details = d.Details
+		}
 	}
 	if err := e.journal.Append(context.WithoutCancel(ctx), records...); err != nil {
 		e.log.Error("decision not logged, asking", "decisions", len(records), "error", err)
@@ -185,7 +187,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	return decided
 }
 
-// denyUnattended rejects what a person would be asked, if nobody is there.
+// denyUnattended denies what a person would be asked, if nobody is there.
 func (d *Decision) denyUnattended(alone bool) {
 	if !alone || d.Verdict != Ask {
 		return
@@ -237,11 +239,14 @@ func (e *Engine) decide(
 	}
 	own := len(res.Effects)
 	all, inputs, results := e.hints(ctx, m, *query, inputs, results)
+	shown := all
 	if denied, why := e.deniedOfRest(ctx, m, query); denied != nil {
-		d.conclude(slices.Concat(all, denied), slices.Concat(results, why))
+		shown = slices.Concat(all, denied)
+		d.conclude(shown, slices.Concat(results, why))
 	} else {
 		d.conclude(all, results)
 	}
+	d.Details = details(shown, res.Project, m.call.User.Home)
 	if len(all) > own {
 		d.Fingerprints = append(slices.Clip(d.Fingerprints), fingerprints(m.call, all[own:])...)
 	}
@@ -264,8 +269,8 @@ func (e *Engine) decide(
 	return res.After
 }
 
-// hints puts the hints of a call through the table, and adds those that stop it
-// to its effects. All others leave no trace: nothing was decided by them.
+// hints applies the table to the hints of a call, and adds those that ask or deny to
+// its effects. The others are dropped: they decided nothing.
 func (e *Engine) hints(
 	ctx context.Context, m *evaluation, q MemoryQuery, inputs []effectInputs, results []effectResult,
 ) ([]effects.Effect, []effectInputs, []effectResult) {
@@ -286,8 +291,8 @@ func (e *Engine) hints(
 	return all, inputs, results
 }
 
-// effect asks memory about one effect and applies the table; err is that of the
-// rules.
+// effect looks one effect up in memory and applies the table. err is the error of
+// evaluating the rules.
 func (e *Engine) effect(ctx context.Context, snap Snapshot, eff *effects.Effect, err error, q *MemoryQuery, v *effectInputs) effectResult {
 	var unread error
 	if v.reject, v.allow, unread = e.memory.Match(q); unread != nil {
@@ -321,8 +326,8 @@ func record(req *Request, d *Decision, project string, now time.Time) *Record {
 	return r
 }
 
-// cancelled says why nobody waits for the answer any more, "" while somebody
-// does. A deadline is not meant: that one passes is a failure.
+// cancelled says why nobody waits for the answer any more, "" if somebody does. An
+// exceeded deadline is not such a reason, but a failure.
 func cancelled(ctx context.Context) string {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		return ""
@@ -330,7 +335,7 @@ func cancelled(ctx context.Context) string {
 	return "cancelled: " + context.Cause(ctx).Error()
 }
 
-// reasonOf keeps an error's text short: it is shown to people and stored.
+// reasonOf shortens an error's text, which is shown to people and stored.
 func reasonOf(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return "it took too long"

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 )
 
-// evaluation is a call as far as it can be decided without asking memory: its
-// effects, and what rules and fences say about each. It does not change once it is
-// made, and may serve many requests (see Cache).
+// evaluation is the part of a decision that does not depend on memory: the effects of
+// a call and, for each, the results of rules and fences. It is immutable and may be
+// used for many requests (see Cache).
 type evaluation struct {
 	snapshot     Snapshot
 	call         *effects.Call
@@ -28,7 +28,7 @@ type evaluation struct {
 	rest []effectFacts
 }
 
-// effectFacts is what is known of one effect, memory aside.
+// effectFacts is the evaluation of one effect.
 type effectFacts struct {
 	fence    string
 	target   *effects.Script
@@ -36,9 +36,9 @@ type effectFacts struct {
 	err      error // of the rules
 }
 
-// evaluate makes an evaluation. All that it looks at is the request without what
-// cacheableRequest leaves out, the snapshot, the engine and the file system: it must not
-// look at anything else, or the cache would not know.
+// evaluate evaluates a call. It must depend on nothing but the request as
+// cacheableRequest returns it, the snapshot, the engine and the file system, or the
+// cache would be wrong.
 func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	req, fsys := received.req, received.recorder
 	w := e.world(fsys, snap)
@@ -48,7 +48,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	m.person = needsPerson(req, &m.res)
 	m.fingerprints = fingerprints(m.call, m.res.Effects)
 	m.effects = make([]effectFacts, len(m.res.Effects))
-	// One input for all effects, so that policy can keep what they share.
+	// One input for all effects, so that policy can reuse what they share.
 	in := m.input()
 	in.Now = now
 	m.hints = make([]effectFacts, len(m.res.Hints))
@@ -72,7 +72,7 @@ func (e *evaluator) evaluate(ctx context.Context, snap Snapshot, received *intak
 	return m
 }
 
-// effectAt is the i-th effect with what is said about it; the hints follow the effects.
+// effectAt returns the i-th effect with its facts. Hints follow the effects.
 func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
 	if n := i - len(m.effects); n >= 0 {
 		return &m.res.Hints[n], &m.hints[n]
@@ -80,14 +80,13 @@ func (m *evaluation) effectAt(i int) (*effects.Effect, *effectFacts) {
 	return &m.res.Effects[i], &m.effects[i]
 }
 
-// input is what rules are shown of the call, without an effect and the time.
+// input returns what rules see of the call, without the effect and the time.
 func (m *evaluation) input() *Input {
 	return &Input{All: m.res.Effects, Call: m.call, Result: &m.res, Session: m.session, Trusted: m.snapshot.Trusted()}
 }
 
-// cacheableRequest is what evaluate is given of a request: a copy without the facts that
-// differ from one request to the next although nothing else does. What they
-// could say to anybody is not there, so that nothing can depend on it.
+// cacheableRequest returns a copy of a request without the members that differ between
+// otherwise equal requests. They are cleared so that nothing can depend on them.
 //
 //   - Of the call's id the name of a tool stays that some agents put into it.
 //   - What becomes of the call after it was decided.

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// evaluator finds out what a call does and what rules and fences say about it. It
-// has no memory and no journal: what it finds is the same for every request that
-// is equal, so it may be kept in a cache. Engine makes answers of it.
+// evaluator evaluates calls by rules and fences. It has no memory and no journal: the
+// result is the same for equal requests, so it may be cached. Engine turns it into
+// decisions.
 type evaluator struct {
 	policy Policy
 	fs     effects.FS
@@ -23,8 +23,8 @@ type evaluator struct {
 	log    *slog.Logger
 }
 
-// intake is what is known of a request before there are rules for it: where it
-// comes from, and what is kept of its like.
+// intake is the state of a request before its rules are known: where it comes from,
+// and its cached evaluation.
 type intake struct {
 	project string
 	buffer  []byte      // of the cache
@@ -36,8 +36,8 @@ type intake struct {
 	recorder *recordingFS
 }
 
-// receive finds out where a request comes from. Only the one call of a request is
-// looked up in the cache: what calls before it may change is not part of the key.
+// receive determines where a request comes from. The cache is used only for requests
+// of one call: what earlier calls may change is not part of the key.
 func (e *evaluator) receive(req *Request, alone bool) *intake {
 	m := new(intake)
 	req.Call.Confined = req.Session.confinement()
@@ -57,7 +57,7 @@ func (e *evaluator) receive(req *Request, alone bool) *intake {
 	return m
 }
 
-// resolve prepares a request for evaluation: nothing that was kept is used.
+// resolve prepares a request for evaluation without the cache.
 func (m *intake) resolve(e *evaluator, req *Request) {
 	m.req, m.cached = req, nil
 	m.recorder = &recordingFS{fs: e.fs}
@@ -66,13 +66,12 @@ func (m *intake) resolve(e *evaluator, req *Request) {
 	m.project = m.context.Project()
 }
 
-// world is what effects are found with.
+// world returns what effects are derived with.
 func (e *evaluator) world(fsys effects.FS, snap Snapshot) tools.World {
 	return tools.World{FS: fsys, Own: e.own, Others: e.system, Table: snap.Table(), Profiles: snap.Profiles()}
 }
 
-// evaluation returns what is known of a request without memory, from the cache if
-// it is there.
+// evaluation returns the evaluation of a request, from the cache if possible.
 func (e *evaluator) evaluation(ctx context.Context, snap Snapshot, received *intake, now time.Time) *evaluation {
 	if received.cached != nil {
 		return received.cached.evaluation

@@ -7,14 +7,14 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// Deliberation is what one decision was made of. It is kept for explanations:
-// what every rule said, also those that were overruled, and what the table would have said
-// with a rule more. It holds no decision, which may still have become a failure
-// when it was to be logged.
+// Deliberation holds the inputs and results of one decision, for explanations:
+// which rules matched, including overridden ones, and what the table would yield with
+// further rules. It does not hold the decision, which may still become a failure when
+// it is logged.
 type Deliberation struct {
 	ID       string // of the decision
 	Snapshot Snapshot
-	// Raw is set while the call's raw input is there, for rules that read it.
+	// Raw is set as long as the call's raw input is held, for rules that read it.
 	Raw bool
 
 	input   Input
@@ -22,15 +22,15 @@ type Deliberation struct {
 	results []effectResult
 }
 
-// Slim drops what need not be kept to explain all but rules that read the raw
-// input: that may be whole files.
+// Slim drops the raw input, which may hold whole files. Then only rules that read it
+// cannot be explained.
 func (d *Deliberation) Slim() {
 	call := *d.input.Call
 	call.Input, call.Claims.Diffs, call.Claims.Texts, call.Claims.Meta = nil, nil, nil, nil
 	d.input.Call, d.input.Scratch, d.Raw = &call, nil, false
 }
 
-// Size is about how many bytes the deliberation holds on to.
+// Size estimates the memory that the deliberation uses, in bytes.
 func (d *Deliberation) Size() int {
 	n := 1024 + sizeOf(d.input.All) + len(d.input.Call.Input)
 	for i := range d.inputs {
@@ -39,28 +39,28 @@ func (d *Deliberation) Size() int {
 	return n
 }
 
-// Len is the number of the call's effects.
+// Len returns the number of the call's effects.
 func (d *Deliberation) Len() int { return len(d.input.All) }
 
-// Effect is one of the call's effects.
+// Effect returns the i-th effect of the call.
 func (d *Deliberation) Effect(i int) *effects.Effect { return &d.input.All[i] }
 
-// Effects are all of them, which Effect.Via points into.
+// Effects returns all effects; Effect.Via is an index into them.
 func (d *Deliberation) Effects() []effects.Effect { return d.input.All }
 
-// Input is what rules were shown of an effect.
+// Input returns what rules saw of an effect.
 func (d *Deliberation) Input(i int) *Input {
 	in := d.input
 	in.Effect, in.Scratch = &in.All[i], nil
 	return &in
 }
 
-// Context is what rule lines are relative to.
+// Context returns the folders that rule lines are relative to.
 func (d *Deliberation) Context() pattern.Context {
 	return pattern.Context{Project: d.input.Result.Project, Home: d.input.Call.User.Home, Cwd: d.input.Call.Cwd}
 }
 
-// OnlyOrg reports whether allows of user and project count for nothing.
+// OnlyOrg reports whether allows of user and project are ignored.
 func (d *Deliberation) OnlyOrg() bool {
 	return len(d.inputs) > 0 && d.inputs[0].findings.OnlyOrg
 }
@@ -68,16 +68,16 @@ func (d *Deliberation) OnlyOrg() bool {
 // Trusted reports whether the project's allows count.
 func (d *Deliberation) Trusted() bool { return d.input.Trusted }
 
-// Fired are the rules that fired for an effect, those that were overruled too.
+// Fired returns the rules that fired for an effect, including overridden ones.
 func (d *Deliberation) Fired(i int) []Finding { return d.inputs[i].findings.Fired }
 
 // Fence says why permd itself forbids an effect, "" if it does not.
 func (d *Deliberation) Fence(i int) string { return d.inputs[i].fence }
 
-// Reject is the remembered reject that fits an effect, nil if none.
+// Reject returns the remembered reject that matches an effect, nil if there is none.
 func (d *Deliberation) Reject(i int) *Choice { return d.inputs[i].reject }
 
-// Result is what was decided of an effect.
+// Result returns the decision of an effect.
 func (d *Deliberation) Result(i int) EffectDecision { return explain(&d.input.All[i], &d.results[i]) }
 
 // Inherited reports whether an effect took its allow from its run.
@@ -87,18 +87,18 @@ func (d *Deliberation) Inherited(i int) bool {
 		pick(d.results[i].rules, SetAllow, anyLayer) != nil && pick(d.Fired(i), SetAllow, anyLayer) == nil
 }
 
-// LineKind says what a line would be that does not exist yet.
+// LineKind says as what a proposed line is tried.
 type LineKind int
 
-// The kinds of new lines.
+// The kinds of proposed lines.
 const (
 	AsRule   LineKind = iota // an entry of the person's rules.yaml
 	AsChoice                 // a remembered allow
 )
 
-// With says what would be decided of each effect if the person had those lines.
-// It is the precedence table itself that answers, so that nothing is suggested
-// that would not help.
+// With returns what would be decided of each effect if the person had these lines.
+// It applies the precedence table itself, so that no line is suggested that would not
+// help.
 func (d *Deliberation) With(lines []*pattern.Pattern, as LineKind) []EffectDecision {
 	now := make([]effectResult, len(d.results))
 	said := make([]EffectDecision, len(d.results))

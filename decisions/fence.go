@@ -32,6 +32,8 @@ func (f fences) why(e *effects.Effect) string {
 		if e.Run.Own == effects.OwnChanges {
 			return "what permd decides may only be changed by a person"
 		}
+	case effects.KindRead, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion,
+		effects.KindUnknown:
 	}
 	return ""
 }

@@ -21,26 +21,28 @@ func fingerprints(call *effects.Call, effs []effects.Effect) []Fingerprint {
 		e := &effs[i]
 		k := keyer(make([]byte, 0, 256))
 		k.text(string(e.Kind))
-		switch {
-		case e.Run != nil:
+		switch e.Detail() {
+		case effects.DetailRun:
 			r := e.Run
 			k.texts(r.Program, r.Executable, string(r.Stdin), r.StdinText, r.Cwd)
 			k.list(r.Args)
 			if r.Script != nil {
 				k.texts(r.Script.Path, r.Script.SHA256)
 			}
-		case e.File != nil:
+		case effects.DetailFile:
 			k.text(e.File.Path)
 			k.flag(e.File.Recursive)
-		case e.Connect != nil:
+			// A file that has become another name of a guarded one.
+			k.text(strconv.FormatUint(uint64(e.Guarded()), 16))
+		case effects.DetailConnect:
 			c := e.Connect
 			k.texts(c.Host, strconv.Itoa(c.Port), c.Scheme, c.URL, c.Method)
-		case e.Use != nil:
+		case effects.DetailUse:
 			k.texts(e.Use.Server, e.Use.Source, e.Use.Tool, e.Use.Version, e.Text)
 			k.credentials(&e.Use.Credentials)
 			k.text(e.Use.OnBehalfOf)
 			k.bytes(e.Use.Arguments)
-		default:
+		case effects.NoDetail:
 			k.texts(e.Text, e.Why, source(call, e.From), call.Cwd)
 		}
 		sum := sha256.Sum256(k)

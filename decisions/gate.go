@@ -7,55 +7,54 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Outcome says what became of a call where its verdict does not say that; ""
-// for a call that does what the verdict says.
+// Outcome says what happened to a call; "" if it is what the verdict says.
 type Outcome string
 
 // The outcomes.
 const (
-	// Passed: only a deny or a rule that asks stops a gate, so this one passed,
-	// and nobody allowed it.
+	// Passed: nothing allowed the gate's call, but no rule denied it or asked about
+	// it, which is enough for gates.
 	Passed Outcome = "passed"
-	// Approved: the gate passed because the agent had asked for the same before,
-	// and was allowed it.
+	// Approved: the gate's call passed because the agent had asked for the same
+	// before and was allowed.
 	Approved Outcome = "approved"
-	// RanUnprompted: the call ran, and its agent had asked nobody. The verdict is what
-	// rules and memory would have said.
+	// RanUnprompted: the call ran without a request. The verdict is what rules and
+	// memory would have answered.
 	RanUnprompted Outcome = "unasked"
-	// RanDespiteDeny: the agent says that the call is done, which was denied.
+	// RanDespiteDeny: the agent reports the call as completed although it was denied.
 	RanDespiteDeny Outcome = "despite"
-	// Gated: the agent did not ask about the call, but all that needed somebody's
-	// word has come through gates, where it was decided.
+	// Gated: the agent did not ask about the call, but everything in it that needed
+	// permission came through gates and was decided there.
 	Gated Outcome = "gated"
 )
 
-// Gate makes a request one about what a client is about to do for its agent,
-// or a person with the agent. Who would be asked of such a thing has been asked
-// by the agent's own request, as a rule: what would be asked passes, unless a
-// rule of org, user or project asks, or something has failed or has a defect.
+// Gate marks a request about something that a client is about to do on behalf of its
+// agent, or that a person does in it. Usually the agent's own request has been
+// decided before, so what would otherwise be asked passes, unless a rule of org, user
+// or project asks, or there was a failure or a defect.
 type Gate struct {
-	// Agent is the one in the record. What is done is in the words of the protocol
-	// and not in those of the agent's tools, so the call has another.
+	// Agent is the agent for the record. The call has another one, since it is in the
+	// terms of the protocol and not of the agent's tools.
 	Agent effects.Party
-	// Asks is set where the person is asked of all that is not allowed.
+	// Asks is set if the person is asked about everything that is not allowed.
 	Asks bool
-	// Path is set for what is all in its path. One that is not understood may be
-	// any other, also one that is denied, so the person is asked. They are asked
-	// about what is guarded as well.
+	// Path is set for calls that are described by a path alone. If the path is not
+	// understood it could be a denied one, so the person is asked. They are asked
+	// about guarded paths as well.
 	Path bool
-	// Own is set for what the person does by themselves: nobody is asked whether
-	// they may. Where something has failed it is not known that no rule denies it.
+	// Own is set for actions of the person, who is not asked about them. After a
+	// failure the action is stopped, since a rule might deny it.
 	Own bool
-	// Approved reports whether the agent was allowed the same before; that is
-	// used up. Nil where nothing is known of that.
+	// Approved, if not nil, reports whether the agent was allowed the same before,
+	// and consumes that approval.
 	Approved func(d *Decision) bool
-	// Through says of a call that is over what came of it at gates, "" for
-	// nothing. It is for requests with Ran alone, and may be nil.
+	// Through, if not nil, returns the outcome at gates of a call that has run, "" for
+	// none. It is used only for requests with Ran.
 	Through func(d *Decision) Outcome
 }
 
-// finalize says what becomes of a decision when nobody can be asked, or nobody
-// waits for an answer.
+// finalize sets the verdict and the outcome of decisions for which nobody can be
+// asked, or nobody waits for the answer.
 func (d *Decision) finalize(req *Request, alone bool) {
 	g := req.Gate
 	switch {
@@ -85,15 +84,15 @@ func (d *Decision) finalize(req *Request, alone bool) {
 	d.Widths, d.Offer = nil, nil // there is no question
 }
 
-// unclear reports whether something of the call is not understood.
+// unclear reports whether a part of the call was not understood.
 func (d *Decision) unclear() bool {
 	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool {
 		return e.Verdict == Ask && e.Kind == effects.KindUnknown
 	})
 }
 
-// guarded reports whether it is about what is guarded, such as a secret: agents
-// have read files so for which their own rules denied it.
+// guarded reports whether the call is about something guarded, such as a secret.
+// Agents have used gates to read files that their own rules deny.
 func (d *Decision) guarded() bool {
 	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool { return e.Verdict == Ask && e.Row == RowGuarded })
 }

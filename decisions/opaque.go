@@ -21,6 +21,7 @@ func opaque(effs []effects.Effect, after *effects.Disturbance) bool {
 			return false
 		case effects.KindRun:
 			return e.Run == nil || !e.Run.Readonly
+		case effects.KindUse, effects.KindState, effects.KindMode, effects.KindUnknown:
 		}
 		return true
 	})
@@ -33,6 +34,7 @@ func stateful(effs []effects.Effect) bool {
 		switch e.Kind {
 		case effects.KindUse, effects.KindConnect, effects.KindQuestion, effects.KindMode:
 			return false
+		case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindState, effects.KindUnknown:
 		}
 		return true
 	})

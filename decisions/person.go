@@ -35,6 +35,7 @@ func secretLeaves(effs []effects.Effect) bool {
 			}
 			leaves = true
 			elsewhere = elsewhere || !e.Inherent() || !effs[e.Via.Effect].Tags.Has(effects.Secret)
+		case effects.KindWrite, effects.KindDelete, effects.KindUse, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		}
 	}
 	return read && leaves || printed && elsewhere

@@ -10,12 +10,11 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// Policy gives the rules that hold at one moment.
+// Policy provides the current rules.
 type Policy interface {
-	// Snapshot returns the immutable rules that hold for calls of a person in
-	// the project with the given root ("" if none). It never blocks and never
-	// reads files; an error (a project layer that is not loaded yet) means that
-	// a person must answer.
+	// Snapshot returns the immutable set of rules for calls of a user in the project
+	// with the given root ("" if none). It never blocks and never reads files. On an
+	// error (a project layer that is not loaded yet) a person must answer.
 	Snapshot(uid uint32, project string) (Snapshot, error)
 }
 
@@ -24,21 +23,21 @@ type Policy interface {
 type Snapshot interface {
 	// Digest identifies the rules, the program table and the settings.
 	Digest() string
-	// Table and Profiles are what effects are made with.
+	// Table and Profiles are what effects are derived with.
 	Table() *programs.Table
 	Profiles() *tools.Profiles
-	// OnFailure is the verdict of a call that could not be evaluated: Ask, or
-	// Deny where org's settings say so.
+	// OnFailure is the verdict for a call that could not be evaluated: Ask, or Deny
+	// if org's settings say so.
 	OnFailure() Verdict
 	// Trusted reports whether the project's allows count.
 	Trusted() bool
-	// Evaluate returns what the rules of all layers say about one effect. An error
-	// means that nothing is known of any layer.
+	// Evaluate returns the rules of all layers that match one effect. After an error
+	// nothing is known about any layer.
 	Evaluate(ctx context.Context, in *Input) (Findings, error)
 }
 
-// Input is all that a rule can see, as typed facts. It is the same for each
-// effect of a call but for Effect.
+// Input is everything that a rule can see, as typed facts. Only Effect differs
+// between the effects of a call.
 type Input struct {
 	Effect  *effects.Effect
 	All     []effects.Effect // of the call, Effect included; Via points into it
@@ -46,11 +45,10 @@ type Input struct {
 	Result  *effects.Result
 	Session SessionRef
 	Trusted bool // the project is trusted
-	// OnlyDeny says that nothing but denies counts: the other rules that fire may
-	// be left out.
+	// OnlyDeny says that only denies count, so other rules may be left out.
 	OnlyDeny bool
 	Now      time.Time
-	// Scratch is the policy's own, kept from one effect of the call to the next.
+	// Scratch is for the policy's use. It is kept between the effects of a call.
 	Scratch any
 }
 
@@ -84,15 +82,15 @@ type Findings struct {
 	OnlyOrg bool
 }
 
-// Memory answers from what people decided before.
+// Memory answers from earlier decisions of people.
 type Memory interface {
-	// Match returns the choices that fit an effect: the strictest reject and
-	// the narrowest allow, either nil. It never blocks and touches no disk. An
-	// error means that allows are off; a reject may still be returned.
+	// Match returns the choices that match an effect: the strictest reject and the
+	// narrowest allow, nil if there is none. It never blocks or accesses the disk. On
+	// an error allows are off, but a reject may still be returned.
 	Match(q *MemoryQuery) (reject, allow *Choice, err error)
 }
 
-// MemoryQuery is one effect with all that a choice may be bound to.
+// MemoryQuery is one effect with everything that a choice may depend on.
 type MemoryQuery struct {
 	UID     uint32
 	Session SessionRef
@@ -102,16 +100,16 @@ type MemoryQuery struct {
 	ProjectKey string
 	Effect     *effects.Effect
 	All        []effects.Effect
-	// Call is the call itself, nil when it is not known. Only its own text is
-	// looked at, by rejects of what is not understood.
+	// Call is the call itself, nil if it is not known. Only rejects of calls that
+	// were not understood use it, for the call's text.
 	Call *effects.Call
-	// Target is the text in the project's files that a run of make, npm and
-	// their like executes; nil for other effects, or when it is not known.
+	// Target is the text in the project's files that a run of make, npm and the like
+	// executes; nil for other effects, or if it is not known.
 	Target *effects.Script
 	Now    time.Time
 }
 
-// Key returns what a choice for the query's project is bound to.
+// Key returns the key of the query's project in memory.
 func (q *MemoryQuery) Key() string {
 	if q.ProjectKey != "" {
 		return q.ProjectKey
@@ -119,82 +117,82 @@ func (q *MemoryQuery) Key() string {
 	return q.Project
 }
 
-// Proposer says how an answer of the person could be remembered.
+// Proposer proposes how an answer could be remembered.
 type Proposer interface {
-	// Propose returns the ways to remember an allow of an effect, the narrowest
-	// first and each wider than the one before; none when such an effect is
-	// not remembered. Every one of them matches the effect.
+	// Propose returns the choices that could be stored for an allow of an effect,
+	// each wider than the one before; none if such an effect is not remembered. Each
+	// of them matches the effect.
 	Propose(q *MemoryQuery) []Proposal
 	// Rejectable reports whether a reject of the call could be remembered.
 	Rejectable(r *Rejection) bool
 }
 
-// Proposal is one way to remember an allow of an effect.
+// Proposal is a choice that could be stored for an allow of an effect.
 type Proposal struct {
-	// Level says how wide it is, 0 for the very effect.
+	// Level is the width: 0 matches only this effect.
 	Level int
 	// Rule is the rule line with its kind, secrets masked.
 	Rule string
-	// Choice is what Match would return, once it holds.
+	// Choice is what Match would return once it is stored.
 	Choice Choice
 }
 
 // Keeper stores what people choose.
 type Keeper interface {
-	// Keep stores the choices that an answer asks for, all of them or none.
+	// Keep stores the choices that an answer asks for: all of them, or none.
 	Keep(ctx context.Context, a Answer) ([]StoredChoice, error)
 	// Drop revokes choices that Keep stored.
 	Drop(ctx context.Context, ids ...string) error
-	// EndSession and EndConnection revoke what holds for a session only.
+	// EndSession and EndConnection revoke the choices of sessions.
 	EndSession(ctx context.Context, o Owner, id string) error
 	EndConnection(ctx context.Context, o Owner) error
 }
 
-// Answer is what a person said about a question, to be remembered.
+// Answer is a person's answer to a question, to be remembered.
 type Answer struct {
 	DecisionID string
 	Verdict    Verdict // Allow or Deny
 	Offer      *Offer
-	Width      string // the id of one that was offered; for Allow only
-	Scope      string // a scope's word, "" for the default
+	Width      string // the id of an offered width; for Allow only
+	Scope      string // a scope, "" for the default
 	For        time.Duration
 }
 
-// StoredChoice is a choice that was stored, in the form of the wire.
+// StoredChoice is a stored choice, in the form of the protocol.
 type StoredChoice struct {
 	ID      string    `json:"choiceId"`
 	Verdict Verdict   `json:"verdict"`
 	Label   string    `json:"label"` // the rule line
 	Scope   string    `json:"scope"`
 	Expires time.Time `json:"expires,omitzero"`
-	// Unconfirmed is set when the choice counts only once a person has
-	// confirmed it over the management socket.
+	// Unconfirmed is set if the choice takes effect only after a person has confirmed
+	// it over the management socket.
 	Unconfirmed bool `json:"unconfirmed,omitzero"`
 }
 
-// ErrNotKept means that an answer cannot be remembered as it was asked; the
-// text says why and may be shown.
+// ErrNotKept means that an answer cannot be remembered as requested. Its text says
+// why and may be shown.
 var ErrNotKept = errors.New("cannot be remembered")
 
-// Rejection is what a reject of a call is about.
+// Rejection describes a reject of a call.
 type Rejection struct {
 	// Query is the call, without an effect.
 	Query MemoryQuery
-	// Asked are the indexes, in Query.All, of the effects that a person was
-	// asked about for themselves: what was allowed is not rejected with them.
-	// There are none when the call was asked about for another reason.
+	// Asked are the indexes, in Query.All, of the effects that were asked about.
+	// Effects that were allowed are not rejected with them. It is empty if the call
+	// was asked about for another reason.
 	Asked []int
 }
 
-// Choice is a remembered answer, as a decision needs it.
+// Choice is a remembered answer, as far as a decision needs it.
 type Choice struct {
 	ID string
-	// Exact is set when the choice names the effect's exact path or host: only
-	// then does it answer guarded tags.
+	// Exact is set if the choice names the exact path or host of the effect. Only
+	// then does it apply to guarded tags.
 	Exact bool
-	Label string // the rule line, as a person reads it
-	// Unsure is set for a reject of an earlier permd that could not be carried
-	// over whole and that nobody has looked at since: it asks.
+	Label string // the rule line, for display
+	// Unsure is set for a reject of an earlier version of permd that could not be
+	// migrated completely and that nobody has confirmed since: it asks.
 	Unsure bool
 }
 

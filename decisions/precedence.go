@@ -6,8 +6,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// The rows of the precedence table, in the order in which they speak. The
-// numbers are those of the design and part of the explanation that people see;
+// The rows of the precedence table, in order. Explanations show the numbers.
 // RowFailure marks a decision that no row made.
 const (
 	RowFailure    = 0
@@ -24,7 +23,7 @@ const (
 	RowDefault    = 11
 )
 
-// effectInputs are what rules and memory say about one effect.
+// effectInputs are the inputs of the precedence table for one effect.
 type effectInputs struct {
 	fence    string // why permd itself forbids the effect, "" if it does not
 	person   string // why the whole call needs a person, "" if it does not
@@ -32,12 +31,12 @@ type effectInputs struct {
 	findings Findings
 	reject   *Choice
 	allow    *Choice
-	// run is the outcome of the run that an inherent effect belongs to, nil for
-	// every other effect.
+	// run is the result of the run that an inherent effect belongs to, nil for other
+	// effects.
 	run *effectResult
 }
 
-// effectResult is what the table says about one effect.
+// effectResult is the result of the precedence table for one effect.
 type effectResult struct {
 	verdict Verdict
 	row     int
@@ -49,9 +48,9 @@ type effectResult struct {
 	choice  *Choice
 }
 
-// precede applies the precedence table (docs/policy.md, Who wins) to one effect. It is the
-// one place where the order of policy and memory is written down; the oracle
-// in policy/testdata says the same in Rego and is compared case by case.
+// precede applies the precedence table (docs/policy.md, Who wins) to one effect. No
+// other place defines the precedence of policy and memory. Tests compare it with a
+// second version in Rego, in policy/testdata, for every combination.
 func precede(e *effects.Effect, v *effectInputs) effectResult {
 	f := v.findings.Fired
 	if v.fence != "" {
@@ -124,22 +123,28 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 		return v.person
 	case v.reject != nil:
 		return "this may have been rejected before: " + v.reject.Label + "; see permd remember list --changed"
-	case e.Kind == effects.KindQuestion:
+	}
+	switch e.Kind {
+	case effects.KindQuestion:
 		return "the agent asks the person something"
-	case e.Kind == effects.KindMode:
+	case effects.KindMode:
 		return "the agent's own permissions would be widened"
-	case e.Kind == effects.KindUnknown && (e.Cause != "" || !v.coversUnknown()):
+	case effects.KindUnknown:
 		// What has a cause of its own no rule can cover.
-		if e.Why == "" {
+		switch {
+		case e.Cause == "" && v.coversUnknown():
+		case e.Why == "":
 			return "not understood"
+		default:
+			return "not understood: " + e.Why
 		}
-		return "not understood: " + e.Why
+	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse, effects.KindState:
 	}
 	return ""
 }
 
-// coversUnknown reports whether an allow of org or user is about what could
-// not be understood.
+// coversUnknown reports whether an allow of org or user covers what could not be
+// understood.
 func (v *effectInputs) coversUnknown() bool {
 	for _, r := range v.findings.Fired {
 		if r.Set == SetAllow && r.CoversUnknown && (inOrg(r) || inUser(r) && !v.findings.OnlyOrg) {
@@ -149,8 +154,7 @@ func (v *effectInputs) coversUnknown() bool {
 	return false
 }
 
-// unansweredGuard returns the guarded tags that neither an allow covers nor an
-// exact choice answers.
+// unansweredGuard returns the guarded tags that no allow and no exact choice covers.
 func (v *effectInputs) unansweredGuard(e *effects.Effect) effects.Tags {
 	tags := e.Guarded()
 	if tags == 0 || v.allow != nil && v.allow.Exact {
@@ -173,6 +177,7 @@ func (v *effectInputs) mayAllow(r Finding) bool {
 		return !v.findings.OnlyOrg
 	case Project:
 		return !v.findings.OnlyOrg && v.trusted
+	case Base:
 	}
 	return false
 }
@@ -183,10 +188,12 @@ func inUser(r Finding) bool          { return r.Rule.Layer == User }
 func inBase(r Finding) bool          { return r.Rule.Layer == Base }
 func inUserOrProject(r Finding) bool { return r.Rule.Layer == User || r.Rule.Layer == Project }
 
-// memoryMayAnswer: an org ask is answered by memory only where it says so.
+// memoryMayAnswer reports whether an ask of org lets memory answer. By default it
+// does not.
 func memoryMayAnswer(r Finding) bool { return r.Remember != nil && *r.Remember }
 
-// memoryMayNotAnswer: every other ask is, unless it says not.
+// memoryMayNotAnswer reports whether an ask of another layer forbids memory to
+// answer. By default it does not.
 func memoryMayNotAnswer(r Finding) bool { return r.Remember != nil && !*r.Remember }
 
 func pick(fired []Finding, set Set, of func(Finding) bool) []Finding {
@@ -221,7 +228,7 @@ func byRules(v Verdict, row int, rules []Finding) effectResult {
 	return o
 }
 
-// inherited is the allow that an inherent effect takes from its run.
+// inherited returns the allow that an inherent effect takes from its run.
 func inherited(row int, run *effectResult) effectResult {
 	o := *run
 	o.row, o.message = row, ""

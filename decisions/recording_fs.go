@@ -129,6 +129,15 @@ func (o *recordingFS) Owner(path string) (uint32, error) {
 	return o.fs.Owner(path)
 }
 
+// Identity implements paths.Identifier. It is not compared later.
+func (o *recordingFS) Identity(path string) (paths.Identity, error) {
+	o.uncomparable = true
+	if by, ok := o.fs.(paths.Identifier); ok {
+		return by.Identity(path)
+	}
+	return paths.Identity{}, errors.ErrUnsupported
+}
+
 // Survey implements paths.Surveyor. A file system that is none has nothing to
 // say, and nothing is in doubt then.
 func (o *recordingFS) Survey(root, dir string) paths.Survey {

@@ -12,13 +12,13 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Owner is who a session belongs to: no other connection can touch it.
+// Owner identifies the connection that a session belongs to. No other one can use it.
 type Owner struct {
 	UID  uint32
 	Conn uint64 // unique for each connection while the daemon lives
 }
 
-// Declaration is what a client says about a session when it opens it.
+// Declaration is what a client declares when it opens a session.
 type Declaration struct {
 	ID     string
 	Cwd    string   // absolute
@@ -67,7 +67,7 @@ func (s *Session) moved(now *Session) []*Session {
 	return former
 }
 
-// Ref is what policy and memory may know of the session.
+// Ref returns the part of the session that policy and memory see.
 func (s *Session) Ref() SessionRef {
 	if s == nil {
 		return SessionRef{}
@@ -75,7 +75,7 @@ func (s *Session) Ref() SessionRef {
 	return SessionRef{Conn: s.Conn, ID: s.ID, Ancestors: s.Ancestors, Mode: s.Mode}
 }
 
-// Bounds of sessions, against a client that declares without end.
+// Bounds of what a client can declare.
 const (
 	MaxSessions  = 1024 // of one connection
 	maxAncestors = 32

@@ -6,14 +6,12 @@ import (
 	"slices"
 )
 
-// StillHolds reports whether deciding a request again would say the very same as the
-// earlier decision: by the same rules, of the same effects, for the same reasons,
-// with the same choices. Then an answer that was given may be given again. Nothing
-// is logged.
+// StillHolds reports whether deciding a request again would yield the same decision:
+// by the same rules, with the same effects, reasons and choices. If so, the earlier
+// answer may be repeated. Nothing is logged.
 //
-// It does decide again. To compare digests of rules and of memory would not see a
-// choice that has ended meanwhile, a link that was put in a path's place, or a rule
-// that looks at the clock.
+// It really decides again. Comparing digests of rules and memory would miss a choice
+// that has expired, a path that has become a link, or a rule that depends on the time.
 func (e *Engine) StillHolds(ctx context.Context, req *Request, earlier *Decision) bool {
 	d, _ := e.decideAgain(ctx, req, earlier)
 	if d == nil || d.By == ByFailure {
@@ -51,12 +49,12 @@ func (e *Engine) decideAgain(ctx context.Context, req *Request, earlier *Decisio
 	return d, false
 }
 
-// Holds reports whether a person's yes, which comes now, is one to what the call
-// would do now: the question that they were asked would be put to them again, of
-// the same effects and the same contents of files, or there would be none.
+// Holds reports whether a person's approval, given now, is about what the call would
+// do now: the same question would be asked, about the same effects and the same
+// contents of files, or the call would be allowed without one.
 //
-// A question that was asked because something had failed holds for as long as
-// nothing is known that speaks against it.
+// A question that was asked because of a failure holds unless something contradicts
+// it.
 func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool {
 	d, changed := e.decideAgain(ctx, req, asked)
 	switch {
@@ -84,7 +82,7 @@ func (e *Engine) Holds(ctx context.Context, req *Request, asked *Decision) bool 
 	})
 }
 
-// sameAs reports whether two decisions say the same of the same effects.
+// sameAs reports whether two decisions are the same for the same effects.
 func (d *Decision) sameAs(o *Decision) bool {
 	return d.Verdict == o.Verdict && d.By == o.By && d.Reason == o.Reason && d.Message == o.Message &&
 		slices.Equal(d.Defects, o.Defects) && slices.Equal(d.Fingerprints, o.Fingerprints) && slices.Equal(d.Contents, o.Contents) &&

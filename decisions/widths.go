@@ -55,6 +55,9 @@ func (e *Engine) offer(d *Decision, q *MemoryQuery, inputs []effectInputs, resul
 		engine: e, query: *q, inputs: inputs, results: results,
 		queries: make([]*MemoryQuery, len(results)), proposed: make([][]Proposal, len(results)),
 	}
+	if e.digest != nil {
+		w.contents = d.Contents
+	}
 	o := &Offer{Size: size, Reject: w.rejectable()}
 	if d.By != ByFailure && w.rememberable() {
 		for level := range maxWidths {
@@ -91,6 +94,7 @@ type widthSearch struct {
 	results  []effectResult
 	queries  []*MemoryQuery
 	proposed [][]Proposal
+	contents []Content // of the files of the call, as far as they can be told apart
 }
 
 // rememberable reports whether none of the call's asks is one that no choice
@@ -168,7 +172,7 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 	if len(items) == 0 {
 		return OfferSet{}, false // the question has another reason than an effect
 	}
-	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactly(items), Scope: w.scope()}}
+	set := OfferSet{Items: items, Width: Width{Rule: strings.Join(rules, "\n"), Label: exactly(items, w.contents), Scope: w.scope()}}
 	if wider != nil {
 		set.Label = clip(strings.Join(wider, ", "), maxLabel)
 	}
@@ -177,20 +181,37 @@ func (w *widthSearch) at(level int) (OfferSet, bool) {
 
 // exactly is the label of the narrowest width, with what it leaves open: a choice
 // knows a file by its path and a host by its name, whatever is written or said
-// there.
-func exactly(items []OfferItem) string {
+// there. Of the files that a run is given it knows the words alone, and an unknown
+// program may do what they say, unless one is known to be its script.
+func exactly(items []OfferItem, contents []Content) string {
 	const label = "exactly this"
 	var open []string
 	for _, item := range items {
 		q := item.Query
 		text := ""
-		switch e := q.Effect; {
-		case e.Kind == effects.KindWrite && e.File != nil:
+		switch e := q.Effect; e.Kind {
+		case effects.KindRun:
+			for _, c := range contents {
+				if text := "any content of " + shownPath(c.Path, q.Project); c.given() && !slices.Contains(open, text) {
+					open = append(open, text)
+				}
+			}
+		case effects.KindWrite:
+			if e.File == nil {
+				break
+			}
 			text = "any content of " + shownPath(e.File.Path, q.Project)
-		case e.Kind == effects.KindConnect && e.Connect != nil && e.Connect.Method == effects.MethodGet:
-			text = "any GET to " + display.Display(e.Connect.Host)
-		case e.Kind == effects.KindConnect && e.Connect != nil:
-			text = "anything sent to " + display.Display(e.Connect.Host)
+		case effects.KindConnect:
+			if e.Connect == nil {
+				break
+			}
+			text = "anything sent to "
+			if e.Connect.Method == effects.MethodGet {
+				text = "any GET to "
+			}
+			text += display.Display(e.Connect.Host)
+		case effects.KindRead, effects.KindDelete, effects.KindUse, effects.KindState, effects.KindMode,
+			effects.KindQuestion, effects.KindUnknown:
 		}
 		if text != "" && !slices.Contains(open, text) {
 			open = append(open, text)

@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/policy/input"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/policy/source"
 	"github.com/permd/permd/rego"
 )
@@ -141,14 +142,14 @@ func BenchmarkReload(b *testing.B) {
 		b.Run(fmt.Sprintf("tests=%d", tests), func(b *testing.B) {
 			w := newWorld(b)
 			text := manyRules(decisions.Org, 1000)
-			write(b, w.org, map[string]string{"a.rego": text, "a_test.rego": manyTests(tests)})
+			policytest.Write(b, w.org, map[string]string{"a.rego": text, "a_test.rego": manyTests(tests)})
 			s := w.open(b)
 			n := 0
 			var took []time.Duration
 			for b.Loop() {
 				b.StopTimer()
 				n++
-				write(b, w.org, map[string]string{"a.rego": text + fmt.Sprintf("\nask contains \"n%d\" if input.effect.program == \"x\"\n", n)})
+				policytest.Write(b, w.org, map[string]string{"a.rego": text + fmt.Sprintf("\nask contains \"n%d\" if input.effect.program == \"x\"\n", n)})
 				past := time.Now().Add(-time.Hour)
 				if err := os.Chtimes(filepath.Join(w.org, "a.rego"), past, past); err != nil {
 					b.Fatal(err)

@@ -10,13 +10,14 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/policy/source"
 )
 
 func folder(t *testing.T, files map[string]string) Folder {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "rules")
-	write(t, dir, files)
+	policytest.Write(t, dir, files)
 	schema, err := os.ReadFile("../rego/input.schema.json")
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +31,7 @@ func TestCheck(t *testing.T) {
 		"b.rego":     "package permd.org\nimport rego.v1\nask contains \"x\" if not input.effect.knwn\n",
 		"rules.yaml": "deny:\n  run: [\"make deploy *\"]\n",
 	})
-	chmod(t, f.Dir, 0o777) // whose files they are does not matter before they are installed
+	policytest.Chmod(t, f.Dir, 0o777) // whose files they are does not matter before they are installed
 	report, err := f.Check()
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +84,7 @@ func TestList(t *testing.T) {
 
 func TestStoreList(t *testing.T) {
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "no")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "no")})
 	got := w.open(t).List()
 	if len(got) != 2 || got[0].Layer != decisions.User || *got[0].UID != w.opts.UID || got[1].ID != "base/base.rego:3" {
 		t.Errorf("list %+v", got)

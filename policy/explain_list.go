@@ -193,6 +193,7 @@ func (d *comparison) named(p *pattern.Run, r *effects.Run) {
 }
 
 var stdinWords = map[effects.Stdin]string{
+	effects.StdinNone: "nothing",
 	effects.StdinFile: "a file", effects.StdinText: "a text", effects.StdinPipe: "the output of another program",
 	effects.StdinNetwork: "what came from the network",
 }

@@ -180,6 +180,7 @@ func (s *Store) rulesOf(n *layerState) source.Access {
 		return source.Access{Owners: s.opts.OrgOwners}
 	case decisions.User:
 		return source.Access{Owners: []uint32{0, n.uid}, PrivateGroup: s.privateGroup(n.uid)}
+	case decisions.Project, decisions.Base:
 	}
 	// A project's files can only tighten until somebody trusts them, so it
 	// does not matter who could change them.

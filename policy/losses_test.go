@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
 
@@ -13,7 +14,7 @@ import (
 // program does it.
 func TestDeniedLosses(t *testing.T) {
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"rules.yaml": "allow:\n  run: [\"rsync *\", \"tar *\", \"7z *\", \"unzip *\", \"zip *\", \"cp *\", \"ln *\", \"install *\", \"shred *\", \"mount *\", \"ar *\"]\n" +
+	policytest.Write(t, w.user, map[string]string{"rules.yaml": "allow:\n  run: [\"rsync *\", \"tar *\", \"7z *\", \"unzip *\", \"zip *\", \"cp *\", \"ln *\", \"install *\", \"shred *\", \"mount *\", \"ar *\"]\n" +
 		"  write: [\"./**\"]\n  read: [\"./**\"]\n" +
 		"deny:\n  delete: [\"~/p/src/**\"]\n  write: [\"/etc/**\", \"~/p/keep/**\"]\n"})
 	w.opts.Programs = rego.Programs()

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
 
@@ -60,13 +61,13 @@ const deployctl = `programs:
 
 func TestPrograms(t *testing.T) {
 	w := newWorld(t)
-	write(t, w.org, map[string]string{
+	policytest.Write(t, w.org, map[string]string{
 		"org.rego": "package permd.org\nimport rego.v2\n" +
 			"ask contains \"not known\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.known == false\n}\n" +
 			"ask contains \"changes\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.readonly == false\n}\n" +
 			"deny contains \"no secrets\" if {\n\tinput.effect.kind == \"read\"\n\t\"secret\" in input.effect.tags\n}\n",
 	})
-	write(t, w.user, map[string]string{
+	policytest.Write(t, w.user, map[string]string{
 		"u.rego":     "package permd.user\nimport rego.v2\nallow contains \"looks\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.readonly == true\n}\n",
 		"rules.yaml": "deny:\n  run: [\"deployctl push --force *\"]\n",
 	})
@@ -104,7 +105,7 @@ func TestPrograms(t *testing.T) {
 
 	// The user's word: user rules see it, those of org do not.
 	file := filepath.Join("programs", "team.yaml")
-	write(t, w.user, map[string]string{file: deployctl})
+	policytest.Write(t, w.user, map[string]string{file: deployctl})
 	reload("")
 	check("user", "deployctl status", append(slices.Clone(org), "user allow looks"), true)
 	check("user, an option", "deployctl push -f", append(slices.Clone(org), "user deny listed under deny run: deployctl push --force *"), true)
@@ -122,28 +123,28 @@ func TestPrograms(t *testing.T) {
 	}
 
 	// A broken file: what was good stays.
-	write(t, w.user, map[string]string{file: "programs: [{names: [rm], readonly: true}]"})
+	policytest.Write(t, w.user, map[string]string{file: "programs: [{names: [rm], readonly: true}]"})
 	reload("team.yaml:1: the name \"rm\" is a program that permd knows")
 	check("broken", "deployctl status", append(slices.Clone(org), "user allow looks"), true)
 	if l := userLayer(s); l.State != StateDegraded || len(l.Problems) != 1 || l.Problems[0].Hint == "" {
 		t.Errorf("status %+v", l)
 	}
-	write(t, w.user, map[string]string{file: deployctl})
+	policytest.Write(t, w.user, map[string]string{file: deployctl})
 	reload("")
 
 	// Org describes it as well: then the user's is in its way, and the last good
 	// word of the user only adds.
 	orgFile := filepath.Join("programs", "org.yaml")
-	write(t, w.org, map[string]string{orgFile: "programs: [{names: [deployctl], sub: [{names: [status], readonly: true}]}]"})
+	policytest.Write(t, w.org, map[string]string{orgFile: "programs: [{names: [deployctl], sub: [{names: [status], readonly: true}]}]"})
 	reload("the name \"deployctl\" is a program that permd knows")
 	check("both", "deployctl status", []string{"user allow looks"}, true)
 	check("both, not org's", "deployctl status --json", org[:1], true)
-	write(t, w.user, map[string]string{file: "extend: [{names: [deployctl], readonly: false, sub: [{names: [status], readonly: false}]}]"})
+	policytest.Write(t, w.user, map[string]string{file: "extend: [{names: [deployctl], readonly: false, sub: [{names: [status], readonly: false}]}]"})
 	reload("")
 	check("the user is stricter", "deployctl status", org[:1], true)
 
 	// Org's file breaks: its last good one stays.
-	write(t, w.org, map[string]string{orgFile: "programs: ["})
+	policytest.Write(t, w.org, map[string]string{orgFile: "programs: ["})
 	reload("org rules")
 	check("org broken", "deployctl status", org[:1], true)
 	if _, err := Open(t.Context(), w.opts); err == nil {
@@ -156,7 +157,7 @@ func TestPrograms(t *testing.T) {
 func TestProgramsOnlyOrg(t *testing.T) {
 	w := newWorld(t)
 	w.opts.Base = rego.Base()
-	write(t, w.user, map[string]string{filepath.Join("programs", "team.yaml"): deployctl})
+	policytest.Write(t, w.user, map[string]string{filepath.Join("programs", "team.yaml"): deployctl})
 	only := true
 	w.opts.Switches = func() (Switches, error) { return Switches{OnlyOrg: only}, nil }
 	s := w.open(t)
@@ -173,7 +174,7 @@ func TestProgramsOnlyOrg(t *testing.T) {
 		t.Errorf("without: %+v, %q", run, fired)
 	}
 	// A file that has become empty is perhaps being written.
-	write(t, w.user, map[string]string{filepath.Join("programs", "team.yaml"): ""})
+	policytest.Write(t, w.user, map[string]string{filepath.Join("programs", "team.yaml"): ""})
 	if _, err := s.reload(t.Context(), false); err == nil {
 		t.Error("an emptied file is believed at once")
 	}
@@ -186,7 +187,7 @@ func TestProgramsOnlyOrg(t *testing.T) {
 func TestProgramsOfProject(t *testing.T) {
 	w := newWorld(t)
 	dir := filepath.Join(w.project, ".permd")
-	write(t, dir, map[string]string{
+	policytest.Write(t, dir, map[string]string{
 		filepath.Join("programs", "x.yaml"): deployctl, filepath.Join("programs", "y.yaml"): "programs: [", "rules.yaml": "deny:\n  run: [\"dd\"]\n",
 	})
 	s := w.open(t)
@@ -240,7 +241,7 @@ func TestProgramFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			write(t, w.user, c.files)
+			policytest.Write(t, w.user, c.files)
 			s := w.open(t)
 			l := userLayer(s)
 			if !strings.Contains(l.Error, c.want) || (l.Error != "") != (c.want != "") {
@@ -260,7 +261,7 @@ func TestProgramFiles(t *testing.T) {
 // TestProgramsOwner checks that nobody else's file says what programs do.
 func TestProgramsOwner(t *testing.T) {
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"programs/a.yaml": deployctl})
+	policytest.Write(t, w.user, map[string]string{"programs/a.yaml": deployctl})
 	file := filepath.Join(w.user, "programs/a.yaml")
 	if err := os.Chmod(file, 0o666); err != nil { //nolint:gosec // the point of the test
 		t.Fatal(err)

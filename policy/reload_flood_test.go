@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/permd/permd/policy/policytest"
 )
 
 // many is more than the events that the kernel keeps for a watcher (16384), and
@@ -73,11 +75,11 @@ func TestFlood(t *testing.T) {
 		t.Skip("long: it writes thousands of files")
 	}
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old"), ".seed": "# nothing\n"})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old"), ".seed": "# nothing\n"})
 	s := w.watched(t)
 	change := func(name, reason string) {
 		t.Helper()
-		write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", reason)})
+		policytest.Write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", reason)})
 		serves(t, s, name, reason)
 	}
 	change("a.rego", "watched")
@@ -86,13 +88,13 @@ func TestFlood(t *testing.T) {
 	stuck := func(do func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		write(t, w.user, map[string]string{"wake.txt": "up"})
+		policytest.Write(t, w.user, map[string]string{"wake.txt": "up"})
 		overflows(t, w.user, do)
 	}
 	denies(t, s, func() {
 		stuck(func() {
 			flood(t, w.user, ".txt", false)
-			write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "among many")})
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "among many")})
 		})
 		serves(t, s, "among many", "among many")
 		change("a.rego", "after many")
@@ -128,7 +130,7 @@ func TestManyFolders(t *testing.T) {
 		t.Skip("long: it watches many folders")
 	}
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
 	s := w.watched(t)
 	for i := range 1024 {
 		if err := os.Mkdir(filepath.Join(w.user, fmt.Sprint("d", i)), 0o755); err != nil {
@@ -142,6 +144,6 @@ func TestManyFolders(t *testing.T) {
 		}
 	}
 	serves(t, s, "fewer folders", "old")
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "new")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "new")})
 	serves(t, s, "changed", "new")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/policytest"
 )
 
 // TestFolders: what happens to folders of rules, each step found by an event.
@@ -33,35 +34,35 @@ func TestFolders(t *testing.T) {
 	}{
 		{"sub-folders", []step{
 			{"made with a file in it at once", func(t *testing.T, user string) {
-				write(t, user, map[string]string{"sub/a.rego": deny("made with a file in it at once")})
+				policytest.Write(t, user, map[string]string{"sub/a.rego": deny("made with a file in it at once")})
 				remove(t, user, "a.rego")
 			}, "sub/a.rego"},
 			{"made deep at once", func(t *testing.T, user string) {
-				write(t, user, map[string]string{"x/y/z/a.rego": deny("made deep at once")})
+				policytest.Write(t, user, map[string]string{"x/y/z/a.rego": deny("made deep at once")})
 				drop(t, filepath.Join(user, "sub"))
 			}, "x/y/z/a.rego"},
 			{"moved in from elsewhere", func(t *testing.T, user string) {
-				write(t, filepath.Dir(user), map[string]string{"new/in/a.rego": deny("moved in from elsewhere")})
+				policytest.Write(t, filepath.Dir(user), map[string]string{"new/in/a.rego": deny("moved in from elsewhere")})
 				move(t, filepath.Join(filepath.Dir(user), "new"), filepath.Join(user, "moved"))
 				drop(t, filepath.Join(user, "x"))
 			}, "moved/in/a.rego"},
 			{"renamed", func(t *testing.T, user string) {
 				move(t, filepath.Join(user, "moved"), filepath.Join(user, "renamed"))
-				write(t, user, map[string]string{"renamed/in/a.rego": deny("renamed")})
+				policytest.Write(t, user, map[string]string{"renamed/in/a.rego": deny("renamed")})
 			}, "renamed/in/a.rego"},
 			{"made again", func(t *testing.T, user string) {
 				drop(t, filepath.Join(user, "renamed/in"))
-				write(t, user, map[string]string{"renamed/in/a.rego": deny("made again")})
+				policytest.Write(t, user, map[string]string{"renamed/in/a.rego": deny("made again")})
 			}, "renamed/in/a.rego"},
 		}},
 		{"the folder", []step{
 			{"moved away, a new one moved in", func(t *testing.T, user string) {
-				write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in")})
+				policytest.Write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in")})
 				move(t, user, user+".off")
 				move(t, user+".new", user)
 			}, "a.rego"},
 			{"moved away, a new one moved in later", func(t *testing.T, user string) {
-				write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in later")})
+				policytest.Write(t, user+".new", map[string]string{"a.rego": deny("moved away, a new one moved in later")})
 				drop(t, user+".off")
 				move(t, user, user+".off")
 				time.Sleep(2 * debounceDelay) // its absence is seen
@@ -69,27 +70,27 @@ func TestFolders(t *testing.T) {
 			}, "a.rego"},
 			{"removed and made again", func(t *testing.T, user string) {
 				drop(t, user)
-				write(t, user, map[string]string{"a.rego": deny("removed and made again")})
+				policytest.Write(t, user, map[string]string{"a.rego": deny("removed and made again")})
 			}, "a.rego"},
 			{"removed and made again later", func(t *testing.T, user string) {
 				drop(t, user)
 				time.Sleep(2 * debounceDelay)
-				write(t, user, map[string]string{"a.rego": deny("removed and made again later")})
+				policytest.Write(t, user, map[string]string{"a.rego": deny("removed and made again later")})
 			}, "a.rego"},
 			{"its parent moved away, a new one moved in", func(t *testing.T, user string) {
 				up := filepath.Dir(user)
-				write(t, up+".new", map[string]string{"policy.d/a.rego": deny("its parent moved away, a new one moved in")})
+				policytest.Write(t, up+".new", map[string]string{"policy.d/a.rego": deny("its parent moved away, a new one moved in")})
 				move(t, up, up+".off")
 				move(t, up+".new", up)
 			}, "a.rego"},
 			{"its parent removed and made again", func(t *testing.T, user string) {
 				drop(t, filepath.Dir(user))
 				time.Sleep(2 * debounceDelay)
-				write(t, user, map[string]string{"a.rego": deny("its parent removed and made again")})
+				policytest.Write(t, user, map[string]string{"a.rego": deny("its parent removed and made again")})
 			}, "a.rego"},
 			{"its parent's parent moved away, a new one moved in", func(t *testing.T, user string) {
 				up := filepath.Dir(filepath.Dir(user))
-				write(t, up+".new", map[string]string{"permd/policy.d/a.rego": deny("its parent's parent moved away, a new one moved in")})
+				policytest.Write(t, up+".new", map[string]string{"permd/policy.d/a.rego": deny("its parent's parent moved away, a new one moved in")})
 				move(t, up, up+".off")
 				time.Sleep(2 * debounceDelay)
 				move(t, up+".new", up)
@@ -98,20 +99,20 @@ func TestFolders(t *testing.T) {
 		{"links", []step{
 			{"a link in the folder's place", func(t *testing.T, user string) {
 				real := filepath.Join(filepath.Dir(user), "dotfiles", "policy.d")
-				write(t, real, map[string]string{"a.rego": deny("a link in the folder's place")})
+				policytest.Write(t, real, map[string]string{"a.rego": deny("a link in the folder's place")})
 				move(t, user, user+".off")
-				link(t, "dotfiles/policy.d", user)
+				policytest.Link(t, "dotfiles/policy.d", user)
 			}, "a.rego"},
 			{"where the link leads, another moved in", func(t *testing.T, user string) {
 				real := filepath.Join(filepath.Dir(user), "dotfiles", "policy.d")
-				write(t, real+".new", map[string]string{"a.rego": deny("where the link leads, another moved in")})
+				policytest.Write(t, real+".new", map[string]string{"a.rego": deny("where the link leads, another moved in")})
 				move(t, real, real+".off")
 				time.Sleep(2 * debounceDelay)
 				move(t, real+".new", real)
 			}, "a.rego"},
 			{"the link leads elsewhere", func(t *testing.T, user string) {
-				write(t, filepath.Dir(user), map[string]string{"other/a.rego": deny("the link leads elsewhere")})
-				link(t, "other", user+".tmp")
+				policytest.Write(t, filepath.Dir(user), map[string]string{"other/a.rego": deny("the link leads elsewhere")})
+				policytest.Link(t, "other", user+".tmp")
 				move(t, user+".tmp", user)
 			}, "a.rego"},
 		}},
@@ -120,13 +121,13 @@ func TestFolders(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			write(t, w.user, map[string]string{"a.rego": deny("first")})
+			policytest.Write(t, w.user, map[string]string{"a.rego": deny("first")})
 			s := w.watched(t)
 			denies(t, s, func() {
 				for _, step := range tt.steps {
 					step.do(t, w.user)
 					serves(t, s, step.name, step.name)
-					write(t, w.user, map[string]string{step.file: deny("then changed")})
+					policytest.Write(t, w.user, map[string]string{step.file: deny("then changed")})
 					serves(t, s, "a change after: "+step.name, "then changed")
 				}
 			})
@@ -148,9 +149,9 @@ func TestFolderComesLater(t *testing.T) {
 	if l := userLayer(s); l.State != StateAbsent {
 		t.Fatalf("status %+v", l)
 	}
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "first")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "first")})
 	serves(t, s, "made at once", "first")
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "second")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "second")})
 	serves(t, s, "changed", "second")
 }
 
@@ -158,13 +159,13 @@ func TestFolderComesLater(t *testing.T) {
 // updates a mounted ConfigMap: all at once, by exchanging the link ..data.
 func configMap(t *testing.T, dir, generation string, files map[string]string) {
 	t.Helper()
-	write(t, filepath.Join(dir, "..gen_"+generation), files)
-	link(t, "..gen_"+generation, filepath.Join(dir, "..data_tmp"))
+	policytest.Write(t, filepath.Join(dir, "..gen_"+generation), files)
+	policytest.Link(t, "..gen_"+generation, filepath.Join(dir, "..data_tmp"))
 	rename(t, filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data"))
 	for name := range files {
 		top, _, _ := strings.Cut(name, "/")
 		if _, err := os.Lstat(filepath.Join(dir, top)); err != nil {
-			link(t, "..data/"+top, filepath.Join(dir, top))
+			policytest.Link(t, "..data/"+top, filepath.Join(dir, top))
 		}
 	}
 }
@@ -207,12 +208,12 @@ func TestConfigMapSwap(t *testing.T) {
 func TestRepair(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
 	s := w.watched(t)
-	write(t, w.user, map[string]string{"sub/deep/b.rego": rulesFor("user", "ask", "rm", "sub")})
-	chmod(t, filepath.Join(w.user, "sub/deep/b.rego"), 0o666)
+	policytest.Write(t, w.user, map[string]string{"sub/deep/b.rego": rulesFor("user", "ask", "rm", "sub")})
+	policytest.Chmod(t, filepath.Join(w.user, "sub/deep/b.rego"), 0o666)
 	soon(t, "writable by everybody", func() bool { return strings.Contains(userLayer(s).Error, "can be written by everybody") })
-	chmod(t, filepath.Join(w.user, "sub/deep/b.rego"), 0o644)
+	policytest.Chmod(t, filepath.Join(w.user, "sub/deep/b.rego"), 0o644)
 	soon(t, "repaired", func() bool { return slices.Contains(reasons(t, s, "", "rm"), "user ask sub") })
 }
 
@@ -236,11 +237,11 @@ func TestProjectWatched(t *testing.T) {
 			return n == want && layerStatus(t, s, decisions.Project).State != StateDegraded
 		})
 	}
-	write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [\"rm\"]\n"})
+	policytest.Write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [\"rm\"]\n"})
 	fires("made with its folder", 1)
-	write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [\"mv\"]\n"})
+	policytest.Write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [\"mv\"]\n"})
 	fires("changed", 0)
-	write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [\"rm\", \"mv\"]\n"})
+	policytest.Write(t, w.project, map[string]string{".permd/rules.yaml": "deny:\n  run: [\"rm\", \"mv\"]\n"})
 	fires("changed back", 1)
 	rename(t, filepath.Join(w.project, ".permd"), filepath.Join(w.project, ".off"))
 	fires("gone", 0)

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/policy/policytest"
 )
 
 // generation is a set of three files that says "whole N" when all of them are of
@@ -39,7 +41,7 @@ var writers = []struct {
 		last := time.Now()
 		for name := range files { // in any order
 			begun := time.Now()
-			write(t, dir, map[string]string{name: files[name]})
+			policytest.Write(t, dir, map[string]string{name: files[name]})
 			longest, last = max(longest, time.Since(last)), begun
 			time.Sleep(rand.N(quietPeriod / 4))
 		}

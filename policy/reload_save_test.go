@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/permd/permd/policy/policytest"
 )
 
 // watched opens a store and watches until the test ends.
@@ -159,8 +161,8 @@ func TestSave(t *testing.T) {
 			gone(t, filepath.Join(dir, ".a.rego.swp"))
 		}},
 		{"emacs", func(t *testing.T, dir, text string, p *pauses) {
-			link(t, "me@here.4242:1", filepath.Join(dir, ".#a.rego")) // its lock leads nowhere
-			put(t, filepath.Join(dir, "#a.rego#"), "package half")    // what is not saved yet
+			policytest.Link(t, "me@here.4242:1", filepath.Join(dir, ".#a.rego")) // its lock leads nowhere
+			put(t, filepath.Join(dir, "#a.rego#"), "package half")               // what is not saved yet
 			time.Sleep(2 * debounceDelay)
 			put(t, filepath.Join(dir, name+"~"), "package permd.user")
 			put(t, filepath.Join(dir, name), text)
@@ -183,7 +185,7 @@ func TestSave(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorldIn(t, memory(t))
-			write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", "old")})
+			policytest.Write(t, w.user, map[string]string{name: rulesFor("user", "deny", "rm", "old")})
 			s := w.watched(t)
 			var p pauses
 			missing := watchDenies(t, s, func() {
@@ -223,10 +225,10 @@ func TestEmptied(t *testing.T) {
 	}
 	open := func(t *testing.T) (*world, *Store) {
 		w := newWorld(t)
-		write(t, w.user, map[string]string{"a.rego": both, "b.rego": other})
+		policytest.Write(t, w.user, map[string]string{"a.rego": both, "b.rego": other})
 		s := w.open(t)
 		look(t, s, now, StateOK)
-		write(t, w.user, map[string]string{"a.rego": " \n"})
+		policytest.Write(t, w.user, map[string]string{"a.rego": " \n"})
 		look(t, s, held, StateDegraded)
 		if l := userLayer(s); !strings.Contains(l.Error, filepath.Join(w.user, "a.rego")+": has nothing in it any more") || s.nextRecheck().IsZero() {
 			t.Errorf("status %+v, looks again at %v", l, s.nextRecheck())
@@ -235,7 +237,7 @@ func TestEmptied(t *testing.T) {
 	}
 	t.Run("written", func(t *testing.T) {
 		w, s := open(t)
-		write(t, w.user, map[string]string{"a.rego": both})
+		policytest.Write(t, w.user, map[string]string{"a.rego": both})
 		look(t, s, now, StateOK)
 		if !s.nextRecheck().IsZero() {
 			t.Errorf("looks again at %v", s.nextRecheck())
@@ -258,7 +260,7 @@ func TestEmptied(t *testing.T) {
 	})
 	t.Run("only comments left", func(t *testing.T) {
 		w, s := open(t)
-		write(t, w.user, map[string]string{"a.rego": "# deny nothing\n"})
+		policytest.Write(t, w.user, map[string]string{"a.rego": "# deny nothing\n"})
 		look(t, s, after, StateOK)
 	})
 	t.Run("removed beside others", func(t *testing.T) {
@@ -268,7 +270,7 @@ func TestEmptied(t *testing.T) {
 	})
 	t.Run("all removed", func(t *testing.T) {
 		w, s := open(t)
-		write(t, w.user, map[string]string{"a.rego": both})
+		policytest.Write(t, w.user, map[string]string{"a.rego": both})
 		look(t, s, now, StateOK)
 		remove(t, w.user, "a.rego", "b.rego")
 		look(t, s, []string{"user deny d", "base ask base"}, StateDegraded)
@@ -280,10 +282,10 @@ func TestEmptied(t *testing.T) {
 	})
 	t.Run("a list", func(t *testing.T) {
 		w := newWorld(t)
-		write(t, w.user, map[string]string{"rules.yaml": "allow:\n  run: [\"rm\"]\ndeny:\n  run: [\"rm\"]\n"})
+		policytest.Write(t, w.user, map[string]string{"rules.yaml": "allow:\n  run: [\"rm\"]\ndeny:\n  run: [\"rm\"]\n"})
 		s := w.open(t)
 		before := reasons(t, s, "", "rm")
-		write(t, w.user, map[string]string{"rules.yaml": ""})
+		policytest.Write(t, w.user, map[string]string{"rules.yaml": ""})
 		_, _ = s.reload(t.Context(), false) // what is wrong is in the status
 		got := reasons(t, s, "", "rm")
 		if len(before) != 3 || len(got) != 2 || !strings.HasPrefix(got[0], "user deny ") {
@@ -304,7 +306,7 @@ func TestBlank(t *testing.T) {
 			if name != "a package" {
 				files["rules.yaml"] = text
 			}
-			write(t, w.user, files)
+			policytest.Write(t, w.user, files)
 			s := w.open(t)
 			if l := userLayer(s); l.State != StateOK || l.Files != len(files) || l.Rules() != 1 {
 				t.Errorf("status %+v", l)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/permd/permd/policy/policytest"
 )
 
 // TestReadTwice: what was exchanged while it was read is read again, also when
@@ -22,8 +24,8 @@ func TestReadTwice(t *testing.T) {
 	// Renamed over, as a package manager does that keeps the times.
 	put := func(n int) {
 		for _, name := range []string{"a.rego", "b.rego"} {
-			write(t, w.org, map[string]string{name: rulesFor("user", "ask", "rm", fmt.Sprintf("%s %d", name, n))})
-			chmod(t, filepath.Join(w.org, name), 0o664) // its group is asked for
+			policytest.Write(t, w.org, map[string]string{name: rulesFor("user", "ask", "rm", fmt.Sprintf("%s %d", name, n))})
+			policytest.Chmod(t, filepath.Join(w.org, name), 0o664) // its group is asked for
 			if err := os.Chtimes(filepath.Join(w.org, name), past, past); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +58,7 @@ func TestReadCalm(t *testing.T) {
 	w := newWorld(t)
 	s := w.open(t)
 	for _, what := range []string{"file", "folder"} {
-		write(t, w.user, map[string]string{"a.rego": rulesFor("user", "ask", "rm", what)})
+		policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "ask", "rm", what)})
 		if what == "folder" {
 			past := time.Now().Add(-time.Hour)
 			if err := os.Chtimes(filepath.Join(w.user, "a.rego"), past, past); err != nil {
@@ -64,7 +66,7 @@ func TestReadCalm(t *testing.T) {
 			}
 			remove(t, w.user, "b.rego")
 		} else {
-			write(t, w.user, map[string]string{"b.rego": "# nothing"})
+			policytest.Write(t, w.user, map[string]string{"b.rego": "# nothing"})
 		}
 		r, ok := s.read(t.Context(), s.state.Load().users[s.opts.UID], loadOptions{deadline: time.Now().Add(loadTimeout)})
 		if age := time.Since(r.newest); !ok || age < quietPeriod {
@@ -81,7 +83,7 @@ func TestReadCalm(t *testing.T) {
 func TestReadFuture(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "ask", "rm", "a"), "b.rego": rulesFor("user", "ask", "rm", "b")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "ask", "rm", "a"), "b.rego": rulesFor("user", "ask", "rm", "b")})
 	future := time.Now().Add(24 * time.Hour)
 	if err := os.Chtimes(filepath.Join(w.user, "a.rego"), future, future); err != nil {
 		t.Fatal(err)
@@ -101,18 +103,18 @@ func TestReadFuture(t *testing.T) {
 func TestRestless(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "old")})
 	s := w.open(t)
 	n := 0
 	// Each time it is read, it is another one.
 	w.opts.PrivateGroup = nil
 	s.opts.PrivateGroup = func(uint32, uint32) bool {
 		n++
-		write(t, w.user, map[string]string{"b.rego": rulesFor("user", "ask", "rm", fmt.Sprint(n))})
+		policytest.Write(t, w.user, map[string]string{"b.rego": rulesFor("user", "ask", "rm", fmt.Sprint(n))})
 		return true
 	}
-	chmod(t, filepath.Join(w.user, "a.rego"), 0o664)
-	write(t, w.user, map[string]string{"b.rego": rulesFor("user", "ask", "rm", "first")})
+	policytest.Chmod(t, filepath.Join(w.user, "a.rego"), 0o664)
+	policytest.Write(t, w.user, map[string]string{"b.rego": rulesFor("user", "ask", "rm", "first")})
 	how := loadOptions{deadline: time.Now().Add(quietPeriod)}
 	next := s.refresh(t.Context(), s.state.Load().users[s.opts.UID], how)
 	if err := next.err(); err == nil || !strings.Contains(err.Error(), w.user+": its files keep changing") {
@@ -121,7 +123,7 @@ func TestRestless(t *testing.T) {
 	if next.active == nil || len(next.active.rules) != 1 || next.recheckAt.IsZero() {
 		t.Errorf("%d rules in use, looked at again at %v", len(next.active.rules), next.recheckAt)
 	}
-	chmod(t, filepath.Join(w.user, "a.rego"), 0o644)
+	policytest.Chmod(t, filepath.Join(w.user, "a.rego"), 0o644)
 	if _, err := s.Reload(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -13,12 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/policytest"
 )
 
 func TestOpen(t *testing.T) {
 	w := newWorld(t)
-	write(t, w.org, map[string]string{"a.rego": rulesFor("org", "deny", "rm", "org")})
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "allow", "rm", "user"), "rules.yaml": "allow:\n  run: [\"make lint\"]\n"})
+	policytest.Write(t, w.org, map[string]string{"a.rego": rulesFor("org", "deny", "rm", "org")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "allow", "rm", "user"), "rules.yaml": "allow:\n  run: [\"make lint\"]\n"})
 	s := w.open(t)
 	want := []string{"org deny org", "user allow user", "base ask base"}
 	if diff := cmp.Diff(want, reasons(t, s, "", "rm")); diff != "" {
@@ -46,12 +47,12 @@ func TestOpenFails(t *testing.T) {
 		want string
 	}{
 		{"broken org rules", func(t *testing.T, w *world) {
-			write(t, w.org, map[string]string{"a.rego": "package permd.org\ndeny if"})
+			policytest.Write(t, w.org, map[string]string{"a.rego": "package permd.org\ndeny if"})
 		}, "a.rego:2"},
 		{"failing org test", func(t *testing.T, w *world) {
-			write(t, w.org, map[string]string{"a_test.rego": "package permd.org\ntest_x if 1 == 2"})
+			policytest.Write(t, w.org, map[string]string{"a_test.rego": "package permd.org\ntest_x if 1 == 2"})
 		}, "a_test.rego:2: test test_x"},
-		{"org folder that everybody can write", func(t *testing.T, w *world) { chmod(t, w.org, 0o777) }, "can be written by everybody"},
+		{"org folder that everybody can write", func(t *testing.T, w *world) { policytest.Chmod(t, w.org, 0o777) }, "can be written by everybody"},
 		{"org folder that is not root's", func(t *testing.T, w *world) { w.opts.OrgOwners = []uint32{4242} }, "belongs to uid"},
 		{"settings", func(t *testing.T, w *world) {
 			w.opts.Switches = func() (Switches, error) { return Switches{}, errors.New("permd.toml: bad") }
@@ -74,8 +75,8 @@ func TestOpenFails(t *testing.T) {
 // stand, and nothing is allowed.
 func TestOpenBrokenUser(t *testing.T) {
 	w := newWorld(t)
-	write(t, w.org, map[string]string{"a.rego": rulesFor("org", "deny", "rm", "org") + "allow contains \"all\" if input.effect.kind == \"run\"\n"})
-	write(t, w.user, map[string]string{"a.rego": "package permd.org\nallow contains \"x\" if true\n"})
+	policytest.Write(t, w.org, map[string]string{"a.rego": rulesFor("org", "deny", "rm", "org") + "allow contains \"all\" if input.effect.kind == \"run\"\n"})
+	policytest.Write(t, w.user, map[string]string{"a.rego": "package permd.org\nallow contains \"x\" if true\n"})
 	s := w.open(t)
 	got := reasons(t, s, "", "rm")
 	if len(got) != 3 || got[0] != "org deny org" || got[1] != "base ask base" || !strings.Contains(got[2], "a.rego:1") {
@@ -84,7 +85,7 @@ func TestOpenBrokenUser(t *testing.T) {
 	if l := layerStatus(t, s, decisions.User); l.State != StateDegraded || !strings.Contains(l.Error, "must be in package permd.user") || !s.Status().Degraded() {
 		t.Errorf("status %+v", l)
 	}
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "ask", "rm", "user")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "ask", "rm", "user")})
 	if changed, err := s.Reload(t.Context()); !changed || err != nil {
 		t.Errorf("reload: %v, %v", changed, err)
 	}
@@ -101,7 +102,7 @@ func TestReloadSteps(t *testing.T) {
 	w.opts.Now = func() time.Time { return now }
 	var told []Status
 	w.opts.OnChange = func(s Status) { told = append(told, s) }
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")})
 	s := w.open(t)
 	steps := []struct {
 		name    string
@@ -112,20 +113,28 @@ func TestReloadSteps(t *testing.T) {
 		state   State
 	}{
 		{"nothing", func() {}, false, "", "one", StateOK},
-		{"touched", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")}) }, false, "", "one", StateOK},
-		{"changed", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "two")}) }, true, "", "two", StateOK},
-		{"broken", func() { write(t, w.user, map[string]string{"a.rego": "package permd.user\ndeny {"}) }, false, "a.rego:2", "two", StateDegraded},
+		{"touched", func() {
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")})
+		}, false, "", "one", StateOK},
+		{"changed", func() {
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "two")})
+		}, true, "", "two", StateOK},
+		{"broken", func() { policytest.Write(t, w.user, map[string]string{"a.rego": "package permd.user\ndeny {"}) }, false, "a.rego:2", "two", StateDegraded},
 		{"still broken", func() {}, false, "a.rego:2", "two", StateDegraded},
 		{"broken otherwise", func() {
-			write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "x") + "deny if true\n"})
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "x") + "deny if true\n"})
 		}, false, "a.rego:4", "two", StateDegraded},
-		{"back", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "two")}) }, false, "", "two", StateOK},
+		{"back", func() {
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "two")})
+		}, false, "", "two", StateOK},
 		{"failing test", func() {
-			write(t, w.user, map[string]string{"b_test.rego": "package permd.user\nimport rego.v2\ntest_two if \"three\" in deny with input as {\"effect\": {\"program\": \"rm\"}}\n"})
+			policytest.Write(t, w.user, map[string]string{"b_test.rego": "package permd.user\nimport rego.v2\ntest_two if \"three\" in deny with input as {\"effect\": {\"program\": \"rm\"}}\n"})
 		}, false, "b_test.rego:3: test test_two", "two", StateDegraded},
-		{"passing test", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "three")}) }, true, "", "three", StateOK},
-		{"writable by everybody", func() { chmod(t, w.user, 0o777) }, false, "everybody", "three", StateDegraded},
-		{"safe again", func() { chmod(t, w.user, 0o755) }, false, "", "three", StateOK},
+		{"passing test", func() {
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "three")})
+		}, true, "", "three", StateOK},
+		{"writable by everybody", func() { policytest.Chmod(t, w.user, 0o777) }, false, "everybody", "three", StateDegraded},
+		{"safe again", func() { policytest.Chmod(t, w.user, 0o755) }, false, "", "three", StateOK},
 		{"gone", func() { rename(t, w.user, w.user+".off") }, false, "is gone", "three", StateDegraded},
 		{"there again", func() { rename(t, w.user+".off", w.user) }, false, "", "three", StateOK},
 		{"emptied", func() { remove(t, w.user, "a.rego", "b_test.rego") }, true, "", "", StateAbsent},
@@ -202,8 +211,8 @@ func TestReloadSettings(t *testing.T) {
 
 func TestProjects(t *testing.T) {
 	w := newWorld(t)
-	write(t, filepath.Dir(w.project), map[string]string{".permd/rules.yaml": "deny:\n  run: [\"make deploy *\"]\n"})
-	write(t, w.project, map[string]string{
+	policytest.Write(t, filepath.Dir(w.project), map[string]string{".permd/rules.yaml": "deny:\n  run: [\"make deploy *\"]\n"})
+	policytest.Write(t, w.project, map[string]string{
 		".permd/rules.yaml": "allow:\n  run: [\"make lint\"]\nask:\n  run: [\"make lint\"]\n",
 		".permd/a.rego":     rulesFor("project", "allow", "make", "rego of an untrusted project"),
 		".permd/b.rego":     "package broken",
@@ -219,7 +228,7 @@ func TestProjects(t *testing.T) {
 	if l.Allow != 0 || l.Ask == 0 || l.Deny == 0 || l.Project != w.project || l.Files != 2 {
 		t.Errorf("status %+v", l)
 	}
-	write(t, w.project, map[string]string{".permd/rules.yaml": "deny: nonsense\n"})
+	policytest.Write(t, w.project, map[string]string{".permd/rules.yaml": "deny: nonsense\n"})
 	if _, err := s.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), "rules.yaml") {
 		t.Errorf("reload: %v", err)
 	}
@@ -227,7 +236,7 @@ func TestProjects(t *testing.T) {
 		t.Errorf("status %+v", l)
 	}
 	other := filepath.Join(filepath.Dir(w.project), "q")
-	write(t, other, map[string]string{".permd/rules.yaml": "deny: nonsense\n"})
+	policytest.Write(t, other, map[string]string{".permd/rules.yaml": "deny: nonsense\n"})
 	if err := s.Prepare(t.Context(), s.opts.UID, other); err == nil {
 		t.Error("a broken project was prepared without an error")
 	}
@@ -267,7 +276,7 @@ func TestSystemUsers(t *testing.T) {
 		}
 		return w.user, nil
 	}
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "user")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "user")})
 	s := w.open(t)
 	if _, err := s.Snapshot(me, ""); !errors.Is(err, ErrNotReady) {
 		t.Errorf("before Prepare: %v", err)
@@ -300,7 +309,7 @@ func TestReloadRace(t *testing.T) {
 		a := rulesFor("user", "deny", "rm", fmt.Sprint(i))
 		return map[string]string{"a.rego": a, "b.rego": strings.Replace(a, `contains "`, `contains "also `, 1)}
 	}
-	write(t, w.user, text(0))
+	policytest.Write(t, w.user, text(0))
 	s := w.open(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -316,7 +325,7 @@ func TestReloadRace(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		write(t, w.user, text(i+1))
+		policytest.Write(t, w.user, text(i+1))
 		if changed, err := s.Reload(ctx); err != nil || !changed {
 			t.Errorf("reload %d: %v, %v", i, changed, err)
 		}

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/permd/permd/policy/policytest"
 )
 
 // Watch finds changes by events and, in the end, without them.
 func TestWatch(t *testing.T) {
 	w := newWorld(t)
-	write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "zero")})
+	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "zero")})
 	s := w.open(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -21,21 +23,27 @@ func TestWatch(t *testing.T) {
 		do   func()
 		want string
 	}{
-		{"rewritten", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")}) }, "one"},
+		{"rewritten", func() {
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "one")})
+		}, "one"},
 		{"renamed over", func() {
-			write(t, filepath.Dir(w.user), map[string]string{"tmp": rulesFor("user", "deny", "rm", "two")})
+			policytest.Write(t, filepath.Dir(w.user), map[string]string{"tmp": rulesFor("user", "deny", "rm", "two")})
 			rename(t, filepath.Join(filepath.Dir(w.user), "tmp"), filepath.Join(w.user, "a.rego"))
 		}, "two"},
 		{"in a new folder", func() {
 			remove(t, w.user, "a.rego")
-			write(t, w.user, map[string]string{"new/a.rego": rulesFor("user", "deny", "rm", "three")})
+			policytest.Write(t, w.user, map[string]string{"new/a.rego": rulesFor("user", "deny", "rm", "three")})
 		}, "three"},
-		{"in that folder", func() { write(t, w.user, map[string]string{"new/a.rego": rulesFor("user", "deny", "rm", "four")}) }, "four"},
+		{"in that folder", func() {
+			policytest.Write(t, w.user, map[string]string{"new/a.rego": rulesFor("user", "deny", "rm", "four")})
+		}, "four"},
 		{"in another folder's place", func() {
 			rename(t, w.user, w.user+".off")
-			write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "five")})
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "five")})
 		}, "five"},
-		{"in the folder that took its place", func() { write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "six")}) }, "six"},
+		{"in the folder that took its place", func() {
+			policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "six")})
+		}, "six"},
 	}
 	for _, step := range steps {
 		step.do()

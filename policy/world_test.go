@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
 
@@ -32,7 +33,7 @@ func newWorldIn(t testing.TB, root string) *world {
 		}
 	}
 	w.opts = Options{
-		OrgDir: w.org, OrgOwners: self(),
+		OrgDir: w.org, OrgOwners: policytest.Owners(),
 		UserDir:  func(uint32) (string, error) { return w.user, nil },
 		UID:      uint32(os.Getuid()),
 		Base:     map[string][]byte{"base/base.rego": []byte("package permd.base\nimport rego.v2\nask contains \"base\" if input.effect.kind == \"run\"\n")},

@@ -84,6 +84,8 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 			return nil, err
 		}
 	case decisions.Deny:
+	case decisions.Ask:
+		fallthrough
 	default:
 		return nil, fmt.Errorf("%w: %q is no verdict to remember", ErrNotRemembered, l.Verdict)
 	}
@@ -94,6 +96,8 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 		}
 		c.Scope.Key = l.Project
 	case ForUser:
+	case ForSession, ForChildren:
+		fallthrough
 	default:
 		return nil, fmt.Errorf("%w: a line is stored for a project or for the user", ErrNotRemembered)
 	}

@@ -116,6 +116,7 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 			b = appendText(b, string(compact(e.Use.Arguments)))
 		}
 		return b, true
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return b, false
 }
@@ -233,21 +234,22 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	e := q.Effect
 	p := Pins{Claimed: e.Claimed}
 	inProject := false
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		at := locationOf(e.Run, q)
 		p.Cwd, p.Stdin, inProject = at.cwd, string(stdinOf(e.Run)), at.inProject
 		if s := scriptOf(q); s != nil {
 			p.Script, p.SHA256 = s.Path, s.SHA256
 		}
-	case e.File != nil:
+	case effects.DetailFile:
 		p.Below = e.File.Recursive
 		inProject = within(e.File.Path, q.Project)
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		p.Method = e.Connect.Method
-	case e.Use != nil:
+	case effects.DetailUse:
 		p.Given, p.For = display.Display(e.Use.Credentials.String()), display.Display(e.Use.OnBehalfOf)
 		p.Destructive = e.Use.Destructive
+	case effects.NoDetail:
 	}
 	if inProject && scope != ForUser {
 		p.Project = q.Key()
@@ -283,6 +285,8 @@ func checkKnown(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
 		if e.Use == nil || e.Use.Tool == "" {
 			why = "the tool is not known"
 		}
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+		fallthrough
 	default:
 		why = fmt.Sprintf("an effect of kind %q is never remembered", e.Kind)
 	}

@@ -86,6 +86,7 @@ func (c *Choice) absolute() bool {
 	switch c.Kind {
 	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete:
 		return c.Scope.Kind == ForUser
+	case effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return false
 }

@@ -83,6 +83,7 @@ func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 			}
 		}
 		return []Draft{d}, nil
+	case decisions.Ask:
 	}
 	return nil, errors.New("only an allow and a reject are remembered")
 }

@@ -155,10 +155,10 @@ func (x *lineIndex) search(s *search) {
 	var buf [512]byte
 	e := s.q.Effect
 	key := head(buf[:], s.q.UID, e.Kind)
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		x.searchRun(s, key, e.Run)
-	case e.File != nil:
+	case effects.DetailFile:
 		x.searchFile(s, key, e.File.Path)
 		if within(e.File.Path, s.q.Project) {
 			rel := e.File.Path[len(s.q.Project):]
@@ -167,8 +167,10 @@ func (x *lineIndex) search(s *search) {
 			}
 			x.searchFile(s, append(key, '.'), rel)
 		}
-	case x.other == 0:
-	case e.Connect != nil:
+	case effects.DetailConnect:
+		if x.other == 0 {
+			return
+		}
 		for name := e.Connect.Host; ; {
 			x.check(s, append(key, name...))
 			_, parent, ok := strings.Cut(name, ".")
@@ -177,7 +179,10 @@ func (x *lineIndex) search(s *search) {
 			}
 			name = parent
 		}
-	case e.Use != nil:
+	case effects.DetailUse:
+		if x.other == 0 {
+			return
+		}
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range []string{e.Use.Tool, "*"} {
 				x.check(s, appendTool(key, server, tool))
@@ -189,6 +194,7 @@ func (x *lineIndex) search(s *search) {
 				}
 			}
 		}
+	case effects.NoDetail:
 	}
 }
 

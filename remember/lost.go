@@ -43,6 +43,7 @@ func lostKind(c *Choice) effects.Kind {
 		if !strings.Contains(c.Label, "\n") { // else it has several parts
 			return c.Kind
 		}
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return "" // a text, or one of a kind that this permd does not know
 }

@@ -69,6 +69,9 @@ func lineOfLabel(c *Choice) string {
 		}
 	case effects.KindUse:
 		rule, _, _ = strings.Cut(rule, " (with ")
+	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindState, effects.KindMode,
+		effects.KindQuestion, effects.KindUnknown:
+		fallthrough
 	default:
 		rule = strings.TrimSuffix(rule, " and all below")
 	}

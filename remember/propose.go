@@ -114,16 +114,16 @@ func lineOf(q *decisions.MemoryQuery, scope ScopeKind, level int) *pattern.Patte
 func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) string {
 	e := q.Effect
 	var line string
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		return runLabel(q, scope)
-	case e.File != nil:
+	case effects.DetailFile:
 		project := q.Project
 		if scope == ForUser {
 			project = ""
 		}
 		line = pathLine(e.File, project)
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		line = e.Connect.Host
 		if _, err := netip.ParseAddr(line); err == nil && strings.Contains(line, ":") {
 			line = "[" + line + "]"
@@ -131,7 +131,7 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 		if e.Connect.Port != 0 {
 			line += ":" + strconv.Itoa(e.Connect.Port)
 		}
-	case e.Use != nil:
+	case effects.DetailUse:
 		line = toolName(e.Use.Tool)
 		if e.Use.Server != "" {
 			line = toolName(e.Use.Server) + ":" + line
@@ -148,7 +148,7 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 		case !e.Use.Credentials.Empty():
 			line += " (with these credentials)"
 		}
-	default:
+	case effects.NoDetail:
 		line = e.Text
 	}
 	return display.Display(line)

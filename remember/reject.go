@@ -86,17 +86,18 @@ func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
 // sumsOf are the digests by which a part could be about the effect of q.
 func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
 	e := q.Effect
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		r := e.Run
 		words := append([]string{pathKey(r.Program, q, absolute)}, r.Args...)
 		sum := k.sum(sumWords, q.UID, words...)
 		slices.Sort(words[1:])
 		return []digest{sum, k.sum(sumOrder, q.UID, words...)}
-	case e.File != nil:
+	case effects.DetailFile:
 		return []digest{k.sum(sumPath, q.UID, string(e.Kind), pathKey(e.File.Path, q, absolute))}
-	case e.Use != nil:
+	case effects.DetailUse:
 		return []digest{k.sum(sumTool, q.UID, e.Use.Server, e.Use.Tool)}
+	case effects.DetailConnect, effects.NoDetail:
 	}
 	return nil
 }
@@ -306,8 +307,8 @@ func (p *rejectPart) read() error {
 // are about the file of that name in another project.
 func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 	e := q.Effect
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		line := pattern.Run{Program: e.Run.Program}
 		if filepath.IsAbs(line.Program) && scope != ForUser {
 			line.Program = pathKey(line.Program, q, false)
@@ -316,12 +317,12 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 			line.Words = append(line.Words, pattern.Glob{arg})
 		}
 		return line.String()
-	case e.File != nil:
+	case effects.DetailFile:
 		if filepath.Clean(e.File.Path) != e.File.Path {
 			return ""
 		}
 		return fileLine(e, q.Project, scope)
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		host := e.Connect.Host
 		if addr, err := netip.ParseAddr(host); err == nil && addr.Is6() && e.Connect.Port != 0 {
 			host = "[" + host + "]"
@@ -330,7 +331,7 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 			host += ":" + strconv.Itoa(e.Connect.Port)
 		}
 		return host
-	case e.Use != nil:
+	case effects.DetailUse:
 		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:") {
 			return "" // a line would be about other tools
 		}
@@ -338,6 +339,7 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 			return e.Use.Tool
 		}
 		return e.Use.Server + ":" + e.Use.Tool
+	case effects.NoDetail:
 	}
 	return ""
 }

@@ -121,20 +121,23 @@ func (x *rejectIndex) at(key []byte) []*rejectPart { return x.shards[shardOf(key
 func (x *rejectIndex) search(s *search) {
 	e := s.q.Effect
 	var buf [512]byte
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		x.searchRun(s, buf[:], e.Run)
 		if e.Run.Script != nil && x.counts[byWords]+x.counts[byName] > 0 {
 			x.searchScript(s, buf[:])
 		}
-	case e.File != nil:
+	case effects.DetailFile:
 		x.searchFile(s, buf[:], e.File.Path, false)
 		if within(e.File.Path, s.q.Project) {
 			x.searchFile(s, buf[:], "/"+strings.TrimPrefix(e.File.Path[len(s.q.Project):], "/"), true)
 		} else if e.File.Recursive && within(s.q.Project, e.File.Path) {
 			x.searchFile(s, buf[:], "/", true)
 		}
-	case e.Connect != nil && x.counts[byHost] > 0:
+	case effects.DetailConnect:
+		if x.counts[byHost] == 0 {
+			break
+		}
 		key := keyHead(buf[:], byHost, s.q.UID, e.Kind)
 		for name := e.Connect.Host; ; {
 			x.touching(s, append(key, name...))
@@ -147,13 +150,17 @@ func (x *rejectIndex) search(s *search) {
 		if e.Tags.Has(effects.Loopback) {
 			x.touching(s, append(key, loopbackKey...))
 		}
-	case e.Use != nil && x.counts[byTool] > 0:
+	case effects.DetailUse:
+		if x.counts[byTool] == 0 {
+			break
+		}
 		key := keyHead(buf[:], byTool, s.q.UID, e.Kind)
 		for _, server := range []string{e.Use.Server, "*"} {
 			for _, tool := range toolNames(e.Use) {
 				x.touching(s, appendTool(key, server, tool))
 			}
 		}
+	case effects.NoDetail:
 	}
 	if x.counts[byAnything] > 0 {
 		for _, uid := range []uint32{s.q.UID, allUsers} {

@@ -88,6 +88,7 @@ func appendScope(b []byte, s *Scope) []byte {
 		return append(b, 'u')
 	case ForProject:
 		return append(append(b, 'p'), s.Key...)
+	case ForSession, ForChildren:
 	}
 	return append(binary.BigEndian.AppendUint64(append(b, 's'), s.Conn), s.Key...)
 }

@@ -186,6 +186,7 @@ func (e *entry) finish() {
 		e.answer.Exact = !e.choice.Pins.Below
 	case effects.KindConnect:
 		e.answer.Exact = true
+	case effects.KindRun, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 }
 

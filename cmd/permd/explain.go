@@ -90,12 +90,9 @@ func (a *app) explainDecision(ctx context.Context, id string) error {
 		return err
 	}
 	defer log.Close()
-	rec, err := log.Get(ctx, id)
+	rec, err := recordOf(ctx, log, id)
 	if err != nil {
-		return fmt.Errorf("reading the journal: %w", err)
-	}
-	if rec == nil {
-		return explain.NoDecision(id)
+		return err
 	}
 	return a.printExplanation(explain.Record(ctx, rec, nil), true)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/explain"
 	"github.com/permd/permd/cmd/permd/internal/records"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
@@ -137,12 +138,9 @@ func (a *app) logShow(ctx context.Context, id string) error {
 		return err
 	}
 	defer log.Close()
-	rec, err := log.Get(ctx, id)
+	rec, err := recordOf(ctx, log, id)
 	if err != nil {
-		return fmt.Errorf("reading the journal: %w", err)
-	}
-	if rec == nil {
-		return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", id)
+		return err
 	}
 	if a.JSON {
 		return cli.PrintJSON(a.Out, rec)
@@ -153,6 +151,18 @@ func (a *app) logShow(ctx context.Context, id string) error {
 	}
 	renderCircumstances(a, rec)
 	return nil
+}
+
+// recordOf reads one record, which must be there.
+func recordOf(ctx context.Context, log *records.Log, id string) (*decisions.Record, error) {
+	rec, err := log.Get(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
+	if rec == nil {
+		return nil, explain.NoDecision(id)
+	}
+	return rec, nil
 }
 
 func renderCircumstances(a *app, r *decisions.Record) {

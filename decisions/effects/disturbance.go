@@ -54,7 +54,12 @@ func Covers(written, folded string) bool {
 // Changed is what an effect writes or deletes, in the form of Disturbance; ""
 // for nothing. To delete a folder or to move it is to change all below.
 func (e *Effect) Changed() string {
-	if e.File == nil || e.FromOverlay || e.Kind != KindWrite && e.Kind != KindDelete {
+	if e.File == nil || e.FromOverlay {
+		return ""
+	}
+	switch e.Kind {
+	case KindWrite, KindDelete:
+	case KindRun, KindRead, KindConnect, KindUse, KindState, KindMode, KindQuestion, KindUnknown:
 		return ""
 	}
 	f := lexpath.Fold(e.File.Path)

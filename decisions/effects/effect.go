@@ -151,6 +151,9 @@ type Run struct {
 	// not known before it runs is an Unknown effect of its own and stands here
 	// as DynamicWord.
 	Args []string
+	// Shown are the program and its words as Effect.Text has them, in a shell's
+	// syntax; nil when something in that text is masked or cut.
+	Shown []string
 	// Subcommand is the sub-command's words joined by a space ("push",
 	// "remote add"), empty when the table knows none.
 	Subcommand string
@@ -343,6 +346,7 @@ func (e *Effect) Guarded() Tags {
 		return e.Tags & guardedForRead
 	case KindConnect:
 		return e.Tags & guardedForConnect
+	case KindRun, KindUse, KindState, KindMode, KindQuestion, KindUnknown:
 	}
 	return 0
 }

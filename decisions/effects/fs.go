@@ -2,10 +2,15 @@ package effects
 
 import "io/fs"
 
+// ModeLinked is set in the mode of a regular file that has further names (hard
+// links). It is none of the bits that package fs uses.
+const ModeLinked fs.FileMode = 1 << 18
+
 // FS is the file system as path resolution sees it. Paths are absolute.
 // Implementations must not follow a link in Lstat's last component.
 type FS interface {
-	// Lstat returns the kind of what lies at path. The error is fs.ErrNotExist
+	// Lstat returns the kind of what lies at path, with ModeLinked where that is
+	// known. The error is fs.ErrNotExist
 	// only when the path does not exist; every other error makes a path unknown.
 	Lstat(path string) (fs.FileMode, error)
 	// Readlink returns a link's target as written.

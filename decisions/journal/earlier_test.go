@@ -45,6 +45,9 @@ func TestEarlierJournal(t *testing.T) {
 		if r.Seq != int64(i+1) {
 			t.Errorf("record %d is number %d", i, r.Seq)
 		}
+		if r.Details != nil {
+			t.Errorf("record %d has details, which there were none of", i)
+		}
 		verdicts[r.Decision.Verdict]++
 		if r.Answer != nil {
 			answers++

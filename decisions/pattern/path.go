@@ -25,6 +25,7 @@ func (b Base) root(ctx Context) string {
 		return "/"
 	case Home:
 		return ctx.Home
+	case Project:
 	}
 	return ctx.Project
 }

@@ -97,7 +97,9 @@ func parse(kind effects.Kind, line string) (*Pattern, *refusal) {
 		p.Host, r = parseHost(line)
 	case effects.KindUse:
 		p.Tool, r = parseTool(line)
-	default:
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+	}
+	if p.Run == nil && p.Path == nil && p.Host == nil && p.Tool == nil && r == nil {
 		names := make([]string, len(Kinds))
 		for i, k := range Kinds {
 			names[i] = string(k)

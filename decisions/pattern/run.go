@@ -144,6 +144,7 @@ func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bo
 		return strings.HasPrefix(word, "/") || !e.Tags.Has(effects.Outside)
 	case effects.KindConnect:
 		return e.Connect != nil && e.Connect.Host != "" && strings.Contains(word, e.Connect.Host)
+	case effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
 	return false
 }

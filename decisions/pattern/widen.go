@@ -44,19 +44,20 @@ func Widen(e *effects.Effect, all []effects.Effect, ctx Context) []Wider {
 			found = append(found, Wider{level, again})
 		}
 	}
-	switch {
-	case e.Kind == effects.KindRun && e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		if r := prefixOf(e); r != nil {
 			add(1, &Pattern{Kind: e.Kind, Run: r})
 		}
-	case e.File != nil:
+	case effects.DetailFile:
 		for i, p := range subtrees(e, ctx) {
 			add(i+1, &Pattern{Kind: e.Kind, Path: p})
 		}
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		if h := suffixOf(e); h != nil {
 			add(2, &Pattern{Kind: e.Kind, Host: h})
 		}
+	case effects.DetailUse, effects.NoDetail:
 	}
 	return found
 }

@@ -31,6 +31,7 @@ func allowAll(a area) ([]line, *untranslatable) {
 		return nil, &untranslatable{Everything, "it allows deleting anything", "allow the paths that you mean: allow delete"}
 	case toolArea:
 		return nil, &untranslatable{Everything, "it allows every tool of every server", "name the servers: allow use"}
+	case anyArea:
 	}
 	return nil, &untranslatable{Everything, "it allows everything", "choose a profile in permd.toml, and allow what you mean"}
 }

@@ -195,8 +195,14 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 	}
 	if set == decisions.SetAllow && strings.HasPrefix(spec, "!") {
 		// What an allow leaves out must stay out.
+		var kind effects.Kind
+		if r.m.area == readArea {
+			kind = effects.KindRead
+		} else if r.m.area == editArea {
+			kind = effects.KindWrite
+		}
 		r.set, r.remark = decisions.SetAsk, "it takes something out of an allow, so permd asks for it"
-		r.m = t.claudePath(r.m.area, []effects.Kind{map[area]effects.Kind{readArea: effects.KindRead, editArea: effects.KindWrite}[r.m.area]}, spec[1:], decisions.SetAsk)
+		r.m = t.claudePath(r.m.area, []effects.Kind{kind}, spec[1:], decisions.SetAsk)
 	}
 	t.add(r)
 }

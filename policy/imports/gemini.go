@@ -139,7 +139,7 @@ func (t *translator) geminiTool(m member) error {
 // geminiCore reads the list of the only built-in tools that there are. What is
 // on it is asked for, and what is not is denied.
 func (t *translator) geminiCore(m member) error {
-	listed := map[area]bool{}
+	listed := make(map[area]bool)
 	for _, item := range m.value.items {
 		if item.kind != '"' {
 			return &Error{At: t.at(item.line), Err: notAn("text", item)}
@@ -151,10 +151,12 @@ func (t *translator) geminiCore(m member) error {
 			listed[runArea] = false
 		}
 	}
-	for _, a := range []area{runArea, editArea, fetchArea, readArea} {
-		if !listed[a] {
-			t.add(rule{at: t.at(m.line), text: "core does not list " + map[area]string{runArea: "run_shell_command", editArea: "write_file",
-				fetchArea: "web_fetch", readArea: "read_file"}[a], set: decisions.SetDeny, m: everything(a)})
+	for _, tool := range []struct {
+		area area
+		name string
+	}{{runArea, "run_shell_command"}, {editArea, "write_file"}, {fetchArea, "web_fetch"}, {readArea, "read_file"}} {
+		if !listed[tool.area] {
+			t.add(rule{at: t.at(m.line), text: "core does not list " + tool.name, set: decisions.SetDeny, m: everything(tool.area)})
 		}
 	}
 	return nil

@@ -132,6 +132,7 @@ func allBodies(a area, excepted bool) []string {
 		return []string{body(kindIs(effects.KindConnect), plain)}
 	case toolArea:
 		return []string{body(kindIs(effects.KindUse), `input.effect.server != ""`)}
+	case anyArea:
 	}
 	if !excepted {
 		return []string{`input.effect.kind != ""`}

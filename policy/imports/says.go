@@ -3,7 +3,6 @@ package imports
 import (
 	"net/url"
 	"path/filepath"
-	"strings"
 
 	"github.com/permd/permd/decisions"
 )
@@ -81,10 +80,4 @@ func (im *Import) decidePart(item *Item) (PeerDecision, bool) {
 		return PeerDecision{}, false
 	}
 	return PeerDecision{Verdict: decisions.Verdict(best.set), At: best.at.String(), Text: best.text}, true
-}
-
-// Replayable reports whether the text of a recorded effect is all that it was:
-// nothing masked and nothing cut out.
-func Replayable(text string) bool {
-	return !strings.Contains(text, "***") && !strings.Contains(text, "characters left out]") && !strings.Contains(text, `\u{`) && !strings.Contains(text, `\x{`)
 }

@@ -190,7 +190,7 @@ func (t *translator) zedTool(m member) error {
 				r.m = urlRegexp(src, fold)
 			case toolArea:
 				r.m, r.only = all, "where the input matches "+src
-			default:
+			case anyArea, readArea, editArea, deleteArea:
 				r.m = pathRegexpMatch(a, kinds, src, fold)
 			}
 			t.add(r)

@@ -239,10 +239,10 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 			f.list = append(f.list, member{keyBy, by})
 		}
 	}
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		f.run(sharedOf(in), e.Run)
-	case e.File != nil:
+	case effects.DetailFile:
 		f.str(partPath, keyPath, e.File.Path)
 		f.str(partGiven, keyGiven, e.File.AsWritten)
 		f.flag(partRecursive, keyRecursive, e.File.Recursive)
@@ -252,7 +252,7 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 		if rel, ok := Below(in.Call.User.Home, e.File.Path); ok {
 			f.str(partHomePath, keyHomePath, rel)
 		}
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		c := e.Connect
 		method := c.Method
 		if method != effects.MethodGet {
@@ -263,7 +263,7 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 		f.str(partScheme, keyScheme, c.Scheme)
 		f.str(partURL, keyURL, c.URL)
 		f.str(partMethod, keyMethod, method)
-	case e.Use != nil:
+	case effects.DetailUse:
 		f.str(partServer, keyServer, e.Use.Server)
 		f.str(partSource, keySource, e.Use.Source)
 		f.str(partTool, keyTool, e.Use.Tool)
@@ -273,7 +273,7 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 		if need&partAuthorizations != 0 {
 			f.list = append(f.list, authorizationsMember(e.Use.Credentials.Authorizations))
 		}
-	default:
+	case effects.NoDetail:
 		f.str(partWhy, keyWhy, e.Why)
 	}
 	return f.list

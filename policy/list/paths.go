@@ -16,6 +16,7 @@ func pathField(p *pattern.Path) (ref, start string) {
 		return "input.effect.home_path", ""
 	case pattern.Project:
 		return "input.effect.project_path", ""
+	case pattern.Root:
 	}
 	return "input.effect.path", "/"
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/permd/permd/policy/diag"
+	"github.com/permd/permd/policy/policytest"
 )
 
 func names(t *Tree) []string {
@@ -24,14 +25,14 @@ func names(t *Tree) []string {
 
 func TestRead(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policy.d")
-	write(t, dir, map[string]string{
+	policytest.Write(t, dir, map[string]string{
 		"b.rego": "b", "a.rego": "a", "sub/c.rego": "c", "rules.yaml": "y", "README.md": "no", "data.json": "no",
 		".hidden.rego": "no", ".git/x.rego": "no", "a.rego~": "no", "other.yaml": "no",
 	})
 	if err := os.Symlink("b.rego", filepath.Join(dir, "link.rego")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Read(dir, Access{Owners: ownUIDs()})
+	got, err := Read(dir, Access{Owners: policytest.Owners()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,13 +55,13 @@ func TestRead(t *testing.T) {
 // A mounted ConfigMap: real files in ..data, which is a link that gets swapped.
 func TestReadConfigMap(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "policy.d")
-	write(t, dir, map[string]string{"..2026_1/a.rego": "one", "..2026_1/sub/b.rego": "two"})
+	policytest.Write(t, dir, map[string]string{"..2026_1/a.rego": "one", "..2026_1/sub/b.rego": "two"})
 	for name, to := range map[string]string{"..data": "..2026_1", "a.rego": "..data/a.rego", "sub": "..data/sub"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := Read(dir, Access{Owners: ownUIDs()})
+	got, err := Read(dir, Access{Owners: policytest.Owners()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,39 +77,39 @@ func TestReadRefuses(t *testing.T) {
 		at   string
 		want string
 	}{
-		{"folder that everybody can write", func(t *testing.T, dir string) { chmod(t, dir, 0o777) }, "", "can be written by everybody"},
-		{"folder that everybody can write, sticky", func(t *testing.T, dir string) { chmod(t, dir, 0o777|os.ModeSticky) }, "", "can be written by everybody"},
-		{"folder that its group can write", func(t *testing.T, dir string) { chmod(t, dir, 0o775) }, "", "can be written by its group"},
-		{"parent that everybody can write", func(t *testing.T, dir string) { chmod(t, filepath.Dir(dir), 0o777) }, "..", "can be written by everybody"},
-		{"file that everybody can write", func(t *testing.T, dir string) { chmod(t, filepath.Join(dir, "a.rego"), 0o666) }, "a.rego", "can be written by everybody"},
+		{"folder that everybody can write", func(t *testing.T, dir string) { policytest.Chmod(t, dir, 0o777) }, "", "can be written by everybody"},
+		{"folder that everybody can write, sticky", func(t *testing.T, dir string) { policytest.Chmod(t, dir, 0o777|os.ModeSticky) }, "", "can be written by everybody"},
+		{"folder that its group can write", func(t *testing.T, dir string) { policytest.Chmod(t, dir, 0o775) }, "", "can be written by its group"},
+		{"parent that everybody can write", func(t *testing.T, dir string) { policytest.Chmod(t, filepath.Dir(dir), 0o777) }, "..", "can be written by everybody"},
+		{"file that everybody can write", func(t *testing.T, dir string) { policytest.Chmod(t, filepath.Join(dir, "a.rego"), 0o666) }, "a.rego", "can be written by everybody"},
 		{"link to the outside", func(t *testing.T, dir string) {
-			write(t, filepath.Dir(dir), map[string]string{"out.rego": "x"})
-			link(t, "../out.rego", filepath.Join(dir, "b.rego"))
+			policytest.Write(t, filepath.Dir(dir), map[string]string{"out.rego": "x"})
+			policytest.Link(t, "../out.rego", filepath.Join(dir, "b.rego"))
 		}, "b.rego", "leads out of the folder"},
-		{"absolute link to the outside", func(t *testing.T, dir string) { link(t, "/etc/passwd", filepath.Join(dir, "b.rego")) }, "b.rego", "leads out of the folder"},
-		{"broken link", func(t *testing.T, dir string) { link(t, "none", filepath.Join(dir, "b.rego")) }, "b.rego", "broken"},
+		{"absolute link to the outside", func(t *testing.T, dir string) { policytest.Link(t, "/etc/passwd", filepath.Join(dir, "b.rego")) }, "b.rego", "leads out of the folder"},
+		{"broken link", func(t *testing.T, dir string) { policytest.Link(t, "none", filepath.Join(dir, "b.rego")) }, "b.rego", "broken"},
 		{"link to a folder", func(t *testing.T, dir string) {
-			write(t, dir, map[string]string{"sub/x.rego": "x"})
-			link(t, "sub", filepath.Join(dir, "other"))
+			policytest.Write(t, dir, map[string]string{"sub/x.rego": "x"})
+			policytest.Link(t, "sub", filepath.Join(dir, "other"))
 		}, "other", "links to a folder"},
-		{"link to itself", func(t *testing.T, dir string) { link(t, ".", filepath.Join(dir, "loop")) }, "loop", "links to a folder"},
+		{"link to itself", func(t *testing.T, dir string) { policytest.Link(t, ".", filepath.Join(dir, "loop")) }, "loop", "links to a folder"},
 		{"large file", func(t *testing.T, dir string) {
-			write(t, dir, map[string]string{"b.rego": strings.Repeat("#", maxFileSize+1)})
+			policytest.Write(t, dir, map[string]string{"b.rego": strings.Repeat("#", maxFileSize+1)})
 		}, "b.rego", "larger than 1 MiB"},
 		{"too many files", func(t *testing.T, dir string) {
 			for i := range maxFiles + 1 {
-				write(t, dir, map[string]string{fmt.Sprintf("f%d.rego", i): ""})
+				policytest.Write(t, dir, map[string]string{fmt.Sprintf("f%d.rego", i): ""})
 			}
 		}, "", "more than 4096 files"},
 		{"too deep", func(t *testing.T, dir string) {
-			write(t, dir, map[string]string{strings.Repeat("d/", maxDepth+1) + "x.rego": "x"})
+			policytest.Write(t, dir, map[string]string{strings.Repeat("d/", maxDepth+1) + "x.rego": "x"})
 		}, strings.TrimSuffix(strings.Repeat("d/", maxDepth+1), "/"), "nested more than"},
 		{"FIFO", func(t *testing.T, dir string) {
 			if err := syscall.Mkfifo(filepath.Join(dir, "b.rego"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}, "b.rego", "not a regular file"},
-		{"other name of the list", func(t *testing.T, dir string) { write(t, dir, map[string]string{"rules.yml": "x"}) }, "rules.yml", "is not read"},
+		{"other name of the list", func(t *testing.T, dir string) { policytest.Write(t, dir, map[string]string{"rules.yml": "x"}) }, "rules.yml", "is not read"},
 		{"a FIFO for a folder", func(t *testing.T, dir string) {
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
@@ -121,15 +122,15 @@ func TestReadRefuses(t *testing.T) {
 			if err := os.RemoveAll(dir); err != nil {
 				t.Fatal(err)
 			}
-			write(t, filepath.Dir(dir), map[string]string{"policy.d": "x"})
+			policytest.Write(t, filepath.Dir(dir), map[string]string{"policy.d": "x"})
 		}, "", "not a directory"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "permd", "policy.d")
-			write(t, dir, map[string]string{"a.rego": "a"})
+			policytest.Write(t, dir, map[string]string{"a.rego": "a"})
 			tt.make(t, dir)
-			_, err := Read(dir, Access{Owners: ownUIDs()})
+			_, err := Read(dir, Access{Owners: policytest.Owners()})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), filepath.Join(dir, tt.at)) {
 				t.Errorf("error %v, want one of %s with %q", err, filepath.Join(dir, tt.at), tt.want)
 			}
@@ -137,7 +138,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	t.Run("foreign owner", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "policy.d")
-		write(t, dir, map[string]string{"a.rego": "a"})
+		policytest.Write(t, dir, map[string]string{"a.rego": "a"})
 		if _, err := Read(dir, Access{Owners: []uint32{4242}}); err == nil || !strings.Contains(err.Error(), "belongs to uid") {
 			t.Errorf("error %v", err)
 		}
@@ -162,10 +163,10 @@ func TestReadPrivateGroup(t *testing.T) {
 		for _, at := range []string{"..", ".", "sub", "sub/a.rego"} {
 			t.Run(tt.name+"/"+at, func(t *testing.T) {
 				dir := filepath.Join(t.TempDir(), "permd", "policy.d")
-				write(t, dir, map[string]string{"sub/a.rego": "a"})
+				policytest.Write(t, dir, map[string]string{"sub/a.rego": "a"})
 				name := filepath.Join(dir, at)
-				chmod(t, name, tt.mode|0o100)
-				_, err := Read(dir, Access{Owners: ownUIDs(), PrivateGroup: tt.private})
+				policytest.Chmod(t, name, tt.mode|0o100)
+				_, err := Read(dir, Access{Owners: policytest.Owners(), PrivateGroup: tt.private})
 				if tt.want == "" {
 					if err != nil {
 						t.Error(err)

@@ -71,18 +71,29 @@ func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
 // sideBySide returns which calls the client may run at one time, if that matters:
 // nil if there is only one, or none that changes what others find.
 func sideBySide(of []*entry, decided []*decisions.Decision) (mine []int) {
-	changes := false
+	changed := false
 	for i, e := range of {
 		if e.side != client || decided[i].Verdict == decisions.Deny {
 			continue
 		}
 		mine = append(mine, i)
-		changes = changes || len(decided[i].Folders)+len(decided[i].Activated) > 0 || slices.ContainsFunc(decided[i].Effects, func(x decisions.EffectDecision) bool {
-			return x.Kind == effects.KindWrite || x.Kind == effects.KindDelete || x.Kind == effects.KindState || x.Kind == effects.KindUnknown
+		changed = changed || len(decided[i].Folders)+len(decided[i].Activated) > 0 || slices.ContainsFunc(decided[i].Effects, func(x decisions.EffectDecision) bool {
+			return changes(x.Kind)
 		})
 	}
-	if len(mine) < 2 || !changes {
+	if len(mine) < 2 || !changed {
 		return nil
 	}
 	return mine
+}
+
+// changes reports whether an effect of that kind may change what another call
+// finds.
+func changes(k effects.Kind) bool {
+	switch k {
+	case effects.KindWrite, effects.KindDelete, effects.KindState, effects.KindUnknown:
+		return true
+	case effects.KindRun, effects.KindRead, effects.KindConnect, effects.KindUse, effects.KindMode, effects.KindQuestion:
+	}
+	return false
 }

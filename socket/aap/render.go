@@ -62,7 +62,7 @@ func (b *batch) result(stored []decisions.StoredChoice) (*Result, error) {
 		case Execute:
 			e.told = true
 			r.Needs.Results = append(r.Needs.Results, e.id)
-		default:
+		case Granted, Denied, Skip:
 			m, ok, err := e.message()
 			if err != nil {
 				return nil, err

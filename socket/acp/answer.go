@@ -194,6 +194,7 @@ func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 			return selected(id).with(d), nil
 		}
 		return cancelled().with(d), nil
+	case decisions.Ask:
 	}
 	return nil, p.ask(d)
 }
@@ -223,7 +224,7 @@ func (p *pendingRequest) ask(d *decisions.Decision) error {
 // noting is pick, and notes a yes.
 func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Selection) (native.Resolution, error) {
 	// Of the decision no more is kept than that.
-	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Policy: d.Policy, Fingerprints: d.Fingerprints}
+	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Verdict: d.Verdict, Policy: d.Policy, Fingerprints: d.Fingerprints, Contents: d.Contents, Stateful: d.Stateful}
 	return func(pick native.Selection) (native.Resolution, error) {
 		picked, err := f.pick(pick)
 		if err == nil && picked.Verdict == decisions.Allow {

@@ -13,6 +13,10 @@ import (
 const (
 	maxApproved             = 256
 	maxApprovedFingerprints = 4096
+	// Of a call with more files, or longer paths and sums of them in bytes, nothing is
+	// known.
+	maxApprovedFiles = 256
+	maxApprovedBytes = 64 << 10
 	// approvedFor is how long an agent may take from being allowed a call to
 	// having its client do it.
 	approvedFor = 10 * time.Minute
@@ -36,17 +40,21 @@ type approval struct {
 	denied                  bool // of a gate
 	stateful                bool // what it does hangs on what is on the machine
 	begun                   bool // a part of it has come through a gate
+	// asked is set for a person's yes, contents are the files that it was about. What
+	// rules allow they allow whatever is in files.
+	asked    bool
+	contents []decisions.Content
 }
 
 // note takes in that a call was allowed.
 func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
-	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedFingerprints {
+	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedFingerprints || len(d.Contents) > maxApprovedFiles || sizeOf(d.Contents) > maxApprovedBytes {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.drop(func(c *approval) bool { return c.decision == d.ID })
-	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false})
+	a.calls = append(a.calls, approval{d.ID, session, d.CallID, d.Policy.Digest, now, slices.Clone(d.Fingerprints), d.Verdict == decisions.Deny, d.Stateful, false, d.Verdict == decisions.Ask, d.Contents})
 	a.fingerprints += len(d.Fingerprints)
 	for len(a.calls) > maxApproved || a.fingerprints > maxApprovedFingerprints {
 		a.fingerprints -= len(a.calls[0].left)
@@ -55,8 +63,9 @@ func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
 }
 
 // take reports whether one call of the session was allowed all that the gate
-// would do, by the rules that hold now.
-func (a *approvals) take(session, digest string, want []decisions.Fingerprint, now time.Time) bool {
+// would do, by the rules that hold now, and with what is in files now.
+func (a *approvals) take(session string, gate *decisions.Decision, now time.Time) bool {
+	digest, want := gate.Policy.Digest, gate.Fingerprints
 	if len(want) == 0 {
 		return false
 	}
@@ -68,7 +77,7 @@ func (a *approvals) take(session, digest string, want []decisions.Fingerprint, n
 	})
 	for i := range a.calls {
 		c := &a.calls[i]
-		if c.session != session {
+		if c.session != session || !c.knew(gate.Contents) {
 			continue
 		}
 		if left, ok := without(c.left, want); ok {
@@ -81,6 +90,20 @@ func (a *approvals) take(session, digest string, want []decisions.Fingerprint, n
 		}
 	}
 	return false
+}
+
+func sizeOf(contents []decisions.Content) (n int) {
+	for _, f := range contents {
+		n += len(f.Path) + len(f.Sum)
+	}
+	return n
+}
+
+// knew reports whether the files are as they were when the person said yes.
+func (c *approval) knew(contents []decisions.Content) bool {
+	return !c.asked || !slices.ContainsFunc(contents, func(f decisions.Content) bool {
+		return f.Path == "" || !slices.Contains(c.contents, f)
+	})
 }
 
 // deny notes that the person has denied what was asked of a gate.

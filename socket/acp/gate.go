@@ -94,7 +94,7 @@ func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 		Path: method == gateWrite || method == gateRead,
 		Own:  method == gateSetMode || method == gateSetOption,
 		Approved: func(d *decisions.Decision) bool {
-			return state.approved.take(g.session, d.Policy.Digest, d.Fingerprints, h.Time())
+			return state.approved.take(g.session, d, h.Time())
 		},
 	}}
 	g.request.Session = s.describe(&g.request.Call, declared)

@@ -390,11 +390,11 @@ func TestApprovedBounds(t *testing.T) {
 	if len(a.calls) != 1 {
 		t.Error("a call of too many effects was kept")
 	}
-	if !a.take("s", "", said(-1, 100).Fingerprints, now) || a.take("s", "", said(-1, 100).Fingerprints, now) || a.fingerprints != maxApprovedFingerprints-100 {
-		t.Errorf("a part of it: %d traces left", a.fingerprints)
+	if !a.take("s", said(-1, 100), now) || a.take("s", said(-1, 100), now) || a.fingerprints != maxApprovedFingerprints-100 {
+		t.Errorf("a part of it: %d fingerprints left", a.fingerprints)
 	}
 	a.ended("s", "")
 	if len(a.calls) != 0 || a.fingerprints != 0 {
-		t.Errorf("%d calls, %d traces are left", len(a.calls), a.fingerprints)
+		t.Errorf("%d calls, %d fingerprints are left", len(a.calls), a.fingerprints)
 	}
 }

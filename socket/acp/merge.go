@@ -48,6 +48,7 @@ func (t *toolCall) merge(p *patch, v version) {
 		t.put(p.null, new(facts))
 	case 0:
 		t.unclear |= p.null & t.has()
+	case version1:
 	}
 	t.unclear &^= p.changes(v)
 	t.unsure &^= p.changes(v)

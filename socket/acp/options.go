@@ -70,6 +70,7 @@ func Choose(options []Option, verdict decisions.Verdict, facts Facts) (id string
 		return plainAllow(options, facts.Plain)
 	case decisions.Deny:
 		return plainReject(options, facts)
+	case decisions.Ask:
 	}
 	return "", false
 }

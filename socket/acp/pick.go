@@ -47,6 +47,7 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 		return p, nil
 	case RejectOnce:
 		return native.Resolution{Result: selected(o.ID), Verdict: decisions.Deny}, nil
+	case AllowOnce:
 	}
 	return native.Resolution{Result: selected(o.ID), Verdict: decisions.Allow}, nil
 }

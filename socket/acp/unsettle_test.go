@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -24,7 +26,7 @@ func TestUnsettle(t *testing.T) {
 	for _, d := range []*decisions.Decision{script, tool, two} {
 		a.note("s", d, now)
 	}
-	if !a.take("s", "", two.Fingerprints[:1], now) {
+	if !a.take("s", &decisions.Decision{Fingerprints: two.Fingerprints[:1]}, now) {
 		t.Fatal("the first part of a call is not approved")
 	}
 	a.unsettle("other")
@@ -35,11 +37,59 @@ func TestUnsettle(t *testing.T) {
 	}{
 		"a script": {script.Fingerprints, false}, "a tool": {tool.Fingerprints, true}, "the rest of a call": {two.Fingerprints[1:], true},
 	} {
-		if got := a.take("s", "", tt.traces, now); got != tt.want {
+		if got := a.take("s", &decisions.Decision{Fingerprints: tt.traces}, now); got != tt.want {
 			t.Errorf("%s: approved is %v, want %v", name, got, tt.want)
 		}
 	}
 	if a.fingerprints != 0 || len(a.calls) != 0 {
 		t.Errorf("%d traces of %d calls are left", a.fingerprints, len(a.calls))
+	}
+}
+
+// TestApprovedContents: a person's yes is to what was in the files that it was about;
+// what rules allow they allow whatever is in files. Of too many files nothing is known.
+func TestApprovedContents(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	files := func(sums ...string) (list []decisions.Content) {
+		for i, sum := range sums {
+			list = append(list, decisions.Content{Path: fmt.Sprint("/p/", i), Code: i == 0, Sum: sum})
+		}
+		return list
+	}
+	traces := []decisions.Fingerprint{{1}}
+	for name, tt := range map[string]struct {
+		verdict    decisions.Verdict
+		asked, now []decisions.Content
+		want       bool
+	}{
+		"nothing has changed":             {decisions.Ask, files("a", "b"), files("a", "b"), true},
+		"a part of the call":              {decisions.Ask, files("a", "b"), files("a", "b")[1:], true},
+		"no files":                        {decisions.Ask, nil, nil, true},
+		"the code has changed":            {decisions.Ask, files("a", "b"), files("x", "b"), false},
+		"what it is given has changed":    {decisions.Ask, files("a", "b"), files("a", "x"), false},
+		"a file that it was not about":    {decisions.Ask, files("a"), files("a", "b"), false},
+		"a file where there was none":     {decisions.Ask, nil, files("a"), false},
+		"more files than can be compared": {decisions.Ask, files("a"), []decisions.Content{{Code: true}}, false},
+		"a rule allows it":                {decisions.Allow, nil, files("a"), true},
+	} {
+		var a approvals
+		a.note("s", &decisions.Decision{ID: "1", Verdict: tt.verdict, Fingerprints: traces, Contents: tt.asked}, now)
+		if got := a.take("s", &decisions.Decision{Fingerprints: traces, Contents: tt.now}, now); got != tt.want {
+			t.Errorf("%s: approved is %v, want %v", name, got, tt.want)
+		}
+	}
+	for name, contents := range map[string][]decisions.Content{
+		"too many": make([]decisions.Content, maxApprovedFiles+1), "too long": {{Path: strings.Repeat("x", maxApprovedBytes+1)}},
+	} {
+		var a approvals
+		a.note("s", &decisions.Decision{ID: "1", Verdict: decisions.Ask, Fingerprints: traces, Contents: contents}, now)
+		if len(a.calls) != 0 {
+			t.Errorf("%s: it is known", name)
+		}
+	}
+	var a approvals
+	a.note("s", &decisions.Decision{ID: "1", Verdict: decisions.Ask, Fingerprints: traces, Contents: make([]decisions.Content, maxApprovedFiles)}, now)
+	if len(a.calls) != 1 {
+		t.Error("at the limit: it is not known")
 	}
 }

@@ -135,6 +135,7 @@ func sayClaude(r *Request, o answerKind, text string) Output {
 			return permissionSays(permissionDecision{Behavior: "allow"})
 		case ask, silent:
 			return Output{} // the dialog
+		case deny:
 		}
 		goOn := false
 		return permissionSays(permissionDecision{Behavior: "deny", Message: "permd: " + text, Interrupt: &goOn})
@@ -146,6 +147,7 @@ func sayClaude(r *Request, o answerKind, text string) Output {
 		return preToolUseSays("ask", text)
 	case silent:
 		return Output{}
+	case deny:
 	}
 	return preToolUseSays("deny", text)
 }

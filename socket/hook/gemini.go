@@ -71,6 +71,7 @@ func sayGemini(_ *Request, o answerKind, text string) Output {
 		return stdoutAnswer(geminiAnswer{Decision: "ask", Message: "permd: " + text})
 	case silent:
 		return Output{}
+	case deny:
 	}
 	return stdoutAnswer(geminiAnswer{Decision: "deny", Reason: "permd: " + text})
 }

@@ -57,6 +57,7 @@ func word(d *decisions.Decision) dataResult {
 		return dataResult{wordAllow, ""}
 	case decisions.Ask:
 		return dataResult{wordAsk, d.Reason}
+	case decisions.Deny:
 	}
 	if d.Message != "" {
 		return dataResult{wordDeny, d.Message}

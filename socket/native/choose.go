@@ -123,6 +123,8 @@ func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisio
 		if !more && (!picked.Remember || ask.Offer == nil || ask.Offer.Reject == nil) {
 			return nil, nil
 		}
+	case decisions.Ask:
+		fallthrough
 	default:
 		if p.Width != "" || more {
 			return nil, socket.Refuse("an answer to a question of the agent is never remembered")

@@ -106,6 +106,8 @@ func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 			body.Message += ": " + f.invalid.whole
 		}
 		body.ParameterErrors = f.invalid.parameters
+	case Ask:
+		fallthrough
 	default:
 		body.Message = sayAsk
 		if p := a.own.Approval; p != nil {

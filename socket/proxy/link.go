@@ -259,6 +259,7 @@ func (l *link) do(ctx context.Context, a action) {
 			delete(l.ids, a.N)
 			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
 		}
+	case actWrite, actReserve, actFill, actWake, actPrint: // nothing that permd is told
 	}
 }
 

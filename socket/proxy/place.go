@@ -12,29 +12,29 @@ import (
 // request. A request that the agent refuses has changed nothing, and there may be
 // several of them at a time.
 
-// where is a place that a session works in.
-type where struct {
+// location is a place that a session works in.
+type location struct {
 	cwd    string
 	roots  strictjson.Value
 	parent string
 }
 
-func (s *session) place() where { return where{s.cwd, s.roots, s.parent} }
+func (s *session) place() location { return location{s.cwd, s.roots, s.parent} }
 
-func (w where) equal(o where) bool {
+func (w location) equal(o location) bool {
 	return w.cwd == o.cwd && w.parent == o.parent && bytes.Equal(w.roots, o.roots)
 }
 
-func (k *call) place() where { return where{k.cwd, k.roots, k.parent} }
+func (k *call) place() location { return location{k.cwd, k.roots, k.parent} }
 
-// settle notes that the agent has opened the session as a request says. Of two
+// openedAs notes that the agent has opened the session as a request says. Of two
 // requests the later one says where it is, in whatever order they are answered.
-func (s *session) settle(k *call) {
-	if k.cwd == "" || k.number < s.settledBy {
+func (s *session) openedAs(k *call) {
+	if k.cwd == "" || k.number < s.openedBy {
 		return
 	}
 	at := k.place()
-	s.settled, s.settledBy = &at, k.number
+	s.openedAt, s.openedBy = &at, k.number
 }
 
 // notOpened takes a request that the agent has not carried out.
@@ -44,7 +44,7 @@ func (c *core) notOpened(k *call) {
 		return
 	}
 	s.pending = slices.DeleteFunc(s.pending, func(p *call) bool { return p == k })
-	if s.settled == nil && len(s.pending) == 0 {
+	if s.openedAt == nil && len(s.pending) == 0 {
 		c.closed(s.id) // it was never opened
 		return
 	}
@@ -55,11 +55,11 @@ func (c *core) notOpened(k *call) {
 // carried out, or else where the agent has it.
 func (c *core) replace(s *session) {
 	to := s.place()
-	if s.settled != nil {
-		to = *s.settled
+	if s.openedAt != nil {
+		to = *s.openedAt
 	}
 	for _, k := range s.pending {
-		if k.cwd != "" && k.number > s.settledBy {
+		if k.cwd != "" && k.number > s.openedBy {
 			to = k.place()
 		}
 	}

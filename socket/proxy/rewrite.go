@@ -81,6 +81,7 @@ func (s *shownOptions) pick(id string) pick {
 			return pick{option: s.reject, always: true}
 		}
 		return pick{option: id, always: true}
+	case acp.AllowOnce, acp.RejectOnce:
 	}
 	return pick{option: id}
 }

@@ -32,12 +32,12 @@ type session struct {
 	mode    string
 	modes   []string // ids of configuration options that are modes
 	loading int      // session/load requests that are not answered
-	// settled is where the agent has it, as far as it has answered; nil while it
-	// has not. settledBy is the number of the request that it answered.
-	settled   *where
-	settledBy uint64
-	pending   []*call // requests to open it elsewhere that wait, in their order
-	former    []where // where it was before, the latest last; permd has the rules of these, too
+	// openedAt is where the agent has it, as far as it has answered; nil while it
+	// has not. openedBy is the number of the request that it answered.
+	openedAt *location
+	openedBy uint64
+	pending  []*call    // requests to open it elsewhere that wait, in their order
+	former   []location // where it was before, the latest last; permd has the rules of these, too
 	// replayed is set while what the agent says about calls is history: from
 	// session/load until the client says something in the session.
 	replayed bool
@@ -132,7 +132,7 @@ func (c *core) note(m *message) {
 			if kept {
 				s.pending = append(s.pending, k)
 			} else {
-				s.settle(k) // its answer will not be recognised
+				s.openedAs(k) // its answer will not be recognised
 			}
 			c.replace(s)
 		}
@@ -188,7 +188,7 @@ func (c *core) answerOf(from peerSide, m *message) {
 		}
 		if s != nil {
 			s.pending = slices.DeleteFunc(s.pending, func(p *call) bool { return p == k })
-			s.settle(k)
+			s.openedAs(k)
 			c.replace(s)
 			c.setMode(s, text(m.result, "modes", "currentModeId"))
 			s.options(strictjson.Find(m.result, "configOptions"))
@@ -261,7 +261,7 @@ func (c *core) declareAgain(s *session) {
 	c.declare(s)
 }
 
-func (c *core) declareAt(s *session, at where) {
+func (c *core) declareAt(s *session, at location) {
 	if at.cwd == "" {
 		return
 	}
@@ -290,8 +290,8 @@ func (c *core) declareUnknown(id string) *session {
 	if id == "" || root == nil || root.cwd == "" || c.sessions.loading() || c.creating() {
 		return nil
 	}
-	at := where{root.cwd, root.roots, root.id}
-	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, settled: &at})
+	at := location{root.cwd, root.roots, root.id}
+	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, openedAt: &at})
 }
 
 // creating reports whether the client is opening a session: the agent may speak

@@ -106,6 +106,12 @@ func ShowWords(words []effects.Word) string {
 
 // ShowCommand is showWords with something before it.
 func ShowCommand(head string, words []effects.Word) string {
+	return showCommand(head, words, nil)
+}
+
+// showCommand is ShowCommand, which puts each word into shown too, if it is not
+// nil.
+func showCommand(head string, words []effects.Word, shown []string) string {
 	var b strings.Builder
 	b.Grow(max(64, 16*len(words)))
 	b.WriteString(head)
@@ -122,7 +128,11 @@ func ShowCommand(head string, words []effects.Word) string {
 			b.WriteString(text)
 			continue
 		}
-		b.WriteString(ShowWord(w))
+		text := ShowWord(w)
+		b.WriteString(text)
+		if shown != nil {
+			shown[i] = text
+		}
 	}
 	return b.String()
 }

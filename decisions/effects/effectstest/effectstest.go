@@ -4,8 +4,6 @@ package effectstest
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,26 +14,15 @@ import (
 	"github.com/permd/permd/decisions/effects/paths"
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/internal/lexpath"
+	"github.com/permd/permd/rego"
 )
 
 const Cwd = "/home/ana/src/shop"
 
-// shippedTable is the program table as it is shipped.
+// Table is the program table as it is shipped.
 func Table(t testing.TB) *programs.Table {
 	t.Helper()
-	names, err := filepath.Glob("../../../rego/programs/*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no program files: %v", err)
-	}
-	files := map[string][]byte{}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[filepath.Base(name)] = data
-	}
-	table, err := programs.ParseTable(files)
+	table, err := programs.ParseTable(rego.Programs())
 	if err != nil {
 		t.Fatal(err)
 	}

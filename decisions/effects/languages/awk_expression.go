@@ -51,8 +51,10 @@ func (p *awk) expression(bare bool) bool {
 			have, divides, before = p.pass(), false, "name"
 			continue
 		case awkSign:
-		default:
-			return have && p.tok != awkBad
+		case awkEnd, awkNewline:
+			return have
+		case awkBad:
+			return false
 		}
 		switch o := p.word; o {
 		case "(":

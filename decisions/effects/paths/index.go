@@ -1,6 +1,7 @@
 package paths
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -264,4 +265,12 @@ func (p *projectIndex) task(x *Index, list []*folder) func() {
 		p.busy = false
 		p.mu.Unlock()
 	}
+}
+
+// Identity implements [Identifier].
+func (x *Index) Identity(path string) (Identity, error) {
+	if by, ok := x.FS.(Identifier); ok {
+		return by.Identity(path)
+	}
+	return Identity{}, errors.ErrUnsupported
 }

@@ -49,6 +49,7 @@ func (x *Index) list(f *folder) folderListing {
 				l.secrets = append(l.secrets, strings.Clone(name))
 			case possible:
 				l.possible = true
+			case none:
 			}
 			continue
 		}

@@ -9,13 +9,14 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/permd/permd/decisions/effects"
 )
 
 // OSFS is the machine's file system. Its zero value is ready for use.
 //
-// It sees what the daemon's process sees. Bind mounts and hard links look like
-// plain files and folders here: a second name of a file that is a hard link
-// cannot be told from the first one.
+// It sees what the daemon's process sees. Bind mounts look like plain files and
+// folders here; which further names a file has cannot be asked.
 type OSFS struct{}
 
 // Lstat implements [FS]. It takes half of the time of deciding on a path, so
@@ -25,7 +26,11 @@ func (OSFS) Lstat(path string) (fs.FileMode, error) {
 	for {
 		err := unix.Lstat(path, &st)
 		if err == nil {
-			return modeOf(uint32(st.Mode)), nil //nolint:unconvert // 16 bits on macOS
+			mode := modeOf(uint32(st.Mode)) //nolint:unconvert // 16 bits on macOS
+			if mode.IsRegular() && st.Nlink > 1 {
+				mode |= effects.ModeLinked
+			}
+			return mode, nil
 		}
 		if err != unix.EINTR { // as os.Lstat does
 			return 0, err
@@ -129,4 +134,10 @@ func (OSFS) Stamp(path string) (Stamp, error) {
 			return Stamp{}, err
 		}
 	}
+}
+
+// Identity implements [Identifier].
+func (o OSFS) Identity(path string) (Identity, error) {
+	s, err := o.Stamp(path)
+	return Identity{s.Device, s.File}, err
 }

@@ -12,6 +12,8 @@ import (
 // Its zero value is none.
 type Own struct {
 	folded []string
+	// paths are the same, and named are programs, as they are written.
+	paths, named []string
 	// All folded: permd's program by each of its paths, and its sockets. path
 	// are the folders that programs are found in.
 	programs, Sockets, Path []string
@@ -25,8 +27,10 @@ func (o Own) Programs() []string { return o.programs }
 // program is changing permd; running it by any of these names is using permd.
 func (o Own) WithProgram(programs, folders []string) Own {
 	o.programs = make([]string, len(programs))
+	o.named = make([]string, len(programs))
 	for i, p := range programs {
-		o.programs[i] = lexpath.Fold(path.Clean(p))
+		o.named[i] = path.Clean(p)
+		o.programs[i] = lexpath.Fold(o.named[i])
 	}
 	for _, dir := range folders {
 		if path.IsAbs(dir) && len(o.Path) < maxOwnFolders && !slices.Contains(o.Path, path.Clean(dir)) {
@@ -48,6 +52,9 @@ func OwnFiles(paths ...string) Own {
 	}
 	slices.Sort(all) // a folder before what lies in it
 	var o Own
+	for _, p := range paths {
+		o.paths = append(o.paths, path.Clean(p))
+	}
 	for _, p := range all {
 		if strings.HasSuffix(p, ".sock") {
 			o.Sockets = append(o.Sockets, p)

@@ -19,8 +19,8 @@ import (
 // Resolver finds out what paths and addresses of one call name. It caches what
 // it saw of the file system, so it belongs to one call and one goroutine.
 //
-// What it cannot see: a second name of a file that is a hard link, a bind
-// mount, and whatever changes between the decision and the moment the tool
+// What it cannot see: a second name of a file that is a hard link (see
+// severalNames for what it knows of them), a bind mount, and whatever changes between the decision and the moment the tool
 // opens the path. A rule about paths holds against links, not against a
 // program that already runs as the person.
 type Resolver struct {
@@ -45,6 +45,8 @@ type Resolver struct {
 	common            map[string][]string // ignore files that hold in all of a repository
 
 	session *sessionPaths // of the session, made when first needed
+
+	named map[Identity]effects.Tags // guarded files with several names, made when first needed
 }
 
 // Environment is what paths are looked up with, the same for all calls.
@@ -228,7 +230,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if harmlessDevice(kind, at.Path) {
 		return r.plain(kind, q.AsWritten, at.Path, from)
 	}
-	tags := r.Where(at.Path) | r.guards(at, lexical)
+	tags := r.severalNames(kind, at, r.Where(at.Path)|r.guards(at, lexical))
 	if kind == effects.KindWrite && strings.Contains(at.Path, "/-") && r.makesOption(at.Path) {
 		tags = tags.With(effects.Startup)
 	}
@@ -246,6 +248,9 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 		}
 	}
 	text := string(kind) + " " + r.Name(at.Path)
+	if kind == effects.KindWrite && at.mode&effects.ModeLinked != 0 {
+		text += " (a file with further names)"
+	}
 	if at.links > 0 && at.Path != lexical {
 		text += " (given as " + q.AsWritten + ")"
 	}

@@ -35,6 +35,7 @@ func (r *Resolver) searchEnters(as Reach, root, dir, file string) bool {
 		return !r.skips(root, dir, file, true, false)
 	case ReachKept:
 		return !r.skips(root, dir, file, false, true)
+	case ReachAll:
 	}
 	return true
 }

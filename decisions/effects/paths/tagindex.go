@@ -104,36 +104,7 @@ func (x *guardRules) each(c string, f func([]*guardRule)) {
 
 // Match returns the tags of a folded absolute path; below is its part below a
 // home, "" if it is in none.
-func (x *guardIndex) Match(p, below string) effects.Tags {
-	var buf [32]string
-	words := split(buf[:0], p)
-	var t effects.Tags
-	for i, c := range words {
-		x.anywhere.each(c, func(rules []*guardRule) {
-			for _, rule := range rules {
-				if rule.match(words[i:]) {
-					t |= rule.tags
-				}
-			}
-		})
-	}
-	if len(words) > 0 {
-		for _, rule := range x.root[words[0]] {
-			if rule.match(words) {
-				t |= rule.tags
-			}
-		}
-	}
-	if below != "" {
-		words = split(buf[:0], below)
-		for _, rule := range x.home[words[0]] {
-			if rule.match(words) {
-				t |= rule.tags
-			}
-		}
-	}
-	return t
-}
+func (x *guardIndex) Match(p, below string) effects.Tags { return x.tags(p, below, false) }
 
 // containedIn returns the tags of what the table alone says to lie below a
 // folded path: a rule of which the path is the beginning (.github of
@@ -142,29 +113,35 @@ func (x *guardIndex) containedIn(p, below string) effects.Tags {
 	if p == "/" {
 		return x.rootTags
 	}
+	return x.tags(p, below, true)
+}
+
+// tags returns those of the rules that match a path, or of those that begin
+// with it.
+func (x *guardIndex) tags(p, below string, begin bool) effects.Tags {
 	var buf [32]string
 	words := split(buf[:0], p)
 	var t effects.Tags
 	for i, c := range words {
-		x.anywhere.each(c, func(rules []*guardRule) {
-			for _, rule := range rules {
-				if (c[0] == '.' || len(words)-i > 1) && rule.begins(words[i:]) {
-					t |= rule.tags
-				}
-			}
-		})
-	}
-	for _, rule := range x.root[words[0]] {
-		if rule.begins(words) {
-			t |= rule.tags
+		if begin && c[0] != '.' && i == len(words)-1 {
+			continue // a single plain word (hooks of hooks/pre-push) says too little
 		}
+		x.anywhere.each(c, func(rules []*guardRule) { t |= tagsOf(rules, words[i:], begin) })
+	}
+	if len(words) > 0 {
+		t |= tagsOf(x.root[words[0]], words, begin)
 	}
 	if below != "" {
 		words = split(buf[:0], below)
-		for _, rule := range x.home[words[0]] {
-			if rule.begins(words) {
-				t |= rule.tags
-			}
+		t |= tagsOf(x.home[words[0]], words, begin)
+	}
+	return t
+}
+
+func tagsOf(rules []*guardRule, words []string, begin bool) (t effects.Tags) {
+	for _, rule := range rules {
+		if begin && rule.begins(words) || !begin && rule.match(words) {
+			t |= rule.tags
 		}
 	}
 	return t
@@ -199,7 +176,6 @@ func (g *guardRule) match(words []string) bool {
 }
 
 // begins reports whether words are a proper beginning of the rule's words.
-// A single plain word (hooks of hooks/pre-push) says too little.
 func (g *guardRule) begins(words []string) bool {
 	return len(words) < len(g.words) && leads(g.words[:len(words)], words)
 }

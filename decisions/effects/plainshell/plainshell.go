@@ -183,8 +183,8 @@ func (s *Script) Words(text string) ([]string, bool) {
 	r := reader{text: text}
 	var words []string
 	for _, m := range s.Marks {
-		switch m.Kind {
-		case MarkName, MarkWord:
+		switch {
+		case m.Kind == MarkName, m.Kind == MarkWord:
 			w := word{start: int(m.Start), end: int(m.End), has: hasQuotes}
 			if text[w.start] == '~' {
 				return nil, false
@@ -193,7 +193,7 @@ func (s *Script) Words(text string) ([]string, bool) {
 			if m.Command > 0 {
 				return nil, false
 			}
-		case MarkSingle, MarkDouble:
+		case m.Kind == MarkSingle, m.Kind == MarkDouble:
 		default:
 			return nil, false
 		}

@@ -22,10 +22,10 @@ type LayerProgram struct {
 //   - for a program that the table knows, the overlay's effects are added to the
 //     table's, and a run is read-only, and its words are harmless, only if both say
 //     so;
-//   - of a program that nobody else describes, they add to the effects that it
-//     has as an unknown one. That such a run is known, read-only or harmless is
-//     the person's word: it counts as far as an allow of that person would, and
-//     the rules of org do not see it (see Run.Unvouched).
+//   - for a program that no other layer describes, the overlay's effects are added
+//     to those of an unknown program. That such a run is known, read-only or harmless
+//     counts only as far as an allow of that person would, and the rules of org do
+//     not see it (see Run.WithoutOverlay).
 type Overlay struct {
 	Programs map[string]*Program
 	list     []LayerProgram

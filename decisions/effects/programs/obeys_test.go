@@ -1,30 +1,22 @@
 package programs
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/permd/permd/rego"
 )
 
 // obeysEntries are the programs of the table's files.
 func obeysEntries(t *testing.T) map[string][]programEntry {
 	t.Helper()
-	names, err := filepath.Glob("../../../rego/programs/*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no program files: %v", err)
-	}
 	all := map[string][]programEntry{}
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, data := range rego.Programs() {
 		file, err := decodeTableFile(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[filepath.Base(name)] = file.Programs
+		all[name] = file.Programs
 	}
 	return all
 }

@@ -100,6 +100,7 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 			return no("its %s are all text", key)
 		}
 		return 0, "", ""
+	case keyChangesReading:
 	}
 	return no("it says %s", key)
 }

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -8,6 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/display"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // linkTarget adds the target of a relative symbolic link as the link sees it:
@@ -36,22 +39,27 @@ func (v *invocation) into(i int, w effects.Word) {
 		v.b.Add(v.via(i, e))
 		return
 	}
-	folder := strings.HasSuffix(w.Text, "/") || len(v.operands) > 2 || !slices.Contains(v.operands, i)
 	mode, err := v.b.Paths.Lstat(e.File.Path)
-	folder = folder || err == nil && mode.IsDir()
+	there := err == nil && mode.IsDir()
+	option := !slices.Contains(v.operands, i)
+	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(i, w, option)
+	// A folder that is moved, or copied, to a name becomes what is there.
+	moved := v.p.Operands[0].Act == programs.ActMoves
+	whole := deep || moved && slices.ContainsFunc(v.operands, func(j int) bool { return j != i && v.mayBeFolder(&v.args[j]) })
+	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
 	// An earlier part of the call makes a folder of that name, if it succeeds.
 	made := !folder && slices.Contains(v.b.Paths.Made, e.File.Path)
-	if !folder {
+	if !folder || moved && becomes {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
-	if len(v.operands) == 1 && v.p.Operands[0].Act == programs.ActLink {
+	if len(v.operands) == 1 && !option && v.p.Operands[0].Act == programs.ActLink {
 		// "ln -s TARGET" makes the link here; the word is the target.
 		name := path.Base(w.Text)
 		v.disturbs = append(v.disturbs, name)
 		v.put(i, name, false)
 	}
-	if !folder || deep {
-		v.put(i, w.Text, deep)
+	if becomes {
+		v.put(i, w.Text, whole)
 		if !folder && !made {
 			return
 		}
@@ -71,8 +79,60 @@ func (v *invocation) into(i int, w effects.Word) {
 		}
 		name := strings.TrimRight(w.Text, "/") + "/" + base
 		v.disturbs = append(v.disturbs, name)
-		v.put(i, name, deep)
+		v.put(i, name, deep || moved && v.mayBeFolder(source))
 	}
+}
+
+// takesName reports whether the target of a copy is the name that the word says,
+// although there may be a folder of that name.
+func (v *invocation) takesName(i int, w effects.Word, option bool) bool {
+	if option {
+		return false // the programs take no -T with it
+	}
+	if v.has([]string{"--no-target-directory"}) {
+		return true
+	}
+	if v.p.Operands[0].Act != programs.ActLink || !v.has([]string{"--no-dereference"}) {
+		return false
+	}
+	entry := v.b.entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From)
+	if entry.File == nil {
+		return false
+	}
+	mode, err := v.b.Paths.Lstat(entry.File.Path)
+	return err == nil && mode&fs.ModeSymlink != 0
+}
+
+// mayBeFolder reports whether what is moved is not known to be one file or link.
+func (v *invocation) mayBeFolder(source *effects.Word) bool {
+	if source.Expandable() || source.Glob || strings.HasSuffix(source.Text, "/") {
+		return true
+	}
+	entry := v.b.entry(effects.KindDelete, source.Text, v.run.Cwd, v.at.From)
+	if entry.File == nil || v.changedBefore(entry.File.Path) {
+		return true
+	}
+	mode, err := v.b.Paths.Lstat(entry.File.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return !v.first() // else nothing makes it, and nothing is moved
+	}
+	return err != nil || mode.IsDir()
+}
+
+// changedBefore is Stale without what this run does itself.
+func (v *invocation) changedBefore(file string) bool {
+	f := lexpath.Fold(file)
+	changes := func(w string) bool { return w != "" && effects.Covers(w, f) }
+	return slices.ContainsFunc(v.b.Call.Before.Written, changes) ||
+		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return changes(e.Changed()) })
+}
+
+// first reports whether nothing before this run, of this call or of others that are
+// decided with it, may change a file.
+func (v *invocation) first() bool {
+	return v.b.Call.Before.None() && !slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool {
+		return e.Kind != effects.KindRead && (e.Run == nil || !e.Run.Readonly)
+	})
 }
 
 // copied is the name that a source of a copy has in the folder it goes into, ""
@@ -108,7 +168,8 @@ func (v *invocation) copied(source *effects.Word) string {
 }
 
 // put adds the write of what a copy makes, and before it the loss of what stood
-// there, where the options say that it goes.
+// there, where the options say that it goes. A link that stands there is written
+// through, or what is made takes its place.
 func (v *invocation) put(i int, text string, deep bool) {
 	e := v.b.Operand(effects.KindWrite, text, v.run.Cwd, v.at.From)
 	if v.has(v.p.ClearsWith) {
@@ -117,4 +178,7 @@ func (v *invocation) put(i int, text string, deep bool) {
 		}
 	}
 	v.b.Add(v.via(i, v.below(e, deep, false)))
+	if entry := v.b.entry(effects.KindWrite, text, v.run.Cwd, v.at.From); entry.File != nil && (e.File == nil || e.File.Path != entry.File.Path) {
+		v.b.Add(v.via(i, v.below(entry, deep, false)))
+	}
 }

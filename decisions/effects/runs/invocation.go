@@ -96,7 +96,7 @@ func (v *invocation) known(p *programs.Program) {
 		v.test()
 	case programs.StyleAssign:
 		v.assignments()
-	default:
+	case programs.StyleGNU, programs.StyleWords:
 		v.words()
 		v.storeOperands()
 	}

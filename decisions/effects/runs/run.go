@@ -127,7 +127,9 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	for i := range words[1:] {
 		r.Args = append(r.Args, words[i+1].Argument())
 	}
-	index := b.Add(effects.Effect{Kind: effects.KindRun, From: at.From, Run: r, Text: display.Display(display.ShowCommand("run ", words)), Via: at.via})
+	var text string
+	text, r.Shown = display.Command("run ", words)
+	index := b.Add(effects.Effect{Kind: effects.KindRun, From: at.From, Run: r, Text: text, Via: at.via})
 	name := b.programName(given)
 	if strings.Contains(given, "/") {
 		r.Executable = given

@@ -62,7 +62,7 @@ func (v *invocation) readsWordsFile(start int) bool {
 }
 
 // wrappedCommand finds where the wrapped command begins, -1 when that is not
-// certain. It sets odd when the wrapper's own words do more than a transparent
+// certain. It sets wrapperDoesMore when the wrapper's own words do more than a transparent
 // wrapper's may.
 func (v *invocation) wrappedCommand(p *programs.Program) int {
 	skip := p.Wrapper.Skip
@@ -256,6 +256,7 @@ func (v *invocation) elsewhere(start int) {
 			if e.Run.WithoutOverlay != nil {
 				e.Run.WithoutOverlay.Cwd = ""
 			}
+		case effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		}
 		e.Via = &effects.Via{Effect: v.index, Arg: len(v.args) - 1}
 		kept = append(kept, e)

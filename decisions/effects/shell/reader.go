@@ -204,9 +204,7 @@ func sameMarks(a, b []plainshell.Mark) (at int, same bool) {
 		case a[i].Start != b[i].Start || a[i].End != b[i].End || a[i].Kind != b[i].Kind:
 			return int(min(a[i].Start, b[i].Start)), false
 		}
-		switch a[i].Kind {
-		case plainshell.MarkAssignment, plainshell.MarkName, plainshell.MarkWord:
-		default:
+		if k := a[i].Kind; k != plainshell.MarkAssignment && k != plainshell.MarkName && k != plainshell.MarkWord {
 			continue
 		}
 		for int(b[i].Command) >= len(numbers) {

@@ -129,17 +129,17 @@ func effectKey(e *effects.Effect, seed maphash.Seed) uint64 {
 		}
 	}
 	add(string(e.Kind), e.From, strconv.Itoa(int(e.Tags)))
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		add(e.Run.Program, e.Run.Executable, string(e.Run.Stdin), e.Run.StdinText, e.Run.Cwd)
 		add(e.Run.Args...)
-	case e.File != nil:
+	case effects.DetailFile:
 		add(e.File.Path, e.File.AsWritten, strconv.FormatBool(e.File.Recursive))
-	case e.Connect != nil:
+	case effects.DetailConnect:
 		add(e.Connect.Host, strconv.Itoa(e.Connect.Port), e.Connect.Scheme, e.Connect.URL, e.Connect.Method)
-	case e.Use != nil:
+	case effects.DetailUse:
 		add(e.Use.Server, e.Use.Tool, string(e.Use.Arguments))
-	default:
+	case effects.NoDetail:
 		add(e.Text, e.Why)
 	}
 	return h.Sum64()

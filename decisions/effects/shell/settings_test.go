@@ -1,15 +1,13 @@
 package shell
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/fsfake"
+	"github.com/permd/permd/decisions/effects/settings/settingstest"
 )
 
 // obeyTrials are projects with one file, the command that obeys it, and whether
@@ -136,41 +134,8 @@ func TestObeyed(t *testing.T) {
 // TestObeyedSubmodules reads lists of tracked files that git has written, in all
 // its versions.
 func TestObeyedSubmodules(t *testing.T) {
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is not there")
-	}
 	table := effectstest.Table(t)
-	for _, version := range []string{"2", "3", "4"} {
-		dir := t.TempDir()
-		run := func(args ...string) {
-			t.Helper()
-			cmd := exec.Command(git, args...)
-			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "HOME="+dir, "GIT_CONFIG_NOSYSTEM=1")
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("git %v: %v: %s", args, err, out)
-			}
-		}
-		run("init", "-q")
-		for _, name := range []string{"a.txt", "lib/z.txt", "zz/y.txt"} {
-			if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		run("add", ".")
-		run("update-index", "--add", "--cacheinfo", "160000,e78c95773254a2e20915c292b4c3752d53bcf9a3,lib/sub")
-		if version == "3" {
-			run("add", "-N", "zz/y.txt") // a flag that only version 3 has
-		}
-		run("update-index", "--index-version", version)
-		data, err := os.ReadFile(filepath.Join(dir, ".git/index"))
-		if err != nil {
-			t.Fatal(err)
-		}
+	for version, data := range settingstest.GitIndexes(t) {
 		for name, c := range map[string]struct {
 			config string
 			want   bool

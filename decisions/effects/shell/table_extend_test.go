@@ -60,7 +60,7 @@ func TestVouch(t *testing.T) {
 		text  string
 		want  effects.Run // Known, Readonly, Subcommand, Flags, HarmlessFrom
 		more  []string
-		plain int // Unvouched.HarmlessFrom
+		plain int // WithoutOverlay.HarmlessFrom
 	}{
 		"read-only":      {text: "deployctl status --json", want: effects.Run{Known: true, Readonly: true, Subcommand: "status", Flags: []string{"--json"}, HarmlessFrom: 1}, plain: 2},
 		"an effect":      {text: "deployctl push web1 --report=out.txt", want: effects.Run{Known: true, Subcommand: "push", Flags: []string{"--report"}, HarmlessFrom: 2}, more: []string{"write", "connect"}, plain: 3},
@@ -87,7 +87,7 @@ func TestVouch(t *testing.T) {
 			// Where the person's word does not count, the effects stay.
 			bare, more := ran(t, table.With(o, false), c.text)
 			if bare.Known || bare.Readonly || bare.WithoutOverlay != nil || bare.HarmlessFrom != c.plain || len(more) != len(lines) {
-				t.Errorf("not vouched it is %+v, %q", bare, more)
+				t.Errorf("without the overlay it is %+v, %q", bare, more)
 			}
 		})
 	}

@@ -211,12 +211,15 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 // brings data from the network.
 func (s *walker) reachesNetwork(first, end int) bool {
 	for i := first; i < end; i++ {
-		e := &s.b.Effects[i]
-		switch {
-		case e.Kind == effects.KindConnect:
+		switch e := &s.b.Effects[i]; e.Kind {
+		case effects.KindConnect:
 			return true
-		case e.Kind == effects.KindRun && (e.Run.Stdin == effects.StdinNetwork || s.b.NetworkProgram(e.Run.Program)):
-			return true
+		case effects.KindRun:
+			if e.Run.Stdin == effects.StdinNetwork || s.b.NetworkProgram(e.Run.Program) {
+				return true
+			}
+		case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindUse, effects.KindState, effects.KindMode,
+			effects.KindQuestion, effects.KindUnknown:
 		}
 	}
 	return false

@@ -92,6 +92,8 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 			t.filter(s, f)
 		case roleGrant:
 			t.grant(f)
+		case roleNone, roleIgnore:
+		case roleCwd, roleVerb: // of them the other members' effects are made
 		}
 	}
 	if have.has(roleFrom) {

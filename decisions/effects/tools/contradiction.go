@@ -74,10 +74,13 @@ func (t *tool) checkReadingKind() {
 		if e.Claimed || e.Via != nil && t.use == e.Via.Effect {
 			continue
 		}
-		switch {
-		case e.Kind == effects.KindWrite, e.Kind == effects.KindDelete, e.Kind == effects.KindState:
-		case e.Kind == effects.KindRun && !e.Run.Readonly && t.Call.Claims.Kind != "fetch":
-		default:
+		switch e.Kind {
+		case effects.KindWrite, effects.KindDelete, effects.KindState:
+		case effects.KindRun:
+			if e.Run.Readonly || t.Call.Claims.Kind == "fetch" {
+				continue
+			}
+		case effects.KindRead, effects.KindConnect, effects.KindUse, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 			continue
 		}
 		t.defect(effects.DefectContradiction, "kind", "the kind says that nothing changes, the input changes something")

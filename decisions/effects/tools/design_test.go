@@ -3,18 +3,18 @@ package tools_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/effectstest"
 	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
-	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/strictjson"
+	"github.com/permd/permd/rego"
 )
 
 const designCwd = "/home/ana/src/shop"
@@ -22,25 +22,8 @@ const designCwd = "/home/ana/src/shop"
 // designWorld is a machine with the shipped table and profiles.
 func designWorld(t *testing.T) *tools.World {
 	t.Helper()
-	files := map[string][]byte{}
-	names, err := filepath.Glob("../../../rego/programs/*.yaml")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no program files: %v", err)
-	}
-	for _, name := range names {
-		if files[filepath.Base(name)], err = os.ReadFile(name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	table, err := programs.ParseTable(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile("../../../rego/profiles.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	profiles, err := tools.ParseProfiles(data)
+	table := effectstest.Table(t)
+	profiles, err := tools.ParseProfiles(rego.Profiles())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,6 +193,9 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 			if strictjson.Kind(f.val) == '{' {
 				t.changes(f, cwd)
 			}
+		case roleNone, roleIgnore, roleDerived, roleShell, roleTyped, roleFeed, roleCode, roleVerb, roleRead, roleTree, roleGlob,
+			roleDelete, roleHost, roleText, roleItems, roleFilter:
+			// What only a tool of the agent's own can mean.
 		}
 		t.coveredByUse(n)
 	}
@@ -350,10 +353,10 @@ func words(name string) func(func(string) bool) {
 func editorVerb(fs []fact) bool {
 	paths, verbs := false, false
 	for _, f := range fs {
-		switch f.role {
-		case roleTouch:
+		switch {
+		case f.role == roleTouch:
 			paths = true
-		case roleCommand:
+		case f.role == roleCommand:
 			text, _ := strictjson.ParseString(f.val)
 			verbs = slices.Contains([]string{"view", "create", "str_replace", "insert", "undo_edit"}, text)
 			if !verbs {

@@ -135,6 +135,8 @@ func (t *tool) understood() bool {
 			if e.Use.Source != SourceAgent {
 				return false
 			}
+		case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindState,
+			effects.KindMode, effects.KindQuestion:
 		}
 	}
 	return true

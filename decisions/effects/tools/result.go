@@ -51,7 +51,7 @@ func (t *tool) result() effects.Result {
 		// Comments, true, a cd that stays in the project: it does nothing.
 		t.Add(effects.Effect{
 			Kind: effects.KindRun, From: t.from, Text: "run true", Tags: t.Paths.CwdTags(t.cwd),
-			Run: &effects.Run{Program: "true", Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
+			Run: &effects.Run{Program: "true", Shown: []string{"true"}, Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
 		})
 	default:
 		t.addMissing("nothing is known of what the call does")

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
@@ -208,8 +209,7 @@ func (t *tool) hasFacts(o strictjson.Object) bool {
 			continue
 		}
 		for _, s := range t.p.tools {
-			switch s.members[m.Name] {
-			case roleCommand, roleChanges, roleHost, roleConnect:
+			if slices.Contains([]role{roleCommand, roleChanges, roleHost, roleConnect}, s.members[m.Name]) {
 				return true
 			}
 		}
@@ -335,7 +335,7 @@ func (t *tool) own() {
 		if s.question == "" && s.mode == "" {
 			t.malformed(t.from, "the input is "+strictjson.KindName(strictjson.Kind(t.Call.Input))+", not an object")
 		}
-	default:
+	case inputAbsent:
 		if len(s.needs) > 0 || s.whole {
 			t.fromClaims(s)
 		}
@@ -348,12 +348,12 @@ func (t *tool) own() {
 // and compares the command there.
 func (t *tool) applyAdapterInput(s *shape) {
 	for _, f := range t.facts(s, t.adapterInput, t.adapterFrom) {
-		switch f.role {
-		case roleHost:
+		switch { // all others say nothing that the input does not
+		case f.role == roleHost:
 			t.host(f)
-		case roleGrant:
+		case f.role == roleGrant:
 			t.grant(f)
-		case roleCommand:
+		case f.role == roleCommand:
 			text, ok := strictjson.ParseString(f.val)
 			if !ok || t.shellTexts != 1 || text == t.text {
 				continue

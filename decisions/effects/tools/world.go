@@ -1,7 +1,7 @@
 // Package tools turns a tool call into its effects. The profiles of agents say
 // whose tool it is and what the members of its input mean; shell text, paths and
-// addresses among them are read by the sibling packages. [World.Of] is
-// the entry.
+// addresses in it are read by the sibling packages. [World.Effects] is the entry
+// point.
 package tools
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// World is what effects are made with. It is immutable and shared by requests.
+// World holds what effects are derived from. It is immutable and shared by requests.
 type World struct {
 	FS       effects.FS
 	Table    *programs.Table // the programs
 	Profiles *Profiles       // the agents' own tools
 	Own      paths.Own       // permd's own files
-	// Others is set when calls come from other users than the one that the
-	// daemon runs as: it may see what they may not, so what lies behind a folder
-	// that the caller cannot search is unknown.
+	// Others is set if calls come from users other than the daemon's. The daemon may
+	// be able to read more than they can, so whatever is below a folder that the
+	// caller cannot search is unknown.
 	Others bool
 }
 
@@ -32,20 +32,20 @@ func (w *World) environment() paths.Environment {
 	return paths.Environment{FS: w.FS, Own: &w.Own, Others: w.Others}
 }
 
-// CallContext is where a call comes from, as it was found at one moment.
+// CallContext is where a call comes from: its folders and project, read once.
 type CallContext struct {
 	c   *effects.Call
-	res *paths.Resolver // nil when it was used
+	res *paths.Resolver // nil once it was used
 }
 
-// CallContext looks at where a call comes from. It needs neither Table nor Profiles:
-// which these are may depend on the project.
+// CallContext reads where a call comes from. It uses neither Table nor Profiles,
+// which may depend on the project.
 func (w *World) CallContext(c *effects.Call) *CallContext {
 	return &CallContext{c: c, res: paths.NewResolver(w.environment(), c)}
 }
 
-// Project is the root of the project that the call belongs to, as in Result.
-// It is to be asked for before In.
+// Project returns the root of the call's project, as in Result. It must be called
+// before EffectsIn.
 func (s *CallContext) Project() string {
 	if s.res == nil {
 		return ""
@@ -53,9 +53,9 @@ func (s *CallContext) Project() string {
 	return s.res.Project()
 }
 
-// EffectsIn is Of for the call of a scene, without a second look at what was seen
-// there; the file system is the scene's. What was seen holds for one call, so
-// the scene is used up: a second In looks again.
+// EffectsIn is like Effects for the call of a context, but does not read again what
+// the context has read; the file system is the context's. A context is good for one
+// use: with a second, everything is read again.
 func (w *World) EffectsIn(s *CallContext) effects.Result {
 	res := s.res
 	if res == nil {

@@ -66,6 +66,7 @@ func VerdictCode(v decisions.Verdict) int {
 		return ExitOK
 	case decisions.Deny:
 		return ExitDeny
+	case decisions.Ask:
 	}
 	return ExitAsk
 }

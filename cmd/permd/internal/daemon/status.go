@@ -68,6 +68,7 @@ func LayerLine(l *policy.LayerStatus) string {
 		return fmt.Sprintf("%-8s %s%s, the last that were good, since %s:\n           %s", name, rules, where, since, cli.Clip(l.Error, maxErrorText))
 	case policy.StateAbsent:
 		return fmt.Sprintf("%-8s no rules%s", name, where)
+	case policy.StateOK:
 	}
 	return fmt.Sprintf("%-8s %s%s", name, rules, where)
 }

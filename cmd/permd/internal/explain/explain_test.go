@@ -103,12 +103,12 @@ func TestRenderExplanation(t *testing.T) {
     tags     in_project
     ask      the base layer (row 10)
     by       base ask: May change (base/ask.rego:7, base.x)
-    beside   user allow: why not (a.rego:3)
+    also     user allow: why not (a.rego:3)
     almost   user allow: listed under allow run: npm run lint (rules.yaml:2)
                but word 2 is deploy, the line says lint
     almost   org allow: T (a.rego:9)
                but not: input.effect.readonly == true (input.effect.readonly is false)
-               but not: f(x) (not tried: it builds on what does not hold)
+               but not: f(x) (not tried: it depends on a condition that failed)
 ✓ connect a.example
     from     title, which only the agent claims
     allow    a rule of org, user or project allows (row 9)
@@ -134,11 +134,11 @@ Or more than this. Remembered:
 When the client asks, an answer of "always" can be remembered as:
     w1  run npm run deploy + connect a.example:443, for the project
 
-As rules alone it stays as it is:
+Rules alone would not allow it:
   ? odd
       nothing helps
 
-The call is so large, or the rules are so many, that not all was looked at.
+The call is so large, or the rules are so many, that not everything was examined.
 `
 	var b bytes.Buffer
 	x.Render(&b)

@@ -11,12 +11,12 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// NoDecision is the error for an id that no decision has.
+// NoDecision returns the error for an unknown id of a decision.
 func NoDecision(id string) error {
 	return cli.Failf(cli.ExitError, "permd log list shows their ids", "no decision %q", id)
 }
 
-// Fetch asks the daemon for the explanation of a decision.
+// Fetch requests the explanation of a decision from the daemon.
 func Fetch(ctx context.Context, c *client.Client, id string) (*Explanation, error) {
 	var x Explanation
 	err := c.Call(ctx, Method, map[string]string{"decisionId": id}, &x)
@@ -25,7 +25,7 @@ func Fetch(ctx context.Context, c *client.Client, id string) (*Explanation, erro
 		case admin.CodeNoDecision:
 			return nil, NoDecision(id)
 		case socket.CodeMethod:
-			return nil, cli.Failf(cli.ExitError, "restart it: permd doctor says how", "the daemon is of a version that explains nothing")
+			return nil, cli.Failf(cli.ExitError, "restart it: permd doctor says how", "the daemon's version does not support explanations")
 		}
 	}
 	if err != nil {

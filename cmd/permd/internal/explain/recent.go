@@ -6,37 +6,36 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Bounds of what is kept for explanations.
+// Bounds of Recent.
 const (
 	maxDeliberations     = 512
 	maxDeliberationBytes = 1 << 20
-	// maxSnapshots bounds the sets of rules that are kept alive by decisions
-	// that were made with them.
+	// maxSnapshots bounds the sets of rules that deliberations keep in memory.
 	maxSnapshots = 16
 )
 
-// Recent are what the latest decisions were made of. The journal keeps no
-// arguments, so only these can be explained in full.
+// Recent holds the deliberations of the latest decisions. The journal keeps no
+// arguments, so only these decisions can be explained in full.
 type Recent struct {
 	mu        sync.Mutex
 	byID      map[string]*decisions.Deliberation
-	order     []entry // the oldest first
+	order     []entry // oldest first
 	size      int
 	snapshots map[decisions.Snapshot]int
-	whole     bool // keep all, raw input too: for one command, not for a daemon
+	whole     bool // keep everything, with raw inputs; for a single command only
 }
 
-// KeepAll keeps what all decisions of one command were made of.
+// KeepAll returns a Recent without bounds, for the decisions of a single command.
 func KeepAll() *Recent { return &Recent{whole: true} }
 
-// entry is a deliberation with what it costs to keep.
+// entry describes a deliberation and its cost.
 type entry struct {
 	id   string
 	size int
 	with decisions.Snapshot
 }
 
-// Note keeps a deliberation and lets the oldest go.
+// Note adds a deliberation and drops the oldest ones above the bounds.
 func (k *Recent) Note(d *decisions.Deliberation) {
 	if !k.whole {
 		d.Slim()
@@ -65,7 +64,7 @@ func (k *Recent) keep(c entry, d *decisions.Deliberation) {
 	}
 }
 
-// Of returns what a decision was made of, nil when that is not known any more.
+// Of returns the deliberation of a decision, nil if it is no longer held.
 func (k *Recent) Of(id string) *decisions.Deliberation {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/policy"
 )
 
-// Render prints an explanation for a person.
+// Render prints an explanation in readable form.
 func (x *Explanation) Render(w io.Writer) {
 	d := x.Decision
 	fmt.Fprintf(w, "%s: %s\n", d.Verdict, d.Reason)
@@ -34,13 +34,13 @@ func (x *Explanation) Render(w io.Writer) {
 		x.Effects[i].render(w)
 	}
 	if !x.Known {
-		fmt.Fprintf(w, "\nThe daemon no longer knows the arguments of this call, and the journal keeps none. To\n"+
-			"see what almost fired and what would allow it, explain the call: permd explain FILE\n")
+		fmt.Fprintf(w, "\nThe daemon no longer has the arguments of this call, and the journal keeps none. To\n"+
+			"see what nearly matched and what would allow it, explain the call: permd explain FILE\n")
 		return
 	}
 	x.renderSuggestions(w)
 	if x.More {
-		fmt.Fprintf(w, "\nThe call is so large, or the rules are so many, that not all was looked at.\n")
+		fmt.Fprintf(w, "\nThe call is so large, or the rules are so many, that not everything was examined.\n")
 	}
 }
 
@@ -93,7 +93,7 @@ func (e *explainedEffect) render(w io.Writer) {
 		}
 		// A rule with a title may have fired for several reasons.
 		if text := fmt.Sprintf("%s %s: %s (%s)", f.Layer, f.Set, what, f.place()); text != last {
-			line(cli.Either(f.Decided, "by", "beside"), "%s", text)
+			line(cli.Either(f.Decided, "by", "also"), "%s", text)
 			last = text
 		}
 	}
@@ -102,7 +102,7 @@ func (e *explainedEffect) render(w io.Writer) {
 	}
 }
 
-// place is where a rule stands, with its id where it has one of its own.
+// place returns the file and line of a rule, and its id unless that is the same.
 func (f *firedRule) place() string {
 	if f.ID == "" || lexpath.Below(string(f.Layer), f.ID) {
 		return f.At
@@ -122,7 +122,7 @@ func renderNear(w io.Writer, n *policy.Near, line func(name, format string, args
 	for _, c := range n.Failed {
 		is := c.Is
 		if c.Untried && is == "" {
-			is = "not tried: it builds on what does not hold"
+			is = "not tried: it depends on a condition that failed"
 		}
 		if is != "" {
 			is = " (" + is + ")"
@@ -131,20 +131,20 @@ func renderNear(w io.Writer, n *policy.Near, line func(name, format string, args
 	}
 }
 
-// renderSuggestions prints what would make the call allowed.
+// renderSuggestions prints what would allow the call.
 func (x *Explanation) renderSuggestions(w io.Writer) {
 	if x.Decision.Verdict == decisions.Allow {
 		return
 	}
 	for i := range x.Suggestions {
-		way := &x.Suggestions[i]
-		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), way.Label)
-		if way.Rules {
-			fmt.Fprintf(w, " In rules.yaml:\n%s", way.YAML())
+		s := &x.Suggestions[i]
+		fmt.Fprintf(w, "\n%s %s.", cli.Either(i == 0, "To allow", "Or"), s.Label)
+		if s.Rules {
+			fmt.Fprintf(w, " In rules.yaml:\n%s", s.YAML())
 		}
-		for n, cmd := range way.Cmds {
+		for n, cmd := range s.Cmds {
 			if n == 0 {
-				fmt.Fprintf(w, "%s\n", cli.Either(way.Rules, "  or remembered:", " Remembered:"))
+				fmt.Fprintf(w, "%s\n", cli.Either(s.Rules, "  or remembered:", " Remembered:"))
 			}
 			fmt.Fprintf(w, "    %s\n", cli.QuoteAll(cmd))
 		}
@@ -156,26 +156,26 @@ func (x *Explanation) renderSuggestions(w io.Writer) {
 		}
 	}
 	if len(x.Obstacles) > 0 {
-		fmt.Fprintf(w, "\n%s\n", cli.Either(len(x.Suggestions) > 0, "As rules alone it stays as it is:", "No line in rules.yaml would allow it:"))
+		fmt.Fprintf(w, "\n%s\n", cli.Either(len(x.Suggestions) > 0, "Rules alone would not allow it:", "No line in rules.yaml would allow it:"))
 	}
 	for _, o := range x.Obstacles {
 		fmt.Fprintf(w, "  %s %s\n      %s\n", cli.Marks[x.Effects[o.Effect].Verdict], x.Effects[o.Effect].Text, o.Text)
 	}
 }
 
-// YAML is a way as entries of rules.yaml.
-func (y *suggestion) YAML() string {
+// YAML formats the suggestion as entries of rules.yaml.
+func (s *suggestion) YAML() string {
 	var b strings.Builder
 	b.WriteString("    allow:\n")
 	var kinds []effects.Kind
-	for _, l := range y.Lines {
+	for _, l := range s.Lines {
 		if !slices.Contains(kinds, l.Kind) {
 			kinds = append(kinds, l.Kind)
 		}
 	}
 	for _, kind := range kinds {
 		var lines []string
-		for _, l := range y.Lines {
+		for _, l := range s.Lines {
 			if l.Kind == kind {
 				lines = append(lines, strconv.Quote(l.Line))
 			}

@@ -13,12 +13,12 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// suggestion is something that would make the whole call allowed. It was tried.
+// suggestion is a set of lines that would allow the whole call. It has been tried.
 type suggestion struct {
-	Label string          `json:"label"` // "exactly this", or the lines that say more
+	Label string          `json:"label"` // "exactly this" or "more than this"
 	Lines []suggestedLine `json:"lines"`
-	Rules bool            `json:"rules"`              // as allow entries of rules.yaml
-	Cmds  [][]string      `json:"commands,omitempty"` // the words of permd commands that remember them, one for each line
+	Rules bool            `json:"rules"`              // works as allow entries of rules.yaml
+	Cmds  [][]string      `json:"commands,omitempty"` // permd commands that remember the lines, as words, one for each line
 }
 
 // suggestedLine is a line of the list language.
@@ -27,20 +27,20 @@ type suggestedLine struct {
 	Line string       `json:"line"`
 }
 
-// obstacle is why an effect cannot be allowed by a line.
+// obstacle says why no line can allow an effect.
 type obstacle struct {
-	Effect int    `json:"effect"` // its place among the effects
+	Effect int    `json:"effect"` // index of the effect
 	Text   string `json:"text"`
 }
 
-// Bounds of what is tried.
+// Bounds of the search.
 const (
 	maxSuggestions  = 3
-	maxTriedEffects = 64 // effects of a call that lines are looked for
+	maxTriedEffects = 64 // effects of a call that lines are searched for
 )
 
-// findSuggestions looks for lines that make the call allowed, the narrowest first, and
-// has the precedence table try each of them: as rules, and as choices.
+// findSuggestions searches for lines that allow the call, narrowest first. It tries
+// each of them in the precedence table, as a rule and as a choice.
 func (x *Explanation) findSuggestions() {
 	d := x.from
 	if d.Len() > maxTriedEffects {
@@ -66,9 +66,9 @@ func (x *Explanation) findSuggestions() {
 	}
 }
 
-// worthNaming reports whether an effect that would still not be allowed is named. An
-// ask is not if another effect is denied, nor is an inherent effect of a run that is
-// itself not allowed.
+// worthNaming reports whether to show an effect that no line allows. Asks are not
+// shown if another effect is denied, nor are inherent effects of a run that is not
+// allowed itself.
 func (x *Explanation) worthNaming(i int, left []int) bool {
 	e := x.from.Effect(i)
 	if e.Inherent() && slices.Contains(left, e.Via.Effect) && x.Effects[i].Verdict != decisions.Deny {
@@ -77,7 +77,7 @@ func (x *Explanation) worthNaming(i int, left []int) bool {
 	return x.Effects[i].Verdict == x.Decision.Verdict
 }
 
-// addSuggestion adds a way, or says of one with the same lines that it is one more.
+// addSuggestion adds a suggestion, or merges it with one of the same lines.
 func (x *Explanation) addSuggestion(level int, lines []*pattern.Pattern, rules bool, cmds [][]string) {
 	if len(lines) == 0 {
 		return
@@ -101,8 +101,8 @@ func (x *Explanation) addSuggestion(level int, lines []*pattern.Pattern, rules b
 	x.Suggestions = append(x.Suggestions, w)
 }
 
-// linesFor are the lines of a level that make as much of a call allowed as lines
-// can, and the effects that stay behind.
+// linesFor returns lines, up to a level of width, that allow as many effects as lines
+// can, and the indices of the effects that are left.
 func linesFor(d *decisions.Deliberation, level int, as decisions.LineKind) (lines []*pattern.Pattern, left []int) {
 	for _, inherent := range []bool{false, true} {
 		for i := range d.Len() {
@@ -120,7 +120,7 @@ func linesFor(d *decisions.Deliberation, level int, as decisions.LineKind) (line
 	return lines, left
 }
 
-// lineFor is the widest line of an effect, up to a level, that makes it allowed.
+// lineFor returns the widest line, up to a level, that allows an effect.
 func lineFor(d *decisions.Deliberation, i, level int, lines []*pattern.Pattern, as decisions.LineKind) *pattern.Pattern {
 	candidates := linesOf(d, i)
 	for n := min(level, len(candidates)-1); n >= 0; n-- {
@@ -132,8 +132,8 @@ func lineFor(d *decisions.Deliberation, i, level int, lines []*pattern.Pattern, 
 	return nil
 }
 
-// linesOf are the lines that are about an effect, the narrowest first. There are
-// none where a line would store a secret, or not mean what it shows.
+// linesOf returns the lines that match an effect, narrowest first. It leaves out
+// lines that would hold a secret or could be misread.
 func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
 	e, ctx := d.Effect(i), d.Context()
 	var list []*pattern.Pattern
@@ -153,11 +153,11 @@ func linesOf(d *decisions.Deliberation, i int) []*pattern.Pattern {
 	return list
 }
 
-// exactLine is the line that names just the effect, nil if none does.
+// exactLine returns the line that matches only this effect, nil if there is none.
 func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 	p := &pattern.Pattern{Kind: e.Kind}
-	switch {
-	case e.Run != nil:
+	switch e.Detail() {
+	case effects.DetailRun:
 		p.Run = &pattern.Run{Program: e.Run.Program}
 		if rel, ok := lexpath.RelBelow(ctx.Project, e.Run.Program); ok {
 			p.Run.Program = "./" + rel
@@ -168,7 +168,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 			}
 			p.Run.Words = append(p.Run.Words, pattern.Glob{arg})
 		}
-	case e.File != nil:
+	case effects.DetailFile:
 		p.Path = &pattern.Path{Base: pattern.Root}
 		rel := strings.TrimPrefix(e.File.Path, "/")
 		if in, ok := lexpath.RelBelow(ctx.Project, e.File.Path); ok {
@@ -185,9 +185,12 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 		if len(p.Path.Parts) == 0 {
 			return nil
 		}
-	case e.Connect != nil && e.Connect.Host != "":
+	case effects.DetailConnect:
+		if e.Connect.Host == "" {
+			return nil
+		}
 		p.Host = &pattern.Host{Name: e.Connect.Host, Port: e.Connect.Port}
-	case e.Use != nil:
+	case effects.DetailUse:
 		name := e.Use.Tool
 		if e.Use.Version != "" {
 			name += "@" + e.Use.Version
@@ -196,7 +199,7 @@ func exactLine(e *effects.Effect, ctx pattern.Context) *pattern.Pattern {
 		if e.Use.Server != "" {
 			p.Tool.Server = pattern.Glob{e.Use.Server}
 		}
-	default:
+	case effects.NoDetail:
 		return nil
 	}
 	return p
@@ -222,8 +225,8 @@ func commandsFor(d *decisions.Deliberation, lines []*pattern.Pattern) [][]string
 	return cmds
 }
 
-// rememberable reports whether permd remember add takes a line, and the effects
-// of the call that it matches are answered by it.
+// rememberable reports whether permd remember add accepts a line, and whether the
+// choice would then answer the effects that the line matches.
 func rememberable(d *decisions.Deliberation, p *pattern.Pattern) bool {
 	if p.Run == nil {
 		return true
@@ -243,13 +246,13 @@ func rememberable(d *decisions.Deliberation, p *pattern.Pattern) bool {
 			continue
 		}
 		if r := e.Run; r != nil && (r.Script != nil || r.Stdin == effects.StdinText && !r.Readonly) {
-			return false // only an answer pins what it runs
+			return false // only an answer can pin the script
 		}
 	}
 	return true
 }
 
-// obstacleOf says why no line makes an effect allowed.
+// obstacleOf says why no line allows an effect.
 func obstacleOf(d *decisions.Deliberation, i int) string {
 	said, e := d.Result(i), d.Effect(i)
 	if n := linesOf(d, i); len(n) > 0 {
@@ -262,12 +265,12 @@ func obstacleOf(d *decisions.Deliberation, i int) string {
 	case decisions.RowDeny:
 		return denyObstacle(d, i, said.Rules)
 	case decisions.RowReject:
-		return "you rejected it; to take that back: permd remember forget " + said.ChoiceID
+		return "you rejected it; to undo that: permd remember forget " + said.ChoiceID
 	case decisions.RowPerson:
 		if e.Kind == effects.KindUnknown {
 			return `only a Rego rule with "covers": ["unknown"] allows what is not understood`
 		}
-		return said.Reason + ": that is for a person each time"
+		return said.Reason + ": a person decides this each time"
 	case decisions.RowOrgAsk:
 		return "the organisation asks at " + at + ", which only its own rules change"
 	case decisions.RowGuarded:
@@ -283,11 +286,11 @@ func obstacleOf(d *decisions.Deliberation, i int) string {
 	case e.Run != nil && slices.Contains(e.Run.Args, effects.DynamicWord):
 		return "a word of the command is only known when it runs, so no line can name it"
 	case e.Run != nil && e.Run.Stdin == effects.StdinNetwork:
-		return "its input comes from the network, of which no line can speak; a Rego rule can"
+		return "its input comes from the network, which no line can express; a Rego rule can"
 	case e.Run != nil && e.Tags.Has(effects.Outside):
-		return "it runs outside of the project, of which no line can speak; a Rego rule can"
+		return "it runs outside of the project, which no line can express; a Rego rule can"
 	}
-	return fmt.Sprintf("no line can speak of it; a Rego rule can: input.effect.kind == %q", e.Kind)
+	return fmt.Sprintf("no line can express it; a Rego rule can: input.effect.kind == %q", e.Kind)
 }
 
 func denyObstacle(d *decisions.Deliberation, i int, rules []decisions.RuleRef) string {
@@ -302,9 +305,10 @@ func denyObstacle(d *decisions.Deliberation, i int, rules []decisions.RuleRef) s
 		return "the organisation denies it at " + at + ", which only its own rules change"
 	case decisions.Base:
 		return "a shipped rule denies it (" + rules[0].ID + "), which the organisation alone can disable"
-	default:
-		return "the deny at " + at + " stands above every allow: change or remove it"
+	case decisions.User, decisions.Project:
+		return "the deny at " + at + " beats every allow: change or remove it"
 	}
+	return "it is denied"
 }
 
 func placesOf(rules []decisions.RuleRef) string {

@@ -29,7 +29,7 @@ type Comparison struct {
 	// Silent counts decisions that no rule of the settings matches.
 	Silent int `json:"silent"`
 	// Unknown are decisions whose record does not say enough: something in it is
-	// masked or cut.
+	// masked or cut, or an earlier permd wrote it, whose records have no details.
 	Unknown int          `json:"unknown"`
 	Rows    []Difference `json:"rows"` // that differ
 }

@@ -3,7 +3,7 @@ package importing
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
@@ -22,7 +22,7 @@ type replayer struct {
 
 // compare adds one decision to the comparison.
 func (r *replayer) compare(ctx context.Context, check *Comparison, im *imports.Import, rec *decisions.Record, home string) error {
-	past := parseRecord(rec, home)
+	past := parseRecord(rec)
 	if past == nil {
 		check.Unknown++
 		return nil
@@ -68,18 +68,21 @@ type pastToolCall struct {
 	input map[string]string
 }
 
-// parseRecord reads a record; nil when something in it is not as it was.
-func parseRecord(rec *decisions.Record, home string) *pastCall {
+// parseRecord reads a record; nil when it does not say all that the call was. Of
+// a record from before effects had details nothing is known but their text.
+func parseRecord(rec *decisions.Record) *pastCall {
+	if len(rec.Details) != len(rec.Decision.Effects) {
+		return nil
+	}
 	past := &pastCall{}
 	var runs, rest []string
-	for _, e := range rec.Decision.Effects {
-		if !imports.Replayable(e.Text) {
+	for i, e := range rec.Decision.Effects {
+		switch d := &rec.Details[i]; {
+		case d.Partial:
 			return nil
-		}
-		_, text, _ := strings.Cut(e.Text, " ")
-		if e.Kind == effects.KindRun {
-			runs = append(runs, text)
-		} else {
+		case e.Kind == effects.KindRun:
+			runs = append(runs, strings.Join(d.Words, " "))
+		default:
 			rest = append(rest, e.Text)
 		}
 	}
@@ -92,8 +95,8 @@ func parseRecord(rec *decisions.Record, home string) *pastCall {
 	if past.text == "" {
 		past.text = strings.Join(rest, "; ")
 	}
-	for _, e := range rec.Decision.Effects {
-		if !past.effect(rec, &e, len(runs) > 0, home) {
+	for i, e := range rec.Decision.Effects {
+		if !past.effect(e.Kind, &rec.Details[i], len(runs) > 0) {
 			return nil
 		}
 	}
@@ -102,65 +105,54 @@ func parseRecord(rec *decisions.Record, home string) *pastCall {
 
 // effect adds an effect that is no run. With a command the other tool judges the
 // command, not its files.
-func (p *pastCall) effect(rec *decisions.Record, e *decisions.EffectDecision, ofCommand bool, home string) bool {
-	_, text, _ := strings.Cut(e.Text, " ")
+func (p *pastCall) effect(kind effects.Kind, d *decisions.EffectDetail, ofCommand bool) bool {
 	item := func(i imports.Item) {
 		if !ofCommand {
 			p.items = append(p.items, i)
 		}
 	}
-	switch e.Kind {
+	if d.Recursive {
+		return ofCommand // of a command it comes out of its run again
+	}
+	switch kind {
 	case effects.KindRun:
-	case effects.KindRead, effects.KindWrite, effects.KindDelete:
-		path, _, _ := strings.Cut(text, " (given as ")
-		path, whole := strings.CutSuffix(path, " and all below")
-		if whole || e.Kind == effects.KindDelete && ofCommand {
-			// Of a command it comes out of its run again.
-			return ofCommand
+	case effects.KindRead:
+		item(imports.Reading(d.Path))
+		p.calls = append(p.calls, pastToolCall{"Read", map[string]string{"file_path": d.Path}})
+	case effects.KindWrite:
+		item(imports.Writing(d.Path))
+		if ofCommand { // a redirection, which is not what an edit tool writes
+			p.calls = append(p.calls, pastToolCall{"Bash", map[string]string{"command": "true > " + cli.Quote(d.Path)}})
+			break
 		}
-		switch {
-		case strings.HasPrefix(path, "~/"):
-			path = home + path[1:]
-		case path == "." || strings.HasPrefix(path, "./"):
-			path = filepath.Join(rec.Project, path)
+		p.calls = append(p.calls, pastToolCall{"Write", map[string]string{"file_path": d.Path}})
+	case effects.KindDelete:
+		if ofCommand {
+			break // it comes out of its run again
 		}
-		if !filepath.IsAbs(path) {
-			return false
-		}
-		switch e.Kind {
-		case effects.KindRead:
-			item(imports.Reading(path))
-			p.calls = append(p.calls, pastToolCall{"Read", map[string]string{"file_path": path}})
-		case effects.KindWrite:
-			item(imports.Writing(path))
-			if ofCommand { // a redirection, which is not what an edit tool writes
-				p.calls = append(p.calls, pastToolCall{"Bash", map[string]string{"command": "true > " + cli.Quote(path)}})
-				break
-			}
-			p.calls = append(p.calls, pastToolCall{"Write", map[string]string{"file_path": path}})
-		default:
-			item(imports.Deleting(path))
-			p.open++ // a deletion of a tool's own has no other form here
-		}
+		item(imports.Deleting(d.Path))
+		p.open++ // a deletion of a tool's own has no other form here
 	case effects.KindConnect:
-		host, _, _ := strings.Cut(text, " ")
-		if strings.HasPrefix(text, "to ") {
-			return true // inherent to its run, whose call has it again
+		if d.Host == "" {
+			break // inherent to its run, whose call has it again
+		}
+		host := d.Host
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		if d.Port != 0 {
+			host += ":" + strconv.Itoa(d.Port)
 		}
 		item(imports.Fetching("https://" + host + "/"))
 		p.calls = append(p.calls, pastToolCall{"WebFetch", map[string]string{"url": "https://" + host + "/"}})
 	case effects.KindUse:
-		server, tool, ok := strings.Cut(text, ":")
-		if !ok {
-			server, tool = "", text
-		}
-		item(imports.Using(server, tool))
-		name := tool
-		if server != "" {
-			name = "mcp__" + server + "__" + tool
+		item(imports.Using(d.Server, d.Tool))
+		name := d.Tool
+		if d.Server != "" {
+			name = "mcp__" + d.Server + "__" + d.Tool
 		}
 		p.calls = append(p.calls, pastToolCall{name, map[string]string{}})
-	default:
+	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 		p.open++
 	}
 	return true

@@ -9,21 +9,20 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/service"
 	"github.com/permd/permd/decisions/effects/display"
 )
 
-// acpReport is what install or uninstall did. Its JSON form is kept.
+// acpReport is the output of install and uninstall. Its JSON form is stable.
 type acpReport struct {
 	Client string `json:"client"`
 	Agent  string `json:"agent"`
 	installReport
-	// Of a client that is told by hand:
+	// For a client that is configured by hand:
 	Place   string `json:"place,omitzero"`
 	Snippet string `json:"snippet,omitzero"`
 }
 
-// ACPTarget names a client, an agent and perhaps what starts the agent.
+// ACPTarget names a client, an agent and, optionally, the agent's command.
 type ACPTarget struct {
 	Client, Agent string
 	Command       []string
@@ -38,17 +37,14 @@ func (t *ACPTarget) resolve() (*acpClient, *clientAgent, error) {
 	return client, agent, err
 }
 
-// InstallACP puts permd between an ACP client and an agent.
+// InstallACP configures an ACP client to run an agent behind permd.
 func (i *Installer) InstallACP(ctx context.Context, t ACPTarget, o *Options) error {
 	client, agent, err := t.resolve()
 	if err != nil {
 		return err
 	}
-	program, err := service.Program(o.Program)
+	program, err := namedProgram(o.Program)
 	if err != nil {
-		return err
-	}
-	if err := checkNamedProgram(program); err != nil {
 		return err
 	}
 	if client.path == nil {
@@ -88,8 +84,8 @@ func (i *Installer) InstallACP(ctx context.Context, t ACPTarget, o *Options) err
 	return i.reportACP(report)
 }
 
-// planACPInstall finds out what installing changes. An entry that runs this
-// permd already stays where it is, whatever was installed after it.
+// planACPInstall computes the change that installs permd. An entry that already
+// runs this permd is left alone, whatever was installed after it.
 func planACPInstall(p *configPlace, e *acpEntries, s configStore, program string, uid uint32) (*configChange, error) {
 	text, mode, err := readConfigFile(p, uid)
 	if err != nil {
@@ -101,7 +97,7 @@ func planACPInstall(p *configPlace, e *acpEntries, s configStore, program string
 	return planInstall(p, s, program, uid)
 }
 
-// acpNotes are what a person has to know of this client and this agent.
+// acpNotes returns notes about this client and this agent.
 func acpNotes(client *acpClient, agent *clientAgent, e *acpEntries) []string {
 	var notes []string
 	for _, key := range e.hidden {
@@ -115,7 +111,7 @@ func acpNotes(client *acpClient, agent *clientAgent, e *acpEntries) []string {
 	return append(notes, client.notes...)
 }
 
-// UninstallACP takes permd out from between an ACP client and an agent.
+// UninstallACP undoes InstallACP.
 func (i *Installer) UninstallACP(t ACPTarget, o *Options) error {
 	client, agent, err := t.resolve()
 	if err != nil {
@@ -144,7 +140,7 @@ func (i *Installer) UninstallACP(t ACPTarget, o *Options) error {
 	return i.reportACP(report)
 }
 
-// acpPlace is the client's file, and where its backup is.
+// acpPlace returns the client's file and the store of its backup.
 func (i *Installer) acpPlace(client *acpClient, agent *clientAgent, o *Options) (*configPlace, *acpEntries, configStore, error) {
 	if err := i.checkAsked(o); err != nil {
 		return nil, nil, configStore{}, err
@@ -160,7 +156,7 @@ func (i *Installer) acpPlace(client *acpClient, agent *clientAgent, o *Options) 
 	entries := &acpEntries{client: client, agent: agent, home: home}
 	name := agent.name
 	if !agent.known {
-		name = "x-" + digest([]byte(name))[:12] // it may be no name for a file
+		name = "x-" + digest([]byte(name))[:12] // it may not be usable as a file name
 	}
 	place := &configPlace{name: client.name + "-" + name, path: client.path(home), mode: 0o600, edit: entries}
 	return place, entries, configStore{filepath.Join(dirs.Data, "acp")}, nil

@@ -12,18 +12,19 @@ import (
 // clientAgent is an agent as clients start it.
 type clientAgent struct {
 	name    string
-	label   string   // what a person reads
+	label   string   // for display
 	command []string // what starts it as an agent of the protocol
 	// aliases are other names by which clients call it, and of its programs and
 	// packages: lower case, only letters and digits.
 	aliases []string
-	// presets are what clients that are told by a snippet call it.
+	// Names of its presets in clients that are configured by code.
 	codecompanion, avante, agentShell string
 	known                             bool
-	commandGiven                      bool // its command was named by the person
+	commandGiven                      bool // the command was given on the command line
 }
 
-// acpAgents are the agents that install knows by name, in the order of the help.
+// acpAgents returns the agents that install knows by name, in the order of the help
+// text.
 func acpAgents() []clientAgent {
 	agents := []clientAgent{
 		{name: "claude", label: "Claude", command: []string{"claude-agent-acp"}, aliases: []string{"claudecode", "claudeagent", "claudeacp", "claudecodeacp", "claudeagentacp"},
@@ -63,7 +64,7 @@ func acpAgents() []clientAgent {
 	return agents
 }
 
-// ACPAgents are the names of the agents that it knows.
+// ACPAgents returns the names of the known agents.
 func ACPAgents() (names []string) {
 	for _, a := range acpAgents() {
 		names = append(names, a.name)
@@ -71,8 +72,8 @@ func ACPAgents() (names []string) {
 	return names
 }
 
-// acpAgentOf is the agent that the words of the command line name: a known one,
-// a command, or a name with a command.
+// acpAgentOf returns the agent that the command line names: a known one, a command,
+// or a name with a command.
 func acpAgentOf(name string, command []string) (*clientAgent, error) {
 	if len(command) > 0 && isPermd(command[0]) {
 		return nil, cli.Failf(cli.ExitUsage, "name the agent's own command", "the command is permd itself")
@@ -86,7 +87,7 @@ func acpAgentOf(name string, command []string) (*clientAgent, error) {
 		name = filepath.Base(command[0])
 	}
 	if strings.TrimSpace(name) == "" {
-		return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(ACPAgents(), ", ")+"; or the command of another one behind --", "the agent is missing")
+		return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(ACPAgents(), ", ")+"; or the command of another one after --", "the agent is missing")
 	}
 	agents := acpAgents()
 	i := slices.IndexFunc(agents, func(a clientAgent) bool { return a.name == strings.ToLower(name) })
@@ -102,7 +103,7 @@ func acpAgentOf(name string, command []string) (*clientAgent, error) {
 // isPermd reports whether a command is permd by its name.
 func isPermd(command string) bool { return strings.HasPrefix(filepath.Base(command), "permd") }
 
-// called reports whether a client's entry of that name is this agent's.
+// called reports whether a client's entry with that name is for this agent.
 func (a *clientAgent) called(key string) bool {
 	if key == a.name || key == a.label {
 		return true
@@ -114,11 +115,11 @@ func (a *clientAgent) called(key string) bool {
 	return a.is(key)
 }
 
-// permdSuffix ends the name of an entry that install has made, so that a person
-// who is shown two of an agent can tell them apart.
+// permdSuffix ends the name of an entry that install adds, so that users can tell it
+// from the agent's own.
 const permdSuffix = " (permd)"
 
-// is compares a name with those of the agent.
+// is reports whether name is one of the agent's names.
 func (a *clientAgent) is(name string) bool {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -150,10 +151,10 @@ func (a *clientAgent) started(words []string) bool {
 		if i := strings.LastIndex(word, "/node_modules/"); i >= 0 {
 			word = word[i:]
 		} else if filepath.IsAbs(word) {
-			word = filepath.Base(word) // a folder may be called like an agent
+			word = filepath.Base(word) // a folder may have the name of an agent
 		}
 		for part := range strings.SplitSeq(word, "/") {
-			// A package, with the version that is wanted of it.
+			// A package, possibly with a version.
 			if part, _, _ = strings.Cut(part, "@"); a.is(part) {
 				return true
 			}
@@ -162,13 +163,13 @@ func (a *clientAgent) started(words []string) bool {
 	return false
 }
 
-// runnerWords stand in front of what runners start: their own commands, and flags
-// that take no value.
+// runnerWords are words that precede the program in a runner's arguments: its
+// sub-commands, and flags without a value.
 var runnerWords = []string{"exec", "x", "dlx", "run", "tool", "-y", "--yes", "-q", "--quiet", "-A", "--allow-all", "--bun", "--"}
 
-// runnerOperands are the words after a runner that may name what it starts: up to the
-// first that is no value of a flag. What follows is for the program, such as the
-// model that it is to use.
+// runnerOperands returns the arguments of a runner that may name the program that it
+// starts: up to the first that is not the value of a flag. The rest is for the
+// program.
 func runnerOperands(words []string) (names []string) {
 	value := false
 	for i, word := range words {

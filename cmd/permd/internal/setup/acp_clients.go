@@ -10,28 +10,27 @@ import (
 	"github.com/permd/permd/internal/jsonedit"
 )
 
-// acpClient is a client of the Agent Client Protocol, and how it is told of its
-// agents: in a file in JSON that permd changes, or in the person's own program
-// text, for which permd prints a snippet.
+// acpClient is a client of the Agent Client Protocol. Its agents are configured in a
+// JSON file, which permd changes, or in code, for which permd prints a snippet.
 type acpClient struct {
 	name  string
 	title string
 
-	// Of a file:
+	// For a file:
 	path    func(home string) string
 	list    string // the object with an entry for each agent
 	dialect jsonedit.Dialect
-	typed   bool // its entries say that they are a command
-	lines   bool // its commands are one text, in words and quotes; a name means a built-in agent
-	full    bool // it has not the PATH of a person's shell
+	typed   bool // its entries have a type, "custom"
+	lines   bool // its commands are one string with quoting; a name means a built-in agent
+	full    bool // it does not have the PATH of the user's shell, so paths must be absolute
 	notes   []string
 
-	// Of a snippet:
-	where   string // what the snippet goes into
+	// For a snippet:
+	where   string // where to insert the snippet
 	snippet func(program string, agent *clientAgent) (string, error)
 }
 
-// acpClients are the clients that install knows, in the order of the help.
+// acpClients returns the supported clients, in the order of the help text.
 func acpClients() []acpClient {
 	return []acpClient{
 		{
@@ -69,7 +68,7 @@ func acpClients() []acpClient {
 	}
 }
 
-// ACPClients are the names of the clients that InstallACP knows.
+// ACPClients returns the names of the supported clients.
 func ACPClients() (names []string) {
 	for _, c := range acpClients() {
 		names = append(names, c.name)
@@ -86,7 +85,7 @@ func acpClientOf(name string) (*acpClient, error) {
 	return nil, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(ACPClients(), ", "), "there is no client %q", name)
 }
 
-// zedSettings is where Zed looks.
+// zedSettings returns the path of Zed's settings.
 func zedSettings(home string) string {
 	dir := filepath.Join(home, ".config")
 	if v := os.Getenv("XDG_CONFIG_HOME"); runtime.GOOS != "darwin" && filepath.IsAbs(v) {

@@ -17,26 +17,26 @@ import (
 	"github.com/permd/permd/internal/jsonedit"
 )
 
-// acpEntries puts permd in front of an agent's command in a client's file, and
-// takes it away again.
+// acpEntries is the configEditor of an agent's entries in a client's file. It puts
+// permd in front of their commands.
 type acpEntries struct {
 	client *acpClient
 	agent  *clientAgent
 	home   string
-	// hidden are entries of the agent that have no command: the client starts
-	// them by itself. install finds them.
+	// hidden are entries of the agent without a command, found by install: the
+	// client knows how to start them.
 	hidden []string
-	added  bool // install has made an entry
+	added  bool // install has added an entry
 }
 
-// acpEntry is how one entry starts its agent.
+// acpEntry is an entry with the command of its agent.
 type acpEntry struct {
 	key   string
-	words []string // all of the command
+	words []string // the whole command
 	node  jsonedit.Node
-	// What of it is there: argv, or a command with or without args.
+	// How it is written: as argv, or as a command with or without args.
 	argv, command, args jsonedit.Node
-	line                []lineWord // of a command that is one text
+	line                []lineWord // if the command is one string
 }
 
 func (e *acpEntries) parse(text []byte) (*jsonedit.Text, error) {
@@ -50,12 +50,12 @@ func (e *acpEntries) parse(text []byte) (*jsonedit.Text, error) {
 	return t, nil
 }
 
-// formatError is an error of a file that says something else than it should.
+// formatError returns an error for a file of an unexpected structure.
 func (e *acpEntries) formatError(format string, args ...any) error {
 	return cli.Failf(cli.ExitError, "correct the file first: "+e.client.title+" does not understand it either", "in it, "+format, args...)
 }
 
-// entries are those with a command, of all agents or of this one.
+// entries returns the entries with a command, of all agents or of this one.
 func (e *acpEntries) entries(t *jsonedit.Text, all bool) (found []acpEntry, err error) {
 	e.hidden = nil
 	list := t.Root().Member(e.client.list)
@@ -70,7 +70,7 @@ func (e *acpEntries) entries(t *jsonedit.Text, all bool) (found []acpEntry, err 
 		entry := e.entry(node.Name(), node)
 		switch err := e.read(&entry); {
 		case err != nil && (all || !e.agent.called(entry.key)):
-			continue // of another agent
+			continue // another agent's
 		case err != nil:
 			return nil, err
 		case len(entry.words) == 0 && !all && e.agent.called(entry.key):
@@ -85,12 +85,12 @@ func (e *acpEntries) entries(t *jsonedit.Text, all bool) (found []acpEntry, err 
 func (e *acpEntries) entry(key string, node jsonedit.Node) acpEntry {
 	entry := acpEntry{key: key, node: node, command: node.Member("command"), args: node.Member("args")}
 	if e.client.lines {
-		entry.argv = node.Member("argv") // a name that others do not know
+		entry.argv = node.Member("argv") // acpx only
 	}
 	return entry
 }
 
-// read finds out how an entry starts its agent.
+// read reads the command of an entry.
 func (e *acpEntries) read(entry *acpEntry) error {
 	where := e.client.list + "." + display.Display(entry.key)
 	if entry.node.Kind() != '{' {
@@ -124,7 +124,7 @@ func (e *acpEntries) read(entry *acpEntry) error {
 	return nil
 }
 
-// texts are the elements of a list of texts; what is not there is empty.
+// texts returns the elements of a list of strings, nil if there is no list.
 func texts(list jsonedit.Node) (words []string, ok bool) {
 	if list.Exists() && list.Kind() != '[' {
 		return nil, false
@@ -138,8 +138,8 @@ func texts(list jsonedit.Node) (words []string, ok bool) {
 	return words, true
 }
 
-// permdWords is how many words of a command are permd's: itself, acp, its flags
-// and the two dashes. 0 if it is not run.
+// permdWords returns how many leading words of a command are permd's: the program,
+// acp, its flags and --. It is 0 if the command does not run permd.
 func permdWords(words []string) int {
 	if len(words) < 3 || !isPermd(words[0]) || words[1] != "acp" {
 		return 0
@@ -150,18 +150,18 @@ func permdWords(words []string) int {
 	return 0
 }
 
-// namesPermd reports whether permd is run somewhere in a command, such as after
-// env or in the text of a shell.
+// namesPermd reports whether permd is run anywhere in a command, such as after env or
+// in shell text.
 func namesPermd(words []string) bool {
 	return isPermd(words[0]) || slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, "permd acp ") }) ||
 		slices.ContainsFunc(words, isPermd) && slices.Contains(words, "acp") && slices.Contains(words, "--")
 }
 
-// unwrapped is a command without permd.
+// unwrapped returns a command without permd.
 func unwrapped(words []string) []string { return words[permdWords(words):] }
 
-// current reports whether there is nothing to install: the agent is there, and
-// all of its entries run this permd.
+// current reports whether there is nothing to install: the agent has entries, and
+// all of them run this permd.
 func (e *acpEntries) current(text []byte, program string) bool {
 	t, err := e.parse(text)
 	if err != nil {
@@ -175,15 +175,15 @@ func (e *acpEntries) current(text []byte, program string) bool {
 
 func (e *acpEntries) installsInPlace() {}
 
-// otherCommands says which entries start the agent in another way than the person
-// has named: install leaves that as it is.
+// otherCommands returns notes about entries whose command differs from the given
+// one. install does not change them.
 func (e *acpEntries) otherCommands(text []byte) (notes []string) {
 	if !e.agent.commandGiven {
 		return nil
 	}
 	t, err := e.parse(text)
 	if err != nil {
-		return nil // planning said so
+		return nil // reported when planning
 	}
 	hidden := e.hidden
 	found, _ := e.entries(t, false)
@@ -206,7 +206,7 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 		return nil, err
 	}
 	for _, entry := range found {
-		// Each edit makes a new text, in which the values are others.
+		// Each edit returns a new text, which invalidates the entries.
 		entry = e.reread(t, entry)
 		if permdWords(entry.words) == 0 && namesPermd(entry.words) {
 			return nil, cli.Failf(cli.ExitError, "take permd out of it by hand", "in it, %s runs permd, but not as install writes it", display.Display(entry.key))
@@ -238,7 +238,7 @@ func (e *acpEntries) install(text []byte, program string) ([]byte, error) {
 	return t.Bytes(), nil
 }
 
-// reread is the same entry in a text that was edited.
+// reread returns the entry in an edited text.
 func (e *acpEntries) reread(t *jsonedit.Text, old acpEntry) acpEntry {
 	node := t.Root().Member(e.client.list, old.key)
 	entry := e.entry(old.key, node)
@@ -246,7 +246,7 @@ func (e *acpEntries) reread(t *jsonedit.Text, old acpEntry) acpEntry {
 	return entry
 }
 
-// newKey is what install calls an entry that it makes.
+// newKey returns the name of an entry that install adds.
 func (e *acpEntries) newKey() string {
 	if e.client.lines {
 		return strings.ToLower(e.agent.name)
@@ -254,7 +254,7 @@ func (e *acpEntries) newKey() string {
 	return e.agent.label + permdSuffix
 }
 
-// value is an entry that install makes.
+// value returns the entry that install adds.
 func (e *acpEntries) value(program string) any {
 	type command struct {
 		Type    string            `json:"type,omitzero"`
@@ -274,7 +274,7 @@ func (e *acpEntries) value(program string) any {
 	return c
 }
 
-// defaultCommand is the agent's command as it is written into a new entry.
+// defaultCommand returns the agent's command as written to a new entry.
 func (e *acpEntries) defaultCommand() []string {
 	words := slices.Clone(e.agent.command)
 	if e.client.full {
@@ -285,8 +285,8 @@ func (e *acpEntries) defaultCommand() []string {
 	return words
 }
 
-// firstWord is the command of an entry as permd has to be given it: who starts
-// programs for Zed knows the home folder by its short name, and permd does not.
+// firstWord returns the command of an entry as permd has to be given it: Zed expands
+// ~ in it, and permd does not.
 func (e *acpEntries) firstWord(entry acpEntry) (string, error) {
 	raw, command := string(entry.command.Raw()), entry.command.String()
 	if rest, ok := strings.CutPrefix(command, "~/"); ok {

@@ -11,16 +11,16 @@ import (
 	"github.com/permd/permd/internal/jsonedit"
 )
 
-// InspectACP looks at the files of ACP clients: whether the permd that is in
-// front of their agents is there, and whether they say yes past it.
+// InspectACP checks the files of ACP clients: whether the permd in front of their
+// agents exists, and whether they approve calls that permd leaves to the user.
 func InspectACP(x *findings.List) {
 	home, err := account.Home()
 	if err != nil {
-		return // the folders say why
+		return // the check of folders reports it
 	}
 	for _, client := range acpClients() {
 		if client.path == nil {
-			continue // told by a program of the person's
+			continue // configured by code, which permd does not read
 		}
 		inspectClient(&client, home, x)
 	}
@@ -30,7 +30,7 @@ func inspectClient(client *acpClient, home string, x *findings.List) {
 	path := client.path(home)
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
-		return // permd does not change such files either
+		return // install does not handle such files either
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -59,9 +59,9 @@ func inspectClient(client *acpClient, home string, x *findings.List) {
 			wrapped++
 			x.OK("acp", "%s: %s runs %s", client.name, key, display.Display(program))
 		case permdWords(entry.words) > 0:
-			x.Error("acp", again, "%s: in %s, %s runs %s, which is no program: the agent does not start", client.name, path, key, display.Display(program))
+			x.Error("acp", again, "%s: in %s, %s runs %s, which is not an executable: the agent does not start", client.name, path, key, display.Display(program))
 		case namesPermd(entry.words):
-			x.Warn("acp", "look at it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)
+			x.Warn("acp", "check it, and then: "+again, "%s: in %s, %s runs permd, but not as install writes it", client.name, path, key)
 		}
 	}
 	if wrapped > 0 && client.lines {
@@ -69,11 +69,11 @@ func inspectClient(client *acpClient, home string, x *findings.List) {
 	}
 }
 
-// inspectAcpx looks for the setting with which acpx says yes to all that permd
-// leaves to the person.
+// inspectAcpx checks for the setting with which acpx approves everything that permd
+// leaves to the user.
 func inspectAcpx(path string, t *jsonedit.Text, x *findings.List) {
 	if t.Root().Member("defaultPermissions").String() == "approve-all" {
-		x.Warn("acp", `in it, set "defaultPermissions" to "deny-all" or "approve-reads"`, "acpx: %s has defaultPermissions approve-all: it says yes to what permd leaves to you", path)
+		x.Warn("acp", `in it, set "defaultPermissions" to "deny-all" or "approve-reads"`, "acpx: %s has defaultPermissions approve-all: it approves what permd leaves to you", path)
 	}
 }
 
@@ -82,7 +82,7 @@ func isProgram(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }
 
-// nameOfEntry is what install is told to find the entry.
+// nameOfEntry returns the name by which install finds the entry.
 func nameOfEntry(entry acpEntry) string {
 	for _, agent := range acpAgents() {
 		if agent.called(entry.key) || agent.started(unwrapped(entry.words)) {

@@ -207,10 +207,10 @@ func TestACPDoctor(t *testing.T) {
 		client, text, state, want, fix string
 	}{
 		{"zed", `{"agent_servers": {"Mine": {"command": "PROGRAM", "args": ["acp", "--", "gemini"]}}}`, "ok", "zed: Mine runs PROGRAM", ""},
-		{"zed", `{"agent_servers": {"My agent": {"command": "/gone/permd", "args": ["acp", "--", "x"]}}}`, "error", "My agent runs /gone/permd, which is no program", "permd acp install zed 'My agent'"},
-		{"jetbrains", `{"agent_servers": {"G": {"command": "/gone/permd", "args": ["acp", "--", "gemini", "--acp"]}}}`, "error", "which is no program", "permd acp install jetbrains gemini"},
-		{"acpx", `{"agents": {"codex": {"argv": ["/gone/permd", "acp", "--", "codex-acp"]}}}`, "error", "which is no program", "permd acp install acpx codex"},
-		{"zed", `{"agent_servers": {"G": {"command": "env", "args": ["permd", "acp", "--", "gemini"]}}}`, "warn", "not as install writes it", "look at it, and then: permd acp install zed gemini"},
+		{"zed", `{"agent_servers": {"My agent": {"command": "/gone/permd", "args": ["acp", "--", "x"]}}}`, "error", "My agent runs /gone/permd, which is not an executable", "permd acp install zed 'My agent'"},
+		{"jetbrains", `{"agent_servers": {"G": {"command": "/gone/permd", "args": ["acp", "--", "gemini", "--acp"]}}}`, "error", "which is not an executable", "permd acp install jetbrains gemini"},
+		{"acpx", `{"agents": {"codex": {"argv": ["/gone/permd", "acp", "--", "codex-acp"]}}}`, "error", "which is not an executable", "permd acp install acpx codex"},
+		{"zed", `{"agent_servers": {"G": {"command": "env", "args": ["permd", "acp", "--", "gemini"]}}}`, "warn", "not as install writes it", "check it, and then: permd acp install zed gemini"},
 		{"acpx", `{"agents": {"codex": {"command": "PROGRAM acp -- codex-acp"}}, "defaultPermissions": "approve-all"}`, "warn", "approve-all", "deny-all"},
 		{"acpx", `{"defaultPermissions": "approve-all"} `, "", "", ""},
 		{"zed", `{"agent_servers": {"permd" "x"}}`, "error", "it cannot be read: line 1", "correct the file first"},

@@ -8,11 +8,11 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// Clients that are set up in a program text of their person's: permd does not
-// change that, it prints what goes in.
+// This file has the clients that are configured in code: permd does not change it,
+// but prints what to add.
 
-// scriptWords are words as string literals of Lua or Emacs Lisp: of what is text
-// on one line, both escape the same two characters.
+// scriptWords formats words as string literals of Lua or Emacs Lisp. For text on one
+// line, both escape the same two characters.
 func scriptWords(words []string, between string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -85,9 +85,9 @@ func codecompanionSnippet(program string, a *clientAgent) (string, error) {
 `, name, scriptWords([]string{a.label}, ""), command), nil
 }
 
-// avanteSnippet: avante gives an agent nothing of its own environment but PATH,
-// and permd looks for the daemon in folders that two other variables name. For
-// Claude it asks for a mode without questions, unless told otherwise.
+// avanteSnippet sets the two variables by which permd finds the daemon, since avante
+// passes only PATH on to agents. It also sets the mode of Claude, for which avante
+// defaults to one without questions.
 func avanteSnippet(program string, a *clientAgent) (string, error) {
 	if err := a.needsCommand("avante"); err != nil {
 		return "", err
@@ -126,7 +126,7 @@ func agentShellSnippet(program string, a *clientAgent) (string, error) {
 				known = append(known, k.name)
 			}
 		}
-		return "", cli.Failf(cli.ExitUsage, "name one of "+strings.Join(known, ", ")+", with its command behind -- if it is another", "agent-shell has a variable for each agent, and permd knows none for %q", a.name)
+		return "", cli.Failf(cli.ExitUsage, "name one of "+strings.Join(known, ", ")+", with its command after -- if it is another", "agent-shell has a variable for each agent, and permd knows none for %q", a.name)
 	}
 	return fmt.Sprintf(`(setq agent-shell-%s-command
       '(%s))

@@ -12,11 +12,12 @@ import (
 )
 
 func quoteJSON(text string) string {
-	b, _ := jsontext.AppendQuote(nil, text) // words were checked to be text
+	b, _ := jsontext.AppendQuote(nil, text) // words are valid UTF-8
 	return string(b)
 }
 
-// wrap puts permd in front of a command; where it is, it gets this program.
+// wrap puts permd in front of a command, or updates the path of a permd in front of
+// it.
 func (e *acpEntries) wrap(t *jsonedit.Text, entry acpEntry, program string) (*jsonedit.Text, error) {
 	n := permdWords(entry.words)
 	if n > 0 && entry.words[0] == program {
@@ -54,8 +55,8 @@ func (e *acpEntries) wrap(t *jsonedit.Text, entry acpEntry, program string) (*js
 	return t.Replace(t.Root().Member(e.client.list, entry.key, "command"), quoteJSON(program))
 }
 
-// remove takes permd out of the agent's entries, and entries out that install
-// has made.
+// remove removes permd from the agent's entries, and the entries that install
+// added.
 func (e *acpEntries) remove(text []byte) ([]byte, bool, error) {
 	if text == nil {
 		return nil, false, nil
@@ -93,8 +94,8 @@ func (e *acpEntries) remove(text []byte) ([]byte, bool, error) {
 	return t.Bytes(), true, nil
 }
 
-// createdByInstall reports whether install has made an entry: by its name, or where the
-// client knows the agent by itself, by what it says.
+// createdByInstall reports whether install added an entry. It is recognised by its
+// name or, if the client knows the agent, by its contents.
 func (e *acpEntries) createdByInstall(entry acpEntry) bool {
 	if entry.key != e.newKey() {
 		return false
@@ -105,7 +106,7 @@ func (e *acpEntries) createdByInstall(entry acpEntry) bool {
 	return entry.node.Len() == 1 && slices.Equal(unwrapped(entry.words), e.agent.command)
 }
 
-// unwrap takes the first n words of a command out of an entry.
+// unwrap removes the first n words of a command.
 func (e *acpEntries) unwrap(t *jsonedit.Text, entry acpEntry, n int) (_ *jsonedit.Text, err error) {
 	if len(entry.words) == n {
 		return nil, cli.Failf(cli.ExitError, "correct it by hand", "in it, %s has no agent behind permd", display.Display(entry.key))
@@ -118,7 +119,7 @@ func (e *acpEntries) unwrap(t *jsonedit.Text, entry acpEntry, n int) (_ *jsonedi
 	case entry.argv.Exists():
 		list[2] = "argv"
 	default:
-		// The command becomes the word behind permd's.
+		// The command becomes the first word after permd's.
 		if t, err = t.Replace(entry.command, string(entry.args.At(n-1).Raw())); err != nil {
 			return nil, err
 		}
@@ -151,15 +152,14 @@ func (e *acpEntries) check(text []byte) (found configEntries, err error) {
 	return found, nil
 }
 
-// lineWord is a word of a command that is one text, and where it ends there.
+// lineWord is a word of a command that is one string, and where it ends.
 type lineWord struct {
 	text string
 	end  int
 }
 
-// splitLine takes a command apart as acpx does: blanks separate words, quotes of
-// both kinds hold them together, and a backslash takes the next character as it
-// is, but not in single quotes.
+// splitLine splits a command as acpx does: blanks separate words, both kinds of
+// quotes group, and a backslash escapes the next character, except in single quotes.
 func splitLine(line string) (words []lineWord, ok bool) {
 	var word strings.Builder
 	var quote rune

@@ -15,22 +15,20 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// Files of other programs that permd is put into: how they are read, replaced
-// and given back, whatever is in them.
+// This file reads, replaces and restores configuration files, whatever their format.
 
-// maxConfigFile is the longest configuration file that is changed, in bytes.
+// maxConfigFile is the largest configuration file that is changed, in bytes.
 const maxConfigFile = 1 << 20
 
 const linkHint = "show the change with --dry-run in another HOME, and make it by hand where the link leads"
 
-// configChange is a change of one configuration file that a person has to see
-// before it is made.
+// configChange is a planned change of a configuration file.
 type configChange struct {
 	place         *configPlace
-	before, after []byte // nil: no file
+	before, after []byte // nil if there is no file
 	mode          fs.FileMode
-	record        *configRecord // to be kept; nil: to be forgotten
-	base          []byte        // what the record keeps
+	record        *configRecord // to save; nil to delete it
+	base          []byte        // the backup that belongs to record
 	made          []string      // folders to remove
 }
 
@@ -38,7 +36,7 @@ func (c *configChange) none() bool {
 	return (c.before == nil) == (c.after == nil) && bytes.Equal(c.before, c.after)
 }
 
-// planInstall finds out what installing changes.
+// planInstall computes the change that installs permd.
 func planInstall(p *configPlace, s configStore, program string, uid uint32) (*configChange, error) {
 	text, mode, err := readConfigFile(p, uid)
 	if err != nil {
@@ -67,7 +65,7 @@ func planInstall(p *configPlace, s configStore, program string, uid uint32) (*co
 	return &configChange{place: p, before: text, after: after, mode: mode, record: kept, base: base}, nil
 }
 
-// planUninstall finds out what uninstalling changes.
+// planUninstall computes the change that removes permd.
 func planUninstall(p *configPlace, s configStore, uid uint32) (*configChange, error) {
 	text, mode, err := readConfigFile(p, uid)
 	if err != nil {
@@ -87,8 +85,8 @@ func planUninstall(p *configPlace, s configStore, uid uint32) (*configChange, er
 	return c, nil
 }
 
-// withoutPermd is the file as it would be without permd: the very bytes from
-// before, if nobody changed it since, else without permd's entries.
+// withoutPermd returns the file without permd: the backup, if the file has not been
+// changed since, otherwise the file with permd's entries removed.
 func withoutPermd(p *configPlace, s configStore, text []byte) (base []byte, r *configRecord, found bool, err error) {
 	record, before := s.load(p)
 	if record != nil && text != nil && digest(text) == record.Wrote {
@@ -108,8 +106,8 @@ func inFile(p *configPlace, err error) error {
 	return fmt.Errorf("%s: %w", p.path, err)
 }
 
-// readConfigFile reads a configuration file, nil if it is not there. It refuses
-// what permd must not put its own file in the place of.
+// readConfigFile reads a configuration file, nil if it does not exist. It returns an
+// error for a file that permd must not replace.
 func readConfigFile(p *configPlace, uid uint32) ([]byte, fs.FileMode, error) {
 	info, err := os.Lstat(p.path)
 	if errors.Is(err, fs.ErrNotExist) {

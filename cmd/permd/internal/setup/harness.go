@@ -9,20 +9,20 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// hookLimit is how long a harness waits for permd hook, in seconds. It is more
-// than permd hook itself waits for the daemon, so that a slow daemon is answered
-// for by permd hook, which says no, and not by the harness, which goes on.
+// hookLimit is the timeout that harnesses are configured with, in seconds. It is
+// longer than permd hook waits for the daemon, so that if the daemon is slow, permd
+// hook blocks the call before the harness gives up and proceeds.
 const hookLimit = 10
 
 // harness is an agent harness with hooks that can stop a tool.
 type harness struct {
 	name string
-	// places are the files in which it looks for hooks: the person's own and, if
-	// it has one, the organisation's. root relocates the latter.
+	// places returns the files in which it looks for hooks: the user's own and, if
+	// it has one, the managed one, below root.
 	places func(root, home string) []configPlace
 }
 
-// harnesses are those that install knows, in the order of the help.
+// harnesses lists the supported harnesses, in the order of the help text.
 var harnesses = []harness{
 	{"claude", claudePlaces},
 	{"codex", codexPlaces},
@@ -32,14 +32,14 @@ var harnesses = []harness{
 	{"cline", clinePlaces},
 }
 
-// openCode is a harness whose hooks cannot stop a tool: a person is told what to
-// do.
+// openCode is a harness whose hooks cannot stop a tool. For it, install only prints
+// instructions.
 const openCode = "opencode"
 
-// Harnesses are the harnesses that install and uninstall take.
+// Harnesses returns the names that install and uninstall accept.
 func Harnesses() []string { return append(hookHarnesses(), openCode) }
 
-// hookHarnesses are those whose files are changed.
+// hookHarnesses returns the names of the harnesses whose files are changed.
 func hookHarnesses() []string {
 	names := make([]string, len(harnesses))
 	for i, h := range harnesses {
@@ -48,7 +48,7 @@ func hookHarnesses() []string {
 	return names
 }
 
-// hookPlaces are the files of a harness, none of one that is not known.
+// hookPlaces returns the files of a harness, nil for an unknown one.
 func hookPlaces(root, name, home string) []configPlace {
 	for _, h := range harnesses {
 		if h.name == name {
@@ -58,11 +58,11 @@ func hookPlaces(root, name, home string) []configPlace {
 	return nil
 }
 
-// restartNote goes for harnesses that read their hooks once.
-const restartNote = "sessions that run already do not see the change: start them anew"
+// restartNote is for harnesses that read their hooks only when they start.
+const restartNote = "running sessions do not see the change: restart them"
 
-// systemFile is a file of the organisation; darwin is "" where it is the same, or
-// where there is none.
+// systemFile returns the path of a managed file below root. darwin is the path on
+// macOS, "" if it is the same or does not exist.
 func systemFile(root, linux, darwin string) string {
 	if runtime.GOOS == "darwin" && darwin != "" {
 		return filepath.Join("/", root, darwin)
@@ -70,8 +70,9 @@ func systemFile(root, linux, darwin string) string {
 	return filepath.Join("/", root, linux)
 }
 
-// ownFolder is a folder that a harness is told by a variable; only an absolute one
-// is the same for everybody who looks. Otherwise it is below the home.
+// ownFolder returns the folder that an environment variable names, if it is
+// absolute: a relative path would depend on the working directory. Otherwise it
+// returns the default below the home.
 func ownFolder(variable, home string, below ...string) string {
 	if v := os.Getenv(variable); filepath.IsAbs(v) {
 		return filepath.Clean(v)
@@ -79,15 +80,15 @@ func ownFolder(variable, home string, below ...string) string {
 	return filepath.Join(append([]string{home}, below...)...)
 }
 
-// hookCommand is the command line that a harness gives to a shell. Whatever goes
-// wrong with the program ends with the code that stops the call: a program that
-// is gone, or was killed, must not be a yes.
+// hookCommand returns the command line that a harness runs in a shell. If the
+// program fails in any way, such as when it is missing or killed, the command exits
+// with the code that blocks the call.
 func hookCommand(program, harness string) string {
 	return cli.Quote(program) + " hook " + harness + " || exit 2"
 }
 
-// hookProgram is the program of a command line that install has written, "" if it
-// is none of permd's.
+// hookProgram returns the program in a command line that hookCommand returned, ""
+// for any other command line.
 func hookProgram(command, harness string) string {
 	rest, ok := strings.CutSuffix(strings.TrimSuffix(command, " || exit 2"), " hook "+harness)
 	if !ok || rest == "" {

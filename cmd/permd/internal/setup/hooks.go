@@ -11,22 +11,21 @@ import (
 
 	"github.com/permd/permd/cmd/permd/internal/account"
 	"github.com/permd/permd/cmd/permd/internal/cli"
-	"github.com/permd/permd/cmd/permd/internal/service"
 )
 
-// hookReport is what install or uninstall did. Its JSON form is kept.
+// hookReport is the output of install and uninstall. Its JSON form is stable.
 type hookReport struct {
 	Harness string `json:"harness"`
 	installReport
 }
 
-// openCodeSteps is what a person does for opencode, whose hooks cannot stop a tool.
+// openCodeSteps are the instructions for opencode, whose hooks cannot stop a tool.
 var openCodeSteps = []string{
 	`in opencode.json, set "permission": {"*": "ask"}: opencode then asks before its tools run`,
-	"run the bridge that answers its questions by permd; docs/hooks.md shows it",
+	"run the bridge that lets permd answer its questions; see docs/hooks.md",
 }
 
-// InstallHook makes a harness ask permd before its tools run.
+// InstallHook configures a harness to ask permd before each tool call.
 func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options) error {
 	if harness == openCode {
 		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: openCodeSteps}})
@@ -35,11 +34,8 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 	if err != nil {
 		return err
 	}
-	program, err := service.Program(o.Program)
+	program, err := namedProgram(o.Program)
 	if err != nil {
-		return err
-	}
-	if err := checkNamedProgram(program); err != nil {
 		return err
 	}
 	c, err := planInstall(place, store, program, uint32(os.Geteuid()))
@@ -62,7 +58,7 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 	}
 	if o.Managed {
 		if runtime.GOOS == "linux" && !o.NoService {
-			report.Next = append(report.Next, "permd service install   # each person, for the daemon")
+			report.Next = append(report.Next, "permd service install   # each user, for the daemon")
 		}
 		return i.reportHook(report)
 	}
@@ -72,10 +68,10 @@ func (i *Installer) InstallHook(ctx context.Context, harness string, o *Options)
 	return i.reportHook(report)
 }
 
-// UninstallHook takes permd out of the configuration of a harness.
+// UninstallHook removes permd from the configuration of a harness.
 func (i *Installer) UninstallHook(harness string, o *Options) error {
 	if harness == openCode {
-		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: []string{"end the bridge, and take the permission setting back"}}})
+		return i.reportHook(&hookReport{harness, installReport{Action: "by hand", Notes: []string{"stop the bridge, and remove the permission setting"}}})
 	}
 	place, store, err := i.configPlace(harness, o)
 	if err != nil {
@@ -90,7 +86,7 @@ func (i *Installer) UninstallHook(harness string, o *Options) error {
 		report.Notes = []string{restartNote}
 	}
 	if bytes.Contains(c.after, []byte("permd")) && bytes.Contains(c.after, []byte(" hook "+harness)) {
-		report.Notes = append(report.Notes, "the file still names permd hook "+harness+", not as install writes it: take that out by hand, or it is still asked")
+		report.Notes = append(report.Notes, "the file still has permd hook "+harness+", but not as install writes it: remove it by hand, or the harness keeps asking permd")
 	}
 	if err := i.confirmChange(c, store, &report.installReport, o); err != nil {
 		return err
@@ -98,7 +94,7 @@ func (i *Installer) UninstallHook(harness string, o *Options) error {
 	return i.reportHook(report)
 }
 
-// configPlace is the file that is changed, and where its backup is.
+// configPlace returns the file to change and the store of its backup.
 func (i *Installer) configPlace(harness string, o *Options) (*configPlace, configStore, error) {
 	if !slices.Contains(hookHarnesses(), harness) {
 		return nil, configStore{}, cli.Failf(cli.ExitUsage, "one of: "+strings.Join(Harnesses(), ", "), "there is no harness %q", harness)
@@ -112,7 +108,7 @@ func (i *Installer) configPlace(harness string, o *Options) (*configPlace, confi
 		if places := managedPlaces(hookPlaces(i.Root, harness, ""), true); len(places) > 0 {
 			return &places[0], store, err
 		}
-		return nil, store, cli.Failf(cli.ExitUsage, "install it for each person: permd hook install "+harness, "%s has no settings for an organisation", harness)
+		return nil, store, cli.Failf(cli.ExitUsage, "install it for each user: permd hook install "+harness, "%s has no managed settings", harness)
 	}
 	if err == nil {
 		dirs, err = account.OwnDirs(i.Root)

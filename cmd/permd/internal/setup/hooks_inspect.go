@@ -9,12 +9,12 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/findings"
 )
 
-// InspectHooks looks at the harnesses' configurations: whether the permd that they run
-// is there, and whether anything lets a call past it.
+// InspectHooks checks the configurations of harnesses: whether the permd that they
+// run exists, and whether anything lets calls bypass it.
 func InspectHooks(root string, x *findings.List) {
 	home, err := account.Home()
 	if err != nil {
-		return // the folders say why
+		return // the check of folders reports it
 	}
 	for _, harness := range hookHarnesses() {
 		for _, p := range hookPlaces(root, harness, home) {
@@ -26,12 +26,12 @@ func InspectHooks(root string, x *findings.List) {
 func inspectHook(p *configPlace, x *findings.List) {
 	info, err := os.Stat(p.path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfigFile {
-		return // not installed: permd does not replace such files either
+		return // install does not handle such files either
 	}
 	text, err := os.ReadFile(p.path)
 	if err != nil {
 		if p.managed {
-			return // for root to look at
+			return // only root can check it
 		}
 		x.Warn("hooks", "ls -l "+cli.Quote(p.path), "looking at %s: %v", p.path, err)
 		return
@@ -50,7 +50,7 @@ func inspectHook(p *configPlace, x *findings.List) {
 	}
 	for _, program := range entries.programs {
 		if !isProgram(program) {
-			x.Error("hooks", again, "%s: %s runs %s, which is no program: every call is stopped", p.name, p.path, program)
+			x.Error("hooks", again, "%s: %s runs %s, which is not an executable: every call is blocked", p.name, p.path, program)
 			continue
 		}
 		if len(entries.problems) == 0 {
@@ -59,7 +59,7 @@ func inspectHook(p *configPlace, x *findings.List) {
 	}
 	if len(entries.programs) == 0 && len(entries.problems) == 0 && strings.Contains(string(text), "permd") {
 		// Such as one that ends in || true.
-		x.Warn("hooks", "look at it, and then: "+again, "%s: %s names permd hook %s, but not as install writes it: what becomes of a call when the hook fails is not known", p.name, p.path, p.name)
+		x.Warn("hooks", "check it, and then: "+again, "%s: %s has permd hook %s, but not as install writes it: calls may run when the hook fails", p.name, p.path, p.name)
 	}
 	if entries.pending != "" {
 		x.Warn("hooks", entries.pending, "%s: %s: the harness has not noted that you trust the hook, and may not run it", p.name, p.path)

@@ -14,15 +14,15 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// jsonHooks edits a settings file in JSON.
+// jsonHooks is the configEditor of settings in JSON.
 type jsonHooks struct {
 	harness string
 	lists   []jsonList
 	off     []jsonSwitch // settings that turn permd's hook off
 	dialect jsonedit.Dialect
-	pins    []jsonSwitch // settings that are made where there are none
-	limit   int          // the time limit that every entry has, in the harness's unit
-	closed  string       // the member that makes a failing hook stop the call
+	pins    []jsonSwitch // settings that are added if they are missing
+	limit   int          // the timeout of every entry, in the harness's unit
+	closed  string       // the member that makes a failing hook block the call
 }
 
 // jsonList is an array of hooks, and the entry that is added to it.
@@ -31,7 +31,7 @@ type jsonList struct {
 	entry func(command string) any
 }
 
-// jsonSwitch is a setting with a value: the value itself, or a list with it.
+// jsonSwitch is a setting that has a value, or a list that contains it.
 type jsonSwitch struct {
 	path  []string
 	value string
@@ -93,8 +93,8 @@ func (s *jsonSwitch) on(t *jsonedit.Text) bool {
 	return string(n.Raw()) == s.value
 }
 
-// remove takes out every entry that runs permd for this harness, wherever a
-// person has moved it within its event, and what became empty by it.
+// remove removes every entry that runs permd for this harness, wherever the user
+// moved it within its event, and lists and objects that become empty.
 func (h *jsonHooks) remove(text []byte) ([]byte, bool, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return text, false, nil
@@ -153,7 +153,7 @@ func (h *jsonHooks) removeFrom(t *jsonedit.Text, path []string) (_ *jsonedit.Tex
 	return t, found, nil
 }
 
-// prune removes the member that path names if it is empty, of comments as well.
+// prune removes the member at path if it is empty and has no comments.
 func prune(t *jsonedit.Text, path []string) (*jsonedit.Text, error) {
 	if at := t.Root().Member(path...); at.Len() > 0 || at.Commented() {
 		return t, nil
@@ -241,8 +241,7 @@ func (h *jsonHooks) checkEntry(e *configEntries, list jsonList, n, matcher jsone
 	}
 }
 
-// hasMember reports whether an object has a member, which is given as it stands
-// in the file.
+// hasMember reports whether an object has a member with a value, given as JSON text.
 func hasMember(n jsonedit.Node, member string) bool {
 	name, value, _ := strings.Cut(strings.TrimPrefix(member, `"`), `":`)
 	return string(n.Member(name).Raw()) == value

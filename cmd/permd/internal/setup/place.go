@@ -7,40 +7,41 @@ import (
 	"strings"
 
 	"github.com/permd/permd/cmd/permd/internal/cli"
+	"github.com/permd/permd/cmd/permd/internal/service"
 )
 
-// configPlace is one file that permd is put into: one in which a harness looks
-// for hooks, or in which a client has the commands of its agents.
+// configPlace is a configuration file that permd is installed in: one with the hooks
+// of a harness, or one with the agents of an ACP client.
 type configPlace struct {
-	name    string // the harness, or client and agent; what is kept of it is called so
+	name    string // the harness, or client and agent; names the record and the backup
 	managed bool
 	path    string
 	mode    fs.FileMode // of a new file
 	edit    configEditor
-	// notes are what a person has to know about who reads it.
+	// notes are printed after installing.
 	notes []string
 }
 
-// configEditor puts permd into a configuration file, and takes it out again. A nil
-// text is a file that is not there.
+// configEditor installs permd in the text of a configuration file, and removes it. A
+// nil text means that the file does not exist.
 type configEditor interface {
-	// install adds the command to a text that has nothing of permd.
+	// install adds permd to a text without it.
 	install(text []byte, program string) ([]byte, error)
-	// remove takes out what install adds, and says whether there was any.
+	// remove removes what install adds, and reports whether there was any.
 	remove(text []byte) (rest []byte, found bool, err error)
-	// check says what is wrong with permd's entries, and which programs they run.
+	// check returns permd's entries with their problems.
 	check(text []byte) (entries configEntries, err error)
 }
 
-// editorInPlace is one whose install takes a text that has permd already and
-// changes what is there where it is: the person may have written more into it.
+// editorInPlace is a configEditor whose install accepts a text that has permd
+// already and updates the entries in place, preserving what the user added.
 type editorInPlace interface{ installsInPlace() }
 
 // configEntries are permd's entries in one file.
 type configEntries struct {
-	programs []string // which permd is run, each once
-	problems []string // why a call could get past them
-	pending  string   // what its reader has to be told by its person before it counts
+	programs []string // paths of permd that they run, without duplicates
+	problems []string // why a call could bypass them
+	pending  string   // what the user has to do in the harness before they take effect
 }
 
 func (e *configEntries) program(path string) {
@@ -49,21 +50,30 @@ func (e *configEntries) program(path string) {
 	}
 }
 
-// managedPlaces are the places of a harness that are asked for.
+// managedPlaces returns the places that are managed, or those that are not.
 func managedPlaces(places []configPlace, managed bool) []configPlace {
 	return slices.DeleteFunc(slices.Clone(places), func(p configPlace) bool { return p.managed != managed })
 }
 
-// checkNamedProgram refuses a path that a shell, or a program that replaces
-// variables in its settings, could read otherwise.
+// namedProgram is the path of permd that is written into settings.
+func namedProgram(chosen string) (string, error) {
+	program, err := service.Program(chosen)
+	if err != nil {
+		return "", err
+	}
+	return program, checkNamedProgram(program)
+}
+
+// checkNamedProgram rejects a path that a shell, or a program that expands variables
+// in its settings, could read differently.
 func checkNamedProgram(program string) error {
 	for _, r := range program {
 		if r < ' ' || r == 0x7f || strings.ContainsRune("'\"\\$`%{}", r) {
-			return cli.Failf(cli.ExitError, "put permd at a path of plain letters, and name it with --exec", "the path of permd has a character that could be misread: %q", program)
+			return cli.Failf(cli.ExitError, "move permd to a path without special characters, and name it with --exec", "the path of permd has a character that could be misread: %q", program)
 		}
 	}
 	if !strings.HasPrefix(filepath.Base(program), "permd") {
-		return cli.Failf(cli.ExitError, "call the program permd, or permd-something", "the program is not called permd, so that what runs it could not be told from others: %s", program)
+		return cli.Failf(cli.ExitError, "call the program permd, or permd-something", "the name of the program does not begin with permd, so its entries could not be recognised: %s", program)
 	}
 	return nil
 }

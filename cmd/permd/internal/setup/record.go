@@ -16,18 +16,18 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// configRecord is what permd keeps of an installation in addition to the backup: enough to
-// give back the very bytes that were there, if nobody changed the file since.
+// configRecord describes an installation. Together with the backup it allows
+// restoring the same bytes, if the file has not been changed since.
 type configRecord struct {
 	Path    string   `json:"path"`
 	Existed bool     `json:"existed"`
-	Mode    uint32   `json:"mode"`           // of the file before
+	Mode    uint32   `json:"mode"`           // of the original file
 	Wrote   string   `json:"wrote"`          // sha256 of what install wrote
-	Made    []string `json:"made,omitempty"` // the folders that it made, the innermost first
+	Made    []string `json:"made,omitempty"` // folders that install created, innermost first
 }
 
-// configStore is where records and backups are: permd's own folder, which no agent
-// may write.
+// configStore is the folder of records and backups. It is one of permd's own, which
+// no agent may write.
 type configStore struct{ dir string }
 
 func (s configStore) file(p *configPlace, ending string) string {
@@ -35,8 +35,7 @@ func (s configStore) file(p *configPlace, ending string) string {
 	if p.managed {
 		name += "-managed"
 	}
-	// A harness can be told of another folder: what is kept of one does not go
-	// for the other.
+	// The path can depend on the environment. Each path has a record of its own.
 	other := name + "-" + digest([]byte(p.path))[:12]
 	if _, err := os.Lstat(filepath.Join(s.dir, other+".json")); err == nil || s.ofOtherFile(name, p.path) {
 		name = other
@@ -44,7 +43,7 @@ func (s configStore) file(p *configPlace, ending string) string {
 	return filepath.Join(s.dir, name+ending)
 }
 
-// ofOtherFile reports whether a record is of another file.
+// ofOtherFile reports whether the record with a name is about another file.
 func (s configStore) ofOtherFile(name, path string) bool {
 	var r configRecord
 	data, err := os.ReadFile(filepath.Join(s.dir, name+".json"))
@@ -53,8 +52,8 @@ func (s configStore) ofOtherFile(name, path string) bool {
 
 func (s configStore) backup(p *configPlace) string { return s.file(p, ".before") }
 
-// load reads a record with its backup; nil if there is none of use. What does
-// not fit together is no record: the file itself says what is permd's.
+// load reads a record with its backup, nil if there is none or they do not match:
+// permd's entries are then recognised in the file itself.
 func (s configStore) load(p *configPlace) (*configRecord, []byte) {
 	data, err := os.ReadFile(s.file(p, ".json"))
 	if err != nil {
@@ -74,8 +73,8 @@ func (s configStore) load(p *configPlace) (*configRecord, []byte) {
 	return &r, nonNil(before)
 }
 
-// save keeps backup and record before the file is changed: a record of what was
-// not written in the end matches no file, and is no harm.
+// save stores backup and record. It is called before the file is changed: if that
+// fails, the record matches no file and is ignored.
 func (s configStore) save(p *configPlace, r *configRecord, before []byte) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("making the folder of backups: %w", err)

@@ -20,11 +20,11 @@ import (
 	"github.com/permd/permd/packaging"
 )
 
-// installReport is what became of a configuration file. Its JSON form is kept.
+// installReport is the result for one configuration file. Its JSON form is stable.
 type installReport struct {
 	File string `json:"file,omitzero"`
-	// Action is wrote, removed, unchanged, absent, or by hand; with --dry-run
-	// what would be.
+	// Action is wrote, removed, unchanged, absent, or by hand. With --dry-run it is
+	// what would be done.
 	Action string         `json:"action"`
 	DryRun bool           `json:"dryRun,omitzero"`
 	Diff   string         `json:"diff,omitzero"`
@@ -42,16 +42,16 @@ func newInstallReport(c *configChange, changed, same string) installReport {
 	return r
 }
 
-// checkAsked makes sure that a person is asked or has said yes.
+// checkAsked returns an error if the user could not be asked and has not confirmed.
 func (i *Installer) checkAsked(o *Options) error {
 	if i.JSON && !o.Yes && !o.DryRun {
-		return cli.Failf(cli.ExitUsage, "say --yes or --dry-run", "with --json nobody is asked")
+		return cli.Failf(cli.ExitUsage, "add --yes or --dry-run", "--json does not ask for confirmation")
 	}
 	return nil
 }
 
-// confirmChange shows the change, asks, and makes it; with --dry-run it only
-// shows it.
+// confirmChange shows the change, asks for confirmation, and makes it. With
+// --dry-run it only shows it.
 func (i *Installer) confirmChange(c *configChange, s configStore, r *installReport, o *Options) error {
 	if !i.JSON && r.Diff != "" {
 		fmt.Fprintf(i.Out, "%s\n", visibleLines(r.Diff))
@@ -67,14 +67,14 @@ func (i *Installer) confirmChange(c *configChange, s configStore, r *installRepo
 			return fmt.Errorf("reading the answer: %w", err)
 		}
 		if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
-			return cli.Failf(cli.ExitError, "say y, or --yes", "nothing was changed")
+			return cli.Failf(cli.ExitError, "answer y, or use --yes", "nothing was changed")
 		}
 	}
 	return c.apply(s, uint32(os.Geteuid()))
 }
 
-// installUnits writes the units of the daemon where there are none, so that who was
-// just set up has somebody to ask.
+// installUnits installs the systemd units of the daemon unless they exist, so that
+// the daemon runs when it is first asked.
 func (i *Installer) installUnits(ctx context.Context, program string, r *installReport, o *Options) error {
 	if runtime.GOOS != "linux" || o.NoService {
 		return nil
@@ -88,7 +88,7 @@ func (i *Installer) installUnits(ctx context.Context, program string, r *install
 	}
 	units, err := packaging.UserUnits(program)
 	if err != nil {
-		return cli.Failf(cli.ExitError, "name another place with --exec, or say --no-service", "%s is written; the units are not: %v", r.File, err)
+		return cli.Failf(cli.ExitError, "name another place with --exec, or use --no-service", "%s is written; the units are not: %v", r.File, err)
 	}
 	byHand := service.StartedByHand(ctx, dirs)
 	report, err := service.Install(service.Dir(dirs), units, false)
@@ -105,7 +105,7 @@ func (i *Installer) installUnits(ctx context.Context, program string, r *install
 	return nil
 }
 
-// print writes the report for a person; what is a word where there is no file.
+// print prints the report in readable form. what is shown if there is no file.
 func (r *installReport) print(w io.Writer, what string) {
 	action := r.Action
 	if r.DryRun && r.Diff != "" {

@@ -1,33 +1,31 @@
-// Package setup puts permd into the configuration of programs that ask for
-// permission, and takes it out again: into the hooks of agent harnesses, and in
-// front of the agents of ACP clients.
+// Package setup installs permd in the configuration of other programs and removes
+// it again: as a hook of agent harnesses, and in front of the agents of ACP clients.
 //
-// A place is one file with an editor that knows its form. A change is planned
-// first, shown as a difference, and made when the person says yes; what the file
-// held before is kept, so that the same bytes can be given back. A harness has a
-// file named after it; ACP clients and agents have a table each.
+// A configPlace is one file with an editor for its format. A change is planned,
+// shown as a diff, and made when the user confirms it. A backup of the file is kept,
+// so that uninstalling restores the same bytes. Each harness has a source file named
+// after it; ACP clients and agents have a table each.
 package setup
 
 import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 )
 
-// Installer changes the configurations of other programs so that they ask permd,
-// and back.
+// Installer installs permd in the configuration of other programs, and removes it.
 type Installer struct {
 	cli.Streams
-	Root string // relocates /etc and /var
+	Root string // prefix of /etc and /var, from --root
 }
 
-// Options are what a person can say about a change.
+// Options are the options of the install and uninstall commands.
 type Options struct {
-	Yes    bool // do not ask before the change is made
-	DryRun bool // show the change and make none
+	Yes    bool // make the change without asking
+	DryRun bool // show the change without making it
 
-	// Of installing:
-	Program   string // the permd that is run; "" is this one
-	NoService bool   // leave the units of the daemon alone
+	// For installing:
+	Program   string // path of the permd to run; "" means this one
+	NoService bool   // do not install systemd units
 
-	// Managed, of hooks: the organisation's settings of the harness.
+	// Managed changes the harness's managed settings. For hooks only.
 	Managed bool
 }

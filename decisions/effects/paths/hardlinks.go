@@ -1,0 +1,137 @@
+package paths
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// A hard link is a further name of a file, and nothing about it tells the other
+// names. So a file with several names is compared with the files that are guarded
+// by their names: permd's own, and those of the project and of the person's home,
+// as far as the bounds go. And whoever writes into it writes into a file that may
+// lie anywhere.
+
+// Identifier is a file system that tells files apart whatever their names are.
+type Identifier interface {
+	// Identity returns what is the same for all names of a regular file.
+	Identity(path string) (Identity, error)
+}
+
+// Identity is a file, by whatever name.
+type Identity struct{ Device, File uint64 }
+
+// Bounds of looking for the other names of a file.
+const (
+	maxNamed      = 4096 // names looked at below each home and root, nearest first
+	maxNamedDepth = 5    // folders in each other
+)
+
+// otherNames returns the guarded tags that a file has by another name of it.
+func (r *Resolver) otherNames(kind effects.Kind, p string) effects.Tags {
+	by, ok := r.fs.(Identifier)
+	if !ok {
+		return 0
+	}
+	id, err := by.Identity(p)
+	if err != nil {
+		return effects.TagsOf(effects.Secret) // it was there a moment ago
+	}
+	if r.named == nil {
+		r.named = map[Identity]effects.Tags{}
+		r.nameGuarded(by)
+	}
+	tags := r.named[id]
+	if kind == effects.KindRead {
+		return tags & effects.TagsOf(effects.Secret, effects.Permd)
+	}
+	for _, program := range r.Own.named {
+		if other, err := by.Identity(program); err == nil && other == id {
+			tags = tags.With(effects.Permd)
+		}
+	}
+	return tags
+}
+
+// nameGuarded notes the files with several names that are guarded by one of them.
+func (r *Resolver) nameGuarded(by Identifier) {
+	for _, own := range r.Own.paths {
+		r.nameBelow(by, own, func(string) effects.Tags { return effects.TagsOf(effects.Permd) })
+	}
+	g := r.Session()
+	for _, root := range slices.Concat(g.roots, g.Homes) {
+		if s, ok := r.fs.(Surveyor); ok && slices.Contains(g.roots, root) {
+			for _, file := range s.Survey(root, root).Secrets {
+				r.name(by, file, r.Guard(file))
+			}
+		}
+		r.nameBelow(by, root, r.Guard)
+	}
+}
+
+// nameBelow goes through a folder, the nearest names first, as far as what lies
+// there is guarded or may hold something that is.
+func (r *Resolver) nameBelow(by Identifier, top string, guard func(string) effects.Tags) {
+	type folder struct {
+		path  string
+		depth int
+	}
+	if mode, err := r.fs.Lstat(top); err != nil || !mode.IsDir() {
+		r.name(by, top, guard(top))
+		return
+	}
+	left := maxNamed
+	for queue := []folder{{top, 0}}; len(queue) > 0 && left > 0; queue = queue[1:] {
+		in := queue[0]
+		entries, err := r.fs.Names(in.path, maxNamed)
+		if err != nil {
+			continue // nobody may look into it, or it is too much
+		}
+		for _, e := range entries[:min(left, len(entries))] {
+			left--
+			p := path.Join(in.path, e.Name())
+			switch tags := guard(p); {
+			case e.Type().IsRegular() && tags != 0:
+				r.name(by, p, tags)
+			case e.IsDir() && in.depth < maxNamedDepth && (tags != 0 || r.mayHold(p)):
+				queue = append(queue, folder{p, in.depth + 1})
+			}
+		}
+	}
+}
+
+// mayHold reports whether a folder that is not guarded itself may hold, by its
+// name, something that is.
+func (r *Resolver) mayHold(dir string) bool {
+	f := lexpath.Fold(dir)
+	return Guarded.containedIn(f, r.Session().fromHome(f)) != 0
+}
+
+// name notes a file, if it has several names.
+func (r *Resolver) name(by Identifier, p string, tags effects.Tags) {
+	if tags == 0 {
+		return
+	}
+	if mode, err := r.fs.Lstat(p); err != nil || mode&effects.ModeLinked == 0 {
+		return
+	}
+	if id, err := by.Identity(p); err == nil {
+		r.named[id] |= tags
+	}
+}
+
+// severalNames adds to the tags of a file with several names what the others
+// say. Writing into it changes what may lie outside of the project.
+func (r *Resolver) severalNames(kind effects.Kind, at place, tags effects.Tags) effects.Tags {
+	if kind == effects.KindDelete || at.mode&effects.ModeLinked == 0 || at.mode&fs.ModeSymlink != 0 {
+		return tags // to take a name away leaves the file to the others
+	}
+	tags |= r.otherNames(kind, at.Path)
+	if kind == effects.KindWrite && tags.Has(effects.InProject) {
+		tags = tags&^effects.TagsOf(effects.InProject) | effects.TagsOf(effects.Outside)
+	}
+	return tags
+}
