@@ -111,8 +111,7 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	return e, nil
 }
 
-// atHome puts a home in the place of ~/, since a choice is matched without
-// knowing homes.
+// atHome replaces ~/ by a home, since choices are matched without knowing homes.
 func atHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
 	if p.Path == nil || p.Path.Base != pattern.Home {
 		return p, nil
@@ -159,9 +158,8 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	return nil
 }
 
-// Confirm makes choices count that only a client reported so far, and accepts
-// what became of choices of an earlier permd: their lines then deny what they
-// are about.
+// Confirm confirms choices that a client reported, and rejects of an earlier version
+// of permd, which then deny what their lines match.
 func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

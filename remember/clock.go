@@ -49,8 +49,8 @@ func (s *Store) expireDue(now int64) {
 }
 
 // expire drops choices that have ended. The database learns of it too, so that
-// a restart does not bring them back; where it cannot be written, the times
-// in it speak against them.
+// a restart does not bring them back; if it cannot be written, their stored times
+// prevent that.
 func (s *Store) expire(over []*entry) {
 	if len(over) == 0 {
 		return

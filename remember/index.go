@@ -115,9 +115,9 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	return false
 }
 
-// coversDestructive reports whether an allow was given for an effect that was said to be as
-// bad: a yes to a call holds no longer once the tool's server says that the tool
-// may destroy something. A line that a person wrote is about the tool as it is.
+// coversDestructive reports whether an allow covers a destructive use: an allow of a
+// call does not apply any more once the tool's server says that the tool may destroy
+// something. A line that a person wrote is about the tool as it is.
 func (e *entry) coversDestructive(x *effects.Effect) bool {
 	return x.Use == nil || !x.Use.Destructive || e.choice.Pins.Destructive || e.line != nil && e.choice.DecisionID == ""
 }
@@ -243,7 +243,7 @@ func (x *index) own(copied *[256]bool, i byte) map[digest][]*entry {
 	return x.shards[i]
 }
 
-// search is one look for the choices that fit an effect.
+// search is one lookup of the choices that match an effect.
 type search struct {
 	x   *index
 	key *hashKey
@@ -297,8 +297,8 @@ func (s *search) checkReject(e *entry) {
 	}
 }
 
-// narrower reports whether an allow says less than another one: first by what
-// it matches, then by where it holds.
+// narrower reports whether an allow is narrower than another one: first by what it
+// matches, then by its scope.
 func (e *entry) narrower(than *entry) bool {
 	if e.answer.Exact != than.answer.Exact {
 		return e.answer.Exact
@@ -316,7 +316,7 @@ func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now, newest int64)
 	return s
 }
 
-// answer is what is said about a reject that was found: the part that was touched.
+// answer returns the choice for a reject that was found: the part that matched.
 func (s *search) answer() *decisions.Choice {
 	switch {
 	case s.part == nil:

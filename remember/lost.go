@@ -12,10 +12,10 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Rejects that can no longer be read must not turn into silence: a rule would
-// then allow what a person rejected. In their place a part that matches every
-// effect, or every effect of one kind, asks until a person has looked at
-// `permd remember list --changed` and forgets it. It is stored like any other
+// Rejects that can no longer be read must not be dropped: a rule could then allow what
+// a person rejected. They are replaced by a part that matches every effect, or every
+// effect of one kind, and asks until a person forgets it (permd remember list
+// --changed). It is stored like any other
 // reject, so it outlives the daemon.
 
 // allUsers is the owner of what was lost with the names of its owners. No person
@@ -73,7 +73,7 @@ func wasDeleted(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == 0
 }
 
-// askForLost makes everything ask that may have been rejected.
+// askForLost adds rejects that ask about everything that may have been rejected.
 func (s *Store) askForLost(why string) {
 	for _, e := range s.byID {
 		if e.choice.UID == allUsers {

@@ -1,14 +1,14 @@
-// Package remember keeps what people decided: choices, each an allow or a
-// reject of one effect within a scope. It answers from memory, without locks
-// and without the disk; a SQLite database is what is stored.
+// Package remember stores the choices of people, each an allow or a reject within a
+// scope. Lookups use an index in RAM, without locks and without the disk; the choices
+// are stored in a SQLite database.
 //
-// A choice is matched on the exact facts of an effect, by a keyed hash of
-// them, so that secrets in arguments are never stored (facts.go), or by a rule
-// line of decisions/pattern together with pinned facts (lines.go).
+// A choice matches the exact facts of an effect, by a keyed hash of them so that
+// secrets in arguments are never stored (digest.go), or a rule line of
+// decisions/pattern together with pinned facts (lines.go).
 //
-// It does not decide: whether a choice counts is decided by the precedence
-// table. It does not know shells, interpreters and wrappers; who opens a Store
-// says what must not be remembered.
+// The package does not decide: whether a choice counts is up to the precedence table.
+// It knows no shells, interpreters or wrappers; Options.Allowable says what must not
+// be remembered.
 package remember
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// ScopeKind says where a choice holds.
+// ScopeKind says where a choice applies.
 type ScopeKind string
 
 // The scopes, from the narrowest to the widest.
@@ -34,7 +34,7 @@ const (
 // SessionIdle is how long an unused choice for a session lasts.
 const SessionIdle = 12 * time.Hour
 
-// rank orders scopes from the narrowest, 0 for a word that is none.
+// rank orders scopes from the narrowest, 0 for an unknown one.
 func (k ScopeKind) rank() int {
 	switch k {
 	case ForSession:
@@ -51,7 +51,7 @@ func (k ScopeKind) rank() int {
 
 func (k ScopeKind) ofSession() bool { return k == ForSession || k == ForChildren }
 
-// Scope is where one choice holds.
+// Scope is where a choice applies.
 type Scope struct {
 	Kind ScopeKind `json:"kind"`
 	// Key is the session's id or the project's root, "" for ForUser.
@@ -60,8 +60,8 @@ type Scope struct {
 	Conn uint64 `json:"-"`
 }
 
-// Pins are what a choice is bound to besides its rule line, as far as a person
-// may see it; the hash of the facts covers them all.
+// Pins are the facts that a choice is bound to in addition to its rule line, for
+// display. The hash of the facts covers all of them.
 type Pins struct {
 	Project   string `json:"project,omitzero"`   // that the program runs in, or the path lies in
 	Cwd       string `json:"cwd,omitzero"`       // that very folder
@@ -88,12 +88,12 @@ type Choice struct {
 	Verdict decisions.Verdict `json:"verdict"` // Allow or Deny
 	Kind    effects.Kind      `json:"kind"`
 	Label   string            `json:"label"` // the rule line, secrets masked
-	// ByLine is set when the choice is matched by its rule line, not by the very
-	// facts of the effect that it came from.
+	// ByLine is set if the choice is matched by its rule line, not by the exact facts
+	// of the effect that it came from.
 	ByLine bool   `json:"byLine,omitzero"`
 	Parts  []Part `json:"parts,omitzero"` // of a reject
-	// Changed says why one of an earlier permd does not hold as it did, "" for all
-	// others and for those that a person has accepted as they are (Confirm).
+	// Changed says why a choice of an earlier version of permd no longer applies as it
+	// did. It is "" for all others, and once a person has confirmed it.
 	Changed string `json:"changed,omitzero"`
 	Pins    Pins   `json:"pins"`
 	Scope   Scope  `json:"scope"`
@@ -130,7 +130,7 @@ type Draft struct {
 	line *pattern.Pattern // of the level, where it is known
 }
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
 	// ErrNotRemembered means that an effect of this kind is never remembered,
 	// or that too little is known of it.
@@ -155,15 +155,16 @@ var (
 // MaxChoices bounds the choices of one person.
 const MaxChoices = 200_000
 
-// Status is what the memory says about itself.
+// Status is the state of the memory.
 type Status struct {
 	Allows  int `json:"allows"`
 	Rejects int `json:"rejects"`
 	// Degraded says in words what is wrong, nil if nothing is.
 	Degraded []string `json:"degraded,omitzero"`
-	// Unconfirmed counts the allows that wait for a person to confirm them.
+	// Unconfirmed counts the allows that a person has to confirm first.
 	Unconfirmed int `json:"unconfirmed,omitzero"`
-	// Changed counts the choices of an earlier permd that a person should look at.
+	// Changed counts the choices of an earlier version of permd that a person should
+	// review.
 	Changed int `json:"changed,omitzero"`
 	// AllowsOff is set when remembered allows do not count.
 	AllowsOff bool `json:"allowsOff,omitzero"`

@@ -29,9 +29,9 @@ func TestRememberCommand(t *testing.T) {
 		{[]string{"add", "state", "x", "--scope", "user"}, "kinds are"},
 		{[]string{"add", "run", "go vet", "--scope", "session"}, "unknown scope"},
 		{[]string{"add", "run", "curl https://ada:canary@example.com/", "--dir", project}, "secret"},
-		{[]string{"forget"}, "name the choices"},
+		{[]string{"forget"}, "give the ids of choices"},
 		{[]string{"forget", "none"}, "no choice of that id"},
-		{[]string{"forget", "none", "--all"}, "name the choices"},
+		{[]string{"forget", "none", "--all"}, "give the ids of choices"},
 		{[]string{"show", "none"}, "no choice of that id"},
 		{[]string{"list", "--kind", "walk"}, "unknown kind"},
 	} {
