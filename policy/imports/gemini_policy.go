@@ -51,9 +51,51 @@ func (n *node) list() ([]string, bool) {
 }
 
 func (t *translator) geminiRule(n *node) error {
+	r := rule{at: t.at(n.line)}
+	only, err := t.geminiConditions(n, &r)
+	if err != nil {
+		return err
+	}
+	decision := n.get("decision")
+	if decision == nil {
+		return &fileError{at: r.at, err: fmt.Errorf("the rule has no decision")}
+	}
+	sets := map[string]decisions.Set{"allow": decisions.SetAllow, "deny": decisions.SetDeny, "ask_user": decisions.SetAsk}
+	if r.set = sets[decision.text]; r.set == "" {
+		return &fileError{at: t.at(decision.line), err: fmt.Errorf("%q is not allow, deny or ask_user", decision.show())}
+	}
+	names, ok := n.get("toolName").list()
+	prefixes, ok2 := n.get("commandPrefix").list()
+	if !ok || !ok2 {
+		return &fileError{at: r.at, err: fmt.Errorf("toolName and commandPrefix are texts or lists of texts")}
+	}
+	server := ""
+	if s := n.get("mcpName"); s != nil {
+		server = s.text
+	}
+	matches, names := geminiMatches(n, server, names, prefixes)
+	if p := n.get("argsPattern"); p != nil {
+		only = append(only, geminiArguments(matches, p, r.set == decisions.SetAllow)...)
+		names = append(names, "argsPattern "+p.text)
+	}
+	r.text = strings.TrimSpace(strings.Join(names, " ") + ": " + decision.text)
+	if server != "" {
+		r.text = server + " " + r.text
+	}
+	r.only = strings.Join(slices.Compact(only), " and ")
+	for _, m := range matches {
+		one := r
+		one.m = m
+		t.add(one)
+	}
+	return nil
+}
+
+// geminiConditions reads the members of a rule that do not say what it is about.
+// It returns when the rule holds, as far as that has no form here.
+func (t *translator) geminiConditions(n *node, r *rule) ([]string, error) {
 	known := []string{"toolName", "mcpName", "commandPrefix", "commandRegex", "argsPattern", "decision", "priority", "modes", "interactive",
 		"allowRedirection", "allow_redirection", "denyMessage", "deny_message", "subagent", "toolAnnotations", "description"}
-	r := rule{at: t.at(n.line)}
 	var only []string
 	for _, m := range n.members {
 		switch m.name {
@@ -73,7 +115,7 @@ func (t *translator) geminiRule(n *node) error {
 		case "priority":
 			p, err := strconv.ParseFloat(m.value.text, 64)
 			if err != nil || p < -1e6 || p > 1e6 {
-				return &fileError{at: t.at(m.line), err: fmt.Errorf("%q is no priority", m.value.show())}
+				return nil, &fileError{at: t.at(m.line), err: fmt.Errorf("%q is no priority", m.value.show())}
 			}
 			r.rank = int(p * 1000)
 		default:
@@ -83,24 +125,12 @@ func (t *translator) geminiRule(n *node) error {
 			}
 		}
 	}
-	decision := n.get("decision")
-	if decision == nil {
-		return &fileError{at: r.at, err: fmt.Errorf("the rule has no decision")}
-	}
-	sets := map[string]decisions.Set{"allow": decisions.SetAllow, "deny": decisions.SetDeny, "ask_user": decisions.SetAsk}
-	if r.set = sets[decision.text]; r.set == "" {
-		return &fileError{at: t.at(decision.line), err: fmt.Errorf("%q is not allow, deny or ask_user", decision.show())}
-	}
-	names, ok := n.get("toolName").list()
-	prefixes, ok2 := n.get("commandPrefix").list()
-	if !ok || !ok2 {
-		return &fileError{at: r.at, err: fmt.Errorf("toolName and commandPrefix are texts or lists of texts")}
-	}
+	return only, nil
+}
+
+// geminiMatches returns what a rule is about, and how it names that.
+func geminiMatches(n *node, server string, names, prefixes []string) ([]match, []string) {
 	var matches []match
-	server := ""
-	if s := n.get("mcpName"); s != nil {
-		server = s.text
-	}
 	switch {
 	case len(prefixes) > 0:
 		for _, p := range prefixes {
@@ -135,38 +165,31 @@ func (t *translator) geminiRule(n *node) error {
 			}
 		}
 	}
-	if p := n.get("argsPattern"); p != nil {
-		re, command := strings.CutPrefix(strings.Trim(p.text, "/"), `"command":"`)
-		for i, m := range matches {
-			if m.area == runArea && command && m.all {
-				if end, ok := strings.CutSuffix(re, `"`); ok {
-					re = end + "$"
-				}
-				matches[i] = commandRegexp(re, false, false, true)
-			} else if src := strings.Trim(p.text, "/"); m.area == runArea && m.all && !strings.Contains(src, `"`) {
-				matches[i] = commandRegexp(src, false, true, false)
-				if plain, _ := withoutLookaround(src); matches[i].bodies != nil {
-					// What else the tool is given is tested too.
-					matches[i].bodies = append(matches[i].bodies, body("input.effect.shell == true", regoText("(?s)"+plain, "json.marshal(input.call.raw)")))
-				}
-				if r.set == decisions.SetAllow {
-					matches[i] = nothing(matches[i], NotWords, "write a commandPrefix for each command that you mean", "the expression may match anywhere in the input")
-				}
-			} else {
-				only = append(only, "where the input matches "+p.text)
+	return matches, names
+}
+
+// geminiArguments narrows what a rule is about to calls whose input matches an
+// expression. Where it cannot, it returns that as a condition.
+func geminiArguments(matches []match, p *node, allow bool) (only []string) {
+	re, command := strings.CutPrefix(strings.Trim(p.text, "/"), `"command":"`)
+	for i, m := range matches {
+		if m.area == runArea && command && m.all {
+			if end, ok := strings.CutSuffix(re, `"`); ok {
+				re = end + "$"
 			}
+			matches[i] = commandRegexp(re, false, false, true)
+		} else if src := strings.Trim(p.text, "/"); m.area == runArea && m.all && !strings.Contains(src, `"`) {
+			matches[i] = commandRegexp(src, false, true, false)
+			if plain, _ := withoutLookaround(src); matches[i].bodies != nil {
+				// What else the tool is given is tested too.
+				matches[i].bodies = append(matches[i].bodies, body("input.effect.shell == true", regoText("(?s)"+plain, "json.marshal(input.call.raw)")))
+			}
+			if allow {
+				matches[i] = nothing(matches[i], NotWords, "write a commandPrefix for each command that you mean", "the expression may match anywhere in the input")
+			}
+		} else {
+			only = append(only, "where the input matches "+p.text)
 		}
-		names = append(names, "argsPattern "+p.text)
 	}
-	r.text = strings.TrimSpace(strings.Join(names, " ") + ": " + decision.text)
-	if server != "" {
-		r.text = server + " " + r.text
-	}
-	r.only = strings.Join(slices.Compact(only), " and ")
-	for _, m := range matches {
-		one := r
-		one.m = m
-		t.add(one)
-	}
-	return nil
+	return only
 }

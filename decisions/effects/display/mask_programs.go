@@ -140,32 +140,8 @@ func secretWord(words []effects.Word, i int) int {
 		return -1
 	}
 	if before := &words[i-1]; i > 1 && !before.Dynamic() && len(before.Text) > 1 && before.Text[0] == '-' && w.Text[0] != '-' {
-		option := before.Text
-		switch {
-		case option == "-H" || option == "--header":
-			if name, value, ok := strings.Cut(w.Text, ":"); ok && SecretName(name, nameOfHeader) {
-				keep := len(name) + 1 + len(value) - len(strings.TrimLeft(value, " "))
-				for _, a := range authSchemes {
-					if rest := w.Text[keep:]; len(rest) > len(a) && strings.EqualFold(rest[:len(a)], a) {
-						keep += len(a)
-					}
-				}
-				return keep
-			}
-		case strings.HasPrefix(option, "--no-") || strings.Contains(option, "="):
-		case len(option) > 4 && SecretName(option, nameOfOption) && !strings.HasPrefix(w.Text, "id=") && !strings.HasPrefix(w.Text, "type="):
-			if from, end := spared(w.Text, 0, len(w.Text)); end > from && strings.IndexByte("/~.", w.Text[0]) < 0 {
-				return 0
-			}
-		case len(option) == 2:
-			switch rule := letterRuleOf(words, option[1]); {
-			case rule.means == letterSecret && !rule.attached:
-				return 0
-			case rule.means == letterUser:
-				if user, password, ok := strings.Cut(w.Text, ":"); ok && password != "" {
-					return len(user) + 1
-				}
-			}
+		if keep := secretValue(words, before.Text, w.Text); keep >= 0 {
+			return keep
 		}
 	}
 	if i > 2 && w.Text[0] != '-' && setters[words[i-2].Text] && SecretName(words[i-1].Text, nameOfOption) {
@@ -177,6 +153,46 @@ func secretWord(words []effects.Word, i int) int {
 		}
 	}
 	return -1
+}
+
+// secretValue is secretWord for a word that may be the value of the option before
+// it.
+func secretValue(words []effects.Word, option, text string) int {
+	switch {
+	case option == "-H" || option == "--header":
+		return secretHeader(text)
+	case strings.HasPrefix(option, "--no-") || strings.Contains(option, "="):
+	case len(option) > 4 && SecretName(option, nameOfOption) && !strings.HasPrefix(text, "id=") && !strings.HasPrefix(text, "type="):
+		if from, end := spared(text, 0, len(text)); end > from && strings.IndexByte("/~.", text[0]) < 0 {
+			return 0
+		}
+	case len(option) == 2:
+		switch rule := letterRuleOf(words, option[1]); {
+		case rule.means == letterSecret && !rule.attached:
+			return 0
+		case rule.means == letterUser:
+			if user, password, ok := strings.Cut(text, ":"); ok && password != "" {
+				return len(user) + 1
+			}
+		}
+	}
+	return -1
+}
+
+// secretHeader is how much of a header is no secret: its name, and the scheme of
+// its value.
+func secretHeader(text string) int {
+	name, value, ok := strings.Cut(text, ":")
+	if !ok || !SecretName(name, nameOfHeader) {
+		return -1
+	}
+	keep := len(name) + 1 + len(value) - len(strings.TrimLeft(value, " "))
+	for _, a := range authSchemes {
+		if rest := text[keep:]; len(rest) > len(a) && strings.EqualFold(rest[:len(a)], a) {
+			keep += len(a)
+		}
+	}
+	return keep
 }
 
 // setters stand before a name and its value.

@@ -21,12 +21,9 @@ func (t *Table) Explains(program string, words []string, option string) bool {
 	if !p.comparable() {
 		return false
 	}
-	switch r.Next().Kind {
-	case ArgNumber:
-		return true
-	case ArgOptions:
-	default:
-		return false
+	a := r.Next()
+	if a.Kind != ArgOptions {
+		return a.Kind == ArgNumber
 	}
 	for use, ok := r.Option(); ok; use, ok = r.Option() {
 		switch {

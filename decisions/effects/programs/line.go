@@ -56,7 +56,7 @@ func (t *Table) Line(program string, words []string) (LineWords, bool) {
 				return l, false
 			}
 			l.Operands = append(l.Operands, a.Index)
-		default:
+		case ArgNumber, ArgUnknown, ArgPattern, ArgOperator, ArgLinks, ArgExec:
 			return l, false
 		}
 	}
@@ -86,6 +86,7 @@ func (l *LineWords) option(use *OptionUse, words []string) bool {
 			first--
 		}
 		l.Values = append(l.Values, words[first:use.Value+1]...)
+	case NoValue, ValueMissing, ValueFalse:
 	}
 	return true
 }

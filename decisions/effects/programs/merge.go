@@ -158,13 +158,6 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 	}
 }
 
-func put[V any](to *map[string]V, from map[string]V) {
-	if *to == nil {
-		*to = map[string]V{}
-	}
-	maps.Copy(*to, from)
-}
-
 // options takes the options of an entry over. What is said about one spelling of an
 // option holds for all of them, and its canonical name, by which rules know it,
 // stays.

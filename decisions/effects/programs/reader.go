@@ -89,6 +89,7 @@ func (r *Reader) Next() Arg {
 		return r.assignment(i, w)
 	case StyleTest:
 		return r.operand(i)
+	case StyleGNU, StyleWords:
 	}
 	switch {
 	case p.Text:

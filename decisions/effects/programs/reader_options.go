@@ -155,6 +155,7 @@ func (r *Reader) Option() (u OptionUse, ok bool) {
 			return r.nextLetter(), true
 		}
 		r.form = nothingLeft
+	case nothingLeft:
 	}
 	return OptionUse{}, false
 }

@@ -88,14 +88,12 @@ func (t *traits) take(from *traits, key string) bool {
 		return false
 	}
 	more, _ := from.trait(key)
-	switch to.Kind() {
-	case reflect.Slice:
-		if more.Len() == 0 {
-			return true
-		}
+	switch list, table := to.Kind() == reflect.Slice, to.Kind() == reflect.Map; {
+	case (list || table) && more.Len() == 0:
+	case list:
 		all := reflect.MakeSlice(to.Type(), 0, to.Len()+more.Len())
 		to.Set(reflect.AppendSlice(reflect.AppendSlice(all, to), more))
-	case reflect.Map:
+	case table:
 		all := reflect.MakeMap(to.Type())
 		for _, m := range []reflect.Value{to, more} {
 			for i := m.MapRange(); i.Next(); {

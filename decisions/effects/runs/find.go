@@ -33,7 +33,7 @@ func (v *invocation) find() {
 			use, _ := r.Option()
 			v.primary(&use)
 		case programs.ArgOperator:
-		default:
+		case programs.ArgOperand, programs.ArgNumber, programs.ArgDashes, programs.ArgSub, programs.ArgCommand, programs.ArgText:
 			v.operands = append(v.operands, i)
 		}
 	}

@@ -177,7 +177,7 @@ func (v *invocation) words() {
 		case programs.ArgNumber:
 		case programs.ArgSub:
 			v.subcommand(&a)
-		default:
+		case programs.ArgOperand, programs.ArgOperator, programs.ArgLinks, programs.ArgExec:
 			v.operands = append(v.operands, i)
 			if v.p.Wrapper != nil && !a.Fixed {
 				v.wrapperOperand(i)

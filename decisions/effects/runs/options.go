@@ -54,7 +54,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 		v.value(o, i, w)
 	case programs.ValueSeparate:
 		v.separateValue(use)
-	default:
+	case programs.NoValue, programs.ValueFalse:
 		v.optionalNumber(o, i)
 		v.value(o, i, effects.Word{})
 	}

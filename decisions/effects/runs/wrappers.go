@@ -85,7 +85,8 @@ func (v *invocation) wrappedCommand(p *programs.Program) int {
 				}
 				v.wrapperDoesMore = v.wrapperDoesMore || !v.harmlessOption(&use)
 			}
-		default:
+		case programs.ArgOperand, programs.ArgSub, programs.ArgCommand, programs.ArgText, programs.ArgUnknown, programs.ArgPattern,
+			programs.ArgOperator, programs.ArgLinks, programs.ArgExec:
 			return v.skipOperands(i, skip)
 		}
 	}
@@ -101,7 +102,7 @@ func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 		if v.args[use.Value].Expandable() {
 			return false
 		}
-	default:
+	case programs.ValueMissing, programs.ValueUnexpected, programs.ValueFalse:
 		return false
 	}
 	return use.Act == programs.ActText && !use.Abbreviated

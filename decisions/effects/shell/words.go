@@ -136,99 +136,42 @@ func flatBraces(w *syntax.Word) bool {
 
 // value evaluates a word as far as it is known.
 func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
-	out := effects.Word{Shown: shown}
-	var text strings.Builder
-	dynamic := false
-	stop := func(split bool) {
-		if !dynamic {
-			out.Prefix = text.String()
-		}
-		dynamic = true
-		out.Split = out.Split || split
-	}
+	v := wordValue{out: effects.Word{Shown: shown}}
 	for i, part := range w.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			value := part.Value
-			if i == 0 && strings.HasPrefix(value, "~") {
-				rest, ok := s.tilde(value, len(w.Parts) == 1, &text)
-				if !ok {
-					stop(false)
-				}
-				value = rest
-			}
-			if i == 0 && len(value) > 1 && value[0] == '=' && (chars.IsLetter(value[1]) || value[1] == '.' || value[1] == '_') {
-				stop(false) // zsh puts the path of a program there
-			}
-			if strings.Contains(value, "=~") || strings.Contains(value, ":~") {
-				// bash expands a tilde there in words that look like assignments.
-				stop(false)
-			}
-			if strings.ContainsAny(value, "*?[") && hasGlob(value, len(w.Parts) > 1) {
-				out.Glob, out.Dir = true, at.cwd()
-			}
-			unescape(&text, value)
+			s.literal(&v, part.Value, i == 0, len(w.Parts) == 1, at)
 		case *syntax.SglQuoted:
 			if !part.Dollar {
-				text.WriteString(part.Value)
+				v.text.WriteString(part.Value)
 			} else if value, ok := ansiC(part.Value); ok {
-				text.WriteString(value)
+				v.text.WriteString(value)
 			} else {
-				stop(false)
+				v.stop(false)
 			}
 		case *syntax.DblQuoted:
-			if part.Dollar {
-				stop(false)
-			}
-			for i, inner := range part.Parts {
-				switch inner := inner.(type) {
-				case *syntax.Lit:
-					unescapeQuoted(&text, inner.Value, "$`\"\\")
-				case *syntax.ParamExp:
-					if value, ok := s.variable(inner, at); ok && !modified(part.Parts, i) {
-						text.WriteString(value)
-					} else {
-						// "$@" and "${a[@]}" become any number of words.
-						stop(manyWords(inner))
-					}
-				case *syntax.CmdSubst:
-					if value, ok := s.printed(inner, at); ok {
-						text.WriteString(value)
-					} else {
-						stop(false)
-					}
-				default:
-					stop(false)
-				}
-			}
+			s.quoted(&v, part, at)
 		case *syntax.ParamExp:
 			value, ok := s.variable(part, at)
-			if ok && !modified(w.Parts, i) && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
-				text.WriteString(value)
-			} else {
-				stop(true)
-			}
+			s.unquoted(&v, value, ok && !modified(w.Parts, i))
 		case *syntax.CmdSubst:
 			value, ok := s.printed(part, at)
-			if ok && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
-				text.WriteString(value)
-			} else {
-				stop(true)
-			}
+			s.unquoted(&v, value, ok)
 		case *syntax.ArithmExp:
 			// A number: one word, unless IFS has digits in it.
-			stop(s.sets("IFS"))
+			v.stop(s.sets("IFS"))
 		case *syntax.ExtGlob:
 			// In zsh *(e:'…':) runs code.
-			stop(true)
+			v.stop(true)
 		case *syntax.ProcSubst:
-			stop(false)
+			v.stop(false)
 		default:
-			stop(true)
+			v.stop(true)
 		}
 	}
-	out.Text = text.String()
-	if dynamic || strings.ContainsRune(out.Text, 0) {
+	out := v.out
+	out.Text = v.text.String()
+	if v.dynamic || strings.ContainsRune(out.Text, 0) {
 		out.Text = effects.DynamicWord
 		out.Guess = s.guess(w, at)
 		if out.Glob {
@@ -236,6 +179,84 @@ func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 		}
 	}
 	return out
+}
+
+// wordValue is the value of a word, as far as it has been put together. It holds no
+// scope, so that those need not be allocated.
+type wordValue struct {
+	out     effects.Word
+	text    strings.Builder
+	dynamic bool // its text is not known
+}
+
+// stop notes that the rest of the word is not known, and whether it may become
+// several words.
+func (v *wordValue) stop(split bool) {
+	if !v.dynamic {
+		v.out.Prefix = v.text.String()
+	}
+	v.dynamic = true
+	v.out.Split = v.out.Split || split
+}
+
+// literal adds text without quotes: whether it begins the word, and is all of it.
+func (s *walker) literal(v *wordValue, value string, first, all bool, at *scope) {
+	if first && strings.HasPrefix(value, "~") {
+		rest, ok := s.tilde(value, all, &v.text)
+		if !ok {
+			v.stop(false)
+		}
+		value = rest
+	}
+	if first && len(value) > 1 && value[0] == '=' && (chars.IsLetter(value[1]) || value[1] == '.' || value[1] == '_') {
+		v.stop(false) // zsh puts the path of a program there
+	}
+	if strings.Contains(value, "=~") || strings.Contains(value, ":~") {
+		// bash expands a tilde there in words that look like assignments.
+		v.stop(false)
+	}
+	if strings.ContainsAny(value, "*?[") && hasGlob(value, !all) {
+		v.out.Glob, v.out.Dir = true, at.cwd()
+	}
+	unescape(&v.text, value)
+}
+
+// quoted adds what is in double quotes.
+func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
+	if q.Dollar {
+		v.stop(false)
+	}
+	for i, part := range q.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			unescapeQuoted(&v.text, part.Value, "$`\"\\")
+		case *syntax.ParamExp:
+			if value, ok := s.variable(part, at); ok && !modified(q.Parts, i) {
+				v.text.WriteString(value)
+			} else {
+				// "$@" and "${a[@]}" become any number of words.
+				v.stop(manyWords(part))
+			}
+		case *syntax.CmdSubst:
+			if value, ok := s.printed(part, at); ok {
+				v.text.WriteString(value)
+			} else {
+				v.stop(false)
+			}
+		default:
+			v.stop(false)
+		}
+	}
+}
+
+// unquoted adds what an expansion without quotes becomes, if that is known and one
+// word.
+func (s *walker) unquoted(v *wordValue, value string, known bool) {
+	if known && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
+		v.text.WriteString(value)
+	} else {
+		v.stop(true)
+	}
 }
 
 // modified reports whether zsh takes what follows an expansion without braces
