@@ -189,8 +189,8 @@ func OpenDamaged(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// Checkpoint folds what it can of the write-ahead log into the file, beside
-// commits that go on. It waits for the disk.
+// Checkpoint copies as much of the write-ahead log into the database file as it can
+// without blocking commits. It waits for the disk.
 func (db *DB) Checkpoint() error {
 	var busy, logged, folded int
 	row := db.fold.QueryRow("PRAGMA wal_checkpoint(PASSIVE)")
