@@ -47,6 +47,11 @@ func compare(v *verdict, o *observed) []difference {
 			add(kind, class, "%s %q in %s with %s: %s", r.name(), r.args, r.cwd, r.stdin, near)
 		}
 	}
+	for _, p := range o.leaked {
+		if !v.touches(p, effects.KindRead, effects.KindDelete) && !v.open() {
+			add("leak", p, "%s is printed or copied", p)
+		}
+	}
 	if o.traced != nil {
 		o.traced.compare(v, add)
 		return all // what changed is what was opened
@@ -65,10 +70,17 @@ func compare(v *verdict, o *observed) []difference {
 
 // movesItself reports whether a program works in another folder than it is
 // started in: an effect has the one that it works in.
-func movesItself(r *ran) bool { return r.name() == "git" && slices.Contains(r.args, "-C") }
-
-// links are the folders of the trees that are links, and where they lead to.
-var links = strings.NewReplacer(project+"/out", home+"/other")
+func movesItself(r *ran) bool {
+	switch r.name() {
+	case "git":
+		return slices.Contains(r.args, "-C")
+	case "tar", "patch":
+		return slices.ContainsFunc(r.args, func(arg string) bool {
+			return strings.Contains(arg, "C") || strings.HasPrefix(arg, "-d") || strings.HasPrefix(arg, "--d")
+		})
+	}
+	return false
+}
 
 // name is the program as permd names it.
 func (r *ran) name() string {
@@ -92,7 +104,7 @@ func (v *verdict) explains(r *ran) string {
 			if near == "no run of it" {
 				near = "no run with these words"
 			}
-		case e.Cwd != "" && links.Replace(e.Cwd) != r.cwd && !movesItself(r):
+		case e.Cwd != "" && !v.sameFolder(e.Cwd, r.cwd) && !movesItself(r):
 			near = "in " + e.Cwd
 		case !sameStdin(e, r):
 			near = "with " + string(e.Stdin)
@@ -197,4 +209,12 @@ func (v *verdict) touches(p string, kinds ...effects.Kind) bool {
 		}
 	}
 	return false
+}
+
+// open reports whether a word of the decision is not known: what is read through
+// it is not either.
+func (v *verdict) open() bool {
+	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
+		return e.Kind == effects.KindUnknown && e.Via != nil && e.Via.Arg >= 0 && v.effects[e.Via.Effect].Run != nil
+	})
 }

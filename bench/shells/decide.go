@@ -42,6 +42,7 @@ var persons = []struct {
 	{"trusts", shipped.User{List: files, Rego: trusting()}},
 	{"lists", shipped.User{List: "allow:\n  run: [\"a *\", \"b *\", \"c *\", \"d *\", \"say *\", \"no *\", \"rd *\", \"echo *\", \"cat *\", \"ls *\", \"git status *\"]\n"}},
 	{"none", shipped.User{}},
+	{"changes", shipped.User{List: files, Rego: changesOf()}},
 }
 
 const files = "allow:\n  read: [./**]\n  write: [./**]\n  delete: [./**]\n"
@@ -55,17 +56,25 @@ allow contains {"reason": "words of mine", "covers": ["unknown"]} if {
 
 allow contains "variables of mine" if {
 	input.effect.kind == "state"
-	startswith(input.effect.why, "sets the variable")
+	input.effect.why in {"sets the variable x", "sets the variable y", "sets the variable f", "sets the variable name"}
 }
 `
 
+// changesOf allows programs that change files, for which their other effects are
+// what counts, and new repositories.
+func changesOf() string {
+	return runsOf("a program that changes files", changing) + "allow contains \"a new repository\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program == \"git\"\n\tinput.effect.subcommand == \"init\"\n}\n"
+}
+
 // trusting allows the ordinary stubs whatever their words and their input.
-func trusting() string {
+func trusting() string { return runsOf("a program of mine", ordinary) }
+
+func runsOf(reason string, programs []string) string {
 	var names []string
-	for _, name := range ordinary {
+	for _, name := range programs {
 		names = append(names, fmt.Sprintf("%q", name))
 	}
-	return "package permd.user\n\nimport rego.v2\n\nallow contains \"a program of mine\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program in {" +
+	return "package permd.user\n\nimport rego.v2\n\nallow contains \"" + reason + "\" if {\n\tinput.effect.kind == \"run\"\n\tinput.effect.program in {" +
 		strings.Join(names, ", ") + "}\n}\n"
 }
 
@@ -117,6 +126,7 @@ type verdict struct {
 	allowed bool
 	by      string
 	effects []effects.Effect
+	tree    int // that it was made for
 }
 
 // decide decides a text.
@@ -132,7 +142,7 @@ func (j *judge) decide(ctx context.Context, t *trial) verdict {
 	d := j.engines[t.person][t.tree].Decide(ctx, &decisions.Request{
 		Peer: decisions.Peer{UID: uid, PID: 7}, Call: call, Session: decisions.SessionRef{ID: "session", Conn: 1},
 	})[0]
-	v := verdict{allowed: d.Verdict == decisions.Allow, by: string(d.By) + ": " + d.Reason}
+	v := verdict{tree: t.tree, allowed: d.Verdict == decisions.Allow, by: string(d.By) + ": " + d.Reason}
 	if d.By != decisions.ByFailure {
 		v.effects = j.worlds[t.person][t.tree].Effects(&call).Effects
 	}

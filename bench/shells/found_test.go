@@ -46,6 +46,18 @@ var found = []struct{ name, tree, text string }{
 	{"a pattern that becomes an action", "names", `find . ?delete`},
 	{"a pattern that becomes an action, in another shell", "names", `dash -c 'find . ?delete'`},
 	{"a pattern that becomes an option", "names", `ls *`},
+	{"a file that git takes from the top of the repository", "links", `cd docs && git interpret-trailers n.txt`},
+	{"patterns that git takes from the top of the repository", "links", `cd docs && git grep -f n.txt a`},
+	{"a character set that is a file", "links", `iconv -f l.out/shadow -t l.env/x a.txt`},
+	{"a pattern that unzip reads", "links", `unzip -t '*.txt'`},
+	{"a file that is packed once more", "links", `zstd g.txt.gz`},
+	{"an archive of the old kind that is unpacked", "links", `gzip -df t.tgz`},
+	{"a file that is packed though folders are asked for", "links", `gzip -r j.json`},
+	{"names that go on", "links", `split -l 1 a.txt d/n`},
+	{"a file that is named like standard output", "links", `ls | tee -`},
+	{"a file that is named like standard input", "links", `cp - new && cat new`},
+	{"a repository in the folder", "links", `git init`},
+	{"a new name with a slash behind it", "links", `mv d new/; ls new`},
 }
 
 // TestFound runs those of them that are allowed now.
@@ -67,6 +79,8 @@ func TestFound(t *testing.T) {
 						tr.tree = 1
 					case "names":
 						tr.tree = 2
+					case "links":
+						tr.tree, tr.person = 3, len(persons)-1
 					}
 					v := w.judge.decide(t.Context(), tr)
 					if !v.allowed {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,8 @@ import (
 type generator struct {
 	seed   uint64
 	corpus []string
+	table  []described
+	only   string // one family, or all
 }
 
 // family is one way to make texts, with its share of them.
@@ -34,31 +37,38 @@ var families = []family{
 	{"corpus", 10, func(g *grammar) string { return g.fromCorpus() }},
 }
 
+// Families of texts that start programs as they are, for strace.
+var realFamilies = []family{
+	{"programs", 20, func(g *grammar) string { return g.programs() }},
+	{"shared", 30, func(g *grammar) string { return g.shared() }},
+	{"options", 20, func(g *grammar) string { return g.some(1, 2, g.pick(" && ", "; ", " | ", "\n"), g.optioned) }},
+}
+
 // trial makes the text number n. Under strace, half of the texts start programs
 // with files and options that they have.
 func (gen *generator) trial(n uint64, strace bool) *trial {
-	g := &grammar{Rand: rand.New(rand.NewPCG(gen.seed, n)), corpus: gen.corpus}
+	g := &grammar{Rand: rand.New(rand.NewPCG(gen.seed, n)), corpus: gen.corpus, table: gen.table}
 	t := &trial{strace: strace}
-	total := 0
-	for i := range families {
-		total += families[i].share
+	real := strace && g.chance(70)
+	list := families
+	if real {
+		list = realFamilies
 	}
-	at := g.IntN(total)
-	for i := range families {
-		f := &families[i]
-		if at -= f.share; at < 0 {
-			t.family, t.text = f.name, f.make(g)
-			break
-		}
+	f := g.family(list)
+	if at := slices.IndexFunc(families, func(f family) bool { return f.name == gen.only }); at >= 0 {
+		f, real = &families[at], false
+	} else if at := slices.IndexFunc(realFamilies, func(f family) bool { return f.name == gen.only }); at >= 0 {
+		f, real = &realFamilies[at], true
 	}
-	if strace && g.chance(60) {
-		t.family, t.text = "programs", g.programs()
-	}
+	t.family, t.text = f.name, f.make(g)
 	t.text = strings.ToValidUTF8(t.text, "\ufffd") // as JSON has it
 	// Most texts are tried for an agent that may use any shell.
 	t.agent = &agents[max(0, g.IntN(len(agents)+3)-3)]
-	t.person = g.of(9, 1, 1, 1)
-	t.tree = g.of(6, 1, 2)
+	t.person = g.of(9, 1, 1, 1, 1)
+	t.tree = g.of(6, 1, 2, 2)
+	if real && t.family != "programs" { // their words name what lies there
+		t.person, t.tree = g.of(4, 0, 1, 1, 6), g.of(2, 0, 1, 8)
+	}
 	return t
 }
 
@@ -67,9 +77,19 @@ func (gen *generator) trial(n uint64, strace bool) *trial {
 type grammar struct {
 	*rand.Rand
 	corpus []string
+	table  []described
 	vars   []string // that the text has set
 	inside int      // of substitutions
 	level  int      // of lists
+}
+
+// family picks a family by its share.
+func (g *grammar) family(list []family) *family {
+	shares := make([]int, len(list))
+	for i := range list {
+		shares[i] = list[i].share
+	}
+	return &list[g.of(shares...)]
 }
 
 // of returns a number by shares.

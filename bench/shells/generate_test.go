@@ -14,7 +14,11 @@ func TestPlainShare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := generator{seed: 1, corpus: corpus}
+	table, err := readTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := generator{seed: 1, corpus: corpus, table: table}
 	for _, strace := range []bool{false, true} {
 		const texts = 3000
 		plain := 0

@@ -49,8 +49,11 @@ func hunt(ctx context.Context, out io.Writer, o *options) (err error) {
 		o.traced = 0
 	}
 	h := &hunter{o: o, hash: maphash.MakeSeed(), seen: map[uint64]bool{}, until: time.Now().Add(o.within), sum: newSummary()}
-	h.gen.seed = o.seed
+	h.gen.seed, h.gen.only = o.seed, o.family
 	if h.gen.corpus, err = readCorpora(o.module, o.corpus); err != nil {
+		return err
+	}
+	if h.gen.table, err = readTable(); err != nil {
 		return err
 	}
 	if h.rules, err = openRules(); err != nil {

@@ -38,6 +38,7 @@ type options struct {
 	seed    uint64
 	only    uint64
 	text    string
+	family  string
 	agent   string
 	tree    string
 	shells  string
@@ -61,6 +62,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "of the texts")
 	flag.Uint64Var(&o.only, "only", 0, "try only the text of this `NUMBER` of the seed, and print all that is seen")
 	flag.StringVar(&o.text, "text", "", "try only this text, and print all that is seen")
+	flag.StringVar(&o.family, "family", "", "make only texts of this family, such as shared or options")
 	flag.StringVar(&o.agent, "agent", "", "with -text, the agent that sends it: goose, whose shells are not known, claude-code or gemini-cli")
 	flag.StringVar(&o.tree, "tree", "project", "with -text, the folder that it is tried in: project, empty or names")
 	flag.StringVar(&o.shells, "shells", "bash,dash,zsh,busybox", "the shells that texts are run in; one that is missing is named and left out")

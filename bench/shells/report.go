@@ -200,6 +200,9 @@ func (o *observed) print(out io.Writer) {
 	for _, c := range o.changed {
 		fmt.Fprintf(out, "  changed %s (deleted %v)\n", c.path, c.deleted)
 	}
+	for _, p := range o.leaked {
+		fmt.Fprintf(out, "  leaked %s\n", p)
+	}
 	if o.traced != nil {
 		o.traced.print(out)
 	}

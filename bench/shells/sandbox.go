@@ -35,7 +35,7 @@ type sandbox struct {
 	in        *os.File // the standard input of shells, empty
 	inherited inode
 	log       *os.File // what stubs write
-	null      *os.File
+	out       *os.File // the standard output and error of shells
 	clean     map[string]stamp
 	path      string // the PATH of the shells
 	limit     time.Duration
@@ -77,14 +77,14 @@ func newSandbox(root string, t *tree, fill func(bin string) error) (*sandbox, er
 	if s.log, err = os.OpenFile(filepath.Join(root, "log"), os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return nil, err
 	}
-	if s.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+	if s.out, err = os.OpenFile(filepath.Join(root, "out"), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, err
 	}
 	if err := s.restore(); err != nil {
 		return nil, err
 	}
 	if os.Geteuid() == 0 {
-		for _, own := range []string{"log", "tmp"} {
+		for _, own := range []string{"log", "out", "tmp"} {
 			if err := os.Lchown(filepath.Join(root, own), nobody, nobody); err != nil {
 				return nil, err
 			}
@@ -95,7 +95,7 @@ func newSandbox(root string, t *tree, fill func(bin string) error) (*sandbox, er
 }
 
 func (s *sandbox) close() {
-	for _, f := range []*os.File{s.in, s.log, s.null} {
+	for _, f := range []*os.File{s.in, s.log, s.out} {
 		f.Close()
 	}
 }
@@ -122,7 +122,7 @@ func (s *sandbox) put(p, text string) error {
 		return err
 	}
 	if target, ok := strings.CutPrefix(text, "-> "); ok {
-		return os.Symlink(target, real)
+		return os.Symlink(s.to.Replace(target), real)
 	}
 	if filepath.Base(p) == hostile {
 		// It is a canary however it is run, by its path or by a shell.
@@ -236,8 +236,9 @@ type observed struct {
 	shell   string
 	ran     []ran
 	changed []change
-	traced  *traced // nil without strace
-	late    bool    // it did not end by itself
+	leaked  []string // secrets that were printed or written into other files
+	traced  *traced  // nil without strace
+	late    bool     // it did not end by itself
 }
 
 // shellArgs is how the shells are started.
@@ -263,7 +264,7 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 	}
 	defer alive.Close()
 	cmd := &exec.Cmd{
-		Path: path, Args: words, Dir: s.root + project, Stdin: s.in, Stdout: s.null, Stderr: s.null, ExtraFiles: []*os.File{end},
+		Path: path, Args: words, Dir: s.root + project, Stdin: s.in, Stdout: s.out, Stderr: s.out, ExtraFiles: []*os.File{end},
 		Env: []string{
 			"HOME=" + s.root + home, "PATH=" + s.path, "USER=dev", "LOGNAME=dev", "LANG=C.UTF-8", "PWD=" + s.root + project, "TERM=dumb",
 		},
@@ -310,6 +311,9 @@ func (s *sandbox) run(ctx context.Context, shell, text string, before ...string)
 		for k := range r.args {
 			r.args[k] = s.known(r.args[k])
 		}
+	}
+	if o.leaked, err = s.leaks(); err != nil {
+		return nil, err
 	}
 	o.changed, err = s.changes()
 	return o, err

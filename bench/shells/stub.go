@@ -35,7 +35,9 @@ var (
 	}
 	// changing are programs that the strace part has as they are: what they
 	// change are effects of their own.
-	changing = []string{"mkdir", "rm", "rmdir", "cp", "mv", "ln", "touch"}
+	changing = []string{
+		"mkdir", "rm", "rmdir", "cp", "mv", "ln", "touch", "tar", "unzip", "zip", "gzip", "gunzip", "bzip2", "xz", "zstd", "mktemp", "split", "truncate", "install", "patch", "dd", "unlink", "tee",
+	}
 	// Programs that run others are the real ones, so that what they run shows.
 	wrappers = map[string][]string{
 		"sh": {"dash"}, "bash": {"bash"}, "dash": {"dash"}, "zsh": {"zsh"}, "env": {"env"}, "xargs": {"xargs"}, "timeout": {"timeout"}, "nice": {"nice"},
@@ -62,6 +64,7 @@ type ran struct {
 	stdin stdin
 	text  string // what a stub that reads was given
 	args  []string
+	by    string // under strace, the program that started it, "" for a shell
 }
 
 // stdin says what the standard input of a stub was.
@@ -144,10 +147,13 @@ func readStdin(s string, inherited inode) stdin {
 func (h *hunter) stubs(bin string) error { return h.fill(bin, nil) }
 
 // programs fills a folder with real programs, and stubs for all others.
-func (h *hunter) programs(bin string) error { return h.fill(bin, append(changing, known...)) }
+func (h *hunter) programs(bin string) error { return h.fill(bin, traceable) }
 
 func (h *hunter) fill(bin string, real []string) error {
 	for _, name := range real {
+		if wrappers[name] != nil {
+			continue
+		}
 		if path, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(path, filepath.Join(bin, name)); err != nil {
 				return err

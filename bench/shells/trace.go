@@ -18,7 +18,7 @@ import (
 
 // tracedCalls are the system calls that say what a text touches.
 const tracedCalls = "trace=execve,execveat,open,openat,openat2,creat,unlink,unlinkat,rename,renameat,renameat2,mkdir,mkdirat,rmdir,link,linkat," +
-	"symlink,symlinkat,mknod,mknodat,truncate,chdir,fchdir,chmod,fchmodat,chown,lchown,fchownat,utimensat,connect"
+	"symlink,symlinkat,mknod,mknodat,truncate,chdir,fchdir,chmod,fchmodat,chown,lchown,fchownat,utimensat,connect,clone,clone3,fork,vfork"
 
 // traced is what strace saw of a text.
 type traced struct {
@@ -86,16 +86,18 @@ func (s *sandbox) traceAll(ctx context.Context, shell, text string) (*observed, 
 
 // process is one of a trace.
 type process struct {
-	program string // "" for the shell that strace started, and its copies
-	cwd     string // "" until it shows
-	waiting string // a line whose end is yet to come
-	run     int    // in traced.executed, -1 if none
+	program string   // "" for the shell that strace started, and its copies
+	cwd     string   // "" until it shows
+	waiting string   // a line whose end is yet to come
+	run     int      // in traced.executed, -1 if none
+	copied  *process // as it was when it last made a thread or a copy, which may do much before that shows
 }
 
 // readTrace reads the output of strace -f -y -xx. known translates paths.
 func readTrace(text string, known func(string) string) *traced {
 	t := &traced{}
 	all := map[string]*process{}
+	parents := readParents(text)
 	first := true
 	for line := range strings.Lines(text) {
 		pid, line, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
@@ -106,7 +108,13 @@ func readTrace(text string, known func(string) string) *traced {
 		p := all[pid]
 		if p == nil {
 			p = &process{run: -1}
+			if parent := all[parents[pid]]; parent != nil && parent.copied != nil {
+				*p = *parent.copied
+			}
 			all[pid] = p
+		}
+		if name, _, _ := strings.Cut(line, "("); slices.Contains(forks, name) {
+			p.copied = &process{program: p.program, cwd: p.cwd, run: p.run}
 		}
 		if begin, ok := strings.CutSuffix(line, "<unfinished ...>"); ok {
 			p.waiting = begin
@@ -126,7 +134,7 @@ func readTrace(text string, known func(string) string) *traced {
 			}
 			continue
 		}
-		if c.failed {
+		if c.failed || slices.Contains(forks, c.name) {
 			continue
 		}
 		if c.name == "execve" {
@@ -134,9 +142,11 @@ func readTrace(text string, known func(string) string) *traced {
 				first = false
 				continue
 			}
-			p.program, p.cwd, p.run = known(c.strings[0]), "", len(t.executed)
-			r := ran{exe: p.program}
-			if slices.Contains(readers, path.Base(p.program)) {
+			r := ran{exe: known(c.strings[0]), by: p.program}
+			p.program, p.cwd, p.run = r.exe, "", len(t.executed)
+			if path.Base(r.by) == "tar" && r.name() == "sh" {
+				p.program = r.by // it starts what packs
+			} else if slices.Contains(readers, path.Base(p.program)) {
 				p.program = "" // it reads text that the decision has parsed
 			}
 			for _, arg := range c.strings[min(2, len(c.strings)):] {
@@ -166,6 +176,28 @@ func readTrace(text string, known func(string) string) *traced {
 		}
 	}
 	return t
+}
+
+var forks = []string{"clone", "clone3", "fork", "vfork"}
+
+// readParents returns which process started which: what a child does may stand
+// before the end of the line that started it.
+func readParents(text string) map[string]string {
+	parents := map[string]string{}
+	for line := range strings.Lines(text) {
+		pid, line, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		line = strings.TrimLeft(line, " ")
+		name, _, _ := strings.Cut(strings.TrimPrefix(line, "<... "), " ")
+		name, _, _ = strings.Cut(name, "(")
+		if !slices.Contains(forks, name) || strings.HasSuffix(line, "<unfinished ...>") {
+			continue
+		}
+		if i := strings.LastIndex(line, " = "); i >= 0 {
+			child, _, _ := strings.Cut(line[i+3:], " ")
+			parents[child] = pid
+		}
+	}
+	return parents
 }
 
 // change follows the process to another folder.
@@ -286,10 +318,11 @@ func (t *traced) compare(v *verdict, add func(kind, class, format string, args .
 	}
 	for _, f := range t.opened {
 		switch {
-		case f.write && !f.harmless() && !v.touches(f.path, effects.KindWrite, effects.KindDelete) && !f.besides(v):
+		case f.write && !f.harmless() && !v.changes(f.path) && !f.besides(v):
 			add("write", path.Base(f.by), "%s by %s (%s)", f.path, f.who(), f.call)
-		case f.write || f.harmless() || v.touches(f.path, effects.KindRead) || v.leavesOpen(path.Base(f.by)):
-		case f.folder && (path.Base(f.by) == "mkdir" || v.touches(f.path, effects.KindWrite, effects.KindDelete)): // it is made, moved or removed
+		case f.write || f.harmless() || v.reaches(f.path, effects.KindRead) || v.leavesOpen(path.Base(f.by)):
+		case slices.Contains(rereaders, path.Base(f.by)) && (v.changes(f.path) || v.makesRepository(f.path)): // it is what they write
+		case f.folder && (path.Base(f.by) == "mkdir" || v.changes(f.path)): // it is made, moved or removed
 		default:
 			add("read", path.Base(f.by), "%s by %s", f.path, f.who())
 		}
@@ -324,7 +357,7 @@ var only = []string{"env", "nice", "nohup", "setsid", "stdbuf", "timeout", "time
 // starts is explains for a program that strace saw: its standard input is not
 // known, and its folder may not be.
 func (v *verdict) starts(r *ran) string {
-	if slices.Contains(only, r.name()) {
+	if slices.Contains(only, r.name()) || r.own() {
 		return ""
 	}
 	near := "no run of it"
@@ -338,7 +371,7 @@ func (v *verdict) starts(r *ran) string {
 			if near == "no run of it" {
 				near = "no run with these words"
 			}
-		case e.Cwd != "" && r.cwd != "" && links.Replace(e.Cwd) != r.cwd && !movesItself(r):
+		case e.Cwd != "" && r.cwd != "" && !v.sameFolder(e.Cwd, r.cwd) && !movesItself(r):
 			near = "in " + e.Cwd
 		default:
 			return ""

@@ -9,33 +9,75 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
-	"github.com/permd/permd/internal/lexpath"
 )
 
 // besides reports whether a program makes a file on the way to one that the
-// decision has: the folders that lead to a new one, and what sed -i,
-// sort and tac write before they have all.
+// decision has: the folders that lead to a new one, what programs write before
+// they have all, and what git keeps in a repository that it makes.
 func (f *touched) besides(v *verdict) bool {
 	name := path.Base(f.by)
-	if (name == "sed" || name == "sort" || name == "tac") && temporary.MatchString(path.Base(f.path)) {
+	if slices.Contains(temporaries, name) && temporary.MatchString(path.Base(f.path)) {
 		return true
 	}
-	return name == "mkdir" && slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
-		return e.Kind == effects.KindWrite && lexpath.Below(f.path, e.File.Path)
+	if name == "git" && (v.changes(strings.TrimSuffix(f.path, ".lock")) || v.makesRepository(f.path)) {
+		return true
+	}
+	if name == "split" && strings.HasPrefix(path.Base(f.path), "x") && v.changes(path.Dir(f.path)) {
+		return true
+	}
+	return (name == "mkdir" || name == "git" || name == "patch" || name == "install" || name == "cp" || name == "tar" || name == "unzip") && v.below(f.path, effects.KindWrite)
+}
+
+// makesRepository reports whether a path lies in a repository that the decision
+// makes.
+func (v *verdict) makesRepository(p string) bool {
+	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
+		return e.Kind == effects.KindWrite && e.Via != nil && v.effects[e.Via.Effect].Run != nil && v.effects[e.Via.Effect].Run.Subcommand == "init" &&
+			strings.HasPrefix(trees[v.tree].resolve(p, true)+"/", strings.TrimSuffix(e.File.Path, "/")+"/")
 	})
 }
 
-var temporary = regexp.MustCompile(`^(sed|sort|tac)[A-Za-z0-9]{6}$`)
+// below reports whether the decision has an effect below a folder.
+func (v *verdict) below(folder string, kinds ...effects.Kind) bool {
+	folder = trees[v.tree].resolve(folder, true)
+	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
+		return slices.Contains(kinds, e.Kind) && e.File != nil && strings.HasPrefix(e.File.Path, strings.TrimSuffix(folder, "/")+"/")
+	})
+}
+
+// packers are the programs that tar starts.
+var packers = []string{"gzip", "bzip2", "xz", "zstd", "lzma", "compress", "lzip", "lzop"}
+
+// gitParts are the programs that git consists of.
+const gitParts = "/usr/lib/git-core/git"
+
+// own reports whether a program is a part of the one that started it.
+func (r *ran) own() bool {
+	switch path.Base(r.by) {
+	case "tar":
+		return slices.Contains(append(packers, "sh"), r.name())
+	case "git":
+		return strings.HasPrefix(r.exe, gitParts)
+	}
+	return strings.HasPrefix(r.by, gitParts)
+}
+
+var (
+	temporaries = []string{"sed", "sort", "tac", "zip", "patch", "ln"}
+	temporary   = regexp.MustCompile(`^(sed|sort|tac|Cu)[A-Za-z0-9]{6}$|^zi[A-Za-z0-9]{6}$|^p[pieo][A-Za-z0-9]{6}$|\.[ro][A-Za-z0-9]{6}$|^\..*\.(rej|orig)$`)
+)
 
 // What every program of the system opens for itself, and what some do.
 var (
-	ownFolders = []string{"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/share/locale/", "/usr/share/zoneinfo/", "/usr/share/awk/", "/usr/share/i18n/", "/usr/share/file/", "/usr/share/misc/", "/etc/alternatives/", "/sys/fs/cgroup/", "/usr/libexec/"}
-	ownSingle  = []string{"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/proc/filesystems", "/proc/self/maps", "/dev/null", "/dev/tty", "/etc/magic", "/proc/meminfo", "/sys/devices/system/cpu/online", "/proc/self/cgroup", "/proc/self/mountinfo"}
+	ownFolders = []string{"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/share/locale/", "/usr/share/zoneinfo/", "/usr/share/awk/", "/usr/share/i18n/", "/usr/share/file/", "/usr/share/misc/", "/etc/alternatives/", "/sys/fs/cgroup/", "/usr/libexec/", "/usr/share/git-core/templates/"}
+	ownSingle  = []string{"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/locale.alias", "/etc/localtime", "/proc/filesystems", "/proc/self/maps", "/dev/null", "/dev/tty", "/etc/magic", "/proc/meminfo", "/proc/cpuinfo", "/sys/devices/system/cpu/online", "/proc/self/cgroup", "/proc/self/mountinfo"}
 	lookUp     = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group"} // of names of owners
-	looksUp    = []string{"ls", "stat", "find", "git", "tree"}
+	looksUp    = []string{"ls", "dir", "vdir", "stat", "find", "git", "tree", "tar", "install"}
 	startUp    = []string{"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/zsh/zshenv", "/proc/self/loginuid", "/dev/tty", "/etc/inputrc"} // of shells
 	terminals  = []string{"/etc/terminfo/", "/lib/terminfo/", "/usr/lib/terminfo/", "/usr/share/terminfo/"}
-	heredocs   = []string{"/tmp/zsh", "/tmp/sh-thd"} // where shells keep here-documents
+	keepers    = []string{"gzip", "install", "tar", "unzip", "rm", "du", "cp", "zip", "zstd"}
+	rereaders  = []string{"zip", "unzip", "tar", "git", "patch"} // what they write, too
+	heredocs   = []string{"/tmp/zsh", "/tmp/sh-thd"}             // where shells keep here-documents
 )
 
 // harmless reports whether the program opens that whatever it is told.
@@ -44,7 +86,7 @@ func (f *touched) harmless() bool {
 	if f.by == "" && (slices.ContainsFunc(heredocs, in) || f.folder && !f.write) {
 		return true // a shell lists folders for its patterns
 	}
-	if f.path == "/dev/null" || f.path == "/dev/tty" || strings.HasPrefix(f.path, "pipe:") || f.path == "/log" {
+	if f.path == "/dev/null" || f.path == "/dev/tty" || strings.HasPrefix(f.path, "pipe:") || f.path == "/log" || f.path == "/out" {
 		return true
 	}
 	name := path.Base(f.by)
@@ -62,6 +104,15 @@ func (f *touched) harmless() bool {
 	}
 	if (name == "sort" || name == "tac") && temporary.MatchString(path.Base(f.path)) {
 		return true
+	}
+	if strings.HasPrefix(f.by, gitParts) && strings.HasPrefix(f.path, "/usr/lib/git-core/") || strings.HasPrefix(f.by, gitParts) && f.path == "/etc/gitconfig" {
+		return true
+	}
+	if name == "git" && slices.Contains(tracked, strings.TrimPrefix(f.path, project+"/")) {
+		return true // a command of git may look at every file that git knows
+	}
+	if (f.folder || f.there) && slices.Contains(keepers, name) {
+		return true // they keep the folder that a name lies in
 	}
 	if name == "git" && (f.folder || strings.Contains(f.path, "/.git") || in(home+"/.config/git") || f.path == "/etc/gitconfig") {
 		return true

@@ -29,22 +29,27 @@ type tree struct {
 // hostile is the script that must never run.
 const hostile = "evil.sh"
 
+// secrets are files that no text reads without an effect that says so, with
+// what they hold.
+var secrets = map[string]string{project + "/.env": "TOKEN=canary-of-env", home + "/other/shadow": "canary-of-shadow"}
+
 // Each text is tried in one of these. The first holds what the commands of the
 // corpora name, the second nothing, the third names that look like options,
-// commands and patterns.
+// commands and patterns, the fourth what leads elsewhere.
 var trees = []tree{
 	{"project", map[string]string{
 		"project/a.txt": "a\n", "project/b.txt": "b\nb\n", "project/README.md": "# project\n", "project/src/main.go": "package main\n",
-		"project/src/a.txt": "src\n", "project/docs/index.md": "docs\n", "project/d/": "", "project/" + hostile: "", "project/.env": "TOKEN=canary\n",
-		"project/link": "-> a.txt", "project/out": "-> ../other", "other/shadow": "canary\n", ".profile": "x\n", "project/x y": "two words\n",
+		"project/src/a.txt": "src\n", "project/docs/index.md": "docs\n", "project/d/": "", "project/" + hostile: "", "project/.env": secrets[project+"/.env"] + "\n",
+		"project/link": "-> a.txt", "project/out": "-> ../other", "other/shadow": secrets[home+"/other/shadow"] + "\n", ".profile": "x\n", "project/x y": "two words\n",
 		"project/.git/HEAD": "ref: refs/heads/main\n", "project/.git/config": "[core]\n\trepositoryformatversion = 0\n", "project/.git/objects/": "", "project/.git/refs/heads/": "",
 	}},
 	{"empty", map[string]string{"project/": ""}},
 	{"names", map[string]string{
 		"project/-delete": "", "project/-exec": "", "project/a b": "a b\n", "project/$(touch pwned)": "", "project/;touch pwned": "", "project/*": "star\n",
 		"project/[a]": "", "project/a.txt": "a\n", "project/-rf": "", "project/" + hostile: "", "project/src/-x": "", "project/src/evil.sh": "", "project/~": "", "project/{}": "",
-		"project/=ls": "", "project/d/a.txt": "d\n", "project/--help": "", "project/leak": "-> ../other/shadow", "other/shadow": "canary\n",
+		"project/=ls": "", "project/d/a.txt": "d\n", "project/--help": "", "project/leak": "-> ../other/shadow", "other/shadow": secrets[home+"/other/shadow"] + "\n",
 	}},
+	linked(),
 }
 
 // paths calls f with each path of the tree, absolute as permd knows it.

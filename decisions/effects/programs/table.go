@@ -196,6 +196,10 @@ const (
 	ActMakeTarget             // a target of a makefile, or a variable for it
 	ActSources                // a file that is read, unless it begins with @: then it holds options
 	ActViewed                 // a file that is read, unless it begins with +: then it is a command
+	ActFromTop                // a file that is read, which git takes from the top of the repository
+	ActMatched                // a file that is read; a pattern is one for the program
+	ActCharset                // the name of a character set; with a slash in it, a file that is read
+	ActBegins                 // the beginning of names of files that are written
 	ActDatabase               // a file that is read, unless it begins with file: then it is an address
 	ActName                   // a name: no path, no address, and no file of that name
 	ActRepoName               // OWNER/NAME, or HOST/OWNER/NAME
@@ -234,7 +238,7 @@ var actNames = map[string]Act{
 	"git_format": ActGitFormat, "git_sort": ActGitSort, "columns": ActColumns, "globs": ActGlobs, "types": ActTypes,
 	"number": ActNumber, "guarded_text": ActGuarded, "unfetched": ActUnfetched, "object": ActObject, "format": ActFormat, "script": ActScript, "inline": ActInline, "module": ActModule,
 	"download": ActDownload, "assigns": ActAssign,
-	"target": ActTarget, "tool": ActTool, "loads": ActLoads, "runner_words": ActRunnerWords, "sources": ActSources, "viewed": ActViewed, "database": ActDatabase, "name": ActName, "repository": ActRepoName, "make_target": ActMakeTarget, "archive": ActArchive, "unpack_to": ActUnpackTo, "plain": ActPlain, "packs": ActPacks, "mount": ActMount, "copies": ActCopies,
+	"target": ActTarget, "tool": ActTool, "loads": ActLoads, "runner_words": ActRunnerWords, "sources": ActSources, "viewed": ActViewed, "from_top": ActFromTop, "matched": ActMatched, "charset": ActCharset, "begins": ActBegins, "database": ActDatabase, "name": ActName, "repository": ActRepoName, "make_target": ActMakeTarget, "archive": ActArchive, "unpack_to": ActUnpackTo, "plain": ActPlain, "packs": ActPacks, "mount": ActMount, "copies": ActCopies,
 	"copies_into": ActCopiesInto, "package_spec": ActSpec, "host": ActHost, "method": ActMethod, "field": ActField,
 	"server_sql": ActServerSQL, "form": ActForm, "go_flags": ActGoFlags,
 	"endpoint": ActEndpoint, "git_config": ActGitConfig, "jq": ActJQ, "yq": ActYQ, "sql": ActSQL,

@@ -58,6 +58,7 @@ var activeKinds = map[Act]bool{
 	ActCopies: true, ActCopiesInto: true, ActMount: true, ActConnects: true, ActSends: true, ActData: true, ActHost: true,
 	ActDownload: true, ActSpec: true, ActExecutes: true, ActScript: true, ActInline: true, ActModule: true, ActTool: true,
 	ActServerSQL: true, ActAssign: true, ActTarget: true, ActViewed: true, ActDatabase: true,
+	ActFromTop: true, ActMatched: true, ActCharset: true, ActBegins: true,
 }
 
 // refuseLoosening says why a person's layer must not say a key of an entry of a program

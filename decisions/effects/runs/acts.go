@@ -116,6 +116,10 @@ func init() {
 		programs.ActObject:     {singleWord, false, (*invocation).objectFile},
 		programs.ActSources:    {singleWord, false, (*invocation).sourceFile},
 		programs.ActViewed:     {singleWord, false, (*invocation).sourceFile},
+		programs.ActMatched:    {singleWord, false, (*invocation).sourceFile},
+		programs.ActFromTop:    {singleWord, false, v((*invocation).fromTop)},
+		programs.ActBegins:     {singleWord, false, v((*invocation).begins)},
+		programs.ActCharset:    {singleWord, false, (*invocation).charset},
 		programs.ActName:       {singleWord, false, (*invocation).name},
 		programs.ActRepoName:   {singleWord, false, (*invocation).repoName},
 		programs.ActUnpackTo:   {singleWord, false, (*invocation).unpacksTo},
@@ -189,6 +193,9 @@ func (v *invocation) via(i int, e effects.Effect) effects.Effect {
 func (v *invocation) pathWord(a argument) {
 	before := v.paths
 	v.applyPath(a.act, a.i, a.w, a.tree)
+	if a.w.Text == "-" && !a.option {
+		v.dash(a.act, a.i, a.w)
+	}
 	if a.option {
 		v.paths = before
 	}

@@ -178,6 +178,8 @@ func noFile(does programs.Act, text string) string {
 		return "a file of options"
 	case does == programs.ActViewed && strings.HasPrefix(text, "+"):
 		return "a command for a program that shows files"
+	case does == programs.ActMatched && strings.ContainsAny(text, "*?["):
+		return "a pattern that the program reads itself"
 	case does == programs.ActDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
 		return "an address that leads to a file"
 	}

@@ -65,3 +65,10 @@ func (v *invocation) name(a argument) {
 		v.unknown(a.i, "a name that may lead to a file: "+display.Display(display.ShowWord(&a.w)))
 	}
 }
+
+// charset handles the name of a character set; one with a slash is a file.
+func (v *invocation) charset(a argument) {
+	if strings.Contains(a.w.Text, "/") {
+		v.applyPath(programs.ActReads, a.i, a.w, false)
+	}
+}

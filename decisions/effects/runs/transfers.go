@@ -100,7 +100,7 @@ func (v *invocation) archive(i int, w effects.Word) {
 }
 
 // packSuffixes are the ends of the names that packers give.
-var packSuffixes = []string{".gz", ".bz2", ".xz", ".zst", ".lz4", ".Z", ".tgz"}
+var packSuffixes = []string{".gz", ".bz2", ".bz", ".xz", ".lzma", ".zst", ".lz4", ".Z", ".z", ".tgz", ".taz", ".tbz", ".tbz2", ".txz", ".tlz", ".tzst"}
 
 // packs handles a file in whose place its packed or unpacked form is put.
 func (v *invocation) packs(i int, w effects.Word) {
@@ -116,29 +116,42 @@ func (v *invocation) packs(i int, w effects.Word) {
 	}
 	deep := v.has(v.p.RecursiveWith)
 	v.applyPath(programs.ActReads, i, w, deep)
-	name := w.Text
-	cut := false
-	for _, suffix := range packSuffixes {
-		if plain, ok := strings.CutSuffix(name, suffix); ok && plain != "" {
-			name, cut = plain, true
-			break
-		}
-	}
-	if !cut {
-		name += packSuffix(v.run.Program)
+	for _, name := range v.packedNames(w.Text) {
+		v.applyPath(programs.ActWrites, i, effects.Word{Text: name}, false)
 	}
 	if deep {
-		name = w.Text
+		v.applyPath(programs.ActWrites, i, w, true)
 	}
-	v.applyPath(programs.ActWrites, i, effects.Word{Text: name}, deep)
 	if !v.has(v.p.KeepsWith) {
 		v.applyPath(programs.ActDeletes, i, w, deep)
 	}
 }
 
+// packedNames are the names that a packer may give what it makes of a file.
+func (v *invocation) packedNames(name string) []string {
+	suffix := packSuffix(v.run.Program)
+	unpacks := strings.Contains(v.run.Program, "un") || v.has([]string{"--decompress"})
+	for _, known := range packSuffixes {
+		plain, ok := strings.CutSuffix(name, known)
+		switch {
+		case !ok || plain == "":
+		case !unpacks: // gzip leaves what is packed by itself, others pack it once more
+			return []string{plain, name + suffix}
+		case strings.HasPrefix(known, ".t"):
+			return []string{plain, plain + ".tar"}
+		default:
+			return []string{plain}
+		}
+	}
+	if unpacks { // of a file with that suffix, or of one whose name says nothing
+		return []string{name, name + suffix, name + ".out"}
+	}
+	return []string{name + suffix}
+}
+
 func packSuffix(program string) string {
 	switch {
-	case strings.Contains(program, "bz"):
+	case strings.HasPrefix(program, "b"):
 		return ".bz2"
 	case strings.Contains(program, "xz"):
 		return ".xz"

@@ -7,10 +7,12 @@ import (
 
 // unlisted reports whether a member that means nothing to the shape is not known
 // to be harmless either: a newer version of the agent, or an extension of it, may
-// take it for what the call does: {"command": "ls", "prefix": "sudo"}. s is nil
-// for an object that is of no shape.
+// take it for what the call does: {"command": "ls", "prefix": "sudo"}. Beside the
+// command of a known agent's shell only those count that this tool is known to take.
+// s is nil for an object that is of no shape.
 func (t *tool) unlisted(s *shape, m *strictjson.Member) bool {
-	return !t.all.harmless[m.Name] && (s == nil || !s.harmless[m.Name]) && granted(m.Value)
+	general := t.all.harmless[m.Name] && (s == nil || !s.own)
+	return !general && (s == nil || !s.harmless[m.Name]) && granted(m.Value)
 }
 
 // unknownMembers finds the members of an input, of a tool that nothing names,

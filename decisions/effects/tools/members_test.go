@@ -38,8 +38,12 @@ func TestMembers(t *testing.T) {
 		{name: "switch that is on", call: claude("Bash", `{"command":"make a","run_as_root":true}`), want: makeA, defects: []string{"contradiction @rawInput.run_as_root"}},
 		{name: "switch that is off", call: claude("Bash", `{"command":"make a","run_as_root":false}`), want: makeA},
 		{name: "nothing in it", call: claude("Bash", `{"command":"make a","env":{},"args":[],"stdin":"","script":null}`), want: makeA},
-		{name: "numbers", call: claude("Bash", `{"command":"make a","max_output_tokens":5,"session_id":7}`), want: makeA, defects: []string{"contradiction @rawInput.session_id"}},
-		{name: "words of no weight", call: claude("Bash", `{"command":"make a","summary":"x","timeout":5,"run_in_background":true}`), want: makeA},
+		{name: "numbers", call: claude("Bash", `{"command":"make a","max_output_tokens":5,"session_id":7}`), want: makeA, defects: []string{"contradiction @rawInput.max_output_tokens", "contradiction @rawInput.session_id"}},
+		{name: "words of no weight", call: claude("Bash", `{"command":"make a","description":"x","timeout":5,"run_in_background":true}`), want: makeA},
+		{name: "words of another agent's shell", call: claude("Bash", `{"command":"make a","block_until_ms":5,"wait_for_previous":true}`), want: makeA,
+			defects: []string{"contradiction @rawInput.block_until_ms", "contradiction @rawInput.wait_for_previous"}},
+		{name: "words of its tools for files", call: claude("Bash", `{"command":"make a","content":"x","new_string":"y","prompt":"z"}`), want: makeA,
+			defects: []string{"contradiction @rawInput.content", "contradiction @rawInput.new_string", "contradiction @rawInput.prompt"}},
 		{name: "words that nobody knows", call: claude("Bash", `{"command":"make a","labels":["x"]}`), want: makeA, defects: []string{"contradiction @rawInput.labels"}},
 		{name: "target of a link", call: claude("Write", `{"file_path":"a","content":"x","target":"/etc"}`), want: write, defects: []string{"contradiction @rawInput.target"}},
 		{name: "other name", call: claude("Edit", `{"file_path":"a","rename_to":"/etc/x"}`), want: write, defects: []string{"contradiction @rawInput.rename_to"}},
@@ -78,6 +82,52 @@ func TestMembers(t *testing.T) {
 		{name: "blank of another width", call: claude("Read", `{"file_path":"\u3000.env"}`), want: []string{"unknown - @rawInput.file_path"}},
 		{name: "blank within a path", call: claude("Read", `{"file_path":"a b"}`), want: []string{"read ./a b @rawInput.file_path"}},
 	})
+}
+
+// TestBeside: a member that the shell of one agent takes is believed for the shell of
+// no other one, and those for files of no shell at all.
+func TestBeside(t *testing.T) {
+	w := toolWorld(t)
+	names := map[string]bool{}
+	for _, p := range w.Profiles.agents {
+		for _, s := range p.tools {
+			if s.shell() {
+				for m := range s.harmless {
+					names[m] = true
+				}
+			}
+		}
+	}
+	for m := range w.Profiles.harmless {
+		names[m] = true
+	}
+	tried, believed := 0, 0
+	for _, p := range w.Profiles.agents {
+		party := partyOf(t, w.Profiles, p)
+		for tool, s := range p.tools {
+			if !s.shell() {
+				continue
+			}
+			for m := range names {
+				if s.members[m] != roleNone || w.Profiles.roleOf(m) != roleNone {
+					continue // it means something
+				}
+				tried++
+				c := agentCall(party.Name, tool, `{"command":"make a","`+m+`":"x"}`)
+				c.Agent = party
+				r := w.Effects(c)
+				if len(r.Defects) == 0 {
+					believed++
+				}
+				if got, want := len(r.Defects) == 0, s.harmless[m]; got != want {
+					t.Errorf("%s %s: %s is believed: %v, want %v", p.id, tool, m, got, want)
+				}
+			}
+		}
+	}
+	if tried < 1000 || believed < 50 || believed*4 > tried {
+		t.Errorf("%d members, %d of them believed", tried, believed)
+	}
 }
 
 // TestLoudKind has claims of a change or a run by a tool that only reads.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -88,6 +89,7 @@ type shape struct {
 	name     string
 	members  map[string]role
 	harmless map[string]bool // members of its tools that say nothing of what is touched
+	own      bool            // it is of one agent's shell: no other member is harmless
 	needs    []role
 	whole    bool // without a path the tool reads the whole working directory
 	wraps    bool // the input names a server's tool and holds its arguments
@@ -102,6 +104,29 @@ type shape struct {
 // they take.
 func (s *shape) closed() bool {
 	return s.name != "generic" && (s.use+s.question+s.mode == "" || len(s.harmless) > 0)
+}
+
+// shell reports whether the shape is that of a shell tool.
+func (s *shape) shell() bool {
+	return s.runs() && s.use+s.question+s.mode == "" && !s.takes(rolePatch)
+}
+
+// besides returns the shape of one agent's shell tool, with the members that this one
+// is known to take. Beside a command any other may change what it does, whatever it
+// means to the tools of other agents.
+func (s *shape) besides(members []string) (*shape, error) {
+	if members == nil {
+		return nil, errors.New("the agent does not say what its shell takes beside the command")
+	}
+	own := *s
+	own.own, own.harmless = true, maps.Clone(s.harmless)
+	for _, m := range members {
+		if m == "" || own.harmless[m] {
+			return nil, fmt.Errorf("member %q is empty or stands twice", m)
+		}
+		own.harmless[m] = true
+	}
+	return &own, nil
 }
 
 // takes reports whether the shape has a member of the role.
@@ -291,6 +316,11 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 		s := shapes[shapeName]
 		if s == nil {
 			return nil, fmt.Errorf("shape %q is not known", shapeName)
+		}
+		if s.shell() {
+			if s, err = s.besides(d.Beside); err != nil {
+				return nil, fmt.Errorf("shape %q: %w", shapeName, err)
+			}
 		}
 		for _, n := range names {
 			if n == "" || p.tools[n] != nil {

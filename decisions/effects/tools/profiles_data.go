@@ -93,7 +93,10 @@ type agentData struct {
 	CwdText      []string            `yaml:"cwdText"`
 	ByKind       map[string]string   `yaml:"byKind"`
 	Tools        map[string][]string `yaml:"tools"`
-	Titles       []struct {
+	// Beside are the members that its own shell tools are known to take beside the
+	// command, and that say nothing of what is touched.
+	Beside []string `yaml:"beside"`
+	Titles []struct {
 		Prefix string `yaml:"prefix"`
 		Shape  string `yaml:"shape"`
 		Mode   string `yaml:"mode"`

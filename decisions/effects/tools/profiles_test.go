@@ -18,8 +18,8 @@ shapes:
   shell: {command: [command], needs: [command]}
   todo: {use: agent}
 agents:
-  - {id: a, names: [A, other], versions: ">=1 <2", identity: [kind], byKind: {execute: sh}, tools: {shell: [sh]}}
-  - {id: b, names: [a], versions: "<1", tools: {todo: [sh]}}
+  - {id: a, names: [A, other], versions: ">=1 <2", identity: [kind], byKind: {execute: sh}, beside: [timeout], tools: {shell: [sh]}}
+  - {id: b, names: [a], versions: "<1", beside: [], tools: {todo: [sh]}}
 `
 
 func TestParseProfilesRefuses(t *testing.T) {
@@ -54,6 +54,8 @@ func TestParseProfilesRefuses(t *testing.T) {
 		{"unknown identity", "identity: [kind]", "identity: [guess]", "identity"},
 		{"unknown claim", "id: b,", "id: b, claimed: [name],", "claimed"},
 		{"bad range", `"<1"`, `"about 1"`, "no version"},
+		{"a shell that takes nobody knows what", "beside: [timeout], ", "", "beside the command"},
+		{"beside it twice", "beside: [timeout]", "beside: [timeout, timeout]", "twice"},
 		{"too long", smallProfiles, strings.Repeat("# long\n", 200_000), "longer than"},
 	}
 	for _, tt := range tests {

@@ -1,0 +1,215 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/permd/permd/rego"
+)
+
+// described is what the program table says of a program or sub-command, as far
+// as calls can be made from it.
+type described struct {
+	Names        []string            `yaml:"names"`
+	Style        string              `yaml:"style"`
+	Include      []string            `yaml:"include"`
+	IncludeBelow []string            `yaml:"include_below"`
+	Options      map[string][]string `yaml:"options"`
+	Operands     []string            `yaml:"operands"`
+	Sub          []described         `yaml:"sub"`
+
+	words   []string // the program and its sub-commands
+	options []option
+}
+
+// option is one spelling of an option, "=" and the like included, with its kind.
+type option struct{ spelling, kind string }
+
+// traceable are the programs of the table that the strace part has as they are.
+// Each is one file that starts nothing but itself.
+var traceable = []string{
+	"cat", "ls", "wc", "head", "tail", "grep", "sort", "uniq", "cut", "tr", "nl", "basename", "dirname", "seq", "date", "git", "stat", "awk", "gawk", "mawk", "sed", "rg", "jq", "tree", "file",
+	"diff", "cmp", "comm", "tac", "rev", "fold", "od", "tee", "find", "paste", "join", "expand", "cksum", "md5sum", "sha1sum", "sha256sum", "b2sum", "du", "realpath", "readlink", "xxd",
+	"hexdump", "base64", "base32", "strings", "nm", "objdump", "readelf", "column", "iconv", "tar", "unzip", "zip", "gzip", "bzip2", "xz", "zstd", "zipinfo", "rm", "rmdir", "mkdir", "touch",
+	"cp", "mv", "ln", "mktemp", "split", "truncate", "install", "patch", "dd", "expr", "test", "printf", "sqlite3", "unlink", "shuf", "pr", "tsort", "vdir", "dir", "sum",
+}
+
+// readTable reads the programs that can be traced, each sub-command by itself.
+func readTable() ([]described, error) {
+	groups := map[string]map[string][]string{}
+	var all []described
+	for _, name := range slices.Sorted(maps.Keys(rego.Programs())) {
+		var file struct {
+			Groups   map[string]map[string][]string `yaml:"groups"`
+			Programs []described                    `yaml:"programs"`
+		}
+		if err := yaml.Unmarshal(rego.Programs()[name], &file); err != nil {
+			return nil, fmt.Errorf("reading program table %s: %w", name, err)
+		}
+		maps.Copy(groups, file.Groups)
+		all = append(all, file.Programs...)
+	}
+	var table []described
+	var flat func(d described, words, below []string)
+	flat = func(d described, words, below []string) {
+		d.words, below = words, append(slices.Clip(below), d.IncludeBelow...)
+		lists := []map[string][]string{d.Options}
+		for _, group := range slices.Concat(d.Include, below) {
+			lists = append(lists, groups[group])
+		}
+		for _, list := range lists {
+			for _, kind := range slices.Sorted(maps.Keys(list)) {
+				for _, line := range list[kind] {
+					spelled := strings.Fields(line)
+					for _, s := range spelled {
+						// What an option takes is said behind its last spelling.
+						last := spelled[len(spelled)-1]
+						d.options = append(d.options, option{strings.TrimRight(s, "=[]") + last[len(strings.TrimRight(last, "=[]")):], kind})
+					}
+				}
+			}
+		}
+		table = append(table, d)
+		for _, sub := range d.Sub {
+			if !strings.Contains(sub.Names[0], "*") {
+				flat(sub, append(slices.Clip(words), sub.Names[0]), below)
+			}
+		}
+	}
+	for _, d := range all {
+		for _, name := range d.Names {
+			if slices.Contains(traceable, name) {
+				flat(d, []string{name}, nil)
+			}
+		}
+	}
+	return table, nil
+}
+
+// endless are options with which a program waits for more.
+var endless = []string{"-f", "-F", "--follow", "--retry", "--pid", "-s", "--sleep-interval"}
+
+// optioned is a call of a program of the table, with options and operands of any
+// kind.
+func (g *grammar) optioned() string {
+	d := &g.table[g.IntN(len(g.table))]
+	if g.chance(70) { // git has many sub-commands, and others have one
+		for d.words[0] == "git" {
+			d = &g.table[g.IntN(len(g.table))]
+		}
+	}
+	words := slices.Clone(d.words)
+	for range g.of(3, 5, 4, 2) {
+		if len(d.options) == 0 {
+			break
+		}
+		o := d.options[g.IntN(len(d.options))]
+		if g.chance(70) && !slices.Contains([]string{"harmless", "text", "reads", "lists", "loads", "sources", "globs"}, o.kind) {
+			o = d.options[g.IntN(len(d.options))]
+		}
+		if d.words[0] == "tail" && slices.Contains(endless, strings.TrimRight(o.spelling, "=[]")) {
+			continue
+		}
+		words = append(words, g.given(o))
+	}
+	if g.chance(8) {
+		words = append(words, "--")
+	}
+	some := g.of(3, 4, 2)
+	for i := range max(some, len(d.Operands)) {
+		if i >= len(d.Operands) && i >= some {
+			break
+		}
+		kind := ""
+		if n := len(d.Operands); n > 0 {
+			kind, _, _ = strings.Cut(strings.TrimSuffix(d.Operands[min(i, n-1)], "..."), " ")
+			kind = strings.TrimSuffix(kind, "...")
+		}
+		words = append(words, g.operand(kind))
+	}
+	if g.chance(10) && len(words) > 2 { // options may stand behind operands
+		at, to := 1+g.IntN(len(words)-1), 1+g.IntN(len(words)-1)
+		words[at], words[to] = words[to], words[at]
+	}
+	if (words[0] == "test" || words[0] == "expr") && len(words) < 2 {
+		words = append(words, "a.txt")
+	}
+	text := strings.Join(words, " ")
+	if words[0] == "git" && g.chance(40) { // some of its commands begin at the top of the repository
+		return g.pick("cd src && ", "cd src/deep; ", "cd d; ", "cd docs && ") + text
+	}
+	return text
+}
+
+// given is an option with a value as it may stand in a text.
+func (g *grammar) given(o option) string {
+	name := strings.TrimRight(o.spelling, "=[]")
+	value := ""
+	switch takes := o.spelling[len(name):]; {
+	case takes == "==":
+		return name + " " + g.value2(o.kind) + " " + g.value2(o.kind)
+	case takes == "" && g.chance(95), takes == "[=]" && g.chance(50):
+		if strings.HasPrefix(name, "--") && g.chance(8) && len(name) > 5 {
+			name = name[:4+g.IntN(len(name)-4)] // an abbreviation
+		}
+		return name
+	default:
+		value = g.value2(o.kind)
+	}
+	if strings.HasPrefix(name, "--") {
+		if o.spelling[len(name):] != "[=]" && g.chance(30) {
+			return name + " " + value
+		}
+		return name + "=" + value
+	}
+	return name + g.pick("", " ", " ") + value
+}
+
+// value2 is a value of an option of a kind.
+func (g *grammar) value2(kind string) string {
+	switch kind {
+	case "reads", "lists", "loads", "sources", "viewed", "writes", "into", "chdir", "archive", "unpack_to", "makes", "deletes", "name":
+		return g.place()
+	case "harmless", "text", "plain", "number":
+		return g.pick("1", "2", "a", "x", "0", "never", "always", "auto", "name", "none", "all", "'*.txt'", "json", "c", ".", "size", "time", "full", g.place())
+	}
+	return g.operand(kind)
+}
+
+// operand is an operand of a kind.
+func (g *grammar) operand(kind string) string {
+	switch kind {
+	case "text", "":
+		return g.pick("a", "x", "'^a'", "1", "2", "+%F", ".", g.place())
+	case "sed":
+		return g.pick("-n p", "p", "s/a/b/", "1d", "$=", "'$p'", "'w out'", "r", "'R a.txt'", "F")
+	case "awk":
+		return g.pick("1", "'{print $1}'", "'END{print NR}'", "'{print FILENAME}'", "'BEGIN{print 1}'", "'{print NF}'")
+	case "jq":
+		return g.pick(".", ".a", "'.a[]'", "keys", "length", "input", "inputs", "input_filename", "'$__prog_args'", "-n", "env")
+	case "sql":
+		return g.pick("'select 1'", ".tables", ".schema")
+	case "ref":
+		return g.pick("HEAD", "main", "HEAD~1", "HEAD:a.txt", "main..HEAD", "HEAD -- a.txt", "-- "+g.place(), "a.txt", "HEAD:"+"src", ":a.txt", "HEAD:nosuch", g.place())
+	case "format":
+		return g.pick("+%F", "+%s")
+	}
+	return g.place()
+}
+
+// place is a path of any kind: a file, a folder, a link of each kind, what does
+// not exist, what looks like an option, a pattern.
+func (g *grammar) place() string {
+	if g.chance(55) {
+		return g.pick("a.txt", "b.txt", "src", ".", "l.file", "l.dir", "d", "docs", "n.txt", "src/a.txt", "j.json", "sub", "list", "g.txt.gz", "t.tar", "new")
+	}
+	return g.pick("l.gone", "l.out", "l.shadow", "l.env", "l.abs", "l.loop", "l.up", "l.new", "src/l.out", "src/l.file", "docs/l.shadow", "docs/sh.sh", "l.dir/a.txt", "l.dir/..", "l.dir/../a.txt", "l.out/a.txt", "l.abs/deep", "t.tgz", "t.zip", "nosuch",
+		"nosuch/x", "-", "./-n", "'x y'", "*.txt", "l.*", "*", "./*", "src/*", "d/*", "?.txt", "*/a.txt", "src/.", "./src/", "l.dir/", "..", "../project/a.txt", ".git", ".git/config", "sub/.git", "list0", "docs/index.md", "\"$PWD\"/a.txt", "~/project/a.txt", "/dev/null", "{}", "src/deep", "evil.sh", "evi?.sh",
+		"[ab].txt", "l.[fd]*", "new/deep", "d/new", "out.txt")
+}

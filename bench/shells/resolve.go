@@ -1,0 +1,63 @@
+//go:build linux
+
+package main
+
+import (
+	"path"
+	"strings"
+
+	"github.com/permd/permd/decisions/effects"
+)
+
+// maxLinks bounds how many links of a path are followed.
+const maxLinks = 20
+
+// resolve follows the links of a tree in a path: those of its folders, and with
+// last its own.
+func (t *tree) resolve(p string, last bool) string {
+	done := "/"
+	for rest := strings.Split(strings.Trim(p, "/"), "/"); len(rest) > 0; {
+		next := path.Join(done, rest[0])
+		rest = rest[1:]
+		target, link := t.link(next)
+		if !link || len(rest) == 0 && !last {
+			done = next
+			continue
+		}
+		if len(rest) > maxLinks {
+			return p
+		}
+		if !path.IsAbs(target) {
+			target = path.Join(done, target)
+		}
+		if target == next || strings.HasPrefix(target, next+"/") {
+			return p // it leads to itself
+		}
+		rest, done = append(strings.Split(strings.Trim(target, "/"), "/"), rest...), "/"
+	}
+	return done
+}
+
+// link is where a path of the tree leads, if it is a link.
+func (t *tree) link(p string) (target string, ok bool) {
+	rest, ok := strings.CutPrefix(p, home+"/")
+	if !ok {
+		return "", false
+	}
+	return strings.CutPrefix(t.files[rest], "-> ")
+}
+
+// sameFolder compares a folder of an effect with one that was seen, where links
+// do not show.
+func (v *verdict) sameFolder(want, have string) bool {
+	return want == have || trees[v.tree].resolve(want, true) == have
+}
+
+// reaches is touches for a path that may lead through links of the tree.
+func (v *verdict) reaches(p string, kinds ...effects.Kind) bool {
+	t := &trees[v.tree]
+	return v.touches(p, kinds...) || v.touches(t.resolve(p, false), kinds...) || v.touches(t.resolve(p, true), kinds...)
+}
+
+// changes reports whether the decision writes or deletes a path.
+func (v *verdict) changes(p string) bool { return v.reaches(p, effects.KindWrite, effects.KindDelete) }

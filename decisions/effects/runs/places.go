@@ -1,0 +1,80 @@
+package runs
+
+import (
+	"path"
+
+	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/internal/lexpath"
+)
+
+// fromTop handles a path that some commands of git take from the top of the
+// repository, whatever folder they run in: git changes to it before they read
+// the path. A version that takes it from the run's folder may come, so both are
+// read.
+func (v *invocation) fromTop(i int, w effects.Word) {
+	v.applyPath(programs.ActReads, i, w, v.p.Recursive)
+	cwd := v.run.Cwd
+	top, there := v.top(), v.folderOf(cwd)
+	if w.Text == "-" || top == there && top != "" || path.IsAbs(w.Text) {
+		return
+	}
+	if top == "" || w.Glob {
+		v.unknown(i, "a path that git takes from the top of the repository: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	v.run.Cwd = top
+	v.applyPath(programs.ActReads, i, w, v.p.Recursive)
+	v.run.Cwd = cwd
+}
+
+// top is the folder that holds the repository of the run's folder, that folder
+// itself where there is none, "" when it is not known.
+func (v *invocation) top() string {
+	there, root := v.folderOf(v.run.Cwd), v.b.Paths.Project()
+	for dir := there; dir != ""; dir = path.Dir(dir) {
+		if dir == root || v.Exists(dir+"/.git") {
+			return dir
+		}
+		if dir == "/" {
+			return there
+		}
+	}
+	return ""
+}
+
+// begins handles the beginning of names that the program goes on with: it may
+// write any file of that folder. Of a folder that is not of the project, the
+// person has to look: all below it is more than is meant.
+func (v *invocation) begins(i int, w effects.Word) {
+	if w.Glob {
+		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	v.changes = true
+	v.paths++
+	v.harm(i)
+	e := v.b.Operand(effects.KindWrite, path.Dir(w.Text+"x"), v.run.Cwd, v.at.From)
+	if root := v.b.Paths.Project(); e.File != nil && (root == "" || !lexpath.In(root, e.File.Path)) {
+		v.applyPath(programs.ActWrites, i, w, false)
+		v.unknown(i, "the beginning of the names of files that are written: "+display.Display(display.ShowWord(&w)))
+		return
+	}
+	v.b.Add(v.via(i, v.below(e, true, false)))
+}
+
+// dash handles the operand "-". Most programs take it for their standard input
+// or output; for cp, mv and tee it is a file of that name.
+func (v *invocation) dash(does programs.Act, i int, w effects.Word) {
+	w.Text = "./-"
+	switch does {
+	case programs.ActWrites:
+		v.applyPath(does, i, w, false)
+	case programs.ActReads:
+		file := path.Join(v.run.Cwd, "-")
+		if v.run.Cwd == "" || v.Exists(file) || v.Changed(file) {
+			v.applyPath(does, i, w, v.p.Recursive)
+		}
+	}
+}
