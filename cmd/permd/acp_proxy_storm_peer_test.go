@@ -51,7 +51,7 @@ type stormPeer struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	sent     []stormLine    // all that was said, whole
-	received    []string       // all that was received, whole
+	received []string       // all that was received, whole
 	replies  []string       // to be said: answers to what was received
 	open     map[string]int // its requests, by id: how many answers came
 	done     bool           // the other one has said all that it wants
