@@ -10,14 +10,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxPending is how many bytes of answers wait for the one that is being
-// written. Above it, whoever has an answer waits too.
+// maxPending bounds the bytes of answers that are queued while another is written.
+// Above it, send blocks.
 const maxPending = 256 << 10
 
-// answers writes a connection's answers, one at a time and whole. There is no
-// goroutine for it: whoever has an answer while nobody writes, writes, and goes
-// on with what others have left meanwhile. So an answer costs one system call,
-// and many at once share one.
+// answers writes a connection's answers, one at a time. It has no goroutine: a sender
+// that finds nobody writing writes its own answer and then those queued meanwhile. So
+// an answer takes one system call, and concurrent answers share one.
 type answers struct {
 	conn net.Conn
 	fail func(error) // called when a write has failed
@@ -38,8 +37,8 @@ func newAnswers(c net.Conn, timeout time.Duration, fail func(error)) *answers {
 }
 
 // send writes one answer: the body is the value of its member "result" or
-// "error". An answer that cannot be written is dropped, with its connection. A
-// long answer is left to nobody else, so that it is written when send returns.
+// "error". If an answer cannot be written, its connection is dropped. A long answer is
+// not queued: it has been written when send returns.
 func (a *answers) send(id strictjson.Value, member string, body []byte) {
 	a.mu.Lock()
 	for a.err == nil && (len(a.pending) > maxPending || a.writing && len(body) > keepBuffer) {
@@ -76,8 +75,7 @@ func (a *answers) send(id strictjson.Value, member string, body []byte) {
 	}
 }
 
-// write is bounded as a whole: a client that reads one byte now and then does
-// not hold it up.
+// write has one timeout for all bytes, so a client cannot delay it by reading slowly.
 func (a *answers) write(b []byte, timeout time.Duration) error {
 	if err := a.conn.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 		return err
@@ -113,9 +111,8 @@ func appendAnswer(b []byte, id strictjson.Value, member string, body []byte) []b
 	return append(b, "}\n"...)
 }
 
-// appender is a result that knows its JSON form better than the JSON library,
-// which takes as long to look at a decision as it takes to make one. What it
-// appends is one line.
+// appender is a result that encodes itself, on one line. The JSON library takes as long
+// to encode a decision as permd takes to make one.
 type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }

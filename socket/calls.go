@@ -14,9 +14,9 @@ import (
 // served here because only the framing knows ids.
 const cancelMethod = "$/cancel_request"
 
-// enter counts a call as in flight. While there are too many it waits, and with
-// it the reading: the client is slowed down, not refused. It returns false when
-// the connection ends meanwhile.
+// enter counts a call as in flight. If there are too many it blocks, and with it the
+// reading, so the client is slowed down rather than refused. It returns false if the
+// connection ends meanwhile.
 func (c *connection) enter(cl *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -30,8 +30,8 @@ func (c *connection) enter(cl *call) bool {
 	return true
 }
 
-// inUse reports whether a request with that id is in flight: two answers with
-// one id could be taken for each other. Null counts as an id here.
+// inUse reports whether a request with that id is in flight: two answers with the same
+// id could be confused. Null counts as an id here.
 func (c *connection) inUse(id strictjson.Value) bool {
 	if id == nil {
 		return false
@@ -41,7 +41,7 @@ func (c *connection) inUse(id strictjson.Value) bool {
 	return c.find(id) != nil
 }
 
-// find leaves out what is answered: a client may use the id again at once.
+// find ignores answered calls: a client may reuse an id at once.
 func (c *connection) find(id strictjson.Value) *call {
 	for _, cl := range c.calls {
 		if !cl.answered && cl.id != nil && sameID(cl.id, id) {
@@ -51,8 +51,8 @@ func (c *connection) find(id strictjson.Value) *call {
 	return nil
 }
 
-// sameID reports whether two valid ids are one to a client: integers are
-// written in one way only, strings in many.
+// sameID reports whether two valid ids are equal to a client. Integers have only one
+// notation, strings have many.
 func sameID(a, b strictjson.Value) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -94,7 +94,7 @@ func (c *connection) finish(cl *call, body []byte, err error) {
 	}
 }
 
-// errorOf is what the client is told of an error.
+// errorOf returns the error that the client gets for err.
 func (c *connection) errorOf(cl *call, err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok && e != nil {
 		if e.Code == CodeAsk && cl.ctx != nil && errors.Is(context.Cause(cl.ctx), ErrWithdrawn) {
@@ -165,16 +165,15 @@ func (c *connection) withdraw(params strictjson.Value) {
 	}
 }
 
-// stopReading ends the reading after what has been read already, whose requests
-// are refused.
+// stopReading ends the reading. Requests in what has been read already are refused.
 func (c *connection) stopReading() {
 	c.stopping.Store(true)
 	_ = c.net.SetReadDeadline(time.Unix(1, 0))
 	c.handOverReading(c.leading.Load()) // the end is read now
 }
 
-// abandon cancels all requests that are not answered, and answers them with an
-// error at once: one that ignores its context is not waited for.
+// abandon cancels all requests that are not answered, and answers them with an error at
+// once, without waiting for methods that ignore their context.
 func (c *connection) abandon(cause error) {
 	c.cancel(cause)
 	var left []*call
@@ -195,8 +194,8 @@ func (c *connection) abandon(cause error) {
 	}
 }
 
-// leave ends that a call counts as in flight. It comes after the answer: what
-// waits to be written counts, and the connection is closed when nothing does.
+// leave undoes enter, after the answer has been written: queued answers count as in
+// flight, and the connection is closed when there are none.
 func (c *connection) leave(cl *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,7 +205,7 @@ func (c *connection) leave(cl *call) {
 	}
 }
 
-// drop ends the connection now: there is nobody to answer.
+// drop ends the connection at once, without answering.
 func (c *connection) drop() {
 	c.stopping.Store(true)
 	c.cancel(errDisconnected)
@@ -244,7 +243,7 @@ func (c *connection) close() {
 	}
 }
 
-// join waits for the workers, but not for one that ignores its context.
+// join waits for the workers, except those that ignore their context.
 func (c *connection) join() {
 	done := make(chan struct{})
 	go func() {

@@ -17,8 +17,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxIdle is how many idle workers a connection keeps. A kept worker has a
-// stack that has grown already, which a new goroutine would pay for again.
+// maxIdle is how many idle workers a connection keeps: the stack of a kept worker has
+// grown already.
 const maxIdle = 4
 
 // Causes for which a connection's requests are cancelled.
@@ -28,9 +28,9 @@ var (
 	errTooSlow      = errors.New("not answered in time")
 )
 
-// connection serves one client. Messages are read, and the first phase of
-// methods is run, on one goroutine at a time; the second phase runs on workers,
-// or on the reading goroutine while nothing else is to be read (see lead.go).
+// connection serves one client. One goroutine at a time reads messages and runs the
+// first phase of methods. The second phase runs on workers, or on the reading
+// goroutine as long as there is nothing else to read (see lead.go).
 type connection struct {
 	Conn
 	net     net.Conn
@@ -40,7 +40,7 @@ type connection struct {
 	ctx     context.Context // of all its requests
 	cancel  context.CancelCauseFunc
 
-	// stopping is set when nothing more is to be decided.
+	// stopping is set once no further calls are decided.
 	stopping atomic.Bool
 	// work hands calls to idle workers.
 	work    chan *call
@@ -58,7 +58,7 @@ type connection struct {
 	gone    bool      // dropped
 }
 
-// call is a request or notification on its way.
+// call is a request or notification in progress.
 type call struct {
 	id       strictjson.Value // nil for a notification
 	run      func(context.Context) (any, error)
@@ -127,7 +127,7 @@ func (c *connection) read() {
 	}
 }
 
-// unread tells the methods that a message has passed them by.
+// unread tells methods that a message was refused before they saw it (Conn.OnUnread).
 func (c *connection) unread() {
 	c.missed = true
 	for _, f := range c.onUnread {
@@ -135,8 +135,8 @@ func (c *connection) unread() {
 	}
 }
 
-// handle does one message. It returns the call whose second phase is to be run,
-// nil if there is none.
+// handle handles one message. It returns the call whose second phase must be run, nil if
+// there is none.
 func (c *connection) handle(line []byte) *call {
 	if len(bytes.TrimLeft(line, " \t\r")) == 0 {
 		return nil
@@ -261,8 +261,8 @@ func (c *connection) phase2(cl *call) {
 	c.finish(cl, body, err)
 }
 
-// result runs a second phase. It does not write the answer: a client that does
-// not read must not keep others from being decided.
+// result runs a second phase. It does not write the answer, so that a client that does
+// not read cannot delay others.
 func (c *connection) result(cl *call) (body []byte, err error) {
 	if why := c.begin(); why != nil {
 		return nil, busy(why)
@@ -278,9 +278,8 @@ func (c *connection) result(cl *call) (body []byte, err error) {
 	return body, err
 }
 
-// begin waits until another second phase may run, or says why none does any
-// more. So however much clients have asked for, little is left to be done when
-// the server is to stop.
+// begin waits until another second phase may run, or returns an error if none may any
+// more. It bounds the work that is left when the server stops.
 func (c *connection) begin() error {
 	s := c.server
 	if s.running == nil {
@@ -301,15 +300,15 @@ func (c *connection) begin() error {
 	}
 }
 
-// end ends what begin has begun.
+// end undoes begin.
 func (c *connection) end() {
 	if c.server.running != nil {
 		<-c.server.running
 	}
 }
 
-// holdAnswer takes a long answer's bytes of the budget until it is written, or
-// says that there is no room: a short question can have a long answer, and the
+// holdAnswer reserves a long answer's bytes of the budget until it is written, or
+// returns an error if there is no room: a short request can have a long answer, and the
 // client may not be reading.
 func (c *connection) holdAnswer(cl *call, size int) error {
 	if size <= keepBuffer {

@@ -2,14 +2,14 @@ package socket
 
 import "time"
 
-// A connection's reading goroutine runs a second phase itself when nothing else
-// of the client's has arrived: to hand it to a worker wakes another thread,
-// which takes longer than to decide. Should the call take its time, the server's
-// overseer gives the reading to another goroutine, so that cancellations and
-// further requests are read as if a worker had the call.
+// If nothing else of the client has arrived, a connection's reading goroutine runs a
+// second phase itself: waking a worker's thread would take longer than deciding. If
+// the call takes long, the server's overseer hands the reading over to another
+// goroutine, so that cancellations and further requests are read as if a worker had
+// the call.
 
-// leadTimeout is how long a call may keep its connection from being read; up to
-// twice as long, since the overseer looks that often.
+// leadTimeout is the interval of the overseer. A call can keep its connection from
+// being read for at most twice as long.
 const leadTimeout = 2 * time.Millisecond
 
 // lead runs a call's second phase on the reading goroutine. It reports whether
@@ -30,7 +30,7 @@ func (c *connection) lead(cl *call) bool {
 	return c.leading.CompareAndSwap(cl, nil)
 }
 
-// handOverReading gives the reading to another goroutine if the one that reads leads
+// handOverReading hands the reading over to another goroutine if the reading one leads
 // that call.
 func (c *connection) handOverReading(cl *call) {
 	if cl != nil && c.leading.CompareAndSwap(cl, nil) {
@@ -38,9 +38,9 @@ func (c *connection) handOverReading(cl *call) {
 	}
 }
 
-// checkOverdue relieves the reading goroutine if it leads the call that it led when
-// this was last asked. It reports whether it is to be asked again. Only to be
-// called by the overseer.
+// checkOverdue hands the reading over if the reading goroutine leads the same call as
+// at the last check. It reports whether to check again. It must only be called by the
+// overseer.
 func (c *connection) checkOverdue() bool {
 	cl := c.leading.Load()
 	if cl == c.lastLeading {
@@ -51,7 +51,7 @@ func (c *connection) checkOverdue() bool {
 	return cl != nil
 }
 
-// startWatching makes sure that the overseer looks again. It is called after
+// startWatching starts the overseer unless it runs. It is called after
 // connection.leading was set.
 func (s *server) startWatching() {
 	if !s.leaderSeen.Load() {
@@ -62,8 +62,8 @@ func (s *server) startWatching() {
 	}
 }
 
-// watchLeaders is the overseer. It goes on while calls are led, and rests when none has
-// been since it looked last.
+// watchLeaders is the overseer. It runs while calls are led, and ends if there was none
+// since the last check.
 func (s *server) watchLeaders() {
 	s.leaderSeen.Store(false)
 	led := false

@@ -189,7 +189,7 @@ func TestProxyAnswersLogged(t *testing.T) {
 			t.Errorf("%d: the agent was told %q, want %q: %s", i, got, a.told, v1.stderr.String())
 		}
 	}
-	// The last answer was a yes, so permd has heard of all.
+	// The last answer was a yes, so permd was told of all of them.
 	want := map[string]string{"c1": "allow 0", "c2": "deny 0", "c3": "allow 1", "c4": "deny 0", "c5": "nothing", "c6": "nothing", "c7": "allow 0"}
 	if d := cmp.Diff(want, logged()); d != "" {
 		t.Errorf("the log (-want +got):\n%s", d)

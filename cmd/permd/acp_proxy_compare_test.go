@@ -41,11 +41,11 @@ func (w *pairMessage) answers(ids []string) bool {
 	return w.Method == "" && w.ID != nil && slices.Contains(ids, string(w.ID))
 }
 
-// unheard are the ids of the requests that one side made and the other did not
+// notReceived are the ids of the requests that one side made and the other did not
 // get.
-func unheard(said, heard []string) (ids []string) {
+func notReceived(said, received []string) (ids []string) {
 	got := map[string]bool{}
-	for _, line := range heard {
+	for _, line := range received {
 		if w := parsePair(line); w.request() {
 			got[string(w.ID)] = true
 		}
@@ -59,7 +59,7 @@ func unheard(said, heard []string) (ids []string) {
 }
 
 // texts are the messages that the agent said.
-func (h *heard) texts() (texts []string) {
+func (h *received) texts() (texts []string) {
 	for _, line := range h.agentSaid {
 		if u := parsePair(line).Params.Update; u.SessionUpdate == "agent_message_chunk" {
 			var content struct{ Text string }
@@ -70,26 +70,26 @@ func (h *heard) texts() (texts []string) {
 	return texts
 }
 
-// checkPassage compares what each side said with what the other heard, line by
+// checkPassage compares what each side said with what the other received, line by
 // line: byte for byte, in order, but for the requests that permd is to answer,
 // and those of which the person is shown something else.
-func (h *heard) checkPassage(t *testing.T, plan pairPlan) {
+func (h *received) checkPassage(t *testing.T, plan pairPlan) {
 	t.Helper()
-	permd, modes := unheard(h.agentSaid, h.clientHeard), unheard(h.clientSaid, h.agentHeard)
+	permd, modes := notReceived(h.agentSaid, h.clientHeard), notReceived(h.clientSaid, h.agentHeard)
 	h.checkAnswered(t, plan, permd, modes)
 	passage(t, "from the agent to the client", h.agentSaid, h.clientHeard,
 		func(m pairMessage) bool { return m.request() && slices.Contains(permd, string(m.ID)) },
-		func(heard pairMessage) bool { return heard.answers(modes) },
-		func(said, heard string) bool { return unshown(t, said, heard) == said })
+		func(received pairMessage) bool { return received.answers(modes) },
+		func(said, received string) bool { return unshown(t, said, received) == said })
 	passage(t, "from the client to the agent", h.clientSaid, h.agentHeard,
 		func(m pairMessage) bool { return m.request() && slices.Contains(modes, string(m.ID)) },
-		func(heard pairMessage) bool { return heard.answers(permd) },
+		func(received pairMessage) bool { return received.answers(permd) },
 		sameButOption)
 }
 
 // checkAnswered compares who answered what with the plan, and that each request
 // of the agent has one answer.
-func (h *heard) checkAnswered(t *testing.T, plan pairPlan, permd, modes []string) {
+func (h *received) checkAnswered(t *testing.T, plan pairPlan, permd, modes []string) {
 	t.Helper()
 	var want, wantModes, got []string
 	for _, s := range plan.Steps {
@@ -123,21 +123,21 @@ func (h *heard) checkAnswered(t *testing.T, plan pairPlan, permd, modes []string
 	}
 }
 
-// passage walks through what was said and what was heard of it.
-func passage(t *testing.T, what string, said, heard []string, dropped, added func(pairMessage) bool, alike func(said, heard string) bool) {
+// passage walks through what was said and what was received of it.
+func passage(t *testing.T, what string, said, received []string, dropped, added func(pairMessage) bool, alike func(said, received string) bool) {
 	t.Helper()
-	for len(said) > 0 || len(heard) > 0 {
+	for len(said) > 0 || len(received) > 0 {
 		switch {
-		case len(said) > 0 && len(heard) > 0 && said[0] == heard[0]:
-			said, heard = said[1:], heard[1:]
+		case len(said) > 0 && len(received) > 0 && said[0] == received[0]:
+			said, received = said[1:], received[1:]
 		case len(said) > 0 && dropped(parsePair(said[0])):
 			said = said[1:]
-		case len(heard) > 0 && added(parsePair(heard[0])):
-			heard = heard[1:]
-		case len(said) > 0 && len(heard) > 0 && alike(said[0], heard[0]):
-			said, heard = said[1:], heard[1:]
+		case len(received) > 0 && added(parsePair(received[0])):
+			received = received[1:]
+		case len(said) > 0 && len(received) > 0 && alike(said[0], received[0]):
+			said, received = said[1:], received[1:]
 		default:
-			t.Errorf("%s: of %d lines left was said\n%.2000q\nand of %d was heard\n%.2000q", what, len(said), said[:min(1, len(said))], len(heard), heard[:min(1, len(heard))])
+			t.Errorf("%s: of %d lines left was said\n%.2000q\nand of %d was received\n%.2000q", what, len(said), said[:min(1, len(said))], len(received), received[:min(1, len(received))])
 			return
 		}
 	}
@@ -198,9 +198,9 @@ func replaceMember(said, shown string, path ...string) string {
 }
 
 // sameButOption compares answers of the client without their option.
-func sameButOption(said, heard string) bool {
-	a, b := parsePair(said).Result.Outcome.OptionID, parsePair(heard).Result.Outcome.OptionID
-	return a != "" && b != "" && strings.Replace(said, `"optionId":"`+a+`"`, `"optionId":"`+b+`"`, 1) == heard
+func sameButOption(said, received string) bool {
+	a, b := parsePair(said).Result.Outcome.OptionID, parsePair(received).Result.Outcome.OptionID
+	return a != "" && b != "" && strings.Replace(said, `"optionId":"`+a+`"`, `"optionId":"`+b+`"`, 1) == received
 }
 
 // inOrder puts the two notifications by which the Go SDK cancels a prompt, which
@@ -216,9 +216,9 @@ func inOrder(lines []string) []string {
 
 // checkAgainst compares a conversation with permd with the same without, byte
 // for byte but for what permd answered.
-func (h *heard) checkAgainst(t *testing.T, without *heard) {
+func (h *received) checkAgainst(t *testing.T, without *received) {
 	t.Helper()
-	permd, modes := unheard(h.agentSaid, h.clientHeard), unheard(h.clientSaid, h.agentHeard)
+	permd, modes := notReceived(h.agentSaid, h.clientHeard), notReceived(h.clientSaid, h.agentHeard)
 	less := func(lines []string, drop func(pairMessage) bool) []string {
 		return inOrder(slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return drop(parsePair(line)) }))
 	}
@@ -231,7 +231,7 @@ func (h *heard) checkAgainst(t *testing.T, without *heard) {
 		t.Errorf("the agent said (-without +with permd):\n%s", d)
 	}
 	if d := cmp.Diff(less(without.agentHeard, answered), less(h.agentHeard, answered)); d != "" {
-		t.Errorf("the agent heard (-without +with permd):\n%s", d)
+		t.Errorf("the agent received (-without +with permd):\n%s", d)
 	}
 	passage(t, "what the client says without and with permd", less(without.clientSaid, func(w pairMessage) bool { return w.answers(permd) }), less(h.clientSaid, never),
 		never, never, func(a, b string) bool { return sameButOption(b, a) })

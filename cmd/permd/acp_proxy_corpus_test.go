@@ -182,15 +182,15 @@ func (d *testDaemon) transcript(t *testing.T, name string) {
 		if row.Dir == "a2c" {
 			say(t, r.agent, msg)
 			say(t, r.agent, mark)
-			heard := hear(t, r.fromAgent)
+			received := hear(t, r.fromAgent)
 			switch {
-			case heard != mark:
+			case received != mark:
 				// What is rewritten is written without spaces.
-				if tight := compacted(t, msg); heard != msg && unshown(t, tight, compacted(t, heard)) != tight {
-					t.Errorf("the client heard %q of %q", heard, msg)
+				if tight := compacted(t, msg); received != msg && unshown(t, tight, compacted(t, received)) != tight {
+					t.Errorf("the client received %q of %q", received, msg)
 				}
-				if heard = hear(t, r.fromAgent); heard != mark {
-					t.Errorf("the client heard %q too", heard)
+				if received = hear(t, r.fromAgent); received != mark {
+					t.Errorf("the client received %q too", received)
 				}
 			case w.request(): // permd answers
 				own[string(w.ID)] = true
@@ -204,21 +204,21 @@ func (d *testDaemon) transcript(t *testing.T, name string) {
 		}
 		say(t, r.toAgent, msg)
 		say(t, r.toAgent, mark)
-		heard := hear(t, r.agentIn)
+		received := hear(t, r.agentIn)
 		switch {
-		case heard == msg:
-			if heard = hear(t, r.agentIn); heard != mark {
-				t.Errorf("the agent heard %q too", heard)
+		case received == msg:
+			if received = hear(t, r.agentIn); received != mark {
+				t.Errorf("the agent received %q too", received)
 			}
-		case heard == mark && w.Method == "" && own[string(w.ID)]: // an answer too many
-		case heard == mark && w.request():
+		case received == mark && w.Method == "" && own[string(w.ID)]: // an answer too many
+		case received == mark && w.request():
 			refused := parsePair(hear(t, r.fromAgent))
 			if string(refused.ID) != string(w.ID) {
-				t.Errorf("the client heard %+v of its %s", refused, msg)
+				t.Errorf("the client received %+v of its %s", refused, msg)
 			}
 			own[string(w.ID)] = true
 		default:
-			t.Errorf("the agent heard %q of %q", heard, msg)
+			t.Errorf("the agent received %q of %q", received, msg)
 		}
 	}
 	r.end(t)

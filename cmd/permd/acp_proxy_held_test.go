@@ -20,7 +20,7 @@ func TestProxyHeld(t *testing.T) {
 	answers := func(id, with string) {
 		t.Helper()
 		if got := hear(t, r.agentIn); string(parsePair(got).ID) != id || !strings.Contains(got, with) {
-			t.Errorf("the agent heard %q, want the answer to %s with %s", got, id, with)
+			t.Errorf("the agent received %q, want the answer to %s with %s", got, id, with)
 		}
 	}
 	say(t, r.agent, request("1"))

@@ -130,16 +130,16 @@ func TestProxyPairs(t *testing.T) {
 	}
 }
 
-// heard is one conversation, as seen at the four ends: lines with their
+// received is one conversation, as seen at the four ends: lines with their
 // newlines.
-type heard struct {
+type received struct {
 	clientSaid, clientHeard []string
 	agentSaid, agentHeard   []string
 }
 
 // converse has a client and an agent talk with each other, with permd between
 // them if there are arguments for it.
-func (d *testDaemon) converse(t *testing.T, client, agent []string, plan pairPlan, permd []string) *heard {
+func (d *testDaemon) converse(t *testing.T, client, agent []string, plan pairPlan, permd []string) *received {
 	t.Helper()
 	dir := t.TempDir()
 	data, err := json.Marshal(plan)
@@ -187,15 +187,15 @@ func (d *testDaemon) converse(t *testing.T, client, agent []string, plan pairPla
 			t.Fatalf("%s: %v\n%s", []string{"the client", "the agent"}[i], err, errs.String())
 		}
 	}
-	return &heard{
+	return &received{
 		clientSaid: pairLines(said.Bytes()), clientHeard: pairLines(heardBytes.Bytes()),
-		agentSaid: pairLinesOf(t, filepath.Join(dir, "agent-said")), agentHeard: pairLinesOf(t, filepath.Join(dir, "agent-heard")),
+		agentSaid: pairLinesOf(t, filepath.Join(dir, "agent-said")), agentHeard: pairLinesOf(t, filepath.Join(dir, "agent-received")),
 	}
 }
 
 // runTap runs an agent and records what it says and hears.
 func runTap(dir string, agent []string) int {
-	heard, err := os.Create(filepath.Join(dir, "agent-heard"))
+	received, err := os.Create(filepath.Join(dir, "agent-received"))
 	if err != nil {
 		return 125
 	}
@@ -217,7 +217,7 @@ func runTap(dir string, agent []string) int {
 		return 125
 	}
 	go func() {
-		_, _ = io.Copy(io.MultiWriter(heard, in), os.Stdin)
+		_, _ = io.Copy(io.MultiWriter(received, in), os.Stdin)
 		in.Close()
 	}()
 	_, _ = io.Copy(io.MultiWriter(said, os.Stdout), out)

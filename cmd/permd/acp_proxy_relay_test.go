@@ -129,7 +129,7 @@ func passes(t *testing.T, w io.Writer, r *bufio.Reader, line string) {
 	t.Helper()
 	say(t, w, line)
 	if got := hear(t, r); got != line {
-		t.Errorf("heard %q, want %q", got, line)
+		t.Errorf("received %q, want %q", got, line)
 	}
 }
 
@@ -164,11 +164,11 @@ func (r *relayed) end(t *testing.T) {
 	t.Helper()
 	r.toAgent.Close()
 	if rest, err := io.ReadAll(r.agentIn); err != nil || len(rest) > 0 {
-		t.Errorf("the agent heard %q at the end, %v", rest, err)
+		t.Errorf("the agent received %q at the end, %v", rest, err)
 	}
 	r.agent.CloseWrite()
 	if rest, err := io.ReadAll(r.fromAgent); err != nil || len(rest) > 0 {
-		t.Errorf("the client heard %q at the end, %v", rest, err)
+		t.Errorf("the client received %q at the end, %v", rest, err)
 	}
 	ended(t, r.cmd, &r.stderr, 0)
 	r.gone(t)

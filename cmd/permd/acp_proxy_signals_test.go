@@ -159,7 +159,7 @@ func TestProxyGroup(t *testing.T) {
 		passes(t, r.agent, r.fromAgent, "hello")
 		r.cmd.Process.Kill()
 		if said := rest(t, r.agentIn); said != "" {
-			t.Errorf("the agent heard %q", said)
+			t.Errorf("the agent received %q", said)
 		}
 		r.agent.CloseWrite()
 		r.gone(t)

@@ -51,8 +51,8 @@ type stormPeer struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	sent     []stormLine    // all that was said, whole
-	heard    []string       // all that was heard, whole
-	replies  []string       // to be said: answers to what was heard
+	received []string       // all that was received, whole
+	replies  []string       // to be said: answers to what was received
 	open     map[string]int // its requests, by id: how many answers came
 	done     bool           // the other one has said all that it wants
 	finished bool           // so has this one
@@ -214,7 +214,7 @@ func (p *stormPeer) hear(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.changed.Broadcast()
-	p.heard = append(p.heard, line)
+	p.received = append(p.received, line)
 	m := parsePair(line)
 	id := string(m.ID)
 	switch {
@@ -300,13 +300,13 @@ func (p *stormPeer) think(n int) (stormLine, string) {
 // their answers comes after a change.
 const maxStormAsked = 3
 
-// compareStorm compares what one said with what the other heard: nothing twice,
+// compareStorm compares what one said with what the other received: nothing twice,
 // nothing out of order, nothing missing in between; with whole, nothing at all,
 // and with cut, the last line may have lost its end.
-func compareStorm(sent []stormLine, heard []string, whole, cut bool) error {
-	// A yes that permd has not heard of when its turn or request is cancelled.
+func compareStorm(sent []stormLine, received []string, whole, cut bool) error {
+	// A yes that permd was not told of when its turn or request is cancelled.
 	instead := map[string]bool{}
-	for _, line := range heard {
+	for _, line := range received {
 		if w := parsePair(line); w.Method == "" && w.ID != nil && stormNumber.FindString(line) == "" {
 			instead[string(w.ID)] = true
 		}
@@ -326,7 +326,7 @@ func compareStorm(sent []stormLine, heard []string, whole, cut bool) error {
 	}
 	asked := map[int]int{} // how often a request reached the person
 	i := 0
-	for _, line := range heard {
+	for _, line := range received {
 		if end := len(sent) - 1; end >= 0 && sent[end].unsure && line != "" && line != sent[end].text && strings.HasPrefix(sent[end].text, line) {
 			if err := missing(sent[min(i, end):end]); err != nil {
 				return fmt.Errorf("before the beginning of the last line: %w", err)

@@ -195,15 +195,15 @@ func (s *storm) run(t *testing.T, d *testDaemon, kill func()) {
 	}
 }
 
-// check compares what was said with what was heard.
+// check compares what was said with what was received.
 func (s *storm) check(t *testing.T, round int) {
 	t.Helper()
 	whole := s.client.deafAt < 0 && !s.killed
 	for what, err := range map[string]error{
 		"the client":                   s.client.err,
 		"the agent":                    s.agent.err,
-		"from the agent to the client": compareStorm(s.agent.sent, s.client.heard, whole, s.killed),
-		"from the client to the agent": compareStorm(s.client.sent, s.agent.heard, s.settled, false),
+		"from the agent to the client": compareStorm(s.agent.sent, s.client.received, whole, s.killed),
+		"from the client to the agent": compareStorm(s.client.sent, s.agent.received, s.settled, false),
 	} {
 		if err != nil {
 			t.Errorf("round %d, %s: %v", round, what, err)

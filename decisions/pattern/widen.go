@@ -63,7 +63,7 @@ func Widen(e *effects.Effect, all []effects.Effect, ctx Context) []Wider {
 }
 
 // prefixOf is the shortest prefix of a run that covers only harmless options
-// and operands beside those that are spelled out and the options that are
+// and operands in addition to those that are spelled out and the options that are
 // named; nil if there is none.
 func prefixOf(e *effects.Effect) *Run {
 	r := e.Run

@@ -264,7 +264,7 @@ func opencodePath(a area, kinds []effects.Kind, glob string) match {
 }
 
 // opencodeOutside is access to folders outside of the project. It is asked for
-// beside what a tool does, so rules of tools are no exceptions to it.
+// in addition to what a tool does, so rules of tools are no exceptions to it.
 func opencodeOutside(all bool, set decisions.Set, glob string) match {
 	kinds := []effects.Kind{effects.KindRead, effects.KindWrite, effects.KindDelete}
 	if set == decisions.SetAllow {

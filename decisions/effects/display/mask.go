@@ -88,7 +88,7 @@ func special(c byte) bool { return strings.IndexByte(";|&$`()<>\"'{}#/\\ \t\r\n"
 // Where a secret may begin, or be told by what stands before it.
 const (
 	startsToken = 1 << iota // a token or a scheme, at the beginning of a word
-	startsName              // behind a name, or an option
+	startsName              // after a name, or an option
 )
 
 var maskStarts = func() (starts [256]byte) {

@@ -15,7 +15,7 @@ func Whole(text string) bool {
 }
 
 // Command is the text of a command as Display shows it, and its words in it, in a
-// shell's syntax: joined by blanks they are the text behind head. They are nil
+// shell's syntax: joined by blanks they are the text after head. They are nil
 // when something is masked, escaped or cut out, so that they say nothing that the
 // text does not.
 func Command(head string, words []effects.Word) (text string, shown []string) {

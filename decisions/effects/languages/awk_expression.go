@@ -73,7 +73,7 @@ func (p *awk) expression(bare bool) bool {
 				return false
 			}
 			if have {
-				// Behind an operand it belongs to that one.
+				// After an operand it belongs to that one.
 				p.operand = true
 				p.next()
 				divides, before = false, "name"

@@ -237,7 +237,7 @@ func (p *awk) subscript() bool {
 	return p.take("[") && p.nested(func(bool) bool { return p.list(true) }) && p.is("]") && p.closed("]")
 }
 
-// closed passes a bracket behind which / divides.
+// closed passes a bracket after which / divides.
 func (p *awk) closed(word string) bool {
 	if !p.is(word) {
 		return false

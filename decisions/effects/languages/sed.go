@@ -177,7 +177,7 @@ func (s *sed) parts(second func(byte) bool) bool {
 }
 
 // lines passes the text of a, i or c: one line, or the line after a backslash.
-// Behind a label, some take that for the label's.
+// After a label, some take that for the label's.
 func (s *sed) lines() bool {
 	s.skip(" \t")
 	if rest, ok := strings.CutPrefix(s.text, "\\"); ok {

@@ -207,7 +207,7 @@ func sqlQuery(tokens []sqlToken, i int, defined map[int]bool) bool {
 	return i < len(tokens) && tokens[i].kind == sqlWord && (tokens[i].text == "select" || tokens[i].text == "values")
 }
 
-// sqlClose is the index behind the parenthesis that closes the one at i.
+// sqlClose is the index after the parenthesis that closes the one at i.
 func sqlClose(tokens []sqlToken, i int) int {
 	depth := 0
 	for ; i < len(tokens); i++ {
@@ -240,7 +240,7 @@ func sqlCalls(tokens []sqlToken, defined map[int]bool) bool {
 			return false
 		case calls && defined[i]:
 		case t.kind == sqlName && calls:
-			// Behind a keyword it is a string, as in x IN ('a') or a list.
+			// After a keyword it is a string, as in x IN ('a') or a list.
 			return false
 		case t.kind == sqlWord && calls && !sqlFunctions[t.text]:
 			return false

@@ -1,6 +1,6 @@
-// Package runs turns the words of one command into effects: by what the program
-// table says about them, with the paths, addresses and settings that they name. Where
-// words are shell text themselves, it has its [TextReader] read them.
+// Package runs turns the words of one command into effects, by the program table and by
+// the paths, addresses and settings that the words name. Words that are shell text
+// themselves are read by its [TextReader].
 package runs
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// Builder collects the effects of one call. Packages tools, shell and this one
-// share it: tools reads the tool's input, shell takes command text apart, and the
-// words of each run are read here.
+// Builder collects the effects of one call. It is shared by three packages: tools reads
+// the tool's input, shell parses command text, and this package reads the words of each
+// run.
 type Builder struct {
 	FS    effects.FS
 	Table *programs.Table
@@ -28,10 +28,10 @@ type Builder struct {
 
 	Effects []effects.Effect
 	Defects []effects.Defect
-	// Nothing is set when shell text was understood and does nothing that an
-	// effect could be about: comments, true, a cd inside the project.
+	// Nothing is set if shell text was understood and has no effect: comments, true, a
+	// cd inside the project.
 	Nothing bool
-	// Scratch is room for a command's words, empty while one is read.
+	// Scratch is a reusable buffer for a command's words.
 	Scratch []effects.Word
 	// Statements counts the commands that were followed, braces the words that
 	// braces became, written the effects that change files.
@@ -40,8 +40,8 @@ type Builder struct {
 	Parsed int
 	// inOverlay is set while a run's words are parsed a second time.
 	inOverlay bool
-	// Remote is set while the words of a command are followed that runs on another
-	// machine or in a container.
+	// Remote is set while reading the words of a command that runs on another machine
+	// or in a container.
 	Remote bool
 	// Shells are those that may read the shell text that is parsed.
 	Shells plainshell.Shells
@@ -61,7 +61,7 @@ type Builder struct {
 	// Rearranged holds the folders in which an earlier run of the call may have
 	// put links anywhere (git checkout): paths below them are not known.
 	Rearranged []string
-	// Unread holds what is over a bound; rest is set while that is read.
+	// Unread holds what exceeded a bound. Rest is set while that is read.
 	Unread []unread
 	Rest   *RestCount
 }

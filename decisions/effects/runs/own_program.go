@@ -190,7 +190,7 @@ func ownWord(word string) string {
 	return word
 }
 
-// ownUseOfWords is what the words behind permd's name have it do, where the name may
+// ownUseOfWords is what the words after permd's name make it do, where the name may
 // as well be a file's: only the words of a command make it a use.
 func ownUseOfWords(args []string) effects.OwnUse {
 	if !startsOwnCommand(args) {
@@ -202,7 +202,7 @@ func ownUseOfWords(args []string) effects.OwnUse {
 	return ownCommand(args)
 }
 
-// startsOwnCommand reports whether words begin with a command of permd, behind its
+// startsOwnCommand reports whether words begin with a command of permd, after its
 // options.
 func startsOwnCommand(args []string) bool {
 	for i := 0; i < len(args); i++ {

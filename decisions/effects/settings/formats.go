@@ -188,7 +188,7 @@ func flatten(list []entry, at []string, v any, depth int) ([]entry, error) {
 // readYAML reads one document of YAML without anchors, aliases, tags, merged
 // keys and directives.
 func readYAML(text string) ([]entry, error) {
-	// Behind a comment of these words yarn reads its own older format.
+	// After a comment of these words yarn reads its own older format.
 	if strings.Contains(strings.ToLower(text), "yarn lockfile") || strings.Contains(text, "\t") || strings.HasPrefix(text, "%") || strings.Contains(text, "\n%") {
 		return nil, errSettings
 	}

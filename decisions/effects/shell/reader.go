@@ -182,7 +182,7 @@ func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
 }
 
 // documentEnd is where a here-document's lines end. The parser counts a byte of
-// the line behind them, too.
+// the line after them, too.
 func documentEnd(body *syntax.Word) uint {
 	last := body.Parts[len(body.Parts)-1]
 	if lit, ok := last.(*syntax.Lit); ok {

@@ -1,7 +1,7 @@
-// Package shell turns shell text into effects: it walks what the parser made of a
-// text, in the order in which it runs, follows folders, variables, pipes and
-// loops, and gives the words of each command to package runs. What does not read
-// alike in all shells is unknown, whatever the parser made of it.
+// Package shell turns shell text into effects. It walks the syntax tree of a text in the
+// order of execution, tracks folders, variables, pipes and loops, and passes the words
+// of each command to package runs. Text that shells read differently becomes Unknown,
+// whatever the parser makes of it.
 package shell
 
 import (
@@ -58,8 +58,8 @@ func Text(b *runs.Builder, text, cwd, from string) {
 	}
 }
 
-// sameElsewhere reports whether shell text does the same in another folder, so
-// that its effects, which begin shift later, say nothing new. The folder of a
+// sameElsewhere reports whether shell text does the same in another folder, so that its
+// effects there, which begin shift later, need not be added. The folder of a
 // run is part of what it does (npm test runs what package.json there says),
 // unless it only reads: what it reads is an effect of its own.
 func sameElsewhere(a, b []effects.Effect, shift int) bool {
@@ -215,12 +215,12 @@ type walker struct {
 
 	level int // of nesting in the walk
 	full  bool
-	// over is set when something was not followed to its end; alone, when
-	// commands are read by themselves (see rest).
+	// over is set if a bound was reached; alone, if commands are read one by one (see
+	// rest).
 	over, alone bool
 	// socket is set when a redirection of the text has reached another machine.
 	socket bool
-	// guessing is how deep in pipes what a command prints is looked for.
+	// guessing is the depth in pipes of a search for what a command prints.
 	guessing int
 
 	// redefined holds names that a function or alias of the text redefines.
@@ -233,9 +233,9 @@ type walker struct {
 	// declared holds those that a declaration of the text may have given a
 	// meaning of their own.
 	declared map[string]bool
-	// definitions counts what the text was found to redefine and set.
+	// definitions counts the redefinitions and assignments found in the text.
 	definitions int
-	// loops are those that the walk is in, the innermost last.
+	// loops are the enclosing loops, innermost last.
 	loops []*loopEnds
 	// followed counts the loops whose words are followed.
 	followed int
@@ -243,7 +243,7 @@ type walker struct {
 	// a line of it may.
 	exits, aborts scope
 
-	// concurrentParts holds what runs at the same time as what stands behind it.
+	// concurrentParts holds the parts that run at the same time as what follows them.
 	concurrentParts []concurrentPart
 	repeated        bool   // what is walked was walked before
 	sinks           []sink // the commands of >(…), whose input is not known yet
@@ -252,8 +252,8 @@ type walker struct {
 // unknown appends an Unknown effect of the text.
 func (s *walker) unknown(why string) { s.b.Unknown(s.from, why) }
 
-// enough reports whether the call has more effects than are followed, and asks:
-// the rest of it need not be looked at then.
+// enough reports whether the call has reached the bound of effects and asks anyway, so
+// that the rest of it need not be examined.
 func (s *walker) enough() bool {
 	if !s.full && len(s.b.Effects) > effectLimit(s.b) {
 		s.full = true
@@ -267,7 +267,7 @@ func (s *walker) state(why, text string) {
 	s.b.Add(effects.Effect{Kind: effects.KindState, From: s.from, Why: why, Text: display.Display(text)})
 }
 
-// source is a node as it was typed.
+// source returns the text of a node.
 func (s *walker) source(n syntax.Node) string {
 	from, to := n.Pos().Offset(), n.End().Offset()
 	if from > to || to > uint(len(s.text)) {

@@ -166,7 +166,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	}
 	if text, ok := strictjson.ParseString(f.val); ok {
 		if t.from == t.adapterFrom && t.p.shellPrefix {
-			// Beside the input the command is written with its wrapper.
+			// Outside of the input the command is written with its wrapper.
 			if args, ok := plainWords(text); ok {
 				if inner, ok := prefixed(args); ok {
 					t.Reading(runs.ShellNamed(args[0]), func() { t.command(inner, cwd, f.from) })

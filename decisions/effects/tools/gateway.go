@@ -49,7 +49,7 @@ func splitCapitals(name string) string {
 }
 
 // gateway adds the uses of the tools behind a tool that calls others. Its own
-// use says nothing of them: who allows the gateway has allowed none of what
+// use says nothing of them: an allow of the gateway allows none of what
 // lies behind it.
 func (t *tool) gateway(outer string, o strictjson.Object, from string, depth int) {
 	named := gatewayName(outer)
@@ -141,8 +141,8 @@ func firstOf(o strictjson.Object, names []string) (text, member string, differ b
 	return text, member, differ
 }
 
-// argumentsIn returns the arguments for the tool behind; those that stand as
-// text are read where the text is JSON.
+// argumentsIn returns the arguments for the inner tool. Arguments that are text are
+// read if the text is JSON.
 func argumentsIn(o strictjson.Object) (strictjson.Value, string) {
 	for _, name := range innerArguments {
 		v, ok := o.Get(name)

@@ -43,7 +43,7 @@ func (t *tool) unlisted(s *shape, m *strictjson.Member) bool {
 }
 
 // unknownMembers finds the members of an input, of a tool that nothing names,
-// that no list knows: neither what they mean nor that they are harmless. Beside
+// that no list knows: neither what they mean nor that they are harmless. With
 // a command any of them may change what it does.
 func (t *tool) unknownMembers(o strictjson.Object, from string) {
 	for i := range o {

@@ -26,7 +26,7 @@ func groupAlive(group int) bool {
 		if err != nil {
 			continue // it has just ended
 		}
-		// Behind the name, which may hold anything: state, parent, group.
+		// After the name, which may hold anything: state, parent, group.
 		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 		if len(fields) > 2 && string(fields[2]) == strconv.Itoa(group) && fields[0][0] != 'Z' && fields[0][0] != 'X' {
 			return true
