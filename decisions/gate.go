@@ -95,7 +95,9 @@ func (d *Decision) unclear() bool {
 // guarded reports whether it is about what is guarded, such as a secret: agents
 // have read files so for which their own rules denied it.
 func (d *Decision) guarded() bool {
-	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool { return e.Verdict == Ask && e.Row == RowGuarded })
+	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool {
+		return e.Verdict == Ask && (e.Row == RowGuarded || e.Row == RowPerson && len(e.Tags) > 0)
+	})
 }
 
 // ruled reports whether a rule of org, user or project asks.

@@ -124,6 +124,9 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 		return v.person
 	case v.reject != nil:
 		return "this may have been rejected before: " + v.reject.Label + "; see permd remember list --changed"
+	case e.File != nil && e.File.OtherName:
+		// An exact path, of a rule or a choice, names another file.
+		return "another name of a guarded file: " + strings.Join(e.Guarded().Names(), ", ")
 	case e.Kind == effects.KindQuestion:
 		return "the agent asks the person something"
 	case e.Kind == effects.KindMode:
