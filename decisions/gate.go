@@ -94,7 +94,9 @@ func (d *Decision) unclear() bool {
 // guarded reports whether the call is about something guarded, such as a secret.
 // Agents have used gates to read files that their own rules deny.
 func (d *Decision) guarded() bool {
-	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool { return e.Verdict == Ask && e.Row == RowGuarded })
+	return slices.ContainsFunc(d.Effects, func(e EffectDecision) bool {
+		return e.Verdict == Ask && (e.Row == RowGuarded || e.Row == RowPerson && len(e.Tags) > 0)
+	})
 }
 
 // askedByRule reports whether a rule of org, user or project asks.

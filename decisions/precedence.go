@@ -123,6 +123,9 @@ func (v *effectInputs) personRequired(e *effects.Effect) string {
 		return v.person
 	case v.reject != nil:
 		return "this may have been rejected before: " + v.reject.Label + "; see permd remember list --changed"
+	case e.File != nil && e.File.OtherName:
+		// An exact path, of a rule or a choice, names another file.
+		return "another name of a guarded file: " + strings.Join(e.Guarded().Names(), ", ")
 	}
 	switch e.Kind {
 	case effects.KindQuestion:

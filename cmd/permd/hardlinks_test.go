@@ -36,6 +36,8 @@ func TestHardLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	d.policy(t, "exact.rego", fmt.Sprintf(`allow contains {"reason": "exact", "covers": ["secret", "startup"]} if { input.effect.kind in {"read", "write"}; input.effect.path in {%q, %q} }`, project+"/src/key.txt", project+"/src/rc.txt"))
+	d.reload(t)
 	w := d.session(t, project)
 	id := 100
 	decide := func(tool, input string) string {

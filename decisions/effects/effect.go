@@ -221,6 +221,9 @@ type File struct {
 	AsWritten string
 	// Recursive is set when everything below Path is meant as well.
 	Recursive bool
+	// OtherName is set when the file is guarded by a name that is not Path's (a hard
+	// link): whoever named Path exactly did not mean that file.
+	OtherName bool
 }
 
 // Method classes of a connect effect.

@@ -2,9 +2,15 @@
 
 package sqlitedb
 
-import "database/sql/driver"
+import (
+	"database/sql/driver"
+	"errors"
+)
 
-func newDriver() (driver.Driver, error) { return nil, errNoCgo }
+// newDriver fails: this program was built without SQLite.
+func newDriver() (driver.Driver, error) {
+	return nil, errors.New("built without cgo, which SQLite needs")
+}
 
 func saysDamaged(error) bool { return false }
 

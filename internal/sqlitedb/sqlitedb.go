@@ -40,8 +40,6 @@ var (
 	// errOldSQLite means that this program was linked with a SQLite that can
 	// damage a database which two connections write to.
 	errOldSQLite = errors.New("SQLite is older than 3.51.3")
-	// errNoCgo means that this program was built without SQLite.
-	errNoCgo = errors.New("built without cgo, which SQLite needs")
 )
 
 // Synchronous says what a commit survives.

@@ -124,14 +124,16 @@ func (r *Resolver) name(by Identifier, p string, tags effects.Tags) {
 }
 
 // severalNames adds to the tags of a file with several names what the others
-// say. Writing into it changes what may lie outside of the project.
-func (r *Resolver) severalNames(kind effects.Kind, at place, tags effects.Tags) effects.Tags {
+// say, and reports whether they guard it more than its own name does. Writing into it changes what may lie outside of the project.
+func (r *Resolver) severalNames(kind effects.Kind, at place, tags effects.Tags) (_ effects.Tags, guarded bool) {
 	if kind == effects.KindDelete || at.mode&effects.ModeLinked == 0 || at.mode&fs.ModeSymlink != 0 {
-		return tags // to take a name away leaves the file to the others
+		return tags, false // to take a name away leaves the file to the others
 	}
-	tags |= r.otherNames(kind, at.Path)
+	others := r.otherNames(kind, at.Path)
+	guarded = others&^tags != 0
+	tags |= others
 	if kind == effects.KindWrite && tags.Has(effects.InProject) {
 		tags = tags&^effects.TagsOf(effects.InProject) | effects.TagsOf(effects.Outside)
 	}
-	return tags
+	return tags, guarded
 }

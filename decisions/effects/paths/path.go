@@ -230,7 +230,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	if harmlessDevice(kind, at.Path) {
 		return r.plain(kind, q.AsWritten, at.Path, from)
 	}
-	tags := r.severalNames(kind, at, r.Where(at.Path)|r.guards(at, lexical))
+	tags, otherName := r.severalNames(kind, at, r.Where(at.Path)|r.guards(at, lexical))
 	if kind == effects.KindWrite && strings.Contains(at.Path, "/-") && r.makesOption(at.Path) {
 		tags = tags.With(effects.Startup)
 	}
@@ -256,7 +256,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	}
 	return effects.Effect{
 		Kind: kind, From: from, Tags: tags, Text: display.Display(text),
-		File: &effects.File{Path: at.Path, AsWritten: q.AsWritten},
+		File: &effects.File{Path: at.Path, AsWritten: q.AsWritten, OtherName: otherName},
 	}
 }
 
