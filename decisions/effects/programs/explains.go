@@ -27,7 +27,7 @@ func (t *Table) Explains(program string, words []string, option string) bool {
 	}
 	for use, ok := r.Option(); ok; use, ok = r.Option() {
 		switch {
-		case use.Option == nil, use.Abbreviated, use.Act == ActChanges, use.Form == ValueUnexpected, use.Form == ValueFalse:
+		case use.Option == nil, use.Abbreviated, use.Role == RoleChanges, use.Form == ValueUnexpected, use.Form == ValueFalse:
 			return false
 		}
 	}

@@ -232,9 +232,9 @@ func (x *extender) checkSyntax(e *programEntry, is func(string) bool, free bool)
 				"%q is no name: letters, digits and . _ + - after the first", n.text)
 		}
 	}
-	for kind, list := range e.Options {
-		if _, ok := actNames[kind]; !ok {
-			x.fail(e.keyLines["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(actNames)), ", "), "unknown kind of option %q", kind)
+	for role, list := range e.Options {
+		if _, ok := roleNames[role]; !ok {
+			x.fail(e.keyLines["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(roleNames)), ", "), "unknown kind of option %q", role)
 		}
 		for _, line := range list {
 			for _, spelling := range strings.Fields(line.text) {

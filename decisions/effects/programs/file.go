@@ -21,7 +21,7 @@ type tableFile struct {
 	Same     []textNode            `yaml:"same"`
 }
 
-// optionList holds, for each act, the spellings of options: one string per
+// optionList holds, for each role, the spellings of options: one string per
 // option, synonyms separated by blanks, "=" for a required value, "==" for
 // two and "[=]" for an optional one.
 type optionList map[string][]textNode

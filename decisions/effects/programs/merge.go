@@ -179,7 +179,7 @@ func (x *extender) options(p, own *Program, e *programEntry) {
 		names[o.Canonical] = was.Canonical
 		for spelling, other := range p.Options {
 			if other.Canonical == was.Canonical {
-				p.Options[spelling] = &Option{Canonical: was.Canonical, Arity: other.Arity, Act: o.Act}
+				p.Options[spelling] = &Option{Canonical: was.Canonical, Arity: other.Arity, Role: o.Role}
 			}
 		}
 	}

@@ -248,17 +248,17 @@ func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
 		// What a program says itself wins over what groups say.
 		group := n > 0
 		for _, name := range slices.Sorted(maps.Keys(list)) {
-			does, ok := actNames[name]
+			role, ok := roleNames[name]
 			if !ok {
 				return list.errorf("unknown kind of option %q", name)
 			}
-			switch does {
-			case ActText, ActReads, ActGlobs, ActTypes:
+			switch role {
+			case RoleText, RoleReads, RoleGlobs, RoleTypes:
 			default:
 				prog.PlainOptions = e.PlainOptions
 			}
 			for _, line := range list[name] {
-				if err := addOption(prog, line.text, does, group); err != nil {
+				if err := addOption(prog, line.text, role, group); err != nil {
 					return &lineError{line.line, err}
 				}
 			}
@@ -270,8 +270,8 @@ func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
 
 // addOption reads one line of spellings such as "-o= --output=". Of a group,
 // only spellings are taken that the program does not have.
-func addOption(prog *Program, line string, does Act, group bool) error {
-	o := &Option{Act: does}
+func addOption(prog *Program, line string, role Role, group bool) error {
+	o := &Option{Role: role}
 	var spellings []string
 	for _, spelling := range strings.Fields(line) {
 		takes := ArityNone
@@ -293,7 +293,7 @@ func addOption(prog *Program, line string, does Act, group bool) error {
 		own := o
 		if takes != o.Arity && o.Canonical != "" {
 			// A short spelling may take its value otherwise than the long one.
-			own = &Option{Canonical: o.Canonical, Act: does}
+			own = &Option{Canonical: o.Canonical, Role: role}
 		}
 		own.Arity = takes
 		if o.Canonical == "" || (!strings.HasPrefix(o.Canonical, "--") && strings.HasPrefix(spelling, "--")) {
@@ -320,11 +320,11 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 			return line.errorf("an empty operand")
 		}
 		name, many := strings.CutSuffix(words[0], "...")
-		does, ok := actNames[name]
+		role, ok := roleNames[name]
 		if !ok {
 			return line.errorf("unknown kind of operand %q", name)
 		}
-		o := Operand{Act: does, Many: many}
+		o := Operand{Role: role, Many: many}
 		if len(words) > 1 {
 			switch words[1] {
 			case "unless":
@@ -338,11 +338,11 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 		prog.Operands = append(prog.Operands, o)
 	}
 	if e.AfterDashes != "" {
-		does, ok := actNames[e.AfterDashes]
+		role, ok := roleNames[e.AfterDashes]
 		if !ok {
 			return e.errorf("unknown kind of operand %q", e.AfterDashes)
 		}
-		prog.AfterDashes, prog.HasDashes = does, true
+		prog.AfterDashes, prog.HasDashes = role, true
 	}
 	var err error
 	if prog.Implicit, err = implicitEffects(e.Implicit); err != nil {
@@ -361,11 +361,11 @@ func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 		if len(words) < 2 {
 			return nil, line.errorf("effect %q: expected a kind and a value", line.text)
 		}
-		does, ok := actNames[words[0]]
+		role, ok := roleNames[words[0]]
 		if !ok {
 			return nil, line.errorf("unknown kind of effect %q", words[0])
 		}
-		e := ImplicitEffect{Act: does, Value: words[1]}
+		e := ImplicitEffect{Role: role, Value: words[1]}
 		rest := words[2:]
 		if at := slices.Index(rest, "unless"); at >= 0 {
 			rest, e.Unless = rest[:at], rest[at+1:]

@@ -107,7 +107,7 @@ func (r *Reader) Next() Arg {
 		return Arg{Kind: ArgUnknown, Index: i}
 	case w.Glob && !w.Dynamic() && MayMatchOption(w.Text):
 		// Whatever --include=*.go becomes is this option.
-		if o, _ := p.valued(w.Text); o == nil || o.Act != ActText && o.Act != ActGlobs && o.Act != ActTypes {
+		if o, _ := p.valued(w.Text); o == nil || o.Role != RoleText && o.Role != RoleGlobs && o.Role != RoleTypes {
 			return Arg{Kind: ArgPattern, Index: i}
 		}
 	}
@@ -193,7 +193,7 @@ func (r *Reader) find(i int, w *effects.Word) Arg {
 		return Arg{Kind: ArgUnknown, Index: i}
 	}
 	a := r.primary(i)
-	if r.use.Option == nil || r.use.Act != ActCommand {
+	if r.use.Option == nil || r.use.Role != RoleCommand {
 		return a
 	}
 	a.Kind = ArgExec

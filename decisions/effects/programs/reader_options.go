@@ -255,7 +255,7 @@ func (r *Reader) primary(i int) Arg {
 	}
 	o := r.program.Options[name]
 	u := OptionUse{Option: o, Index: i, name: name}
-	if o != nil && o.Arity != ArityNone && o.Act != ActCommand && o.Act != ActDeletes {
+	if o != nil && o.Arity != ArityNone && o.Role != RoleCommand && o.Role != RoleDeletes {
 		r.takeValue(&u, i+1)
 		if o.Canonical == "-fprintf" && u.Form == ValueSeparate {
 			r.next++ // the file and the format

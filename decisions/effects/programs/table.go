@@ -59,7 +59,7 @@ type Program struct {
 	long    []string // spellings of options that begin with two dashes
 
 	Operands    []Operand
-	AfterDashes Act  // what operands after -- are, when HasDashes
+	AfterDashes Role // what operands after -- are, when HasDashes
 	HasDashes   bool // whether AfterDashes is set
 	Subs        map[string]*Program
 	subHeads    []subHead
@@ -123,7 +123,7 @@ type wrapper struct {
 type Option struct {
 	Canonical string
 	Arity     arity
-	Act       Act
+	Role      Role
 }
 
 type arity uint8
@@ -137,7 +137,7 @@ const (
 
 // Operand says what the operands at a position are.
 type Operand struct {
-	Act    Act
+	Role   Role
 	Many   bool
 	Unless []string // the position does not exist when one of these is given
 	Only   []string // the position exists only when one of these is given
@@ -145,103 +145,10 @@ type Operand struct {
 
 // ImplicitEffect is an effect that no word spells out.
 type ImplicitEffect struct {
-	Act    Act
+	Role   Role
 	Value  string
 	With   []string // only when one of these options is given; empty = always
 	Unless []string // not when one of these is given
-}
-
-// Act is what a word of a command means.
-type Act uint8
-
-const (
-	ActText        Act = iota // only text
-	ActChanges                // changes what the program does: not harmless
-	ActUnknown                // not understood
-	ActReads                  // a path that is read
-	ActLists                  // a path whose name or listing is read
-	ActWrites                 // a path that is written
-	ActMakes                  // a folder that is created
-	ActDeletes                // a path that is deleted
-	ActMoves                  // a path that is read and deleted
-	ActInto                   // the target of a copy or a move: a file or a folder
-	ActLink                   // the target of a link
-	ActConnects               // a URL or host that is read from
-	ActSends                  // a URL or host that is sent to
-	ActData                   // data that is sent: text, or @file
-	ActExecutes               // a command line
-	ActCommand                // the first word of a command that follows
-	ActChdir                  // the folder the program runs in
-	ActRef                    // a revision, or a path of the repository
-	ActRemote                 // a remote's name or URL
-	ActRefspec                // what is pushed: + and : mean more
-	ActPackage                // a Go package, with @version fetched from elsewhere
-	ActSed                    // a sed script
-	ActAwk                    // an awk program
-	ActGitFormat              // a format of git, of which some parts check signatures
-	ActGitSort                // a key by which git sorts: a field of such a format
-	ActColumns                // columns of ps, of which some hold more than a process
-	ActGlobs                  // which names a search goes into
-	ActTypes                  // which types of files a search goes into
-	ActNumber                 // text that is a number
-	ActGuarded                // text, unless it begins with @ or names %output
-	ActUnfetched              // text, unless it is an address
-	ActObject                 // an object file, or an archive of them, that is read
-	ActFormat                 // text that begins with +; anything else changes something
-	ActScript                 // a script that an interpreter runs
-	ActInline                 // code that an interpreter runs
-	ActModule                 // a module that an interpreter runs; the words after it are its own
-	ActDownload               // writes the last part of each URL
-	ActAssign                 // NAME=value or names of shell variables
-	ActMakeTarget             // a target of a makefile, or a variable for it
-	ActSources                // a file that is read, unless it begins with @: then it holds options
-	ActViewed                 // a file that is read, unless it begins with +: then it is a command
-	ActFromTop                // a file that is read, which git takes from the top of the repository
-	ActMatched                // a file that is read; a pattern is one for the program
-	ActCharset                // the name of a character set; with a slash in it, a file that is read
-	ActBegins                 // the beginning of names of files that are written
-	ActDatabase               // a file that is read, unless it begins with file: then it is an address
-	ActName                   // a name: no path, no address, and no file of that name
-	ActRepoName               // OWNER/NAME, or HOST/OWNER/NAME
-	ActRunnerWords            // words for a test runner
-	ActLoads                  // a file or folder of code or settings that the program obeys
-	ActTool                   // a program that is run by its name
-	ActTarget                 // a target of the project's own files; the words after it are its own
-	ActArchive                // an archive that is read, or written
-	ActPacks                  // a file that is replaced by its packed or unpacked form
-	ActUnpackTo               // the folder that an archive is unpacked to
-	ActPlain                  // text; with = in it, it changes something
-	ActMount                  // a folder that a container sees
-	ActCopies                 // a path, or HOST:PATH, that is read
-	ActCopiesInto             // the target of such a copy
-	ActSpec                   // a package of a registry, or an address or path of one
-	ActHost                   // a host, or USER@HOST
-	ActMethod                 // the method of a request
-	ActField                  // a parameter of a request, which makes it one that sends
-	ActEndpoint               // a part of an address, or a full one
-	ActGitConfig              // a setting of git's for one run
-	ActServerSQL              // SQL that a server runs
-	ActForm                   // a part of a form: NAME=VALUE, or NAME=@FILE
-	ActGoFlags                // flags for the go compiler or linker
-	ActJQ                     // a jq program
-	ActYQ                     // a yq program
-	ActSQL                    // SQL that SQLite runs
-)
-
-// actNames are the words for acts in the program files.
-var actNames = map[string]Act{
-	"text": ActText, "harmless": ActText, "changes": ActChanges, "unknown": ActUnknown, "reads": ActReads,
-	"lists": ActLists, "writes": ActWrites, "makes": ActMakes, "deletes": ActDeletes, "moves": ActMoves, "into": ActInto,
-	"link": ActLink, "connects": ActConnects, "sends": ActSends, "data": ActData,
-	"executes": ActExecutes, "command": ActCommand, "chdir": ActChdir, "ref": ActRef,
-	"remote": ActRemote, "refspec": ActRefspec, "package": ActPackage, "sed": ActSed, "awk": ActAwk,
-	"git_format": ActGitFormat, "git_sort": ActGitSort, "columns": ActColumns, "globs": ActGlobs, "types": ActTypes,
-	"number": ActNumber, "guarded_text": ActGuarded, "unfetched": ActUnfetched, "object": ActObject, "format": ActFormat, "script": ActScript, "inline": ActInline, "module": ActModule,
-	"download": ActDownload, "assigns": ActAssign,
-	"target": ActTarget, "tool": ActTool, "loads": ActLoads, "runner_words": ActRunnerWords, "sources": ActSources, "viewed": ActViewed, "from_top": ActFromTop, "matched": ActMatched, "charset": ActCharset, "begins": ActBegins, "database": ActDatabase, "name": ActName, "repository": ActRepoName, "make_target": ActMakeTarget, "archive": ActArchive, "unpack_to": ActUnpackTo, "plain": ActPlain, "packs": ActPacks, "mount": ActMount, "copies": ActCopies,
-	"copies_into": ActCopiesInto, "package_spec": ActSpec, "host": ActHost, "method": ActMethod, "field": ActField,
-	"server_sql": ActServerSQL, "form": ActForm, "go_flags": ActGoFlags,
-	"endpoint": ActEndpoint, "git_config": ActGitConfig, "jq": ActJQ, "yq": ActYQ, "sql": ActSQL,
 }
 
 // Program returns the table's entry for a program found by name.

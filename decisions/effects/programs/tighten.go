@@ -27,7 +27,7 @@ const (
 	keyAdds                                // only ever adds effects or doubts
 	keyAddsIfTrue                          // adds when it is true, takes away when it is false
 	keyAddsIfFalse                         // the other way round
-	keyAddsRoles                           // adds, as long as a kind of it does more than call words text
+	keyAddsRoles                           // adds, as long as one of its roles does more than call words text
 	keyAddsIfFewer                         // adds when the number is smaller than the table's
 	keyChangesReading                      // changes how words are read, or takes something away
 )
@@ -50,15 +50,15 @@ var keyEffects = func() map[string]keyEffect {
 	return all
 }()
 
-// activeKinds are the kinds of options and operands that do something whatever the
-// word is. All others can be text, which is to call a word harmless.
-var activeKinds = map[Act]bool{
-	ActChanges: true, ActUnknown: true, ActReads: true, ActLists: true, ActLoads: true, ActWrites: true, ActMakes: true,
-	ActDeletes: true, ActMoves: true, ActInto: true, ActLink: true, ActArchive: true, ActUnpackTo: true, ActPacks: true,
-	ActCopies: true, ActCopiesInto: true, ActMount: true, ActConnects: true, ActSends: true, ActData: true, ActHost: true,
-	ActDownload: true, ActSpec: true, ActExecutes: true, ActScript: true, ActInline: true, ActModule: true, ActTool: true,
-	ActServerSQL: true, ActAssign: true, ActTarget: true, ActViewed: true, ActDatabase: true,
-	ActFromTop: true, ActMatched: true, ActCharset: true, ActBegins: true,
+// activeRoles are the roles that have an effect whatever the word is. Words of all
+// other roles can be text, and to give a word such a role is to call it harmless.
+var activeRoles = map[Role]bool{
+	RoleChanges: true, RoleUnknown: true, RoleReads: true, RoleLists: true, RoleLoads: true, RoleWrites: true, RoleMakes: true,
+	RoleDeletes: true, RoleMoves: true, RoleInto: true, RoleLink: true, RoleArchive: true, RoleUnpackTo: true, RolePacks: true,
+	RoleCopies: true, RoleCopiesInto: true, RoleMount: true, RoleConnects: true, RoleSends: true, RoleData: true, RoleHost: true,
+	RoleDownload: true, RoleSpec: true, RoleExecutes: true, RoleScript: true, RoleInline: true, RoleModule: true, RoleTool: true,
+	RoleServerSQL: true, RoleAssign: true, RoleTarget: true, RoleViewed: true, RoleDatabase: true,
+	RoleFromTop: true, RoleMatched: true, RoleCharset: true, RoleBegins: true,
 }
 
 // refuseLoosening says why a person's layer must not say a key of an entry of a program
@@ -84,20 +84,20 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 		}
 		return 0, "", ""
 	case keyAddsRoles:
-		kinds, at := e.kindsOf(key)
-		does := false
-		for i, kind := range kinds {
-			name, _, _ := strings.Cut(kind, " ")
-			known, ok := actNames[strings.TrimSuffix(name, "...")]
+		roles, at := e.rolesOf(key)
+		active := false
+		for i, role := range roles {
+			name, _, _ := strings.Cut(role, " ")
+			known, ok := roleNames[strings.TrimSuffix(name, "...")]
 			switch {
-			case ok && activeKinds[known]:
-				does = true
+			case ok && activeRoles[known]:
+				active = true
 			case ok && key == "options":
 				line = at[i]
-				return no("it calls options %s", kind)
+				return no("it calls options %s", role)
 			}
 		}
-		if !does {
+		if !active {
 			return no("its %s are all text", key)
 		}
 		return 0, "", ""
@@ -112,25 +112,25 @@ func (e *programEntry) flagOf(key string) bool {
 	return ok && v.Bool()
 }
 
-// kindsOf are the kinds of words that a key names, with their lines.
-func (e *programEntry) kindsOf(key string) (kinds []string, lines []int) {
+// rolesOf returns the roles that a key names, with their lines.
+func (e *programEntry) rolesOf(key string) (roles []string, lines []int) {
 	switch key {
 	case "options":
-		for kind, list := range e.Options {
+		for role, list := range e.Options {
 			line := e.keyLines[key]
 			if len(list) > 0 {
 				line = list[0].line
 			}
-			kinds, lines = append(kinds, kind), append(lines, line)
+			roles, lines = append(roles, role), append(lines, line)
 		}
 	case "operands":
 		for _, o := range e.Operands {
-			kinds, lines = append(kinds, o.text), append(lines, o.line)
+			roles, lines = append(roles, o.text), append(lines, o.line)
 		}
 	case "after_dashes":
-		kinds, lines = []string{e.AfterDashes}, []int{e.keyLines[key]}
+		roles, lines = []string{e.AfterDashes}, []int{e.keyLines[key]}
 	}
-	return kinds, lines
+	return roles, lines
 }
 
 // brokenInvariants returns what is wrong with a program that no single key shows: what
@@ -140,8 +140,8 @@ func (p *Program) brokenInvariants() []string {
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for spelling, o := range p.Options {
 		if o.Arity == ArityNone {
-			switch o.Act {
-			case ActText, ActChanges, ActUnknown, ActDownload, ActDeletes, ActReads:
+			switch o.Role {
+			case RoleText, RoleChanges, RoleUnknown, RoleDownload, RoleDeletes, RoleReads:
 			default:
 				bad("the option %s does something with a value that it does not take", spelling)
 			}

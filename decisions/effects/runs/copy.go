@@ -44,7 +44,7 @@ func (v *invocation) into(i int, w effects.Word) {
 	option := !slices.Contains(v.operands, i)
 	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(i, w, option)
 	// A folder that is moved, or copied, to a name becomes what is there.
-	moved := v.p.Operands[0].Act == programs.ActMoves
+	moved := v.p.Operands[0].Role == programs.RoleMoves
 	whole := deep || moved && slices.ContainsFunc(v.operands, func(j int) bool { return j != i && v.mayBeFolder(&v.args[j]) })
 	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
 	// An earlier part of the call makes a folder of that name, if it succeeds.
@@ -52,7 +52,7 @@ func (v *invocation) into(i int, w effects.Word) {
 	if !folder || moved && becomes {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
-	if len(v.operands) == 1 && !option && v.p.Operands[0].Act == programs.ActLink {
+	if len(v.operands) == 1 && !option && v.p.Operands[0].Role == programs.RoleLink {
 		// "ln -s TARGET" makes the link here; the word is the target.
 		name := path.Base(w.Text)
 		v.disturbs = append(v.disturbs, name)
@@ -92,7 +92,7 @@ func (v *invocation) takesName(i int, w effects.Word, option bool) bool {
 	if v.has([]string{"--no-target-directory"}) {
 		return true
 	}
-	if v.p.Operands[0].Act != programs.ActLink || !v.has([]string{"--no-dereference"}) {
+	if v.p.Operands[0].Role != programs.RoleLink || !v.has([]string{"--no-dereference"}) {
 		return false
 	}
 	entry := v.b.entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From)
@@ -142,8 +142,8 @@ func (v *invocation) copied(source *effects.Word) string {
 		return ""
 	}
 	text := source.Text
-	switch v.p.Operands[0].Act {
-	case programs.ActCopies:
+	switch v.p.Operands[0].Role {
+	case programs.RoleCopies:
 		if host, rest, ok := strings.Cut(text, ":"); ok && !strings.Contains(host, "/") {
 			// The other machine's shell may read more in the path than its name, and
 			// a folder that ends in a slash gives what is in it.

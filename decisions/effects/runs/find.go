@@ -48,7 +48,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 	}
 	v.flag(o)
 	switch {
-	case o.Act == programs.ActDeletes:
+	case o.Role == programs.RoleDeletes:
 		v.changes = true
 		v.harm(i)
 		v.deleteRoots(i)
@@ -61,7 +61,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 		return
 	}
 	at := use.Value
-	if v.patternValue(at); !v.args[at].Glob || o.Act != programs.ActText {
+	if v.patternValue(at); !v.args[at].Glob || o.Role != programs.RoleText {
 		v.value(o, at, v.args[at])
 	}
 	switch o.Canonical {

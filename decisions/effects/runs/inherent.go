@@ -97,7 +97,7 @@ func (v *invocation) standardInput() {
 		return
 	}
 	for _, f := range v.flags {
-		if o := v.p.Options[f]; o != nil && (o.Act == programs.ActInline || o.Act == programs.ActModule) {
+		if o := v.p.Options[f]; o != nil && (o.Role == programs.RoleInline || o.Role == programs.RoleModule) {
 			return
 		}
 	}
@@ -135,15 +135,15 @@ func (v *invocation) implicitly(e programs.ImplicitEffect) {
 	own := &effects.Via{Effect: v.index, Arg: effects.Inherent}
 	tree := v.p.Recursive || v.has(v.p.RecursiveWith) || e.Value == "/"
 	kind := effects.KindRead
-	switch e.Act {
-	case programs.ActReads, programs.ActLists:
-	case programs.ActWrites:
+	switch e.Role {
+	case programs.RoleReads, programs.RoleLists:
+	case programs.RoleWrites:
 		kind = effects.KindWrite
-	case programs.ActDeletes:
+	case programs.RoleDeletes:
 		kind, tree = effects.KindDelete, true
-	case programs.ActConnects, programs.ActSends:
+	case programs.RoleConnects, programs.RoleSends:
 		method := effects.MethodGet
-		if e.Act == programs.ActSends || v.send {
+		if e.Role == programs.RoleSends || v.send {
 			method = effects.MethodSend
 		}
 		switch e.Value {
@@ -171,7 +171,7 @@ func (v *invocation) implicitly(e programs.ImplicitEffect) {
 		v.b.Unknown(v.at.From, "an effect that permd does not know")
 		return
 	}
-	found := v.below(v.b.Operand(kind, e.Value, v.run.Cwd, v.at.From), tree, e.Act == programs.ActLists)
+	found := v.below(v.b.Operand(kind, e.Value, v.run.Cwd, v.at.From), tree, e.Role == programs.RoleLists)
 	found.Via = own
 	v.b.Add(found)
 }

@@ -46,7 +46,7 @@ type invocation struct {
 
 // deferredValue is an option's value that waits for the operands.
 type deferredValue struct {
-	act  programs.Act
+	role programs.Role
 	arg  int
 	word effects.Word
 }

@@ -17,29 +17,29 @@ import (
 const maxDatabase = 4 << 20
 
 // language checks a word that is a program in a language of its own.
-func (v *invocation) language(does programs.Act, i int, w effects.Word) {
-	switch does {
-	case programs.ActSed:
+func (v *invocation) language(role programs.Role, i int, w effects.Word) {
+	switch role {
+	case programs.RoleSed:
 		if !languages.Sed(w.Text) {
 			v.unknown(i, "a sed script that may write or run something")
 		}
-	case programs.ActAwk:
+	case programs.RoleAwk:
 		v.awk(i, w)
-	case programs.ActJQ:
+	case programs.RoleJQ:
 		if !languages.JQ(w.Text) {
 			v.unknown(i, "a program that may read files or the environment")
 		}
-	case programs.ActYQ:
+	case programs.RoleYQ:
 		v.yq(i, w)
-	case programs.ActGitFormat:
+	case programs.RoleGitFormat:
 		if !languages.GitFormat(w.Text) {
 			v.unknown(i, "a format for which git runs a program that checks signatures")
 		}
-	case programs.ActGitSort:
+	case programs.RoleGitSort:
 		if !languages.GitSort(w.Text) {
 			v.unknown(i, "a key for which git may run a program that checks signatures")
 		}
-	case programs.ActColumns:
+	case programs.RoleColumns:
 		if !processColumns(w.Text) {
 			v.unknown(i, "a column that permd does not know, such as the environment: "+display.Display(display.ShowWord(&w)))
 		}
@@ -124,11 +124,11 @@ func (v *invocation) database(i int, w effects.Word) {
 	if w.Text == ":memory:" || w.Text == "" {
 		return
 	}
-	if why := noFile(programs.ActDatabase, w.Text); why != "" {
+	if why := noFile(programs.RoleDatabase, w.Text); why != "" {
 		v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
 		return
 	}
-	v.applyPath(programs.ActReads, i, w, false)
+	v.applyPath(programs.RoleReads, i, w, false)
 	if w.Dynamic() || w.Glob {
 		return
 	}

@@ -172,15 +172,15 @@ func (v *invocation) Leads(file string) (at string, secret bool) {
 }
 
 // noFile says why a word in the place of a file is none, "" when it is one.
-func noFile(does programs.Act, text string) string {
+func noFile(role programs.Role, text string) string {
 	switch {
-	case does == programs.ActSources && strings.HasPrefix(text, "@"):
+	case role == programs.RoleSources && strings.HasPrefix(text, "@"):
 		return "a file of options"
-	case does == programs.ActViewed && strings.HasPrefix(text, "+"):
+	case role == programs.RoleViewed && strings.HasPrefix(text, "+"):
 		return "a command for a program that shows files"
-	case does == programs.ActMatched && strings.ContainsAny(text, "*?["):
+	case role == programs.RoleMatched && strings.ContainsAny(text, "*?["):
 		return "a pattern that the program reads itself"
-	case does == programs.ActDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
+	case role == programs.RoleDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
 		return "an address that leads to a file"
 	}
 	return ""

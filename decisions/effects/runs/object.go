@@ -46,17 +46,17 @@ func (v *invocation) objectFile(a argument) {
 	if v.isThinArchive(a.w) {
 		v.unknown(a.i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&a.w)))
 	}
-	a.act = programs.ActSources
+	a.role = programs.RoleSources
 	v.sourceFile(a)
 }
 
 // sourceFile handles a file that is read, unless the word has another form.
 func (v *invocation) sourceFile(a argument) {
-	if why := noFile(a.act, a.w.Text); why != "" {
+	if why := noFile(a.role, a.w.Text); why != "" {
 		v.unknown(a.i, why+": "+display.Display(display.ShowWord(&a.w)))
 		return
 	}
-	v.applyPath(programs.ActReads, a.i, a.w, v.p.Recursive)
+	v.applyPath(programs.RoleReads, a.i, a.w, v.p.Recursive)
 }
 
 // name handles a name of what the program knows itself.
@@ -69,6 +69,6 @@ func (v *invocation) name(a argument) {
 // charset handles the name of a character set; one with a slash is a file.
 func (v *invocation) charset(a argument) {
 	if strings.Contains(a.w.Text, "/") {
-		v.applyPath(programs.ActReads, a.i, a.w, false)
+		v.applyPath(programs.RoleReads, a.i, a.w, false)
 	}
 }

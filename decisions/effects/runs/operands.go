@@ -18,35 +18,35 @@ func (v *invocation) operandEffects() {
 	specs := v.operandSpecs()
 	tree := v.p.Recursive || v.has(v.p.RecursiveWith)
 	if v.p.Interpreter == "shell" && v.has([]string{"-c"}) {
-		specs = []programs.Operand{{Act: programs.ActInline}, {Act: programs.ActText, Many: true}}
+		specs = []programs.Operand{{Role: programs.RoleInline}, {Role: programs.RoleText, Many: true}}
 	}
 	for n, i := range v.operands {
 		if v.full() {
 			return
 		}
-		does := programs.ActUnknown
+		role := programs.RoleUnknown
 		switch {
 		case v.dashes >= 0 && n >= v.dashes && v.p.HasDashes:
-			does = v.p.AfterDashes
+			role = v.p.AfterDashes
 		default:
 			if spec := operandAt(specs, n, len(v.operands)); spec != nil {
-				does = spec.Act
+				role = spec.Role
 			}
 		}
 		behind := v.dashes >= 0 && n >= v.dashes && v.p.HasDashes
 		if w := &v.args[i]; w.Glob && !w.Dynamic() && !behind && movesOthers(specs, n, len(v.operands)) {
 			v.unknown(i, "a pattern that may become several words, of which each means something else: "+display.Display(display.ShowWord(&v.args[i])))
 		}
-		v.apply(does, i, v.args[i], false, tree)
-		if (does == programs.ActReads || does == programs.ActWrites) && v.has(v.p.DeletesWith) {
-			v.apply(programs.ActDeletes, i, v.args[i], false, tree)
+		v.apply(role, i, v.args[i], false, tree)
+		if (role == programs.RoleReads || role == programs.RoleWrites) && v.has(v.p.DeletesWith) {
+			v.apply(programs.RoleDeletes, i, v.args[i], false, tree)
 		}
-		if does == programs.ActTarget || does == programs.ActTool || does == programs.ActModule {
+		if role == programs.RoleTarget || role == programs.RoleTool || role == programs.RoleModule {
 			break // the words after it are its own
 		}
 	}
 	for _, l := range v.deferred {
-		v.apply(l.act, l.arg, l.word, true, tree)
+		v.apply(l.role, l.arg, l.word, true, tree)
 	}
 }
 
@@ -66,11 +66,11 @@ func movesOthers(specs []programs.Operand, n, total int) bool {
 		}
 	}
 	for _, o := range specs[from:] {
-		if o.Act != own.Act {
+		if o.Role != own.Role {
 			return true
 		}
 	}
-	return own.Act != programs.ActText && !slices.ContainsFunc(specs[from:], func(o programs.Operand) bool { return o.Many })
+	return own.Role != programs.RoleText && !slices.ContainsFunc(specs[from:], func(o programs.Operand) bool { return o.Many })
 }
 
 // operandSpecs are the positions that exist with the options given.

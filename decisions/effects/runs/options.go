@@ -70,7 +70,7 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 		v.harmLike(use.Option, i)
 		return
 	}
-	v.apply(programs.ActText, at-1, v.args[at-1], true, false)
+	v.apply(programs.RoleText, at-1, v.args[at-1], true, false)
 	v.patternValue(at)
 	v.value(use.Option, at, v.args[at])
 	if v.harms.last(at) {
@@ -130,10 +130,10 @@ func (v *invocation) has(flags []string) bool {
 
 // harmLike notes the option's own word when its value is a word of its own.
 func (v *invocation) harmLike(o *programs.Option, i int) {
-	switch o.Act {
-	case programs.ActChanges:
+	switch o.Role {
+	case programs.RoleChanges:
 		v.harmOption(i)
-	case programs.ActUnknown, programs.ActInline, programs.ActScript, programs.ActChdir, programs.ActTarget, programs.ActMount, programs.ActModule, programs.ActLoads:
+	case programs.RoleUnknown, programs.RoleInline, programs.RoleScript, programs.RoleChdir, programs.RoleTarget, programs.RoleMount, programs.RoleModule, programs.RoleLoads:
 		v.harm(i)
 	}
 }
@@ -141,20 +141,20 @@ func (v *invocation) harmLike(o *programs.Option, i int) {
 // value applies an option's act to its value; w.text is "" for none.
 func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	if o.Arity == programs.ArityNone {
-		switch o.Act {
-		case programs.ActText:
-		case programs.ActChanges:
+		switch o.Role {
+		case programs.RoleText:
+		case programs.RoleChanges:
 			v.changes = true
 			v.harmOption(i)
-		case programs.ActInline:
+		case programs.RoleInline:
 			v.unknown(i, "code given inline")
-		case programs.ActDownload:
+		case programs.RoleDownload:
 			v.flags = append(v.flags, "--remote-name")
 			v.changes = true
-		case programs.ActData:
+		case programs.RoleData:
 			v.send = true
-		case programs.ActField:
-			v.queryParams = append(v.queryParams, deferredValue{act: programs.ActField, arg: i})
+		case programs.RoleField:
+			v.queryParams = append(v.queryParams, deferredValue{role: programs.RoleField, arg: i})
 		default:
 			v.unknown(i, "the option "+o.Canonical)
 		}
@@ -163,11 +163,11 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	if o.Canonical == "--config" && v.run.Program == "curl" && w.Text == "-" {
 		v.curlConfig()
 	}
-	switch o.Act {
-	case programs.ActInto, programs.ActConnects, programs.ActSends, programs.ActDownload, programs.ActArchive, programs.ActEndpoint, programs.ActCopiesInto:
+	switch o.Role {
+	case programs.RoleInto, programs.RoleConnects, programs.RoleSends, programs.RoleDownload, programs.RoleArchive, programs.RoleEndpoint, programs.RoleCopiesInto:
 		// What it means depends on operands and options that may follow.
-		v.deferred = append(v.deferred, deferredValue{act: o.Act, arg: i, word: w})
+		v.deferred = append(v.deferred, deferredValue{role: o.Role, arg: i, word: w})
 		return
 	}
-	v.apply(o.Act, i, w, true, false)
+	v.apply(o.Role, i, w, true, false)
 }

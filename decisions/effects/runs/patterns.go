@@ -70,7 +70,7 @@ const maxGlobbed = 64 // links and folders that one pattern stands for
 // folder that the pattern begins with, and of what links in it lead to; so is
 // the loss of all that is in one. Where else a pattern stands, what it matches
 // is not followed.
-func (v *invocation) pattern(does programs.Act, i int, w effects.Word) {
+func (v *invocation) pattern(role programs.Role, i int, w effects.Word) {
 	dir, last := path.Split(w.Text)
 	literal := dir == "" || !strings.ContainsAny(dir, "*?[")
 	if dir == "" {
@@ -79,9 +79,9 @@ func (v *invocation) pattern(does programs.Act, i int, w effects.Word) {
 	kind := effects.Kind("")
 	switch {
 	case !literal:
-	case does == programs.ActLists, does == programs.ActReads && !v.has(v.p.WritesWith):
+	case role == programs.RoleLists, role == programs.RoleReads && !v.has(v.p.WritesWith):
 		kind = effects.KindRead
-	case (does == programs.ActDeletes || does == programs.ActMoves) && strings.Trim(last, "*.") == "":
+	case (role == programs.RoleDeletes || role == programs.RoleMoves) && strings.Trim(last, "*.") == "":
 		kind = effects.KindDelete
 		v.changes = true
 	}
@@ -95,20 +95,20 @@ func (v *invocation) pattern(does programs.Act, i int, w effects.Word) {
 	if e.File != nil {
 		e.File.AsWritten = w.Text
 	}
-	if does == programs.ActMoves {
+	if role == programs.RoleMoves {
 		v.disturbs = append(v.disturbs, dir)
 	}
 	var more []effects.Effect
-	if (does == programs.ActReads || does == programs.ActLists) && e.File != nil {
+	if (role == programs.RoleReads || role == programs.RoleLists) && e.File != nil {
 		tree := v.p.Recursive || v.has(v.p.RecursiveWith)
 		var why string
-		if more, why = v.b.glob(&e, last, does == programs.ActLists, tree, v.at.From); why != "" {
+		if more, why = v.b.glob(&e, last, role == programs.RoleLists, tree, v.at.From); why != "" {
 			v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
 			return
 		}
 	}
 	v.b.Add(v.via(i, e))
 	for _, e := range more {
-		v.b.Add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, does == programs.ActLists)))
+		v.b.Add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, role == programs.RoleLists)))
 	}
 }

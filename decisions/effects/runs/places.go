@@ -14,7 +14,7 @@ import (
 // the path. A version that takes it from the run's folder may come, so both are
 // read.
 func (v *invocation) fromTop(i int, w effects.Word) {
-	v.applyPath(programs.ActReads, i, w, v.p.Recursive)
+	v.applyPath(programs.RoleReads, i, w, v.p.Recursive)
 	cwd := v.run.Cwd
 	top, there := v.top(), v.folderOf(cwd)
 	if w.Text == "-" || top == there && top != "" || path.IsAbs(w.Text) {
@@ -25,7 +25,7 @@ func (v *invocation) fromTop(i int, w effects.Word) {
 		return
 	}
 	v.run.Cwd = top
-	v.applyPath(programs.ActReads, i, w, v.p.Recursive)
+	v.applyPath(programs.RoleReads, i, w, v.p.Recursive)
 	v.run.Cwd = cwd
 }
 
@@ -57,7 +57,7 @@ func (v *invocation) begins(i int, w effects.Word) {
 	v.harm(i)
 	e := v.b.Operand(effects.KindWrite, path.Dir(w.Text+"x"), v.run.Cwd, v.at.From)
 	if root := v.b.Paths.Project(); e.File != nil && (root == "" || !lexpath.In(root, e.File.Path)) {
-		v.applyPath(programs.ActWrites, i, w, false)
+		v.applyPath(programs.RoleWrites, i, w, false)
 		v.unknown(i, "the beginning of the names of files that are written: "+display.Display(display.ShowWord(&w)))
 		return
 	}
@@ -66,15 +66,15 @@ func (v *invocation) begins(i int, w effects.Word) {
 
 // dash handles the operand "-". Most programs take it for their standard input
 // or output; for cp, mv and tee it is a file of that name.
-func (v *invocation) dash(does programs.Act, i int, w effects.Word) {
+func (v *invocation) dash(role programs.Role, i int, w effects.Word) {
 	w.Text = "./-"
-	switch does {
-	case programs.ActWrites:
-		v.applyPath(does, i, w, false)
-	case programs.ActReads:
+	switch role {
+	case programs.RoleWrites:
+		v.applyPath(role, i, w, false)
+	case programs.RoleReads:
 		file := path.Join(v.run.Cwd, "-")
 		if v.run.Cwd == "" || v.Exists(file) || v.Changed(file) {
-			v.applyPath(does, i, w, v.p.Recursive)
+			v.applyPath(role, i, w, v.p.Recursive)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // connects adds the effect of an address.
-func (v *invocation) connects(does programs.Act, i int, w effects.Word) {
+func (v *invocation) connects(role programs.Role, i int, w effects.Word) {
 	if w.Glob || isURLPattern(w.Text) {
 		v.unknown(i, "an address that is a pattern: "+display.Display(display.ShowWord(&w)))
 		return
@@ -24,7 +24,7 @@ func (v *invocation) connects(does programs.Act, i int, w effects.Word) {
 		url = guessScheme(url)
 	}
 	method := effects.MethodGet
-	if does == programs.ActSends || v.send {
+	if role == programs.RoleSends || v.send {
 		method = effects.MethodSend
 		v.changes = true
 	}
@@ -39,7 +39,7 @@ func (v *invocation) connects(does programs.Act, i int, w effects.Word) {
 		}
 	}
 	v.b.Add(v.via(i, e))
-	if (does == programs.ActDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
+	if (role == programs.RoleDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
 		v.download(i, w.Text)
 	}
 }
@@ -158,7 +158,7 @@ func (v *invocation) folderOf(cwd string) string {
 // (kubectl get -f): to these it is a path as well, and fetches reports false.
 func (v *invocation) fetches(i int, w effects.Word) bool {
 	v.harm(i)
-	v.connects(programs.ActConnects, i, w)
+	v.connects(programs.RoleConnects, i, w)
 	return !v.p.Readonly
 }
 

@@ -21,24 +21,24 @@ const (
 // target handles the name of a script or target that is in a file of the
 // project, and shows its text. Whether it is still the same text when a choice
 // is remembered is another part's matter.
-func (v *invocation) target(does programs.Act, i int, w effects.Word) {
+func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 	v.changes = true
 	v.harm(i)
 	if w.Dynamic() || w.Glob {
 		v.dynamicWord(i)
 		return
 	}
-	if does == programs.ActTarget && strings.Contains(w.Text, "://") {
-		v.connects(programs.ActConnects, i, w)
+	if role == programs.RoleTarget && strings.Contains(w.Text, "://") {
+		v.connects(programs.RoleConnects, i, w)
 		v.tail(i + 1)
 		return
 	}
-	if does == programs.ActTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.Text)] {
-		v.applyPath(programs.ActScript, i, w, false)
+	if role == programs.RoleTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.Text)] {
+		v.applyPath(programs.RoleScript, i, w, false)
 		v.tail(i + 1)
 		return
 	}
-	if does == programs.ActTarget {
+	if role == programs.RoleTarget {
 		v.tail(i + 1)
 	} else if strings.Contains(w.Text, "=") {
 		return

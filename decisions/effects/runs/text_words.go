@@ -115,10 +115,10 @@ func plainGoFlags(flags string) bool {
 }
 
 // openText handles a word in the place of text that is a pattern or not known.
-func (v *invocation) openText(does programs.Act, i int, w effects.Word, option bool) {
+func (v *invocation) openText(role programs.Role, i int, w effects.Word, option bool) {
 	if !w.Dynamic() {
 		// It becomes names of files, or stays as it is.
-		if does != programs.ActText || option {
+		if role != programs.RoleText || option {
 			v.unknown(i, "a pattern where text is expected: "+display.Display(display.ShowWord(&w)))
 		}
 		return
@@ -127,7 +127,7 @@ func (v *invocation) openText(does programs.Act, i int, w effects.Word, option b
 	// option either.
 	safe := option || v.dashes >= 0 || (w.Prefix != "" && w.Prefix[0] != '-') ||
 		v.p.Stop && len(v.operands) > 0 && v.operands[0] < i
-	if w.Split || !safe || does != programs.ActText {
+	if w.Split || !safe || role != programs.RoleText {
 		v.dynamicWord(i)
 	}
 }

@@ -24,7 +24,7 @@ func (v *invocation) spec(a argument) {
 // endpoint handles a part of an address, or a full one.
 func (v *invocation) endpoint(a argument) {
 	if strings.Contains(a.w.Text, "://") {
-		v.connects(programs.ActConnects, a.i, a.w)
+		v.connects(programs.RoleConnects, a.i, a.w)
 	}
 }
 
@@ -80,9 +80,9 @@ func (v *invocation) unpack() {
 // archive handles the name of an archive, which some options write and the
 // others read.
 func (v *invocation) archive(i int, w effects.Word) {
-	does := programs.ActReads
+	role := programs.RoleReads
 	if v.has(v.p.ArchivesWith) || len(v.p.ArchivesWith) == 0 {
-		does = programs.ActWrites
+		role = programs.RoleWrites
 	}
 	// tar takes HOST:FILE for an archive on another machine.
 	if head, _, ok := strings.Cut(w.Text, ":"); ok && !strings.Contains(head, "/") {
@@ -92,9 +92,9 @@ func (v *invocation) archive(i int, w effects.Word) {
 	// A change of the folder (-C) does not count for the archive's own name.
 	before, cwd := v.paths, v.run.Cwd
 	v.run.Cwd = v.at.Cwd
-	v.applyPath(does, i, w, false)
-	if len(v.p.Completes) > 0 && does == programs.ActWrites && w.Text != "" && w.Text != "-" && !strings.Contains(path.Base(w.Text), ".") {
-		v.applyPath(does, i, effects.Word{Text: w.Text + v.p.Completes[0]}, false) // the name that it gets
+	v.applyPath(role, i, w, false)
+	if len(v.p.Completes) > 0 && role == programs.RoleWrites && w.Text != "" && w.Text != "-" && !strings.Contains(path.Base(w.Text), ".") {
+		v.applyPath(role, i, effects.Word{Text: w.Text + v.p.Completes[0]}, false) // the name that it gets
 	}
 	v.paths, v.run.Cwd = before, cwd
 }
@@ -107,7 +107,7 @@ func (v *invocation) packs(i int, w effects.Word) {
 	// Of several modes the last counts, to most of them: bzip2 -t -z packs.
 	looks := v.has([]string{"--list", "--test"}) && !v.has([]string{"--compress", "--decompress"})
 	if looks || v.has([]string{"--stdout"}) {
-		v.applyPath(programs.ActReads, i, w, false)
+		v.applyPath(programs.RoleReads, i, w, false)
 		return
 	}
 	if w.Glob {
@@ -115,15 +115,15 @@ func (v *invocation) packs(i int, w effects.Word) {
 		return
 	}
 	deep := v.has(v.p.RecursiveWith)
-	v.applyPath(programs.ActReads, i, w, deep)
+	v.applyPath(programs.RoleReads, i, w, deep)
 	for _, name := range v.packedNames(w.Text) {
-		v.applyPath(programs.ActWrites, i, effects.Word{Text: name}, false)
+		v.applyPath(programs.RoleWrites, i, effects.Word{Text: name}, false)
 	}
 	if deep {
-		v.applyPath(programs.ActWrites, i, w, true)
+		v.applyPath(programs.RoleWrites, i, w, true)
 	}
 	if !v.has(v.p.KeepsWith) {
-		v.applyPath(programs.ActDeletes, i, w, deep)
+		v.applyPath(programs.RoleDeletes, i, w, deep)
 	}
 }
 
@@ -203,7 +203,7 @@ func (v *invocation) mount(i int, w effects.Word) {
 }
 
 // copies handles a word that is a path, or HOST:PATH.
-func (v *invocation) copies(does programs.Act, i int, w effects.Word) {
+func (v *invocation) copies(role programs.Role, i int, w effects.Word) {
 	host, rest, remote := strings.Cut(w.Text, ":")
 	switch {
 	case remote && host != "" && !strings.Contains(host, "/") && !v.b.Table.Shell.Network[v.run.Program]:
@@ -215,7 +215,7 @@ func (v *invocation) copies(does programs.Act, i int, w effects.Word) {
 			host = "" // a URL
 		}
 		method := effects.MethodGet
-		if does == programs.ActCopiesInto {
+		if role == programs.RoleCopiesInto {
 			method = effects.MethodSend
 			v.changes = true
 		}
@@ -224,10 +224,10 @@ func (v *invocation) copies(does programs.Act, i int, w effects.Word) {
 			address = w.Text
 		}
 		v.b.Add(v.via(i, v.b.Paths.Connect(address, method, v.at.From)))
-	case does == programs.ActCopies:
-		v.applyPath(programs.ActReads, i, w, v.has(v.p.RecursiveWith))
+	case role == programs.RoleCopies:
+		v.applyPath(programs.RoleReads, i, w, v.has(v.p.RecursiveWith))
 		if v.has(v.p.DeletesWith) {
-			v.applyPath(programs.ActDeletes, i, w, v.has(v.p.RecursiveWith))
+			v.applyPath(programs.RoleDeletes, i, w, v.has(v.p.RecursiveWith))
 		}
 	default:
 		v.into(i, w)

@@ -105,7 +105,7 @@ func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 	case programs.ValueMissing, programs.ValueUnexpected, programs.ValueFalse:
 		return false
 	}
-	return use.Act == programs.ActText && !use.Abbreviated
+	return use.Role == programs.RoleText && !use.Abbreviated
 }
 
 // afterUnknown is where the command most likely begins after an option that
@@ -166,12 +166,12 @@ func (v *invocation) inner() {
 				v.unknown(i, "an operand that permd does not know: "+display.Display(display.ShowWord(&v.args[i])))
 				continue
 			}
-			v.apply(spec.Act, i, v.args[i], false, false)
+			v.apply(spec.Role, i, v.args[i], false, false)
 		}
 	}
 	if w.Skip > 0 && !w.Dashes {
 		for i := v.operands[0] + 1; i < min(start, len(v.args)); i++ {
-			v.apply(programs.ActText, i, v.args[i], false, false)
+			v.apply(programs.RoleText, i, v.args[i], false, false)
 		}
 	}
 	if start >= len(v.args) {
@@ -194,7 +194,7 @@ func (v *invocation) inner() {
 	// project's own scripts, is the matter of this run.
 	v.harm(start)
 	if strings.Contains(first.Text, "://") {
-		v.connects(programs.ActConnects, start, *first)
+		v.connects(programs.RoleConnects, start, *first)
 		return
 	}
 	at := v.at
@@ -316,7 +316,7 @@ func (v *invocation) tool(i int, w effects.Word) {
 	}
 	if v.p.Targets != "" {
 		// A script of the project may have the name of any program.
-		v.target(programs.ActTarget, i, w)
+		v.target(programs.RoleTarget, i, w)
 		return
 	}
 	if !v.delegate(i, w.Text) {
