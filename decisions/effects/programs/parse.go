@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/decisions/effects/settings"
 )
 
-// ParseTable reads program files (name -> content). It fails on unknown keys,
-// on a program that two files describe, and on words it does not know, naming
-// the file, the line and the program.
+// ParseTable reads program files (name -> content). Unknown keys, unknown words and
+// a program that two files describe are errors, which name the file, the line and
+// the program.
 func ParseTable(files map[string][]byte) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*Program{}, Shell: shellTable{
@@ -153,7 +153,7 @@ var styles = map[string]style{
 	"": StyleGNU, "gnu": StyleGNU, "words": StyleWords, "find": StyleFind, "test": StyleTest, "assign": StyleAssign,
 }
 
-// program reads an entry. What it returns with an error has its names.
+// program parses an entry. On an error the returned program still has its names.
 func (p *tableParser) program(e *programEntry) (*Program, error) {
 	prog := &Program{traits: e.traits, Names: texts(e.Names), Options: map[string]*Option{}, ReadonlyOperands: -1, below: e.Everywhere}
 	if len(e.Names) == 0 {
@@ -191,8 +191,7 @@ func (p *tableParser) program(e *programEntry) (*Program, error) {
 	return prog, p.subsOf(prog, e)
 }
 
-// subsOf reads the sub-commands. How words are read is the same all the way
-// down.
+// subsOf parses the sub-commands, which inherit how words are read.
 func (p *tableParser) subsOf(prog *Program, e *programEntry) error {
 	for i := range e.Sub {
 		sub := &e.Sub[i]
@@ -218,7 +217,7 @@ func (p *tableParser) subsOf(prog *Program, e *programEntry) error {
 	return nil
 }
 
-// inherit takes over what is the same for a program and its sub-commands.
+// inherit copies what a program and its sub-commands have in common.
 func (e *programEntry) inherit(from *programEntry) {
 	e.Abbreviations = e.Abbreviations || from.Abbreviations
 	e.Repository = e.Repository || from.Repository
@@ -245,7 +244,7 @@ func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
 	}
 	prog.PlainOptions = true
 	for n, list := range lists {
-		// What a program says itself wins over what groups say.
+		// A program's own options win over those of groups.
 		group := n > 0
 		for _, name := range slices.Sorted(maps.Keys(list)) {
 			role, ok := roleNames[name]
@@ -268,8 +267,8 @@ func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
 	return nil
 }
 
-// addOption reads one line of spellings such as "-o= --output=". Of a group,
-// only spellings are taken that the program does not have.
+// addOption parses one line of spellings such as "-o= --output=". From a group, only
+// spellings are added that the program does not have.
 func addOption(prog *Program, line string, role Role, group bool) error {
 	o := &Option{Role: role}
 	var spellings []string
@@ -292,7 +291,7 @@ func addOption(prog *Program, line string, role Role, group bool) error {
 		spellings = append(spellings, spelling)
 		own := o
 		if takes != o.Arity && o.Canonical != "" {
-			// A short spelling may take its value otherwise than the long one.
+			// The short spelling may take its value differently from the long one.
 			own = &Option{Canonical: o.Canonical, Role: role}
 		}
 		own.Arity = takes
@@ -352,7 +351,7 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 	return err
 }
 
-// implicitEffects reads lines such as "reads ." or "deletes . with --force unless
+// implicitEffects parses lines such as "reads ." or "deletes . with --force unless
 // --list".
 func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 	var all []ImplicitEffect

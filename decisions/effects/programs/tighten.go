@@ -7,39 +7,39 @@ import (
 	"strings"
 )
 
-// Who may say what about a program that is known already.
+// This file decides which layer may set which key of a known program.
 //
-// The table says what a program's words do; what it does not know is unknown and
-// asks. A person's own layer may say about such a program only what can make permd
-// stricter: more effects, more that is not understood, less that is read-only.
-// Org may say everything.
+// What the table does not know about a program is unknown and asks. A person's own
+// layer may only make permd stricter about a program that the table knows: more
+// effects, more unknown effects, fewer read-only runs. The organisation's layer may
+// set everything.
 //
-// Two walls keep that. This one refuses an entry that says something else, so
-// that nobody believes it counts. The other is how what a person says is used: it
-// is read in addition to the table's, and what either says counts (see
-// Opinions). So a mistake here can make an entry useless, but no run harmless.
+// Two mechanisms ensure that. This one rejects entries with other keys, so that
+// nobody relies on them. The other one is how the overlay is applied: it is read in
+// addition to the table, and the effects of both count (see Overlay). So a mistake
+// here can make an entry useless, but no run harmless.
 
-// keyEffect is what a key of an entry does to what the table says about a program.
+// keyEffect is the effect of a key on the table's entry of a program.
 type keyEffect uint8
 
 const (
-	keySelects        keyEffect = iota + 1 // which program, or a sub-command with keys of its own
-	keyAdds                                // only ever adds effects or doubts
-	keyAddsIfTrue                          // adds when it is true, takes away when it is false
-	keyAddsIfFalse                         // the other way round
-	keyAddsRoles                           // adds, as long as one of its roles does more than call words text
-	keyAddsIfFewer                         // adds when the number is smaller than the table's
-	keyChangesReading                      // changes how words are read, or takes something away
+	keySelects        keyEffect = iota + 1 // selects a program, or a sub-command with keys of its own
+	keyAdds                                // only adds effects or unknown effects
+	keyAddsIfTrue                          // adds if true, removes if false
+	keyAddsIfFalse                         // adds if false, removes if true
+	keyAddsRoles                           // adds, if one of its roles does more than call words text
+	keyAddsIfFewer                         // adds if the number is smaller than the table's
+	keyChangesReading                      // changes how words are read, or removes something
 )
 
-// layerTags are the words for them in the tags of programEntry and traits.
+// layerTags are their names in the tags of programEntry and traits.
 var layerTags = map[string]keyEffect{
 	"selects": keySelects, "adds": keyAdds, "adds-if-true": keyAddsIfTrue, "adds-if-false": keyAddsIfFalse,
 	"adds-roles": keyAddsRoles, "adds-if-fewer": keyAddsIfFewer, "reading": keyChangesReading,
 }
 
-// keyEffects holds each key of a program file's entry. A key without a tag is for
-// org alone.
+// keyEffects holds each key of a program file's entry. A key without a tag is
+// reserved to the organisation.
 var keyEffects = func() map[string]keyEffect {
 	all := map[string]keyEffect{}
 	for key, field := range keysOf(reflect.TypeFor[programEntry]()) {
@@ -61,9 +61,9 @@ var activeRoles = map[Role]bool{
 	RoleFromTop: true, RoleMatched: true, RoleCharset: true, RoleBegins: true,
 }
 
-// refuseLoosening says why a person's layer must not say a key of an entry of a program
-// that the table knows, and what to do instead; "" when it may. p is what the
-// table says, nil for a sub-command that it does not have.
+// refuseLoosening returns why a person's layer must not set a key in the entry of a
+// known program, and what to do instead; "" if it may. p is the table's entry, nil
+// for a sub-command that it does not have.
 func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fix string) {
 	const ask = "only org may: leave it out, or ask for it in /etc/permd/policy.d"
 	line = e.keyLines[key]
@@ -106,7 +106,7 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 	return no("it says %s", key)
 }
 
-// flagOf is the value of a key that is true or false.
+// flagOf returns the value of a boolean key.
 func (e *programEntry) flagOf(key string) bool {
 	v, ok := e.trait(key)
 	return ok && v.Bool()
@@ -133,8 +133,8 @@ func (e *programEntry) rolesOf(key string) (roles []string, lines []int) {
 	return roles, lines
 }
 
-// brokenInvariants returns what is wrong with a program that no single key shows: what
-// the table is read with would not hold.
+// brokenInvariants returns the errors in a program that no single key shows: those
+// that break an invariant of the table.
 func (p *Program) brokenInvariants() []string {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
