@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// maxDatabase is the size up to which a database is looked into, in bytes; of a
+// maxDatabase is the maximum size of a database that is examined, in bytes; for a
 // larger one it is not known whether SQLite keeps a log next to it.
 const maxDatabase = 4 << 20
 
@@ -46,8 +46,8 @@ func (v *invocation) language(role programs.Role, i int, w effects.Word) {
 	}
 }
 
-// awk checks an awk program and the words after it. Some implementations take
-// options there, others files; gawk takes files below /inet for connections.
+// awk checks an awk program and the words after it. Some implementations accept options
+// there, others files; gawk opens connections for paths below /inet.
 func (v *invocation) awk(i int, w effects.Word) {
 	if !languages.Awk(w.Text) {
 		v.unknown(i, "an awk program that may read, write or run something")
@@ -63,8 +63,8 @@ func (v *invocation) awk(i int, w effects.Word) {
 	}
 }
 
-// yq checks a program for yq. One that is the name of a file is taken for that:
-// yq .env prints it.
+// yq checks a program for yq. If a file of that name exists, yq takes the word for
+// that: yq .env prints it.
 func (v *invocation) yq(i int, w effects.Word) {
 	if !languages.YQ(w.Text) {
 		v.unknown(i, "a program that may read files or the environment")
@@ -75,8 +75,8 @@ func (v *invocation) yq(i int, w effects.Word) {
 	}
 }
 
-// mayBeFile reports whether a word that is no path may be that of a file, now or
-// when the run begins.
+// mayBeFile reports whether a word that is no path may name a file, now or when the run
+// begins.
 func (v *invocation) mayBeFile(text string) bool {
 	for part := range strings.SplitSeq(text, "/") {
 		if len(part) > paths.MaxName {

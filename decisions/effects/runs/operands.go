@@ -7,13 +7,13 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// operandEffects applies the table to the operands.
+// operandEffects applies the table's roles to the operands.
 func (v *invocation) operandEffects() {
 	if v.p.Wrapper != nil || v.p.Style == programs.StyleTest {
 		return
 	}
 	if v.unparsed {
-		v.operands = nil // a question is asked already
+		v.operands = nil // an Unknown effect was added already
 	}
 	specs := v.operandSpecs()
 	tree := v.p.Recursive || v.has(v.p.RecursiveWith)
@@ -50,15 +50,15 @@ func (v *invocation) operandEffects() {
 	}
 }
 
-// movesOthers reports whether the n-th operand, when several words are in its
-// place, has one among them that does something else than it.
+// movesOthers reports whether the n-th operand, if it expands to several words, has one
+// among them with another role.
 func movesOthers(specs []programs.Operand, n, total int) bool {
 	own := operandAt(specs, n, total)
 	if own == nil || own.Many {
 		return false
 	}
-	// Those in front of the one that repeats move what follows them, those
-	// after it what repeats.
+	// Operands before the repeated one shift those that follow; operands after it
+	// shift the repeated one.
 	from := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
 	for i := range specs {
 		if &specs[i] == own && (from < 0 || i < from) {
@@ -73,7 +73,7 @@ func movesOthers(specs []programs.Operand, n, total int) bool {
 	return own.Role != programs.RoleText && !slices.ContainsFunc(specs[from:], func(o programs.Operand) bool { return o.Many })
 }
 
-// operandSpecs are the positions that exist with the options given.
+// operandSpecs returns the positions that exist with the options given.
 func (v *invocation) operandSpecs() []programs.Operand {
 	all := true
 	for i := range v.p.Operands {
@@ -96,8 +96,8 @@ func (v *invocation) hasOperand(o *programs.Operand) bool {
 	return !v.has(o.Unless) && (len(o.Only) == 0 || v.has(o.Only))
 }
 
-// operandAt is what the n-th of total operands is: positions before the one
-// that repeats are counted from the front, those after it from the back.
+// operandAt returns the position of the n-th of total operands: positions before the
+// repeated one are counted from the front, those after it from the back.
 func operandAt(specs []programs.Operand, n, total int) *programs.Operand {
 	many := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
 	switch {

@@ -26,8 +26,8 @@ func (v *invocation) option(use *programs.OptionUse) {
 		return
 	}
 	if use.Abbreviated && use.Candidate == 0 {
-		// The effects of all it may stand for, and a question: the table may
-		// lack an option that the program would take it for.
+		// It has the effects of all candidates, and asks: the table may lack an
+		// option that the program would choose.
 		v.unclear = true
 		v.unknown(i, "an abbreviated option: "+display.Display(use.Name()))
 	}
@@ -60,7 +60,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 	}
 }
 
-// separateValue handles an option whose value is a word of its own, or two words of
+// separateValue handles an option whose value is the next word, or the next two, of
 // which the first is a name.
 func (v *invocation) separateValue(use *programs.OptionUse) {
 	i, at := use.Index, use.Value
@@ -80,8 +80,8 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 	}
 }
 
-// optionalNumber notes that a number after an option whose value is optional may
-// be that value: make -j 4.
+// optionalNumber records that a number after an option with an optional value may be
+// that value: make -j 4.
 func (v *invocation) optionalNumber(o *programs.Option, i int) {
 	if o.Arity == programs.ArityOptional && i+1 < len(v.args) {
 		if next := v.args[i+1].Text; next != "" && next[0] >= '0' && next[0] <= '9' {
@@ -109,8 +109,8 @@ func (v *invocation) unknownOption(i int, name string) {
 	v.flags = append(v.flags, name)
 }
 
-// mayHaveValue reports whether the word after an option that nobody explains
-// may be its value.
+// maybeValueSeparate reports whether the word after an unknown option may be its
+// value.
 func (v *invocation) maybeValueSeparate(i int) bool {
 	text := v.args[i].Text
 	attached := strings.HasPrefix(text, "--") && strings.Contains(text, "=")
@@ -128,7 +128,7 @@ func (v *invocation) has(flags []string) bool {
 	return false
 }
 
-// harmLike notes the option's own word when its value is a word of its own.
+// harmLike records the option's own word if its value is a separate word.
 func (v *invocation) harmLike(o *programs.Option, i int) {
 	switch o.Role {
 	case programs.RoleChanges:
@@ -138,7 +138,7 @@ func (v *invocation) harmLike(o *programs.Option, i int) {
 	}
 }
 
-// value applies an option's act to its value; w.text is "" for none.
+// value applies an option's role to its value; w.Text is "" for none.
 func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	if o.Arity == programs.ArityNone {
 		switch o.Role {
@@ -165,7 +165,7 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	}
 	switch o.Role {
 	case programs.RoleInto, programs.RoleConnects, programs.RoleSends, programs.RoleDownload, programs.RoleArchive, programs.RoleEndpoint, programs.RoleCopiesInto:
-		// What it means depends on operands and options that may follow.
+		// Its meaning depends on later operands and options.
 		v.deferred = append(v.deferred, deferredValue{role: o.Role, arg: i, word: w})
 		return
 	}
