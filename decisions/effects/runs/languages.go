@@ -94,9 +94,9 @@ func (v *invocation) mayBeFile(text string) bool {
 	return err == nil && !mode.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-// sql handles SQL for SQLite, and the commands of its shell: what is not known
-// to only look may write the database, and run programs unless -safe forbids it.
-// An option that holds some is done before the options after it count.
+// sql handles SQL for SQLite, and the commands of its shell: statements that are not
+// known to only read may write the database, and run programs unless -safe forbids it.
+// An option that contains some is executed before the options after it count.
 func (v *invocation) sql(i int, w effects.Word, option bool) {
 	switch {
 	case strings.HasPrefix(w.Text, "."):
@@ -117,9 +117,9 @@ func (v *invocation) sql(i int, w effects.Word, option bool) {
 	}
 }
 
-// database handles the file of a database. Only read, and with what its own
-// views may do turned off, it is as harmless as its file is: a journal or log
-// next to it is written into it, or begun.
+// database handles a database file. If it is only read, and its own views are
+// restricted, it is as harmless as any file that is read, except that a journal or log
+// next to it may be written.
 func (v *invocation) database(i int, w effects.Word) {
 	if w.Text == ":memory:" || w.Text == "" {
 		return
@@ -148,7 +148,7 @@ func (v *invocation) database(i int, w effects.Word) {
 	}
 }
 
-// writesWhenRead says why reading a database may write something, "" when it does not.
+// writesWhenRead returns why reading a database may write something, "" if it does not.
 func (v *invocation) writesWhenRead(w effects.Word) string {
 	e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
 	if e.File == nil {

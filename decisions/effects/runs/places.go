@@ -9,10 +9,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// fromTop handles a path that some commands of git take from the top of the
-// repository, whatever folder they run in: git changes to it before they read
-// the path. A version that takes it from the run's folder may come, so both are
-// read.
+// fromTop handles a path that some commands of git resolve from the top of the
+// repository, whatever folder they run in: git changes to it before it reads the path.
+// Another version may resolve it from the run's folder, so both paths are read.
 func (v *invocation) fromTop(i int, w effects.Word) {
 	v.applyPath(programs.RoleReads, i, w, v.p.Recursive)
 	cwd := v.run.Cwd
@@ -29,8 +28,8 @@ func (v *invocation) fromTop(i int, w effects.Word) {
 	v.run.Cwd = cwd
 }
 
-// top is the folder that holds the repository of the run's folder, that folder
-// itself where there is none, "" when it is not known.
+// top returns the folder that holds the repository of the run's folder, that folder
+// itself if there is no repository, "" if it is not known.
 func (v *invocation) top() string {
 	there, root := v.folderOf(v.run.Cwd), v.b.Paths.Project()
 	for dir := there; dir != ""; dir = path.Dir(dir) {
@@ -44,9 +43,9 @@ func (v *invocation) top() string {
 	return ""
 }
 
-// begins handles the beginning of names that the program goes on with: it may
-// write any file of that folder. Of a folder that is not of the project, the
-// person has to look: all below it is more than is meant.
+// begins handles a prefix of the names of files that are written: the program may write
+// any file of that folder. Outside of the project this is unknown, since the effect
+// would cover more than is meant.
 func (v *invocation) begins(i int, w effects.Word) {
 	if w.Glob {
 		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
@@ -64,8 +63,8 @@ func (v *invocation) begins(i int, w effects.Word) {
 	v.b.Add(v.via(i, v.below(e, true, false)))
 }
 
-// dash handles the operand "-". Most programs take it for their standard input
-// or output; for cp, mv and tee it is a file of that name.
+// dash handles the operand "-". For most programs it is standard input or output; for
+// cp, mv and tee it is a file of that name.
 func (v *invocation) dash(role programs.Role, i int, w effects.Word) {
 	w.Text = "./-"
 	switch role {

@@ -13,27 +13,27 @@ type argument struct {
 	role   programs.Role
 	i      int // index of the word
 	w      effects.Word
-	option bool // it is an option or the value of one, not an operand
-	tree   bool // it means everything below it
+	option bool // the word is an option or its value, not an operand
+	tree   bool // everything below the path is included
 }
 
-// roleHandler says what becomes of the words of a role.
+// roleHandler is what is done with the words of a role.
 type roleHandler struct {
 	word wordCheck
-	// tree is set if what is done with a path is done with all below a folder when
-	// the word stands for each of them.
+	// tree is set if the handler also works for a word that stands for everything below
+	// a folder.
 	tree bool
 	do   func(*invocation, argument)
 }
 
-// wordCheck says which words a role can be applied to. The others ask.
+// wordCheck is the set of words that a role accepts. Other words ask.
 type wordCheck uint8
 
 const (
 	anyWord    wordCheck = iota
-	textWord             // text that is known: no pattern
-	knownWord            // no word whose text is not known; a pattern stays one
-	singleWord           // as knownWord, and no pattern
+	textWord             // known text: no pattern
+	knownWord            // known text or a pattern
+	singleWord           // known text, no pattern
 )
 
 // roleHandlers are indexed by programs.Role. They are filled in by init because
@@ -126,11 +126,11 @@ func init() {
 	}
 }
 
-// apply adds what an option's value or an operand does.
+// apply adds the effects of an option's value or an operand.
 func (v *invocation) apply(role programs.Role, i int, w effects.Word, option, tree bool) {
 	h := &roleHandlers[role]
 	if w.Tree && !h.tree {
-		// Any path is no program, code, setting or folder that is known.
+		// It may be any path, so it cannot be a known program, script, setting or folder.
 		w = effects.Word{Text: effects.DynamicWord, Shown: w.Shown}
 	}
 	switch {
@@ -153,7 +153,7 @@ func (v *invocation) apply(role programs.Role, i int, w effects.Word, option, tr
 	h.do(v, argument{role: role, i: i, w: w, option: option, tree: tree})
 }
 
-// change handles a word that changes what the program does.
+// change handles a word that makes the program change something.
 func (v *invocation) change(a argument) {
 	v.changes = true
 	if a.option {
@@ -163,7 +163,7 @@ func (v *invocation) change(a argument) {
 	}
 }
 
-// notUnderstood asks about a word that the table says is not understood.
+// notUnderstood asks about a word of RoleUnknown.
 func (v *invocation) notUnderstood(a argument) {
 	why := "an operand that permd does not know: "
 	if a.option {
@@ -172,7 +172,7 @@ func (v *invocation) notUnderstood(a argument) {
 	v.unknown(a.i, why+display.Display(display.ShowWord(&v.args[a.i])))
 }
 
-// queryParam keeps a parameter of a request until all is known about it.
+// queryParam defers a parameter of a request until the request is complete.
 func (v *invocation) queryParam(a argument) {
 	v.queryParams = append(v.queryParams, deferredValue{role: a.role, arg: a.i, word: a.w})
 }
@@ -201,7 +201,7 @@ func (v *invocation) pathWord(a argument) {
 	}
 }
 
-// scriptWord handles a script, or a makefile and its like.
+// scriptWord handles a script, or a makefile or similar.
 func (v *invocation) scriptWord(a argument) {
 	if a.option && v.p.Interpreter == "" && StandardInputs[a.w.Text] {
 		v.recipes(a.i)
@@ -251,8 +251,8 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		if v.has(v.p.WritesWith) {
 			v.changes = true
 			add(effects.KindWrite, false, tree)
-			// A new file takes the place of a link, as sed -i does it, and what lies
-			// at the link's own name changes too.
+			// The new file may replace a link, as with sed -i: then the link's own name is
+			// written.
 			if e := v.b.entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From); e.File != nil && e.File.Path != v.b.Effects[len(v.b.Effects)-1].Path() {
 				v.b.Add(v.via(i, e))
 			}
@@ -278,7 +278,7 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 		add(effects.KindDelete, true, true)
 		v.disturbs = append(v.disturbs, w.Text)
 	case programs.RoleLink:
-		// Writing through the link's name would write its target.
+		// Writing to the link's own name would mean its target.
 		v.changes = true
 		if v.has([]string{"--symbolic"}) && w.Text[0] != '/' && len(v.operands) > 1 {
 			v.linkTarget(i, w)
@@ -296,11 +296,11 @@ func (v *invocation) applyPath(role programs.Role, i int, w effects.Word, tree b
 	}
 }
 
-// below makes an effect mean all below its path, if tree. Where only names are
-// listed, what lies there is not read.
+// below makes an effect recursive if tree is set. With names, the content of files
+// below is not read.
 func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
-	// Of a folder, diff compares what lies in it: with the file of the same name in
-	// another folder, or with the one file that it is given (POSIX, diff).
+	// Given a folder, diff reads the files in it: those with the same names as in
+	// another folder, or as the one file that it is given (POSIX, diff).
 	if v.run.Program == "diff" && e.File != nil && e.Kind == effects.KindRead && !tree {
 		mode, err := v.b.Paths.Lstat(e.File.Path)
 		tree = v.b.Stale(e.File.Path) || err == nil && mode.IsDir()
@@ -314,8 +314,8 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 		}
 	default:
 		hidden := v.searchesHidden || v.has([]string{"--hidden", "--unrestricted", "--type-add", "--ignore-file"})
-		// After an --exclude, grep goes into what no --include names as well; with
-		// a --type-add, a type of rg may be names of any kind.
+		// With --exclude, grep also searches files that no --include names; with --type-add,
+		// a type of rg may match any name.
 		narrow := v.searchesNoSecrets && !v.searchesHidden && !v.has([]string{"--exclude", "--exclude-from", "--type-add"})
 		v.b.Paths.Recurse(&e, narrow || v.p.SkipsHidden && !hidden)
 		v.b.Paths.Search(&e, v.reach(narrow, hidden))
@@ -326,7 +326,7 @@ func (v *invocation) below(e effects.Effect, tree, names bool) effects.Effect {
 	return e
 }
 
-// chdir follows an option that changes the folder the program runs in.
+// chdir handles an option that changes the program's working folder.
 func (v *invocation) chdir(i int, w effects.Word) {
 	v.harm(i)
 	v.run.Cwd = v.folder(i, w.Text)
@@ -335,7 +335,7 @@ func (v *invocation) chdir(i int, w effects.Word) {
 	}
 }
 
-// folder is where a path of the run leads, "" when that is not known.
+// folder resolves a path of the run, "" if it is not known.
 func (v *invocation) folder(i int, text string) string {
 	if v.args[i].Glob {
 		return ""
