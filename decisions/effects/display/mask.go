@@ -6,20 +6,19 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// Masked stands for what is not shown.
+// Masked replaces secrets in shown text.
 const Masked = "***"
 
-// mask replaces secrets by asterisks: tokens of a known shape wherever they
-// stand, and the values of what is named like a secret. Only characters that
-// tokens are made of are ever replaced, so that nothing a shell would act on
-// can hide behind a mask.
+// mask replaces secrets by asterisks: tokens of a known form anywhere, and the values
+// of names that denote secrets. Only characters that occur in tokens are replaced, so
+// that nothing with a meaning to a shell can hide behind a mask.
 func mask(s string) string {
 	if !mayHoldSecret(s) {
 		return s
 	}
 	var b strings.Builder
 	m := masker{s: s}
-	done := 0 // of s, already in b
+	done := 0 // bytes of s that are already in b
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if maskStarts[c] == 0 || maskStarts[c] == startsToken && i > 0 && WordByte(s[i-1]) {
@@ -31,7 +30,7 @@ func mask(s string) string {
 		}
 		b.WriteString(s[done:from])
 		if strings.HasPrefix(s[i:], keyBlock) {
-			b.WriteString(Masked) // its lines are base64, which has slashes
+			b.WriteString(Masked) // its lines are base64, which may contain slashes
 		} else {
 			b.WriteString(hide(s[from:end]))
 		}
@@ -44,8 +43,8 @@ func mask(s string) string {
 	return b.String()
 }
 
-// mayHoldSecret is false for most texts: those without any character that a
-// secret's place is found by, and without a long word.
+// mayHoldSecret returns false for most texts: those without a long word and without
+// any character that introduces a secret.
 func mayHoldSecret(s string) bool {
 	run := 0
 	for i := range len(s) {
@@ -63,7 +62,7 @@ func mayHoldSecret(s string) bool {
 	return false
 }
 
-// hide replaces what is no special character of a shell.
+// hide masks all but a shell's special characters.
 func hide(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -82,10 +81,10 @@ func hide(s string) string {
 	return b.String()
 }
 
-// special reports whether a character stays visible in a mask.
+// special reports whether a character is never masked.
 func special(c byte) bool { return strings.IndexByte(";|&$`()<>\"'{}#/\\ \t\r\n", c) >= 0 }
 
-// Where a secret may begin, or be told by what stands before it.
+// Where a secret may begin, or be recognised by what precedes it.
 const (
 	startsToken = 1 << iota // a token or a scheme, at the beginning of a word
 	startsName              // after a name, or an option
@@ -105,7 +104,7 @@ var maskStarts = func() (starts [256]byte) {
 	return starts
 }()
 
-// shortestToken is the least length of a token that is known by its shape.
+// shortestToken is the minimum length of a token that is recognised by its form.
 const shortestToken = 12
 
 type tokenShape struct {
@@ -113,8 +112,8 @@ type tokenShape struct {
 	min  int
 }
 
-// tokenShapes are the beginnings of tokens, with the least number of token
-// characters that follow.
+// tokenShapes are the prefixes of tokens, with the minimum number of token characters
+// that follow.
 var tokenShapes = []tokenShape{
 	{"ghp_", 16}, {"gho_", 16}, {"ghu_", 16}, {"ghs_", 16}, {"ghr_", 16}, {"github_pat_", 16}, // GitHub
 	{"glpat-", 10}, {"gldt-", 10}, {"glrt-", 10}, {"glptt-", 10}, {"glcbt-", 10}, {"glsa_", 16}, // GitLab, Grafana
@@ -127,7 +126,7 @@ var tokenShapes = []tokenShape{
 	{"ATATT3", 16}, {"nfp_", 16}, {"sbp_", 16}, {"vercel_", 16}, {"AGE-SECRET-KEY-", 10}, {"eyJ", 16},
 }
 
-// shapesFrom are the shapes by their first letters.
+// shapesFrom are the shapes by the first byte.
 var shapesFrom = func() (by [256][]tokenShape) {
 	for _, t := range tokenShapes {
 		by[t.head[0]] = append(by[t.head[0]], t)
@@ -135,11 +134,11 @@ var shapesFrom = func() (by [256][]tokenShape) {
 	return by
 }()
 
-// authSchemes stand before a token of any shape.
+// authSchemes precede a token of any form.
 var authSchemes = []string{"bearer ", "basic ", "token "}
 
-// secretAt looks for a secret that s[i] is the beginning of, or that s[i] says
-// to come. It returns where it begins and ends; an end of 0 when there is none.
+// secretAt looks for a secret that begins at s[i] or is introduced by s[i]. It returns
+// the secret's bounds; end is 0 if there is none.
 func (m *masker) secretAt(i int) (from, end int) {
 	s := m.s
 	switch s[i] {
@@ -162,8 +161,8 @@ func (m *masker) secretAt(i int) (from, end int) {
 	}
 	for _, a := range authSchemes {
 		if rest[0]|0x20 == a[0] && len(rest) > len(a) && strings.EqualFold(rest[:len(a)], a) {
-			// "basic usage" is no secret: only what follows a header's colon
-			// or is long is taken for one.
+			// "basic usage" is no secret: the word must follow a header's colon or be
+			// long.
 			n := tokenLen(rest[len(a):])
 			if n >= 20 || n >= 8 && strings.HasSuffix(strings.TrimRight(s[:i], " "), ":") {
 				return i + len(a), i + len(a) + n
@@ -173,8 +172,8 @@ func (m *masker) secretAt(i int) (from, end int) {
 	return 0, 0
 }
 
-// tokenAt finds a token of a known shape that s begins with: how long the part
-// that tells its kind is, and the rest.
+// tokenAt returns the length of the token of a known form that s begins with, as the
+// prefix that tells its type and the rest.
 func tokenAt(s string) (head, n int) {
 	for _, t := range shapesFrom[s[0]] {
 		if strings.HasPrefix(s, t.head) {
@@ -194,7 +193,7 @@ func userinfoAt(s string, i int) (from, end int) {
 		n++
 	}
 	at := strings.LastIndexByte(rest[:n], '@')
-	if at <= 0 || rest[:at] == "git" { // git@ is the name that all use
+	if at <= 0 || rest[:at] == "git" { // everybody uses the name git in git@
 		return 0, 0
 	}
 	return i + len("://"), i + len("://") + at
@@ -231,8 +230,8 @@ func keyBlockAt(s string, i int) (from, end int) {
 	}
 }
 
-// tokenLen counts the token characters that s begins with. The slash is not one
-// of them, although some tokens hold it: it would let a path hide.
+// tokenLen counts the token characters that s begins with. The slash is not one of
+// them, although some tokens contain it: otherwise a path could be hidden.
 func tokenLen(s string) int {
 	n := 0
 	for n < len(s) && (WordByte(s[n]) || strings.IndexByte("-.+=~", s[n]) >= 0) {

@@ -6,13 +6,13 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// A name says that its value is a secret by its segments: API_KEY, X-Api-Key
-// and apiKey are made of "api" and "key". Whole segments count, so that monkey,
-// KEYCLOAK and author say nothing, and the last one can take it back: a key
-// file's path and a token's type are no secrets.
+// A name denotes a secret by its segments: API_KEY, X-Api-Key and apiKey consist of
+// "api" and "key". Only whole segments count, so that monkey, KEYCLOAK and author do
+// not match, and the last segment may negate the others: the path of a key file and
+// the type of a token are no secrets.
 
-// nameContext is where a name stands. The weaker the place tells names from common
-// words, the more the name has to say.
+// nameContext is the context of a name. The less it distinguishes names from common
+// words, the more specific the name has to be.
 type nameContext uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	nameOfMember                      // "name": "value"
 )
 
-// nameMeaning is what segments of a name say.
+// nameMeaning is the meaning of a name's segments.
 type nameMeaning uint16
 
 const (
@@ -33,10 +33,10 @@ const (
 	meansSession                         // session
 	meansPass                            // pass, pwd
 	meansCookie                          // cookie
-	meansSign                            // sig, signature: of an address
+	meansSign                            // sig, signature: of a URL
 	meansID                              // id
-	meansPublic                          // of keys that are none: public, primary …
-	meansAbout                           // file, type …: something about a secret
+	meansPublic                          // of keys that are not secret: public, primary …
+	meansAbout                           // file, type …: a property of a secret
 )
 
 var segmentMeanings = func() map[string]nameMeaning {
@@ -62,10 +62,10 @@ var segmentMeanings = func() map[string]nameMeaning {
 // longSecrets may also end a segment: PGPASSWORD, authtoken.
 var longSecrets = []string{"password", "passwd", "passphrase", "secret", "token", "apikey"}
 
-// maxSecretName is how long a name may be that is looked at, in bytes.
+// maxSecretName is the maximum length of a name that is examined, in bytes.
 const maxSecretName = 64
 
-// SecretName reports whether the value of that name is a secret.
+// SecretName reports whether a value of that name is a secret.
 func SecretName(name string, at nameContext) bool {
 	if len(name) > maxSecretName {
 		return false
@@ -104,7 +104,7 @@ func SecretName(name string, at nameContext) bool {
 	return false
 }
 
-// segmentMeans looks up a segment, whatever its case.
+// segmentMeans looks up a segment, ignoring case.
 func segmentMeans(segment string) nameMeaning {
 	var buf [maxSecretName]byte
 	lower := buf[:copy(buf[:], segment)]
@@ -126,8 +126,8 @@ func segmentMeans(segment string) nameMeaning {
 	return 0
 }
 
-// cutSegment splits the first segment off: letters up to another character or
-// to a capital that begins a word.
+// cutSegment splits off the first segment: letters up to another character or to a
+// capital that begins a word.
 func cutSegment(name string) (segment, rest string) {
 	i := 0
 	for i < len(name) && chars.IsLetter(name[i]) {
@@ -144,6 +144,6 @@ func cutSegment(name string) (segment, rest string) {
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// upperCase reports whether a name is written as variables of the environment
+// upperCase reports whether a name is written like an environment variable.
 // are.
 func upperCase(name string) bool { return strings.ToUpper(name) == name }

@@ -7,24 +7,23 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// Some programs take secrets in options whose names do not say so: curl -u,
-// mysql -p.
+// Some options take secrets although their names do not show it: curl -u, mysql -p.
 
 // userOption reports whether an option takes user:password.
 func userOption(name string) bool {
 	return name == "--user" || name == "--proxy-user" || name == "--auth" || name == "--basic-auth"
 }
 
-// groupAfterColon are programs whose users are those of the system, with a group
-// after the colon.
+// groupAfterColon are programs whose -u takes users of the system, with a group after
+// the colon.
 var groupAfterColon = wordset.Of("docker", "podman", "nerdctl", "crictl", "kubectl", "chown", "install", "sudo", "su", "runuser", "systemd-run", "rsync")
 
-// letterRule is what an option of one letter takes in some program.
+// letterRule is the value of a one-letter option in some program.
 type letterRule struct {
 	letter   byte
 	means    letterMeans
 	attached bool   // only in the same word
-	with     string // only next to this word
+	with     string // only in a command that contains this word
 }
 
 type letterMeans uint8
@@ -55,8 +54,8 @@ var letterRules = func() map[string][]letterRule {
 	return all
 }()
 
-// letterOf is the rule for an option of one letter at s[i], by the command
-// that it is in.
+// letterOf returns the rule for a one-letter option at s[i], by the command that it is
+// in.
 func (m *masker) letterOf(i int, letter byte) (found letterRule) {
 	if strings.IndexByte("uUapPw", letter) < 0 {
 		return found
@@ -78,8 +77,8 @@ const (
 	maxScans    = 64  // in one text
 )
 
-// lookBack reports whether a word of the command before i is what is looked
-// for; words come without the folder they are in.
+// lookBack reports whether is holds for a word of the command before i, without the
+// word's folder.
 func (m *masker) lookBack(i int, is func(word string) bool) bool {
 	if m.scans++; m.scans > maxScans {
 		return false
@@ -97,15 +96,14 @@ func (m *masker) lookBack(i int, is func(word string) bool) bool {
 	return false
 }
 
-// ShowWords is a command as a person would type it, with the words masked that
-// are secrets as a whole. That they are words is certain here, so that blanks
-// and quotes in a secret are resolved.
+// ShowWords returns a command as a person would type it. Words that are secrets are
+// masked as a whole: their bounds are known here, so that blanks and quotes in a
+// secret do not end the mask.
 func ShowWords(words []effects.Word) string {
 	return showCommand("", words, nil)
 }
 
-// showCommand is ShowWords with something before it. It puts each word into
-// shown too, if that is not nil.
+// showCommand is ShowWords with a prefix. If shown is not nil, it receives each word.
 func showCommand(head string, words []effects.Word, shown []string) string {
 	var b strings.Builder
 	b.Grow(max(64, 16*len(words)))
@@ -132,8 +130,8 @@ func showCommand(head string, words []effects.Word, shown []string) string {
 	return b.String()
 }
 
-// secretWord is how much of a command's word is no secret; -1 when the word as
-// a whole is not known to be one.
+// secretWord returns how many leading bytes of a command's word are not secret; -1 if
+// the word as a whole is not known to be a secret.
 func secretWord(words []effects.Word, i int) int {
 	w := &words[i]
 	if i == 0 || w.Dynamic() || w.Glob || w.Tree || len(w.Text) < 2 {
@@ -155,8 +153,7 @@ func secretWord(words []effects.Word, i int) int {
 	return -1
 }
 
-// secretValue is secretWord for a word that may be the value of the option before
-// it.
+// secretValue is secretWord for a word that may be the value of the preceding option.
 func secretValue(words []effects.Word, option, text string) int {
 	switch {
 	case option == "-H" || option == "--header":
@@ -179,8 +176,8 @@ func secretValue(words []effects.Word, option, text string) int {
 	return -1
 }
 
-// secretHeader is how much of a header is no secret: its name, and the scheme of
-// its value.
+// secretHeader returns how many bytes of a header are not secret: its name, and the
+// scheme of its value.
 func secretHeader(text string) int {
 	name, value, ok := strings.Cut(text, ":")
 	if !ok || !SecretName(name, nameOfHeader) {
@@ -195,10 +192,10 @@ func secretHeader(text string) int {
 	return keep
 }
 
-// setters stand before a name and its value.
+// setters precede a name and its value.
 var setters = wordset.Of("set", "config", "put", "setx")
 
-// letterRuleOf is letterOf for words.
+// letterRuleOf is letterOf for a list of words.
 func letterRuleOf(words []effects.Word, letter byte) letterRule {
 	if strings.IndexByte("uUapPw", letter) < 0 {
 		return letterRule{}

@@ -6,17 +6,17 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// masker goes through one text and keeps account of the shell's quotes in it.
+// masker scans one text and tracks the shell quotes in it.
 type masker struct {
 	s     string
-	at    int  // up to where quotes were counted
-	quote byte // the quote that is open there, 0 for none
-	scans int  // how often a command was looked for
+	at    int  // quotes are tracked up to here
+	quote byte // the quote that is open at at, 0 for none
+	scans int  // number of searches for a command
 }
 
-// quoteAt is the quote that is open at i, which never goes back. In text that
-// is no shell's an apostrophe can mislead it: what is then hidden is never more
-// than words without anything that a shell acts on.
+// quoteAt returns the quote that is open at i, which must not decrease. An apostrophe
+// in text that is not shell code can mislead it: the mask then covers at most words
+// without special characters of a shell.
 func (m *masker) quoteAt(i int) byte {
 	for ; m.at < i; m.at++ {
 		switch c := m.s[m.at]; {
@@ -39,7 +39,7 @@ func (m *masker) valueAt(i int) (from, end int) {
 		return 0, 0 // a comparison
 	}
 	stop := i
-	if stop > 0 && s[stop-1] == ' ' { // as in files of settings
+	if stop > 0 && s[stop-1] == ' ' { // as in configuration files
 		stop--
 	}
 	name := nameBefore(s, stop)
@@ -67,8 +67,7 @@ func (m *masker) valueAt(i int) (from, end int) {
 	return m.value(start, v)
 }
 
-// fieldAt finds the value of a header or of a member of JSON, with the colon at
-// s[i].
+// fieldAt finds the value of a header or of a JSON member, with the colon at s[i].
 func (m *masker) fieldAt(i int) (from, end int) {
 	s := m.s
 	stop, place := i, nameOfHeader
@@ -107,12 +106,12 @@ func (m *masker) fieldAt(i int) (from, end int) {
 	return from, end
 }
 
-// secretLooking tells a secret from a word.
+// secretLooking tells a secret from a common word.
 func secretLooking(value string) bool {
 	return len(value) >= 6 && strings.ContainsAny(value, "0123456789=") || len(value) >= 20
 }
 
-// nameBefore is the name that ends at stop, with the dashes of an option.
+// nameBefore returns the name that ends at stop, with the dashes of an option.
 func nameBefore(s string, stop int) string {
 	start := stop
 	for start > 0 && stop-start <= maxSecretName && (WordByte(s[start-1]) || s[start-1] == '-' || s[start-1] == '.') {
@@ -121,7 +120,7 @@ func nameBefore(s string, stop int) string {
 	return s[start:stop]
 }
 
-// value finds the value that begins at v, of the name that begins at start.
+// value finds the value that begins at v and whose name begins at start.
 func (m *masker) value(start, v int) (from, end int) {
 	s := m.s
 	if v >= len(s) {
@@ -152,12 +151,12 @@ func (m *masker) value(start, v int) (from, end int) {
 		return spared(s, v, v+n)
 	}
 	if strings.IndexByte("/~< ", s[v]) >= 0 || strings.HasPrefix(s[v:], "./") || strings.HasPrefix(s[v:], "../") {
-		return 0, 0 // where the secret is
+		return 0, 0 // a reference to the secret
 	}
 	return spared(s, v, v+plainLen(s[v:], false))
 }
 
-// plainLen is how much of s a value without quotes takes.
+// plainLen returns the length of an unquoted value at the beginning of s.
 func plainLen(s string, literal bool) int {
 	for i := range len(s) {
 		if c := s[i]; special(c) && c != '/' && c != '#' && (c != '$' || !literal) {
@@ -167,20 +166,20 @@ func plainLen(s string, literal bool) int {
 	return len(s)
 }
 
-// spared leaves values out that are none.
+// spared excludes values that are no secrets.
 func spared(s string, from, end int) (int, int) {
 	switch strings.ToLower(s[from:end]) {
 	case "", Masked, "true", "false", "null", "none", "nil", "undefined", "yes", "no", "on", "off", "0", "1":
 		return 0, 0
 	}
 	if head, n := tokenAt(s[from:end]); n > 0 {
-		from += head // what kind of token it is
+		from += head // the type of the token
 	}
 	return from, end
 }
 
-// optionAt finds the value of an option that begins with the dash at s[i] and
-// stands before it: --token value, and -u or -p of some programs.
+// optionAt finds the value after an option that begins with the dash at s[i]: --token
+// value, and -u or -p of some programs.
 func (m *masker) optionAt(i int) (from, end int) {
 	s := m.s
 	if i > 0 && strings.IndexByte(" \t\n'\"(", s[i-1]) < 0 {
@@ -235,8 +234,8 @@ func (m *masker) optionAt(i int) (from, end int) {
 	return m.value(i, v)
 }
 
-// password finds the password of user:password at v, where numbers may be those
-// of a user and a group.
+// password finds the password of user:password at v. numbers is set if numbers may be
+// the IDs of a user and a group.
 func (m *masker) password(start, v int, numbers bool) (from, end int) {
 	from, end = m.value(start, v)
 	user, password, ok := strings.Cut(m.s[from:end], ":")

@@ -1,5 +1,5 @@
-// Package display makes text that people read of what an agent wrote: secrets
-// are masked, what hides or reorders text is escaped, long text is cut.
+// Package display makes an agent's text safe for people to read: secrets are masked,
+// characters that hide or reorder text are escaped, and long text is shortened.
 package display
 
 import (
@@ -16,20 +16,19 @@ const (
 	displayMax  = 600
 	displayTail = 200 // kept of the end of a longer text
 
-	// displayRead is how many bytes of each end of a very long text are looked
-	// at. It is so much more than what is shown that a token cut in two there
-	// is not shown.
+	// displayRead is how many bytes of each end of a very long text are scanned. It is
+	// so much more than what is shown that a token cut in two there is not shown.
 	displayRead = 8 << 10
 )
 
 // Display returns a text as it is shown to people and stored for them, on one
-// line: recognised tokens and the user information of URLs are masked, control,
+// line: recognised tokens and the user information of URLs are masked; control,
 // bidirectional, zero-width and other invisible characters are escaped as
-// \u{…} (a byte that is not UTF-8 as \x{…}), and a text of more than 600
-// characters is cut in the middle, saying how much is left out.
+// \u{…} (a byte that is not UTF-8 as \x{…}); and of a text of more than 600
+// characters the middle is replaced by the number of characters left out.
 //
-// Masking knows the shapes of common tokens; it is no promise that a text holds
-// no secret.
+// Masking knows the forms of common tokens; it does not guarantee that a text
+// holds no secret.
 func Display(s string) string {
 	unread := 0
 	if len(s) > 2*displayRead {
@@ -71,8 +70,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// visible reports whether a character takes part in what a person sees. Spaces
-// other than the common one look like it, and some letters show nothing.
+// visible reports whether a character is shown as it is. Spaces other than the common
+// one look like it, and some letters are invisible.
 func visible(c rune) bool {
 	switch c {
 	case '\u115f', '\u1160', '\u2800', '\u3164', '\uffa0', '\u17b4', '\u17b5':
@@ -81,14 +80,14 @@ func visible(c rune) bool {
 	return unicode.IsPrint(c) && !chars.Invisible(c)
 }
 
-// shorten cuts the middle of a long text out, of which unread bytes are out
-// already.
+// shorten removes the middle of a long text, from which the unread bytes are already
+// missing.
 func shorten(s string, unread int) string {
 	n := utf8.RuneCountInString(s)
 	if n <= displayMax && unread == 0 {
 		return s
 	}
-	if n <= displayMax { // masks took the rest
+	if n <= displayMax { // masking made it short enough
 		return fmt.Sprintf("%s [%d characters left out]", s, unread)
 	}
 	head, tail, seen := 0, len(s), 0

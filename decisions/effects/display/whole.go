@@ -6,18 +6,17 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Whole reports whether a shown text is all that it was made of: nothing is
-// masked, escaped or cut out. Where what was written looks as if something were,
-// it says no.
+// Whole reports whether a shown text is complete: nothing is masked, escaped or cut
+// out. It returns false if the original text only looks like that.
 func Whole(text string) bool {
 	return !strings.Contains(text, Masked) && !strings.Contains(text, "characters left out]") &&
 		!strings.Contains(text, `\u{`) && !strings.Contains(text, `\x{`)
 }
 
-// Command is the text of a command as Display shows it, and its words in it, in a
-// shell's syntax: joined by blanks they are the text after head. They are nil
-// when something is masked, escaped or cut out, so that they say nothing that the
-// text does not.
+// Command returns the text of a command as Display shows it, and its words as they
+// appear in it, in shell syntax: joined by blanks they are the text after head. The
+// words are nil if anything is masked, escaped or cut out, so that they never reveal
+// more than the text.
 func Command(head string, words []effects.Word) (text string, shown []string) {
 	shown = make([]string, len(words))
 	whole := showCommand(head, words, shown)

@@ -6,7 +6,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// show is the word as a person would type it.
+// ShowWord returns the word as a person would type it.
 func ShowWord(w *effects.Word) string {
 	switch {
 	case w.Dynamic(), w.Tree:
@@ -17,7 +17,7 @@ func ShowWord(w *effects.Word) string {
 	return QuoteWord(w.Text)
 }
 
-// QuoteWord quotes a word for a shell where it needs that.
+// QuoteWord quotes a word for a shell if necessary.
 func QuoteWord(text string) string {
 	if text == "" {
 		return "''"

@@ -2,9 +2,9 @@ package paths
 
 import "io/fs"
 
-// unsearchable says why a folder cannot be looked into for the caller, "" when it
-// can. A daemon with more rights than the caller would else tell what the
-// caller's own programs cannot find out, and judge by what they do not see.
+// unsearchable returns why the caller cannot search a folder, "" if it can. Otherwise
+// a daemon with more rights than the caller would reveal what the caller's own
+// programs cannot find out, and decide by it.
 func (r *Resolver) unsearchable(at place) string {
 	if !r.Others || at.Missing || at.Path == "/" || r.c.User.UID == 0 {
 		return ""
@@ -23,9 +23,9 @@ func (r *Resolver) unsearchable(at place) string {
 	return ""
 }
 
-// MaySearch decides as the kernel does: the owner's right counts for the owner
-// alone. Which groups the person's processes are in is not known, so everybody
-// else needs the right of the group and that of the others.
+// MaySearch decides as the kernel does: if the person owns the folder, only the
+// owner's permission counts. The groups of the person's processes are not known, so
+// everybody else needs the permissions of both the group and others.
 func (r *Resolver) MaySearch(dir string) bool {
 	mode, err := r.Lstat(dir)
 	if err != nil || mode.Type() != fs.ModeDir {

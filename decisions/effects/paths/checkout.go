@@ -13,13 +13,13 @@ import (
 // point at each other, in bytes.
 const maxGitFile = 4096
 
-// ProjectKey is what choices for a project are bound to: the folder that holds
-// the repository's common git directory, so that all worktrees share it. It is
-// root itself, resolved by FindProject, unless root is a worktree that
-// its main repository points back to: a .git file is written by whoever can
-// write in the folder, so it alone must not join a project.
+// ProjectKey returns the folder that choices for a project are bound to: the one that
+// holds the repository's common git directory, so that all worktrees share it. It is
+// root itself, as resolved by FindProject, unless root is a worktree that its main
+// repository points back to: anybody who can write in a folder can write a .git file
+// there, so that file alone must not join a project.
 //
-// Git is never run, since it would obey the configuration that it finds.
+// Git is never run, because it would obey the configuration that it finds.
 func ProjectKey(fsys effects.FS, root string) string {
 	if root == "" || fsys == nil {
 		return root
@@ -36,8 +36,8 @@ func ProjectKey(fsys effects.FS, root string) string {
 	if !ok {
 		return root
 	}
-	// The main repository keeps a folder for each of its worktrees. Where that
-	// folder lies says whose it is, whatever is written in it.
+	// The main repository keeps a folder for each of its worktrees. The location of
+	// that folder determines the repository, not its content.
 	common, found := strings.CutSuffix(path.Dir(admin), "/worktrees")
 	if !found || common == "" {
 		return root
@@ -54,7 +54,7 @@ func ProjectKey(fsys effects.FS, root string) string {
 	return strings.TrimSuffix(common, "/.git")
 }
 
-// GitLine returns the one line of a file, without a prefix that it must have.
+// GitLine returns the line of a one-line file, without the required prefix.
 func GitLine(fsys effects.FS, file, prefix string) (string, bool) {
 	if mode, err := fsys.Lstat(file); err != nil || !mode.IsRegular() {
 		return "", false
@@ -68,8 +68,8 @@ func GitLine(fsys effects.FS, file, prefix string) (string, bool) {
 	return line, ok && line != "" && !strings.ContainsAny(line, "\x00\n")
 }
 
-// PlainFolder returns a folder's path when it and all above it are folders and
-// no links: what a link leads to can change.
+// PlainFolder returns a folder's path if neither it nor any parent is a link: the
+// target of a link can change.
 func PlainFolder(fsys effects.FS, dir string) (string, bool) {
 	for p := dir; ; p = path.Dir(p) {
 		if mode, err := fsys.Lstat(p); err != nil || mode.Type() != fs.ModeDir {

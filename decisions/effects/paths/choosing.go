@@ -8,16 +8,16 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// maxChoosing is how many such names one folder may hold.
+// maxChoosing is the maximum number of such names in one folder.
 const maxChoosing = 64
 
-// chooser is a file system that knows which names in a folder may be those of
-// files that choose what a shim becomes, without looking at it again when it has not changed.
+// chooser is a file system that caches which names in a folder may be files that
+// determine what a shim runs, until the folder changes.
 type chooser interface {
 	Choosing(dir string) ([]string, error)
 }
 
-// Choosing returns the names in a folder that may choose what a shim becomes.
+// Choosing returns the names in a folder that may determine what a shim runs.
 func Choosing(fsys effects.FS, dir string) ([]string, error) {
 	if c, ok := fsys.(chooser); ok {
 		return c.Choosing(dir)
@@ -44,14 +44,14 @@ func listChoosing(fsys effects.FS, dir string) ([]string, error) {
 	return names, nil
 }
 
-// choice is what a folder was found to hold.
+// choice is the result of Choosing for a folder.
 type choice struct {
 	dir   string
 	names []string
 	err   error
 }
 
-// Choosing asks for the names in a folder that may choose what a shim becomes,
+// Choosing returns the names in a folder that may determine what a shim runs, read
 // once in a call.
 func (r *Resolver) Choosing(dir string) ([]string, error) {
 	for i := range r.choices {

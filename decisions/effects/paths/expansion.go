@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// BadPath says why a path as written is not taken, "" when it may be.
+// BadPath returns why a path as written is rejected, "" if it is not.
 func BadPath(p string) string {
 	if p == "" {
 		return "empty path"
@@ -42,14 +42,14 @@ func BadPath(p string) string {
 	return ""
 }
 
-// written parses a path as a file tool gets it. It returns the path with a
-// leading ~ or variable replaced; absolute, or relative to the working folder.
+// written parses a path as a file tool gets it. It returns the path with a leading ~
+// or variable replaced, either absolute or relative to the working folder.
 func (r *Resolver) written(given, cwd string) (p, why string) {
 	if why := BadPath(given); why != "" {
 		return "", why
 	}
 	if strings.TrimSpace(given) != given {
-		// Some tools take it off: ".env " is .env to them.
+		// Some tools trim it: ".env " is .env to them.
 		return "", "path begins or ends with a blank"
 	}
 	if len(given) >= 5 && strings.EqualFold(given[:5], "file:") {
@@ -64,8 +64,8 @@ func (r *Resolver) written(given, cwd string) (p, why string) {
 		}
 	}
 	if strings.HasPrefix(given, "//") && !strings.HasPrefix(given, "///") && len(given) > 2 {
-		// //host/share names another machine on some systems. POSIX leaves
-		// its meaning open.
+		// //host/share is on another machine on some systems. POSIX leaves its
+		// meaning to the implementation.
 		return "", "path may name another machine"
 	}
 	if encodedDots(given) {
@@ -96,9 +96,9 @@ func (r *Resolver) written(given, cwd string) (p, why string) {
 	return given, ""
 }
 
-// prefixed joins the value of a leading ~ or variable and the rest. Some tools
-// take such a path literally: when that reading names something that exists,
-// there are two, and neither is certain.
+// prefixed joins the value of a leading ~ or variable and the rest. Some tools take
+// such a path literally: if something of that literal name exists, the path is
+// ambiguous.
 func (r *Resolver) prefixed(value, head, tail, cwd string) (p, why string) {
 	if !path.IsAbs(value) {
 		return "", "path names a home that is not known"
@@ -132,9 +132,9 @@ func variable(s string) (name, tail string, ok bool) {
 	return name, tail, name != ""
 }
 
-// variable returns the value of a variable that a path may begin with, "" when
-// it has none that is known. The defaults are those of the XDG Base Directory
-// Specification 0.8; XDG_RUNTIME_DIR and TMPDIR have none.
+// variable returns the value of a variable at the beginning of a path, "" if it is not
+// known. The defaults are those of the XDG Base Directory Specification 0.8;
+// XDG_RUNTIME_DIR and TMPDIR have none.
 func (r *Resolver) variable(name, cwd string) string {
 	fallback := ""
 	switch name {
@@ -154,8 +154,8 @@ func (r *Resolver) variable(name, cwd string) string {
 	default:
 		return ""
 	}
-	// A relative value is invalid by the specification: programs are to ignore
-	// it, and not all do.
+	// The specification says that programs must ignore a relative value; not all
+	// do.
 	if v, ok := r.c.User.Env[name]; ok && v != "" {
 		if path.IsAbs(v) {
 			return v
@@ -168,7 +168,7 @@ func (r *Resolver) variable(name, cwd string) string {
 	return r.home() + "/" + fallback
 }
 
-// home is what ~ stands for: $HOME where it is known, as in a shell.
+// home returns the value of ~: $HOME if it is known, as in a shell.
 func (r *Resolver) home() string {
 	if h := r.c.User.Env["HOME"]; path.IsAbs(h) {
 		return h
@@ -179,8 +179,8 @@ func (r *Resolver) home() string {
 	return ""
 }
 
-// fileURL returns the path of a file URL. Some tools only cut the scheme off
-// and others decode: what the two read differently is not taken.
+// fileURL returns the path of a file URL. Some tools only cut off the scheme and
+// others decode the rest: a URL that the two read differently is rejected.
 func fileURL(given string) (p, why string) {
 	if why := BadPath(given); why != "" {
 		return "", why
@@ -212,9 +212,9 @@ func fileURL(given string) (p, why string) {
 	return p, BadPath(p)
 }
 
-// encodedDots reports whether percent sequences of s stand for a dot, a slash,
-// a backslash, a percent sign or a control character. A tool that decodes them
-// reaches another path than one that does not.
+// encodedDots reports whether percent sequences of s encode a dot, a slash, a
+// backslash, a percent sign or a control character. A tool that decodes them opens
+// another path than one that does not.
 func encodedDots(s string) bool {
 	for i := strings.IndexByte(s, '%'); i >= 0 && i+2 < len(s); {
 		switch hi, lo := unhex(s[i+1]), unhex(s[i+2]); {

@@ -8,14 +8,14 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// A pattern stands for the names in a folder, and one of them may be a link to
-// somewhere else: "cat docs/*" reads what docs/x leads to. So the folder is
-// looked into, a bounded number of names; over it the pattern is not understood.
-// What names the folder has when the command runs is as uncertain as all that
-// the file system says, and for what the call itself puts there is looked apart.
+// A pattern expands to names in a folder, and one of them may be a link out of the
+// folder: "cat docs/*" reads the target of docs/x. So the folder is read, up to a
+// bounded number of names; beyond the bound the pattern is an unknown effect. The
+// folder may change before the command runs, as with everything that is read from
+// the file system; what the call itself creates there is checked separately.
 const (
 	maxNames   = 1024 // of one folder
-	MaxMatched = 4096 // of all folders in one call, each pattern counted
+	MaxMatched = 4096 // of all folders in one call, counted for each pattern
 	MaxPattern = 64   // bytes
 )
 
@@ -26,8 +26,8 @@ type listing struct {
 	why   string
 }
 
-// Names are the names in a folder, or why they are not known. A folder that
-// does not exist has none.
+// Names returns the names in a folder, or why they are not known. A folder that does
+// not exist has none.
 func (r *Resolver) Names(dir string) ([]fs.DirEntry, string) {
 	for i := range r.listed {
 		if r.listed[i].dir == dir {
@@ -49,8 +49,8 @@ func (r *Resolver) Names(dir string) ([]fs.DirEntry, string) {
 	return l.names, l.why
 }
 
-// GlobMatch reports whether a pattern of a shell may match a name. A bracket,
-// which shells read in different ways, may match anything.
+// GlobMatch reports whether a shell pattern may match a name. A bracket may match
+// anything, because shells differ.
 func GlobMatch(pattern, name string) bool {
 	if strings.HasPrefix(name, ".") && !strings.HasPrefix(pattern, ".") && !strings.HasPrefix(pattern, "[") {
 		return false

@@ -9,28 +9,28 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// A hard link is a further name of a file, and nothing about it tells the other
-// names. So a file with several names is compared with the files that are guarded
-// by their names: permd's own, and those of the project and of the person's home,
-// as far as the bounds go. And whoever writes into it writes into a file that may
-// lie anywhere.
+// A hard link is another name of a file, and there is no way to find the other names
+// from one of them. So a file with several names is compared with the files whose
+// names are guarded: permd's own, and those in the project and the person's home, up
+// to the bounds. Apart from that, whoever writes to such a file writes to a file that
+// may lie anywhere.
 
-// Identifier is a file system that tells files apart whatever their names are.
+// Identifier is a file system that identifies files independently of their names.
 type Identifier interface {
-	// Identity returns what is the same for all names of a regular file.
+	// Identity returns a value that is the same for all names of a regular file.
 	Identity(path string) (Identity, error)
 }
 
-// Identity is a file, by whatever name.
+// Identity identifies a file.
 type Identity struct{ Device, File uint64 }
 
-// Bounds of looking for the other names of a file.
+// Bounds of the search for other names of a file.
 const (
-	maxNamed      = 4096 // names looked at below each home and root, nearest first
-	maxNamedDepth = 5    // folders in each other
+	maxNamed      = 4096 // names examined below each home and root, nearest first
+	maxNamedDepth = 5    // nested folders
 )
 
-// otherNames returns the guarded tags that a file has by another name of it.
+// otherNames returns the guarded tags of a file's other names.
 func (r *Resolver) otherNames(kind effects.Kind, p string) effects.Tags {
 	by, ok := r.fs.(Identifier)
 	if !ok {
@@ -38,7 +38,7 @@ func (r *Resolver) otherNames(kind effects.Kind, p string) effects.Tags {
 	}
 	id, err := by.Identity(p)
 	if err != nil {
-		return effects.TagsOf(effects.Secret) // it was there a moment ago
+		return effects.TagsOf(effects.Secret) // it existed a moment ago
 	}
 	if r.named == nil {
 		r.named = map[Identity]effects.Tags{}
@@ -56,7 +56,7 @@ func (r *Resolver) otherNames(kind effects.Kind, p string) effects.Tags {
 	return tags
 }
 
-// nameGuarded notes the files with several names that are guarded by one of them.
+// nameGuarded records the files with several names of which one is guarded.
 func (r *Resolver) nameGuarded(by Identifier) {
 	for _, own := range r.Own.paths {
 		r.nameBelow(by, own, func(string) effects.Tags { return effects.TagsOf(effects.Permd) })
@@ -72,8 +72,8 @@ func (r *Resolver) nameGuarded(by Identifier) {
 	}
 }
 
-// nameBelow goes through a folder, the nearest names first, as far as what lies
-// there is guarded or may hold something that is.
+// nameBelow walks a folder, breadth first, into folders that are guarded or may hold
+// something that is.
 func (r *Resolver) nameBelow(by Identifier, top string, guard func(string) effects.Tags) {
 	type folder struct {
 		path  string
@@ -88,7 +88,7 @@ func (r *Resolver) nameBelow(by Identifier, top string, guard func(string) effec
 		in := queue[0]
 		entries, err := r.fs.Names(in.path, maxNamed)
 		if err != nil {
-			continue // nobody may look into it, or it is too much
+			continue // unreadable or too large
 		}
 		for _, e := range entries[:min(left, len(entries))] {
 			left--
@@ -103,14 +103,14 @@ func (r *Resolver) nameBelow(by Identifier, top string, guard func(string) effec
 	}
 }
 
-// mayHold reports whether a folder that is not guarded itself may hold, by its
-// name, something that is.
+// mayHold reports whether a folder that is not guarded itself may, by its name, hold
+// something that is.
 func (r *Resolver) mayHold(dir string) bool {
 	f := lexpath.Fold(dir)
 	return Guarded.containedIn(f, r.Session().fromHome(f)) != 0
 }
 
-// name notes a file, if it has several names.
+// name records a file if it has several names.
 func (r *Resolver) name(by Identifier, p string, tags effects.Tags) {
 	if tags == 0 {
 		return
@@ -123,11 +123,12 @@ func (r *Resolver) name(by Identifier, p string, tags effects.Tags) {
 	}
 }
 
-// severalNames adds to the tags of a file with several names what the others
-// say, and reports whether they guard it more than its own name does. Writing into it changes what may lie outside of the project.
+// severalNames adds the tags of a file's other names to its own, and reports whether
+// they guard it more than its own name does. Writing to a file with several names may
+// change one outside of the project.
 func (r *Resolver) severalNames(kind effects.Kind, at place, tags effects.Tags) (_ effects.Tags, guarded bool) {
 	if kind == effects.KindDelete || at.mode&effects.ModeLinked == 0 || at.mode&fs.ModeSymlink != 0 {
-		return tags, false // to take a name away leaves the file to the others
+		return tags, false // deleting a name leaves the file under the others
 	}
 	others := r.otherNames(kind, at.Path)
 	guarded = others&^tags != 0

@@ -14,9 +14,9 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// schemePorts are the schemes whose authority is a host, with their default
-// ports. An address with another scheme is unknown: of s3://name/x, name is no
-// host, and what data: and javascript: reach is up to their content.
+// schemePorts are the schemes whose authority is a host, with their default ports. A
+// URL with another scheme is unknown: in s3://name/x, name is no host, and what data:
+// and javascript: reach depends on their content.
 var schemePorts = map[string]int{
 	"http": 80, "https": 443, "ws": 80, "wss": 443, "ftp": 21, "ftps": 990, "sftp": 22, "ssh": 22, "scp": 22,
 	"git": 9418, "svn": 3690, "rsync": 873, "telnet": 23, "gopher": 70, "dict": 2628, "ldap": 389, "ldaps": 636,
@@ -26,17 +26,16 @@ var schemePorts = map[string]int{
 	"vnc": 5900, "irc": 6667, "ircs": 6697, "nats": 4222, "tcp": 0, "udp": 0, "tls": 0, "oci": 443, "docker": 443,
 }
 
-// HasHost reports whether what follows a scheme is a host, as far as permd
+// HasHost reports whether the part after a scheme begins with a host, as far as permd
 // knows the scheme.
 func HasHost(scheme string) bool {
 	_, ok := schemePorts[scheme]
 	return ok
 }
 
-// Connect returns the effect of reaching what a call names as a URL, a
-// host[:port], or user@host:path as ssh writes it. A file URL is a read. The
-// host must be readable in one way only: where programs differ in what they
-// take for the host, the effect is Unknown.
+// Connect returns the effect of connecting to a URL, a host[:port], or a user@host:path
+// as ssh writes it. A file URL is a read. If programs disagree about which part is
+// the host, the effect is Unknown.
 func (r *Resolver) Connect(url, method, from string) effects.Effect {
 	if len(url) >= 5 && strings.EqualFold(url[:5], "file:") {
 		return r.File(effects.KindRead, url, "", from)
@@ -78,12 +77,12 @@ func (r *Resolver) Connect(url, method, from string) effects.Effect {
 // address is a parsed network address.
 type address struct {
 	asWritten string
-	scheme    string // "" if none is written
-	user      string // user information with its @, "" if none
+	scheme    string // "" if absent
+	user      string // user information with its @, "" if absent
 	host      string // canonical
-	port      int    // 0 if none
-	path      string // what follows the authority
-	userAt    int    // where user begins in given
+	port      int    // 0 if absent
+	path      string // the part after the authority
+	userAt    int    // index of user in AsWritten
 }
 
 // parseAddress reads a URL, host[:port][/path], [user@]host:path, or
@@ -118,8 +117,8 @@ func parseAddress(s string) (a address, why string) {
 	authority := rest
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
 		authority, a.path = rest[:i], rest[i:]
-		// Before RFC 3986, and in some programs still, the host ends only at
-		// the slash: http://good?@evil/ reaches evil there.
+		// Before RFC 3986, and in some programs to this day, the host ends only at
+		// the slash: http://good?@evil/ connects to evil there.
 		if first, _, _ := strings.Cut(a.path, "/"); strings.Contains(first, "@") {
 			return a, "address holds an @ that programs read in two ways"
 		}
@@ -151,8 +150,8 @@ func parseAddress(s string) (a address, why string) {
 	return a, why
 }
 
-// hasDotSegments reports whether the path of an address has a segment that stands for
-// the one above, or for itself: some programs take these out before they ask.
+// hasDotSegments reports whether the path of an address has a segment . or ..: some
+// programs remove these before they send the request.
 func hasDotSegments(p string) bool {
 	if end := strings.IndexAny(p, "?#"); end >= 0 {
 		p = p[:end]
@@ -168,10 +167,10 @@ func hasDotSegments(p string) bool {
 	return false
 }
 
-// lastScheme is the scheme that says what is spoken: ssh of git+ssh.
+// lastScheme returns the scheme of the protocol: ssh of git+ssh.
 func lastScheme(s string) string { return s[strings.LastIndexByte(s, '+')+1:] }
 
-// splitPort splits the port off, and finds the forms of ssh and rsync.
+// splitPort splits off the port, and recognises the forms of ssh and rsync.
 func splitPort(a *address, authority string) (host, port, why string) {
 	if strings.HasPrefix(authority, "[") {
 		end := strings.IndexByte(authority, ']')
@@ -203,7 +202,7 @@ func splitPort(a *address, authority string) (host, port, why string) {
 	}
 	switch {
 	case strings.HasPrefix(port, ":"): // rsync's host::module
-		// To git, name::address is a program to run: git-remote-name.
+		// git runs the program git-remote-name for name::address.
 		if a.user == "" && !strings.Contains(host, ".") {
 			return "", "", "address that programs read in two ways"
 		}
@@ -241,12 +240,12 @@ func canonicalHost(h string) (host, why string) {
 		}
 		ip, err := netip.ParseAddr(inner)
 		if err != nil || !ip.Is6() || strings.Contains(ip.Zone(), ".") || ip.Zone() != "" && !plainWord(ip.Zone()) {
-			// A zone stands at the end: one with dots would pass for a name
-			// below a domain.
+			// The zone is at the end: one with dots could be mistaken for a name below
+			// a domain.
 			return "", "address with a broken IPv6 address"
 		}
 		if !ip.IsLinkLocalUnicast() && !ip.IsMulticast() {
-			ip = ip.WithZone("") // only addresses of one link have zones (RFC 4007)
+			ip = ip.WithZone("") // only link-local addresses have zones (RFC 4007)
 		}
 		return ip.Unmap().String(), ""
 	}
@@ -257,7 +256,7 @@ func canonicalHost(h string) (host, why string) {
 		if h[i] < 0x80 {
 			continue
 		}
-		// The two versions of IDNA read these differently.
+		// The two versions of IDNA map these differently.
 		if strings.ContainsAny(h, "ßẞς\u200c\u200d") {
 			return "", "address with a host that programs read in two ways"
 		}
@@ -303,8 +302,8 @@ func badHost(h string) string {
 	return ""
 }
 
-// parseInetAton reads an IPv4 address as inet_aton(3) does: one to four parts,
-// each decimal, octal or hexadecimal, of which the last fills what is left.
+// parseInetAton parses an IPv4 address as inet_aton(3) does: one to four parts, each
+// decimal, octal or hexadecimal, of which the last fills the remaining bytes.
 func parseInetAton(s string) (netip.Addr, bool) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {
@@ -316,7 +315,7 @@ func parseInetAton(s string) (netip.Addr, bool) {
 		switch {
 		case strings.HasPrefix(p, "0x"):
 			p, base = p[2:], 16
-			if p == "" { // a lone 0x is zero to some programs only
+			if p == "" { // only some programs read a lone 0x as zero
 				return netip.Addr{}, false
 			}
 		case len(p) > 1 && p[0] == '0':

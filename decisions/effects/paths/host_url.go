@@ -8,19 +8,19 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// webSchemes are those of addresses that are asked for over HTTP.
+// webSchemes are the schemes of HTTP and WebSocket.
 var webSchemes = wordset.Of("http", "https", "ws", "wss")
 
-// sendSchemes are those under which a program sends what the address spells, or
-// goes on talking both ways: reaching one is never a plain get.
+// sendSchemes are the schemes with which a program sends data from the address, or
+// opens a connection in both directions: connecting is never a plain GET.
 var sendSchemes = wordset.Of("gopher", "dict", "telnet", "tcp", "udp", "tls", "ws", "wss", "smtp", "smtps", "ldap", "ldaps", "redis", "rediss", "mqtt", "mqtts")
 
-// url is the address in the one form that rules compare. Whoever allows what
-// begins with https://h/public/ must mean one place: scheme and host are lower
-// case, the scheme's own port, the fragment (which is never sent) and, for the
-// web, user information are left out, the path begins with a slash, has no
-// empty segments, and no escapes of what needs none. Where programs or servers
-// would still disagree about the place, why says so.
+// url returns the normal form of the address, which rules compare. A rule that allows
+// https://h/public/ must match one place only: scheme and host are lower case; the
+// scheme's default port, the fragment (which is never sent) and, for the web, user
+// information are removed; the path begins with a slash, has no empty segments and no
+// unnecessary escapes. If programs or servers would still disagree about the place,
+// why tells so.
 func (a *address) url() (url, why string) {
 	web := webSchemes[a.scheme]
 	written := strings.Contains(a.asWritten, "://")
@@ -60,7 +60,7 @@ func (a *address) url() (url, why string) {
 
 const whyTwoPlaces = "address with a path that programs read in two ways"
 
-// plainPath brings what follows the authority into its one form.
+// plainPath returns the normal form of the part after the authority.
 func plainPath(p string, web bool) (plain, why string) {
 	p, _, _ = strings.Cut(p, "#")
 	p, query, asked := strings.Cut(p, "?")
@@ -92,8 +92,8 @@ func ascii(s string) bool {
 
 const upperHex = "0123456789ABCDEF"
 
-// plainEscapes takes away the escapes of what needs none, writes the others in
-// capitals (RFC 3986, 6.2.2) and escapes what is not ASCII.
+// plainEscapes removes unnecessary escapes, writes the others in upper case (RFC 3986,
+// 6.2.2) and escapes non-ASCII characters.
 func plainEscapes(p string) string {
 	var b strings.Builder
 	for i := 0; i < len(p); i++ {
@@ -117,13 +117,13 @@ func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
-// maxEscapeLevels is how many escapes within escapes are looked through: a server
-// after another one may take one off each.
+// maxEscapeLevels is how many nested escapes are decoded: a chain of servers may
+// decode one level each.
 const maxEscapeLevels = 4
 
-// hasHiddenDotSegments reports whether a path goes up for those who take its escapes off
-// once more (%2F, %252e), who split at backslashes, or who leave out the
-// parameters of a segment (..;x).
+// hasHiddenDotSegments reports whether a path has a .. segment to readers that decode
+// its escapes once more (%2F, %252e), split at backslashes, or ignore the parameters
+// of a segment (..;x).
 func hasHiddenDotSegments(p string) bool {
 	for range maxEscapeLevels {
 		for segment := range strings.FieldsFuncSeq(p, isSlash) {
@@ -138,7 +138,7 @@ func hasHiddenDotSegments(p string) bool {
 		}
 		p = next
 	}
-	return true // nobody honest escapes that often
+	return true // there is no legitimate use of so many levels
 }
 
 func isSlash(c rune) bool { return c == '/' || c == '\\' }

@@ -8,9 +8,9 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// metadataHosts are the addresses under which clouds give instances their
-// credentials: the link-local address that nearly all use, those of Amazon's
-// containers and IPv6, of Google, Azure, Alibaba, Oracle, Tencent and Scaleway.
+// metadataHosts are the addresses at which clouds serve credentials to instances: the
+// link-local address that nearly all use, those of Amazon's containers and IPv6, of
+// Google, Azure, Alibaba, Oracle, Tencent and Scaleway.
 var metadataHosts = wordset.Of(
 	"169.254.169.254", "169.254.170.2", "169.254.170.23", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
 	"168.63.129.16", "100.100.100.200", "192.0.0.192", "169.254.0.23", "169.254.42.42", "fd00:42::42",
@@ -18,8 +18,8 @@ var metadataHosts = wordset.Of(
 	"metadata.tencentyun.com", "metadata.azure.internal", "metadata.oraclecloud.com",
 )
 
-// spelledHosts are public names below which any address can be spelled:
-// 127.0.0.1.nip.io leads to this machine.
+// spelledHosts are public domains whose names contain an address: 127.0.0.1.nip.io
+// resolves to this machine.
 var spelledHosts = wordset.Of(
 	"nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "vcap.me", "lacolhost.com", "yoogle.com", "traefik.me",
 	"localho.st", "local.gd", "rbndr.us", "1u.ms", "ip6.name", "backname.io",
@@ -30,14 +30,14 @@ var privateSuffixes = []string{".local", ".internal", ".lan", ".home.arpa", ".in
 var privateNets = prefixes(
 	"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", // RFC 1918
 	"169.254.0.0/16", "fe80::/10", // link-local
-	"100.64.0.0/10",         // carriers' NAT, and overlays such as Tailscale
-	"fc00::/7", "fec0::/10", // unique local, and the site-local of before
-	"192.0.0.0/24", "198.18.0.0/15", "64:ff9b:1::/48", // of the network itself
+	"100.64.0.0/10",         // carrier-grade NAT, and overlay networks such as Tailscale
+	"fc00::/7", "fec0::/10", // unique local, and the deprecated site-local
+	"192.0.0.0/24", "198.18.0.0/15", "64:ff9b:1::/48", // special purposes
 	"224.0.0.0/4", "240.0.0.0/4", "ff00::/8", // multicast, reserved, broadcast
 	"0.0.0.0/8",
 )
 
-// Networks whose addresses carry an IPv4 address, and where in them it stands.
+// Networks whose addresses embed an IPv4 address, and its offset.
 var embeddedNets = []struct {
 	net netip.Prefix
 	at  int
@@ -55,8 +55,8 @@ func prefixes(list ...string) []netip.Prefix {
 	return nets
 }
 
-// hostTags returns the tags of a canonical host. They are made from its name
-// alone: what a name resolves to is not looked up.
+// hostTags returns the tags of a canonical host. They depend on the name alone: it is
+// not resolved.
 func hostTags(host string) effects.Tags {
 	var t effects.Tags
 	if metadataHosts[host] {
@@ -84,8 +84,8 @@ func hostTags(host string) effects.Tags {
 		for _, e := range embeddedNets {
 			if e.net.Contains(ip) {
 				inner := hostTags(netip.AddrFrom4([4]byte(b[e.at : e.at+4])).String())
-				// That it is this machine is not certain: a translator may
-				// drop or route such addresses.
+				// It is not certain to be this machine: a translator may drop or route such
+				// addresses.
 				if inner.Has(effects.Loopback) {
 					inner = effects.TagsOf(effects.Private)
 				}
@@ -96,8 +96,7 @@ func hostTags(host string) effects.Tags {
 	return t
 }
 
-// IsLoopback reports whether a canonical host is this machine, as far as its
-// name says.
+// IsLoopback reports whether a canonical host is this machine by its name.
 func IsLoopback(host string) bool { return hostTags(host).Has(effects.Loopback) }
 
 func nameTags(host string) effects.Tags {
@@ -108,7 +107,7 @@ func nameTags(host string) effects.Tags {
 	case "localhost.localdomain", "localhost6", "localhost6.localdomain6", "ip6-localhost", "ip6-loopback":
 		return effects.TagsOf(effects.Loopback)
 	}
-	if !strings.Contains(host, ".") { // found in the local network only
+	if !strings.Contains(host, ".") { // resolved in the local network only
 		return effects.TagsOf(effects.Private)
 	}
 	for _, s := range privateSuffixes {

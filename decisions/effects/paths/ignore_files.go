@@ -10,24 +10,23 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Bounds of what is read of ignore files.
+// Bounds of reading ignore files.
 const (
 	maxIgnoreFile        = 64 << 10 // bytes of one file
 	maxIgnoreLine        = 256      // bytes
 	maxIgnoreDoubleStars = 3        // ** in one line
-	maxIgnoreParents     = 64       // folders above the one that is searched
+	maxIgnoreParents     = 64       // parents of the folder that is searched
 )
 
-// A search leaves a file out when it leaves out the file's name, or that of a
-// folder on the way to it, for being hidden or by an ignore file. A line of any
-// ignore file that begins with ! takes that back, for hidden names as well. So a
-// name counts as left out only if no such line may match it; and by an ignore
-// file only if a line is sure to, in the programs' own reading of the format. What
-// cannot be read, or is written in a way that permd does not match, is taken for
-// what lets the search in.
+// A search skips a file if it skips the file's name or a parent folder, because that is
+// hidden or ignored by an ignore file. A line that begins with ! in any ignore file
+// reverts this, even for hidden names. So a name counts as skipped only if no such
+// line may match it, and as ignored only if some line certainly does, in the
+// programs' own reading of the format. What cannot be read, or uses syntax that permd
+// does not support, counts in favour of searching the file.
 
-// IgnoreNames are the ignore files of git, ripgrep, fd and ag. Those below an
-// earlier change of the call may say anything.
+// IgnoreNames are the ignore files of git, ripgrep, fd and ag. If an earlier part of
+// the call may change one, its content is not known.
 var IgnoreNames = []string{".gitignore", ".ignore", ".rgignore", ".agignore", ".fdignore"}
 
 // ignoreRule is one line of an ignore file.
@@ -35,11 +34,11 @@ type ignoreRule struct {
 	words        []string // components, "**" for any number of them
 	negated      bool
 	folders      bool // matches folders only
-	mayMatchLess bool // it may match less than words say
-	unsupported  bool // it is not known what it matches
+	mayMatchLess bool // it may match less than words
+	unsupported  bool // its syntax is not supported
 }
 
-// ignoreRules reads an ignore file.
+// ignoreRules parses an ignore file.
 func ignoreRules(text string) []ignoreRule {
 	var rules []ignoreRule
 	for line := range strings.SplitSeq(text, "\n") {
@@ -48,7 +47,7 @@ func ignoreRules(text string) []ignoreRule {
 			continue
 		}
 		var rule ignoreRule
-		// Not all leave out the end of a line of another system.
+		// Not all programs strip a carriage return.
 		plain := strings.TrimRight(line, " \t\r")
 		rule.mayMatchLess = plain != line
 		line, rule.negated = strings.CutPrefix(plain, "!")
@@ -62,7 +61,7 @@ func ignoreRules(text string) []ignoreRule {
 			}
 			rule.words = slices.CompactFunc(rule.words, func(a, b string) bool { return a == "**" && b == "**" })
 			for i, word := range rule.words {
-				// Programs match sets and escapes in other ways than path.Match.
+				// Programs match sets and escapes differently from path.Match.
 				if n := strings.IndexAny(word, "[]\\"); n >= 0 {
 					rule.words[i], rule.mayMatchLess = word[:n]+"*", true
 				}
@@ -73,13 +72,12 @@ func ignoreRules(text string) []ignoreRule {
 	return rules
 }
 
-// matches reports whether the rule matches a path in the folder of its file.
+// matches reports whether the rule matches a path relative to its file.
 func (rule *ignoreRule) matches(rel []string, folder bool) bool {
 	return !rule.unsupported && !rule.mayMatchLess && (!rule.folders || folder) && matchWords(rule.words, rel)
 }
 
-// may reports whether the rule may match: in some file systems, whatever the
-// case of its letters.
+// may reports whether the rule may match, ignoring case as some file systems do.
 func (rule *ignoreRule) may(rel []string, folder bool) bool {
 	if rule.unsupported {
 		return true
@@ -94,7 +92,7 @@ func (rule *ignoreRule) may(rel []string, folder bool) bool {
 	return (!rule.folders || folder) && matchWords(folded(rule.words), folded(rel))
 }
 
-// matchWords matches a pattern's components with those of a path.
+// matchWords matches a pattern's components with a path's.
 func matchWords(pattern, words []string) bool {
 	for i, p := range pattern {
 		if p == "**" {
@@ -119,13 +117,13 @@ func matchWords(pattern, words []string) bool {
 	return len(words) == 0
 }
 
-// ignoreFile are the rules of one ignore file; lost when they are not known.
+// ignoreFile holds the rules of one ignore file; lost is set if they are not known.
 type ignoreFile struct {
 	rules []ignoreRule
 	lost  bool
 }
 
-// ignoreFile reads an ignore file, once for a call.
+// ignoreFile reads an ignore file, once in a call.
 func (r *Resolver) ignoreFile(file string) ignoreFile {
 	if known, ok := r.ignores[file]; ok {
 		return known
@@ -145,9 +143,9 @@ func (r *Resolver) ignoreFile(file string) ignoreFile {
 	return found
 }
 
-// skips reports whether a search of the folder dir, in the project at root, is
-// sure to leave out a file below it: hidden says that it leaves out hidden names,
-// ignored that it leaves out what .gitignore does.
+// skips reports whether a search of the folder dir, in the project at root, certainly
+// skips a file below dir. hidden is set if it skips hidden names, ignored if it skips
+// what .gitignore lists.
 func (r *Resolver) skips(root, dir, file string, hidden, ignored bool) bool {
 	ignored = ignored && r.inRepository(dir)
 	rel := strings.Split(strings.TrimPrefix(file[len(dir):], "/"), "/")
@@ -162,8 +160,8 @@ func (r *Resolver) skips(root, dir, file string, hidden, ignored bool) bool {
 	return false
 }
 
-// inRepository reports whether a folder lies in one of git's: outside, .gitignore
-// is a file like others.
+// inRepository reports whether a folder is in a git repository: outside of one,
+// .gitignore has no effect.
 func (r *Resolver) inRepository(dir string) bool {
 	for range maxIgnoreParents {
 		if _, err := r.Lstat(Joined(dir, ".git")); err == nil {
@@ -177,9 +175,8 @@ func (r *Resolver) inRepository(dir string) bool {
 	return false
 }
 
-// ignored reports whether the .gitignore files from root down are sure to match a
-// path itself: the last line that matches counts. Those above the repository that
-// the path lies in do not.
+// ignored reports whether the .gitignore files from root down certainly match a path:
+// the last matching line counts. Files above the path's own repository do not apply.
 func (r *Resolver) ignored(root, p string, folder bool) bool {
 	rel := strings.Split(strings.TrimPrefix(p[len(root):], "/"), "/")
 	out := false
@@ -200,9 +197,8 @@ func (r *Resolver) ignored(root, p string, folder bool) bool {
 	return out
 }
 
-// reincluded reports whether a line of an ignore file may let a search go to a
-// path: of those in the folders above it, of the repository's own, and of those
-// that hold for all of the user's repositories.
+// reincluded reports whether a line of an ignore file may make a search enter a path:
+// in the folders above it, in the repository, or in the user's global ignore files.
 func (r *Resolver) reincluded(root, p string, folder bool) bool {
 	dir := path.Dir(p)
 	rel := []string{path.Base(p)}
@@ -240,8 +236,8 @@ func (f ignoreFile) mayReinclude(rel []string, folder bool) bool {
 	return f.lost || slices.ContainsFunc(f.rules, func(rule ignoreRule) bool { return rule.negated && rule.may(rel, folder) })
 }
 
-// commonIgnores are the ignore files that hold in all folders of a repository, ""
-// for one whose place is not known.
+// commonIgnores returns the ignore files that apply to a whole repository, "" for one
+// whose place is not known.
 func (r *Resolver) commonIgnores(root string) []string {
 	files := []string{root + "/.git/info/exclude"}
 	home := ""

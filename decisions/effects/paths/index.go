@@ -11,45 +11,45 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Surveyor is a file system that knows the names of secrets in a project
-// without going through all of it for each call. What a search reads is then
-// more than the folder that it names.
+// Surveyor is a file system that knows the names of secrets in a project without
+// walking it for each call, so that the files which a search reads can be told.
 type Surveyor interface {
-	// Survey says which files in dir and below are named like secrets; dir is
-	// root, which is a project, or lies in it. Both are absolute, cleaned and
+	// Survey returns the files in dir and below whose names are those of secrets. dir
+	// is root, which is a project, or lies in it. Both are absolute, cleaned and
 	// resolved.
 	Survey(root, dir string) Survey
 }
 
-// Survey is what is known of a folder with all below.
+// Survey is the result of surveying a folder with everything below it.
 type Survey struct {
-	Secrets []string // files named like secrets, absolute
+	Secrets []string // files with names of secrets, absolute
 	Links   []string // symbolic links, absolute
-	// Incomplete is set when there may be others: not all folders were looked
-	// into, or one holds a name that is sometimes a secret's.
+	// Incomplete is set if there may be others: not all folders were read, or one
+	// holds a name that is sometimes that of a secret.
 	Incomplete bool
 }
 
-// Index is a file system with a bounded memory of which files of projects are
-// named like secrets. It is safe for concurrent use.
+// Index is a file system that caches, within bounds, which files of projects have
+// names of secrets. It is safe for concurrent use.
 //
-// What it remembers of a folder is used only while that folder has the same
-// stamp, which every change of its names changes; each survey asks for the
-// stamps of all folders that it answers for. So it is never older than the call
-// it is used for, with these exceptions, none of which allows what would be
-// forbidden without the index, as it only ever adds tags:
+// The cached content of a folder is used only while the folder has the same stamp,
+// which every change of its names changes; each survey reads the stamps of all
+// folders that it covers. So the result is never older than the call, with these
+// exceptions, none of which allows anything that would be denied without the index,
+// since the index only ever adds tags:
 //
-//   - A folder that changes while it is looked at is as uncertain as a path that
-//     changes between the decision and the act.
-//   - Kernels stamp in steps of some milliseconds. A stamp that is hardly older
-//     than the look is not trusted, and the folder read again by the next survey.
-//   - A survey reads at most maxListed folders itself. Others are read in the background of the
-//     requests, by one task for each project; until it is through, and in
-//     projects larger than the bounds, surveys are doubtful. In doubt a search
-//     stays quiet by itself (it did before, and most projects hold no secret),
-//     and needs a person in a call that reaches the network as well.
+//   - A folder that changes while it is read, as any path may change between the
+//     decision and the action.
+//   - Kernels update stamps in steps of some milliseconds. A stamp that is hardly
+//     older than the reading is not trusted, and the next survey reads the folder
+//     again.
+//   - A survey itself reads at most maxListed folders. The others are read in the
+//     background, by one task for each project; until it is finished, and in
+//     projects that exceed the bounds, surveys are incomplete. An incomplete survey
+//     raises no question by itself (most projects hold no secret), but only in a
+//     call that also connects to the network.
 //
-// Where the file system has no stamps, each survey reads its folders again.
+// If the file system has no stamps, each survey reads its folders again.
 type Index struct {
 	effects.FS
 	stamper    stamper // nil if there are no stamps
@@ -57,7 +57,7 @@ type Index struct {
 	Background func(task func())
 
 	mu       sync.Mutex
-	projects []*projectIndex // the one used last is the last one
+	projects []*projectIndex // in order of use, the last one is the most recent
 
 	choosing sync.Mutex // guards choices
 	choices  map[string]shimListing
@@ -66,31 +66,31 @@ type Index struct {
 // Bounds of an index.
 const (
 	maxSurveyed = 8    // projects
-	maxFolders  = 1024 // of a project; the stamps of all take about 1 ms
-	maxDepth    = 16   // folders in each other
-	maxListed   = 64   // folders that one survey reads; they take about 1 ms
+	maxFolders  = 1024 // of a project; reading all stamps takes about 1 ms
+	maxDepth    = 16   // nested folders
+	maxListed   = 64   // folders that one survey reads, which takes about 1 ms
 	maxEntries  = 4096 // names of one folder
 	maxSecrets  = 64   // files that one survey returns
 	maxLinked   = 256  // links that one survey returns
-	// minStampAge is how old a stamp must be to be trusted: more than the steps of
-	// any kernel's clock for files.
+	// minStampAge is how old a stamp must be to be trusted: more than the resolution of
+	// any kernel's file times.
 	minStampAge = 50 * time.Millisecond
 )
 
-// stamper is implemented by file systems that can tell whether the names in a
-// folder have changed.
+// stamper is implemented by file systems that can tell whether the names in a folder
+// have changed.
 type stamper interface {
 	Stamp(path string) (Stamp, error)
 }
 
-// Stamp is different after each change of the names in a folder.
+// Stamp differs after each change of the names in a folder.
 type Stamp struct {
 	Device, File uint64
 	Changed      int64 // nanoseconds since 1970
 }
 
-// NewIndex returns an index of a file system's projects. The clock is the one
-// that the file system's stamps are made with.
+// NewIndex returns an index of a file system's projects. now must be the clock of the
+// file system's stamps.
 func NewIndex(fsys effects.FS, now func() time.Time) *Index {
 	x := &Index{FS: fsys, now: now, Background: func(task func()) { go task() }}
 	x.stamper, _ = fsys.(stamper)
@@ -109,7 +109,7 @@ func (x *Index) Survey(root, dir string) Survey {
 	return s
 }
 
-// survey is what is known of a folder, and the task that finds out more, nil if
+// survey returns what is known of a folder, and a task that reads the rest, nil if
 // there is none.
 func (p *projectIndex) survey(x *Index, dir string) (s Survey, more func()) {
 	p.mu.Lock()
@@ -130,8 +130,8 @@ func (p *projectIndex) survey(x *Index, dir string) (s Survey, more func()) {
 	return s, more
 }
 
-// project returns what is kept of a project. Which one was used least is
-// forgotten when there are too many.
+// project returns the cache of a project. If there are too many, the least recently
+// used one is dropped.
 func (x *Index) project(root string) *projectIndex {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -142,7 +142,7 @@ func (x *Index) project(root string) *projectIndex {
 		p = x.projects[i]
 		x.projects = slices.Delete(x.projects, i, i+1)
 	default:
-		// What is kept must not hold on to the message that the path came in.
+		// The copy does not keep the message alive that the path came in.
 		p = &projectIndex{root: &folder{path: strings.Clone(root), base: len(root)}, folders: 1}
 		if len(x.projects) >= maxSurveyed {
 			x.projects = slices.Delete(x.projects, 0, 1)
@@ -152,32 +152,32 @@ func (x *Index) project(root string) *projectIndex {
 	return p
 }
 
-// projectIndex is what is kept of one project.
+// projectIndex is the cache of one project.
 type projectIndex struct {
 	mu      sync.Mutex
 	root    *folder
-	folders int  // below root, root included
-	busy    bool // a task reads folders
+	folders int  // number of folders, root included
+	busy    bool // a task is reading folders
 }
 
-// folder is what is known of one folder.
+// folder is the cache of one folder.
 type folder struct {
 	path  string
-	base  int // bytes of path that are the project's root
+	base  int // length of the project's root in path, in bytes
 	depth int
-	// stamp is the one that the folder had before it was read, zero when it has
-	// to be read again.
+	// stamp is the folder's stamp from before it was read, zero if it has to be read
+	// again.
 	stamp     Stamp
 	secrets   []string // names
 	links     []string // names
 	subs      []*folder
-	truncated bool // not all names are known, or not all folders are kept
-	possible  bool // one of the names is sometimes a secret's
-	gone      bool // it is no longer in the tree
+	truncated bool // not all names are known, or not all folders are cached
+	possible  bool // one of the names is sometimes that of a secret
+	gone      bool // removed from the tree
 }
 
-// find returns the folder of a path. It is nil when there is none, or the path
-// leads through one that is skipped, or, with cut, it is not known.
+// find returns the folder of a path, nil if there is none, the path leads through a
+// skipped folder, or, with cut set, it is not known.
 func (p *projectIndex) find(x *Index, dir string) (at *folder, cut bool) {
 	at = p.root
 	for rest := strings.TrimPrefix(dir[len(at.path):], "/"); rest != ""; {
@@ -188,7 +188,7 @@ func (p *projectIndex) find(x *Index, dir string) (at *folder, cut bool) {
 		}
 		next := at.sub(name)
 		if next == nil {
-			// It is new, or nobody has looked.
+			// It is new, or was not read yet.
 			p.put(at, x.list(at))
 			if next = at.sub(name); next == nil {
 				return nil, at.truncated
@@ -208,7 +208,7 @@ func (f *folder) sub(name string) *folder {
 	return nil
 }
 
-// stale appends the folders that have to be read: they never were, or have
+// stale appends the folders that have to be read, because they never were or have
 // changed since.
 func (p *projectIndex) stale(x *Index, f *folder, list []*folder) []*folder {
 	if f.stamp == (Stamp{}) {
@@ -223,7 +223,7 @@ func (p *projectIndex) stale(x *Index, f *folder, list []*folder) []*folder {
 	return list
 }
 
-// collect adds what is known of the folder and all below.
+// collect adds the content of the folder and everything below.
 func (f *folder) collect(s *Survey) {
 	s.Incomplete = s.Incomplete || f.truncated || f.possible
 	for _, name := range f.secrets {
@@ -245,8 +245,8 @@ func (f *folder) collect(s *Survey) {
 	}
 }
 
-// task is the reading of folders, with those that come to light on the way,
-// in the background. There is one at a time.
+// task returns a function that reads folders, and those found in them, in the
+// background. There is one at a time.
 func (p *projectIndex) task(x *Index, list []*folder) func() {
 	if p.busy {
 		return nil
@@ -255,7 +255,7 @@ func (p *projectIndex) task(x *Index, list []*folder) func() {
 	list = slices.Clone(list)
 	return func() {
 		for n := 0; n < len(list) && n < maxFolders; n++ {
-			// A slow disk must not make requests wait.
+			// Reading without the lock: a slow disk must not block requests.
 			found := x.list(list[n])
 			p.mu.Lock()
 			list = append(list, p.put(list[n], found)...)

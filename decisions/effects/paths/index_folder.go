@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// folderListing is what a folder was found to hold.
+// folderListing is the content of a folder.
 type folderListing struct {
 	stamp               Stamp
 	secrets             []string
@@ -21,11 +21,11 @@ type folderListing struct {
 	truncated, possible bool
 }
 
-// list reads a folder. It looks at nothing that changes, so it needs no lock.
+// list reads a folder. It uses only immutable fields, so it needs no lock.
 func (x *Index) list(f *folder) folderListing {
 	var l folderListing
 	if x.stamper != nil {
-		// Before the names: a change in between makes the stamp an old one.
+		// Before the names, so that a change in between makes the stamp outdated.
 		stamp, err := x.stamper.Stamp(f.path)
 		if err == nil && x.now().UnixNano()-stamp.Changed > int64(minStampAge) {
 			l.stamp = stamp
@@ -33,8 +33,8 @@ func (x *Index) list(f *folder) folderListing {
 	}
 	names, err := x.Names(f.path, maxEntries)
 	if err != nil {
-		// What cannot be read cannot be searched either, but why that is may be
-		// another matter for the one who searches.
+		// The caller cannot read it either, but possibly for another reason than the
+		// daemon.
 		l.truncated = !errors.Is(err, fs.ErrNotExist)
 		return l
 	}
@@ -67,8 +67,8 @@ func (x *Index) list(f *folder) folderListing {
 	return l
 }
 
-// put notes what a folder holds, and returns the folders in it that have to be
-// read. It is called with the lock held.
+// put stores a folder's content, and returns the subfolders that have to be read. The
+// lock is held.
 func (p *projectIndex) put(f *folder, l folderListing) []*folder {
 	if f.gone {
 		return nil
@@ -99,7 +99,7 @@ func (p *projectIndex) put(f *folder, l folderListing) []*folder {
 	return added
 }
 
-// removeTree marks a folder and all below as gone, and returns how many these are.
+// removeTree marks a folder and all below it as gone, and returns their number.
 func (f *folder) removeTree() int {
 	f.gone = true
 	n := 1
@@ -109,11 +109,11 @@ func (f *folder) removeTree() int {
 	return n
 }
 
-// skippedFolders are not looked into: what registries and version control put
-// there, and what builds make. A search does go into them, and finds keys of
-// tests and public certificates in most; what everybody can download is no
-// secret, and asking for it would make every search in such a project a
-// question. A file tool or a command that names such a file itself asks as ever.
+// skippedFolders are not read: packages of registries, version control and build
+// output. A search does enter them, and most contain keys for tests and public
+// certificates; but what everybody can download is no secret, and with a question for
+// each of these every search in such a project would ask. A tool or command that
+// names such a file itself still asks.
 var skippedFolders = wordset.Of(
 	".git", ".hg", ".svn", ".jj",
 	"node_modules", "bower_components", "jspm_packages", ".pnpm-store", ".yarn", ".npm",
@@ -124,8 +124,8 @@ var skippedFolders = wordset.Of(
 	".terraform", ".terragrunt-cache", ".next", ".nuxt", ".svelte-kit", ".angular", ".turbo", ".parcel-cache", ".cache",
 )
 
-// likelihood says how likely a name is that of a secret in a folder that is
-// searched as a whole.
+// likelihood is how likely a name is that of a secret, in a folder that is searched as
+// a whole.
 type likelihood uint8
 
 const (
@@ -134,12 +134,10 @@ const (
 	certain
 )
 
-// likely judges a file by its name and those of its folders, from the project's
-// root on. It is asked for
-// searches only, which pass over many files that nobody had in mind, so it
-// leaves out what is a secret's name but in most projects no secret: keys among
-// the material of tests, and certificates. Who names such a file is asked as
-// ever.
+// likely judges a file by its name and those of its folders, from the project's root
+// on. It is used for searches only, which touch many files that nobody had in mind.
+// So it excludes names of secrets that are none in most projects: keys in test data,
+// and certificates. A call that names such a file still asks.
 func likely(dir, name string) likelihood {
 	f := lexpath.Fold(name)
 	p := lexpath.Fold(dir) + "/" + f
@@ -162,8 +160,8 @@ func likely(dir, name string) likelihood {
 	return certain
 }
 
-// sometimes are names that hold settings in most projects, which are in
-// version control, and a secret in a few.
+// sometimes are names of configuration files that most projects commit, and that hold
+// a secret in a few.
 var sometimes = wordset.Of(".npmrc", ".envrc", ".env.test", ".env.ci", ".env.defaults")
 
 // keyKinds are the names of keys and certificates.
@@ -177,8 +175,8 @@ var testFolders = wordset.Of(
 	"test", "tests", "__tests__", "spec", "specs", "e2e", "mock", "mocks", "__mocks__", "examples", "example", "samples", "sample", "testing",
 )
 
-// certificate reports whether a folded name says that the file is a public
-// part, as in ca-bundle.pem.
+// certificate reports whether a folded name is that of a public certificate, as in
+// ca-bundle.pem.
 func certificate(f string) bool {
 	stem, ok := strings.CutSuffix(f, ".pem")
 	if !ok || strings.Contains(stem, "key") || strings.Contains(stem, "priv") {

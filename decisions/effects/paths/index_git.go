@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxGitIndex bounds what is read of the list of tracked files, in bytes.
+// maxGitIndex bounds the list of tracked files, in bytes.
 const maxGitIndex = 8 << 20
 
-// tracked reports whether git knows a path below root, which is what git grep
-// and git archive go through. What cannot be told counts as known.
+// tracked reports whether git tracks a path below root: git grep and git archive read
+// these. If that is not known, it returns true.
 func (r *Resolver) tracked(root, p string) bool {
 	data, err := r.gitIndex(Joined(root, ".git"))
 	switch {
@@ -21,12 +21,12 @@ func (r *Resolver) tracked(root, p string) bool {
 	case err != nil, len(data) < 8, !bytes.HasPrefix(data, []byte("DIRC")), data[7] != 2 && data[7] != 3:
 		return true
 	}
-	// In versions 2 and 3 the whole name is there, ended by a zero.
+	// Versions 2 and 3 of the index contain the whole name, terminated by a zero.
 	return bytes.Contains(data, []byte(strings.TrimPrefix(p[len(root):], "/")+"\x00"))
 }
 
-// gitIndex reads the list of tracked files. In worktrees and submodules, .git
-// is a file that says where it lies.
+// gitIndex reads the list of tracked files. In worktrees and submodules, .git is a
+// file with the path of the git directory.
 func (r *Resolver) gitIndex(git string) ([]byte, error) {
 	if mode, err := r.Lstat(git); err != nil || !mode.IsRegular() {
 		return r.fs.ReadFile(git+"/index", maxGitIndex)

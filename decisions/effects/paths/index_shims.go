@@ -2,24 +2,24 @@ package paths
 
 import "strings"
 
-// maxChoices is how many folders an index keeps such names of; when there are
-// more it starts over.
+// maxChoices bounds the folders whose names an index caches; when it is exceeded the
+// cache is emptied.
 const maxChoices = 1024
 
-// shimListing is what is kept of a folder.
+// shimListing is the cached result for a folder.
 type shimListing struct {
 	stamp Stamp
 	names []string
 }
 
-// Choosing implements chooser. What it keeps is used while the folder has the
-// same stamp, which each name that is added or goes changes; a stamp hardly older
-// than the look is not trusted. So the answer is as old as that of an Lstat.
+// Choosing implements chooser. A result is used while the folder has the same stamp,
+// which changes with each name that is added or removed; a stamp that is hardly older
+// than the reading is not trusted. So the answer is as current as that of an Lstat.
 func (x *Index) Choosing(dir string) ([]string, error) {
 	if x.stamper == nil {
 		return listChoosing(x.FS, dir)
 	}
-	// Before the names: a change in between makes the stamp an old one.
+	// Before the names, so that a change in between makes the stamp outdated.
 	stamp, err := x.stamper.Stamp(dir)
 	if err != nil {
 		return nil, err

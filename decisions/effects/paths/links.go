@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Links returns the links that are known in a folder of the session's, or of
-// another working tree of its project, and below.
+// Links returns the known links below a folder of the session, or of another working
+// tree of its project.
 func (r *Resolver) Links(dir string) []string {
 	s, ok := r.fs.(Surveyor)
 	if !ok {

@@ -16,11 +16,11 @@ import (
 // OSFS is the machine's file system. Its zero value is ready for use.
 //
 // It sees what the daemon's process sees. Bind mounts look like plain files and
-// folders here; which further names a file has cannot be asked.
+// folders; the other names of a file cannot be found.
 type OSFS struct{}
 
-// Lstat implements [FS]. It takes half of the time of deciding on a path, so
-// it makes no fs.FileInfo of what it gets.
+// Lstat implements [effects.FS]. Deciding on a path spends half of its time here, so it
+// makes no fs.FileInfo.
 func (OSFS) Lstat(path string) (fs.FileMode, error) {
 	var st unix.Stat_t
 	for {
@@ -38,7 +38,7 @@ func (OSFS) Lstat(path string) (fs.FileMode, error) {
 	}
 }
 
-// modeOf is the mode of a file in Go's terms, its kind and permissions.
+// modeOf converts the type and permissions of a file to Go's mode.
 func modeOf(st uint32) fs.FileMode {
 	mode := fs.FileMode(st) & fs.ModePerm
 	switch st & unix.S_IFMT {
@@ -61,10 +61,10 @@ func modeOf(st uint32) fs.FileMode {
 	return mode
 }
 
-// Readlink implements [FS].
+// Readlink implements [effects.FS].
 func (OSFS) Readlink(path string) (string, error) { return os.Readlink(path) }
 
-// Owner implements [FS].
+// Owner implements [effects.FS].
 func (OSFS) Owner(path string) (uid uint32, err error) {
 	var st unix.Stat_t
 	for {
@@ -75,8 +75,8 @@ func (OSFS) Owner(path string) (uid uint32, err error) {
 	}
 }
 
-// Names implements [FS]. Where the file system tells kinds with names, as all
-// common ones do, it looks at nothing else.
+// Names implements [effects.FS]. It calls no lstat if the file system returns types
+// with the names, as all common ones do.
 func (OSFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -93,16 +93,16 @@ func (OSFS) Names(path string, limit int) ([]fs.DirEntry, error) {
 	return names, nil
 }
 
-// ReadFile implements [FS]. It neither follows a link in the last component
-// nor waits for anything that is not a regular file.
+// ReadFile implements [effects.FS]. It neither follows a link in the last component
+// nor blocks on anything that is not a regular file.
 func (OSFS) ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	// The opened file is what gets checked, not the name: the name may lead
-	// elsewhere a moment later.
+	// The check is of the opened file, not of the name, which may lead elsewhere a
+	// moment later.
 	fi, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func (OSFS) ReadFile(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// Stamp says when the names in a folder changed last, by the time that nobody
-// can set.
+// Stamp returns when the names in a folder changed last, by the ctime, which programs
+// cannot set.
 func (OSFS) Stamp(path string) (Stamp, error) {
 	var st unix.Stat_t
 	for {

@@ -8,23 +8,23 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Own is permd's own folders and files: what lies there carries the tag Permd.
-// Its zero value is none.
+// Own is the set of permd's own folders and files: what lies there has the tag Permd.
+// The zero value is empty.
 type Own struct {
 	folded []string
-	// paths are the same, and named are programs, as they are written.
+	// paths are the same unfolded; named are programs as they were written.
 	paths, named []string
-	// All folded: permd's program by each of its paths, and its sockets. path
-	// are the folders that programs are found in.
+	// All folded: the paths of permd's program, its sockets, and the folders of
+	// PATH.
 	programs, Sockets, Path []string
 }
 
-// Programs are the paths of permd's own program, without case.
+// Programs returns the paths of permd's own program, folded.
 func (o Own) Programs() []string { return o.programs }
 
-// WithProgram adds where permd's own program lies, by each path that is known
-// for it, and the folders that a shell looks for programs in. Changing the
-// program is changing permd; running it by any of these names is using permd.
+// WithProgram adds the paths of permd's own program and the folders in which a shell
+// looks for programs. To change the program is to change permd; to run it by any of
+// these names is to use permd.
 func (o Own) WithProgram(programs, folders []string) Own {
 	o.programs = make([]string, len(programs))
 	o.named = make([]string, len(programs))
@@ -40,17 +40,17 @@ func (o Own) WithProgram(programs, folders []string) Own {
 	return o
 }
 
-// maxOwnFolders is how many folders a program that permd does not know is
-// looked for in.
+// maxOwnFolders bounds the folders in which a program that permd does not know is
+// looked for.
 const maxOwnFolders = 32
 
-// OwnFiles makes an Own of absolute and resolved paths, once for all calls.
+// OwnFiles returns the Own of absolute and resolved paths; all calls share it.
 func OwnFiles(paths ...string) Own {
 	all := make([]string, len(paths))
 	for i, p := range paths {
 		all[i] = lexpath.Fold(path.Clean(p))
 	}
-	slices.Sort(all) // a folder before what lies in it
+	slices.Sort(all) // a folder before its content
 	var o Own
 	for _, p := range paths {
 		o.paths = append(o.paths, path.Clean(p))

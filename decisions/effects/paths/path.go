@@ -1,7 +1,6 @@
-// Package paths finds out what the paths and addresses of a call name: it follows
-// links, knows the session's folders, the project and its working trees, and says
-// by tags what lies there. It looks at the file system through [effects.FS] only,
-// and runs nothing.
+// Package paths resolves the paths and addresses of a call: it follows links, knows
+// the session's folders, the project and its working trees, and returns tags for what
+// lies there. It reads the file system through [effects.FS] only, and runs nothing.
 package paths
 
 import (
@@ -16,13 +15,13 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Resolver finds out what paths and addresses of one call name. It caches what
-// it saw of the file system, so it belongs to one call and one goroutine.
+// Resolver resolves the paths and addresses of one call. It caches what it reads from
+// the file system, so it belongs to one call and one goroutine.
 //
-// What it cannot see: a second name of a file that is a hard link (see
-// severalNames for what it knows of them), a bind mount, and whatever changes between the decision and the moment the tool
-// opens the path. A rule about paths holds against links, not against a
-// program that already runs as the person.
+// It cannot detect bind mounts, all other names of a file with several hard links (see
+// severalNames for those it finds), and changes between the decision and the moment
+// when the tool opens the path. A rule about paths protects against links, but not
+// against a program that already runs as the person.
 type Resolver struct {
 	c      *effects.Call
 	fs     effects.FS
@@ -31,25 +30,25 @@ type Resolver struct {
 
 	stats     statCache
 	Bases     []base
-	next      int      // of bases, which is replaced last
+	next      int      // the entry of bases to replace next
 	Disturbed []string // paths that an earlier part of the call may have changed
 	Made      []string // folders that an earlier part of the call creates
-	Lost      bool     // an earlier part of the call changes something that cannot be told
+	Lost      bool     // an earlier part of the call changes something unknown
 
-	listed            []listing       // folders whose names were asked for
-	choices           []choice        // folders, with what in them may choose a shim
-	Matched           int             // names that patterns were compared with
+	listed            []listing       // folders whose names were read
+	choices           []choice        // the results of Choosing, by folder
+	Matched           int             // number of names compared with patterns
 	searchable        map[string]bool // folders, by whether the caller may search them
 	UncertainSearches []string        // folders that are searched and may hold a secret
 	ignores           map[string]ignoreFile
-	common            map[string][]string // ignore files that hold in all of a repository
+	common            map[string][]string // ignore files that apply to a whole repository
 
-	session *sessionPaths // of the session, made when first needed
+	session *sessionPaths // made when first needed
 
 	named map[Identity]effects.Tags // guarded files with several names, made when first needed
 }
 
-// Environment is what paths are looked up with, the same for all calls.
+// Environment is what paths are resolved with, the same for all calls.
 type Environment struct {
 	FS  effects.FS // nil: every path is unknown
 	Own *Own       // permd's own files, nil for none
@@ -79,38 +78,38 @@ func (noFS) ReadFile(string, int64) ([]byte, error)   { return nil, errNoFS }
 func (noFS) Names(string, int) ([]fs.DirEntry, error) { return nil, errNoFS }
 func (noFS) Owner(string) (uint32, error)             { return 0, errNoFS }
 
-// File returns the read, write or delete effect of a path as a file tool gets
-// it, relative to cwd ("" when not known): a leading ~, $HOME, $PWD, $TMPDIR or
-// XDG variable and file URLs are understood. It is an Unknown effect when it
-// cannot be told where the path leads, also when a tool that cleans the path
-// before it opens it would reach another one than the kernel (link/../x).
+// File returns the read, write or delete effect of a path as a file tool gets it,
+// relative to cwd ("" if not known): it expands a leading ~, $HOME, $PWD, $TMPDIR or
+// XDG variable, and file URLs. The effect is Unknown if the path cannot be resolved,
+// or if a tool that cleans the path before it opens it would reach another file than
+// the kernel (link/../x).
 //
-// A delete means the link itself, not what it leads to, as unlink does.
+// Deleting a path deletes a link itself, not its target, as unlink does.
 func (r *Resolver) File(kind effects.Kind, given, cwd, from string) effects.Effect {
 	p, why := r.written(given, cwd)
 	return r.Effect(kind, Request{AsWritten: given, Path: p, Cwd: cwd, Follow: kind != effects.KindDelete, Both: true}, why, from)
 }
 
-// Operand is file for a word that the shell has already expanded and that a
-// program hands to the kernel as it is: ~ and $ are plain characters in it.
+// Operand is File for a word that the shell has already expanded and that a program
+// passes to the kernel unchanged: ~ and $ are plain characters in it.
 func (r *Resolver) Operand(kind effects.Kind, word, cwd, from string) effects.Effect {
 	return r.Effect(kind, Request{AsWritten: word, Path: word, Cwd: cwd, Follow: kind != effects.KindDelete}, BadPath(word), from)
 }
 
-// Entry is operand for programs that act on the name in its folder and not on
-// what a link of that name leads to: ln, mv, rm, rename.
+// Entry is Operand for programs that act on a directory entry and not on the target
+// of a link: ln, mv, rm, rename.
 func (r *Resolver) Entry(kind effects.Kind, word, cwd, from string) effects.Effect {
 	return r.Effect(kind, Request{AsWritten: word, Path: word, Cwd: cwd}, BadPath(word), from)
 }
 
-// Disturb notes that an earlier part of the call links, moves or extracts
-// something at the word: from now on every path through it is unknown.
+// Disturb records that an earlier part of the call links, moves or extracts something
+// at the word: from now on every path through it is unknown.
 func (r *Resolver) Disturb(word, cwd string) {
 	if BadPath(word) != "" || len(r.Disturbed) > effects.MaxDisturbed {
 		r.Lost = true
 		return
 	}
-	// The name itself, and where it leads if it is a link.
+	// The name itself, and the target if it is a link.
 	entry, _, why := r.resolve(Request{Path: word, Cwd: cwd})
 	if why == "" {
 		var target place
@@ -121,8 +120,8 @@ func (r *Resolver) Disturb(word, cwd string) {
 	r.Bases = r.Bases[:0]
 }
 
-// Mkdir notes that an earlier part of the call creates a folder at the word, so
-// that a ".." after it is unambiguous.
+// Mkdir records that an earlier part of the call creates a folder at the word, so that
+// a ".." after it is unambiguous.
 func (r *Resolver) Mkdir(word, cwd string) {
 	if BadPath(word) != "" || len(r.Made) > effects.MaxDisturbed {
 		return
@@ -142,14 +141,14 @@ func (r *Resolver) Mkdir(word, cwd string) {
 
 // Request is a path to resolve.
 type Request struct {
-	AsWritten string // as the call wrote it
-	Path      string // given, expanded
-	Cwd       string // "" when not known
+	AsWritten string // as in the call
+	Path      string // AsWritten, expanded
+	Cwd       string // "" if not known
 	Follow    bool   // follow a link in the last component
-	Both      bool   // the reader may clean the path before it opens it
+	Both      bool   // the tool may clean the path before it opens it
 }
 
-// resolve finds out where the working folder is.
+// resolve resolves the working folder.
 func (b *base) resolve(r *Resolver) {
 	if !path.IsAbs(b.cwd) {
 		b.why = "the working folder is not known"
@@ -161,8 +160,7 @@ func (b *base) resolve(r *Resolver) {
 	}
 }
 
-// resolve returns where a path leads, and the path as it would be if there were
-// no links.
+// resolve returns the target of a path, and the path as it would be without links.
 func (r *Resolver) resolve(q Request) (at place, lexical, why string) {
 	if r.Lost {
 		return at, "", "an earlier part of the call may change what the path leads to"
@@ -196,13 +194,12 @@ func (r *Resolver) resolve(q Request) (at place, lexical, why string) {
 	return at, lexical, why
 }
 
-// Effect makes the effect of a path, or the Unknown one that says why not.
+// Effect returns the effect of a path, or an Unknown one with the reason why.
 func (r *Resolver) Effect(kind effects.Kind, q Request, why, from string) effects.Effect {
 	if why == "" {
 		if kind == effects.KindWrite {
 			if p := path.Clean(q.Path); p == "/dev/stdout" || p == "/dev/stderr" {
-				// Where these lead is an effect of its own, of the redirection
-				// that set them up.
+				// Their targets are effects of the redirections that opened them.
 				return r.plain(kind, q.AsWritten, p, from)
 			}
 		}
@@ -218,7 +215,7 @@ func (r *Resolver) Effect(kind effects.Kind, q Request, why, from string) effect
 	}
 }
 
-// plain is the effect of a path that needs no tags.
+// plain returns the effect of a path that needs no tags.
 func (r *Resolver) plain(kind effects.Kind, given, p, from string) effects.Effect {
 	return effects.Effect{
 		Kind: kind, From: from, Text: string(kind) + " " + p,
@@ -241,8 +238,8 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 		tags = tags.With(effects.Device)
 	}
 	if at.mode&fs.ModeSymlink != 0 {
-		// The name is what the effect is about, yet what it leads to may be
-		// what the tool's author meant.
+		// The effect is on the entry, but the tool's author may have meant the
+		// target.
 		if to, _, why := r.resolve(Request{Path: at.Path, Follow: true}); why == "" {
 			tags |= r.guards(to, to.Path)
 		}
@@ -260,7 +257,7 @@ func (r *Resolver) known(kind effects.Kind, q Request, at place, lexical, from s
 	}
 }
 
-// guards returns the guarded tags of a path by all of its names.
+// guards returns the guarded tags of a path by all its names.
 func (r *Resolver) guards(at place, lexical string) effects.Tags {
 	t := r.Guard(at.Path)
 	if lexical != at.Path {
@@ -272,8 +269,8 @@ func (r *Resolver) guards(at place, lexical string) effects.Tags {
 	return t
 }
 
-// Name returns a path as a person reads it: from the project's root or the
-// home where it lies below one.
+// Name returns a path for people to read: relative to the project's root or the home
+// if it is below one.
 func (r *Resolver) Name(p string) string {
 	g := r.Session()
 	if g.project != "" && lexpath.In(g.project, p) {
@@ -290,9 +287,9 @@ func (r *Resolver) Name(p string) string {
 	return p
 }
 
-// harmlessDevice reports whether reading or writing p touches nothing but the
-// process itself. The effects of such paths have no tags at all: they are
-// neither in the project nor outside of it.
+// harmlessDevice reports whether reading or writing p affects only the process itself.
+// The effects of such paths have no tags at all: they are neither in the project nor
+// outside of it.
 func harmlessDevice(kind effects.Kind, p string) bool {
 	switch p {
 	case "/dev/null", "/dev/zero", "/dev/full":

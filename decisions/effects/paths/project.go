@@ -9,20 +9,20 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// FindProject returns the root of the project that cwd belongs to, absolute and
-// with links resolved: the nearest folder upwards that holds ".git" (a folder,
-// or a file as in worktrees and submodules), else cwd itself. It is "" when
-// cwd is not absolute or cannot be resolved, and for folders that are never a
-// project: the root folder, a home, folders of the system, and those that hold
-// homes or projects of several people (/home, /srv, /tmp …).
+// FindProject returns the root of the project that cwd belongs to, absolute and with
+// links resolved: the nearest folder upwards that holds ".git" (a folder, or a file
+// as in worktrees and submodules), else cwd itself. It is "" if cwd is not absolute or
+// cannot be resolved, and for folders that are never a project: the root folder, a
+// home, folders of the system, and those that hold homes or projects of several
+// people (/home, /srv, /tmp …).
 //
-// home is the person's home, "" when not known.
+// home is the person's home, "" if not known.
 func FindProject(fs effects.FS, cwd, home string) string {
 	r := NewResolver(Environment{FS: fs}, &effects.Call{Cwd: cwd, User: effects.User{Home: home}})
 	return r.Project()
 }
 
-// sessionPaths is what the tags of a call's paths are measured by.
+// sessionPaths are the folders of a session, on which the tags of paths depend.
 type sessionPaths struct {
 	project    string   // resolved, "" if none
 	roots      []string // resolved folders of the session, the project among them
@@ -31,20 +31,20 @@ type sessionPaths struct {
 	own        []string // permd's own paths, folded
 	temps      []string // further temporary folders
 	key        string   // ProjectKey of project, "" until it is needed
-	treesKnown bool     // whether trees is known
+	treesKnown bool     // whether trees is set
 	trees      bool     // the project's repository may have other working trees
-	// isTree says of folders that hold ".git" whether they are working trees of
-	// the project's repository.
+	// isTree caches which folders with a ".git" are working trees of the project's
+	// repository.
 	isTree map[string]bool
 }
 
-// Session returns the ground of the call's session.
+// Session returns the folders of the call's session.
 func (r *Resolver) Session() *sessionPaths {
 	if r.session != nil {
 		return r.session
 	}
-	// The session's folders are what they are before the call does anything,
-	// so marks of earlier parts of the call do not count here.
+	// The session's folders are resolved as before the call, so changes by earlier
+	// parts of the call are ignored here.
 	disturbed, made, lost := r.Disturbed, r.Made, r.Lost
 	r.Disturbed, r.Made, r.Lost = nil, nil, false
 	defer func() { r.Disturbed, r.Made, r.Lost = disturbed, made, lost }()
@@ -57,8 +57,8 @@ func (r *Resolver) Session() *sessionPaths {
 	g.own = r.Own.folded
 	if t := r.c.User.Env["TMPDIR"]; path.IsAbs(t) && BadPath(t) == "" {
 		for _, p := range []string{path.Clean(t), r.real(t)} {
-			// A TMPDIR that is a home or a system folder makes nothing below
-			// it temporary.
+			// A TMPDIR that is a home or a system folder does not make everything below it
+			// temporary.
 			if p != "" && !g.never(p) && !slices.Contains(g.temps, p) {
 				g.temps = append(g.temps, p)
 			}
@@ -90,7 +90,7 @@ func (g *sessionPaths) addHome(r *Resolver, home string) {
 	}
 }
 
-// real resolves a folder of the session; "" when that fails.
+// real resolves a folder of the session; "" if that fails.
 func (r *Resolver) real(p string) string {
 	at, why := r.base(p)
 	if why != "" {
@@ -99,7 +99,7 @@ func (r *Resolver) real(p string) string {
 	return at.Path
 }
 
-// findProjectRoot looks for the root of the project upwards from cwd.
+// findProjectRoot searches for the root of the project upwards from cwd.
 func (r *Resolver) findProjectRoot(g *sessionPaths, cwd string) string {
 	if g.never(cwd) {
 		return ""
@@ -113,9 +113,9 @@ func (r *Resolver) findProjectRoot(g *sessionPaths, cwd string) string {
 	return cwd
 }
 
-// ofRepository reports whether a path outside of the project lies in another
-// working tree of the project's repository: its main checkout, or a worktree
-// that this points back to.
+// ofRepository reports whether a path outside of the project lies in another working
+// tree of the project's repository: its main checkout, or a worktree that the
+// repository points back to.
 func (r *Resolver) ofRepository(p string) bool {
 	g := r.session
 	if g.project == "" || !r.hasTrees() {
@@ -137,8 +137,8 @@ func (r *Resolver) ofRepository(p string) bool {
 	return is
 }
 
-// hasTrees reports whether the project's repository may have more than one
-// working tree. Most have not, and then nothing is looked for.
+// hasTrees reports whether the project's repository may have more than one working
+// tree. Most have only one, which saves the search for others.
 func (r *Resolver) hasTrees() bool {
 	g := r.session
 	if g.treesKnown {
@@ -156,8 +156,8 @@ func (r *Resolver) hasTrees() bool {
 	return g.trees
 }
 
-// treeOf is the nearest folder of a path, upwards, that holds ".git"; "" if none
-// does that can be a project.
+// treeOf returns the nearest folder upwards from a path that holds ".git" and can be a
+// project, "" if there is none.
 func (r *Resolver) treeOf(p string) string {
 	for dir := p; !r.session.never(dir); dir = path.Dir(dir) {
 		if _, err := r.Lstat(dir + "/.git"); err == nil {
@@ -167,11 +167,11 @@ func (r *Resolver) treeOf(p string) string {
 	return ""
 }
 
-// Project is the root of the call's project, "" if none.
+// Project returns the root of the call's project, "" if there is none.
 func (r *Resolver) Project() string { return r.Session().project }
 
-// never reports whether p can not be a project: the system's, a home, or a
-// folder that holds any of these.
+// never reports whether p cannot be a project: a system folder, a home, or a folder
+// that holds any of these.
 func (g *sessionPaths) never(p string) bool {
 	f := lexpath.Fold(p)
 	if vitalPaths[f] || homeShaped(f) || g.system(f) && !below(projectFolders, f) {
@@ -185,14 +185,14 @@ func (g *sessionPaths) never(p string) bool {
 	return false
 }
 
-// system reports whether a folded path is the operating system's. Some systems
+// system reports whether a folded path belongs to the operating system. Some systems
 // keep homes in their own folders.
 func (g *sessionPaths) system(f string) bool {
 	return below(systemFolders, f) && !below(homeFolders, f) && !below(rootHomes, f) && !below(g.folded, f)
 }
 
-// homeShaped reports whether a folded path is where systems keep a home, or
-// holds such places.
+// homeShaped reports whether a folded path is where systems keep homes, or a parent of
+// such a place.
 func homeShaped(p string) bool {
 	for _, dir := range homeFolders {
 		if rest, ok := lexpath.RelBelow(dir, p); ok && !strings.Contains(rest, "/") {
@@ -202,7 +202,7 @@ func homeShaped(p string) bool {
 	return slices.Contains(rootHomes, p) || slices.Contains(homeFolders, p)
 }
 
-// below reports whether p is one of the folders or below one.
+// below reports whether p is or lies in one of the folders.
 func below(folders []string, p string) bool {
 	for _, dir := range folders {
 		if lexpath.In(dir, p) {

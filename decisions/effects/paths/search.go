@@ -9,20 +9,20 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Reach says which files below a folder a program goes into.
+// Reach is the set of files below a folder that a program reads.
 type Reach uint8
 
 const (
 	ReachAll     Reach = iota // grep -r, ack, cp -r, tar
-	ReachShown                // rg: no hidden ones, and none that git ignores
-	ReachVisible              // ag, rg --no-ignore: no hidden ones
-	ReachKept                 // agents' own searches: none that git ignores
-	ReachTracked              // git grep, git archive: those that git knows
-	ReachNamed                // only names that hold no secret
+	ReachShown                // rg: no hidden and no ignored files
+	ReachVisible              // ag, rg --no-ignore: no hidden files
+	ReachKept                 // agents' own searches: no ignored files
+	ReachTracked              // git grep, git archive: tracked files
+	ReachNamed                // only names that are not those of secrets
 )
 
-// searchEnters reports whether a program with that reach goes into a file of the
-// project when it is given the folder dir.
+// searchEnters reports whether a program with that reach, given the folder dir, reads a
+// file of the project.
 func (r *Resolver) searchEnters(as Reach, root, dir, file string) bool {
 	switch as {
 	case ReachNamed:
@@ -40,9 +40,9 @@ func (r *Resolver) searchEnters(as Reach, root, dir, file string) bool {
 	return true
 }
 
-// Passes returns a file named like a secret that a search of a folder goes into,
-// "" if none is known. Where there may be one that is not known, and nothing else
-// keeps the search from it, the folder is noted: see [builder.doubt].
+// Passes returns a file with the name of a secret that a search of a folder reads, ""
+// if none is known. If there may be one that is not known, the folder is added to
+// UncertainSearches.
 func (r *Resolver) Passes(dir string, as Reach) string {
 	s, ok := r.fs.(Surveyor)
 	if !ok || as == ReachNamed {
@@ -62,8 +62,8 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 			if !lexpath.In(in, file) || !r.searchEnters(as, root, in, file) {
 				continue
 			}
-			// The file is looked for, and with it every folder on the way: what
-			// the caller cannot get at, it shall not be told of either.
+			// Walk checks every folder on the way: the caller must not learn of files that
+			// it cannot reach.
 			if at, why := r.Walk(RootPlace, file, false); why == "" && !at.Missing || why != "" && !r.Others {
 				return file
 			}
@@ -75,8 +75,8 @@ func (r *Resolver) Passes(dir string, as Reach) string {
 	return ""
 }
 
-// searched are the roots of the session, and of the working tree of the project's
-// repository that a folder lies in.
+// searched returns the roots of the session, and that of the working tree of the
+// project's repository that a folder lies in.
 func (r *Resolver) searched(dir string) []string {
 	roots := r.Session().roots
 	if slices.ContainsFunc(roots, func(root string) bool { return lexpath.In(root, dir) }) || !r.ofRepository(dir) {
@@ -85,8 +85,7 @@ func (r *Resolver) searched(dir string) []string {
 	return append(slices.Clip(roots), r.treeOf(dir))
 }
 
-// Search adds to the read of a folder with all below that it passes over a
-// secret of the project.
+// Search adds the tags to a recursive read if it reads a secret of the project.
 func (r *Resolver) Search(e *effects.Effect, as Reach) {
 	if e.File == nil || e.Kind != effects.KindRead {
 		return

@@ -6,10 +6,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// statCache is what a call saw of the file system. Each path is asked for once, so
-// that all effects of the call see the same moment. Nearly all calls look
-// at a handful of paths, for which a list is faster than a map and a tenth of
-// its size.
+// statCache caches what a call read from the file system. Each path is read once, so
+// that all effects of the call see the same state. Nearly all calls use a handful of
+// paths, for which a list is faster than a map and a tenth of its size.
 type statCache struct {
 	entries []statEntry
 	byPath  map[string]int // where in few, of all, when there are more than a few
@@ -24,7 +23,7 @@ type statEntry struct {
 
 const maxScannedStats = 24
 
-// find is the index of a path, -1 when it was not looked at.
+// find returns the index of a path, -1 if it is not cached.
 func (s *statCache) find(p string) int {
 	if s.byPath != nil {
 		if i, ok := s.byPath[p]; ok {
@@ -56,7 +55,7 @@ func (s *statCache) add(new statEntry) {
 	}
 }
 
-// Lstat asks the file system what lies at a path.
+// Lstat returns the mode of a path, read once in a call.
 func (r *Resolver) Lstat(p string) (fs.FileMode, error) {
 	if i := r.stats.find(p); i >= 0 {
 		return r.stats.entries[i].mode, r.stats.entries[i].err
@@ -66,8 +65,7 @@ func (r *Resolver) Lstat(p string) (fs.FileMode, error) {
 	return mode, err
 }
 
-// readlink returns the target of a link that lstat saw, "" when it cannot be
-// read.
+// readlink returns the target of a link that Lstat found, "" if it cannot be read.
 func (r *Resolver) readlink(p string) string {
 	s := &r.stats.entries[r.stats.find(p)]
 	if s.target == "" && s.err == nil {
@@ -79,7 +77,7 @@ func (r *Resolver) readlink(p string) string {
 	return s.target
 }
 
-// base is a working folder that was resolved.
+// base is a resolved working folder.
 type base struct {
 	cwd    string
 	at     place
@@ -88,7 +86,7 @@ type base struct {
 	tagged bool
 }
 
-// maxBases is how many working folders are kept.
+// maxBases is how many working folders are cached.
 const maxBases = 8
 
 // base resolves a working folder.
@@ -97,7 +95,7 @@ func (r *Resolver) base(cwd string) (place, string) {
 	return b.at, b.why
 }
 
-// WorkingFolder returns where a working folder really is, "" if that is not known.
+// WorkingFolder returns a working folder with links resolved, "" if it is not known.
 func (r *Resolver) WorkingFolder(cwd string) string {
 	at, why := r.base(cwd)
 	if why != "" {
@@ -106,8 +104,8 @@ func (r *Resolver) WorkingFolder(cwd string) string {
 	return at.Path
 }
 
-// baseOf is a working folder, resolved once as long as nothing is disturbed. It
-// is valid until the next call.
+// baseOf returns a working folder, resolved once as long as nothing is disturbed. It is
+// valid until the next call.
 func (r *Resolver) baseOf(cwd string) *base {
 	for i := range r.Bases {
 		if r.Bases[i].cwd == cwd {

@@ -8,20 +8,20 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// guardIndex finds the guarded names of guardTable in a path. Nearly all
-// components of a path match nothing, so every way into a rule is a map look-up.
+// guardIndex matches paths against guardTable. Nearly all components of a path match
+// nothing, so rules are found by map look-ups.
 type guardIndex struct {
 	anywhere guardRules
 	home     map[string][]*guardRule // by the first component below a home
 	root     map[string][]*guardRule // by the first component of the path
-	homeTags effects.Tags            // all tags that something below a home has
+	homeTags effects.Tags            // all tags of rules below a home
 	rootTags effects.Tags            // all tags of the table
 }
 
 type guardRules struct {
 	name map[string][]*guardRule // first component without *
 	ext  map[string][]*guardRule // first component is * and an extension
-	head [256][]*guardRule       // first component begins with a letter and holds a *
+	head [256][]*guardRule       // first component contains a * after its first letter
 	tail [256][]*guardRule       // first component begins with a *, by its last letter
 }
 
@@ -32,7 +32,7 @@ type guardRule struct {
 	except [][]string
 }
 
-// Guarded is the table of the package, never changed after it is made.
+// Guarded is the index of guardTable. It is immutable.
 var Guarded = newGuardIndex(guardTable)
 
 func newGuardIndex(table []guardGroup) *guardIndex {
@@ -84,7 +84,7 @@ func (x *guardRules) add(rule *guardRule) {
 	}
 }
 
-// each calls f with the rules whose first word may match a component.
+// each calls f with the rules whose first component may match c.
 func (x *guardRules) each(c string, f func([]*guardRule)) {
 	if rules := x.name[c]; rules != nil {
 		f(rules)
@@ -102,13 +102,12 @@ func (x *guardRules) each(c string, f func([]*guardRule)) {
 	}
 }
 
-// Match returns the tags of a folded absolute path; below is its part below a
-// home, "" if it is in none.
+// Match returns the tags of a folded absolute path; below is its part below a home, ""
+// if it is in none.
 func (x *guardIndex) Match(p, below string) effects.Tags { return x.tags(p, below, false) }
 
-// containedIn returns the tags of what the table alone says to lie below a
-// folded path: a rule of which the path is the beginning (.github of
-// .github/workflows).
+// containedIn returns the tags of what lies below a folded path according to the table
+// alone: of the rules that the path is a prefix of (.github of .github/workflows).
 func (x *guardIndex) containedIn(p, below string) effects.Tags {
 	if p == "/" {
 		return x.rootTags
@@ -116,15 +115,15 @@ func (x *guardIndex) containedIn(p, below string) effects.Tags {
 	return x.tags(p, below, true)
 }
 
-// tags returns those of the rules that match a path, or of those that begin
-// with it.
+// tags returns the tags of the rules that match a path or, with begin, of those that
+// the path is a prefix of.
 func (x *guardIndex) tags(p, below string, begin bool) effects.Tags {
 	var buf [32]string
 	words := split(buf[:0], p)
 	var t effects.Tags
 	for i, c := range words {
 		if begin && c[0] != '.' && i == len(words)-1 {
-			continue // a single plain word (hooks of hooks/pre-push) says too little
+			continue // a plain word (hooks of hooks/pre-push) is too common
 		}
 		x.anywhere.each(c, func(rules []*guardRule) { t |= tagsOf(rules, words[i:], begin) })
 	}
@@ -161,8 +160,8 @@ func split(words []string, p string) []string {
 	return words
 }
 
-// match reports whether the rule's words are the first ones of words, and none
-// of its exceptions are.
+// match reports whether words begin with the rule's words, and with none of its
+// exceptions.
 func (g *guardRule) match(words []string) bool {
 	if !leads(g.words, words) {
 		return false
@@ -175,7 +174,7 @@ func (g *guardRule) match(words []string) bool {
 	return true
 }
 
-// begins reports whether words are a proper beginning of the rule's words.
+// begins reports whether words are a proper prefix of the rule's words.
 func (g *guardRule) begins(words []string) bool {
 	return len(words) < len(g.words) && leads(g.words[:len(words)], words)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Where returns the tags that say where a resolved path lies.
+// Where returns the tags for the location of a resolved path.
 func (r *Resolver) Where(p string) effects.Tags {
 	g := r.Session()
 	f := lexpath.Fold(p)
@@ -21,7 +21,7 @@ func (r *Resolver) Where(p string) effects.Tags {
 		t = t.With(effects.InProject)
 	} else {
 		t = t.With(effects.Outside)
-		// A project below /opt or /var/www is the person's work.
+		// A project below /opt or /var/www is not the system's.
 		if g.system(f) && !below(tempFolders, f) {
 			t = t.With(effects.System)
 		} else if r.ofRepository(p) {
@@ -43,7 +43,7 @@ func (r *Resolver) Where(p string) effects.Tags {
 	return t
 }
 
-// vital reports whether losing p itself is a catastrophe; f is p folded.
+// vital reports whether losing p itself would be a catastrophe; f is p folded.
 func (g *sessionPaths) vital(p, f string) bool {
 	if vitalPaths[f] || homeShaped(f) || lexpath.In("/boot", f) {
 		return true
@@ -61,7 +61,7 @@ func (g *sessionPaths) vital(p, f string) bool {
 	return false
 }
 
-// Guard returns the guarded tags that the names of a path give it.
+// Guard returns the guarded tags of a path by its names.
 func (r *Resolver) Guard(p string) effects.Tags {
 	g := r.Session()
 	f := lexpath.Fold(p)
@@ -74,9 +74,9 @@ func (r *Resolver) Guard(p string) effects.Tags {
 	return t
 }
 
-// makesOption reports whether a folder on the way to a path looks like an option
-// by its name and is not there yet: tools that make it would put an option in the
-// way of later patterns.
+// makesOption reports whether a folder of the path does not exist yet and has a name
+// like an option: tools that create it would put an option in the way of later
+// patterns.
 func (r *Resolver) makesOption(p string) bool {
 	for dir := path.Dir(p); dir != "/"; dir = path.Dir(dir) {
 		if path.Base(dir)[0] == '-' {
@@ -88,8 +88,8 @@ func (r *Resolver) makesOption(p string) bool {
 	return false
 }
 
-// fromHome returns the part of a folded path below a home, "" when there is
-// none. Other people's homes count as well as the person's.
+// fromHome returns the part of a folded path below a home, "" if there is none. Other
+// people's homes count as well as the person's.
 func (g *sessionPaths) fromHome(f string) string {
 	for _, h := range g.folded {
 		if lexpath.In(h, f) {
@@ -110,11 +110,13 @@ func (g *sessionPaths) fromHome(f string) string {
 	return ""
 }
 
-// Recurse makes an effect mean everything below its path as well, and adds the
-// tags of what lies there. skipsHidden says that the program leaves out names
-// that begin with a dot (rg, fd); then only the path itself counts for a read.
+// Recurse makes an effect recursive, and adds the tags of what lies below its path.
+// skipsHidden is set if the program skips names that begin with a dot (rg, fd); then
+// a read gets the tags of the path only.
 //
-// What lies below is known from names alone (a home holds ~/.ssh, the project
+// What lies below is known from names alone (a home holds ~/.ssh, the project holds
+// .git) and from a few names that are looked up directly in the folder. Deeper ones
+// are not looked for: that would need a walk of the tree.
 // holds .git) and from looking for a few names directly in the folder. Deeper
 // ones are not looked for: that would cost a walk of the tree.
 func (r *Resolver) Recurse(e *effects.Effect, skipsHidden bool) {
@@ -161,7 +163,7 @@ func (r *Resolver) contained(p string, kind effects.Kind) effects.Tags {
 	}
 	for _, root := range g.roots {
 		if lexpath.In(p, root) {
-			// Changing the project's files one by one is work, removing it is not.
+			// Changing the project's files one by one is normal work, removing it is not.
 			if kind == effects.KindDelete || kind == effects.KindWrite && p != root {
 				t = t.With(effects.Vital)
 			}
@@ -172,7 +174,7 @@ func (r *Resolver) contained(p string, kind effects.Kind) effects.Tags {
 }
 
 // guardedChildren looks for guarded names directly in a folder. A name that cannot be
-// looked at counts as there.
+// read counts as existing.
 func (r *Resolver) guardedChildren(dir string, kind effects.Kind) effects.Tags {
 	var t effects.Tags
 	for _, n := range recursiveNames {
@@ -186,13 +188,13 @@ func (r *Resolver) guardedChildren(dir string, kind effects.Kind) effects.Tags {
 	return t
 }
 
-// CwdTags are the tags of a run in that folder. A folder that is not known
-// counts as outside of the project.
+// CwdTags returns the tags of a run's working folder. An unknown folder counts as
+// outside of the project.
 func (r *Resolver) CwdTags(cwd string) effects.Tags {
 	if r.Lost {
 		return effects.TagsOf(effects.Outside)
 	}
-	r.Session() // which moves the bases
+	r.Session() // it changes bases
 	b := r.baseOf(cwd)
 	if b.why != "" {
 		return effects.TagsOf(effects.Outside)

@@ -5,18 +5,18 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// guardGroup is a part of the table of guarded names: paths that get the tags.
+// guardGroup is a part of the table of guarded names: paths with their tags.
 //
-// A line is a sequence of components, compared without case, that stands
-// anywhere in a path ("~/" and "/" tie it to the start of a home or of the file
-// system). It means what lies below as well. * stands for any part of one
-// component. After " !" stand exceptions, which begin at the same component.
+// A line is a sequence of components, compared ignoring case, that may occur anywhere
+// in a path ("~/" and "/" anchor it to a home or the root). It includes everything
+// below. * matches any part of one component. " !" begins an exception, which starts
+// at the same component.
 type guardGroup struct {
 	tags  []effects.Tag
 	lines []string
 }
 
-// recursiveNames are names that a recursive effect looks for in the folder itself.
+// recursiveNames are names that a recursive effect looks up in the folder itself.
 var recursiveNames = []struct {
 	name string
 	tag  effects.Tag
@@ -49,13 +49,13 @@ var (
 	tempFolders = []string{
 		"/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp", "/private/var/folders", "/var/folders",
 	}
-	// homeFolders hold homes; Fedora's image systems and BSDs have others.
+	// homeFolders hold homes; Fedora's image-based systems and BSDs have others.
 	homeFolders = []string{"/home", "/users", "/var/home", "/usr/home", "/export/home"}
 	rootHomes   = []string{"/root", "/var/root", "/private/var/root"}
 )
 
-// vitalPaths are folders and files, folded, without which a system or many
-// people's work is lost. Homes and a project's ancestors come on top.
+// vitalPaths are folders and files, folded, whose loss destroys a system or many
+// people's work. Homes and a project's parents are added to these.
 var vitalPaths = wordset.Of(
 	"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt",
 	"/opt", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp", "/usr", "/var", "/nix", "/nix/store",
@@ -68,12 +68,11 @@ var vitalPaths = wordset.Of(
 	"/users", "/users/shared", "/system", "/library", "/applications", "/volumes", "/cores",
 	"/private", "/private/etc", "/private/tmp", "/private/var", "/private/var/db", "/private/var/folders",
 	"/private/var/tmp", "/var/folders",
-	// Where hosted workspaces keep all projects.
+	// Hosted workspaces keep all projects here.
 	"/workspaces",
 )
 
-// guardTable is ordered by tag. Where a choice of names surprises, the line
-// above it says why.
+// guardTable is ordered by tag. Comments explain surprising names.
 var guardTable = []guardGroup{
 	{[]effects.Tag{effects.Permd}, []string{
 		".permd", ".config/permd", ".local/share/permd", ".local/state/permd", ".cache/permd",
@@ -82,9 +81,9 @@ var guardTable = []guardGroup{
 		"permd.service", "permd.socket", "permd-admin.socket", "permd.service.d", "permd.socket.d", "permd-admin.socket.d",
 	}},
 
-	// Project files. Templates without values are meant to be read. A virtual
-	// environment of Python may be named .env: only what lies directly in a
-	// folder of that name counts.
+	// Project files. Templates without values are meant to be read. A Python virtual
+	// environment may be named .env: only files directly in a folder of that name
+	// count.
 	{[]effects.Tag{effects.Secret}, []string{
 		".env !.env/*/*", ".env~", ".env.* !.env.*example !.env.*sample !.env.*template !.env.dist !.env.schema",
 		"*.env !example.env !sample.env !template.env !*.example.env !*.sample.env !*.template.env !.env",
@@ -97,15 +96,15 @@ var guardTable = []guardGroup{
 		// in GitHub's ignore list for Terraform for that reason).
 		"*.tfstate", "*.tfstate.backup", "*.tfvars !*example.tfvars !*sample.tfvars", "*.tfvars.json",
 	}},
-	// Keys by name and kind of file, wherever they lie.
+	// Keys, by name and suffix, anywhere.
 	{[]effects.Tag{effects.Secret}, []string{
 		"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.ppk", "*.jks", "*.keystore", "*.kdbx", "*.kdb", "*.ovpn", "*.agekey",
 		"*.pkcs12",
 		"id_rsa* !*.pub", "id_dsa* !*.pub", "id_ecdsa* !*.pub", "id_ed25519* !*.pub", "identity.age",
 		"ssh_host_*_key", "wallet.dat", "keystore/utc--*",
 	}},
-	// Homes: the table does not tie these to a home, because a copy or a
-	// mounted home is as secret.
+	// Files of homes: the lines are not anchored, because a copy or a mounted home is
+	// just as secret.
 	{[]effects.Tag{effects.Secret}, []string{
 		".ssh !.ssh/*.pub !.ssh/known_hosts* !.ssh/config !.ssh/config.d !.ssh/authorized_keys !.ssh/allowed_signers",
 		".gnupg", ".aws", ".azure", ".kube !.kube/cache", ".docker/config.json", ".config/containers/auth.json", ".boto", ".s3cfg",
@@ -127,7 +126,7 @@ var guardTable = []guardGroup{
 		".config/1password", ".op", ".lastpass", ".local/share/lpass", ".config/protonmail", ".pki", ".config/evolution",
 		".krb5cc*", "krb5cc_*", ".k5login", ".config/remmina", ".config/freerdp", ".vnc/passwd", ".config/filezilla", ".filezilla",
 	}},
-	// Shells' and clients' histories hold passwords that were typed.
+	// Histories of shells and clients contain passwords that were typed.
 	{[]effects.Tag{effects.Secret}, []string{
 		".bash_history", ".zsh_history", ".zhistory", ".histfile", ".sh_history", ".ksh_history", ".history", ".zsh_sessions",
 		".bash_sessions", ".local/share/fish/fish_history", ".python_history", ".node_repl_history", ".irb_history",
@@ -159,7 +158,7 @@ var guardTable = []guardGroup{
 		"/var/lib/cloud/instance", "/var/lib/cloud/instances",
 	}},
 
-	// Read or run by shells and sessions of the person.
+	// Read or run by the person's shells and sessions.
 	{[]effects.Tag{effects.Startup}, []string{
 		".profile", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bash_functions", ".bashrc.d",
 		".bash_completion", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".zshrc.d", ".oh-my-zsh", ".zfunc", ".kshrc",
@@ -170,7 +169,7 @@ var guardTable = []guardGroup{
 		".local/share/applications", ".local/share/dbus-1", ".local/share/nautilus/scripts", ".config/i3", ".config/sway",
 		".config/hypr", ".config/awesome", ".config/xmonad", ".xmonad", ".config/bspwm", ".config/qtile", ".config/openbox",
 		".config/upstart", ".kde/autostart", ".config/menus",
-		// Folders that come first in many people's PATH.
+		// Folders at the front of many people's PATH.
 		"~/bin", ".local/bin",
 		"~/Library/LaunchAgents", "~/Library/LaunchDaemons", "~/Library/StartupItems", "~/Library/Application Scripts", "~/Library/QuickLook",
 		"~/Library/Services", "~/Library/Input Methods", "~/Library/Scripts", ".hammerspoon",
@@ -186,7 +185,7 @@ var guardTable = []guardGroup{
 		".config/direnv", ".config/mise", ".config/git/hooks", ".config/yarn", ".npm-init.js", ".cargo/config", ".cargo/config.toml",
 		".gradle/init.d", ".gradle/init.gradle*", ".docker/cli-plugins", ".kube/plugins", ".terraform.d/plugins",
 	}},
-	// Run by the tools of a project before anybody calls them by name.
+	// Run by the tools of a project implicitly.
 	{[]effects.Tag{effects.Startup}, []string{
 		".git/hooks", ".git/modules/*/hooks", ".githooks", ".git-hooks", ".husky", ".lefthook", ".lefthook-local", ".lefthook.yml",
 		".lefthook.yaml", "lefthook.yml", "lefthook.yaml", "lefthook-local.yml", ".pre-commit-config.yaml", ".pre-commit-hooks.yaml",
@@ -197,8 +196,8 @@ var guardTable = []guardGroup{
 		".envrc", ".direnv", ".devcontainer", ".devcontainer.json", "mise.toml", ".mise.toml", ".mise", ".autoenv", ".env.zsh",
 		".yarnrc", ".yarnrc.yml", ".yarn/releases", ".yarn/plugins", ".pnpmfile.cjs", ".pnpmfile.mjs",
 	}},
-	// Read or run by an editor, a workspace, a version manager or a package manager
-	// as soon as a person opens the project, or runs anything in it.
+	// Read or run by an editor, a workspace, a version manager or a package manager as
+	// soon as a person opens the project or runs anything in it.
 	{[]effects.Tag{effects.Startup}, []string{
 		".nvim.lua", ".lazy.lua", ".lvimrc", ".neoconf.json", ".ycm_extra_conf.py", ".dir-locals*.el", ".emacs.desktop", ".helix", ".luarc.json",
 		".rust-analyzer.toml", "rust-analyzer.toml", ".ccls", ".phpactor.json", ".solargraph.yml", ".pylintrc", "pylintrc", ".latexmkrc", "latexmkrc",
@@ -211,11 +210,11 @@ var guardTable = []guardGroup{
 		"bunfig.toml", ".bunfig.toml", "pip.conf", "pip.ini", "uv.toml", ".pydistutils.cfg", ".condarc", ".gemrc", ".bundle", "nuget.config",
 		"pyvenv.cfg", ".gdbearlyinit", ".renviron", ".byebugrc", ".rdbgrc", ".erlang", ".sbtopts", ".jvmopts", ".octaverc",
 	}},
-	// What managers of versions and environments obey before the next program of the
-	// project runs: variables (rbenv-vars and the like: .NAMEenv-vars), shell text
-	// (rvm, smartcd), folders of packages (gemset of rbenv and rvm), a program by its
-	// path, address or fork (pdm, bazelisk, fvm, opam), and the names of versions that
-	// no program of the table looks into, which some of the family join to a path.
+	// What version and environment managers obey before the next program of the project
+	// runs: variables (rbenv-vars and the like: .NAMEenv-vars), shell code (rvm,
+	// smartcd), folders of packages (gemsets of rbenv and rvm), a program by its path,
+	// address or fork (pdm, bazelisk, fvm, opam), and names of versions that no entry of
+	// the program table parses, which some of these managers join to a path.
 	{[]effects.Tag{effects.Startup}, []string{
 		".*env-vars", ".rvmrc", ".versions.conf", ".ruby-gemset", ".rbenv-gemsets", ".bash_enter", ".bash_leave", ".smartcd", ".sdkmanrc", ".jabbarc", ".dvmrc",
 		"mise/config*.toml", "mise/conf.d", ".config/mise.toml", ".config/mise.*.toml", ".config/rtx", ".rtx", ".rtx.*.toml", "rtx.toml", ".proto",
@@ -224,9 +223,9 @@ var guardTable = []guardGroup{
 		".terragrunt-version", ".packer-version", ".deno-version", ".bun-version", ".zig-version", ".zigversion",
 		".default-gems", ".default-npm-packages", ".default-python-packages", ".default-cargo-crates", ".default-go-packages",
 	}},
-	// Further files that an editor's settings source where they are.
+	// Further files that an editor's settings source from the working folder.
 	{[]effects.Tag{effects.Startup}, []string{".vimrc.local", ".gvimrc.local", ".nvimrc.local", ".exrc.local", ".vimrc.bundles*", ".vimrc.before*", ".vimrc.after*", ".lvimrc.*"}},
-	// Settings that programs which only look obey, of a project or of a person.
+	// Settings of a project or a person that read-only programs obey.
 	{[]effects.Tag{effects.Startup}, []string{
 		".ackrc", "_ackrc", ".yamllint", ".yamllint.yaml", ".yamllint.yml", ".fslckout", "_fossil_",
 		".less", ".mavenrc", ".m2/extensions.xml", ".rustup/settings.toml", ".config/bat/config",
@@ -242,13 +241,13 @@ var guardTable = []guardGroup{
 		".lefthook.json", "lefthook-local.*", ".lefthook-local.*", ".pre-commit-config.yml", "prek.toml", "hk.pkl", ".commitlintrc*", "commitlint.config.*",
 		".huskyrc*", "captainhook.json", "grumphp.yml", "cog.toml",
 	}},
-	// Programs that are found by name before those of the system, and the packages
-	// that they load: pip of an environment imports whatever lies in site-packages.
+	// Programs that are found by name before those of the system, and the packages that
+	// they load: an environment's pip imports everything in site-packages.
 	{[]effects.Tag{effects.Startup}, []string{
 		".venv/bin", "venv/bin", ".venv/scripts", "venv/scripts", "vendor/bin", "site-packages", "dist-packages", "node_modules",
 	}},
-	// A pattern of a later command becomes an option where a name looks like one.
-	// What lies in a folder of such a name does not, see makesOption.
+	// A pattern of a later command expands to an option if a name looks like one.
+	// Files in a folder of such a name are no problem, see makesOption.
 	{[]effects.Tag{effects.Startup}, []string{"-* !- !-*/*"}},
 	{[]effects.Tag{effects.Startup}, []string{
 		"/etc/profile", "/etc/profile.d", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zshrc", "/etc/zshenv", "/etc/zprofile",
@@ -267,15 +266,14 @@ var guardTable = []guardGroup{
 
 	{[]effects.Tag{effects.VCS}, []string{
 		".git", ".gitconfig", ".config/git", ".gitmodules",
-		// Where git's extensions send and take objects from: LFS, review, subrepo;
-		// and files that the main settings include by custom.
+		// Where git's extensions send and fetch objects: LFS, review, subrepo; and files
+		// that the main settings conventionally include.
 		".lfsconfig", ".gitreview", ".gitrepo", ".gitconfig.local", ".gitconfig-*", ".hg", ".hgrc", ".svn", ".subversion", ".bzr", ".jj", ".config/jj",
 		".jjconfig.toml", ".pijul", ".fossil", "_darcs", "/etc/gitconfig", "*.git/hooks", "*.git/config", "*.git/objects",
 		"*.git/refs", "*.git/head", "*.git/packed-refs",
 	}},
 
-	// Agents keep worktrees of projects in their own folder: what lies in one
-	// is the project.
+	// Agents keep worktrees of projects in their own folder: these are project files.
 	{[]effects.Tag{effects.AgentConfig}, []string{
 		".claude !.claude/worktrees/*/* !.claude/plans/*.md", ".claude.json", ".claude-plugin", "claude.md", "claude.local.md", ".claudeignore",
 		".codex !.codex/worktrees/*/*", ".cursor !.cursor/worktrees/*/*", ".gemini", ".opencode",

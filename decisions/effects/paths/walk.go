@@ -13,28 +13,28 @@ const (
 	MaxPath  = 4096 // bytes of a path, before and after each link; the kernel's PATH_MAX
 	MaxName  = 255  // bytes of one component; NAME_MAX
 	maxLinks = 40   // links followed for one path; the kernel's MAXSYMLINKS
-	maxSteps = 8192 // components looked at for one path, those of links included
+	maxSteps = 8192 // components examined for one path, those of links included
 )
 
-// place is where a path leads.
+// place is the target of a path.
 type place struct {
-	Path string // absolute and cleaned; no component but perhaps the last is a link
-	// mode is that of what lies there; not set when missing.
+	Path string // absolute and cleaned; only the last component may be a link
+	// mode is the file's mode; not set if missing.
 	mode    fs.FileMode
 	Missing bool
 	// links is how many links were followed.
 	links int
-	// aliases are the path as it stood at each link on the way. They count for
-	// the guarded tags: a file is also what the names that lead to it say.
+	// aliases are the paths before each link was followed. They count for the guarded
+	// tags: a file is also guarded by the names that lead to it.
 	aliases []string
 }
 
 var RootPlace = place{Path: "/", mode: fs.ModeDir}
 
-// Walk resolves rest from the folder at, component by component, as the kernel
-// does: a link is followed before the ".." after it is applied. A link in the
-// last component is followed when follow is set or a slash follows it.
-// When it cannot be told where the path leads, why says so in words.
+// Walk resolves rest from the folder at, component by component, as the kernel does: a
+// link is followed before the ".." after it is applied. A link in the last component
+// is followed if follow is set or a slash follows it. If the path cannot be resolved,
+// why is the reason.
 func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string) {
 	whole := Joined(at.Path, rest)
 	straight := true // whole begins with at.path, and goes on with rest
@@ -43,7 +43,7 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 			return at, "path has too many components"
 		}
 		if strings.HasPrefix(rest, "/") && (steps > 0 || at.Path == "/" && strings.HasPrefix(rest, "//")) {
-			straight = false // more slashes than one
+			straight = false // consecutive slashes
 		}
 		rest = strings.TrimLeft(rest, "/")
 		if rest == "" {
@@ -128,8 +128,8 @@ func (r *Resolver) Walk(at place, rest string, follow bool) (_ place, why string
 	}
 }
 
-// Joined is a cleaned folder and what follows it as one path, for which no
-// memory is needed when the path is absolute already.
+// Joined joins a cleaned folder and a path. It does not allocate if the path is
+// absolute.
 func Joined(dir, rest string) string {
 	switch {
 	case dir != "/":
@@ -140,8 +140,8 @@ func Joined(dir, rest string) string {
 	return "/" + rest
 }
 
-// opaque says why nothing can be known of the path next, a child of the folder
-// dir, whatever lies there; "" when it can be looked at.
+// opaque returns why the path next, a child of the folder dir, cannot be known whatever
+// lies there; "" if it can.
 func (r *Resolver) opaque(dir, next string) string {
 	switch dir {
 	case "/":

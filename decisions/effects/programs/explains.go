@@ -1,10 +1,10 @@
 package programs
 
-// Explains reports whether the table says of an option that it is harmless, or
-// has effects of its own, or counts by its place: it is not among those of
-// Run.Harmful that a rule line names after its *. words are those between the
-// program and the option; where one of them is more than a sub-command the
-// table need not explain what follows, and the answer is no.
+// Explains reports whether the table knows what an option of a program does:
+// whether it is harmless, has effects of its own or is only a number. Such an
+// option is not among those of Run.Harmful that a rule has to name after its *.
+// words are the words between the program and the option. If one of them is more
+// than a sub-command, the answer is no: the table need not explain what follows.
 func (t *Table) Explains(program string, words []string, option string) bool {
 	p := t.find(program)
 	if p == nil {
@@ -27,7 +27,7 @@ func (t *Table) Explains(program string, words []string, option string) bool {
 	}
 	for use, ok := r.Option(); ok; use, ok = r.Option() {
 		switch {
-		case use.Option == nil, use.Abbreviated, use.Act == ActChanges, use.Form == ValueUnexpected, use.Form == ValueFalse:
+		case use.Option == nil, use.Abbreviated, use.Role == RoleChanges, use.Form == ValueUnexpected, use.Form == ValueFalse:
 			return false
 		}
 	}

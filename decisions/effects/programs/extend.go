@@ -55,9 +55,9 @@ func (t *Table) OverlayProgram(name string) *Program {
 	return t.overlay.Programs[name]
 }
 
-// Extended returns the table with the program files of org (name -> content),
-// which may say everything, and what they describe. The table is nil when
-// something is wrong.
+// Extended returns the table with the program files of the organisation (name ->
+// content), which may change everything, and the programs that they describe. The
+// table is nil if there are errors.
 func (t *Table) Extended(files map[string][]byte) (*Table, []LayerProgram, []*TableError) {
 	x := t.extender(files, false)
 	if x.errs != nil {
@@ -69,7 +69,7 @@ func (t *Table) Extended(files map[string][]byte) (*Table, []LayerProgram, []*Ta
 }
 
 // ParseOverlay reads the program files of a person (name -> content) against the
-// table. They are nil when something is wrong.
+// table. The overlay is nil if there are errors.
 func (t *Table) ParseOverlay(files map[string][]byte) (*Overlay, []*TableError) {
 	x := t.extender(files, true)
 	if x.errs != nil {
@@ -84,7 +84,7 @@ func (t *Table) ParseOverlay(files map[string][]byte) (*Overlay, []*TableError) 
 	return o, nil
 }
 
-// extender puts the program files of a layer and a table together.
+// extender merges the program files of a layer into a table.
 type extender struct {
 	table         *Table
 	person        bool
@@ -135,7 +135,7 @@ func (x *extender) fail(line int, fix, format string, args ...any) {
 	x.errs = append(x.errs, r.errs...)
 }
 
-// err takes over an error that may know its line.
+// err records an error, with its line if it has one.
 func (x *extender) err(err error, fix string) {
 	line := 0
 	if at, ok := errors.AsType[*lineError](err); ok {
@@ -179,8 +179,8 @@ func (x *extender) add(e *programEntry) {
 	}
 }
 
-// checkInvariants checks that a program, with its sub-commands, keeps the promises that the
-// table is read with.
+// checkInvariants checks that a program and its sub-commands keep the invariants of
+// the table.
 func (x *extender) checkInvariants(p *Program, e *programEntry) {
 	for _, wrong := range p.brokenInvariants() {
 		x.fail(e.keyLines[""], "", "program %q: %s", strings.Join(texts(e.Names), " "), wrong)
@@ -194,7 +194,7 @@ func (x *extender) checkInvariants(p *Program, e *programEntry) {
 	}
 }
 
-// named is the sub-command that is listed under that very name.
+// named returns the sub-command that is listed under exactly that name.
 func (p *Program) named(name string) *Program {
 	if head, ok := strings.CutSuffix(name, "*"); ok {
 		for i := range p.subHeads {
@@ -216,8 +216,8 @@ func lineOfName(e *programEntry, name string) int {
 	return e.keyLines["aliases"]
 }
 
-// checkSyntax checks the names and spellings of an entry and of its sub-commands. free
-// tells that options need not begin with a dash.
+// checkSyntax checks the names and spellings of an entry and of its sub-commands.
+// free is set if options need not begin with a dash.
 func (x *extender) checkSyntax(e *programEntry, is func(string) bool, free bool) bool {
 	before := len(x.errs)
 	if len(e.Names) > maxTableNames {
@@ -232,9 +232,9 @@ func (x *extender) checkSyntax(e *programEntry, is func(string) bool, free bool)
 				"%q is no name: letters, digits and . _ + - after the first", n.text)
 		}
 	}
-	for kind, list := range e.Options {
-		if _, ok := actNames[kind]; !ok {
-			x.fail(e.keyLines["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(actNames)), ", "), "unknown kind of option %q", kind)
+	for role, list := range e.Options {
+		if _, ok := roleNames[role]; !ok {
+			x.fail(e.keyLines["options"], "the kinds are "+strings.Join(slices.Sorted(maps.Keys(roleNames)), ", "), "unknown kind of option %q", role)
 		}
 		for _, line := range list {
 			for _, spelling := range strings.Fields(line.text) {

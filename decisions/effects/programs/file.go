@@ -8,12 +8,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The YAML form of the table. One file holds any number of programs; the
-// vocabulary is explained in rego/programs/README.md.
+// tableFile is the YAML form of the table. One file holds any number of programs;
+// rego/programs/README.md explains the vocabulary.
 type tableFile struct {
 	Groups   map[string]optionList `yaml:"groups"`
 	Programs []programEntry        `yaml:"programs"`
-	Extend   []programEntry        `yaml:"extend"` // of a layer: more about programs that are known
+	Extend   []programEntry        `yaml:"extend"` // of a layer: additions to known programs
 	Shell    *shellEntry           `yaml:"shell"`
 	Settings []settingsEntry       `yaml:"settings"`
 	Shims    *shimsEntry           `yaml:"shims"`
@@ -21,18 +21,18 @@ type tableFile struct {
 	Same     []textNode            `yaml:"same"`
 }
 
-// optionList holds, for each act, the spellings of options: one string per
+// optionList holds, for each role, the spellings of options: one string per
 // option, synonyms separated by blanks, "=" for a required value, "==" for
 // two and "[=]" for an optional one.
 type optionList map[string][]textNode
 
-// textNode is a text of the file with its line.
+// textNode is a string of the file with its line.
 type textNode struct {
 	text string
 	line int
 }
 
-// UnmarshalYAML reads a text and notes where it is.
+// UnmarshalYAML reads a string and records its line.
 func (s *textNode) UnmarshalYAML(n *yaml.Node) error {
 	s.line = n.Line
 	return n.Decode(&s.text)
@@ -51,8 +51,8 @@ func (s *textNode) errorf(format string, args ...any) error {
 	return &lineError{s.line, fmt.Errorf(format, args...)}
 }
 
-// clarifyYAMLError puts the decoder's words for a key or value that does not belong
-// there in those of the file.
+// clarifyYAMLError rewrites the decoder's message about an unknown key or a wrong
+// value in the terms of the file.
 func clarifyYAMLError(err error) error {
 	wrong, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok || len(wrong.Errors) == 0 {
@@ -70,7 +70,7 @@ func clarifyYAMLError(err error) error {
 	return &lineError{line, errors.New(text)}
 }
 
-// errorf is an error at the first line of the list.
+// errorf returns an error at the first line of the list.
 func (l optionList) errorf(format string, args ...any) error {
 	first := 0
 	for _, lines := range l {
@@ -83,7 +83,7 @@ func (l optionList) errorf(format string, args ...any) error {
 	return &lineError{first, fmt.Errorf(format, args...)}
 }
 
-// errorf is an error at the names of the program.
+// errorf returns an error at the names of the program.
 func (e *programEntry) errorf(format string, args ...any) error {
 	if len(e.Names) == 0 {
 		return fmt.Errorf(format, args...)
@@ -99,8 +99,8 @@ func texts(list []textNode) []string {
 	return all
 }
 
-// programEntry is what a file says about a program. The tag layer of a key says
-// what a person's own layer may say with it, see keyEffect.
+// programEntry is a program as a file describes it. The tag layer of a key tells how
+// a person's own layer may use that key, see keyEffect.
 type programEntry struct {
 	traits           `yaml:",inline"`
 	Names            []textNode     `yaml:"names" layer:"selects"`
@@ -118,19 +118,20 @@ type programEntry struct {
 	Inherent         []textNode     `yaml:"inherent" layer:"adds"`
 
 	// keyLines are the keys that an entry of a layer has, with their lines; "" is the
-	// entry itself.
+	// line of the entry itself.
 	keyLines map[string]int
 }
 
-// settingsEntry is a format of files that programs obey, with what is harmless
-// in them.
+// settingsEntry is a format of files that programs obey, and the harmless settings
+// of that format.
 type settingsEntry struct {
 	Name     textNode   `yaml:"name"`
 	Format   string     `yaml:"format"`
 	Harmless []textNode `yaml:"harmless"`
 }
 
-// shimsEntry is what managers of versions obey, and what they do not replace.
+// shimsEntry lists the files that version managers obey, and the programs that they
+// do not replace.
 type shimsEntry struct {
 	Obeys  []textNode `yaml:"obeys"`
 	Except []textNode `yaml:"except"`
@@ -159,7 +160,7 @@ type shellEntry struct {
 	DataInput         []string `yaml:"data_input"`
 }
 
-// inTableFile names the file, and the line where the error knows it.
+// inTableFile adds the file to an error, and the line if the error has one.
 func inTableFile(name string, err error) error {
 	if at, ok := errors.AsType[*lineError](err); ok && at.line > 0 {
 		return fmt.Errorf("reading program table %s:%d: %w", name, at.line, err)

@@ -127,14 +127,14 @@ func TestTraits(t *testing.T) {
 	}
 }
 
-// TestEveryKindIsJudged checks that each kind of options and operands was thought
-// of: whether it does something whatever the word is.
-func TestEveryKindIsJudged(t *testing.T) {
-	// Some words of these kinds are only text.
+// TestEveryRoleIsJudged checks that each role was considered: whether words of it
+// have an effect whatever they are.
+func TestEveryRoleIsJudged(t *testing.T) {
+	// Some words of these roles are only text.
 	text := wordset.Fields(`text harmless plain format globs types guarded_text ref remote refspec package sed awk git_format git_sort columns jq yq sql number runner_words
 		method field form endpoint repository git_config go_flags command chdir make_target sources name object unfetched`)
-	for _, name := range slices.Sorted(maps.Keys(actNames)) {
-		if activeKinds[actNames[name]] == text[name] {
+	for _, name := range slices.Sorted(maps.Keys(roleNames)) {
+		if activeRoles[roleNames[name]] == text[name] {
 			t.Errorf("%s: nobody decided whether it always does something", name)
 		}
 	}
@@ -169,7 +169,7 @@ func TestSchemaHasEveryKey(t *testing.T) {
 	var schema struct {
 		Properties  map[string]any
 		Definitions struct {
-			Kind    struct{ Enum []string }
+			Role    struct{ Enum []string }
 			Program struct{ Properties map[string]any }
 			Wrapper struct{ Properties map[string]any }
 		}
@@ -187,7 +187,7 @@ func TestSchemaHasEveryKey(t *testing.T) {
 	same("keys", slices.Collect(maps.Keys(schema.Properties)), slices.Collect(maps.Keys(keysOf(reflect.TypeFor[tableFile]()))))
 	same("keys of a program", slices.Collect(maps.Keys(schema.Definitions.Program.Properties)), slices.Collect(maps.Keys(keysOf(reflect.TypeFor[programEntry]()))))
 	same("keys of a wrapper", slices.Collect(maps.Keys(schema.Definitions.Wrapper.Properties)), slices.Collect(maps.Keys(keysOf(reflect.TypeFor[wrapperEntry]()))))
-	same("kinds", schema.Definitions.Kind.Enum, slices.Collect(maps.Keys(actNames)))
+	same("roles", schema.Definitions.Role.Enum, slices.Collect(maps.Keys(roleNames)))
 }
 
 // TestKeysAreDocumented compares the table of keys in docs/policy.md with who may
@@ -199,7 +199,7 @@ func TestKeysAreDocumented(t *testing.T) {
 	}
 	words := map[keyEffect]string{
 		keySelects: "yes", keyAdds: "yes", keyAddsIfTrue: "`true`", keyAddsIfFalse: "`false`", keyAddsIfFewer: "fewer", keyChangesReading: "no",
-		keyAddsRoles: "kinds that always do something",
+		keyAddsRoles: "roles that always do something",
 	}
 	for key, s := range keyEffects {
 		found := false

@@ -21,19 +21,19 @@ const (
 	maxTableLayer    = 2 << 20   // bytes of all files of a layer
 	maxTablePrograms = 512       // entries of all files of a layer
 	maxTableNames    = 256       // of one entry
-	maxTableDepth    = 16        // lists and maps in each other
+	maxTableDepth    = 16        // nesting of lists and maps
 	maxTableText     = 400       // bytes of a text
 )
 
-// TableError is something wrong with a program file of a layer.
+// TableError is an error in a program file of a layer.
 type TableError struct {
 	File string
-	Line int // from 1; 0 when it is not known
+	Line int // from 1; 0 if not known
 	Text string
-	Fix  string // "" when there is nothing to suggest
+	Fix  string // "" if there is no suggestion
 }
 
-// Error returns the place and what is wrong.
+// Error returns the place and the problem.
 func (e *TableError) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("reading programs %s: %s", e.File, e.Text)
@@ -48,7 +48,7 @@ type layerFile struct {
 }
 
 // readLayer reads the program files of a layer (name -> content), in the order of
-// names, and collects all that is wrong with their form.
+// names, and collects all syntax errors.
 func readLayer(files map[string][]byte) (read []*layerFile, errs []*TableError) {
 	entries, size := 0, 0
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -69,8 +69,8 @@ func readLayer(files map[string][]byte) (read []*layerFile, errs []*TableError) 
 	return read, errs
 }
 
-// layerReader reads one file. Nothing of YAML beyond maps, lists and plain values
-// is accepted, so that the file cannot mean anything but what it shows.
+// layerReader reads one file. It accepts only maps, lists and plain scalars of YAML,
+// so that the file means exactly what it shows.
 type layerReader struct {
 	file string
 	errs []*TableError
@@ -122,8 +122,8 @@ func (r *layerReader) read(data []byte) *layerFile {
 	return out
 }
 
-// layerKeys are what a file of a layer may have. The rest of the table is the
-// same for everybody.
+// layerKeys are the keys that a file of a layer may have. The rest of the table is
+// the same for everybody.
 var layerKeys = []string{"extend", "groups", "programs"}
 
 var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?`)
@@ -198,8 +198,8 @@ func (r *layerReader) scalar(n *yaml.Node, tag, what, kind, fix string) {
 	}
 }
 
-// pairs checks a map; of returns the type of a key's value, nil for a key that
-// does not exist, and what to write instead.
+// pairs checks a map. of returns the type of a key's value, or nil for an unknown
+// key and a suggestion.
 func (r *layerReader) pairs(n *yaml.Node, what string, depth int, of func(key *yaml.Node) (reflect.Type, string)) {
 	if n.Kind != yaml.MappingNode {
 		r.fail(n.Line, "", "%s is no map", what)
@@ -235,7 +235,7 @@ func member(n *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// note takes down which keys the entries under a name have, and where.
+// note records which keys the entries under a name have, and their lines.
 func (r *layerReader) note(entries []programEntry, n *yaml.Node, name string) {
 	_, list := member(n, name)
 	for i := range entries {

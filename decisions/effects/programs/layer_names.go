@@ -8,7 +8,7 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// maxTableName is how long the name of a program of a layer may be, in bytes.
+// maxTableName is the maximum length of a program's name in a layer, in bytes.
 const maxTableName = 64
 
 var (
@@ -17,20 +17,20 @@ var (
 	layerFlag = regexp.MustCompile(`^--?[A-Za-z0-9_][A-Za-z0-9._+:-]*$`)
 )
 
-// shellWords are what the shell understands itself: the table is never asked.
+// shellWords are words that the shell handles itself: the table is never consulted.
 var shellWords = wordset.Fields(`. source eval exec trap cd pushd popd read alias unalias builtin command echo printf test type which
 	if then else elif fi for while until do done case esac select in function time coproc let time kill pwd`)
 
-// runners are programs that run other programs or code, known to the table or
-// not: to describe one as something else would hide what it runs.
+// runners are programs that run other programs or code, whether the table has them
+// or not: to describe one as something else would hide what it runs.
 var runners = wordset.Fields(`sudo doas su runuser pkexec run0 env xargs parallel ssh chroot unshare nsenter docker podman nerdctl kubectl
 	systemd-run timeout nice nohup time watch setsid stdbuf strace ltrace gdb lldb script flock entr at batch crontab pipx sh bash dash
 	zsh ksh mksh ash busybox toybox fish csh tcsh pwsh powershell cmd python pypy node nodejs deno bun ruby perl php lua luajit tclsh
 	osascript awk gawk mawk nawk expect make ninja npx bunx uvx java dotnet mono wine qemu bwrap firejail flatpak snap setpriv capsh
 	screen tmux dtach nu elvish xonsh git permd vi vim nvim ed ex emacs nano less more man`)
 
-// variants are the programs that a name could stand for: on some systems the
-// case of letters or an ending does not matter, and python3.12 is python.
+// variants returns the programs that a name may denote: on some systems the case of
+// letters or a suffix is ignored, and python3.12 is python.
 func variants(name string) []string {
 	low := strings.ToLower(name)
 	for _, end := range []string{".exe", ".com", ".cmd", ".bat", ".ps1", ".sh"} {
@@ -40,9 +40,9 @@ func variants(name string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// refuseName says why a layer must not describe a program of that name, "" when it
-// may. Org may describe what the table does not have, a person only what has
-// nothing to do with what it has.
+// refuseName returns why a layer must not describe a program of that name, "" if it
+// may. The organisation may describe what the table does not have; a person only
+// programs that are not related to any that the table has.
 func (t *Table) refuseName(name string, person bool) (why, fix string) {
 	const more = "to say more about it, write it under extend"
 	sh := &t.Shell

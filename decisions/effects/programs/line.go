@@ -7,20 +7,20 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// LineWords is what the words of a rule line mean to the program that it names.
+// LineWords is the meaning of a rule line's words to the program that it names.
 type LineWords struct {
-	Subcommand string   // as Run.Subcommand
-	Subwords   int      // how many words that are
-	SubAt      []int    // their indexes
-	Flags      []string // as Run.Flags
+	Subcommand string   // as in Run.Subcommand
+	Subwords   int      // number of words of Subcommand
+	SubAt      []int    // their indices
+	Flags      []string // as in Run.Flags
 	Values     []string // of options
-	Operands   []int    // indexes of the other words
+	Operands   []int    // indices of the other words
 }
 
-// Line reads the words after a program as the program would, so that a line
-// can be compared with a run by what both mean. It is false for a program or an
-// option that the table does not know, and for what has no name in Run.Flags: a
-// number, an option that is taken back.
+// Line reads the words after a program as the program would, so that a rule line can
+// be compared with a run by meaning. It returns false for programs and options that
+// the table does not know, and for words without a name in Run.Flags: a number, or
+// an option that is negated.
 func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	var l LineWords
 	p := t.find(program)
@@ -39,7 +39,7 @@ func (t *Table) Line(program string, words []string) (LineWords, bool) {
 					return l, false
 				}
 				if use.Form == ValueMissing {
-					// What follows is not written in the line.
+					// The rest of the words is not literal.
 					l.Values = append(l.Values, words[r.next:]...)
 					r.next = len(words)
 				}
@@ -71,7 +71,7 @@ func (t *Table) Line(program string, words []string) (LineWords, bool) {
 	return l, true
 }
 
-// option notes an option of a line, and reports whether a run would have it.
+// option records an option of a line, and reports whether a run would have it.
 func (l *LineWords) option(use *OptionUse, words []string) bool {
 	if use.Option == nil || use.Abbreviated || use.Form == ValueFalse {
 		return false
@@ -91,8 +91,8 @@ func (l *LineWords) option(use *OptionUse, words []string) bool {
 	return true
 }
 
-// comparable reports whether the options of a program have names by which rules know
-// them, wherever they stand.
+// comparable reports whether the options of a program have names by which rules can
+// refer to them, whatever their position.
 func (p *Program) comparable() bool {
 	return (p.Style == StyleGNU || p.Style == StyleWords) && !p.Dashless
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// What a check of rules asks the table: whether what a rule names can ever be.
+// The queries that checks of rules use: whether a rule can ever match.
 
 // Knows reports whether a program is in the table.
 func (t *Table) Knows(program string) bool { return t.find(program) != nil }
 
-// find is what the table says about a program, or a person's overlay, of one
-// that the table does not have.
+// find returns the table's entry of a program, or the overlay's if the table has
+// none.
 func (t *Table) find(program string) *Program {
 	if p := t.programs[program]; p != nil || !t.TrustOverlay {
 		return p
@@ -20,7 +20,7 @@ func (t *Table) find(program string) *Program {
 	return t.OverlayProgram(program)
 }
 
-// Names are the names of all programs of the table, sorted.
+// Names returns the names of all programs of the table, sorted.
 func (t *Table) Names() []string {
 	names := slices.Collect(maps.Keys(t.programs))
 	if t.overlay != nil && t.TrustOverlay {
@@ -30,8 +30,8 @@ func (t *Table) Names() []string {
 	return slices.Compact(names)
 }
 
-// Transparent reports whether a program only runs another one, so that it is no
-// run of its own (timeout, nice).
+// Transparent reports whether a program only runs another one (timeout, nice) and
+// is therefore no run of its own.
 func (t *Table) Transparent(program string) bool {
 	p := t.programs[program]
 	return p != nil && p.Wrapper != nil && p.Wrapper.Transparent
@@ -45,11 +45,11 @@ func (t *Table) HasSubcommands(program string) bool {
 }
 
 // Flag returns the name that an option has in Run.Flags, with the sub-command's
-// words joined by a space; ok is false for one that the table does not know.
+// words joined by a space; ok is false if the table does not know the option.
 func (t *Table) Flag(program, subcommand, option string) (name string, ok bool) {
 	p := t.find(program)
 	for p != nil {
-		// The option of the innermost command counts.
+		// The option of the innermost command wins.
 		if o := p.Options[option]; o != nil {
 			name, ok = o.Canonical, true
 		}

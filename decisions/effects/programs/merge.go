@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// extend says more of programs that are known.
+// extend adds an entry to known programs.
 func (x *extender) extend(e *programEntry) {
 	free := slices.ContainsFunc(e.Names, func(n textNode) bool {
 		p := x.programs[n.text]
@@ -39,8 +39,7 @@ func (x *extender) extend(e *programEntry) {
 	}
 }
 
-// replace puts q in the place of p, under its name and the further names that
-// stand for it.
+// replace replaces p by q, under its name and all its aliases.
 func (x *extender) replace(in map[string]*Program, name string, p, q *Program, e *programEntry) {
 	in[name] = q
 	for alias, real := range p.Aliases {
@@ -62,8 +61,7 @@ func (x *extender) replace(in map[string]*Program, name string, p, q *Program, e
 	}
 }
 
-// merge returns a program with what an entry says about it, nil when that is not
-// possible.
+// merge returns a program with an entry added to it, nil if that fails.
 func (x *extender) merge(p *Program, e *programEntry) *Program {
 	before := len(x.errs)
 	for _, key := range slices.Sorted(maps.Keys(e.keyLines)) {
@@ -107,7 +105,7 @@ func (x *extender) merge(p *Program, e *programEntry) *Program {
 	return q
 }
 
-// clone returns a program that can be changed; its sub-commands are shared.
+// clone returns a copy that can be changed; its sub-commands are shared.
 func (p *Program) clone() *Program {
 	q := *p
 	q.Options, q.Subs = maps.Clone(p.Options), maps.Clone(p.Subs)
@@ -116,9 +114,8 @@ func (p *Program) clone() *Program {
 	return &q
 }
 
-// take takes a key of an entry over. Lists add to those that there are, all else
-// takes the place of what there was. Options and sub-commands are other parts'
-// concern.
+// take applies one key of an entry: lists are appended to, everything else is
+// replaced. Options and sub-commands are handled elsewhere.
 func (p *Program) take(own *Program, e *programEntry, key string) {
 	switch key {
 	case "", "names", "sub", "options", "include", "include_below":
@@ -134,7 +131,7 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 		return
 	case "readonly":
 		if e.Readonly {
-			// Whoever may say so knows what the project can tell the program.
+			// Only layers that know what a project can configure may set this key.
 			p.Obeys = slices.DeleteFunc(slices.Clone(p.Obeys), func(o Obeyed) bool { return o.Project })
 		}
 	case "readonly_operands":
@@ -158,11 +155,11 @@ func (p *Program) take(own *Program, e *programEntry, key string) {
 	}
 }
 
-// options takes the options of an entry over. What is said about one spelling of an
-// option holds for all of them, and its canonical name, by which rules know it,
-// stays.
+// options merges the options of an entry. A change of one spelling of an option
+// applies to all its spellings; the canonical name, by which rules refer to it, does
+// not change.
 func (x *extender) options(p, own *Program, e *programEntry) {
-	names := map[string]string{} // own canonical name -> that of the option there was
+	names := map[string]string{} // own canonical name -> that of the existing option
 	for _, s := range slices.Sorted(maps.Keys(own.Options)) {
 		o, was := own.Options[s], p.Options[s]
 		if was == nil {
@@ -179,7 +176,7 @@ func (x *extender) options(p, own *Program, e *programEntry) {
 		names[o.Canonical] = was.Canonical
 		for spelling, other := range p.Options {
 			if other.Canonical == was.Canonical {
-				p.Options[spelling] = &Option{Canonical: was.Canonical, Arity: other.Arity, Act: o.Act}
+				p.Options[spelling] = &Option{Canonical: was.Canonical, Arity: other.Arity, Role: o.Role}
 			}
 		}
 	}
@@ -202,7 +199,7 @@ func (x *extender) options(p, own *Program, e *programEntry) {
 	}
 }
 
-// lineOf is the line in which an option is written.
+// lineOf returns the line of an option.
 func (e *programEntry) lineOf(spelling string) int {
 	for _, list := range e.Options {
 		for _, line := range list {
@@ -216,7 +213,7 @@ func (e *programEntry) lineOf(spelling string) int {
 	return e.keyLines["options"]
 }
 
-// sub says more of a sub-command, or adds one.
+// sub extends a sub-command, or adds one.
 func (x *extender) sub(p *Program, e *programEntry) {
 	var fresh []textNode
 	for _, n := range e.Names {
@@ -248,7 +245,7 @@ func (x *extender) sub(p *Program, e *programEntry) {
 	}
 }
 
-// addSub adds a sub-command to a program that is known.
+// addSub adds a sub-command to a known program.
 func (x *extender) addSub(p *Program, e *programEntry, names []textNode) {
 	before := len(x.errs)
 	if x.person {
@@ -263,7 +260,8 @@ func (x *extender) addSub(p *Program, e *programEntry, names []textNode) {
 		traits:     traits{Abbreviations: p.Abbreviations, Repository: p.Repository, Network: p.Network, Open: p.Open, Targets: p.Targets},
 		Everywhere: p.below, Style: p.styleName(),
 	})
-	// subsOf wants a parent: what it has in common with its sub-commands is said.
+	// subsOf needs a parent; what this one has in common with its sub-commands is set
+	// above.
 	into := &Program{Subs: map[string]*Program{}}
 	if err := x.parser().subsOf(into, &programEntry{Sub: []programEntry{one}, Style: one.Style}); err != nil {
 		x.err(err, "")
@@ -290,8 +288,8 @@ func (x *extender) addSub(p *Program, e *programEntry, names []textNode) {
 	}
 }
 
-// checkNewSub refuses what a person must not say about a sub-command that the table
-// does not have, and of those below it.
+// checkNewSub refuses what a person must not set in a sub-command that the table
+// does not have, and in those below it.
 func (x *extender) checkNewSub(e *programEntry) {
 	for _, key := range slices.Sorted(maps.Keys(e.keyLines)) {
 		if key == "" {

@@ -8,25 +8,24 @@ import (
 	"github.com/permd/permd/decisions/effects/settings"
 )
 
-// obeyedVariable is the name of a variable; a * at its end stands for the rest.
+// obeyedVariable matches the name of a variable; it may end in a * wildcard.
 var obeyedVariable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*[*]?$`)
 
-// Obeyed is what a program obeys: a file of the folder that it runs in and of all
-// above it, of those of the files that it is given, or of the person's home; the
-// whole project; or a variable.
+// Obeyed is something that configures a program: a file in its working directory or
+// any parent, next to a file that is an operand, or in the person's home; the whole
+// project; or a variable.
 type Obeyed struct {
 	Name     string
-	Beside   bool // in the folders of the files that the program is given
+	Beside   bool // next to the files that are operands
 	Home     bool
 	Git      bool             // the configuration of the repository
-	Project  bool             // all of the project's files, so that no form is read-only
-	Variable bool             // of the environment
-	Settings *settings.Format // nil if its being there is enough
+	Project  bool             // all files of the project, so that no form is read-only
+	Variable bool             // an environment variable
+	Settings *settings.Format // nil if the file's existence is enough
 }
 
-// wholeProject stands for all files of a project among what a program obeys,
-// variableMark before the name of a variable, and besideMark before that of a file
-// that lies next to an operand.
+// wholeProject is the line for all files of a project. variableMark begins the name
+// of a variable, besideMark that of a file that lies next to an operand.
 const (
 	wholeProject = "."
 	variableMark = "$"
@@ -38,8 +37,8 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 	var all []Obeyed
 	for _, line := range lines {
 		name, format, known := strings.Cut(line.text, " = ")
-		// Files of layers may have words after the name, which once were searched
-		// for; now such a file counts whatever it says.
+		// Files of layers may have words after the name, a search pattern in earlier
+		// versions; now such a file counts whatever it contains.
 		name, _, _ = strings.Cut(name, ": ")
 		if variable, ok := strings.CutPrefix(line.text, variableMark); ok {
 			if !obeyedVariable.MatchString(variable) {
@@ -67,7 +66,7 @@ func (p *tableParser) obeyedFiles(lines []textNode) ([]Obeyed, error) {
 	return all, nil
 }
 
-// newSettings reads what the table says about a format.
+// newSettings reads the entry of a format.
 func newSettings(e *settingsEntry) (*settings.Format, error) {
 	s := settings.NewFormat(e.Format)
 	if s == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/decisions/effects/settings"
 )
 
-// ParseTable reads program files (name -> content). It fails on unknown keys,
-// on a program that two files describe, and on words it does not know, naming
-// the file, the line and the program.
+// ParseTable reads program files (name -> content). Unknown keys, unknown words and
+// a program that two files describe are errors, which name the file, the line and
+// the program.
 func ParseTable(files map[string][]byte) (*Table, error) {
 	p := &tableParser{
 		table: &Table{programs: map[string]*Program{}, Shell: shellTable{
@@ -153,7 +153,7 @@ var styles = map[string]style{
 	"": StyleGNU, "gnu": StyleGNU, "words": StyleWords, "find": StyleFind, "test": StyleTest, "assign": StyleAssign,
 }
 
-// program reads an entry. What it returns with an error has its names.
+// program parses an entry. On an error the returned program still has its names.
 func (p *tableParser) program(e *programEntry) (*Program, error) {
 	prog := &Program{traits: e.traits, Names: texts(e.Names), Options: map[string]*Option{}, ReadonlyOperands: -1, below: e.Everywhere}
 	if len(e.Names) == 0 {
@@ -191,8 +191,7 @@ func (p *tableParser) program(e *programEntry) (*Program, error) {
 	return prog, p.subsOf(prog, e)
 }
 
-// subsOf reads the sub-commands. How words are read is the same all the way
-// down.
+// subsOf parses the sub-commands, which inherit how words are read.
 func (p *tableParser) subsOf(prog *Program, e *programEntry) error {
 	for i := range e.Sub {
 		sub := &e.Sub[i]
@@ -218,7 +217,7 @@ func (p *tableParser) subsOf(prog *Program, e *programEntry) error {
 	return nil
 }
 
-// inherit takes over what is the same for a program and its sub-commands.
+// inherit copies what a program and its sub-commands have in common.
 func (e *programEntry) inherit(from *programEntry) {
 	e.Abbreviations = e.Abbreviations || from.Abbreviations
 	e.Repository = e.Repository || from.Repository
@@ -245,20 +244,20 @@ func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
 	}
 	prog.PlainOptions = true
 	for n, list := range lists {
-		// What a program says itself wins over what groups say.
+		// A program's own options win over those of groups.
 		group := n > 0
 		for _, name := range slices.Sorted(maps.Keys(list)) {
-			does, ok := actNames[name]
+			role, ok := roleNames[name]
 			if !ok {
 				return list.errorf("unknown kind of option %q", name)
 			}
-			switch does {
-			case ActText, ActReads, ActGlobs, ActTypes:
+			switch role {
+			case RoleText, RoleReads, RoleGlobs, RoleTypes:
 			default:
 				prog.PlainOptions = e.PlainOptions
 			}
 			for _, line := range list[name] {
-				if err := addOption(prog, line.text, does, group); err != nil {
+				if err := addOption(prog, line.text, role, group); err != nil {
 					return &lineError{line.line, err}
 				}
 			}
@@ -268,10 +267,10 @@ func (p *tableParser) optionsOf(prog *Program, e *programEntry) error {
 	return nil
 }
 
-// addOption reads one line of spellings such as "-o= --output=". Of a group,
-// only spellings are taken that the program does not have.
-func addOption(prog *Program, line string, does Act, group bool) error {
-	o := &Option{Act: does}
+// addOption parses one line of spellings such as "-o= --output=". From a group, only
+// spellings are added that the program does not have.
+func addOption(prog *Program, line string, role Role, group bool) error {
+	o := &Option{Role: role}
 	var spellings []string
 	for _, spelling := range strings.Fields(line) {
 		takes := ArityNone
@@ -292,8 +291,8 @@ func addOption(prog *Program, line string, does Act, group bool) error {
 		spellings = append(spellings, spelling)
 		own := o
 		if takes != o.Arity && o.Canonical != "" {
-			// A short spelling may take its value otherwise than the long one.
-			own = &Option{Canonical: o.Canonical, Act: does}
+			// The short spelling may take its value differently from the long one.
+			own = &Option{Canonical: o.Canonical, Role: role}
 		}
 		own.Arity = takes
 		if o.Canonical == "" || (!strings.HasPrefix(o.Canonical, "--") && strings.HasPrefix(spelling, "--")) {
@@ -320,11 +319,11 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 			return line.errorf("an empty operand")
 		}
 		name, many := strings.CutSuffix(words[0], "...")
-		does, ok := actNames[name]
+		role, ok := roleNames[name]
 		if !ok {
 			return line.errorf("unknown kind of operand %q", name)
 		}
-		o := Operand{Act: does, Many: many}
+		o := Operand{Role: role, Many: many}
 		if len(words) > 1 {
 			switch words[1] {
 			case "unless":
@@ -338,11 +337,11 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 		prog.Operands = append(prog.Operands, o)
 	}
 	if e.AfterDashes != "" {
-		does, ok := actNames[e.AfterDashes]
+		role, ok := roleNames[e.AfterDashes]
 		if !ok {
 			return e.errorf("unknown kind of operand %q", e.AfterDashes)
 		}
-		prog.AfterDashes, prog.HasDashes = does, true
+		prog.AfterDashes, prog.HasDashes = role, true
 	}
 	var err error
 	if prog.Implicit, err = implicitEffects(e.Implicit); err != nil {
@@ -352,7 +351,7 @@ func (p *tableParser) operandsOf(prog *Program, e *programEntry) error {
 	return err
 }
 
-// implicitEffects reads lines such as "reads ." or "deletes . with --force unless
+// implicitEffects parses lines such as "reads ." or "deletes . with --force unless
 // --list".
 func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 	var all []ImplicitEffect
@@ -361,11 +360,11 @@ func implicitEffects(lines []textNode) ([]ImplicitEffect, error) {
 		if len(words) < 2 {
 			return nil, line.errorf("effect %q: expected a kind and a value", line.text)
 		}
-		does, ok := actNames[words[0]]
+		role, ok := roleNames[words[0]]
 		if !ok {
 			return nil, line.errorf("unknown kind of effect %q", words[0])
 		}
-		e := ImplicitEffect{Act: does, Value: words[1]}
+		e := ImplicitEffect{Role: role, Value: words[1]}
 		rest := words[2:]
 		if at := slices.Index(rest, "unless"); at >= 0 {
 			rest, e.Unless = rest[:at], rest[at+1:]

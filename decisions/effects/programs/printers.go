@@ -8,13 +8,13 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// printer is a line of prints_secrets: runs that print secrets, so that what
-// such a run is piped into gets one although no file was read.
+// printer is a line of prints_secrets: runs that print secrets although they read no
+// secret file, so that a pipe passes one on.
 type printer struct {
 	programs []string
-	words    [][]string // each with its alternatives, in order
+	words    [][]string // in order, each with its alternatives
 	options  [][]string
-	not      bool // it takes back what another line says
+	not      bool // an exception from another line
 }
 
 func (p *tableParser) prints(lines []textNode) error {
@@ -43,8 +43,8 @@ func (p *tableParser) prints(lines []textNode) error {
 	return nil
 }
 
-// indexPrinters finds the lines by the names of their programs; those with a
-// pattern for a name are looked at for each run.
+// indexPrinters indexes the lines by program name; lines with a pattern for a name
+// are checked for each run.
 func (t *Table) indexPrinters() {
 	t.printersOf = map[string][]int{}
 	for i := range t.printers {
@@ -82,8 +82,8 @@ func (t *Table) PrintsSecrets(r *effects.Run) bool {
 	return prints
 }
 
-// matches reports whether the words are in this order among those of the run,
-// whatever is between, and each option is there, in whatever spelling.
+// matches reports whether the run has these words in this order, with any others
+// between them, and each of these options, in any spelling.
 func (p *printer) matches(r *effects.Run) bool {
 	n := 0
 	for _, arg := range r.Args {

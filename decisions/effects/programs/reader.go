@@ -7,13 +7,13 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// Reader takes the words after a program apart, in their order, as the program
-// itself does: options with their values, sub-commands, operands. It is the only
-// reader of argument lists: effects of a run, what a line of a policy means and
-// what a check of rules says of an option all come from it.
+// Reader splits the words after a program, in their order, as the program itself
+// does: options with their values, sub-commands, operands. It is the only reader of
+// argument lists: the effects of a run, the meaning of a policy's line and the
+// checks of rules all use it.
 //
-// It knows the table and the words, no file system and no shell. A word whose
-// text is not known, or depends on the names in a folder, is handed out as such.
+// It knows the table and the words, but no file system and no shell. A word whose
+// text is not known, or depends on the names in a folder, is returned as such.
 //
 //	for r := p.Read(words); r.More(); {
 //		switch arg := r.Next(); arg.Kind {
@@ -23,25 +23,25 @@ type Reader struct {
 	words    []effects.Word
 	program  *Program // the innermost sub-command so far
 	next     int      // index of the word to read
-	operands int      // how many there were
-	ended    bool     // a -- was read
+	operands int      // number of operands so far
+	ended    bool     // "--" was read
 	begun    bool     // find's expression has begun
 	optionWord
 }
 
-// Read returns a reader of the words after the program. Those of the style test
-// are all operands to it.
+// Read returns a reader of the words after the program. It treats all words of
+// StyleTest as operands.
 func (p *Program) Read(words []effects.Word) Reader { return Reader{program: p, words: words} }
 
-// Arg is a word, or several of which the first decides what the others are.
+// Arg is a word, or a sequence of words whose first determines the others.
 type Arg struct {
 	Kind  ArgKind
 	Index int // of the word
-	// Fixed is set for an operand where no option can be: after --, or after
+	// Fixed is set for an operand where no option can occur: after --, or after
 	// the operand that ends the options.
 	Fixed bool
-	// Sub is the sub-command that an ArgSub names, nil for one that the table does
-	// not have, and Name its name, which the word may be an alias of.
+	// Sub is the sub-command that an ArgSub names, nil if the table does not have
+	// it, and Name its name, of which the word may be an alias.
 	Sub  *Program
 	Name string
 	// End is the index after the last word of find's -exec, -1 when the command
@@ -49,7 +49,7 @@ type Arg struct {
 	End int
 }
 
-// ArgKind says what a word is to the program.
+// ArgKind is the syntactic kind of a word.
 type ArgKind uint8
 
 const (
@@ -57,21 +57,21 @@ const (
 	ArgOptions          // one option, or a bundle; see Reader.Option
 	ArgNumber           // an option that is a number: -20
 	ArgDashes           // --
-	ArgSub              // a word where a sub-command is expected; an operand if it is none
+	ArgSub              // a word where a sub-command is expected; an operand if Sub is nil
 	ArgCommand          // a word of the command that a wrapper runs
-	ArgText             // a word of a program to which all are text
-	ArgUnknown          // a word whose text is not known and that may be an option
+	ArgText             // a word of a program that takes only text
+	ArgUnknown          // a word whose text is not known and which may be an option
 	ArgPattern          // a pattern that may become an option; see Reader.Literal
 	ArgOperator         // of find: ( ) ! ,
 	ArgLinks            // of find: -H, -L or -P
-	ArgExec             // of find: -exec and its kin, with their command
+	ArgExec             // of find: -exec and the like, with their command
 )
 
-// More reports whether a word is left. What Option has not returned of the word
-// before is passed over.
+// More reports whether words are left. It skips options of the current word that
+// Option has not returned.
 func (r *Reader) More() bool { return r.At() < len(r.words) }
 
-// At is the index of the next word.
+// At returns the index of the next word.
 func (r *Reader) At() int {
 	r.finish()
 	return r.next
@@ -101,20 +101,20 @@ func (r *Reader) Next() Arg {
 		return Arg{Kind: ArgOperand, Index: i, Fixed: true}
 	case mayBeOption(w):
 		if o, name := p.valued(w.Prefix); o != nil && !w.Split {
-			// "--format=$(…)" in quotes: the option is known, its value is not.
+			// As in "--format=$(…)": the option is known, its value is not.
 			return r.open(i, o, name)
 		}
 		return Arg{Kind: ArgUnknown, Index: i}
 	case w.Glob && !w.Dynamic() && MayMatchOption(w.Text):
-		// Whatever --include=*.go becomes is this option.
-		if o, _ := p.valued(w.Text); o == nil || o.Act != ActText && o.Act != ActGlobs && o.Act != ActTypes {
+		// Whatever --include=*.go expands to is this option.
+		if o, _ := p.valued(w.Text); o == nil || o.Role != RoleText && o.Role != RoleGlobs && o.Role != RoleTypes {
 			return Arg{Kind: ArgPattern, Index: i}
 		}
 	}
 	return r.literal(i)
 }
 
-// Literal reads an ArgPattern again, as a word with the text of the pattern.
+// Literal reads an ArgPattern again, as a word with the pattern's text.
 func (r *Reader) Literal(pattern Arg) Arg { return r.literal(pattern.Index) }
 
 // Operand reads an ArgPattern again, as an operand.
@@ -145,7 +145,7 @@ func (r *Reader) operand(i int) Arg {
 	return Arg{Kind: ArgOperand, Index: i}
 }
 
-// subcommand goes down to a sub-command.
+// subcommand enters a sub-command.
 func (r *Reader) subcommand(i int) Arg {
 	w := &r.words[i]
 	a := Arg{Kind: ArgSub, Index: i, Name: w.Text}
@@ -166,8 +166,8 @@ func (r *Reader) subcommand(i int) Arg {
 	return a
 }
 
-// RunsItself reports whether the sub-command's own word is the program that it
-// runs (rtk git).
+// RunsItself reports whether the sub-command's own name is the program that it runs
+// (rtk git).
 func (p *Program) RunsItself() bool { return p.Wrapper != nil && p.Wrapper.Itself }
 
 // find reads a word of find: starting points, then an expression.
@@ -193,7 +193,7 @@ func (r *Reader) find(i int, w *effects.Word) Arg {
 		return Arg{Kind: ArgUnknown, Index: i}
 	}
 	a := r.primary(i)
-	if r.use.Option == nil || r.use.Act != ActCommand {
+	if r.use.Option == nil || r.use.Role != RoleCommand {
 		return a
 	}
 	a.Kind = ArgExec
@@ -215,11 +215,11 @@ func (r *Reader) exec(a *Arg) {
 }
 
 // mayBeOption reports whether a word whose text is not known may be an option, or
-// become several words.
+// expand to several words.
 func mayBeOption(w *effects.Word) bool {
 	return w.Dynamic() && (w.Split || w.Prefix == "" || w.Prefix[0] == '-')
 }
 
-// MayMatchOption reports whether a pattern may match a name that has the mark of
-// an option.
+// MayMatchOption reports whether a pattern may match a name that begins like an
+// option.
 func MayMatchOption(pattern string) bool { return strings.IndexByte("*?[@+!-", pattern[0]) >= 0 }

@@ -6,40 +6,40 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// OptionUse is an option as it is written among the words.
+// OptionUse is an occurrence of an option among the words.
 type OptionUse struct {
-	*Option     // nil for one that the table does not have
+	*Option     // nil if the table does not have it
 	Index   int // of its word
 	Form    OptionForm
-	// Value is the index of the word that holds its value: its own for
-	// ValueAttached, a later one for ValueSeparate. Of two values it is the second's.
+	// Value is the index of the word that holds the value: the option's own for
+	// ValueAttached, a later one for ValueSeparate. If there are two values, it is
+	// the second's.
 	Value int
-	// Text is an attached value, unless Open is set: it is not known then.
+	// Text is an attached value. If Open is set, it is not known.
 	Text string
 	Open bool
-	// Abbreviated is set for an option of which the word has only the beginning.
-	// Where several options begin so, each is a use of its own: Candidate counts
-	// them.
+	// Abbreviated is set for a prefix of an option's name. If it is ambiguous,
+	// each candidate is a use of its own, numbered by Candidate.
 	Abbreviated bool
 	Candidate   int
 
-	name   string // as it is spelled, of a letter without its dash
+	name   string // as spelled; a letter without its dash
 	letter bool
 }
 
-// OptionForm says how an option has its value.
+// OptionForm tells how an option has its value.
 type OptionForm uint8
 
 const (
 	NoValue         OptionForm = iota
 	ValueAttached              // -oX, --out=X
 	ValueSeparate              // -o X
-	ValueMissing               // no words are left for it
-	ValueUnexpected            // it takes none and has one: --force=x
-	ValueFalse                 // --race=false: as if it were not there
+	ValueMissing               // no words are left
+	ValueUnexpected            // a value of an option that takes none: --force=x
+	ValueFalse                 // --race=false: as if the option were absent
 )
 
-// Name is the option as it is spelled, without a value.
+// Name returns the option as it is spelled, without a value.
 func (u *OptionUse) Name() string {
 	if u.letter {
 		return "-" + u.name
@@ -47,19 +47,19 @@ func (u *OptionUse) Name() string {
 	return u.name
 }
 
-// optionWord is the rest of a word of options that is being read.
+// optionWord is the state of reading a word of options.
 type optionWord struct {
 	form     optionText
 	index    int    // of the word
-	text     string // from its one or two dashes on, for long ones
+	text     string // including its dashes, for long ones
 	letter   int    // the next one in a bundle
-	consumed int    // how many words after a bundle were values of it
+	consumed int    // number of words after a bundle that were its values
 	// from and to are the candidates of an abbreviation, in Program.long.
 	from, to, candidate int
 	use                 OptionUse // for singleUse
 }
 
-// optionText is what is left of a word of options.
+// optionText tells how the rest of a word of options is read.
 type optionText uint8
 
 const (
@@ -72,7 +72,7 @@ const (
 
 const digits = "0123456789"
 
-// options begins to read a word that has the mark of an option.
+// options begins to read a word that looks like options.
 func (r *Reader) options(i int) Arg {
 	text, p := r.words[i].Text, r.program
 	if p.Numeric && strings.Trim(text[1:], digits) == "" {
@@ -80,7 +80,7 @@ func (r *Reader) options(i int) Arg {
 	}
 	switch {
 	case p.Style == StyleWords:
-		// The go command and its like take --long for -long.
+		// The go command and similar programs accept --long for -long.
 		text = text[len(text)-len(strings.TrimLeft(text, "-"))-1:]
 	case strings.HasPrefix(text, "--"):
 	default:
@@ -94,26 +94,26 @@ func (r *Reader) options(i int) Arg {
 	return Arg{Kind: ArgOptions, Index: i}
 }
 
-// bundle begins to read letters, from one on: without a dash where the first word
-// may be options all the same.
+// bundle begins to read letters at index letter: 0 where the first word may be
+// options without a dash.
 func (r *Reader) bundle(i, letter int) Arg {
 	r.optionWord = optionWord{form: bundle, index: i, text: r.words[i].Text, letter: letter}
 	return Arg{Kind: ArgOptions, Index: i}
 }
 
-// single is a word that is one option.
+// single returns a word that is one option.
 func (r *Reader) single(u OptionUse) Arg {
 	r.optionWord = optionWord{form: singleUse, use: u}
 	return Arg{Kind: ArgOptions, Index: u.Index}
 }
 
-// open is an option with an attached value that is not known.
+// open returns an option with an attached value that is not known.
 func (r *Reader) open(i int, o *Option, name string) Arg {
 	return r.single(OptionUse{Option: o, Index: i, Form: ValueAttached, Value: i, Open: true, name: name})
 }
 
-// valued returns the long option with an attached value that a word begins with,
-// nil if it begins otherwise, or with an option that takes none.
+// valued returns the long option whose name and = begin the word, nil if there is no
+// such option that takes a value.
 func (p *Program) valued(text string) (o *Option, name string) {
 	name, _, attached := strings.Cut(text, "=")
 	if !attached || p.Style != StyleGNU || !strings.HasPrefix(name, "--") || strings.ContainsAny(name, "*?[") {
@@ -160,16 +160,15 @@ func (r *Reader) Option() (u OptionUse, ok bool) {
 	return OptionUse{}, false
 }
 
-// finish passes over what is left of a word of options, and so over the words
-// that are values of it.
+// finish skips the rest of a word of options, and the words that are its values.
 func (r *Reader) finish() {
 	for ok := r.form != nothingLeft; ok; {
 		_, ok = r.Option()
 	}
 }
 
-// abbreviated returns which of the long options begin with name, if the program
-// takes beginnings for the whole.
+// abbreviated returns the range of long options that begin with name, if the program
+// accepts abbreviations.
 func (p *Program) abbreviated(name string) (from, to int) {
 	if !p.Abbreviations || len(name) < 3 || name[:2] != "--" {
 		return 0, 0
@@ -183,7 +182,7 @@ func (p *Program) abbreviated(name string) (from, to int) {
 	return from, to // long is sorted
 }
 
-// long is an option that has a word of its own.
+// long returns the use of an option that has a word of its own.
 func (r *Reader) long(o *Option, name, value string, attached bool) OptionUse {
 	u := OptionUse{Option: o, Index: r.index, name: name}
 	alone := r.to-r.from <= 1
@@ -203,7 +202,7 @@ func (r *Reader) long(o *Option, name, value string, attached bool) OptionUse {
 	return u
 }
 
-// takeValue makes the word at an index the value of an option, if there is one.
+// takeValue makes the word at an index the option's value, if there is one.
 func (r *Reader) takeValue(u *OptionUse, at int) {
 	if at >= len(r.words) {
 		u.Form = ValueMissing
@@ -213,7 +212,7 @@ func (r *Reader) takeValue(u *OptionUse, at int) {
 	r.next = at + 1
 }
 
-// nextLetter is the next option of a bundle.
+// nextLetter returns the next option of a bundle.
 func (r *Reader) nextLetter() OptionUse {
 	p, letter, rest := r.program, r.text[r.letter:r.letter+1], r.text[r.letter+1:]
 	dashless := r.text[0] != '-'
@@ -247,7 +246,7 @@ func (r *Reader) nextLetter() OptionUse {
 	return u
 }
 
-// primary is a word of find's expression that is no operator.
+// primary reads a word of find's expression that is no operator.
 func (r *Reader) primary(i int) Arg {
 	name := r.words[i].Text
 	if strings.HasPrefix(name, "-newer") && len(name) == len("-newerXY") {
@@ -255,7 +254,7 @@ func (r *Reader) primary(i int) Arg {
 	}
 	o := r.program.Options[name]
 	u := OptionUse{Option: o, Index: i, name: name}
-	if o != nil && o.Arity != ArityNone && o.Act != ActCommand && o.Act != ActDeletes {
+	if o != nil && o.Arity != ArityNone && o.Role != RoleCommand && o.Role != RoleDeletes {
 		r.takeValue(&u, i+1)
 		if o.Canonical == "-fprintf" && u.Form == ValueSeparate {
 			r.next++ // the file and the format
@@ -264,7 +263,7 @@ func (r *Reader) primary(i int) Arg {
 	return r.single(u)
 }
 
-// assignment is a word of a program that takes NAME=value (dd).
+// assignment reads a word of a program that takes NAME=value (dd).
 func (r *Reader) assignment(i int, w *effects.Word) Arg {
 	if w.Dynamic() || w.Glob {
 		return Arg{Kind: ArgUnknown, Index: i}

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Runs says what a program is that runs something else than itself.
+// Runs says which other thing a program runs, if any.
 type Runs string
 
-// What programs run.
+// Values of Runs.
 const (
 	RunsItself   Runs = ""
 	RunsCode     Runs = "code"     // a shell or an interpreter: code in words or in files
 	RunsCommands Runs = "commands" // a wrapper: the command in its operands
 )
 
-// Runs returns what the program of a run is, by its base name: a copy of a
-// shell in another folder is a shell. Versions at the end of a name do not
-// matter (python3.12).
+// Runs returns what a run's program itself runs, by its base name: a copy of a shell
+// in another folder is a shell. A version at the end of the name is ignored
+// (python3.12).
 func (t *Table) Runs(name string) Runs {
 	base := path.Base(name)
 	for _, known := range []string{base, strings.TrimRight(base, "-.0123456789")} {

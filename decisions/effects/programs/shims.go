@@ -11,26 +11,26 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Managers of versions (asdf, mise, proto, volta, pyenv and its like) put a
-// program of theirs, a shim, in the place of others. Which program a shim becomes
-// is said by files of the folder that it runs in and of all above. Such a file
-// may name any folder of programs: mise 2026.9 runs jq from there when
-// [tools] node = "path:/x" is in a mise.toml that nobody has trusted. So the
-// table says these files once, for all programs but those that no manager has.
+// Version managers (asdf, mise, proto, volta, pyenv and others) replace programs by
+// a program of theirs, a shim. Files in the working directory and its parents
+// determine which program a shim runs. Such a file may name any folder of programs:
+// mise 2026.9 runs jq from there when [tools] node = "path:/x" is in an untrusted
+// mise.toml. So the table lists these files once, for all programs but those that no
+// manager has.
 
-// Shims are the files that choose what runs.
+// Shims are the files that determine which programs run.
 type Shims struct {
 	Files  []ShimFile
-	except map[string]bool // programs that no manager takes the place of
+	except map[string]bool // programs that no manager replaces
 }
 
-// ShimFile is such a file, or a folder whose being there is enough.
+// ShimFile is such a file, or a folder whose existence is enough.
 type ShimFile struct {
 	Path     []string // folded; the first may end or begin with what "*" stands for
 	Settings *settings.Format
 }
 
-// shims reads what the table says about them.
+// shims parses the entry of the shims.
 func (p *tableParser) shims(e *shimsEntry) error {
 	if e == nil {
 		return nil
@@ -63,7 +63,7 @@ func (p *tableParser) shims(e *shimsEntry) error {
 	return nil
 }
 
-// Is reports whether the folded name is the first one of the file's path.
+// Is reports whether the folded name is the first element of the file's path.
 func (f *ShimFile) Is(name string) bool {
 	head, tail, pattern := strings.Cut(f.Path[0], "*")
 	if !pattern {
@@ -72,11 +72,11 @@ func (f *ShimFile) Is(name string) bool {
 	return len(name) > len(head)+len(tail) && strings.HasPrefix(name, head) && strings.HasSuffix(name, tail)
 }
 
-// Excepts reports whether no manager takes the place of the program.
+// Excepts reports whether no manager replaces the program.
 func (s *Shims) Excepts(program string) bool { return s.except[program] }
 
-// ChosenBy reports whether what is written, as in Disturbance, is or holds such a
-// file of the folded folder or of one above.
+// ChosenBy reports whether a written path, as in Disturbance, is or contains such a
+// file of the folded folder or one of its parents.
 func (s *Shims) ChosenBy(written, dir string) bool {
 	if written == "" {
 		return false

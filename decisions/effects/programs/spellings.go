@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// spelling is words of a program that mean the same as others of it: "npm test"
-// and "npm run test".
+// spelling is a pair of equivalent words of a program: "npm test" and "npm run
+// test".
 type spelling struct{ from, to sequence }
 
 // sequence is a sub-command and the operands after it.
 type sequence struct {
-	words    []string // as they are written
+	words    []string // as written
 	sub      string
 	operands []string
 }
 
-// maxSpellings is how many other spellings of a line are looked for.
+// maxSpellings is how many other spellings of a line are tried.
 const maxSpellings = 64
 
-// same reads lines such as "docker|podman container run = run". Where the left
-// side names a sub-command of a sub-command, that one is read as the right side
-// is, so that a run has the same effects either way.
+// same parses lines such as "docker|podman container run = run". If the left side
+// is a nested sub-command, it is read like the right side, so that a run has the
+// same effects either way.
 func (p *tableParser) same(lines []textNode) error {
 	for _, line := range lines {
 		left, right, ok := strings.Cut(line.text, "=")
@@ -67,18 +67,18 @@ func (t *Table) sequence(program string, words []string) *sequence {
 	return s
 }
 
-// all are the words of the sub-command and the operands.
+// all returns the words of the sub-command and the operands.
 func (s *sequence) all() []string { return append(strings.Fields(s.sub), s.operands...) }
 
 // LineWord is a word of a line in another spelling.
 type LineWord struct {
-	At   int    // its index in the line, -1 for another word
-	Text string // of another word
+	At   int    // its index in the line, -1 for a new word
+	Text string // of a new word
 }
 
-// Spellings returns other words for a line that mean the same to its program. is
-// reports whether the word at an index may be that text. With rest the line
-// is about runs with further words, too.
+// Spellings returns the equivalent spellings of a line. is reports whether the word
+// at an index may be that text. rest is set if the line also matches runs with
+// further words.
 func (t *Table) Spellings(program string, words []string, rest bool, is func(at int, text string) bool) [][]LineWord {
 	if len(t.same[program]) == 0 {
 		return nil
@@ -99,8 +99,8 @@ func (t *Table) Spellings(program string, words []string, rest bool, is func(at 
 	return found[1:]
 }
 
-// respell is a line with the words of one side of a spelling in place of the
-// other's, nil if it has not those.
+// respell returns a line with one side of a spelling replaced by the other, nil if
+// the line does not have it.
 func (t *Table) respell(program string, line []LineWord, s *spelling, rest bool, is func(at int, text string) bool) []LineWord {
 	words := make([]string, len(line))
 	for i, w := range line {
@@ -127,10 +127,10 @@ func (t *Table) respell(program string, line []LineWord, s *spelling, rest bool,
 		}
 		gone = append(gone, operands[:len(s.from.operands)]...)
 		if len(operands) == len(s.from.operands) && (len(s.from.words) == 0 || len(s.to.words) == 0) {
-			return nil // the words that follow say which script
+			return nil // the next words name the script
 		}
 	case rest && len(gone) > 0:
-		// It is about whatever begins so.
+		// The line matches whatever begins with these words.
 		all := s.from.all()
 		own := strings.Fields(l.Subcommand)
 		if len(own)+len(operands) >= len(all) || len(s.to.words) == 0 || !slices.Equal(own, all[:len(own)]) {

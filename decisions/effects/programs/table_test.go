@@ -66,7 +66,7 @@ func TestParseTableAcrossFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := table.Program("x").Options["-o"]; o == nil || o.Canonical != "--output" || o.Act != ActWrites {
+	if o := table.Program("x").Options["-o"]; o == nil || o.Canonical != "--output" || o.Role != RoleWrites {
 		t.Errorf("option is %+v", o)
 	}
 }
@@ -156,13 +156,13 @@ programs:
 		t.Fatal(err)
 	}
 	p := table.Program("p")
-	for spelling, want := range map[string]Act{"-x": ActWrites, "--extra": ActText, "-q": ActText} {
-		if o := p.Options[spelling]; o == nil || o.Act != want {
+	for spelling, want := range map[string]Role{"-x": RoleWrites, "--extra": RoleText, "-q": RoleText} {
+		if o := p.Options[spelling]; o == nil || o.Role != want {
 			t.Errorf("%s is %+v", spelling, o)
 		}
 	}
 	for _, name := range []string{"one", "list-x"} {
-		if sub := p.Sub(name); sub == nil || sub.Options["-x"] == nil || sub.Options["-x"].Act != ActText {
+		if sub := p.Sub(name); sub == nil || sub.Options["-x"] == nil || sub.Options["-x"].Role != RoleText {
 			t.Errorf("%s is %+v", name, sub)
 		}
 	}
@@ -184,7 +184,7 @@ func TestTableIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	words := slices.Collect(maps.Keys(actNames))
+	words := slices.Collect(maps.Keys(roleNames))
 	for _, of := range []reflect.Type{reflect.TypeFor[programEntry](), reflect.TypeFor[wrapperEntry]()} {
 		for i := range of.NumField() {
 			if of.Field(i).IsExported() {

@@ -7,39 +7,39 @@ import (
 	"strings"
 )
 
-// Who may say what about a program that is known already.
+// This file decides which layer may set which key of a known program.
 //
-// The table says what a program's words do; what it does not know is unknown and
-// asks. A person's own layer may say about such a program only what can make permd
-// stricter: more effects, more that is not understood, less that is read-only.
-// Org may say everything.
+// What the table does not know about a program is unknown and asks. A person's own
+// layer may only make permd stricter about a program that the table knows: more
+// effects, more unknown effects, fewer read-only runs. The organisation's layer may
+// set everything.
 //
-// Two walls keep that. This one refuses an entry that says something else, so
-// that nobody believes it counts. The other is how what a person says is used: it
-// is read in addition to the table's, and what either says counts (see
-// Opinions). So a mistake here can make an entry useless, but no run harmless.
+// Two mechanisms ensure that. This one rejects entries with other keys, so that
+// nobody relies on them. The other one is how the overlay is applied: it is read in
+// addition to the table, and the effects of both count (see Overlay). So a mistake
+// here can make an entry useless, but no run harmless.
 
-// keyEffect is what a key of an entry does to what the table says about a program.
+// keyEffect is the effect of a key on the table's entry of a program.
 type keyEffect uint8
 
 const (
-	keySelects        keyEffect = iota + 1 // which program, or a sub-command with keys of its own
-	keyAdds                                // only ever adds effects or doubts
-	keyAddsIfTrue                          // adds when it is true, takes away when it is false
-	keyAddsIfFalse                         // the other way round
-	keyAddsRoles                           // adds, as long as a kind of it does more than call words text
-	keyAddsIfFewer                         // adds when the number is smaller than the table's
-	keyChangesReading                      // changes how words are read, or takes something away
+	keySelects        keyEffect = iota + 1 // selects a program, or a sub-command with keys of its own
+	keyAdds                                // only adds effects or unknown effects
+	keyAddsIfTrue                          // adds if true, removes if false
+	keyAddsIfFalse                         // adds if false, removes if true
+	keyAddsRoles                           // adds, if one of its roles does more than call words text
+	keyAddsIfFewer                         // adds if the number is smaller than the table's
+	keyChangesReading                      // changes how words are read, or removes something
 )
 
-// layerTags are the words for them in the tags of programEntry and traits.
+// layerTags are their names in the tags of programEntry and traits.
 var layerTags = map[string]keyEffect{
 	"selects": keySelects, "adds": keyAdds, "adds-if-true": keyAddsIfTrue, "adds-if-false": keyAddsIfFalse,
 	"adds-roles": keyAddsRoles, "adds-if-fewer": keyAddsIfFewer, "reading": keyChangesReading,
 }
 
-// keyEffects holds each key of a program file's entry. A key without a tag is for
-// org alone.
+// keyEffects holds each key of a program file's entry. A key without a tag is
+// reserved to the organisation.
 var keyEffects = func() map[string]keyEffect {
 	all := map[string]keyEffect{}
 	for key, field := range keysOf(reflect.TypeFor[programEntry]()) {
@@ -50,20 +50,20 @@ var keyEffects = func() map[string]keyEffect {
 	return all
 }()
 
-// activeKinds are the kinds of options and operands that do something whatever the
-// word is. All others can be text, which is to call a word harmless.
-var activeKinds = map[Act]bool{
-	ActChanges: true, ActUnknown: true, ActReads: true, ActLists: true, ActLoads: true, ActWrites: true, ActMakes: true,
-	ActDeletes: true, ActMoves: true, ActInto: true, ActLink: true, ActArchive: true, ActUnpackTo: true, ActPacks: true,
-	ActCopies: true, ActCopiesInto: true, ActMount: true, ActConnects: true, ActSends: true, ActData: true, ActHost: true,
-	ActDownload: true, ActSpec: true, ActExecutes: true, ActScript: true, ActInline: true, ActModule: true, ActTool: true,
-	ActServerSQL: true, ActAssign: true, ActTarget: true, ActViewed: true, ActDatabase: true,
-	ActFromTop: true, ActMatched: true, ActCharset: true, ActBegins: true,
+// activeRoles are the roles that have an effect whatever the word is. Words of all
+// other roles can be text, and to give a word such a role is to call it harmless.
+var activeRoles = map[Role]bool{
+	RoleChanges: true, RoleUnknown: true, RoleReads: true, RoleLists: true, RoleLoads: true, RoleWrites: true, RoleMakes: true,
+	RoleDeletes: true, RoleMoves: true, RoleInto: true, RoleLink: true, RoleArchive: true, RoleUnpackTo: true, RolePacks: true,
+	RoleCopies: true, RoleCopiesInto: true, RoleMount: true, RoleConnects: true, RoleSends: true, RoleData: true, RoleHost: true,
+	RoleDownload: true, RoleSpec: true, RoleExecutes: true, RoleScript: true, RoleInline: true, RoleModule: true, RoleTool: true,
+	RoleServerSQL: true, RoleAssign: true, RoleTarget: true, RoleViewed: true, RoleDatabase: true,
+	RoleFromTop: true, RoleMatched: true, RoleCharset: true, RoleBegins: true,
 }
 
-// refuseLoosening says why a person's layer must not say a key of an entry of a program
-// that the table knows, and what to do instead; "" when it may. p is what the
-// table says, nil for a sub-command that it does not have.
+// refuseLoosening returns why a person's layer must not set a key in the entry of a
+// known program, and what to do instead; "" if it may. p is the table's entry, nil
+// for a sub-command that it does not have.
 func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fix string) {
 	const ask = "only org may: leave it out, or ask for it in /etc/permd/policy.d"
 	line = e.keyLines[key]
@@ -84,20 +84,20 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 		}
 		return 0, "", ""
 	case keyAddsRoles:
-		kinds, at := e.kindsOf(key)
-		does := false
-		for i, kind := range kinds {
-			name, _, _ := strings.Cut(kind, " ")
-			known, ok := actNames[strings.TrimSuffix(name, "...")]
+		roles, at := e.rolesOf(key)
+		active := false
+		for i, role := range roles {
+			name, _, _ := strings.Cut(role, " ")
+			known, ok := roleNames[strings.TrimSuffix(name, "...")]
 			switch {
-			case ok && activeKinds[known]:
-				does = true
+			case ok && activeRoles[known]:
+				active = true
 			case ok && key == "options":
 				line = at[i]
-				return no("it calls options %s", kind)
+				return no("it calls options %s", role)
 			}
 		}
-		if !does {
+		if !active {
 			return no("its %s are all text", key)
 		}
 		return 0, "", ""
@@ -106,42 +106,42 @@ func refuseLoosening(p *Program, e *programEntry, key string) (line int, why, fi
 	return no("it says %s", key)
 }
 
-// flagOf is the value of a key that is true or false.
+// flagOf returns the value of a boolean key.
 func (e *programEntry) flagOf(key string) bool {
 	v, ok := e.trait(key)
 	return ok && v.Bool()
 }
 
-// kindsOf are the kinds of words that a key names, with their lines.
-func (e *programEntry) kindsOf(key string) (kinds []string, lines []int) {
+// rolesOf returns the roles that a key names, with their lines.
+func (e *programEntry) rolesOf(key string) (roles []string, lines []int) {
 	switch key {
 	case "options":
-		for kind, list := range e.Options {
+		for role, list := range e.Options {
 			line := e.keyLines[key]
 			if len(list) > 0 {
 				line = list[0].line
 			}
-			kinds, lines = append(kinds, kind), append(lines, line)
+			roles, lines = append(roles, role), append(lines, line)
 		}
 	case "operands":
 		for _, o := range e.Operands {
-			kinds, lines = append(kinds, o.text), append(lines, o.line)
+			roles, lines = append(roles, o.text), append(lines, o.line)
 		}
 	case "after_dashes":
-		kinds, lines = []string{e.AfterDashes}, []int{e.keyLines[key]}
+		roles, lines = []string{e.AfterDashes}, []int{e.keyLines[key]}
 	}
-	return kinds, lines
+	return roles, lines
 }
 
-// brokenInvariants returns what is wrong with a program that no single key shows: what
-// the table is read with would not hold.
+// brokenInvariants returns the errors in a program that no single key shows: those
+// that break an invariant of the table.
 func (p *Program) brokenInvariants() []string {
 	var wrong []string
 	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	for spelling, o := range p.Options {
 		if o.Arity == ArityNone {
-			switch o.Act {
-			case ActText, ActChanges, ActUnknown, ActDownload, ActDeletes, ActReads:
+			switch o.Role {
+			case RoleText, RoleChanges, RoleUnknown, RoleDownload, RoleDeletes, RoleReads:
 			default:
 				bad("the option %s does something with a value that it does not take", spelling)
 			}

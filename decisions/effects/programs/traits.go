@@ -7,58 +7,58 @@ import (
 	"strings"
 )
 
-// traits are the keys of an entry that a Program has as they are written. To add
-// one, add it here, with its tags, and to rego/programs.schema.json: it is read,
-// merged and judged by them. Tests fail for a key that the schema or the table in
-// docs/policy.md does not have.
+// traits are the keys of an entry that Program keeps as they are written. To add a
+// key, add it here, with its tags, and to rego/programs.schema.json: parsing, merging
+// and the checks of layers use the tags. Tests fail for a key that the schema or the
+// table in docs/policy.md lacks.
 type traits struct {
-	SubOptional bool `yaml:"sub_optional" layer:"reading"`    // operands may be where a sub-command could
-	Open        bool `yaml:"open" layer:"adds-if-false"`      // options and sub-commands that are not listed are not looked into
-	OpenSubs    bool `yaml:"open_subs" layer:"adds-if-false"` // sub-commands that are not listed are not looked into
+	SubOptional bool `yaml:"sub_optional" layer:"reading"`    // operands may occur where a sub-command could
+	Open        bool `yaml:"open" layer:"adds-if-false"`      // options and sub-commands that are not listed are ignored
+	OpenSubs    bool `yaml:"open_subs" layer:"adds-if-false"` // sub-commands that are not listed are ignored
 
-	Abbreviations bool `yaml:"abbreviations" layer:"adds-if-true"` // unique beginnings of long options are accepted
+	Abbreviations bool `yaml:"abbreviations" layer:"adds-if-true"` // unique prefixes of long options are accepted
 	Numeric       bool `yaml:"numeric" layer:"reading"`            // -20 is an option
-	ValuesBehind  bool `yaml:"values_behind" layer:"reading"`      // -ab V W: the values of options in one word follow it
+	ValuesBehind  bool `yaml:"values_behind" layer:"reading"`      // -ab V W: the values of bundled options follow the bundle
 	Stop          bool `yaml:"stop" layer:"reading"`               // options end at the first operand
 	Text          bool `yaml:"text" layer:"reading"`               // every word is text, known or not
 	Dashless      bool `yaml:"dashless" layer:"reading"`           // the first word may be options without a dash (tar xzf)
 
 	Readonly      bool        `yaml:"readonly" layer:"adds-if-false"`
 	ReadonlyWith  optionNames `yaml:"readonly_with" layer:"reading"`
-	ReadonlyAlone optionNames `yaml:"readonly_alone" layer:"reading"`      // options with which, as the only word, it changes nothing
-	Changing      string      `yaml:"unknown_if_changing" layer:"adds"`    // why a run that is not read-only is not understood
-	Unknown       string      `yaml:"unknown" layer:"adds"`                // why the program is never understood
-	PlainOptions  bool        `yaml:"plain_options" layer:"adds-if-false"` // no option does more than change the output
+	ReadonlyAlone optionNames `yaml:"readonly_alone" layer:"reading"`      // options with which, as the only word, it is read-only
+	Changing      string      `yaml:"unknown_if_changing" layer:"adds"`    // why a run that is not read-only is an unknown effect
+	Unknown       string      `yaml:"unknown" layer:"adds"`                // why every run is an unknown effect
+	PlainOptions  bool        `yaml:"plain_options" layer:"adds-if-false"` // options only change the output
 	Interpreter   string      `yaml:"interpreter" layer:"reading"`         // "shell", "other" or ""
-	ObeysInput    bool        `yaml:"obeys_input" layer:"adds-if-true"`    // it does what it reads from its standard input
+	ObeysInput    bool        `yaml:"obeys_input" layer:"adds-if-true"`    // it executes commands that it reads from standard input
 	Network       bool        `yaml:"network" layer:"adds-if-true"`
-	Repository    bool        `yaml:"repository" layer:"adds-if-true"` // obeys the configuration of the repository it runs in
-	Targets       string      `yaml:"targets" layer:"reading"`         // the file that targets are in
+	Repository    bool        `yaml:"repository" layer:"adds-if-true"` // it obeys the configuration of its repository
+	Targets       string      `yaml:"targets" layer:"reading"`         // the file that defines the targets
 
-	Recursive     bool        `yaml:"recursive" layer:"adds-if-true"` // operands mean everything below them
+	Recursive     bool        `yaml:"recursive" layer:"adds-if-true"` // operands include everything below them
 	RecursiveWith optionNames `yaml:"recursive_with" layer:"adds"`
-	SkipsHidden   bool        `yaml:"skips_hidden" layer:"adds-if-false"` // going through a folder, it leaves out hidden names
-	WritesWith    optionNames `yaml:"writes_with" layer:"adds"`           // operands that are read are written as well
-	DeletesWith   optionNames `yaml:"deletes_with" layer:"adds"`          // operands that are read or written go afterwards
-	ClearsWith    optionNames `yaml:"clears_with" layer:"adds"`           // what is at the target of a copy goes first
+	SkipsHidden   bool        `yaml:"skips_hidden" layer:"adds-if-false"` // a recursive search skips hidden names
+	WritesWith    optionNames `yaml:"writes_with" layer:"adds"`           // operands that are read are also written
+	DeletesWith   optionNames `yaml:"deletes_with" layer:"adds"`          // operands that are read or written are then deleted
+	ClearsWith    optionNames `yaml:"clears_with" layer:"adds"`           // the target of a copy is deleted first
 	KeepsPaths    optionNames `yaml:"keeps_paths_with" layer:"reading"`   // the target of a copy gets the whole path of each source
-	Rearranges    bool        `yaml:"rearranges" layer:"reading"`         // it may put links anywhere in its folder
-	DisturbsWith  optionNames `yaml:"disturbs_with" layer:"reading"`      // it only links or moves with one of these
-	ArchivesWith  optionNames `yaml:"archives_with" layer:"reading"`      // options with which an archive is written
-	UnpacksWith   optionNames `yaml:"unpacks_with" layer:"adds"`          // options with which it fills a folder from an archive
-	UnpacksUnless optionNames `yaml:"unpacks_unless" layer:"reading"`     // options without which it does
-	KeepsWith     optionNames `yaml:"keeps_with" layer:"reading"`         // options with which what is packed stays as it is
-	Completes     []string    `yaml:"completes" layer:"adds"`             // endings with which it tries the name of a file that is not there
+	Rearranges    bool        `yaml:"rearranges" layer:"reading"`         // it may create links anywhere in its folder
+	DisturbsWith  optionNames `yaml:"disturbs_with" layer:"reading"`      // it links or moves only with one of these
+	ArchivesWith  optionNames `yaml:"archives_with" layer:"reading"`      // options that write an archive
+	UnpacksWith   optionNames `yaml:"unpacks_with" layer:"adds"`          // options that unpack an archive into a folder
+	UnpacksUnless optionNames `yaml:"unpacks_unless" layer:"reading"`     // options without which it unpacks
+	KeepsWith     optionNames `yaml:"keeps_with" layer:"reading"`         // options with which the packed file is kept
+	Completes     []string    `yaml:"completes" layer:"adds"`             // suffixes that it tries for a file that does not exist
 
-	Implies map[string][]string `yaml:"implies" layer:"reading"` // further flags that an option means
-	Aliases map[string]string   `yaml:"aliases" layer:"reading"` // further names, and the one that each is another name of
-	Modules map[string]string   `yaml:"modules" layer:"reading"` // modules of an interpreter that are programs of the table
+	Implies map[string][]string `yaml:"implies" layer:"reading"` // other options that an option implies
+	Aliases map[string]string   `yaml:"aliases" layer:"reading"` // aliases, with the name that each stands for
+	Modules map[string]string   `yaml:"modules" layer:"reading"` // modules of an interpreter that are programs in the table
 }
 
-// optionNames are canonical names of options of the program itself.
+// optionNames are canonical names of a program's own options.
 type optionNames []string
 
-// keysOf are the keys of a struct of the files, with the fields that have them.
+// keysOf returns the fields of a struct of the files by their keys.
 func keysOf(t reflect.Type) map[string]reflect.StructField {
 	keys := map[string]reflect.StructField{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -71,7 +71,7 @@ func keysOf(t reflect.Type) map[string]reflect.StructField {
 
 var traitKeys = keysOf(reflect.TypeFor[traits]())
 
-// trait is the field that has a key, ok is false if none of the traits has it.
+// trait returns the field of a key; ok is false if none of the traits has it.
 func (t *traits) trait(key string) (v reflect.Value, ok bool) {
 	f, ok := traitKeys[key]
 	if ok {
@@ -80,8 +80,8 @@ func (t *traits) trait(key string) (v reflect.Value, ok bool) {
 	return v, ok
 }
 
-// take takes a key over from what a layer says. Lists and maps add to what there
-// is, all else replaces it. It is false for a key that is no trait.
+// take sets a key to a layer's value. Lists and maps are added to, everything else is
+// replaced. It returns false for a key that is no trait.
 func (t *traits) take(from *traits, key string) bool {
 	to, ok := t.trait(key)
 	if !ok {
@@ -107,7 +107,7 @@ func (t *traits) take(from *traits, key string) bool {
 	return true
 }
 
-// optionLists are the lists of options of the program itself.
+// optionLists returns the lists of the program's own options.
 func (t *traits) optionLists() [][]string {
 	var lists [][]string
 	for _, key := range slices.Sorted(maps.Keys(traitKeys)) {

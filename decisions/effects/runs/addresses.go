@@ -8,16 +8,15 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// gettingSchemes are those under which a program that is told an address only
-// asks for something. Under any other one, what the address spells may be sent
-// in whatever form the scheme has.
+// gettingSchemes are the schemes with which a program only requests something. With
+// any other, parts of the address may be sent to the host.
 var gettingSchemes = wordset.Of("", "http", "https", "git", "oci", "docker", "svn")
 
-// guessedSchemes are the protocols that curl takes for meant when an address has
-// none and its host begins with that name and a dot (CURLOPT_URL).
+// guessedSchemes are the protocols that curl assumes for an address without a scheme
+// whose host begins with that name and a dot (CURLOPT_URL).
 var guessedSchemes = []string{"ftp", "dict", "ldap", "imap", "smtp", "pop3"}
 
-// guessScheme writes the scheme that curl guesses in front of an address.
+// guessScheme prepends the scheme that curl would guess.
 func guessScheme(url string) string {
 	if strings.Contains(url, "://") {
 		return url
@@ -38,8 +37,8 @@ func authorityEnd(url string) int {
 	return len(url)
 }
 
-// isURLPattern reports whether curl expands braces or brackets of an address
-// itself. The brackets of an IPv6 address are none.
+// isURLPattern reports whether curl itself expands braces or brackets of an address.
+// The brackets of an IPv6 address do not count.
 func isURLPattern(url string) bool {
 	if scheme, rest, ok := strings.Cut(url, "://["); ok && !strings.ContainsAny(scheme, "{}[]") {
 		if _, behind, ok := strings.Cut(rest, "]"); ok {
@@ -49,16 +48,16 @@ func isURLPattern(url string) bool {
 	return strings.ContainsAny(url, "{}[]")
 }
 
-// readsFileURL adds the read of a file URL that a program is told, as curl reads
-// it: the scheme in any case, this machine by name or address, escapes decoded,
-// query and fragment left out. Where it would not be read, it is unknown.
+// readsFileURL adds the read of a file URL, as curl interprets it: the scheme in any
+// case, this machine by name or address, escapes decoded, query and fragment removed.
+// Any other file URL is an unknown effect.
 func (v *invocation) readsFileURL(i int, url string) {
 	p, why := programFileURL(url)
 	if why != "" {
 		v.unknown(i, why)
 		return
 	}
-	// curl takes dots out of the path before it opens it; others do not.
+	// curl removes dot segments from the path before it opens it; others do not.
 	e := v.b.CheckLinks(v.b.Paths.Effect(effects.KindRead, paths.Request{AsWritten: p, Path: p, Cwd: v.run.Cwd, Follow: true, Both: true}, paths.BadPath(p), v.at.From))
 	v.b.Add(v.via(i, e))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// mayChange reports whether an earlier part of the call, or an earlier call,
-// may write or delete one of the folded paths that is is true for.
+// mayChange reports whether an earlier part of the call, or an earlier call, may write
+// or delete a folded path for which is returns true.
 func (b *Builder) mayChange(is func(written string) bool) bool {
 	if slices.ContainsFunc(b.Call.Before.Written, is) {
 		return true
@@ -27,17 +27,16 @@ func (b *Builder) mayChange(is func(written string) bool) bool {
 	return false
 }
 
-// Stale reports whether the file at a path may be another one, or gone, when the
-// call gets to it: an earlier part of the call, or an earlier call, may write or
-// delete it. Paths below what git checkout and its like change are not known at
-// all by then.
+// Stale reports whether the file at a path may be changed or deleted by the time the
+// call reads it, by an earlier part of the call or an earlier call. Nothing is known
+// about paths below those that git checkout and similar commands change.
 func (b *Builder) Stale(file string) bool {
 	f := lexpath.Fold(file)
 	return b.mayChange(func(w string) bool { return effects.Covers(w, f) })
 }
 
-// writes reports whether the text of the file is that of an earlier part of the
-// call, or of an earlier call.
+// writes reports whether an earlier part of the call, or an earlier call, writes the
+// file.
 func (b *Builder) writes(file string) bool {
 	f := lexpath.Fold(file)
 	for i := range b.Effects {
@@ -48,13 +47,13 @@ func (b *Builder) writes(file string) bool {
 	return slices.ContainsFunc(b.Call.Before.Written, func(w string) bool { return effects.Covers(w, f) })
 }
 
-// makesRepository reports whether an earlier part of the call, or an earlier
-// call, may make the folder a repository: with a .git in it, or with a HEAD, the
-// one file without which no folder is a bare one.
+// makesRepository reports whether an earlier part of the call, or an earlier call, may
+// make the folder a repository: with a .git in it, or with a HEAD, which every bare
+// repository has.
 func (b *Builder) makesRepository(dir string) bool {
 	f := lexpath.Fold(dir)
 	return b.mayChange(func(w string) bool {
-		if effects.Covers(w, f) { // the folder itself, with all that is in it
+		if effects.Covers(w, f) { // the folder itself, with its content
 			return true
 		}
 		rest, ok := lexpath.RelBelow(f, w)
@@ -63,8 +62,8 @@ func (b *Builder) makesRepository(dir string) bool {
 	})
 }
 
-// changesGit reports whether an earlier part of the call, or an earlier call,
-// may change what git obeys: a configuration, attributes, hooks, the repository.
+// changesGit reports whether an earlier part of the call, or an earlier call, may
+// change what git obeys: configuration, attributes, hooks, the repository.
 func (b *Builder) changesGit() bool {
 	return b.mayChange(func(w string) bool {
 		w = strings.TrimSuffix(w, "/")
@@ -76,7 +75,7 @@ func (b *Builder) changesGit() bool {
 	})
 }
 
-// Changes counts what the call changed so far of what paths mean and hold.
+// Changes counts the call's changes so far to the meaning and content of paths.
 func (b *Builder) Changes() int {
 	n := len(b.Paths.Disturbed) + len(b.Rearranged) + b.written
 	if b.Paths.Lost {
@@ -85,7 +84,7 @@ func (b *Builder) Changes() int {
 	return n
 }
 
-// After is the disturbance that the call leaves.
+// After returns the disturbance that the call leaves behind.
 func (b *Builder) After() effects.Disturbance {
 	if len(b.Paths.Disturbed)+len(b.Rearranged) > effects.MaxDisturbed {
 		return effects.Everything()
@@ -105,8 +104,8 @@ func (b *Builder) After() effects.Disturbance {
 	return d
 }
 
-// changesIgnores reports whether an earlier part of the call, or an earlier call,
-// may change what ignore files say.
+// changesIgnores reports whether an earlier part of the call, or an earlier call, may
+// change ignore files.
 func (b *Builder) changesIgnores() bool {
 	return b.mayChange(func(w string) bool {
 		dir, tree := strings.CutSuffix(w, "/")
@@ -115,8 +114,8 @@ func (b *Builder) changesIgnores() bool {
 	})
 }
 
-// fetches reports whether an earlier part of the call, a program that fetches
-// from the network, writes the file.
+// fetches reports whether a program in an earlier part of the call writes the file from
+// the network.
 func (b *Builder) fetches(file string) bool {
 	f := lexpath.Fold(file)
 	for i := range b.Effects {

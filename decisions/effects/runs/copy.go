@@ -13,8 +13,8 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// linkTarget adds the target of a relative symbolic link as the link sees it:
-// from the folder that the link is in.
+// linkTarget adds the target of a relative symbolic link, resolved from the folder that
+// the link is in.
 func (v *invocation) linkTarget(i int, w effects.Word) {
 	last := v.operands[len(v.operands)-1]
 	dir := v.args[last].Text
@@ -25,8 +25,8 @@ func (v *invocation) linkTarget(i int, w effects.Word) {
 	v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, dir+"/"+w.Text, v.run.Cwd, v.at.From)))
 }
 
-// into adds the writes of a copy's or move's target: when that is a folder,
-// the sources' names in it.
+// into adds the writes of a copy or move: to the target, or if that is a folder, to the
+// sources' names in it.
 func (v *invocation) into(i int, w effects.Word) {
 	v.changes = true
 	if w.Glob {
@@ -43,17 +43,17 @@ func (v *invocation) into(i int, w effects.Word) {
 	there := err == nil && mode.IsDir()
 	option := !slices.Contains(v.operands, i)
 	folder := (there || option || strings.HasSuffix(w.Text, "/") || len(v.operands) > 2) && !v.takesName(i, w, option)
-	// A folder that is moved, or copied, to a name becomes what is there.
-	moved := v.p.Operands[0].Act == programs.ActMoves
+	// A folder that is moved or copied to a new name replaces what is there.
+	moved := v.p.Operands[0].Role == programs.RoleMoves
 	whole := deep || moved && slices.ContainsFunc(v.operands, func(j int) bool { return j != i && v.mayBeFolder(&v.args[j]) })
 	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
-	// An earlier part of the call makes a folder of that name, if it succeeds.
+	// An earlier part of the call creates a folder of that name, if it succeeds.
 	made := !folder && slices.Contains(v.b.Paths.Made, e.File.Path)
 	if !folder || moved && becomes {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
-	if len(v.operands) == 1 && !option && v.p.Operands[0].Act == programs.ActLink {
-		// "ln -s TARGET" makes the link here; the word is the target.
+	if len(v.operands) == 1 && !option && v.p.Operands[0].Role == programs.RoleLink {
+		// "ln -s TARGET" creates the link in the working folder.
 		name := path.Base(w.Text)
 		v.disturbs = append(v.disturbs, name)
 		v.put(i, name, false)
@@ -83,16 +83,16 @@ func (v *invocation) into(i int, w effects.Word) {
 	}
 }
 
-// takesName reports whether the target of a copy is the name that the word says,
-// although there may be a folder of that name.
+// takesName reports whether the target of a copy is exactly the word's path, even if a
+// folder of that name exists.
 func (v *invocation) takesName(i int, w effects.Word, option bool) bool {
 	if option {
-		return false // the programs take no -T with it
+		return false // these programs have no -T
 	}
 	if v.has([]string{"--no-target-directory"}) {
 		return true
 	}
-	if v.p.Operands[0].Act != programs.ActLink || !v.has([]string{"--no-dereference"}) {
+	if v.p.Operands[0].Role != programs.RoleLink || !v.has([]string{"--no-dereference"}) {
 		return false
 	}
 	entry := v.b.entry(effects.KindWrite, w.Text, v.run.Cwd, v.at.From)
@@ -103,7 +103,7 @@ func (v *invocation) takesName(i int, w effects.Word, option bool) bool {
 	return err == nil && mode&fs.ModeSymlink != 0
 }
 
-// mayBeFolder reports whether what is moved is not known to be one file or link.
+// mayBeFolder reports whether a source may be something else than one file or link.
 func (v *invocation) mayBeFolder(source *effects.Word) bool {
 	if source.Expandable() || source.Glob || strings.HasSuffix(source.Text, "/") {
 		return true
@@ -114,12 +114,12 @@ func (v *invocation) mayBeFolder(source *effects.Word) bool {
 	}
 	mode, err := v.b.Paths.Lstat(entry.File.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return !v.first() // else nothing makes it, and nothing is moved
+		return !v.first() // a name that does not exist is not moved, unless an earlier part creates it
 	}
 	return err != nil || mode.IsDir()
 }
 
-// changedBefore is Stale without what this run does itself.
+// changedBefore is Stale without the changes of this run.
 func (v *invocation) changedBefore(file string) bool {
 	f := lexpath.Fold(file)
 	changes := func(w string) bool { return w != "" && effects.Covers(w, f) }
@@ -127,7 +127,7 @@ func (v *invocation) changedBefore(file string) bool {
 		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return changes(e.Changed()) })
 }
 
-// first reports whether nothing before this run, of this call or of others that are
+// first reports whether nothing before this run, in this call or in others that are
 // decided with it, may change a file.
 func (v *invocation) first() bool {
 	return v.b.Call.Before.None() && !slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool {
@@ -135,18 +135,18 @@ func (v *invocation) first() bool {
 	})
 }
 
-// copied is the name that a source of a copy has in the folder it goes into, ""
-// when that is not known.
+// copied returns the name that a copied source gets in the target folder, "" if it is
+// not known.
 func (v *invocation) copied(source *effects.Word) string {
 	if source.Expandable() {
 		return ""
 	}
 	text := source.Text
-	switch v.p.Operands[0].Act {
-	case programs.ActCopies:
+	switch v.p.Operands[0].Role {
+	case programs.RoleCopies:
 		if host, rest, ok := strings.Cut(text, ":"); ok && !strings.Contains(host, "/") {
-			// The other machine's shell may read more in the path than its name, and
-			// a folder that ends in a slash gives what is in it.
+			// The other machine's shell may expand the path, and a path that ends in a slash
+			// copies the folder's content.
 			if strings.ContainsAny(rest, "*?[]{}$`\\\"'; \t~") {
 				return ""
 			}
@@ -158,7 +158,7 @@ func (v *invocation) copied(source *effects.Word) string {
 		return ""
 	}
 	if v.has(v.p.KeepsPaths) {
-		// rsync -R cuts off what stands before "/./".
+		// rsync -R removes everything before "/./".
 		if strings.Contains(text, "./") || strings.Contains(text, "..") {
 			return ""
 		}
@@ -167,9 +167,9 @@ func (v *invocation) copied(source *effects.Word) string {
 	return base
 }
 
-// put adds the write of what a copy makes, and before it the loss of what stood
-// there, where the options say that it goes. A link that stands there is written
-// through, or what is made takes its place.
+// put adds the write of a copy, preceded by the deletion of the target if the options
+// ask for that. If the target is a link, both the link and what it leads to may be
+// written.
 func (v *invocation) put(i int, text string, deep bool) {
 	e := v.b.Operand(effects.KindWrite, text, v.run.Cwd, v.at.From)
 	if v.has(v.p.ClearsWith) {

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// Venvs notes an environment that the call activates.
+// Venvs records an environment that the call activates.
 func (b *Builder) Venvs(bin string) {
 	if len(b.Activated) >= maxVenvs {
 		bin = ""
@@ -22,9 +22,9 @@ func (b *Builder) Venvs(bin string) {
 	}
 }
 
-// inVenvs adds, to the run of a program that is found by its name, the run of
-// the program of that name that an environment may put before it. Whether it
-// really is active then is not followed, so both must be allowed.
+// inVenvs adds, to the run of a program that is found by its name, the run of the
+// program of that name in an environment that comes first in PATH. It is not known
+// whether the environment is active by then, so both must be allowed.
 func (b *Builder) inVenvs(words []effects.Word, at Setting) {
 	name := words[0].Text
 	if b.Remote || strings.Contains(name, "/") || shellBuiltins[name] || len(b.Activated) == 0 && len(b.Call.Activated) == 0 {
@@ -55,8 +55,8 @@ func (b *Builder) inVenvs(words []effects.Word, at Setting) {
 	}
 }
 
-// helpersIn asks where an environment has a program that others look for by its
-// name: which of them do is not known.
+// helpersIn asks if an environment has a program that other programs look up by its
+// name: it is not known which of them do.
 func (b *Builder) helpersIn(bin, name string, at Setting) {
 	if bin == "" || b.usesEnvironment {
 		return
@@ -78,14 +78,14 @@ func (b *Builder) helpersIn(bin, name string, at Setting) {
 	}
 }
 
-// helpers are programs that other programs run by their names, and that no
-// package of Python brings.
+// helpers are programs that other programs run by name, and that no Python package
+// installs.
 var helpers = strings.Fields(`node bash bzip2 cat env gcc git go gpg grep gzip less man nroff pager rustc sed sh ssh tr uname xz zstd`)
 
 // nodeScripts are the programs that are scripts for node.
 var nodeScripts = wordset.Fields(`corepack eslint jest mocha npm npx pnpm prettier pyright tsc vitest yarn`)
 
-// shellBuiltins are the commands that shells never look for in PATH.
+// shellBuiltins are the commands that shells never look up in PATH.
 var shellBuiltins = wordset.Fields(`
 	: . [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable eval exec
 	exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd read readarray

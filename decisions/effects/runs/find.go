@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// find handles the words of find: starting points, then an expression.
+// find interprets the words of find: starting points, then an expression.
 func (v *invocation) find() {
 	for r := v.p.Read(v.args); r.More() && !v.full(); {
 		a := r.Next()
@@ -39,7 +39,7 @@ func (v *invocation) find() {
 	}
 }
 
-// primary handles one word of find's expression, with its value.
+// primary interprets one word of find's expression, with its value.
 func (v *invocation) primary(use *programs.OptionUse) {
 	i, o := use.Index, use.Option
 	if o == nil {
@@ -48,7 +48,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 	}
 	v.flag(o)
 	switch {
-	case o.Act == programs.ActDeletes:
+	case o.Role == programs.RoleDeletes:
 		v.changes = true
 		v.harm(i)
 		v.deleteRoots(i)
@@ -61,7 +61,7 @@ func (v *invocation) primary(use *programs.OptionUse) {
 		return
 	}
 	at := use.Value
-	if v.patternValue(at); !v.args[at].Glob || o.Act != programs.ActText {
+	if v.patternValue(at); !v.args[at].Glob || o.Role != programs.RoleText {
 		v.value(o, at, v.args[at])
 	}
 	switch o.Canonical {
@@ -93,8 +93,8 @@ func (v *invocation) findRoots() []effects.Word {
 	return roots
 }
 
-// findCommand adds the run of -exec and the like, whose words end at ; or +.
-// {} stands for any path below the starting points.
+// findCommand adds the run of -exec and similar, whose words end at ; or +. {} is any
+// path below the starting points.
 func (v *invocation) findCommand(i, end int) {
 	v.harm(i)
 	v.changes = v.changes || v.args[i].Text != "-exec"
@@ -127,7 +127,7 @@ func (v *invocation) findCommand(i, end int) {
 	at := v.at
 	at.Cwd = v.run.Cwd
 	if strings.HasPrefix(v.args[i].Text, "-ok") {
-		at.Stdin, at.Text, at.Printed = effects.StdinNone, "", "" // it reads the answers
+		at.Stdin, at.Text, at.Printed = effects.StdinNone, "", "" // find reads the answers to -ok
 	}
 	at.via = &effects.Via{Effect: v.index, Arg: i + 1}
 	if inside {
@@ -141,7 +141,7 @@ func (v *invocation) findCommand(i, end int) {
 	v.changes = v.changes || !onlyReads(v.b.Effects[first:])
 }
 
-// onlyReads reports whether effects only run what looks, and read.
+// onlyReads reports whether effects are only reads and read-only runs.
 func onlyReads(list []effects.Effect) bool {
 	for i := range list {
 		if e := &list[i]; e.Kind != effects.KindRead && (e.Kind != effects.KindRun || !e.Run.Readonly) {
@@ -151,9 +151,9 @@ func onlyReads(list []effects.Effect) bool {
 	return true
 }
 
-// test reads the words of test and [. Only -v and, in some shells, comparisons
-// of numbers evaluate what they are given; a dynamic word must not be able to
-// become such an operator.
+// test reads the words of test and [. Only -v and, in some shells, numeric comparisons
+// evaluate their operands; a dynamic word must not be able to become such an
+// operator.
 func (v *invocation) test() {
 	for i := range v.args {
 		w := &v.args[i]
@@ -173,8 +173,8 @@ func (v *invocation) test() {
 	}
 }
 
-// betweenOperators reports whether the word at i can only be an operand: an
-// operator precedes it, a binary one after it, or nothing else is there.
+// betweenOperators reports whether the word at i can only be an operand: it follows an
+// operator, precedes a binary one, or is the only word.
 func (v *invocation) betweenOperators(i int) bool {
 	words := v.args
 	if n := len(words); n > 0 && words[n-1].Text == "]" {
@@ -195,7 +195,7 @@ func (v *invocation) betweenOperators(i int) bool {
 
 var binaryTests = []string{"=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef"}
 
-// NumericParameter reports whether a parameter is always a number.
+// NumericParameter reports whether a shell parameter is always a number.
 func NumericParameter(shown string) bool {
 	switch strings.Trim(shown, `"`) {
 	case "$?", "$#", "$$", "$!", "${#}", "${?}":
@@ -204,7 +204,7 @@ func NumericParameter(shown string) bool {
 	return false
 }
 
-// numbers checks the operands of a comparison of numbers.
+// numbers checks the operands of a numeric comparison.
 func (v *invocation) numbers(i int) {
 	for _, j := range []int{i - 1, i + 1} {
 		if j < 0 || j >= len(v.args) {

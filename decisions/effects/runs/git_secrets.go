@@ -11,28 +11,27 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// How sub-commands of git print what files of the repository hold, in its
-// history, its index or the working tree.
+// The sub-commands of git that print the content of files, from the history, the index
+// or the working tree.
 var (
 	gitPrints = wordset.Fields("show diff blame annotate cat-file grep archive difftool format-patch merge-file checkout-index unpack-file")
-	// These print it only when they are asked for patches.
+	// These print it only if patches are requested.
 	gitPatches = wordset.Fields("log reflog whatchanged diff-tree diff-index diff-files stash range-diff")
-	// gitPatch are the options that ask for them, by their canonical names.
+	// gitPatch are the options that request them, by their canonical names.
 	gitPatch = []string{
 		"--patch", "--unified", "-L", "--word-diff", "--color-words", "--binary", "--patch-with-raw", "--patch-with-stat", "--cc", "-c", "-m",
 		"--function-context", "--text", "--full-index",
 	}
-	// gitSummaries are options with which diff and show print no patch.
+	// gitSummaries are the options with which diff and show print no patch.
 	gitSummaries = []string{
 		"--stat", "--numstat", "--shortstat", "--dirstat", "--compact-summary", "--summary", "--name-only", "--name-status", "--raw",
 		"--no-patch", "--quiet", "--check",
 	}
 )
 
-// repositorySecrets adds the reads of secrets that git prints: it takes them out
-// of its own data, so that no word of the command needs to be a path that any
-// other program would open. Only words that name a secret count; a diff or a log
-// without one shows what was changed, and stays quiet.
+// repositorySecrets adds the reads of secrets that git prints from its own data, for
+// which no word has to be a path that other programs could open. Only words that name
+// a secret count; a diff or log without one shows changes, and does not ask.
 func (v *invocation) repositorySecrets() {
 	if len(v.subs) == 0 || v.run.Program != "git" {
 		return
@@ -52,18 +51,18 @@ func (v *invocation) repositorySecrets() {
 		return
 	}
 	silent := (sub == "diff" || sub == "show") && v.has(gitSummaries) && !v.has(gitPatch)
-	limited := false // to what a word names
+	limited := false // words limit it to some paths
 	for n, i := range v.gitOperands() {
 		w := &v.args[i]
 		if v.full() {
 			return
 		}
 		if w.Dynamic() {
-			continue // it asks by itself
+			continue // it already asks
 		}
 		behind := v.dashes >= 0 && n >= v.dashes
 		if sub == "grep" && n == 0 && !behind && !v.has([]string{"-e", "-f"}) {
-			continue // the expression
+			continue // the pattern
 		}
 		switch file, ok := gitObject(w.Text); {
 		case ok && objects && !behind:
@@ -72,7 +71,7 @@ func (v *invocation) repositorySecrets() {
 				v.gitSecret(i, file)
 			}
 		case silent, sub == "archive" && n == 0:
-			// No content, or the revision.
+			// No content, or only a revision.
 		default:
 			limited = v.gitPathspec(i, w.Text, behind) || limited
 		}
@@ -83,11 +82,11 @@ func (v *invocation) repositorySecrets() {
 	}
 }
 
-// goesThrough reports whether a sub-command prints all that git tracks, or what
-// it finds there.
+// goesThrough reports whether a sub-command prints all tracked files, or what it finds
+// in them.
 func goesThrough(sub string) bool { return sub == "grep" || sub == "archive" }
 
-// gitOperands are the indexes of the words that are no options.
+// gitOperands returns the indices of the words that are no options.
 func (v *invocation) gitOperands() []int {
 	if !v.unparsed {
 		return v.operands
@@ -101,9 +100,8 @@ func (v *invocation) gitOperands() []int {
 	return all
 }
 
-// gitObject returns the path of REV:PATH; without REV, or with the number of a
-// stage, it is one of the index. Braces hold dates and expressions, which may
-// have colons.
+// gitObject returns the path of REV:PATH; without REV, or with a stage number, it is a
+// path in the index. Dates and expressions in braces may contain colons.
 func gitObject(text string) (file string, ok bool) {
 	depth := 0
 	for i := range len(text) {
@@ -118,7 +116,7 @@ func gitObject(text string) (file string, ok bool) {
 			}
 			file = text[i+1:]
 			if i == 0 && file != "" && strings.IndexByte("/!^(", file[0]) >= 0 {
-				return "", false // signs of a path, or a search for a message
+				return "", false // pathspec magic, or a search for a message
 			}
 			if i == 0 && len(file) > 1 && file[0] >= '0' && file[0] <= '3' && file[1] == ':' {
 				file = file[2:]
@@ -129,8 +127,8 @@ func gitObject(text string) (file string, ok bool) {
 	return "", false
 }
 
-// gitSecret adds the read of a file of a revision, if it is named like a
-// secret. Its path begins at the repository's root, unless it says otherwise.
+// gitSecret adds the read of a file in a revision, if it has the name of a secret. Its
+// path is relative to the repository's root unless it begins with a dot.
 func (v *invocation) gitSecret(i int, file string) {
 	if !strings.HasPrefix(file, "./") && !strings.HasPrefix(file, "../") {
 		file = v.gitRoot(file)
@@ -138,7 +136,7 @@ func (v *invocation) gitSecret(i int, file string) {
 	v.gitRead(i, file, false)
 }
 
-// gitRoot is a path from the repository's root on.
+// gitRoot returns a path relative to the repository's root as an absolute one.
 func (v *invocation) gitRoot(file string) string {
 	if root := v.b.Paths.Project(); root != "" && !path.IsAbs(file) {
 		return paths.Joined(root, file)
@@ -146,10 +144,9 @@ func (v *invocation) gitRoot(file string) string {
 	return file
 }
 
-// gitPathspec adds the read of what a word of git's stands for: a path, or a
-// pattern for paths, with signs for how it is meant before it. It reports
-// whether the word limits what git goes through: a revision does not, nor what
-// only takes something out.
+// gitPathspec adds the reads of a word that is a pathspec: a path or a pattern,
+// possibly with magic. It reports whether the word limits the paths that git reads: a
+// revision does not, nor does an exclusion.
 func (v *invocation) gitPathspec(i int, spec string, behind bool) bool {
 	s, ok := parsePathspec(spec)
 	if !ok || s.path == "" {
@@ -171,13 +168,13 @@ func (v *invocation) gitPathspec(i int, spec string, behind bool) bool {
 	return e.File == nil || e.Guarded() != 0 || v.Exists(e.File.Path)
 }
 
-// pathspec is a word for paths: signs such as :(top,glob) or :/ and a path.
+// pathspec is a parsed pathspec: magic such as :(top,glob) or :/, and a path.
 type pathspec struct {
 	path                string
 	signs, top, literal bool
 }
 
-// parsePathspec reads a word; false when it takes paths out, or is none.
+// parsePathspec parses a word; ok is false for an exclusion or another word.
 func parsePathspec(spec string) (s pathspec, ok bool) {
 	rest, signs := strings.CutPrefix(spec, ":")
 	s.signs = signs
@@ -212,9 +209,9 @@ func parsePathspec(spec string) (s pathspec, ok bool) {
 	return s, true
 }
 
-// gitRead adds the read of a path if it is guarded, or of the folder of a
-// pattern that is made for names of secrets. Of another folder or pattern it
-// adds the secret that git goes into.
+// gitRead adds the read of a path if it is guarded, or of the folder of a pattern for
+// names of secrets. For another folder or pattern it adds the secrets that git reads
+// there.
 func (v *invocation) gitRead(i int, file string, pattern bool) {
 	if len(file) > paths.MaxPath {
 		v.unknown(i, "a path that is too long")
@@ -225,7 +222,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 		e := v.b.Operand(effects.KindRead, file, v.run.Cwd, v.at.From)
 		switch {
 		case e.File == nil:
-			// It is not known, which the run's folder or an earlier part says.
+			// Unknown: the run's folder or an earlier part of the call has the reason.
 		case e.Guarded() != 0:
 			v.b.Add(v.via(i, e))
 		case through:
@@ -254,7 +251,7 @@ func (v *invocation) gitRead(i int, file string, pattern bool) {
 	v.b.Add(v.via(i, e))
 }
 
-// gitSearch adds the read of a secret that git knows below a folder.
+// gitSearch adds the read of a tracked secret below a folder.
 func (v *invocation) gitSearch(i int, dir string) {
 	e := v.b.Paths.Operand(effects.KindRead, dir, v.run.Cwd, v.at.From)
 	if e.File == nil {
@@ -277,10 +274,10 @@ func (v *invocation) gitSearch(i int, dir string) {
 	}
 }
 
-// gitLines adds the reads of files that -L names: RANGE:FILE.
+// gitLines adds the reads of the files in -L RANGE:FILE.
 func (v *invocation) gitLines() {
 	if v.subs[0] == "blame" || v.subs[0] == "annotate" {
-		return // there it is only the range
+		return // these have only the range
 	}
 	for i := range v.args {
 		text, ok := strings.CutPrefix(v.args[i].Text, "-L")
@@ -298,7 +295,7 @@ func (v *invocation) gitLines() {
 }
 
 var (
-	// ownReaders go through a folder for files of their own kinds, or take what a
-	// file of the project says (.dockerignore).
+	// ownReaders read the files of a folder by their own selection, or according to a
+	// file of the project (.dockerignore).
 	ownReaders = wordset.Fields("prettier biome markdownlint markdownlint-cli2 rubocop standardrb flutter dart deno docker podman nerdctl du")
 )

@@ -8,44 +8,44 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// harms are the words of a run that are not known to be harmless. The zero value
-// is a run of harmless words.
+// harms are the words of a run that are not known to be harmless. The zero value means
+// that all are harmless.
 type harms struct {
 	from    int   // see Run.HarmlessFrom
 	options int   // see Run.OptionsFrom
-	words   []int // see Run.Harmful; in any order, some of them twice
+	words   []int // see Run.Harmful; unsorted, with duplicates
 }
 
-// word notes a word that a line has to spell out where it is.
+// word records a word that a rule line has to spell out at its position.
 func (h *harms) word(i int) {
 	h.option(i)
 	h.options = max(h.options, i+1)
 }
 
-// option notes a word that is an option, or the value of one: a line may name it
-// wherever it is.
+// option records a word that is an option or its value: a rule line may name it at any
+// position.
 func (h *harms) option(i int) {
 	h.from = max(h.from, i+1)
 	h.maybe(i)
 }
 
-// maybe notes a word that may be the value of the option before it, or an
-// operand as harmless as others.
+// maybe records a word that may be the value of the preceding option, or a harmless
+// operand.
 func (h *harms) maybe(i int) { h.words = append(h.words, i) }
 
-// last reports whether a word is the last one that was noted.
+// last reports whether a word is the last one recorded.
 func (h *harms) last(i int) bool {
 	n := len(h.words)
 	return n > 0 && h.words[n-1] == i
 }
 
-// add takes over what a second look found.
+// add merges the harms of the overlay's reading.
 func (h *harms) add(o harms) {
 	h.from, h.options = max(h.from, o.from), max(h.options, o.options)
 	h.words = append(h.words, o.words...)
 }
 
-// store writes what was noted into the run.
+// store writes the harms to the run.
 func (h *harms) store(r *effects.Run) {
 	slices.Sort(h.words)
 	r.Harmful = slices.Compact(h.words)
@@ -57,20 +57,19 @@ func (h *harms) store(r *effects.Run) {
 	}
 }
 
-// harm notes that a word is not harmless.
+// harm records that a word is not harmless.
 func (v *invocation) harm(i int) { v.harms.word(i) }
 
-// harmFrom notes it of all words from one on: what one of them means may depend
-// on any other.
+// harmFrom records that all words from i on are not harmless: the meaning of one may
+// depend on any other.
 func (v *invocation) harmFrom(i int) {
 	for ; i < len(v.args); i++ {
 		v.harm(i)
 	}
 }
 
-// harmOption notes it of an option, or of the value of one. Where programs obey
-// their options by their place, or run what words after them say, it is a word
-// like others.
+// harmOption records an option or its value. For programs whose options depend on their
+// position, or that run the words after them, it is recorded like any other word.
 func (v *invocation) harmOption(i int) {
 	if v.positionMatters() {
 		v.harm(i)
@@ -79,7 +78,7 @@ func (v *invocation) harmOption(i int) {
 	v.harms.option(i)
 }
 
-// positionMatters reports whether the place of an option among the words counts.
+// positionMatters reports whether an option's position changes its meaning.
 func (v *invocation) positionMatters() bool {
 	p := v.p
 	return p != nil && (p.Style == programs.StyleFind || p.Style == programs.StyleTest || p.Style == programs.StyleAssign || p.Dashless ||
@@ -92,9 +91,9 @@ func dashed(text string) bool { return len(text) > 1 && text[0] == '-' && text !
 // takesNext reports whether the word after a word may be its value.
 func takesNext(w *effects.Word) bool { return dashed(w.Text) && !strings.Contains(w.Text, "=") }
 
-// unexplained notes the word at i, one of those from n on that no table
-// explains: an option, with the word after it, may mean anything, but always
-// the same.
+// unexplained records the word at i, one of the words from n on that the table does not
+// explain: an option, with the word after it, may mean anything, but the meaning does
+// not depend on its position.
 func (v *invocation) unexplained(n, i int) {
 	w := &v.args[i]
 	value := i > n && takesNext(&v.args[i-1]) && w.Text != "--"
@@ -109,8 +108,8 @@ func (v *invocation) unexplained(n, i int) {
 	}
 }
 
-// firstPlain is how many words there are up to the first one that is neither an
-// option nor may be the value of one: more than there are when none is.
+// firstPlain returns the number of words up to the first one that is neither an option
+// nor possibly the value of one; it exceeds the number of words if there is none.
 func firstPlain(words []effects.Word) int {
 	for i := range words {
 		w := &words[i]

@@ -6,14 +6,14 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// runnerWords mean the same to all runners of tests that know them: once and
-// not again and again, more or less output, all in one process.
+// runnerWords are words with the same meaning to all test runners that know them: run
+// once, the amount of output, run in one process.
 var runnerWords = wordset.Fields(`
 	--watch=false --watchAll=false --no-watch --run --ci --silent --quiet --verbose --bail --coverage --no-coverage --passWithNoTests
 	--runInBand --color --no-color --watch=0 --reporter=dot --reporter=verbose`)
 
-// harmlessGitConfig reports whether a setting for one run of git only changes
-// what its output looks like. A value of a pager or editor is a program.
+// harmlessGitConfig reports whether a setting for one run of git only changes the
+// format of its output. The value of a pager or editor is a program.
 func harmlessGitConfig(setting string) bool {
 	key, value, _ := strings.Cut(setting, "=")
 	key = strings.ToLower(key)
@@ -34,9 +34,8 @@ func harmlessGitConfig(setting string) bool {
 	return strings.HasPrefix(key, "color.") || strings.HasPrefix(key, "advice.")
 }
 
-// columnNames are the columns of ps, of Linux and of BSD, that say something of a
-// process. Others may hold its environment, and with it secrets: environ of
-// procps 4.
+// columnNames are the columns of ps, on Linux and BSD, that describe a process. Other
+// columns may show its environment, and with it secrets: environ of procps 4.
 var columnNames = func() map[string]bool {
 	names := map[string]bool{}
 	for name := range strings.FieldsSeq(`
@@ -51,9 +50,9 @@ var columnNames = func() map[string]bool {
 	return names
 }()
 
-// processColumns reports whether a list of columns for ps names only known ones,
-// each with what may stand above it: pid,ppid=PARENT,args. In a heading some
-// take a comma for text, and others for the next column.
+// processColumns reports whether a list of columns for ps names only known ones, each
+// with an optional heading: pid,ppid=PARENT,args. Some implementations allow a comma
+// in a heading, to others it ends the column.
 func processColumns(list string) bool {
 	for column := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' }) {
 		name, _, heading := strings.Cut(column, "=")

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// implicitEffects adds what the program does without being told by a word.
+// implicitEffects adds the effects of the program that no word names.
 func (v *invocation) implicitEffects() {
 	list := v.p.Inherent
 	if v.paths == 0 {
@@ -27,7 +27,7 @@ func (v *invocation) implicitEffects() {
 	}
 }
 
-// readonly decides whether everything about the run is known not to change
+// readonly decides whether the run is known to change nothing.
 // anything.
 func (v *invocation) readonly() {
 	p := v.p
@@ -71,12 +71,12 @@ func (v *invocation) checksSyntax() bool {
 			return false
 		}
 	}
-	// +n would take the option back.
+	// +n would undo the option.
 	return strings.IndexByte("+-", v.args[v.operands[0]].Text[0]) < 0
 }
 
-// disturb tells the resolver what the run links, moves or extracts: later
-// paths through it are not known.
+// disturb tells the resolver what the run links, moves or extracts: later paths through
+// it are not known.
 func (v *invocation) disturb() {
 	v.unpack()
 	if v.p.Rearranges {
@@ -90,14 +90,13 @@ func (v *invocation) disturb() {
 	}
 }
 
-// standardInput handles an interpreter that is given no script: it runs what
-// it reads.
+// standardInput handles an interpreter without a script: it runs its standard input.
 func (v *invocation) standardInput() {
 	if v.run.Script != nil || v.has([]string{"--version", "--help"}) {
 		return
 	}
 	for _, f := range v.flags {
-		if o := v.p.Options[f]; o != nil && (o.Act == programs.ActInline || o.Act == programs.ActModule) {
+		if o := v.p.Options[f]; o != nil && (o.Role == programs.RoleInline || o.Role == programs.RoleModule) {
 			return
 		}
 	}
@@ -119,36 +118,36 @@ func (v *invocation) standardInput() {
 	}
 }
 
-// StandardInputs are the names of what a program reads from its input.
+// StandardInputs are the names of a program's standard input.
 var StandardInputs = map[string]bool{"-": true, "/dev/stdin": true, "/dev/fd/0": true, "/proc/self/fd/0": true}
 
-// AddLikely adds the effects of shell text that most likely runs. That it is not
-// certain is a question already.
+// AddLikely adds the effects of shell text that probably runs. An Unknown effect for it
+// has already been added.
 func (b *Builder) AddLikely(text, cwd, from string) {
 	quiet := b.Nothing
 	b.Reading(plainshell.All, func() { b.texts.Text(b, text, cwd, from) })
 	b.Nothing = quiet
 }
 
-// implicitly adds an effect that no word spells out.
+// implicitly adds one effect that no word names.
 func (v *invocation) implicitly(e programs.ImplicitEffect) {
 	own := &effects.Via{Effect: v.index, Arg: effects.Inherent}
 	tree := v.p.Recursive || v.has(v.p.RecursiveWith) || e.Value == "/"
 	kind := effects.KindRead
-	switch e.Act {
-	case programs.ActReads, programs.ActLists:
-	case programs.ActWrites:
+	switch e.Role {
+	case programs.RoleReads, programs.RoleLists:
+	case programs.RoleWrites:
 		kind = effects.KindWrite
-	case programs.ActDeletes:
+	case programs.RoleDeletes:
 		kind, tree = effects.KindDelete, true
-	case programs.ActConnects, programs.ActSends:
+	case programs.RoleConnects, programs.RoleSends:
 		method := effects.MethodGet
-		if e.Act == programs.ActSends || v.send {
+		if e.Role == programs.RoleSends || v.send {
 			method = effects.MethodSend
 		}
 		switch e.Value {
 		case "cluster", "database", "cloud":
-			// Its address is in a configuration that permd does not read.
+			// Its address is in configuration that permd does not read.
 			v.b.Add(effects.Effect{
 				Kind: effects.KindConnect, From: v.at.From, Text: "connect to the " + e.Value, Connect: &effects.Connect{Method: method}, Via: own,
 			})
@@ -171,7 +170,7 @@ func (v *invocation) implicitly(e programs.ImplicitEffect) {
 		v.b.Unknown(v.at.From, "an effect that permd does not know")
 		return
 	}
-	found := v.below(v.b.Operand(kind, e.Value, v.run.Cwd, v.at.From), tree, e.Act == programs.ActLists)
+	found := v.below(v.b.Operand(kind, e.Value, v.run.Cwd, v.at.From), tree, e.Role == programs.RoleLists)
 	found.Via = own
 	v.b.Add(found)
 }

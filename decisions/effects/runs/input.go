@@ -7,18 +7,18 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Input is where the standard input of a command comes from.
+// Input is the standard input of a command.
 type Input struct {
 	Kind effects.Stdin
 	Text string
-	// Printed is what comes out of a pipe, when that is known.
+	// Printed is the output of a preceding command, if known.
 	Printed string
-	// Own is set for the last command of a pipeline: zsh expands its words in the
-	// shell itself, where substitutions read what the shell reads.
+	// Own is set for the last command of a pipeline: zsh expands its words in the shell
+	// itself, where substitutions read the shell's input.
 	Own *Input
 }
 
-// Known is the text that a command reads.
+// Known returns the text that a command reads, if it is known.
 func (in *Input) Known() (string, bool) {
 	switch {
 	case in.Kind == effects.StdinText && in.Text != effects.DynamicWord:
@@ -29,8 +29,8 @@ func (in *Input) Known() (string, bool) {
 	return "", false
 }
 
-// recipes handles a makefile, or its like, that comes from standard input: the
-// lines of its recipes are shell text.
+// recipes handles a makefile or similar on standard input: the lines of its recipes are
+// shell text.
 func (v *invocation) recipes(i int) {
 	v.unknown(i, "a program that does what it reads")
 	input := Input{Kind: v.at.Stdin, Text: v.at.Text, Printed: v.at.Printed}
@@ -41,7 +41,7 @@ func (v *invocation) recipes(i int) {
 	for line := range strings.Lines(text) {
 		recipe, ok := strings.CutPrefix(line, "\t")
 		if _, after, found := strings.Cut(line, ";"); !ok && found {
-			recipe, ok = after, true // target: ; command
+			recipe, ok = after, true // "target: ; command"
 		}
 		if recipe = strings.TrimLeft(strings.TrimSpace(recipe), "@-+ "); ok && recipe != "" {
 			v.b.AddLikely(recipe, v.run.Cwd, v.at.From)
@@ -49,8 +49,8 @@ func (v *invocation) recipes(i int) {
 	}
 }
 
-// curlConfig adds what curl would do with the options that it reads from its
-// standard input; that it reads such is a question already.
+// curlConfig adds the effects of options that curl reads from its standard input. An
+// Unknown effect for these has already been added.
 func (v *invocation) curlConfig() {
 	input := Input{Kind: v.at.Stdin, Text: v.at.Text, Printed: v.at.Printed}
 	text, ok := input.Known()
@@ -76,11 +76,11 @@ func (v *invocation) curlConfig() {
 	}
 }
 
-// maxAppended is how many words of its input are added to a command.
+// maxAppended is how many words of its input a command is read with.
 const maxAppended = 64
 
-// appended adds what a command does with the words that its wrapper reads, when
-// those are known: xargs.
+// appended adds the effects of a command with the words that its wrapper (xargs) reads
+// from standard input, if these are known.
 func (b *Builder) appended(options, command []effects.Word, at Setting) {
 	text := at.Printed
 	if at.Stdin == effects.StdinText && at.Text != effects.DynamicWord {
@@ -90,7 +90,7 @@ func (b *Builder) appended(options, command []effects.Word, at Setting) {
 	if len(given) == 0 || len(given) > maxAppended || command[0].Dynamic() || command[0].Glob {
 		return
 	}
-	place := "" // what stands for the words, with -I
+	place := "" // the replacement string of -I
 	for i := range options {
 		rest, ok := strings.CutPrefix(options[i].Text, "-I")
 		switch {

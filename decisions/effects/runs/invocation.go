@@ -9,50 +9,50 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// invocation is one run whose words are parsed by the program table.
+// invocation is one run whose words are read with its entry of the program table.
 type invocation struct {
 	b         *Builder
 	at        Setting
 	index     int    // of the run's effect
-	asWritten string // the program, as it was written
+	asWritten string // the program, as written
 	run       *effects.Run
 	args      []effects.Word
 	p         *programs.Program // the program, then its sub-command
 
 	subs              []string
 	flags             []string
-	operands          []int           // indexes in args
-	dashes            int             // how many operands precede --, -1 without one
-	paths             int             // how many operands, not options, named paths
+	operands          []int           // indices in args
+	dashes            int             // number of operands before --, -1 without one
+	paths             int             // number of operands, not options, that are paths
 	deferred          []deferredValue // values of options that are applied after the operands
-	disturbs          []string        // paths that mean something else from now on
+	disturbs          []string        // paths that have another meaning from now on
 	harms             harms
-	changes           bool     // something is known or feared to change something
+	changes           bool     // something changes a file, or may do so
 	tooManyEffects    bool     // there were too many effects
 	wrapperDoesMore   bool     // a wrapper does more than run its command
-	unparsed          bool     // the rest of the words is not understood
-	unclear           bool     // which words are operands is not certain
-	send              bool     // what connects may send something
-	searchesHidden    bool     // a search goes into hidden names, too
-	linked            bool     // links are among the paths that a word stands for
+	unparsed          bool     // the rest of the words is not parsed
+	unclear           bool     // it is not certain which words are operands
+	send              bool     // a connection may send data
+	searchesHidden    bool     // a search includes hidden names
+	linked            bool     // the word expands to paths with links among them
 	followed          []string // folders in which the run follows links
-	searchesNoSecrets bool     // a search goes only into names that hold no secret
-	unpackTo          int      // the word that names where an archive is unpacked, if filled is set
+	searchesNoSecrets bool     // a search reads only names that are not those of secrets
+	unpackTo          int      // the word with the folder to unpack to, if unpackIn is set
 	unpackIn          string   // that folder
 	filled            bool
 	method            string          // the method of a request, if one is given
 	queryParams       []deferredValue // parameters of a request
 }
 
-// deferredValue is an option's value that waits for the operands.
+// deferredValue is an option's value that is applied after the operands.
 type deferredValue struct {
-	act  programs.Act
+	role programs.Role
 	arg  int
 	word effects.Word
 }
 
-// full reports whether the words have more effects than are followed, and asks:
-// the rest of them need not be looked at then.
+// full reports whether the words exceed the bound on effects, for which it asks once:
+// the rest need not be examined.
 func (v *invocation) full() bool {
 	most := min(maxRunEffects, max(16, maxRunWords/(len(v.args)+1)))
 	if v.b.Rest != nil {
@@ -86,7 +86,7 @@ func (v *invocation) dynamicWord(i int) {
 	v.unknown(i, "an argument that is not known before it runs: "+display.Display(display.ShowWord(&v.args[i])))
 }
 
-// known parses the words of a program of the table.
+// known reads the words of a program that the table has.
 func (v *invocation) known(p *programs.Program) {
 	v.p, v.dashes = p, -1
 	switch p.Style {
@@ -116,7 +116,7 @@ func (v *invocation) known(p *programs.Program) {
 			v.flags = append(v.flags, more...)
 		}
 	}
-	// Operands can stand for options (+refspec).
+	// Operands can become flags (+refspec).
 	slices.Sort(v.flags)
 	v.flags = slices.Compact(v.flags)
 	v.run.Flags = v.flags
@@ -132,8 +132,8 @@ func (v *invocation) known(p *programs.Program) {
 	v.input()
 }
 
-// input handles what the program reads from its standard input: data, unless it
-// does what that says, or nobody decided.
+// input handles the program's standard input: it is data, unless the program executes
+// it or the table does not say.
 func (v *invocation) input() {
 	if v.at.Stdin == effects.StdinNone || v.at.Stdin == "" {
 		return
@@ -150,8 +150,8 @@ func (v *invocation) input() {
 	v.run.Readonly = false
 }
 
-// words handles options, sub-commands and operands, in the order in which the
-// program reads them.
+// words reads options, sub-commands and operands in the order in which the program
+// does.
 func (v *invocation) words() {
 	for r := v.p.Read(v.args); r.More() && !v.unparsed && !v.full(); {
 		a := r.Next()
@@ -186,7 +186,7 @@ func (v *invocation) words() {
 	}
 }
 
-// storeOperands notes the operands in the run, if it is certain which they are.
+// storeOperands stores the operands in the run, if it is certain which these are.
 func (v *invocation) storeOperands() {
 	if v.unclear || v.unparsed || v.tooManyEffects || v.p.Text || v.p.Wrapper != nil {
 		return
@@ -194,15 +194,15 @@ func (v *invocation) storeOperands() {
 	operands := make([]string, 0, len(v.operands))
 	for _, i := range v.operands {
 		if w := &v.args[i]; w.Dynamic() || w.Glob || strings.HasPrefix(w.Text, "-") {
-			return // it may be an option, or words of the program's own
+			return // it may be an option, or the program treats its words itself
 		}
 		operands = append(operands, v.run.Args[i])
 	}
 	v.run.Operands = operands
 }
 
-// wrapperOperand handles an assignment before the wrapped command; the words
-// of the command have effects of their own.
+// wrapperOperand handles an assignment before the wrapped command; the words of the
+// command have effects of their own.
 func (v *invocation) wrapperOperand(i int) {
 	w := &v.args[i]
 	if !v.p.Wrapper.Assignments || w.Dynamic() || v.wrapperDoesMore {
@@ -222,12 +222,12 @@ func (v *invocation) wrapperOperand(i int) {
 	}
 }
 
-// subcommand goes down to a sub-command.
+// subcommand enters a sub-command.
 func (v *invocation) subcommand(a *programs.Arg) {
 	i, sub := a.Index, a.Sub
 	w := &v.args[i]
 	if v.harms.last(i) {
-		// It may be the value of an option, and the sub-command be the next word.
+		// It may be an option's value, and the next word the sub-command.
 		if i+1 < len(v.args) {
 			v.harm(i + 1)
 		}
@@ -247,7 +247,7 @@ func (v *invocation) subcommand(a *programs.Arg) {
 	case v.p.SubOptional:
 		v.operands = append(v.operands, i)
 	case v.p.Open || v.p.OpenSubs:
-		// Words that no table explains, as those of a program without one.
+		// The words are read like those of an unknown program.
 		v.subs = append(v.subs, w.Text)
 		v.changes = true
 		v.harm(i)
@@ -261,7 +261,8 @@ func (v *invocation) subcommand(a *programs.Arg) {
 	}
 }
 
-// dynamicOption handles a word of unknown text where an option may stand.
+// dynamicOption handles a word whose text is not known, at a position where an option
+// may be.
 func (v *invocation) dynamicOption(i int) {
 	w := &v.args[i]
 	v.dynamicWord(i)
@@ -275,9 +276,9 @@ func (v *invocation) dynamicOption(i int) {
 	}
 }
 
-// lateOption takes back the options of a word after the first operand that would
-// keep the program from unpacking: unzip reads them there as names in the archive,
-// and so unpacks. Only the archive's folder and what is left out may be there.
+// lateOption undoes options after the first operand that would keep the program from
+// unpacking: unzip reads them there as names in the archive, and therefore unpacks.
+// Only the folder to unpack to and exclusions may follow.
 func (v *invocation) lateOption(i, known int) {
 	if len(v.p.UnpacksUnless) == 0 || len(v.operands) == 0 {
 		return

@@ -12,42 +12,42 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// maxDatabase is the size up to which a database is looked into, in bytes; of a
+// maxDatabase is the maximum size of a database that is examined, in bytes; for a
 // larger one it is not known whether SQLite keeps a log next to it.
 const maxDatabase = 4 << 20
 
 // language checks a word that is a program in a language of its own.
-func (v *invocation) language(does programs.Act, i int, w effects.Word) {
-	switch does {
-	case programs.ActSed:
+func (v *invocation) language(role programs.Role, i int, w effects.Word) {
+	switch role {
+	case programs.RoleSed:
 		if !languages.Sed(w.Text) {
 			v.unknown(i, "a sed script that may write or run something")
 		}
-	case programs.ActAwk:
+	case programs.RoleAwk:
 		v.awk(i, w)
-	case programs.ActJQ:
+	case programs.RoleJQ:
 		if !languages.JQ(w.Text) {
 			v.unknown(i, "a program that may read files or the environment")
 		}
-	case programs.ActYQ:
+	case programs.RoleYQ:
 		v.yq(i, w)
-	case programs.ActGitFormat:
+	case programs.RoleGitFormat:
 		if !languages.GitFormat(w.Text) {
 			v.unknown(i, "a format for which git runs a program that checks signatures")
 		}
-	case programs.ActGitSort:
+	case programs.RoleGitSort:
 		if !languages.GitSort(w.Text) {
 			v.unknown(i, "a key for which git may run a program that checks signatures")
 		}
-	case programs.ActColumns:
+	case programs.RoleColumns:
 		if !processColumns(w.Text) {
 			v.unknown(i, "a column that permd does not know, such as the environment: "+display.Display(display.ShowWord(&w)))
 		}
 	}
 }
 
-// awk checks an awk program and the words after it. Some implementations take
-// options there, others files; gawk takes files below /inet for connections.
+// awk checks an awk program and the words after it. Some implementations accept options
+// there, others files; gawk opens connections for paths below /inet.
 func (v *invocation) awk(i int, w effects.Word) {
 	if !languages.Awk(w.Text) {
 		v.unknown(i, "an awk program that may read, write or run something")
@@ -63,8 +63,8 @@ func (v *invocation) awk(i int, w effects.Word) {
 	}
 }
 
-// yq checks a program for yq. One that is the name of a file is taken for that:
-// yq .env prints it.
+// yq checks a program for yq. If a file of that name exists, yq takes the word for
+// that: yq .env prints it.
 func (v *invocation) yq(i int, w effects.Word) {
 	if !languages.YQ(w.Text) {
 		v.unknown(i, "a program that may read files or the environment")
@@ -75,8 +75,8 @@ func (v *invocation) yq(i int, w effects.Word) {
 	}
 }
 
-// mayBeFile reports whether a word that is no path may be that of a file, now or
-// when the run begins.
+// mayBeFile reports whether a word that is no path may name a file, now or when the run
+// begins.
 func (v *invocation) mayBeFile(text string) bool {
 	for part := range strings.SplitSeq(text, "/") {
 		if len(part) > paths.MaxName {
@@ -94,9 +94,9 @@ func (v *invocation) mayBeFile(text string) bool {
 	return err == nil && !mode.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-// sql handles SQL for SQLite, and the commands of its shell: what is not known
-// to only look may write the database, and run programs unless -safe forbids it.
-// An option that holds some is done before the options after it count.
+// sql handles SQL for SQLite, and the commands of its shell: statements that are not
+// known to only read may write the database, and run programs unless -safe forbids it.
+// An option that contains some is executed before the options after it count.
 func (v *invocation) sql(i int, w effects.Word, option bool) {
 	switch {
 	case strings.HasPrefix(w.Text, "."):
@@ -117,18 +117,18 @@ func (v *invocation) sql(i int, w effects.Word, option bool) {
 	}
 }
 
-// database handles the file of a database. Only read, and with what its own
-// views may do turned off, it is as harmless as its file is: a journal or log
-// next to it is written into it, or begun.
+// database handles a database file. If it is only read, and its own views are
+// restricted, it is as harmless as any file that is read, except that a journal or log
+// next to it may be written.
 func (v *invocation) database(i int, w effects.Word) {
 	if w.Text == ":memory:" || w.Text == "" {
 		return
 	}
-	if why := noFile(programs.ActDatabase, w.Text); why != "" {
+	if why := noFile(programs.RoleDatabase, w.Text); why != "" {
 		v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
 		return
 	}
-	v.applyPath(programs.ActReads, i, w, false)
+	v.applyPath(programs.RoleReads, i, w, false)
 	if w.Dynamic() || w.Glob {
 		return
 	}
@@ -148,7 +148,7 @@ func (v *invocation) database(i int, w effects.Word) {
 	}
 }
 
-// writesWhenRead says why reading a database may write something, "" when it does not.
+// writesWhenRead returns why reading a database may write something, "" if it does not.
 func (v *invocation) writesWhenRead(w effects.Word) string {
 	e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
 	if e.File == nil {

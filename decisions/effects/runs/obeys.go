@@ -13,27 +13,26 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// What a program that only looks may be told by the project it runs in: to run
-// another one, to ask another host. Such files come with what is cloned, so a
-// run that obeys one is not read-only, unless all that it says is known to be
-// harmless.
+// A read-only program may be configured by the project that it runs in: to run another
+// program, to connect to another host. Such files come with a clone, so a run that
+// obeys one is not read-only, unless all its settings are known to be harmless.
 
 // maxObeyedOperands bounds the operands whose folders are searched for settings.
 const maxObeyedOperands = 64
 
-// printsOwnInfo reports whether the run is a question about the program alone,
-// such as for its version.
+// printsOwnInfo reports whether the run only asks about the program itself, such as its
+// version.
 func (v *invocation) printsOwnInfo() bool {
 	return len(v.args) == 1 && len(v.subs) == 0 && len(v.operands) == 0 && !v.changes && len(v.flags) == 1 &&
 		slices.Contains(v.p.ReadonlyAlone, v.flags[0])
 }
 
-// obeysProject returns a file that the program obeys and that says more than is
-// known to be harmless, or may come to before the program runs; "" if there is
-// none. It lies in the folder of the run or in one above it, up to the root of
-// all: programs go up from where the folder really is, not along the links that
-// lead to it, and not all stop where a project begins. The home is the person's:
-// what lies in it counts only if an earlier call or part of the call wrote it.
+// obeysProject returns a file that configures the program with a setting that is not
+// known to be harmless, or that may do so by the time the program runs; "" if there is
+// none. The file lies in the folder of the run or one of its parents, up to the root:
+// programs search upwards from the resolved folder, not along links, and not all stop
+// at the project's root. The home is the person's: its files count only if an earlier
+// call or part of the call wrote them.
 func (v *invocation) obeysProject() string {
 	if len(v.p.Obeys) == 0 {
 		return ""
@@ -60,7 +59,7 @@ func (v *invocation) obeysProject() string {
 			}
 		}
 	}
-	// Of a program that obeys no file of a folder, the folder need not be known.
+	// The folder matters only if the program obeys files of a folder.
 	if slices.ContainsFunc(v.p.Obeys, func(o programs.Obeyed) bool { return !o.Home && !o.Project && !o.Variable && !o.Beside }) {
 		if file := v.obeysFrom(around, v.folderOf(v.run.Cwd), false); file != "" {
 			return file
@@ -77,13 +76,13 @@ func (v *invocation) obeysProject() string {
 	return ""
 }
 
-// surroundings are what the run finds around it.
+// surroundings returns the files and folders of the run.
 func (v *invocation) surroundings() *settings.Surroundings {
 	return &settings.Surroundings{FS: v.b.FS, Files: v, Home: v.b.Call.User.Home, Project: v.b.Paths.Project()}
 }
 
-// obeysFrom is obeysProject for the files of one folder, "" if it is not known,
-// and of all above it: those next to operands, or the others.
+// obeysFrom is obeysProject for the files of one folder ("" if unknown) and its
+// parents: those next to operands, or the others.
 func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside bool) string {
 	if dir == "" {
 		return "a file in a folder of which nothing is known"
@@ -115,10 +114,10 @@ func (v *invocation) obeysFrom(around *settings.Surroundings, dir string, beside
 	return "a file far above its folder"
 }
 
-// operandFolders are the folders that the operands lie in: as they are written,
-// and where links lead, since programs go up from either. "" stands for one that
-// is not known. A pattern may stand for a folder's own name, so what it is below
-// counts, and no deeper folder can be meant: applyPath refuses other patterns.
+// operandFolders returns the folders of the operands, both as written and with links
+// resolved, since programs search upwards from either. "" is an unknown folder. A
+// pattern may match a folder, so its prefix counts; it cannot match a deeper folder,
+// because applyPath rejects such patterns.
 func (v *invocation) operandFolders() []string {
 	var dirs []string
 	cwd := v.folderOf(v.run.Cwd)
@@ -147,22 +146,19 @@ func (v *invocation) operandFolders() []string {
 	return slices.Compact(dirs)
 }
 
-// Changed reports whether the file is, or may be, one that an earlier call or part
-// of the call names as what it writes or deletes.
+// Changed implements settings.Files.
 func (v *invocation) Changed(file string) bool {
 	return v.b.writes(file) || v.b.Stale(file)
 }
 
-// Rewritten is Changed for files that git checkout and its like may change as
-// well, which is all but those of git's own folder. Of a folder, it tells whether
-// anything in it may be changed.
+// Rewritten implements settings.Files. For a folder, it reports whether anything in it
+// may be changed.
 func (v *invocation) Rewritten(file string) bool {
 	in := lexpath.Fold(file) + "/"
 	return v.Changed(file) || v.b.mayChange(func(w string) bool { return strings.HasPrefix(w, in) }) || v.b.CheckLinks(effects.Effect{File: &effects.File{Path: file}}).File == nil
 }
 
-// Leads returns where a path leads that is read, "" if that is not known, and
-// whether it is one that guards a secret or is permd's own.
+// Leads implements settings.Files.
 func (v *invocation) Leads(file string) (at string, secret bool) {
 	e := v.b.Operand(effects.KindRead, file, "", v.at.From)
 	if e.File == nil {
@@ -171,23 +167,23 @@ func (v *invocation) Leads(file string) (at string, secret bool) {
 	return e.File.Path, e.Tags.Has(effects.Secret) || e.Tags.Has(effects.Permd)
 }
 
-// noFile says why a word in the place of a file is none, "" when it is one.
-func noFile(does programs.Act, text string) string {
+// noFile returns why a word at a file's position is no file, "" if it is one.
+func noFile(role programs.Role, text string) string {
 	switch {
-	case does == programs.ActSources && strings.HasPrefix(text, "@"):
+	case role == programs.RoleSources && strings.HasPrefix(text, "@"):
 		return "a file of options"
-	case does == programs.ActViewed && strings.HasPrefix(text, "+"):
+	case role == programs.RoleViewed && strings.HasPrefix(text, "+"):
 		return "a command for a program that shows files"
-	case does == programs.ActMatched && strings.ContainsAny(text, "*?["):
+	case role == programs.RoleMatched && strings.ContainsAny(text, "*?["):
 		return "a pattern that the program reads itself"
-	case does == programs.ActDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
+	case role == programs.RoleDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
 		return "an address that leads to a file"
 	}
 	return ""
 }
 
-// isName reports whether the text can only be a name of what the program knows
-// itself: no path, no address, and no file that happens to have that name.
+// isName reports whether the text can only be a name that the program itself defines:
+// no path, no address, and no file of that name.
 func (v *invocation) isName(text string) bool {
 	if strings.ContainsAny(text, "/:\\~") || strings.HasPrefix(text, ".") || v.run.Cwd == "" {
 		return false

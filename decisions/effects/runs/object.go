@@ -12,15 +12,15 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// thinMagic begins a thin archive (ar rcT), which holds the paths of its members
-// in place of them: nm and its like open these wherever they lie.
+// thinMagic begins a thin archive (ar rcT), which contains the paths of its members
+// instead of the members: nm and similar programs open these anywhere.
 const thinMagic = "!<thin>"
 
-// maxObject is the size up to which a file is looked into for that, in bytes.
+// maxObject is the maximum size of a file that is checked for that, in bytes.
 const maxObject = 64 << 10
 
-// isThinArchive reports whether the word may lead to a thin archive: one that is, or a file
-// that is called like an archive and cannot be looked into.
+// isThinArchive reports whether the word may name a thin archive: an actual one, or a
+// file with the name of an archive that cannot be read.
 func (v *invocation) isThinArchive(w effects.Word) bool {
 	archive := strings.HasSuffix(lexpath.Fold(w.Text), ".a")
 	if w.Glob || w.Dynamic() || v.run.Cwd == "" && !path.IsAbs(w.Text) {
@@ -28,7 +28,7 @@ func (v *invocation) isThinArchive(w effects.Word) bool {
 	}
 	e := v.b.Operand(effects.KindRead, w.Text, v.run.Cwd, v.at.From)
 	if e.File == nil {
-		return false // it asks by itself
+		return false // it already asks
 	}
 	archive = archive || strings.HasSuffix(lexpath.Fold(e.File.Path), ".a")
 	if v.Rewritten(e.File.Path) {
@@ -46,29 +46,29 @@ func (v *invocation) objectFile(a argument) {
 	if v.isThinArchive(a.w) {
 		v.unknown(a.i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&a.w)))
 	}
-	a.act = programs.ActSources
+	a.role = programs.RoleSources
 	v.sourceFile(a)
 }
 
-// sourceFile handles a file that is read, unless the word has another form.
+// sourceFile handles a file that is read, unless the word has a special form.
 func (v *invocation) sourceFile(a argument) {
-	if why := noFile(a.act, a.w.Text); why != "" {
+	if why := noFile(a.role, a.w.Text); why != "" {
 		v.unknown(a.i, why+": "+display.Display(display.ShowWord(&a.w)))
 		return
 	}
-	v.applyPath(programs.ActReads, a.i, a.w, v.p.Recursive)
+	v.applyPath(programs.RoleReads, a.i, a.w, v.p.Recursive)
 }
 
-// name handles a name of what the program knows itself.
+// name handles a name that the program itself defines.
 func (v *invocation) name(a argument) {
 	if a.w.Glob || !v.isName(a.w.Text) {
 		v.unknown(a.i, "a name that may lead to a file: "+display.Display(display.ShowWord(&a.w)))
 	}
 }
 
-// charset handles the name of a character set; one with a slash is a file.
+// charset handles the name of a character set; a name with a slash is a file.
 func (v *invocation) charset(a argument) {
 	if strings.Contains(a.w.Text, "/") {
-		v.applyPath(programs.ActReads, a.i, a.w, false)
+		v.applyPath(programs.RoleReads, a.i, a.w, false)
 	}
 }

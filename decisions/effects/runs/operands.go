@@ -7,58 +7,58 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// operandEffects applies the table to the operands.
+// operandEffects applies the table's roles to the operands.
 func (v *invocation) operandEffects() {
 	if v.p.Wrapper != nil || v.p.Style == programs.StyleTest {
 		return
 	}
 	if v.unparsed {
-		v.operands = nil // a question is asked already
+		v.operands = nil // an Unknown effect was added already
 	}
 	specs := v.operandSpecs()
 	tree := v.p.Recursive || v.has(v.p.RecursiveWith)
 	if v.p.Interpreter == "shell" && v.has([]string{"-c"}) {
-		specs = []programs.Operand{{Act: programs.ActInline}, {Act: programs.ActText, Many: true}}
+		specs = []programs.Operand{{Role: programs.RoleInline}, {Role: programs.RoleText, Many: true}}
 	}
 	for n, i := range v.operands {
 		if v.full() {
 			return
 		}
-		does := programs.ActUnknown
+		role := programs.RoleUnknown
 		switch {
 		case v.dashes >= 0 && n >= v.dashes && v.p.HasDashes:
-			does = v.p.AfterDashes
+			role = v.p.AfterDashes
 		default:
 			if spec := operandAt(specs, n, len(v.operands)); spec != nil {
-				does = spec.Act
+				role = spec.Role
 			}
 		}
 		behind := v.dashes >= 0 && n >= v.dashes && v.p.HasDashes
 		if w := &v.args[i]; w.Glob && !w.Dynamic() && !behind && movesOthers(specs, n, len(v.operands)) {
 			v.unknown(i, "a pattern that may become several words, of which each means something else: "+display.Display(display.ShowWord(&v.args[i])))
 		}
-		v.apply(does, i, v.args[i], false, tree)
-		if (does == programs.ActReads || does == programs.ActWrites) && v.has(v.p.DeletesWith) {
-			v.apply(programs.ActDeletes, i, v.args[i], false, tree)
+		v.apply(role, i, v.args[i], false, tree)
+		if (role == programs.RoleReads || role == programs.RoleWrites) && v.has(v.p.DeletesWith) {
+			v.apply(programs.RoleDeletes, i, v.args[i], false, tree)
 		}
-		if does == programs.ActTarget || does == programs.ActTool || does == programs.ActModule {
+		if role == programs.RoleTarget || role == programs.RoleTool || role == programs.RoleModule {
 			break // the words after it are its own
 		}
 	}
 	for _, l := range v.deferred {
-		v.apply(l.act, l.arg, l.word, true, tree)
+		v.apply(l.role, l.arg, l.word, true, tree)
 	}
 }
 
-// movesOthers reports whether the n-th operand, when several words are in its
-// place, has one among them that does something else than it.
+// movesOthers reports whether the n-th operand, if it expands to several words, has one
+// among them with another role.
 func movesOthers(specs []programs.Operand, n, total int) bool {
 	own := operandAt(specs, n, total)
 	if own == nil || own.Many {
 		return false
 	}
-	// Those in front of the one that repeats move what follows them, those
-	// after it what repeats.
+	// Operands before the repeated one shift those that follow; operands after it
+	// shift the repeated one.
 	from := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
 	for i := range specs {
 		if &specs[i] == own && (from < 0 || i < from) {
@@ -66,14 +66,14 @@ func movesOthers(specs []programs.Operand, n, total int) bool {
 		}
 	}
 	for _, o := range specs[from:] {
-		if o.Act != own.Act {
+		if o.Role != own.Role {
 			return true
 		}
 	}
-	return own.Act != programs.ActText && !slices.ContainsFunc(specs[from:], func(o programs.Operand) bool { return o.Many })
+	return own.Role != programs.RoleText && !slices.ContainsFunc(specs[from:], func(o programs.Operand) bool { return o.Many })
 }
 
-// operandSpecs are the positions that exist with the options given.
+// operandSpecs returns the positions that exist with the options given.
 func (v *invocation) operandSpecs() []programs.Operand {
 	all := true
 	for i := range v.p.Operands {
@@ -96,8 +96,8 @@ func (v *invocation) hasOperand(o *programs.Operand) bool {
 	return !v.has(o.Unless) && (len(o.Only) == 0 || v.has(o.Only))
 }
 
-// operandAt is what the n-th of total operands is: positions before the one
-// that repeats are counted from the front, those after it from the back.
+// operandAt returns the position of the n-th of total operands: positions before the
+// repeated one are counted from the front, those after it from the back.
 func operandAt(specs []programs.Operand, n, total int) *programs.Operand {
 	many := slices.IndexFunc(specs, func(o programs.Operand) bool { return o.Many })
 	switch {

@@ -9,14 +9,14 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// applyOverlay adds what a person's own layer says about a program that the table knows:
-// its words are parsed again, with what that layer says about them, and
-// what either finds counts. The name of the sub-command and of the options stay
-// the table's, since a rule can want them to be there or not to be there.
+// applyOverlay adds the overlay's effects for a program that the table knows: its words
+// are read again with the overlay's entry, and the effects of both count. The names of
+// the sub-command and of options remain the table's, since rules can require their
+// presence or absence.
 func (v *invocation) applyOverlay(p *programs.Program) {
 	b := v.b
 	if b.inOverlay {
-		return // within a second look; to double it at each level would never end
+		return // the overlay is not applied within itself: nested wrappers would double the work at each level
 	}
 	b.inOverlay = true
 	defer func() { b.inOverlay = false }()
@@ -25,9 +25,10 @@ func (v *invocation) applyOverlay(p *programs.Program) {
 	v.harms.add(found)
 }
 
-// applyUserProgram adds what a person's own layer says about a program that nobody else knows
-// to the effects that it has as such a one. That it is known, read-only or
-// harmless is the person's word alone: rules of org are shown the run without it.
+// applyUserProgram adds the overlay's effects for a program that no other layer
+// describes to those of an unknown program. That the program is known, read-only or
+// harmless is only the person's statement: rules of the organisation see the run
+// without it.
 func (v *invocation) applyUserProgram(p *programs.Program) {
 	plain := *v.run
 	plain.Args = slices.Clone(v.run.Args)
@@ -44,12 +45,12 @@ func (v *invocation) applyUserProgram(p *programs.Program) {
 	v.harms = found
 }
 
-// interpretWith takes the run's words apart by another entry than the table's. It
-// adds the effects that are not there yet and returns what it found of the run.
+// interpretWith reads the run's words with another entry than the table's. It adds the
+// effects that are new, and returns the other properties of the run.
 //
-// Nothing else follows from it: that a run moves, links or makes something would
-// turn what is known of later paths into what is not, or the other way round, and
-// so a deny of org into a question, or a question into nothing.
+// It does not change later paths: if the run moved, links or created something
+// according to the overlay, known paths would become unknown or the reverse, and thus
+// an organisation's deny a question, or a question nothing.
 func (v *invocation) interpretWith(p *programs.Program) (run effects.Run, found harms) {
 	b := v.b
 	first, text, before, paths := len(b.Effects), b.Effects[v.index].Text, *b, *b.Paths
@@ -72,8 +73,8 @@ func (v *invocation) interpretWith(p *programs.Program) (run effects.Run, found 
 	return run, w.harms
 }
 
-// wraps adds the command that the operands of a wrapper are, as wrapped does for
-// those of the table.
+// wraps adds the command in a wrapper's operands, as wrapped does for wrappers of the
+// table.
 func (v *invocation) wraps(p *programs.Program) {
 	peek := invocation{b: v.b, at: v.at, index: v.index, run: v.run, args: v.args, p: p}
 	start := peek.wrappedCommand(p)
@@ -102,12 +103,12 @@ func (v *invocation) wraps(p *programs.Program) {
 	v.b.Command(inner, at)
 }
 
-// dropDuplicates drops the effects from index again on that are among those from index
-// first on already, each against one.
+// dropDuplicates drops each effect from index again on that has a match among those
+// from index first on.
 func (b *Builder) dropDuplicates(first, again int) {
 	old := b.Effects[first+1 : again]
 	used := make([]bool, len(old))
-	moved := map[int]int{} // where effects of the second look are now
+	moved := map[int]int{} // new indices of the effects of the second reading
 	kept := again
 	for i := again; i < len(b.Effects); i++ {
 		e := b.Effects[i]

@@ -26,8 +26,8 @@ func (v *invocation) option(use *programs.OptionUse) {
 		return
 	}
 	if use.Abbreviated && use.Candidate == 0 {
-		// The effects of all it may stand for, and a question: the table may
-		// lack an option that the program would take it for.
+		// It has the effects of all candidates, and asks: the table may lack an
+		// option that the program would choose.
 		v.unclear = true
 		v.unknown(i, "an abbreviated option: "+display.Display(use.Name()))
 	}
@@ -60,7 +60,7 @@ func (v *invocation) option(use *programs.OptionUse) {
 	}
 }
 
-// separateValue handles an option whose value is a word of its own, or two words of
+// separateValue handles an option whose value is the next word, or the next two, of
 // which the first is a name.
 func (v *invocation) separateValue(use *programs.OptionUse) {
 	i, at := use.Index, use.Value
@@ -70,7 +70,7 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 		v.harmLike(use.Option, i)
 		return
 	}
-	v.apply(programs.ActText, at-1, v.args[at-1], true, false)
+	v.apply(programs.RoleText, at-1, v.args[at-1], true, false)
 	v.patternValue(at)
 	v.value(use.Option, at, v.args[at])
 	if v.harms.last(at) {
@@ -80,8 +80,8 @@ func (v *invocation) separateValue(use *programs.OptionUse) {
 	}
 }
 
-// optionalNumber notes that a number after an option whose value is optional may
-// be that value: make -j 4.
+// optionalNumber records that a number after an option with an optional value may be
+// that value: make -j 4.
 func (v *invocation) optionalNumber(o *programs.Option, i int) {
 	if o.Arity == programs.ArityOptional && i+1 < len(v.args) {
 		if next := v.args[i+1].Text; next != "" && next[0] >= '0' && next[0] <= '9' {
@@ -109,8 +109,8 @@ func (v *invocation) unknownOption(i int, name string) {
 	v.flags = append(v.flags, name)
 }
 
-// mayHaveValue reports whether the word after an option that nobody explains
-// may be its value.
+// maybeValueSeparate reports whether the word after an unknown option may be its
+// value.
 func (v *invocation) maybeValueSeparate(i int) bool {
 	text := v.args[i].Text
 	attached := strings.HasPrefix(text, "--") && strings.Contains(text, "=")
@@ -128,33 +128,33 @@ func (v *invocation) has(flags []string) bool {
 	return false
 }
 
-// harmLike notes the option's own word when its value is a word of its own.
+// harmLike records the option's own word if its value is a separate word.
 func (v *invocation) harmLike(o *programs.Option, i int) {
-	switch o.Act {
-	case programs.ActChanges:
+	switch o.Role {
+	case programs.RoleChanges:
 		v.harmOption(i)
-	case programs.ActUnknown, programs.ActInline, programs.ActScript, programs.ActChdir, programs.ActTarget, programs.ActMount, programs.ActModule, programs.ActLoads:
+	case programs.RoleUnknown, programs.RoleInline, programs.RoleScript, programs.RoleChdir, programs.RoleTarget, programs.RoleMount, programs.RoleModule, programs.RoleLoads:
 		v.harm(i)
 	}
 }
 
-// value applies an option's act to its value; w.text is "" for none.
+// value applies an option's role to its value; w.Text is "" for none.
 func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	if o.Arity == programs.ArityNone {
-		switch o.Act {
-		case programs.ActText:
-		case programs.ActChanges:
+		switch o.Role {
+		case programs.RoleText:
+		case programs.RoleChanges:
 			v.changes = true
 			v.harmOption(i)
-		case programs.ActInline:
+		case programs.RoleInline:
 			v.unknown(i, "code given inline")
-		case programs.ActDownload:
+		case programs.RoleDownload:
 			v.flags = append(v.flags, "--remote-name")
 			v.changes = true
-		case programs.ActData:
+		case programs.RoleData:
 			v.send = true
-		case programs.ActField:
-			v.queryParams = append(v.queryParams, deferredValue{act: programs.ActField, arg: i})
+		case programs.RoleField:
+			v.queryParams = append(v.queryParams, deferredValue{role: programs.RoleField, arg: i})
 		default:
 			v.unknown(i, "the option "+o.Canonical)
 		}
@@ -163,11 +163,11 @@ func (v *invocation) value(o *programs.Option, i int, w effects.Word) {
 	if o.Canonical == "--config" && v.run.Program == "curl" && w.Text == "-" {
 		v.curlConfig()
 	}
-	switch o.Act {
-	case programs.ActInto, programs.ActConnects, programs.ActSends, programs.ActDownload, programs.ActArchive, programs.ActEndpoint, programs.ActCopiesInto:
-		// What it means depends on operands and options that may follow.
-		v.deferred = append(v.deferred, deferredValue{act: o.Act, arg: i, word: w})
+	switch o.Role {
+	case programs.RoleInto, programs.RoleConnects, programs.RoleSends, programs.RoleDownload, programs.RoleArchive, programs.RoleEndpoint, programs.RoleCopiesInto:
+		// Its meaning depends on later operands and options.
+		v.deferred = append(v.deferred, deferredValue{role: o.Role, arg: i, word: w})
 		return
 	}
-	v.apply(o.Act, i, w, true, false)
+	v.apply(o.Role, i, w, true, false)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// ownList is permd's tree of commands, a command a line: whether it only reads,
-// its words, and its options, a value marked by "=". A test of the command line
-// writes it and fails when the tree is another.
+// ownList is permd's tree of commands, one a line: whether it only reads, its words, and
+// its options, those with a value marked by "=". A test of the command line generates
+// the list and fails if the tree differs.
 //
 //go:embed own_commands.txt
 var ownList string
@@ -19,7 +19,7 @@ var ownList string
 // ownEntry is a command of permd.
 type ownEntry struct {
 	reads   bool
-	group   bool // it holds other commands
+	group   bool // it has sub-commands
 	options []string
 }
 
@@ -45,8 +45,8 @@ var ownCommands = sync.OnceValue(func() map[string]ownEntry {
 	return all
 })
 
-// ownCommand is what permd does when it is given the words: it reads only if
-// they spell a command that is marked so, with options that it has.
+// ownCommand returns how the words use permd: as reading only if they spell a command
+// that is marked so, with options that it has.
 func ownCommand(args []string) effects.OwnUse {
 	all := ownCommands()
 	name := ownName
@@ -67,7 +67,7 @@ func ownCommand(args []string) effects.OwnUse {
 			option, _, attached := strings.Cut(w, "=")
 			switch {
 			case slices.Contains(at.options, option):
-				// pflag takes a value of a switch too: --json=false.
+				// pflag accepts a value for a switch too: --json=false.
 			case slices.Contains(at.options, option+"="):
 				if !attached {
 					i++

@@ -12,14 +12,14 @@ import (
 
 const (
 	ownName = "permd"
-	// maxOwnSearch is how much of one word or text is searched for permd's
-	// name, in bytes.
+	// maxOwnSearch is how much of one word or text is searched for permd's name, in
+	// bytes.
 	maxOwnSearch = 64 << 10
-	maxOwnWords  = 4 << 10 // words of one run that are looked at
+	maxOwnWords  = 4 << 10 // words of one run that are examined
 )
 
-// ownUse finds out how a run uses permd. It is asked when the run is complete.
-// appended says that it is given more words than those of the call.
+// ownUse returns how a run uses permd. It is called when the run is complete. appended
+// is set if the run gets more words than those of the call.
 func (b *Builder) ownUse(r *effects.Run, given string, appended bool) effects.OwnUse {
 	args := r.Args
 	if appended {
@@ -33,7 +33,7 @@ func (b *Builder) ownUse(r *effects.Run, given string, appended bool) effects.Ow
 		use = ownCommand(args)
 	}
 	if r.Known && r.Readonly {
-		return use // it runs no other program, and opens files to read them
+		return use // it runs no other program, and only reads files
 	}
 	for _, word := range r.Args[:min(len(r.Args), maxOwnWords)] {
 		if !strings.ContainsAny(word, " \t\n") && b.ownSocket(word) {
@@ -66,8 +66,8 @@ func (b *Builder) ownUse(r *effects.Run, given string, appended bool) effects.Ow
 	return use
 }
 
-// ownCandidates are the indexes of the words that may make a run use permd: of a
-// known program those that are not known to be harmless.
+// ownCandidates returns the indices of the words that may make a run use permd: for a
+// known program, those not known to be harmless.
 func (b *Builder) ownCandidates(r *effects.Run) []int {
 	if r.Known && r.Program != "go" {
 		return r.Harmful
@@ -93,8 +93,8 @@ func (b *Builder) isOwn(name, cwd string) bool {
 	return slices.Contains(b.Own.Programs(), lexpath.Fold(path.Clean(name)))
 }
 
-// linkedToOwn reports whether a program that is found by name is a link to
-// permd, in one of the folders that programs are looked for in.
+// linkedToOwn reports whether a program that is found by name is a link to permd, in
+// one of the folders of PATH.
 func (b *Builder) linkedToOwn(name string) bool {
 	if strings.Contains(name, "/") {
 		return false // the path was resolved
@@ -107,7 +107,7 @@ func (b *Builder) linkedToOwn(name string) bool {
 	return false
 }
 
-// ownSocket reports whether a word holds the path of one of permd's sockets.
+// ownSocket reports whether a word contains the path of one of permd's sockets.
 func (b *Builder) ownSocket(word string) bool {
 	if len(word) > maxOwnSearch || !strings.Contains(word, ".sock") {
 		return false
@@ -126,7 +126,7 @@ func (b *Builder) ownSocket(word string) bool {
 	return false
 }
 
-// runsCode reports whether a program runs code that is in its words.
+// runsCode reports whether a program runs code in its words.
 func (b *Builder) runsCode(r *effects.Run) bool {
 	if p := b.Table.Program(r.Program); p != nil && p.Interpreter != "" {
 		return true
@@ -135,9 +135,8 @@ func (b *Builder) runsCode(r *effects.Run) bool {
 	return slices.Contains(ownInterpreters, name) || slices.Contains(ownWrappers, name)
 }
 
-// ownInterpreters are programs that run code in their words and are no interpreters
-// in the table; ownWrappers run the command that their words are, whatever else
-// stands among them.
+// ownInterpreters are programs that run code in their words but are no interpreters in
+// the table; ownWrappers run the command in their words, whatever precedes it.
 var (
 	ownInterpreters = []string{
 		"awk", "ed", "emacs", "eval", "ex", "expect", "find", "gawk", "irb", "lldb", "lua", "mawk", "nawk", "nvim",
@@ -149,8 +148,8 @@ var (
 	}
 )
 
-// OwnInText looks for a command of permd in text that another language reads:
-// permd's name, followed by the words of a command that changes something.
+// OwnInText looks for a command of permd in text of another language: permd's name,
+// followed by the words of a command that changes something.
 func (b *Builder) OwnInText(text string) effects.OwnUse {
 	if len(text) > maxOwnSearch {
 		text = text[:maxOwnSearch]
@@ -172,7 +171,7 @@ func (b *Builder) OwnInText(text string) effects.OwnUse {
 	return effects.OwnNone
 }
 
-// ownWord is the name of a program as a package of some kind names it:
+// ownWord returns the name of the program in the name of a package:
 // example.org/permd/cmd/permd@latest, nixpkgs#permd, registry/permd:1.
 func ownWord(word string) string {
 	if i := strings.LastIndexByte(word, '#'); i >= 0 {
@@ -190,8 +189,8 @@ func ownWord(word string) string {
 	return word
 }
 
-// ownUseOfWords is what the words after permd's name make it do, where the name may
-// as well be a file's: only the words of a command make it a use.
+// ownUseOfWords returns the use of permd by the words after its name. The name may be
+// that of a file, so only the words of a command are a use.
 func ownUseOfWords(args []string) effects.OwnUse {
 	if !startsOwnCommand(args) {
 		if len(args) == 0 {
@@ -202,7 +201,7 @@ func ownUseOfWords(args []string) effects.OwnUse {
 	return ownCommand(args)
 }
 
-// startsOwnCommand reports whether words begin with a command of permd, after its
+// startsOwnCommand reports whether words begin with a command of permd, possibly after
 // options.
 func startsOwnCommand(args []string) bool {
 	for i := 0; i < len(args); i++ {

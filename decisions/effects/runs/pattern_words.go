@@ -12,15 +12,15 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// A pattern becomes names of files before the program sees its words, and a file
-// may have the name of an option: with a file "-delete", "find . ?delete" deletes
-// all. So where a pattern may begin with the mark of an option, the folder's
-// names are looked at.
+// A pattern expands to names of files before the program sees its words, and a file may
+// have the name of an option: with a file "-delete", "find . ?delete" deletes
+// everything. So if a pattern may match a name that begins like an option, the names in
+// the folder are checked.
 
-// patternOption says why the word at i, a pattern, may become something other
-// than operands; "" when it cannot. is reports whether a name would.
+// patternOption returns why the pattern w may expand to something other than operands,
+// "" if it cannot. is reports whether a name would be such a word.
 func (v *invocation) patternOption(w *effects.Word, is func(name string) bool) string {
-	pattern, _, _ := strings.Cut(w.Text, "/") // what the words begin with
+	pattern, _, _ := strings.Cut(w.Text, "/") // the beginning of the words it expands to
 	if w.Dir == "" {
 		return "a pattern in a folder that is not known"
 	}
@@ -48,8 +48,8 @@ func (v *invocation) patternOption(w *effects.Word, is func(name string) bool) s
 	return ""
 }
 
-// mayMake reports whether an earlier part of the call, or an earlier call, may
-// make one of some names in a folder.
+// mayMake reports whether an earlier part of the call, or an earlier call, may create
+// one of the names in a folder.
 func (b *Builder) mayMake(dir string, name func(string) bool) bool {
 	if b.Paths.Lost || slices.ContainsFunc(b.Rearranged, func(d string) bool { return d == "" || lexpath.In(d, dir) || lexpath.In(dir, d) }) {
 		return true
@@ -60,16 +60,16 @@ func (b *Builder) mayMake(dir string, name func(string) bool) bool {
 		return true
 	}
 	return b.mayChange(func(w string) bool {
-		// A folder that is written as a whole may get any names.
+		// A folder that is written as a whole may contain any names.
 		return in(strings.TrimSuffix(w, "/")) || strings.HasSuffix(w, "/") && effects.Covers(w, f)
 	})
 }
 
-// optionName reports whether a name has the mark of an option.
+// optionName reports whether a name begins like an option.
 func optionName(name string) bool { return name[0] == '-' || name[0] == '+' }
 
-// findName reports whether a name is a word of find's, of which the expression
-// and the commands in it are made.
+// findName reports whether a name is a word of find's expression or of the commands in
+// it.
 func findName(name string) bool {
 	switch name {
 	case "(", ")", "!", ",", ";", "+", "{}":
@@ -78,8 +78,8 @@ func findName(name string) bool {
 	return name[0] == '-'
 }
 
-// patternWord asks about a word that is a pattern and may become an option, and
-// reports whether it did.
+// patternWord asks about a pattern that may expand to an option, and reports whether it
+// did.
 func (v *invocation) patternWord(i int) bool {
 	w := &v.args[i]
 	is := optionName
@@ -94,9 +94,9 @@ func (v *invocation) patternWord(i int) bool {
 	return true
 }
 
-// patternValue asks about an option's value that is a pattern: it may become
-// several words, of which all but the first are something else. Those that find
-// does not know as its own make an error.
+// patternValue asks about an option's value that is a pattern: it may expand to several
+// words, of which only the first is the value. find fails for words that it does not
+// know.
 func (v *invocation) patternValue(i int) {
 	w := &v.args[i]
 	if !w.Glob || w.Dynamic() {

@@ -13,12 +13,11 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// glob goes through the names that a pattern matches in the folder of e, which
-// is the read of that folder. It adds the tags of what the names say, and
-// returns further reads: of links that lead out of the folder or to something
-// guarded, and with tree, of the folders among the names; or why it is not
-// known what the pattern stands for. Where only names are listed, only links to
-// folders are followed, and no file is read.
+// glob processes the names that a pattern matches in the folder of e, which is the read
+// of that folder. It adds the tags of these names, and returns further reads: of links
+// that lead out of the folder or to something guarded and, with tree, of the folders
+// among the names; or why the expansion is not known. With list, only links to folders
+// are followed, and no file is read.
 func (b *Builder) glob(e *effects.Effect, pattern string, list, tree bool, from string) (more []effects.Effect, why string) {
 	dir, r := e.File.Path, b.Paths
 	names, why := r.Names(dir)
@@ -64,13 +63,12 @@ func (b *Builder) glob(e *effects.Effect, pattern string, list, tree bool, from 
 	return more, ""
 }
 
-const maxGlobbed = 64 // links and folders that one pattern stands for
+const maxGlobbed = 64 // links and folders that one pattern may match
 
-// pattern adds the effect of a glob. A read, or a listing, is a read below the
-// folder that the pattern begins with, and of what links in it lead to; so is
-// the loss of all that is in one. Where else a pattern stands, what it matches
-// is not followed.
-func (v *invocation) pattern(does programs.Act, i int, w effects.Word) {
+// pattern adds the effect of a glob. A read or listing is a read below the pattern's
+// folder, and of the targets of links in it; deleting all that a folder contains is a
+// delete of the folder. In all other cases the expansion is unknown.
+func (v *invocation) pattern(role programs.Role, i int, w effects.Word) {
 	dir, last := path.Split(w.Text)
 	literal := dir == "" || !strings.ContainsAny(dir, "*?[")
 	if dir == "" {
@@ -79,9 +77,9 @@ func (v *invocation) pattern(does programs.Act, i int, w effects.Word) {
 	kind := effects.Kind("")
 	switch {
 	case !literal:
-	case does == programs.ActLists, does == programs.ActReads && !v.has(v.p.WritesWith):
+	case role == programs.RoleLists, role == programs.RoleReads && !v.has(v.p.WritesWith):
 		kind = effects.KindRead
-	case (does == programs.ActDeletes || does == programs.ActMoves) && strings.Trim(last, "*.") == "":
+	case (role == programs.RoleDeletes || role == programs.RoleMoves) && strings.Trim(last, "*.") == "":
 		kind = effects.KindDelete
 		v.changes = true
 	}
@@ -95,20 +93,20 @@ func (v *invocation) pattern(does programs.Act, i int, w effects.Word) {
 	if e.File != nil {
 		e.File.AsWritten = w.Text
 	}
-	if does == programs.ActMoves {
+	if role == programs.RoleMoves {
 		v.disturbs = append(v.disturbs, dir)
 	}
 	var more []effects.Effect
-	if (does == programs.ActReads || does == programs.ActLists) && e.File != nil {
+	if (role == programs.RoleReads || role == programs.RoleLists) && e.File != nil {
 		tree := v.p.Recursive || v.has(v.p.RecursiveWith)
 		var why string
-		if more, why = v.b.glob(&e, last, does == programs.ActLists, tree, v.at.From); why != "" {
+		if more, why = v.b.glob(&e, last, role == programs.RoleLists, tree, v.at.From); why != "" {
 			v.unknown(i, why+": "+display.Display(display.ShowWord(&w)))
 			return
 		}
 	}
 	v.b.Add(v.via(i, e))
 	for _, e := range more {
-		v.b.Add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, does == programs.ActLists)))
+		v.b.Add(v.via(i, v.below(e, e.File != nil && e.File.Recursive, role == programs.RoleLists)))
 	}
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// fromTop handles a path that some commands of git take from the top of the
-// repository, whatever folder they run in: git changes to it before they read
-// the path. A version that takes it from the run's folder may come, so both are
-// read.
+// fromTop handles a path that some commands of git resolve from the top of the
+// repository, whatever folder they run in: git changes to it before it reads the path.
+// Another version may resolve it from the run's folder, so both paths are read.
 func (v *invocation) fromTop(i int, w effects.Word) {
-	v.applyPath(programs.ActReads, i, w, v.p.Recursive)
+	v.applyPath(programs.RoleReads, i, w, v.p.Recursive)
 	cwd := v.run.Cwd
 	top, there := v.top(), v.folderOf(cwd)
 	if w.Text == "-" || top == there && top != "" || path.IsAbs(w.Text) {
@@ -25,12 +24,12 @@ func (v *invocation) fromTop(i int, w effects.Word) {
 		return
 	}
 	v.run.Cwd = top
-	v.applyPath(programs.ActReads, i, w, v.p.Recursive)
+	v.applyPath(programs.RoleReads, i, w, v.p.Recursive)
 	v.run.Cwd = cwd
 }
 
-// top is the folder that holds the repository of the run's folder, that folder
-// itself where there is none, "" when it is not known.
+// top returns the folder that holds the repository of the run's folder, that folder
+// itself if there is no repository, "" if it is not known.
 func (v *invocation) top() string {
 	there, root := v.folderOf(v.run.Cwd), v.b.Paths.Project()
 	for dir := there; dir != ""; dir = path.Dir(dir) {
@@ -44,9 +43,9 @@ func (v *invocation) top() string {
 	return ""
 }
 
-// begins handles the beginning of names that the program goes on with: it may
-// write any file of that folder. Of a folder that is not of the project, the
-// person has to look: all below it is more than is meant.
+// begins handles a prefix of the names of files that are written: the program may write
+// any file of that folder. Outside of the project this is unknown, since the effect
+// would cover more than is meant.
 func (v *invocation) begins(i int, w effects.Word) {
 	if w.Glob {
 		v.unknown(i, "a pattern whose files are not known: "+display.Display(display.ShowWord(&w)))
@@ -57,24 +56,24 @@ func (v *invocation) begins(i int, w effects.Word) {
 	v.harm(i)
 	e := v.b.Operand(effects.KindWrite, path.Dir(w.Text+"x"), v.run.Cwd, v.at.From)
 	if root := v.b.Paths.Project(); e.File != nil && (root == "" || !lexpath.In(root, e.File.Path)) {
-		v.applyPath(programs.ActWrites, i, w, false)
+		v.applyPath(programs.RoleWrites, i, w, false)
 		v.unknown(i, "the beginning of the names of files that are written: "+display.Display(display.ShowWord(&w)))
 		return
 	}
 	v.b.Add(v.via(i, v.below(e, true, false)))
 }
 
-// dash handles the operand "-". Most programs take it for their standard input
-// or output; for cp, mv and tee it is a file of that name.
-func (v *invocation) dash(does programs.Act, i int, w effects.Word) {
+// dash handles the operand "-". For most programs it is standard input or output; for
+// cp, mv and tee it is a file of that name.
+func (v *invocation) dash(role programs.Role, i int, w effects.Word) {
 	w.Text = "./-"
-	switch does {
-	case programs.ActWrites:
-		v.applyPath(does, i, w, false)
-	case programs.ActReads:
+	switch role {
+	case programs.RoleWrites:
+		v.applyPath(role, i, w, false)
+	case programs.RoleReads:
 		file := path.Join(v.run.Cwd, "-")
 		if v.run.Cwd == "" || v.Exists(file) || v.Changed(file) {
-			v.applyPath(does, i, w, v.p.Recursive)
+			v.applyPath(role, i, w, v.p.Recursive)
 		}
 	}
 }

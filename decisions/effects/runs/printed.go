@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/decisions/effects/display"
 )
 
-// printsVariable reports whether echo or printf shows a variable whose name says
-// that it holds a secret; whether it is set, and how long, is none.
+// printsVariable reports whether echo or printf prints a variable with the name of a
+// secret. Whether it is set, and its length, are not secret.
 func printsVariable(program string, words []effects.Word) bool {
 	if program != "echo" && program != "printf" {
 		return false

@@ -10,7 +10,7 @@ import (
 )
 
 // connects adds the effect of an address.
-func (v *invocation) connects(does programs.Act, i int, w effects.Word) {
+func (v *invocation) connects(role programs.Role, i int, w effects.Word) {
 	if w.Glob || isURLPattern(w.Text) {
 		v.unknown(i, "an address that is a pattern: "+display.Display(display.ShowWord(&w)))
 		return
@@ -24,7 +24,7 @@ func (v *invocation) connects(does programs.Act, i int, w effects.Word) {
 		url = guessScheme(url)
 	}
 	method := effects.MethodGet
-	if does == programs.ActSends || v.send {
+	if role == programs.RoleSends || v.send {
 		method = effects.MethodSend
 		v.changes = true
 	}
@@ -39,12 +39,12 @@ func (v *invocation) connects(does programs.Act, i int, w effects.Word) {
 		}
 	}
 	v.b.Add(v.via(i, e))
-	if (does == programs.ActDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
+	if (role == programs.RoleDownload || v.has([]string{"--remote-name"})) && !v.has([]string{"--output-document"}) {
 		v.download(i, w.Text)
 	}
 }
 
-// download adds the write of a file named like the last part of a URL.
+// download adds the write of a file named by the last part of a URL.
 func (v *invocation) download(i int, url string) {
 	v.changes = true
 	_, rest, ok := strings.Cut(url, "://")
@@ -63,7 +63,7 @@ func (v *invocation) download(i int, url string) {
 	v.b.Add(v.via(i, v.b.Operand(effects.KindWrite, name, v.run.Cwd, v.at.From)))
 }
 
-// remote handles the word that names where git fetches from or pushes to.
+// remote handles the word that git fetches from or pushes to.
 func (v *invocation) remote(i int, w effects.Word) {
 	method := effects.MethodGet
 	if len(v.subs) > 0 && v.subs[0] == "push" {
@@ -76,7 +76,7 @@ func (v *invocation) remote(i int, w effects.Word) {
 	case strings.HasPrefix(rest, "//") && colon && !strings.EqualFold(head, "file"):
 		v.b.Add(v.via(i, v.b.Paths.Connect(w.Text, method, v.at.From)))
 	case colon && !strings.Contains(head, "/") && head != "" && !strings.HasPrefix(rest, "//"):
-		// user@host:path is ssh.
+		// user@host:path is an ssh address.
 		v.b.Add(v.via(i, v.b.Paths.Connect("ssh://"+head+"/"+strings.TrimLeft(rest, "/"), method, v.at.From)))
 	case colon, strings.ContainsAny(w.Text, "/\\") || w.Text == "." || w.Text == "..":
 		v.unknown(i, "another repository, whose configuration may run commands: "+display.Display(display.ShowWord(&w)))
@@ -85,9 +85,9 @@ func (v *invocation) remote(i int, w effects.Word) {
 	}
 }
 
-// namedRemote adds the connection to a remote whose address is in the
-// repository's configuration, which permd does not read. Its host is "": no
-// rule about a host matches it, and it is inherent to the run.
+// namedRemote adds the connection to a remote whose address is in the repository's
+// configuration, which permd does not read. Its host is "", which no rule about hosts
+// matches, and the effect is inherent to the run.
 func (v *invocation) namedRemote(name, method string) {
 	text := "connect to a git remote"
 	if name != "" {
@@ -99,10 +99,10 @@ func (v *invocation) namedRemote(name, method string) {
 	})
 }
 
-// foreignRepository adds an Unknown effect when the run would obey the
-// configuration of a repository other than the project's: a repository's
-// configuration can name programs to run. git takes any folder that has a HEAD,
-// refs and objects for a repository, wherever it lies in the project.
+// foreignRepository adds an Unknown effect if the run would obey the configuration of a
+// repository other than the project's: such a configuration can name programs to run.
+// git takes any folder with a HEAD, refs and objects for a repository, even inside the
+// project.
 func (v *invocation) foreignRepository() {
 	cwd, root := v.run.Cwd, v.b.Paths.Project()
 	if v.b.changesGit() || root != "" && v.b.makesRepository(root) && !v.Exists(root+"/.git") {
@@ -123,7 +123,7 @@ func (v *invocation) foreignRepository() {
 			}
 			if v.Exists(dir + "/.git") {
 				if v.b.Paths.Where(dir).Has(effects.Worktree) {
-					return // it is of the same repository
+					return // the same repository
 				}
 				break
 			}
@@ -133,8 +133,8 @@ func (v *invocation) foreignRepository() {
 	v.changes = true
 }
 
-// isBare reports whether git may take a folder itself for a repository: whoever
-// can write files there then says what git runs.
+// isBare reports whether git may take the folder itself for a repository: then whoever
+// can write files there determines what git runs.
 func (v *invocation) isBare(dir string) bool {
 	return v.Exists(dir+"/HEAD") && !v.Exists(dir+"/.git")
 }
@@ -144,7 +144,7 @@ func (v *invocation) Exists(file string) bool {
 	return err == nil
 }
 
-// folderOf resolves the run's folder, "" when that is not known.
+// folderOf resolves the run's folder, "" if it is not known.
 func (v *invocation) folderOf(cwd string) string {
 	e := v.b.Paths.Operand(effects.KindRead, cwd, "", v.at.From)
 	if e.File == nil {
@@ -153,18 +153,18 @@ func (v *invocation) folderOf(cwd string) string {
 	return e.File.Path
 }
 
-// fetches handles an address where the table has a path. A program that does
-// more than read files may well fetch it, and of those that only look some do
-// (kubectl get -f): to these it is a path as well, and fetches reports false.
+// fetches handles an address at the position of a path. A program that does more than
+// read files may well fetch it; some read-only programs do too (kubectl get -f), but for
+// these fetches returns false, because the word may also be a path.
 func (v *invocation) fetches(i int, w effects.Word) bool {
 	v.harm(i)
-	v.connects(programs.ActConnects, i, w)
+	v.connects(programs.RoleConnects, i, w)
 	return !v.p.Readonly
 }
 
-// completed adds the reads of files that the program tries in the place of one
-// that is not there: zcat notes reads notes.gz, which may be a link. Whether the
-// file is there does not matter: an earlier part of the call may delete it.
+// completed adds the reads of files that the program tries if the named one does not
+// exist: zcat notes reads notes.gz, which may be a link. Whether the file exists does
+// not matter: an earlier part of the call may delete it.
 func (v *invocation) completed(i int, w effects.Word, tree bool) {
 	if len(v.p.Completes) == 0 {
 		return

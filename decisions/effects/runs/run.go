@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	// maxScript is the size up to which a script is hashed, in bytes.
+	// maxScript is the maximum size of a script that is hashed, in bytes.
 	maxScript = 1 << 20
-	// maxRunEffects is how many effects the words of one command may have, and
-	// maxRunWords how many words may then be visible to rules: all words of a
-	// run are seen with each of its effects.
+	// maxRunEffects bounds the effects of the words of one command, and maxRunWords the
+	// words that rules may then see: rules see all words of a run with each of its
+	// effects.
 	maxRunEffects = 256
 	maxRunWords   = 256 << 10
-	// maxGuardedWord is how long a word may be that is looked up as a path, in
+	// maxGuardedWord is the maximum length of a word that is looked up as a path, in
 	// bytes.
 	maxGuardedWord = 512
-	// maxWrappers is how many commands may be wrapped in each other.
+	// maxWrappers bounds the nesting of wrapped commands.
 	maxWrappers = 32
 )
 
-// Setting is where and with what input a command runs.
+// Setting is the working folder and input of a command.
 type Setting struct {
-	Cwd   string // "" when not known
+	Cwd   string // "" if not known
 	From  string
 	Stdin effects.Stdin
 	Text  string // literal standard input
-	// Printed is what comes out of a pipe, when that is known: rules may look at
-	// what it would do, but nothing is allowed by it.
+	// Printed is the output of a preceding command, if known: its effects are added for
+	// denies, but nothing is allowed because of it.
 	Printed string
-	// via is the run that this one comes out of, nil if none.
+	// via is the run that causes this one, nil if none.
 	via *effects.Via
-	// wrapped is how many commands this one is wrapped in, appended is set when
-	// one of them adds words that are read while it runs.
+	// wrapped is the number of wrappers around the command; appended is set if one of
+	// them adds words that it reads at run time.
 	wrapped  int
 	appended bool
 }
 
-// Command adds the effects of running the words as a command. The first word
-// is literal.
+// Command adds the effects of running the words as a command. The first word is
+// literal.
 func (b *Builder) Command(words []effects.Word, at Setting) {
 	first := len(b.Effects)
 	if why := foreignCommand(words); why != "" {
@@ -68,7 +68,7 @@ func (b *Builder) Command(words []effects.Word, at Setting) {
 	}
 }
 
-// programName is the name that the table knows a program by, "" for a path
+// programName returns the name under which the table has a program, "" for a path
 // outside of the system's folders.
 func (b *Builder) programName(given string) string {
 	if !strings.Contains(given, "/") {
@@ -95,18 +95,18 @@ func (b *Builder) NetworkProgram(name string) bool {
 	return b.Table.Shell.Network[name]
 }
 
-// Operand is the effect of a path that the kernel gets as it stands.
+// Operand returns the effect of a path that is passed to the kernel unchanged.
 func (b *Builder) Operand(kind effects.Kind, word, cwd, from string) effects.Effect {
 	return b.CheckLinks(b.Paths.Operand(kind, word, cwd, from))
 }
 
-// entry is operand for a name that is not followed when it is a link.
+// entry is Operand for a name that is not followed if it is a link.
 func (b *Builder) entry(kind effects.Kind, word, cwd, from string) effects.Effect {
 	return b.CheckLinks(b.Paths.Entry(kind, word, cwd, from))
 }
 
-// CheckLinks turns an effect into an Unknown one when an earlier run of the call
-// may have put links on the way of its path.
+// CheckLinks makes an effect Unknown if an earlier run of the call may have put links
+// into its path.
 func (b *Builder) CheckLinks(e effects.Effect) effects.Effect {
 	if e.File == nil {
 		return e
@@ -120,7 +120,7 @@ func (b *Builder) CheckLinks(e effects.Effect) effects.Effect {
 	return e
 }
 
-// Run adds a run effect and what its words add, and returns its index.
+// Run adds a run effect and those of its words, and returns its index.
 func (b *Builder) Run(words []effects.Word, at Setting) int {
 	given := words[0].Text
 	r := &effects.Run{Program: given, Stdin: at.Stdin, StdinText: at.Text, Cwd: at.Cwd, Args: make([]string, 0, len(words)-1)}
@@ -155,8 +155,8 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	}
 	v.harms.store(r)
 	if at.via != nil && at.via.Arg >= 0 {
-		// A line that spells out the program covers no more of its words than one
-		// about the program itself does.
+		// A rule line that spells out the wrapper covers only the words that a line for
+		// the program itself would cover.
 		outer := b.Effects[at.via.Effect].Run
 		b.Effects[index].Via = &effects.Via{Effect: at.via.Effect, Arg: max(at.via.Arg, min(at.via.Arg+r.HarmlessFrom, len(outer.Args)-1))}
 	}
@@ -172,8 +172,8 @@ func (b *Builder) Run(words []effects.Word, at Setting) int {
 	return index
 }
 
-// byPath names a run after the path of its program, and notes the script. It
-// returns the name when the path only goes a detour to a system folder.
+// byPath handles a program that is given by its path, and records the script. It returns
+// the name if the path leads to a system folder by a detour.
 func (b *Builder) byPath(index int, at Setting) string {
 	r := b.Effects[index].Run
 	e := b.Operand(effects.KindRead, r.Executable, at.Cwd, at.From)
@@ -190,8 +190,8 @@ func (b *Builder) byPath(index int, at Setting) string {
 	return ""
 }
 
-// script is a script's path with the hash of its text, when that will still be
-// the same. A script that the call itself writes is code given inline.
+// script returns a script's path with the hash of its text, unless that may change
+// before it runs. A script that the call itself writes is treated as inline code.
 func (b *Builder) script(file, from string) *effects.Script {
 	s := &effects.Script{Path: file}
 	if b.writes(file) {
@@ -217,8 +217,8 @@ func (b *Builder) unknownArg(index, arg int, from, why string) {
 	b.Add(effects.Effect{Kind: effects.KindUnknown, From: from, Why: why, Text: why, Via: &effects.Via{Effect: index, Arg: arg}})
 }
 
-// Inline adds what shell text given in words does. Text that is not all known is
-// Unknown, and so is all that another machine runs, or the shell itself.
+// Inline adds the effects of shell text in words. Text that is not known completely is
+// Unknown, as is all text that another machine, or the shell itself, runs.
 func (b *Builder) Inline(index, arg int, code []effects.Word, at Setting, itself bool) {
 	unknown := func() { b.unknownArg(index, arg, at.From, "code given inline") }
 	if itself = itself || b.Remote; itself {
@@ -244,7 +244,7 @@ func (b *Builder) Inline(index, arg int, code []effects.Word, at Setting, itself
 func (b *Builder) nested(index, arg int, text string, at Setting) {
 	first := len(b.Effects)
 	quiet, outer := b.Nothing, b.Input
-	// What it runs reads what the shell reads.
+	// Its commands read the shell's input.
 	b.Input = Input{Kind: at.Stdin, Text: at.Text, Printed: at.Printed}
 	b.texts.Text(b, text, at.Cwd, at.From)
 	b.Nothing, b.Input = quiet, outer
@@ -255,9 +255,9 @@ func (b *Builder) nested(index, arg int, text string, at Setting) {
 	}
 }
 
-// unlisted handles a program that the table does not know: nothing is added
-// for its words, but only plain operands at their end count as harmless, and
-// the first word may be a sub-command that means anything.
+// unlisted handles a program that the table does not have: its words have no effects,
+// only plain operands at the end count as harmless, and the first word may be a
+// sub-command that does anything.
 func (v *invocation) unlisted() {
 	if len(v.args) > 0 {
 		v.harm(0)
@@ -266,7 +266,7 @@ func (v *invocation) unlisted() {
 	v.tail(0)
 }
 
-// tail handles words that no table explains, from index n on.
+// tail handles words that no entry explains, from index n on.
 func (v *invocation) tail(n int) {
 	v.unparsed = true
 	for i := n; i < len(v.args) && !v.full(); i++ {
@@ -281,9 +281,9 @@ func (v *invocation) tail(n int) {
 	}
 }
 
-// guardedWord adds a read when a word that no table explains leads to a file
-// that is guarded, so that rules about secrets see it. What else such words may
-// lead to is left to the rule or person that allows the run.
+// guardedWord adds a read if a word that no entry explains is the path of a guarded
+// file, so that rules about secrets apply. Other paths are the responsibility of the
+// rule or person that allows the run.
 func (v *invocation) guardedWord(i int, text string) {
 	if name, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(name, "-") {
 		text = value
@@ -296,8 +296,8 @@ func (v *invocation) guardedWord(i int, text string) {
 	}
 }
 
-// plainOperand reports whether a word can neither be an option nor name a path
-// elsewhere, an address or an assignment.
+// plainOperand reports whether a word cannot be an option, an assignment, an address, or
+// a path outside of the folder.
 func plainOperand(text string) bool {
 	if text == "" || strings.ContainsAny(text, "=\x00\n") || strings.Contains(text, "://") || strings.Contains(text, "..") {
 		return false

@@ -11,9 +11,9 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// AskForUncertainSearches asks for a person when a call reaches the network and searches a folder
-// of which it is not known whether a secret lies in it. By itself such a search
-// is quiet: nearly all are harmless, and what it finds stays with the agent.
+// AskForUncertainSearches asks if a call connects to the network and searches a folder
+// that may hold a secret. Without a connection such a search does not ask: nearly all
+// are harmless, and the result stays with the agent.
 func (b *Builder) AskForUncertainSearches() {
 	if len(b.Paths.UncertainSearches) == 0 || !slices.ContainsFunc(b.Effects, func(e effects.Effect) bool {
 		return e.Kind == effects.KindConnect && !e.Tags.Has(effects.Loopback)
@@ -28,8 +28,8 @@ func (b *Builder) AskForUncertainSearches() {
 	}
 }
 
-// reach is how far a search goes: narrow says that it goes only into names that
-// hold no secret, hidden that it goes into hidden ones.
+// reach returns the extent of a search: narrow is set if it only reads names that are
+// not those of secrets, hidden if it includes hidden names.
 func (v *invocation) reach(narrow, hidden bool) paths.Reach {
 	switch {
 	case narrow, ownReaders[v.run.Program]:
@@ -41,25 +41,25 @@ func (v *invocation) reach(narrow, hidden bool) paths.Reach {
 	case hidden, v.b.changesIgnores():
 		return paths.ReachAll
 	case v.run.Program != "rg", v.has(ignoreOverrides):
-		// How ag reads ignore files is its own affair.
+		// permd does not implement ag's own reading of ignore files.
 		return paths.ReachVisible
 	}
 	return paths.ReachShown
 }
 
-// ignoreOverrides are the options with which rg leaves out less than git does.
+// ignoreOverrides are the options with which rg ignores fewer files than git does.
 var ignoreOverrides = []string{
 	"--no-ignore", "--no-ignore-dot", "--no-ignore-exclude", "--no-ignore-files", "--no-ignore-global", "--no-ignore-parent", "--no-ignore-vcs",
 	"--no-require-git", "--ignore-file-case-insensitive",
 }
 
-// searchers leave hidden names out and print what they find. Other programs
-// that leave them out are checkers of code.
+// searchers skip hidden names and print what they find. Other programs that skip hidden
+// names are linters.
 var searchers = wordset.Fields("rg ag")
 
-// findsPlain reports whether find's expression lets only files with names that
-// hold no secret come to the command at i: each alternative of the expression
-// names such files, and does so before the command.
+// findsPlain reports whether find's expression passes only files whose names are not
+// those of secrets to the command at i: each alternative of the expression tests for
+// such names before the command.
 func (v *invocation) findsPlain(i int) bool {
 	begin := 0
 	if n := len(v.operands); n > 0 {
@@ -94,7 +94,7 @@ func (v *invocation) findsPlain(i int) bool {
 			}
 		default:
 			if o := v.p.Options[text]; o != nil && o.Arity != programs.ArityNone {
-				j++ // its value is no part of the expression
+				j++ // its value is not part of the expression
 			}
 		}
 		negated = false
@@ -102,9 +102,8 @@ func (v *invocation) findsPlain(i int) bool {
 	return named && begin <= i
 }
 
-// findsLinks reports whether links are among what find gives to a command, or
-// what lies in folders that they lead to: it is not told to find nothing but
-// files.
+// findsLinks reports whether find may pass links, or files below linked folders, to a
+// command: nothing restricts it to plain files.
 func (v *invocation) findsLinks() bool {
 	if v.has([]string{"-L", "-follow"}) {
 		return true
@@ -121,22 +120,22 @@ func (v *invocation) findsLinks() bool {
 	return !files
 }
 
-// followers are the options with which programs that go through folders follow
-// the links in them; those without one always do.
+// followers are the options with which programs follow links while they walk folders; a
+// program without options always does.
 var followers = map[string][]string{
 	"ack": {"--follow"}, "ag": {"--follow"}, "cp": {"--dereference"}, "diff": nil, "egrep": {"--dereference-recursive"}, "fgrep": {"--dereference-recursive"},
 	"find": {"-L", "-follow"}, "fd": {"--follow"}, "fdfind": {"--follow"}, "du": {"--dereference"}, "ls": {"--dereference"}, "tree": {"-l"},
 	"grep": {"--dereference-recursive"}, "rg": {"--follow"}, "rsync": {"--copy-links"}, "scp": nil, "tar": {"--dereference"}, "zip": nil,
 }
 
-// followsLinks reports whether the run reads what the links in a folder lead to.
+// followsLinks reports whether the run reads the targets of links in a folder.
 func (v *invocation) followsLinks() bool {
 	options, ok := followers[v.run.Program]
 	return ok && (len(options) == 0 && !v.has([]string{"--no-dereference", "--symlinks"}) || v.has(options))
 }
 
-// readsThroughLinks adds the reads of what lies outside of the project, or is guarded, to
-// which links lead in a folder that the run goes through.
+// readsThroughLinks adds the reads of link targets that are guarded or outside of the
+// project, for the links in a folder that the run walks.
 func (v *invocation) readsThroughLinks() {
 	for n := 0; n < len(v.followed); n++ {
 		shown := 0
@@ -161,6 +160,6 @@ func (v *invocation) readsThroughLinks() {
 	v.followed = nil
 }
 
-// maxReadsThroughLinks is how many links of one run are shown that lead out of the project.
-// All are looked at; one is enough to ask.
+// maxReadsThroughLinks is how many links out of the project are reported for one run. All
+// are examined; one is enough to ask.
 const maxReadsThroughLinks = 4

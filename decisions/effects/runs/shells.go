@@ -12,11 +12,11 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// NoShell stands for a shell whose language is not read: fish, PowerShell, csh.
+// NoShell stands for a shell whose language is not parsed: fish, PowerShell, csh.
 const NoShell = plainshell.Interactive
 
-// Readers are the shells that may read the text that is parsed. Where
-// nothing is known of the shell it is any of those that agents have.
+// Readers returns the shells that may run the text being parsed. If nothing is known of
+// the shell, these are all that agents use.
 func (b *Builder) Readers() plainshell.Shells {
 	shells := b.Shells
 	if shells == 0 {
@@ -28,7 +28,7 @@ func (b *Builder) Readers() plainshell.Shells {
 	return shells
 }
 
-// ShellNamed is the shell of that name or path.
+// ShellNamed returns the shell of that name or path.
 func ShellNamed(name string) plainshell.Shells {
 	switch path.Base(name) {
 	case "bash":
@@ -41,9 +41,8 @@ func ShellNamed(name string) plainshell.Shells {
 	return NoShell
 }
 
-// shells is the shell that an invocation of one starts for the text in a word, as
-// far as the options before it leave it as it is: bash -O extglob reads another
-// language.
+// shells returns the shell that an invocation starts for the text in a word, unless
+// options before it change the language, as bash -O extglob does.
 func (v *invocation) shells(text int) plainshell.Shells {
 	shells := ShellNamed(v.run.Program)
 	for i := 0; i < text && i < len(v.args); i++ {
@@ -60,9 +59,9 @@ func (v *invocation) shells(text int) plainshell.Shells {
 	return shells
 }
 
-// foreignCommand says why a command's words are not those of a Unix shell: a
-// tool that calls itself a shell may be PowerShell's or cmd's, whose words mean
-// something else. "" when nothing indicates that.
+// foreignCommand returns why a command's words do not seem to be those of a Unix shell,
+// "" if nothing indicates that: a tool that calls itself a shell may be PowerShell or
+// cmd, to which the words have another meaning.
 func foreignCommand(words []effects.Word) string {
 	name := words[0].Text
 	verb, noun, ok := strings.Cut(name, "-")
@@ -97,7 +96,7 @@ func cmdVariable(text string) bool {
 	return ok && len(name) > 1 && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789()") == ""
 }
 
-// powerShellVerbs are the verbs of PowerShell's commands that are used most.
+// powerShellVerbs are the most frequent verbs of PowerShell's commands.
 var powerShellVerbs = wordset.Fields(`
 	add clear compare complete connect convert convertfrom convertto copy disable disconnect enable enter exit expand export find
 	foreach format get group import install invoke join limit measure mount move new out pop push read receive register remove rename

@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// obeysShims returns a file that may choose another program than the one that is
-// named, "" if there is none. A program at a path is no shim: the table knows
-// only those of the system's folders by their paths.
+// obeysShims returns a file that may select another program than the one that is named,
+// "" if there is none. A program given by a path is no shim: the table knows only those
+// in the system's folders by path.
 func (v *invocation) obeysShims() string {
 	s := v.b.Table.Shims
 	if s == nil || v.run.Executable != "" || s.Excepts(v.run.Program) {
@@ -66,8 +66,8 @@ func (v *invocation) choosesShim(s *programs.Shims, dir, root string) string {
 	return ""
 }
 
-// choosesUnlisted is choosesShim for a folder whose names cannot be listed, as one
-// that may only be searched: programs, too, can then only open names they know.
+// choosesUnlisted is choosesShim for a folder that can be searched but not listed:
+// programs, too, can then only open names they know.
 func (v *invocation) choosesUnlisted(s *programs.Shims, dir, root string) string {
 	for i := range s.Files {
 		if f := &s.Files[i]; !strings.Contains(f.Path[0], "*") {
@@ -79,8 +79,8 @@ func (v *invocation) choosesUnlisted(s *programs.Shims, dir, root string) string
 	return ""
 }
 
-// harmlessShim reports whether such a file is not there or says nothing but what
-// is known to be harmless. rewritesShims has said whether the call changes it.
+// harmlessShim reports whether such a file does not exist or has only harmless settings.
+// The caller has checked rewritesShims.
 func (v *invocation) harmlessShim(f *programs.ShimFile, file, root string) bool {
 	if _, err := v.b.Paths.Lstat(file); err != nil && missing(err) {
 		return true
@@ -90,8 +90,8 @@ func (v *invocation) harmlessShim(f *programs.ShimFile, file, root string) bool 
 	return v.surroundings().HarmlessFile(f.Settings, file, root)
 }
 
-// rewritesShims returns a file that chooses what a shim becomes, of the folder or
-// of one above, that an earlier call or part of the call may change; "" for none.
+// rewritesShims returns a file in the folder or a parent that selects what a shim runs
+// and that an earlier call or part of the call may change; "" if there is none.
 func (v *invocation) rewritesShims(s *programs.Shims, dir string) string {
 	folded, found := "", ""
 	v.b.mayChange(func(w string) bool {
@@ -111,8 +111,8 @@ func (v *invocation) rewritesShims(s *programs.Shims, dir string) string {
 	return found
 }
 
-// missing reports whether nothing is at a path; a path through what is no folder
-// leads to nothing.
+// missing reports whether the path does not exist, including a path through something
+// that is no folder.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

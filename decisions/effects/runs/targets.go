@@ -12,33 +12,33 @@ import (
 )
 
 const (
-	// maxTargetFile is the size up to which a file is looked through for a
-	// target, in bytes, and maxTargetLine how much of its text is shown.
+	// maxTargetFile is the maximum size of a file that is searched for a target, in bytes,
+	// and maxTargetLine how much of the target's text is shown.
 	maxTargetFile = 128 << 10
 	maxTargetLine = 200
 )
 
-// target handles the name of a script or target that is in a file of the
-// project, and shows its text. Whether it is still the same text when a choice
-// is remembered is another part's matter.
-func (v *invocation) target(does programs.Act, i int, w effects.Word) {
+// target handles the name of a script or target that a file of the project defines, and
+// shows its text. Whether the text has changed when a remembered choice is used is
+// checked elsewhere.
+func (v *invocation) target(role programs.Role, i int, w effects.Word) {
 	v.changes = true
 	v.harm(i)
 	if w.Dynamic() || w.Glob {
 		v.dynamicWord(i)
 		return
 	}
-	if does == programs.ActTarget && strings.Contains(w.Text, "://") {
-		v.connects(programs.ActConnects, i, w)
+	if role == programs.RoleTarget && strings.Contains(w.Text, "://") {
+		v.connects(programs.RoleConnects, i, w)
 		v.tail(i + 1)
 		return
 	}
-	if does == programs.ActTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.Text)] {
-		v.applyPath(programs.ActScript, i, w, false)
+	if role == programs.RoleTarget && runsFiles[v.run.Program] && scriptSuffixes[path.Ext(w.Text)] {
+		v.applyPath(programs.RoleScript, i, w, false)
 		v.tail(i + 1)
 		return
 	}
-	if does == programs.ActTarget {
+	if role == programs.RoleTarget {
 		v.tail(i + 1)
 	} else if strings.Contains(w.Text, "=") {
 		return
@@ -49,14 +49,14 @@ func (v *invocation) target(does programs.Act, i int, w effects.Word) {
 	}
 }
 
-// runsFiles are programs that take a file for a target, and scriptSuffixes the
-// ends of such files' names.
+// runsFiles are programs that accept a file as a target, and scriptSuffixes the suffixes
+// of such files.
 var (
 	runsFiles      = wordset.Fields("bun deno")
 	scriptSuffixes = wordset.Fields(".ts .js .mjs .cjs .tsx .jsx .mts .cts")
 )
 
-// targetLine is the text of a target, "" when it cannot be told cheaply.
+// targetLine returns the text of a target, "" if it cannot be found cheaply.
 func (v *invocation) targetLine(name string) string {
 	if v.p.Targets == "" || !path.IsAbs(v.run.Cwd) || v.has([]string{"--file", "--makefile", "--filter", "--workspace", "--recursive"}) {
 		return ""
@@ -82,7 +82,7 @@ func (v *invocation) targetLine(name string) string {
 	return line
 }
 
-// recipe is what a makefile says about a target, on one line.
+// recipe returns a makefile's rule for a target, on one line.
 func recipe(text, target string) string {
 	var lines []string
 	inside := false

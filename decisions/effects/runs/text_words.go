@@ -12,13 +12,12 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// goProxy is where the go command fetches what is not in its cache.
+// goProxy is where the go command fetches modules that are not in its cache.
 const goProxy = "https://proxy.golang.org"
 
-// goPackage handles a word that names Go packages or source files. Code of the
-// project is inherent to a run of the go command in it; code from elsewhere is
-// not, and what has a version may have to be fetched, by a name that can carry
-// anything to the server it belongs to.
+// goPackage handles a word that names Go packages or source files. Running the project's
+// code is inherent to a run of the go command; code from elsewhere is not, and a package
+// with a version may be fetched, by a name that can carry any data to its server.
 func (v *invocation) goPackage(i int, w effects.Word) {
 	if strings.Contains(w.Text, "@") {
 		v.changes = true
@@ -38,9 +37,8 @@ func (v *invocation) goPackage(i int, w effects.Word) {
 	}
 }
 
-// searchGlob handles a pattern for the names that a search goes into: a plain
-// one leaves out all other names, any other brings in names that a search
-// leaves out by itself.
+// searchGlob handles a pattern for the names that a search reads: a plain one excludes
+// all other names, any other may include names that the search skips by default.
 func (v *invocation) searchGlob(i int, w effects.Word) {
 	if strings.HasPrefix(w.Text, "!") {
 		return
@@ -56,8 +54,8 @@ func (v *invocation) searchGlob(i int, w effects.Word) {
 	}
 }
 
-// Alternatives are the patterns that a pattern with one list in braces stands
-// for; more than one list is not parsed.
+// Alternatives returns the patterns that a pattern with one list in braces expands to;
+// more than one list is not supported.
 func Alternatives(pattern string) []string {
 	head, rest, ok := strings.Cut(pattern, "{")
 	list, tail, closed := strings.Cut(rest, "}")
@@ -71,8 +69,8 @@ func Alternatives(pattern string) []string {
 	return all
 }
 
-// choosesSecrets reports whether a pattern for names is made for such that hold
-// secrets: .env*, *.pem, or hidden names in general.
+// choosesSecrets reports whether a pattern is meant for names of secrets: .env*, *.pem,
+// or hidden names in general.
 func choosesSecrets(name string) bool {
 	plain := strings.Map(func(c rune) rune {
 		if strings.ContainsRune("*?[]{}\\", c) {
@@ -89,11 +87,11 @@ func choosesSecrets(name string) bool {
 	return paths.Guarded.Match(lexpath.Fold("/"+plain), "").Has(effects.Secret) || paths.Guarded.Match(lexpath.Fold("/x"+plain), "").Has(effects.Secret)
 }
 
-// plainGoFlags reports whether flags for the go compiler or linker only leave
-// things out of a program or set its variables. Others name a linker to run.
+// plainGoFlags reports whether flags for the go compiler or linker only omit things from
+// a program or set its variables. Others name a linker to run.
 func plainGoFlags(flags string) bool {
 	if _, rest, ok := strings.Cut(flags, "="); ok && !strings.HasPrefix(flags, "-") {
-		flags = rest // for which packages
+		flags = rest // the pattern of packages before it
 	}
 	value := false
 	for flag := range strings.FieldsSeq(flags) {
@@ -114,26 +112,26 @@ func plainGoFlags(flags string) bool {
 	return !value
 }
 
-// openText handles a word in the place of text that is a pattern or not known.
-func (v *invocation) openText(does programs.Act, i int, w effects.Word, option bool) {
+// openText handles a pattern or unknown text at a position of RoleText and similar.
+func (v *invocation) openText(role programs.Role, i int, w effects.Word, option bool) {
 	if !w.Dynamic() {
-		// It becomes names of files, or stays as it is.
-		if does != programs.ActText || option {
+		// It expands to names of files, or stays as it is.
+		if role != programs.RoleText || option {
 			v.unknown(i, "a pattern where text is expected: "+display.Display(display.ShowWord(&w)))
 		}
 		return
 	}
-	// In quotes it is one word; an operand must not be able to look like an
-	// option either.
+	// In quotes it is one word; an operand must in addition not be able to look
+	// like an option.
 	safe := option || v.dashes >= 0 || (w.Prefix != "" && w.Prefix[0] != '-') ||
 		v.p.Stop && len(v.operands) > 0 && v.operands[0] < i
-	if w.Split || !safe || does != programs.ActText {
+	if w.Split || !safe || role != programs.RoleText {
 		v.dynamicWord(i)
 	}
 }
 
-// number, guardedText and those below handle words that are text but for some
-// forms.
+// number, guardedText and the methods below handle words that are text, except for
+// certain forms.
 func (v *invocation) number(a argument) {
 	if a.w.Text == "" || strings.Trim(a.w.Text, "0123456789") != "" {
 		v.unknown(a.i, "a value that is no number: "+display.Display(display.ShowWord(&a.w)))
@@ -198,8 +196,8 @@ func (v *invocation) data(a argument) {
 func (v *invocation) serverSQL(a argument) {
 	v.changes = true
 	v.harm(a.i)
-	// psql's own commands begin with a backslash, and servers run programs
-	// and write files of their own.
+	// psql's own commands begin with a backslash, and with COPY a server runs programs
+	// and writes files.
 	if strings.Contains(a.w.Text, "\\") || strings.Contains(strings.ToLower(a.w.Text), "copy") {
 		v.unknown(a.i, "SQL that can reach files or run programs")
 	}

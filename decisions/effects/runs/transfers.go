@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/decisions/effects/settings"
 )
 
-// spec handles a package of a registry; of a pattern in brackets only the name
+// spec handles a package of a registry; if it has extras in brackets, only the name
 // counts.
 func (v *invocation) spec(a argument) {
 	if a.w.Glob && strings.ContainsAny(a.w.Text, "*?") {
@@ -24,7 +24,7 @@ func (v *invocation) spec(a argument) {
 // endpoint handles a part of an address, or a full one.
 func (v *invocation) endpoint(a argument) {
 	if strings.Contains(a.w.Text, "://") {
-		v.connects(programs.ActConnects, a.i, a.w)
+		v.connects(programs.RoleConnects, a.i, a.w)
 	}
 }
 
@@ -41,15 +41,15 @@ func (v *invocation) repoName(a argument) {
 	v.b.Add(v.via(a.i, v.b.Paths.Connect(host, effects.MethodGet, v.at.From)))
 }
 
-// unpacksTo notes the folder that an archive is unpacked to.
+// unpacksTo records the folder that an archive is unpacked to.
 func (v *invocation) unpacksTo(a argument) {
 	if a.w.Text != "" {
 		v.unpackTo, v.unpackIn, v.filled = a.i, a.w.Text, true
 	}
 }
 
-// unpack adds the write of all below the folder that an archive is unpacked to.
-// It may put links anywhere there.
+// unpack adds the write of everything below the folder that an archive is unpacked to.
+// It may create links anywhere there.
 func (v *invocation) unpack() {
 	p := v.p
 	switch {
@@ -58,8 +58,8 @@ func (v *invocation) unpack() {
 	default:
 		return
 	}
-	// Which files it writes no word says, so no rule covers them by its
-	// beginning.
+	// No word names the files that are written, so no rule covers them by a
+	// prefix.
 	v.changes = true
 	v.run.Readonly = false
 	v.harmFrom(0)
@@ -77,37 +77,37 @@ func (v *invocation) unpack() {
 	v.b.Rearranged = append(v.b.Rearranged, folder)
 }
 
-// archive handles the name of an archive, which some options write and the
-// others read.
+// archive handles the name of an archive, which some options write and all others
+// read.
 func (v *invocation) archive(i int, w effects.Word) {
-	does := programs.ActReads
+	role := programs.RoleReads
 	if v.has(v.p.ArchivesWith) || len(v.p.ArchivesWith) == 0 {
-		does = programs.ActWrites
+		role = programs.RoleWrites
 	}
-	// tar takes HOST:FILE for an archive on another machine.
+	// tar takes HOST:FILE as an archive on another machine.
 	if head, _, ok := strings.Cut(w.Text, ":"); ok && !strings.Contains(head, "/") {
 		v.unknown(i, "an archive on another machine: "+display.Display(display.ShowWord(&w)))
 		return
 	}
-	// A change of the folder (-C) does not count for the archive's own name.
+	// A change of the folder (-C) does not apply to the archive's own name.
 	before, cwd := v.paths, v.run.Cwd
 	v.run.Cwd = v.at.Cwd
-	v.applyPath(does, i, w, false)
-	if len(v.p.Completes) > 0 && does == programs.ActWrites && w.Text != "" && w.Text != "-" && !strings.Contains(path.Base(w.Text), ".") {
-		v.applyPath(does, i, effects.Word{Text: w.Text + v.p.Completes[0]}, false) // the name that it gets
+	v.applyPath(role, i, w, false)
+	if len(v.p.Completes) > 0 && role == programs.RoleWrites && w.Text != "" && w.Text != "-" && !strings.Contains(path.Base(w.Text), ".") {
+		v.applyPath(role, i, effects.Word{Text: w.Text + v.p.Completes[0]}, false) // with the suffix that is added
 	}
 	v.paths, v.run.Cwd = before, cwd
 }
 
-// packSuffixes are the ends of the names that packers give.
+// packSuffixes are the suffixes of packed files.
 var packSuffixes = []string{".gz", ".bz2", ".bz", ".xz", ".lzma", ".zst", ".lz4", ".Z", ".z", ".tgz", ".taz", ".tbz", ".tbz2", ".txz", ".tlz", ".tzst"}
 
-// packs handles a file in whose place its packed or unpacked form is put.
+// packs handles a file that is replaced by its packed or unpacked form.
 func (v *invocation) packs(i int, w effects.Word) {
-	// Of several modes the last counts, to most of them: bzip2 -t -z packs.
+	// Of several modes, most programs use the last one: bzip2 -t -z packs.
 	looks := v.has([]string{"--list", "--test"}) && !v.has([]string{"--compress", "--decompress"})
 	if looks || v.has([]string{"--stdout"}) {
-		v.applyPath(programs.ActReads, i, w, false)
+		v.applyPath(programs.RoleReads, i, w, false)
 		return
 	}
 	if w.Glob {
@@ -115,19 +115,19 @@ func (v *invocation) packs(i int, w effects.Word) {
 		return
 	}
 	deep := v.has(v.p.RecursiveWith)
-	v.applyPath(programs.ActReads, i, w, deep)
+	v.applyPath(programs.RoleReads, i, w, deep)
 	for _, name := range v.packedNames(w.Text) {
-		v.applyPath(programs.ActWrites, i, effects.Word{Text: name}, false)
+		v.applyPath(programs.RoleWrites, i, effects.Word{Text: name}, false)
 	}
 	if deep {
-		v.applyPath(programs.ActWrites, i, w, true)
+		v.applyPath(programs.RoleWrites, i, w, true)
 	}
 	if !v.has(v.p.KeepsWith) {
-		v.applyPath(programs.ActDeletes, i, w, deep)
+		v.applyPath(programs.RoleDeletes, i, w, deep)
 	}
 }
 
-// packedNames are the names that a packer may give what it makes of a file.
+// packedNames returns the names that a packer may give its output.
 func (v *invocation) packedNames(name string) []string {
 	suffix := packSuffix(v.run.Program)
 	unpacks := strings.Contains(v.run.Program, "un") || v.has([]string{"--decompress"})
@@ -135,7 +135,7 @@ func (v *invocation) packedNames(name string) []string {
 		plain, ok := strings.CutSuffix(name, known)
 		switch {
 		case !ok || plain == "":
-		case !unpacks: // gzip leaves what is packed by itself, others pack it once more
+		case !unpacks: // gzip skips packed files, others pack them again
 			return []string{plain, name + suffix}
 		case strings.HasPrefix(known, ".t"):
 			return []string{plain, plain + ".tar"}
@@ -143,7 +143,7 @@ func (v *invocation) packedNames(name string) []string {
 			return []string{plain}
 		}
 	}
-	if unpacks { // of a file with that suffix, or of one whose name says nothing
+	if unpacks { // of a file with that suffix, or with an unknown one
 		return []string{name, name + suffix, name + ".out"}
 	}
 	return []string{name + suffix}
@@ -161,7 +161,7 @@ func packSuffix(program string) string {
 	return ".gz"
 }
 
-// mount handles what a container sees of this machine: SRC:DST[:OPTIONS], or
+// mount handles a part of this machine that a container sees: SRC:DST[:OPTIONS], or
 // type=bind,source=SRC and so on.
 func (v *invocation) mount(i int, w effects.Word) {
 	v.harm(i)
@@ -185,14 +185,14 @@ func (v *invocation) mount(i int, w effects.Word) {
 		}
 	} else {
 		if !bare {
-			return // a volume of the container's own
+			return // an anonymous volume
 		}
 		if at := strings.LastIndexByte(rest, ':'); at >= 0 {
 			readonly = slices.Contains(strings.Split(rest[at+1:], ","), "ro")
 		}
 	}
 	if source == "" || !strings.ContainsAny(source[:1], "/.~") {
-		return // a volume by its name
+		return // a named volume
 	}
 	kind := effects.KindWrite
 	if readonly {
@@ -203,7 +203,7 @@ func (v *invocation) mount(i int, w effects.Word) {
 }
 
 // copies handles a word that is a path, or HOST:PATH.
-func (v *invocation) copies(does programs.Act, i int, w effects.Word) {
+func (v *invocation) copies(role programs.Role, i int, w effects.Word) {
 	host, rest, remote := strings.Cut(w.Text, ":")
 	switch {
 	case remote && host != "" && !strings.Contains(host, "/") && !v.b.Table.Shell.Network[v.run.Program]:
@@ -215,7 +215,7 @@ func (v *invocation) copies(does programs.Act, i int, w effects.Word) {
 			host = "" // a URL
 		}
 		method := effects.MethodGet
-		if does == programs.ActCopiesInto {
+		if role == programs.RoleCopiesInto {
 			method = effects.MethodSend
 			v.changes = true
 		}
@@ -224,21 +224,21 @@ func (v *invocation) copies(does programs.Act, i int, w effects.Word) {
 			address = w.Text
 		}
 		v.b.Add(v.via(i, v.b.Paths.Connect(address, method, v.at.From)))
-	case does == programs.ActCopies:
-		v.applyPath(programs.ActReads, i, w, v.has(v.p.RecursiveWith))
+	case role == programs.RoleCopies:
+		v.applyPath(programs.RoleReads, i, w, v.has(v.p.RecursiveWith))
 		if v.has(v.p.DeletesWith) {
-			v.applyPath(programs.ActDeletes, i, w, v.has(v.p.RecursiveWith))
+			v.applyPath(programs.RoleDeletes, i, w, v.has(v.p.RecursiveWith))
 		}
 	default:
 		v.into(i, w)
 	}
 }
 
-// packageSpec handles what a package manager installs: a name of its registry,
-// which is inherent, or a path or address.
+// packageSpec handles what a package manager installs: a name in its registry, which is
+// inherent, or a path or address.
 func (v *invocation) packageSpec(i int, w effects.Word) {
 	if v.p.Readonly && !w.Glob && settings.PlainSpec(w.Text) {
-		return // it is looked up and nothing more
+		return // it is only looked up
 	}
 	v.harm(i)
 	v.changes = true
@@ -265,7 +265,7 @@ func (v *invocation) packageSpec(i int, w effects.Word) {
 		strings.HasPrefix(text, "~") || base == "." || slices.Contains([]string{".tgz", ".gz", ".whl", ".zip", ".deb", ".rpm"}, path.Ext(text)):
 		v.b.Add(v.via(i, v.b.Operand(effects.KindRead, base, v.run.Cwd, v.at.From)))
 	case strings.Count(text, "/") == 1 && text[0] != '@' && v.run.Program != "go":
-		// npm takes owner/name for a repository, brew for a tap.
+		// To npm owner/name is a repository, to brew a tap.
 		v.b.Add(v.via(i, v.b.Paths.Connect("https://github.com/"+text, effects.MethodGet, v.at.From)))
 	}
 }
@@ -301,8 +301,8 @@ func (v *invocation) form(i int, w effects.Word) {
 	}
 }
 
-// fields decides what the parameters of a request make of it (gh api): one that
-// sends, unless its method only asks or it is a GraphQL query.
+// fields handles the parameters of a request (gh api): they make it one that sends,
+// unless its method only reads or it is a GraphQL query.
 func (v *invocation) fields() {
 	if len(v.queryParams) == 0 || v.method == "GET" || v.method == "HEAD" {
 		v.fieldFiles()
@@ -318,7 +318,7 @@ func (v *invocation) fields() {
 	}
 }
 
-// fieldFiles adds the reads of parameters whose value is in a file.
+// fieldFiles adds the reads of parameter values from files.
 func (v *invocation) fieldFiles() {
 	for _, f := range v.queryParams {
 		if f.word.Dynamic() {
@@ -331,8 +331,8 @@ func (v *invocation) fieldFiles() {
 	}
 }
 
-// queries reports whether the parameters hold one GraphQL document, and it only
-// queries.
+// queries reports whether the parameters contain exactly one GraphQL document, which
+// only queries.
 func (v *invocation) queries() bool {
 	found := false
 	for _, f := range v.queryParams {
@@ -341,7 +341,7 @@ func (v *invocation) queries() bool {
 			continue
 		}
 		value = strings.TrimSpace(value)
-		// "mutation" anywhere is enough: it may be the second operation.
+		// "mutation" anywhere counts: it may be the second operation.
 		if found || f.word.Dynamic() || strings.Contains(value, "mutation") || strings.Contains(value, "subscription") ||
 			!strings.HasPrefix(value, "query") && !strings.HasPrefix(value, "{") && !strings.HasPrefix(value, "fragment") {
 			return false

@@ -4,41 +4,41 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// RestCount counts what is read of the rest of a call.
+// RestCount counts the parts of the rest of a call that were read.
 type RestCount struct {
 	bytes int // of texts
-	words int // of commands that wait
+	words int // of deferred commands
 }
 
-// unread is a text or a command that is to be read as a part of the rest.
+// unread is a text or a command that is deferred to the rest.
 type unread struct {
 	Text  string
-	Words []effects.Word // in place of a text
+	Words []effects.Word // instead of a text
 	At    Setting
 }
 
 // Bounds of the rest of a call.
 const (
-	MaxRest         = 12 << 10  // effects that differ
+	MaxRest         = 12 << 10  // distinct effects
 	MaxRestText     = 256 << 10 // bytes of all texts, and of one that is parsed
-	MaxRestQueue    = 64        // texts and commands that wait
-	maxRestWrappers = 16        // at the end of a command, whose command is still read
-	maxRestWords    = 32 << 10  // of commands that are wrapped in others too deeply
+	MaxRestQueue    = 64        // texts and commands that are deferred
+	maxRestWrappers = 16        // wrappers that are skipped to find the innermost command
+	maxRestWords    = 32 << 10  // of commands with too many wrappers
 )
 
-// OverText notes a text that is over a bound.
+// OverText defers a text that exceeds a bound.
 func (b *Builder) OverText(text, cwd, from string) {
 	b.over(unread{Text: text, At: Setting{Cwd: cwd, From: from}})
 }
 
-// overWords notes a command that has too many words.
+// overWords defers a command with too many words.
 func (b *Builder) overWords(words []effects.Word, at Setting) {
 	at.via, at.wrapped = nil, 0
 	b.over(unread{Words: words, At: at})
 }
 
-// overWrapped notes a command that is wrapped in others too deeply. What it runs
-// follows the last of the wrappers, so that is read first.
+// overWrapped defers a command with too many wrappers. The command follows the last of
+// the wrappers, so that part is read first.
 func (b *Builder) overWrapped(words []effects.Word, at Setting) {
 	for i, n := len(words)-1, 0; b.Rest == nil && i > 0 && n < maxRestWrappers; i-- {
 		if words[i].Dynamic() || words[i].Glob {
@@ -59,7 +59,7 @@ func (b *Builder) over(w unread) {
 			b.Unread = append(b.Unread, w)
 		}
 	case len(b.Unread) >= MaxRestQueue:
-	case b.Rest == nil: // it is not known yet what is left
+	case b.Rest == nil: // it is not yet known what remains
 		b.Unread = append(b.Unread, w)
 	case w.Words == nil && b.Rest.bytes+len(w.Text) <= 2*MaxRestText:
 		b.Rest.bytes += len(w.Text)

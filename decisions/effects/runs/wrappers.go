@@ -41,17 +41,17 @@ func (b *Builder) wrapped(p *programs.Program, words []effects.Word, at Setting)
 	b.Command(inner, at)
 }
 
-// changesWhenReread reports whether a shell that is given the word as a part of its text
-// may read something else than that word.
+// changesWhenReread reports whether the word, once it is joined into a shell's text, may
+// be parsed as something else.
 func changesWhenReread(w effects.Word) bool {
 	return w.Expandable() || w.Glob || w.Text == "" || strings.Trim(w.Text, plainLetters) != ""
 }
 
-// plainLetters mean nothing to any shell, wherever they are in a word.
+// plainLetters have no special meaning to any shell, anywhere in a word.
 const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./,:@%+-"
 
-// readsWordsFile reports whether the words that a wrapper appends may come from a
-// file, so that the command has the wrapper's own standard input (xargs -a).
+// readsWordsFile reports whether the words that a wrapper appends may come from a file,
+// so that the command gets the wrapper's standard input (xargs -a).
 func (v *invocation) readsWordsFile(start int) bool {
 	for i := range v.args[:start] {
 		if w := &v.args[i]; w.Expandable() || len(w.Text) > 1 && w.Text[0] == '-' && strings.Contains(w.Text, "a") {
@@ -61,9 +61,9 @@ func (v *invocation) readsWordsFile(start int) bool {
 	return false
 }
 
-// wrappedCommand finds where the wrapped command begins, -1 when that is not
-// certain. It sets wrapperDoesMore when the wrapper's own words do more than a transparent
-// wrapper's may.
+// wrappedCommand returns the index of the wrapped command, -1 if it is not certain. It
+// sets wrapperDoesMore if the wrapper's own words do more than those of a transparent
+// wrapper may.
 func (v *invocation) wrappedCommand(p *programs.Program) int {
 	skip := p.Wrapper.Skip
 	for r := p.Read(v.args); r.More(); {
@@ -93,8 +93,8 @@ func (v *invocation) wrappedCommand(p *programs.Program) int {
 	return len(v.args)
 }
 
-// harmlessOption reports whether an option of a wrapper does nothing that a rule
-// could be about.
+// harmlessOption reports whether an option of a wrapper has no effect that a rule could
+// match.
 func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 	switch use.Form {
 	case programs.NoValue, programs.ValueAttached:
@@ -105,11 +105,11 @@ func (v *invocation) harmlessOption(use *programs.OptionUse) bool {
 	case programs.ValueMissing, programs.ValueUnexpected, programs.ValueFalse:
 		return false
 	}
-	return use.Act == programs.ActText && !use.Abbreviated
+	return use.Role == programs.RoleText && !use.Abbreviated
 }
 
-// afterUnknown is where the command most likely begins after an option that
-// is not known: deny rules shall see it, the unknown option asks anyway.
+// afterUnknown returns where the command probably begins after an unknown option, so
+// that deny rules see it; the unknown option asks anyway.
 func (v *invocation) afterUnknown(i int) int {
 	for i < len(v.args) && strings.HasPrefix(v.args[i].Text, "-") {
 		i++
@@ -117,12 +117,12 @@ func (v *invocation) afterUnknown(i int) int {
 	return i
 }
 
-// skipOperands passes the operands that precede the command.
+// skipOperands skips the operands before the command.
 func (v *invocation) skipOperands(i, skip int) int {
 	for ; i < len(v.args); i++ {
 		w := &v.args[i]
 		if w.Glob || w.Tree {
-			return i // one word, or several: where the command begins is not known
+			return i // one word or several: the beginning of the command is not known
 		}
 		if v.p.Wrapper.Assignments && !w.Dynamic() {
 			if name, value, ok := strings.Cut(w.Text, "="); ok && name != "" {
@@ -143,8 +143,8 @@ func (v *invocation) skipOperands(i, skip int) int {
 	return i
 }
 
-// inner adds the effects of the command after a sub-command that wraps one
-// (uv run, docker exec), or after a program that hands it to another machine.
+// inner adds the effects of the command of a sub-command that wraps one (uv run, docker
+// exec), or of a program that runs it on another machine.
 func (v *invocation) inner() {
 	w := v.p.Wrapper
 	if v.unparsed || len(v.operands) == 0 {
@@ -166,12 +166,12 @@ func (v *invocation) inner() {
 				v.unknown(i, "an operand that permd does not know: "+display.Display(display.ShowWord(&v.args[i])))
 				continue
 			}
-			v.apply(spec.Act, i, v.args[i], false, false)
+			v.apply(spec.Role, i, v.args[i], false, false)
 		}
 	}
 	if w.Skip > 0 && !w.Dashes {
 		for i := v.operands[0] + 1; i < min(start, len(v.args)); i++ {
-			v.apply(programs.ActText, i, v.args[i], false, false)
+			v.apply(programs.RoleText, i, v.args[i], false, false)
 		}
 	}
 	if start >= len(v.args) {
@@ -190,11 +190,11 @@ func (v *invocation) inner() {
 	if w.Joined && slices.ContainsFunc(v.args[start:], changesWhenReread) {
 		v.unknown(start, "words that the program hands to a shell, which reads them once more")
 	}
-	// Which program the name finds there, in an environment or among a
-	// project's own scripts, is the matter of this run.
+	// It depends on this run which program the name finds there, in an environment or
+	// among a project's own scripts.
 	v.harm(start)
 	if strings.Contains(first.Text, "://") {
-		v.connects(programs.ActConnects, start, *first)
+		v.connects(programs.RoleConnects, start, *first)
 		return
 	}
 	at := v.at
@@ -211,10 +211,9 @@ func (v *invocation) inner() {
 	v.b.Command(words, at)
 }
 
-// elsewhere adds the runs of a command on another machine or in a container,
-// for rules to see them. Its paths are not those of this machine, so only what
-// it runs and reaches is kept, and its words must be spelled out by whoever
-// allows it.
+// elsewhere adds the runs of a command on another machine or in a container, for rules
+// to see. Its paths are not those of this machine, so only its runs and connections are
+// kept, and whoever allows it must spell out its words.
 func (v *invocation) elsewhere(start int) {
 	v.harmFrom(start)
 	first := len(v.b.Effects)
@@ -290,23 +289,23 @@ func (v *invocation) runModule(a argument) {
 	}
 }
 
-// executes handles a command line. Some programs hand it to sh, others to the
-// person's own shell.
+// executes handles a command line. Some programs pass it to sh, others to the person's
+// own shell.
 func (v *invocation) executes(a argument) {
 	v.changes = true
 	v.harm(a.i)
 	v.b.Reading(plainshell.All, func() { v.b.nested(v.index, a.i, a.w.Text, v.at) })
 }
 
-// module runs a module of an interpreter that is a program of the table (python
-// -m pytest) as that program.
+// module runs a module of an interpreter that is a program in the table (python -m
+// pytest) as that program.
 func (v *invocation) module(i int, name string) bool {
 	return v.delegate(i, v.p.Modules[name])
 }
 
-// tool handles a program that is run by its name from where the project's
-// packages lie, or fetched (npx). What the table knows about that name tells
-// what its words do; that it runs at all is the matter of this run.
+// tool handles a program that is run by name from the project's packages, or fetched
+// (npx). The table's entry of that name gives the effects of its words; whether it may
+// run at all is decided by this run.
 func (v *invocation) tool(i int, w effects.Word) {
 	v.harm(i)
 	v.changes = true
@@ -316,7 +315,7 @@ func (v *invocation) tool(i int, w effects.Word) {
 	}
 	if v.p.Targets != "" {
 		// A script of the project may have the name of any program.
-		v.target(programs.ActTarget, i, w)
+		v.target(programs.RoleTarget, i, w)
 		return
 	}
 	if !v.delegate(i, w.Text) {
@@ -327,7 +326,7 @@ func (v *invocation) tool(i int, w effects.Word) {
 	}
 }
 
-// delegate adds the run of a program of the table with the words after i.
+// delegate adds the run of a program in the table with the words after i.
 func (v *invocation) delegate(i int, program string) bool {
 	if program == "" || v.b.Table.Program(program) == nil {
 		return false

@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// plainKey reports whether a key is written as itself by every reader.
+// plainKey reports whether every reader takes a key literally.
 func plainKey(key string) bool {
 	for _, c := range key {
 		if !isWordChar(c) && c != '-' {
@@ -23,9 +23,9 @@ func plainKey(key string) bool {
 	return key != ""
 }
 
-// readNpmrc reads an .npmrc. npm takes keys and values for JSON where they are
-// quoted and puts variables in for ${NAME} in both, and a bracket before a line
-// begins a section: none of it is read here.
+// readNpmrc reads an .npmrc. npm parses quoted keys and values as JSON and expands
+// ${NAME} in both, and a bracket at the start of a line begins a section: all of
+// these are rejected here.
 func readNpmrc(text string) ([]entry, error) {
 	var list []entry
 	for line := range strings.Lines(text) {
@@ -37,7 +37,7 @@ func readNpmrc(text string) ([]entry, error) {
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		name, many := strings.CutSuffix(key, "[]")
 		if rest, ok := strings.CutPrefix(name, "//"); ok {
-			// The credentials for a registry go to it alone.
+			// Credentials of a registry are sent only to it.
 			host, what, _ := strings.Cut(rest, "/:")
 			if !plainValue(host) || !plainKey(what) {
 				return nil, errSettings
@@ -57,8 +57,8 @@ func readNpmrc(text string) ([]entry, error) {
 	return once(list)
 }
 
-// readINI reads lines of KEY=VALUE with comments, as in .shellcheckrc,
-// without sections, quotes and continued lines.
+// readINI reads lines of KEY=VALUE with comments, as in .shellcheckrc, but no
+// sections, quotes or continued lines.
 func readINI(text string) ([]entry, error) {
 	var list []entry
 	for line := range strings.Lines(text) {
@@ -76,14 +76,14 @@ func readINI(text string) ([]entry, error) {
 	return list, nil
 }
 
-// readWords reads lines of words, as in .tool-versions: each but the first is
-// an entry with the first as its name.
+// readWords reads lines of words, as in .tool-versions: each word but the first is an
+// entry named by the first.
 func readWords(text string) ([]entry, error) {
 	var list []entry
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
-		// A name with a colon says where the program comes from (npm:x).
+		// A name with a colon is the program's source (npm:x).
 		if len(words) > 0 && !plainKey(words[0]) {
 			return nil, errSettings
 		}
@@ -94,7 +94,7 @@ func readWords(text string) ([]entry, error) {
 	return list, nil
 }
 
-// readLines reads words that stand for themselves, as in .python-version.
+// readLines reads lines of single words, as in .python-version.
 func readLines(text string) ([]entry, error) {
 	var list []entry
 	for _, w := range strings.Fields(text) {
@@ -103,8 +103,8 @@ func readLines(text string) ([]entry, error) {
 	return list, nil
 }
 
-// readTOML reads TOML. The library refuses what the language refuses: keys that
-// occur twice, tables that are redefined.
+// readTOML reads TOML. The library rejects duplicate keys and redefined tables, as the
+// language requires.
 func readTOML(text string) ([]entry, error) {
 	var all map[string]any
 	if _, err := toml.Decode(text, &all); err != nil {
@@ -113,8 +113,8 @@ func readTOML(text string) ([]entry, error) {
 	return flatten(nil, nil, all, 0)
 }
 
-// readMise reads TOML in which no name says where a program comes from
-// (npm:x), and no value runs one ({{ }}).
+// readMise reads TOML in which no name is a program's source (npm:x), and no value is
+// a template that may run a program ({{ }}).
 func readMise(text string) ([]entry, error) {
 	if strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, `\`) {
 		return nil, errSettings
@@ -144,7 +144,7 @@ func readJSON(text string) ([]entry, error) {
 	return flatten(nil, nil, all, 0)
 }
 
-// flatten adds the entries of a table. An empty table is an entry, too.
+// flatten adds the entries of a table. An empty table is an entry too.
 func flatten(list []entry, at []string, v any, depth int) ([]entry, error) {
 	if depth > maxNested || len(list) > maxSettings {
 		return nil, errSettings
@@ -185,10 +185,10 @@ func flatten(list []entry, at []string, v any, depth int) ([]entry, error) {
 	return list, nil
 }
 
-// readYAML reads one document of YAML without anchors, aliases, tags, merged
-// keys and directives.
+// readYAML reads one document of YAML without anchors, aliases, tags, merge keys and
+// directives.
 func readYAML(text string) ([]entry, error) {
-	// After a comment of these words yarn reads its own older format.
+	// After a comment with these words yarn reads its own older format.
 	if strings.Contains(strings.ToLower(text), "yarn lockfile") || strings.Contains(text, "\t") || strings.HasPrefix(text, "%") || strings.Contains(text, "\n%") {
 		return nil, errSettings
 	}
@@ -249,8 +249,8 @@ func yamlEntries(list []entry, at []string, n *yaml.Node, depth int) ([]entry, e
 	return list, nil
 }
 
-// harmlessComposeEnv reports whether an .env file sets only variables of a
-// project's own, and none of those that tell compose or docker what to do.
+// harmlessComposeEnv reports whether an .env file sets only the project's own
+// variables, and none that configure compose or docker.
 func harmlessComposeEnv(_ *settingsCheck, text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -264,7 +264,7 @@ func harmlessComposeEnv(_ *settingsCheck, text string) bool {
 			return false
 		}
 		if strings.ContainsAny(value, `"'\`) && (len(value) < 2 || value[0] != value[len(value)-1] || strings.ContainsAny(value[1:len(value)-1], `"'\`)) {
-			return false // it may go on in the next line
+			return false // it may continue on the next line
 		}
 	}
 	return true

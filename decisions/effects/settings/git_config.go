@@ -11,10 +11,10 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// readGitConfig reads a repository's configuration. Section and key are lower
-// case in what it returns, as git compares them so; a section's second part is
-// one name, whatever it holds. Lines that go on, quotes and escapes in values are
-// not read, and neither are entries after a section's name on its line.
+// readGitConfig reads a repository's configuration. It returns sections and keys in
+// lower case, as git compares them; a subsection is one name, whatever it contains.
+// Continued lines, quotes and escapes in values, and entries on a section's line are
+// rejected.
 func readGitConfig(text string) ([]entry, error) {
 	var list []entry
 	var section []string
@@ -52,18 +52,18 @@ func readGitConfig(text string) ([]entry, error) {
 	return list, nil
 }
 
-// Repository reports whether the configuration of the repository says, or
-// may come to say, more than a command obeys that only looks.
+// Repository returns why the repository's configuration has, or may get, a setting
+// that is not harmless to a read-only command; "" if it has none.
 func (a *Surroundings) Repository(s *Format, dir string) string {
 	tree := a.treeAbove(dir)
 	if tree == "" {
-		return "" // no repository: git has nothing to look at
+		return "" // no repository: git has nothing to read
 	}
 	return a.obeysTree(s, tree, 0)
 }
 
-// obeysTree is repository for one working tree. In those of submodules git
-// runs itself, with the configuration that they have.
+// obeysTree is Repository for one working tree. Git itself runs in the working trees
+// of submodules, with their configuration.
 func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 	dirs := a.gitFolders(tree)
 	if dirs == nil || depth > maxSubmodules {
@@ -99,7 +99,7 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 			return index
 		}
 		if !a.Files.Exists(path.Join(sub, ".git")) {
-			continue // it was not fetched
+			continue // not fetched
 		}
 		if file := a.obeysTree(s, sub, depth+1); file != "" {
 			return file
@@ -108,27 +108,24 @@ func (a *Surroundings) obeysTree(s *Format, tree string, depth int) string {
 	return ""
 }
 
-// maxLinksIndex bounds the list of tracked files, in bytes; about 100 are taken by
-// each.
+// maxLinksIndex bounds the list of tracked files, in bytes; each takes about 100.
 const maxLinksIndex = 32 << 20
 
-// maxSubmodules is how many submodules of one repository are looked at, and how
-// deep they may lie in each other.
+// maxSubmodules bounds the submodules of one repository, and their nesting.
 const maxSubmodules = 16
 
-// gitLinks returns the submodules in a list of tracked files, as in git's
-// index-format.
+// gitLinks returns the submodules in a list of tracked files in git's index-format.
 func gitLinks(data []byte) (links []string, ok bool) {
 	if len(data) < 12 {
 		return nil, len(data) == 0
 	}
-	// A sparse index has folders in the place of what they hold (gitformat-index,
+	// A sparse index lists folders instead of their content (gitformat-index,
 	// "Sparse Directory Entries").
 	if bytes.Contains(data, []byte("sdir\x00\x00\x00\x00")) {
 		return nil, false
 	}
 	if !bytes.Contains(data, []byte{0, 0, 0xe0, 0}) {
-		return nil, true // none has the mode of a submodule
+		return nil, true // no entry has the mode of a submodule
 	}
 	if !bytes.HasPrefix(data, []byte("DIRC")) {
 		return nil, false
@@ -139,7 +136,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 	}
 	rest, name := data[12:], []byte(nil)
 	for range count {
-		const fixed = 62 // up to the flags, with sums of 20 bytes
+		const fixed = 62 // up to the flags, with checksums of 20 bytes
 		if len(rest) < fixed+1 {
 			return nil, false
 		}
@@ -148,7 +145,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 			at += 2
 		}
 		if version == 4 {
-			// So much is taken from the end of the name before.
+			// The number of bytes removed from the end of the previous name.
 			strip := 0
 			for more := true; more; at++ {
 				if at >= len(rest) || strip > len(name) {
@@ -187,7 +184,7 @@ func gitLinks(data []byte) (links []string, ok bool) {
 	return links, true
 }
 
-// treeAbove is the nearest folder upwards that holds .git, "" if there is none.
+// treeAbove returns the nearest folder upwards that holds .git, "" if there is none.
 func (a *Surroundings) treeAbove(dir string) string {
 	for range MaxObeyedDepth {
 		if a.Files.Exists(path.Join(dir, ".git")) {

@@ -10,10 +10,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// gitFolders are where the configuration of a working tree lies: its own folder,
-// and that of the repository that it belongs to. They are nil when that is not
-// known, or when what .git names is not a repository that belongs to the tree:
-// git would print what another one holds.
+// gitFolders returns the folders with the configuration of a working tree: its own,
+// and that of its repository. They are nil if unknown, or if .git names a repository
+// that does not belong to the tree: git would print the content of that one.
 func (a *Surroundings) gitFolders(tree string) []string {
 	fsys := a.FS
 	link := path.Join(tree, ".git")
@@ -22,8 +21,8 @@ func (a *Surroundings) gitFolders(tree string) []string {
 	case err != nil:
 		return nil
 	case mode.IsDir():
-		// git follows a commondir in any folder of a repository, but itself puts
-		// one only into those of linked working trees.
+		// git reads a commondir in the folder of any repository, but itself writes one
+		// only for linked working trees.
 		if file := path.Join(link, "commondir"); a.Files.Changed(file) || !a.missing(file) {
 			return nil
 		}
@@ -49,14 +48,14 @@ func (a *Surroundings) gitFolders(tree string) []string {
 	}
 	dir, ok := paths.PlainFolder(fsys, lexpath.Abs(admin, common))
 	if !ok || path.Dir(path.Dir(admin)) != dir {
-		return nil // a linked working tree has its folder in REPOSITORY/worktrees
+		return nil // the folder of a linked working tree is REPOSITORY/worktrees/NAME
 	}
 	return []string{admin, dir}
 }
 
-// belongsTo reports whether the folder that the .git file of a working tree names
-// is part of the project, or says itself that it is that tree's. Who can write
-// only the project can name any repository of the person in such a file.
+// belongsTo reports whether the folder that the .git file of a working tree names is
+// part of the project, or points back to that tree. The .git file alone is no proof:
+// whoever can write in the project can name any of the person's repositories there.
 func (a *Surroundings) belongsTo(admin, tree string) bool {
 	if root := a.Project; root != "" && lexpath.In(root, admin) {
 		return true
@@ -65,7 +64,7 @@ func (a *Surroundings) belongsTo(admin, tree string) bool {
 	if back, ok := paths.GitLine(fsys, path.Join(admin, "gitdir"), ""); ok {
 		return lexpath.Abs(admin, back) == path.Join(tree, ".git")
 	}
-	// A submodule that is opened by itself.
+	// A submodule that is the session's project.
 	for dir := path.Dir(tree); ; dir = path.Dir(dir) {
 		if lexpath.In(path.Join(dir, ".git", "modules"), admin) {
 			return true
@@ -76,9 +75,9 @@ func (a *Surroundings) belongsTo(admin, tree string) bool {
 	}
 }
 
-// storesElsewhere returns the file or link with which a repository takes objects,
-// references or settings from another folder, which git would print; "" if there
-// is none.
+// storesElsewhere returns the file or link by which a repository uses objects,
+// references or settings of another folder, which git would print; "" if there is
+// none.
 func (a *Surroundings) storesElsewhere(git string) string {
 	fsys := a.FS
 	for _, dir := range []string{git, path.Join(git, "objects")} {
@@ -87,13 +86,13 @@ func (a *Surroundings) storesElsewhere(git string) string {
 			return dir
 		}
 		for _, e := range names {
-			// Hooks and the files of git-lfs are often shared; git that only looks
-			// reads neither.
+			// Hooks and the files of git-lfs are often shared; read-only commands of git read
+			// neither.
 			if e.Type()&fs.ModeSymlink != 0 && e.Name() != "hooks" && e.Name() != "lfs" {
 				return path.Join(dir, e.Name())
 			}
-			// Of an index that is split most entries, and so submodules, are in
-			// another file (gitformat-index, "Split index").
+			// A split index has most of its entries, and thus submodules, in another file
+			// (gitformat-index, "Split index").
 			if strings.HasPrefix(strings.ToLower(e.Name()), "sharedindex.") {
 				return path.Join(dir, e.Name())
 			}
@@ -112,6 +111,6 @@ func (a *Surroundings) missing(file string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// maxGitNames is how many names the folder of a repository, or that of its
-// objects, may hold: it has a few dozen, and objects 258.
+// maxGitNames bounds the names in the folder of a repository, and in that of its
+// objects: the first has a few dozen, the second 258.
 const maxGitNames = 1024

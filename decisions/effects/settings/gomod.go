@@ -14,14 +14,14 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// A go.mod names the toolchain that the go command becomes, and modules that it
-// asks for at their own hosts where the proxy does not have them.
+// A go.mod selects the toolchain that the go command runs, and modules that it
+// fetches from their own hosts if the proxy does not have them.
 
 // maxRequired bounds the modules of a go.mod and its go.sum.
 const maxRequired = 4096
 
-// officialGo is a version of Go that its makers have released, which the go
-// command takes from the same proxy as modules and whose sum it checks.
+// officialGo matches released versions of Go, which the go command fetches from the
+// same proxy as modules and verifies.
 var officialGo = regexp.MustCompile(`^1\.[0-9]{1,3}(\.[0-9]{1,3})?((rc|beta)[0-9]{1,2})?$`)
 
 // publicModules are hosts of modules that the public proxy serves.
@@ -32,8 +32,8 @@ var publicModules = []string{
 	"k8s.io", "knative.dev", "lukechampine.com", "modernc.org", "mvdan.cc", "oras.land", "pgregory.net", "rsc.io", "sigs.k8s.io", "tailscale.com",
 }
 
-// harmlessGoMod reports whether what a go.mod says, and the go.sum next to it, is
-// fetched from the public proxy or need not be fetched.
+// harmlessGoMod reports whether everything that a go.mod, and the go.sum next to it,
+// requires comes from the public proxy or need not be fetched.
 func harmlessGoMod(c *settingsCheck, text string) bool {
 	f, err := modfile.Parse(c.file, []byte(text), nil)
 	if err != nil || len(f.Require) > maxRequired {
@@ -50,7 +50,7 @@ func harmlessGoMod(c *settingsCheck, text string) bool {
 	replaced := map[string]bool{}
 	for _, r := range f.Replace {
 		if c.nested {
-			break // only the main module's count
+			break // only those of the main module count
 		}
 		if modfile.IsDirectoryPath(r.New.Path) {
 			dir := r.New.Path
@@ -60,7 +60,7 @@ func harmlessGoMod(c *settingsCheck, text string) bool {
 			if !lexpath.In(c.root, dir) {
 				return false
 			}
-			// Its own go.mod is obeyed as well.
+			// Its own go.mod is read as well.
 			if !c.HarmlessFile(&Format{checks: nestedGoMod}, path.Join(dir, "go.mod"), c.root) {
 				return false
 			}
@@ -80,14 +80,14 @@ func harmlessGoMod(c *settingsCheck, text string) bool {
 	return c.nested || c.harmlessSums(replaced)
 }
 
-// nestedGoMod looks at the go.mod of a module that takes the place of another.
+// nestedGoMod checks the go.mod of a replacement module.
 func nestedGoMod(c *settingsCheck, text string) bool {
 	c.nested = true
 	return harmlessGoMod(c, text)
 }
 
-// harmlessSums checks the sums next to a go.mod. The go command asks for
-// no module's go.mod whose sum is not there.
+// harmlessSums checks the checksums next to a go.mod. The go command does not fetch
+// the go.mod of a module without a checksum.
 func (c *settingsCheck) harmlessSums(replaced map[string]bool) bool {
 	file := path.Join(path.Dir(c.file), "go.sum")
 	if c.Files.Changed(file) {
@@ -116,8 +116,8 @@ func (c *settingsCheck) harmlessSums(replaced map[string]bool) bool {
 // maxSums bounds a go.sum, in bytes.
 const maxSums = 1 << 20
 
-// harmlessModule reports whether a module comes from the public proxy, or is in
-// the person's cache already.
+// harmlessModule reports whether a module comes from the public proxy, or is already
+// in the person's cache.
 func (c *settingsCheck) harmlessModule(m module.Version, modOnly bool) bool {
 	host, _, _ := strings.Cut(m.Path, "/")
 	if slices.Contains(publicModules, host) {

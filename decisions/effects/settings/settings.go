@@ -1,6 +1,6 @@
-// Package settings reads the files with which a project may tell a program what to
-// do, and says whether all that they say is harmless. What becomes of a file
-// before the program runs it asks of its caller, see [Files].
+// Package settings reads the files with which a project configures programs, and
+// reports whether all their settings are harmless. The caller tells how files change
+// before the program runs, see [Files].
 package settings
 
 import (
@@ -16,77 +16,77 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Settings of programs that lie in a project are read in their format and
-// compared with a list of what is harmless. Whatever is not on the list, and
-// whatever two readers of the format might take differently, is not harmless:
-// searching such files for what is harmful misses what is spelled otherwise.
+// A settings file of a project is parsed in its format and compared with an allow
+// list of harmless settings. Whatever is not on the list, and whatever two parsers of
+// the format might read differently, is not harmless: a deny list would miss other
+// spellings.
 
-// Bounds of a file of settings.
+// Bounds of a settings file.
 const (
 	maxSettings = 2048 // entries
-	maxNested   = 16   // tables in each other
+	maxNested   = 16   // nested tables
 )
 
-// entry is one setting of a file: where it is, and its value, "" for one that is no
-// text, number or truth value.
+// entry is one setting of a file: its path, and its value, "" unless that is a string,
+// number or boolean.
 type entry struct {
 	path  []string
 	value string
 }
 
-// settings is a format with the entries that change nothing but how a program
-// that only looks shows what it found.
+// Format is a format with its harmless settings: those that only change how a
+// read-only program shows its results.
 type Format struct {
 	read     func(text string) ([]entry, error)
 	harmless []harmlessSetting
-	// checks, where the format is more than entries, says whether the file is
-	// harmless by itself.
+	// checks, for formats that are more than entries, reports whether a file is
+	// harmless.
 	checks func(c *settingsCheck, text string) bool
 }
 
-// harmlessSetting is a line of such a list.
+// harmlessSetting is a line of the allow list.
 type harmlessSetting struct {
 	path  []string // "*" is any one name, a last "**" one or more
-	value string   // the only harmless value, if one is given
+	value string   // the only harmless value, if not ""
 	exact bool
-	kind  string // what the value must be, "" for anything
+	kind  string // the kind of value that is harmless, "" for any
 }
 
-// Surroundings are what a program finds around it when it runs.
+// Surroundings are the files and folders of a run.
 type Surroundings struct {
 	FS    effects.FS
 	Files Files
-	// Home is the person's home, project the root of the project, "" for none.
+	// Home is the person's home, Project the root of the project; "" for none.
 	Home, Project string
 }
 
-// Files says what becomes of files before the program runs. Paths are absolute.
+// Files tells how files change before the program runs. Paths are absolute.
 type Files interface {
-	// Exists reports whether something lies at a path.
+	// Exists reports whether the path exists.
 	Exists(file string) bool
-	// Changed reports whether the file is, or may be, one that an earlier call or
-	// part of the call names as what it writes or deletes.
+	// Changed reports whether an earlier call, or an earlier part of the call, names
+	// the file as one that it writes or deletes, or may do so.
 	Changed(file string) bool
-	// Rewritten is Changed for files that git checkout and its like may change as
-	// well, which is all but those of git's own folder.
+	// Rewritten is Changed, including files that git checkout and similar commands
+	// may change: all but those in git's own folder.
 	Rewritten(file string) bool
-	// Leads returns where a path leads that is read, "" if that is not known, and
-	// whether it is one that guards a secret or is permd's own.
+	// Leads returns the target of a path, "" if unknown, and whether that is a
+	// guarded secret or permd's own.
 	Leads(file string) (at string, secret bool)
 }
 
-// settingsCheck is where a file of settings lies.
+// settingsCheck is the location of a settings file.
 type settingsCheck struct {
 	*Surroundings
 	file string // absolute
 	root string // of the project
-	// nested is set for a file that another one leads to.
+	// nested is set for a file to which another one refers.
 	nested bool
-	// ofGit is set for what lies in git's own folder.
+	// ofGit is set for files in git's own folder.
 	ofGit bool
 }
 
-// readers are the formats of entries.
+// readers parse the formats of entries.
 var readers = map[string]func(text string) ([]entry, error){
 	"npmrc": readNpmrc, "ini": readINI, "gitconfig": readGitConfig, "toml": readTOML, "yaml": readYAML, "json": readJSON, "words": readWords,
 	"lines": readLines, "mise": readMise,
@@ -95,7 +95,7 @@ var readers = map[string]func(text string) ([]entry, error){
 // checks are the formats that are more than entries.
 var checks = map[string]func(c *settingsCheck, text string) bool{"gomod": harmlessGoMod, "composeenv": harmlessComposeEnv}
 
-// valueKinds say of a value whether it is harmless.
+// valueKinds report whether a value is harmless.
 var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 	"word":      func(_ *settingsCheck, value string) bool { return plainValue(value) },
 	"yes":       func(_ *settingsCheck, value string) bool { return slices.Contains(truths, strings.ToLower(value)) },
@@ -107,14 +107,13 @@ var valueKinds = map[string]func(c *settingsCheck, value string) bool{
 	"inside":    func(_ *settingsCheck, value string) bool { return literalValue(value) && insideValue(value) },
 	"env_file":  harmlessEnvFile,
 	"rustflag":  func(_ *settingsCheck, value string) bool { return plainRustflag(value) },
-	// The repository of a submodule says where its working tree is.
+	// The repository of a submodule has the path of its working tree.
 	"submodule": func(c *settingsCheck, _ string) bool { return c.nested },
 }
 
 var truths = []string{"true", "false", "yes", "no", "on", "off", "1", "0", ""}
 
-// settingsOf returns the settings of a format, with none that are harmless yet;
-// nil for one that is not known.
+// NewFormat returns a format without any harmless settings, nil for an unknown one.
 func NewFormat(format string) *Format {
 	s := &Format{read: readers[format], checks: checks[format]}
 	if s.read == nil && s.checks == nil {
@@ -123,11 +122,11 @@ func NewFormat(format string) *Format {
 	return s
 }
 
-// OwnList reports whether the format itself says what is harmless.
+// OwnList reports whether the format itself defines what is harmless.
 func (s *Format) OwnList() bool { return s.checks != nil }
 
-// Allow adds what a line calls harmless: KEY, KEY=VALUE or KEY: KIND. It is false
-// for another line.
+// Allow adds a line of the allow list: KEY, KEY=VALUE or KEY: KIND. It returns false
+// if the line is malformed.
 func (s *Format) Allow(line string) bool {
 	h := harmlessSetting{}
 	key, value, exact := strings.Cut(line, "=")
@@ -144,7 +143,7 @@ func (s *Format) Allow(line string) bool {
 	return true
 }
 
-// plain reports whether all that a file says is harmless.
+// plain reports whether all settings of a file are harmless.
 func (s *Format) plain(c *settingsCheck, data []byte) bool {
 	text, ok := plainText(data)
 	if !ok {
@@ -165,8 +164,8 @@ func (s *Format) plain(c *settingsCheck, data []byte) bool {
 	return true
 }
 
-// allows reports whether an entry is on the list. A line that spells out where
-// the entry stands counts more than those with a "*".
+// allows reports whether an entry is on the list. A line that matches the entry's path
+// literally wins over those with a "*".
 func (s *Format) allows(c *settingsCheck, e *entry) bool {
 	spelled := slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool { return slices.Equal(h.path, e.path) })
 	return slices.ContainsFunc(s.harmless, func(h harmlessSetting) bool {
@@ -182,7 +181,7 @@ func (s *Format) allows(c *settingsCheck, e *entry) bool {
 	})
 }
 
-// matchSetting compares where an entry stands with a line of the list.
+// matchSetting matches the path of an entry against a line of the list.
 func matchSetting(line, entry []string) bool {
 	for i, name := range line {
 		if name == "**" {
@@ -195,9 +194,9 @@ func matchSetting(line, entry []string) bool {
 	return len(line) == len(entry)
 }
 
-// plainText returns a file's text with the line ends of Unix. It refuses what
-// readers disagree about: a byte order mark, text that is not UTF-8, control
-// characters, and characters that some take for the end of a line.
+// plainText returns a file's text with Unix line ends. It rejects what parsers
+// disagree about: a byte order mark, invalid UTF-8, control characters, and
+// characters that some take for the end of a line.
 func plainText(data []byte) (string, bool) {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	if !utf8.ValidString(text) {
@@ -214,8 +213,8 @@ func plainText(data []byte) (string, bool) {
 	return text, true
 }
 
-// plainValue reports whether a value can only be a name, a number or a version:
-// no path, no address, nothing that a program would expand.
+// plainValue reports whether a value can only be a name, a number or a version: no
+// path, no address, nothing that a program would expand.
 func plainValue(value string) bool {
 	for _, c := range value {
 		if !isWordChar(c) && !strings.ContainsRune(".+-@^~<>= *", c) {
@@ -229,8 +228,8 @@ func isWordChar(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
 }
 
-// installedToolchain reports whether a toolchain of Rust is installed for the
-// person: what is not, rustup fetches before it does anything else.
+// installedToolchain reports whether the person has installed a Rust toolchain: rustup
+// fetches a missing one before anything else.
 func installedToolchain(c *settingsCheck, value string) bool {
 	home := c.Home
 	if !plainValue(value) || strings.ContainsAny(value, " *") || !path.IsAbs(home) {
@@ -248,11 +247,11 @@ func installedToolchain(c *settingsCheck, value string) bool {
 	return false
 }
 
-// maxToolchains is how many toolchains are looked at.
+// maxToolchains bounds the toolchains that are compared.
 const maxToolchains = 256
 
-// hooksFolder reports whether a folder of git's hooks holds none that a command
-// runs which only looks.
+// hooksFolder reports whether a folder of git hooks has none that a read-only command
+// runs.
 func hooksFolder(c *settingsCheck, value string) bool {
 	if value == "" || strings.HasPrefix(value, "~") || strings.ContainsAny(value, "$%\\\"") {
 		return false
@@ -267,10 +266,10 @@ func hooksFolder(c *settingsCheck, value string) bool {
 // lookingHook is the hook that git status and git diff run.
 const lookingHook = "post-index-change"
 
-// errSettings is the error of what no reader needs to agree on.
+// errSettings is the error of text that may be parsed in two ways.
 var errSettings = errors.New("settings that may be read in two ways")
 
-// once refuses an entry that occurs twice.
+// once rejects duplicate entries.
 func once(list []entry) ([]entry, error) {
 	seen := map[string]bool{}
 	for _, e := range list {
@@ -283,8 +282,8 @@ func once(list []entry) ([]entry, error) {
 	return list, nil
 }
 
-// HarmlessFile reports whether the file is not there, or says nothing but what is
-// known to be harmless. What cannot be read may say anything.
+// HarmlessFile reports whether the file does not exist, or all its settings are
+// harmless. A file that cannot be read is not harmless.
 func (a *Surroundings) HarmlessFile(s *Format, file, root string) bool {
 	return a.harmlessSettings(s, &settingsCheck{Surroundings: a, file: file, root: root})
 }
@@ -300,11 +299,11 @@ func (a *Surroundings) harmlessSettings(s *Format, c *settingsCheck) bool {
 	return s.plain(c, data)
 }
 
-// maxObeyed is the size up to which such a file is looked into, in bytes; a
-// larger one counts as if it said something.
+// maxObeyed is the maximum size of a settings file, in bytes; a larger one is not
+// harmless.
 const maxObeyed = 64 << 10
 
-// Absent reports whether there is no such file, and will be none.
+// Absent reports whether the file neither exists nor will be created.
 func (a *Surroundings) Absent(file string) bool {
 	if a.Files.Rewritten(file) {
 		return false
@@ -314,12 +313,12 @@ func (a *Surroundings) Absent(file string) bool {
 }
 
 const (
-	// MaxObeyedDepth is how many folders are looked into.
+	// MaxObeyedDepth bounds the folders that are searched.
 	MaxObeyedDepth = 64
 )
 
-// PlainSpec reports whether the text can only be the name of a package in a
-// registry, with or without its scope and version.
+// PlainSpec reports whether the text can only be the name of a package in a registry,
+// with or without scope and version.
 func PlainSpec(text string) bool {
 	if scope, rest, ok := strings.Cut(text, "/"); ok {
 		if len(scope) < 2 || scope[0] != '@' {

@@ -10,34 +10,33 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// Kinds of values that name a file, or into which a program puts variables. What
-// is wrong with a value, programs print: of a variable so everything, of a file
-// the line that cannot be read.
+// Kinds of values that name a file, or in which a program expands variables. Programs
+// print a wrong value in their error messages: the whole of a variable, the malformed
+// line of a file.
 
-// literalValue reports whether no variable is put into the value. $$ is a dollar.
+// literalValue reports whether no variable is expanded in the value. $$ is a dollar.
 func literalValue(value string) bool {
 	return !strings.Contains(strings.ReplaceAll(value, "$$", ""), "$")
 }
 
-// composeVariable is a variable in the form of compose, with words of its own and
-// none of another variable's in place of it.
+// composeVariable matches a variable of compose, with a literal default and no other
+// variable in it.
 var composeVariable = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_]*(:?[-?+][^${}]*)?\}`)
 
-// plainVariables reports whether all variables in a value, which is not itself
-// looked at, are written plainly.
+// plainVariables reports whether all variables in a value are written plainly. The
+// rest of the value is not checked.
 func plainVariables(value string) bool {
 	return !strings.Contains(composeVariable.ReplaceAllString(value, ""), "$")
 }
 
-// insideValue reports whether a path, or a pattern for some, cannot lead out of
-// the folder that it is in, but by links.
+// insideValue reports whether a path or pattern cannot leave its folder, except by
+// links.
 func insideValue(value string) bool {
 	return value != "" && !path.IsAbs(value) && !strings.ContainsAny(value, "~\\:") && !strings.Contains(value, "..")
 }
 
-// harmlessEnvFile reports whether a file of variables is one of the project in
-// which there is nothing that compose would print: it prints lines of which it
-// does not know what they are.
+// harmlessEnvFile reports whether a file of variables belongs to the project and
+// contains nothing that compose would print: it prints malformed lines.
 func harmlessEnvFile(c *settingsCheck, value string) bool {
 	if !literalValue(value) || !insideValue(value) {
 		return false
@@ -61,7 +60,7 @@ func harmlessEnvFile(c *settingsCheck, value string) bool {
 }
 
 // plainRustflag reports whether a flag for rustc names no file and loads nothing.
-// cargo runs rustc with these flags for what builds nothing as well, to learn of
+// cargo runs rustc with these flags even for commands that build nothing, to query
 // its targets.
 func plainRustflag(value string) bool {
 	for _, c := range value {

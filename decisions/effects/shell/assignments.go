@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// harmlessAssignment reports whether a variable set for one run changes nothing
-// but how its output looks.
+// harmlessAssignment reports whether a variable set for one run only changes the format
+// of its output.
 func (s *walker) harmlessAssignment(a *syntax.Assign, at *scope) bool {
 	value := effects.Word{}
 	if a.Value != nil {
@@ -19,12 +19,11 @@ func (s *walker) harmlessAssignment(a *syntax.Assign, at *scope) bool {
 	return !value.Dynamic() && s.b.Table.HarmlessAssignment(a.Name.Value, value.Text)
 }
 
-// declare walks export, declare, local, readonly and typeset. What an integer,
-// a reference to another variable or an array in quotes is given, the shell
-// evaluates.
+// declare walks export, declare, local, readonly and typeset. The shell evaluates values
+// of integers, of references to other variables and of quoted arrays.
 func (s *walker) declare(cmd *syntax.DeclClause, at *scope, in runs.Input) {
 	evaluates, arrays := false, false
-	lists := true // without a name, it prints what is set
+	lists := true // without a name, it prints the variables
 	for _, a := range cmd.Args {
 		if s.assignment(a, at, in); a.Name != nil {
 			s.declareName(a.Name.Value, at)
@@ -62,8 +61,8 @@ func (s *walker) declare(cmd *syntax.DeclClause, at *scope, in runs.Input) {
 	}
 }
 
-// plainDeclaration reports whether a word of a declaration is a name, or an
-// option that makes no shell evaluate what the variables are given.
+// plainDeclaration reports whether a word of a declaration is a name, or an option that
+// does not make the shell evaluate values.
 func plainDeclaration(text string) bool {
 	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "+") {
 		return strings.Trim(text[1:], "xrpgaA-") == ""
@@ -72,7 +71,7 @@ func plainDeclaration(text string) bool {
 	return !strings.Contains(name, "[") && !strings.HasPrefix(value, "(")
 }
 
-// assignment walks an assignment's value and notes its name.
+// assignment walks an assignment's value and records its name.
 func (s *walker) assignment(a *syntax.Assign, at *scope, in runs.Input) {
 	if a.Name != nil {
 		s.assign(a.Name.Value, at)

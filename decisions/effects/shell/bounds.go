@@ -5,14 +5,14 @@ package shell
 // before it is parsed.
 const (
 	maxShellText    = 32 << 10         // bytes
-	maxAllText      = 4 * maxShellText // of one call, text within text each time
-	maxShellNesting = 200              // brackets, substitutions and quotes inside each other
-	maxShellInShell = 8                // bash -c inside bash -c
+	maxAllText      = 4 * maxShellText // of one call, nested text counted at each level
+	maxShellNesting = 200              // nested brackets, substitutions and quotes
+	maxShellInShell = 8                // nested bash -c
 	MaxEffects      = 512              // of one call
-	maxBraceWords   = 64               // that one word may expand to
-	maxLoopWords    = 16               // that a loop is followed over
+	maxBraceWords   = 64               // expansions of one word
+	maxLoopWords    = 16               // iterations of a loop that are walked one by one
 	maxLoopText     = 4 << 10          // bytes of such a loop
-	maxLoops        = 32               // that are followed so
-	maxAllBraces    = 1024             // that braces may expand to in one call
-	maxStatements   = 2 << 10          // followed in one call, those of loops each time
+	maxLoops        = 32               // such loops
+	maxAllBraces    = 1024             // brace expansions in one call
+	maxStatements   = 2 << 10          // walked in one call, those of loops at each iteration
 )

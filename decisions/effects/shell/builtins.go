@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// builtin handles the commands that the shell runs itself and that a program
-// table cannot describe; false when the command is none of them.
+// builtin handles the commands that the shell runs itself and that a program table
+// cannot describe; it returns false for any other command.
 func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (exitScopes, bool) {
 	name, args := words[0].Text, words[1:]
 	switch name {
@@ -34,7 +34,7 @@ func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (exitSco
 	case "noglob", "nocorrect", "-": // zsh: a command without some expansions, or as a login shell
 		out, readers := either(at), s.b.Readers()
 		if readers&^plainshell.Zsh&plainshell.All != 0 {
-			s.command(words, &at, in) // to others it is a program
+			s.command(words, &at, in) // a program to other shells
 		}
 		if len(args) > 0 && readers&plainshell.Zsh != 0 {
 			out = s.simple(args, at, in)
@@ -54,7 +54,7 @@ func (s *walker) builtin(words []effects.Word, at scope, in runs.Input) (exitSco
 	return either(at), known
 }
 
-// jump handles the commands that end a loop or the shell.
+// jump handles the commands that leave a loop or the shell.
 func (s *walker) jump(name string, args []effects.Word, at scope) exitScopes {
 	n, certain := 1, len(args) == 0
 	if len(args) == 1 && plainNumber(args[0].Text) && len(args[0].Text) < 4 {
@@ -70,7 +70,7 @@ func (s *walker) jump(name string, args []effects.Word, at scope) exitScopes {
 			return either(at.ended())
 		}
 	case "return":
-		// Outside of a function it is an error, or ends the shell.
+		// Outside of a function it is an error, or exits the shell.
 		if !at.subprocess {
 			s.exits = join(s.exits, at)
 		}
@@ -84,8 +84,8 @@ func (s *walker) jump(name string, args []effects.Word, at scope) exitScopes {
 	return either(at)
 }
 
-// setting handles the commands of the shell that stay where they are; false when
-// the command is none of them.
+// setting handles the shell's commands without control flow; it returns false for any
+// other command.
 func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 	table := &s.b.Table.Shell
 	name, args := words[0].Text, words[1:]
@@ -136,7 +136,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 		run := s.b.Run(words, runs.Setting{From: s.from, Stdin: effects.StdinNone})
 		s.b.Inline(run, 0, args[:1], runs.Setting{From: s.from, Stdin: effects.StdinNone}, true)
 		s.state("changes what a signal runs", display.ShowWords(words))
-		s.assumeAnything(at) // it may run before each command
+		s.assumeAnything(at) // a trap such as DEBUG may run before each command
 		return true
 	case "printf":
 		if len(args) > 0 && strings.HasPrefix(args[0].Text, "-v") {
@@ -145,7 +145,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 			return true
 		}
 		if len(args) > 0 && args[0].Dynamic() && (args[0].Prefix == "" || args[0].Prefix[0] == '-' || strings.Contains(args[0].Prefix, "%")) {
-			s.setAny() // it may be -v, or have a %n in it
+			s.setAny() // it may use -v or a %n
 		}
 		if len(args) > 0 && args[0].Glob && programs.MayMatchOption(args[0].Text) {
 			s.unknown("a pattern that may become an option of printf: " + display.Display(display.ShowWords(words)))
@@ -177,7 +177,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 		return true
 	case table.State[name]:
 		s.state("changes the shell: "+name, display.ShowWords(words))
-		if name == "set" && len(args) == 0 { // which prints all variables
+		if name == "set" && len(args) == 0 { // it prints all variables
 			e := &s.b.Effects[len(s.b.Effects)-1]
 			e.Tags = e.Tags.With(effects.Secret)
 		}
@@ -187,7 +187,7 @@ func (s *walker) setting(words []effects.Word, at *scope, in runs.Input) bool {
 	return false
 }
 
-// sourced handles a file that the shell runs itself.
+// sourced handles a file that the shell reads and executes.
 func (s *walker) sourced(words []effects.Word, at *scope, in runs.Input) {
 	args := words[1:]
 	if s.activate(args, at) {
@@ -212,14 +212,14 @@ func (s *walker) sourced(words []effects.Word, at *scope, in runs.Input) {
 	s.redefineAny()
 }
 
-// bypass handles builtin and command, which run their operands past functions
-// and aliases.
+// bypass handles builtin and command, which run their operands without regard to
+// functions and aliases.
 func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) exitScopes {
 	args := words[1:]
 	if words[0].Text == "command" && len(args) > 0 {
 		switch args[0].Text {
 		case "-v", "-V":
-			return either(at) // it only looks names up
+			return either(at) // it only looks up names
 		case "-p":
 			s.unknown("command -p searches other folders")
 			args = args[1:]
@@ -248,8 +248,8 @@ func (s *walker) bypass(words []effects.Word, at scope, in runs.Input) exitScope
 	return exitScopes{join(out.success, at), join(out.failure, at)}
 }
 
-// plainRead reports whether the words of a read command only set variables of
-// the script's own.
+// plainRead reports whether the words of a read command only set ordinary
+// variables.
 func plainRead(args []effects.Word) bool {
 	for i := range args {
 		switch w := &args[i]; {
@@ -263,7 +263,7 @@ func plainRead(args []effects.Word) bool {
 	return len(args) > 0
 }
 
-// execArguments leaves out the options of exec: -c, -l and -a NAME.
+// execArguments removes the options of exec: -c, -l and -a NAME.
 func execArguments(args []effects.Word) []effects.Word {
 	for len(args) > 0 {
 		switch text := args[0].Text; {
@@ -280,7 +280,7 @@ func execArguments(args []effects.Word) []effects.Word {
 	return args
 }
 
-// stateful adds what a command that changes the shell may do beyond that.
+// stateful adds the other effects of a command that changes the shell.
 func (s *walker) stateful(name string, args []effects.Word, at *scope) {
 	switch name {
 	case "compgen", "fc", "repeat", "emulate", "let", "integer", "float", "zmodload", "bind", "function", "zstyle", "bindkey":
@@ -310,14 +310,14 @@ func (s *walker) stateful(name string, args []effects.Word, at *scope) {
 	case "unset", "getopts", "shift", "ulimit", "umask", "dirs", "fg", "bg", "disown", "caller", "complete", "compopt":
 		s.evaluated(name, args, at)
 	case "export", "declare", "typeset", "local", "readonly":
-		// Not in the form that the parser knows declarations by.
+		// The parser recognises declarations only in another form.
 		s.unknown("a declaration that permd does not take apart")
 		s.setAny()
 	}
 }
 
-// evaluated checks words that a shell takes for names of variables or for
-// numbers, and notes the names: a subscript in them can run code.
+// evaluated checks words that a shell takes for names of variables or for numbers, and
+// records the names: a subscript in them can run code.
 func (s *walker) evaluated(name string, args []effects.Word, at *scope) {
 	for i := range args {
 		if w := &args[i]; w.Dynamic() || w.Glob || strings.ContainsAny(w.Text, "[") {
@@ -328,8 +328,8 @@ func (s *walker) evaluated(name string, args []effects.Word, at *scope) {
 	s.setWords(args, at)
 }
 
-// setWords notes words as names of variables that are set. A name may be in
-// the word of its option, too: wait -pNAME.
+// setWords records words as names of variables that are set. A name may be in the word of
+// its option too: wait -pNAME.
 func (s *walker) setWords(args []effects.Word, at *scope) {
 	for i := range args {
 		text, _, _ := strings.Cut(args[i].Text, "=")

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// call walks a simple command: assignments and words. These are expanded before
-// its redirections are opened, with the input outer. exec says that the
-// redirections stay open.
+// call walks a simple command: assignments and words. These are expanded before its
+// redirections are opened, with outer as standard input. exec is set if the redirections
+// remain open.
 func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out exitScopes, exec bool) {
 	for _, a := range cmd.Assigns {
 		if s.enough() {
@@ -29,7 +29,7 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 			s.bind(a, &at)
 		}
 		if alone && plainVariable(a.Name.Value) && a.Index == nil && a.Array == nil {
-			continue // a value of the text's own, which no program sees
+			continue // a variable of the text, which no program sees
 		}
 		if alone || a.Index != nil || a.Array != nil || a.Append || !s.harmlessAssignment(a, &at) {
 			s.state("sets the variable "+a.Name.Value, s.source(a))
@@ -38,7 +38,7 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 	if len(cmd.Args) == 0 {
 		return either(at), false
 	}
-	// What is inside of the words finds no scratch, and makes its own.
+	// Nested commands find no scratch buffer, and allocate their own.
 	words := s.b.Scratch
 	if s.b.Scratch = nil; cap(words) < len(cmd.Args) {
 		words = make([]effects.Word, 0, max(8, len(cmd.Args)))
@@ -53,7 +53,7 @@ func (s *walker) call(cmd *syntax.CallExpr, at scope, in, outer runs.Input) (out
 	return out, exec
 }
 
-// substitutes reports whether a word has a command substitution in it.
+// substitutes reports whether a word contains a command substitution.
 func substitutes(w *syntax.Word) (found bool) {
 	if w == nil {
 		return false
@@ -66,8 +66,8 @@ func substitutes(w *syntax.Word) (found bool) {
 	return found
 }
 
-// abort notes that the shell may give up the line here: a pattern that matches
-// nothing ends it in zsh, an expansion that fails in all shells.
+// abort records that the shell may abandon the line here: a pattern without a match does
+// that in zsh, a failed expansion in all shells.
 func (s *walker) abort(at *scope, words []effects.Word) {
 	if at.subprocess || at.unreachable {
 		return
@@ -115,7 +115,7 @@ func (s *walker) simple(words []effects.Word, at scope, in runs.Input) exitScope
 	return either(at)
 }
 
-// command adds what a program does in each folder that the shell may be in.
+// command adds the effects of a program in each folder that the shell may be in.
 func (s *walker) command(words []effects.Word, at *scope, in runs.Input) {
 	if cwd := at.cwd(); cwd != "" {
 		s.b.Command(words, runs.Setting{Cwd: cwd, From: s.from, Stdin: in.Kind, Text: in.Text, Printed: in.Printed})

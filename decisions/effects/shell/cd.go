@@ -32,8 +32,8 @@ func (s *walker) cd(args []effects.Word, at scope) exitScopes {
 	return s.cdFrom(from, t, at)
 }
 
-// cdFrom is cd from folders that are known, but for one in whose place the empty
-// one may stand, from which the target is absolute.
+// cdFrom is cd from known folders. The empty folder is an unknown one, from which the
+// target is absolute.
 func (s *walker) cdFrom(from []location, t cdWords, at scope) exitScopes {
 	out := exitScopes{at, at}
 	out.success.places, out.success.elsewhere = nil, false
@@ -63,7 +63,7 @@ func (s *walker) cdFrom(from []location, t cdWords, at scope) exitScopes {
 	return out
 }
 
-// cdUnknown is the outcome of a cd to a folder that is not known.
+// cdUnknown is the result of a cd to an unknown folder.
 func (s *walker) cdUnknown(at scope) exitScopes {
 	s.leave(&at, "")
 	out := either(at)
@@ -80,19 +80,19 @@ func (s *walker) keepFolder(bad *scope, w location) {
 	bad.add([]location{w})
 }
 
-// move adds to an outcome that the shell goes from w to a folder, as typed.
+// move adds the result of changing from w to the folder to, as typed.
 func (s *walker) move(to string, physical bool, w location, out *exitScopes) {
 	goesUp := slices.Contains(strings.Split(to, "/"), "..")
 	target := to
 	if to[0] != '/' {
-		// The shell keeps the path as typed: "cd link/.." stays where it was.
+		// The shell keeps the path as typed: "cd link/.." does not change the folder.
 		target = path.Join(w.cwd, to)
 	}
 	target = path.Clean(target)
 	e := s.b.Paths.Operand(effects.KindRead, target, w.cwd, s.from)
 	real := e
 	if physical || goesUp {
-		// By the kernel, ".." is that of the folder which a link leads to.
+		// To the kernel, ".." is the parent of a link's target.
 		real = s.b.Paths.Operand(effects.KindRead, to, w.cwd, s.from)
 	}
 	if physical {
@@ -110,8 +110,8 @@ func (s *walker) move(to string, physical bool, w location, out *exitScopes) {
 	}
 	surely := s.folderExists(e.File.Path)
 	if goesUp && !physical && (real.File == nil || real.File.Path != e.File.Path) && (!surely || !w.moved) {
-		// bash goes by the kernel where the path as typed leads nowhere, and so do
-		// all shells that have not gone to where they are by a name.
+		// bash uses the physical path if the logical one does not exist, and so do all
+		// shells whose logical folder is not known.
 		if real.File == nil {
 			out.success.elsewhere = true
 			s.leave(&out.success, "")
@@ -121,7 +121,7 @@ func (s *walker) move(to string, physical bool, w location, out *exitScopes) {
 	}
 	s.enterFolder(target, &e, w, out)
 	if !surely || goesBack(to) {
-		s.keepFolder(&out.failure, w) // a folder on the way may be missing
+		s.keepFolder(&out.failure, w) // a folder of the path may be missing
 	}
 }
 
@@ -129,12 +129,12 @@ func (s *walker) move(to string, physical bool, w location, out *exitScopes) {
 func (s *walker) enterFolder(target string, e *effects.Effect, w location, out *exitScopes) {
 	out.success.add([]location{{cwd: target, old: w.cwd, stack: w.stack, outside: !e.Tags.Has(effects.InProject), moved: true}})
 	s.leave(&out.success, target)
-	// A harness that starts a new shell for the next call starts it where the
-	// folder really is, and there ".." is another one.
+	// A harness with a new shell for each call starts it in the physical folder, which
+	// has another "..".
 	s.leave(&out.success, e.File.Path)
 }
 
-// goesBack reports whether a path goes into a folder and up again.
+// goesBack reports whether a path has a ".." after another component.
 func goesBack(text string) bool {
 	for {
 		rest, ok := strings.CutPrefix(text, "../")
@@ -145,8 +145,8 @@ func goesBack(text string) bool {
 	}
 }
 
-// folderExists reports whether the shell can surely go to a folder when the text gets
-// to it.
+// folderExists reports whether the folder certainly exists, and can be entered, when the
+// shell gets there.
 func (s *walker) folderExists(folder string) bool {
 	mode, err := s.b.Paths.Lstat(folder)
 	if err != nil || !mode.IsDir() {
@@ -157,7 +157,7 @@ func (s *walker) folderExists(folder string) bool {
 	}
 	for dir := folder; ; dir = path.Dir(dir) {
 		if s.b.Stale(dir) {
-			return false // deleted, moved or closed
+			return false // deleted, moved or not searchable
 		}
 		if dir == "/" {
 			return true
@@ -165,16 +165,15 @@ func (s *walker) folderExists(folder string) bool {
 	}
 }
 
-// cdWords are the words of a cd: where it goes.
+// cdWords are the parsed words of a cd.
 type cdWords struct {
 	text     string
 	back     bool // cd -
 	physical bool // cd -P
 }
 
-// cdTarget is what the words of a cd say, or why that is not known. That the
-// person's shell has no CDPATH of its own is taken for granted: it is for shells
-// that a person types at, and is not to be exported.
+// cdTarget parses the words of a cd, or returns why its target is not known. It assumes
+// that the person exports no CDPATH: that variable is meant for interactive shells.
 func (s *walker) cdTarget(args []effects.Word) (t cdWords, why string) {
 	const unknown = "cd to a folder that is not known"
 	for i := range args {
@@ -206,7 +205,7 @@ func (s *walker) cdTarget(args []effects.Word) (t cdWords, why string) {
 	return t, ""
 }
 
-// pushd follows pushd to a folder that it names, and to the one on top.
+// pushd handles pushd with a folder, and without one.
 func (s *walker) pushd(args []effects.Word, at scope) exitScopes {
 	const unknown = "pushd to a folder that is not known"
 	w := location{}
@@ -235,7 +234,7 @@ func (s *walker) pushd(args []effects.Word, at scope) exitScopes {
 	return out
 }
 
-// popd follows popd back to where a pushd of the text came from.
+// popd handles popd to the folder where a pushd of the text was.
 func (s *walker) popd(args []effects.Word, at scope) exitScopes {
 	if len(args) > 0 || at.cwd() == "" || len(at.places[0].stack) == 0 {
 		s.unknown("popd to a folder that is not known")
@@ -248,8 +247,8 @@ func (s *walker) popd(args []effects.Word, at scope) exitScopes {
 	return s.goTo(top, w, at)
 }
 
-// goTo follows pushd and popd. One that fails leaves the folder, and no stack
-// that is known.
+// goTo changes the folder for pushd and popd. One that fails keeps the folder, but the
+// stack is no longer known.
 func (s *walker) goTo(to string, w location, at scope) exitScopes {
 	out := s.cdFrom([]location{w}, cdWords{text: to}, at)
 	if !out.failure.unreachable {
@@ -259,7 +258,7 @@ func (s *walker) goTo(to string, w location, at scope) exitScopes {
 	return out
 }
 
-// leave notes where a cd may leave the shell of the call.
+// leave records where a cd may leave the call's shell.
 func (s *walker) leave(at *scope, folder string) {
 	if !at.subprocess {
 		s.b.AddFinalFolder(folder)

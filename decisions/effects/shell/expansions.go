@@ -10,11 +10,11 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// substitutions adds the effects of every command that is inside a node:
-// $(…), backquotes, <(…) and >(…), at any depth of quotes and expansions.
+// substitutions adds the effects of all commands in a node: $(…), backquotes, <(…) and
+// >(…), at any depth of quotes and expansions.
 func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
 	if s.alone {
-		return // what is inside is read by itself
+		return // the substitution walks its own content
 	}
 	syntax.Walk(n, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -46,8 +46,8 @@ func (s *walker) substitutions(n syntax.Node, at *scope, in runs.Input) {
 	})
 }
 
-// reading walks what reads the standard input of a substitution, with each that
-// it may have.
+// reading walks something that reads standard input, once with each input that it may
+// have.
 func (s *walker) reading(in runs.Input, walk func(in runs.Input)) {
 	own := in.Own
 	in.Own = nil
@@ -61,9 +61,9 @@ func (s *walker) reading(in runs.Input, walk func(in runs.Input)) {
 	}
 }
 
-// unsafeExpansion reports whether a word holds an expansion that evaluates a
-// variable's value as code (${x@P}, ${!x}, arithmetic on names and subscripts),
-// is code for another shell, or sets a variable (${x:=y}).
+// unsafeExpansion reports whether a word holds an expansion that evaluates a variable's
+// value as code (${x@P}, ${!x}, arithmetic on names and subscripts), is code to another
+// shell, or sets a variable (${x:=y}).
 func unsafeExpansion(w *syntax.Word) bool {
 	unsafe := false
 	syntax.Walk(w, func(n syntax.Node) bool {
@@ -114,7 +114,7 @@ func plainSubscript(x syntax.ArithmExpr) bool {
 	return plainArithmetic(x)
 }
 
-// plainArithmetic reports whether an expression has only numbers in it.
+// plainArithmetic reports whether an expression contains only numbers.
 func plainArithmetic(x syntax.ArithmExpr) bool {
 	switch x := x.(type) {
 	case nil:
@@ -135,8 +135,8 @@ func plainArithmetic(x syntax.ArithmExpr) bool {
 	return false
 }
 
-// ansiC decodes the inside of $'…' as bash does; false when the value has a
-// NUL or is no text, or an escape is not one bash documents.
+// ansiC decodes the inside of $'…' as bash does. ok is false if the value contains a NUL
+// or invalid UTF-8, or an escape that bash does not document.
 func ansiC(value string) (string, bool) {
 	var out strings.Builder
 	for i := 0; i < len(value); i++ {

@@ -7,9 +7,9 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// loop walks a condition and a body that may run any number of times, until
-// nothing new is known where a round begins. name is the variable that each
-// round sets, "" for none.
+// loop walks a condition and a body that may run any number of times, until the scope at
+// the beginning of an iteration no longer changes. name is the variable that each
+// iteration sets, "" for none.
 func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name string, in runs.Input) exitScopes {
 	first, before := len(s.b.Effects), s.b.Changes()
 	if name != "" {
@@ -52,7 +52,7 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 			return either(end)
 		}
 		if round > 0 {
-			// It does not come to rest soon: any folder, any values.
+			// No fixed point within the bound: any folder, any values.
 			next.keep(at.places)
 			next.vars = nil
 		}
@@ -61,14 +61,14 @@ func (s *walker) loop(at scope, cond, body []*syntax.Stmt, until bool, name stri
 			return either(end)
 		}
 		at, news = next, s.definitions
-		// The next round finds all that this one did, and more: only the first
-		// and the last are kept.
+		// The next iteration has all effects of this one, and more: only the first and
+		// the last are kept.
 		s.b.Effects, s.sinks, s.concurrentParts = s.b.Effects[:once], s.sinks[:sinks], s.concurrentParts[:besides]
 	}
 }
 
-// maxRounds is how often the body of a loop is walked. Each time another name
-// of the text may turn out to be redefined or set.
+// maxRounds is how often the body of a loop is walked. Each time, another name may turn
+// out to be redefined or set.
 const maxRounds = 8
 
 func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) exitScopes {
@@ -98,8 +98,8 @@ func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) exitS
 	return s.loop(at, nil, cmd.Do, false, name, in)
 }
 
-// rounds walks the body of a loop over words that are all known, once for each;
-// false when they are not.
+// rounds walks the body of a loop once for each of its words; it returns false if these
+// are not all known.
 func (s *walker) rounds(cmd *syntax.ForClause, name string, items []effects.Word, at scope, in runs.Input) (exitScopes, bool) {
 	if len(items) > maxLoopWords || len(items) > 0 && (s.followed >= maxLoops || len(s.source(cmd)) > maxLoopText) {
 		s.over = true

@@ -5,20 +5,20 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// The text is walked from its beginning to its end, and what comes later is
-// judged as what precedes it leaves things. Some parts run at the same
-// time as later ones, or again after them: what these change of where paths
-// lead holds for the former, too, so they are walked a second time.
+// The text is walked from beginning to end, and each part is judged by the state that the
+// preceding parts leave. Some parts run at the same time as later ones, or again after
+// them: for these, too, changes by the later parts count, so they are walked a second
+// time.
 
-// concurrentPart is a part that runs at the same time as what follows it.
+// concurrentPart is a part that runs at the same time as the parts after it.
 type concurrentPart struct {
-	first  int // its effects, from
-	end    int // up to
-	before int // the changes there were when it had been walked
+	first  int // index of its first effect
+	end    int // index after its last effect
+	before int // number of changes when it had been walked
 	walk   func()
 }
 
-// concurrently walks a part that goes on while later parts run.
+// concurrently walks a part that runs while later parts run.
 func (s *walker) concurrently(walk func()) {
 	first := len(s.b.Effects)
 	walk()
@@ -27,7 +27,7 @@ func (s *walker) concurrently(walk func()) {
 	}
 }
 
-// rejoin walks the concurrent parts again that something after them changes.
+// rejoin walks those concurrent parts again that later parts have changed.
 func (s *walker) rejoin() {
 	parts := s.concurrentParts
 	s.concurrentParts = nil
@@ -36,8 +36,8 @@ func (s *walker) rejoin() {
 	}
 }
 
-// repeat walks a part again, of which the effects from first up to end are
-// known, when there have been changes since there were before.
+// repeat walks a part again, whose effects are those from first up to end, if the number
+// of changes has grown since before.
 func (s *walker) repeat(first, end, before int, walk func()) {
 	if s.repeated || s.full || s.b.Changes() == before {
 		return
@@ -51,11 +51,11 @@ func (s *walker) repeat(first, end, before int, walk func()) {
 	}
 }
 
-// sink is the part of the effects that the commands of >(…) have.
+// sink is the range of the effects of commands in >(…).
 type sink struct{ from, to int }
 
-// drain decides what the sinks from index n on read: what the rest of the
-// effects from first on write.
+// drain gives the sinks from index n on their input: what the effects from first on
+// write.
 func (s *walker) drain(n, first int, in runs.Input) {
 	sinks := s.sinks[min(n, len(s.sinks)):]
 	if len(sinks) == 0 {

@@ -14,23 +14,23 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// What the commands of a text are known to print, so that rules see what hides
-// after a decoder or comes to a shell by a pipe. It is only ever looked at
-// in addition to the question that such a command asks anyway: nothing is allowed by it.
+// The output of commands, as far as it is known, so that rules see what is decoded or
+// piped to a shell. It is only used in addition to the question that such a command asks
+// anyway: nothing is allowed because of it.
 
 const (
-	// maxStages is how many commands of a pipe it is followed through.
+	// maxStages is how many commands of a pipeline are followed.
 	maxStages = 8
 )
 
-// output is what a statement prints when its own words say all of it, "" when
-// that is not known.
+// output returns what a statement prints if its own words determine all of it, ""
+// otherwise.
 func (s *walker) output(stmt *syntax.Stmt, at *scope, in runs.Input) string {
 	if stmt == nil || stmt.Negated || stmt.Background || stmt.Coprocess || s.allRedefined || s.guessing >= maxStages {
 		return ""
 	}
-	// What is guessed stands on what is known, not on other guesses: each level
-	// of substitutions would double the work.
+	// A guess must not depend on other guesses: each level of substitutions would
+	// double the work.
 	s.guessing++
 	defer func() { s.guessing-- }()
 	for _, r := range stmt.Redirs {
@@ -68,8 +68,8 @@ func (s *walker) output(stmt *syntax.Stmt, at *scope, in runs.Input) string {
 	return ""
 }
 
-// guess is the text that a word has, or the file that it names: a word that is
-// nothing but one substitution.
+// guess returns the text of a word that consists of one substitution, or the file that it
+// names.
 func (s *walker) guess(w *syntax.Word, at *scope) string {
 	parts := w.Parts
 	if len(parts) == 1 {
@@ -107,7 +107,7 @@ func (s *walker) commandOutput(call *syntax.CallExpr, at *scope, in runs.Input) 
 	switch name {
 	case "echo", "printf":
 		if name == "echo" && len(call.Args) == 2 {
-			// Nothing but the text.
+			// Options would add to the text.
 			if value := s.value(call.Args[1], "", at); !value.Dynamic() && !value.Glob && len(value.Text) <= runs.MaxOutput {
 				return value.Text
 			}
@@ -139,7 +139,7 @@ func (s *walker) commandOutput(call *syntax.CallExpr, at *scope, in runs.Input) 
 	return transformed(name, args, text)
 }
 
-// transformed is what a program that only transforms its input makes of it, "" for
+// transformed returns the output of a program that only transforms its input, "" for
 // others.
 func transformed(name string, args []string, text string) string {
 	is := func(options ...string) bool {
@@ -184,7 +184,7 @@ func transformed(name string, args []string, text string) string {
 	return string(data)
 }
 
-// translated is what tr makes of a text, for sets of characters and ranges.
+// translated returns the output of tr, for sets of characters and ranges.
 func translated(from, to, text string) string {
 	a, b := characters(from), characters(to)
 	if len(a) == 0 || len(b) == 0 || len(a) > runs.MaxOutput || len(b) > runs.MaxOutput {
@@ -198,7 +198,7 @@ func translated(from, to, text string) string {
 	}, text)
 }
 
-// characters are those of a set of tr's, with its ranges; none for other forms.
+// characters returns the characters of tr's set, with its ranges; none for other forms.
 func characters(set string) []rune {
 	if strings.ContainsAny(set, "[\\") {
 		return nil
@@ -218,12 +218,12 @@ func characters(set string) []rune {
 	return all
 }
 
-// likelyPrograms are programs that a pattern in the place of a program's name is
-// taken for when it may match them.
+// likelyPrograms are programs that a pattern, instead of a program's name, is assumed to
+// mean if it matches them.
 var likelyPrograms = []string{"rm", "dd", "shred", "chmod", "chown", "wipefs", "bash", "sh", "curl", "nc"}
 
-// likelyName is the program that a word most likely names which is not known for
-// certain: a pattern such as /???/rm, or what a command prints. "" for none.
+// likelyName returns the program that an uncertain word probably names: a pattern such as
+// /???/rm, or the output of a command. "" for none.
 func likelyName(w *effects.Word) string {
 	if w.Dynamic() {
 		if strings.ContainsAny(w.Guess, " \t\n/*?[") {

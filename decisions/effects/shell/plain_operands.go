@@ -9,13 +9,12 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// Some of the shell's own commands take operands that a shell evaluates: bash
-// runs the command of "jobs -x" and the subscript of "wait -p", zsh calculates
-// the numbers of exit, return, break and printf, and a subscript in a
-// calculation runs the commands in it.
+// Shells evaluate operands of some of their own commands: bash runs the command of "jobs
+// -x" and the subscript of "wait -p", zsh evaluates the numbers of exit, return, break
+// and printf as arithmetic, and a subscript in arithmetic runs the commands in it.
 
-// plainOperands reports whether all operands of exit, wait, jobs and the like
-// are numbers, or options that only choose what is shown.
+// plainOperands reports whether all operands of exit, wait, jobs and the like are
+// numbers, or options that only choose what is printed.
 func plainOperands(args []effects.Word) bool {
 	for i := range args {
 		w := &args[i]
@@ -34,11 +33,11 @@ func plainOperands(args []effects.Word) bool {
 	return true
 }
 
-// plainNumber reports whether text has only digits in it.
+// plainNumber reports whether text consists of digits.
 func plainNumber(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
-// plainPrintf reports whether the operands of printf are only printed: what a
-// number is expected for must be one that no shell has to calculate.
+// plainPrintf reports whether printf only prints its operands: a number must be one that
+// no shell evaluates.
 func plainPrintf(args []effects.Word) bool {
 	if len(args) > 0 && args[0].Text == "--" {
 		args = args[1:]
@@ -55,8 +54,8 @@ func plainPrintf(args []effects.Word) bool {
 	return true
 }
 
-// storesCount reports whether a format of printf may have a %n in it, with which
-// bash stores a number in the variable that an operand names.
+// storesCount reports whether a format of printf may contain %n, with which bash stores a
+// number in the variable that an operand names.
 func storesCount(format string) bool {
 	for {
 		_, rest, ok := strings.Cut(format, "%")
@@ -74,8 +73,8 @@ func storesCount(format string) bool {
 	}
 }
 
-// numericFormat reports whether a format of printf takes a number, a width or a
-// time from the operands.
+// numericFormat reports whether a format of printf takes a number, a width or a time from
+// the operands.
 func numericFormat(format string) bool {
 	for {
 		_, rest, ok := strings.Cut(format, "%")
@@ -93,8 +92,8 @@ func numericFormat(format string) bool {
 	}
 }
 
-// plainSet reports whether the words of set only make the rest of the text
-// stop sooner or say more.
+// plainSet reports whether the words of set only make the shell exit earlier or print
+// more.
 func plainSet(args []effects.Word) bool {
 	for i := 0; i < len(args); i++ {
 		text := args[i].Text
@@ -120,8 +119,8 @@ func plainSet(args []effects.Word) bool {
 	return len(args) > 0
 }
 
-// subscripted reports whether an expansion is followed by what zsh takes for
-// its subscript, and calculates: $x[y].
+// subscripted reports whether an expansion is followed by what zsh takes for its
+// subscript, and evaluates: $x[y].
 func subscripted(parts []syntax.WordPart) bool {
 	for i := range parts[:max(len(parts)-1, 0)] {
 		p, ok := parts[i].(*syntax.ParamExp)

@@ -16,9 +16,8 @@ func (s *walker) tilde(value string, whole bool, text *strings.Builder) (string,
 	return value, false
 }
 
-// hasGlob reports whether an unquoted literal has a pattern character that no
-// backslash takes the meaning of. In a word of several parts the end of a
-// bracket may be in another one.
+// hasGlob reports whether an unquoted literal has a pattern character that no backslash
+// escapes. In a word of several parts, a bracket may be closed in another part.
 func hasGlob(value string, parts bool) bool {
 	for i := 0; i < len(value); i++ {
 		switch value[i] {
@@ -35,7 +34,7 @@ func hasGlob(value string, parts bool) bool {
 	return false
 }
 
-// unescape removes the backslashes of an unquoted literal.
+// unescape removes the backslashes from an unquoted literal.
 func unescape(text *strings.Builder, value string) {
 	if strings.IndexByte(value, '\\') < 0 {
 		text.WriteString(value)
@@ -52,7 +51,7 @@ func unescape(text *strings.Builder, value string) {
 	}
 }
 
-// unescapeQuoted removes the backslashes of a literal in double quotes or a
+// unescapeQuoted removes the backslashes from a literal in double quotes or a
 // here-document: only those before one of the special characters.
 func unescapeQuoted(text *strings.Builder, value, special string) {
 	for i := 0; i < len(value); i++ {

@@ -11,14 +11,13 @@ import (
 	"github.com/permd/permd/decisions/effects/plainshell"
 )
 
-// shellReader reads shell text, twice: with the parser, whose tree the package
-// follows, and with the recogniser of plain text. Nothing else reads shell text.
+// shellReader reads shell text twice: with the parser, whose tree the package walks, and
+// with the recogniser of plain text. Nothing else reads shell text.
 //
-// The parser is one reader of shell text among several: bash, dash and zsh each
-// have their own, and where they differ the tree is of another program than the
-// one that runs. So a text that is not plain, or in which the parser finds other
-// words, expansions or operators than the recogniser, is never allowed without a
-// person, whatever its tree says.
+// The parser is only one reader of shell text: bash, dash and zsh each have their own,
+// and where they differ the tree is that of another program than the one that runs. So a
+// text that is not plain, or in which the parser finds other words, expansions or
+// operators than the recogniser, is never allowed without a person, whatever its tree.
 type shellReader struct {
 	parsers sync.Pool // making a parser costs more than most commands take to parse
 	marks   sync.Pool
@@ -27,8 +26,8 @@ type shellReader struct {
 // reader is shared by all calls.
 var reader shellReader
 
-// read returns the tree of a text that one of the shells will read, nil when the
-// parser does not accept it, and why it is not plain, nil when it is.
+// read returns the tree of a text that one of the shells will read, nil if the parser
+// rejects it, and why it is not plain, nil if it is.
 func (r *shellReader) read(text string, shells plainshell.Shells) (*syntax.File, *plainshell.Refusal) {
 	script, refusal := plainshell.Read(text, shells)
 	file := r.tree(text)
@@ -50,8 +49,8 @@ func (r *shellReader) read(text string, shells plainshell.Shells) (*syntax.File,
 	return file, nil
 }
 
-// tree returns the tree of a text, nil when the parser does not accept it. What
-// is found in a tree alone may only be denied.
+// tree returns the tree of a text, nil if the parser rejects it. What is found in a tree
+// alone may only lead to a deny.
 func (r *shellReader) tree(text string) *syntax.File {
 	p, ok := r.parsers.Get().(*syntax.Parser)
 	if !ok {
@@ -65,7 +64,7 @@ func (r *shellReader) tree(text string) *syntax.File {
 	return file
 }
 
-// foreign is the kind of what no plain text has.
+// foreign is the kind of marks that no plain text has.
 const foreign = plainshell.Kind(255)
 
 // treeMarks appends the marks of a tree, in the order of plainshell.Script.
@@ -141,7 +140,7 @@ func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
 			node(or(n.Dollar, plainshell.MarkDouble), n, 0)
 		case *syntax.ParamExp:
 			node(plainshell.MarkParameter, n, 0)
-			return false // its text has nothing in it
+			return false // its text has no marks
 		case *syntax.CmdSubst:
 			node(or(n.Backquotes || n.TempFile || n.ReplyVar, plainshell.MarkSubstitution), n, 0)
 		case *syntax.ArithmExp:
@@ -181,8 +180,8 @@ func treeMarks(marks []plainshell.Mark, file *syntax.File) []plainshell.Mark {
 	return marks
 }
 
-// documentEnd is where a here-document's lines end. The parser counts a byte of
-// the line after them, too.
+// documentEnd returns where a here-document's lines end. The parser also counts a byte of
+// the next line.
 func documentEnd(body *syntax.Word) uint {
 	last := body.Parts[len(body.Parts)-1]
 	if lit, ok := last.(*syntax.Lit); ok {
@@ -191,10 +190,10 @@ func documentEnd(body *syntax.Word) uint {
 	return last.End().Offset()
 }
 
-// sameMarks reports whether two readers found the same in a text, up to how they
+// sameMarks reports whether two readers found the same in a text, apart from how they
 // number its commands, and where the first difference is.
 func sameMarks(a, b []plainshell.Mark) (at int, same bool) {
-	var numbers []int32 // of the commands of a, by those of b; 0 for none yet
+	var numbers []int32 // numbers in b of the commands of a; 0 for none yet
 	for i := range max(len(a), len(b)) {
 		switch {
 		case i >= len(a):

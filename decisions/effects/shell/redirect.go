@@ -10,9 +10,8 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// redirects adds the effects of a statement's redirections and returns the
-// standard input that its command gets. What they substitute has that of the
-// shell.
+// redirects adds the effects of a statement's redirections and returns the standard input
+// of its command. Substitutions in them read the shell's input.
 func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input) runs.Input {
 	in := outer
 	in.Own = nil
@@ -44,7 +43,7 @@ func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input)
 		}
 		switch r.Op {
 		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn, syntax.RdrInOut:
-			// What is read may come out of a substitution.
+			// The input may come from a substitution.
 			if (descriptor == "" || descriptor == "0") && s.reachesNetwork(first, len(s.b.Effects)) {
 				in.Kind = effects.StdinNetwork
 			}
@@ -53,8 +52,8 @@ func (s *walker) redirects(list []*syntax.Redirect, at *scope, outer runs.Input)
 	return in
 }
 
-// joins reports whether a redirection is to or from another command of the
-// text, < <(…) or > >(…), whose effects are its own.
+// joins reports whether a redirection is to or from another command of the text, < <(…)
+// or > >(…), which has effects of its own.
 func joins(r *syntax.Redirect) bool {
 	if len(r.Word.Parts) != 1 {
 		return false
@@ -98,7 +97,7 @@ func (s *walker) redirect(r *syntax.Redirect, descriptor string, at *scope, in, 
 		return in
 	}
 	if target.Text == "!" {
-		// zsh takes ">! f" for a redirection to f.
+		// To zsh, ">! f" is a redirection to f.
 		s.unknown("a redirection that shells read in two ways: " + display.Display(s.source(r)))
 		return in
 	}
@@ -142,8 +141,8 @@ func (s *walker) opens(kind effects.Kind, target string, at *scope) {
 	s.each(at, func(cwd string) { s.b.Add(s.b.Operand(kind, target, cwd, s.from)) })
 }
 
-// mayFail reports whether one of the redirections may fail, so that the command
-// does not run.
+// mayFail reports whether one of the redirections may fail, so that the command does not
+// run.
 func mayFail(list []*syntax.Redirect) bool {
 	for _, r := range list {
 		switch r.Op {
@@ -191,7 +190,7 @@ func (s *walker) hereDocument(r *syntax.Redirect, at *scope, in, outer runs.Inpu
 	return runs.Input{Kind: effects.StdinText, Text: text}
 }
 
-// hereText is the text of a here-document, when it is known.
+// hereText returns the text of a here-document, if it is known.
 func (s *walker) hereText(r *syntax.Redirect, at *scope) (string, bool) {
 	if r.Hdoc == nil {
 		return "", true
@@ -226,8 +225,8 @@ func (s *walker) hereText(r *syntax.Redirect, at *scope) (string, bool) {
 	return strings.Join(lines, "\n"), true
 }
 
-// printed is what $(cat <<'EOF' … EOF) stands for, the way in which agents
-// write long texts.
+// printed returns the value of $(cat <<'EOF' … EOF), the form in which agents write long
+// texts.
 func (s *walker) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
 	if len(sub.Stmts) != 1 || s.allRedefined || s.redefined["cat"] {
 		return "", false
@@ -251,7 +250,7 @@ func (s *walker) printed(sub *syntax.CmdSubst, at *scope) (string, bool) {
 	return strings.TrimRight(text, "\n"), ok
 }
 
-// quotedDelimiter reports whether a here-document is taken as it stands.
+// quotedDelimiter reports whether a here-document is not expanded.
 func quotedDelimiter(w *syntax.Word) bool {
 	for _, part := range w.Parts {
 		lit, ok := part.(*syntax.Lit)

@@ -12,33 +12,32 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// A call that is over a bound is a question. So that no padding turns a deny into
-// one, the rest of it is read as well, in a way that costs little: each command
-// by itself, wherever it is, once for all equal ones. What is found is only
-// there to be denied (Result.Rest).
+// A call that exceeds a bound asks. So that padding cannot turn a deny into a question,
+// the rest of it is read too, in a cheaper way: each command by itself, wherever it is,
+// and only one of equal commands. The result is only used to deny (Result.Rest).
 
-// Bounds of the rest of a call, see also those of what waits.
+// Bounds of the rest of a call, in addition to those in package runs.
 const (
-	maxRestMore     = 4 << 10  // further effects, of those that are not plainly harmless
+	maxRestMore     = 4 << 10  // further effects that are not plainly harmless
 	maxRestCommands = 24 << 10 // that are read
-	maxRestRaw      = 64 << 10 // bytes of each end of a text that is longer
+	maxRestRaw      = 64 << 10 // bytes of each end of a longer text
 	maxRestFolder   = 512      // bytes of a folder that commands run in
-	maxRestPlaces   = 2        // folders that each command is read in
+	maxRestPlaces   = 2        // folders for which each command is read
 )
 
-// rest collects what is beyond the bounds.
+// rest collects the effects of what exceeds the bounds.
 type rest struct {
-	b        *runs.Builder // of one command after the other
+	b        *runs.Builder // for one command after the other
 	seed     maphash.Seed
 	seen     map[uint64]bool
 	commands map[uint64]bool
 	list     []effects.Effect
 	count    runs.RestCount
-	network  bool // something of it reaches the network
+	network  bool // some part of it connects to the network
 }
 
-// ReadRest returns the effects of what is beyond the bounds, each once, first
-// those of beyond that were cut off.
+// ReadRest returns the effects of what exceeds the bounds, each once, beginning with
+// those in beyond that were cut off.
 func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	if len(b.Unread) == 0 && len(beyond) == 0 {
 		return nil
@@ -47,8 +46,8 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	for i := range beyond {
 		r.keep(&beyond[i])
 	}
-	// Where earlier parts of the call put links is not followed: a path that is
-	// denied is denied by its name too.
+	// Links that earlier parts of the call create are ignored: a denied path is denied by
+	// its name too.
 	env := paths.Environment{FS: b.FS, Own: b.Own, Others: b.Paths.Others}
 	r.b = NewBuilder(env, b.Table, b.Call, paths.NewResolver(env, b.Call))
 	r.b.KeepsFolder, r.b.Rearranged, r.b.Depth, r.b.Remote = b.KeepsFolder, nil, 1, b.Remote
@@ -73,10 +72,10 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	return r.list
 }
 
-// full reports whether no more of the rest is kept.
+// full reports whether no more effects are kept.
 func (r *rest) full() bool { return len(r.list) >= runs.MaxRest+maxRestMore }
 
-// drain takes over what the builder found of a command.
+// drain moves the effects of a command out of the builder.
 func (r *rest) drain() {
 	for i := range r.b.Effects {
 		e := &r.b.Effects[i]
@@ -86,8 +85,8 @@ func (r *rest) drain() {
 	clear(r.b.Effects)
 	r.b.Effects = r.b.Effects[:0]
 	r.b.Scratch, r.b.Braces, r.b.Statements, r.b.Parsed = nil, 0, 0, 0
-	// What one command does to the paths of the next is left out: it would make
-	// them unknown.
+	// A command's changes to paths do not apply to the next command: they would make its
+	// paths unknown.
 	r.b.Rearranged, r.b.FinalFolders, r.b.Activated = nil, nil, nil
 	if r.b.Paths.Lost || len(r.b.Paths.Disturbed) > 0 || len(r.b.Paths.Made) > 0 {
 		r.b.Paths.Lost, r.b.Paths.Disturbed, r.b.Paths.Made = false, nil, nil
@@ -95,9 +94,9 @@ func (r *rest) drain() {
 	}
 }
 
-// keep keeps an effect that a rule could deny and that is not there yet. It is
-// none of its run any more: the words of one run would be shown with each of
-// thousands.
+// keep adds an effect that a rule could deny, unless there is an equal one. It is detached
+// from its run: rules would otherwise see the words of one run with each of thousands of
+// effects.
 func (r *rest) keep(e *effects.Effect) {
 	if e.Kind == effects.KindUnknown || r.full() || len(r.list) >= runs.MaxRest && harmlessEffect(e) {
 		return
@@ -112,12 +111,12 @@ func (r *rest) keep(e *effects.Effect) {
 	r.list = append(r.list, kept)
 }
 
-// harmless reports whether an effect is one that rules hardly deny.
+// harmlessEffect reports whether an effect is one that rules hardly ever deny.
 func harmlessEffect(e *effects.Effect) bool {
 	return e.Kind == effects.KindRead && e.Guarded() == 0 || e.Kind == effects.KindRun && e.Run.Known && e.Run.Readonly
 }
 
-// key is the same for effects that rules see alike.
+// effectKey is equal for effects that look the same to rules.
 func effectKey(e *effects.Effect, seed maphash.Seed) uint64 {
 	var h maphash.Hash
 	h.SetSeed(seed)
@@ -145,8 +144,8 @@ func effectKey(e *effects.Effect, seed maphash.Seed) uint64 {
 	return h.Sum64()
 }
 
-// read reads one text. What cannot be parsed is cut where a command may begin,
-// and searched as code is.
+// read reads one text. If it cannot be parsed, it is split where a command may begin, and
+// searched like code.
 func (r *rest) read(text string, at runs.Setting) {
 	clean := strings.Map(func(c rune) rune {
 		if c != '\n' && c != '\t' && HiddenCharacter(string(c)) != "" || c == '\r' {
@@ -170,8 +169,8 @@ func (r *rest) read(text string, at runs.Setting) {
 	}
 }
 
-// code shows rules a text that nobody could parse, as what a shell would be told
-// to run.
+// code adds a text that cannot be parsed as the inline code of a shell, for rules to
+// see.
 func (r *rest) code(text string, at runs.Setting) {
 	r.keep(&effects.Effect{
 		Kind: effects.KindRun, From: at.From, Text: display.Display("run sh -c " + text), Shell: true, Tags: r.b.Paths.CwdTags(at.Cwd),
@@ -179,9 +178,9 @@ func (r *rest) code(text string, at runs.Setting) {
 	})
 }
 
-// readFragments reads what may be commands in a text that cannot be parsed: what stands
-// between the characters that end one, as it is, without its quotes, and from
-// the first quote on.
+// readFragments reads possible commands in a text that cannot be parsed: the parts
+// between characters that end a command, as they are, without quotes, and from the first
+// quote on.
 func (r *rest) readFragments(text string, at runs.Setting) {
 	r.functions(text, at)
 	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune("\n;&(){}`", c) }) {
@@ -206,7 +205,7 @@ func (r *rest) readFragments(text string, at runs.Setting) {
 	}
 }
 
-// stripLead takes the words off a piece that stand before a command.
+// stripLead removes the shell words that may precede a command.
 func stripLead(piece string) string {
 	for {
 		piece = strings.TrimSpace(piece)
@@ -218,7 +217,7 @@ func stripLead(piece string) string {
 	}
 }
 
-// functions shows rules what may be functions in a text that cannot be parsed.
+// functions adds possible functions in a text that cannot be parsed.
 func (r *rest) functions(text string, at runs.Setting) {
 	const most, shown = 64, 200
 	for range most {
@@ -236,7 +235,7 @@ func (r *rest) functions(text string, at runs.Setting) {
 // commandLeads are words of the shell that precede a command.
 var commandLeads = wordset.Of("if", "then", "else", "elif", "while", "until", "do", "!", "time", "{", "}", "$", "done", "fi", "esac", "coproc", "exec")
 
-// deeplyNested reports whether a text must not be parsed.
+// deeplyNested reports whether a text is too deeply nested to be parsed.
 func deeplyNested(text string) bool {
 	depth := 0
 	for i := range len(text) {

@@ -11,19 +11,19 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// restWalk goes through all statements of a text, in order and at any depth.
+// restWalk visits all statements of a text, in order and at any depth.
 type restWalk struct {
 	*rest
 	s     *walker
 	at    scope
-	pipes map[*syntax.Stmt]bool // what reads the output of another command
-	piped int                   // in how many of these the walk is
-	loops map[string][]string   // the words that the variables of loops stand for
-	saved []scope               // where the shells around a substitution are
-	nodes []node                // those the walk is in
+	pipes map[*syntax.Stmt]bool // statements that read the output of another command
+	piped int                   // number of these around the current node
+	loops map[string][]string   // the values of loop variables
+	saved []scope               // scopes of the shells around a substitution
+	nodes []node                // the nodes around the current one
 }
 
-// node says what the walk has to take back after a node.
+// node tells what has to be undone after a node.
 type node struct{ subprocess, piped bool }
 
 // walk reads the commands of a parsed text.
@@ -33,7 +33,7 @@ func (r *rest) walk(file *syntax.File, text string, at runs.Setting) {
 	syntax.Walk(file, w.visit)
 }
 
-// visit is called for each node, and with nil after the last part of one.
+// visit is called for each node, and with nil after its last child.
 func (w *restWalk) visit(n syntax.Node) bool {
 	if n == nil {
 		last := len(w.nodes) - 1
@@ -73,7 +73,7 @@ func (w *restWalk) visit(n syntax.Node) bool {
 	return true
 }
 
-// words notes what a loop goes through.
+// words records the words of a loop.
 func (w *restWalk) words(n *syntax.ForClause) {
 	loop, ok := n.Loop.(*syntax.WordIter)
 	if !ok {
@@ -128,8 +128,7 @@ func (w *restWalk) stmt(n *syntax.Stmt) {
 	w.drain()
 }
 
-// call reads a command, with each word in which the variable of a loop stands
-// as often as there are values.
+// call reads a command, once for each value of a loop's variable that it contains.
 func (w *restWalk) call(call *syntax.CallExpr, in runs.Input) {
 	for _, a := range call.Assigns {
 		w.s.assignment(a, &w.at, in)
@@ -155,17 +154,17 @@ func (w *restWalk) call(call *syntax.CallExpr, in runs.Input) {
 	}
 }
 
-// restScope is the scope in which a part of the rest begins. It is that of a
-// process of its own: where it leaves the shell is not asked.
+// restScope is the scope in which a part of the rest begins. It is that of a separate
+// process, because its final folder is of no interest.
 func restScope(cwd string) scope {
 	at := startAt(cwd)
 	at.subprocess = true
 	return at
 }
 
-// leave goes on where a command may leave the shell, the folder that it goes to
-// first. A command that ends the text, or after which any name may mean anything,
-// must not keep what follows from being read.
+// leave continues where a command may leave the shell, first in the folder that it
+// changes to. A command that exits, or may redefine any name, must not keep the rest of
+// the text from being read.
 func (w *restWalk) leave(out exitScopes) {
 	vars := w.at.vars
 	w.at = join(out.success, out.failure)
@@ -185,7 +184,7 @@ func (w *restWalk) leave(out exitScopes) {
 	w.s.full, w.s.anyAssigned, w.s.allRedefined, w.s.redefined = false, false, false, nil
 }
 
-// loopVariable is the name of a loop's variable that is in a word.
+// loopVariable returns the name of a loop variable in a word.
 func (w *restWalk) loopVariable(arg *syntax.Word) (name string) {
 	if len(w.loops) == 0 {
 		return ""

@@ -1,7 +1,7 @@
-// Package shell turns shell text into effects. It walks the syntax tree of a text in the
-// order of execution, tracks folders, variables, pipes and loops, and passes the words
-// of each command to package runs. Text that shells read differently becomes Unknown,
-// whatever the parser makes of it.
+// Package shell turns shell text into effects. It walks the syntax tree in the order of
+// execution, tracks folders, variables, pipes and loops, and passes the words of each
+// command to package runs. Text that shells read differently becomes Unknown, whatever
+// its tree.
 package shell
 
 import (
@@ -26,14 +26,13 @@ type textReader struct{}
 func (textReader) Text(b *runs.Builder, text, cwd, from string)   { Text(b, text, cwd, from) }
 func (textReader) TextIn(b *runs.Builder, text, cwd, from string) { shellTextIn(b, text, cwd, from) }
 
-// newShellBuilder is the builder of a call whose shell text is read here.
+// NewBuilder returns the builder of a call whose shell text this package reads.
 func NewBuilder(env paths.Environment, table *programs.Table, c *effects.Call, res *paths.Resolver) *runs.Builder {
 	return runs.NewBuilder(env, table, c, res, textReader{})
 }
 
-// shellText appends the effects of shell text run in cwd ("" when not known). A
-// shell that stays alive may be in other folders as well: what the text would
-// do in those is added where it is not the same.
+// Text appends the effects of shell text run in cwd ("" if not known). A persistent shell
+// may be in other folders too: the effects there are added if they differ.
 func Text(b *runs.Builder, text, cwd, from string) {
 	first := len(b.Effects)
 	shellTextIn(b, text, cwd, from)
@@ -58,10 +57,10 @@ func Text(b *runs.Builder, text, cwd, from string) {
 	}
 }
 
-// sameElsewhere reports whether shell text does the same in another folder, so that its
-// effects there, which begin shift later, need not be added. The folder of a
-// run is part of what it does (npm test runs what package.json there says),
-// unless it only reads: what it reads is an effect of its own.
+// sameElsewhere reports whether shell text has the same effects in another folder, where
+// they begin shift later, so that those need not be added. The folder is part of a run's
+// effect (npm test runs a script of the package.json there), unless the run is
+// read-only: its reads are effects of their own.
 func sameElsewhere(a, b []effects.Effect, shift int) bool {
 	return slices.EqualFunc(a, b, func(x, y effects.Effect) bool {
 		if x.Kind != y.Kind || x.Text != y.Text || x.Why != y.Why || x.Tags != y.Tags || (x.Run == nil) != (y.Run == nil) ||
@@ -93,11 +92,11 @@ func shellTextIn(b *runs.Builder, text, cwd, from string) {
 	if why != "" {
 		_, refusal = plainshell.Read(text, b.Readers())
 	} else if file, refusal = reader.read(text, b.Readers()); file == nil {
-		// The parser's message repeats the text; it is not worth masking.
+		// The parser's message repeats the text, which would have to be masked.
 		why = "shell text that cannot be parsed"
 	}
 	if refusal != nil {
-		defer b.NotPlain(from, refusal) // after what the parser understood
+		defer b.NotPlain(from, refusal) // after the effects of what was parsed
 	}
 	if why != "" {
 		b.Unknown(from, why)
@@ -143,7 +142,7 @@ func Argv(b *runs.Builder, args []string, cwd, from string) {
 	b.Command(words, runs.Setting{Cwd: cwd, From: from, Stdin: effects.StdinNone})
 }
 
-// shellBounds says why text must not be parsed, "" when it may.
+// shellBounds returns why text must not be parsed, "" if it may.
 func shellBounds(text string) string {
 	if len(text) > maxShellText {
 		return "shell text longer than 32 KiB"
@@ -152,7 +151,7 @@ func shellBounds(text string) string {
 		return why
 	}
 	if strings.ContainsRune(text, '\r') {
-		// A carriage return separates words for the parser but not for bash.
+		// A carriage return separates words to the parser but not to bash.
 		return "shell text with a carriage return"
 	}
 	// Brackets inside quotes and comments are counted as well: that only makes
@@ -179,9 +178,9 @@ func shellBounds(text string) string {
 	return ""
 }
 
-// HiddenCharacter says which character of the text a person could not see or
-// would see in another place, "" when there is none. Tab and newline are fine;
-// a carriage return is too, where no shell reads it.
+// HiddenCharacter returns a description of the first character that a person could not
+// see or would see in another place, "" if there is none. Tab and newline are allowed,
+// and so is a carriage return, where no shell reads it.
 func HiddenCharacter(text string) string {
 	ascii := true
 	for i := range len(text) {
@@ -199,7 +198,7 @@ func HiddenCharacter(text string) string {
 		return "text that is not valid UTF-8"
 	}
 	for _, r := range text {
-		// Cf holds the bidirectional controls, zero-width characters and tags.
+		// Cf contains the bidirectional controls, zero-width characters and tags.
 		if r >= utf8.RuneSelf && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && r != '\t' && r != '\n' && r != '\r' {
 			return "text with an invisible or bidirectional character"
 		}
@@ -213,40 +212,40 @@ type walker struct {
 	text string
 	from string
 
-	level int // of nesting in the walk
+	level int // nesting of the walk
 	full  bool
 	// over is set if a bound was reached; alone, if commands are read one by one (see
 	// rest).
 	over, alone bool
-	// socket is set when a redirection of the text has reached another machine.
+	// socket is set if a redirection of the text connects to another machine.
 	socket bool
-	// guessing is the depth in pipes of a search for what a command prints.
+	// guessing is the depth of nested pipelines while the output of a command is searched.
 	guessing int
 
-	// redefined holds names that a function or alias of the text redefines.
+	// redefined holds the names that a function or alias of the text redefines.
 	redefined    map[string]bool
 	allRedefined bool
-	// assigned holds the variables that the text sets; anyAssigned says that
-	// it may set any.
+	// assigned holds the variables that the text sets; anyAssigned is set if it may set
+	// any.
 	assigned    map[string]bool
 	anyAssigned bool
-	// declared holds those that a declaration of the text may have given a
-	// meaning of their own.
+	// declared holds the variables to which a declaration of the text may have given an
+	// attribute.
 	declared map[string]bool
 	// definitions counts the redefinitions and assignments found in the text.
 	definitions int
 	// loops are the enclosing loops, innermost last.
 	loops []*loopEnds
-	// followed counts the loops whose words are followed.
+	// followed counts the loops that are walked once per word.
 	followed int
-	// exits is the scope in which the text may end early, aborts that in which
-	// a line of it may.
+	// exits is the scope in which the text may exit, aborts that in which a line may be
+	// abandoned.
 	exits, aborts scope
 
-	// concurrentParts holds the parts that run at the same time as what follows them.
+	// concurrentParts holds the parts that run at the same time as later ones.
 	concurrentParts []concurrentPart
-	repeated        bool   // what is walked was walked before
-	sinks           []sink // the commands of >(…), whose input is not known yet
+	repeated        bool   // this is a second walk of the same part
+	sinks           []sink // the commands of >(…) whose input is not yet known
 }
 
 // unknown appends an Unknown effect of the text.
@@ -276,8 +275,8 @@ func (s *walker) source(n syntax.Node) string {
 	return s.text[from:to]
 }
 
-// findFunctions notes the names that functions of the text take, wherever they
-// are declared: a loop can run a command again after its name was redefined.
+// findFunctions records the names of the text's functions, wherever they are declared: a
+// loop can run a command again after its name was redefined.
 func (s *walker) findFunctions(file *syntax.File) {
 	if !strings.Contains(s.text, "(") && !strings.Contains(s.text, "function") {
 		return
@@ -300,7 +299,7 @@ func (s *walker) redefine(name string) {
 	}
 }
 
-// redefineAny notes that any name may mean something else from now on.
+// redefineAny records that any name may be redefined from now on.
 func (s *walker) redefineAny() {
 	if !s.allRedefined {
 		s.allRedefined = true
@@ -311,7 +310,7 @@ func (s *walker) redefineAny() {
 // sets reports whether the text may set a variable.
 func (s *walker) sets(name string) bool { return s.anyAssigned || s.assigned[name] }
 
-// assign notes that the text sets a variable, to a value that is not known.
+// assign records that the text sets a variable to an unknown value.
 func (s *walker) assign(name string, at *scope) {
 	at.unbind(name)
 	if s.assigned == nil {
@@ -323,7 +322,7 @@ func (s *walker) assign(name string, at *scope) {
 	}
 }
 
-// setAny notes that the text may set any variable.
+// setAny records that the text may set any variable.
 func (s *walker) setAny() {
 	if !s.anyAssigned {
 		s.anyAssigned = true
@@ -331,8 +330,8 @@ func (s *walker) setAny() {
 	}
 }
 
-// braceLimit is how many words the braces of one word may become; those of a
-// call may become 16 times as many.
+// braceLimit is how many words the braces of one word may expand to; all words of a call
+// may expand to 16 times as many.
 func braceLimit(b *runs.Builder) int {
 	if b.Rest != nil {
 		return runs.MaxRest
@@ -340,7 +339,7 @@ func braceLimit(b *runs.Builder) int {
 	return maxBraceWords
 }
 
-// effectLimit is how many effects are followed.
+// effectLimit is how many effects are recorded.
 func effectLimit(b *runs.Builder) int {
 	if b.Rest != nil {
 		return runs.MaxRest

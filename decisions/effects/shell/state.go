@@ -6,55 +6,55 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// The walk over shell text is a small abstract interpreter. A scope is what is
-// known of the shell at one point of the text: the folders that it may be in and
-// the variables whose values are known. Where ways through the text meet, after
-// a condition, a list, a loop or a command that may have failed, the scope is
-// the join of theirs. Nothing else puts scopes together.
+// The walk over shell text is a small abstract interpreter. A scope is the known state of
+// the shell at one point of the text: the folders that it may be in and the variables
+// with known values. Where control flow meets, after a condition, a list, a loop or a
+// command that may have failed, the scope is the join of the incoming ones. Nothing else
+// combines scopes.
 
 // Bounds of a scope.
 const (
-	maxPlaces = 4  // folders that a shell may be in; with more, any other as well
-	maxVars   = 64 // variables whose values are followed at once
+	maxPlaces = 4  // folders that a shell may be in; with more, it may be in any
+	maxVars   = 64 // variables whose values are tracked at once
 )
 
-// location is a folder that the shell may be in, as the shell knows it.
+// location is a folder that the shell may be in, as the shell sees it.
 type location struct {
 	cwd     string   // absolute and cleaned, links not followed
-	old     string   // what "cd -" leads to, "" when not known
-	stack   []string // what popd leads to, the top at the end
-	outside bool     // a cd left the project
-	moved   bool     // a cd of the text led here
+	old     string   // target of "cd -", "" if not known
+	stack   []string // targets of popd, the top at the end
+	outside bool     // a cd has left the project
+	moved   bool     // it was entered by a cd of the text
 }
 
-// scope is what is known at one point of the text.
+// scope is the known state at one point of the text.
 type scope struct {
 	// places are the folders that the shell may be in. The slice is shared and
-	// never written to.
+	// immutable.
 	places []location
-	// elsewhere says that it may be in any other folder too: "not known" is a
-	// scope with no places that is elsewhere.
+	// elsewhere is set if it may be in any other folder too: an unknown folder is a
+	// scope with elsewhere and without places.
 	elsewhere bool
-	// unreachable says that no way through the text leads here. What follows is walked
-	// with the rest of the scope all the same, for rules that deny.
+	// unreachable is set if no control flow leads here. The following code is walked
+	// nevertheless, with the rest of the scope, for rules that deny.
 	unreachable bool
-	// subprocess says that the scope is of a process of its own, which leaves no
-	// other one anywhere.
+	// subprocess is set if the scope is that of a separate process, which does not
+	// change the folder of another.
 	subprocess bool
 	vars       *binding
 }
 
-// exitScopes is what is known after a command that succeeded, and after one that
+// exitScopes are the scopes after a command that succeeded, and after one that
 // failed.
 type exitScopes struct{ success, failure scope }
 
-// either is the outcome of a command that leaves the shell as it was.
+// either is the result of a command that does not change the shell.
 func either(at scope) exitScopes { return exitScopes{at, at} }
 
-// end is the scope after a command of which nobody asks whether it succeeded.
+// end is the scope after a command whose exit status is ignored.
 func (o *exitScopes) end() scope { return join(o.success, o.failure) }
 
-// startAt is the scope of a text that runs in a folder, "" when not known.
+// startAt is the scope of a text that runs in a folder, "" if not known.
 func startAt(cwd string) scope {
 	if cwd == "" {
 		return scope{elsewhere: true}
@@ -69,8 +69,7 @@ func (at *scope) subshell() scope {
 	return inner
 }
 
-// cwd is the folder that the shell is in, "" when there are several or none is
-// known.
+// cwd returns the shell's folder, "" if there are several or none is known.
 func (at *scope) cwd() string {
 	if at.elsewhere || len(at.places) != 1 {
 		return ""
@@ -78,14 +77,14 @@ func (at *scope) cwd() string {
 	return at.places[0].cwd
 }
 
-// ended is the scope that no way leads to.
+// ended returns the scope as unreachable.
 func (at *scope) ended() scope {
 	d := *at
 	d.unreachable = true
 	return d
 }
 
-// join is what is known where two ways meet.
+// join returns the scope where two paths of control flow meet.
 func join(a, b scope) scope {
 	switch {
 	case a.unreachable && !b.unreachable:
@@ -103,7 +102,7 @@ func join(a, b scope) scope {
 	return a
 }
 
-// add adds places that the shell may be in as well.
+// add adds places that the shell may be in.
 func (at *scope) add(places []location) {
 	owned := false
 	own := func() {
@@ -128,7 +127,7 @@ func (at *scope) add(places []location) {
 	}
 }
 
-// keep forgets all folders but some: the shell may be elsewhere then.
+// keep drops all folders but some: the shell may then be elsewhere.
 func (at *scope) keep(places []location) {
 	kept := make([]location, 0, len(places))
 	for _, p := range at.places {
@@ -140,7 +139,7 @@ func (at *scope) keep(places []location) {
 	at.places = kept
 }
 
-// with is what is known of a folder that two ways lead to.
+// with returns the join of two locations with the same folder.
 func (w location) with(o location) location {
 	if w.old != o.old {
 		w.old = ""
@@ -157,19 +156,18 @@ func (w location) equal(o location) bool {
 	return w.cwd == o.cwd && w.old == o.old && w.outside == o.outside && w.moved == o.moved && slices.Equal(w.stack, o.stack)
 }
 
-// same reports whether two scopes know the same. Places are compared in their
-// order: a join keeps that of its first scope.
+// same reports whether two scopes are equal. Places are compared in their order: a join
+// preserves that of its first scope.
 func (at *scope) same(o *scope) bool {
 	return at.elsewhere == o.elsewhere && at.unreachable == o.unreachable && slices.EqualFunc(at.places, o.places, location.equal) && sameVars(at.vars, o.vars)
 }
 
-// binding is a list of variables whose values are known, each once. A variable
-// that is not in it holds what the text did not set, or something that is not
-// known (see shell.sets).
+// binding is a list of variables with known values, each once. A variable that is not in
+// the list was not set by the text, or its value is not known (see walker.sets).
 type binding struct {
 	name, value string
 	next        *binding
-	n           int // how many there are
+	n           int // length of the list
 }
 
 // bound returns the value of a variable.
@@ -182,7 +180,7 @@ func (at *scope) bound(name string) (string, bool) {
 	return "", false
 }
 
-// bind notes the value of a variable.
+// bind records the value of a variable.
 func (at *scope) bind(name, value string) {
 	at.unbind(name)
 	n := 1
@@ -194,14 +192,14 @@ func (at *scope) bind(name, value string) {
 	}
 }
 
-// unbind forgets the value of a variable.
+// unbind drops the value of a variable.
 func (at *scope) unbind(name string) {
 	if _, ok := at.bound(name); ok {
 		at.vars = at.vars.without(func(b *binding) bool { return b.name == name })
 	}
 }
 
-// without is a list that lacks some variables.
+// without returns the list without some variables.
 func (b *binding) without(lacks func(*binding) bool) *binding {
 	var kept []*binding
 	for ; b != nil; b = b.next {
@@ -216,7 +214,7 @@ func (b *binding) without(lacks func(*binding) bool) *binding {
 	return list
 }
 
-// joinVars is what two lists agree on.
+// joinVars returns the variables with equal values in both lists.
 func joinVars(a, b *binding) *binding {
 	if a == b || a == nil || b == nil {
 		if a == b {
@@ -244,8 +242,8 @@ func sameVars(a, b *binding) bool {
 	return a != nil && b != nil && a.n == b.n && joinVars(a, b) == a
 }
 
-// each does something in every folder that the shell may be in, "" for one that
-// is not known, and keeps the effects that differ.
+// each calls does for every folder that the shell may be in, "" for an unknown one, and
+// keeps the effects that differ.
 func (s *walker) each(at *scope, does func(cwd string)) {
 	if len(at.places) == 1 && !at.elsewhere {
 		does(at.places[0].cwd)
@@ -272,8 +270,7 @@ func (s *walker) each(at *scope, does func(cwd string)) {
 	}
 }
 
-// sameThere is sameElsewhere for effects of which the folder counts, too, and what
-// is read.
+// sameThere is sameElsewhere for effects whose folder, and whose reads, count too.
 func sameThere(a, b []effects.Effect, shift int) bool {
 	if !sameElsewhere(a, b, shift) {
 		return false
@@ -286,7 +283,7 @@ func sameThere(a, b []effects.Effect, shift int) bool {
 	return true
 }
 
-// loopEnds collects the scopes in which the rounds of a loop end early.
+// loopEnds collects the scopes at the break and continue commands of a loop.
 type loopEnds struct{ broken, continued scope }
 
 // inLoop walks the body of a loop.
@@ -299,8 +296,8 @@ func (s *walker) inLoop(walk func()) loopEnds {
 	return *ends
 }
 
-// outOfLoops walks what runs in a process of its own, where break and continue
-// end no loop of the shell.
+// outOfLoops walks what runs in a separate process, where break and continue do not
+// leave a loop of the shell.
 func (s *walker) outOfLoops(walk func()) {
 	outer := s.loops
 	s.loops = nil
@@ -308,8 +305,8 @@ func (s *walker) outOfLoops(walk func()) {
 	s.loops = outer
 }
 
-// leaveLoops notes that the innermost n loops may end here, or go on with the
-// next round; n is 0 for any number of them.
+// leaveLoops records that the innermost n loops may be left or continued here; n is 0 for
+// any number of them.
 func (s *walker) leaveLoops(at *scope, n int, broken, continued bool) {
 	for i := range s.loops {
 		l := s.loops[len(s.loops)-1-i]
@@ -328,8 +325,8 @@ func (s *walker) leaveLoops(at *scope, n int, broken, continued bool) {
 	}
 }
 
-// assumeAnything notes that the shell may have done anything: it may be in another
-// folder, have set variables and ended loops.
+// assumeAnything records that the shell may have done anything: changed its folder, set
+// variables and left loops.
 func (s *walker) assumeAnything(at *scope) {
 	at.elsewhere = true
 	s.leave(at, "")

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/wordset"
 )
 
-// bind notes what an assignment without a command sets, if that is known.
+// bind records what an assignment without a command sets, if that is known.
 func (s *walker) bind(a *syntax.Assign, at *scope) {
 	if a.Index != nil || a.Array != nil || a.Append || a.Naked {
 		return
@@ -23,8 +23,8 @@ func (s *walker) bind(a *syntax.Assign, at *scope) {
 	}
 }
 
-// set notes the value of a variable that holds what is put into it: the shell
-// gives its name no meaning, and no declaration of the text does.
+// set records the value of an ordinary variable: neither the shell nor a declaration of
+// the text gives it a special meaning.
 func (s *walker) set(name, value string, at *scope) {
 	if s.declared[name] || s.anyAssigned || !ordinaryVariable(name) || len(value) > maxBound {
 		at.unbind(name)
@@ -33,8 +33,8 @@ func (s *walker) set(name, value string, at *scope) {
 	at.bind(name, value)
 }
 
-// declareName notes that a variable may be an integer, read-only or a name of
-// another one from now on, so that an assignment may do something else.
+// declareName records that a variable may be an integer, read-only or a reference from
+// now on, so that an assignment may do something else.
 func (s *walker) declareName(name string, at *scope) {
 	s.assign(name, at)
 	if s.declared == nil {
@@ -46,18 +46,18 @@ func (s *walker) declareName(name string, at *scope) {
 	}
 }
 
-// maxBound is the longest value that is followed, in bytes.
+// maxBound is the longest value that is tracked, in bytes.
 const maxBound = 4 << 10
 
-// variableSetters are commands of a shell that set variables in ways that are not looked
-// into.
+// variableSetters are shell commands that set variables in ways that are not
+// analysed.
 var variableSetters = wordset.Fields(`
 	let integer float vared zparseopts zstyle zmodload emulate setopt unsetopt shopt print getln sysread zsystem zselect zstat stat
 	strftime zcurses zformat zregexparse autoload functions foreach select repeat private nameref`)
 
-// ordinaryVariable reports whether a shell gives a variable's name no meaning of
-// its own, so that it holds what was put into it. zsh ties path, cdpath and the
-// like to PATH and so on.
+// ordinaryVariable reports whether a variable's name has no special meaning to a shell, so
+// that it keeps the value assigned to it. zsh ties path, cdpath and others to PATH and so
+// on.
 func ordinaryVariable(name string) bool {
 	if specialVariables[name] || strings.HasPrefix(name, "BASH") || strings.HasPrefix(name, "ZSH") || strings.HasPrefix(name, "EPOCH") ||
 		strings.HasSuffix(name, "path") || strings.HasPrefix(name, "COMP_") || strings.HasPrefix(name, "KSH") {
@@ -66,7 +66,7 @@ func ordinaryVariable(name string) bool {
 	return name != "" && name != "_"
 }
 
-// specialVariables are those that bash or zsh set, calculate or refuse.
+// specialVariables are those that bash or zsh set, compute or reject.
 var specialVariables = wordset.Fields(`
 	RANDOM SRANDOM SECONDS LINENO HISTCMD IFS PATH HOME PWD OLDPWD UID EUID GID EGID PPID GROUPS DIRSTACK FUNCNAME PIPESTATUS
 	REPLY OPTIND OPTARG OPTERR COLUMNS LINES SHELLOPTS SHLVL TTY TTYIDLE USERNAME HOSTTYPE MACHTYPE OSTYPE VENDOR CPUTYPE LOGCHECK
@@ -75,8 +75,8 @@ var specialVariables = wordset.Fields(`
 	historywords match mbegin mend psvar watch fignore dirstack modules parameters terminfo termcap mapfile userdirs nameddirs
 	usergroups jobtexts jobdirs jobstates errnos sysparams widgets keymaps keys region_highlight zle_bracketed_paste`)
 
-// echoed returns what echo or printf prints into a substitution, when all of it
-// is known and every shell prints the same.
+// echoed returns what echo or printf prints into a substitution, if all of it is known
+// and every shell prints the same.
 func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bool) {
 	words := make([]string, 0, len(args))
 	for _, w := range args {
@@ -90,7 +90,7 @@ func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bo
 		return formatted(words)
 	}
 	if len(words) > 0 && words[0] == "-n" {
-		words = words[1:] // a last newline is cut off anyway
+		words = words[1:] // trailing newlines are removed anyway
 	}
 	text := strings.Join(words, " ")
 	if len(words) > 0 && strings.HasPrefix(words[0], "-") || strings.Contains(text, "\\") {
@@ -99,7 +99,7 @@ func (s *walker) echoed(name string, args []*syntax.Word, at *scope) (string, bo
 	return strings.TrimRight(text, "\n"), true
 }
 
-// formatted is what printf prints, for formats of text and %s alone.
+// formatted returns the output of printf, for formats of text and %s only.
 func formatted(words []string) (string, bool) {
 	if len(words) == 0 || strings.HasPrefix(words[0], "-") {
 		return "", false
@@ -110,7 +110,7 @@ func formatted(words []string) (string, bool) {
 	}
 	args, out := words[1:], ""
 	if strings.Count(strings.ReplaceAll(format, "%%", ""), "%") != len(args) {
-		return "", false // the format is used again, or arguments are missing
+		return "", false // the format is reused, or arguments are missing
 	}
 	for {
 		before, rest, found := strings.Cut(format, "%")
@@ -129,9 +129,9 @@ func formatted(words []string) (string, bool) {
 	}
 }
 
-// splitName returns the words of a command's name that is in one expansion,
-// as bash splits it; none when they are not known. zsh takes it for one name,
-// which then hardly is a program.
+// splitName returns the words of a command's name that is one expansion, as bash splits
+// it; none if they are not known. zsh takes it for one name, which is hardly a
+// program.
 func (s *walker) splitName(w *syntax.Word, at *scope) []effects.Word {
 	if len(w.Parts) != 1 || s.sets("IFS") {
 		return nil

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxActivate = 16 << 10 // bytes of a script that activates an environment
+	maxActivate = 16 << 10 // of an activation script
 )
 
-// activate follows `source VENV/bin/activate`: when the script is what Python's
-// tools put there, all that it does for what comes after is to set
-// VENV/bin before the other folders of programs. It reports whether it is one.
+// activate handles `source VENV/bin/activate`: if the script is the one that Python's
+// tools create, its only effect on later commands is to put VENV/bin first in PATH. It
+// reports whether it is such a script.
 func (s *walker) activate(args []effects.Word, at *scope) bool {
 	if len(args) != 1 || args[0].Dynamic() || args[0].Glob || !s.b.KeepsFolder || !strings.Contains(args[0].Text, "/") {
 		return false
@@ -46,7 +46,7 @@ func (s *walker) activate(args []effects.Word, at *scope) bool {
 	return true
 }
 
-// venvVariables are what activating an environment sets.
+// venvVariables are the variables that activation sets.
 var venvVariables = wordset.Fields(`
 	PATH VIRTUAL_ENV VIRTUAL_ENV_PROMPT VIRTUAL_ENV_DISABLE_PROMPT PYTHONHOME PS1
 	_OLD_VIRTUAL_PATH _OLD_VIRTUAL_PYTHONHOME _OLD_VIRTUAL_PS1`)

@@ -12,15 +12,15 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// activates reports whether a script does nothing but activate the environment
-// whose programs are in bin: it sets variables of that purpose and, once, PATH.
-// The scripts that Python's own venv makes pass, of whichever version.
+// activates reports whether a script does nothing but activate the environment whose
+// programs are in bin: it sets variables for that purpose and, once, PATH. The scripts
+// of all versions of Python's venv pass.
 func activates(b *runs.Builder, text, bin string) bool {
 	if shellBounds(text) != "" || !asciiLines(text) {
 		return false
 	}
-	// Such scripts have functions and are no plain text, so what shells are known
-	// to read differently is left out here: whatever else is in them, node knows.
+	// Such scripts define functions and are no plain text, so constructs that shells are
+	// known to read differently are rejected here; node checks everything else.
 	for _, sign := range []string{"\\\n", "<<", "<(", ">(", "$'", `$"`, "$[", "=("} {
 		if strings.Contains(text, sign) {
 			return false
@@ -39,8 +39,7 @@ func activates(b *runs.Builder, text, bin string) bool {
 	return a.ok && a.set && a.leads
 }
 
-// asciiLines reports whether a text has only ASCII in it, and backquotes only in
-// lines that are comments.
+// asciiLines reports whether a text is ASCII, with backquotes only in comment lines.
 func asciiLines(text string) bool {
 	for line := range strings.Lines(text) {
 		comment := strings.HasPrefix(strings.TrimLeft(line, " "), "#")
@@ -51,23 +50,22 @@ func asciiLines(text string) bool {
 	return true
 }
 
-// activation is a script that is looked at.
+// activation is the state of checking a script.
 type activation struct {
 	b   *runs.Builder
 	bin string
 	ok  bool
-	// set and leads are set when the script names its environment, and when it
-	// sets PATH to it.
+	// set and leads are set when the script has named its environment, and when it has
+	// put it into PATH.
 	set, leads bool
-	// resets is set when the script has declared how to deactivate.
+	// resets is set when the script has defined deactivate.
 	resets bool
-	// guarded are the assignments that bring back what a variable was, where it
-	// is known to have been kept.
+	// guarded are the assignments that restore a variable's earlier value after a check
+	// that it was saved.
 	guarded []*syntax.Assign
 }
 
-// node reports whether a node of the script is of the kinds that such scripts
-// are made of.
+// node reports whether a node is of a kind that occurs in such scripts.
 func (a *activation) node(n syntax.Node) bool {
 	switch n := n.(type) {
 	case nil, *syntax.File, *syntax.Word, *syntax.Comment,
@@ -111,12 +109,12 @@ func (a *activation) node(n syntax.Node) bool {
 	return false
 }
 
-// savedVariables are the variables that hold what others were before, by those.
+// savedVariables are the variables that hold the earlier values of others.
 var savedVariables = map[string]string{"PATH": "_OLD_VIRTUAL_PATH", "PYTHONHOME": "_OLD_VIRTUAL_PYTHONHOME", "PS1": "_OLD_VIRTUAL_PS1"}
 
-// guards notes the assignment of `if [ -n "$_OLD_VIRTUAL_PATH" ]; then
-// PATH="$_OLD_VIRTUAL_PATH"`. Without the condition, PATH could come to be
-// nothing, which stands for the folder that the shell is in.
+// guards records the assignment of `if [ -n "$_OLD_VIRTUAL_PATH" ]; then
+// PATH="$_OLD_VIRTUAL_PATH"`. Without the condition PATH could become empty, which means
+// the working folder.
 func (a *activation) guards(n *syntax.IfClause) {
 	if len(n.Cond) != 1 || len(n.Then) == 0 || n.Cond[0].Negated || len(n.Cond[0].Redirs) > 0 {
 		return
@@ -129,7 +127,7 @@ func (a *activation) guards(n *syntax.IfClause) {
 	if cond.Args[0].Lit() != "[" || cond.Args[1].Lit() != "-n" || cond.Args[3].Lit() != "]" {
 		return
 	}
-	// Without quotes, nothing at all would be there.
+	// Unquoted, the operand could disappear.
 	if _, quoted := cond.Args[2].Parts[0].(*syntax.DblQuoted); !quoted {
 		return
 	}
@@ -138,7 +136,7 @@ func (a *activation) guards(n *syntax.IfClause) {
 	}
 }
 
-// isValueOf reports whether a word, as typed returns it, is a variable's value.
+// isValueOf reports whether a word, as returned by typed, is a variable's value.
 func isValueOf(word, variable string) bool {
 	return word == "${"+variable+"}" || word == "${"+variable+":-}"
 }
@@ -175,14 +173,14 @@ func (a *activation) assign(n *syntax.Assign) bool {
 	return true
 }
 
-// itself reports whether a word, as typed returns it, is the environment's
-// folder. A colon would end it within PATH.
+// itself reports whether a word, as returned by typed, is the environment's folder. A
+// colon in it would end the entry of PATH.
 func (a *activation) itself(value string) bool {
 	return value != "" && value == path.Dir(a.bin) && !strings.Contains(value, ":")
 }
 
-// converted reports whether a word is the environment's folder in the form that
-// Cygwin has for it.
+// converted reports whether a word is the environment's folder as converted by
+// Cygwin.
 func (a *activation) converted(w *syntax.Word) bool {
 	if w == nil || len(w.Parts) != 1 {
 		return false
@@ -205,7 +203,7 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 	}
 	switch name := n.Args[0].Lit(); name {
 	case "[", "test":
-		// -v and the comparisons of numbers evaluate what is in subscripts.
+		// -v and numeric comparisons evaluate subscripts.
 		for _, w := range n.Args[1:] {
 			if text := bare(w); strings.HasPrefix(text, "-") && text != "-n" && text != "-z" && text != "-a" && text != "-o" {
 				return false
@@ -215,7 +213,7 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 	case ":", "true":
 		return true
 	case "unset":
-		// Without PATH, a shell looks into the folder that it is in.
+		// Without PATH, a shell looks for programs in its working folder.
 		for _, w := range n.Args[1:] {
 			if text := w.Lit(); text == "PATH" || text != "-f" && text != "deactivate" && text != "pydoc" && !venvVariables[text] {
 				return false
@@ -223,17 +221,17 @@ func (a *activation) call(n *syntax.CallExpr) bool {
 		}
 		return true
 	case "hash":
-		return len(n.Args) == 2 && n.Args[1].Lit() == "-r" // -p would say where a program is
+		return len(n.Args) == 2 && n.Args[1].Lit() == "-r" // -p would set where a program is
 	case "deactivate":
-		return a.resets && a.absent(name) // the function may be gone again
+		return a.resets && a.absent(name) // the function may be unset again
 	case "uname", "cygpath", "basename":
 		return a.absent(name)
 	}
 	return false
 }
 
-// absent reports whether no environment has a program of that name: PATH may
-// begin with this one by now, or with one that was activated before.
+// absent reports whether no environment has a program of that name: PATH may by now begin
+// with this one, or with one that was activated before.
 func (a *activation) absent(name string) bool {
 	for _, bin := range slices.Concat([]string{a.bin}, a.b.Activated, a.b.Call.Activated) {
 		file := path.Join(bin, name)
@@ -244,9 +242,8 @@ func (a *activation) absent(name string) bool {
 	return true
 }
 
-// typed is a word as it was typed, without its quotes and with braces around
-// every variable; "" when it holds anything else, or signs that would make that
-// ambiguous.
+// typed returns a word without its quotes and with braces around every variable; "" if it
+// contains anything else, or characters that would make that ambiguous.
 func typed(w *syntax.Word) string {
 	if w == nil {
 		return ""
@@ -304,11 +301,10 @@ func isPydoc(n *syntax.FuncDecl) bool {
 	return strings.Join(strings.Fields(strings.NewReplacer(";", " ", "{", " ", "}", " ", `"`, "").Replace(out.String())), " ") == "python -m pydoc $@"
 }
 
-// isInertPrompt reports whether a text says nothing that a shell would run when it
-// shows it as a prompt.
+// isInertPrompt reports whether a shell that shows the text as its prompt runs nothing.
 func isInertPrompt(text string) bool { return !strings.ContainsAny(text, "$`\\") }
 
-// bare is a word as it was typed, without its quotes and braces.
+// bare returns a word without its quotes and braces.
 func bare(w *syntax.Word) string {
 	if w == nil {
 		return ""

@@ -8,9 +8,8 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// script walks a whole text. A shell that reads it line by line may give up one
-// line, where a pattern matches nothing or an expansion fails, and go on with
-// the next.
+// script walks a whole text. A shell that reads it line by line may abandon one line, at a
+// pattern without a match or a failed expansion, and continue with the next.
 func (s *walker) script(list []*syntax.Stmt, at scope, in runs.Input) scope {
 	s.exits, s.aborts = scope{unreachable: true}, scope{unreachable: true}
 	line := uint(1)
@@ -25,7 +24,7 @@ func (s *walker) script(list []*syntax.Stmt, at scope, in runs.Input) scope {
 	return join(join(at, s.exits), s.aborts)
 }
 
-// leavesProject notes that the text ends in a folder outside of the project.
+// leavesProject records that the text ends in a folder outside of the project.
 func (s *walker) leavesProject(at *scope) {
 	for i := range at.places {
 		if at.places[i].outside && !s.b.KeepsFolder {
@@ -35,7 +34,7 @@ func (s *walker) leavesProject(at *scope) {
 	}
 }
 
-// stmts walks a list of statements that run one after the other.
+// stmts walks a list of statements that run in sequence.
 func (s *walker) stmts(list []*syntax.Stmt, at scope, in runs.Input) exitScopes {
 	out := either(at)
 	for i, stmt := range list {
@@ -77,8 +76,8 @@ func (s *walker) stmt(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
 	return s.foreground(stmt, at, in)
 }
 
-// beforeLast is where a list leaves the shell whose last part goes to the
-// background: in zsh, all before that part runs in the shell itself.
+// beforeLast returns the scope after a list of which the last part runs in the background:
+// in zsh, all earlier parts run in the shell itself.
 func (s *walker) beforeLast(stmt *syntax.Stmt, at scope, in runs.Input) scope {
 	list, ok := stmt.Cmd.(*syntax.BinaryCmd)
 	if !ok || list.Op != syntax.AndStmt && list.Op != syntax.OrStmt || s.b.Readers()&plainshell.Zsh == 0 {
@@ -86,7 +85,7 @@ func (s *walker) beforeLast(stmt *syntax.Stmt, at scope, in runs.Input) scope {
 	}
 	first, sinks, besides := len(s.b.Effects), len(s.sinks), len(s.concurrentParts)
 	out := s.stmt(list.X, at, in)
-	// What it does is known, but for where the shell is.
+	// Its effects are already recorded; only the scope is needed.
 	s.b.Effects, s.sinks, s.concurrentParts = s.b.Effects[:first], s.sinks[:sinks], s.concurrentParts[:besides]
 	return join(at, out.end())
 }
@@ -94,8 +93,8 @@ func (s *walker) beforeLast(stmt *syntax.Stmt, at scope, in runs.Input) scope {
 // foreground walks one statement that the shell waits for.
 func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScopes {
 	first, sinks := len(s.b.Effects), len(s.sinks)
-	// Redirections are opened before the command runs; what they substitute
-	// and read is known then, and the command's stdin is theirs.
+	// Redirections are opened before the command runs: their effects and the command's
+	// standard input are then known.
 	outer := in
 	in = s.redirects(stmt.Redirs, &at, outer)
 	out := either(at)
@@ -104,7 +103,7 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScop
 	case *syntax.CallExpr:
 		var exec bool
 		if out, exec = s.call(cmd, at, in, outer); exec {
-			sinks = len(s.sinks) // its redirections stay open
+			sinks = len(s.sinks) // its redirections remain open
 		}
 	case *syntax.BinaryCmd:
 		out = s.binary(cmd, at, in)
@@ -114,7 +113,7 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScop
 		s.outOfLoops(func() { s.stmts(cmd.Stmts, at.subshell(), in) })
 	case *syntax.TimeClause:
 		if cmd.Stmt != nil {
-			// Shells without it run a program of that name, as zsh does for "time -p".
+			// Shells without the keyword run a program time, as zsh does for "time -p".
 			out = s.stmt(cmd.Stmt, at, in)
 			out = exitScopes{join(out.success, at), join(out.failure, at)}
 		}
@@ -155,7 +154,7 @@ func (s *walker) foreground(stmt *syntax.Stmt, at scope, in runs.Input) exitScop
 		out = either(at)
 	}
 	if mayFail(stmt.Redirs) {
-		// Then the command does not run.
+		// The command does not run if that fails.
 		out.failure = join(out.failure, at)
 	}
 	if stmt.Negated {
@@ -195,7 +194,7 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 			own := in
 			piped.Own = &own
 		}
-		// The right side is a process of its own in bash, but not in zsh.
+		// The right side runs in a separate process in bash, but not in zsh.
 		out := s.stmt(cmd.Y, at, piped)
 		// Both sides run at the same time.
 		s.repeat(first, end, before, walk)
@@ -207,8 +206,8 @@ func (s *walker) binary(cmd *syntax.BinaryCmd, at scope, in runs.Input) exitScop
 	}
 }
 
-// reachesNetwork reports whether one of the effects from index first up to end
-// brings data from the network.
+// reachesNetwork reports whether one of the effects from index first up to end fetches
+// data from the network.
 func (s *walker) reachesNetwork(first, end int) bool {
 	for i := first; i < end; i++ {
 		switch e := &s.b.Effects[i]; e.Kind {
@@ -259,7 +258,7 @@ func (s *walker) caseClause(cmd *syntax.CaseClause, at scope, in runs.Input) exi
 	return either(end)
 }
 
-// inert walks a word whose value decides nothing that a rule could be about.
+// inert walks a word whose value is irrelevant to rules.
 func (s *walker) inert(w *syntax.Word, at *scope, in runs.Input) {
 	if w == nil {
 		return
@@ -271,8 +270,8 @@ func (s *walker) inert(w *syntax.Word, at *scope, in runs.Input) {
 	}
 }
 
-// testExpr walks [[ … ]]. Comparisons of numbers and -v evaluate subscripts,
-// which can run code even out of single quotes.
+// testExpr walks [[ … ]]. Numeric comparisons and -v evaluate subscripts, which can run
+// code even from single quotes.
 func (s *walker) testExpr(x syntax.TestExpr, at *scope, in runs.Input) {
 	switch x := x.(type) {
 	case *syntax.Word:

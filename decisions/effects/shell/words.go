@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// where says what a word is for, as expansions differ by place.
+// where is the context of a word, on which expansions depend.
 type where uint8
 
 const (
@@ -21,8 +21,8 @@ const (
 	inAssignment              // no braces, no globs, no splitting
 )
 
-// expand appends the words that a word of the text becomes, after adding the
-// effects of its substitutions.
+// expand appends the expansion of a word, after adding the effects of its
+// substitutions.
 func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place where) []effects.Word {
 	if lit, ok := plainLiteral(w); ok {
 		return append(words, effects.Word{Text: lit})
@@ -30,8 +30,8 @@ func (s *walker) expand(words []effects.Word, w *syntax.Word, at *scope, in runs
 	return s.expandParts(words, w, at, in, place)
 }
 
-// expandParts is expand for the words, one in three, in which something is to
-// be expanded.
+// expandParts is expand for the words, about one in three, that contain something to
+// expand.
 func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in runs.Input, place where) []effects.Word {
 	s.substitutions(w, at, in)
 	if unsafeExpansion(w) {
@@ -53,7 +53,7 @@ func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in
 		return append(words, effects.Word{Text: effects.DynamicWord, Shown: shown, Split: true})
 	}
 	if s.alone {
-		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the walk is not done with the word
+		w = &syntax.Word{Parts: slices.Clone(w.Parts)} // the walk still needs the word
 	}
 	syntax.SplitBraces(w)
 	for part, err := range expand.BracesSeq(nil, w) {
@@ -67,7 +67,7 @@ func (s *walker) expandParts(words []effects.Word, w *syntax.Word, at *scope, in
 	return words
 }
 
-// plainLiteral returns a word that no expansion touches.
+// plainLiteral returns the text of a word without expansions.
 func plainLiteral(w *syntax.Word) (string, bool) {
 	if len(w.Parts) != 1 {
 		return "", false
@@ -85,7 +85,7 @@ func plainLiteral(w *syntax.Word) (string, bool) {
 	return "", false
 }
 
-// hasBraces reports whether a brace expansion may be in the word.
+// hasBraces reports whether the word may contain a brace expansion.
 func hasBraces(w *syntax.Word) bool {
 	open, separates := false, false
 	for _, part := range w.Parts {
@@ -97,8 +97,8 @@ func hasBraces(w *syntax.Word) bool {
 	return open && separates
 }
 
-// flatBraces reports whether the word's braces are balanced, not nested, few,
-// and lists or sequences of a plain form, so that every shell reads them alike.
+// flatBraces reports whether the word's braces are balanced, not nested, few, and plain
+// lists or sequences, so that every shell reads them alike.
 func flatBraces(w *syntax.Word) bool {
 	groups, inside := 0, false
 	comma, dots := false, false
@@ -134,7 +134,7 @@ func flatBraces(w *syntax.Word) bool {
 	return !inside
 }
 
-// value evaluates a word as far as it is known.
+// value evaluates a word as far as its value is known.
 func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 	v := wordValue{out: effects.Word{Shown: shown}}
 	for i, part := range w.Parts {
@@ -158,7 +158,7 @@ func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 			value, ok := s.printed(part, at)
 			s.unquoted(&v, value, ok)
 		case *syntax.ArithmExp:
-			// A number: one word, unless IFS has digits in it.
+			// A number: one word, unless IFS contains digits.
 			v.stop(s.sets("IFS"))
 		case *syntax.ExtGlob:
 			// In zsh *(e:'…':) runs code.
@@ -181,16 +181,15 @@ func (s *walker) value(w *syntax.Word, shown string, at *scope) effects.Word {
 	return out
 }
 
-// wordValue is the value of a word, as far as it has been put together. It holds no
-// scope, so that those need not be allocated.
+// wordValue is a partly evaluated word. It contains no scope, so that scopes need not be
+// allocated.
 type wordValue struct {
 	out     effects.Word
 	text    strings.Builder
 	dynamic bool // its text is not known
 }
 
-// stop notes that the rest of the word is not known, and whether it may become
-// several words.
+// stop records that the rest of the word is not known, and whether it may be split.
 func (v *wordValue) stop(split bool) {
 	if !v.dynamic {
 		v.out.Prefix = v.text.String()
@@ -199,7 +198,7 @@ func (v *wordValue) stop(split bool) {
 	v.out.Split = v.out.Split || split
 }
 
-// literal adds text without quotes: whether it begins the word, and is all of it.
+// literal adds unquoted text. first is set if it begins the word, all if it is the whole.
 func (s *walker) literal(v *wordValue, value string, first, all bool, at *scope) {
 	if first && strings.HasPrefix(value, "~") {
 		rest, ok := s.tilde(value, all, &v.text)
@@ -209,10 +208,10 @@ func (s *walker) literal(v *wordValue, value string, first, all bool, at *scope)
 		value = rest
 	}
 	if first && len(value) > 1 && value[0] == '=' && (chars.IsLetter(value[1]) || value[1] == '.' || value[1] == '_') {
-		v.stop(false) // zsh puts the path of a program there
+		v.stop(false) // zsh inserts the path of a program
 	}
 	if strings.Contains(value, "=~") || strings.Contains(value, ":~") {
-		// bash expands a tilde there in words that look like assignments.
+		// There bash expands a tilde in words that look like assignments.
 		v.stop(false)
 	}
 	if strings.ContainsAny(value, "*?[") && hasGlob(value, !all) {
@@ -221,7 +220,7 @@ func (s *walker) literal(v *wordValue, value string, first, all bool, at *scope)
 	unescape(&v.text, value)
 }
 
-// quoted adds what is in double quotes.
+// quoted adds the text in double quotes.
 func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
 	if q.Dollar {
 		v.stop(false)
@@ -234,7 +233,7 @@ func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
 			if value, ok := s.variable(part, at); ok && !modified(q.Parts, i) {
 				v.text.WriteString(value)
 			} else {
-				// "$@" and "${a[@]}" become any number of words.
+				// "$@" and "${a[@]}" expand to any number of words.
 				v.stop(manyWords(part))
 			}
 		case *syntax.CmdSubst:
@@ -249,8 +248,7 @@ func (s *walker) quoted(v *wordValue, q *syntax.DblQuoted, at *scope) {
 	}
 }
 
-// unquoted adds what an expansion without quotes becomes, if that is known and one
-// word.
+// unquoted adds the value of an unquoted expansion, if it is known and one word.
 func (s *walker) unquoted(v *wordValue, value string, known bool) {
 	if known && !s.sets("IFS") && !strings.ContainsAny(value, " \t\n*?[\\") && value != "" {
 		v.text.WriteString(value)
@@ -259,8 +257,8 @@ func (s *walker) unquoted(v *wordValue, value string, known bool) {
 	}
 }
 
-// modified reports whether zsh takes what follows an expansion without braces
-// for a modifier of it ($f:h, $f:s/a/b/) or its subscript ($f[2,-1]).
+// modified reports whether zsh takes what follows an expansion without braces for a
+// modifier ($f:h, $f:s/a/b/) or a subscript ($f[2,-1]).
 func modified(parts []syntax.WordPart, i int) bool {
 	p, ok := parts[i].(*syntax.ParamExp)
 	if !ok || !p.Short || i+1 >= len(parts) {
@@ -280,7 +278,7 @@ var knownVariables = map[string]bool{
 	"XDG_CACHE_HOME": true, "XDG_RUNTIME_DIR": true,
 }
 
-// variable is the value of a plain parameter expansion, when it is known.
+// variable returns the value of a plain parameter expansion, if it is known.
 func (s *walker) variable(p *syntax.ParamExp, at *scope) (string, bool) {
 	if p.Param == nil || !plainParam(p) {
 		return "", false
@@ -312,8 +310,8 @@ func plainParam(p *syntax.ParamExp) bool {
 		p.Repl == nil && p.Names == 0 && p.Exp == nil
 }
 
-// manyWords reports whether an expansion in double quotes may become several
-// words or none.
+// manyWords reports whether an expansion in double quotes may become several words or
+// none.
 func manyWords(p *syntax.ParamExp) bool {
 	if p.Param == nil || p.Names != 0 || p.Param.Value == "@" || p.Excl {
 		return true
@@ -321,7 +319,7 @@ func manyWords(p *syntax.ParamExp) bool {
 	if w, ok := p.Index.(*syntax.Word); ok && w.Lit() == "@" {
 		return true
 	}
-	// A default word may itself hold "$@".
+	// A default word may itself contain "$@".
 	return p.Exp != nil && p.Exp.Word != nil && len(p.Exp.Word.Parts) > 0 && !onlyLiterals(p.Exp.Word)
 }
 
@@ -334,15 +332,15 @@ func onlyLiterals(w *syntax.Word) bool {
 	return true
 }
 
-// plainVariable reports whether a variable's name is of the kind that scripts
-// use for their own and that no program reads from its environment.
+// plainVariable reports whether a variable's name is of a kind that scripts use for
+// themselves and that no program reads from its environment.
 func plainVariable(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; (c < 'a' || c > 'z') && (i == 0 || c != '_' && (c < '0' || c > '9')) {
 			return false
 		}
 	}
-	// Many programs read http_proxy and its kin, npm all that begins with npm_.
+	// Many programs read http_proxy and similar, npm everything that begins with npm_.
 	return ordinaryVariable(name) && !strings.HasSuffix(name, "_proxy") && !strings.HasPrefix(name, "npm_") &&
 		!strings.HasPrefix(name, "pnpm_") && !strings.HasPrefix(name, "yarn_") && !strings.HasPrefix(name, "rvm_")
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// startsAgent adds, where the session is confined, what is not known of a
-// sub-agent. It is unknown and not a mode: the harness may well pass the limits
-// on, and who knows that theirs does can cover it by a rule. An allow of the
-// tool, or what permd ships, must not: it was given for sessions that may do
-// all that their sub-agents may.
+// startsAgent adds an Unknown effect for a sub-agent of a confined session. The effect is
+// Unknown and not a mode: the harness may well pass the limits on, and whoever knows that
+// theirs does can allow it by a rule. An allow of the tool, or permd's own rules, must
+// not suffice: these were made for sessions that may do whatever their sub-agents may.
 func (t *tool) startsAgent(name string, args strictjson.Value, from string) {
 	if !t.all.starts[name] {
 		return
@@ -26,7 +25,7 @@ func (t *tool) startsAgent(name string, args strictjson.Value, from string) {
 	t.agentMode(args, from, 0)
 }
 
-// modeWords are words in the name of a member that says what a sub-agent may do
+// modeWords are words in the name of a member that determines what a sub-agent may do
 // without asking.
 var modeWords = []string{
 	"access", "allow", "allowed", "approval", "approvals", "approve", "auto", "autonomy", "bypass", "confirm", "confirmation", "dangerously", "elevated",
@@ -34,9 +33,9 @@ var modeWords = []string{
 	"unattended", "unrestricted", "unsandboxed", "yolo",
 }
 
-// agentMode adds the mode effect of a sub-agent that is started with more than it
-// would have by itself: {"mode": "bypassPermissions"}. Any value is, but for
-// those that are known to be the default or narrower.
+// agentMode adds the mode effect of a sub-agent that is started with more rights than by
+// default: {"mode": "bypassPermissions"}. Any value counts, except those known to be the
+// default or narrower.
 func (t *tool) agentMode(v strictjson.Value, from string, depth int) {
 	switch strictjson.Kind(v) {
 	case '{':
@@ -77,7 +76,7 @@ func (t *tool) widens(at string) {
 	t.Add(effects.Effect{Kind: effects.KindMode, From: at, Why: why, Text: why})
 }
 
-// namesMode reports whether a member's name says what a sub-agent may do.
+// namesMode reports whether a member's name denotes what a sub-agent may do.
 func namesMode(name string) bool {
 	for word := range words(name) {
 		if slices.Contains(modeWords, word) {
@@ -87,8 +86,8 @@ func namesMode(name string) bool {
 	return false
 }
 
-// narrow reports whether a value is a mode that the profiles know to be the
-// default or narrower.
+// narrow reports whether a value is a mode that the profiles list as the default or
+// narrower.
 func (t *tool) narrow(v strictjson.Value) bool {
 	s, ok := strictjson.ParseString(v)
 	return ok && t.all.narrow[strings.ToLower(s)]

@@ -34,7 +34,7 @@ type roles uint32
 
 func (r roles) has(x role) bool { return r&(1<<x) != 0 }
 
-// each adds the effects of the facts and returns the roles that were there.
+// each adds the effects of the facts and returns the roles that occurred.
 func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 	var have roles
 	before := len(t.Effects)
@@ -102,8 +102,8 @@ func (t *tool) each(s *shape, fs []fact, cwd string, verb verb) roles {
 	return have
 }
 
-// differ finds members of the same meaning that say different things: the
-// person may be shown one and the tool may take the other.
+// differ finds members of the same role with different values: the person may be shown
+// one and the tool may use the other.
 func (t *tool) differ(fs []fact) {
 	for i, f := range fs {
 		if !slices.Contains([]role{roleCommand, roleCwd, roleRead, roleTree, roleWrite, roleDelete, roleTouch, roleConnect, roleGlob}, f.role) {
@@ -125,8 +125,8 @@ func (t *tool) differ(fs []fact) {
 	}
 }
 
-// folder is where the tool works: the input's own folder, else the session's,
-// which a shell that stays alive may have left.
+// folder returns where the tool works: the input's own folder, else the session's, which a
+// persistent shell may have left.
 func (t *tool) folder(fs []fact, runs bool) string {
 	cwd := t.cwd
 	if runs && t.Call.LiveShell {
@@ -166,7 +166,7 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 	}
 	if text, ok := strictjson.ParseString(f.val); ok {
 		if t.from == t.adapterFrom && t.p.shellPrefix {
-			// Outside of the input the command is written with its wrapper.
+			// Outside of the input the command includes its wrapper.
 			if args, ok := plainWords(text); ok {
 				if inner, ok := prefixed(args); ok {
 					t.Reading(runs.ShellNamed(args[0]), func() { t.command(inner, cwd, f.from) })
@@ -196,15 +196,15 @@ func (t *tool) commandFact(s *shape, f fact, cwd string) {
 		}
 	}
 	if words, ok := plainWords(strings.Join(args, " ")); t.p != unknownAgent && !t.p.argv && (!ok || !slices.Equal(words, args)) {
-		// An agent that is known to send its commands as text may join the words
-		// for its shell. Of one that nobody knows, a list is what it looks like.
+		// A known agent that sends its commands as text may join the words for its shell. For
+		// an unknown agent, a list is taken as it is.
 		t.defect(effects.DefectContradiction, f.from, "the command is a list of words, which as text would be another command")
 	}
 	shell.Argv(t.Builder, args, cwd, f.from)
 }
 
-// prefixed returns the text of a command that its harness wraps in the agent's
-// own shell: the wrapper says nothing, since the harness adds it to every one.
+// prefixed returns the text of a command that its harness wraps in the agent's own shell;
+// the wrapper is irrelevant, since the harness adds it to every command.
 func prefixed(args []string) (string, bool) {
 	if len(args) != 3 || args[1] != "-lc" && args[1] != "-c" {
 		return "", false
@@ -238,8 +238,8 @@ func (t *tool) command(text, cwd, from string) {
 	shell.Text(t.Builder, text, cwd, from)
 }
 
-// commandList adds the effects of a list of commands. Derived ones repeat or
-// split what another member says in full.
+// commandList adds the effects of a list of commands. A derived list repeats or splits the
+// command of another member.
 func (t *tool) commandList(s *shape, f fact, all []fact, cwd string) {
 	list := t.texts(f, s)
 	for _, other := range all {
@@ -271,8 +271,8 @@ func (t *tool) commandList(s *shape, f fact, all []fact, cwd string) {
 	}
 }
 
-// namedShell is the shell that a member names, which reads the shell text of the
-// others, or the one of the agent's when none does.
+// namedShell returns the shell that a member names for the input's shell text, or the
+// agent's own if there is none.
 func (t *tool) namedShell(fs []fact) plainshell.Shells {
 	shells := t.Shells
 	for i, f := range fs {
@@ -291,14 +291,14 @@ func (t *tool) namedShell(fs []fact) plainshell.Shells {
 	return shells
 }
 
-// systemShells are the shells that a name finds, by their names and paths.
+// systemShells are the shells by their names and usual paths.
 var systemShells = map[string]plainshell.Shells{
 	"bash": plainshell.Bash, "/bin/bash": plainshell.Bash, "/usr/bin/bash": plainshell.Bash,
 	"sh": plainshell.Sh, "/bin/sh": plainshell.Sh, "/usr/bin/sh": plainshell.Sh,
 	"zsh": plainshell.Zsh, "/bin/zsh": plainshell.Zsh, "/usr/bin/zsh": plainshell.Zsh,
 }
 
-// shellProgram looks at the program that would read the shell text.
+// shellProgram handles the program that is to read the shell text.
 func (t *tool) shellProgram(f fact) {
 	name, ok := strictjson.ParseString(f.val)
 	switch {
@@ -309,9 +309,8 @@ func (t *tool) shellProgram(f fact) {
 	}
 }
 
-// feed adds the effects of text that is typed at a running program. Whether a
-// shell or something else listens is not known; for denies it is read as shell
-// text. Nothing typed is a look at the output.
+// feed adds the effects of text that is typed at a running program. The program is not
+// known; for denies the text is read as shell text. Empty text only reads the output.
 func (t *tool) feed(f fact) {
 	text, ok := strictjson.ParseString(f.val)
 	if !ok {

@@ -9,10 +9,9 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// fromClaims adds the effects of a call of the agent's own tool that came
-// without input. Where the profile says that the agent sends a fact only in
-// its claims, they are effects, marked as claimed; otherwise the call stays
-// unknown.
+// fromClaims adds the effects of a call of the agent's own tool without input. If the
+// profile says that the agent sends a fact only in its claims, they become effects, marked
+// as claimed; otherwise the call remains unknown.
 func (t *tool) fromClaims(s *shape) {
 	before := len(t.Effects)
 	t.claimed = true
@@ -41,7 +40,7 @@ func (t *tool) fromClaims(s *shape) {
 	}
 }
 
-// claimedFolder is the folder that the agent says its command runs in.
+// claimedFolder returns the folder in which the agent says its command runs.
 func (t *tool) claimedFolder() string {
 	for _, text := range t.Call.Claims.Texts {
 		for _, prefix := range t.p.cwdText {
@@ -93,7 +92,7 @@ func (t *tool) claimedChanges() {
 	t.claimedLocations(effects.KindWrite, seen)
 }
 
-// claimedLocations adds the locations that are not among those already seen.
+// claimedLocations adds the locations that are not in seen.
 func (t *tool) claimedLocations(kind effects.Kind, seen []string) {
 	if !t.p.claimLocations {
 		return
@@ -106,10 +105,10 @@ func (t *tool) claimedLocations(kind effects.Kind, seen []string) {
 	}
 }
 
-// unnamedTool is a call whose tool nothing names. Over ACP a command is the
-// agent's own shell; paths and addresses are what the input says, done in the
-// way that the kind says, which is a claim. Everything else is unknown, and
-// what the input names is there for denies.
+// unnamedTool handles a call without a tool name. Over ACP a command is the agent's own
+// shell; paths and addresses are taken from the input, and what is done with them from
+// the kind, which is a claim. Everything else is unknown, with the input's paths and
+// commands added for denies.
 func (t *tool) unnamedTool() {
 	if t.have != inputObject || len(t.input) == 0 {
 		if t.have == inputOther {
@@ -121,8 +120,8 @@ func (t *tool) unnamedTool() {
 	}
 	s := t.all.generic
 	n := len(t.Effects)
-	// A folder counts in the member that a tool is known to take; of this one it is
-	// not known. It may name the folder in which it would run without.
+	// A folder counts only as a member of a known tool. This one may name the folder in
+	// which the command would run anyway.
 	fs := slices.DeleteFunc(t.facts(s, t.input, t.from), func(f fact) bool { return f.role == roleCwd && t.inSession(f.val) })
 	var have roles
 	for _, f := range fs {
@@ -141,7 +140,7 @@ func (t *tool) unnamedTool() {
 		switch t.Call.Claims.Kind {
 		case "", "execute", "read", "search":
 		default:
-			// The kind of other tools, which call their argument so as well.
+			// The kind of other tools that have such a member too.
 			t.addMissing("the tool has no name, and its kind is not that of a shell")
 		}
 	case acp && t.plainInput() && t.byKind(s, fs, have):
@@ -156,8 +155,8 @@ func (t *tool) unnamedTool() {
 	}
 }
 
-// plainInput reports whether every member of the input is a known fact or
-// known to say nothing of what is touched.
+// plainInput reports whether every member of the input is a known fact or known to be
+// harmless.
 func (t *tool) plainInput() bool {
 	for _, m := range t.input {
 		if t.all.roleOf(m.Name) == roleNone && !t.all.harmless[m.Name] {
@@ -167,9 +166,8 @@ func (t *tool) plainInput() bool {
 	return true
 }
 
-// byKind adds the effects of a nameless file or fetch tool, and reports
-// whether its kind and its input make one. Where the input holds new content
-// it is a write, whatever the kind.
+// byKind adds the effects of a nameless file or fetch tool, and reports whether its kind
+// and input match one. An input with new content is a write, whatever the kind.
 func (t *tool) byKind(s *shape, fs []fact, have roles) bool {
 	var v verb
 	switch t.Call.Claims.Kind {
@@ -210,7 +208,7 @@ func (t *tool) byKind(s *shape, fs []fact, have roles) bool {
 	return true
 }
 
-// holdsContent reports whether the input holds what a file would be changed to.
+// holdsContent reports whether the input contains new content for a file.
 func (t *tool) holdsContent() bool {
 	for _, m := range t.input {
 		switch m.Name {
@@ -222,7 +220,7 @@ func (t *tool) holdsContent() bool {
 	return false
 }
 
-// absolute is a claimed path, absolute and cleaned without looking at links.
+// absolute returns a claimed path, absolute and cleaned without following links.
 func (t *tool) absolute(p string) string {
 	if !path.IsAbs(p) {
 		if t.Call.Cwd == "" {

@@ -8,10 +8,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// contradict compares what the agent says about its call with what the call holds.
-// Real agents label shell commands as reads and shorten titles, so a claim is
-// only held against a call where the profile says that it is exact, or where no
-// honest call looks so.
+// contradict compares the agent's claims about its call with the call. Real agents label
+// shell commands as reads and shorten titles, so a mismatch only counts if the profile
+// says that the claim is exact, or if no honest call has such a mismatch.
 func (t *tool) contradict() {
 	cl := &t.Call.Claims
 	t.hidden(cl.Title, "title")
@@ -37,7 +36,7 @@ func (t *tool) contradict() {
 	}
 }
 
-// title compares the title of an agent that repeats its command there.
+// title compares the title, for agents that repeat their command there.
 func (t *tool) title() {
 	title := t.Call.Claims.Title
 	if !t.p.titleIsCmd || t.claimed || title == "" || t.shellTexts != 1 || t.id.shape == nil || !t.id.shape.takes(roleCommand) {
@@ -47,7 +46,7 @@ func (t *tool) title() {
 	if a == b || title == t.id.name || title == "Terminal" {
 		return
 	}
-	// Long commands may be cut.
+	// Long commands may be truncated.
 	for _, dots := range []string{"…", "..."} {
 		if head, ok := strings.CutSuffix(a, dots); ok && len(head) >= 32 && strings.HasPrefix(b, head) {
 			return
@@ -56,8 +55,8 @@ func (t *tool) title() {
 	t.defect(effects.DefectContradiction, "title", "the title shows another command than the one that would run")
 }
 
-// trimTitle drops what display adds: a pair of back quotes, white space, the
-// backslashes in front of back quotes inside them.
+// trimTitle removes what agents add for display: a pair of back quotes, white space, and
+// the backslashes before back quotes inside them.
 func trimTitle(s string) string {
 	s = strings.TrimSpace(s)
 	if len(s) >= 2 && s[0] == '`' && s[len(s)-1] == '`' {
@@ -66,8 +65,7 @@ func trimTitle(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// checkReadingKind holds a kind that says that nothing changes against effects that
-// change something.
+// checkReadingKind compares a kind that claims to change nothing with the effects.
 func (t *tool) checkReadingKind() {
 	for i := range t.Effects {
 		e := &t.Effects[i]
@@ -88,8 +86,8 @@ func (t *tool) checkReadingKind() {
 	}
 }
 
-// checkChangingKind holds a kind that says that something changes or runs against
-// effects that only read: the tool may not be the one that its name says.
+// checkChangingKind compares a kind that claims to change or run something with effects
+// that only read: the tool may not be the one that its name says.
 func (t *tool) checkChangingKind() {
 	why := "the kind says that something changes, the input only reads"
 	switch t.Call.Claims.Kind {
@@ -110,7 +108,7 @@ func (t *tool) checkChangingKind() {
 	t.defect(effects.DefectContradiction, "kind", why)
 }
 
-// diffs holds announced changes against the files that the input names.
+// diffs compares announced changes with the files that the input names.
 func (t *tool) diffs() {
 	for _, d := range t.Call.Claims.Diffs {
 		for _, p := range []string{d.Path, d.OldPath} {
@@ -123,9 +121,9 @@ func (t *tool) diffs() {
 	}
 }
 
-// locations holds the locations of a file tool against the paths of its input:
-// each must be one of them, hold one, or lie in one. Commands are left alone:
-// agents guess the paths in them.
+// locations compares the locations of a file tool with the paths of its input: each must
+// be one of them, contain one, or lie in one. Commands are exempt: agents guess the
+// paths in them.
 func (t *tool) locations() {
 	if t.shellTexts > 0 || t.commands > 0 || !t.has(effects.KindRead) && !t.has(effects.KindWrite) && !t.has(effects.KindDelete) {
 		return
@@ -139,8 +137,8 @@ func (t *tool) locations() {
 	}
 }
 
-// names reports whether a claimed path fits an effect: as written, or where it
-// leads.
+// names reports whether a claimed path matches an effect, as written or with links
+// resolved.
 func (t *tool) names(claimed string, fits func(e *effects.Effect, p string) bool) bool {
 	lexical := t.absolute(claimed)
 	for try := range 2 {
@@ -170,7 +168,7 @@ func (t *tool) names(claimed string, fits func(e *effects.Effect, p string) bool
 	return false
 }
 
-// hidden notes characters that make text look like other text.
+// hidden records characters that make text look like other text.
 func (t *tool) hidden(text, at string) {
 	if text != "" && shell.HiddenCharacter(text) != "" {
 		t.defect(effects.DefectCharacters, at, "hidden, control or bidirectional characters")

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// fact is one member of an input with its meaning.
+// fact is one member of an input with its role.
 type fact struct {
 	name string
 	from string
@@ -18,11 +18,10 @@ type fact struct {
 	val  strictjson.Value
 }
 
-// facts takes the members of an input for what they mean to the shape. A
-// member that the shape does not take, but that means something in the input
-// of other tools, is a contradiction: it is read as there, so that denies see
-// it. One that means something nowhere is a contradiction as well, unless it is
-// listed as harmless. Null is absence.
+// facts returns the members of an input with their roles in the shape. A member without a
+// role in the shape, but with one in other tools' inputs, is a contradiction: it is
+// returned nevertheless, so that denies see it. A member without any role is a
+// contradiction too, unless it is listed as harmless. Null is the same as absence.
 func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 	fs := make([]fact, 0, len(o))
 	for i := range o {
@@ -47,7 +46,7 @@ func (t *tool) facts(s *shape, o strictjson.Object, from string) []fact {
 			case s.name == "generic":
 			case f.role == roleCwd && s.use+s.question+s.mode != "" && !s.closed():
 			case f.role == roleCwd && s.runs() && t.inSession(m.Value):
-				// Obeyed or not, it runs where it would without.
+				// It makes no difference whether the tool obeys it.
 				continue
 			case strictjson.Kind(m.Value) == 'n':
 			case f.role == roleGrant && !granted(m.Value):
@@ -69,11 +68,11 @@ func (t *tool) inSession(v strictjson.Value) bool {
 	return ok && text != "" && text == t.Call.Cwd
 }
 
-// runs reports whether the shape runs commands, so that a folder matters.
+// runs reports whether the shape runs commands, so that a folder is relevant.
 func (s *shape) runs() bool { return s.takes(roleCommand) || s.takes(roleCommands) }
 
-// nearMiss reports whether a lenient reader would take the member for a known
-// fact, and for which.
+// nearMiss reports whether a lenient parser would take the member for a known fact, and
+// for which.
 func (t *tool) nearMiss(m *strictjson.Member) (exact string, near bool) {
 	p := t.all
 	plain := true
@@ -102,8 +101,8 @@ func (t *tool) nearMiss(m *strictjson.Member) (exact string, near bool) {
 	return "", false
 }
 
-// memberOf names a member for a person: a.b, or a["b c"] when the name is not a
-// plain word.
+// memberOf returns a member's name for people: a.b, or a["b c"] if the name is not a plain
+// word.
 func memberOf(from, name string) string {
 	for i := range len(name) {
 		c := name[i]
@@ -116,8 +115,8 @@ func memberOf(from, name string) string {
 
 func itemOf(from string, i int) string { return from + "[" + strconv.Itoa(i) + "]" }
 
-// texts returns a value that is a string, or a list of strings or of objects
-// that hold one under a known name. A part of another type is malformed.
+// texts returns a value that is a string, or a list of strings or of objects that contain
+// one under a known name. An element of another type is malformed.
 func (t *tool) texts(f fact, s *shape) []fact {
 	switch strictjson.Kind(f.val) {
 	case '"':
@@ -149,7 +148,7 @@ func (t *tool) texts(f fact, s *shape) []fact {
 	return nil
 }
 
-// inItem finds the fact of the same kind in an object of a list.
+// inItem finds the fact of the same role in an object of a list.
 func (t *tool) inItem(f fact, s *shape) (fact, bool) {
 	o, err := strictjson.ParseObject(f.val)
 	if err != nil {
@@ -197,14 +196,14 @@ func argvOf(v strictjson.Value) ([]string, bool) {
 	return args, true
 }
 
-// granted reports whether a value asks for anything: not null, false or empty.
+// granted reports whether a value requests anything: not null, false or empty.
 func granted(v strictjson.Value) bool {
 	switch strictjson.Kind(v) {
 	case 0, 'n', 'f':
 		return false
 	case '"':
 		s, ok := strictjson.ParseString(v)
-		return !ok || s != "" && s != "false" && s != "use_default" // as Codex says "no" for its sandbox
+		return !ok || s != "" && s != "false" && s != "use_default" // Codex's value for no request
 	case '{':
 		o, err := strictjson.ParseObject(v)
 		if err != nil {

@@ -22,8 +22,8 @@ func (t *tool) connects(s *shape, f fact) {
 	}
 }
 
-// fetch adds the effect of an address that a tool fetches. Such tools are made
-// for the web; what they do with another scheme, permd cannot tell.
+// fetch adds the effect of an address that a tool fetches. Such tools are made for the web;
+// what they do with another scheme is not known.
 func (t *tool) fetch(url, from string) {
 	n := len(t.Effects)
 	t.connect(url, effects.MethodGet, from)
@@ -35,7 +35,7 @@ func (t *tool) fetch(url, from string) {
 	}
 }
 
-// connect adds the effect of one address. One of a file is a read.
+// connect adds the effect of one address. A file URL is a read.
 func (t *tool) connect(url, method, from string) {
 	if len(url) >= 5 && strings.EqualFold(url[:5], "file:") {
 		t.file(effects.KindRead, url, t.cwd, from)
@@ -48,7 +48,7 @@ func (t *tool) connect(url, method, from string) {
 	t.Add(t.Paths.Connect(url, method, from))
 }
 
-// host adds the effect of reaching {host, protocol}.
+// host adds the effect of connecting to {host, protocol}.
 func (t *tool) host(f fact) {
 	o, err := strictjson.ParseObject(f.val)
 	if err != nil {
@@ -66,7 +66,7 @@ func (t *tool) host(f fact) {
 	case "http", "https":
 		host = p + "://" + host
 	}
-	// Whatever the program sends over the connection is not seen.
+	// The data that the program sends over the connection is not known.
 	t.connect(host, effects.MethodSend, memberOf(f.from, "host"))
 }
 
@@ -98,12 +98,12 @@ func (t *tool) grant(f fact) {
 	}
 }
 
-// items adds the effects of objects whose members mean the same as those of
-// the input around them.
+// items adds the effects of objects whose members have the same roles as those of the
+// surrounding input.
 func (t *tool) items(s *shape, f fact, cwd string) {
 	var items []strictjson.Value
 	switch strictjson.Kind(f.val) {
-	case '"': // one edit as text is not a path
+	case '"': // an edit given as text is not a path
 		return
 	case '[':
 		items, _ = strictjson.ParseArray(f.val)
@@ -127,8 +127,8 @@ func (t *tool) items(s *shape, f fact, cwd string) {
 	}
 }
 
-// patchFact adds the effects of a patch. What is no patch is none of the
-// texts that the member can hold: old text, new text.
+// patchFact adds the effects of a patch. Text that is no patch is content that the member
+// may also hold: old text, new text.
 func (t *tool) patchFact(f fact, cwd string) {
 	switch text, ok := strictjson.ParseString(f.val); {
 	case ok:
@@ -143,19 +143,19 @@ func (t *tool) patchFact(f fact, cwd string) {
 	}
 }
 
-// foreignDepth is how deep the arguments of a foreign tool are searched.
+// foreignDepth is the depth to which the arguments of a foreign tool are searched.
 const foreignDepth = 4
 
-// fromForeign adds what the arguments of a foreign tool name. The use of the
-// tool stands for whatever it does with them, so a path or host that it is
-// given takes its allow from the use, while denies, asks and fences see it by
-// itself. A command is run by whoever gets it and needs its own allow.
+// fromForeign adds what the arguments of a foreign tool name. The effect of using the tool
+// includes whatever it does with its arguments, so allowing the use allows the paths and
+// hosts in them, while denies, asks and fences see each of these. A command is run by
+// whoever receives it and needs an allow of its own.
 func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 	s := t.all.generic
 	v := verbOf(t.id.name)
 	fs := t.facts(s, o, from)
 	if editorVerb(fs) {
-		// view, create …: a text editor's verb, not a command.
+		// with "view", "create" … it is a text editor's verb, not a command
 		fs = slices.DeleteFunc(fs, func(f fact) bool { return f.role == roleCommand })
 	}
 	cwd := t.folder(fs, false)
@@ -172,7 +172,7 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 		case roleTouch:
 			t.touchForeign(f, cwd, v)
 		case roleCwd:
-			// It may be what the tool works on.
+			// The tool may work on it.
 			t.touchForeign(f, t.cwd, v)
 		case roleFrom, roleWrite:
 			kind := effects.KindWrite
@@ -195,7 +195,7 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 			}
 		case roleNone, roleIgnore, roleDerived, roleShell, roleTyped, roleFeed, roleCode, roleVerb, roleRead, roleTree, roleGlob,
 			roleDelete, roleHost, roleText, roleItems, roleFilter:
-			// What only a tool of the agent's own can mean.
+			// Roles that only an agent's own tool has.
 		}
 		t.coveredByUse(n)
 	}
@@ -207,8 +207,8 @@ func (t *tool) fromForeign(o strictjson.Object, from string, depth int) {
 	}
 }
 
-// coveredByUse lets the effects from index n on take their allow from the
-// call's use.
+// coveredByUse marks the effects from index n on as allowed by an allow of the call's
+// use.
 func (t *tool) coveredByUse(n int) {
 	if t.use < 0 {
 		return
@@ -220,7 +220,7 @@ func (t *tool) coveredByUse(n int) {
 	}
 }
 
-// nested looks into the objects that arguments hold.
+// nested searches the objects in the arguments.
 func (t *tool) nested(o strictjson.Object, from string, depth int) {
 	s := t.all.generic
 	for _, m := range o {
@@ -247,8 +247,8 @@ func (t *tool) nested(o strictjson.Object, from string, depth int) {
 	}
 }
 
-// foreignCommand and foreignList add commands; what is of another type is a
-// member that only shares the name.
+// foreignCommand and foreignList add commands; a value of another type only shares the
+// member's name.
 func (t *tool) foreignCommand(s *shape, f fact, cwd string) {
 	if _, ok := argvOf(f.val); ok || strictjson.Kind(f.val) == '"' {
 		t.commandFact(s, f, cwd)
@@ -275,8 +275,8 @@ func (t *tool) touchForeign(f fact, cwd string, v verb) {
 	}
 }
 
-// filesForeign adds paths among the texts of a value, and returns where they
-// begin. A number or an object of that name is none.
+// filesForeign adds the paths among the strings of a value, and returns the index of the
+// first. A number or an object is no path.
 func (t *tool) filesForeign(f fact, cwd string, kind effects.Kind) int {
 	n := len(t.Effects)
 	if k := strictjson.Kind(f.val); k != '"' && k != '[' {
@@ -290,7 +290,7 @@ func (t *tool) filesForeign(f fact, cwd string, kind effects.Kind) int {
 	return n
 }
 
-// connectForeign adds addresses. Other schemes name things of the tool's own.
+// connectForeign adds addresses. Unknown schemes name things of the tool's own.
 func (t *tool) connectForeign(f fact) {
 	if k := strictjson.Kind(f.val); k != '"' && k != '[' {
 		return
@@ -309,8 +309,8 @@ func (t *tool) connectForeign(f fact) {
 	}
 }
 
-// verbOf guesses from a foreign tool's name what it does with a path. It only
-// narrows which denies see the path: the use is what is allowed.
+// verbOf guesses from a foreign tool's name what it does with a path. The guess only
+// determines which denies see the path: the use is what is allowed.
 func verbOf(name string) verb {
 	v := verbUnknown
 	for word := range words(name) {
@@ -328,7 +328,7 @@ func verbOf(name string) verb {
 	return v
 }
 
-// words splits a tool's name at anything that is no letter, and before capitals.
+// words splits a tool's name at anything that is not a letter, and before capitals.
 func words(name string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		start := 0
@@ -353,7 +353,7 @@ func words(name string) func(func(string) bool) {
 func editorVerb(fs []fact) bool {
 	paths, verbs := false, false
 	for _, f := range fs {
-		// Here an editor's verb comes with a path.
+		// Only an editor's verb comes with a path.
 		//exhaustive:ignore
 		switch f.role {
 		case roleTouch:

@@ -9,13 +9,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// unknownServer is the Use.Server of a tool that is reached through another one
-// which does not say where it lies. It is no name that a server can have, so
-// that no rule about the agent's own tools, or those of one server, means it.
+// unknownServer is the Use.Server of a tool behind another one that does not name its
+// server. No server can have this name, so no rule about the agent's own tools, or those
+// of a server, matches it.
 const unknownServer = "?"
 
-// Members that name the tool behind a gateway. The second list is of words that
-// other tools use as well, so there the gateway must be known by its name.
+// Members that name the tool behind a gateway. The words of the second list are common in
+// other tools, so these count only if the tool's name is a gateway's.
 var (
 	innerNames      = []string{"tool", "tool_name", "toolName", "tool_slug", "toolSlug", "function_name", "functionName", "action_name", "actionName"}
 	innerNamesLoose = []string{"name", "function", "action", "slug", "tool_id", "toolId", "id", "operation"}
@@ -24,13 +24,13 @@ var (
 	innerLists      = []string{"tools", "calls", "tool_calls", "toolCalls", "actions", "requests", "steps", "operations"}
 )
 
-// The words of a gateway's name: invoke_tool, callTool, TOOL_EXECUTE.
+// The words in a gateway's name: invoke_tool, callTool, TOOL_EXECUTE.
 var (
 	gatewayVerbs = []string{"invoke", "call", "execute", "exec", "run", "use", "dispatch", "perform", "proxy", "forward"}
 	gatewayNouns = []string{"tool", "tools"}
 )
 
-// gatewayName reports whether a tool's name says that it calls another tool.
+// gatewayName reports whether a tool's name implies that it calls another tool.
 func gatewayName(name string) bool {
 	verb, noun := false, false
 	for w := range words(splitCapitals(name)) {
@@ -40,7 +40,7 @@ func gatewayName(name string) bool {
 	return verb && noun
 }
 
-// splitCapitals makes a name that is all in capitals readable for words.
+// splitCapitals converts a name in capitals so that words can split it.
 func splitCapitals(name string) string {
 	if strings.ToUpper(name) == name {
 		return strings.ToLower(name)
@@ -48,9 +48,8 @@ func splitCapitals(name string) string {
 	return name
 }
 
-// gateway adds the uses of the tools behind a tool that calls others. Its own
-// use says nothing of them: an allow of the gateway allows none of what
-// lies behind it.
+// gateway adds the uses of the tools behind a tool that calls others. The gateway's own use
+// does not include them: an allow of the gateway allows none of them.
 func (t *tool) gateway(outer string, o strictjson.Object, from string, depth int) {
 	named := gatewayName(outer)
 	found := t.innerTool(outer, o, from, named, depth)
@@ -81,8 +80,8 @@ func (t *tool) gateway(outer string, o strictjson.Object, from string, depth int
 
 const whyInnerTool = "a tool that calls others does not name the one that it calls"
 
-// innerTool adds the use of the tool that an object names, and reports whether it
-// names one.
+// innerTool adds the use of the tool that an object names, and reports whether it names
+// one.
 func (t *tool) innerTool(outer string, o strictjson.Object, from string, named bool, depth int) bool {
 	name, at, differ := firstOf(o, innerNames)
 	args, argsAt := argumentsIn(o)
@@ -124,8 +123,8 @@ func (t *tool) innerTool(outer string, o strictjson.Object, from string, named b
 	return true
 }
 
-// firstOf returns the text of the first member of these names that has one, and
-// whether another one says something else.
+// firstOf returns the text of the first of these members that has one, and whether another
+// one differs.
 func firstOf(o strictjson.Object, names []string) (text, member string, differ bool) {
 	for _, name := range names {
 		v, _ := o.Get(name)
@@ -141,8 +140,7 @@ func firstOf(o strictjson.Object, names []string) (text, member string, differ b
 	return text, member, differ
 }
 
-// argumentsIn returns the arguments for the inner tool. Arguments that are text are
-// read if the text is JSON.
+// argumentsIn returns the arguments of the inner tool. Text is parsed if it is JSON.
 func argumentsIn(o strictjson.Object) (strictjson.Value, string) {
 	for _, name := range innerArguments {
 		v, ok := o.Get(name)

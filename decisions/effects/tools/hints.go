@@ -4,20 +4,18 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// maxHints bounds the claimed paths of a call that are looked at. With more of
-// them the call is not fully known.
+// maxHints bounds the claimed paths of a call that are examined. A call with more of them is
+// not fully known.
 const maxHints = maxToolPaths
 
-// hint adds the claimed paths that none of the call's effects is about, each in
-// the ways in which it may be touched. They are kept apart from the effects:
-// only what denies or asks sees them, so that a claim can make an answer
-// stricter and never helps to allow.
+// hint adds the claimed paths to which none of the call's effects refers, with each access
+// that is possible. They are separate from the effects: only denies and asks see them, so
+// that a claim can make a decision stricter but never helps to allow.
 //
-// A diff changes its file, whatever else is said. What is done at a location
-// follows from the call's kind. Where that does not tell and the call is not
-// understood, any of read, write and delete may be done there. Of a call that is
-// understood, a location without such a kind says nothing: it is a file that its
-// command names.
+// A diff changes its file in any case. The access to a location follows from the call's
+// kind. If the kind does not tell and the call is not understood, the access may be a
+// read, write or delete. If the call is understood, a location without such a kind is
+// ignored: it is a file that the command names.
 func (t *tool) hint() {
 	cl := &t.Call.Claims
 	if len(cl.Diffs)+len(cl.Locations) == 0 {
@@ -62,11 +60,11 @@ type hinting struct {
 	*tool
 	understood bool
 	have       map[hintKey]bool
-	guessing   bool // the kind of what is added is one of several
+	guessing   bool // the access is one of several possible ones
 	paths      int
 }
 
-// locationKinds says what is done at the call's locations.
+// locationKinds returns the access to the call's locations.
 func (h *hinting) locationKinds() []effects.Kind {
 	switch h.Call.Claims.Kind {
 	case "read", "search":
@@ -76,7 +74,7 @@ func (h *hinting) locationKinds() []effects.Kind {
 	case "delete":
 		return []effects.Kind{effects.KindDelete}
 	case "move":
-		// It may be the old or the new one.
+		// It may be the old or the new path.
 		return []effects.Kind{effects.KindRead, effects.KindWrite, effects.KindDelete}
 	}
 	switch {
@@ -88,9 +86,8 @@ func (h *hinting) locationKinds() []effects.Kind {
 	return []effects.Kind{effects.KindRead, effects.KindWrite, effects.KindDelete}
 }
 
-// add adds a claimed path in each of the ways. A search reads all below a
-// folder, and a delete deletes it; below is false where the input says how much
-// is meant.
+// add adds a claimed path with each kind of access. A search reads everything below a
+// folder, and a delete deletes it; below is false if the input determines the extent.
 func (h *hinting) add(given, from string, below bool, kinds ...effects.Kind) {
 	if len(kinds) == 0 {
 		return
@@ -104,7 +101,7 @@ func (h *hinting) add(given, from string, below bool, kinds ...effects.Kind) {
 	for _, kind := range kinds {
 		e := h.Paths.File(kind, given, h.Call.Cwd, from)
 		if e.File == nil {
-			// It is not known where it leads. What is not understood asks anyway.
+			// It cannot be resolved; the Unknown effect of the call asks anyway.
 			continue
 		}
 		if below && (kind == effects.KindDelete || h.Call.Claims.Kind == "search") {
@@ -121,8 +118,8 @@ func (h *hinting) add(given, from string, below bool, kinds ...effects.Kind) {
 	}
 }
 
-// understood reports whether the call's effects are all that it does: nothing is
-// unknown or missing, and no tool of somebody else is called.
+// understood reports whether the call's effects are complete: nothing is unknown or missing,
+// and no foreign tool is called.
 func (t *tool) understood() bool {
 	if t.missing != "" || t.Call.Incomplete != "" {
 		return false

@@ -11,28 +11,28 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// identity says whose tool a call is of.
+// identity is whose tool a call uses.
 type identity struct {
 	name   string
 	server string
 	source string
 	from   string // the member that named it
-	// remote is set for tools of servers: they are never the agent's own.
+	// remote is set for tools of servers: these are never the agent's own.
 	remote bool
 	// shape is set for the agent's own tools.
 	shape *shape
-	// claimed is set when only words that anybody may have chosen name the tool.
+	// claimed is set if the tool's name comes only from text that anybody may have written.
 	claimed bool
-	// mode is set when answering would also widen what the agent may do.
+	// mode is set if an answer would also widen the agent's rights.
 	mode string
-	// arguments are set when the input wraps them.
+	// arguments are set if the input wraps them.
 	arguments   strictjson.Value
 	argumentsAt string
 }
 
-// identify finds the tool's name, in the order in which the sources can be
-// trusted, and looks it up. A name in the form of a server's tool is one
-// wherever it is: no profile makes it the agent's own.
+// identify finds the tool's name, from the most trustworthy source on, and looks it up. A
+// name in the form of a server's tool always is one: no profile makes it the agent's
+// own.
 func (t *tool) identify() {
 	c, p := t.Call, t.p
 	if v, ok := metaAt(c.Claims.Meta, p.metaServer...); ok && len(p.metaServer) > 0 {
@@ -85,7 +85,7 @@ func (t *tool) identify() {
 	}
 }
 
-// identifyBy tries one of the profile's ways to name a tool.
+// identifyBy tries one of the profile's ways of naming a tool.
 func (t *tool) identifyBy(how string) {
 	title := t.Call.Claims.Title
 	switch how {
@@ -100,8 +100,8 @@ func (t *tool) identifyBy(how string) {
 			}
 		}
 	case "kind":
-		// The agent's harness makes the kind out of the tool's name, and gives
-		// tools of servers another one.
+		// The agent's harness derives the kind from the tool's name, and gives tools of servers
+		// another kind.
 		if name := t.p.byKind[t.Call.Claims.Kind]; name != "" {
 			if s := t.p.tools[title]; s != nil && s == t.p.tools[name] {
 				name = title
@@ -123,7 +123,7 @@ func (t *tool) identifyBy(how string) {
 	}
 }
 
-// titleTool takes the title for the tool's name.
+// titleTool takes the tool's name from the title.
 func (t *tool) titleTool() {
 	if title := t.Call.Claims.Title; title != "" {
 		t.named(title, "title")
@@ -154,8 +154,8 @@ func (t *tool) named(name, from string) {
 	}
 }
 
-// serverNames compares the server that a tool's name holds with the one that
-// the protocol names apart, which counts.
+// serverNames compares the server in a tool's name with the one that the protocol names
+// separately, which takes precedence.
 func (t *tool) serverNames(inName, apart string) {
 	if apart == "" {
 		t.id.server = inName
@@ -167,7 +167,7 @@ func (t *tool) serverNames(inName, apart string) {
 	}
 }
 
-// plainName is a server's name as agents write it into a tool's name.
+// plainName returns a server's name as agents write it in a tool's name.
 func plainName(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' {
@@ -177,10 +177,10 @@ func plainName(s string) string {
 	}, s)
 }
 
-// serverTool takes the name of a tool server's tool apart: mcp__server__tool,
-// mcp.server.tool, and forms that do not say where the server's name ends,
-// which keep their whole name and no server (mcp_server_tool, or more than one
-// double underscore: "a" with "b__c" must not be taken for "a__b" with "c").
+// serverTool splits the name of a server's tool: mcp__server__tool, mcp.server.tool. Forms
+// in which the end of the server's name is ambiguous keep the whole name and no server
+// (mcp_server_tool, or more than one double underscore: "a" with "b__c" must not be taken
+// for "a__b" with "c").
 func serverTool(name string) (server, tool string, remote bool) {
 	if len(name) < 4 || !strings.EqualFold(name[:3], "mcp") {
 		return "", "", false
@@ -206,11 +206,11 @@ func serverTool(name string) (server, tool string, remote bool) {
 	return "", "", false
 }
 
-// exactNames reports whether a protocol's callers name a tool as its server does:
-// mcp__shop__pay of a server shop is another tool there than pay.
+// exactNames reports whether a protocol's clients use the server's own names for tools:
+// there mcp__shop__pay of a server shop is another tool than pay.
 func exactNames(protocol string) bool { return protocol == "rap" || protocol == "otc" }
 
-// foreignSource keeps a server's configuration from passing for the agent.
+// foreignSource keeps a server's configuration from claiming to be the agent.
 func foreignSource(source string) string {
 	if strings.EqualFold(strings.TrimSpace(source), sourceAgent) {
 		return "server " + sourceAgent
@@ -225,7 +225,7 @@ func (t *tool) metaServer(v strictjson.Value) {
 	case 'n', 'f':
 		return
 	default:
-		// It still says that there is a server.
+		// It is still the tool of a server.
 		t.id.remote = true
 		t.id.server, _ = strictjson.ParseString(v)
 		t.defect(effects.DefectDropped, "_meta", "the server beside the call is "+strictjson.KindName(strictjson.Kind(v))+", not an object")
@@ -245,8 +245,8 @@ func (t *tool) metaServer(v strictjson.Value) {
 	}
 }
 
-// wrapped recognises an input that names a server and its tool and holds the
-// arguments next to them.
+// wrapped recognises an input with the name of a server and its tool and, next to these,
+// the arguments.
 func (t *tool) wrapped() bool {
 	server, twoServers := t.oneOf("server", "serverName", "server_name")
 	tool, twoTools := t.oneOf("tool", "toolName", "tool_name")
@@ -273,7 +273,7 @@ func (t *tool) wrapped() bool {
 	if s, tool, ok := serverTool(t.Call.Claims.Title); ok && (s != server || tool != t.id.name) {
 		t.defect(effects.DefectContradiction, "title", "the title names another tool than the input")
 	}
-	// Codex finds the call that it asks about by its server alone.
+	// Codex identifies the call of its question only by the server.
 	if asked, ok := metaAt(t.Call.Claims.Meta, "tool_params"); ok && !sameMembers(asked, t.id.arguments) {
 		t.defect(effects.DefectContradiction, "_meta.tool_params", "the request is about other arguments than the call that it names")
 	}
@@ -291,9 +291,8 @@ func asksFor(question strictjson.Value, tool string) bool {
 	return ok && tool != "" && (strings.HasSuffix(rest, " ") || strings.HasSuffix(rest, `"`) || strings.HasSuffix(rest, "'") || strings.HasSuffix(rest, "`"))
 }
 
-// sameMembers reports whether two objects hold the same, in whatever order.
-// Numbers are compared as they are written; none and null are objects without
-// members.
+// sameMembers reports whether two objects have equal members, in any order. Numbers are
+// compared as they are written; an absent object and null have no members.
 func sameMembers(a, b strictjson.Value) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	for _, v := range []*strictjson.Value{&a, &b} {
@@ -307,7 +306,7 @@ func sameMembers(a, b strictjson.Value) bool {
 	return bytes.Equal(a, b)
 }
 
-// oneOf returns the text of the members of any of these names, and whether two
+// oneOf returns the text of the members with one of these names, and whether two of them
 // differ.
 func (t *tool) oneOf(names ...string) (text string, differ bool) {
 	for _, name := range names {
@@ -322,8 +321,8 @@ func (t *tool) oneOf(names ...string) (text string, differ bool) {
 	return text, differ
 }
 
-// serverApproval reports whether the request says of itself that it is about a
-// tool of a server.
+// serverApproval reports whether the request declares itself to be about a tool of a
+// server.
 func (t *tool) serverApproval() bool {
 	v, ok := metaAt(t.Call.Claims.Meta, "is_mcp_tool_approval")
 	return ok && strictjson.Kind(v) != 'f' && strictjson.Kind(v) != 'n'

@@ -14,9 +14,9 @@ func (s *shape) shell() bool {
 	return s.runs() && s.use+s.question+s.mode == "" && !s.takes(rolePatch)
 }
 
-// besides returns the shape of one agent's shell tool, with the members that this one
-// is known to take. Beside a command any other may change what it does, whatever it
-// means to the tools of other agents.
+// besides returns the shape of one agent's shell tool, with the members that it is known to
+// take. Next to a command, any other member may change what it does, whatever it means to
+// the tools of other agents.
 func (s *shape) besides(members []string) (*shape, error) {
 	if members == nil {
 		return nil, errors.New("the agent does not say what its shell takes beside the command")
@@ -32,24 +32,23 @@ func (s *shape) besides(members []string) (*shape, error) {
 	return &own, nil
 }
 
-// unlisted reports whether a member that means nothing to the shape is not known
-// to be harmless either: a newer version of the agent, or an extension of it, may
-// take it for what the call does: {"command": "ls", "prefix": "sudo"}. Beside the
-// command of a known agent's shell only those count that this tool is known to take.
-// s is nil for an object that is of no shape.
+// unlisted reports whether a member without a role in the shape is not known to be harmless:
+// a newer version of the agent, or an extension of it, may take it for part of the
+// command: {"command": "ls", "prefix": "sudo"}. Next to the command of a known agent's
+// shell, only the members that this tool is known to take are harmless. s is nil for an
+// object without a shape.
 func (t *tool) unlisted(s *shape, m *strictjson.Member) bool {
 	general := t.all.harmless[m.Name] && (s == nil || !s.own)
 	return !general && (s == nil || !s.harmless[m.Name]) && granted(m.Value)
 }
 
-// unknownMembers finds the members of an input, of a tool that nothing names,
-// that no list knows: neither what they mean nor that they are harmless. With
-// a command any of them may change what it does.
+// unknownMembers finds the members of a nameless tool's input that are on no list, neither
+// with a role nor as harmless. Next to a command, any of them may change what it does.
 func (t *tool) unknownMembers(o strictjson.Object, from string) {
 	for i := range o {
 		m := &o[i]
 		if _, near := t.nearMiss(m); near {
-			continue // which is a defect already
+			continue // it is a defect already
 		}
 		if t.all.roleOf(m.Name) == roleNone && t.unlisted(nil, m) {
 			t.defect(effects.DefectContradiction, memberOf(from, m.Name), "no tool is known to take this member beside a command")
@@ -57,9 +56,9 @@ func (t *tool) unknownMembers(o strictjson.Object, from string) {
 	}
 }
 
-// commandSiblings finds the members other than the command of an object in
-// a list. Such an object is read for its command alone, so that whatever else
-// it says (a folder, the environment, further words) would be passed over.
+// commandSiblings finds the members next to the command of an object in a list. Only the
+// command of such an object is read, so that its other members (a folder, the environment,
+// further words) would be ignored.
 func (t *tool) commandSiblings(s *shape, o strictjson.Object, from string) {
 	for i := range o {
 		m := &o[i]

@@ -7,14 +7,13 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// patch adds the effects of a patch in the form of apply_patch. Readers of the
-// form differ in how they treat white space before a heading and text between
-// files, so every line that any of them could take for a heading counts, also
-// one that is only context.
+// patch adds the effects of a patch in the format of apply_patch. Parsers of the format
+// differ in white space before a heading and in text between files, so every line that
+// any of them could take for a heading counts, even if it is context.
 func (t *tool) patch(text, cwd, from string) {
 	before := len(t.Effects)
 	begun, ended, around := false, false, false
-	last := "" // the path that a move would take away
+	last := "" // the path that a following move would remove
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSpace(line)
 		rest, ok := strings.CutPrefix(line, "***")
@@ -50,11 +49,11 @@ func (t *tool) patch(text, cwd, from string) {
 		}
 	}
 	if begun && around {
-		// A command, maybe, of which the patch is one part.
+		// The text may be a command that contains the patch.
 		t.Unknown(from, "a patch with text around it")
 	}
-	// One that does not end, as when a model was cut off, is refused by all
-	// readers of the form, and names what it would change.
+	// A patch without an end, as when a model was cut off, is rejected by all parsers, but
+	// names the files that it would change.
 	switch {
 	case !begun:
 		t.addMissing("the patch is in a form that is not read")
@@ -63,8 +62,8 @@ func (t *tool) patch(text, cwd, from string) {
 	}
 }
 
-// hereWord matches what models write around a patch as if a shell read it,
-// which readers of the form take off.
+// hereWord matches the here-document syntax that models write around a patch, which parsers
+// of the format remove.
 func hereWord(line string) bool {
 	switch line {
 	case "<<EOF", "<<'EOF'", `<<"EOF"`, "EOF":
@@ -73,8 +72,8 @@ func hereWord(line string) bool {
 	return false
 }
 
-// changes adds the effects of changed files: an object by path, or a list of
-// objects that hold theirs.
+// changes adds the effects of changed files: an object by path, or a list of objects with
+// their path.
 func (t *tool) changes(f fact, cwd string) {
 	switch strictjson.Kind(f.val) {
 	case '{':
@@ -122,7 +121,7 @@ func (t *tool) changes(f fact, cwd string) {
 	}
 }
 
-// changeMembers notes members of a change that may name other files.
+// changeMembers records members of a change that may name other files.
 func (t *tool) changeMembers(o strictjson.Object, from string) {
 	for i := range o {
 		switch strings.ToLower(o[i].Name) {

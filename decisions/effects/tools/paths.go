@@ -38,8 +38,8 @@ func (t *tool) verb(fs []fact) verb {
 	return verbWrite
 }
 
-// touch adds the effects of paths that the verb is about: of all verbs when it
-// is not known, so that denies of either see them.
+// touch adds the effects of the verb on paths; if it is not known, those of all verbs, so
+// that denies of each apply.
 func (t *tool) touch(s *shape, f fact, cwd string, v verb) {
 	if v == verbRead || v == verbUnknown {
 		t.files(s, f, cwd, effects.KindRead)
@@ -52,7 +52,7 @@ func (t *tool) touch(s *shape, f fact, cwd string, v verb) {
 	}
 }
 
-// files adds the effects of paths, and returns where they begin.
+// files adds the effects of paths, and returns the index of the first.
 func (t *tool) files(s *shape, f fact, cwd string, kind effects.Kind) int {
 	n := len(t.Effects)
 	for _, g := range t.texts(f, s) {
@@ -62,8 +62,7 @@ func (t *tool) files(s *shape, f fact, cwd string, kind effects.Kind) int {
 	return n
 }
 
-// deleted marks deletes from index n on as meaning all below: a tool that
-// deletes may be given a folder.
+// deleted makes the deletes from index n on recursive: the path may be a folder.
 func (t *tool) deleted(n int) {
 	for i := n; i < len(t.Effects); i++ {
 		t.Paths.Recurse(&t.Effects[i], false)
@@ -79,8 +78,8 @@ func (t *tool) file(kind effects.Kind, given, cwd, from string) {
 	t.Add(t.CheckLinks(t.Paths.File(kind, given, cwd, from)))
 }
 
-// moved notes that what lies at the paths of the effects from index n on has
-// gone or come by a move: it may be a link.
+// moved records that the paths of the effects from index n on were moved: what is there now
+// may be a link.
 func (t *tool) moved(n int) {
 	for i := n; i < len(t.Effects); i++ {
 		if f := t.Effects[i].File; f != nil {
@@ -89,7 +88,7 @@ func (t *tool) moved(n int) {
 	}
 }
 
-// tooMany counts and reports once when a bound is passed.
+// tooMany counts, and reports once that a bound is exceeded.
 func (t *tool) tooMany(n *int, most int, from string) bool {
 	*n++
 	if *n <= most {
@@ -112,7 +111,7 @@ func (t *tool) treeText(f fact, cwd string) {
 	t.searched(n)
 }
 
-// tree adds the read of a folder with all below.
+// tree adds the recursive read of a folder.
 func (t *tool) tree(given, cwd, from string) {
 	n := len(t.Effects)
 	t.file(effects.KindRead, given, cwd, from)
@@ -123,8 +122,8 @@ func globbed(fs []fact) bool {
 	return slices.ContainsFunc(fs, func(f fact) bool { return f.role == roleGlob })
 }
 
-// glob adds the read of the folder that a pattern starts in, below the folder
-// of the same input.
+// glob adds the read of the folder that a pattern starts in, relative to the folder of the
+// same input.
 func (t *tool) glob(f fact, fs []fact, cwd string) {
 	base := ""
 	for _, g := range fs {
@@ -157,8 +156,8 @@ func (t *tool) glob(f fact, fs []fact, cwd string) {
 	}
 }
 
-// filter looks at patterns that choose among what is below a folder. Where the
-// search is git's, one that goes up or begins at the root chooses others.
+// filter checks patterns that select among the files below a folder. If git searches, a
+// pattern with ".." or an absolute one selects others.
 func (t *tool) filter(s *shape, f fact) {
 	for _, g := range t.texts(f, s) {
 		pattern, _ := strictjson.ParseString(g.val)
@@ -170,9 +169,9 @@ func (t *tool) filter(s *shape, f fact) {
 	}
 }
 
-// globRoot returns the folder that a pattern starts in: all before the first
-// component with a wildcard. A pattern that can go up, or that begins with
-// alternatives of several roots, has none.
+// globRoot returns the folder that a pattern starts in: everything before the first
+// component with a wildcard. A pattern with "..", or that begins with alternatives of
+// several roots, has none.
 func globRoot(pattern string) (string, bool) {
 	i := strings.IndexAny(pattern, "*?[{!(")
 	if i < 0 {

@@ -15,39 +15,38 @@ import (
 	"github.com/permd/permd/decisions/effects/runs"
 )
 
-// sourceAgent is the Use.Source of an agent's own tool that touches nothing
-// outside of the conversation (a to-do list, a sub-agent whose calls ask for
-// themselves, a web search). Only a profile gives it: a tool server that calls
-// its source so is renamed.
+// sourceAgent is the Use.Source of an agent's own tool that affects nothing outside of the
+// conversation (a to-do list, a sub-agent whose calls ask for themselves, a web search).
+// Only a profile sets it: a tool server that calls its source so is renamed.
 const sourceAgent = "agent"
 
 // maxProfiles bounds the profiles' data, in bytes.
 const maxProfiles = 1 << 20
 
-// Profiles are the agents' own tools: which names are local built-ins, and what
-// the members of their inputs mean. Immutable.
+// Profiles are the agents' own tools: which names are local built-ins, and the roles of
+// their inputs' members. Immutable.
 //
-// A profile is chosen by what the agent says it is, so an agent can choose its
-// profile. That buys it nothing that it could not have by telling a lie about
-// its input: a profile only says how a call is read, and tools of servers are
-// Use effects under every profile.
+// A profile is selected by the agent's name for itself, so an agent can choose its
+// profile. It gains nothing by that which it could not gain by a false input: a profile
+// only determines how a call is read, and tools of servers are Use effects under every
+// profile.
 type Profiles struct {
 	agents  []*profile
 	byName  map[string][]*profile // lower case
 	generic *shape
-	// harmless are members that say nothing of what a call touches.
+	// harmless are members that do not affect what a call does.
 	harmless map[string]bool
 	// starts are names of tools that start a sub-agent.
 	starts map[string]bool
-	// narrow are modes, in lower case, in which a sub-agent has no more than it
-	// would have by itself.
+	// narrow are modes, in lower case, in which a sub-agent has no more rights than by
+	// default.
 	narrow map[string]bool
-	// known are the names of facts, folded, against near misses.
+	// known are the names of facts, folded, to find near misses.
 	known map[string]bool
 	names []string // the same, not folded
 }
 
-// profile is what is known of one agent.
+// profile is the description of one agent.
 type profile struct {
 	id       string
 	versions versionRange
@@ -61,13 +60,13 @@ type profile struct {
 	titleIsCmd  bool
 	shellPrefix bool
 	argv        bool // its commands may be lists of words
-	asks        bool // all that it asks for are answers
+	asks        bool // all its requests are questions
 	liveShell   bool
 	freshShell  bool
 	inputText   bool
 	separator   string
 	onceOption  string
-	shells      plainshell.Shells // that may read its commands; 0 = not known
+	shells      plainshell.Shells // that may read its commands; 0 if not known
 
 	claimTitle, claimLocations, claimDiffs bool
 
@@ -83,24 +82,23 @@ type titleShape struct {
 	mode   string
 }
 
-// shape says what a tool does by the members of its input.
+// shape describes a tool by the roles of its input's members.
 type shape struct {
 	name     string
 	members  map[string]role
-	harmless map[string]bool // members of its tools that say nothing of what is touched
-	own      bool            // it is of one agent's shell: no other member is harmless
+	harmless map[string]bool // members of its tools that do not affect what they do
+	own      bool            // it is one agent's shell: no other member is harmless
 	needs    []role
 	whole    bool // without a path the tool reads the whole working directory
-	wraps    bool // the input names a server's tool and holds its arguments
+	wraps    bool // the input names a server's tool and contains its arguments
 	use      string
 	question string
 	mode     string
 }
 
-// closed reports whether the shape knows all members that its tools take, so that
-// any other one may be all that matters. The tools that touch nothing outside of
-// the conversation take what they like, but for those of which a list says what
-// they take.
+// closed reports whether the shape lists all members that its tools take, so that any other
+// one may be essential. Tools that affect nothing outside of the conversation may take
+// any, unless a list says what they take.
 func (s *shape) closed() bool {
 	return s.name != "generic" && (s.use+s.question+s.mode == "" || len(s.harmless) > 0)
 }
@@ -115,7 +113,7 @@ func (s *shape) takes(r role) bool {
 	return false
 }
 
-// role is what a member of an input means.
+// role is the meaning of a member of an input.
 type role uint8
 
 const (
@@ -128,22 +126,22 @@ const (
 	roleShell         // the program that reads the shell text
 	roleTyped         // if true, the command is typed at a running program
 	roleFeed          // text that is typed at a running program
-	roleCode          // code of a language that is not read
+	roleCode          // code of a language that is not parsed
 	roleVerb          // what to do with the path
 	roleRead
-	roleTree // a folder that is read with all below
+	roleTree // a folder that is read recursively
 	roleGlob
 	roleWrite
 	roleDelete
-	roleTouch // read or written, it is not known which
+	roleTouch // read or written
 	roleFrom  // moved away
 	roleConnect
 	roleHost // {host, protocol}
-	roleText // free text that holds addresses
+	roleText // free text that contains addresses
 	rolePatch
 	roleChanges
 	roleItems  // objects with members of the same shape
-	roleFilter // a pattern that narrows what is read below a folder
+	roleFilter // a pattern that narrows a recursive read
 	roleGrant  // wider permissions
 )
 
@@ -223,7 +221,7 @@ func (d *profilesData) compile() (*Profiles, error) {
 	return p, nil
 }
 
-// addNames adds a shape's names of facts to those that near misses are measured
+// addNames adds a shape's names of facts to those for near misses.
 // against.
 func (p *Profiles) addNames(s *shape) {
 	for name, r := range s.members {
@@ -262,8 +260,8 @@ func (d *shapeData) compile(name string) (*shape, error) {
 	if s.use != "" && s.use != "agent" && s.use != "plain" {
 		return nil, fmt.Errorf("shape %s: use is %q, want agent or plain", name, s.use)
 	}
-	// A shape that demands nothing must say something: otherwise a call of any
-	// input would have no effect.
+	// A shape that requires no member must have an effect of its own: otherwise a call with
+	// any input would have none.
 	if name != "generic" && len(s.needs) == 0 && !s.whole && !s.wraps && s.use == "" && s.question == "" && s.mode == "" {
 		return nil, fmt.Errorf("shape %s: has no effect of its own and needs nothing", name)
 	}
@@ -358,11 +356,11 @@ func (d *agentData) compile(shapes map[string]*shape) (*profile, error) {
 	return p, nil
 }
 
-// unknownAgent is the profile of an agent that no profile knows.
+// unknownAgent is the profile of an agent without a profile.
 var unknownAgent = &profile{id: "generic"}
 
-// of returns the profile of an agent: the first of its name whose range of
-// versions holds the agent's.
+// of returns the profile of an agent: the first of its name whose versions include the
+// agent's.
 func (p *Profiles) of(a effects.Party) *profile {
 	if p == nil || a.Name == "" {
 		return unknownAgent
@@ -375,29 +373,27 @@ func (p *Profiles) of(a effects.Party) *profile {
 	return unknownAgent
 }
 
-// LiveShell reports whether the shell of that agent stays alive between calls,
-// so that a state effect of one call changes what a later one means.
+// LiveShell reports whether the agent's shell persists between calls, so that a state
+// effect of one call changes the meaning of a later one.
 func (p *Profiles) LiveShell(a effects.Party) bool { return p.of(a).liveShell }
 
-// followsFolder reports whether a folder in which a call leaves the agent's
-// shell is accounted for without asking: later calls of a shell that stays
-// alive are judged in each folder that it may be in (Call.Folders), and a shell
-// that is made again for each call takes its folder with it.
+// followsFolder reports whether a call may leave the agent's shell in another folder without
+// asking: later calls of a persistent shell are judged in each folder that it may be in
+// (Call.Folders), and a shell that is started for each call loses its folder.
 func (p *profile) followsFolder() bool { return p.liveShell || p.freshShell }
 
-// OnceOption returns the id of the option that allows just the call at hand, for
-// agents that offer several of that kind which do not all mean only that; "" if
-// none is known.
+// OnceOption returns the id of the option that allows only the call at hand, for agents that
+// offer several such options of which some allow more; "" if none is known.
 func (p *Profiles) OnceOption(a effects.Party) string { return p.of(a).onceOption }
 
-// Own reports whether a name is that of an agent's own tool, for some agent that
-// is known: its calls become what they do (a run, a read), and are no use.
+// Own reports whether a name is that of a known agent's own tool: its calls become what they
+// do (a run, a read), and are no use.
 func (p *Profiles) Own(tool string) bool {
 	own := false
 	for _, agent := range p.agents {
 		if s := agent.tools[tool]; s != nil {
 			if s.use != "" || s.wraps {
-				return false // for this agent it is a use
+				return false // it is a use for this agent
 			}
 			own = own || s.question == "" && s.mode == "" && len(s.members) > 0
 		}

@@ -1,6 +1,6 @@
 package tools
 
-// shapeData is a shape as the data file writes it.
+// shapeData is a shape in the data file.
 type shapeData struct {
 	Command  []string `yaml:"command"`
 	Commands []string `yaml:"commands"`
@@ -27,8 +27,8 @@ type shapeData struct {
 	Filter   []string `yaml:"filter"`
 	Grant    []string `yaml:"grant"`
 	Ignore   []string `yaml:"ignore"`
-	// Harmless members say nothing of what is touched: those of generic in the
-	// input of any tool, those of a shape in that of its tools.
+	// Harmless members do not affect what a call does: those of generic in the input of any
+	// tool, those of a shape in that of its tools.
 	Harmless []string `yaml:"harmless"`
 	Starts   []string `yaml:"starts"` // generic only
 	Narrow   []string `yaml:"narrow"` // generic only
@@ -93,8 +93,8 @@ type agentData struct {
 	CwdText      []string            `yaml:"cwdText"`
 	ByKind       map[string]string   `yaml:"byKind"`
 	Tools        map[string][]string `yaml:"tools"`
-	// Beside are the members that its own shell tools are known to take beside the
-	// command, and that say nothing of what is touched.
+	// Beside are the harmless members that the agent's own shell tools are known to take
+	// next to the command.
 	Beside []string `yaml:"beside"`
 	Titles []struct {
 		Prefix string `yaml:"prefix"`

@@ -5,7 +5,7 @@ import (
 	"github.com/permd/permd/decisions/effects/shell"
 )
 
-// markClaimed marks the effects from index n on if they rest on words alone.
+// markClaimed marks the effects from index n on if they are based on claims only.
 func (t *tool) markClaimed(n int) {
 	if !t.claimed {
 		return
@@ -15,7 +15,7 @@ func (t *tool) markClaimed(n int) {
 	}
 }
 
-// addMissing adds an Unknown for something that the call should say and does not.
+// addMissing adds an Unknown effect for something that the call lacks.
 func (t *tool) addMissing(why string) {
 	t.Unknown(t.from, why)
 	if t.missing == "" {
@@ -41,14 +41,14 @@ func (t *tool) defect(code, at, text string) {
 	}
 }
 
-// result closes the call: it has at least one effect, not too many, and says
-// how much of it is known.
+// result completes the call: it has at least one effect, not too many, and records how much
+// of it is known.
 func (t *tool) result() effects.Result {
 	r := effects.Result{Completeness: effects.Full, Missing: t.missing, Project: t.Paths.Project()}
 	switch {
 	case len(t.Effects) > 0:
 	case t.Nothing:
-		// Comments, true, a cd that stays in the project: it does nothing.
+		// Comments, true, a cd inside the project: it has no effect.
 		t.Add(effects.Effect{
 			Kind: effects.KindRun, From: t.from, Text: "run true", Tags: t.Paths.CwdTags(t.cwd),
 			Run: &effects.Run{Program: "true", Shown: []string{"true"}, Stdin: effects.StdinNone, Cwd: t.cwd, Known: true, Readonly: true},
@@ -77,7 +77,7 @@ func (t *tool) result() effects.Result {
 	return r
 }
 
-// isEmpty reports whether neither input nor claims say anything of the call.
+// isEmpty reports whether the call has neither input nor claims.
 func (t *tool) isEmpty() bool {
 	cl := &t.Call.Claims
 	return t.have == inputAbsent && t.id.name == "" && cl.Title == "" && len(cl.Locations) == 0 &&

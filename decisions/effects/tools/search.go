@@ -9,9 +9,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// searched adds to the folders of a tool's effects from index n on what a
-// search of them passes over. A tool that is given nothing to look for only
-// lists names.
+// searched adds, to the folders of a tool's effects from index n on, the secrets that a
+// search of them reads. A tool without a search pattern only lists names.
 func (t *tool) searched(n int) {
 	if !t.given("pattern", "query", "regex", "search", "keyword", "text") {
 		return
@@ -32,8 +31,8 @@ func (t *tool) searched(n int) {
 	t.pass(n, as)
 }
 
-// matched is searched for a tool whose pattern, in the member of that name,
-// chooses what it reads. By the name "pattern" it lists names.
+// matched is searched for a tool whose pattern, in the named member, selects the files that
+// it reads. If the member is "pattern", the tool only lists names.
 func (t *tool) matched(n int, member, pattern string) {
 	if member != "pattern" && member != "glob_pattern" && slices.ContainsFunc(runs.Alternatives(path.Base(pattern)), t.mayBeSecret) {
 		t.pass(n, paths.ReachKept)
@@ -46,8 +45,7 @@ func (t *tool) pass(n int, as paths.Reach) {
 	}
 }
 
-// mayBeSecret reports whether a pattern for names can match one that holds a
-// secret.
+// mayBeSecret reports whether a pattern for names can match that of a secret.
 func (t *tool) mayBeSecret(pattern string) bool {
 	return pattern == "" || t.Table == nil || !t.Table.PlainPattern(pattern)
 }

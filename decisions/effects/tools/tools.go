@@ -12,37 +12,37 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Bounds of one call. Over them it is not understood.
+// Bounds of one call. A call that exceeds them is not understood.
 const (
 	maxToolPaths    = 256
 	maxToolCommands = 64
 )
 
-// tool reads one tool call. It works out whose tool it is (identify), takes the
-// input's members for what they mean (facts), turns them into effects (apply),
-// and compares them with what the agent says about its call (contradict).
+// tool reads one tool call. It determines whose tool it is (identify), the roles of the
+// input's members (facts) and their effects (apply), and compares these with the agent's
+// claims about the call (contradict).
 type tool struct {
 	*runs.Builder
 	all *Profiles
 	p   *profile
 	id  identity
 
-	// input is the tool's input when it is an object, in its own order.
+	// input is the tool's input if it is an object, in its own order.
 	input strictjson.Object
-	// have says what the input is.
+	// have is the type of the input.
 	have inputState
 	from string // the member that the input was read from
-	// adapterInput is what the adapter passed on outside of the input; it says the
-	// same or more.
+	// adapterInput is what the adapter passed on outside of the input: the same members or
+	// more.
 	adapterInput strictjson.Object
 	adapterFrom  string
 
 	cwd string // of this tool; "" when not known
 	// use is the index of the call's Use effect, -1 if it has none.
 	use int
-	// claimed is set while effects rest on the agent's words alone.
+	// claimed is set while effects are based on the agent's claims only.
 	claimed bool
-	// guessed is set when the verbs of the call are only guessed.
+	// guessed is set if the call's verbs are only guessed.
 	guessed bool
 	missing string
 	hints   []effects.Effect // see Result.Hints
@@ -90,9 +90,8 @@ func (w *World) of(c *effects.Call, res *paths.Resolver) effects.Result {
 	return t.result()
 }
 
-// subject looks at a command that is itself what a request is about (ACP v2).
-// It runs whatever the tool is called under which it is shown: one that takes no
-// command must not hide it.
+// subject handles a command that is the subject of a request (ACP v2). It runs whatever tool
+// the request shows: one that takes no command must not hide it.
 func (t *tool) subject() {
 	if t.Call.InputFrom != "subject" || t.shellTexts > 0 {
 		return
@@ -116,13 +115,13 @@ func (t *tool) subject() {
 	t.command(text, cwd, "subject.command")
 }
 
-// localProtocol reports whether the callers of a protocol are agents that run
-// their own tools on this machine. Calls of all others are of tools elsewhere.
+// localProtocol reports whether the clients of a protocol are agents that run their own
+// tools on this machine. Calls over all other protocols are of tools elsewhere.
 func localProtocol(protocol string) bool {
 	return protocol == "acp" || protocol == "permd" || protocol == "hook" || strings.HasPrefix(protocol, "hook:")
 }
 
-// marks adds what the adapter recognised the request itself to be.
+// marks adds the kind of request that the adapter recognised.
 func (t *tool) marks() {
 	for _, m := range t.Call.Marks {
 		if m.Kind == effects.KindQuestion || m.Kind == effects.KindMode {
@@ -140,8 +139,8 @@ func (t *tool) marks() {
 	}
 }
 
-// switchMode adds the mode effect of a call that its agent calls a mode switch.
-// The kind is only a claim, but this claim can only tighten.
+// switchMode adds the mode effect of a call whose kind is a mode switch. The kind is only a
+// claim, but this claim can only make the decision stricter.
 func (t *tool) switchMode() {
 	if t.Call.Claims.Kind == "switch_mode" && !t.has(effects.KindMode) {
 		why := "the agent's permission mode would change"
@@ -159,7 +158,7 @@ func (t *tool) has(k effects.Kind) bool {
 	return false
 }
 
-// readInput takes the input apart.
+// readInput parses the input.
 func (t *tool) readInput() {
 	in := t.Call.Input
 	t.readAdapterInput()
@@ -185,7 +184,7 @@ func (t *tool) readInput() {
 	}
 }
 
-// readAdapterInput reads what an adapter passes on of its agent outside of the input.
+// readAdapterInput parses what an adapter passes on outside of the input.
 func (t *tool) readAdapterInput() {
 	v, ok := metaAt(t.Call.Claims.Meta, t.p.metaInput...)
 	if !ok || strictjson.Kind(v) != '{' {
@@ -201,8 +200,8 @@ func (t *tool) readAdapterInput() {
 	}
 }
 
-// hasFacts reports whether a member of the object is a fact of the
-// agent's tools, and not only a circumstance of the request.
+// hasFacts reports whether a member of the object is a fact of the agent's tools, and not
+// only about the request.
 func (t *tool) hasFacts(o strictjson.Object) bool {
 	for _, m := range o {
 		if strictjson.Kind(m.Value) == 'n' {
@@ -217,12 +216,12 @@ func (t *tool) hasFacts(o strictjson.Object) bool {
 	return false
 }
 
-// roleOf is what a member means in the input of any tool.
+// roleOf returns the role of a member in the input of any tool.
 func (p *Profiles) roleOf(name string) role {
 	return p.generic.members[name]
 }
 
-// dispatch makes the effects, by whose tool it is.
+// dispatch adds the effects, depending on whose tool it is.
 func (t *tool) dispatch() {
 	switch {
 	case t.id.remote || t.id.name != "" && t.id.shape == nil:
@@ -234,8 +233,8 @@ func (t *tool) dispatch() {
 	}
 }
 
-// foreign is the call of a tool that is not known to be the agent's own: its
-// use, and what its arguments name for deny, ask and fences.
+// foreign handles the call of a tool that is not known to be the agent's own: its use, and
+// what its arguments name, for denies, asks and fences.
 func (t *tool) foreign() {
 	args := t.id.arguments
 	if args == nil {
@@ -253,7 +252,7 @@ func (t *tool) foreign() {
 	}
 }
 
-// argumentObject is the object that holds a foreign tool's arguments.
+// argumentObject returns the object with a foreign tool's arguments.
 func (t *tool) argumentObject(args strictjson.Value) (o strictjson.Object, from string, ok bool) {
 	from = t.from
 	if t.id.arguments == nil && t.have == inputObject {
@@ -298,7 +297,7 @@ func (t *tool) useEffect(args strictjson.Value, source string) {
 	t.startsAgent(t.id.name, args, t.from)
 }
 
-// own is the call of a tool that the profile knows as the agent's own.
+// own handles the call of a tool that the profile lists as the agent's own.
 func (t *tool) own() {
 	s := t.id.shape
 	if s.wraps {
@@ -344,11 +343,11 @@ func (t *tool) own() {
 	t.markClaimed(before)
 }
 
-// applyAdapterInput adds the hosts and permissions that are only outside of the input,
-// and compares the command there.
+// applyAdapterInput adds the hosts and permissions that are only outside of the input, and
+// compares the command there.
 func (t *tool) applyAdapterInput(s *shape) {
 	for _, f := range t.facts(s, t.adapterInput, t.adapterFrom) {
-		// Here all others say nothing that the input does not.
+		// All other roles repeat the input here.
 		//exhaustive:ignore
 		switch f.role {
 		case roleHost:
@@ -370,8 +369,7 @@ func (t *tool) applyAdapterInput(s *shape) {
 	}
 }
 
-// local reports whether the call may be of a tool that its harness runs on this
-// machine.
+// local reports whether the call may be of a tool that its harness runs on this machine.
 func local(c *effects.Call) bool {
 	return localProtocol(c.Protocol) || c.Protocol == effects.ProtocolAAP && c.Tool.Server == ""
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// versionRange is a list of bounds that all must hold; an empty one holds for
-// every version, also one that cannot be read.
+// versionRange is a list of bounds that all must hold; an empty one holds for every version,
+// even a malformed one.
 type versionRange []versionBound
 
 type versionBound struct {
@@ -15,7 +15,7 @@ type versionBound struct {
 	v  [3]int
 }
 
-// parseVersionRange reads bounds such as ">=0.20 <2".
+// parseVersionRange parses bounds such as ">=0.20 <2".
 func parseVersionRange(s string) (versionRange, error) {
 	var r versionRange
 	for f := range strings.FieldsSeq(s) {
@@ -34,8 +34,8 @@ func parseVersionRange(s string) (versionRange, error) {
 	return r, nil
 }
 
-// Holds reports whether a version is in the range. One that cannot be read is
-// in no range that has bounds.
+// Holds reports whether a version is in the range. A malformed one is in no range with
+// bounds.
 func (r versionRange) Holds(version string) bool {
 	if len(r) == 0 {
 		return true
@@ -71,9 +71,8 @@ func (r versionRange) Holds(version string) bool {
 	return true
 }
 
-// parseVersion reads up to three numbers with dots between them. What follows
-// a hyphen, a plus sign or a space is left out: a pre-release has the tools of
-// its release.
+// parseVersion parses up to three numbers separated by dots. The part after a hyphen, a plus
+// sign or a space is ignored: a pre-release has the tools of its release.
 func parseVersion(s string) (v [3]int, ok bool) {
 	s = strings.TrimPrefix(s, "v")
 	if i := strings.IndexAny(s, "-+ "); i >= 0 {
