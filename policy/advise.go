@@ -15,12 +15,12 @@ import (
 	"github.com/permd/permd/policy/source"
 )
 
-// adviser looks for rules that do something else than they seem to. What it
-// finds never keeps a layer from being used; what must is found by compiling.
+// adviser finds rules that do something other than they seem to. Its findings
+// never keep a layer from being used; errors that must are found by compiling.
 type adviser struct {
 	layer    decisions.Layer
-	table    *programs.Table // nil: what needs it is not checked
-	profiles *tools.Profiles // the same
+	table    *programs.Table // nil: checks that need it are skipped
+	profiles *tools.Profiles // nil: checks that need them are skipped
 	found    diag.List
 }
 
@@ -53,7 +53,7 @@ func (l *adviser) at(at listEntry, sev diag.Severity, hint, format string, args 
 		"%s %s %q %s", at.Set, at.Kind, at.Pattern.String(), fmt.Sprintf(format, args...))
 }
 
-// adviseProject says what of a project's folder counts.
+// adviseProject reports the parts of a project's folder that take effect.
 func (l *adviser) adviseProject(u unit) {
 	if u.layer != decisions.Project {
 		return
@@ -70,7 +70,7 @@ func (l *adviser) adviseProject(u unit) {
 			continue
 		}
 		if f.IsTest() || f.IsPrograms() {
-			continue // for those who change the list
+			continue // for those who write the list
 		}
 		l.found.Add(&ast.Location{File: f.Name, Row: 1}, diag.SeverityNote, "write ask and deny entries into "+source.ListName,
 			"the Rego of a project is not read while nobody trusts it")
@@ -86,15 +86,16 @@ func quoted(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// similarNames returns the names that differ from one by a single slip of the fingers.
+// similarNames returns the names that differ from name by a single typing
+// error.
 func similarNames(name string, names []string) []string {
 	if len(name) < 3 {
-		return nil // of so few letters everything is alike
+		return nil // nearly all names this short are similar
 	}
 	var out []string
 	for _, n := range names {
-		// The first letter is hardly ever the wrong one, and many programs are
-		// called like another one with a letter before it.
+		// The first letter is rarely mistyped, and many program names are
+		// another name with a letter in front.
 		if n != name && n[0] == name[0] && isTypo(name, n) {
 			out = append(out, n)
 		}
@@ -102,8 +103,8 @@ func similarNames(name string, names []string) []string {
 	return out
 }
 
-// isTypo reports whether two words differ by one letter more, less or other, or by
-// two that changed places.
+// isTypo reports whether two words differ by one inserted, missing or changed
+// letter, or by two letters swapped.
 func isTypo(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/policy/diag"
 )
 
-// boundaries finds tests in allows that others can satisfy by choosing a name:
-// endswith(host, "example.com") holds of evilexample.com. What a deny or an ask
-// catches too much is no danger.
+// boundaries finds tests in allow rules that others can satisfy by choosing a
+// name: endswith(host, "example.com") is true of evilexample.com. A deny or an
+// ask that matches too much is no danger.
 func (l *adviser) boundaries(c *compiledLayer) {
 	b := &boundary{adviser: l, compiled: c, seen: map[*ast.Rule]bool{}}
 	for _, r := range c.compiler.GetRulesExact(firedRef(c.layer)) {
@@ -37,7 +37,7 @@ func (b *boundary) rule(r *ast.Rule) {
 	b.seen[r] = true
 	for _, e := range inlined(r.Body) {
 		if e.Negated {
-			continue // there it is the other way round
+			continue // under negation the danger is reversed
 		}
 		eachCall(&ast.Rule{Head: &ast.Head{}, Body: ast.Body{e}}, func(loc *ast.Location, op string, args []*ast.Term) { b.call(loc, op, args) })
 		ast.WalkRefs(e, func(ref ast.Ref) bool {
@@ -51,7 +51,8 @@ func (b *boundary) rule(r *ast.Rule) {
 	}
 }
 
-// kindOfField sorts the fields whose beginning or end somebody else chooses.
+// kindOfField classifies the fields whose beginning or end somebody else
+// chooses.
 func kindOfField(field string) string {
 	switch field {
 	case "host", "url":
@@ -120,12 +121,13 @@ func (b *boundary) warn(loc *ast.Location, hint, format string, args ...any) {
 	b.adviser.found.Add(loc, diag.SeverityWarning, hint, format, args...)
 }
 
-// anchored reports whether a regular expression holds at the end of a text and,
-// where the beginning is what others choose as well, at that of a whole name.
+// anchored reports whether a regular expression is anchored at the end of the
+// text and, where others choose the beginning too, at the start of a whole
+// name.
 func anchored(pattern string, host bool) bool {
 	re, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return true // OPA says what is wrong
+		return true // OPA reports the error
 	}
 	re = re.Simplify()
 	starts, ends := edge(re, true), edge(re, false)
@@ -136,7 +138,7 @@ func anchored(pattern string, host bool) bool {
 	return starts
 }
 
-// edge reports whether each way through a pattern begins, or ends, with an
+// edge reports whether every alternative of a pattern begins, or ends, with an
 // anchor.
 func edge(re *syntax.Regexp, first bool) bool {
 	want := []syntax.Op{syntax.OpBeginText, syntax.OpBeginLine}

@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// adviseEntries checks the entries of lists, each by itself and against the others.
+// adviseEntries checks the entries of lists, each alone and against the others.
 func (l *adviser) adviseEntries(list []listEntry) {
 	for _, e := range list {
 		switch p := e.Pattern; {
@@ -54,7 +54,7 @@ func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 		switch {
 		case len(near) > 0:
 			l.note(e, "did you mean "+strings.Join(near, " or ")+"?", "names a program that permd does not know")
-		case r.Rest: // word for word it does what it says
+		case r.Rest: // a literal match does what it says
 			l.note(e, "check its spelling with: command -v "+r.Program,
 				"names a program that permd does not know, so it can tell neither sub-commands nor what its options do")
 		}
@@ -72,8 +72,9 @@ func (l *adviser) runEntry(e listEntry, r *pattern.Run) {
 	}
 }
 
-// namedOptions finds options that an allow names although the table explains
-// them: a line names only what may do anything, so it would wait in vain.
+// namedOptions finds options that an allow names although the program table
+// explains them: a line names only words that may have any effect, so such a
+// line never matches.
 func (l *adviser) namedOptions(e listEntry, r *pattern.Run) {
 	words := make([]string, len(r.Words))
 	for i, w := range r.Words {
@@ -88,8 +89,8 @@ func (l *adviser) namedOptions(e listEntry, r *pattern.Run) {
 	}
 }
 
-// anyTarget reports whether a line leaves the target open: a last * matches
-// more of them, or after npm's run the only one.
+// anyTarget reports whether a line leaves the target open: a final * matches
+// further targets, or after npm's run the only one.
 func anyTarget(r *pattern.Run) bool {
 	if !r.Rest {
 		return false
@@ -105,9 +106,9 @@ func anyTarget(r *pattern.Run) bool {
 	return true
 }
 
-// shortOption finds denies and asks that look for an option by a spelling that
-// the program table resolves, instead of its name: they miss every
-// other spelling.
+// shortOption finds denies and asks that test for one spelling of an option
+// that the program table resolves, instead of its name: they miss every other
+// spelling.
 func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
 	if e.Set == decisions.SetAllow {
 		return
@@ -127,7 +128,7 @@ func (l *adviser) shortOption(e listEntry, r *pattern.Run) {
 	}
 }
 
-// wideBelow are folders below which a whole person or machine lies.
+// wideBelow lists folders that hold all files of a person or of the machine.
 var wideBelow = []string{"/", "/home", "/Users", "/root", "/etc", "/usr", "/var", "/opt", "/tmp", "/var/tmp"}
 
 func (l *adviser) pathEntry(e listEntry, p *pattern.Path) {
@@ -162,10 +163,11 @@ func (l *adviser) toolEntry(e listEntry, t *pattern.Tool) {
 	}
 }
 
-// overriddenEntries finds entries that never decide anything, because another one
-// matches all that they match and counts more, or says the same.
+// overriddenEntries finds entries that never decide anything, because another
+// entry matches everything they match and takes precedence or has the same
+// verdict.
 func (l *adviser) overriddenEntries(list []listEntry) {
-	const limit = 2000 // pairs are compared; nobody reads what a longer list would bring
+	const limit = 2000 // all pairs are compared; longer lists would take too long
 	if len(list) > limit {
 		list = list[:limit]
 	}
@@ -176,7 +178,7 @@ func (l *adviser) overriddenEntries(list []listEntry) {
 			}
 			same := o.Set == e.Set
 			if same && within(e, o) && j > i {
-				continue // they are equal: the later one is superfluous
+				continue // they are equal: the later one is redundant
 			}
 			switch {
 			case stricter(o.Set, e.Set):
@@ -192,15 +194,16 @@ func (l *adviser) overriddenEntries(list []listEntry) {
 	}
 }
 
-// stricter reports whether a set takes precedence over another one of the same layer.
+// stricter reports whether a set takes precedence over another set of the same
+// layer.
 func stricter(a, b decisions.Set) bool {
 	order := []decisions.Set{decisions.SetAllow, decisions.SetAsk, decisions.SetDeny}
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
-// within reports whether one entry certainly matches whatever another one
-// matches. A line that allows needs all of an effect to match, one that asks or
-// denies any part of it.
+// within reports whether one entry certainly matches everything another entry
+// matches. An allow line has to match all of an effect, an ask or deny line any
+// part of it.
 func within(wide, narrow listEntry) bool {
 	w, n := wide.Pattern, narrow.Pattern
 	switch {
@@ -211,7 +214,7 @@ func within(wide, narrow listEntry) bool {
 	case w.Host != nil && n.Host != nil:
 		if w.Host.Port != 0 && w.Host.Port != n.Host.Port || w.Host.Scheme != "" && w.Host.Scheme != n.Host.Scheme ||
 			wide.Set == decisions.SetAllow && w.Host.Port == 0 && w.Host.Scheme == "" && (n.Host.Port != 0 || n.Host.Scheme != "") {
-			return false // one that allows and names neither means the web
+			return false // an allow that names neither means the web only
 		}
 		if !w.Host.Below {
 			return !n.Host.Below && w.Host.Name == n.Host.Name
@@ -229,10 +232,10 @@ func runWithin(w, n *pattern.Run, allow bool) bool {
 		return false
 	}
 	if !slices.Equal(w.Named, n.Named) && (allow || len(w.Named) > 0) {
-		return false // what a line names must be there
+		return false // the words that a line names must be present
 	}
 	if len(w.Words) < len(n.Words) && (!w.Rest || allow) {
-		// What a last * matches must be harmless, and words that are written
+		// Words matched by a final * must be harmless; words that are spelled
 		// out need not be.
 		return false
 	}
@@ -244,7 +247,7 @@ func runWithin(w, n *pattern.Run, allow bool) bool {
 	return true
 }
 
-// pathWithin knows folders with all that is below.
+// pathWithin compares path lines, taking a folder with everything below it.
 func pathWithin(w, n *pattern.Path) bool {
 	if w.Base != n.Base || !w.Deep() || len(w.Parts) > len(n.Parts) {
 		return false
@@ -254,7 +257,7 @@ func pathWithin(w, n *pattern.Path) bool {
 			return false
 		}
 	}
-	// A line for the exact path answers what is guarded, which no ** does.
+	// A line with the exact path covers guarded paths, which a ** never does.
 	return !n.Literal()
 }
 

@@ -35,7 +35,7 @@ func (l *adviser) adviseRules(c *compiledLayer) {
 
 func isListed(r *ast.Rule) bool { return strings.HasSuffix(r.Location.File, source.ListName) }
 
-// bodiesOf are the compiled bodies of a layer's rules, by their numbers.
+// bodiesOf returns the compiled bodies of a layer's rules by rule number.
 func bodiesOf(c *compiledLayer) map[int]ast.Body {
 	out := map[int]ast.Body{}
 	for _, r := range c.compiler.GetRulesExact(firedRef(c.layer)) {
@@ -46,8 +46,8 @@ func bodiesOf(c *compiledLayer) map[int]ast.Body {
 	return out
 }
 
-// inlined is a compiled body with variables replaced by the fields and literals
-// that they are equal to, as the author may have written it.
+// inlined returns a compiled body in which variables are replaced by the fields
+// and literals that they equal, close to what the author wrote.
 func inlined(body ast.Body) ast.Body {
 	means := map[ast.Var]ast.Value{}
 	var out ast.Body
@@ -59,8 +59,8 @@ func inlined(body ast.Body) ast.Body {
 	return out
 }
 
-// inlinedWith does so for some expressions of a body, knowing what variables of
-// those before them are equal to.
+// inlinedWith does the same for some expressions of a body, given what the
+// variables of the expressions before them equal.
 func inlinedWith(exprs []*ast.Expr, means map[ast.Var]ast.Value) []*ast.Expr {
 	out := make([]*ast.Expr, 0, len(exprs))
 	for _, e := range exprs {
@@ -82,8 +82,8 @@ func inlinedWith(exprs []*ast.Expr, means map[ast.Var]ast.Value) []*ast.Expr {
 	return out
 }
 
-// standsFor is a variable that an expression makes equal to a field of the input
-// or a literal.
+// standsFor returns the field of the input or the literal that an expression
+// makes a variable equal to.
 func standsFor(e *ast.Expr) (ast.Var, ast.Value) {
 	if e.Negated || len(e.With) > 0 || !e.IsCall() || e.Operator().String() != "eq" || len(e.Operands()) != 2 {
 		return "", nil
@@ -101,8 +101,8 @@ func standsFor(e *ast.Expr) (ast.Var, ast.Value) {
 	return "", nil
 }
 
-// equalities are the fields of the effect that a body compares with literals:
-// the words of which the field must be one.
+// equalities returns the fields of the effect that a body compares with
+// literals, each with the words of which it must be one.
 func equalities(b ast.Body) map[string][][]string {
 	out := map[string][][]string{}
 	for _, e := range b {
@@ -127,7 +127,7 @@ func equalities(b ast.Body) map[string][][]string {
 	return out
 }
 
-// effectField is the field of the effect that a term is, as a whole.
+// effectField returns the field of the effect that a term is, as a whole.
 func effectField(t *ast.Term) string {
 	ref, ok := t.Value.(ast.Ref)
 	if !ok || len(ref) != 3 {
@@ -137,7 +137,7 @@ func effectField(t *ast.Term) string {
 	return field
 }
 
-// impossible are words that a field never is, with what to write instead.
+// impossible lists values that a field never has, with what to write instead.
 var impossible = map[string]func(word string) (why, hint string){
 	"program": func(w string) (string, string) {
 		dir, _, path := strings.Cut(strings.TrimPrefix(w, "/usr"), "/bin/")
@@ -235,7 +235,7 @@ func (l *adviser) unsatisfiableRules(r *ast.Rule, b ast.Body) {
 	}
 }
 
-// flags finds tests for a spelling of an option that flags never hold.
+// flags finds tests for a spelling of an option that never occurs in flags.
 func (l *adviser) flags(b ast.Body, program string, subcommands [][]string) {
 	sub := ""
 	if len(subcommands) == 1 && len(subcommands[0]) == 1 {
@@ -273,7 +273,7 @@ func (l *adviser) interpreters(c *compiledLayer, r *ast.Rule, b ast.Body) {
 	}
 }
 
-// narrows reports whether conditions, or the helpers they name, look at what
+// narrows reports whether conditions, or the helpers they call, restrict what
 // runs or in which project.
 func narrows(c *compiledLayer, x any, depth int) bool {
 	found := false
@@ -292,10 +292,10 @@ func narrows(c *compiledLayer, x any, depth int) bool {
 	return found
 }
 
-// shadowedRules finds rules that ask for all that a stricter one, or one of the
-// same set, asks for, and more.
+// shadowedRules finds rules that have all the conditions of a stricter rule, or
+// of one in the same set, and more.
 func (l *adviser) shadowedRules(c *compiledLayer, bodies map[int]ast.Body) {
-	const limit = 500 // pairs are compared
+	const limit = 500 // all pairs are compared
 	tests := map[int][]string{}
 	for n, r := range c.rules {
 		if len(tests) == limit {
@@ -315,7 +315,7 @@ func (l *adviser) shadowedRules(c *compiledLayer, bodies map[int]ast.Body) {
 			}
 			if o.set == r.set {
 				if o.fixed.weaker(r.fixed) {
-					continue // this one says more
+					continue // this one covers more
 				}
 				l.found.Add(r.ast.Location, diag.SeverityNote, "leave it out", "the rule says nothing more than the one at %s, which always fires with it", o.ref.At)
 			} else {
@@ -334,8 +334,8 @@ func (e *element) weaker(o *element) bool {
 		o.remember != nil && (e.remember == nil || *e.remember != *o.remember)
 }
 
-// testsOf are the conditions of a body as text, nil if one of them has variables
-// of its own, which text does not compare.
+// testsOf returns the conditions of a body as text, or nil if one of them has
+// variables of its own, which cannot be compared as text.
 func testsOf(b ast.Body) []string {
 	var out []string
 	for _, e := range b {

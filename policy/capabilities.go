@@ -8,11 +8,12 @@ import (
 
 // allowedBuiltins are the builtins that policies may call: pure functions of
 // their arguments whose running time is bounded by the size of the input. It is
-// an allow-list, so that a newer OPA brings nothing unseen. Left out on purpose:
-//   - what reaches the world or differs from call to call: http.send, net.lookup_ip_addr,
+// an allow-list, so a newer OPA does not add builtins unnoticed. Left out on
+// purpose:
+//   - those with side effects, or that differ from call to call: http.send, net.lookup_ip_addr,
 //     opa.runtime, rand.intn, uuid.rfc4122, time.now_ns (there is input.now), trace,
 //     io.jwt.*, crypto.x509.*, providers.aws.*;
-//   - what a deadline cannot stop: bits.lsh (33 s past 50 ms), json.match_schema, numbers.range,
+//   - those that a deadline cannot stop: bits.lsh (33 s past 50 ms), json.match_schema, numbers.range,
 //     net.cidr_expand, strings.render_template, regex.globs_match, regex.template_match,
 //     graphql.*, rego.parse_module, yaml.*, units.*;
 //   - deprecated ones: any, all, re_match, set_diff, cast_*.
@@ -41,13 +42,13 @@ var allowedBuiltins = []string{
 	"union", "upper", "uri.is_valid", "uri.parse", "urlquery.decode", "urlquery.encode", "walk",
 }
 
-// capabilities are what OPA lets policies use. In tests print works as well; OPA
-// drops it from a policy.
+// capabilities returns what OPA lets policies use. Tests may also print; OPA
+// drops print from a policy.
 func capabilities(tests bool) *ast.Capabilities {
 	all := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
 	caps := &ast.Capabilities{
 		FutureKeywords: all.FutureKeywords,
-		Features:       all.Features, // rego_v1 and the imports of rego.v1 and rego.v2 among them
+		Features:       all.Features, // including rego_v1 and the imports of rego.v1 and rego.v2
 		AllowNet:       []string{},   // empty, not nil: no remote schema is fetched
 	}
 	for _, b := range all.Builtins {

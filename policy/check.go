@@ -21,8 +21,8 @@ type CheckReport struct {
 	Layer    decisions.Layer `json:"layer"`
 	Files    int             `json:"files"`
 	Rules    int             `json:"rules"`
-	Programs []ProgramInfo   `json:"programs,omitzero"` // that the folder says something about
-	Problems []diag.Problem  `json:"problems"`          // errors, warnings and notes, in the order of places
+	Programs []ProgramInfo   `json:"programs,omitzero"` // programs that the folder describes
+	Problems []diag.Problem  `json:"problems"`          // errors, warnings and notes, ordered by place
 }
 
 // Passed reports whether there is no error.
@@ -35,30 +35,30 @@ type RuleInfo struct {
 	Layer   decisions.Layer `json:"layer"`
 	Set     decisions.Set   `json:"set"`
 	At      string          `json:"at"`              // file:line
-	Reason  string          `json:"reason,omitzero"` // "" when it is only known when the rule fires
+	Reason  string          `json:"reason,omitzero"` // "" if it is only known when the rule fires
 	UID     *uint32         `json:"uid,omitzero"`
 	Project string          `json:"project,omitzero"`
 }
 
-// Folder is a folder of rules to check, test or list, outside of any store.
+// Folder is a folder of rules to check, test or list, without a store.
 type Folder struct {
 	Dir string
 	// Layer is the layer that the rules are meant for; "" takes it from the
 	// package of the first .rego file, or user when there is none.
 	Layer  decisions.Layer
-	Schema []byte // of the input
-	// Table and Profiles are what effects are made with, for the checks that
-	// need them; nil leaves those out.
+	Schema []byte // JSON schema of the input
+	// Table and Profiles are used to derive effects. Checks that need them are
+	// skipped when they are nil.
 	Table    *programs.Table
 	Profiles *tools.Profiles
-	// Org is the admins' folder, what of whose programs is known to the layers
-	// below it; "" for none.
+	// Org is the admins' folder; the programs it describes are known to the
+	// layers below it. "" for none.
 	Org string
 }
 
-// Check compiles the folder's rules as the daemon would, but for who owns the
-// files, which it cannot know before they are installed. The error is only for
-// a folder that cannot be read or holds no rules.
+// Check compiles the folder's rules as the daemon would, except for the
+// ownership of files, which cannot be checked before they are installed. The
+// error is non-nil only if the folder cannot be read or holds no rules.
 func (f Folder) Check() (*CheckReport, error) {
 	u, schema, err := f.open()
 	if err != nil {
@@ -78,14 +78,14 @@ func (f Folder) Check() (*CheckReport, error) {
 	return report, nil
 }
 
-// Test runs the folder's tests (*_test.rego). When the rules do not compile the
+// Test runs the folder's tests (*_test.rego). If the rules do not compile the
 // error is an *Error; failing tests are in the report.
 func (f Folder) Test(ctx context.Context) (*TestReport, error) {
 	u, schema, err := f.open()
 	if err != nil {
 		return nil, err
 	}
-	// What the daemon would refuse must not pass its tests.
+	// Rules that the daemon would refuse must not pass their tests.
 	if _, ps := compile(u, schema); ps.Failed() {
 		return nil, ps.Err(u.layer)
 	}
@@ -96,8 +96,8 @@ func (f Folder) Test(ctx context.Context) (*TestReport, error) {
 	return report, nil
 }
 
-// List returns the folder's rules in the order of files and lines. When they do
-// not compile the error is an *Error.
+// List returns the folder's rules ordered by file and line. If they do not
+// compile the error is an *Error.
 func (f Folder) List() ([]RuleInfo, error) {
 	u, schema, err := f.open()
 	if err != nil {
@@ -110,8 +110,8 @@ func (f Folder) List() ([]RuleInfo, error) {
 	return c.list(), nil
 }
 
-// Programs returns the programs that the folder says something about. When it
-// does not compile the error is an *Error.
+// Programs returns the programs that the folder describes. If it does not
+// compile the error is an *Error.
 func (f Folder) Programs() ([]ProgramInfo, error) {
 	u, schema, err := f.open()
 	if err != nil {
@@ -160,7 +160,7 @@ func (l *compiledLayer) list() []RuleInfo {
 		}
 		out = append(out, info)
 	}
-	return slices.Compact(out) // an entry of a list may be several rules
+	return slices.Compact(out) // one list entry may be several rules
 }
 
 // open reads the folder.
@@ -183,7 +183,7 @@ func (f Folder) open() (unit, *input.Schema, error) {
 		return unit{}, nil, fmt.Errorf("no .rego file, no %s and no file in %s/ in %s", source.ListName, source.ProgramsDir, f.Dir)
 	}
 	u := unit{layer: f.Layer, files: t.Files, table: f.Table}
-	for i := range u.files { // as the caller named the folder
+	for i := range u.files { // relative to the folder as the caller named it
 		u.files[i].Name = filepath.Join(f.Dir, u.files[i].Rel)
 	}
 	if u.layer == "" {
@@ -203,12 +203,12 @@ func (f Folder) open() (unit, *input.Schema, error) {
 	return u, schema, nil
 }
 
-// underOrg takes over what org says about programs. A folder that may not be read
-// says nothing here: the daemon reads it by itself.
+// underOrg applies the programs that org describes. A folder that may not be
+// read is ignored here: the daemon reads it itself.
 func (f Folder) underOrg(u *unit) error {
 	t, err := source.Read(f.Org, source.Access{Writable: true})
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil //nolint:nilerr // see the function's comment
 	}
 	var out compiledLayer
 	var ps diag.List
@@ -220,7 +220,8 @@ func (f Folder) underOrg(u *unit) error {
 	return nil
 }
 
-// layerOf reads the layer off the package of the first file that names one.
+// layerOf returns the layer named by the package of the first file that has
+// one.
 func layerOf(files []source.File) decisions.Layer {
 	for _, f := range files {
 		if f.IsList() || f.IsPrograms() {

@@ -23,18 +23,19 @@ import (
 )
 
 // maxResidual is how many rules that the index cannot exclude a kind may have
-// before Check warns: each costs about a microsecond for each effect.
+// before Check warns: each costs about a microsecond per effect.
 const maxResidual = 16
 
-// unit is all that one layer is compiled from.
+// unit is the input of compiling one layer.
 type unit struct {
 	layer   decisions.Layer
 	files   []source.File
 	disable []string // ids of rules to drop
-	// listsOnly drops all but deny and ask entries of lists: an untrusted
-	// project may tighten, but not speak.
+	// listsOnly drops everything except the deny and ask entries of lists: an
+	// untrusted project may add restrictions, but not messages of its own.
 	listsOnly bool
-	// table is what denies and asks of lists know options by, nil if nothing is.
+	// table resolves the options in denies and asks of lists, nil if none are
+	// resolved.
 	table *programs.Table
 }
 
@@ -45,32 +46,32 @@ type compiledLayer struct {
 	compiler *ast.Compiler // nil when there are no rules
 	queries  ast.QueryCompiler
 	query    ast.Body
-	index    ast.RuleIndex // of the rules, nil if OPA made none
-	// candidates are the rules that can be evaluated by themselves.
+	index    ast.RuleIndex // index of the rules, nil if OPA made none
+	// candidates are the rules that can be evaluated alone.
 	candidates map[*ast.Rule]candidate
 	store      storage.Store
-	txn        storage.Transaction // never ended: the store is never written
+	txn        storage.Transaction // never closed: the store is never written
 	values     cache.InterQueryValueCache
 	needs      input.Parts
 	mayFire    [numKinds]bool // kinds for which a rule may fire
 	warnings   []diag.Problem
-	table      *programs.Table   // of org: the program table with what it adds, nil if nothing
-	overlay    *programs.Overlay // of a user: what it says about programs, nil if nothing
-	programs   []ProgramInfo     // the programs that it says something about
-	tests      *moduleSet        // all that was parsed, when there are tests; nil once they have run
-	lists      []listEntry       // the entries of its lists, for explanations
+	table      *programs.Table   // org only: the program table with org's additions, nil if none
+	overlay    *programs.Overlay // user only: its program descriptions, nil if none
+	programs   []ProgramInfo     // the programs that it describes
+	tests      *moduleSet        // the parsed modules, if there are tests; nil once they have run
+	lists      []listEntry       // its list entries, for explanations
 }
 
-// moduleSet are the modules of a layer, before compiling.
+// moduleSet holds the modules of a layer, before compiling.
 type moduleSet struct {
-	policy map[string]*ast.Module // by the file's name
+	policy map[string]*ast.Module // by file name
 	tests  map[string]*ast.Module
-	rel    map[string]string // the file's name -> its name within the layer
+	rel    map[string]string // file name -> name within the layer
 }
 
-// compile checks and compiles a layer. The compiled layer is nil when there is
-// an error among the problems. OPA's compiler has panicked on odd rules before;
-// that is a problem of the layer, not the end of the daemon.
+// compile checks and compiles a layer. The compiled layer is nil if there is an
+// error among the problems. OPA's compiler has panicked on odd rules before;
+// that is reported as a problem of the layer and does not stop the daemon.
 func compile(u unit, schema *input.Schema) (c *compiledLayer, ps diag.List) {
 	_, err := safely(func() bool {
 		c, ps = compileUnsafe(u, schema)
@@ -101,8 +102,8 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 		return out, ps
 	}
 	// The sets themselves are compiled only if something refers to them (see
-	// rewrite.go). Whether it does is known for certain when all references
-	// are resolved, that is, after compiling.
+	// rewrite.go). That is known for certain only after compiling, when all
+	// references are resolved.
 	c := compileModules(u.layer, mods.policy, rules, false, schema, &ps)
 	if !ps.Failed() && refersToSets(u.layer, c) {
 		c = compileModules(u.layer, mods.policy, rules, true, schema, &diag.List{})
@@ -131,7 +132,7 @@ func compileUnsafe(u unit, schema *input.Schema) (*compiledLayer, diag.List) {
 	return out, ps
 }
 
-// prepare makes what evaluations share.
+// prepare sets up the state that evaluations share.
 func (l *compiledLayer) prepare() error {
 	l.queries = l.compiler.QueryCompiler()
 	result := ast.Equality.Expr(ast.VarTerm(resultVar), ast.NewTerm(firedRef(l.layer)))
@@ -146,7 +147,7 @@ func (l *compiledLayer) prepare() error {
 	if l.txn, err = l.store.NewTransaction(context.Background()); err != nil {
 		return err
 	}
-	// Without a bound this cache grows without end, and OPA's own cache of 100
+	// Without a bound this cache grows for ever, and OPA's own cache of 100
 	// patterns makes a policy with more of them many times slower.
 	config, err := cache.ParseCachingConfig([]byte(`{"inter_query_builtin_value_cache": {"max_num_entries": 4096}}`))
 	if err != nil {
@@ -178,7 +179,7 @@ func parse(u unit, ps *diag.List) *moduleSet {
 			continue
 		}
 		if isBlank(f.Data) {
-			continue // no rules, which is as good as any number
+			continue // a file without rules is fine
 		}
 		opts := policyOpts
 		if f.IsTest() {
@@ -205,7 +206,7 @@ func parse(u unit, ps *diag.List) *moduleSet {
 	return out
 }
 
-// listProblems adds what is wrong with a list.
+// listProblems adds the problems of a list.
 func listProblems(f source.File, err error, ps *diag.List) {
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -224,8 +225,9 @@ func layerRef(layer decisions.Layer) ast.Ref {
 	return ast.Ref{ast.DefaultRootDocument, ast.StringTerm("permd"), ast.StringTerm(string(layer))}
 }
 
-// inPackage reports whether a module is in its layer's package or below. Tests
-// may also follow OPA's custom of a package of the same name with _test.
+// inPackage reports whether a module is in its layer's package or below it.
+// Tests may also follow OPA's convention of a package of the same name with
+// _test.
 func inPackage(layer decisions.Layer, m *ast.Module, test bool) bool {
 	want := layerRef(layer)
 	if m.Package.Path.HasPrefix(want) {

@@ -16,36 +16,36 @@ import (
 	"github.com/permd/permd/policy/input"
 )
 
-// evalTimeout bounds the evaluation of one effect over all layers. Less would
-// misfire when the machine stalls; OPA looks at it between expressions only,
-// which is why builtins that run long are not available.
+// evalTimeout bounds the evaluation of one effect over all layers. A shorter
+// time would expire when the machine stalls. OPA checks it only between
+// expressions, which is why long-running builtins are not available.
 const evalTimeout = 250 * time.Millisecond
 
-// errTimeout is returned by Evaluate when the rules took longer than 250 ms, two
-// times in a row.
+// errTimeout is returned by Evaluate when the rules took longer than
+// evalTimeout twice in a row.
 var errTimeout = errors.New("evaluating rules: took longer than 250 ms")
 
 // snapshot is the rules that hold for one person in one project. It is
 // immutable and implements decisions.Snapshot.
 type snapshot struct {
 	digest      string
-	layers      []*compiledLayer // from the highest to the lowest
-	unknown     error            // a layer whose rules are not known, nil if all are
-	quarantined []string         // files whose allows do not count, see hold
+	layers      []*compiledLayer // from highest to lowest precedence
+	unknown     error            // a layer whose rules are not known, nil if all are known
+	quarantined []string         // files whose allows do not count, see quarantine
 	switches    Switches
 	trusted     bool
 	table       *programs.Table
 	profiles    *tools.Profiles
-	limiter     *limiter // of the evaluations under way, also those with other snapshots
+	limiter     *limiter // shared by all evaluations, also of other snapshots
 }
 
 // Digest identifies the rules, the program table, the profiles and the settings.
 func (s *snapshot) Digest() string { return s.digest }
 
-// Table is the program table that effects are made with.
+// Table is the program table used to derive effects.
 func (s *snapshot) Table() *programs.Table { return s.table }
 
-// Profiles are the agent profiles that effects are made with.
+// Profiles are the agent profiles used to derive effects.
 func (s *snapshot) Profiles() *tools.Profiles { return s.profiles }
 
 // OnFailure is the verdict of a call that cannot be evaluated.
@@ -61,9 +61,9 @@ func (s *snapshot) Trusted() bool { return s.trusted }
 
 // Evaluate returns the rules that fire for an effect.
 //
-// With an error, nothing is known of the layers that are silent. What the others
-// said is returned with it, without allows: a deny among it counts, whatever
-// broke elsewhere, and a caller that ignores it loses nothing but that.
+// On an error some layers have not answered. The rules of the others that fired
+// are returned with it, without allows: a deny among them counts whatever
+// failed elsewhere.
 func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions.Findings, error) {
 	out := decisions.Findings{OnlyOrg: s.switches.OnlyOrg}
 	kind := -1
@@ -78,9 +78,9 @@ func (s *snapshot) Evaluate(ctx context.Context, in *decisions.Input) (decisions
 		err = s.evaluate(in, kind, &out)
 	}
 	if errors.Is(err, errTimeout) {
-		// The clock runs while a loaded machine lets us wait as well (measured:
-		// it does happen), and a question for that is a needless one. Rules
-		// that really run for ever take their time twice.
+		// The timer also runs while a busy machine does not schedule us (this
+		// has been measured), and a question for that reason is a needless one.
+		// Rules that really do not end take the time twice.
 		out.Fired = nil
 		err = s.evaluate(in, kind, &out)
 	}
@@ -131,10 +131,10 @@ func (s *snapshot) evaluate(in *decisions.Input, kind int, out *decisions.Findin
 	return failed
 }
 
-// Timeless reports whether the rules say the same at any time: none of them
-// looks at input.now, and there is no builtin that knows the time or differs
-// from call to call (see allowedBuiltins). A layer whose rules are not known may
-// be known the next moment.
+// Timeless reports whether the rules give the same answer at any time: no rule
+// reads input.now, and no builtin depends on the time or differs from call to
+// call (see allowedBuiltins). A layer whose rules are not known may become
+// known at any moment.
 func (s *snapshot) Timeless() bool {
 	for _, l := range s.layers {
 		if l.needs&input.PartNow != 0 {

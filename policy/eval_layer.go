@@ -15,25 +15,26 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// maxDirect is up to how many candidates are evaluated one by one. Each costs
-// about 3 µs then, while the set of fired rules costs about 8 µs and 1 µs more
-// for each candidate.
+// maxDirect is the number of candidates up to which they are evaluated one by
+// one. Each then costs about 3 µs; the set of fired rules costs about 8 µs, and
+// 1 µs more for each candidate.
 const maxDirect = 3
 
-// maxDirectDeny is the same where only denies are evaluated: the set holds all
-// rules of a layer, so it costs more.
+// maxDirectDeny is the same limit where only denies are evaluated: the set
+// holds all rules of a layer, so it costs more.
 const maxDirectDeny = 8
 
-// query is what the layers are asked.
+// query is what is evaluated in each layer.
 type query struct {
 	input    *ast.Term
 	now      time.Time
 	cancel   topdown.Cancel
 	wholeSet bool // always evaluate the whole set, for tests
-	deny     bool // only rules that deny count
+	deny     bool // only deny rules count
 }
 
-// Resolve gives OPA's index the input, as the evaluator does: nil is undefined.
+// Resolve gives OPA's index the input, as the evaluator does. A nil value is
+// undefined.
 func (q *query) Resolve(ref ast.Ref) (ast.Value, error) {
 	if !ref[0].Equal(ast.InputRootDocument) {
 		return nil, ast.UnknownValueErr{}
@@ -46,13 +47,13 @@ func (q *query) Resolve(ref ast.Ref) (ast.Value, error) {
 }
 
 // candidate is a rule of the set of fired rules in a form that can be evaluated
-// by itself.
+// alone.
 type candidate struct {
 	number int
 	value  *ast.Term // a variable of the body, a ground term, or nil
 }
 
-// candidates finds the rules that can be evaluated by themselves.
+// findCandidates finds the rules that can be evaluated alone.
 func (l *compiledLayer) findCandidates() {
 	l.candidates = make(map[*ast.Rule]candidate, len(l.rules))
 	for _, r := range l.compiler.GetRulesExact(firedRef(l.layer)) {
@@ -72,12 +73,12 @@ func (l *compiledLayer) findCandidates() {
 	}
 }
 
-// eval returns the rules of one layer that fire. On an error there may be some
-// as well: those whose elements could be read.
+// eval returns the rules of one layer that fire. On an error it may also return
+// some: those whose elements could be read.
 //
-// It asks the rule index first, as the evaluator would: mostly no rule is left,
-// and the evaluator costs more to set up than that answer. A few rules are
-// evaluated by their bodies alone, more of them as the set they add to.
+// It consults the rule index first, as the evaluator would: usually no rule is
+// left, and setting up the evaluator costs more than the look-up. A few rules
+// are evaluated by their bodies alone, more of them as the set they add to.
 func (l *compiledLayer) eval(q *query) ([]decisions.Finding, error) {
 	rules, ok, err := l.lookup(q)
 	if err != nil {
@@ -112,7 +113,7 @@ func (l *compiledLayer) lookup(q *query) (rules []*ast.Rule, ok bool, err error)
 	if err = cmp.Or(panicked, err); err != nil {
 		return nil, false, fmt.Errorf("evaluating rules of %s: %w", l.layer, err)
 	}
-	defer ast.IndexResultPool.Put(found) // and its slice with it
+	defer ast.IndexResultPool.Put(found) // the slice is pooled too
 	limit := maxDirect
 	if q.deny {
 		limit = maxDirectDeny
@@ -138,7 +139,7 @@ func (l *compiledLayer) lookup(q *query) (rules []*ast.Rule, ok bool, err error)
 func (l *compiledLayer) evalEach(q *query, rules []*ast.Rule, v *firedSet) error {
 	for _, r := range rules {
 		c := l.candidates[r]
-		// To the end, not to the first result: an error farther on counts.
+		// Evaluate to the end, not to the first result: a later error counts.
 		err := l.run(q, r.Body, func(qr topdown.QueryResult) {
 			if c.value == nil {
 				v.add(c.number, nil)
@@ -226,15 +227,15 @@ type firedSet struct {
 	err   error // the first element that could not be read
 }
 
-// hit is one rule that fired, with what it added; nil when only the fact that
-// it fired is known.
+// hit is one rule that fired, with the elements it added; nil if it is only
+// known that it fired.
 type hit struct {
 	number int
 	value  ast.Value
 	elem   *element
 }
 
-// add adds a rule that fired; a rule adds the same value once.
+// add adds a rule that fired. Duplicate values are ignored.
 func (v *firedSet) add(n int, value ast.Value) {
 	for _, s := range v.hits {
 		if s.number == n && (s.value == nil && value == nil || s.value != nil && value != nil && s.value.Compare(value) == 0) {
@@ -257,7 +258,7 @@ func (v *firedSet) add(n int, value ast.Value) {
 	v.hits = append(v.hits, s)
 }
 
-// findings are the rules that fired, in the order of rules.
+// findings returns the rules that fired, ordered by rule.
 func (v *firedSet) findings() ([]decisions.Finding, error) {
 	slices.SortStableFunc(v.hits, func(a, b hit) int {
 		if c := cmp.Compare(a.number, b.number); c != 0 || a.value == nil || b.value == nil {
@@ -271,7 +272,7 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 		e := s.elem
 		if e == nil {
 			if slices.ContainsFunc(v.hits, func(o hit) bool { return o.number == s.number && o.elem != nil }) {
-				continue // it has spoken for itself
+				continue // its own elements are reported
 			}
 			e = r.fallbackElement()
 		}
@@ -287,8 +288,8 @@ func (v *firedSet) findings() ([]decisions.Finding, error) {
 	return out, v.err
 }
 
-// fallbackElement is what a deny or ask rule says whose own words are undefined or
-// not fit to be read: the rule counts, in its strictest form.
+// fallbackElement replaces the element of a deny or ask rule that is undefined
+// or invalid: the rule counts, in its strictest form.
 func (r *rule) fallbackElement() *element {
 	reason := r.ref.Title
 	if reason == "" {
@@ -310,8 +311,8 @@ func asInt(v ast.Value) (int, bool) {
 	return n.Int()
 }
 
-// safely calls fn and returns a panic in it as an error: a bug in OPA met by a
-// strange input must cost one answer, not the daemon.
+// safely calls fn and returns a panic as an error: a bug in OPA triggered by
+// unusual input must fail one answer, not the daemon.
 func safely[T any](fn func() T) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

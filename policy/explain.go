@@ -12,9 +12,9 @@ import (
 // Explainer is a snapshot that can say which rules almost fired.
 type Explainer interface {
 	// Nearest returns the rules of a set that did not fire for an effect and
-	// came closest to it, at most maxNear, the nearest first. It evaluates
-	// rules condition by condition and is made for a person who waits, not for
-	// the way of a request. more is set when it stopped looking before the end.
+	// came closest to it, at most maxNear, nearest first. It evaluates rules
+	// condition by condition and is meant for a waiting person, not for the
+	// request path. more is set if the search stopped early.
 	Nearest(ctx context.Context, in *decisions.Input, set decisions.Set, fired []decisions.Finding) (near []Near, more bool)
 }
 
@@ -23,10 +23,10 @@ type Near struct {
 	Rule   decisions.RuleRef `json:"rule"`
 	Set    decisions.Set     `json:"set"`
 	Reason string            `json:"reason,omitzero"` // "" when it is only known when the rule fires
-	// Held is how many of its conditions hold, that of the kind left out.
+	// Held is the number of its conditions that hold, not counting the kind.
 	Held int `json:"held"`
-	// Failed are those that do not, and those that could not be tried because
-	// they build on one that does not hold. There is at least one.
+	// Failed are the conditions that do not hold, and those that could not be
+	// tried because they depend on one that does not. There is at least one.
 	Failed []Condition `json:"failed"`
 
 	cost int
@@ -34,30 +34,31 @@ type Near struct {
 
 // Condition is one part of a rule that does not hold.
 type Condition struct {
-	// Text is the condition as it is written, or for a list entry what differs,
-	// in words.
+	// Text is the condition as written, or for a list entry a description of
+	// the difference.
 	Text string `json:"text"`
 	At   string `json:"at,omitzero"` // file:line, of a Rego rule
-	// Is says what the effect has there, secrets masked; "" if that says no more.
+	// Is is the value that the effect has there, secrets masked; "" if that
+	// adds nothing.
 	Is string `json:"is,omitzero"`
-	// Untried is set when it builds on one that does not hold, or reads what is
-	// no longer known.
+	// Untried is set if it depends on a condition that does not hold, or reads
+	// something no longer known.
 	Untried bool `json:"untried,omitzero"`
 }
 
-// Bounds of what is looked for.
+// Bounds of the search.
 const (
-	// maxNear is how many rules Nearest returns for an effect and a set.
+	// maxNear is the number of rules Nearest returns for an effect and a set.
 	maxNear = 2
-	// maxTried bounds the evaluations of one Nearest: each takes some
+	// maxTried bounds the evaluations of one call of Nearest: each takes some
 	// microseconds.
 	maxTried = 20_000
-	// maxCost is what may be missing of a rule that is shown: one condition that
-	// says what the rule is about, or a few others.
+	// maxCost is the greatest total cost of a rule that is shown: one failed
+	// condition about the rule's topic, or a few others.
 	maxCost = 3
 )
 
-// What a condition that does not hold costs.
+// Costs of a condition that does not hold.
 const (
 	costDetail = 1 // an option, a tag, how the program runs
 	costWord   = 2 // another word, path, host or tool with the same beginning
@@ -99,17 +100,17 @@ func (s *snapshot) nearestWithin(
 		return true
 	})
 	if err != nil {
-		more = true // what was found so far is still true
+		more = true // what was found so far is still valid
 	}
 	return nearest(near), more
 }
 
-// nearest returns the best of some rules. What is much farther than the best
-// says nothing.
+// nearest returns the best of some rules. Rules much farther away than the best
+// are not informative.
 func nearest(near []Near) []Near {
 	near = slices.DeleteFunc(near, func(n Near) bool {
 		if n.Set != decisions.SetAllow {
-			// That a deny of something else did not fire is no news.
+			// It is no news that a deny of something else did not fire.
 			return n.cost > costDetail
 		}
 		return n.cost > maxCost || n.Held == 0 && n.cost >= costTopic
@@ -124,7 +125,7 @@ func nearest(near []Near) []Near {
 		if len(out) == maxNear || n.cost > near[0].cost+1 {
 			break
 		}
-		// Several rules of one entry, or of one id, say the same.
+		// Several rules of one entry, or with one id, have the same text.
 		if !slices.ContainsFunc(out, func(o Near) bool { return o.Rule == n.Rule && o.Reason == n.Reason }) {
 			out = append(out, n)
 		}

@@ -24,8 +24,8 @@ type listEntry struct {
 	ref decisions.RuleRef
 }
 
-// listEntries returns the entries of a unit's lists. A list that cannot be read has
-// none; compiling says why.
+// listEntries returns the entries of a unit's lists. A list that cannot be read
+// has none; compiling reports why.
 func listEntries(u unit) []listEntry {
 	var out []listEntry
 	for _, f := range u.files {
@@ -61,7 +61,7 @@ func nearEntries(l *compiledLayer, in *decisions.Input, set decisions.Set, _ map
 		}
 		d := comparison{allow: set == decisions.SetAllow, effect: in.Effect, all: in.All, ctx: ctx}
 		if !d.compare(e.Pattern) || len(d.found) == 0 {
-			continue // of something else altogether, or it fired
+			continue // about something else, or it fired
 		}
 		out = append(out, Near{
 			Rule: e.ref, Set: set, Reason: fmt.Sprintf("listed under %s %s: %s", e.Set, e.Kind, e.Pattern),
@@ -71,7 +71,7 @@ func nearEntries(l *compiledLayer, in *decisions.Input, set decisions.Set, _ map
 	return out
 }
 
-// comparison finds in what an effect differs from a line.
+// comparison collects the differences between an effect and a line.
 type comparison struct {
 	allow  bool // the line allows, so it must cover all of the effect
 	effect *effects.Effect
@@ -88,8 +88,8 @@ func (d *comparison) say(cost int, is, format string, args ...any) {
 	d.found = append(d.found, Condition{Text: display.Display(fmt.Sprintf(format, args...)), Is: is})
 }
 
-// compare reports whether the line is about the same thing as the effect. If it
-// is and nothing differs, the line matches.
+// compare reports whether the line is about the same subject as the effect. If
+// it is and nothing differs, the line matches.
 func (d *comparison) compare(p *pattern.Pattern) bool {
 	e := d.effect
 	if d.allow && p.Match(e, d.all, d.ctx) || !d.allow && p.Touches(e, d.ctx) {
@@ -107,7 +107,7 @@ func (d *comparison) compare(p *pattern.Pattern) bool {
 		about = d.tool(p.Tool, e.Use)
 	}
 	if about && len(d.found) == 0 {
-		// It does not match, so something differs.
+		// The line does not match, so something must differ.
 		d.say(costWord, "", "the line does not speak of all of it")
 	}
 	return about
@@ -138,7 +138,7 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 		} else {
 			d.say(costWord, "", "word %d is %s, the line says %s", i+1, shown(r.Args[i]), written(w))
 		}
-		break // what follows is hardly comparable
+		break // the remaining words are hardly comparable
 	}
 	if n := len(r.Args) - len(p.Words); n > 0 && !p.Rest && len(d.found) == 0 {
 		d.say(costDetail, "", "the line ends here, and the command goes on with %s", shown(strings.Join(shownWords(r.Args[len(p.Words):]), " ")))
@@ -162,7 +162,7 @@ func (d *comparison) run(p *pattern.Run, r *effects.Run) bool {
 }
 
 // named compares the words that are not harmless, from the line's * on, with
-// those that it names.
+// the words that it names.
 func (d *comparison) named(p *pattern.Run, r *effects.Run) {
 	n, k, before := len(p.Words), 0, -1
 	for _, i := range r.Harmful {
@@ -198,7 +198,7 @@ var stdinWords = map[effects.Stdin]string{
 	effects.StdinNetwork: "what came from the network",
 }
 
-// program compares the program: the same one given in another way is near.
+// program compares the program. The same program in another form is near.
 func (d *comparison) program(p *pattern.Run, r *effects.Run) bool {
 	probe := effects.Effect{Kind: effects.KindRun, Run: &effects.Run{Program: r.Program, Executable: r.Executable}}
 	line := pattern.Pattern{Kind: effects.KindRun, Run: &pattern.Run{Program: p.Program}}
@@ -213,7 +213,7 @@ func (d *comparison) program(p *pattern.Run, r *effects.Run) bool {
 	return true
 }
 
-// slips says as what a word gets past the meaning of a *.
+// slips describes how a word evades the meaning of a *.
 func slips(w pattern.Glob, arg string) string {
 	switch {
 	case arg == effects.DynamicWord:
@@ -261,7 +261,7 @@ func (d *comparison) path(p *pattern.Pattern, f *effects.File) bool {
 		same++
 	}
 	if same == 0 && p.Path.Base == pattern.Root {
-		return false // both begin with /, as everything does
+		return false // both have in common only the leading /
 	}
 	d.held += same
 	d.say(costWord, "", "the path is %s", shown(f.Path))
@@ -295,7 +295,7 @@ func port(n int) string {
 	return fmt.Sprint(n)
 }
 
-// domainOf is the domain that an organisation registered, "" for none.
+// domainOf returns the domain that an organisation registered, "" for none.
 func domainOf(host string) string {
 	name, err := publicsuffix.EffectiveTLDPlusOne(host)
 	if err != nil {
@@ -308,7 +308,7 @@ func (d *comparison) tool(p *pattern.Tool, u *effects.Use) bool {
 	server := p.Server == nil && u.Server == "" || p.Server != nil && u.Server != "" && p.Server.Match(u.Server)
 	name := p.Names(u)
 	if !server && !name || name && wild(p.Name) || server && p.Server != nil && wild(p.Server) {
-		return false // what both have in common is nothing but a *
+		return false // the names have only a * in common
 	}
 	if server && p.Server == nil {
 		return false // two tools without a server have nothing in common
@@ -327,13 +327,13 @@ func (d *comparison) tool(p *pattern.Tool, u *effects.Use) bool {
 	return true
 }
 
-// wild reports whether a name is nothing but a star.
+// wild reports whether a name is just a star.
 func wild(g pattern.Glob) bool { return len(g) == 2 && g[0] == "" && g[1] == "" }
 
-// written is a word of a line as it is written.
+// written returns a word of a line as written.
 func written(g pattern.Glob) string { return shown(strings.Join(g, "*")) }
 
-// shown is a word of the call as it may be shown.
+// shown returns a word of the call as it may be displayed.
 func shown(s string) string {
 	const limit = 60
 	if s = display.Display(s); s == "" || strings.Contains(s, " ") {

@@ -23,8 +23,8 @@ type nearSearch struct {
 	input *ast.Term
 }
 
-// nearRules returns the rules of a layer that almost fire. Those of lists are
-// compared as lines, which says more (nearEntries).
+// nearRules returns the rules of a layer that almost fire. Rules of lists are
+// compared as lines, which is more informative (nearEntries).
 func (t *nearSearch) nearRules(l *compiledLayer, set decisions.Set, spoke map[string]bool) []Near {
 	if l.compiler == nil {
 		return nil
@@ -36,7 +36,7 @@ func (t *nearSearch) nearRules(l *compiledLayer, set decisions.Set, spoke map[st
 		if !ok || n >= len(l.rules) || seen[n] {
 			continue
 		}
-		seen[n] = true // a deny fires by its number as well
+		seen[n] = true // a deny also fires by its number
 		rule := l.rules[n]
 		if rule.set != set || spoke[rule.ref.At] || strings.HasSuffix(rule.ast.Location.File, source.ListName) {
 			continue
@@ -51,8 +51,8 @@ func (t *nearSearch) nearRules(l *compiledLayer, set decisions.Set, spoke map[st
 	return out
 }
 
-// numberOf is the number of the rule that a rule of the set of fired rules
-// stands for.
+// numberOf returns the number of the original rule that a rule of the set of
+// fired rules was made from.
 func numberOf(r *ast.Rule) (int, bool) {
 	if r.Head.Key == nil {
 		return 0, false
@@ -64,12 +64,12 @@ func numberOf(r *ast.Rule) (int, bool) {
 	return asInt(key)
 }
 
-// conditionGroup is one condition as a person wrote it: the expressions that the compiler
-// made of it have the same place.
+// conditionGroup is one condition as a person wrote it: the expressions that
+// the compiler made from it share a location.
 type conditionGroup struct {
 	exprs []*ast.Expr
 	at    *ast.Location
-	shown []*ast.Expr // with variables replaced by the fields that they are equal to
+	shown []*ast.Expr // with variables replaced by the fields that they equal
 }
 
 func partsOfBody(body ast.Body) []conditionGroup {
@@ -88,16 +88,16 @@ func partsOfBody(body ast.Body) []conditionGroup {
 	return parts
 }
 
-// rule tries the conditions of a rule in their order: each together with those
-// before it that hold, since it may use what they bind. It stops when too much
-// is missing.
+// rule tries the conditions of a rule in order: each together with the earlier
+// ones that hold, since it may use variables they bind. It stops when the cost
+// is too high.
 func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, bool) {
 	near := Near{Rule: rule.ref, Set: rule.set}
 	if rule.fixed != nil {
 		near.Reason = rule.fixed.reason
 	}
 	held := ast.Body{}
-	missing := map[ast.Var]bool{} // variables that what does not hold would have bound
+	missing := map[ast.Var]bool{} // variables that a failed condition would have bound
 	means := map[ast.Var]ast.Value{}
 	for _, p := range partsOfBody(fired.Body) {
 		p.shown = inlinedWith(p.exprs, means)
@@ -112,7 +112,7 @@ func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, 
 			near.cost += costDetail
 		case slices.ContainsFunc(vars, func(v ast.Var) bool { return missing[v] }):
 			near.Failed = append(near.Failed, Condition{Text: textOf(rule, p), At: placeOf(p), Untried: true})
-			// It may well hold: what it builds on is what counts.
+			// It may well hold: only the condition it depends on counts.
 		default:
 			together := append(slices.Clone(held), p.exprs...)
 			holds, bound, err := t.holds(l, together, held)
@@ -141,8 +141,8 @@ func (t *nearSearch) rule(l *compiledLayer, rule *rule, fired *ast.Rule) (Near, 
 	return near, len(near.Failed) > 0
 }
 
-// holds evaluates conditions that belong together. bound is what those without
-// the last one bind, when they do not hold.
+// holds evaluates conditions that belong together. bound holds the variables
+// that all but the last one bind, if they do not hold.
 func (t *nearSearch) holds(l *compiledLayer, together, before ast.Body) (holds bool, bound topdown.QueryResult, err error) {
 	if len(together) == 1 {
 		if known, is := t.plain(together[0]); known {
@@ -175,8 +175,8 @@ func (t *nearSearch) holds(l *compiledLayer, together, before ast.Body) (holds b
 	return false, bound, err
 }
 
-// plain answers a comparison of a field with a literal without the evaluator;
-// most conditions are one.
+// plain evaluates a comparison of a field with a literal without the evaluator;
+// most conditions are such.
 func (t *nearSearch) plain(e *ast.Expr) (known, holds bool) {
 	if e.Negated || !e.IsCall() || len(e.With) > 0 || len(e.Operands()) != 2 {
 		return false, false
@@ -207,7 +207,8 @@ func (t *nearSearch) document() *ast.Term {
 	return t.input
 }
 
-// readsRaw reports whether a condition reads what an explanation does not have.
+// readsRaw reports whether a condition reads the raw input, which an
+// explanation does not have.
 func (t *nearSearch) readsRaw(p conditionGroup) bool {
 	if t.in.Call.Input != nil {
 		return false
@@ -228,13 +229,13 @@ func kindsOf(p conditionGroup) []string {
 	return nil
 }
 
-// binds reports whether a condition only names a value for later ones.
+// binds reports whether a condition only assigns a value for later ones.
 func binds(p conditionGroup) bool {
 	return len(p.exprs) > 0 && !slices.ContainsFunc(p.exprs, func(e *ast.Expr) bool { return !e.IsAssignment() && !localEquality(e) })
 }
 
-// localEquality reports whether an expression is what an assignment has become:
-// a variable of the compiler made equal to something.
+// localEquality reports whether an expression is a compiled assignment: a
+// variable of the compiler made equal to something.
 func localEquality(e *ast.Expr) bool {
 	if e.Negated || !e.IsCall() || e.Operator().String() != "eq" || len(e.Operands()) != 2 {
 		return false
@@ -243,8 +244,8 @@ func localEquality(e *ast.Expr) bool {
 	return ok && name.IsGenerated()
 }
 
-// costOf is what it costs that a condition does not hold, by the fields that it
-// and the helpers it names look at.
+// costOf returns the cost of a condition that does not hold, by the fields that
+// it and the helpers it calls read.
 func costOf(l *compiledLayer, p conditionGroup) int {
 	cost := costDetail
 	for _, e := range p.shown {
@@ -253,7 +254,7 @@ func costOf(l *compiledLayer, p conditionGroup) int {
 	return cost
 }
 
-// maxHelpers is how deep helpers that name helpers are followed.
+// maxHelpers is the depth to which helpers called by helpers are followed.
 const maxHelpers = 4
 
 func costIn(l *compiledLayer, x any, depth int) int {
@@ -276,7 +277,7 @@ func costIn(l *compiledLayer, x any, depth int) int {
 	return cost
 }
 
-// helpersOf are the rules that a reference names.
+// helpersOf returns the rules that a reference names.
 func helpersOf(l *compiledLayer, ref ast.Ref) []*ast.Rule {
 	if !ref[0].Equal(ast.DefaultRootDocument) {
 		return nil

@@ -12,20 +12,21 @@ import (
 	"github.com/permd/permd/policy/input"
 )
 
-// Bounds of what is shown, in characters.
+// Bounds of displayed text, in characters.
 const (
 	maxConditionText  = 160
 	maxConditionValue = 100
 )
 
-// textOf is a condition as it is written, on one line.
+// textOf returns a condition as written, on one line.
 func textOf(r *rule, p conditionGroup) string {
 	text := strings.Join(strings.Fields(string(p.at.Text)), " ")
 	for _, e := range r.ast.Body {
 		if e.Location == nil || e.Location.Row != p.at.Row || e.Location.Col != p.at.Col || !e.IsCall() || len(e.Operands()) != 2 {
 			continue
 		}
-		// Of some comparisons the parser keeps the text of the first operand only.
+		// For some comparisons the parser keeps the text of the first operand
+		// only.
 		op := ast.BuiltinMap[e.Operator().String()]
 		if op != nil && op.Infix != "" && !strings.Contains(text, op.Infix) {
 			text = e.Operand(0).String() + " " + op.Infix + " " + e.Operand(1).String()
@@ -44,8 +45,8 @@ func placeOf(p conditionGroup) string {
 	return fmt.Sprintf("%s:%d", p.at.File, p.at.Row)
 }
 
-// is says what the effect has where a condition looks: the fields that it reads
-// and the variables that were bound before it.
+// is describes the values that a condition tests: the fields that it reads and
+// the variables bound before it.
 func (t *nearSearch) is(l *compiledLayer, p conditionGroup, bound topdown.QueryResult) string {
 	var said []string
 	add := func(name, value string) {
@@ -63,7 +64,7 @@ func (t *nearSearch) is(l *compiledLayer, p conditionGroup, bound topdown.QueryR
 				return false
 			}
 			if input.PartOf(ref)&(input.PartRaw|input.PartArguments) != 0 {
-				return false // that may be a whole file, or a secret
+				return false // it may be a whole file, or a secret
 			}
 			v, err := t.document().Value.Find(ref[1:])
 			if err != nil {
@@ -74,7 +75,7 @@ func (t *nearSearch) is(l *compiledLayer, p conditionGroup, bound topdown.QueryR
 			return false
 		})
 		if l.needs&(input.PartRaw|input.PartArguments) != 0 {
-			continue // a variable may hold that as well
+			continue // a variable may hold the same
 		}
 		ast.WalkVars(e, func(v ast.Var) bool {
 			name, ok := l.compiler.RewrittenVars[v]
@@ -99,7 +100,7 @@ func (t *nearSearch) is(l *compiledLayer, p conditionGroup, bound topdown.QueryR
 	return strings.Join(said, ", ")
 }
 
-// valueText is a value of the input as it may be shown.
+// valueText returns a value of the input as it may be displayed.
 func valueText(v ast.Value) string { return cut(display.Display(v.String()), maxConditionValue) }
 
 func cut(s string, limit int) string {

@@ -12,8 +12,8 @@ import "github.com/open-policy-agent/opa/v1/ast"
 // program. In the copy of a rule that is evaluated such a name is therefore
 // replaced by its value, which changes no answer.
 
-// constants are the rules of a package that are a collection without variables,
-// by their names.
+// constants maps names to the rules of a package whose value is a collection
+// without variables.
 type constants map[ast.Var]*ast.Term
 
 // constantsOf finds the constants of a layer's own package.
@@ -42,8 +42,8 @@ func constantsOf(pkg ast.Ref, modules map[string]*ast.Module) constants {
 	return found
 }
 
-// constantOf is the collection that a rule defines, nil if it is another kind
-// of rule.
+// constantOf returns the collection that a rule defines, nil if it is another
+// kind of rule.
 func constantOf(r *ast.Rule) *ast.Term {
 	h := r.Head
 	if r.Default || r.Else != nil || len(h.Ref()) != 1 || h.Key != nil || len(h.Args) > 0 || h.Value == nil {
@@ -62,8 +62,8 @@ func constantOf(r *ast.Rule) *ast.Term {
 }
 
 // inline replaces the constants that a rule of the package tests for membership
-// in. A name that the rule uses in any other way, or that its module imports, is
-// left alone: it may be something else there.
+// in. A name that the rule uses in any other way, or that its module imports,
+// is left alone: it may mean something else there.
 func (c constants) inline(r *ast.Rule, imports []*ast.Import) {
 	if len(c) == 0 {
 		return
@@ -92,7 +92,7 @@ func (c constants) inline(r *ast.Rule, imports []*ast.Import) {
 	}
 }
 
-// testedIn is the name that an expression tests for membership in.
+// testedIn returns the name that an expression tests for membership in.
 func testedIn(e *ast.Expr) (ast.Var, bool) {
 	if e.Negated || len(e.With) > 0 || !e.IsCall() || !e.Operator().Equal(ast.Member.Ref()) || len(e.Operands()) != 2 {
 		return "", false

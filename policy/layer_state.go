@@ -14,47 +14,47 @@ import (
 	"github.com/permd/permd/policy/source"
 )
 
-// State says how a layer is.
+// State is the condition of a layer.
 type State string
 
 // The states of a layer.
 const (
 	StateOK       State = "ok"
-	StateDegraded State = "degraded" // its files are broken; what was good before is in use
+	StateDegraded State = "degraded" // its files are broken; the last good rules are in use
 	StateAbsent   State = "absent"   // it has no files
 )
 
 // testBudget bounds the tests of one layer while it is loaded.
 const testBudget = 10 * time.Second
 
-// layerState is one layer at one place, as it was when its files were last read.
-// It is immutable; reading them again makes a new one.
+// layerState is the state of one layer at one place when its files were last
+// read. It is immutable; reading the files again makes a new one.
 type layerState struct {
 	layer   decisions.Layer
 	uid     uint32
-	project string // root, for project layers
+	project string // root of the project, for project layers
 	dirs    []string
-	org     *layerState // org, for the layers of users and projects
+	org     *layerState // the org layer, for the layers of users and projects
 
 	active      *compiledLayer // nil when the layer has never been good
 	digest      string         // of the files that active was compiled from
-	files       int            // of them
-	nonEmpty    []string       // the names of those that have something in them
-	quarantined []string       // of these, the ones whose allows do not count at the moment
-	lastDigest  string         // digest of the files that were read last
+	files       int            // number of these files
+	nonEmpty    []string       // names of the files that are not blank
+	quarantined []string       // names of those whose allows do not count at the moment
+	lastDigest  string         // digest of the files last read
 	state       State
 	problems    diag.List // why it is degraded
 	since       time.Time
 	folders     []string  // folders that were read
 	recheckAt   time.Time // when to read again without an event, zero for never
 
-	used *atomic.Int64 // when it was asked for last, in ticks of the store
+	used *atomic.Int64 // when it was last requested, in ticks of the store
 }
 
-// loadOptions say how the files of a layer are read.
+// loadOptions control how the files of a layer are read.
 type loadOptions struct {
-	deadline  time.Time // how long to wait for files that are being changed
-	immediate bool      // a person wants what is there now
+	deadline  time.Time // how long to wait for files that are changing
+	immediate bool      // a person requested a reload now
 }
 
 func (p loadOptions) emptyGrace() time.Duration {
@@ -64,12 +64,12 @@ func (p loadOptions) emptyGrace() time.Duration {
 	return emptyGrace
 }
 
-// refresh reads a layer's files again and, if they have changed, compiles and tests
-// them. A failure of any kind keeps what was good.
+// refresh reads a layer's files again and, if they have changed, compiles and
+// tests them. After any failure the last good rules stay in use.
 func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) *layerState {
 	next := *prev
 	if len(prev.dirs) == 0 && prev.state == StateDegraded {
-		return &next // not even its folder is known
+		return &next // its folder is not known
 	}
 	next.quarantined, next.recheckAt = nil, time.Time{}
 	r, stable := s.read(ctx, prev, how)
@@ -81,8 +81,8 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 		next.lastDigest = ""
 		return next.degrade(r.problems, s.opts.now())
 	case len(next.folders) == 0 && prev.active != nil && len(prev.active.rules)+len(prev.active.programs) > 0 && prev.layer != decisions.Project:
-		// The folder has gone while its rules were in use. Nobody drops rules
-		// that way on purpose, and a deny must not vanish by accident.
+		// The folder disappeared while its rules were in use. Nobody removes
+		// rules that way on purpose, and a deny must not vanish by accident.
 		var ps diag.List
 		ps.FileErrorf(prev.dirs[0], "leave an empty folder to have no rules", "the folder is gone; its rules stay in use")
 		next.lastDigest = ""
@@ -94,15 +94,15 @@ func (s *Store) refresh(ctx context.Context, prev *layerState, how loadOptions) 
 	return s.build(ctx, &next, r.files, nil)
 }
 
-// build compiles the layer from files that were read, unless it has been
-// made from the same ones before.
+// build compiles the layer from the files that were read, unless it was already
+// built from the same ones.
 func (s *Store) build(ctx context.Context, next *layerState, files []source.File, disable []string) *layerState {
 	digest := next.digestOf(files, disable)
 	switch {
 	case digest == next.lastDigest:
-		return next // nothing new, good or bad
+		return next // unchanged, good or bad
 	case next.active != nil && digest == next.digest:
-		next.lastDigest = digest // back at what is in use
+		next.lastDigest = digest // reverted to the rules in use
 		return next.succeed(s.opts.now())
 	}
 	next.lastDigest = digest
@@ -114,7 +114,7 @@ func (s *Store) build(ctx context.Context, next *layerState, files []source.File
 	if ps.Failed() {
 		return next.degrade(ps, s.opts.now())
 	}
-	// The shipped layer's tests have been run where permd was built.
+	// The tests of the shipped layer ran when permd was built.
 	if c.tests != nil && next.layer != decisions.Base {
 		ctx, cancel := context.WithTimeout(ctx, testBudget)
 		defer cancel()
@@ -173,7 +173,7 @@ func failedTests(ctx context.Context, u unit, mods *moduleSet, schema *input.Sch
 	return ps
 }
 
-// rulesOf says whom the files of a layer must belong to.
+// rulesOf returns who may own and write the files of a layer.
 func (s *Store) rulesOf(n *layerState) source.Access {
 	switch n.layer {
 	case decisions.Org:
@@ -182,12 +182,13 @@ func (s *Store) rulesOf(n *layerState) source.Access {
 		return source.Access{Owners: []uint32{0, n.uid}, PrivateGroup: s.privateGroup(n.uid)}
 	case decisions.Project, decisions.Base:
 	}
-	// A project's files can only tighten until somebody trusts them, so it
-	// does not matter who could change them.
+	// A project's files can only add restrictions until somebody trusts them,
+	// so it does not matter who can change them.
 	return source.Access{Writable: true, ListsOnly: true}
 }
 
-// privateGroup tells a person's private group, each group asked for once.
+// privateGroup returns a function that recognises a person's private group and
+// caches the answer for each group.
 func (s *Store) privateGroup(uid uint32) func(gid uint32) bool {
 	known := map[uint32]bool{}
 	return func(gid uint32) bool {
@@ -201,7 +202,7 @@ func (s *Store) privateGroup(uid uint32) func(gid uint32) bool {
 }
 
 // projectDirs returns the .permd folders that apply to a project: its own and
-// all on the way up, the nearest first.
+// those of all parent folders, nearest first.
 func projectDirs(root string) ([]string, error) {
 	if !filepath.IsAbs(root) || filepath.Clean(root) != root {
 		return nil, errors.New("the project's root must be an absolute, clean path")
@@ -215,5 +216,5 @@ func projectDirs(root string) ([]string, error) {
 	}
 }
 
-// maxLevels is how deep below the root folder a project may lie.
+// maxLevels is the maximum depth of a project below the root folder.
 const maxLevels = 128

@@ -8,8 +8,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
-// limiter cancels evaluations that take longer than evalTimeout. All of them
-// share one timer, which runs while there are any: to set a timer wakes a thread
+// limiter cancels evaluations that take longer than evalTimeout. They all share
+// one timer, which runs while there are any: setting a timer wakes a thread
 // that waits for the network, and that takes as long as most evaluations.
 type limiter struct {
 	mu      sync.Mutex
@@ -17,16 +17,16 @@ type limiter struct {
 	ticking bool
 }
 
-// evaluation is one evaluation under way.
+// evaluation is one running evaluation.
 type evaluation struct {
 	cancel topdown.Cancel
-	ticks  int // seen
+	ticks  int // ticks since it started
 }
 
-// limitTicks is how many ticks make evalTimeout; up to one more may pass.
+// limitTicks is the number of ticks in evalTimeout; up to one more may pass.
 const limitTicks = 5
 
-// start begins to count; stop must be called after it.
+// start starts timing an evaluation; stop must be called after it.
 func (l *limiter) start() *evaluation {
 	e := &evaluation{cancel: topdown.NewCancel()}
 	l.mu.Lock()

@@ -11,7 +11,7 @@ import (
 // numKinds is the number of kinds of effects.
 const numKinds = 10
 
-// kindIndex returns a kind's place in effects.Kinds, -1 if it is none.
+// kindIndex returns a kind's index in effects.Kinds, -1 if it is none.
 func kindIndex(kind effects.Kind) int {
 	for i, k := range effects.Kinds {
 		if k == kind {
@@ -22,9 +22,9 @@ func kindIndex(kind effects.Kind) int {
 }
 
 // probe asks OPA's rule index which rules could fire for each kind of effect,
-// with nothing but the kind known: a layer without any need not be evaluated.
-// Then it asks with fields that no rule names, which leaves the rules that the
-// index can never exclude; too many of them are worth a warning.
+// with only the kind known: a layer without any need not be evaluated. Then it
+// asks with field values that no rule names, which leaves the rules that the
+// index can never exclude; too many of them cause a warning.
 func probe(l *compiledLayer, schema *input.Schema, ps *diag.List) {
 	index := l.index
 	for i, kind := range effects.Kinds {
@@ -45,7 +45,7 @@ func probe(l *compiledLayer, schema *input.Schema, ps *diag.List) {
 	}
 }
 
-// kindResolver is the input when only the kind is known.
+// kindResolver is the input with only the kind known.
 type kindResolver struct {
 	schema    *input.Schema
 	kind      effects.Kind
@@ -53,7 +53,7 @@ type kindResolver struct {
 }
 
 // Resolve implements ast.ValueResolver. A field that the kind does not have is
-// undefined, exactly as in the input that Go builds.
+// undefined, exactly as in a real input.
 func (r *kindResolver) Resolve(ref ast.Ref) (ast.Value, error) {
 	field, ok := input.Field(ref)
 	if !ok || len(ref) > 3 {

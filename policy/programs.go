@@ -11,18 +11,18 @@ import (
 	"github.com/permd/permd/policy/source"
 )
 
-// ProgramInfo is a program that a layer says something about.
+// ProgramInfo is a program that a layer describes.
 type ProgramInfo struct {
 	Program string          `json:"program"`
 	Layer   decisions.Layer `json:"layer"`
-	// Extends is set when permd, or org, knows the program already.
+	// Extends is set if permd, or org, already describes the program.
 	Extends bool    `json:"extends"`
 	At      string  `json:"at"` // file:line
 	UID     *uint32 `json:"uid,omitzero"`
 }
 
-// programs reads the files of a layer that describe programs, and makes the
-// table that the layer's lists are understood with.
+// programs reads the program descriptions of a layer, and builds the table used
+// for the layer's lists.
 func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 	files := map[string][]byte{}
 	for _, f := range u.files {
@@ -63,7 +63,8 @@ func (u *unit) programs(out *compiledLayer, ps *diag.List) {
 	}
 }
 
-// programsDigest identifies what a layer says about programs, "" if it says nothing.
+// programsDigest identifies the program descriptions of a layer, "" if it has
+// none.
 func (n *layerState) programsDigest() string {
 	if n == nil || n.active == nil || len(n.active.programs) == 0 {
 		return ""
@@ -71,15 +72,15 @@ func (n *layerState) programsDigest() string {
 	return n.digest
 }
 
-// withOrg returns the state with that of org: what org says about programs
-// is what a person's files are read against.
+// withOrg returns the state with that of org, whose program descriptions apply
+// when a person's files are read.
 func (n *layerState) withOrg(org *layerState) *layerState {
 	next := *n
 	next.org = org
 	return &next
 }
 
-// tableOf is the program table with what org says about it.
+// tableOf returns the program table with org's descriptions.
 func (s *Store) tableOf(org *layerState) *programs.Table {
 	if org != nil && org.active != nil && org.active.table != nil {
 		return org.active.table
@@ -87,9 +88,9 @@ func (s *Store) tableOf(org *layerState) *programs.Table {
 	return s.table
 }
 
-// tableFor is the program table for the calls of one person. What a person says
-// of programs that nobody else describes counts as far as an allow of theirs: not
-// where only org's count, and not while the file is perhaps being written.
+// tableFor returns the program table for the calls of one person. A person's
+// descriptions of programs that nobody else describes count only while their
+// allows do: not with only_org, and not while the file may be being written.
 func (s *Store) tableFor(st *state, user *layerState) *programs.Table {
 	table := s.tableOf(st.org)
 	if user == nil || user.active == nil || user.active.overlay == nil {
@@ -99,8 +100,7 @@ func (s *Store) tableFor(st *state, user *layerState) *programs.Table {
 	return table.With(user.active.overlay, !st.switches.OnlyOrg && !held)
 }
 
-// Programs returns the programs that layers say something about, from org to the
-// users.
+// Programs returns the programs that layers describe, from org to the users.
 func (s *Store) Programs() []ProgramInfo {
 	st := s.state.Load()
 	out := []ProgramInfo{}

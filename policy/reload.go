@@ -7,15 +7,14 @@ import (
 	"time"
 )
 
-// Reload looks at all files now and reports whether other rules are in use
-// afterwards. The error joins what is wrong with each layer that is broken;
-// their last good rules stay in use. It waits up to two seconds for files that are
-// being changed at this moment.
+// Reload reads all files now and reports whether the rules in use have changed.
+// The error joins the problems of each broken layer; their last good rules stay
+// in use. It waits up to two seconds for files that are being changed.
 func (s *Store) Reload(ctx context.Context) (changed bool, err error) {
 	return s.reload(ctx, true)
 }
 
-// reload is Reload, because a person wants it at once, or by itself.
+// reload implements Reload; immediate says that a person requested it.
 func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,8 +54,8 @@ func (s *Store) reload(ctx context.Context, atOnce bool) (changed bool, err erro
 	return changed, errors.Join(errs...)
 }
 
-// stableSwitches reads the settings, and when they are other ones than before,
-// until they are the same twice in a row: the file may be just being written.
+// stableSwitches reads the settings. If they have changed, it reads until they
+// are the same twice in a row, since the file may be being written.
 func (s *Store) stableSwitches(ctx context.Context, old Switches) (Switches, error) {
 	now, err := s.readSwitches()
 	for end := time.Now().Add(loadTimeout); err != nil || !reflect.DeepEqual(now, old); {

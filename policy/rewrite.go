@@ -8,20 +8,20 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// How permd knows which rule fired.
+// This file makes permd know which rule fired.
 //
 // Before compiling, each rule of the three sets is turned into a rule of one
-// set, permd__fired, that adds the rule's number, or [number, value] when the
+// set, permd__fired, that adds the rule's number, or [number, value] if the
 // value is not a literal. So attribution is exact even if two rules give the
 // same reason, one look-up in OPA's index serves all three sets, and no tracer
-// is needed: measured, a tracer of rule exits costs about 2 µs an effect and
-// sees values only as bindings.
+// is needed: a tracer of rule exits was measured to cost about 2 µs per effect,
+// and sees values only as bindings.
 //
-// A deny or ask rule whose value is not a literal fires through its number
-// alone as well: a reason that turns out undefined must not lose the deny.
+// A deny or ask rule whose value is not a literal also fires by its number
+// alone: an undefined reason must not lose the deny.
 //
-// The sets themselves remain for rules that refer to them, else they are
-// replaced by stubs: always defined, never evaluated.
+// The sets themselves remain for rules that refer to them. Otherwise they are
+// replaced by stubs, which are always defined and never evaluated.
 const (
 	reservedPrefix = "permd__"
 	firedName      = reservedPrefix + "fired"
@@ -38,8 +38,8 @@ func firedRef(layer decisions.Layer) ast.Ref {
 	return append(layerRef(layer), ast.StringTerm(firedName))
 }
 
-// rewrite returns the modules to compile for evaluation. The given ones are
-// left as they are.
+// rewrite returns the modules to compile for evaluation. The given ones are not
+// modified.
 func rewrite(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule, keepSets bool) map[string]*ast.Module {
 	numbers := make(map[*ast.Rule]int, len(rules))
 	for n, r := range rules {
@@ -59,7 +59,7 @@ func rewrite(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule
 				known.inline(c, m.Imports)
 			}
 			fresh.Rules = append(fresh.Rules, c)
-			// The body may ask for its own metadata.
+			// The body may refer to its own metadata.
 			for _, a := range r.notes {
 				moved[a] = !keepSets
 				notes = append(notes, a.Copy(c))
@@ -97,7 +97,7 @@ func rewrite(layer decisions.Layer, policy map[string]*ast.Module, rules []*rule
 	return out
 }
 
-// firedRule is the rule with another head.
+// firedRule returns the rule with another head.
 func firedRule(r *ast.Rule, key *ast.Term, m *ast.Module) *ast.Rule {
 	c := r.Copy()
 	head := ast.NewHead(ast.Var(firedName))
@@ -111,9 +111,9 @@ func firedRule(r *ast.Rule, key *ast.Term, m *ast.Module) *ast.Rule {
 	return c
 }
 
-// stubs makes the three sets exist in a layer that has no rule of one: a rule
-// or a test that refers to a missing set would be undefined. The index excludes
-// them for each kind that there is.
+// stubs defines the sets that a layer has no rule of: a rule or a test that
+// refers to a missing set would be undefined. The index excludes them for every
+// kind of effect.
 func stubs(layer decisions.Layer) *ast.Module {
 	m := ast.MustParseModuleWithOpts("package permd."+string(layer)+`
 

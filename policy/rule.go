@@ -20,9 +20,9 @@ type rule struct {
 	ref decisions.RuleRef
 	set decisions.Set
 	ast *ast.Rule
-	// notes are the METADATA blocks right above the rule.
+	// notes are the METADATA blocks directly above the rule.
 	notes []*ast.Annotations
-	// fixed is what the rule adds, when that is a literal; else nil.
+	// fixed is the element that the rule adds, if it is a literal; else nil.
 	fixed *element
 }
 
@@ -35,9 +35,9 @@ type element struct {
 	coversUnknown bool
 }
 
-// Bounds of what a rule may say: it ends up in dialogs and in the journal.
+// Bounds of the texts of a rule, which appear in dialogs and in the journal.
 const (
-	maxReason  = 1024 // bytes; longer ones are cut
+	maxReason  = 1024 // bytes; longer ones are truncated
 	maxMessage = 4096
 	maxID      = 128
 )
@@ -119,8 +119,8 @@ func setNamed(h *ast.Head) (decisions.Set, bool) {
 	return "", false
 }
 
-// checkShape refuses rules that look as if they added to a set and do not:
-// they compile, but would never fire.
+// checkShape refuses rules that look as if they added to a set and do not: they
+// compile, but would never fire.
 func checkShape(r *ast.Rule, set decisions.Set, ps *diag.List) bool {
 	hint := fmt.Sprintf("write: %s contains \"the reason\" if { … }", set)
 	switch {
@@ -160,8 +160,8 @@ func annotate(ru *rule, ps *diag.List) string {
 
 const elementHint = `a rule adds a reason, or {"reason": …, "message": …, "remember": …, "covers": [...]}`
 
-// literalElement reads what a rule adds when it is written out, nil if it is
-// only known when the rule fires. What can be checked of it now is checked.
+// literalElement reads the element that a rule adds if it is a literal, nil if
+// it is only known when the rule fires. It checks what can be checked now.
 func literalElement(t *ast.Term, set decisions.Set) (*element, error) {
 	if isLiteral(t) {
 		return readElement(t.Value, set)
@@ -178,7 +178,7 @@ func literalElement(t *ast.Term, set decisions.Set) (*element, error) {
 	return nil, nil
 }
 
-// isLiteral reports whether a term is written out: no variable, no call.
+// isLiteral reports whether a term has no variables and no calls.
 func isLiteral(t *ast.Term) bool {
 	literal := true
 	ast.WalkTerms(t, func(t *ast.Term) bool {
@@ -298,9 +298,9 @@ var guardedTags = func() effects.Tags {
 	return tags
 }()
 
-// clean makes a rule's words fit for a terminal and a dialog: one line without
-// control or bidirectional characters, and not too long. A reason may have been
-// built from words of the call.
+// clean makes a rule's text fit for a terminal and a dialog: one line without
+// control or bidirectional characters, truncated to a limit. A reason may have
+// been built from words of the call.
 func clean(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -11,39 +11,39 @@ import (
 	"github.com/permd/permd/policy/source"
 )
 
-// How permd keeps from using half of a change.
+// This file keeps permd from using half of a change.
 //
-// No change of several files is one step, and not even the change of one: most
-// programs empty a file before they write it, some remove it first. Whoever
-// reads in between sees rules that nobody wrote, and the deny that is missing
-// among them is an allow. So what was read is used only when
+// Changing several files is not atomic, and neither is changing one: most
+// programs truncate a file before they write it, some remove it first. A reader
+// in between sees rules that nobody wrote, and a missing deny among them is an
+// allow. So files are used only when
 //
-//   - nothing of it was changed in the last 100 ms, and
-//   - reading all of it again gives the same bytes, files and times.
+//   - none of them was changed in the last 100 ms, and
+//   - reading all of them again gives the same bytes, files and times.
 //
-// Until then it is read again and again, and the former rules stay in use. Who
-// takes longer between two writes is not recognised by that. But the worst of
-// it is: a program that is slow to write, as in "generate > a.rego", leaves an
-// empty file for as long as it runs. See emptied.
+// Until then they are read repeatedly, and the former rules stay in use. A
+// longer pause between two writes is not recognised. The worst case of that is
+// a slow program, as in "generate > a.rego", which leaves an empty file for as
+// long as it runs: see recentlyEmptied.
 const (
-	// quietPeriod is how long nothing may have been changed. The times of files lag
+	// quietPeriod is how long files must have been unchanged. File times lag
 	// the clock by up to 10 ms.
 	quietPeriod = 100 * time.Millisecond
 	// loadTimeout is how long one reload waits for that, for all layers together.
 	loadTimeout = 2 * time.Second
-	// emptyGrace is how long a file must have been empty before it is believed, and
-	// shortDoubt the same when a person asks for a reload.
+	// emptyGrace is how long a file must have been empty before its rules are
+	// dropped, and shortDoubt the same when a person requests a reload.
 	emptyGrace       = 10 * time.Second
 	reloadEmptyGrace = time.Second
 )
 
-// folderContents is what the folders of a layer held at one time.
+// folderContents is the contents of the folders of a layer at one time.
 type folderContents struct {
 	files    []source.File
 	dirs     []string  // all folders that were read, to watch
 	problems diag.List // why the files cannot be used, nil if they can
-	digest   string    // of the files
-	stamp    string    // of all that can tell a change
+	digest   string    // digest of the files
+	stamp    string    // changes with any change of the files
 	newest   time.Time
 }
 
@@ -71,15 +71,15 @@ func (s *Store) readOnce(n *layerState) *folderContents {
 	return out
 }
 
-// read reads the folders of a layer when they are not just being changed, or
-// returns false when they are at that all the time. What was looked at before
-// need not wait: nothing follows from it.
+// read reads the folders of a layer once they are stable, or returns false if
+// they keep changing. Contents that were examined before need no wait: they
+// change nothing.
 func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*folderContents, bool) {
 	for r := s.readOnce(n); ; r = s.readOnce(n) {
 		if r.unchanged(n) {
 			return r, true
 		}
-		// Not the store's clock: it is compared with the times of files.
+		// Not the store's clock: it is compared with file times.
 		now := time.Now()
 		rest := quietPeriod - now.Sub(r.newest)
 		if how.immediate {
@@ -99,12 +99,12 @@ func (s *Store) read(ctx context.Context, n *layerState, how loadOptions) (*fold
 	}
 }
 
-// unchanged reports whether these files were looked at before.
+// unchanged reports whether these files were examined before.
 func (r *folderContents) unchanged(n *layerState) bool {
 	return !r.problems.Failed() && n.lastDigest == r.digest
 }
 
-// wait waits and reports whether it was to the end.
+// wait waits and reports whether it was not cut short.
 func wait(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -116,10 +116,10 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// recentlyEmptied returns the files whose rules are in use and that have nothing in
-// them now, or have gone together with all others, less long ago than the doubt
-// lasts, and when it ends: somebody may be about to write them. Comments are
-// something.
+// recentlyEmptied returns the files whose rules are in use and that became
+// blank, or disappeared together with all others, less than doubt ago, and when
+// that time ends: somebody may be about to write them. A file with comments is
+// not blank here.
 func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt time.Duration) (names []string, until time.Time) {
 	left := map[string]source.File{}
 	for _, f := range r.files {
@@ -131,7 +131,7 @@ func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt tim
 		case ok && len(strings.TrimSpace(string(f.Data))) > 0:
 			continue
 		case !ok && len(left) > 0:
-			continue // removed; the others are there
+			continue // removed; the others are present
 		case !ok:
 			f.ModTime = r.newest // of the folder
 		}
@@ -146,7 +146,7 @@ func (n *layerState) recentlyEmptied(r *folderContents, now time.Time, doubt tim
 	return names, until
 }
 
-// nonEmptyFiles returns the names of the files that have something in them.
+// nonEmptyFiles returns the names of the files that are not empty.
 func nonEmptyFiles(files []source.File) []string {
 	var out []string
 	for _, f := range files {
@@ -157,9 +157,9 @@ func nonEmptyFiles(files []source.File) []string {
 	return out
 }
 
-// quarantine keeps the rules in use while it is not known whether they are meant to
-// go: their denies and asks stay, and what they allow does not count, so that
-// whichever is true, nothing is allowed by mistake.
+// quarantine keeps the rules in use while it is not known whether their removal
+// is intended: their denies and asks still apply, and their allows do not
+// count, so that in either case nothing is allowed by mistake.
 func (n *layerState) quarantine(names []string, until time.Time, now time.Time) *layerState {
 	var ps diag.List
 	ps.FileErrorf(names[0], "after 10 seconds it is taken as it is, by permd reload after one",
@@ -173,7 +173,7 @@ func inQuarantine(held []string, r *decisions.RuleRef) bool {
 	return slices.ContainsFunc(held, func(name string) bool { return strings.HasPrefix(r.At, name+":") })
 }
 
-// markUnstable keeps the rules in use while their files do not rest.
+// markUnstable keeps the rules in use while their files are changing.
 func (n *layerState) markUnstable(now time.Time) *layerState {
 	var ps diag.List
 	ps.FileErrorf(n.dirs[0], "permd looks again by itself", "its files keep changing; what they held %v without a change will be used", quietPeriod)
@@ -181,8 +181,8 @@ func (n *layerState) markUnstable(now time.Time) *layerState {
 	return n.degrade(ps, now)
 }
 
-// isBlank reports whether a file has nothing but comments in it, so that it has
-// no rules. OPA's parser would want a package.
+// isBlank reports whether a file holds nothing but comments, so that it has no
+// rules. OPA's parser would require a package.
 func isBlank(data []byte) bool {
 	for line := range strings.Lines(string(data)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {

@@ -11,20 +11,20 @@ import (
 	"github.com/permd/permd/policy/diag"
 )
 
-// Status says which rules are in use and how each layer is.
+// Status describes the rules in use and the condition of each layer.
 type Status struct {
 	Layers []LayerStatus `json:"layers"`
-	// Settings is why the settings could not be read; the former ones are in
-	// use. "" when they could.
+	// Settings is why the settings could not be read, in which case the former
+	// ones are in use; "" if they could.
 	Settings string `json:"settings,omitzero"`
-	// SettingsSince is since when they could not, zero when they can.
+	// SettingsSince is when reading them first failed, zero if it did not.
 	SettingsSince time.Time `json:"settingsSince,omitzero"`
-	// Watching is why changes are only found by looking every 20 seconds; ""
-	// when the system reports them.
+	// Watching is why changes are only found by polling every 20 seconds; "" if
+	// the system reports them.
 	Watching string `json:"watching,omitzero"`
 }
 
-// LayerStatus is how one layer is.
+// LayerStatus is the condition of one layer.
 type LayerStatus struct {
 	Layer   decisions.Layer `json:"layer"`
 	UID     *uint32         `json:"uid,omitzero"`     // of user and project layers
@@ -36,17 +36,17 @@ type LayerStatus struct {
 	Deny  int `json:"deny"`
 	Ask   int `json:"ask"`
 	Files int `json:"files"`
-	// Programs is of how many programs the layer says something.
+	// Programs is the number of programs that the layer describes.
 	Programs int `json:"programs,omitzero"`
-	// Digest is of the rules in use, "" when the layer has never been good.
+	// Digest identifies the rules in use, "" if the layer has never been good.
 	Digest   string         `json:"digest,omitzero"`
-	Error    string         `json:"error,omitzero"`    // the first problem, with its place
+	Error    string         `json:"error,omitzero"`    // the first problem, with its position
 	Problems []diag.Problem `json:"problems,omitzero"` // all of them
-	Warnings []diag.Problem `json:"warnings,omitzero"` // of the rules in use
-	Since    time.Time      `json:"since"`             // when it came into this state
+	Warnings []diag.Problem `json:"warnings,omitzero"` // about the rules in use
+	Since    time.Time      `json:"since"`             // when it entered this state
 }
 
-// Degraded reports whether a layer is not what its files say.
+// Degraded reports whether a layer is not in the state its files describe.
 func (s Status) Degraded() bool {
 	return s.Settings != "" || slices.ContainsFunc(s.Layers, func(l LayerStatus) bool { return l.State == StateDegraded })
 }
@@ -55,11 +55,11 @@ func (s Status) Degraded() bool {
 // it in one line.
 const maxSummaryReason = 240
 
-// Summary says in one line which rules are in use and, when those are not what
-// the files say, since when, where and why.
+// Summary describes in one line which rules are in use and, if they are not
+// those in the files, since when, where and why.
 func (s Status) Summary() string {
 	serving, more := s.serving(), 0
-	var worst *LayerStatus // the first that is broken, one without any rules before others
+	var worst *LayerStatus // the first broken one; layers without any rules first
 	for i := range s.Layers {
 		l := &s.Layers[i]
 		if l.State != StateDegraded {
@@ -91,7 +91,7 @@ func (s Status) Summary() string {
 	return fmt.Sprintf("degraded since %s: %s; %s, %s", since.Local().Format(time.DateTime), why, serving, instead)
 }
 
-// serving says how many rules are in use, and of which layers.
+// serving describes how many rules are in use, and of which layers.
 func (s Status) serving() string {
 	total := 0
 	var parts []string
@@ -119,10 +119,10 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Rules is the number of rules in use.
+// Rules returns the number of rules in use.
 func (l LayerStatus) Rules() int { return l.Allow + l.Deny + l.Ask }
 
-// Status returns how the layers are, from org to base.
+// Status returns the condition of the layers, from org to base.
 func (s *Store) Status() Status { return s.state.Load().status() }
 
 func (st *state) status() Status {

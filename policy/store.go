@@ -24,12 +24,12 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// maxProjects is how many project layers are kept; the one that was not asked
-// for the longest makes room.
+// maxProjects is how many project layers are kept; the least recently used one
+// is evicted.
 const maxProjects = 64
 
 // errNotReady is returned by Snapshot for a person or project that Prepare has
-// not been called for, or no longer holds: a person must answer.
+// not been called for, or that was evicted: a person must answer.
 var errNotReady = errors.New("the rules of this project or user are not loaded yet")
 
 // Switches are the settings that change what rules mean.
@@ -38,47 +38,48 @@ type Switches struct {
 	OnlyOrg       bool     // allows of user and project do not count
 	DenyOnFailure bool     // what cannot be evaluated is denied, not asked
 	Disable       []string // ids of base rules to drop before compiling
-	AskGates      bool     // a person is asked of what an agent has its client do
+	AskGates      bool     // ask before a client acts for an agent
 }
 
-// Options say where rules come from.
+// Options configure where rules come from.
 type Options struct {
 	// OrgDir is the admins' folder, such as /etc/permd/policy.d; "" for none.
 	OrgDir string
-	// OrgOwners are the uids that the files in OrgDir may belong to; root alone
-	// when nil. Only a relocated root (for tests and trials) adds another.
+	// OrgOwners are the uids that may own the files in OrgDir; only root if
+	// nil. Only a relocated root (for tests and trials) adds another.
 	OrgOwners []uint32
-	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; ""
-	// or a nil function for none.
+	// UserDir returns a person's folder, such as ~/.config/permd/policy.d; it
+	// returns "" or is nil for none.
 	UserDir func(uid uint32) (string, error)
-	// System is set when the daemon serves several people (xdg.Dirs.System). Else
-	// all calls are judged by the rules of UID, whoever asks.
+	// System is set if the daemon serves several people (xdg.Dirs.System).
+	// Otherwise all calls are decided by the rules of UID, whoever asks.
 	System bool
 	UID    uint32
 
 	Base     map[string][]byte // the files of the base layer by name
-	Schema   []byte            // of the input
+	Schema   []byte            // JSON schema of the input
 	Programs map[string][]byte // the program table
 	Profiles []byte            // the agent profiles
 
-	// Switches reads the settings that hold, merged; called at the start and at
-	// each reload. Defaults when nil.
+	// Switches reads the merged settings; it is called at the start and at each
+	// reload. Defaults if nil.
 	Switches func() (Switches, error)
-	// privateGroup reports whether a group is a person's own, so that what it can
-	// write nobody else can; xdg.PrivateGroup when nil.
+	// privateGroup reports whether only one person is in a group, so that
+	// nobody else can write what the group can; xdg.PrivateGroup if nil.
 	privateGroup func(uid, gid uint32) bool
-	// OnChange is called after something changed: rules, or how a layer is. It
+	// OnChange is called after rules or the condition of a layer changed. It
 	// must not call back into the store.
 	OnChange func(Status)
-	// OnWork is called before a layer is compiled and tested, and what it returns
-	// afterwards: it is the only work that takes long and much memory. May be nil.
+	// OnWork is called before a layer is compiled and tested, and the function
+	// it returns afterwards: no other work takes as much time and memory. May
+	// be nil.
 	OnWork func() (done func())
-	// now is the clock; time.Now when nil.
+	// now returns the time; time.Now if nil.
 	now func() time.Time
 }
 
-// Store holds the rules that are in use and brings them up to date. It
-// implements decisions.Policy. Its methods may be called concurrently.
+// Store holds the rules in use and keeps them up to date. It implements
+// decisions.Policy. Its methods may be called concurrently.
 type Store struct {
 	opts     Options
 	schema   *input.Schema
@@ -86,13 +87,13 @@ type Store struct {
 	profiles *tools.Profiles
 	shipped  string // digest of table and profiles
 
-	// mu is held by whoever loads rules; requests never take it.
+	// mu is held while rules are loaded; requests never take it.
 	mu             sync.Mutex
 	generation     atomic.Int64
 	state          atomic.Pointer[state]
-	foldersChanged chan struct{} // tells Watch that other folders are to be watched
+	foldersChanged chan struct{} // tells Watch that the folders to watch have changed
 
-	limiter limiter // of the evaluations with all snapshots
+	limiter limiter // shared by the evaluations of all snapshots
 }
 
 var _ decisions.Policy = (*Store)(nil)
@@ -102,7 +103,7 @@ type layerKey struct {
 	project string
 }
 
-// state is all that is in use at one moment. It is immutable.
+// state is everything in use at one moment. It is immutable.
 type state struct {
 	switches         Switches
 	settingsErr      error // reading the settings failed; the former ones are in use
@@ -112,15 +113,16 @@ type state struct {
 	users            map[uint32]*layerState
 	projects         map[layerKey]*layerState
 	snaps            map[layerKey]*snapshot
-	watchError       string // how Watch cannot see changes, "" if it can
+	watchError       string // why Watch cannot see changes, "" if it can
 }
 
-// Open loads base, org and, for one person, user rules. It fails when the org
-// or base rules or the settings are broken: without them permd would enforce
-// something else than the admins wrote. Broken user rules do not keep it from
-// starting, but as long as they have never been good, Evaluate returns an error
-// with what the other layers say, so that a person is asked: their denies are
-// not known, and an allow of another layer must not win by that.
+// Open loads base, org and, for one person, user rules. It fails if the org or
+// base rules or the settings are broken: permd would otherwise enforce
+// something other than the admins wrote. Broken user rules do not keep it from
+// starting. But as long as they have never been good, Evaluate returns an error
+// along with the rules of the other layers that fired, so that a person is
+// asked: the user's denies are not known, and an allow of another layer must
+// not win.
 func Open(ctx context.Context, opts Options) (*Store, error) {
 	if opts.now == nil {
 		opts.now = time.Now
@@ -180,21 +182,21 @@ func (s *Store) readSwitches() (Switches, error) {
 	return s.opts.Switches()
 }
 
-// System reports whether the rules are those of several people.
+// System reports whether the store serves several people.
 func (s *Store) System() bool { return s.opts.System }
 
-// Unattended reports whether the profile that is in use is for machines where
-// nobody can be asked.
+// Unattended reports whether the profile in use is for machines where nobody
+// can be asked.
 func (s *Store) Unattended() bool {
 	return s.state.Load().switches.Profile == settings.ProfileUnattended
 }
 
-// AskGates reports whether a person is asked of what an agent has its client do,
-// where nobody has allowed it.
+// AskGates reports whether a person is asked before a client acts for an agent,
+// unless that is allowed.
 func (s *Store) AskGates() bool { return s.state.Load().switches.AskGates }
 
-// refreshBase compiles the embedded layer, again when other rules are disabled or
-// another profile is chosen.
+// refreshBase compiles the embedded layer, and again if the disabled rules or
+// the profile change.
 func (s *Store) refreshBase(ctx context.Context, prev *layerState, sw Switches) *layerState {
 	next := *prev
 	var files []source.File
@@ -248,9 +250,9 @@ func (s *Store) at(uid uint32, project string) layerKey {
 
 // Prepare loads the rules of a person and of a project ("" for none), or brings
 // them up to date, so that Snapshot has them. It is called when a session is
-// declared. An error means that the layer is broken: Snapshot answers
-// nevertheless, with the layer's last good rules, or with snapshots that can
-// only deny or ask when there are none.
+// declared. An error means that the layer is broken: Snapshot still returns a
+// snapshot with the layer's last good rules, or one that can only deny or ask
+// if there are none.
 func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	at := s.at(uid, project)
 	s.mu.Lock()
@@ -281,7 +283,7 @@ func (s *Store) Prepare(ctx context.Context, uid uint32, project string) error {
 	return errors.Join(errs...)
 }
 
-// evict drops the project layers that were not asked for the longest.
+// evict drops the least recently used project layers.
 func (st *state) evict() {
 	for len(st.projects) > maxProjects {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(st.projects)), func(a, b layerKey) int {
@@ -291,7 +293,7 @@ func (st *state) evict() {
 	}
 }
 
-// publish makes a state the one in use.
+// publish makes a state current.
 func (s *Store) publish(st *state) {
 	old := s.state.Load()
 	st.snaps = make(map[layerKey]*snapshot, len(st.users)+len(st.projects))
@@ -314,7 +316,7 @@ func (s *Store) publish(st *state) {
 	}
 }
 
-// snapshot puts the layers of one person and project together.
+// snapshot combines the layers of one person and project.
 func (s *Store) snapshot(st *state, uid uint32, project *layerState) *snapshot {
 	snap := &snapshot{switches: st.switches, table: s.tableFor(st, st.users[uid]), profiles: s.profiles, limiter: &s.limiter}
 	parts := []string{s.shipped, strconv.FormatBool(st.switches.OnlyOrg), strconv.FormatBool(st.switches.DenyOnFailure)}

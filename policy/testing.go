@@ -23,31 +23,31 @@ import (
 // testTimeout bounds a single test.
 const testTimeout = 5 * time.Second
 
-// Outcome is how a test ended.
+// Outcome is the result of a test.
 type Outcome string
 
 // The outcomes.
 const (
 	Pass   Outcome = "pass"
-	Fail   Outcome = "fail"  // the test's body did not hold
+	Fail   Outcome = "fail"  // the test's body was not true
 	Broken Outcome = "error" // it could not be evaluated
 	Skip   Outcome = "skip"  // its name begins with todo_
 )
 
-// TestResult is the end of one test.
+// TestResult is the result of one test.
 type TestResult struct {
 	File       string   `json:"file"`
 	Line       int      `json:"line"`
 	Package    string   `json:"package"`
 	Name       string   `json:"name"`
 	Outcome    Outcome  `json:"outcome"`
-	Cases      []string `json:"cases,omitzero"` // the cases of a table test that do not hold
+	Cases      []string `json:"cases,omitzero"` // the cases of a table test that fail
 	Text       string   `json:"text,omitzero"`  // why it could not be evaluated
 	Output     string   `json:"output,omitzero"`
 	DurationNS int64    `json:"durationNs"`
 }
 
-// Detail says why a test did not pass, in a few words.
+// Detail describes in a few words why a test did not pass.
 func (r *TestResult) Detail() string {
 	switch {
 	case r.Text != "":
@@ -74,7 +74,7 @@ func (r *TestReport) Passed() bool {
 }
 
 // runTests runs a layer's tests on its rules as they were written. The problems
-// are those of compiling; failing tests are in the report.
+// are compile errors; failing tests are in the report.
 func runTests(ctx context.Context, u unit, schema *input.Schema, coverage bool) (*TestReport, diag.List) {
 	var ps diag.List
 	mods := parse(u, &ps)
@@ -85,8 +85,8 @@ func runTests(ctx context.Context, u unit, schema *input.Schema, coverage bool) 
 	return runParsed(ctx, u.layer, mods, schema, coverage)
 }
 
-// runParsed is runTests of a layer that was parsed before. The compiler takes
-// copies.
+// runParsed is runTests for a layer that is already parsed. The compiler copies
+// the modules.
 func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, schema *input.Schema, coverage bool) (*TestReport, diag.List) {
 	var ps diag.List
 	all := maps.Clone(mods.policy)
@@ -120,7 +120,7 @@ func runParsed(ctx context.Context, layer decisions.Layer, mods *moduleSet, sche
 		return nil, ps
 	}
 	report := &TestReport{Results: []TestResult{}}
-	for r := range results { // to the end, or the runner's goroutines stay
+	for r := range results { // drain, or the runner's goroutines leak
 		report.Results = append(report.Results, testResult(r))
 	}
 	slices.SortFunc(report.Results, func(a, b TestResult) int {
@@ -160,8 +160,8 @@ func testResult(r *tester.Result) TestResult {
 	return out
 }
 
-// cover adds the lines of .rego files that the tests reach. Lists are left out:
-// each of their lines is several rules.
+// cover adds the lines of .rego files that the tests reach. Lists are left out,
+// since each of their lines is several rules.
 func (r *TestReport) cover(tracer *cover.Cover, policy map[string]*ast.Module) {
 	written := maps.Clone(policy)
 	maps.DeleteFunc(written, func(name string, _ *ast.Module) bool { return !strings.HasSuffix(name, ".rego") })

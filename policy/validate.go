@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/policy/input"
 )
 
-// validateResolved runs the checks that need the rules as they were written, with
-// all references resolved.
+// validateResolved runs the checks that need the rules as written, with all
+// references resolved.
 func validateResolved(c *ast.Compiler, schema *input.Schema, ps *diag.List) {
 	for _, m := range c.Modules {
 		for _, r := range m.Rules {
@@ -25,8 +25,8 @@ func validateResolved(c *ast.Compiler, schema *input.Schema, ps *diag.List) {
 	}
 }
 
-// validateValues refuses comparisons of a field with a word that it never has, such
-// as a kind of effect that does not exist: they never hold, silently.
+// validateValues refuses comparisons of a field with a value that it never has,
+// such as a kind of effect that does not exist: they are silently never true.
 func validateValues(r *ast.Rule, schema *input.Schema, ps *diag.List) {
 	each := func(at *ast.Location, field, value *ast.Term) {
 		ref, ok := field.Value.(ast.Ref)
@@ -75,7 +75,7 @@ func validateValues(r *ast.Rule, schema *input.Schema, ps *diag.List) {
 	}).Walk(r)
 }
 
-// literals returns the strings that a term spells out: itself, or its members.
+// literals returns the string literals in a term: itself, or its members.
 func literals(t *ast.Term) []string {
 	var out []string
 	add := func(t *ast.Term) {
@@ -127,8 +127,8 @@ func validateFields(r *ast.Rule, schema *input.Schema, ps *diag.List) {
 	})
 }
 
-// testedKinds returns the kinds that an expression of a body admits, nil if it
-// does not test the kind.
+// testedKinds returns the kinds for which an expression of a body can be true,
+// nil if it does not test the kind.
 func testedKinds(e *ast.Expr) []string {
 	if e.Negated || !e.IsCall() || len(e.Operands()) < 2 || len(e.With) > 0 {
 		return nil
@@ -171,8 +171,8 @@ func validateCompiled(layer decisions.Layer, c *ast.Compiler, ps *diag.List) {
 }
 
 // validateData refuses references to data that nothing defines: permd gives
-// policies no data document, so they would be undefined for ever, and a deny
-// that waits for one would never fire.
+// policies no data document, so they would always be undefined, and a deny that
+// depends on one would never fire.
 func validateData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
 	ast.WalkTerms(r, func(t *ast.Term) bool {
 		ref, ok := t.Value.(ast.Ref)
@@ -182,7 +182,7 @@ func validateData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
 		node := c.RuleTree
 		for i, t := range ref {
 			if i > 0 && !ast.IsConstant(t.Value) {
-				return false // which one is only known at run time
+				return false // only known at run time
 			}
 			next := node.Child(t.Value)
 			if next == nil {
@@ -191,7 +191,7 @@ func validateData(r *ast.Rule, c *ast.Compiler, ps *diag.List) {
 				return true
 			}
 			if len(next.Values) > 0 {
-				return false // a rule; what is inside its value OPA checks
+				return false // a rule; OPA checks references into its value
 			}
 			node = next
 		}

@@ -12,12 +12,13 @@ import (
 //
 //   - the delimiters of glob.match must be exactly ["/"]: OPA's cache of
 //     compiled globs confuses patterns with different delimiters, so that an
-//     answer would depend on what was asked before;
-//   - a pattern must not come from the input: it would let an agent write it,
+//     answer would depend on earlier queries;
+//   - a pattern must not come from the input: an agent could write it,
 //     and fill the caches.
 func validatePatterns(c *ast.Compiler, ps *diag.List) {
-	// Which operand of a function is a pattern; functions of the policy that
-	// pass a parameter on as a pattern are added until none is left.
+	// patterns tells which operand of a function is a pattern. Functions of the
+	// policy that pass a parameter on as a pattern are added until a fixed
+	// point is reached.
 	patterns := map[string]map[int]bool{
 		"glob.match": {0: true}, "regex.match": {0: true}, "regex.split": {0: true}, "regex.find_n": {0: true},
 		"regex.replace": {1: true}, "regex.is_valid": {0: true},
@@ -105,9 +106,10 @@ func passesPattern(r *ast.Rule, patterns map[string]map[int]bool) bool {
 	return grew
 }
 
-// taint is what may hold something read from the input.
+// taint is the set of variables and rules that may hold something read from the
+// input.
 type taint struct {
-	rules map[string]bool // rules, by their path
+	rules map[string]bool // rules, by path
 	vars  map[ast.Var]bool
 }
 
@@ -134,8 +136,8 @@ func taintedRules(c *ast.Compiler) map[string]bool {
 }
 
 // taintOf finds the variables of a rule that may hold something read from the
-// input: those that an expression with it may bind, over and over. It looks at
-// whole expressions, so it errs on the side of refusing.
+// input: those bound by an expression that contains such a value, transitively.
+// It considers whole expressions, so it errs on the side of refusing.
 func taintOf(r *ast.Rule, rules map[string]bool) *taint {
 	t := &taint{rules: rules, vars: map[ast.Var]bool{}}
 	for grew := true; grew; {
@@ -158,7 +160,7 @@ func taintOf(r *ast.Rule, rules map[string]bool) *taint {
 }
 
 // bound returns the terms of a call that it may bind: both sides of an
-// equation, else the captured result, which comes last.
+// equality, or the captured result, which is the last operand.
 func bound(e *ast.Expr) []*ast.Term {
 	ops := e.Operands()
 	switch e.Operator().String() {
@@ -171,7 +173,7 @@ func bound(e *ast.Expr) []*ast.Term {
 	return ops[len(ops)-1:]
 }
 
-// readsInput reports whether a term holds something of the input.
+// readsInput reports whether a term contains a reference to the input.
 func (t *taint) readsInput(term *ast.Term) bool {
 	found := false
 	ast.WalkTerms(term, func(x *ast.Term) bool {

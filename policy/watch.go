@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// debounceDelay is how long Watch waits from the first event on, so that a change
-	// of several files is read as one. Later events do not push it back: a file
-	// that is written all the time must not put off reloading for ever.
+	// debounceDelay is how long Watch waits after the first event, so that a
+	// change of several files is read as one. Later events do not extend it: a
+	// file that is written constantly must not postpone reloading for ever.
 	debounceDelay = 150 * time.Millisecond
-	// pollInterval is how often Watch looks without being told: not all changes
+	// pollInterval is how often Watch reloads without an event: not all changes
 	// are reported (network file systems, overflows, replaced folders).
 	pollInterval = 20 * time.Second
-	// maxRounds bounds how often in a row newly watched folders make Watch look
-	// again for what may have changed before it watched.
+	// maxRounds bounds how often in a row newly watched folders make Watch
+	// reload for changes that came before the watch.
 	maxRounds = 3
 )
 
-// Watch brings the rules up to date whenever their files change, until ctx is
-// done. Events are only a hint: what counts is what the files then hold. It
-// must be called once at most; what is wrong is in Status.
+// Watch keeps the rules up to date as their files change, until ctx is done.
+// Events are only a hint: only the contents of the files count. It must be
+// called at most once; problems are in Status.
 func (s *Store) Watch(ctx context.Context) {
 	w := &watcher{store: s, watched: map[string]*watch{}}
 	w.start()
@@ -48,13 +48,13 @@ func (s *Store) Watch(ctx context.Context) {
 		case e, ok := <-w.events:
 			switch {
 			case !ok:
-				w.stop() // the next poll begins again
+				w.stop() // the next poll starts it again
 			case w.relevant(e.Name):
 				w.arm(time.Now().Add(debounceDelay))
 			}
 		case _, ok := <-w.errs:
-			// An overflow most of the time: anything may have changed. Errors
-			// must be drained, or the watcher stops.
+			// Usually an overflow: anything may have changed. Errors must be
+			// drained, or the watcher stops.
 			if !ok {
 				w.stop()
 			} else {
@@ -75,14 +75,13 @@ func (s *Store) Watch(ctx context.Context) {
 	}
 }
 
-// debounce turns many events into one.
+// debounce merges many events into one.
 type debounce struct {
-	due <-chan time.Time // nil when nothing has happened
+	due <-chan time.Time // nil if nothing is pending
 	at  time.Time
 }
 
-// arm says that something happened that is to be looked at then, or earlier if
-// something else is.
+// arm schedules a reload at a time, unless an earlier one is scheduled.
 func (d *debounce) arm(at time.Time) {
 	if d.due == nil || at.Before(d.at) {
 		d.due, d.at = time.After(time.Until(at)), at
@@ -94,22 +93,22 @@ func (d *debounce) disarm() { d.due = nil }
 type watcher struct {
 	debounce
 	store   *Store
-	notify  *fsnotify.Watcher // nil when the system gives none
+	notify  *fsnotify.Watcher // nil if the system reports no events
 	events  <-chan fsnotify.Event
 	errs    <-chan error
 	watched map[string]*watch
 	dirs    []string // folders of rules, watched or not
 }
 
-// watch is a folder that is watched.
+// watch is a watched folder.
 type watch struct {
-	// byName is false when the system watches it by another of its names. By
-	// its own it would say that the folder has gone.
+	// byName is false if the system watches it under another of its names.
+	// Removing it by its own name would remove that watch.
 	byName bool
-	info   fs.FileInfo // which one it is: a link may lead to another now
+	info   fs.FileInfo // its identity: a link may have a new target
 }
 
-// start asks the system for events, if it does not send any.
+// start subscribes to the system's events, if not subscribed.
 func (w *watcher) start() {
 	if w.notify != nil {
 		return
@@ -122,7 +121,7 @@ func (w *watcher) start() {
 	w.notify, w.events, w.errs = notify, notify.Events, notify.Errors
 }
 
-// stop gives the events back.
+// stop cancels the subscription.
 func (w *watcher) stop() {
 	if w.notify != nil {
 		_ = w.notify.Close()
@@ -131,11 +130,11 @@ func (w *watcher) stop() {
 	clear(w.watched)
 }
 
-// reload reloads, and again when there are folders that were not watched before:
+// reload reloads, and again if there are folders that were not watched before:
 // they may have changed in between.
 func (w *watcher) reload(ctx context.Context) {
 	for range maxRounds {
-		// What is wrong with a layer is in its status.
+		// Problems of a layer are in its status.
 		_, _ = w.store.reload(ctx, false)
 		if !w.updateWatches() {
 			break
@@ -144,7 +143,8 @@ func (w *watcher) reload(ctx context.Context) {
 	w.scheduleRecheck()
 }
 
-// scheduleRecheck arms for the layers that are to be looked at again without an event.
+// scheduleRecheck schedules a reload for layers that must be read again without
+// an event.
 func (w *watcher) scheduleRecheck() {
 	if at := w.store.nextRecheck(); !at.IsZero() {
 		if soon := time.Now().Add(debounceDelay); at.Before(soon) {
@@ -154,16 +154,16 @@ func (w *watcher) scheduleRecheck() {
 	}
 }
 
-// updateWatches watches the folders of all layers and reports whether one is new, also
-// if it is another one under an old name.
+// updateWatches watches the folders of all layers and reports whether one is
+// new, or was replaced under its old name.
 func (w *watcher) updateWatches() bool {
 	var want []string
 	w.dirs, want = w.store.folders()
 	if w.notify == nil {
 		return false
 	}
-	// One folder may have two names, and to drop the one drops the other: so
-	// what is of no interest any more goes first.
+	// One folder may have two names, and removing one of them removes both: so
+	// watches that are no longer needed are removed first.
 	for dir := range w.watched {
 		if _, ok := slices.BinarySearch(want, dir); !ok {
 			_ = w.notify.Remove(dir)
@@ -176,8 +176,8 @@ func (w *watcher) updateWatches() bool {
 	}
 	grew, trouble := false, ""
 	for _, dir := range want {
-		// Before it is watched: if it is replaced in between, it will look new
-		// the next time, which costs a look more, and not the other way round.
+		// Before watching it: if it is replaced in between, it will look new
+		// the next time, which only costs another reload.
 		info, _ := os.Stat(dir)
 		switch err := w.notify.Add(dir); {
 		case err == nil:
@@ -189,7 +189,7 @@ func (w *watcher) updateWatches() bool {
 			}
 			known.info = info
 			continue
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // else its parent tells when it comes
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR): // otherwise its parent reports when it appears
 			trouble = "watching " + dir + ": " + limitErr(err)
 		}
 		if w.watched[dir] != nil {
@@ -201,7 +201,8 @@ func (w *watcher) updateWatches() bool {
 	return grew
 }
 
-// limitErr is an error of the watcher, with the name of the limit that was reached.
+// limitErr returns an error of the watcher with the name of the limit that was
+// reached.
 func limitErr(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
@@ -212,9 +213,9 @@ func limitErr(err error) string {
 	return diag.WithoutPath(err)
 }
 
-// relevant reports whether a name lies in a folder of rules or on the way to
-// one. Parents are watched for folders that come and go; whatever else happens
-// in them, a home or a project's root, must not cost a reload.
+// relevant reports whether a name is in a folder of rules or on the path to
+// one. Parents are watched for folders that come and go; other events in them,
+// a home folder or a project's root, must not cause a reload.
 func (w *watcher) relevant(name string) bool {
 	if strings.HasPrefix(filepath.Base(name), "..") {
 		return true // a ConfigMap is swapped by renaming ..data
@@ -227,9 +228,9 @@ func (w *watcher) relevant(name string) bool {
 	return false
 }
 
-// folders returns the folders that rules are looked for in, and those to watch:
-// they themselves, what is in them, and what they are in, since a folder that is
-// replaced does not say so itself.
+// folders returns the folders that are searched for rules, and those to watch:
+// the folders themselves, their subfolders, and their parents, since a replaced
+// folder causes no event of its own.
 func (s *Store) folders() (dirs, watch []string) {
 	st := s.state.Load()
 	slots := []*layerState{st.org}
@@ -247,10 +248,10 @@ func (s *Store) folders() (dirs, watch []string) {
 		}
 		first, levels := n.dirs[0], 2
 		if n.layer == decisions.Project {
-			levels = 1 // farther up, the poll finds new folders
+			levels = 1 // farther up, polling finds new folders
 		}
 		watch = append(watch, above(first, levels)...)
-		// Where a link leads, the names of events are other ones.
+		// Events use the names of a link's target.
 		if real := resolved(first, maxLinks); real != first {
 			dirs = append(dirs, real)
 			watch = append(watch, above(real, levels)...)
@@ -260,12 +261,11 @@ func (s *Store) folders() (dirs, watch []string) {
 	return dirs, slices.Compact(watch)
 }
 
-// maxLinks bounds how many links that lead nowhere are followed one after the
-// other.
+// maxLinks bounds the length of a chain of dangling links.
 const maxLinks = 8
 
-// resolved is a folder's path without links, also when it is not there at the
-// moment: then its link still says where it is expected.
+// resolved returns a folder's path without links, even if it does not exist at
+// the moment: then its link still gives the expected path.
 func resolved(dir string, links int) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
@@ -283,7 +283,8 @@ func resolved(dir string, links int) string {
 	return filepath.Join(resolved(filepath.Dir(dir), links), filepath.Base(dir))
 }
 
-// above returns the folders above one, up to so many that exist.
+// above returns the parent folders of a folder that exist, up to a number of
+// levels.
 func above(dir string, levels int) []string {
 	var out []string
 	for levels > 0 && dir != filepath.Dir(dir) {
@@ -296,8 +297,8 @@ func above(dir string, levels int) []string {
 	return out
 }
 
-// nextRecheck returns when a layer is to be looked at without an event, zero if none
-// is.
+// nextRecheck returns when a layer must be read again without an event, zero if
+// none must.
 func (s *Store) nextRecheck() time.Time {
 	st := s.state.Load()
 	var first time.Time

@@ -14,21 +14,23 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// Line is a choice that a person makes in words, over the management socket.
+// Line is a choice that a person makes as a rule line, over the management
+// socket.
 type Line struct {
 	UID     uint32
 	Verdict decisions.Verdict // Allow or Deny
 	Kind    effects.Kind
 	Line    string // in the language of decisions/pattern
 	Scope   ScopeKind
-	// Project is what the choice is bound to (paths.ProjectKey), for ForProject.
+	// Project is the project that the choice is bound to (paths.ProjectKey),
+	// for ForProject.
 	Project string
-	Home    string // of the person: what ~/ means
+	Home    string // of the person, for ~/
 	For     time.Duration
 }
 
-// Add stores a choice that is matched by its line. It is a person's own, so it
-// counts at once, and one that names an exact path answers guarded tags.
+// Add stores a choice that is matched by its line. A person makes it directly,
+// so it counts at once, and one that names an exact path covers guarded tags.
 func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +53,7 @@ func (s *Store) Add(_ context.Context, l Line) (Choice, error) {
 		return Choice{}, fmt.Errorf("saving choice: %w", err)
 	}
 	s.add(e)
-	_ = s.storePending() // the state says if that fails
+	_ = s.storePending() // the status reports a failure
 	return e.snapshot(), nil
 }
 
@@ -111,7 +113,8 @@ func (s *Store) entryOfLine(l *Line, now time.Time) (*entry, error) {
 	return e, nil
 }
 
-// atHome replaces ~/ by a home, since choices are matched without knowing homes.
+// atHome replaces ~/ by a home folder, since choices are matched without
+// knowing homes.
 func atHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
 	if p.Path == nil || p.Path.Base != pattern.Home {
 		return p, nil
@@ -129,7 +132,7 @@ func atHome(p *pattern.Pattern, home string) (*pattern.Pattern, error) {
 	return pattern.Parse(p.Kind, full.String())
 }
 
-// allowableLine says why an allow of a line is not remembered.
+// allowableLine returns why an allow of a line must not be remembered.
 func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	if off := s.state.Load().off; off != nil {
 		return off
@@ -158,8 +161,8 @@ func (s *Store) allowableLine(p *pattern.Pattern, scope ScopeKind) error {
 	return nil
 }
 
-// Confirm confirms choices that a client reported, and rejects of an earlier version
-// of permd, which then deny what their lines match.
+// Confirm confirms choices that a client reported, and rejects of an earlier
+// version of permd, which then deny what their lines match.
 func (s *Store) Confirm(_ context.Context, ids ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// shells are programs that run any text, whatever the program table says.
+// shells are programs that run any text, whatever the program table contains.
 var shells = []string{
 	"sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "busybox", "fish", "csh", "tcsh", "pwsh", "powershell",
 	"python", "pypy", "node", "nodejs", "deno", "ruby", "perl", "php", "lua", "tclsh", "osascript", "awk", "gawk", "mawk",
@@ -24,9 +24,9 @@ var wrappers = []string{
 	"strace", "ltrace", "gdb", "script", "flock", "entr", "at", "batch", "crontab", "pipx",
 }
 
-// AllowableRun says why an allow of a run must not be remembered: it runs code
-// or other programs that the choice could not be bound to. It returns nil when
-// it may be, and for an effect that is no run.
+// AllowableRun returns why an allow of a run must not be remembered: it runs
+// code or other programs that the choice could not be bound to. It returns nil
+// if it may be, and for an effect that is not a run.
 func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	r := q.Effect.Run
 	if r == nil {
@@ -42,8 +42,8 @@ func AllowableRun(table *programs.Table, q *decisions.MemoryQuery) error {
 	case is(wrappers), table.Runs(r.Program) == programs.RunsCommands:
 		return errors.New("it runs other programs")
 	case is(shells), table.Runs(r.Program) == programs.RunsCode:
-		// A script is pinned by its text; options and operands may name more
-		// code than that.
+		// A script is pinned by its text, but options and operands may name
+		// more code.
 		if r.Script == nil || r.Script.SHA256 == "" || len(r.Args) != 1 {
 			return errors.New("it runs code")
 		}

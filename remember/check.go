@@ -6,10 +6,10 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// Check reports whether this permd can read the memory at a path, which it opens
-// for reading alone: a daemon may have it open. The error wraps fs.ErrNotExist,
-// sqlitedb.ErrNewer, ErrForeign, ErrDamaged or ErrUnsafe; an older memory, which
-// the daemon migrates, is none.
+// Check reports whether this permd can read the memory at a path. It opens it
+// read-only, as a daemon may have it open. The error wraps fs.ErrNotExist,
+// sqlitedb.ErrNewer, ErrForeign, ErrDamaged or ErrUnsafe. An older memory,
+// which the daemon migrates, is not an error.
 func Check(path string) error {
 	s := &Store{options: Options{Path: path}}
 	db, err := sqlitedb.OpenReadOnly(s.database())

@@ -7,12 +7,12 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// A clock that is set back must not bring back what has ended. Allows therefore
-// end by the latest time that was ever seen; rejects, which may stay too long
-// rather than too short, by the clock.
+// Setting the clock back must not revive choices that have expired. Allows
+// therefore expire by the latest time ever observed; rejects, which should last
+// too long rather than too short, by the clock.
 
-// latest returns the latest time that was seen. It is kept to the second: all
-// who match would write to it otherwise.
+// latest returns the latest time observed. It has a resolution of a second:
+// otherwise every match would write it.
 func (s *Store) latest(now int64) int64 {
 	newest := s.newest.Load()
 	if now > newest+int64(time.Second) {
@@ -21,7 +21,7 @@ func (s *Store) latest(now int64) int64 {
 	return max(now, newest)
 }
 
-// expired reports whether a choice has ended by now.
+// expired reports whether a choice has expired by now.
 func (s *Store) expired(e *entry) bool {
 	now := s.now().UnixNano()
 	if e.choice.Verdict == decisions.Allow {
@@ -30,13 +30,13 @@ func (s *Store) expired(e *entry) bool {
 	return e.expiredAt(now)
 }
 
-// expireDue is called before choices are added. When the clock has been set back,
-// what had ended by then is dropped for good, and time counts from here: else
-// a choice made now would have ended as it is made.
+// expireDue is called before choices are added. If the clock was set back,
+// choices that had already expired are dropped permanently, and time restarts
+// from here: otherwise a choice made now would expire immediately.
 func (s *Store) expireDue(now int64) {
 	newest := s.newest.Load()
 	if newest <= now+int64(time.Minute) {
-		return // two requests whose times were taken in another order, no more
+		return // just two requests whose times were taken out of order
 	}
 	var over []*entry
 	for _, e := range s.byID {
@@ -48,9 +48,9 @@ func (s *Store) expireDue(now int64) {
 	s.newest.Store(now)
 }
 
-// expire drops choices that have ended. The database learns of it too, so that
-// a restart does not bring them back; if it cannot be written, their stored times
-// prevent that.
+// expire drops choices that have expired. It also removes them from the
+// database, so that a restart does not revive them; if that fails, their stored
+// times prevent it.
 func (s *Store) expire(over []*entry) {
 	if len(over) == 0 {
 		return
@@ -67,8 +67,8 @@ func (s *Store) expire(over []*entry) {
 	})
 }
 
-// newestIn is the latest time that the choices in the database know of: it was
-// once, so what had ended by then has ended.
+// newestIn returns the latest time recorded in the choices of the database.
+// That time has been reached, so everything that expired by then has expired.
 func newestIn(db *sql.DB) (int64, error) {
 	var newest sql.NullInt64
 	err := db.QueryRow("SELECT max(max(created), max(coalesce(last_used, 0))) FROM choices WHERE revoked IS NULL").Scan(&newest)

@@ -25,27 +25,27 @@ const factsVersion = 1
 const (
 	factsLine  = 0  // they are matched by their line
 	factsParts = -1 // rejects, matched by their parts
-	factsLost  = -2 // never stored: what it was matched by cannot be read
+	factsLost  = -2 // never stored: what it was matched by is unreadable
 )
 
 // digest is a keyed hash of an effect's exact facts.
 type digest [sha256.Size]byte
 
-// hashKey is drawn once for each database, so that the digests of one tell
-// nothing about another, and a list of guesses cannot be made beforehand.
+// hashKey is generated once for each database, so that the digests of one
+// reveal nothing about another, and guesses cannot be hashed in advance.
 type hashKey [32]byte
 
-// form says which facts of an effect a digest covers.
+// form selects which facts of an effect a digest covers.
 type form struct {
-	// anyArguments leaves out those of a named tool.
+	// anyArguments leaves out the arguments of a named tool.
 	anyArguments bool
-	// absolute names files of the project by where they are, else by where in
-	// the project they are, so that all worktrees share what is said about them.
+	// absolute identifies files of the project by absolute path; otherwise they
+	// are relative to the project, so that all its worktrees share choices.
 	absolute bool
 }
 
-// digestOf hashes the facts of the effect of q. It is false for an effect that
-// no choice can be about.
+// digestOf hashes the facts of the effect of q. It returns false for an effect
+// that no choice can be about.
 //
 // The hash is over the key and fields that all carry their length, so no two
 // sets of facts have the same bytes. Different persons never share a digest.
@@ -121,10 +121,10 @@ func appendEffect(b []byte, q *decisions.MemoryQuery, f form) ([]byte, bool) {
 	return b, false
 }
 
-// appendTerms appends what a tool is used with besides its arguments: the version
-// that was asked for, the credentials that it is handed, and for whom. Without any there is
-// nothing, and with them a byte that no flag is, so that choices of before there
-// were such facts still match.
+// appendTerms appends the facts about a tool's use besides its arguments: the
+// requested version, the credentials passed to it, and the user it acts for.
+// Without any of these it appends nothing, and otherwise a byte that no flag
+// uses, so that choices made before these facts existed still match.
 func appendTerms(b []byte, u *effects.Use) []byte {
 	if u.Version == "" && u.Credentials.Empty() && u.OnBehalfOf == "" {
 		return b
@@ -169,8 +169,8 @@ func appendRun(b []byte, r *effects.Run, q *decisions.MemoryQuery, f form) []byt
 	return b
 }
 
-// appendPath appends a path, marked and from the project's root where it lies
-// in the project.
+// appendPath appends a path with a marker, relative to the project's root if it
+// is in the project.
 func appendPath(b []byte, p string, q *decisions.MemoryQuery, f form) []byte {
 	if !f.absolute && within(p, q.Project) {
 		b = append(b, 1)
@@ -184,17 +184,18 @@ func within(p, project string) bool {
 	return project != "" && lexpath.In(project, p)
 }
 
-// location is where a run is bound to: a project, the folder itself, or both.
+// location is what a run is bound to: a project, the folder itself, or both.
 type location struct {
 	inProject bool
 	cwd       string
 }
 
 func locationOf(r *effects.Run, q *decisions.MemoryQuery) location {
-	// A folder of the project by its name may be a link to another project.
+	// A folder that the path places in the project may be a link to another
+	// project.
 	p := location{inProject: within(r.Cwd, q.Project) && !q.Effect.Tags.Has(effects.Outside)}
 	// A relative path names another program in another folder, unless a script
-	// pins what it is.
+	// pins its content.
 	if !p.inProject || r.Executable != "" && !filepath.IsAbs(r.Executable) && r.Script == nil {
 		p.cwd = r.Cwd
 	}
@@ -208,8 +209,9 @@ func stdinOf(r *effects.Run) effects.Stdin {
 	return r.Stdin
 }
 
-// compact drops white space between tokens, nothing else: numbers keep their
-// digits and members their order, so that different arguments stay different.
+// compact removes white space between tokens and nothing else: numbers keep
+// their digits and members their order, so that different arguments stay
+// different.
 func compact(raw []byte) []byte {
 	v := strictjson.Value(raw).Clone()
 	if v.Compact() != nil {
@@ -229,7 +231,8 @@ func appendFlag(b []byte, f bool) []byte {
 	return append(b, 0)
 }
 
-// pinsOf returns the facts that a choice holds with besides its rule line.
+// pinsOf returns the facts that a choice is bound to in addition to its rule
+// line.
 func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	e := q.Effect
 	p := Pins{Claimed: e.Claimed}
@@ -257,7 +260,8 @@ func pinsOf(q *decisions.MemoryQuery, scope ScopeKind) Pins {
 	return p
 }
 
-// scriptOf is the text that a run executes, nil if it is none of the project's.
+// scriptOf returns the text that a run executes, nil if it is not a script of
+// the project.
 func scriptOf(q *decisions.MemoryQuery) *effects.Script {
 	if q.Effect.Run != nil && q.Effect.Run.Script != nil {
 		return q.Effect.Run.Script
@@ -265,8 +269,8 @@ func scriptOf(q *decisions.MemoryQuery) *effects.Script {
 	return q.Target
 }
 
-// checkKnown says what is missing for an exact answer about the effect. An allow
-// needs more than a reject: what is not known may be anything next time.
+// checkKnown returns what is missing for an exact match of the effect. An allow
+// needs more than a reject: unknown facts may be different next time.
 func checkKnown(q *decisions.MemoryQuery, verdict decisions.Verdict) error {
 	e := q.Effect
 	why := ""

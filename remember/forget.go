@@ -18,11 +18,11 @@ const (
 	expired      = "expired"
 )
 
-// Forget revokes choices and returns how many held until now. The revocation
-// holds from this moment, whatever happens to the disk; when it could not be
-// made to survive a restart, the error is ErrPending. Ids that are not known
-// are ErrNotFound; the others are revoked all the same. Whether the caller may
-// revoke them is up to the caller.
+// Forget revokes choices and returns how many were in force. The revocation
+// takes effect immediately, whatever happens to the disk; if it could not be
+// made to survive a restart, the error is ErrPending. Unknown ids are
+// ErrNotFound; the others are still revoked. The caller must check whether the
+// person may revoke them.
 func (s *Store) Forget(_ context.Context, ids ...string) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Store) EndSession(_ context.Context, o decisions.Owner, id string) erro
 }
 
 // EndConnection revokes the choices that were made for any session of a
-// connection. Sessions that belong to no connection (Conn 0) stay.
+// connection. Sessions without a connection (Conn 0) stay.
 func (s *Store) EndConnection(_ context.Context, o decisions.Owner) error {
 	return s.end(func(c *Choice) bool {
 		return o.Conn != 0 && c.UID == o.UID && c.Scope.Conn == o.Conn
@@ -66,7 +66,7 @@ func (s *Store) end(which func(*Choice) bool) error {
 	return s.revoke(ended, sessionEnded)
 }
 
-// revoke takes entries out of RAM first, then out of the database. When the
+// revoke removes entries from RAM first, then from the database. If the
 // database cannot be written, the ids go to a file that needs no new space.
 func (s *Store) revoke(entries []*entry, reason string) error {
 	if len(entries) == 0 {
@@ -86,8 +86,8 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	err := s.storePending()
 	if err == nil {
 		if slices.ContainsFunc(entries, func(e *entry) bool { return e.choice.Scope.Conn == 0 }) {
-			// What belongs to a connection ends with the daemon anyway. Should
-			// this fail, the revocation is in the log all the same.
+			// Choices of a connection end with the daemon anyway. If this
+			// fails, the revocation is still in the write-ahead log.
 			_ = s.db.Fold()
 		}
 		return nil
@@ -98,8 +98,8 @@ func (s *Store) revoke(entries []*entry, reason string) error {
 	return nil
 }
 
-// storePending writes the revocations that the database lacks. Those of choices that
-// it does not have are kept for the database that has them.
+// storePending writes the revocations that the database lacks. Those of choices
+// that it does not contain are kept for the database that does.
 func (s *Store) storePending() error {
 	if len(s.pending.ids) == 0 {
 		return nil
@@ -112,8 +112,8 @@ func (s *Store) storePending() error {
 			if err != nil {
 				return err
 			}
-			// A reject of this run that is in no row was never stored: no database
-			// has it.
+			// A reject made in this run without a row was never stored, so no
+			// database has it.
 			if n, err := res.RowsAffected(); err != nil || n == 0 && !r.ends && !r.nowhere {
 				absent[id] = r
 			}
@@ -128,8 +128,8 @@ func (s *Store) storePending() error {
 	return s.pending.save()
 }
 
-// dropPending applies the revocations that an earlier run could not store, or stored
-// in no database that has their choices.
+// dropPending applies the revocations that an earlier run could not store, or
+// stored in no database that contains their choices.
 func (s *Store) dropPending() {
 	now := s.now().UnixNano()
 	old := 0
@@ -151,15 +151,16 @@ func (s *Store) dropPending() {
 		}
 	}
 	s.drop(entries...)
-	// They hold in RAM; the state says when the database still lacks them.
+	// They are in force in RAM; the status reports if the database still lacks
+	// them.
 	if s.storePending() == nil && len(entries) > 0 {
-		_ = s.db.Fold() // like a revocation of this run
+		_ = s.db.Fold() // like a revocation made in this run
 	}
 }
 
-// Flush stores use counts and revocations that are not stored yet, and forgets
-// what has expired. The daemon calls it every few minutes; nothing but counts
-// depends on it.
+// Flush stores use counts and revocations that are not stored yet, and drops
+// expired choices. The daemon calls it every few minutes; only the counts
+// depend on it.
 func (s *Store) Flush(context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,18 +11,19 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// entry is a choice as it is matched. All but the counters is immutable.
+// entry is a choice in matchable form. All but the counters is immutable.
 type entry struct {
 	choice Choice
 	answer decisions.Choice // what Match returns
-	// digest is that of the effect's facts; line is set instead of it where a
-	// choice is matched by its rule line.
+	// digest is that of the effect's facts; line is set instead where a choice
+	// is matched by its rule line.
 	digest digest
 	line   *pattern.Pattern
 	parts  []*rejectPart // of a reject
-	// stored says what the digest is made of (see facts.go).
+	// stored is the version of the digest (see digest.go).
 	stored int64
-	// changed is set for one of an earlier permd that does not hold as it did.
+	// changed is set for a choice of an earlier permd that no longer applies as
+	// it did.
 	changed bool
 	expire  int64 // nanoseconds since 1970, 0 for never
 	row     int64 // in the database
@@ -30,7 +31,7 @@ type entry struct {
 	uses      atomic.Int64
 	last      atomic.Int64 // nanoseconds since 1970, 0 for not yet
 	confirmed atomic.Int64 // when a person confirmed it, 0 for not yet
-	accepted  atomic.Int64 // when a person accepted what became of it, 0 for not yet
+	accepted  atomic.Int64 // when a person accepted the change, 0 for not yet
 	// flushed is the value of uses in the database; under the Store's lock.
 	flushed int64
 }
@@ -59,7 +60,7 @@ func (e *entry) snapshot() Choice {
 	return c
 }
 
-// expiredAt reports whether the choice has ended at a time.
+// expiredAt reports whether the choice has expired at a time.
 func (e *entry) expiredAt(now int64) bool {
 	if e.expire != 0 && now >= e.expire {
 		return true
@@ -71,7 +72,7 @@ func (e *entry) expiredAt(now int64) bool {
 	return now-since > int64(sessionIdle)
 }
 
-// form is how the choice's digest is made.
+// form returns the form of the choice's digest.
 func (e *entry) form() form {
 	return form{
 		anyArguments: e.choice.Kind == effects.KindUse && !e.choice.Pins.Arguments,
@@ -79,9 +80,9 @@ func (e *entry) form() form {
 	}
 }
 
-// absolute reports whether the choice names files of a project by where they
-// are: one that holds everywhere does, since it must not mean the file of that
-// name in another project.
+// absolute reports whether the choice identifies files of a project by absolute
+// path: one that applies everywhere does, since it must not mean the file of
+// that name in another project.
 func (c *Choice) absolute() bool {
 	switch c.Kind {
 	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete:
@@ -91,9 +92,9 @@ func (c *Choice) absolute() bool {
 	return false
 }
 
-// covers reports whether the effect of q lies in the choice's scope and
-// project. Who the person is has been compared with the digest; it is compared
-// again, since a wrong allow would be worse than a comparison.
+// covers reports whether the effect of q is in the choice's scope and project.
+// The person was already compared with the digest; the comparison is repeated
+// because a wrong allow would be worse than its cost.
 func (e *entry) covers(q *decisions.MemoryQuery) bool {
 	c := &e.choice
 	if c.UID != q.UID && c.UID != allUsers || c.Pins.Project != "" && c.Pins.Project != q.Key() {
@@ -108,23 +109,23 @@ func (e *entry) covers(q *decisions.MemoryQuery) bool {
 		if c.Scope.Key == "" || c.Scope.Conn != q.Session.Conn {
 			return false
 		}
-		// What is rejected in a session is rejected below it.
+		// A reject in a session also applies to its children.
 		return c.Scope.Key == q.Session.ID ||
 			(c.Scope.Kind == ForChildren || c.Verdict == decisions.Deny) && slices.Contains(q.Session.Ancestors, c.Scope.Key)
 	}
 	return false
 }
 
-// coversDestructive reports whether an allow covers a destructive use: an allow of a
-// call does not apply any more once the tool's server says that the tool may destroy
-// something. A line that a person wrote is about the tool as it is.
+// coversDestructive reports whether an allow covers a destructive use: an allow
+// of a call no longer applies once the tool's server declares that the tool may
+// destroy something. A line that a person wrote is about the tool as such.
 func (e *entry) coversDestructive(x *effects.Effect) bool {
 	return x.Use == nil || !x.Use.Destructive || e.choice.Pins.Destructive || e.line != nil && e.choice.DecisionID == ""
 }
 
 // inForce reports whether an allow counts yet: one that only a client reported
-// must be confirmed before it answers guarded tags, those of then or of now, or
-// always if the settings say so.
+// must be confirmed before it covers guarded tags, past or present, or always
+// if the settings require it.
 func (e *entry) inForce(confirmAll, guarded bool) bool {
 	return e.choice.Verdict != decisions.Allow || e.confirmed.Load() != 0 ||
 		!confirmAll && !guarded && !e.choice.Pins.Guarded
@@ -136,23 +137,22 @@ func (e *entry) used(now int64) {
 	e.last.Store(now)
 }
 
-// index finds choices. It is immutable: a change copies the shards that it is
-// in.
+// index finds choices. It is immutable: a change copies the shards it affects.
 type index struct {
 	shards [256]map[digest][]*entry
 	lines  lineIndex
-	// rejects are the parts of rejects; those of an earlier permd are in shards as
-	// well.
+	// rejects are the parts of rejects; those of an earlier permd are in shards
+	// too.
 	rejects rejectIndex
 	// exactArguments counts the choices that are bound to a tool's arguments,
-	// absolutes those that name files by where they are: the digests for these
-	// are only made when there are any.
+	// absolutes those that identify files by absolute path: the digests for
+	// them are only computed if there are any.
 	exactArguments, absolutes int
-	// confirmAll says that no allow counts before it is confirmed.
+	// confirmAll means that no allow counts before it is confirmed.
 	confirmAll bool
 }
 
-// matchUnconfirmed is match with allows that wait to be confirmed.
+// matchUnconfirmed is match including allows that wait to be confirmed.
 func (x *index) matchUnconfirmed(key *hashKey, q *decisions.MemoryQuery, now int64) (reject, allow *entry) {
 	s := search{x: x, key: key, q: q, now: now, newest: now, unconfirmed: true}
 	s.run()
@@ -171,7 +171,7 @@ func (x *index) count(e *entry, n int) {
 	}
 }
 
-// with returns an index that has more entries.
+// with returns an index with additional entries.
 func (x *index) with(entries ...*entry) *index {
 	n := *x
 	copied := [256]bool{}
@@ -191,7 +191,7 @@ func (x *index) with(entries ...*entry) *index {
 	return &n
 }
 
-// without returns an index that lacks entries.
+// without returns an index without some entries.
 func (x *index) without(entries ...*entry) *index {
 	n := *x
 	copied := [256]bool{}
@@ -220,7 +220,7 @@ func (x *index) without(entries ...*entry) *index {
 	return &n
 }
 
-// withoutEntry is a new list without an entry.
+// withoutEntry returns a new list without an entry.
 func withoutEntry(list []*entry, e *entry) []*entry {
 	rest := make([]*entry, 0, len(list))
 	for _, other := range list {
@@ -231,7 +231,7 @@ func withoutEntry(list []*entry, e *entry) []*entry {
 	return rest
 }
 
-// own returns a shard that no older index shares.
+// own returns a shard that is not shared with an older index.
 func (x *index) own(copied *[256]bool, i byte) map[digest][]*entry {
 	if !copied[i] {
 		copied[i] = true
@@ -249,22 +249,22 @@ type search struct {
 	key *hashKey
 	q   *decisions.MemoryQuery
 	now int64
-	// newest is the latest time that was ever seen, by which allows end: a
-	// clock that is set back brings none of them back.
+	// newest is the latest time ever observed, by which allows expire: setting
+	// the clock back revives none of them.
 	newest int64
-	call   string // the digest of the whole call, once it is needed
-	// unconfirmed takes allows that wait to be confirmed as well.
+	call   string // digest of the whole call, computed when needed
+	// unconfirmed includes allows that wait to be confirmed.
 	unconfirmed bool
 
 	reject, allow *entry
-	unsure        bool        // the reject asks
-	part          *rejectPart // what of it the effect touches, nil for its facts
+	unsure        bool        // the reject only asks
+	part          *rejectPart // the part that the effect touches, nil if its facts match
 }
 
 // byFacts reports whether the entry is found by the digest of facts.
 func (e *entry) byFacts() bool { return e.stored == factsVersion }
 
-// check takes entries that match by their digest or line.
+// check considers entries that match by their digest or line.
 func (s *search) check(found []*entry) {
 	for _, e := range found {
 		if e.choice.Verdict == decisions.Deny {
@@ -297,7 +297,7 @@ func (s *search) checkReject(e *entry) {
 	}
 }
 
-// narrower reports whether an allow is narrower than another one: first by what it
+// narrower reports whether an allow is narrower than another: first by what it
 // matches, then by its scope.
 func (e *entry) narrower(than *entry) bool {
 	if e.answer.Exact != than.answer.Exact {
@@ -316,7 +316,7 @@ func (x *index) match(key *hashKey, q *decisions.MemoryQuery, now, newest int64)
 	return s
 }
 
-// answer returns the choice for a reject that was found: the part that matched.
+// answer returns the choice for the reject found: the part that matched.
 func (s *search) answer() *decisions.Choice {
 	switch {
 	case s.part == nil:
@@ -328,7 +328,7 @@ func (s *search) answer() *decisions.Choice {
 }
 
 func (s *search) run() {
-	// The narrower first: at the same scope, it is the one that is used.
+	// Narrower forms first: at equal scope the first is used.
 	switch e := s.q.Effect; {
 	case e.Use != nil:
 		if s.x.exactArguments > 0 {
@@ -345,7 +345,7 @@ func (s *search) run() {
 	s.x.rejects.search(s)
 }
 
-// try takes the choices about the effect's very facts.
+// try considers the choices about the exact facts of the effect.
 func (s *search) try(f form) {
 	if d, ok := s.key.digestOf(s.q, f); ok {
 		s.check(s.x.lookup(&d))

@@ -12,13 +12,13 @@ import (
 
 var _ decisions.Keeper = (*Store)(nil)
 
-// MaxExpiry is the longest time limit of a choice; what is to hold longer has
+// MaxExpiry is the longest time limit of a choice; longer-lived choices have
 // none.
 const MaxExpiry = 10 * 365 * 24 * time.Hour
 
-// Keep stores what a person answered: for an allow the choices of a width, for
-// a reject one with all that was asked about. What it cannot store as it was
-// asked is decisions.ErrNotKept, and then nothing is stored.
+// Keep stores a person's answer: for an allow the choices of a width, for a
+// reject one choice with everything that was asked about. If it cannot be
+// stored as requested the error is decisions.ErrNotKept, and nothing is stored.
 func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	drafts, err := s.draftsOf(a)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Store) Keep(ctx context.Context, a decisions.Answer) ([]decisions.Store
 	for i := range choices {
 		c := &choices[i]
 		if slices.ContainsFunc(kept, func(k decisions.StoredChoice) bool { return k.ID == c.ID }) {
-			continue // two effects of the call have one choice
+			continue // two effects of the call share a choice
 		}
 		kept = append(kept, decisions.StoredChoice{
 			ID: c.ID, Verdict: c.Verdict, Label: c.whole(),
@@ -52,7 +52,7 @@ func (s *Store) Unconfirmed(c *Choice) bool {
 	return c.Verdict == decisions.Allow && c.Confirmed.IsZero() && (s.options.ConfirmAll || c.Pins.Guarded)
 }
 
-// draftsOf are the choices that an answer asks for.
+// draftsOf returns drafts of the choices that an answer requests.
 func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 	if a.Offer == nil {
 		return nil, errors.New("nothing was offered for this question")
@@ -88,7 +88,7 @@ func (s *Store) draftsOf(a decisions.Answer) ([]Draft, error) {
 	return nil, errors.New("only an allow and a reject are remembered")
 }
 
-// widthOf are the choices of a width, d without what is of a single one.
+// widthOf returns the choices of a width; d has the fields they share.
 func widthOf(a decisions.Answer, d Draft) ([]Draft, error) {
 	i := 0
 	if a.Width != "" {

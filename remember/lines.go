@@ -14,26 +14,25 @@ import (
 
 // Bounds of the choices that are matched by their line.
 const (
-	// maxAnchored is how many of them may begin alike, so that looking through
-	// them takes no time that anybody notices.
+	// maxAnchored is how many of them may have the same anchor, so that
+	// searching them takes no noticeable time.
 	maxAnchored = 256
-	// maxLineWords bounds the words and the folders that lines are found by.
+	// maxLineWords bounds the words and the folders used to find lines.
 	maxLineWords = 16
 )
 
-// lineIndex finds the allows that are matched by a rule line. Each is filed under
-// its anchor: the literal beginning of its line, which every effect that it
-// matches has as well.
+// lineIndex finds the allows that are matched by a rule line. Each is filed
+// under its anchor: the literal beginning of its line, which every effect that
+// it matches shares.
 type lineIndex struct {
 	shards [256]map[string][]*entry
-	// runs and files count the lines by the number of parts of their anchor, so
-	// that no lookup is made for nothing; other counts the lines of hosts and
-	// tools.
+	// runs and files count the lines by the number of parts of their anchor, to
+	// avoid useless lookups; other counts the lines of hosts and tools.
 	runs, files [maxLineWords + 1]int
 	other       int
 }
 
-// lineEdit changes a lineIndex that nobody else sees yet.
+// lineEdit changes a lineIndex that is not published yet.
 type lineEdit struct {
 	x      *lineIndex
 	copied [256]bool
@@ -84,10 +83,10 @@ func (x *lineIndex) counter(e *entry, parts int) *int {
 	return &x.other
 }
 
-// at returns the allows that are filed under an anchor.
+// at returns the allows filed under an anchor.
 func (x *lineIndex) at(key []byte) []*entry { return x.shards[shardOf(key)][string(key)] }
 
-// shardOf spreads anchors (FNV-1a).
+// shardOf distributes anchors over shards (FNV-1a).
 func shardOf(key []byte) byte {
 	h := uint32(2166136261)
 	for _, c := range key {
@@ -96,12 +95,12 @@ func shardOf(key []byte) byte {
 	return byte(h>>24) ^ byte(h>>16) ^ byte(h>>8) ^ byte(h)
 }
 
-// head begins every anchor: whose it is, and of what kind.
+// head is the start of every anchor: the owner and the kind.
 func head(buf []byte, uid uint32, kind effects.Kind) []byte {
 	return append(append(binary.BigEndian.AppendUint32(buf[:0], uid), kind...), 0)
 }
 
-// anchor returns the beginning that the line is found by, and its parts.
+// anchor returns the anchor of a line, and its parts.
 func (e *entry) anchor() (string, int) {
 	key := head(make([]byte, 0, 64), e.choice.UID, e.choice.Kind)
 	parts := 0
@@ -135,7 +134,8 @@ func (e *entry) anchor() (string, int) {
 	return string(key), parts
 }
 
-// literalOf is a name in the anchor of a tool: what has a star matches all.
+// literalOf returns a name as it appears in the anchor of a tool; a name with a
+// star matches all.
 func literalOf(g pattern.Glob) string {
 	switch {
 	case g == nil:
@@ -211,7 +211,7 @@ func (x *lineIndex) searchRun(s *search, key []byte, r *effects.Run) {
 	}
 }
 
-// searchFile looks for the path and for all folders above it.
+// searchFile searches for the path and for all folders above it.
 func (x *lineIndex) searchFile(s *search, key []byte, p string) {
 	end := len(key)
 	if p != "/" {
@@ -231,7 +231,7 @@ func (x *lineIndex) searchFile(s *search, key []byte, p string) {
 	}
 }
 
-// check takes the lines under an anchor that match.
+// check considers the lines under an anchor that match.
 func (x *lineIndex) check(s *search, key []byte) {
 	for _, e := range x.at(key) {
 		if e.matches(s.q) {
@@ -241,8 +241,8 @@ func (x *lineIndex) check(s *search, key []byte) {
 	}
 }
 
-// matches reports whether an allow's line and pins are about all of the effect.
-// What is guarded is only matched by a line that names the very path or host.
+// matches reports whether an allow's line and pins cover all of the effect.
+// Guarded effects are only matched by a line with the exact path or host.
 func (e *entry) matches(q *decisions.MemoryQuery) bool {
 	pins, eff := &e.choice.Pins, q.Effect
 	if eff.Guarded() != 0 && !e.answer.Exact {
@@ -256,7 +256,7 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 		if pins.Stdin != "" && pins.Stdin != string(stdinOf(eff.Run)) || eff.Run.Stdin == effects.StdinText && !eff.Run.Readonly {
 			return false
 		}
-		// A script is only matched by its hash, and a target with that of its
+		// A script is only matched by its hash, and a target by that of its
 		// text.
 		if eff.Run.Script != nil || decisions.RunsTargets(eff.Run.Program) && !samePin(pins, q.Target) {
 			return false
@@ -266,11 +266,11 @@ func (e *entry) matches(q *decisions.MemoryQuery) bool {
 			return false
 		}
 	case eff.Use != nil && !eff.Use.Credentials.Empty():
-		return false // a line says nothing of credentials
+		return false // a line does not cover credentials
 	case eff.Use != nil && eff.Use.Version != "" && e.line.Tool != nil && e.line.Tool.Name.Match(eff.Use.Tool):
-		return false // nor this one of versions, and a later one is another tool
+		return false // nor does this one cover versions; a later one is another tool
 	case eff.File != nil && e.line.Path != nil && deepLiteral(e.line.Path):
-		return true // it is below the anchor, which is all that the line says
+		return true // it is below the anchor, which is all that the line requires
 	}
 	return e.line.Match(eff, q.All, pattern.Context{Project: q.Project})
 }
@@ -279,7 +279,7 @@ func samePin(pins *Pins, s *effects.Script) bool {
 	return s != nil && pins.SHA256 != "" && pins.SHA256 == s.SHA256 && path.Base(pins.Script) == path.Base(s.Path)
 }
 
-// deepLiteral reports whether a line is a folder's literal path and **.
+// deepLiteral reports whether a line is the literal path of a folder and **.
 func deepLiteral(p *pattern.Path) bool {
 	for _, part := range p.Parts[:len(p.Parts)-1] {
 		if len(part) != 1 {

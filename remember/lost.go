@@ -12,11 +12,11 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Rejects that can no longer be read must not be dropped: a rule could then allow what
-// a person rejected. They are replaced by a part that matches every effect, or every
-// effect of one kind, and asks until a person forgets it (permd remember list
-// --changed). It is stored like any other
-// reject, so it outlives the daemon.
+// Rejects that can no longer be read must not be dropped: a rule could then
+// allow what a person rejected. They are replaced by a part that matches every
+// effect, or every effect of one kind, and asks until a person forgets it
+// (permd remember list --changed). It is stored like any other reject, so it
+// outlives the daemon.
 
 // allUsers is the owner of what was lost with the names of its owners. No person
 // has this user id: it is (uid_t)-1.
@@ -30,17 +30,17 @@ func (p *rejectPart) matchesAll() bool {
 	return p.Rule == lostRule && p.line == nil && len(p.Sums) == 0
 }
 
-// lostPart is the part in the place of rejects of one kind of effect.
+// lostPart returns the part that replaces rejects of one kind of effect.
 func lostPart(kind effects.Kind) *rejectPart {
 	return &rejectPart{Part: Part{Kind: kind, Rule: lostRule}, unsure: true}
 }
 
-// lostKind is the kind of the effects among which those of a reject must be whose
-// line cannot be told, "" if that is not known.
+// lostKind returns the kind of effect of a reject whose line is unreadable, ""
+// if it is not known.
 func lostKind(c *Choice) effects.Kind {
 	switch c.Kind {
 	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse:
-		if !strings.Contains(c.Label, "\n") { // else it has several parts
+		if !strings.Contains(c.Label, "\n") { // otherwise it has several parts
 			return c.Kind
 		}
 	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
@@ -48,7 +48,7 @@ func lostKind(c *Choice) effects.Kind {
 	return "" // a text, or one of a kind that this permd does not know
 }
 
-// lost is the reject in the place of all that the memory of every person held.
+// lost returns the reject that replaces the whole memory of every person.
 func (s *Store) lost() *entry {
 	e := &entry{stored: factsParts, changed: true}
 	e.choice = Choice{
@@ -60,8 +60,9 @@ func (s *Store) lost() *entry {
 	return e
 }
 
-// wasDeleted reports whether there was a memory at a path of which nothing is left: the
-// file of revocations is made after the database and never removed.
+// wasDeleted reports whether there was a memory at a path that has been
+// removed: the file of revocations is created after the database and never
+// removed.
 func wasDeleted(path string) bool {
 	if _, err := os.Lstat(path + ".revoked"); err != nil {
 		return false
@@ -77,7 +78,7 @@ func wasDeleted(path string) bool {
 func (s *Store) askForLost(why string) {
 	for _, e := range s.byID {
 		if e.choice.UID == allUsers {
-			return // it does already
+			return // already present
 		}
 	}
 	e := s.lost()

@@ -8,17 +8,17 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// What an earlier permd stored is carried over like this. An allow that is bound
-// to facts of a version which this permd does not make matches nothing: the
-// person is asked again. A reject is never dropped. Rejects of schema version 1
-// were bound to the facts of one effect, with the text of the script that ran,
-// and most of them to all effects of the call. They match as they did, and
-// beyond that by their line: one that was about its effect alone denies what
-// touches the line, whatever a script says by now. Of one that was bound to a
-// whole call the line names only the first effect, which may be harmless by
-// itself; it asks, until a person has looked at it.
+// Choices of an earlier permd are carried over as follows. An allow that is
+// bound to facts of a version that this permd does not compute matches nothing:
+// the person is asked again. A reject is never dropped. Rejects of schema
+// version 1 were bound to the facts of one effect, including the text of the
+// script that ran, and most of them to all effects of the call. They match as
+// before, and also by their line: one that was about its effect alone denies
+// whatever touches the line, independent of the current text of a script. For
+// one that was bound to a whole call the line names only the first effect,
+// which may be harmless alone; it asks until a person has reviewed it.
 
-// addLinePart gives a reject that has no parts the one that its line makes.
+// addLinePart gives a reject without parts the one derived from its line.
 func (e *entry) addLinePart() {
 	c := &e.choice
 	kept := e.stored == factsVersion
@@ -27,8 +27,8 @@ func (e *entry) addLinePart() {
 	line, err := pattern.Parse(c.Kind, rule)
 	switch {
 	case err != nil || strings.Contains(c.Label, "***"):
-		// A secret is masked, or the line cannot be read. While the facts are
-		// of this version they alone say what it is, unless they are the
+		// A secret is masked, or the line cannot be read. While the facts have
+		// this version they suffice to identify it, unless they include the
 		// content of a file.
 		if kept && c.Pins.SHA256 == "" && c.Pins.Call == "" {
 			return
@@ -41,7 +41,7 @@ func (e *entry) addLinePart() {
 	case c.Pins.Call != "":
 		e.changed = true
 	case c.Pins.Arguments || c.Pins.Given != "":
-		// It was said about a tool with these arguments, and the facts hold them.
+		// It was about a tool with these arguments, and the facts contain them.
 		if kept {
 			return
 		}
@@ -52,14 +52,14 @@ func (e *entry) addLinePart() {
 	}}
 }
 
-// matchesOnlyLine reports whether a carried reject was about just what its line says.
+// matchesOnlyLine reports whether a migrated reject was about exactly its line.
 func (e *entry) matchesOnlyLine() bool {
 	p := &e.choice.Pins
 	return e.stored != factsLost && p.Call == "" && !p.Arguments && p.Given == "" && !strings.Contains(e.choice.Label, "***")
 }
 
-// lineOfLabel is the rule line in a label, without what schema version 1 put
-// after it for people to read.
+// lineOfLabel returns the rule line in a label, without the text that schema
+// version 1 appended for people to read.
 func lineOfLabel(c *Choice) string {
 	rule := c.Label
 	switch c.Kind {
@@ -78,9 +78,9 @@ func lineOfLabel(c *Choice) string {
 	return rule
 }
 
-// widest is a line for a reject whose own cannot be compared: all runs of the
-// program. There is none for other effects, and none where the label is that of
-// several parts.
+// widest returns a line for a reject whose own cannot be compared: all runs of
+// the program. There is none for other effects, nor if the label has several
+// parts.
 func widest(c *Choice) *pattern.Pattern {
 	if c.Kind != effects.KindRun || strings.Contains(c.Label, "\n") {
 		return nil
@@ -93,8 +93,8 @@ func widest(c *Choice) *pattern.Pattern {
 	return line
 }
 
-// Changed says why a choice of an earlier permd does not hold as it did, "" for
-// one that does, or that a person has looked at.
+// why returns why a choice of an earlier permd no longer applies as it did, ""
+// if it does, or if a person has reviewed it.
 func (e *entry) why() string {
 	switch {
 	case !e.changed || e.accepted.Load() != 0:
@@ -111,9 +111,9 @@ func (e *entry) why() string {
 	return "it denies what its line speaks of, and no longer looks at the content of files: confirm it, or forget it"
 }
 
-// acceptable reports whether a person can accept what became of the choice: an
-// allow that matches nothing any more can only be forgotten, and so can a reject
-// that no line covers.
+// acceptable reports whether a person can accept the change of a choice: an
+// allow that no longer matches anything can only be forgotten, and so can a
+// reject that no line covers.
 func (e *entry) acceptable() bool {
 	return e.why() == "" || e.choice.Verdict == decisions.Deny && len(e.parts) > 0 && !e.parts[0].matchesAll()
 }

@@ -16,18 +16,19 @@ import (
 	"time"
 )
 
-// pendingRevocations is the revocations that the database does not have, or does not
-// need. They are also kept in a file of fixed size that is only ever overwritten in
-// place: that works on a full disk too, where the database can store nothing. Without
-// it a choice that a person revoked would be back after a restart.
+// pendingRevocations are the revocations that the database does not have, or
+// does not need. They are also kept in a file of fixed size that is overwritten
+// in place, which works on a full disk too, where the database can store
+// nothing. Without it a revoked choice would be back after a restart.
 //
-// A revocation leaves the file only when a database that holds the choice has stored
-// it. The database may have been moved away before it could: the next start finds a
-// new one without the choice, and the old one may come back later.
+// A revocation is removed from the file only when a database that holds the
+// choice has stored it. The database may have been moved away before that: the
+// next start finds a new one without the choice, and the old one may come back
+// later.
 type pendingRevocations struct {
 	ids    map[string]revocation // not stored yet
-	absent map[string]revocation // their choices are in no row of this database
-	before int64                 // allows that were created until then are revoked, in nanoseconds since 1970; 0 for none
+	absent map[string]revocation // their choices have no row in this database
+	before int64                 // allows created up to then are revoked, in nanoseconds since 1970; 0 for none
 	file   *os.File
 	used   bool // the file holds something
 }
@@ -36,8 +37,8 @@ type revocation struct {
 	at      int64 // nanoseconds since 1970
 	by      string
 	created int64 // when the choice was made, in nanoseconds since 1970
-	// ends says that the choice does not hold after a restart anyway, never that
-	// it could not be found anywhere else.
+	// ends means that the choice does not survive a restart anyway, nowhere
+	// that no database can contain it.
 	ends, nowhere bool
 }
 
@@ -49,11 +50,12 @@ const pendingBytes = 16 << 10
 // are revoked that are not newer than the newest of them.
 const everything = "*"
 
-// timeSign stands between an id and the second in which its choice was made.
+// timeSign separates an id from the second in which its choice was made.
 const timeSign = "@"
 
-// open reads the file, and makes it at its full size when it is missing. Now is the
-// time, latest the latest that any choice knows of, both in nanoseconds since 1970.
+// open reads the file, or creates it at its full size. now is the current time,
+// latest the latest time recorded in any choice, both in nanoseconds since
+// 1970.
 func (p *pendingRevocations) open(path string, now, latest int64) error {
 	p.ids, p.absent = map[string]revocation{}, map[string]revocation{}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
@@ -71,7 +73,7 @@ func (p *pendingRevocations) open(path string, now, latest int64) error {
 		id, seconds, _ := strings.Cut(field, timeSign)
 		created, err := strconv.ParseInt(seconds, 10, 64)
 		if err != nil || created < 0 || created > math.MaxInt64/int64(time.Second) {
-			created = latest // an earlier permd has written no time
+			created = latest // an earlier permd wrote no time
 		} else {
 			created *= int64(time.Second)
 		}
@@ -82,14 +84,14 @@ func (p *pendingRevocations) open(path string, now, latest int64) error {
 		p.ids[id] = revocation{at: now, by: byPerson, created: created}
 	}
 	if n < pendingBytes {
-		// New, or not filled when it was made. A disk without the room is no
-		// reason not to start; revoking will say so if it comes to that.
+		// New, or not filled when it was created. A full disk does not prevent
+		// starting; revoking will report it if necessary.
 		_ = p.save()
 	}
 	return nil
 }
 
-// save overwrites the file with the revocations and waits for the disk.
+// save overwrites the file with the revocations and syncs it.
 func (p *pendingRevocations) save() error {
 	content := p.content()
 	if len(content) == 0 && !p.used && p.full() {
@@ -109,8 +111,8 @@ func (p *pendingRevocations) save() error {
 	return nil
 }
 
-// content is what the file has to hold, the newest choices first: those that do not
-// fit are revoked with all that are as old.
+// content returns the content of the file, the newest choices first: those that
+// do not fit are revoked together with all allows as old as they are.
 func (p *pendingRevocations) content() []byte {
 	all := map[string]revocation{}
 	for id, r := range p.ids {
@@ -138,8 +140,8 @@ func (p *pendingRevocations) content() []byte {
 	return data
 }
 
-// pendingLine is a line of the file. The second is the one that had begun or was to
-// begin: of two choices in one second, either may be the newer one.
+// pendingLine returns a line of the file. The time is rounded up to a full
+// second: of two choices in one second, either may be the newer one.
 func pendingLine(id string, created int64) string {
 	seconds := created / int64(time.Second)
 	if created%int64(time.Second) > 0 {

@@ -16,9 +16,9 @@ import (
 
 var _ decisions.Proposer = (*Store)(nil)
 
-// Propose returns the ways to remember an allow of an effect, the narrowest
-// first; none when such an effect is not remembered. Each is tried: it matches
-// the effect.
+// Propose returns the ways to remember an allow of an effect, narrowest first;
+// none if such an effect is not remembered. Each is checked to match the
+// effect.
 func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 	if checkKnown(q, decisions.Allow) != nil || s.allowable(q) != nil || textOfPermd(q.Effect) {
 		return nil
@@ -50,9 +50,9 @@ func (s *Store) Propose(q *decisions.MemoryQuery) []decisions.Proposal {
 	return ways
 }
 
-// textOfPermd reports whether a run is given text with a command of permd in it:
-// many programs run what is in a word of theirs (vim -c '!permd …'), and no
-// answer about permd's own commands is to be had for more than once.
+// textOfPermd reports whether a run is given text with a command of permd in
+// it: many programs execute text in one of their arguments (vim -c '!permd …'),
+// and answers about permd's own commands are never remembered.
 func textOfPermd(e *effects.Effect) bool {
 	if e.Run == nil {
 		return false
@@ -64,8 +64,8 @@ func textOfPermd(e *effects.Effect) bool {
 	})
 }
 
-// matches reports whether an allow matches an effect, once it holds. Saving it
-// checks the same by looking it up, which costs more than a question should.
+// matches reports whether an allow would match an effect once it is in force.
+// Saving checks the same by a lookup, which is too expensive for a question.
 func (s *Store) matches(e *entry, q *decisions.MemoryQuery, now int64) bool {
 	if e.expiredAt(now) || !e.covers(q) {
 		return false
@@ -77,8 +77,8 @@ func (s *Store) matches(e *entry, q *decisions.MemoryQuery, now int64) bool {
 	return ok && sum == e.digest
 }
 
-// wider returns the lines that say more than the effect. Those that would have
-// to be shown masked are none: what is matched must be what a person reads.
+// wider returns the lines that cover more than the effect. Lines with masked
+// parts are excluded: a person must be able to read what is matched.
 func wider(q *decisions.MemoryQuery, scope ScopeKind) []pattern.Wider {
 	if q.Effect.Run != nil && scriptOf(q) != nil && q.Effect.Run.Script != nil {
 		return nil
@@ -96,8 +96,9 @@ func wider(q *decisions.MemoryQuery, scope ScopeKind) []pattern.Wider {
 	return list
 }
 
-// lineOf returns the line for an effect of a level, nil if there is none. In
-// another scope there may be fewer lines; the widest that is not wider is it.
+// lineOf returns the line for an effect at a level, nil if there is none. In
+// another scope there may be fewer lines; then it is the widest one that is not
+// wider.
 func lineOf(q *decisions.MemoryQuery, scope ScopeKind, level int) *pattern.Pattern {
 	var found *pattern.Pattern
 	for _, w := range wider(q, scope) {
@@ -108,9 +109,9 @@ func lineOf(q *decisions.MemoryQuery, scope ScopeKind, level int) *pattern.Patte
 	return found
 }
 
-// labelOf is the rule line that names just the effect, as a person reads it. In a
-// scope that is wider than a project, files are named by where they are, since
-// that is how they are matched.
+// labelOf returns the rule line for exactly the effect, as displayed. In a
+// scope wider than a project, files have absolute paths, since that is how they
+// are matched.
 func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) string {
 	e := q.Effect
 	var line string
@@ -158,9 +159,9 @@ func labelOf(q *decisions.MemoryQuery, anyArguments bool, scope ScopeKind) strin
 	return display.Display(line)
 }
 
-// toolName is the name of a tool or a server, or a version, in a label: in quotes
-// where it holds what divides the parts of a label or stands for other names, so
-// that no two tools have one label. No line of the list language says such a name.
+// toolName returns the name of a tool, a server or a version in a label. It is
+// quoted if it contains separators or wildcards of labels, so that no two tools
+// share a label. No rule line can express such a name.
 func toolName(name string) string {
 	if strings.ContainsAny(name, "@:*\" ()") {
 		return strconv.Quote(name)
@@ -171,7 +172,7 @@ func toolName(name string) string {
 func pathLine(f *effects.File, project string) string {
 	p := pattern.Path{Base: pattern.Root}
 	rest := f.Path
-	if within(f.Path, project) && f.Path != project { // no line is ./ alone
+	if within(f.Path, project) && f.Path != project { // ./ alone is not a line
 		p.Base, rest = pattern.Project, f.Path[len(project):]
 	}
 	for part := range strings.SplitSeq(rest, "/") {
@@ -186,8 +187,8 @@ func pathLine(f *effects.File, project string) string {
 	return line
 }
 
-// runLabel is the rule line of a run, with what is secret masked. What no line
-// can say (text on standard input, what a target of make runs by now) stands in
+// runLabel returns the rule line of a run, with secrets masked. Facts that no
+// line can express (text on standard input, the text of a make target) are in
 // the effect's own words.
 func runLabel(q *decisions.MemoryQuery, scope ScopeKind) string {
 	e := q.Effect

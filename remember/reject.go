@@ -20,57 +20,57 @@ import (
 
 // A reject is stored as parts, one for each effect that the person was asked
 // about, and denies whatever touches one of them. A part is a rule line of
-// decisions/pattern and matches as a line of a deny list does, so another
+// decisions/pattern and matches like a line of a deny list, so another
 // spelling, or another command that does the same to the same file, is rejected
-// as well. Where no line can say it (a secret in the words, text that is not
+// too. Where no line can express it (a secret in the words, text that is not
 // understood), it is a keyed digest of words or text.
 //
-// Nothing of a part is the content of a file: an agent that may edit a script
-// could lift the reject of it. Nor does a part hold what effects mean to this
-// version of permd, so rejects outlive changes of that.
+// A part never contains the content of a file: an agent that may edit a script
+// could lift its reject. Nor does it depend on how this version of permd
+// interprets effects, so rejects survive changes of that.
 
 // Part is one thing that a reject is about.
 type Part struct {
 	// Kind is that of the effect; KindUnknown for text that is not understood.
 	Kind effects.Kind `json:"kind"`
-	// Rule is the rule line, or without one what the part is about in words,
+	// Rule is the rule line, or if there is none a description of the part,
 	// secrets masked.
 	Rule string `json:"rule"`
-	// Sums are keyed digests, in hexadecimal; none for a part that is matched by
-	// its line.
+	// Sums are keyed digests, in hexadecimal; empty for a part that is matched
+	// by its line.
 	Sums []string `json:"sums,omitzero"`
 }
 
 // ByLine reports whether the part is matched by its line.
 func (p *Part) ByLine() bool { return len(p.Sums) == 0 && p.Rule != lostRule }
 
-// maxRejectParts is the most parts of one reject. What is more of a call is rejected
-// by the call's text alone.
+// maxRejectParts bounds the parts of one reject. The rest of a longer call is
+// rejected by the call's text alone.
 const maxRejectParts = 64
 
-// rejectPart is a Part as it is matched.
+// rejectPart is a Part in matchable form.
 type rejectPart struct {
 	entry *entry
 	Part
-	line *pattern.Pattern // nil for one that has sums
+	line *pattern.Pattern // nil for one with sums
 	sums []digest
-	keys []string // that it is filed under
+	keys []string // index keys it is filed under
 	// unsure is set for a part that only asks (see migrate.go).
 	unsure bool
 	// answer is what Match returns for a part that denies, doubt for one that asks.
 	answer, ask decisions.Choice
 }
 
-// The domains of digests of parts, so that none is mistaken for another. A
-// digest that is made in another way needs a new one; the old ones stay, or
-// rejects would be lost.
+// The domains of digests of parts, so that none is mistaken for another. A new
+// way to compute a digest needs a new domain; the old ones stay, or rejects
+// would be lost.
 const (
-	sumWords = "words 1" // of a run, in their order
-	sumOrder = "order 1" // of a run, sorted: options often come in any order
+	sumWords = "words 1" // words of a run, in order
+	sumOrder = "order 1" // words of a run, sorted: options may come in any order
 	sumPath  = "path 1"
 	sumTool  = "tool 1"
 	sumText  = "text 1" // of a call that is not understood
-	sumCall  = "call 1" // of a call without input: what is said about it
+	sumCall  = "call 1" // of a call without input: the agent's claims
 )
 
 func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
@@ -83,7 +83,7 @@ func (k *hashKey) sum(domain string, uid uint32, fields ...string) digest {
 	return sha256.Sum256(b)
 }
 
-// sumsOf are the digests by which a part could be about the effect of q.
+// sumsOf returns the digests of parts that could be about the effect of q.
 func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
 	e := q.Effect
 	switch e.Detail() {
@@ -102,7 +102,7 @@ func (k *hashKey) sumsOf(q *decisions.MemoryQuery, absolute bool) []digest {
 	return nil
 }
 
-// pathKey names a path of the project by where in the project it is, unless
+// pathKey identifies a path of the project relative to the project, unless
 // absolute is set.
 func pathKey(p string, q *decisions.MemoryQuery, absolute bool) string {
 	if !absolute && within(p, q.Project) {
@@ -111,8 +111,8 @@ func pathKey(p string, q *decisions.MemoryQuery, absolute bool) string {
 	return p
 }
 
-// textSum is the digest of the text that the effect of q was read from. For a
-// call without input it is one of all that the agent said about it.
+// textSum returns the digest of the text that the effect of q was read from.
+// For a call without input it covers all claims of the agent.
 func (k *hashKey) textSum(q *decisions.MemoryQuery) (digest, bool) {
 	c := q.Call
 	switch {
@@ -133,7 +133,7 @@ func (k *hashKey) textSum(q *decisions.MemoryQuery) (digest, bool) {
 	return k.sum(sumText, q.UID, c.Tool.Server, c.Tool.Name, q.Source()), true
 }
 
-// partsOf are the parts of a reject, and the effect that each came from.
+// partsOf returns the parts of a reject, and the effect that each came from.
 func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand func(*pattern.Pattern) *pattern.Pattern) (parts []*rejectPart, from []int) {
 	q := r.Query
 	add := func(p *rejectPart, i int) {
@@ -147,7 +147,7 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 		}
 		parts, from = append(parts, p), append(from, i)
 	}
-	texts := len(r.Asked) == 0 // something of the call as a whole was asked about
+	texts := len(r.Asked) == 0 // something about the whole call was asked
 	for _, i := range r.Asked {
 		q.Effect = &q.All[i]
 		p := k.partOf(&q, scope)
@@ -188,8 +188,9 @@ func (k *hashKey) partsOf(r *decisions.Rejection, scope ScopeKind, understand fu
 	return parts, from
 }
 
-// runOfScript is a run of a script by an interpreter as one of the script itself,
-// so that who rejects one has rejected the other; nil for every other run.
+// runOfScript returns a run of a script by an interpreter as a run of the
+// script itself, so that rejecting one rejects the other; nil for every other
+// run.
 func runOfScript(q *decisions.MemoryQuery) *effects.Effect {
 	e := q.Effect
 	if e.Run == nil || e.Run.Script == nil || !filepath.IsAbs(e.Run.Script.Path) || e.Run.Script.Path == e.Run.Program {
@@ -203,8 +204,9 @@ func runOfScript(q *decisions.MemoryQuery) *effects.Effect {
 	return &effects.Effect{Kind: e.Kind, Text: e.Text, From: e.From, Tags: e.Tags, Shell: e.Shell, Claimed: e.Claimed, Run: &run}
 }
 
-// wordOfScript is the index of the word that names the script of a run, -1 if
-// that is not known. The word may be a link to it, so what is read tells first.
+// wordOfScript returns the index of the word that names the script of a run, -1
+// if unknown. The word may be a link to the script, so the file that was read
+// is considered first.
 func wordOfScript(r *effects.Run, all []effects.Effect) int {
 	for i := range all {
 		e := &all[i]
@@ -218,14 +220,15 @@ func wordOfScript(r *effects.Run, all []effects.Effect) int {
 }
 
 // open reports whether words of a run are only known when it runs, or are not
-// all that it gets: then no line says what was rejected.
+// its whole input: then no line can express the reject.
 func open(e *effects.Effect) bool {
 	r := e.Run
 	return r != nil && (r.StdinText != "" || r.Program == effects.DynamicWord || slices.Contains(r.Args, effects.DynamicWord) ||
 		slices.ContainsFunc(r.Args, func(a string) bool { return strings.Contains(a, effects.DynamicWord) }))
 }
 
-// partOf is the part for one effect, nil for one that only its text tells.
+// partOf returns the part for one effect, nil if it can only be identified by
+// its text.
 func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart {
 	e := q.Effect
 	if checkKnown(q, decisions.Deny) != nil || open(e) {
@@ -245,8 +248,9 @@ func (k *hashKey) partOf(q *decisions.MemoryQuery, scope ScopeKind) *rejectPart 
 	return p
 }
 
-// plain reports whether a line may be stored and shown: it holds nothing that is
-// masked in it, or in the effect's own words, which know more of secrets.
+// plain reports whether a line may be stored and displayed: nothing in it is
+// masked, in the line or in the effect's own words, which identify more
+// secrets.
 func plain(e *effects.Effect, line string) bool {
 	return display.Display(line) == line && !strings.Contains(e.Text, "***") && !strings.Contains(e.Text, "…")
 }
@@ -265,7 +269,7 @@ func (k *hashKey) textPart(q *decisions.MemoryQuery) *rejectPart {
 	return p
 }
 
-// maxText is how much of a text a part shows, in characters.
+// maxText bounds the text that a part shows, in characters.
 const maxText = 200
 
 func clip(s string, n int) string {
@@ -281,7 +285,7 @@ func (p *rejectPart) spell() {
 	}
 }
 
-// read makes the part that is stored ready to match.
+// read converts the stored part to its matchable form.
 func (p *rejectPart) read() error {
 	if p.matchesAll() {
 		p.unsure = true
@@ -302,9 +306,9 @@ func (p *rejectPart) read() error {
 	return nil
 }
 
-// lineFor is the rule line that is about the effect in a scope, "" if there is
-// none. One that holds everywhere names files by where they are: it must not
-// are about the file of that name in another project.
+// lineFor returns the rule line for the effect in a scope, "" if there is none.
+// One that applies everywhere has absolute paths: it must not match the file of
+// that name in another project.
 func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 	e := q.Effect
 	switch e.Detail() {
@@ -333,7 +337,7 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 		return host
 	case effects.DetailUse:
 		if strings.ContainsAny(e.Use.Server+e.Use.Tool, "*:\"") {
-			return "" // a line would be about other tools, or none
+			return "" // a line would match other tools, or none
 		}
 		if e.Use.Server == "" {
 			return e.Use.Tool
@@ -344,10 +348,10 @@ func lineFor(q *decisions.MemoryQuery, scope ScopeKind) string {
 	return ""
 }
 
-// fileLine names a file. To delete a folder is to delete what is in it, so the
-// line for that is about both; the folder of a whole project, and what is
-// looked through, is named alone, or a line about it would be about every file
-// that somebody works with.
+// fileLine returns the line for a file. Deleting a folder deletes its contents,
+// so the line for that covers both; the folder of a whole project, and a
+// searched folder, are named alone, or the line would cover every file that
+// somebody works with.
 func fileLine(e *effects.Effect, project string, scope ScopeKind) string {
 	p := pattern.Path{Base: pattern.Root}
 	rest := e.File.Path
@@ -368,7 +372,7 @@ func fileLine(e *effects.Effect, project string, scope ScopeKind) string {
 	return p.String()
 }
 
-// partsLabel is what a person reads of a reject: its parts, one on each line.
+// partsLabel returns the displayed text of a reject: its parts, one per line.
 func partsLabel(parts []*rejectPart) string {
 	if len(parts) == 1 {
 		return parts[0].Rule

@@ -12,19 +12,19 @@ import (
 )
 
 // rejectIndex finds the parts of rejects that an effect may touch. Each part is
-// filed under keys, one of which follows from every effect that it touches; what
-// is found is compared for good. So the time of a search hangs on the effect and
-// hardly on how much is rejected. It is immutable, like index.
+// filed under keys such that every effect that it touches yields one of them;
+// candidates are then compared in full. So the time of a search depends on the
+// effect and hardly on the number of rejects. It is immutable, like index.
 type rejectIndex struct {
 	shards [256]map[string][]*rejectPart
-	// counts are the keys of each class, so that nothing is looked up in vain.
+	// counts holds the number of keys of each class, to avoid useless lookups.
 	counts [256]int
-	// lengths are how many keys of byValue there are for values of each length, in
-	// bytes.
+	// lengths holds the number of keys of class byValue for values of each
+	// length, in bytes.
 	lengths map[int]int
 }
 
-// The classes of keys, which begin with them.
+// The classes of keys, each the first byte of its keys.
 const (
 	byPath   = 'p' // the literal beginning of a line about files
 	byFolder = 'f' // a folder above that, for effects that reach below a folder
@@ -38,18 +38,18 @@ const (
 	bySum    = 's' // runs, files and tools that no line can name
 	byText   = 'x' // the text of calls
 
-	byAnything = 'a' // in the place of what was lost
+	byAnything = 'a' // replacements of lost rejects
 )
 
-// maxSame is how many lines of one person may be filed under a key that does not
-// tell them apart: all of them are compared.
+// maxSame bounds the lines of one person filed under a key that does not
+// distinguish them: all of them are compared.
 const maxSame = maxAnchored
 
-// maxDepth is how many folders of a path are looked up. A line that is deeper is
+// maxDepth bounds the folders of a path that are looked up. A deeper line is
 // found by its beginning.
 const maxDepth = 128
 
-// rejectEdit changes a rejectIndex that nobody else sees yet.
+// rejectEdit changes a rejectIndex that is not published yet.
 type rejectEdit struct {
 	x      *rejectIndex
 	copied [256]bool
@@ -73,7 +73,7 @@ func (r *rejectEdit) add(e *entry) {
 		p.keys = r.x.keysFor(p)
 		for _, key := range p.keys {
 			shard := r.shard(key)
-			// Whoever reads an earlier list sees no further than its end.
+			// Readers of the earlier list see only up to its length.
 			shard[key] = append(shard[key], p)
 			r.count(key, 1)
 		}
@@ -199,7 +199,8 @@ func (x *rejectIndex) searchScript(s *search, buf []byte) {
 	s.reject, s.unsure, s.part = as.reject, as.unsure, as.part
 }
 
-// toolNames are the names that a line may have for a tool, * for one with a *.
+// toolNames returns the names that a matching line may have for a tool, * for
+// one with a *.
 func toolNames(u *effects.Use) []string {
 	names := []string{u.Tool, "*"}
 	if u.Version != "" {
@@ -211,16 +212,16 @@ func toolNames(u *effects.Use) []string {
 	return names
 }
 
-// first reports whether no effect of the call before this one was read from the
-// same text: once is enough for a call.
+// first reports whether no earlier effect of the call was read from the same
+// text: one lookup per call suffices.
 func (s *search) first() bool {
 	all := s.q.All
 	return len(all) == 0 || &all[0] == s.q.Effect || all[0].From != s.q.Effect.From || all[0].Shell != s.q.Effect.Shell
 }
 
 // searchFile looks for lines at a path and at the folders above it and, for an
-// effect that reaches below it, for lines below it. The path is one of the
-// project when inProject is set.
+// effect that reaches below it, for lines below it. inProject means that the
+// path is in the project.
 func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject bool) {
 	if x.counts[byPath] == 0 {
 		return
@@ -258,8 +259,8 @@ func (x *rejectIndex) searchFile(s *search, buf []byte, file string, inProject b
 	}
 }
 
-// below takes the first line of a scope that still holds: all of them lie below
-// what the effect reaches.
+// below returns the first line in a scope that is in force: all of them are
+// below the path that the effect reaches.
 func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 	for _, p := range x.at(appendScope(key, scope)) {
 		if !p.unsure && p.touches(s.q) && s.checkPart(p) {
@@ -273,7 +274,7 @@ func (x *rejectIndex) below(s *search, key []byte, scope *Scope) {
 	}
 }
 
-// touching takes the lines under a key that touch the effect.
+// touching considers the lines under a key that touch the effect.
 func (x *rejectIndex) touching(s *search, key []byte) {
 	for _, p := range x.at(key) {
 		if p.touches(s.q) {
@@ -295,8 +296,9 @@ func (p *rejectPart) touches(q *decisions.MemoryQuery) bool {
 	return p.line.Touches(q.Effect, pattern.Context{Project: q.Project})
 }
 
-// checkPart takes a part that the effect touches, and reports whether it
-// holds here. One that denies goes before one that asks, then the wider scope.
+// checkPart considers a part that the effect touches, and reports whether it
+// applies here. A part that denies precedes one that asks, then the wider
+// scope.
 func (s *search) checkPart(p *rejectPart) bool {
 	e := p.entry
 	if e.expiredAt(s.now) || !e.covers(s.q) {
@@ -312,8 +314,8 @@ func (s *search) checkPart(p *rejectPart) bool {
 	return true
 }
 
-// full reports whether a person has too many lines that only a comparison
-// tells apart from those of a new reject.
+// full reports whether a person has too many lines that share their keys with
+// those of a new reject.
 func (x *rejectIndex) full(e *entry) (int, bool) {
 	for _, p := range e.parts {
 		for _, key := range x.keysFor(p) {
@@ -330,14 +332,14 @@ func (x *rejectIndex) full(e *entry) (int, bool) {
 	return 0, false
 }
 
-// sameFirstKey are the entries of which a part is filed as the first of e is, one of
-// which says the same if any does.
+// sameFirstKey returns the entries with a part filed under the same key as the
+// first part of e; any equal entry is among them.
 func (x *rejectIndex) sameFirstKey(e *entry) []*entry {
 	p := e.parts[0]
 	keys := p.keysOf()
 	key := keys[0]
 	if p.line != nil && p.line.Path != nil {
-		key = keys[len(keys)-1] // the path's own; those before it are of folders
+		key = keys[len(keys)-1] // the path's own key; those before it are of folders
 	}
 	var list []*entry
 	for _, p := range x.at([]byte(key)) {

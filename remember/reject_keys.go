@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// keysOf are the keys of a part: all that it may be filed under.
+// keysOf returns all keys that a part may be filed under.
 func (p *rejectPart) keysOf() []string {
 	uid := p.entry.choice.UID
 	switch l := p.line; {
@@ -42,7 +42,7 @@ func (p *rejectPart) keysOf() []string {
 	}
 }
 
-// loopbackKey is used for all names of this machine; no host has such a name.
+// loopbackKey is used for all names of this machine; no host has that name.
 const loopbackKey = "\x00loopback"
 
 func keyHead(buf []byte, class byte, uid uint32, kind effects.Kind) []byte {
@@ -57,8 +57,8 @@ func (p *rejectPart) pathKeys(l *pattern.Path, uid uint32) []string {
 	}
 	b = append(b, '/')
 	beginning := len(b)
-	// Each folder on the way, with the scope: whoever reaches below it touches
-	// the line whatever else it says, so one that holds there is enough.
+	// Each folder above it, with the scope: an effect that reaches below the
+	// folder touches every line there, so one that is in force suffices.
 	var keys []string
 	folder := func() {
 		f := append(keyHead(nil, byFolder, uid, p.Kind), b[len(keyHead(nil, byPath, uid, p.Kind)):]...)

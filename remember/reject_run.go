@@ -9,14 +9,14 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// runKey files lines about runs: all words, and then the words of any run that a
-// line touches although they are not the same, of which one is enough.
+// runKey files lines about runs: by all words, and by the words of any run that
+// a line touches although they are not the same, one of which suffices.
 type runKey struct {
 	words string
 	any   []string
 }
 
-// runKeys are the keys of a line, one for each of its spellings.
+// runKeys returns the keys of a line, one for each of its spellings.
 func runKeys(r *pattern.Run, uid uint32) []runKey {
 	key := func(class byte, rest ...string) string {
 		b := append(keyHead(nil, class, uid, effects.KindRun), baseName(r.Program)...)
@@ -39,8 +39,8 @@ func runKeys(r *pattern.Run, uid uint32) []runKey {
 	return keys
 }
 
-// meaningKeys are keys of which each follows from every run that the line touches
-// by its sense, the most telling first.
+// meaningKeys returns keys each of which every run that the line touches by
+// meaning yields, the most selective first.
 func meaningKeys(s *pattern.Meaning, key func(class byte, rest ...string) string) []string {
 	if s == nil {
 		return nil
@@ -80,8 +80,8 @@ func meaningKeys(s *pattern.Meaning, key func(class byte, rest ...string) string
 	return keys
 }
 
-// keysFor are the keys that a part is filed under: of those that would do, the
-// ones with the fewest lines.
+// keysFor returns the keys that a part is filed under: of the possible ones
+// those with the fewest lines.
 func (x *rejectIndex) keysFor(p *rejectPart) []string {
 	if p.line == nil || p.line.Run == nil {
 		return p.keysOf()
@@ -136,8 +136,8 @@ func (x *rejectIndex) searchRun(s *search, buf []byte, r *effects.Run) {
 	}
 }
 
-// searchFlags looks for lines that have but a sub-command and options: the
-// run's, or one above it, with one of its options.
+// searchFlags looks for lines with only a sub-command and options: the run's
+// sub-command, or one above it, with one of its options.
 func (x *rejectIndex) searchFlags(s *search, key []byte, r *effects.Run) {
 	key = append(key, 0)
 	for end := 0; end <= len(r.Subcommand); end++ {
@@ -152,8 +152,8 @@ func (x *rejectIndex) searchFlags(s *search, key []byte, r *effects.Run) {
 	}
 }
 
-// searchValues looks for lines with a value that is a word of the run, or the end
-// of one that begins with a dash.
+// searchValues looks for lines with a value that is a word of the run, or the
+// end of one that begins with a dash.
 func (x *rejectIndex) searchValues(s *search, key []byte, r *effects.Run) {
 	for _, arg := range r.Args {
 		x.touching(s, append(key, arg...))

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// rejection is what a draft rejects.
+// rejection is the subject of a draft reject.
 func (d *Draft) rejection() (*decisions.Rejection, error) {
 	switch {
 	case d.Level != 0:
@@ -56,8 +56,8 @@ func (s *Store) rejectOf(d *Draft, now time.Time) (*entry, error) {
 	return e, nil
 }
 
-// rejects checks that a reject alone denies each effect that a part of it came
-// from.
+// rejects checks that a reject alone denies each effect that one of its parts
+// came from.
 func (s *Store) rejects(e *entry, d *Draft, now int64) error {
 	r, err := d.rejection()
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) rejects(e *entry, d *Draft, now int64) error {
 		q := r.Query
 		q.Effect = &q.All[i]
 		if found := alone.match(&s.key, &q, now, now); found.reject != e || found.unsure {
-			// Text is looked up with the first effect that was read from it.
+			// Text is looked up for the first effect that was read from it.
 			if q.Effect = &q.All[0]; alone.match(&s.key, &q, now, now).reject != e {
 				return ErrSelfCheck
 			}
@@ -84,7 +84,7 @@ func (s *Store) Rejectable(r *decisions.Rejection) bool {
 	return len(parts) > 0
 }
 
-// whole is the label with the kind of effect, of each part where there are
+// whole returns the label with the kind of effect, of each part if there are
 // several, and what it leaves open.
 func (c *Choice) whole() string {
 	label := c.Label
@@ -97,8 +97,8 @@ func (c *Choice) whole() string {
 	return label
 }
 
-// MoreOptions reports whether the choice denies runs that have more options than
-// a line of it shows.
+// MoreOptions reports whether the choice also denies runs with options that its
+// line does not show.
 func (c *Choice) MoreOptions() bool {
 	return c.Verdict == decisions.Deny && slices.ContainsFunc(c.Parts, func(p Part) bool {
 		if p.Kind != effects.KindRun || !p.ByLine() {

@@ -1,14 +1,14 @@
-// Package remember stores the choices of people, each an allow or a reject within a
-// scope. Lookups use an index in RAM, without locks and without the disk; the choices
-// are stored in a SQLite database.
+// Package remember stores the choices of people, each an allow or a reject
+// within a scope. Lookups use an index in RAM, without locks and without the
+// disk; the choices are stored in a SQLite database.
 //
-// A choice matches the exact facts of an effect, by a keyed hash of them so that
-// secrets in arguments are never stored (digest.go), or a rule line of
+// A choice matches the exact facts of an effect, by a keyed hash of them so
+// that secrets in arguments are never stored (digest.go), or a rule line of
 // decisions/pattern together with pinned facts (lines.go).
 //
-// The package does not decide: whether a choice counts is up to the precedence table.
-// It knows no shells, interpreters or wrappers; Options.Allowable says what must not
-// be remembered.
+// The package does not decide: the precedence table determines whether a choice
+// counts. It knows no shells, interpreters or wrappers; Options.Allowable
+// determines what must not be remembered.
 package remember
 
 import (
@@ -63,20 +63,21 @@ type Scope struct {
 // Pins are the facts that a choice is bound to in addition to its rule line, for
 // display. The hash of the facts covers all of them.
 type Pins struct {
-	Project   string `json:"project,omitzero"`   // that the program runs in, or the path lies in
-	Cwd       string `json:"cwd,omitzero"`       // that very folder
+	Project   string `json:"project,omitzero"`   // root of the project of the run or the path
+	Cwd       string `json:"cwd,omitzero"`       // the exact folder
 	Stdin     string `json:"stdin,omitzero"`     // its source; a literal text is pinned too
 	Script    string `json:"script,omitzero"`    // the script's path
 	SHA256    string `json:"sha256,omitzero"`    // its content, hexadecimal
 	Below     bool   `json:"below,omitzero"`     // with everything below the path
 	Method    string `json:"method,omitzero"`    // of a connect
-	Arguments bool   `json:"arguments,omitzero"` // a tool's arguments, as they were
-	Given     string `json:"given,omitzero"`     // the credentials that a tool is handed, in words
-	For       string `json:"for,omitzero"`       // for whom the caller says that a tool is used
-	// Destructive is set when the tool's server said that it may destroy something.
+	Arguments bool   `json:"arguments,omitzero"` // a tool's exact arguments
+	Given     string `json:"given,omitzero"`     // the credentials passed to a tool, described
+	For       string `json:"for,omitzero"`       // the user that a tool acts for, as the caller claims
+	// Destructive is set if the tool's server declared that it may destroy
+	// something.
 	Destructive bool `json:"destructive,omitzero"`
 	Claimed     bool `json:"claimed,omitzero"` // the effect was known from the agent's words alone
-	Guarded     bool `json:"guarded,omitzero"` // it answers guarded tags
+	Guarded     bool `json:"guarded,omitzero"` // it covers guarded tags
 	// Call is a keyed hash of all effects of the call that a reject of schema
 	// version 1 is bound to.
 	Call string `json:"call,omitzero"`
@@ -118,8 +119,7 @@ type Draft struct {
 	// rejects is what the person rejected; if nil, the effect of Query alone.
 	rejects *decisions.Rejection
 	Scope   ScopeKind
-	// Level says how wide it is, as the Proposals for the query do; a reject
-	// has none.
+	// Level is the width, as in the Proposals for the query; a reject has none.
 	Level int
 	// Label is the rule line as the person was shown it, secrets masked; if
 	// empty it is made from the effect.
@@ -127,7 +127,7 @@ type Draft struct {
 	DecisionID string
 	Expires    time.Time // zero: never
 
-	line *pattern.Pattern // of the level, where it is known
+	line *pattern.Pattern // for the level, where known
 }
 
 // Errors that callers distinguish.
@@ -159,18 +159,18 @@ const maxChoices = 200_000
 type Status struct {
 	Allows  int `json:"allows"`
 	Rejects int `json:"rejects"`
-	// Degraded says in words what is wrong, nil if nothing is.
+	// Degraded describes what is wrong, nil if nothing is.
 	Degraded []string `json:"degraded,omitzero"`
 	// Unconfirmed counts the allows that a person has to confirm first.
 	Unconfirmed int `json:"unconfirmed,omitzero"`
 	// Changed counts the choices of an earlier version of permd that a person should
 	// review.
 	Changed int `json:"changed,omitzero"`
-	// AllowsOff is set when remembered allows do not count.
+	// AllowsOff is set if remembered allows do not count.
 	AllowsOff bool `json:"allowsOff,omitzero"`
 	// Pending counts the revocations that are not in the database yet.
 	Pending int `json:"pending,omitzero"`
-	// SetAside is where a damaged database lies, "" if none was found at the
+	// SetAside is the path of a damaged database, "" if none was found at the
 	// start; Salvaged counts the rejects that could be read from it.
 	SetAside string `json:"setAside,omitzero"`
 	Salvaged int    `json:"salvaged,omitzero"`

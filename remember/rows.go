@@ -69,7 +69,7 @@ func insert(db execer, e *entry) error {
 	return err
 }
 
-// encodeParts are the parts as they are stored.
+// encodeParts returns the parts as they are stored.
 func (e *entry) encodeParts() ([]byte, error) {
 	list := make([]Part, len(e.parts))
 	for i, p := range e.parts {
@@ -82,8 +82,8 @@ func (e *entry) encodeParts() ([]byte, error) {
 	return b, nil
 }
 
-// scan reads one row of selectHolding. With an error it returns what can be kept
-// of a reject all the same, nil for anything else.
+// scan reads one row of selectHolding. On an error it returns the recoverable
+// part of a reject, nil for anything else.
 func scan(rows *sql.Rows) (*entry, error) {
 	e := &entry{}
 	c := &e.choice
@@ -113,7 +113,7 @@ func scan(rows *sql.Rows) (*entry, error) {
 		return nil, err
 	}
 	if err != nil {
-		// What is left of the row is not to be trusted either.
+		// The rest of the row is not to be trusted either.
 		c.Pins, e.line, e.stored, e.changed = Pins{}, nil, factsLost, true
 		e.parts = []*rejectPart{lostPart("")}
 	}
@@ -161,7 +161,7 @@ func (e *entry) readBound(sum, pins, parts []byte) error {
 	return nil
 }
 
-// finish sets what follows from the choice.
+// finish sets the fields derived from the choice.
 func (e *entry) finish() {
 	e.answer = decisions.Choice{ID: e.choice.ID, Label: e.choice.Label}
 	for _, p := range e.parts {
@@ -190,7 +190,7 @@ func (e *entry) finish() {
 	}
 }
 
-// load reads the key and all choices that hold into RAM.
+// load reads the key and all choices in force into RAM.
 func (s *Store) load(db *sqlitedb.DB) error {
 	if err := s.loadKey(db.Write); err != nil {
 		return err
@@ -216,7 +216,8 @@ func (s *Store) load(db *sqlitedb.DB) error {
 	return nil
 }
 
-// readActive reads the choices that hold, and says which rows cannot be read.
+// readActive reads the choices in force, and reports the rows that cannot be
+// read.
 func readActive(db *sql.DB, now int64) (entries []*entry, unreadable, err error) {
 	rows, err := db.Query(selectHolding)
 	if err != nil {
@@ -229,7 +230,7 @@ func readActive(db *sql.DB, now int64) (entries []*entry, unreadable, err error)
 		switch {
 		case e == nil:
 		case e.choice.Scope.Conn != 0:
-			// Its connection ended with the daemon; numbers start over.
+			// Its connection ended with the daemon; connection numbers restart.
 		case !e.expiredAt(now):
 			entries = append(entries, e)
 		}
@@ -237,7 +238,7 @@ func readActive(db *sql.DB, now int64) (entries []*entry, unreadable, err error)
 	return entries, unreadable, rows.Err()
 }
 
-// loadKey reads the key of the digests, or draws it for a new database.
+// loadKey reads the key of the digests, or generates it for a new database.
 func (s *Store) loadKey(db *sql.DB) error {
 	key, err := readKey(db)
 	if err == nil {
@@ -254,7 +255,7 @@ func (s *Store) loadKey(db *sql.DB) error {
 	if choices > 0 {
 		return fmt.Errorf("%w: the key of its digests is missing", sqlitedb.ErrDamaged)
 	}
-	if s.key == (hashKey{}) { // else salvaged from a damaged database
+	if s.key == (hashKey{}) { // otherwise salvaged from a damaged database
 		_, _ = rand.Read(s.key[:]) // never fails
 	}
 	if _, err := db.Exec("INSERT INTO meta (name, value) VALUES ('digest_key', ?)", s.key[:]); err != nil {
@@ -277,21 +278,21 @@ func readKey(db *sql.DB) (hashKey, error) {
 	return key, nil
 }
 
-// salvageResult is what could be read from a damaged database.
+// salvageResult is what was read from a damaged database.
 type salvageResult struct {
 	key     hashKey
 	rejects []*entry
 }
 
 // salvage reads the rejects of a damaged database, from both ends up to the
-// damage. Without the key only those match that are lines.
+// damage. Without the key only rejects by line match.
 func salvage(path string) salvageResult {
 	var found salvageResult
 	db, err := sqlitedb.OpenDamaged(path)
 	if err != nil {
 		return found
 	}
-	// The file stays as it is; closing can tell nothing new.
+	// Read-only: an error of closing is not informative.
 	defer func() { _ = db.Close() }()
 	if found.key, err = readKey(db); err != nil {
 		found.key = hashKey{}
@@ -313,7 +314,7 @@ func readRejects(db *sql.DB, order string) (entries []*entry) {
 	const rejects = " AND verdict = 'deny' AND scope_conn = 0"
 	rows, err := db.Query(selectHolding + rejects + order)
 	if err != nil {
-		// Before schema version 2 there were no parts.
+		// Schema version 1 had no parts.
 		rows, err = db.Query(strings.Replace(selectHolding, ", parts, looked", ", NULL, NULL", 1) + rejects + order)
 	}
 	if err != nil {
@@ -321,11 +322,11 @@ func readRejects(db *sql.DB, order string) (entries []*entry) {
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
-		// What can be kept of one that is not readable is kept.
+		// Keep the recoverable part of an unreadable one.
 		if e, _ := scan(rows); e != nil && e.choice.Verdict == decisions.Deny {
 			entries = append(entries, e)
 		}
 	}
-	_ = rows.Err() // only means that the damage was reached
+	_ = rows.Err() // only means that damage was reached
 	return entries
 }

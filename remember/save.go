@@ -14,12 +14,12 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// Save stores choices, all of them or none, and returns them. They hold for
-// the next Match. Before anything is stored, each choice is read back and must
-// match the effect that it came from (ErrSelfCheck).
+// Save stores choices, all of them or none, and returns them. They are in force
+// for the next Match. Before anything is stored, each choice is read back and
+// must match the effect that it came from (ErrSelfCheck).
 //
-// A choice that holds already in the same way is returned as it is. An effect
-// that is never remembered is ErrNotRemembered.
+// If an equal choice is already in force, that one is returned. An effect that
+// is never remembered is ErrNotRemembered.
 func (s *Store) Save(_ context.Context, drafts ...Draft) ([]Choice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,10 +71,10 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	}
 	s.add(fresh...)
 	if slices.ContainsFunc(fresh, func(e *entry) bool { return e.choice.Verdict == decisions.Deny }) {
-		_ = s.db.Fold() // like a revocation, it must not hang on the log
+		_ = s.db.Fold() // as for a revocation, the log must not be needed
 	}
-	// There is space again for what could not be stored before; the state says
-	// if not.
+	// There may be space now for what could not be stored before; the status
+	// reports if not.
 	_ = s.storePending()
 	choices := make([]Choice, len(entries))
 	for i, e := range entries {
@@ -83,7 +83,8 @@ func (s *Store) save(drafts []Draft) ([]Choice, error) {
 	return choices, nil
 }
 
-// checkRoom says whether there is room for one more choice with the fresh ones.
+// checkRoom returns an error if there is no room for one more choice in
+// addition to the fresh ones.
 func (s *Store) checkRoom(e *entry, fresh []*entry) error {
 	weight := e.weight()
 	for _, other := range fresh {
@@ -119,8 +120,8 @@ func (s *Store) checkRoom(e *entry, fresh []*entry) error {
 	return nil
 }
 
-// entryOf makes an entry from a draft, or says why there can be none. It has no
-// id yet.
+// entryOf makes an entry from a draft, or returns why there can be none. It has
+// no id yet.
 func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	if d.Verdict != decisions.Allow && d.Verdict != decisions.Deny {
 		return nil, fmt.Errorf("%w: %q is no verdict to remember", ErrNotRemembered, d.Verdict)
@@ -167,7 +168,7 @@ func (s *Store) entryOf(d *Draft, now time.Time) (*entry, error) {
 	return e, nil
 }
 
-// allowable says why an allow of the effect is not remembered.
+// allowable returns why an allow of the effect must not be remembered.
 func (s *Store) allowable(q *decisions.MemoryQuery) error {
 	if off := s.state.Load().off; off != nil {
 		return off
@@ -180,8 +181,8 @@ func (s *Store) allowable(q *decisions.MemoryQuery) error {
 	return nil
 }
 
-// matchBy sets what the entry is matched by: the effect's very facts, or the
-// line of the draft's level.
+// matchBy sets how the entry is matched: by the exact facts of the effect, or
+// by the line of the draft's level.
 func (s *Store) matchBy(e *entry, d *Draft) error {
 	q, c := d.Query, &e.choice
 	any := false
@@ -196,7 +197,7 @@ func (s *Store) matchBy(e *entry, d *Draft) error {
 		if e.line == nil {
 			return fmt.Errorf("%w: the effect has no line of that width", ErrNotRemembered)
 		}
-		// What a person reads is what is matched.
+		// The displayed line is the one that is matched.
 		c.Label, e.stored = e.line.String(), factsLine
 		return nil
 	}
@@ -233,7 +234,7 @@ func scopeOf(d *Draft, q *decisions.MemoryQuery) (Scope, error) {
 	return Scope{}, fmt.Errorf("unknown scope %q", d.Scope)
 }
 
-// same returns a choice that says exactly what e says, nil if there is none.
+// same returns an equal choice, nil if there is none.
 func (s *Store) same(e *entry, fresh []*entry) *entry {
 	for _, list := range [][]*entry{s.similar(e), fresh} {
 		for _, other := range list {
@@ -244,7 +245,7 @@ func (s *Store) same(e *entry, fresh []*entry) *entry {
 					return p.Kind == o.Kind && p.Rule == o.Rule && slices.Equal(p.Sums, o.Sums)
 				}) &&
 				samePins(a.Pins, b.Pins) && e.expire == other.expire && !s.expired(other) &&
-				// What a person said over the management socket counts for more.
+				// A choice made over the management socket counts for more.
 				(other.confirmed.Load() != 0 || e.confirmed.Load() == 0) {
 				return other
 			}
@@ -253,7 +254,7 @@ func (s *Store) same(e *entry, fresh []*entry) *entry {
 	return nil
 }
 
-// similar returns the entries that may say the same as e.
+// similar returns the entries that may be equal to e.
 func (s *Store) similar(e *entry) []*entry {
 	x := s.state.Load().index
 	switch {
@@ -266,7 +267,7 @@ func (s *Store) similar(e *entry) []*entry {
 	return x.lines.at([]byte(key))
 }
 
-// samePins compares pins; the path of a script is only for people to read.
+// samePins compares pins; the path of a script is only for display.
 func samePins(a, b Pins) bool {
 	a.Script, b.Script = "", ""
 	return a == b
@@ -292,7 +293,7 @@ func (s *Store) selfCheck(tx *sql.Tx, e *entry, d *Draft, now int64) (err error)
 	return rows.Err()
 }
 
-// checkMatches checks that a choice alone answers the effect that it came from.
+// checkMatches checks that a choice alone matches the effect that it came from.
 func (s *Store) checkMatches(e *entry, d *Draft, now int64) error {
 	if d.Verdict == decisions.Deny {
 		return s.rejects(e, d, now)
@@ -316,8 +317,8 @@ func (s *Store) insertAll(entries []*entry) error {
 	})
 }
 
-// write runs f in a transaction. A database that turns out to be damaged turns
-// allows off.
+// write runs f in a transaction. If the database turns out to be damaged, it
+// turns allows off.
 func (s *Store) write(f func(tx *sql.Tx) error) (err error) {
 	defer func() {
 		s.writing = ""
@@ -328,7 +329,7 @@ func (s *Store) write(f func(tx *sql.Tx) error) (err error) {
 			s.turnOff(fmt.Errorf("%w: %w", ErrOff, err))
 		}
 	}()
-	// What is written to a file that is gone would not be there tomorrow.
+	// Data written to a deleted file would be lost.
 	if err := s.db.InPlace(); err != nil {
 		return err
 	}
@@ -337,7 +338,7 @@ func (s *Store) write(f func(tx *sql.Tx) error) (err error) {
 		return err
 	}
 	if err := f(tx); err != nil {
-		// The first error says more than that of a rollback.
+		// The first error is more informative than that of the rollback.
 		_ = tx.Rollback()
 		return err
 	}

@@ -29,20 +29,22 @@ var schema2 string
 // applicationID marks the file as a memory of permd: "pmdR".
 const applicationID = 0x706d_6452
 
-// Options say where the memory is and what must not get into it.
+// Options configure where the memory is and what must not be stored in it.
 type Options struct {
-	// Path is the database's file, absolute, in a folder of the daemon alone.
+	// Path is the absolute path of the database, in a folder that only the
+	// daemon can access.
 	Path string
-	// Allowable says why an allow of the effect must not be remembered (a
-	// shell, code given inline, a wrapper), nil if it may be. Nil allows all.
+	// Allowable returns why an allow of the effect must not be remembered (a
+	// shell, code given inline, a wrapper), nil if it may be. A nil function
+	// allows all.
 	Allowable func(q *decisions.MemoryQuery) error
-	// ConfirmAll keeps allows that a client reports from counting until they
-	// are confirmed; without it only those for guarded tags wait.
+	// ConfirmAll makes all allows that a client reports wait for confirmation;
+	// without it only those for guarded tags wait.
 	ConfirmAll bool
-	// Understand adds to a line what its options mean (pattern.Resolved), so
-	// that a reject knows their other spellings; nil for nothing.
+	// Understand adds the meaning of options to a line (pattern.Resolved), so
+	// that a reject matches their other spellings; may be nil.
 	Understand func(*pattern.Pattern) *pattern.Pattern
-	// Now is the clock; time.Now if nil.
+	// Now returns the time; time.Now if nil.
 	Now func() time.Time
 }
 
@@ -54,23 +56,23 @@ type Store struct {
 	now     func() time.Time
 
 	state atomic.Pointer[state]
-	// newest is the latest time that was seen, in nanoseconds since 1970 (clock.go).
+	// newest is the latest time observed, in nanoseconds since 1970 (clock.go).
 	newest atomic.Int64
 
-	mu      sync.Mutex // of all that follows, and of changes of state
+	mu      sync.Mutex // guards the fields below, and changes of state
 	byID    map[string]*entry
 	ofUser  map[uint32]int // number of choices
 	pending pendingRevocations
-	wrong   []string // what is wrong since the start
+	wrong   []string // problems since the start
 	writing string   // why the newest write failed, "" if it did not
 	aside   string
 	rescued int
-	// unstored are rejects that hold and could not be written so far.
+	// unstored are rejects in force that could not be written so far.
 	unstored []*entry
 	closed   bool
 }
 
-// state is what Match sees.
+// state is what Match uses.
 type state struct {
 	index *index
 	off   error // why allows do not count, nil if they do
@@ -78,11 +80,11 @@ type state struct {
 
 var _ decisions.Memory = (*Store)(nil)
 
-// Open opens or makes a memory.
+// Open opens or creates a memory.
 //
 // A damaged database is set aside, never deleted. The rejects that can be read
-// from it are kept; allows are off until the next start, which then begins
-// with none. A database from a newer version is left alone: the error is
+// from it are kept; allows are off until the next start, which then begins with
+// none. A database from a newer version is not touched: the error is
 // sqlitedb.ErrNewer.
 func Open(o Options) (*Store, error) {
 	s := &Store{options: o, now: o.Now, byID: map[string]*entry{}, ofUser: map[uint32]int{}}
@@ -129,7 +131,7 @@ func (s *Store) open() error {
 	return nil
 }
 
-// replace sets a damaged database aside and goes on with a new one.
+// replace sets a damaged database aside and continues with a new one.
 func (s *Store) replace(damage error) error {
 	aside, err := sqlitedb.SetAside(s.options.Path, s.now())
 	if err != nil {
@@ -147,7 +149,7 @@ func (s *Store) replace(damage error) error {
 	return nil
 }
 
-// keep adds rejects that come from elsewhere than a request to keep them.
+// keep adds rejects that do not come from a request.
 func (s *Store) keep(entries ...*entry) {
 	if err := s.insertAll(entries); err != nil {
 		s.writing = err.Error()
@@ -156,13 +158,13 @@ func (s *Store) keep(entries ...*entry) {
 	s.add(entries...)
 }
 
-// turnOff stops allows from counting. Rejects go on.
+// turnOff stops allows from counting. Rejects still do.
 func (s *Store) turnOff(why error) {
 	s.state.Store(&state{index: s.state.Load().index, off: why})
 	s.wrong = append(s.wrong, why.Error())
 }
 
-// understand adds to the lines of a reject what they mean.
+// understand adds their meaning to the lines of a reject.
 func (s *Store) understand(e *entry) {
 	for _, p := range e.parts {
 		if p.line != nil && s.options.Understand != nil {
@@ -171,7 +173,7 @@ func (s *Store) understand(e *entry) {
 	}
 }
 
-// add puts entries into RAM.
+// add adds entries to RAM.
 func (s *Store) add(entries ...*entry) {
 	for _, e := range entries {
 		s.understand(e)
@@ -184,7 +186,7 @@ func (s *Store) add(entries ...*entry) {
 	}
 }
 
-// drop takes entries out of RAM; from then on they match nothing.
+// drop removes entries from RAM; from then on they match nothing.
 func (s *Store) drop(entries ...*entry) {
 	st := s.state.Load()
 	s.state.Store(&state{index: st.index.without(entries...), off: st.off})
@@ -194,12 +196,12 @@ func (s *Store) drop(entries ...*entry) {
 	}
 }
 
-// weight is what a choice counts for maxChoices.
+// weight is how much a choice counts towards maxChoices.
 func (e *entry) weight() int { return max(1, len(e.parts)) }
 
-// Match returns the choices that fit an effect: the widest reject and the
-// narrowest allow. It takes no lock and never touches the disk. After damage
-// it returns no allow and an error that says so.
+// Match returns the choices that match an effect: the widest reject and the
+// narrowest allow. It takes no lock and never touches the disk. After damage it
+// returns no allow and an error that explains it.
 func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice, err error) {
 	st := s.state.Load()
 	now := q.Now.UnixNano()
@@ -224,9 +226,9 @@ func (s *Store) Match(q *decisions.MemoryQuery) (reject, allow *decisions.Choice
 	return reject, allow, nil
 }
 
-// List returns the choices that hold, the oldest first; uid limits them to one
-// person's unless it is nil. What stands for lost choices of everyone is shown to
-// whoever the daemon runs as.
+// List returns the choices in force, oldest first; uid limits them to one
+// person's unless it is nil. Replacements of lost choices of everyone are shown
+// to the user the daemon runs as.
 func (s *Store) List(uid *uint32) []Choice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +247,7 @@ func (s *Store) List(uid *uint32) []Choice {
 	return list
 }
 
-// Get returns a choice that holds, or ErrNotFound.
+// Get returns a choice in force, or ErrNotFound.
 func (s *Store) Get(id string) (Choice, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -288,8 +290,8 @@ func (s *Store) Status() Status {
 	return st
 }
 
-// Close stores what is not stored yet and closes the database. Match goes on
-// to answer.
+// Close stores what is not stored yet and closes the database. Match continues
+// to work.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -165,7 +165,7 @@ func (c *connection) withdraw(params strictjson.Value) {
 	}
 }
 
-// stopReading ends the reading. Requests in what has been read already are refused.
+// stopReading stops reading. Requests that were read already are refused.
 func (c *connection) stopReading() {
 	c.stopping.Store(true)
 	_ = c.net.SetReadDeadline(time.Unix(1, 0))

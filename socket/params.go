@@ -15,8 +15,8 @@ func Refuse(format string, args ...any) *Error {
 	return &Error{Code: CodeParams, Message: fmt.Sprintf(format, args...)}
 }
 
-// ReadParams reads an object of the params, called what in errors, without
-// tolerance: whoever sends something else has a mistake to find.
+// ReadParams reads an object of the params, called what in errors, strictly:
+// unexpected input is a mistake that the caller should find.
 func ReadParams(what string, v strictjson.Value, into any) error {
 	if strictjson.Kind(v) != '{' {
 		return Refuse("%s must be an object", what)

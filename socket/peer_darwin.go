@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// peerOf asks the kernel who connected.
+// peerOf returns the peer's credentials from the kernel.
 func peerOf(c *net.UnixConn) (decisions.Peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {

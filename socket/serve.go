@@ -27,8 +27,8 @@ const (
 	DefaultGrace          = 5 * time.Second
 )
 
-// handlerGrace is how long a method may go on after its context was cancelled,
-// before the connection goes on without it.
+// handlerGrace is how long a method may run after its context was cancelled,
+// before the connection continues without it.
 const handlerGrace = time.Second
 
 // Options bound what clients can use. A zero means the default.
@@ -41,15 +41,15 @@ type Options struct {
 	// maxInFlight are the requests of one connection that are not answered yet.
 	// At the limit no more is read from it.
 	maxInFlight int
-	// MaxRunning are the second phases of methods that run at one time; the others
-	// wait, and are refused when the server is told to stop. Zero is no limit, for
-	// methods that wait for something to happen.
+	// MaxRunning is the maximum number of second phases of methods that run at
+	// one time; the others wait, and are refused when the server stops. Zero is
+	// no limit, for methods that wait for an event.
 	MaxRunning int
 	// WriteTimeout is how long writing an answer may take, before a client that
 	// does not read is dropped.
 	WriteTimeout time.Duration
-	// Grace is how long requests in flight may take after the server is told to
-	// stop, or the client has closed its writing side.
+	// Grace is how long requests in flight may take after the server stops, or
+	// the client has closed its writing side.
 	Grace time.Duration
 	// Admit says whether a peer may use the socket. The default admits root and
 	// the daemon's own user.
@@ -121,7 +121,7 @@ type server struct {
 	wg       sync.WaitGroup
 
 	running chan struct{} // one for each second phase that runs; nil for no limit
-	stop    chan struct{} // closed when the server is told to stop
+	stop    chan struct{} // closed when the server stops
 
 	stuck atomic.Bool // a method did not return in time
 

@@ -13,18 +13,19 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// setAnswer notes a person's answer in the row of the record, which stays as it was;
-// the first answer stays as well.
+// setAnswer adds a person's answer to the row of the record. The record itself
+// is not changed, and the first answer is kept.
 const setAnswer = `UPDATE decisions SET answered_at = ?, answer = ?, answer_info = ?
 	WHERE seq = ? AND answered_at IS NULL`
 
-// answerInfo is what is stored of an answer besides its verdict.
+// answerInfo is the stored part of an answer besides its verdict.
 type answerInfo struct {
-	Choices []string `json:"choices,omitzero"` // that were remembered
+	Choices []string `json:"choices,omitzero"` // ids of the remembered choices
 }
 
-// Answer notes what the person answered to a decision that asked, and returns
-// when that is durable. A decision that is not in the journal is ErrNotFound.
+// Answer records a person's answer to a decision that asked, and returns when
+// that is durable. If the decision is not in the journal the error is
+// ErrNotFound.
 func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer) error {
 	rec, err := j.Get(ctx, id)
 	if err != nil {
@@ -34,7 +35,7 @@ func (j *Journal) Answer(ctx context.Context, id string, a decisions.HumanAnswer
 	if err != nil {
 		return fmt.Errorf("noting an answer: %w", err)
 	}
-	// A request of its own, without records: it is not used again.
+	// A separate request without records, not reused.
 	req := &request{reply: make(chan reply, 1), frames: appendAnswer(nil, rec.Seq, a.Time, a.Verdict, info)}
 	if err := j.pass(ctx, req); err != nil {
 		return fmt.Errorf("noting an answer: %w", err)

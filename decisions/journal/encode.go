@@ -12,8 +12,8 @@ import (
 // number, which is only known when the record is written.
 const formatJSON = 1
 
-// Encode returns a record as one line of JSON, without a line feed: what
-// lists print and what is stored, the sequence number aside.
+// Encode returns a record as one line of JSON, without a line feed: the form
+// that lists print and, except for the sequence number, the stored one.
 func Encode(rec *decisions.Record) ([]byte, error) {
 	data, err := rec.AppendJSON(nil)
 	if err != nil && !errors.Is(err, decisions.ErrNotUTF8) {
@@ -45,7 +45,7 @@ func (r *request) fill(recs []*decisions.Record) error {
 		stored.Seq = 0
 		var err error
 		// A record that could not be stored would turn its decision into a
-		// question, so a name that is not UTF-8 is stored with U+FFFD in it.
+		// question, so a name that is not UTF-8 is stored with U+FFFD.
 		if r.frames, err = stored.AppendJSON(r.frames); err != nil && !errors.Is(err, decisions.ErrNotUTF8) {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}

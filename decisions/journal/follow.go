@@ -11,23 +11,23 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// pageRows is how many records are read at once, so that no read holds up the
-// folding of the write-ahead log for long.
+// pageRows is how many records are read at once, so that no read delays a
+// checkpoint of the write-ahead log for long.
 const pageRows = 256
 
-// pollEvery is how often a follower looks at a journal that another process
+// pollEvery is how often a follower polls a journal that another process
 // writes.
 const pollEvery = 250 * time.Millisecond
 
 // Follow yields the records after a sequence number as they are stored, each
-// once and in order, until ctx ends or the journal is closed; these two yield
-// no error. After an error it ends.
+// once and in order, until ctx ends or the journal is closed, neither of which
+// yields an error. After an error it ends.
 func (r *Reader) Follow(ctx context.Context, after int64) iter.Seq2[*decisions.Record, error] {
 	return func(yield func(*decisions.Record, error) bool) {
 		r.news.join()
 		defer r.news.leave()
 		for {
-			// Taken before reading: what is stored after the read wakes us.
+			// Taken before reading: records stored after the read wake us.
 			next := r.news.next()
 			recs, err := r.later(ctx, after)
 			if ctx.Err() != nil || r.news.ended() {
@@ -44,7 +44,7 @@ func (r *Reader) Follow(ctx context.Context, after int64) iter.Seq2[*decisions.R
 				after = rec.Seq
 			}
 			if len(recs) > 0 {
-				continue // there may be more than one read takes
+				continue // there may be more than one page
 			}
 			if !r.sleep(ctx, next) {
 				return
@@ -53,7 +53,7 @@ func (r *Reader) Follow(ctx context.Context, after int64) iter.Seq2[*decisions.R
 	}
 }
 
-// sleep waits until there may be something new; false means to end.
+// sleep waits until there may be something new; it returns false to end.
 func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
 	var tick <-chan time.Time
 	if !r.live {
@@ -72,7 +72,7 @@ func (r *Reader) sleep(ctx context.Context, next <-chan struct{}) bool {
 	return true
 }
 
-// later returns the next records after that one.
+// later returns the next records after a sequence number.
 func (r *Reader) later(ctx context.Context, after int64) (recs []*decisions.Record, err error) {
 	err = r.withView(ctx, func(v *view) (err error) {
 		p := &page{limit: pageRows}
@@ -110,8 +110,8 @@ func (n *announcer) next() <-chan struct{} {
 	return n.c
 }
 
-// announce wakes all who took next before. A follower that joins after the
-// check reads what was committed before it.
+// announce wakes all callers that took next before. A follower that joins after
+// the check reads what was committed before it.
 func (n *announcer) announce() {
 	if n.followers.Load() == 0 {
 		return

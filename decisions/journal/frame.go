@@ -12,16 +12,16 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// A spool holds frames, one after the other: a record with what its row is
-// made of, or a person's answer. A frame is
+// A spool is a sequence of frames: a record with the columns of its row, or a
+// person's answer. A frame is
 //
 //	length of the payload   4 bytes
-//	the length, checked     4 bytes: what is cut off can be told from damage
+//	check of the length     4 bytes: distinguishes truncation from damage
 //	checksum of the payload 4 bytes
 //	payload                 kind (1 byte), sequence number (8 bytes), members
 //
 // in little-endian order. The members of a record are time, uid, latency, the
-// row's texts, each with its length before it, and the JSON of the record up to
+// row's texts, each preceded by its length, and the JSON of the record up to
 // the end; those of an answer are its time, its verdict and its JSON.
 const (
 	frameHead = 12
@@ -29,7 +29,8 @@ const (
 	frameSeq  = frameHead + 1
 	frameBody = frameHead + 1 + 8
 
-	// maxPayload is no frame longer than, whatever its length says.
+	// maxPayload is the maximum length of a frame, whatever its length field
+	// contains.
 	maxPayload = MaxRecord + 64<<10
 )
 
@@ -49,7 +50,7 @@ var (
 	errDamaged = errors.New("a frame is damaged")
 )
 
-// frame is one frame as it is read; its texts share the spool's memory.
+// frame is one frame that was read; its texts share the spool's memory.
 type frame struct {
 	kind          byte
 	seq           int64
@@ -59,7 +60,7 @@ type frame struct {
 	json          []byte
 }
 
-// The texts of a record's frame, and the one of an answer's.
+// The texts in a record's frame and in an answer's.
 const (
 	textID = iota
 	textSession
@@ -74,7 +75,7 @@ const (
 )
 
 // beginRecord appends the frame of a record up to its JSON, which the caller
-// appends before end. The sequence number is stamped on it later.
+// appends before end. The sequence number is set later by stamp.
 func beginRecord(b []byte, rec *decisions.Record) []byte {
 	b = append(b, make([]byte, frameBody)...)
 	b[len(b)-frameBody+frameKind] = kindRecord
@@ -101,15 +102,15 @@ func appendAnswer(b []byte, seq int64, at time.Time, verdict decisions.Verdict, 
 	return b
 }
 
-// end writes the lengths of a whole frame.
+// end writes the length fields of a complete frame.
 func end(frame []byte) {
 	n := uint32(len(frame) - frameHead)
 	binary.LittleEndian.PutUint32(frame, n)
 	binary.LittleEndian.PutUint32(frame[4:], n^lengthMask)
 }
 
-// stamp gives the frames their sequence numbers, the first of them next, and
-// their checksums. It returns the next one.
+// stamp sets the sequence numbers of the frames, the first of them next, and
+// their checksums. It returns the following number.
 func stamp(frames []byte, next int64) int64 {
 	for len(frames) > 0 {
 		n := sizeOf(frames)
@@ -127,8 +128,8 @@ func stamp(frames []byte, next int64) int64 {
 // sizeOf is the size of the first of whole frames.
 func sizeOf(frames []byte) int { return frameHead + int(binary.LittleEndian.Uint32(frames)) }
 
-// frames yields the frames of a spool, each with what lies before its end. A
-// frame that is cut off ends it with errTorn, everything else with errDamaged.
+// frames yields the frames of a spool, each with the data before its end. A
+// truncated frame ends it with errTorn, anything else with errDamaged.
 func frames(data []byte) iter.Seq2[frame, error] {
 	return func(yield func(frame, error) bool) {
 		for len(data) > 0 {
@@ -224,7 +225,7 @@ func appendText(b []byte, s string) []byte {
 }
 
 // maxColumn bounds names in the columns that lists are filtered by; the record
-// holds the whole of them.
+// holds them in full.
 const maxColumn = 1024
 
 // column is a name as it is stored in its column.

@@ -1,17 +1,17 @@
 // Package journal is the decision log: it stores every decision before its
-// answer leaves, and reads them back for lists and followers. It stores records
-// as it gets them: whoever makes a record masks its secrets first.
+// answer is sent, and reads them back for lists and followers. It stores
+// records unmodified: the caller masks secrets.
 //
-// A record goes into the spool first, a file of our own that is only appended
-// to, and is stored then. From there the mover brings it to the SQLite database
-// apart from the requests, many in one transaction. Who reads sees both.
+// A record is first appended to the spool, a file format of permd's own, and is
+// durable then. The mover later transfers records to the SQLite database in the
+// background, many in one transaction. Readers see both.
 //
-// One caller writes at a time: who finds the journal idle writes its own
-// records at once, without a change of goroutine, which would cost as much as
-// the write. Those who come meanwhile queue up; when the write is done, the
-// first of them writes all that has queued in one go (group commit without a
-// timer). Queue and spool are bounded: when the disk is slower than the
-// requests, Append waits.
+// One caller writes at a time. A caller that finds the journal idle writes its
+// own records at once, without switching goroutines, which would cost as much
+// as the write. Callers that arrive meanwhile queue up; when the write is done,
+// the first of them writes everything in the queue (group commit without a
+// timer). Queue and spool are bounded: if the disk is slower than the requests,
+// Append waits.
 package journal
 
 import (
@@ -30,10 +30,10 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// Durability says what an appended record survives.
+// Durability is what an appended record survives.
 type Durability string
 
-// The durabilities, by their words in permd.toml.
+// The durabilities, as written in permd.toml.
 const (
 	Process Durability = "process" // the daemon being killed; after a power loss the newest records may be gone
 	Power   Durability = "power"   // a power loss; each commit waits for the disk
@@ -41,14 +41,15 @@ const (
 
 // Bounds of the journal.
 const (
-	// MaxRecord is the largest record that is stored, in bytes of JSON.
+	// MaxRecord is the maximum size of a record, in bytes of JSON.
 	MaxRecord = 8 << 20
 	// queueLength bounds the calls of Append that wait for the writer. It is
 	// far above what the connections of one machine keep in flight.
 	queueLength = 1024
-	// batchRows ends a batch, so that the first in it does not wait for ever.
+	// batchRows bounds a batch, so that its first caller does not wait for
+	// ever.
 	batchRows = 512
-	// keepBytes bounds what is kept for reuse.
+	// keepBytes bounds the memory kept for reuse.
 	keepBytes = 64 << 10
 )
 
@@ -65,9 +66,10 @@ var schema string
 // applicationID marks the file as a journal of permd: "pmdJ".
 const applicationID = 0x706d_644a
 
-// Options say where the journal is and what it survives.
+// Options configure where the journal is and its durability.
 type Options struct {
-	// Path is the database's file, absolute, in a folder of the daemon alone.
+	// Path is the absolute path of the database, in a folder that only the
+	// daemon can access.
 	Path string
 	// Durability is Process if empty.
 	Durability Durability
@@ -95,7 +97,7 @@ type Journal struct {
 	*Reader
 	damaged    []string // where damaged files were set aside
 	begin      int64    // newest sequence number at the start
-	maxWaiting int64    // bytes in the spool, see mostWaiting
+	maxWaiting int64    // bytes in the spool, see maxWaiting
 
 	requests sync.Pool
 	slots    chan struct{} // one for each Append under way
@@ -105,20 +107,20 @@ type Journal struct {
 
 	mu     sync.Mutex
 	queue  []*request // wait for a writer
-	busy   bool       // some caller writes, or has been told to
+	busy   bool       // a caller is writing, or has been told to
 	closed bool
 	idle   chan struct{} // closed when the last writer has ended after Close
 
-	next  int64 // sequence number of the next record; of the caller that writes
+	next  int64 // sequence number of the next record; owned by the writing caller
 	mover mover
 	stats stats
 }
 
 var _ decisions.Journal = (*Journal)(nil)
 
-// Open opens or makes the journal. A damaged one is set aside, never deleted,
-// and an empty one takes its place; Status says so. A journal from a newer
-// version is left alone: the error is sqlitedb.ErrNewer.
+// Open opens or creates the journal. A damaged one is set aside, never deleted,
+// and replaced by an empty one; Status reports it. A journal from a newer
+// version is not touched: the error is sqlitedb.ErrNewer.
 func Open(o Options) (*Journal, error) {
 	dbo, err := o.database()
 	if err != nil {
@@ -158,16 +160,16 @@ func Open(o Options) (*Journal, error) {
 
 // Append stores the records and returns when they are durable, with their
 // sequence numbers set. It waits while the queue is full. On an error the
-// records may or may not be stored, and no allow may leave; a later call tries
-// afresh, since a full disk may have been cleared. When ctx ends while others
-// write, Append returns at once; a write of its own is not interrupted.
+// records may or may not be stored, and no allow may be sent; a later call
+// tries again, since a full disk may have been cleared. If ctx ends while
+// others write, Append returns at once; its own write is not interrupted.
 func (j *Journal) Append(ctx context.Context, recs ...*decisions.Record) error {
 	if len(recs) == 0 {
 		return nil
 	}
 	req := j.requests.Get().(*request)
-	// Every caller encodes its own records before it queues, so that this is
-	// done in parallel.
+	// Every caller encodes its own records before it queues, so that encoding
+	// is parallel.
 	err := req.fill(recs)
 	if err == nil {
 		err = j.pass(ctx, req)
@@ -183,16 +185,16 @@ func (j *Journal) Append(ctx context.Context, recs ...*decisions.Record) error {
 	return nil
 }
 
-// free keeps a request for the next Append, unless it has grown large.
+// free keeps a request for reuse, unless it has grown large.
 func (j *Journal) free(req *request) {
 	if cap(req.frames) <= keepBytes {
 		j.requests.Put(req)
 	}
 }
 
-// Close waits for the appends under way, refuses those that come later, ends
-// followers, moves what is in the spool to the database and closes both. What
-// cannot be moved stays in the spool, for the next time the journal is opened.
+// Close waits for running appends, refuses later ones, ends followers, moves
+// the spool to the database and closes both. What cannot be moved stays in the
+// spool until the journal is opened again.
 func (j *Journal) Close() error {
 	j.close.Do(func() {
 		close(j.quit)
@@ -211,20 +213,20 @@ func (j *Journal) Close() error {
 	return j.closeErr
 }
 
-// Status is what the journal says of itself.
+// Status is the state of the journal.
 type Status struct {
 	Last      int64  `json:"last"`               // newest sequence number, 0 when empty
-	Queued    int    `json:"queued"`             // appends that are neither stored nor refused yet
+	Queued    int    `json:"queued"`             // appends that have not ended yet
 	Waiting   int    `json:"waiting"`            // those of them that wait for another's write
 	Capacity  int    `json:"capacity"`           // the largest Queued; more callers wait outside
 	Records   uint64 `json:"records"`            // stored since the start
 	Commits   uint64 `json:"commits"`            // writes since the start
 	Failed    uint64 `json:"failed"`             // appends that failed since the start
-	Failing   string `json:"failing,omitzero"`   // the newest write's error, "" when it went well
-	Stalled   string `json:"stalled,omitzero"`   // why records in the spool do not get into the database, "" if they do
-	Spooled   int64  `json:"spooled"`            // bytes of records that are not in the database yet
+	Failing   string `json:"failing,omitzero"`   // the latest write's error, "" if it succeeded
+	Stalled   string `json:"stalled,omitzero"`   // why records in the spool are not moved to the database, "" if they are
+	Spooled   int64  `json:"spooled"`            // bytes of records not in the database yet
 	Damaged   string `json:"setAside,omitzero"`  // where damaged files were set aside at the start
-	LastBatch int    `json:"lastBatch,omitzero"` // records in the newest commit
+	LastBatch int    `json:"lastBatch,omitzero"` // records in the latest commit
 }
 
 // Status returns the journal's state.

@@ -12,27 +12,28 @@ const (
 	// moveAfter is how long records wait in the spool, so that many move in one
 	// transaction.
 	moveAfter = 200 * time.Millisecond
-	// moveAt is from how many waiting bytes on they move at once.
+	// moveAt is the number of waiting bytes from which on they are moved at
+	// once.
 	moveAt = maxWaiting / 4
-	// retryAfter is how long the mover rests after it has failed.
+	// retryAfter is how long the mover waits after a failure.
 	retryAfter = time.Second
-	// batchBytes ends a transaction, in bytes of frames.
+	// batchBytes bounds a transaction, in bytes of frames.
 	batchBytes = 1 << 20
 )
 
-// mover brings what is in the spool to the database, apart from the requests.
+// mover moves the spool to the database, independently of requests.
 type mover struct {
 	spool  *spool
-	writer *writer // its alone, once it runs
+	writer *writer // used by the mover alone, once it runs
 	db     *sqlitedb.DB
 
-	wake chan struct{} // of one: something waits
-	now  chan struct{} // of one: do not rest
+	wake chan struct{} // capacity 1: something is waiting
+	now  chan struct{} // capacity 1: do not delay
 	quit chan struct{}
 	done sync.WaitGroup
 
 	mu    sync.Mutex
-	err   error         // why the newest attempt failed, nil if it went well
+	err   error         // why the latest attempt failed, nil if it succeeded
 	tried chan struct{} // closed at the end of the next attempt
 }
 
@@ -42,8 +43,8 @@ func (m *mover) start() {
 	m.done.Go(m.run)
 }
 
-// appended is called when something was appended: the first thing after the spool
-// was empty wakes the mover, and much of it hurries it.
+// appended is called after an append: the first one to an empty spool wakes the
+// mover, and a large amount makes it move at once.
 func (m *mover) appended(waiting, added int64) {
 	switch {
 	case waiting >= moveAt:
@@ -62,7 +63,7 @@ func (m *mover) moveNow() {
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it has been told
+	default: // already signalled
 	}
 }
 
@@ -94,7 +95,7 @@ func (m *mover) run() {
 	}
 }
 
-// move moves all that waits, and puts the spool's files in order.
+// move moves everything that is waiting, and repairs the spool's files.
 func (m *mover) move() error {
 	err := m.moveAll()
 	m.mu.Lock()
@@ -105,8 +106,8 @@ func (m *mover) move() error {
 	return err
 }
 
-// moveAll looks at each segment once. What comes meanwhile is for the next time,
-// except that a full spool is not left behind.
+// moveAll moves each segment once. Later appends are left for the next time,
+// unless the spool is full.
 func (m *mover) moveAll() error {
 	for n := 0; n < segments || m.spool.waiting.Load() >= moveAt; n++ {
 		all := m.spool.next()
@@ -127,8 +128,8 @@ func (m *mover) moveAll() error {
 	return nil
 }
 
-// state is a channel that is closed after the next attempt, and why the newest
-// one failed.
+// state returns a channel that is closed after the next attempt, and why the
+// latest one failed.
 func (m *mover) state() (<-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,11 +143,11 @@ func (m *mover) stop() error {
 	return m.move()
 }
 
-// statusTimeout is how long a status waits for a mover that has failed, to say
-// whether it still does.
+// statusTimeout is how long a status request waits for a mover that has failed,
+// to report whether it still fails.
 const statusTimeout = 300 * time.Millisecond
 
-// retriedState is state, after another attempt when the newest one failed.
+// retriedState is state, after another attempt if the latest one failed.
 func (m *mover) retriedState() error {
 	tried, err := m.state()
 	if err == nil {

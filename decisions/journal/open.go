@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// start opens the spool of the open database and goes on where the journal
+// start opens the spool of the open database and continues where the journal
 // ended.
 func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	w := new(writer)
@@ -40,8 +40,8 @@ func (j *Journal) start(o *Options, db *sqlitedb.DB) error {
 	return nil
 }
 
-// openSpool opens the spool, and once more after it has set aside what cannot
-// be used of it.
+// openSpool opens the spool, and again after it has set aside what cannot be
+// used of it.
 func (j *Journal) openSpool(o *Options, db *sqlitedb.DB, w *writer) (*spool, error) {
 	power := o.Durability == Power
 	s, err := openSpool(o.Path, power, db)
@@ -69,13 +69,13 @@ func (j *Journal) openSpool(o *Options, db *sqlitedb.DB, w *writer) (*spool, err
 	return openSpool(o.Path, power, db)
 }
 
-// unusable returns the names of the segments that are to be set aside: those
-// that are damaged, after what can be read of them was stored, and those that
-// belong to another database, since their numbers mean other records there. It
-// puts the segment with the older records first in line to be moved.
+// unusable returns the names of the segments to set aside: those that are
+// damaged, after their readable part was stored, and those that belong to
+// another database, since their numbers mean other records there. It makes the
+// segment with the older records the next to be moved.
 func (s *spool) unusable(w *writer) (names []string, err error) {
-	// One that holds answers alone is never the older: they may be answers to
-	// records of the other.
+	// A segment that holds only answers is never the older: they may be answers
+	// to records of the other.
 	if a, b := firstOf(s.seg[0].frames), firstOf(s.seg[1].frames); a > 0 && (b == 0 || b > a) {
 		s.active = 1
 	}
@@ -93,7 +93,8 @@ func (s *spool) unusable(w *writer) (names []string, err error) {
 			continue
 		}
 		if i == s.active {
-			// The older ones come first, or they would be taken for known.
+			// The older ones come first, or they would be taken for stored
+			// already.
 			if err := w.store(s.seg[1-i].frames); err != nil {
 				return nil, err
 			}
@@ -113,8 +114,8 @@ func firstOf(all []byte) int64 {
 	return 0
 }
 
-// belongs reports whether the records that the database seems to have already
-// are the same there.
+// belongs reports whether the records that the database seems to contain
+// already are the same there.
 func belongs(all []byte, w *writer) (bool, error) {
 	for f := range records(all) {
 		if f.seq > w.last {

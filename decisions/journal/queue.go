@@ -12,9 +12,9 @@ type request struct {
 	frames []byte
 	rows   int        // records among them
 	first  int64      // sequence number of the first record, set by the writer
-	reply  chan reply // of one; what the caller waits for
+	reply  chan reply // capacity 1; what the caller waits for
 
-	// chosen is set, under the lock, when the request's caller is to write.
+	// chosen is set, under the lock, if the request's caller is to write.
 	chosen bool
 }
 
@@ -27,8 +27,8 @@ type reply struct {
 
 var errPanicked = errors.New("the writer panicked")
 
-// pass brings a request through the queue into the spool. After an error
-// another caller may still hold the request: it must not be used again.
+// pass passes a request through the queue into the spool. After an error
+// another caller may still hold the request: it must not be reused.
 func (j *Journal) pass(ctx context.Context, req *request) error {
 	select {
 	case j.slots <- struct{}{}:
@@ -71,8 +71,8 @@ func (j *Journal) pass(ctx context.Context, req *request) error {
 	}
 }
 
-// room waits while more is in the spool than may be. When the database takes
-// nothing, waiting would only hold everybody up.
+// room waits while the spool is above its limit. If the database accepts
+// nothing, waiting would only block all callers.
 func (j *Journal) room(ctx context.Context) error {
 	for j.spool.waiting.Load() >= j.maxWaiting {
 		tried, err := j.mover.state()
@@ -91,8 +91,8 @@ func (j *Journal) room(ctx context.Context) error {
 	return nil
 }
 
-// withdraw takes back a request that still waits. One that is being written
-// stays; what becomes of it nobody hears.
+// withdraw removes a request that is still waiting. One that is being written
+// stays; its result is discarded.
 func (j *Journal) withdraw(req *request) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -104,8 +104,8 @@ func (j *Journal) withdraw(req *request) {
 	}
 }
 
-// pickNext chooses who writes next, the caller that has waited longest. The lock
-// is held.
+// pickNext chooses the caller that writes next, the one that has waited
+// longest. The lock is held.
 func (j *Journal) pickNext() {
 	if len(j.queue) > 0 {
 		req := j.queue[0]
@@ -119,14 +119,15 @@ func (j *Journal) pickNext() {
 	}
 }
 
-// write stores what has queued up, own among it, and tells the others.
+// write stores everything in the queue, its own request among it, and notifies
+// the others.
 func (j *Journal) write(own *request) (err error) {
 	j.mu.Lock()
 	batch := j.take()
 	j.mu.Unlock()
 	err = errPanicked
 	defer func() {
-		// Also on the way of a panic: the others must not wait for ever.
+		// Also after a panic: the others must not wait for ever.
 		j.mu.Lock()
 		own.chosen = false
 		j.pickNext()
@@ -161,7 +162,7 @@ func (j *Journal) commit(batch []*request) error {
 	}
 	waiting, err := j.spool.append(all)
 	if err != nil {
-		// What is not in its place, the mover may put there.
+		// If a file is missing, the mover may recreate it.
 		j.mover.moveNow()
 		return err
 	}

@@ -16,21 +16,21 @@ import (
 // ErrNotFound is returned for an id that no record has.
 var ErrNotFound = errors.New("no such decision")
 
-// Reader reads a journal, that of this process or one that another writes.
+// Reader reads a journal written by this process or another.
 type Reader struct {
 	db   *sqlitedb.DB
 	path string // the database's
-	// spool is that of this process; nil where another one writes, whose files
-	// are read.
+	// spool is that of this process; nil if another one writes, whose files are
+	// read.
 	spool *spool
 	news  announcer
-	// live is set when the writer of this process announces what it stores;
-	// else followers look by themselves.
+	// live is set if the writer of this process announces new records;
+	// otherwise followers poll.
 	live bool
 }
 
-// OpenReadOnly opens a journal to read it, whether a daemon writes it or not.
-// The error is fs.ErrNotExist when there is none.
+// OpenReadOnly opens a journal for reading, whether a daemon writes it or not.
+// The error is fs.ErrNotExist if there is none.
 func OpenReadOnly(o Options) (*Reader, error) {
 	dbo, err := o.database()
 	if err != nil {
@@ -56,12 +56,12 @@ func (r *Reader) Close() error {
 	return r.db.Close()
 }
 
-// Filter says which records to list. Members that are not set let all pass.
+// Filter selects the records to list. Members that are not set match all.
 type Filter struct {
-	// Limit is the largest number of records; 0 is 100.
+	// Limit is the maximum number of records; 0 is 100.
 	Limit int
-	// After and Before bound the sequence number, themselves excluded. With
-	// After set, the records that follow it are listed, else the newest ones.
+	// After and Before bound the sequence number, both exclusive. With After
+	// set, the records that follow it are listed, otherwise the newest ones.
 	After, Before int64
 	// Since and Until bound the time: at or after, and before.
 	Since, Until time.Time
@@ -71,11 +71,11 @@ type Filter struct {
 	Agent        string
 	Tool         string
 	UID          *uint32
-	// Outcomes let only records of these outcomes pass, all for none.
+	// Outcomes selects records with one of these outcomes, all if empty.
 	Outcomes []decisions.Outcome
 }
 
-// Bounds of one list, so that large records can be listed all the same.
+// Bounds of one list, which may contain large records.
 const (
 	defaultLimit = 100
 	maxLimit     = 10_000
@@ -103,8 +103,8 @@ func (f *Filter) where() (string, []any) {
 		add(true, "uid = ?", int64(*f.UID))
 	}
 	if len(f.Outcomes) > 0 {
-		// There is no column for it. Within a text of the record the quotes would
-		// have a backslash before them.
+		// There is no column for it. Inside a text of the record the quotes
+		// would be escaped.
 		var each []string
 		for _, o := range f.Outcomes {
 			each, args = append(each, "instr(record, ?) > 0"), append(args, outcomeMember(o))
@@ -117,11 +117,12 @@ func (f *Filter) where() (string, []any) {
 	return " WHERE " + strings.Join(terms, " AND "), args
 }
 
-// outcomeMember is what the JSON of a record with that outcome holds.
+// outcomeMember returns the text that the JSON of a record with that outcome
+// contains.
 func outcomeMember(o decisions.Outcome) []byte { return []byte(`"outcome":"` + string(o) + `"`) }
 
-// List returns the records that pass the filter, newest last; fewer than the
-// limit when they are large (about 8 MiB in all).
+// List returns the records that pass the filter, newest last. There are fewer
+// than the limit if they are large (about 8 MiB in all).
 func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error) {
 	f.Limit = min(f.Limit, maxLimit)
 	if f.Limit <= 0 {
@@ -142,7 +143,7 @@ func (r *Reader) List(ctx context.Context, f Filter) ([]*decisions.Record, error
 	return recs, nil
 }
 
-// page is a list that grows up to its bounds.
+// page is a list with bounds.
 type page struct {
 	recs  []*decisions.Record
 	limit int // records
@@ -155,7 +156,7 @@ func (p *page) add(rec *decisions.Record, size int) {
 	p.recs, p.size = append(p.recs, rec), p.size+size
 }
 
-// following lists what comes after a record, the oldest first.
+// following lists the records after a sequence number, oldest first.
 func (v *view) following(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
 	p := &page{limit: f.Limit}
 	where, args := f.where()
@@ -173,7 +174,7 @@ func (v *view) following(ctx context.Context, f *Filter) ([]*decisions.Record, e
 	return p.recs, nil
 }
 
-// newest lists the newest records, the oldest of them first.
+// newest lists the newest records, oldest first.
 func (v *view) newest(ctx context.Context, f *Filter) ([]*decisions.Record, error) {
 	p := &page{limit: f.Limit}
 	for i := len(v.records) - 1; i >= 0 && !p.full(); i-- {
@@ -201,13 +202,13 @@ func (v *view) take(p *page, f *Filter, r *frame) error {
 	return err
 }
 
-// nearby is how far, in sequence numbers, a record can be from where its id
-// belongs: those under way together may be stored in any order.
+// nearby is how far, in sequence numbers, a record can be from the position of
+// its id: records written concurrently may be stored in any order.
 const nearby = 8 * (queueLength + batchRows)
 
-// Get returns the record of a decision, or ErrNotFound. Ids are made in the
-// order of time, so it halves the sequence; an id that is out of order is
-// found by reading all.
+// Get returns the record of a decision, or ErrNotFound. Ids are ordered by
+// time, so it uses binary search; an id that is out of order is found by
+// reading everything.
 func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) {
 	var rec *decisions.Record
 	err := r.withView(ctx, func(v *view) (err error) {
@@ -229,7 +230,7 @@ func (r *Reader) Get(ctx context.Context, id string) (*decisions.Record, error) 
 	return rec, nil
 }
 
-// get looks in the database.
+// get searches the database.
 func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 	low, high := int64(1), v.last
 	for low < high {
@@ -245,7 +246,7 @@ func (v *view) get(ctx context.Context, id string) (*decisions.Record, error) {
 			high = middle
 		}
 	}
-	// Most are almost where they belong, and each row read is a page.
+	// Most are almost at their position, and each row read is a page.
 	p := &page{limit: 1}
 	for _, near := range []int64{32, nearby / 8, nearby, v.last} {
 		err := v.query(ctx, p, " WHERE seq BETWEEN ? AND ? AND id = ? LIMIT 1", low-near, low+near, id)
@@ -272,8 +273,7 @@ func (r *Reader) Last(ctx context.Context) (int64, error) {
 	return last, nil
 }
 
-// Count returns the number of records that pass the filter; its Limit does not
-// matter.
+// Count returns the number of records that pass the filter, ignoring its Limit.
 func (r *Reader) Count(ctx context.Context, f Filter) (int64, error) {
 	where, args := f.where()
 	var n int64

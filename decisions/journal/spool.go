@@ -20,33 +20,33 @@ import (
 const (
 	spoolSuffix = ".spool-" // and the number of the segment, after the database's name
 	segments    = 2
-	// headSize is the first page of a segment, which says what it is; frames
+	// headSize is the first page of a segment, which identifies it; frames
 	// begin after it.
 	headSize = 4096
-	// maxWaiting bounds the frames that are in the spool and not in the
+	// maxWaiting bounds the frames that are in the spool but not in the
 	// database yet, in bytes: Append waits above it.
 	maxWaiting = 8 << 20
-	// keepFrames bounds the memory of frames that is used again.
+	// keepFrames bounds the memory of frames that is reused.
 	keepFrames = 1 << 20
 )
 
-// spoolHead begins a segment: what it is, and the version of its form.
+// spoolHead begins a segment: its type and format version.
 var spoolHead = []byte("permd spool\n\x00\x00\x00\x01")
 
-// spool is where records are first: two files of our own, of which one is
-// appended to while what is in the other moves to the database. One write and
-// it survives the end of the process, as SQLite's log would, for a twentieth of
-// the time. What is in the files is kept in RAM as well.
+// spool holds new records: two files, one of which is appended to while the
+// content of the other moves to the database. A single write makes them survive
+// the end of the process, as SQLite's log would, in a twentieth of the time.
+// The content of the files is also kept in RAM.
 type spool struct {
 	path     string   // the database's
 	dir      *os.File // its folder
 	power    bool     // each write waits for the disk
 	dirState dirCache
 
-	// waiting is the number of bytes that are not in the database yet.
+	// waiting is the number of bytes not in the database yet.
 	waiting atomic.Int64
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the fields below
 	active  int        // the segment that is appended to
 	readers int        // of frames
 	seg     [segments]segment
@@ -58,17 +58,17 @@ type segment struct {
 	file *os.File
 	dev  uint64
 	ino  uint64
-	// frames is what the file holds after its head; size is where it ends.
+	// frames is the content of the file after its head; size is its end.
 	frames []byte
 	size   int64
-	// broken says why something may lie after the end, nil if nothing does.
+	// broken is why there may be data after the end, nil if there is none.
 	broken error
-	// damaged is set when the file could not be read to its end at the start.
+	// damaged is set if the file could not be read to its end at the start.
 	damaged bool
 }
 
-// openSpool opens the segments, or makes them. The database's lock is held. A
-// segment that is damaged is left as it is.
+// openSpool opens the segments, or creates them. The database's lock is held. A
+// damaged segment is left as it is.
 func openSpool(path string, power bool, db *sqlitedb.DB) (*spool, error) {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -85,7 +85,7 @@ func openSpool(path string, power bool, db *sqlitedb.DB) (*spool, error) {
 	return s, nil
 }
 
-// open opens a segment's file, or makes it, and reads it.
+// open opens a segment's file, or creates it, and reads it.
 func (s *spool) open(g *segment) error {
 	path := filepath.Join(s.dir.Name(), g.name)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
@@ -119,7 +119,7 @@ func (s *spool) open(g *segment) error {
 	case errors.Is(err, errTorn) && st.Size < headSize:
 		return s.begin(g)
 	case errors.Is(err, errTorn):
-		// The process ended while it wrote the frame, so nobody was answered.
+		// The process ended while it wrote the frame, so no answer was sent.
 		return s.cut(g)
 	case errors.Is(err, errDamaged):
 		g.damaged = true
@@ -130,7 +130,7 @@ func (s *spool) open(g *segment) error {
 	return nil
 }
 
-// readSegment reads the frames of a segment, up to the first that cannot be
+// readSegment reads the frames of a segment, up to the first one that cannot be
 // read.
 func readSegment(f *os.File, size int64) ([]byte, error) {
 	data := make([]byte, size)
@@ -141,7 +141,7 @@ func readSegment(f *os.File, size int64) ([]byte, error) {
 	head := data[:min(len(data), headSize)]
 	switch {
 	case len(head) < headSize && isHead(head):
-		return nil, errTorn // it was being made
+		return nil, errTorn // it was being created
 	case len(head) < headSize, !bytes.HasPrefix(head, spoolHead[:len(spoolHead)-4]):
 		return nil, errDamaged
 	case !isHead(head):
@@ -158,14 +158,14 @@ func readSegment(f *os.File, size int64) ([]byte, error) {
 	return data, nil
 }
 
-// isHead reports whether data begins as a head does, as far as it goes.
+// isHead reports whether data is a prefix of a head, or starts with one.
 func isHead(data []byte) bool {
 	whole := make([]byte, headSize)
 	copy(whole, spoolHead)
 	return bytes.HasPrefix(whole, data)
 }
 
-// begin makes a segment an empty one.
+// begin makes a segment empty.
 func (s *spool) begin(g *segment) error {
 	head := make([]byte, headSize)
 	copy(head, spoolHead)
@@ -182,7 +182,7 @@ func (s *spool) begin(g *segment) error {
 	return nil
 }
 
-// cut drops what lies after a segment's end.
+// cut truncates a segment at its end.
 func (s *spool) cut(g *segment) error {
 	if g.size < headSize {
 		return s.begin(g)
@@ -193,8 +193,8 @@ func (s *spool) cut(g *segment) error {
 	return nil
 }
 
-// append stores frames that are stamped, and returns how many bytes wait then.
-// On an error they are not stored, as far as can be told.
+// append stores stamped frames, and returns how many bytes are waiting then. On
+// an error they are not stored, as far as can be told.
 func (s *spool) append(frames []byte) (waiting int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,9 +222,9 @@ func (s *spool) append(frames []byte) (waiting int64, err error) {
 	return s.waiting.Add(int64(len(frames))), nil
 }
 
-// inPlace returns an error when the files are not the ones that were opened any
-// more: what is written to a file without a name is gone with the process. The
-// lock is held.
+// inPlace returns an error if the files are no longer the ones that were
+// opened: data written to an unlinked file is lost with the process. The lock
+// is held.
 func (s *spool) inPlace() error {
 	g := &s.seg[s.active]
 	st, err := statOf(g.file)
@@ -252,9 +252,9 @@ func (s *spool) inPlace() error {
 	})
 }
 
-// next is what is to be moved to the database: the frames of the segment that
-// is not appended to. When that is empty, the other one takes its place. The
-// frames do not change until moved was called.
+// next returns the data to move to the database: the frames of the segment that
+// is not appended to. If that is empty, the segments are swapped. The frames do
+// not change until moved is called.
 func (s *spool) next() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,15 +272,15 @@ func (s *spool) moved() error {
 	g := &s.seg[1-s.active]
 	s.waiting.Add(-int64(len(g.frames)))
 	if g.frames = g.frames[:0]; s.readers > 0 || cap(g.frames) > keepFrames {
-		g.frames = nil // or what is being read would change
+		g.frames = nil // or data being read would change
 	}
 	g.size = headSize
 	g.broken = s.repair(g)
 	return g.broken
 }
 
-// repair cuts a segment to its head, and makes its file anew when it is gone or
-// was cut shorter: what was in it is not needed any more.
+// repair truncates a segment to its head, and recreates its file if it is gone
+// or was cut shorter: its content is not needed any more.
 func (s *spool) repair(g *segment) error {
 	st, err := statOf(g.file)
 	if err != nil {
@@ -306,8 +306,8 @@ func (s *spool) repair(g *segment) error {
 	return s.cut(g)
 }
 
-// read calls f with all that is not known to be in the database, the oldest
-// first. What it is given is only valid in the call.
+// read calls f with everything that is not known to be in the database, oldest
+// first. The data is only valid during the call.
 func (s *spool) read(f func(older, newer []byte)) {
 	s.mu.Lock()
 	older, newer := s.seg[1-s.active].frames, s.seg[s.active].frames
@@ -329,19 +329,19 @@ func (s *spool) close() error {
 	return errors.Join(append(errs, s.dir.Close())...)
 }
 
-// dirCache tells whether a folder's names are what they were. To look at each file
-// by its name takes longer than to write; the folder's own time of change says
-// whether that is needed.
+// dirCache tells whether a folder's names are unchanged. Looking up each file
+// by name takes longer than writing; the folder's change time tells whether
+// that is needed.
 type dirCache struct {
 	dir      *os.File
-	database func() error // looks at the database's files
+	database func() error // checks the database's files
 
-	changed unix.Timespec // the folder's, when all was last found in place
-	valid   bool          // nothing can have changed at that time later on
+	changed unix.Timespec // the folder's, when everything was last found in place
+	valid   bool          // no later change can have that time
 }
 
-// ctimeGranularity is how much later than a change a look at the folder must be to
-// know of all changes: the kernel's clock for files ticks up to 10 ms apart.
+// ctimeGranularity is how much later than a change the folder must be read to
+// be sure to see it: the kernel's clock for files ticks up to 10 ms apart.
 const ctimeGranularity = 50 * time.Millisecond
 
 func (s *dirCache) check(files func() error) error {

@@ -19,14 +19,14 @@ import (
 	"github.com/permd/permd/internal/sqlitedb"
 )
 
-// spooledRecords is what of a journal is in its spool, in the order of sequence
-// numbers. Some of it may be in the database as well.
+// spooledRecords are the records in a journal's spool, ordered by sequence
+// number. Some of them may also be in the database.
 type spooledRecords struct {
 	records []frame
 	answers []frame
 }
 
-// add takes in the frames of a segment, up to what cannot be read.
+// add adds the frames of a segment, up to one that cannot be read.
 func (c *spooledRecords) add(data []byte) {
 	for f, err := range frames(data) {
 		if err != nil {
@@ -40,7 +40,7 @@ func (c *spooledRecords) add(data []byte) {
 	}
 }
 
-// after leaves out the records up to a sequence number.
+// after drops the records up to a sequence number.
 func (c *spooledRecords) after(seq int64) {
 	n := 0
 	for n < len(c.records) && c.records[n].seq <= seq {
@@ -49,7 +49,8 @@ func (c *spooledRecords) after(seq int64) {
 	c.records = c.records[n:]
 }
 
-// contiguous reports whether the records follow on each other and on that number.
+// contiguous reports whether the records are consecutive and continue that
+// number.
 func (c *spooledRecords) contiguous(last int64) bool {
 	for _, f := range c.records {
 		if f.seq != last+1 {
@@ -60,10 +61,10 @@ func (c *spooledRecords) contiguous(last int64) bool {
 	return true
 }
 
-// answer notes what the spool knows of a person's answer to a record.
+// answer adds a person's answer in the spool to a record.
 func (c *spooledRecords) answer(rec *decisions.Record) error {
 	if rec.Answer != nil {
-		return nil // the first one stays
+		return nil // the first one is kept
 	}
 	for _, f := range c.answers {
 		if f.seq == rec.Seq {
@@ -90,8 +91,8 @@ func (c *spooledRecords) record(f *frame) (*decisions.Record, error) {
 	return rec, c.answer(rec)
 }
 
-// passes is the filter for records that are not in the database, the same as
-// its where.
+// passes applies the filter to records that are not in the database, like its
+// where clause.
 func (f *Filter) passes(r *frame) bool {
 	is := func(want string, have int) bool { return want == "" || column(want) == r.texts[have] }
 	return (f.After <= 0 || r.seq > f.After) && (f.Before <= 0 || r.seq < f.Before) &&
@@ -104,16 +105,16 @@ func (f *Filter) passes(r *frame) bool {
 		}))
 }
 
-// view is the journal at one moment: the database, and of the spool what is not
-// in it yet.
+// view is the journal at one moment: the database, and the part of the spool
+// that is not in it yet.
 type view struct {
 	spooledRecords
 	tx   *sql.Tx
 	last int64 // the newest sequence number in the database
 }
 
-// withView calls f with the journal as it is now. The spool is looked at first: what
-// leaves it meanwhile is in the database by then.
+// withView calls f with the current journal. The spool is read first: records
+// that leave it meanwhile are in the database by then.
 func (r *Reader) withView(ctx context.Context, f func(*view) error) error {
 	return r.withSpool(func(c spooledRecords, again bool) (err error) {
 		// A context that can be cancelled costs a goroutine for each statement.
@@ -121,7 +122,7 @@ func (r *Reader) withView(ctx context.Context, f func(*view) error) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = tx.Rollback() }() // it has changed nothing
+		defer func() { _ = tx.Rollback() }() // read-only
 		v := &view{spooledRecords: c, tx: tx}
 		if v.last, err = newest(ctx, tx); err != nil {
 			return err
@@ -134,12 +135,12 @@ func (r *Reader) withView(ctx context.Context, f func(*view) error) error {
 	})
 }
 
-// errGap asks spooled for a second look: its segments are read one after the
-// other, and the writer may have changed from one to the other in between.
+// errGap requests another read of the spool: its segments are read one after
+// the other, and the writer may have switched segments in between.
 var errGap = errors.New("the spool has a gap")
 
-// withSpool calls f with what is in the spool; again tells f that it may ask for
-// another look. What it is given is only valid in the call.
+// withSpool calls f with the content of the spool; again says that f may
+// request another read. The data is only valid during the call.
 func (r *Reader) withSpool(f func(c spooledRecords, again bool) error) (err error) {
 	if r.spool != nil {
 		r.spool.read(func(older, newer []byte) {
@@ -163,7 +164,7 @@ func (r *Reader) withSpool(f func(c spooledRecords, again bool) error) (err erro
 	}
 }
 
-// readSpool reads a spool that another process writes, or has left.
+// readSpool reads a spool that another process writes or wrote.
 func readSpool(path string) (c spooledRecords, err error) {
 	for i := range segments {
 		data, err := readForeign(path + spoolSuffix + string(rune('0'+i)))
@@ -176,7 +177,7 @@ func readSpool(path string) (c spooledRecords, err error) {
 	return c, nil
 }
 
-// readForeign reads a segment. What is damaged in it is left to the daemon.
+// readForeign reads a segment. Damage is left to the daemon.
 func readForeign(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,16 +16,16 @@ const (
 	insertColumns = 12
 )
 
-// writer stores frames in the database. It works on the driver's own
-// statements: database/sql's conversions would cost as much as the insert
-// itself. Contexts are never cancelable, which would cost a goroutine for each
-// statement. One goroutine uses it at a time.
+// writer stores frames in the database. It uses the driver's statements
+// directly: database/sql's conversions would cost as much as the insert itself.
+// Contexts are never cancellable, which would cost a goroutine for each
+// statement. Only one goroutine uses it at a time.
 type writer struct {
 	db    *sql.DB
 	conn  *sql.Conn
 	last  int64 // the newest sequence number in the database
-	stale bool  // last must be read again, since a commit failed
-	// inPlace says whether what is written can be found again.
+	stale bool  // last must be read again after a failed commit
+	// inPlace checks that the database's files are still in place.
 	inPlace func() error
 
 	insert, answer, begin, commitTx, rollback driver.Stmt
@@ -67,9 +67,9 @@ func (w *writer) prepare(db *sql.DB, inPlace func() error) error {
 	return nil
 }
 
-// store stores all frames in one transaction, or none of them. Records that
-// are in the database already are left out: the process may have ended between
-// a commit and the emptying of the spool.
+// store stores all frames in one transaction, or none of them. Records that are
+// in the database already are skipped: the process may have ended between a
+// commit and the emptying of the spool.
 func (w *writer) store(all []byte) error {
 	if err := w.inPlace(); err != nil {
 		return fmt.Errorf("writing: %w", err)
@@ -80,7 +80,7 @@ func (w *writer) store(all []byte) error {
 		}
 	}
 	last := w.last
-	w.stale = true // until it has gone well
+	w.stale = true // until it succeeds
 	err := w.conn.Raw(func(any) error {
 		if err := run(w.begin, nil); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (w *writer) store(all []byte) error {
 	})
 	if err != nil {
 		_ = w.conn.Raw(func(any) error {
-			// Fails where SQLite has rolled back by itself.
+			// It fails if SQLite has already rolled back.
 			_ = run(w.rollback, nil)
 			return nil
 		})
@@ -113,8 +113,8 @@ func (w *writer) store(all []byte) error {
 	return nil
 }
 
-// one stores a frame. An answer's sequence number is that of its record, whose
-// own is not raised by it.
+// one stores a frame. An answer has the sequence number of its record and does
+// not change last.
 func (w *writer) one(f *frame) error {
 	var values []driver.NamedValue
 	stmt := w.insert
@@ -137,14 +137,14 @@ func numbered(values ...driver.Value) []driver.NamedValue {
 	return named
 }
 
-// refresh goes on after an error: the failed commit may have happened after
-// all, and the connection itself may be of no more use.
+// refresh recovers from an error: the failed commit may have happened after
+// all, and the connection may be unusable.
 func (w *writer) refresh() error {
 	if last, err := newest(context.Background(), w.conn); err == nil {
 		w.last, w.stale = last, false
 		return nil
 	}
-	_ = w.finish() // what it says has been said
+	_ = w.finish() // its error was reported already
 	return w.prepare(w.db, w.inPlace)
 }
 
@@ -163,7 +163,7 @@ func run(stmt driver.Stmt, args []driver.NamedValue) error {
 	return err
 }
 
-// finish gives the connection back.
+// finish returns the connection.
 func (w *writer) finish() error {
 	err := w.conn.Raw(func(any) error {
 		var errs []error

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Glob is text in which * stands for any characters: the literal pieces
-// between the stars. One piece means no star.
+// Glob is text in which * matches any characters: the literal pieces between
+// the stars. One piece means no star.
 type Glob []string
 
 // Literal returns the text of a glob without a star.
@@ -24,8 +24,7 @@ func (g Glob) Prefix() string { return g[0] }
 // Equal reports whether two globs are the same.
 func (g Glob) Equal(h Glob) bool { return slices.Equal(g, h) }
 
-// Match reports whether the glob matches the whole of s, a star standing for
-// any characters.
+// Match reports whether the glob matches the whole of s.
 func (g Glob) Match(s string) bool {
 	if len(g) == 1 {
 		return s == g[0]
@@ -36,7 +35,7 @@ func (g Glob) Match(s string) bool {
 	}
 	last := len(g) - 1
 	for _, piece := range g[1:last] {
-		// The leftmost place leaves the most text for the pieces after it.
+		// The leftmost position leaves the most text for the pieces after it.
 		_, after, found := strings.Cut(s, piece)
 		if !found {
 			return false
@@ -46,7 +45,7 @@ func (g Glob) Match(s string) bool {
 	return strings.HasSuffix(s, g[last])
 }
 
-// MatchWithin is Match with stars that do not stand for a slash.
+// MatchWithin is Match with stars that do not match a slash.
 func (g Glob) MatchWithin(s string) bool {
 	parts := g.split()
 	for i, part := range parts {
@@ -67,7 +66,7 @@ func (g Glob) split() []Glob {
 			if j > 0 {
 				parts = append(parts, Glob{})
 			}
-			// The first part of a piece goes on in the component that the piece
+			// The first part of a piece continues the component that the piece
 			// before it ended in, after a star.
 			last := len(parts) - 1
 			parts[last] = append(parts[last], text)
@@ -77,7 +76,7 @@ func (g Glob) split() []Glob {
 }
 
 // Regexp returns a regular expression (RE2, unanchored) for the same texts.
-// star is what a star stands for, such as "[^/]*".
+// star is the expression for a star, such as "[^/]*".
 func (g Glob) Regexp(star string) string {
 	quoted := make([]string, len(g))
 	for i, piece := range g {

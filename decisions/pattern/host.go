@@ -17,13 +17,13 @@ import (
 type Host struct {
 	// Name is lower case and ASCII, or an IP address in its canonical form.
 	Name string
-	// Below is set when the line means the hosts below Name, not Name itself.
+	// Below is set if the line means the hosts below Name, not Name itself.
 	Below bool
 	// Port is 0 when the line names none.
 	Port int
-	// Scheme is "" when the line names none. A line that names neither scheme
-	// nor port means the web: who allows a host to be read over HTTPS has not
-	// allowed to log in there, nor to fetch over what nobody encrypts or checks.
+	// Scheme is "" if the line names none. A line with neither scheme nor port
+	// means the web: allowing a host to be read over HTTPS does not allow
+	// logging in there, nor fetching over an unencrypted protocol.
 	Scheme string
 }
 
@@ -68,7 +68,7 @@ func parseHost(line string) (*Host, *refusal) {
 	return h, nil
 }
 
-// cutPort takes the port off and returns the rest without brackets.
+// cutPort removes the port and returns the rest without brackets.
 func (h *Host) cutPort(line string) (string, *refusal) {
 	name, port, found := line, "", false
 	if rest, ok := strings.CutPrefix(line, "["); ok {
@@ -96,11 +96,11 @@ func (h *Host) cutPort(line string) (string, *refusal) {
 	return name, nil
 }
 
-// domain returns a host name in the form that effects carry.
+// domain returns a host name in the form that effects use.
 func domain(name string) (string, *refusal) {
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
 	if err != nil {
-		// Lookup refuses underscores, which real host names have.
+		// Lookup refuses underscores, which occur in real host names.
 		ascii = strings.ToLower(strings.TrimSuffix(name, "."))
 	}
 	if ascii == "" || len(ascii) > 253 {
@@ -150,14 +150,14 @@ func (h *Host) String() string {
 	return name
 }
 
-// WebSchemes and WebPorts are what a line means that names neither: the ports
-// are for a call that names no scheme.
+// WebSchemes and WebPorts are what a line without scheme and port means. The
+// ports apply to a call without a scheme.
 var (
 	WebSchemes = []string{"http", "https", "ws", "wss"}
 	WebPorts   = []int{0, 80, 443}
 )
 
-// match reports whether the line covers the connection: what an allow needs.
+// match reports whether the line covers the connection, as an allow requires.
 func (h *Host) match(c *effects.Connect) bool {
 	switch {
 	case h.Scheme != "":
@@ -170,12 +170,12 @@ func (h *Host) match(c *effects.Connect) bool {
 	return h.covers(c) && slices.Contains(WebSchemes, c.Scheme)
 }
 
-// Loopback reports whether the line names this machine. One that denies or asks
-// then matches it by any of its names: 127.0.0.1 is localhost and [::1].
+// Loopback reports whether the line names this machine. A deny or ask then
+// matches all of its names: 127.0.0.1, localhost and [::1].
 func (h *Host) Loopback() bool { return !h.Below && paths.IsLoopback(h.Name) }
 
-// touches reports whether the connection may be what the line is about. One
-// without a scheme may be of any.
+// touches reports whether the connection may be covered by the line. One
+// without a scheme may have any.
 func (h *Host) touches(c *effects.Connect, tags effects.Tags) bool {
 	if h.place(c) {
 		return h.is(c) || h.Loopback() && tags.Has(effects.Loopback)
@@ -183,7 +183,7 @@ func (h *Host) touches(c *effects.Connect, tags effects.Tags) bool {
 	return false
 }
 
-// covers is touches by the very name.
+// covers is touches for the exact name.
 func (h *Host) covers(c *effects.Connect) bool { return h.place(c) && h.is(c) }
 
 // place compares port and scheme.
@@ -193,7 +193,7 @@ func (h *Host) place(c *effects.Connect) bool {
 
 func (h *Host) is(c *effects.Connect) bool {
 	if h.Below {
-		// No address is below a domain, whatever its zone.
+		// An address is never below a domain, whatever its zone.
 		return strings.HasSuffix(c.Host, "."+h.Name) && !strings.Contains(c.Host, ":")
 	}
 	return c.Host == h.Name

@@ -9,43 +9,43 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 )
 
-// Meaning is what a run line means, whatever the order and the spelling of its
-// options: "rm -rf *" and "rm --recursive --force *" are one. Only lines that
-// deny or ask are compared by it: a run with more options than the line has is
-// still touched.
+// Meaning is the meaning of a run line, independent of the order and the
+// spelling of its options: "rm -rf *" and "rm --recursive --force *" are the
+// same. Only deny and ask lines are compared by it: they also touch a run with
+// additional options.
 type Meaning struct {
-	// Subcommand begins that of the run.
+	// Subcommand is a prefix of that of the run.
 	Subcommand string
-	// Flags are among those of the run.
+	// Flags are a subset of those of the run.
 	Flags []string
-	// Operands are those of the line, in their order. A run has further ones only
-	// with Rest.
+	// Operands are those of the line, in order. A run may have more only with
+	// Rest.
 	Operands []Glob
 	Rest     bool
-	// Certain is set when Operands can be compared with Run.Operands. Where a run
+	// Certain is set if Operands can be compared with Run.Operands. If the run
 	// has none, or this is not set, Order is compared.
 	Certain bool
 	// Order is a regular expression (RE2) that joined(args) must match: the
-	// operands in their order, with any options and as may be a value of each
-	// between them; "" when anything goes.
+	// operands in order, with any options, each perhaps with a value, between
+	// them; "" matches anything.
 	Order string
-	// Texts are further ones, all of which must match: for values of options and,
-	// unless Certain, for options.
+	// Texts are further expressions, all of which must match: for values of
+	// options and, unless Certain, for options.
 	Texts []string
-	// Values are those of options, without a *: each is a word of whatever the
-	// line touches, or the end of one that begins with a dash.
+	// Values are values of options without a *: each is a word of every run
+	// that the line touches, or the end of one that begins with a dash.
 	Values []string
-	// Option is one of the options, unless Certain: a word of whatever the line
-	// touches is it, or it with = and more. "" when none has to be a word of its
-	// own.
+	// Option is one of the options, unless Certain: every run that the line
+	// touches has it as a word, or followed by = and more. "" if none must be a
+	// separate word.
 	Option string
 
 	order *regexp.Regexp
 	texts []*regexp.Regexp
 }
 
-// joined is a run's words as one text, for Meaning.Texts: before each a NUL, which
-// no word has.
+// joined returns a run's words as one text, for Meaning.Texts: each is preceded
+// by a NUL, which no word contains.
 func joined(args []string) string {
 	var b strings.Builder
 	for _, a := range args {
@@ -57,15 +57,15 @@ func joined(args []string) string {
 
 const (
 	anyInWord = `[^\x00]*`
-	// skipped is an option with, as may be, its value.
+	// skipped matches an option and perhaps its value.
 	skipped = `(?:\x00-` + anyInWord + `(?:\x00` + anyInWord + `)?)*?`
 	subword = `\x00(?:[^-\x00]` + anyInWord + `)?` + skipped
 	wordEnd = `(?:\x00|$)`
 )
 
-// Resolved returns the pattern with what its words mean, as far as the table
-// knows the program, and with the other spellings of the same run. What the
-// table does not know is compared by its words; see byWords.
+// Resolved returns the pattern with the meaning of its words, as far as the
+// table describes the program, and with the other spellings of the same run.
+// Words that the table does not describe are compared literally; see byWords.
 func (p *Pattern) Resolved(t *programs.Table) *Pattern {
 	if p.Run == nil {
 		return p
@@ -90,7 +90,7 @@ func (r *Run) understand(t *programs.Table) {
 	}
 }
 
-// spellings are lines about the same runs in other words.
+// spellings returns lines about the same runs in other words.
 func (r *Run) spellings(t *programs.Table) []*Run {
 	spoken := r.givenWords()
 	words := make([]string, len(spoken))
@@ -118,7 +118,7 @@ func (r *Run) spellings(t *programs.Table) []*Run {
 	return found
 }
 
-// openWord stands for a word with a * where the table reads a line.
+// openWord replaces a word with a * when the table parses a line.
 const openWord = "*"
 
 func (r *Run) meaningOf(t *programs.Table) *Meaning {
@@ -128,9 +128,9 @@ func (r *Run) meaningOf(t *programs.Table) *Meaning {
 		lit, ok := w.Literal()
 		if !ok {
 			if strings.HasPrefix(w.Prefix(), "-") {
-				return nil // the option's value is open
+				return nil // the option's value is not fixed
 			}
-			lit = openWord // an operand, if it is one
+			lit = openWord // an operand, if any
 		}
 		words[i] = lit
 	}
@@ -139,7 +139,7 @@ func (r *Run) meaningOf(t *programs.Table) *Meaning {
 		return nil
 	}
 	if len(l.Flags) == 0 && l.Subcommand == "" && r.Rest && len(l.Operands) == 0 {
-		return nil // it is about all runs of the program
+		return nil // it covers all runs of the program
 	}
 	s := &Meaning{Subcommand: l.Subcommand, Flags: l.Flags, Rest: r.Rest, Values: l.Values, Certain: true}
 	for _, i := range l.Operands {
@@ -165,7 +165,7 @@ func (r *Run) orderEnd() string {
 	return "$"
 }
 
-// valueText finds a value in a word of its own, or at the end of its option's.
+// valueText matches a value as a separate word, or at the end of its option's.
 func valueText(value string) string {
 	return `(?s)\x00(?:-` + anyInWord + ")?" + value + wordEnd
 }
@@ -187,7 +187,7 @@ func (s *Meaning) compile() *Meaning {
 	return s
 }
 
-// touches reports whether a run of the program may be what the line is about.
+// touches reports whether a run of the program may be covered by the line.
 func (s *Meaning) touches(run *effects.Run) bool {
 	if s.Subcommand != "" && run.Subcommand != s.Subcommand && !strings.HasPrefix(run.Subcommand, s.Subcommand+" ") {
 		return false

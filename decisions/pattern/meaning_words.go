@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// maxBundle is how many letters a word of options without values has at most;
+// maxBundle is the maximum number of letters in a word of bundled options;
 // longer ones are names (-verbose).
 const maxBundle = 3
 
-// byWords is the sense of a line about a program whose options nobody knows, nil
-// when there is nothing to add to its words. Further options may be anywhere
-// among the words of a run, each with a value as may be; those of the line must
-// be there, in any order, and so must its operands, in theirs. A word right
-// after an option may be its value, so its place says nothing.
+// byWords returns the meaning of a line about a program with unknown options,
+// nil if there is nothing to add to its words. Further options may be anywhere
+// among the words of a run, each perhaps with a value; those of the line must
+// be present, in any order, and so must its operands, in their order. A word
+// right after an option may be its value, so its position means nothing.
 func (r *Run) byWords(known bool) *Meaning {
 	spoken := r.givenWords()
 	if r.Rest && len(spoken) == 0 {

@@ -8,13 +8,13 @@ import (
 )
 
 // IsOption reports whether a word looks like an option: a dash with something
-// after it. A lone -- is none.
+// after it. A lone -- is not an option.
 func IsOption(word string) bool {
 	return len(word) > 1 && word[0] == '-' && word != "--"
 }
 
-// name takes a word that follows the last * of a line: an option, or the
-// one value of the option before it.
+// name adds a word that follows the last * of a line: an option, or the single
+// value of the option before it.
 func (r *Run) name(w Glob, index int) *refusal {
 	word, literal := w.Literal()
 	if !literal {
@@ -36,9 +36,9 @@ func (r *Run) name(w Glob, index int) *refusal {
 	return nil
 }
 
-// names reports whether the words that are not harmless from the * on are just
-// those that the line names, in its order, each value right after its option.
-// A word that is not there is as different as one too many: who allows a run
+// names reports whether the words from the * on that are not harmless are
+// exactly those that the line names, in its order, each value right after its
+// option. A missing word is as different as an additional one: allowing a run
 // with --dry-run does not allow it without.
 func (r *Run) names(run *effects.Run) bool {
 	n := len(r.Words)
@@ -61,8 +61,8 @@ func (r *Run) names(run *effects.Run) bool {
 	return k == len(r.Named) && run.HarmlessFrom <= before+1
 }
 
-// touchesNamed reports whether all that the line names stands among words, in
-// any order and place, a value also in the word of its option.
+// touchesNamed reports whether everything the line names is among words, in any
+// order and position; a value may be in the word of its option.
 func (r *Run) touchesNamed(args []string) bool {
 	for k, option := range r.Named {
 		if !IsOption(option) {
@@ -79,7 +79,7 @@ func (r *Run) touchesNamed(args []string) bool {
 	return true
 }
 
-// ValueOf is the value that the line gives to its option at k of Named.
+// ValueOf returns the value that the line gives to its option at k of Named.
 func (r *Run) ValueOf(k int) (string, bool) {
 	if k+1 < len(r.Named) && !IsOption(r.Named[k+1]) {
 		return r.Named[k+1], true
@@ -87,8 +87,8 @@ func (r *Run) ValueOf(k int) (string, bool) {
 	return "", false
 }
 
-// attached reports whether a word is an option with its value: --env=prod, and
-// -eprod of an option of one letter.
+// attached reports whether a word is an option with its value: --env=prod, or
+// -eprod for an option of one letter.
 func attached(option, arg, value string, has bool) bool {
 	rest, ok := strings.CutPrefix(arg, option)
 	if !ok {

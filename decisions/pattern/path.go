@@ -18,7 +18,7 @@ const (
 	Project Base = "./" // the root of the project
 )
 
-// root returns the folder that the base stands for, "" if it is not known.
+// root returns the folder of the base, "" if it is not known.
 func (b Base) root(ctx Context) string {
 	switch b {
 	case Root:
@@ -33,7 +33,7 @@ func (b Base) root(ctx Context) string {
 // Path is a line about a path, matched on the path with all links resolved.
 type Path struct {
 	Base Base
-	// Parts are the components; nil stands for **, any number of components.
+	// Parts are the components; nil is **, any number of components.
 	Parts []Glob
 }
 
@@ -88,8 +88,8 @@ func parsePath(line string) (*Path, *refusal) {
 	return p, nil
 }
 
-// splitPath splits at slashes and reads * and the backslash, which makes the
-// character after it mean itself.
+// splitPath splits at slashes and interprets * and the backslash, which quotes
+// the character after it.
 func splitPath(s string) ([]Glob, *refusal) {
 	parts := []Glob{{""}}
 	put := func(text string) {
@@ -148,13 +148,13 @@ func (p *Path) Literal() bool {
 	return true
 }
 
-// Deep reports whether the line ends with **, so that with a path it matches
-// all that is below it.
+// Deep reports whether the line ends with **, so that it matches everything
+// below the path as well.
 func (p *Path) Deep() bool { return p.Parts[len(p.Parts)-1] == nil }
 
-// match reports whether all of a file effect is what the line names. A
-// recursive effect needs a line that ends with **; only a delete may name the
-// folder itself, since a folder is deleted with what is in it.
+// match reports whether the line covers all of a file effect. A recursive
+// effect needs a line that ends with **; only a delete may name the folder
+// itself, since deleting a folder deletes its contents.
 func (p *Path) match(kind effects.Kind, f *effects.File, ctx Context) bool {
 	if f.Recursive && !p.Deep() && (kind != effects.KindDelete || !p.Literal()) {
 		return false
@@ -163,11 +163,11 @@ func (p *Path) match(kind effects.Kind, f *effects.File, ctx Context) bool {
 	return ok && p.walk(parts)[len(p.Parts)]
 }
 
-// touches reports whether any part of a file effect is what the line names.
+// touches reports whether the line names any part of a file effect.
 func (p *Path) touches(f *effects.File, ctx Context) bool {
 	root := p.Base.root(ctx)
 	if f.Recursive && root != "" && (f.Path == root || below(root, f.Path)) {
-		return true // the base itself and all in it
+		return true // the base itself and everything in it
 	}
 	parts, ok := p.relative(f.Path, ctx)
 	if !ok {
@@ -202,13 +202,13 @@ func (p *Path) relative(file string, ctx Context) ([]string, bool) {
 	return strings.Split(strings.TrimPrefix(strings.TrimPrefix(file, root), "/"), "/"), true
 }
 
-// below reports whether a path lies below a folder, both absolute and cleaned.
+// below reports whether a path is below a folder, both absolute and cleaned.
 func below(file, folder string) bool {
 	return lexpath.Below(folder, file)
 }
 
-// walk reads a path's components and returns which places of the line it may
-// be at then: at len(p.Parts) the line has matched.
+// walk consumes a path's components and returns the positions in the line that
+// it may be at then: at len(p.Parts) the line has matched.
 func (p *Path) walk(components []string) []bool {
 	at := make([]bool, len(p.Parts)+1)
 	at[0] = true
@@ -230,7 +230,7 @@ func (p *Path) walk(components []string) []bool {
 	return at
 }
 
-// skip adds the places that ** reaches with no component.
+// skip adds the positions that ** reaches with no component.
 func (p *Path) skip(at []bool) {
 	for i, part := range p.Parts {
 		if at[i] && part == nil {

@@ -1,10 +1,10 @@
-// Package pattern is the one list language of permd: a rule line such as
-// "go test *", "./docs/**", "*.python.org" or "github:get_*". It parses a line,
-// matches it against an effect and prints it again. Lists, remembered choices
-// and suggestions all use it, so that a line means the same everywhere.
+// Package pattern is the one list language of permd: a rule line such as "go
+// test *", "./docs/**", "*.python.org" or "github:get_*". It parses a line,
+// matches it against an effect and formats it. Lists, remembered choices and
+// suggestions all use it, so that a line means the same everywhere.
 //
-// A line never matches a command string, only one effect. It knows no
-// layers and no verdicts: what a match leads to is decided elsewhere.
+// A line never matches a command string, only one effect. The package knows no
+// layers and no verdicts: the consequences of a match are determined elsewhere.
 package pattern
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// MaxLine is the longest rule line, in bytes.
+// MaxLine is the maximum length of a rule line, in bytes.
 const MaxLine = 4096
 
 // Kinds are the kinds of effects that a line can be about.
@@ -25,8 +25,8 @@ var Kinds = []effects.Kind{
 	effects.KindConnect, effects.KindUse,
 }
 
-// Pattern is a parsed rule line. Exactly one of the members after Kind is set:
-// the one that belongs to the kind. It is immutable.
+// Pattern is a parsed rule line. Exactly one of the members after Kind is set,
+// the one for the kind. It is immutable.
 type Pattern struct {
 	Kind effects.Kind
 	Run  *Run  // KindRun
@@ -35,26 +35,26 @@ type Pattern struct {
 	Tool *Tool // KindUse
 }
 
-// Context is what a line is relative to. An empty member makes the lines that
-// need it match nothing.
+// Context is what a line is relative to. If a member is empty, lines that need
+// it match nothing.
 type Context struct {
-	Project string // root of the call's project: what ./ stands for
-	Home    string // the person's home: what ~/ stands for
+	Project string // root of the call's project, for ./
+	Home    string // the person's home, for ~/
 	Cwd     string // the session's working directory
 }
 
-// Error says why a line cannot be used, and what to write instead.
+// Error is why a line cannot be used, and what to write instead.
 type Error struct {
 	Kind   effects.Kind
 	Line   string
 	Reason string
-	Fix    string // "" when there is nothing to suggest
+	Fix    string // "" if there is nothing to suggest
 }
 
-// maxShown is as much of a line as an error shows, in bytes.
+// maxShown bounds the part of a line that an error shows, in bytes.
 const maxShown = 200
 
-// Error returns the line, or how it begins, and the reason.
+// Error returns the line, or its beginning, and the reason.
 func (e *Error) Error() string {
 	line, rest := e.Line, ""
 	if len(line) > maxShown {
@@ -63,10 +63,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("reading %s line %q%s: %s", e.Kind, line, rest, e.Reason)
 }
 
-// Hint returns what to write instead, "" if nothing is known.
+// Hint returns what to write instead, "" if unknown.
 func (e *Error) Hint() string { return e.Fix }
 
-// refusal is an Error without the line it belongs to.
+// refusal is an Error without the line.
 type refusal struct{ reason, fix string }
 
 func refuse(fix, format string, args ...any) *refusal {
@@ -113,7 +113,7 @@ func parse(kind effects.Kind, line string) (*Pattern, *refusal) {
 }
 
 // readable refuses text that does not look like what it is: a person must be
-// able to review a line by looking at it.
+// able to review a line by reading it.
 func readable(line string) *refusal {
 	switch {
 	case line == "":
@@ -133,14 +133,14 @@ func readable(line string) *refusal {
 	return nil
 }
 
-// hidden reports whether a character is invisible or changes how its
-// neighbours are shown (controls, bidirectional and zero-width characters).
+// hidden reports whether a character is invisible or changes how its neighbours
+// are displayed (controls, bidirectional and zero-width characters).
 func hidden(c rune) bool {
 	return c != ' ' && !unicode.IsPrint(c)
 }
 
-// String returns the line in its canonical form; Parse reads it back to an
-// equal pattern.
+// String returns the line in its canonical form; Parse returns an equal pattern
+// for it.
 func (p *Pattern) String() string {
 	switch {
 	case p.Run != nil:
@@ -153,9 +153,9 @@ func (p *Pattern) String() string {
 	return p.Tool.String()
 }
 
-// Match reports whether the line is about all that the effect is: what an
-// allow or a remembered allow needs. all are the effects of the call, which
-// e.Via points into.
+// Match reports whether the line covers the whole effect, as an allow or a
+// remembered allow requires. all are the effects of the call, which e.Via
+// indexes.
 func (p *Pattern) Match(e *effects.Effect, all []effects.Effect, ctx Context) bool {
 	if p.Kind == effects.KindRun {
 		return p.Run.match(e, all, ctx)
@@ -174,8 +174,8 @@ func (p *Pattern) Match(e *effects.Effect, all []effects.Effect, ctx Context) bo
 	return false
 }
 
-// Exact reports whether the line matches the effect and names its very path or
-// host, so that it answers the effect's guarded tags too.
+// Exact reports whether the line matches the effect and names its exact path or
+// host, so that it covers the effect's guarded tags too.
 func (p *Pattern) Exact(e *effects.Effect, all []effects.Effect, ctx Context) bool {
 	if !p.Match(e, all, ctx) {
 		return false
@@ -191,11 +191,11 @@ func (p *Pattern) Exact(e *effects.Effect, all []effects.Effect, ctx Context) bo
 	return false
 }
 
-// Touches reports whether any part of the effect may be what the line speaks
-// of: what a deny, an ask or a remembered reject needs. It is wider than Match
-// where silence would be dangerous: further options do not matter after a last
-// *, a program is also known by its base name, options count wherever they
-// stand, and a recursive effect touches all that lies below its path.
+// Touches reports whether the line may cover any part of the effect, which
+// suffices for a deny, an ask or a remembered reject. It is wider than Match
+// where missing a match would be dangerous: further options are ignored after a
+// last *, a program also matches by its base name, options count in any
+// position, and a recursive effect touches everything below its path.
 func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
 	if e.Kind != p.Kind {
 		return false

@@ -14,14 +14,16 @@ type Run struct {
 	Program string
 	// Words are the words after the program.
 	Words []Glob
-	// Rest is set when a last * stands for further words.
+	// Rest is set if a last * matches further words.
 	Rest bool
-	// Named are the words after the last *: options, each with as much as one
-	// value in a word of its own.
+	// Named are the words after the last *: options, each with at most one
+	// value as a separate word.
 	Named []string
-	// Meaning is what the words mean, nil when that is not known; see Resolved.
+	// Meaning is the meaning of the words, nil if it is not known; see
+	// Resolved.
 	Meaning *Meaning
-	// Same are the other spellings of the line, only for denying; see Resolved.
+	// Same are the other spellings of the line, only for denies and asks; see
+	// Resolved.
 	Same []*Run
 }
 
@@ -71,15 +73,15 @@ func (r *Run) covers(run *effects.Run) bool {
 	return run.HarmlessFrom <= len(r.Words)
 }
 
-// ByPath reports whether the line gives the program as a path. What lies there
-// is a script or a program of the project that permd knows nothing of, and that
-// those who change the project can change: such a line allows what it spells
+// ByPath reports whether the line gives the program as a path. The file there
+// is a script or a program of the project that permd does not know, and that
+// anyone who changes the project can change: such a line allows what it spells
 // out, and its last * allows nothing.
 func (r *Run) ByPath() bool { return strings.Contains(r.Program, "/") }
 
-// mayOmitStdin reports whether a line that says nothing of standard input may
-// cover the run: what a program that permd does not know makes of its input
-// may be anything, and what comes from the network is not the person's.
+// mayOmitStdin reports whether a line without a condition on standard input may
+// cover the run: an unknown program may do anything with its input, and input
+// from the network is not the person's.
 func mayOmitStdin(run *effects.Run) bool {
 	return run.Readonly ||
 		run.Stdin == effects.StdinNone || run.Stdin == "" ||
@@ -87,7 +89,8 @@ func mayOmitStdin(run *effects.Run) bool {
 }
 
 // matchWords compares the words after the program, in order. A word with a *
-// matches no option and no way out of a folder unless it begins like one.
+// does not match an option or a path out of its folder unless it begins like
+// one.
 func (r *Run) matchWords(args []string) bool {
 	if len(args) < len(r.Words) || !r.Rest && len(args) != len(r.Words) {
 		return false
@@ -104,9 +107,9 @@ func (r *Run) matchWords(args []string) bool {
 	return true
 }
 
-// escapesStar reports whether a word fits a * in ways its author cannot have
-// meant: as an option, as a path that leaves its folder, or as text that is
-// only known when the command runs.
+// escapesStar reports whether a word matches a * in a way that its author
+// cannot have meant: as an option, as a path that leaves its folder, or as text
+// that is only known when the command runs.
 func escapesStar(w Glob, arg string) bool {
 	option := strings.HasPrefix(arg, "-") && !strings.HasPrefix(w.Prefix(), "-")
 	control := strings.ContainsFunc(arg, func(c rune) bool { return c < 0x20 || c == 0x7f })
@@ -114,7 +117,7 @@ func escapesStar(w Glob, arg string) bool {
 }
 
 // isProgram compares the program. A path in a line is one place in the file
-// system, whatever folder the run is in.
+// system, in whatever folder the run is.
 func (r *Run) isProgram(program string, ctx Context) bool {
 	if !strings.Contains(r.Program, "/") {
 		return program == r.Program
@@ -124,16 +127,15 @@ func (r *Run) isProgram(program string, ctx Context) bool {
 	return root != "" && program == path.Join(root, rest)
 }
 
-// isExecutable reports whether the call gave the program as the very path that
-// the line gives: /usr/bin/git is the program git.
+// isExecutable reports whether the call gave the program as exactly the path in
+// the line: /usr/bin/git is the program git.
 func (r *Run) isExecutable(run *effects.Run) bool {
 	return strings.HasPrefix(r.Program, "/") && run.Executable == r.Program
 }
 
 // matchWord reports whether an effect comes from a word of a run that the line
-// spells out. What the run's program makes of the word must be what the word
-// says: a relative path must not lead out of the project, and a host must stand
-// in the word.
+// spells out. The program must use the word literally: a relative path must not
+// lead out of the project, and a host must be in the word.
 func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bool {
 	word, ok := r.spelled(e, all)
 	if !ok || !r.isProgram(all[e.Via.Effect].Run.Program, ctx) {
@@ -150,8 +152,8 @@ func (r *Run) matchWord(e *effects.Effect, all []effects.Effect, ctx Context) bo
 }
 
 // spelled returns the word that an effect comes from if its run's words are
-// those of the line and the line spells this word out. Where a * admits further
-// words, the word must be there once: the same text in another place may
+// those of the line and the line spells this word out. If a * admits further
+// words, the word must occur only once: the same text in another position may
 // mean something else (the second file of cp).
 func (r *Run) spelled(e *effects.Effect, all []effects.Effect) (string, bool) {
 	if e.Via == nil || e.Via.Effect < 0 || e.Via.Effect >= len(all) || all[e.Via.Effect].Run == nil {
@@ -172,7 +174,7 @@ func (r *Run) spelled(e *effects.Effect, all []effects.Effect) (string, bool) {
 	return word, true
 }
 
-// Literal reports whether the line has no * at all.
+// Literal reports whether the line has no *.
 func (r *Run) Literal() bool {
 	for _, w := range r.Words {
 		if _, ok := w.Literal(); !ok {
@@ -189,7 +191,7 @@ func (r *Run) exact(e *effects.Effect, all []effects.Effect) bool {
 	return ok && e.File != nil && strings.HasPrefix(word, "/")
 }
 
-// touches reports whether a run may be what the line is about.
+// touches reports whether a run may be covered by the line.
 func (r *Run) touches(run *effects.Run, ctx Context) bool {
 	named := run.Program == r.Program || strings.HasSuffix(run.Program, "/"+r.Program)
 	if strings.Contains(r.Program, "/") {
@@ -198,7 +200,7 @@ func (r *Run) touches(run *effects.Run, ctx Context) bool {
 	return named && (r.touchesAs(run) || slices.ContainsFunc(r.Same, func(same *Run) bool { return same.touchesAs(run) }))
 }
 
-// touchesAs compares what follows the program.
+// touchesAs compares the words after the program.
 func (r *Run) touchesAs(run *effects.Run) bool {
 	return r.touchesWords(run.Args) || r.touchesParts(run) || r.Meaning != nil && r.Meaning.touches(run)
 }
@@ -216,8 +218,8 @@ func (r *Run) touchesWords(args []string) bool {
 }
 
 // Parts splits a line with a last * into a sub-command and options, so that
-// "git push --force *" is also about "git -C x push origin -f". ok is false
-// for every other line.
+// "git push --force *" also matches "git -C x push origin -f". ok is false for
+// every other line.
 func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 	if !r.Rest || len(r.Words) == 0 {
 		return "", nil, false
@@ -231,7 +233,7 @@ func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 		case strings.HasPrefix(lit, "-"):
 			options = append(options, lit)
 		case len(options) > 0:
-			return "", nil, false // an operand after an option is a place, not a part
+			return "", nil, false // an operand after an option has a fixed position
 		default:
 			words = append(words, lit)
 		}
@@ -239,7 +241,7 @@ func (r *Run) Parts() (subcommand string, options []string, ok bool) {
 	return strings.Join(words, " "), options, true
 }
 
-// givenWords are all words after the program that the line gives.
+// givenWords returns all words after the program in the line.
 func (r *Run) givenWords() []Glob {
 	if len(r.Named) == 0 {
 		return r.Words

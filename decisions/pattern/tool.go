@@ -6,10 +6,11 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Tool is a line about using a named tool. A name without @ is about the tool in
-// every version and in none; after an @ stands the version, x for x.0.0.
+// Tool is a line about using a named tool. A name without @ matches the tool in
+// every version and without one; after an @ follows the version, where x means
+// x.0.0.
 type Tool struct {
-	// Server is the tool's server; nil for a tool that no server is named for.
+	// Server is the tool's server; nil for a tool without a server.
 	Server Glob
 	Name   Glob
 }
@@ -23,8 +24,9 @@ func parseTool(line string) (*Tool, *refusal) {
 	case name == "" || named && server == "":
 		return nil, refuse("write server:tool, or the tool alone if it is the agent's own", "a part of the line is empty")
 	case strings.HasPrefix(server, `"`), strings.HasPrefix(name, `"`), strings.Contains(name, `@"`):
-		// A label shows a name so that holds what a line reads in another way. Read as
-		// a line it would speak of a tool that has the quotes in its name: of none.
+		// A label quotes a name that a line would interpret differently. As a
+		// line it would name a tool with the quotes in its name, and match
+		// none.
 		return nil, refuse("leave it to the question, or write a * in the place of the name's odd characters", "a name in quotes is that of a tool which no line can name")
 	case strings.Contains(line, "**"):
 		return nil, refuse("use one *", "** is for paths only")
@@ -55,8 +57,9 @@ func (t *Tool) match(u *effects.Use) bool {
 	return u.Server != "" && t.Server.Match(u.Server) && t.Names(u)
 }
 
-// Names reports whether the line's name and version are those of the tool. Other
-// protocols have tools with an @ in their names: the line is about them as well.
+// Names reports whether the line's name and version are those of the tool.
+// Tools of other protocols may have an @ in their names: the line matches them
+// as well.
 func (t *Tool) Names(u *effects.Use) bool {
 	if t.Name.Match(u.Tool) {
 		return true
@@ -65,8 +68,8 @@ func (t *Tool) Names(u *effects.Use) bool {
 	return ok && u.Version != "" && name.Match(u.Tool) && version.Match(u.Version)
 }
 
-// Versioned splits the line's name at its last @; false when it has none, or
-// nothing on one side.
+// Versioned splits the line's name at its last @; it returns false if there is
+// none, or nothing on one side.
 func (t *Tool) Versioned() (name, version Glob, ok bool) {
 	text := strings.Join(t.Name, "*")
 	i := strings.LastIndexByte(text, '@')

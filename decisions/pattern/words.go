@@ -7,8 +7,8 @@ import (
 )
 
 // parseRun reads the words of a run line with the quoting of a shell: single
-// and double quotes and the backslash. Whatever else means something to a
-// shell is refused, since a line names one program.
+// and double quotes and the backslash. Anything else with a meaning to a shell
+// is refused, since a line names one program.
 func parseRun(line string) (*Run, *refusal) {
 	words, r := splitWords(line)
 	if r != nil {
@@ -53,9 +53,9 @@ func parseRun(line string) (*Run, *refusal) {
 	return run, nil
 }
 
-// normalProgram brings the program word into the form that matching uses: a
-// bare name, or a path in the sense of path lines. A relative path is one from
-// the project's root.
+// normalProgram converts the program word to the form used for matching: a bare
+// name, or a path as in path lines. A relative path is relative to the
+// project's root.
 func normalProgram(program string) (string, *refusal) {
 	if !strings.Contains(program, "/") {
 		if program == "." || program == ".." || program == "~" {
@@ -92,8 +92,8 @@ func hasEmptyMiddle(w Glob) bool {
 	return false
 }
 
-// Characters that mean something to a shell outside of quotes, and inside of
-// double quotes.
+// Characters with a meaning to a shell outside quotes, and inside double
+// quotes.
 const (
 	shellMeta  = "|&;<>()$`"
 	quotedMeta = "$`"

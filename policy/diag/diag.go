@@ -1,7 +1,6 @@
-// Package diag describes what is wrong with the files of a policy, and with
-// which words: a [Problem] has a place, a severity, and a hint what to do about
-// it. A [List] collects those of one layer, so that a person sees all of them at
-// once and not one after each attempt.
+// Package diag describes problems in the files of a policy. A [Problem] has a
+// place, a severity, and a hint about how to fix it. A [List] collects those of
+// one layer, so that a person sees all of them at once and not one per attempt.
 package diag
 
 import (
@@ -24,13 +23,13 @@ type Severity string
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"
-	SeverityNote    Severity = "note" // worth knowing, and may well be meant
+	SeverityNote    Severity = "note" // worth knowing, but may be intended
 )
 
 // Problem is something wrong with a policy file.
 type Problem struct {
 	File     string   `json:"file,omitzero"`
-	Line     int      `json:"line,omitzero"` // 1 is the first; 0 when the whole file is meant
+	Line     int      `json:"line,omitzero"` // 1 is the first; 0 for the whole file
 	Severity Severity `json:"severity"`
 	Text     string   `json:"text"`
 	Hint     string   `json:"hint,omitzero"` // what to do about it
@@ -66,8 +65,8 @@ func (e *Error) Error() string {
 	return text
 }
 
-// MaxText bounds the text of a problem, in bytes: it can quote a rule, and
-// goes into reasons, logs and the status.
+// MaxText is the maximum length of a problem's text, in bytes: it can quote a
+// rule, and appears in reasons, logs and the status.
 const MaxText = 400
 
 func shortened(text string) string {
@@ -77,10 +76,10 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:MaxText], "") + "…"
 }
 
-// List collects what is wrong with one layer.
+// List collects the problems of one layer.
 type List []Problem
 
-// Append adds a problem, its text shortened.
+// Append adds a problem, truncating its text.
 func (ps *List) Append(p Problem) {
 	p.Text = shortened(p.Text)
 	*ps = append(*ps, p)
@@ -102,7 +101,8 @@ func (ps *List) FileErrorf(name, hint, format string, args ...any) {
 	ps.Append(Problem{File: name, Severity: SeverityError, Hint: hint, Text: fmt.Sprintf(format, args...)})
 }
 
-// Errors returns the errors among the problems, in the order of places, each once.
+// Errors returns the errors among the problems, ordered by place, without
+// duplicates.
 func (ps List) Errors() []Problem {
 	var out []Problem
 	for _, p := range ps.Sorted() {
@@ -144,8 +144,8 @@ func (ps List) Err(layer decisions.Layer) error {
 	return nil
 }
 
-// Error makes a problem an error, for those who read files and stop at the
-// first one.
+// Error returns the problem as an error, for callers that stop at the first
+// one.
 func (p Problem) Error() string { return p.String() }
 
 func (p Problem) AsError() error {
@@ -153,7 +153,7 @@ func (p Problem) AsError() error {
 	return p
 }
 
-// AddErr adds an error, which may be a problem.
+// AddErr adds an error, which may wrap a problem.
 func (ps *List) AddErr(err error) {
 	if p, ok := errors.AsType[Problem](err); ok {
 		*ps = append(*ps, p)
@@ -162,8 +162,8 @@ func (ps *List) AddErr(err error) {
 	*ps = append(*ps, Problem{Severity: SeverityError, Text: err.Error()})
 }
 
-// WithoutPath is the text of an error without its path, which a problem names
-// already.
+// WithoutPath returns the text of an error without its path, which the problem
+// already names.
 func WithoutPath(err error) string {
 	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err.Error()

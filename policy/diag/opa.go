@@ -10,7 +10,7 @@ import (
 )
 
 // AddOPA adds the errors that OPA's parser or compiler reported, in few words:
-// they are read in the reason of a question and in the one line that a service
+// they are shown in the reason of a question and in the one line that a service
 // manager shows.
 func (ps *List) AddOPA(err error) {
 	var list ast.Errors
@@ -26,9 +26,9 @@ func (ps *List) AddOPA(err error) {
 
 const fieldsHint = "the fields of input are listed in docs/policy.md and rego/input.schema.json"
 
-// explain is what an error says and what to do about it. OPA's details of an
-// undefined reference list all that could have stood there, which for the input
-// is a screenful: what was most likely meant is enough.
+// explain returns the text of an error and a hint. OPA's details of an
+// undefined reference list every possible member, which for the input is a
+// screenful; the most likely one is enough.
 func explain(e *ast.Error) (text, hint string) {
 	ofInput := strings.HasPrefix(e.Message, "undefined ref: input")
 	switch d := e.Details.(type) {
@@ -47,7 +47,7 @@ func explain(e *ast.Error) (text, hint string) {
 	text = e.Message
 	if e.Details != nil {
 		for _, line := range e.Details.Lines() {
-			if line = strings.TrimSpace(line); strings.Trim(line, "^") != "" { // else it points into the line before
+			if line = strings.TrimSpace(line); strings.Trim(line, "^") != "" { // otherwise it refers to the line before
 				text += "; " + line
 			}
 		}
@@ -65,11 +65,11 @@ func joined(a, b string) string {
 	return a + "; " + b
 }
 
-// maxListedMembers is up to how many members are all named, when none is like the
-// one that was written.
+// maxListedMembers is the number of members up to which all are listed when
+// none is similar to the one that was written.
 const maxListedMembers = 6
 
-// suggestion says which member the rule's author may have meant.
+// suggestion names the member that the rule's author may have meant.
 func suggestion(d *ast.RefErrInvalidDetail) string {
 	wrote, ok := d.Ref[d.Pos].Value.(ast.String)
 	if !ok {
@@ -97,12 +97,13 @@ func suggestion(d *ast.RefErrInvalidDetail) string {
 	return ""
 }
 
-// isSimilar reports whether one name may be a slip for the other: a third of it may
-// differ, in two places at most.
+// isSimilar reports whether one name may be a misspelling of the other: up to a
+// third of its letters may differ, in two places at most.
 func isSimilar(a, b string) bool { return distance(a, b) <= min(2, max(len(a), len(b))/3) }
 
-// distance is the number of bytes to insert, drop or exchange to make one name
-// of the other (Levenshtein). A name longer than any field is like none.
+// distance is the number of bytes to insert, delete or replace to turn one name
+// into the other (Levenshtein). Names longer than any field are similar to
+// none.
 func distance(a, b string) int {
 	const longest = 64
 	if len(a) > longest || len(b) > longest {

@@ -13,10 +13,9 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// What a list may allow is less than what peers let a person allow: a line must
-// say what runs.
+// A list may allow less than other tools do: a line must say what runs.
 
-// allowAll is what becomes of an allow of everything that a tool can do.
+// allowAll handles an allow of everything that a tool can do.
 func allowAll(a area) ([]line, *untranslatable) {
 	switch a {
 	case readArea:
@@ -36,7 +35,7 @@ func allowAll(a area) ([]line, *untranslatable) {
 	return nil, &untranslatable{Everything, "it allows everything", "choose a profile in permd.toml, and allow what you mean"}
 }
 
-// allowable parses a line of an allow and refuses what covers more than its
+// allowable parses an allow line and refuses lines that cover more than their
 // words say, or nothing at all.
 func (t *translator) allowable(l line) (*pattern.Pattern, *untranslatable) {
 	if l.kind == effects.KindRun && middleStar(l.text) {
@@ -80,8 +79,8 @@ func (t *translator) allowable(l line) (*pattern.Pattern, *untranslatable) {
 	return p, nil
 }
 
-// runnable refuses lines that allow code which permd cannot see, and takes a
-// last * off where it would cover nothing.
+// runnable refuses lines that allow code which permd cannot see, and drops a
+// final * where it would cover nothing.
 func (t *translator) runnable(r *pattern.Run) *untranslatable {
 	open := r.Rest || slices.ContainsFunc(r.Words, func(w pattern.Glob) bool { _, ok := w.Literal(); return !ok })
 	bare := len(r.Words) == 0
@@ -102,7 +101,7 @@ func (t *translator) runnable(r *pattern.Run) *untranslatable {
 	case decisions.RunsTargets(base) && openTarget(r):
 		return &untranslatable{Targets, "it allows whatever targets the project defines, now and later", "name the targets, an entry each, such as \"" + base + " test\""}
 	case r.ByPath() && r.Rest && !t.o.Table.Knows(base):
-		// What a script makes of further words nobody knows.
+		// The effect of further words on a script is unknown.
 		if bare || true {
 			r.Rest = false
 		}
@@ -121,7 +120,7 @@ func inlineCode(r *pattern.Run) bool {
 	return false
 }
 
-// openTarget reports whether a line of make, npm and their like leaves open which
+// openTarget reports whether a line of make, npm or similar leaves open which
 // target of the project runs.
 func openTarget(r *pattern.Run) bool {
 	switch path.Base(r.Program) {
@@ -135,7 +134,7 @@ func openTarget(r *pattern.Run) bool {
 	return r.Rest && len(r.Words) == 0
 }
 
-// wholeTree refuses paths below which a whole machine or person lies.
+// wholeTree refuses paths that contain a whole machine or home folder.
 func wholeTree(p *pattern.Pattern) *untranslatable {
 	text := p.String()
 	top, deep := strings.CutSuffix(text, "/**")

@@ -12,10 +12,10 @@ import (
 )
 
 // Claude Code: permissions.allow, ask and deny hold Tool or Tool(specifier).
-// Deny comes before ask before allow, however specific they are, and the lists of
-// all files are merged.
+// Deny precedes ask, which precedes allow, however specific they are, and the
+// lists of all files are merged.
 
-// claudeOther are settings that say nothing of permissions.
+// claudeOther lists settings that do not concern permissions.
 var claudeOther = []string{"$schema", "env", "model", "cleanupPeriodDays", "includeCoAuthoredBy", "includeGitInstructions", "outputStyle", "statusLine",
 	"apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "forceLoginMethod", "forceLoginOrgUUID", "spinnerTipsEnabled", "alwaysThinkingEnabled",
 	"language", "theme", "verbose", "autoUpdatesChannel", "attribution", "companyAnnouncements", "otelHeadersHelper", "plansDirectory", "effortLevel",
@@ -174,7 +174,7 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 			r.only = "for " + spec
 		}
 	case name == "Task" || name == "Agent":
-		// Two names of the same tool.
+		// Both are names of the same tool.
 		r.m = tool("", "Task")
 		other := tool("", "Agent")
 		r.m.lines, r.m.bodies = append(r.m.lines, other.lines...), append(r.m.bodies, other.bodies...)
@@ -194,7 +194,7 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 		return
 	}
 	if set == decisions.SetAllow && strings.HasPrefix(spec, "!") {
-		// What an allow leaves out must stay out.
+		// Tools that an allow leaves out must stay left out.
 		var kind effects.Kind
 		switch r.m.area {
 		case readArea:
@@ -209,7 +209,8 @@ func (t *translator) claudeRule(set decisions.Set, item *node) {
 	t.add(r)
 }
 
-// claudeUnread keeps what cannot be read from being less than it was.
+// claudeUnread handles rules that cannot be read: they must not end up weaker
+// than they were.
 func (t *translator) claudeUnread(r rule, why string) {
 	if r.set != decisions.SetDeny {
 		t.note(Note{At: r.at, Text: r.text, Outcome: LeftOut, Reason: Broken, Why: why})
@@ -226,8 +227,8 @@ func (t *translator) claudeUnread(r rule, why string) {
 	t.add(r)
 }
 
-// claudeCommand reads what follows Bash: words, with * for any text, and
-// :* at the end, which is the same as a space and *.
+// claudeCommand reads the specifier of Bash: words, with * for any text; a
+// final :* is the same as a space and *.
 func claudeCommand(spec string) match {
 	spec = strings.TrimSpace(spec)
 	if head, ok := strings.CutSuffix(spec, ":*"); ok {
@@ -251,7 +252,7 @@ func claudeServer(name string) match {
 	return tool(server, toolName)
 }
 
-// claudeDomain reads a domain, with *. for all that lies below it.
+// claudeDomain reads a domain; *. matches all its subdomains.
 func claudeDomain(domain string) match {
 	if domain == "*" || domain == "" {
 		return everything(fetchArea)
@@ -259,9 +260,10 @@ func claudeDomain(domain string) match {
 	return hosts([]string{domain}, !strings.Contains(strings.TrimPrefix(domain, "*."), "*"), "(?is)^"+globRegexp(domain)+"$")
 }
 
-// claudePath reads a pattern in the manner of .gitignore: //x from the root of
-// the file system, ~/x from home, /x from the settings' folder, and everything
-// else from where Claude Code was started, for which the project's root stands.
+// claudePath reads a pattern in the style of .gitignore: //x is relative to the
+// root of the file system, ~/x to home, /x to the settings' folder, and
+// everything else to the folder where Claude Code was started, taken to be the
+// project's root.
 func (t *translator) claudePath(a area, kinds []effects.Kind, spec string, set decisions.Set) match {
 	spec = strings.TrimSpace(spec)
 	type place struct {
@@ -279,8 +281,8 @@ func (t *translator) claudePath(a area, kinds []effects.Kind, spec string, set d
 			places = []place{{pattern.Project, spec[1:]}}
 			break
 		}
-		// Of a person's own settings versions read it from their folder or from
-		// the project: an allow takes the first, a deny both.
+		// For a person's own settings some versions read it from their folder,
+		// others from the project: an allow takes the first, a deny both.
 		dir := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(t.file)), "/")
 		places = []place{{pattern.Root, under(dir, spec)}}
 		if set != decisions.SetAllow {
@@ -293,7 +295,7 @@ func (t *translator) claudePath(a area, kinds []effects.Kind, spec string, set d
 		}
 		places = []place{{pattern.Project, glob}}
 		if set != decisions.SetAllow && strings.HasPrefix(glob, "**/") {
-			// The folder that Claude Code was started in may lie anywhere.
+			// Claude Code may have been started in any folder.
 			places = append(places, place{pattern.Root, glob})
 		}
 	}
@@ -304,7 +306,7 @@ func (t *translator) claudePath(a area, kinds []effects.Kind, spec string, set d
 		glob := strings.TrimSuffix(p.glob, "/")
 		globs := []string{glob}
 		if !strings.HasSuffix(glob, "**") && !strings.Contains(filepath.Base(glob), ".") || glob != p.glob {
-			globs = append(globs, glob+"/**") // a folder means what is in it
+			globs = append(globs, glob+"/**") // a folder stands for its contents
 		}
 		for _, g := range globs {
 			l, x, err := pathGlob(p.base, g, "[^/]*")

@@ -11,8 +11,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// Codex: config.toml, and rules files with prefix_rule, of which the strictest
-// that matches decides.
+// Codex: config.toml, and rules files with prefix_rule. The strictest rule that
+// matches decides.
 
 func (t *translator) codex(f File) error {
 	if filepath.Ext(f.Name) != ".toml" {
@@ -172,7 +172,7 @@ func (t *translator) codexRules(f File) error {
 	return nil
 }
 
-// codexPattern reads a pattern: words, each one text or a list of alternatives.
+// codexPattern reads a pattern: words, each a text or a list of alternatives.
 func (t *translator) codexPattern(c starCall) (words [][]string, shown string, err error) {
 	p := c.args["pattern"]
 	if p == nil || p.kind != '[' || len(p.items) == 0 {
@@ -190,10 +190,10 @@ func (t *translator) codexPattern(c starCall) (words [][]string, shown string, e
 	return words, strings.Join(show, " "), nil
 }
 
-// maxArgv is the most lines that alternatives of a pattern make.
+// maxArgv bounds the lines that the alternatives of a pattern expand to.
 const maxArgv = 128
 
-// argvPrefix is the match of commands by their first words.
+// argvPrefix returns the match of commands by their first words.
 func argvPrefix(words [][]string) match {
 	res := make([]string, len(words))
 	for i, alternatives := range words {

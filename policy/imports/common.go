@@ -13,7 +13,7 @@ func notAn(what string, n *node) error {
 	return fmt.Errorf("%s %s is expected, and there is %s", article, what, n.what())
 }
 
-// otherKey notes a key that no rule comes of: nothing is left out silently.
+// otherKey notes a key that yields no rule: nothing is left out silently.
 func (t *translator) otherKey(m member, known []string) {
 	if slices.Contains(known, m.name) {
 		t.note(Note{At: t.at(m.line), Text: m.name, Outcome: Remark, Why: "it says nothing of permissions"})

@@ -10,7 +10,7 @@ import (
 // Gemini CLI: settings.json, and policies in TOML whose rule with the highest
 // priority decides.
 
-// What settings.json says counts as rules of these priorities.
+// Priorities that settings.json has when compared with rules.
 const (
 	geminiExclude = 400
 	geminiAllowed = 300
@@ -109,8 +109,8 @@ func (t *translator) geminiTools(n *node) error {
 	return nil
 }
 
-// geminiTool reads a list of tools: those that there are, that are not, or that
-// are not asked for.
+// geminiTool reads a list of tools: those available, those excluded, or those
+// that are not asked about.
 func (t *translator) geminiTool(m member) error {
 	if m.value.kind != '[' {
 		return &fileError{at: t.at(m.line), err: notAn("list", m.value)}
@@ -136,8 +136,8 @@ func (t *translator) geminiTool(m member) error {
 	return nil
 }
 
-// geminiCore reads the list of the only built-in tools that there are. What is
-// on it is asked for, and what is not is denied.
+// geminiCore reads the list of the only available built-in tools. Tools on it
+// are asked about, all others are denied.
 func (t *translator) geminiCore(m member) error {
 	listed := make(map[area]bool)
 	for _, item := range m.value.items {
@@ -162,8 +162,8 @@ func (t *translator) geminiCore(m member) error {
 	return nil
 }
 
-// geminiNamed is the match of a tool by its name, with words of a command in
-// brackets.
+// geminiNamed returns the match of a tool by its name, with words of a command
+// in brackets.
 func geminiNamed(text string) match {
 	name, spec, ok := strings.Cut(strings.TrimSuffix(text, ")"), "(")
 	m := geminiArea(name)
@@ -175,7 +175,7 @@ func geminiNamed(text string) match {
 	return m
 }
 
-// geminiArea is the match of all calls of a tool.
+// geminiArea returns the match of all calls of a tool.
 func geminiArea(name string) match {
 	switch name {
 	case "*":
@@ -204,7 +204,8 @@ func geminiArea(name string) match {
 	return tool("", name)
 }
 
-// geminiServerTool is a server's tool, which may come under its long name alone.
+// geminiServerTool is a server's tool, which may appear under its long name
+// only.
 func geminiServerTool(server, toolName, long string) match {
 	m := tool(server, toolName)
 	if strings.Contains(server, "*") && server != "*" {

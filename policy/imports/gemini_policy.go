@@ -30,7 +30,7 @@ func (t *translator) geminiPolicy(doc *node) error {
 	return nil
 }
 
-// list is a text or a list of texts.
+// list is a string or a list of strings.
 func (n *node) list() ([]string, bool) {
 	switch {
 	case n == nil:
@@ -91,8 +91,8 @@ func (t *translator) geminiRule(n *node) error {
 	return nil
 }
 
-// geminiConditions reads the members of a rule that do not say what it is about.
-// It returns when the rule holds, as far as that has no form here.
+// geminiConditions reads the members of a rule that restrict when it applies,
+// and returns a description of those that cannot be translated.
 func (t *translator) geminiConditions(n *node, r *rule) ([]string, error) {
 	known := []string{"toolName", "mcpName", "commandPrefix", "commandRegex", "argsPattern", "decision", "priority", "modes", "interactive",
 		"allowRedirection", "allow_redirection", "denyMessage", "deny_message", "subagent", "toolAnnotations", "description"}
@@ -128,7 +128,7 @@ func (t *translator) geminiConditions(n *node, r *rule) ([]string, error) {
 	return only, nil
 }
 
-// geminiMatches returns what a rule is about, and how it names that.
+// geminiMatches returns the matches of a rule and how it names them.
 func geminiMatches(n *node, server string, names, prefixes []string) ([]match, []string) {
 	var matches []match
 	switch {
@@ -168,8 +168,8 @@ func geminiMatches(n *node, server string, names, prefixes []string) ([]match, [
 	return matches, names
 }
 
-// geminiArguments narrows what a rule is about to calls whose input matches an
-// expression. Where it cannot, it returns that as a condition.
+// geminiArguments narrows matches to calls whose input matches an expression.
+// Where it cannot, it returns that as a condition.
 func geminiArguments(matches []match, p *node, allow bool) (only []string) {
 	re, command := strings.CutPrefix(strings.Trim(p.text, "/"), `"command":"`)
 	for i, m := range matches {
@@ -181,7 +181,7 @@ func geminiArguments(matches []match, p *node, allow bool) (only []string) {
 		} else if src := strings.Trim(p.text, "/"); m.area == runArea && m.all && !strings.Contains(src, `"`) {
 			matches[i] = commandRegexp(src, false, true, false)
 			if plain, _ := withoutLookaround(src); matches[i].bodies != nil {
-				// What else the tool is given is tested too.
+				// The expression also tests the tool's other input.
 				matches[i].bodies = append(matches[i].bodies, body("input.effect.shell == true", regoText("(?s)"+plain, "json.marshal(input.call.raw)")))
 			}
 			if allow {

@@ -1,11 +1,11 @@
-// Package imports turns the permission settings of other tools (Claude Code,
-// Codex, Gemini CLI, opencode, Zed, VS Code) into rules of permd, and says what
-// it could not carry over and why.
+// Package imports translates the permission settings of other tools (Claude
+// Code, Codex, Gemini CLI, opencode, Zed, VS Code) into rules of permd, and
+// reports what it could not translate and why.
 //
-// It never makes permd looser than what the person wrote: an allow is kept only
-// as far as its words say what runs, and a deny that cannot be kept exactly
-// becomes wider or an ask. It decides nothing and installs nothing, and it knows
-// no journal: it makes the text of rules.
+// The result is never looser than the settings: an allow is kept only as far as
+// its words say what runs, and a deny that cannot be translated exactly becomes
+// wider or an ask. The package only produces the text of rules. It decides
+// nothing, installs nothing and does not use the journal.
 package imports
 
 import (
@@ -36,7 +36,7 @@ const (
 // Peers are all of them.
 var Peers = []Peer{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
 
-// Name is the peer's name as its makers write it.
+// Name is the name that the tool's makers use.
 func (p Peer) Name() string {
 	switch p {
 	case Claude:
@@ -61,28 +61,28 @@ type File struct {
 	Data []byte
 }
 
-// maxFile is the largest settings file that is read, in bytes.
+// maxFile is the maximum size of a settings file, in bytes.
 const maxFile = 4 << 20
 
 // Options say where the settings come from.
 type Options struct {
-	// Home is the person's home: a settings file below it that belongs to the
-	// peer itself holds for all projects.
+	// Home is the person's home folder: the peer's own settings files below it
+	// apply to all projects.
 	Home string
-	// Project binds the rules to the project with this root; "" takes it from
-	// where the files lie.
+	// Project binds the rules to the project with this root. If it is "", the
+	// project is derived from where the files are.
 	Project string
-	// Everywhere makes rules of a project's settings hold in every project.
+	// Everywhere makes rules from a project's settings apply to every project.
 	Everywhere bool
-	// Table and Profiles are what permd makes effects with.
+	// Table and Profiles are used to derive effects.
 	Table    *programs.Table
 	Profiles *tools.Profiles
 }
 
-// Place is where something stands.
+// Place is a position in a settings file.
 type Place struct {
 	File string `json:"file"`
-	Line int    `json:"line,omitzero"` // 0 when the file as a whole is meant
+	Line int    `json:"line,omitzero"` // 0 for the whole file
 }
 
 // String returns file:line.
@@ -93,61 +93,61 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Outcome says what became of a rule or a setting.
+// Outcome is the result of translating a rule or a setting.
 type Outcome string
 
 // The outcomes.
 const (
-	Kept     Outcome = "kept"     // it says the same
-	Narrower Outcome = "narrower" // an allow that covers less than the peer did
+	Kept     Outcome = "kept"     // translated exactly
+	Narrower Outcome = "narrower" // an allow that covers less than the peer's
 	Wider    Outcome = "wider"    // a deny or ask that covers more
-	Asks     Outcome = "asks"     // it asks now where the peer denied
-	LeftOut  Outcome = "left out" // no rule came of it
+	Asks     Outcome = "asks"     // an ask where the peer denied
+	LeftOut  Outcome = "left out" // yields no rule
 	Mode     Outcome = "mode"     // a mode of the peer
-	Unknown  Outcome = "unknown"  // a key that is not known
+	Unknown  Outcome = "unknown"  // an unknown key
 	Remark   Outcome = "note"     // worth knowing
 )
 
-// Outcomes are all of them, in the order of a summary.
+// Outcomes are all outcomes, in the order of a summary.
 var Outcomes = []Outcome{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Remark}
 
-// Note is what became of one rule or setting.
+// Note is the outcome for one rule or setting.
 type Note struct {
 	At      Place   `json:"at"`
-	Text    string  `json:"text"` // as it is there
+	Text    string  `json:"text"` // as written in the settings
 	Outcome Outcome `json:"outcome"`
 	Why     string  `json:"why,omitzero"`
 	Instead string  `json:"instead,omitzero"`
-	// Reason is the class of Why, for programs.
+	// Reason is the class of Why, for machine use.
 	Reason Reason `json:"reason,omitzero"`
 }
 
-// Reason is the class of reasons for which something could not be kept.
+// Reason is the class of reasons why something could not be translated.
 type Reason string
 
 // The classes.
 const (
 	Everything  Reason = "everything"   // it allows all that a tool can do
-	Interpreter Reason = "interpreter"  // code that permd cannot see
+	Interpreter Reason = "interpreter"  // runs code that permd cannot see
 	Wrapper     Reason = "wrapper"      // a program that runs others
-	Targets     Reason = "targets"      // whatever the project's files define
-	ByPath      Reason = "by path"      // a script with open words
+	Targets     Reason = "targets"      // runs targets that the project's files define
+	ByPath      Reason = "by path"      // a script with arbitrary arguments
 	NotWords    Reason = "no words"     // text that names no program with its words
 	NotKnown    Reason = "not known"    // words that permd does not know to be harmless
-	Condition   Reason = "condition"    // it holds only in some cases
-	NoPattern   Reason = "no pattern"   // a pattern that lists do not have
+	Condition   Reason = "condition"    // it applies only in some cases
+	NoPattern   Reason = "no pattern"   // a pattern that lists cannot express
 	Loose       Reason = "loose prefix" // a prefix that ends within a word
-	Broken      Reason = "broken"       // the peer itself ignores it
-	Unreadable  Reason = "unreadable"   // permd cannot read it, the peer perhaps can
-	Elsewhere   Reason = "elsewhere"    // permd has no such thing
-	Overruled   Reason = "overruled"    // another rule of the peer takes its place
+	Broken      Reason = "broken"       // the peer ignores it
+	Unreadable  Reason = "unreadable"   // permd cannot read it, but perhaps the peer can
+	Elsewhere   Reason = "elsewhere"    // permd has no equivalent
+	Overruled   Reason = "overruled"    // overridden by another rule of the peer
 )
 
-// Import is what settings came to.
+// Import is the result of a translation.
 type Import struct {
 	Peer  Peer     `json:"peer"`
 	Files []Out    `json:"files"`
-	Notes []Note   `json:"notes"` // in the order of files and lines
+	Notes []Note   `json:"notes"` // ordered by file and line
 	Read  []Source `json:"read"`
 	rules []rule
 }
@@ -155,35 +155,37 @@ type Import struct {
 // Source is a settings file that was read.
 type Source struct {
 	File string `json:"file"`
-	// Project is the root that its rules are bound to, "" for every project.
+	// Project is the root of the project that its rules are bound to, "" for
+	// every project.
 	Project string `json:"project,omitzero"`
 }
 
-// Out is a file of rules to write.
+// Out is a rules file to write.
 type Out struct {
 	Name string `json:"name"` // rules.yaml or imported.rego
 	Text string `json:"text"`
 }
 
-// Error is something in a settings file that keeps it from being read.
+// fileError is an error that keeps a settings file from being read.
 type fileError struct {
 	at  Place
 	err error
 	fix string
 }
 
-// Error returns the place and what is wrong.
+// Error returns the place and the problem.
 func (e *fileError) Error() string { return fmt.Sprintf("reading %s: %v", e.at, e.err) }
 
-// Unwrap returns what is wrong without its place.
+// Unwrap returns the problem without its place.
 func (e *fileError) Unwrap() error { return e.err }
 
-// Hint returns what to do about it, "" if nothing is known.
+// Hint returns how to fix it, "" if nothing is known.
 func (e *fileError) Hint() string { return e.fix }
 
-// Translate reads settings and makes rules of them. Files of the same peer are
-// one set of settings; where their order counts, a later one has more weight.
-// A file that cannot be read whole is an *Error: what it denies is not known.
+// Translate reads settings and turns them into rules. Files of the same peer
+// are one set of settings; where their order matters, a later one takes
+// precedence. A file that cannot be read completely is an *Error, because its
+// denies are not known.
 func Translate(peer Peer, files []File, o Options) (*Import, error) {
 	if len(files) == 0 {
 		return nil, errors.New("translating settings: there is no file")
@@ -219,8 +221,8 @@ func Translate(peer Peer, files []File, o Options) (*Import, error) {
 type translator struct {
 	peer    Peer
 	o       Options
-	project string // that the rules of the file being read are bound to
-	file    string // being read
+	project string // root of the project that the current file's rules are bound to
+	file    string // current file
 	rules   []rule
 	im      *Import
 }
@@ -254,11 +256,12 @@ type rule struct {
 	rank int
 	// message is for the model, where the peer has one.
 	message string
-	// project is the root that the rule is bound to, "" for every project.
+	// project is the root of the project that the rule is bound to, "" for
+	// every project.
 	project string
-	// only says in which cases the rule holds, "" for always.
+	// only describes the cases in which the rule applies, "" for always.
 	only string
-	// remark goes with whatever becomes of the rule.
+	// remark is added to the note about the rule.
 	remark string
 }
 
@@ -271,7 +274,7 @@ func (t *translator) add(r rule) {
 
 func (t *translator) note(n Note) { t.im.Notes = append(t.im.Notes, n) }
 
-// leaveOut notes a rule that nothing came of before it could be one.
+// leaveOut notes a rule that was dropped before translation.
 func (t *translator) leaveOut(line int, text string, why Reason, instead, format string, args ...any) {
 	t.note(Note{At: t.at(line), Text: text, Outcome: LeftOut, Reason: why, Why: fmt.Sprintf(format, args...), Instead: instead})
 }
@@ -280,14 +283,15 @@ func (t *translator) mode(line int, text, why, instead string) {
 	t.note(Note{At: t.at(line), Text: text, Outcome: Mode, Reason: Elsewhere, Why: why, Instead: instead})
 }
 
-// folders are where a project keeps the settings of each peer, below its root.
+// folders are where each peer keeps the settings of a project, relative to its
+// root.
 var folders = map[Peer][]string{
 	Claude: {".claude"}, Codex: {".codex", ".codex/rules"}, Gemini: {".gemini", ".gemini/policies"},
 	OpenCode: {".", ".opencode", ".opencode/agent", ".opencode/agents"}, Zed: {".zed"}, VSCode: {".vscode"},
 }
 
-// projectOf is the project that a settings file belongs to, "" when it holds for
-// all of them.
+// projectOf returns the root of the project that a settings file belongs to, ""
+// if it applies to all.
 func projectOf(peer Peer, file, home string) string {
 	dir := filepath.Dir(file)
 	for _, sub := range folders[peer] {

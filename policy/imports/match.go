@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// area is what kind of thing a rule of a peer is about.
+// area is the kind of thing a rule of a peer is about.
 type area uint8
 
 const (
@@ -25,25 +25,27 @@ const (
 	toolArea // named tools, of servers or of the agent
 )
 
-// match is what a rule of a peer is about, in three forms: lines of a list,
-// conditions in Rego, and a function, for comparing.
+// match is what a rule of a peer matches, in three forms: lines of a list,
+// conditions in Rego, and a function used for comparing.
 type match struct {
 	area area
 	all  bool // everything of the area
-	// lines are what a list can say about it.
+	// lines are the list lines for it.
 	lines []line
-	// exact is set when the lines cover at least all that the peer matches, so
-	// that a deny may be nothing but them.
+	// exact is set if the lines cover at least everything the peer matches, so
+	// that they suffice for a deny.
 	exact bool
-	// narrow says how the lines cover less than the peer does, "" if they do not.
+	// narrow describes how the lines cover less than the peer does, "" if they
+	// do not.
 	narrow string
-	// bodies are Rego conditions that match as the peer does, or more; each of
-	// them is enough. textsName and lineName stand for the helpers.
+	// bodies are Rego conditions that match what the peer matches, or more; any
+	// one of them suffices. textsName and lineName are placeholders for the
+	// helpers.
 	bodies []string
-	// untranslatable says why there are no lines.
+	// untranslatable is the reason why there are no lines.
 	untranslatable *untranslatable
-	// apart names a question that the peer asks in addition: only rules of the
-	// same one are exceptions.
+	// apart names a separate question that the peer asks in addition: only
+	// rules about the same one are exceptions.
 	apart string
 	says  func(*Item) bool
 }
@@ -53,20 +55,20 @@ type line struct {
 	text string
 }
 
-// untranslatable is why something cannot be said.
+// untranslatable is the reason why something cannot be expressed.
 type untranslatable struct {
 	reason       Reason
 	why, instead string
 }
 
-// Item is one thing that a peer judges: a command of a command line, a file, an
-// address, a tool.
+// Item is one thing that a peer decides about: a command of a command line, a
+// file, an address, a tool.
 type Item struct {
 	area area
-	// text is the command, without its neighbours; Line the whole line.
+	// text is the single command, Line the whole line.
 	text, line string
 	path       string // absolute
-	project    string // root
+	project    string // root of the project
 	home       string
 	url, host  string
 	server     string
@@ -77,8 +79,8 @@ type Item struct {
 const (
 	textsName = "imported_texts"
 	lineName  = "imported_line"
-	// writtenName takes the place of textsName in exceptions: a copy of a program
-	// in another folder is not what an exception is about.
+	// writtenName replaces textsName in exceptions: an exception does not cover
+	// a copy of a program in another folder.
 	writtenName = "imported_written"
 )
 
@@ -90,30 +92,30 @@ func regoText(re, ref string) string {
 	return fmt.Sprintf("regex.match(%s, %s)", quote(re), ref)
 }
 
-// quote writes a text as Rego, YAML and JSON read it alike.
+// quote returns a string literal that Rego, YAML and JSON read alike.
 func quote(s string) string {
 	b, err := jsontext.AppendQuote(nil, s)
-	if err != nil { // not UTF-8: what cannot be read matches nothing like it
+	if err != nil { // not UTF-8: it matches nothing
 		b, _ = jsontext.AppendQuote(nil, strings.ToValidUTF8(s, "\uFFFD"))
 	}
 	return string(b)
 }
 
-// unread is a pattern that permd cannot read and the peer perhaps can: an allow
-// of it is left out, and a deny asks for everything of the area.
+// unread is a pattern that permd cannot read but the peer perhaps can: an allow
+// of it is left out, and a deny asks about everything of the area.
 func unread(a area, err error) match {
 	return match{area: a, bodies: allBodies(a, false), says: func(*Item) bool { return false },
 		untranslatable: &untranslatable{Unreadable, "permd cannot read the expression: " + err.Error(), "write an entry for each thing that you mean"}}
 }
 
-// everything of an area.
+// everything returns the match of a whole area.
 func everything(a area) match {
 	return match{area: a, all: true, says: func(i *Item) bool { return a == anyArea || i.area == a }}
 }
 
-// allBodies are the conditions for everything of an area. With exceptions only
-// what a tool does by itself counts: what the files and hosts of a command are,
-// the peer leaves to the command's rule.
+// allBodies returns the conditions for everything of an area. With exceptions
+// only what a tool itself does counts: the peer decides about the files and
+// hosts of a command by the command's rule.
 func allBodies(a area, excepted bool) []string {
 	const plain = "input.effect.shell == false"
 	switch a {
@@ -141,9 +143,9 @@ func allBodies(a area, excepted bool) []string {
 		body(`input.effect.kind in {"read", "write", "delete", "connect"}`, plain)}
 }
 
-// runs is the match of commands by a regular expression over their text, with
-// the lines that a list has for it. wide is set when the expression also
-// covers what is between commands.
+// runs returns the match of commands by a regular expression over their text,
+// with the equivalent list lines. wide is set if the expression also covers the
+// operators between commands.
 func runs(re string, wide bool, lines []string, exact bool) match {
 	m := match{area: runArea, exact: exact}
 	for _, l := range lines {
@@ -166,12 +168,12 @@ func runs(re string, wide bool, lines []string, exact bool) match {
 	return m
 }
 
-// operators are what is between commands: a pattern with one of them never
-// matches a single command.
+// operators separate commands: a pattern with one of them never matches a
+// single command.
 const operators = "|&;<>$`\n"
 
-// runGlob is a command pattern in which * stands for any text. A last " *" also
-// stands for nothing.
+// runGlob is a command pattern in which * matches any text. A final " *" also
+// matches the empty text.
 func runGlob(glob string) match {
 	re := "(?s)^" + globRegexp(glob) + "$"
 	if head, ok := strings.CutSuffix(glob, " *"); ok {
@@ -194,7 +196,7 @@ func runGlob(glob string) match {
 	case open && bounded && !strings.Contains(head, "*"):
 		return runs(re, wide, []string{glob}, true)
 	case open && !bounded && !strings.Contains(head, "*"):
-		// The last word may go on, or words may follow it.
+		// The last word may continue, or more words may follow it.
 		m := runs(re, wide, []string{head + " *"}, false)
 		m.narrow = fmt.Sprintf("the pattern ends within a word: %q and what goes on like it are not covered, only the word itself", head+"…")
 		return m
@@ -206,8 +208,8 @@ func runGlob(glob string) match {
 	return m
 }
 
-// globRegexp is a regular expression for text in which * stands for any
-// characters and ? for one.
+// globRegexp returns a regular expression for text in which * matches any
+// characters and ? one.
 func globRegexp(glob string) string {
 	var b strings.Builder
 	for _, c := range glob {
@@ -228,7 +230,7 @@ func runPrefix(words string) match {
 	return runs("(?s)^"+regexp.QuoteMeta(words)+`(\s|$)`, strings.ContainsAny(words, operators), []string{words + " *"}, true)
 }
 
-// hosts is the match of addresses by hosts.
+// hosts returns the match of addresses by host.
 func hosts(lines []string, exact bool, re string) match {
 	m := match{area: fetchArea, exact: exact}
 	for _, l := range lines {
@@ -250,7 +252,8 @@ func hosts(lines []string, exact bool, re string) match {
 	return m
 }
 
-// tool is the match of a named tool; an empty server means the agent's own.
+// tool returns the match of a named tool; an empty server means the agent's
+// own.
 func tool(server, name string) match {
 	m := match{area: toolArea, exact: true}
 	text := name
@@ -279,14 +282,16 @@ func tool(server, name string) match {
 	return m
 }
 
-// nothing is a match that no list can say, with the bodies of a wider one.
+// nothing returns a match that no list can express, with the bodies of a wider
+// one.
 func nothing(wider match, reason Reason, instead, format string, args ...any) match {
 	wider.lines, wider.exact = nil, false
 	wider.untranslatable = &untranslatable{reason, fmt.Sprintf(format, args...), instead}
 	return wider
 }
 
-// under joins a folder of a settings file with a pattern, as a path line has it.
+// under joins a folder of a settings file with a pattern, in the form of a path
+// line.
 func under(folder, rest string) string { return strings.TrimPrefix(path.Join(folder, rest), "/") }
 
 func either(a, b func(*Item) bool) func(*Item) bool {

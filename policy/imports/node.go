@@ -10,10 +10,10 @@ import (
 	"github.com/permd/permd/internal/jsonedit"
 )
 
-// node is a value of a settings file with the line that it stands in.
+// node is a value of a settings file with its line.
 type node struct {
 	line    int
-	kind    byte   // { [ " 0 t f n, as JSON begins
+	kind    byte   // { [ " 0 t f n, the first character in JSON
 	text    string // of a string, or as written
 	members []member
 	items   []*node
@@ -38,7 +38,7 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// words in which a person reads what a value is.
+// what describes the type of the value.
 func (n *node) what() string {
 	switch n.kind {
 	case '{':
@@ -55,7 +55,7 @@ func (n *node) what() string {
 	return "a number"
 }
 
-// show is a value as a note repeats it.
+// show returns a value as a note quotes it.
 func (n *node) show() string {
 	switch n.kind {
 	case '{':
@@ -67,7 +67,7 @@ func (n *node) show() string {
 }
 
 // parseJSONC reads JSON with comments and trailing commas, as editors write it.
-// A name that is there twice is an error: who reads it decides which one counts.
+// A duplicate name is an error, since readers differ in which one counts.
 func parseJSONC(f File) (*node, error) {
 	text, err := jsonedit.Parse(f.Data, jsonedit.Relaxed)
 	if errors.Is(err, jsonedit.ErrEmpty) {

@@ -13,7 +13,7 @@ import (
 )
 
 // opencode: permission maps tools to an action, or to patterns with an action
-// each. The last rule that matches decides, so a later one has the higher rank.
+// each. The last rule that matches decides, so later rules have a higher rank.
 
 func (t *translator) opencode(f File) error {
 	var doc *node
@@ -41,7 +41,7 @@ func (t *translator) opencode(f File) error {
 			err = o.permission(m.value, only)
 		case "agent", "mode":
 			if m.value.kind != '{' {
-				others++ // an agent's own mode
+				others++ // a mode of one agent
 				continue
 			}
 			for _, agent := range m.value.members {
@@ -80,7 +80,7 @@ type opencode struct {
 	servers *node
 }
 
-// tools reads the old form: a tool that is false is not there.
+// tools reads the old form, in which false disables a tool.
 func (o *opencode) tools(m member, only string) error {
 	if m.value.kind != '{' {
 		return &fileError{at: o.t.at(m.line), err: notAn("object", m.value)}
@@ -220,8 +220,8 @@ func opencodeAny(glob string) match {
 	return m
 }
 
-// opencodePath is a pattern of paths: a * also stands for slashes. Without a
-// beginning it is one from the project's root.
+// opencodePath is a pattern of paths; * also matches slashes. A relative
+// pattern starts at the project's root.
 func opencodePath(a area, kinds []effects.Kind, glob string) match {
 	base := pattern.Project
 	switch {
@@ -239,7 +239,7 @@ func opencodePath(a area, kinds []effects.Kind, glob string) match {
 	case strings.HasSuffix(glob, "/*") && !strings.Contains(strings.TrimSuffix(glob, "/*"), "*"):
 		list, exact = glob+"*", true
 	case strings.HasPrefix(glob, "*") && !strings.HasPrefix(glob, "**") && !strings.ContainsAny(glob[1:], "*/"):
-		list, exact = "**/"+glob, true // *.env, at any depth
+		list, exact = "**/"+glob, true // *.env matches at any depth
 	case !strings.Contains(glob, "*"):
 		exact = true
 	}
@@ -263,8 +263,9 @@ func opencodePath(a area, kinds []effects.Kind, glob string) match {
 	return m
 }
 
-// opencodeOutside is access to folders outside of the project. It is asked for
-// in addition to what a tool does, so rules of tools are no exceptions to it.
+// opencodeOutside is access to folders outside the project. The question is
+// asked in addition to the tool's own, so rules of tools are no exceptions to
+// it.
 func opencodeOutside(all bool, set decisions.Set, glob string) match {
 	kinds := []effects.Kind{effects.KindRead, effects.KindWrite, effects.KindDelete}
 	if set == decisions.SetAllow {
@@ -289,7 +290,7 @@ func opencodeOutside(all bool, set decisions.Set, glob string) match {
 	return m
 }
 
-// tool is a tool by its name. Those of servers are named server_tool.
+// tool is a tool by its name. Tools of servers are named server_tool.
 func (o *opencode) tool(name string) match {
 	if o.servers != nil {
 		for _, s := range o.servers.members {

@@ -12,8 +12,8 @@ import (
 
 // Ways to write a path in a rule of a peer.
 
-// paths is the match of files of these kinds by lines of a list, with the
-// regular expressions of what a list cannot say.
+// paths returns the match of files of these kinds by list lines, with regular
+// expressions for what a list cannot express.
 func paths(a area, kinds []effects.Kind, lines []string, tests []pathTest, exact bool) match {
 	m := match{area: a, exact: exact}
 	for _, l := range lines {
@@ -65,8 +65,8 @@ func (p pathTest) of(i *Item) (string, bool) {
 	return lexpath.RelBelow(root, i.path)
 }
 
-// pathGlob makes lines and tests of a glob below a base: "/", "~/" or "./". In
-// it ** is any number of folders; star is what one * stands for.
+// pathGlob makes lines and tests of a glob relative to a base: "/", "~/" or
+// "./". In it ** matches any number of folders; star is what one * matches.
 func pathGlob(base pattern.Base, glob, star string) (lines []string, tests []pathTest, err error) {
 	field := map[pattern.Base]string{pattern.Root: "path", pattern.Home: "home_path", pattern.Project: "project_path"}[base]
 	re := "(?s)^" + pathRegexp(glob, star) + "$"
@@ -87,8 +87,8 @@ func pathGlob(base pattern.Base, glob, star string) (lines []string, tests []pat
 	return []string{text}, tests, nil
 }
 
-// pathRegexp is a regular expression for a glob of paths. A class that cannot be
-// read stands for any character.
+// pathRegexp returns a regular expression for a glob of paths. A character
+// class that cannot be read matches any character.
 func pathRegexp(glob, star string) string {
 	var b strings.Builder
 	depth := 0

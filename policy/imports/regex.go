@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Regular expressions that peers test against the text of a command. A list can
-// say only what words a command begins with, so the words that an expression
-// spells out are read off it.
+// Regular expressions that peers match against the text of a command. A list
+// can only express the first words of a command, so these are derived from the
+// words that an expression spells out.
 
-// maxSpelled is the most word sequences that are read off one expression.
+// maxSpelled bounds the word sequences derived from one expression.
 const maxSpelled = 64
 
-// spelling is a text that an expression matches the beginning of.
+// spelling is a prefix of the texts that an expression matches.
 type spelling struct {
 	text  string
 	end   bool // the text ends there
 	bound bool // the word ends there
 	open  bool // anything may follow
-	bad   bool // something follows that the text does not say
+	bad   bool // something follows that the text does not show
 }
 
-// commandRegexp is the match of commands by a regular expression. anchored tells
-// that the peer itself tests from the beginning; wide that it also tests the
-// whole line. fold ignores case.
+// commandRegexp returns the match of commands by a regular expression. anchored
+// says that the peer itself matches from the beginning; wide that it also
+// matches the whole line. fold ignores case.
 func commandRegexp(src string, fold, wide, anchored bool) match {
 	re, dropped := withoutLookaround(src)
 	full := re
@@ -35,7 +35,8 @@ func commandRegexp(src string, fold, wide, anchored bool) match {
 	if fold {
 		flags = "(?is)"
 	}
-	// Operators in the text: the expression is about what is between commands.
+	// With operators in the text, the expression is about more than one
+	// command.
 	wide = wide || strings.ContainsAny(strings.NewReplacer(`\s`, "", `$`, "", `|`, "").Replace(re), ";&<>`") ||
 		strings.Contains(re, `\|`) || strings.Contains(re, `\$`)
 	m := runs(flags+full, wide, nil, false)
@@ -92,8 +93,8 @@ func matchesAll(re string) bool {
 	return false
 }
 
-// anchorOf reads the spellings of an expression off its tree, and whether it
-// begins at the beginning of the text.
+// anchorOf derives the spellings of an expression from its syntax tree, and
+// whether it is anchored at the beginning.
 func anchorOf(re *syntax.Regexp) (anchored bool, list []spelling) {
 	w := &speller{}
 	list = w.walk(re, []spelling{{}})
@@ -102,7 +103,7 @@ func anchorOf(re *syntax.Regexp) (anchored bool, list []spelling) {
 
 type speller struct {
 	anchored int
-	inside   bool // an anchor stands where text went before, or only in some branches
+	inside   bool // an anchor follows other text, or is only in some branches
 }
 
 func (w *speller) walk(re *syntax.Regexp, in []spelling) []spelling {
@@ -180,8 +181,8 @@ func (w *speller) walk(re *syntax.Regexp, in []spelling) []spelling {
 	case syntax.OpWordBoundary:
 		out := slices.Clone(in)
 		for i := range out {
-			// Only a boundary after a letter ends the word; what else may follow it
-			// (a dash, a dot) a list does not cover.
+			// Only a boundary after a letter ends the word; other characters
+			// that may follow (a dash, a dot) cannot be covered by a list.
 			out[i].bound = true
 		}
 		return out
@@ -189,8 +190,8 @@ func (w *speller) walk(re *syntax.Regexp, in []spelling) []spelling {
 	return bad(in)
 }
 
-// each continues the spellings, those that something open went before cannot go
-// on.
+// each continues the spellings; those with an open part before cannot be
+// continued.
 func each(in []spelling, f func(spelling) spelling) []spelling {
 	out := make([]spelling, len(in))
 	for i, s := range in {
@@ -225,8 +226,8 @@ func isSpace(re *syntax.Regexp) bool {
 	return true
 }
 
-// withoutLookaround takes assertions that RE2 does not have out of an
-// expression. What is left matches at least as much. Back references become any
+// withoutLookaround removes assertions that RE2 does not support from an
+// expression. The rest matches at least as much. Back references become any
 // text.
 func withoutLookaround(src string) (string, bool) {
 	var b strings.Builder

@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/policy/list"
 )
 
-// How rules are written down: a list, and Rego for what it cannot say.
+// Rules are rendered as a list, and as Rego for what a list cannot express.
 
 const (
 	listFile = "rules.yaml"
@@ -25,15 +25,15 @@ func (t *translator) header(b *strings.Builder) {
 	}
 }
 
-// inProject makes a condition on a path from the project's root one on the path
-// from that folder, which may lie within the project that permd knows.
+// inProject turns a condition on a path relative to the project's root into one
+// relative to that folder, which may be inside the project that permd knows.
 func inProject(b, project string) string {
 	return strings.ReplaceAll(b, "input.effect.project_path", fmt.Sprintf("trim_prefix(input.effect.path, %s)", quote(project+"/")))
 }
 
-// within is the condition under which a deny or an ask of a project holds: in it,
-// in what is within it, and where it is a part of what permd takes for the
-// project.
+// within returns the condition under which a deny or an ask of a project
+// applies: in the project, in projects inside it, and where it is part of the
+// project that permd knows.
 func (t *translator) within(out *output, project string) string {
 	i := slices.Index(out.projects, project)
 	if i < 0 {
@@ -43,7 +43,7 @@ func (t *translator) within(out *output, project string) string {
 	return fmt.Sprintf("imported_in_%s_%d", out.id, i)
 }
 
-// places writes the conditions that within has used.
+// places writes the conditions that within used.
 func (out *output) places() string {
 	var b strings.Builder
 	for i, p := range out.projects {
@@ -62,10 +62,10 @@ func (out *output) places() string {
 	return b.String()
 }
 
-// bound is the condition that an allow holds in one project alone.
+// bound returns the condition for an allow that applies to one project only.
 func bound(project string) string { return "input.project.root == " + quote(project) }
 
-// files renders what was collected: lists that hold everywhere as a list, and
+// files renders the collected rules: lists that apply everywhere as a list, and
 // everything else as Rego.
 func (t *translator) files(out *output) error {
 	if list := t.yaml(out, ""); list != "" {
@@ -96,7 +96,7 @@ func (t *translator) files(out *output) error {
 	return nil
 }
 
-// helpers are the rules that conditions use.
+// helpers returns the rules that the conditions use.
 func (t *translator) helpers(out *output, rego string) string {
 	var b strings.Builder
 	if name := textsName + "_" + out.id; strings.Contains(rego, name) {
@@ -144,8 +144,7 @@ func (t *translator) helpers(out *output, rego string) string {
 
 var sets = []decisions.Set{decisions.SetDeny, decisions.SetAsk, decisions.SetAllow}
 
-// yaml renders the list that holds for a project, or everywhere; "" when it is
-// empty.
+// yaml renders the list for a project, or for everywhere; "" if it is empty.
 func (t *translator) yaml(out *output, project string) string {
 	if !slices.ContainsFunc(out.entries, func(e entry) bool { return e.project == project }) {
 		return ""
@@ -177,7 +176,7 @@ func (t *translator) yaml(out *output, project string) string {
 	return b.String()
 }
 
-// bind writes a list as rules in Rego that hold in the project alone.
+// bind renders a list as Rego rules that apply to the project only.
 func (t *translator) bind(b *strings.Builder, out *output, project, rules string) error {
 	exported, err := list.Export(string(decisions.User), listFile, []byte(rules), t.o.Table)
 	if err != nil {

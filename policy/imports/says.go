@@ -7,16 +7,16 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Command is one command of a line, as the peer's rules see it.
+// Command is one command of a line, as the peer sees it.
 func Command(text, line string) Item { return Item{area: runArea, text: text, line: line} }
 
-// Reading, Writing and Deleting are what tools do to a file; the path is
+// Reading, Writing and Deleting are operations of tools on a file; the path is
 // absolute.
 func Reading(path string) Item  { return Item{area: readArea, path: path} }
 func Writing(path string) Item  { return Item{area: editArea, path: path} }
 func Deleting(path string) Item { return Item{area: deleteArea, path: path} }
 
-// Fetching is what a tool does with an address.
+// Fetching is a tool's access to an address.
 func Fetching(address string) Item {
 	i := Item{area: fetchArea, url: address}
 	if u, err := url.Parse(address); err == nil {
@@ -25,22 +25,23 @@ func Fetching(address string) Item {
 	return i
 }
 
-// Using is the call of a named tool; no server means the agent's own.
+// Using is a call of a named tool; an empty server means the agent's own.
 func Using(server, tool string) Item { return Item{area: toolArea, server: server, tool: tool} }
 
-// PeerDecision is what the rules of the peer say about a call.
+// PeerDecision is the peer's decision about a call.
 type PeerDecision struct {
-	// Verdict is "" when no rule is about some part of the call: then the peer
-	// does what it does by default.
+	// Verdict is "" if no rule matches some part of the call, so that the
+	// peer's default applies.
 	Verdict decisions.Verdict `json:"verdict,omitzero"`
 	// At and Text are the rule that decided.
 	At   string `json:"at,omitzero"`
 	Text string `json:"text,omitzero"`
 }
 
-// Decide returns what the peer's rules say about the parts of a call in a project, by
-// the peer's own documentation: each part by itself, and the strictest counts.
-// Rules that hold only in some cases, which a call does not show, are left out.
+// Decide returns the peer's decision about the parts of a call in a project,
+// following the peer's own documentation: each part is decided alone, and the
+// strictest counts. Rules that apply only in cases which a call does not show
+// are left out.
 func (im *Import) Decide(project, home string, items []Item) PeerDecision {
 	var all PeerDecision
 	silent := len(items) == 0
@@ -64,7 +65,8 @@ func (im *Import) Decide(project, home string, items []Item) PeerDecision {
 	return all
 }
 
-// decidePart is the rule that decides one part: of the highest rank the strictest.
+// decidePart returns the rule that decides one part: the strictest of the
+// highest rank.
 func (im *Import) decidePart(item *Item) (PeerDecision, bool) {
 	var best *rule
 	for i := range im.rules {

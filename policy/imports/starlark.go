@@ -6,8 +6,8 @@ import (
 )
 
 // Codex writes its rules in Starlark. Only calls with literal arguments are
-// read; whatever else is in such a file would have to be run to know what it
-// denies, so the file is refused.
+// read. Anything else would have to be run to know what it denies, so the file
+// is refused.
 
 // starCall is one call of a rules file.
 type starCall struct {
@@ -60,7 +60,7 @@ func (r *starReader) fail(format string, args ...any) error {
 	return &fileError{at: Place{r.file, r.line}, err: fmt.Errorf(format, args...), fix: "write each rule out as a call with texts and lists, and import it again"}
 }
 
-// skip goes over space, line ends and comments.
+// skip skips space, line ends and comments.
 func (r *starReader) skip() {
 	for r.in != "" {
 		switch c := r.in[0]; {

@@ -11,8 +11,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// parseTOML reads a TOML file. The library does not say where a value stands, so
-// lines are found by the headers of tables and by keys.
+// parseTOML reads a TOML file. The library does not report the lines of values,
+// so they are found by searching for table headers and keys.
 func parseTOML(f File) (*node, error) {
 	var doc map[string]any
 	if _, err := toml.Decode(string(f.Data), &doc); err != nil {
@@ -29,7 +29,7 @@ func parseTOML(f File) (*node, error) {
 type tomlLines struct{ lines []string }
 
 // header finds the nth header of a table from a line on, and key a key in the
-// table that begins at a line; both are from 1, 0 when not found.
+// table that begins at a line. Lines count from 1; 0 means not found.
 func (l *tomlLines) header(path []string, n int) int {
 	re, err := regexp.Compile(`^\s*\[{1,2}\s*"?` + strings.Join(quoteAll(path), `"?\s*\.\s*"?`) + `"?\s*\]{1,2}`)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // VS Code: maps of patterns to true or false. False means that a person must
-// approve, and comes before true. VS Code adds rules of its own, which are not in
+// approve, and precedes true. VS Code adds rules of its own, which are not in
 // the file.
 
 func (t *translator) vscode(f File) error {
@@ -132,8 +132,8 @@ func (t *translator) vscodeTerminal(m member, off bool) error {
 	})
 }
 
-// vscodeCommand reads a pattern of commands: /expression/flags, or how a command
-// begins. whole tells that the line as a whole is compared.
+// vscodeCommand reads a pattern of commands: /expression/flags, or a prefix of
+// a command. whole says that the whole line is compared.
 func vscodeCommand(text string, whole bool, set decisions.Set) match {
 	ignored := func(why string) match {
 		m := match{area: runArea, untranslatable: &untranslatable{Broken, why, ""}, says: func(*Item) bool { return false }}
@@ -162,7 +162,7 @@ func vscodeCommand(text string, whole bool, set decisions.Set) match {
 	words := strings.ReplaceAll(text, `\`, "/")
 	re := "(?s)^" + regexp.QuoteMeta(words) + `(\b|\s|$)`
 	if whole && set == decisions.SetAllow {
-		// Only the whole line is compared, and what follows in it is covered there.
+		// Only the whole line is compared, so the rest of it is covered there.
 		return runs(re, false, []string{words + " *"}, true)
 	}
 	return runs(re, whole, []string{words + " *"}, true)
@@ -177,7 +177,7 @@ func (t *translator) vscodeEdit(e member) error {
 	if e.name == "**" || e.name == "**/*" {
 		r.m = everything(editArea)
 		if set == decisions.SetAsk {
-			// The catch-all of the map: what is more special takes its place.
+			// The catch-all of the map: more specific patterns precede it.
 			r.rank = -1
 		}
 		t.add(r)

@@ -15,7 +15,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// entry is a line of rules.yaml with where it comes from.
+// entry is a line of rules.yaml with its origin.
 type entry struct {
 	set     decisions.Set
 	kind    effects.Kind
@@ -30,11 +30,11 @@ type output struct {
 	rego    strings.Builder
 	rules   int // in rego
 	id      string
-	// projects are those that within is about.
+	// projects are the projects that within refers to.
 	projects []string
 }
 
-// write makes the files out of the rules.
+// write renders the rules to files.
 func (t *translator) write() error {
 	sum := sha256.New()
 	for _, r := range t.rules {
@@ -73,8 +73,8 @@ func (out *output) list(set decisions.Set, p *pattern.Pattern, r *rule) {
 	}
 }
 
-// rooted takes a path from the project's root for one from the settings' project,
-// which may lie within the project that permd knows.
+// rooted converts a path relative to the project's root to one relative to the
+// settings' project, which may be inside the project that permd knows.
 func rooted(p *pattern.Pattern, project string) *pattern.Pattern {
 	if project == "" {
 		return p
@@ -95,7 +95,7 @@ func rooted(p *pattern.Pattern, project string) *pattern.Pattern {
 
 var escapePath = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`)
 
-// allow writes an allow, as far as a list can say it.
+// allow writes an allow, as far as a list can express it.
 func (t *translator) allow(out *output, r *rule) {
 	m := &r.m
 	lines, refused := m.lines, m.untranslatable
@@ -144,7 +144,8 @@ func (t *translator) allow(out *output, r *rule) {
 	}
 }
 
-// noteNarrowStar says where a last * of a list covers far less than the peer's.
+// noteNarrowStar notes where a final * of a list covers far less than the
+// peer's.
 func (t *translator) noteNarrowStar(kept []*pattern.Pattern) *untranslatable {
 	for _, p := range kept {
 		r := p.Run
@@ -170,7 +171,7 @@ func (t *translator) restrict(out *output, r *rule) {
 		t.outcome(r, LeftOut, Overruled, "a later or higher rule takes its place", "")
 		return
 	case whole:
-		// Who wrote a deny that another rule undoes has hardly meant that.
+		// A deny that another rule overrides was hardly meant as a deny.
 		set, exceptions = decisions.SetAsk, nil
 		result, reason, why = Asks, Overruled, "another rule of the settings allows all of it"
 	case r.only != "" && set == decisions.SetDeny:
@@ -206,7 +207,8 @@ func (t *translator) restrict(out *output, r *rule) {
 			continue
 		}
 		if len(m.bodies) > 0 && p.Run != nil && (middleStar(l.text) || slices.ContainsFunc(p.Run.Words, func(w pattern.Glob) bool { return len(w) > 1 })) {
-			// What a * in a word means to a list is not what it means to the peer.
+			// A * inside a word means something else in a list than to the
+			// peer.
 			exact = false
 			continue
 		}
@@ -224,7 +226,7 @@ func (t *translator) restrict(out *output, r *rule) {
 			bodies = allBodies(m.area, exceptions != nil)
 		}
 		if len(bodies) == 0 && (len(parsed) == 0 || exceptions != nil) {
-			// Nothing says it: what the tool does is asked.
+			// Nothing expresses it: ask about everything the tool does.
 			bodies = allBodies(m.area, false)
 			set, result, reason, why = decisions.SetAsk, Asks, NoPattern, "permd has no way to say it, so it asks for all that this tool does"
 		}
@@ -236,8 +238,9 @@ func (t *translator) restrict(out *output, r *rule) {
 	t.outcome(r, result, reason, why, "")
 }
 
-// wrapped are the conditions for programs that only run another one: permd sees
-// that one, so they are looked for in the text of the whole line.
+// wrapped returns the conditions for programs that only run another one: permd
+// decides about that one, so they are searched for in the text of the whole
+// line.
 func (t *translator) wrapped(lines []line) (bodies []string) {
 	for _, l := range lines {
 		p, err := pattern.Parse(l.kind, l.text)
@@ -250,8 +253,8 @@ func (t *translator) wrapped(lines []line) (bodies []string) {
 	return bodies
 }
 
-// middleStar reports whether a * of its own precedes other words: there a
-// list and the peers mean different things.
+// middleStar reports whether a separate * precedes other words: there lists and
+// peers differ.
 func middleStar(text string) bool {
 	words := strings.Fields(text)
 	return len(words) > 1 && slices.Contains(words[:len(words)-1], "*")
@@ -263,7 +266,7 @@ func ownTool(p *tools.Profiles, tool *pattern.Tool) bool {
 }
 
 // exceptions are the milder rules that decide before this one where both match.
-// whole tells that one of them takes all of it.
+// whole says that one of them overrides all of it.
 func (t *translator) exceptions(r *rule) (list []*rule, whole bool) {
 	for i := range t.rules {
 		o := &t.rules[i]
@@ -328,8 +331,8 @@ func (t *translator) restriction(out *output, set decisions.Set, r *rule, bodies
 			}
 			for _, b := range list {
 				b = strings.ReplaceAll(b, textsName, writtenName)
-				// The whole line says nothing of one command, and how a path was
-				// written nothing of where it leads.
+				// The whole line cannot be matched against one command, nor a
+				// path as written against its target.
 				if strings.Contains(b, lineName) || strings.Contains(b, "input.call.raw") || strings.Contains(b, "input.effect.given") {
 					continue
 				}
@@ -367,5 +370,5 @@ func clip(s string) string {
 	return s
 }
 
-// comment is text that stays in its line.
+// comment returns text that stays on its line.
 func comment(s string) string { return clip(display.Display(s)) }

@@ -8,8 +8,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Zed: agent.tool_permissions has regular expressions for each tool. Deny comes
-// before confirm before allow, then the tool's default, then the global one.
+// Zed: agent.tool_permissions has regular expressions for each tool. Deny
+// precedes confirm, which precedes allow, then the tool's default, then the
+// global one.
 
 // Ranks of Zed's rules: patterns, the tool's default, the global default.
 const (
@@ -76,8 +77,8 @@ func (t *translator) zedPermissions(n *node) error {
 	return nil
 }
 
-// zedBuiltIn is what Zed denies whatever the settings say: removing the root, a
-// home, and the folder that it works in or one around it.
+// zedBuiltIn is what Zed denies whatever the settings are: removing the root, a
+// home folder, and the folder that it works in or one that contains it.
 func (t *translator) zedBuiltIn(at int) {
 	const re = `(?is)(?:^|[;&|({\s])rm\s+(?:\S+\s+)*(?:/\*?|(?:~|\$HOME|\$\{HOME\})(?:/\S*\.\.)?/?\*?|(?:\S*/)?\.\.?(?:/\*?)?)(?:[\s;&|)}]|$)`
 	m := runs(re, true, nil, false)
@@ -88,7 +89,7 @@ func (t *translator) zedBuiltIn(at int) {
 	t.add(rule{at: t.at(at), text: "Zed's built-in rule for rm", set: decisions.SetDeny, m: m, rank: zedPattern + 1})
 }
 
-// zedDefault reads what holds where no pattern matches.
+// zedDefault reads the default for when no pattern matches.
 func (t *translator) zedDefault(m member, of string, all match, rank int) error {
 	if m.value.kind != '"' {
 		return &fileError{at: t.at(m.line), err: notAn("text", m.value)}
@@ -99,7 +100,7 @@ func (t *translator) zedDefault(m member, of string, all match, rank int) error 
 	case "allow":
 		if all.area == anyArea {
 			t.mode(m.line, text, "it allows everything; permd has no such profile, and this import widens nothing", `profile = "balanced" comes nearest`)
-			// It keeps stricter defaults from being taken for more than they are.
+			// It keeps stricter defaults from being overestimated.
 			return nil
 		}
 		r.set = decisions.SetAllow
@@ -114,7 +115,7 @@ func (t *translator) zedDefault(m member, of string, all match, rank int) error 
 	return nil
 }
 
-// zedArea is what a tool of Zed does.
+// zedArea returns what a tool of Zed does.
 func zedArea(name string) (area, []effects.Kind) {
 	switch name {
 	case "terminal":
@@ -199,9 +200,8 @@ func (t *translator) zedTool(m member) error {
 	return nil
 }
 
-// urlRegexp is the match of addresses by an expression. For an allow only a host
-// that is spelled out can be kept, and none is by an expression that is not tied
-// to the host's place.
+// urlRegexp returns the match of addresses by an expression. An allow keeps
+// only a host that is spelled out in an expression anchored at the host.
 func urlRegexp(src string, fold bool) match {
 	flags := "(?s)"
 	if fold {
@@ -220,7 +220,7 @@ func urlRegexp(src string, fold bool) match {
 	return nothing(m, NoPattern, "name the hosts under connect", "the expression is not one host")
 }
 
-// spelledHost is the host that an expression spells out whole, as in
+// spelledHost returns the host that an expression spells out completely, as in
 // ^https?://docs\.rs(/|$) or docs\.rs; "" if it does not.
 func spelledHost(re string) string {
 	s := strings.TrimPrefix(re, "^")
@@ -237,8 +237,8 @@ func spelledHost(re string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "\x00", "."))
 }
 
-// pathRegexpMatch is the match of files by an expression over the path as the
-// tool gets it.
+// pathRegexpMatch returns the match of files by an expression over the path as
+// the tool gets it.
 func pathRegexpMatch(a area, kinds []effects.Kind, src string, fold bool) match {
 	flags := "(?s)"
 	if fold {
@@ -271,7 +271,7 @@ func pathRegexpMatch(a area, kinds []effects.Kind, src string, fold bool) match 
 	return nothing(m, NoPattern, "write the paths under read, write or delete", "the expression is not a folder and not an ending of names")
 }
 
-// spelledFolder reads ^src/ and the like.
+// spelledFolder reads expressions like ^src/.
 func spelledFolder(re string) (string, bool) {
 	s, ok := strings.CutPrefix(re, "^")
 	s = strings.TrimSuffix(s, ".*")
@@ -280,7 +280,7 @@ func spelledFolder(re string) (string, bool) {
 	return s, ok && slash && s != "" && !strings.HasPrefix(s, "/") && !strings.ContainsAny(s, `\[](){}*+?|^$`) && !strings.Contains(s, "..")
 }
 
-// spelledEnding reads \.md$ and \.(md|txt)$.
+// spelledEnding reads expressions like \.md$ and \.(md|txt)$.
 func spelledEnding(re string) ([]string, bool) {
 	s, ok := strings.CutPrefix(re, `\.`)
 	s, end := strings.CutSuffix(s, "$")

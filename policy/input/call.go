@@ -7,7 +7,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// callMembers are what rules see of the call as a whole.
+// callMembers returns the members of the input about the call as a whole.
 func callMembers(in *decisions.Input) []member {
 	c := in.Call
 	var kinds []string
@@ -42,7 +42,7 @@ func callMembers(in *decisions.Input) []member {
 	}
 }
 
-// sessionTerm is what they see of its session and of who takes part in it.
+// sessionTerm returns the member about its session and participants.
 func sessionTerm(in *decisions.Input) *ast.Term {
 	party := func(p effects.Party) *ast.Term {
 		return ast.ObjectTerm(str(keyName, p.Name), str(keyVersion, p.Version))

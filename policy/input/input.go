@@ -1,8 +1,8 @@
-// Package input makes the document that rules see, from typed facts and never
+// Package input builds the document that rules see, from typed facts and never
 // from a client's JSON: a value of an unexpected type makes an OPA builtin
-// undefined, and an undefined deny is an allow. It is described by
-// rego/input.schema.json. Of all its parts only those are built that some rule
-// of a layer reads, see [PartsOf].
+// undefined, and an undefined deny is an allow. The document is described by
+// rego/input.schema.json. Only the parts that some rule of a layer reads are
+// built, see [PartsOf].
 package input
 
 import (
@@ -28,7 +28,7 @@ const (
 	PartNow
 	PartRaw // call.raw
 
-	// Fields of the effect; its kind is always there.
+	// Fields of the effect; its kind is always present.
 	partText
 	partTags
 	partFrom
@@ -74,8 +74,8 @@ const (
 	effectPart = AllParts &^ (partText - 1)
 )
 
-// partNames are the parts by the names of top-level members and of fields of
-// the effect.
+// partNames maps the names of top-level members and of fields of the effect to
+// parts.
 var (
 	topParts = map[string]Parts{
 		"effect": 0, "call": partCall, "session": partSession, "project": partProject, "user": partUser, "now": PartNow,
@@ -94,7 +94,7 @@ var (
 	}
 )
 
-// The keys of the input, made once: they are the same terms in each input.
+// The keys of the input, made once and shared by all inputs.
 var (
 	keyEffect, keyCall, keySession, keyProject = key("effect"), key("call"), key("session"), key("project")
 	keyUser, keyNow, keyKind, keyText, keyTags = key("user"), key("now"), key("kind"), key("text"), key("tags")
@@ -135,10 +135,10 @@ func strs(k *ast.Term, list []string) member {
 	return member{k, ast.ArrayTerm(terms...)}
 }
 
-// Build makes the document that rules see, as far as they need it. With all
-// parts it has exactly the fields of rego/input.schema.json.
+// Build builds the document that rules see, limited to the needed parts. With
+// all parts it has exactly the fields of rego/input.schema.json.
 //
-// Raw JSON is converted only when a rule of the layer reads it.
+// Raw JSON is converted only if a rule of the layer reads it.
 func Build(in *decisions.Input, need Parts) *ast.Term {
 	t := sharedOf(in)
 	members := make([]member, 0, 6)
@@ -182,7 +182,7 @@ func Build(in *decisions.Input, need Parts) *ast.Term {
 	return ast.ObjectTerm(members...)
 }
 
-// fields collects the members of the effect that are needed.
+// fields returns the members of the effect that are needed.
 type fields struct {
 	need Parts
 	list []member
@@ -256,7 +256,7 @@ func effectMembers(in *decisions.Input, need Parts) []member {
 		c := e.Connect
 		method := c.Method
 		if method != effects.MethodGet {
-			method = effects.MethodSend // what is not known to be a plain get may send
+			method = effects.MethodSend // anything not known to be a plain get may send
 		}
 		f.str(partHost, keyHost, c.Host)
 		f.num(partPort, keyPort, c.Port)
@@ -314,7 +314,7 @@ func (f *fields) run(t *shared, r *effects.Run) {
 	}
 }
 
-// byTerm describes the run that the effect comes out of, nil if none.
+// byTerm describes the run that the effect results from, nil if none.
 func byTerm(in *decisions.Input) *ast.Term {
 	via := in.Effect.Via
 	if via == nil || via.Effect < 0 || via.Effect >= len(in.All) || in.All[via.Effect].Run == nil {
@@ -349,8 +349,8 @@ func tagsMember(tags effects.Tags) member {
 	return member{keyTags, ast.ArrayTerm(terms...)}
 }
 
-// Below returns path relative to root, "." for root itself; false when root is
-// not known or path lies outside.
+// Below returns path relative to root, "." for root itself; false if root is
+// not known or path is outside it.
 func Below(root, path string) (string, bool) {
 	if root == "" || !filepath.IsAbs(path) {
 		return "", false

@@ -7,9 +7,9 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// ForLayer returns the input as a layer may see it. What a user says about a program
-// that neither permd nor org describes is hidden from the rules of org: to them it
-// is the run of a program that permd does not know.
+// ForLayer returns the input as a layer may see it. A user's description of a
+// program that neither permd nor org describes is hidden from the rules of org:
+// to them the program is unknown.
 func ForLayer(layer decisions.Layer, in *decisions.Input) *decisions.Input {
 	if layer != decisions.Org {
 		return in
@@ -26,8 +26,8 @@ func ForLayer(layer decisions.Layer, in *decisions.Input) *decisions.Input {
 	return &seen
 }
 
-// withoutOverlay returns the effects of a call without what the user says of
-// programs, nil when that is nothing.
+// withoutOverlay returns the effects of a call without the user's program
+// descriptions, nil if there are none.
 func (t *shared) withoutOverlay(all []effects.Effect) []effects.Effect {
 	if t.stripped {
 		return t.plain

@@ -2,9 +2,9 @@ package input
 
 import "github.com/open-policy-agent/opa/v1/ast"
 
-// PartsOf returns the parts of the input that compiled rules refer to. What it
-// cannot tell for certain it counts as needed: a missing part would be
-// undefined, and an undefined deny is an allow.
+// PartsOf returns the parts of the input that compiled rules refer to. In doubt
+// a part counts as needed: a missing part would be undefined, and an undefined
+// deny is an allow.
 func PartsOf(c *ast.Compiler) Parts {
 	var need Parts
 	for _, m := range c.Modules {
@@ -31,7 +31,7 @@ func PartsIn(x any) Parts {
 			for _, t := range v[1:] {
 				need |= PartsIn(t)
 			}
-			return true // its head is the variable input, which says nothing more
+			return true // its head is the variable input, already handled
 		}
 		return false
 	})
@@ -45,7 +45,7 @@ func PartOf(ref ast.Ref) Parts {
 				return string(s)
 			}
 		}
-		return "" // of no member: only known when the rule runs, or all of them
+		return "" // no fixed member: only known at run time, or all of them
 	}
 	top := name(1)
 	need, ok := topParts[top]

@@ -11,21 +11,21 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Schema is the schema of the input, in the forms that checks need.
+// Schema is the schema of the input, in the forms that the checks need.
 type Schema struct {
-	Raw    any // as OPA's type checker takes it
+	Raw    any // for OPA's type checker
 	root   *Node
 	Effect map[string]*Node // the members of input.effect
 }
 
-// Node is the part of a schema that permd's own checks look at. OPA's
-// type checker does not know enum, and nothing knows which kinds have a field.
+// Node is the part of a schema that permd's own checks use. OPA's type checker
+// does not support enum, nor which kinds have a field.
 type Node struct {
 	Type       string           `json:"type"`
 	Enum       []string         `json:"enum"`
 	Properties map[string]*Node `json:"properties"`
 	Items      *Node            `json:"items"`
-	Kinds      []string         `json:"x-kinds"` // kinds of effects that have the field; all when empty
+	Kinds      []string         `json:"x-kinds"` // kinds of effects that have the field; empty for all
 	Required   []string         `json:"required"`
 }
 
@@ -58,7 +58,7 @@ func (s *Schema) Has(kind effects.Kind, field string) bool {
 }
 
 // At returns the schema of what a reference into the input names, nil if it is
-// not known. An index or variable goes into the items of a list.
+// not known. An index or variable selects the items of a list.
 func (s *Schema) At(ref ast.Ref) *Node {
 	if len(ref) == 0 || !ref[0].Equal(ast.InputRootDocument) {
 		return nil
@@ -81,7 +81,7 @@ func (s *Schema) At(ref ast.Ref) *Node {
 	return node
 }
 
-// Field returns the member of input.effect that a reference goes through.
+// Field returns the member of input.effect that a reference selects.
 func Field(ref ast.Ref) (string, bool) {
 	if len(ref) < 3 || !ref[0].Equal(ast.InputRootDocument) || !ref[1].Equal(keyEffect) {
 		return "", false

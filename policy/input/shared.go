@@ -9,9 +9,10 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// shared are terms of a call that are the same for all of its effects and for
-// all layers: each is made once. A call can have as many effects as its command
-// has words, so converting the words again for each would take quadratic time.
+// shared holds terms of a call that are the same for all its effects and all
+// layers, so that each is made once. A call can have as many effects as its
+// command has words, so converting the words again for each would take
+// quadratic time.
 type shared struct {
 	callOf   *effects.Call
 	resultOf *effects.Result
@@ -19,20 +20,20 @@ type shared struct {
 
 	session, project, user, call, callRaw *ast.Term
 
-	stripped bool             // plain is known
+	stripped bool             // plain is set
 	plain    []effects.Effect // see withoutOverlay
 
 	words []runWords
 	raws  []rawTerm
 }
 
-// runWords are the arguments of a run as a term.
+// runWords holds the arguments of a run as a term.
 type runWords struct {
 	run  *effects.Run
 	args *ast.Term
 }
 
-// sharedOf is what was made for a call so far.
+// sharedOf returns the terms made so far for a call.
 func sharedOf(in *decisions.Input) *shared {
 	t, ok := in.Scratch.(*shared)
 	if !ok || t.callOf != in.Call || t.resultOf != in.Result || t.trusted != in.Trusted {
@@ -49,9 +50,9 @@ func (t *shared) once(at **ast.Term, build func() *ast.Term) *ast.Term {
 	return *at
 }
 
-// args are the arguments of a run of the call.
+// args returns the arguments of a run of the call.
 func (t *shared) args(r *effects.Run) *ast.Term {
-	// The newest first: effects follow on their run.
+	// Newest first: effects follow their run.
 	for i := len(t.words) - 1; i >= 0; i-- {
 		if t.words[i].run == r {
 			return t.words[i].args
@@ -62,17 +63,17 @@ func (t *shared) args(r *effects.Run) *ast.Term {
 	return args
 }
 
-// rawTerm is a raw JSON value of the call as a term. Not ast.LazyObject: a
-// builtin that asks for the whole of one (json.marshal) is given its Go values as
-// they are, and prints something else than rules see.
+// rawTerm returns a raw JSON value of the call as a term. It does not use
+// ast.LazyObject: a builtin that needs the whole object (json.marshal) gets its
+// Go values unconverted, and prints something other than rules see.
 type rawTerm struct {
 	data []byte
 	term *ast.Term
 }
 
-// raw is a raw value, nil for none. What is no JSON has no meaning that rules
-// could be asked about: the panic becomes an error of the evaluation, as a
-// member that is silently missing would make a deny undefined.
+// raw returns a raw value as a term, null for none. Invalid JSON panics, which
+// becomes an error of the evaluation: a silently missing member would make a
+// deny undefined.
 func (t *shared) raw(data []byte) *ast.Term {
 	if len(data) == 0 {
 		return nil

@@ -1,7 +1,6 @@
-// Package list reads lists of rules (rules.yaml) and turns them into Rego, so
-// that OPA evaluates them as it does all other rules. What one line means is
-// said by package pattern; that the Rego written here says the same is tested
-// against it.
+// Package list reads lists of rules (rules.yaml) and translates them to Rego,
+// so that OPA evaluates them like all other rules. Package pattern defines the
+// meaning of a line; tests compare the Rego generated here with it.
 package list
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// Bounds of a list file: it is read by people.
+// Bounds of a list file, which is meant to be read by people.
 const (
 	maxBytes   = 1 << 20
 	maxEntries = 10_000
@@ -28,19 +27,19 @@ type Entry struct {
 	Set     decisions.Set
 	Kind    effects.Kind
 	Pattern *pattern.Pattern
-	Line    int // in the list's file
+	Line    int // line in the list's file
 	column  int
 }
 
-// Error is something wrong at one place of a list file.
+// Error is a problem at one place of a list file.
 type Error struct {
 	file string
-	Line int // from 1; 0 when the file as a whole is meant
+	Line int // from 1; 0 for the whole file
 	Err  error
-	fix  string // "" when there is nothing to suggest
+	fix  string // "" if there is nothing to suggest
 }
 
-// Error returns file:line and what is wrong.
+// Error returns file:line and the problem.
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.file, e.Err)
@@ -48,24 +47,24 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %v", e.file, e.Line, e.Err)
 }
 
-// Unwrap returns what is wrong without its place.
+// Unwrap returns the problem without its place.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint returns what to write instead, "" if nothing is known.
+// Hint returns what to write instead, "" if unknown.
 func (e *Error) Hint() string { return e.fix }
 
-// Compile turns a list file (rules.yaml) into a Rego module of the layer's
+// Compile translates a list file (rules.yaml) to a Rego module of the layer's
 // package. Each rule has the place of its list entry as location, so that
-// explanations, errors and rule ids (layer/file:line) name the list.
+// explanations, errors and rule ids (layer/file:line) refer to the list.
 //
 // With restrict only deny and ask entries become rules, and their reasons do
-// not repeat the file's text: the list of a project that nobody trusts may
-// tighten, but not speak. Its allow entries must still be well formed.
+// not quote the file: the list of an untrusted project may add restrictions,
+// but not messages of its own. Its allow entries must still be well formed.
 //
-// By the program table, which may be nil, denies and asks know an option however
-// it is spelled.
+// With the program table, which may be nil, denies and asks match an option in
+// every spelling.
 //
-// The error joins a *ListError for each thing that is wrong.
+// The error joins an *Error for each problem.
 func Compile(layer, file string, data []byte, restrict bool, table *programs.Table) (*ast.Module, error) {
 	entries, err := Parse(file, data)
 	if err != nil {
@@ -89,12 +88,12 @@ func Compile(layer, file string, data []byte, restrict bool, table *programs.Tab
 	for _, im := range m.Imports {
 		relocate(im, file, lines, first)
 	}
-	m.Comments = nil // their places are those of the generated text
+	m.Comments = nil // they have positions in the generated text
 	return m, nil
 }
 
-// Resolve gives the entries that deny or ask the meaning that their words
-// have by the program table.
+// Resolve gives the entries that deny or ask the meaning of their words in the
+// program table.
 func Resolve(entries []Entry, table *programs.Table) {
 	for i := range entries {
 		if e := &entries[i]; e.Set != decisions.SetAllow {
@@ -103,7 +102,7 @@ func Resolve(entries []Entry, table *programs.Table) {
 	}
 }
 
-// place is where in the list file a rule comes from.
+// place is the position in the list file that a rule comes from.
 type place struct{ line, column int }
 
 // relocate gives a node and all below it the place of its list entry.
@@ -120,8 +119,8 @@ func relocate(n ast.Node, file string, lines []string, p place) {
 	}).Walk(n)
 }
 
-// Export returns the Rego text of a list, for use with stock OPA. It means
-// the same as the module of compileList.
+// Export returns the Rego text of a list, for use with stock OPA. It means the
+// same as the module that Compile returns.
 func Export(layer, file string, data []byte, table *programs.Table) (string, error) {
 	entries, err := Parse(file, data)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // restTest tests the words after those that an entry spells out: they are
-// harmless, or what is not are just the words that it names.
+// harmless, or those that are not are exactly the words that it names.
 func restTest(r *pattern.Run) body {
 	n := len(r.Words)
 	if len(r.Named) == 0 {
@@ -26,12 +26,12 @@ func restTest(r *pattern.Run) body {
 			b = append(b, fmt.Sprintf("named[%d] == named[%d] + 1", k, k-1))
 		}
 	}
-	// The last one that is not harmless is among them.
+	// The last word that is not harmless is among them.
 	return append(b, fmt.Sprintf("input.effect.harmless_from <= named[%d] + 1", len(r.Named)-1))
 }
 
-// namedTest tests that all that an entry names is among the words, in any
-// order and place, a value also in the word of its option.
+// namedTest tests that everything an entry names is among the words, in any
+// order and position; a value may be in the word of its option.
 func namedTest(args string, r *pattern.Run) body {
 	var b body
 	for k, option := range r.Named {
@@ -53,7 +53,7 @@ func namedTest(args string, r *pattern.Run) body {
 	return b
 }
 
-// anyOf tests that one of the words is as one of the ways says.
+// anyOf tests that one of the words has one of the forms.
 func anyOf(args string, ways ...string) string {
 	all := make([]string, len(ways))
 	for i, way := range ways {

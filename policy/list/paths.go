@@ -9,7 +9,7 @@ import (
 )
 
 // pathField returns the member of the effect that a path line is compared with
-// and what its text begins with.
+// and the prefix of its text.
 func pathField(p *pattern.Path) (ref, start string) {
 	switch p.Base {
 	case pattern.Home:
@@ -66,9 +66,9 @@ func (g *generator) touchPath(kind effects.Kind, p *pattern.Path) {
 	))
 }
 
-// pathsAbove returns lines for the folders that a path the line names may be
-// in: each beginning of the line up to its first **, and all that is below
-// there once it has one.
+// pathsAbove returns lines for the folders that may contain a path the line
+// names: each prefix of the line up to its first **, and everything below from
+// there on.
 func pathsAbove(p *pattern.Path) []*pattern.Path {
 	var above []*pattern.Path
 	for i, part := range p.Parts {
@@ -86,7 +86,7 @@ func pathsAbove(p *pattern.Path) []*pattern.Path {
 	return above
 }
 
-// pathIs returns the tests of which one holds when a path is what a line names.
+// pathIs returns tests, one of which is true if a path is named by a line.
 func pathIs(p *pattern.Path) []body {
 	ref, start := pathField(p)
 	literal := make([]string, 0, len(p.Parts))
@@ -114,8 +114,8 @@ func pathIs(p *pattern.Path) []body {
 	return []body{b.with(matches(ref, start+pathRegexp(p.Parts)))}
 }
 
-// guardOf returns the text that each path the line names begins with, as far
-// as it is certain: the literal components and the next one's beginning.
+// guardOf returns the text that each path named by the line begins with, as far
+// as it is certain: the literal components and the beginning of the next one.
 func guardOf(p *pattern.Path, prefix string, n int) string {
 	next := p.Parts[n]
 	if n > 0 && (next != nil || n < len(p.Parts)-1) {

@@ -12,17 +12,17 @@ import (
 )
 
 // generator writes the Rego of a list. Each rule begins with tests that OPA
-// indexes (equality and startswith on members of the effect), so that a list
-// of any length costs only the rules that may fire.
+// indexes (equality and startswith on members of the effect), so that even a
+// long list costs only the rules that may fire.
 type generator struct {
 	text   strings.Builder
-	places []place // of the rules, in order
+	places []place // places of the rules, in order
 	at     place
-	head   string // of the rules of the entry in hand
-	exact  string // the same, covering the guarded tags of an exactly named effect
+	head   string // head of the rules of the current entry
+	exact  string // head that also covers the guarded tags of an exactly named effect
 }
 
-// body is the body of a rule, one expression a line.
+// body is the body of a rule, one expression per line.
 type body []string
 
 func (b body) with(more ...string) body { return slices.Concat(b, more) }
@@ -46,7 +46,7 @@ func generate(layer, file string, entries []Entry, restrict bool) (string, []pla
 	return g.text.String(), g.places
 }
 
-// defaults writes what a run entry that says nothing of standard input and
+// defaults writes what a run entry without conditions on standard input and
 // folder may cover.
 func (g *generator) defaults() {
 	g.at = place{line: 1, column: 1}
@@ -93,7 +93,7 @@ func (g *generator) entry(e *Entry, restrict bool) {
 	}
 }
 
-// guardedNames lists the tags that need an exact answer, as a Rego array.
+// guardedNames lists the tags that only an exact line covers, as a Rego array.
 func guardedNames() string {
 	var all, guarded effects.Tags
 	for _, t := range effects.AllTags() {
@@ -154,7 +154,7 @@ func (g *generator) allowRun(r *pattern.Run) {
 			b := body{"input.effect.kind in " + setOf(kinds)}.with(program...).with(arg)
 			b = b.with(wordsAre("input.effect.by.args", r)...)
 			if !r.Literal() {
-				// The same text in another place may mean something else.
+				// The same text in another position may mean something else.
 				b = b.with("count([1 | some word in input.effect.by.args; word == input.effect.by.arg]) == 1")
 			}
 			return b.with(more...)
@@ -183,8 +183,8 @@ func setOf(texts []string) string {
 	return "{" + strings.Join(quoted, ", ") + "}"
 }
 
-// programIs returns the ways in which a program can be the entry's. run tells
-// that ref is a run effect, which has an executable and a folder.
+// programIs returns the tests for a program being the entry's. run says that
+// ref is a run effect, which has an executable and a folder.
 func programIs(ref string, r *pattern.Run, run bool) []body {
 	program := ref + ".program"
 	concat := func(root, rest string) string {
@@ -208,7 +208,7 @@ func programIs(ref string, r *pattern.Run, run bool) []body {
 	return []body{{`input.project.root != ""`, concat("input.project.root", rest)}}
 }
 
-// wordsAre tests the words after the program, as an allow needs them.
+// wordsAre tests the words after the program, as required for an allow.
 func wordsAre(args string, r *pattern.Run) body {
 	exact := make([]string, len(r.Words))
 	literal := true

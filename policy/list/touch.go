@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// touchRun writes the rules of a denying or asking run entry, in all its
-// spellings.
+// touchRun writes the rules of a denying or asking run entry, in every
+// spelling.
 func (g *generator) touchRun(r *pattern.Run) {
 	ways := programIs("input.effect", r, true)
 	if !strings.Contains(r.Program, "/") {
@@ -52,7 +52,7 @@ func (g *generator) touchWords(b body, r *pattern.Run) {
 	g.rule(b.with(begins("input.effect.subcommand", subcommand+" ")).with(has...))
 }
 
-// wordIs tests a word against one of the line, of which a * stands for anything.
+// wordIs tests a word against one of the line, in which a * matches anything.
 func wordIs(ref string, w pattern.Glob) body {
 	if lit, ok := w.Literal(); ok {
 		return body{is(ref, lit)}
@@ -60,12 +60,12 @@ func wordIs(ref string, w pattern.Glob) body {
 	return globIs(ref, w, ".*")
 }
 
-// touchMeaning writes the rules that compare by what the words mean.
+// touchMeaning writes the rules that compare words by meaning.
 func (g *generator) touchMeaning(b body, s *pattern.Meaning) {
 	for _, f := range s.Flags {
 		b = b.with(strconv.Quote(f) + " in input.effect.flags")
 	}
-	// As pattern.Joined does.
+	// The same as pattern.Joined.
 	joined := `words := concat("", [w | some a in input.effect.args; w := concat("", ["\u0000", replace(a, "\u0000", "\u0001")])])`
 	texts := body{joined}
 	for _, text := range s.Texts {

@@ -17,16 +17,16 @@ import (
 	"github.com/permd/permd/decisions/pattern"
 )
 
-// reader reads a list file and collects all that is wrong with it.
+// reader reads a list file and collects all problems.
 type reader struct {
 	file    string
 	entries []Entry
 	errs    []error
 }
 
-// Parse reads a list file: a map from allow, ask and deny to maps from
-// kinds to lists of rule lines. Nothing of YAML beyond maps, lists and strings
-// is accepted, so that the file cannot mean anything but what it shows.
+// Parse reads a list file: a map from allow, ask and deny to maps from kinds to
+// lists of rule lines. Only maps, lists and strings of YAML are accepted, so
+// that the file means exactly what it shows.
 func Parse(file string, data []byte) ([]Entry, error) {
 	r := &reader{file: file}
 	if len(data) > maxBytes {
@@ -72,7 +72,7 @@ func (r *reader) syntax(err error) {
 	r.fail(line, fix, "reading YAML: %s", text)
 }
 
-// plain refuses what a reader of the file could overlook.
+// plain refuses YAML features that a reader of the file could overlook.
 func (r *reader) plain(n *yaml.Node) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
@@ -87,7 +87,7 @@ func (r *reader) plain(n *yaml.Node) bool {
 	return false
 }
 
-// pairs returns the keys and values of a map; an absent value is an empty map.
+// pairs returns the keys and values of a map; a missing value is an empty map.
 func (r *reader) pairs(n *yaml.Node, what, fix string, each func(key, value *yaml.Node)) {
 	if !r.plain(n) || n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return

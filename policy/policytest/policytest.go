@@ -1,4 +1,4 @@
-// Package policytest has what tests of policy folders share.
+// Package policytest has helpers for tests of policy folders.
 package policytest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Write puts files below dir.
+// Write writes files below dir.
 func Write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -37,5 +37,5 @@ func Link(t testing.TB, to, path string) {
 	}
 }
 
-// Owners are root and who runs the test: those who may own files of rules.
+// Owners are root and the user running the test, who may own rules files.
 func Owners() []uint32 { return []uint32{0, uint32(os.Getuid())} }

@@ -12,9 +12,9 @@ import (
 	"github.com/permd/permd/rego"
 )
 
-// Merge returns the settings that hold when both files are read: where org sets
-// a key, the user's is ignored, and a user cannot set what only tightens in
-// org's hand. Everything that neither sets has its default.
+// Merge returns the settings in effect: where org sets a key, the user's value
+// is ignored, and keys that only org may set are ignored in the user's file.
+// Keys that neither sets have their default.
 func Merge(org, user Settings) (Settings, error) {
 	const orgOnly = "leave it to /etc/permd/permd.toml"
 	switch {

@@ -17,38 +17,38 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Settings are what a permd.toml says. A member that the file does not name has
-// its zero value, which means the default.
+// Settings are the contents of a permd.toml. A key that the file does not set
+// has its zero value, which means the default.
 type Settings struct {
-	// Profile is which base policy is used: "careful", "balanced", the default,
-	// or "unattended".
+	// Profile selects the base policy: "careful", "balanced", the default, or
+	// "unattended".
 	Profile string `toml:"profile"`
 
 	// OnlyOrg makes permd ignore what users and projects allow; their denies
-	// and asks count as ever. Org only.
+	// and asks still count. Org only.
 	OnlyOrg bool `toml:"only_org"`
 
-	// Disable names rules of the base layer that are left out, by their id
-	// ("base.network"). Base denies can be left out by org alone.
+	// Disable lists ids of base rules to leave out ("base.network"). Only org
+	// can leave out base denies.
 	Disable []string `toml:"disable"`
 
 	// Durability is what a journalled decision survives: "process", the
-	// default, the end of permd; "power" a power cut as well, at the price of
-	// one disk write for each group of decisions.
+	// default, the end of permd; "power" also a power cut, at the price of one
+	// disk write for each group of decisions.
 	Durability string `toml:"durability"`
 
-	// Confirm says which remembered allows wait until a person confirms them by
-	// `permd remember confirm`: "guarded", the default, those for what is
-	// guarded; "always" all that a client reported.
+	// Confirm selects which remembered allows wait until a person confirms them
+	// with `permd remember confirm`: "guarded", the default, those for guarded
+	// effects; "always" everything that a client reported.
 	Confirm string `toml:"confirm"`
 
-	// OnFailure is the answer where policy fails: "ask", the default, or
-	// "deny". Org only.
+	// OnFailure is the answer when policy fails: "ask", the default, or "deny".
+	// Org only.
 	OnFailure decisions.Verdict `toml:"on_failure"`
 
-	// AskGates has a person asked of what an agent has its client do, unless
-	// that is allowed: by rules, by memory, or just before, when the agent asked.
-	// Where org sets it, a user cannot take it back.
+	// AskGates makes permd ask before a client does something for an agent,
+	// unless it is allowed by rules, by memory, or just before at the agent's
+	// own request. If org sets it, a user cannot turn it off.
 	AskGates bool `toml:"ask_gates"`
 
 	Limits Limits `toml:"limits"`
@@ -56,7 +56,7 @@ type Settings struct {
 	HTTP HTTP `toml:"http"`
 }
 
-// HTTP says where permd can be asked over HTTP.
+// HTTP configures the HTTP interface.
 type HTTP struct {
 	// Listen is "off", the default, "unix", or a loopback address with its port.
 	Listen string `toml:"listen"`
@@ -64,18 +64,18 @@ type HTTP struct {
 
 // Limits bound what clients can make permd do.
 type Limits struct {
-	// MessageBytes is the longest message that is read, in bytes, from 64 KiB
-	// to 64 MiB; 4 MiB if not set.
+	// MessageBytes is the maximum length of a message, in bytes, from 64 KiB to
+	// 64 MiB; 4 MiB if not set.
 	MessageBytes int `toml:"message_bytes"`
-	// Connections is the greatest number of connections at one time, from 1 to
+	// Connections is the maximum number of connections at one time, from 1 to
 	// 65536; 256 if not set.
 	Connections int `toml:"connections"`
-	// ConnectionsPerUser is the same for the connections of one uid; 128 if
-	// not set.
+	// ConnectionsPerUser is the same for the connections of one uid; 128 if not
+	// set.
 	ConnectionsPerUser int `toml:"connections_per_user"`
 }
 
-// The values that settings may have.
+// The values of settings.
 const (
 	ProfileCareful    = "careful"
 	ProfileBalanced   = "balanced"
@@ -90,26 +90,26 @@ const (
 	minMessageBytes = 64 << 10
 	maxMessageBytes = 64 << 20
 	maxConnections  = 65536
-	maxBytes        = 1 << 20 // bytes of a file
+	maxBytes        = 1 << 20 // size of a file
 )
 
-// keys are the keys of permd.toml. The decoder would take a key in any
-// case; a person who reads the file would not.
+// keys are the keys of permd.toml. The decoder would accept a key in any case;
+// a person who reads the file would not.
 var keys = []string{
 	"profile", "only_org", "disable", "durability", "confirm", "on_failure", "ask_gates",
 	"limits", "limits.message_bytes", "limits.connections", "limits.connections_per_user",
 	"http", "http.listen",
 }
 
-// fileError is something wrong with a permd.toml.
+// fileError is a problem in a permd.toml.
 type fileError struct {
 	file string
-	line int // from 1; 0 when it is not known
+	line int // from 1; 0 if not known
 	text string
-	fix  string // "" when there is nothing to suggest
+	fix  string // "" if there is nothing to suggest
 }
 
-// Error returns the place and what is wrong.
+// Error returns the place and the problem.
 func (e *fileError) Error() string {
 	if e.line == 0 {
 		return fmt.Sprintf("reading settings %s: %s", e.file, e.text)
@@ -117,12 +117,11 @@ func (e *fileError) Error() string {
 	return fmt.Sprintf("reading settings %s:%d: %s", e.file, e.line, e.text)
 }
 
-// Hint returns what to write instead, "" if nothing is known.
+// Hint returns what to write instead, "" if unknown.
 func (e *fileError) Hint() string { return e.fix }
 
-// Parse reads a permd.toml. Keys that do not exist and values that
-// nothing means are errors, since a setting that is silently ignored protects
-// nobody. The error names the line.
+// Parse reads a permd.toml. Unknown keys and invalid values are errors, since a
+// setting that is silently ignored protects nobody. The error names the line.
 func Parse(file string, data []byte) (Settings, error) {
 	var s Settings
 	if len(data) > maxBytes {
@@ -149,8 +148,8 @@ func Parse(file string, data []byte) (Settings, error) {
 
 var tomlPlace = regexp.MustCompile(`^(?:toml: )?(?:line ([0-9]+))?(?: \(last key [^)]*\))?:? ?`)
 
-// tomlError brings an error of the decoder into our form. Not all of its
-// errors carry the place as a value; all have it in front of their text.
+// tomlError converts an error of the decoder. Not all of its errors carry the
+// position as a value; all have it in front of their text.
 func tomlError(file string, err error) *fileError {
 	text := err.Error()
 	m := tomlPlace.FindStringSubmatch(text)
@@ -207,8 +206,8 @@ func (s *Settings) check() *valueError {
 	return nil
 }
 
-// listenable reports whether permd serves HTTP there. A name such as localhost is
-// whatever it resolves to.
+// listenable reports whether permd may serve HTTP on the address. A name such
+// as localhost is whatever it resolves to.
 func listenable(at string) bool {
 	if slices.Contains([]string{"", ListenOff, ListenUnix}, at) {
 		return true
@@ -217,8 +216,8 @@ func listenable(at string) bool {
 	return err == nil && slices.Contains([]string{"127.0.0.1", "::1"}, addr.Addr().String())
 }
 
-// lineOf returns the line in which a key is written, 0 if it is not found. The
-// decoder keeps no places of keys.
+// lineOf returns the line in which a key is set, 0 if it is not found. The
+// decoder does not keep the positions of keys.
 func lineOf(data []byte, key string) int {
 	n := 0
 	for line := range bytes.Lines(data) {

@@ -9,15 +9,16 @@ import (
 	"github.com/permd/permd/policy/diag"
 )
 
-// check reports whether a file or folder may hold rules: somebody else who can
+// check reports whether a file or folder may hold rules: anybody else who can
 // write it could allow themselves everything. In a parent with the sticky bit
-// nobody else can put something in the folder's place.
+// nobody else can replace the folder.
 //
-// What the owner's own private group can write nobody else can, and where people
-// have such groups, new files are made that way (umask 002). That is accepted of
-// a person's rules, as sshd does on Debian with keys, and looked at again with
-// every reload, since somebody may have joined the group. The rules of an
-// organisation are made by tools that can set a mode, and are worth the trouble.
+// Only the owner can write what the owner's private group can write, and where
+// people have such groups, new files are created that way (umask 002). That is
+// accepted for a person's rules, as sshd does on Debian for keys, and checked
+// again with every reload, since somebody may have joined the group. The rules
+// of an organisation are installed by tools that can set a mode, so they get no
+// such exception.
 func (t Access) check(name string, info fs.FileInfo, parent bool) error {
 	if parent && info.Mode()&fs.ModeSticky != 0 {
 		return nil

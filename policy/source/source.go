@@ -1,6 +1,6 @@
-// Package source reads the files of a layer of rules from a folder: which of
-// them are rules, whom they must belong to, how large they may be, and which
-// links are followed. It knows nothing of what is in them.
+// Package source reads the files of a layer of rules from a folder: it
+// determines which of them are rules, who may own them, how large they may be,
+// and which links are followed. It does not interpret their contents.
 package source
 
 import (
@@ -29,34 +29,35 @@ const (
 	maxFiles    = 4096
 	maxTreeSize = 64 << 20
 	maxDepth    = 8
-	maxEntries  = 65536 // names looked at, of files that are no rules too
-	maxFolders  = 1024  // each is watched, and the system allows so many watches
+	maxEntries  = 65536 // names examined, including files that are not rules
+	maxFolders  = 1024  // each is watched, and the system limits the number of watches
 )
 
 // maxAhead is how far the time of a file may be ahead of the clock and still be
-// believed.
+// trusted.
 const maxAhead = 100 * time.Millisecond
 
-// File is one file, read once: what was hashed is what gets compiled.
+// File is one file, read once: the contents that are hashed are the ones
+// compiled.
 type File struct {
 	Name    string // as messages show it: the path, or base/… for embedded ones
 	Rel     string // within its layer, slash-separated
 	Dir     string // the folder it was found in, "" for embedded ones
 	Data    []byte
-	ModTime time.Time // when it was written last, zero for embedded ones
+	ModTime time.Time // modification time, zero for embedded ones
 }
 
-// Tree is what was read of one folder.
+// Tree is the contents of one folder.
 type Tree struct {
-	Files []File   // in the order of names
+	Files []File   // ordered by name
 	Dirs  []string // all folders, to watch
-	// Stamps are identities, sizes and times of all that was looked at: when
-	// they are the same later, nothing was changed in between.
+	// Stamps are identities, sizes and times of everything examined: if they
+	// are the same later, nothing has changed.
 	Stamps []string
 	Newest time.Time // the latest change
 }
 
-// stamp takes down what a file or folder was when it was looked at.
+// stamp records the identity of a file or folder when it was examined.
 func (t *Tree) stamp(rel string, info fs.FileInfo) {
 	inode := uint64(0)
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -69,23 +70,24 @@ func (t *Tree) stamp(rel string, info fs.FileInfo) {
 	}
 }
 
-// Access say whom a folder must belong to.
+// Access describes who may own and write a folder.
 type Access struct {
 	Owners       []uint32              // nil: anybody
 	Writable     bool                  // others may write
 	PrivateGroup func(gid uint32) bool // a group that may write; nil: none
-	ListsOnly    bool                  // read rules.yaml of the folder itself and nothing else
+	ListsOnly    bool                  // read only rules.yaml of the folder itself
 }
 
 // Read reads a folder's rules: regular files that end in .rego or are named
-// rules.yaml, at any depth, and *.yaml in folders named programs. Links are followed only within the folder, and
-// links to folders only in the form that a Kubernetes ConfigMap has (through
-// "..data"), because everything else has surprised somebody. A folder that does
-// not exist is not an error. With an error the tree is what was read up to it.
+// rules.yaml, at any depth, and *.yaml in folders named programs. Links are
+// followed only within the folder, and links to folders only in the form that a
+// Kubernetes ConfigMap uses (through "..data"); anything else would surprise
+// people. A folder that does not exist is not an error. On an error the tree
+// holds what was read so far.
 func Read(dir string, rules Access) (*Tree, error) {
-	// The slash and dot make the kernel refuse what is no folder: opening a FIFO
-	// would wait for its other end, and whoever may write to a project can make
-	// one.
+	// The slash and dot make the kernel refuse anything but a folder: opening a
+	// FIFO would wait for its other end, and anyone who can write to a project
+	// can make one.
 	root, err := os.OpenRoot(dir + "/.")
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Tree{}, nil
@@ -94,8 +96,7 @@ func Read(dir string, rules Access) (*Tree, error) {
 		return &Tree{}, diag.Problem{File: dir, Text: "opening the folder: " + diag.WithoutPath(err)}.AsError()
 	}
 	defer func() { _ = root.Close() }() // nothing was written
-	// The parent matters as well: who can write there can put another folder
-	// in this one's place.
+	// The parent matters too: who can write there can replace this folder.
 	if parent, err := os.Stat(filepath.Dir(dir)); err == nil {
 		if err := rules.check(filepath.Dir(dir), parent, true); err != nil {
 			return &Tree{}, err
@@ -167,7 +168,7 @@ func (r *reader) entry(rel string, depth int) error {
 	shown := filepath.Join(r.dir, rel)
 	info, err := r.root.Lstat(rel)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // gone since it was listed; the next event brings us back
+		return nil // gone since it was listed; the next event triggers another read
 	}
 	if err != nil {
 		return diag.Problem{File: shown, Text: diag.WithoutPath(err)}.AsError()
@@ -217,8 +218,8 @@ func (r *reader) read(rel string) error {
 	if len(r.tree.Files) >= maxFiles {
 		return diag.Problem{File: r.dir, Text: fmt.Sprintf("holds more than %d files of rules", maxFiles)}.AsError()
 	}
-	// Not blocking: a FIFO put here between the look and the open must not
-	// hold the daemon.
+	// Non-blocking: a FIFO put here since it was listed must not block the
+	// daemon.
 	f, err := r.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -249,8 +250,8 @@ func (r *reader) read(rel string) error {
 	return nil
 }
 
-// Digest hashes names and contents, each with its length, so that no two
-// different sets of files look alike.
+// Digest hashes names and contents, each with its length, so that different
+// sets of files never hash the same input.
 func Digest(extra []string, files []File) string {
 	h := sha256.New()
 	put := func(b []byte) {

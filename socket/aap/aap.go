@@ -1,12 +1,11 @@
-// Package aap speaks the Agent Application Protocol, version 3, in which a
-// server's turn stops with all calls that wait and goes on with one request
-// that answers them all. It reads a stopped turn into calls, and makes the
-// messages of that request out of decisions.
+// Package aap implements the Agent Application Protocol, version 3, in which a
+// server's turn stops with all waiting calls and continues with one request
+// that answers them all. It reads a stopped turn into calls, and turns
+// decisions into the messages of that request.
 //
-// It decides nothing but what the protocol itself forbids: ids and names that
-// could be taken for two things. It posts nothing, and of messages it reads
-// only who called what, so that neither secrets nor the contents of files come
-// further than here.
+// It decides nothing except what the protocol itself forbids: ids and names
+// that are ambiguous. It posts nothing, and reads from messages only who called
+// what, so that it never handles secrets or the contents of files.
 package aap
 
 import (
@@ -22,12 +21,12 @@ const (
 	MethodAnswer      = "aap/answer"
 )
 
-// version is the version of the protocol that is read.
+// version is the supported version of the protocol.
 const version = 3
 
-// Bounds of one batch. Over them there is no decision.
+// Bounds of one batch. Above them there is no decision.
 const (
-	maxCalls  = 256      // that wait
+	maxCalls  = 256      // waiting calls
 	maxItems  = 16 << 10 // calls and results of a turn with its history
 	maxTools  = 1024     // of each side
 	maxReason = 4 << 10  // bytes of a reason, for the model
@@ -42,5 +41,5 @@ func Register(methods socket.Methods, deps native.Deps) {
 
 type handler struct{ native.Deps }
 
-// run is what a method returns for the part that takes time.
+// run is the second phase of a method, which may take time.
 type run = func(ctx context.Context) (any, error)

@@ -34,8 +34,8 @@ type resultWire struct {
 	Content    strictjson.Value `json:"content"`
 }
 
-// answer brings the person's answers and the client's results. Without either
-// it gives the messages again.
+// answer takes the person's answers and the client's results. Without either it
+// returns the messages again.
 func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p answerParams
 	if err := socket.ReadParams("params", params, &p); err != nil {
@@ -58,8 +58,9 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 		stored := h.take(ctx, t, b, p.Answers)
 		b.takeResults(t.batches, &t.state.Questions, p.Results)
 		if b.runs() {
-			// Time has passed since these calls were decided, and since a person was
-			// asked: what is forbidden by now must not be handed out.
+			// Time has passed since these calls were decided, and since a
+			// person was asked: a call that is forbidden by now must not be
+			// released.
 			if err := h.decide(ctx, t, b); err != nil {
 				return nil, err
 			}
@@ -68,7 +69,7 @@ func (h *handler) answer(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
-// check looks at all of it before any of it is taken.
+// check validates everything before any of it is applied.
 func (p *answerParams) check(b *batch, all *batches) error {
 	allowed := map[string]bool{}
 	seen := map[string]bool{}
@@ -130,7 +131,7 @@ func (b *batch) entry(id string) *entry {
 	return nil
 }
 
-// runs reports whether no question is left, and a call is about to run.
+// runs reports whether no question is left and a call is about to run.
 func (b *batch) runs() bool {
 	some := false
 	for _, e := range b.entries {
@@ -142,10 +143,10 @@ func (b *batch) runs() bool {
 	return some
 }
 
-// take takes the answers, each by itself: one that cannot be stored leaves its
-// question open and the others alone.
+// take applies the answers one by one: one that cannot be stored leaves its
+// question open and does not affect the others.
 func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerWire) (stored []decisions.StoredChoice) {
-	// What is denied does not run, and so changes nothing for the others.
+	// A denied call does not run, and so changes nothing for the others.
 	answers = slices.Clone(answers)
 	slices.SortStableFunc(answers, func(x, y answerWire) int { return cmp.Compare(y.Verdict, x.Verdict) })
 	for _, a := range answers {
@@ -182,13 +183,13 @@ func (h *handler) take(ctx context.Context, t *talk, b *batch, answers []answerW
 	return stored
 }
 
-// takeResults takes the client's results, also of calls that would no longer run: the
-// model is told what has happened.
+// takeResults takes the client's results, also of calls that would be denied
+// now: the model must learn what happened.
 func (b *batch) takeResults(all *batches, asks *native.PendingQuestions, results []resultWire) {
 	for _, r := range results {
 		e := b.entry(r.ToolCallID)
 		if e.outcome != Execute && !e.told || e.result != nil {
-			continue // its answer could not be taken, or it is said again
+			continue // its answer could not be applied, or is a repetition
 		}
 		asks.Remove(e.decision.ID) // there is nothing left to answer
 		all.grow(b, len(r.Content))

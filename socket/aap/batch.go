@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/socket/toolserver"
 )
 
-// Outcome is what becomes of a call.
+// Outcome is the state of a call in a batch.
 type Outcome string
 
 // The outcomes.
@@ -24,26 +24,26 @@ const (
 	Skip    Outcome = "skip" // it has its result
 )
 
-// entry is one call of a batch, with what became of it.
+// entry is one call of a batch and its state.
 type entry struct {
 	plannedCall
 	outcome  Outcome
 	reason   string // for the model, of a call that is denied or skipped
 	decision *decisions.Decision
-	// once is the question to which the person said yes, this once; nil if they
-	// did not.
+	// once is the question that the person answered with yes, this once; nil if
+	// they did not.
 	once *decisions.Decision
-	// told is set once the client was told to run the call: it may have done so,
+	// told is set once the client was told to run the call: it may have run,
 	// whatever is decided later.
 	told bool
-	// result is what the client's tool gave, nil while it has not.
+	// result is the result of the client's tool, nil until it arrives.
 	result strictjson.Value
-	// problem says why the person's answer could not be taken.
+	// problem is why the person's answer could not be applied.
 	problem string
 }
 
-// batch is the calls of one stopped turn. Its members are only touched with its
-// lock held; requests about it take their turns.
+// batch is the calls of one stopped turn. Its members are accessed with its
+// lock held; requests about it are serialised.
 type batch struct {
 	id      string
 	session *decisions.Session
@@ -72,7 +72,7 @@ func newBatch(id string, ses *decisions.Session, w *parties, calls []plannedCall
 	return b
 }
 
-// sameAs reports whether the batch is of those calls.
+// sameAs reports whether the batch has exactly those calls.
 func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
 	mine, theirs := waiting(b.entries, func(e *entry) plannedCall { return e.plannedCall }), waiting(calls, func(c plannedCall) plannedCall { return c })
 	if !b.sameParty(w) || len(mine) != len(theirs) {
@@ -87,8 +87,8 @@ func (b *batch) sameAs(w *parties, calls []plannedCall) bool {
 	return true
 }
 
-// close denies the calls whose ids stand for other calls in a later batch, and
-// returns the ids of those that had no answer yet.
+// close denies the calls whose ids are used for other calls in a later batch,
+// and returns the ids of those that were unanswered.
 func (b *batch) close(later *batch, asks *native.PendingQuestions) (open []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,8 +129,8 @@ func waiting[T any](list []T, of func(T) plannedCall) []plannedCall {
 	return calls
 }
 
-// requests are those for the calls of the batch that rules are asked about: all
-// that may still run. Which entry each is for is returned as well.
+// requests returns the requests for the calls of the batch that rules decide,
+// which are all that may still run, and the entry of each.
 func (b *batch) requests() (reqs []*decisions.Request, of []*entry) {
 	for _, e := range b.entries {
 		if e.asksRules() {
@@ -146,12 +146,12 @@ func (e *entry) asksRules() bool { return !e.skip && e.result == nil && e.outcom
 
 func (b *batch) asksRules() bool { return slices.ContainsFunc(b.entries, (*entry).asksRules) }
 
-// decideEntry takes the decision for a call in. Said again, it can only become
-// stricter: what the person denied stays denied, and what they allowed this once
-// stays allowed unless it is forbidden now.
+// decideEntry applies the decision for a call. A repeated decision can only
+// become stricter: what the person denied stays denied, and what they allowed
+// once stays allowed unless it is forbidden now.
 func (b *batch) decideEntry(e *entry, d *decisions.Decision) {
 	kept := *d
-	kept.Offer = nil // the question that waits has it
+	kept.Offer = nil // the pending question keeps it
 	e.decision = &kept
 	switch {
 	case e.denied != "":
@@ -167,12 +167,12 @@ func (b *batch) decideEntry(e *entry, d *decisions.Decision) {
 	}
 }
 
-// whyUnsettled is what is said about a yes that cannot be taken.
+// whyUnsettled explains why a yes cannot be accepted.
 const whyUnsettled = "calls of the turn that come before this one may change what it does: deny it, and let the agent try it again after them"
 
-// unsettled reports whether another call of the batch may make another one of the
-// call than the person says yes to: one that comes before it and may change what
-// it does not name.
+// unsettled reports whether another call of the batch may change what the call
+// does after the person says yes: an earlier one that may change things it does
+// not name.
 func (b *batch) unsettled(e *entry) bool {
 	switch {
 	case e.decision == nil:
@@ -202,10 +202,9 @@ func (e *entry) allow() {
 
 func (e *entry) deny(reason string) { e.outcome, e.reason, e.once = Denied, reason, nil }
 
-// sameQuestion reports whether who said yes to one question has said yes to the
+// sameQuestion reports whether a yes to one question is also a yes to the
 // other: it asks for no more, and for the same reasons. The same call may do
-// something else by now, where a link leads to another place, and another rule
-// may ask.
+// something else later, if a link has a new target, and another rule may ask.
 func sameQuestion(answered, d *decisions.Decision) bool {
 	if d.By != answered.By || d.By == decisions.ByFailure && d.Reason != answered.Reason || !slices.Equal(d.Defects, answered.Defects) || !slices.Equal(d.Contents, answered.Contents) {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// Bounds of the batches that are kept of one connection. Over them the oldest
-// is forgotten; its client asks again. The newest is kept whatever its decisions
-// hold; its calls and results are bounded by themselves.
+// Bounds of the batches kept for one connection. Above them the oldest is
+// forgotten, and its client asks again. The newest is kept whatever the size of
+// its decisions; its calls and results have their own bounds.
 const (
 	maxBatches    = 32
 	maxBatchBytes = 8 << 20
@@ -46,11 +46,11 @@ func (s *batches) add(b *batch) {
 	s.makeRoom(b)
 }
 
-// supersede compares the calls of a batch that is held with those of the same ids
-// in the other batches of its session. The person's yes names an id alone, so of
-// two calls under one id only the later one can be meant: the earlier is closed.
-// Where it still waits, the protocol forbids the later one as well. No batch's lock
-// is held.
+// supersede compares the calls of a batch with those of the same ids in the
+// other batches of its session. The person's yes names only an id, so of two
+// calls under one id only the later one can be meant: the earlier is closed. If
+// that one was still waiting, the protocol forbids the later one too. No
+// batch's lock is held.
 func (s *batches) supersede(b *batch, asks *native.PendingQuestions) {
 	s.mu.Lock()
 	list := slices.Clone(s.list)
@@ -82,8 +82,8 @@ func (s *batches) makeRoom(b *batch) {
 	}
 }
 
-// find returns the batch of that id, if it was decided in that very session: one
-// that was declared again may mean other folders and another mode.
+// find returns the batch with that id, if it was decided in the same declared
+// session: a redeclared one may have other folders and another mode.
 func (s *batches) find(id string, ses *decisions.Session) *batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *batches) fits(b *batch, n int) bool {
 	return b.size+n <= maxBatchBytes
 }
 
-// grow counts n bytes of results that a batch holds more.
+// grow adds n bytes of results to the size of a batch.
 func (s *batches) grow(b *batch, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *batches) grow(b *batch, n int) {
 	s.grown(b, n)
 }
 
-// weigh counts what the decisions of a batch hold. Its lock is held.
+// weigh updates the size of a batch's decisions. Its lock is held.
 func (s *batches) weigh(b *batch) {
 	n := 0
 	for _, e := range b.entries {
@@ -123,7 +123,7 @@ func (s *batches) weigh(b *batch) {
 	s.grown(b, more)
 }
 
-// grown makes room for what a batch holds more, if it was not forgotten.
+// grown makes room after a batch has grown, unless it was forgotten.
 func (s *batches) grown(b *batch, n int) {
 	if slices.Contains(s.list, b) {
 		s.size += n

@@ -9,14 +9,14 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// The calls of a turn wait together, and a client may run its own side by side.
-// Rules judge each call as if those before it had run: a link that one makes is
-// seen by those after it. So where one of the client's calls changes something,
-// all of them are judged in the other order as well, and the stricter answer
-// counts: then each was judged with every other before it.
+// The calls of a turn wait together, and a client may run its own concurrently.
+// Rules decide each call as if the ones before it had run: later calls see a
+// link that an earlier one creates. So if one of the client's calls changes
+// something, all of them are also decided in reverse order, and the stricter
+// answer counts: then each was decided with every other one before it.
 
-// ordered decides requests in the order in which they came, and the client's in
-// every order that matters. All decisions it returns are by the same rules.
+// ordered decides requests in the given order, and the client's in every order
+// that matters. All decisions it returns use the same rules.
 func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.Decision, []*entry, error) {
 	const tries = 3
 	for range tries {
@@ -53,8 +53,8 @@ func (h *handler) ordered(ctx context.Context, t *talk, b *batch) ([]*decisions.
 	return nil, nil, &socket.Error{Code: socket.CodeBusy, Message: "the rules changed while the calls were decided; ask again"}
 }
 
-// requests are those for the calls of a batch that rules are asked about, and
-// whose they are.
+// requests are the requests for the calls of a batch that rules decide, and the
+// side that runs each.
 func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
 	reqs, of := b.requests()
 	user := h.Users(t.peer.UID)
@@ -68,8 +68,8 @@ func (h *handler) requests(t *talk, b *batch) ([]*decisions.Request, []*entry) {
 	return reqs, of
 }
 
-// sideBySide returns which calls the client may run at one time, if that matters:
-// nil if there is only one, or none that changes what others find.
+// sideBySide returns which calls the client may run concurrently, if that
+// matters: nil if there is only one, or none that affects the others.
 func sideBySide(of []*entry, decided []*decisions.Decision) (mine []int) {
 	changed := false
 	for i, e := range of {

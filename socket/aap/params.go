@@ -6,8 +6,8 @@ import (
 	"github.com/permd/permd/socket/toolserver"
 )
 
-// permissionsParams are the params of aap/permissions. What is not named in
-// these types is not read: descriptions, schemas, options with their secrets.
+// permissionsParams are the params of aap/permissions. Members not named in
+// these types are not read: descriptions, schemas, options with their secrets.
 type permissionsParams struct {
 	SessionID string           `json:"sessionId"`
 	Endpoint  string           `json:"endpoint"`
@@ -38,7 +38,7 @@ type metaWire struct {
 	} `json:"agents"`
 }
 
-// parties are who takes part in a turn, and whose tools are whose.
+// parties are the participants of a turn, and the owners of tools.
 type parties struct {
 	agent, version string
 	endpoint       string
@@ -130,8 +130,8 @@ const (
 	server side = "server"
 )
 
-// Why calls are denied without asking rules, and why they are skipped; the
-// model is told. Why a call needs a person is told to the person alone.
+// Reasons for denying calls without consulting rules, and for skipping them;
+// the model is told. Why a call needs a person is told only to the person.
 const (
 	whyBoth     = "the client and the server both have a tool of this name"
 	whyUnknown  = "no tool of this name is enabled in this session"

@@ -76,8 +76,8 @@ func (p *permissionsParams) calls() (*parties, []plannedCall, error) {
 	return w, calls, err
 }
 
-// talk is what one request works with: its session and what its connection
-// keeps.
+// talk is the context of one request: its session and the state of its
+// connection.
 type talk struct {
 	peer    decisions.Peer
 	session *decisions.Session
@@ -109,7 +109,7 @@ func (t *talk) batch(id string) (*batch, error) {
 	return nil, socket.Refuse("no batch of that batchId is known on this connection: say aap/permissions without it")
 }
 
-// decide has the calls of a batch decided, all at once. The batch's lock is held.
+// decide decides the calls of a batch, all at once. The batch's lock is held.
 func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 	if !b.asksRules() {
 		return nil
@@ -119,8 +119,8 @@ func (h *handler) decide(ctx context.Context, t *talk, b *batch) error {
 		return err
 	}
 	if ctx.Err() != nil && (errors.Is(context.Cause(ctx), socket.ErrWithdrawn) || of[0].outcome != "") {
-		// A call that was decided before keeps its outcome, and nothing is handed
-		// out: a yes must not be lost because nobody waited.
+		// A call that was decided before keeps its outcome, and nothing is
+		// released: a yes must not be lost because the client did not wait.
 		return ctx.Err()
 	}
 	for i, d := range decided {

@@ -25,9 +25,9 @@ type plannedCall struct {
 	answered bool
 }
 
-// use is what is known of an id while the items are walked. An id may have
-// was used for several calls; what counts is the last one, with those that came
-// before its result.
+// use is what is known about an id while the items are walked. An id may have
+// been used for several calls; the last one counts, with those that came before
+// its result.
 type use struct {
 	call     item // the last call, the first of several without a result between them
 	open     bool // it has no result
@@ -69,8 +69,8 @@ func (u uses) note(it item, old bool) bool {
 	return false
 }
 
-// plan puts together which calls wait. With a turn, they are its calls, and the
-// history shows what their ids were used for before; without one, they are those of
+// plan determines which calls are waiting. With a turn, they are its calls, and
+// the history shows earlier uses of their ids; without one, they are those of
 // the history after the last message of the user.
 func plan(w *parties, t *turn, history []item) ([]plannedCall, error) {
 	last := -1
@@ -172,8 +172,8 @@ func sameCall(a, b item) bool {
 	return a.name == b.name && same(a.input, b.input)
 }
 
-// same reports whether two values of JSON say the same: members may come in
-// another order and strings be written in another way, numbers may not.
+// same reports whether two JSON values are equal: members may be in another
+// order and strings in another notation, numbers may not.
 func same(a, b strictjson.Value) bool {
 	k := strictjson.Kind(a)
 	if k != strictjson.Kind(b) {
@@ -216,8 +216,8 @@ func same(a, b strictjson.Value) bool {
 	return string(a) == string(b)
 }
 
-// request makes the domain's request of a call. A server's tool is one of the
-// tool server that bears the agent's name.
+// request makes the request of a call. A server's tool is treated as one of a
+// tool server with the agent's name.
 func (c *plannedCall) request(w *parties, ses *decisions.Session) *decisions.Request {
 	call := effects.Call{
 		ID: c.id, Protocol: protocol, Tool: effects.Tool{Name: c.name},

@@ -14,8 +14,8 @@ type sseEvent struct {
 	data string // its data lines, joined by newlines
 }
 
-// events are the names that are read. All others are passed over, but not one
-// that a careless reader takes for one of these.
+// events are the names that are read. All others are ignored, unless a lenient
+// reader would take one for one of these.
 var events = []string{
 	"turn_start", "text_delta", "thinking_delta", "text", "thinking", "tool_call", "tool_result", "turn_stop",
 }
@@ -23,9 +23,9 @@ var events = []string{
 // fields are the names of the lines of an event stream.
 var fields = []string{"event", "data", "id", "retry"}
 
-// isRenamed reports whether other readers take an event, whose data is JSON, for
-// another one: the protocol's own SDK takes a member event of the data for
-// the name, also of events that have none.
+// isRenamed reports whether other readers would give an event, whose data is
+// JSON, another name: the protocol's own SDK takes a member event of the data
+// for the name, even of events that have none.
 func (ev *sseEvent) isRenamed() bool {
 	raw := strictjson.Find(strictjson.Value(ev.data), "event")
 	if raw == nil {
@@ -38,11 +38,11 @@ func (ev *sseEvent) isRenamed() bool {
 	return isOneOf(ev.name, events) || isOneOf(name, events)
 }
 
-// parseSSE takes an event stream apart (the text/event-stream of the HTML
-// standard). What other readers parse differently is refused: a lone
-// carriage return, which ends a line for some; two names of one event; a field
-// in other letters or after a space. The last event may lack its empty line:
-// that the stream is whole is for the caller to see.
+// parseSSE parses an event stream (text/event-stream of the HTML standard).
+// Input that other readers parse differently is refused: a lone carriage
+// return, which ends a line for some; two names of one event; a field in other
+// letters or after a space. The last event may lack its empty line; the caller
+// checks that the stream is complete.
 func parseSSE(text string) ([]sseEvent, error) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	var list []sseEvent

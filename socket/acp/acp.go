@@ -1,13 +1,13 @@
 // Package acp adapts the Agent Client Protocol, version 1 and the draft of
-// version 2: it merges what session/update says about tool calls, turns
-// session/request_permission into a call, and answers in the protocol's words.
+// version 2: it merges the session/update messages about tool calls, turns
+// session/request_permission into a call, and answers in the protocol's terms.
 //
-// It reads as tolerantly as the protocol's own schema, for a guard must accept
-// what agents really send, but it keeps a defect of everything that it left
-// out, and a call with a defect is never allowed without a person. It decides
-// nothing, and it knows no agent's tools: those are profiles of
-// decisions/effects. What it does recognise is what a request itself is: a
-// question to the person, a switch of mode, and what its options mean.
+// It reads as tolerantly as the protocol's own schema, because it has to accept
+// what agents really send. But it records a defect for everything it left out,
+// and a call with a defect is never allowed without a person. It decides
+// nothing, and it knows no agent's tools: those are profiles in
+// decisions/effects. It only recognises what a request itself is: a question to
+// the person, a switch of mode, and what its options mean.
 package acp
 
 import (
@@ -45,7 +45,7 @@ func Register(methods socket.Methods, deps native.Deps) {
 
 type handler struct{ native.Deps }
 
-// run is what a method returns for the part that takes time.
+// run is the second phase of a method, which may take time.
 type run = func(ctx context.Context) (any, error)
 
 // stateKey is the key of this package's state of a connection.
@@ -58,7 +58,7 @@ func stateOf(c *socket.Conn) *connState {
 		s := new(connState)
 		native.StateOf(c).OnEnd(s.forget)
 		native.StateOf(c).OnDeclare(s.opened)
-		// A message that never got here may have been an update of any session.
+		// A message that was not read may have been an update of any session.
 		c.OnUnread(func() { s.forgetCalls("") })
 		if c.Missed() {
 			s.forgetCalls("")
@@ -67,7 +67,7 @@ func stateOf(c *socket.Conn) *connState {
 	}).(*connState)
 }
 
-// update takes a session/update notification in.
+// update handles a session/update notification.
 func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
 	state := stateOf(c)
 	id, err := updateSession(params)
@@ -75,8 +75,8 @@ func (h *handler) update(c *socket.Conn, params strictjson.Value) (run, error) {
 		err = h.take(state, c.Owner(), id, params)
 	}
 	if err != nil {
-		// What the agent said about a call is lost, so nothing that was known of
-		// the session's calls can be relied on any more.
+		// What the agent said about a call is lost, so nothing known about the
+		// session's calls is reliable any more.
 		state.forgetCalls(id)
 	}
 	return nil, err
@@ -105,8 +105,7 @@ func (h *handler) take(state *connState, owner decisions.Owner, id string, param
 	return nil
 }
 
-// prompt takes in that the client begins a turn. What it says to the agent is
-// not looked at.
+// prompt records that the client begins a turn. The prompt itself is not read.
 func (h *handler) prompt(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "_meta")
 	if err != nil {
@@ -120,8 +119,8 @@ func (h *handler) prompt(c *socket.Conn, params strictjson.Value) (run, error) {
 	return nil, nil
 }
 
-// cancel takes a session/cancel notification in: whatever of the session is
-// being decided or waits for the person is answered "cancelled".
+// cancel handles a session/cancel notification: every request of the session
+// that is being decided or waits for the person is answered "cancelled".
 func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "_meta")
 	if err != nil {
@@ -132,7 +131,7 @@ func (h *handler) cancel(c *socket.Conn, params strictjson.Value) (run, error) {
 		return nil, err
 	}
 	// First the turn, then the questions: a decision that is just being made
-	// looks at the turn after it has left its question.
+	// checks the turn after it has stored its question.
 	stateOf(c).cancel(id)
 	for _, ses := range append(h.Sessions.All(c.Owner()), &decisions.Session{Declaration: decisions.Declaration{ID: id}}) {
 		if ses.ID == id || slices.Contains(ses.Ancestors, id) {

@@ -19,7 +19,7 @@ type permissionOutcome struct {
 	OptionID string `json:"optionId,omitzero"`
 }
 
-// metaMember is what permd adds to an answer for whoever keeps a record of it.
+// metaMember is permd's addition to an answer, for callers that keep a record.
 type metaMember struct {
 	Permd *decisions.Decision `json:"permd,omitzero"`
 }
@@ -44,8 +44,7 @@ func (r permissionResult) with(d *decisions.Decision) permissionResult {
 	return r
 }
 
-// offer is what a request leaves to choose from; it is kept while the request
-// waits for the person.
+// offer holds the options of a request while it waits for the person.
 type offer struct {
 	// session is the agent's id of the session, declared or not: under it the
 	// request is cancelled.
@@ -62,7 +61,7 @@ type pendingRequest struct {
 	state   *native.State
 	// allowed notes that the call was allowed.
 	allowed func(d *decisions.Decision)
-	// now puts the session of now into the request.
+	// now updates the request to the current session.
 	now func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
@@ -118,8 +117,8 @@ func (r *request) pending(t *toolCall, declared *decisions.Session, s *session, 
 		Plain: plain, question: is.question, modeSwitch: is.modeSwitch,
 		defective: len(call.Defects) > 0, incomplete: call.Incomplete != "",
 	}
-	// Whether an allow could be said is known before deciding, so that the
-	// journal never holds an allow that the agent was not given.
+	// Whether an allow can be expressed is determined before deciding, so that
+	// the journal never holds an allow that the agent was not given.
 	_, ok := Choose(r.options, decisions.Allow, Facts{Plain: plain})
 	if !ok && len(call.Marks) == 0 {
 		call.Defects = addDefect(call.Defects, noOption())
@@ -135,9 +134,9 @@ func noOption() effects.Defect {
 	}
 }
 
-// decide decides the request and says the decision in the protocol's words. One
-// whose turn is over is decided as well, so that the journal holds what was
-// asked for and that it was cancelled.
+// decide decides the request and returns the decision in the protocol's terms.
+// A request whose turn is over is decided too, so that the journal records the
+// request and its cancellation.
 func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	ctx, done := p.turns.with(ctx)
 	defer done()
@@ -152,8 +151,8 @@ func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, er
 		p.state.Questions.Remove(d.ID)
 		return cancelled().with(called(d, errTurn)), nil
 	case ctx.Err() != nil:
-		// Whoever asked has withdrawn the request, or is gone. Not even an allow
-		// may be said now: the agent has gone on without it.
+		// The client has withdrawn the request, or is gone. Not even an allow
+		// may be sent now: the agent has continued without it.
 		p.state.Questions.Remove(d.ID)
 		return nil, ctx.Err()
 	}
@@ -164,8 +163,8 @@ func (p *pendingRequest) decide(ctx context.Context, deps *native.Deps) (any, er
 	return result, err
 }
 
-// called is the decision of a call that was called off: a deny remains, whatever
-// else was decided is void.
+// called returns the decision for a call that was cancelled: a deny remains,
+// any other decision is void.
 func called(d *decisions.Decision, why error) *decisions.Decision {
 	if d.Verdict == decisions.Deny {
 		return d
@@ -186,8 +185,8 @@ func (p *pendingRequest) answer(d *decisions.Decision) (any, error) {
 		if id, ok := Choose(p.options, decisions.Allow, facts); ok {
 			return selected(id).with(d), nil
 		}
-		// Such a call carries a defect, a mark or a gap, and the decider allowed
-		// it nevertheless. The agent must not be given more than was allowed.
+		// Such a call has a defect, a mark or a gap, and was allowed
+		// nevertheless. The agent must not be given more than was allowed.
 		d = unsaid(d)
 	case decisions.Deny:
 		if id, ok := Choose(p.options, decisions.Deny, facts); ok {
@@ -209,8 +208,8 @@ func unsaid(d *decisions.Decision) *decisions.Decision {
 	return &q
 }
 
-// ask leaves the call to the person, and holds the question until the answer
-// comes back.
+// ask leaves the call to the person, and keeps the question until the answer
+// arrives.
 func (p *pendingRequest) ask(d *decisions.Decision) error {
 	data, err := json.Marshal(d, json.Deterministic(true))
 	if err != nil {
@@ -221,7 +220,7 @@ func (p *pendingRequest) ask(d *decisions.Decision) error {
 	return &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
-// noting is pick, and notes a yes.
+// noting wraps pick and records a yes.
 func (f *offer) noting(d *decisions.Decision, allowed func(*decisions.Decision)) func(native.Selection) (native.Resolution, error) {
 	// Of the decision no more is kept than that.
 	call := &decisions.Decision{ID: d.ID, CallID: d.CallID, Verdict: d.Verdict, Policy: d.Policy, Fingerprints: d.Fingerprints, Contents: d.Contents, Stateful: d.Stateful}

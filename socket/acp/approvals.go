@@ -8,24 +8,24 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// Bounds of what is known of calls that were allowed. Over them the oldest is
-// forgotten, and the person may be asked twice.
+// Bounds of the calls known to be allowed. Above them the oldest is forgotten,
+// and the person may be asked twice.
 const (
 	maxApproved             = 256
 	maxApprovedFingerprints = 4096
-	// Of a call with more files, or longer paths and sums of them in bytes, nothing is
-	// known.
+	// Nothing is recorded for a call with more files, or with longer paths and
+	// digests of them in bytes.
 	maxApprovedFiles = 256
 	maxApprovedBytes = 64 << 10
-	// approvedFor is how long an agent may take from being allowed a call to
-	// having its client do it.
+	// approvedFor is the maximum time between the allow of a call and its
+	// execution by the agent's client.
 	approvedFor = 10 * time.Minute
 )
 
 // approvals are the calls of a connection that were allowed, by policy or a
-// person, each with what it would do. A gate that would do no more is that call
-// on its way, and nobody is asked again; what it does is used up. It may be used
-// from any goroutine.
+// person, with their effects. A gate with no other effects is part of such a
+// call, and nobody is asked again; the effects are used up. It may be used from
+// any goroutine.
 type approvals struct {
 	mu           sync.Mutex
 	calls        []approval // the oldest first
@@ -37,16 +37,16 @@ type approval struct {
 	digest                  string // of the rules that it was allowed under
 	at                      time.Time
 	left                    []decisions.Fingerprint
-	denied                  bool // of a gate
-	stateful                bool // what it does hangs on what is on the machine
-	begun                   bool // a part of it has come through a gate
-	// asked is set for a person's yes, contents are the files that it was about. What
-	// rules allow they allow whatever is in files.
+	denied                  bool // of a gate, denied
+	stateful                bool // its effects depend on the state of the machine
+	begun                   bool // a part of it has passed a gate
+	// asked is set for a person's yes, contents are the files that it was
+	// about. An allow by rules does not depend on the contents of files.
 	asked    bool
 	contents []decisions.Content
 }
 
-// note takes in that a call was allowed.
+// note records that a call was allowed.
 func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
 	if len(d.Fingerprints) == 0 || len(d.Fingerprints) > maxApprovedFingerprints || len(d.Contents) > maxApprovedFiles || sizeOf(d.Contents) > maxApprovedBytes {
 		return
@@ -62,8 +62,8 @@ func (a *approvals) note(session string, d *decisions.Decision, now time.Time) {
 	}
 }
 
-// take reports whether one call of the session was allowed all that the gate
-// would do, by the rules that hold now, and with what is in files now.
+// take reports whether one call of the session was allowed everything the gate
+// would do, by the current rules, and with the current contents of files.
 func (a *approvals) take(session string, gate *decisions.Decision, now time.Time) bool {
 	digest, want := gate.Policy.Digest, gate.Fingerprints
 	if len(want) == 0 {
@@ -71,7 +71,7 @@ func (a *approvals) take(session string, gate *decisions.Decision, now time.Time
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// A clock that went back makes nothing hold longer.
+	// Setting the clock back extends nothing.
 	a.drop(func(c *approval) bool {
 		return now.Sub(c.at) >= approvedFor || now.Before(c.at) || c.session == session && c.digest != digest
 	})
@@ -106,7 +106,7 @@ func (c *approval) knew(contents []decisions.Content) bool {
 	})
 }
 
-// deny notes that the person has denied what was asked of a gate.
+// deny records that the person denied a gate.
 func (a *approvals) deny(decision string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -117,8 +117,8 @@ func (a *approvals) deny(decision string) {
 	}
 }
 
-// covers reports whether all of it came through gates of the session, and whether
-// some of it was denied there, the last time.
+// covers reports whether all of it passed gates of the session, and whether
+// some of it was denied there the last time.
 func (a *approvals) covers(session string, want []decisions.Fingerprint, now time.Time) (all, denied bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,8 +151,8 @@ func without(have, want []decisions.Fingerprint) ([]decisions.Fingerprint, bool)
 	return left, true
 }
 
-// unsettle forgets the calls of a session that hang on what is on the machine:
-// something ran that may have changed anything.
+// unsettle forgets the calls of a session that depend on the state of the
+// machine: something ran that may have changed anything.
 func (a *approvals) unsettle(session string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

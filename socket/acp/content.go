@@ -92,9 +92,9 @@ func (l *lenient) item(into *facts, item strictjson.Value, at string) error {
 	return nil
 }
 
-// unknownType notes a type that has no meaning here. Version 2 lets everybody
-// add some that begin with an underscore, and clients pass over them; all
-// others may be those of a version that says more than is read here.
+// unknownType notes a type without a meaning here. Version 2 lets anyone add
+// types that begin with an underscore, which clients ignore; all others may
+// come from a version with more than is read here.
 func (l *lenient) unknownType(typ, at, why string) {
 	if l.version != version2 || !strings.HasPrefix(typ, "_") {
 		l.drop(at, why)
@@ -129,7 +129,8 @@ func (l *lenient) block(into *facts, o strictjson.Object, at string) error {
 }
 
 // diff reads which files a diff changes: one path in version 1, a list of
-// changes in version 2. Where the version is not known, what is there counts.
+// changes in version 2. If the version is not known, the members present
+// decide.
 func (l *lenient) diff(into *facts, o strictjson.Object, at string) error {
 	_, list := o.Get("changes")
 	_, path := o.Get("path")
@@ -154,8 +155,8 @@ func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
 	}
 	if v, _ := o.Get("newText"); strictjson.Kind(v) != '"' {
 		l.drop(at, "has no newText that is a string and was left out")
-		// The path is real even so; what is known of it is worth more to a
-		// deny than the schema's tolerance.
+		// The path is real nevertheless; knowing it is worth more to a deny
+		// than the schema's tolerance.
 	}
 	if v, ok := l.get(o, "oldText"); ok && strictjson.Kind(v) != '"' {
 		l.drop(at+".oldText", "is not a string and was left out")
@@ -185,8 +186,8 @@ func (l *lenient) change(into *facts, o strictjson.Object, at string) error {
 	return nil
 }
 
-// changes reads the files that a diff of version 2 changes. The patch next to
-// them is for display: the protocol says that the changes count.
+// changes reads the files that a diff of version 2 changes. The patch is only
+// for display: by the protocol the changes count.
 func (l *lenient) changes(into *facts, o strictjson.Object, at string) error {
 	items, ok := l.items(o, "changes", at+".changes")
 	if !ok {

@@ -19,9 +19,9 @@ const (
 	maxKindName = 64   // bytes of a kind, an unknown one included
 )
 
-// object reads an object of the protocol. A member that a careless reader
-// would take for a known one makes it ambiguous: that is an error at every
-// place, also where the schema would skip a malformed item.
+// object reads an object of the protocol. A member that a lenient reader would
+// take for a known one makes it ambiguous: that is an error everywhere, even
+// where the schema would skip a malformed item.
 func object(v strictjson.Value, at string, known ...string) (strictjson.Object, error) {
 	if strictjson.Kind(v) != '{' {
 		return nil, socket.Refuse("%s must be an object, not %s", at, strictjson.KindName(strictjson.Kind(v)))
@@ -54,8 +54,8 @@ func identifier(o strictjson.Object, name, at string) (string, error) {
 	return s, nil
 }
 
-// lenient reads the members that the schema is tolerant of, and keeps a defect
-// of each that it leaves out.
+// lenient reads the members that the schema is tolerant of, and records a
+// defect for each that it leaves out.
 type lenient struct {
 	version version
 	defects []effects.Defect

@@ -24,8 +24,8 @@ const (
 	MethodIncomplete = "permd/unheard"
 )
 
-// gateAgent is the agent whose tools the gates are, in the profiles: what a
-// client does for its agent is in the protocol's own words.
+// gateAgent is the agent whose tools, in the profiles, the gates are. What a
+// client does for its agent is expressed in the protocol's own terms.
 const gateAgent = "acp-client"
 
 // The gates: what a client does for its agent, and what a person does with it.
@@ -39,7 +39,7 @@ const (
 
 // gateResult is the answer of permd/gate.
 type gateResult struct {
-	// Passes is false when the gate must stay shut.
+	// Passes is false if the gate must stay closed.
 	Passes   bool                `json:"passes"`
 	Decision *decisions.Decision `json:"decision"`
 }
@@ -55,13 +55,13 @@ type gate struct {
 	approved *approvals
 	now      time.Time
 	turns    turns
-	// renewed puts the session of now into the request.
+	// renewed updates the request to the current session.
 	renewed func(*decisions.Request)
 	// requestID is the request's id on the connection (native.RequestKey).
 	requestID string
 }
 
-// gate takes in what is about to go through a gate, and decides it.
+// gate reads what is about to pass a gate, and decides it.
 func (h *handler) gate(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "method", "params", "ask", "_meta")
 	if err != nil {
@@ -135,7 +135,8 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	}
 	g.gated.note(g.session, d, g.now)
 	if d.Opaque && (d.Verdict == decisions.Allow || d.Outcome == decisions.Passed || d.Outcome == decisions.Approved) {
-		// What was approved and has not run yet may do something else now.
+		// Calls that were approved and have not run yet may have other effects
+		// now.
 		g.approved.unsettle(g.session)
 	}
 	if d.Verdict != decisions.Ask || d.Outcome != "" {
@@ -152,8 +153,8 @@ func (g *gate) decide(ctx context.Context, deps *native.Deps) (any, error) {
 	return nil, &socket.Error{Code: socket.CodeAsk, Message: "ask the person: " + d.Reason, Data: strictjson.Value(data)}
 }
 
-// renew puts the session of now into the request for the session that was named;
-// those for others are judged as they were.
+// renew updates the request for the named session to its current state; those
+// for others stay as they were decided.
 func (g *gate) renew(made *decisions.Request) func(*decisions.Request) {
 	if made != &g.request {
 		return nil
@@ -161,7 +162,7 @@ func (g *gate) renew(made *decisions.Request) func(*decisions.Request) {
 	return g.renewed
 }
 
-// pick takes the answer to a question about a gate: whoever asked opens it or
+// pick applies the answer to a question about a gate: the caller opens it or
 // not.
 func (g *gate) pick(decision string) func(native.Selection) (native.Resolution, error) {
 	gated := g.gated
@@ -258,9 +259,9 @@ func encodeObject(o strictjson.Object) (strictjson.Value, error) {
 	return append(b, '}'), nil
 }
 
-// commandOf is what a terminal would run: shell text where it has no arguments,
-// for so clients take it, else a list of words. Where the environment is set as
-// well, it is shell text that does the same.
+// commandOf returns what a terminal would run: shell text if it has no
+// arguments, as clients treat it, else a list of words. If the environment is
+// set as well, it is shell text with the same effect.
 func commandOf(o strictjson.Object, call *effects.Call, safe func(name, value string) bool) (strictjson.Value, error) {
 	v, _ := o.Get("command")
 	command, ok := strictjson.ParseString(v)
@@ -310,8 +311,8 @@ func commandOf(o strictjson.Object, call *effects.Call, safe func(name, value st
 
 type variable struct{ name, value string }
 
-// environment reads what a terminal's environment has more. Items that a client
-// would skip are a defect: what they would have done is not known.
+// environment reads the variables added to a terminal's environment. Items that
+// a client would skip are a defect: their effect is not known.
 func environment(o strictjson.Object, call *effects.Call) ([]variable, error) {
 	v, ok := o.Get("env")
 	if !ok || strictjson.Kind(v) == 'n' {
@@ -342,8 +343,8 @@ func environment(o strictjson.Object, call *effects.Call) ([]variable, error) {
 	return env, nil
 }
 
-// assignments is the environment as shell text, so that rules see it where they
-// see it in commands.
+// assignments returns the environment as shell text, so that rules see it as
+// they do in commands.
 func assignments(env []variable) string {
 	var b strings.Builder
 	for _, e := range env {

@@ -11,19 +11,19 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// maxGateProjects bounds the other projects of a connection by whose rules a
-// gate is judged. With more of them the person is asked.
+// maxGateProjects bounds the other projects of a connection whose rules apply
+// to a gate. With more of them the person is asked.
 const maxGateProjects = 16
 
-// An agent names the session that it wants something done in, and one agent may
-// have sessions of several projects: by naming another one it would choose whose
-// rules it is judged by. So a gate is judged by the rules of every project that
-// the agent works in, and the strictest answer counts. That includes those which
-// an open session was in before: an agent that answers session/new with an id
-// that is in use would otherwise drop a project's rules.
+// An agent names the session for which it wants something done, and one agent
+// may have sessions in several projects: by naming another one it could choose
+// which rules apply. So a gate is decided by the rules of every project that
+// the agent works in, and the strictest answer counts. That includes projects
+// of earlier declarations of an open session: an agent that answers session/new
+// with an id in use would otherwise drop a project's rules.
 
 // inOthers makes a request of a gate for each other project of the connection's
-// sessions. What is done, and where, stays the same.
+// sessions. The operation and its folder stay the same.
 func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.Session) []*decisions.Request {
 	var seen, places []*decisions.Session
 	if named != nil {
@@ -47,8 +47,8 @@ func inOthers(r *decisions.Request, named *decisions.Session, all []*decisions.S
 		other, gate := *r, *r.Gate
 		other.Call.Input = inFolder(r.Call.Input, r.Call.Cwd)
 		other.Call.Cwd, other.Call.Roots, other.Session = s.Cwd, s.Roots, s.Ref()
-		// Of its own the other project asks nothing that only the lack of a rule
-		// asks; and who was allowed it was allowed it by the rules of one project.
+		// In the other project, a missing rule alone is no reason to ask; and
+		// an approval applies only under the rules of one project.
 		gate.Asks, gate.Approved = false, nil
 		other.Gate = &gate
 		list = append(list, &other)
@@ -112,8 +112,8 @@ func (g *gate) strictest(ctx context.Context, deps *native.Deps) (d *decisions.D
 func asksPerson(d *decisions.Decision) bool { return d.Verdict == decisions.Ask && d.Outcome == "" }
 
 // sameRulesAsk reports whether rules ask about the gate in the other project,
-// and all that they ask is asked by those of the first as well, where it has been
-// answered, or will be. A rule that lies in a project is another one in each.
+// and all of those also ask in the first, where the question was or will be
+// answered. A rule in a project's own files is a different one in each.
 func sameRulesAsk(first, other *decisions.Decision) bool {
 	asks := false
 	for i := range other.Effects {

@@ -5,9 +5,9 @@ import "hash/maphash"
 // maxLostIDs is how many ids a lostIDs tells apart.
 const maxLostIDs = 4096
 
-// lostIDs are the ids of what is not kept any more, so that what is new can
-// be told from what may lack its beginning. It holds hashes: that two ids share
-// one costs a question.
+// lostIDs are the ids of items that are no longer kept, so that a new item can
+// be told from one whose beginning may be missing. It holds hashes: a collision
+// costs a question.
 type lostIDs struct {
 	seed maphash.Seed
 	ids  map[uint64]string // to the reason

@@ -12,11 +12,11 @@ type toolCall struct {
 	id string
 	facts
 	defects []effects.Defect
-	// missing says why messages about the call may be lost; "" if none are.
+	// missing is why messages about the call may be lost; "" if none are.
 	missing string
 	// unclear are members that a null has cleared if the session is one of
-	// version 2 (see version); unsure are those of which a request said
-	// something else than is known here.
+	// version 2 (see version); unsure are those for which a request had a
+	// different value.
 	unclear, unsure members
 
 	touched uint64 // for eviction: when it was last said something of
@@ -70,7 +70,7 @@ func (t *toolCall) add(p *patch) {
 	t.texts = append(slices.Clip(t.texts), p.texts...)
 }
 
-// put sets the members to what they are in from.
+// put copies the members from from.
 func (f *facts) put(which members, from *facts) {
 	if which&memberName != 0 {
 		f.name = from.name
@@ -95,10 +95,10 @@ func (f *facts) put(which members, from *facts) {
 	}
 }
 
-// has are the members that say something.
+// has returns the members that are present.
 func (f *facts) has() members { return f.unlike(new(facts)) }
 
-// unlike are the members that differ.
+// unlike returns the members that differ.
 func (f *facts) unlike(g *facts) (m members) {
 	for _, c := range []struct {
 		member members

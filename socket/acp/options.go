@@ -54,10 +54,10 @@ type Facts struct {
 // revise (plan reviews of Codex and Kimi Code).
 var continuing = []string{"decline", "denied", "revise_plan", "plan_revise"}
 
-// Choose returns the id of the option that says the verdict and nothing more.
-// It is false when the agent offers none: an allow must then be left to the
+// Choose returns the id of the option that means the verdict and nothing more.
+// It returns false if the agent offers none: an allow must then be left to the
 // person, a deny is answered "cancelled". It never chooses an option that the
-// agent would remember, but for a deny that is itself permanent.
+// agent would remember, except for a deny that is itself permanent.
 func Choose(options []Option, verdict decisions.Verdict, facts Facts) (id string, ok bool) {
 	if repeats(options) {
 		return "", false
@@ -90,14 +90,15 @@ func plainAllow(options []Option, plain string) (string, bool) {
 	return once[0].ID, true
 }
 
-// plainReject picks an option that rejects, best one that lets the turn go on.
+// plainReject picks an option that rejects, preferably one that lets the turn
+// continue.
 func plainReject(options []Option, facts Facts) (string, bool) {
 	if facts.question && len(ofKind(options, AllowOnce)) != 1 {
 		// Where the options are answers, the one called reject is an answer
 		// as well ("skip").
 		return "", false
 	}
-	// One whose words grant something is none to answer a deny with, whatever
+	// An option whose words grant something must not answer a deny, whatever
 	// its kind.
 	options = slices.DeleteFunc(slices.Clone(options), Option.grants)
 	once := ofKind(options, RejectOnce)
@@ -165,8 +166,8 @@ var stoppingWords = []string{
 	"abort", "cancel", "end", "exit", "interrupt", "quit", "stop", "terminate", "timed", "timeout",
 }
 
-// widens reports whether the option's words say that more than this call would
-// be allowed, or cannot be read for certain.
+// widens reports whether the option's words allow more than this call, or
+// cannot be read for certain.
 func (o Option) widens() bool {
 	if o.lasts || hidden(o.ID) || hidden(o.Name) {
 		return true
@@ -186,7 +187,7 @@ func (o Option) widens() bool {
 	return false
 }
 
-// refuses reports whether the option's words say no.
+// refuses reports whether the option's words mean no.
 func (o Option) refuses() bool {
 	return slices.ContainsFunc(o.words(), func(w string) bool {
 		switch w {
@@ -197,7 +198,7 @@ func (o Option) refuses() bool {
 	})
 }
 
-// grants reports whether the option's words say yes and not also no, as "No,
+// grants reports whether the option's words mean yes and not also no, as "No,
 // and don't allow it" does.
 func (o Option) grants() bool {
 	ws := o.words()
@@ -210,8 +211,8 @@ func (o Option) grants() bool {
 	})
 }
 
-// mixed reports whether a word mixes Latin letters with those of scripts whose
-// letters look the same, so that it reads as a word that it is not.
+// mixed reports whether a word mixes Latin letters with similar ones of other
+// scripts, so that it looks like another word.
 func mixed(word string) bool {
 	latin, other := false, false
 	for _, r := range word {

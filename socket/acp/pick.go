@@ -10,9 +10,9 @@ import (
 
 // pick turns the person's answer into the agent's. What the person sees and
 // what the agent is given differ in one case: for "always" the agent gets its
-// option for once, because it is permd that remembers.
+// option for once, because permd remembers the answer.
 //
-// An error says why the pick does not fit.
+// An error says why the answer does not fit.
 func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 	none := native.Resolution{}
 	if repeats(f.options) {
@@ -52,8 +52,8 @@ func (f *offer) pick(choice native.Selection) (native.Resolution, error) {
 	return native.Resolution{Result: selected(o.ID), Verdict: decisions.Allow}, nil
 }
 
-// pickVerdict turns a verdict of the person into an option. What keeps permd
-// from allowing by itself does not keep the person from it.
+// pickVerdict turns a person's verdict into an option. Reasons that keep permd
+// from allowing do not apply to the person.
 func (f *offer) pickVerdict(v decisions.Verdict) (native.Resolution, error) {
 	facts := Facts{Plain: f.facts.Plain, question: f.facts.question, modeSwitch: f.facts.modeSwitch}
 	p := native.Resolution{Verdict: v}

@@ -9,10 +9,10 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// Agents put questions, plan reviews and requests for wider limits into the
+// Agents send questions, plan reviews and requests for wider permissions in the
 // same message as tool calls. Answering one of these by a rule about tools
-// would speak for the person, so they are recognised here by all that agents
-// are known to send; what is recognised without need costs a question.
+// would be answering for the person, so they are recognised here by everything
+// that agents are known to send; a false positive costs a question.
 
 // questionTools are names of tools that ask the person something, without
 // case, blanks, dashes and underscores.
@@ -30,7 +30,7 @@ var modeTools = []string{
 // wideningTools are names of tools that ask for wider limits than the call's.
 var wideningTools = []string{"requestpermission", "requestpermissions"}
 
-// findings is what a request turned out to be.
+// findings is the classification of a request.
 type findings struct {
 	marks                []effects.Mark
 	question, modeSwitch bool

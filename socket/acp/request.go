@@ -125,8 +125,8 @@ func unreadMeta() *effects.Defect {
 	return &effects.Defect{Code: effects.DefectDropped, At: "_meta", Text: "_meta could not be read and was left out"}
 }
 
-// assemble makes the domain's call of what is known of a tool call and the
-// request for it. Session, agent and person are added by the caller.
+// assemble makes the call from what is known about a tool call and the request
+// for it. The caller adds session, agent and person.
 func (r *request) assemble(t *toolCall) effects.Call {
 	call := effects.Call{
 		ID:       t.id,

@@ -15,8 +15,8 @@ type ranResult struct {
 	Decision *decisions.Decision `json:"decision"`
 }
 
-// ran takes in that a call ran which nobody was asked about, or which was
-// denied, and decides it for the record: nothing comes of the verdict.
+// ran handles a call that ran without a question, or although it was denied,
+// and decides it for the record: the verdict has no consequence.
 func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "toolCall", "done", "denied", "_meta")
 	if err != nil {
@@ -77,8 +77,8 @@ func (h *handler) ran(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
-// needed are the effects that needed somebody's word. That a tool was used is
-// not among them: what it does at a gate is not said by its name.
+// needed returns the effects that required an allow. The use of a tool is not
+// among them: its name says nothing about what it does at a gate.
 func needed(d *decisions.Decision) (list []decisions.Fingerprint) {
 	if len(d.Fingerprints) != len(d.Effects) {
 		return nil
@@ -103,9 +103,9 @@ func (c *connState) finishedCall(s *session, p *patch) *toolCall {
 	return t
 }
 
-// incomplete takes in which calls of a session were mentioned before this
-// connection began: a request about one of them rests on what permd was not
-// told, until the call is announced again.
+// incomplete records which calls of a session were mentioned before this
+// connection began: a request about one of them depends on messages that permd
+// did not get, until the call is announced again.
 func (h *handler) incomplete(c *socket.Conn, params strictjson.Value) (run, error) {
 	o, err := object(params, "params", "sessionId", "toolCallIds", "state", "_meta")
 	if err != nil {

@@ -34,9 +34,9 @@ type session struct {
 	// new one.
 	turn context.Context
 	end  context.CancelFunc
-	// prompted is set where the client says when turns begin: then there is no
-	// new one before the next prompt, and what the agent asks until then has
-	// crossed with the cancel.
+	// prompted is set if the client reports the beginning of turns: then there
+	// is no new one before the next prompt, and requests of the agent until
+	// then have crossed with the cancel.
 	prompted bool
 }
 
@@ -110,7 +110,7 @@ func (c *connState) session(id string) *session {
 	return s
 }
 
-// opened notes that a session was declared. One that nothing was said about before
+// opened notes that a session was declared. A session without earlier messages
 // is new, so nothing of it can have been lost.
 func (c *connState) opened(id string) {
 	known := slices.ContainsFunc(c.sessions, func(s *session) bool { return s.id == id })
@@ -119,9 +119,9 @@ func (c *connState) opened(id string) {
 	}
 }
 
-// apply takes one message about a call in. In version 1 a call is announced,
-// and the message is the whole call; in version 2 the first message about a
-// call is its announcement.
+// apply handles one message about a call. In version 1 a call is announced, and
+// the message is the whole call; in version 2 the first message about a call is
+// its announcement.
 func (c *connState) apply(s *session, p *patch, created bool) {
 	c.clock++
 	var t *toolCall
@@ -206,10 +206,10 @@ func (c *connState) about(s *session, r *request) *toolCall {
 	return t
 }
 
-// merged returns what is known of the call that a request is about. The
-// request's own patch is not kept: two requests can be about different things
-// under one id, and one must not fill the gaps of the other. But where it says
-// something else than what was known, a later request cannot rest on that.
+// merged returns what is known about the call of a request. The request's own
+// patch is not kept: two requests can be about different things under one id,
+// and one must not fill the gaps of the other. But if it contradicts what was
+// known, a later request cannot rely on that.
 func (c *connState) merged(s *session, p *patch) *toolCall {
 	t := &toolCall{id: p.id}
 	if i := s.find(p.id); i >= 0 {

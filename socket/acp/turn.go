@@ -14,8 +14,8 @@ import (
 // errTurn is why a request is cancelled whose turn was.
 var errTurn = errors.New("the client cancelled the session's turn")
 
-// turns are the turns that a request of a session belongs to: its own, and those of
-// the sessions above it. When one is cancelled the request is.
+// turns are the turns that a request of a session belongs to: its own, and
+// those of its parent sessions. If one is cancelled so is the request.
 type turns []context.Context
 
 // turnsOf returns those of a session, declared or not. Only to be called from a

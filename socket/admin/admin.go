@@ -1,6 +1,6 @@
-// Package admin serves permd's management methods. They are on a socket of
-// their own, in a folder of its own, so that what may ask for decisions need
-// not be able to change what is decided.
+// Package admin serves permd's management methods. They have a socket of their
+// own, in a folder of its own, so that clients that ask for decisions need no
+// access to what changes decisions.
 package admin
 
 import (
@@ -23,8 +23,8 @@ const (
 	MethodFollow = "permd/decisions.follow"
 )
 
-// CodeNoDecision is the error code of a decision id that the journal does not
-// hold.
+// CodeNoDecision is the error code for a decision id that is not in the
+// journal.
 const CodeNoDecision = -32052
 
 // Log is the journal's reading side.
@@ -37,8 +37,8 @@ type Log interface {
 
 // Filter chooses records.
 type Filter struct {
-	// Limit is the most records to return, the newest of those that fit; 0
-	// means MaxList.
+	// Limit is the maximum number of records to return, the newest of those
+	// that match; 0 means MaxList.
 	Limit int `json:"limit,omitzero"`
 	// After and Before bound the sequence numbers, both excluded; 0 means none.
 	After   int64             `json:"after,omitzero"`
@@ -47,7 +47,7 @@ type Filter struct {
 	Verdict decisions.Verdict `json:"verdict,omitzero"`
 	Session string            `json:"session,omitzero"`
 	Tool    string            `json:"tool,omitzero"`
-	// Unasked lets only calls pass that ran without having been allowed.
+	// Unasked selects calls that ran without having been allowed.
 	Unasked bool `json:"unasked,omitzero"`
 }
 
@@ -68,7 +68,7 @@ type Records struct {
 	Records []*decisions.Record `json:"records"`
 }
 
-// Deps are what the methods work on.
+// Deps are the dependencies of the methods.
 type Deps struct {
 	Log Log
 	// Status returns what `permd status` shows; it is marshalled as it is.

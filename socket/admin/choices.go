@@ -172,7 +172,7 @@ func registerChoices(m socket.Methods, mem Memory) {
 	}
 }
 
-// visible is whose choices a peer may see and change: its own, and root all.
+// visible returns whose choices a peer may see and change: its own; root all.
 func visible(c *socket.Conn) *uint32 {
 	if c.Peer.UID == 0 {
 		return nil
@@ -181,7 +181,7 @@ func visible(c *socket.Conn) *uint32 {
 	return &uid
 }
 
-// page is a part of a list, so that an answer stays within a message.
+// page returns a part of a list, so that an answer fits in a message.
 func page(all []Choice, after string, limit int) Choices {
 	if limit == 0 {
 		limit = MaxList

@@ -38,15 +38,15 @@ type Questions struct {
 // Approval is a person's yes to a question.
 type Approval struct {
 	DecisionID string `json:"decisionId"`
-	// Width is what is to be remembered, "" for nothing: the call is then allowed
+	// Width is the width to remember, "" for none: the call is then allowed
 	// once. Scope and ExpiresIn belong to a width.
 	Width     string `json:"width,omitzero"`
 	Scope     string `json:"scope,omitzero"`
 	ExpiresIn int64  `json:"expiresIn,omitzero"` // seconds
 }
 
-// Approved says what an approval has led to: until when the call may be made,
-// once, or what is remembered.
+// Approved is the result of an approval: until when the call may be made, once,
+// or the choices that were stored.
 type Approved struct {
 	Until  time.Time                `json:"until,omitzero"`
 	Stored []decisions.StoredChoice `json:"stored"`

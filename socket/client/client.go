@@ -1,10 +1,9 @@
-// Package client asks a running permd over its Unix socket. It is what permd's
-// own commands and hooks use: it finds the socket, makes sure that nobody else
+// Package client calls a running permd over its Unix socket. permd's own
+// commands and hooks use it: it finds the socket, makes sure that nobody else
 // can have put it there, and calls methods.
 //
-// It decides nothing. Whoever gets an error from it has no decision and must
-// ask the person. It knows the words of decisions, and nothing of what makes
-// them.
+// It decides nothing. A caller that gets an error has no decision and must ask
+// the person.
 package client
 
 import (

@@ -14,9 +14,9 @@ import (
 	"github.com/permd/permd/internal/xdg"
 )
 
-// Options choose which permd is asked.
+// Options select the permd to connect to.
 type Options struct {
-	// Admin asks on the management socket.
+	// Admin selects the management socket.
 	Admin bool
 	// env is where the search starts; the zero Env is this process's.
 	env xdg.Env

@@ -12,7 +12,7 @@ import (
 // Protocol is the version of permd's protocol that this package reads.
 const Protocol = 1
 
-// Hello is what permd says about itself when a session is declared.
+// Hello is permd's description of itself in the answer to a declaration.
 type Hello struct {
 	// Protocol is the version that permd speaks, at most Protocol.
 	Protocol int `json:"protocol"`
@@ -25,8 +25,8 @@ type Hello struct {
 // Has reports whether permd has a feature.
 func (h Hello) Has(feature string) bool { return slices.Contains(h.Features, feature) }
 
-// VersionError says that permd speaks a version of the protocol whose answers this
-// program could misread. There is no decision of such a permd.
+// VersionError means that permd uses a version of the protocol whose answers
+// this program could misread. Its decisions must not be used.
 type VersionError struct {
 	Protocol int
 	Version  string // permd's own, "" if it did not say

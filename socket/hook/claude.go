@@ -8,20 +8,19 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// The occasions at which Claude Code and Codex ask.
+// The events for which Claude Code and Codex run hooks.
 const (
 	preToolUse        = "PreToolUse"
 	permissionRequest = "PermissionRequest"
 )
 
-// Claude Code's permission modes. In one that is not listed, or is new, nothing
-// is certain.
+// Claude Code's permission modes. Nothing is certain in an unlisted mode.
 var (
 	// claudePrompts are the modes in which a hook's ask shows a prompt.
 	claudePrompts = []string{"default", "acceptEdits", "plan"}
-	// claudeRules are the modes in which a hook without an opinion leaves the
-	// call to a prompt, or to what the person allowed in the settings. dontAsk
-	// denies all that they have not.
+	// claudeRules are the modes in which a call without a hook decision goes to
+	// a prompt, or to what the person allowed in the settings. dontAsk denies
+	// everything else.
 	claudeRules = []string{"default", "acceptEdits", "plan", "dontAsk"}
 )
 

@@ -19,8 +19,8 @@ func cursor() *Harness {
 	}
 }
 
-// cursorInput is what Cursor writes, at any occasion. Its ask was seen to run
-// the command, and with failClosed saying nothing stops it, so all answers are
+// cursorInput is Cursor's input for any event. Its ask was seen to run the
+// command, and with failClosed an empty answer blocks it, so all answers are
 // allow or deny.
 type cursorInput struct {
 	Conversation string           `json:"conversation_id"`

@@ -1,17 +1,17 @@
-// Package hook speaks with agent harnesses in the words of their own hooks: a
-// harness starts `permd hook HARNESS` before a tool runs, writes what it is about
-// to do on standard input, and acts on what it reads back.
+// Package hook implements the hook protocols of agent harnesses: a harness
+// starts `permd hook HARNESS` before a tool runs, writes the planned call to
+// standard input, and acts on the answer.
 //
-// Each harness is a file of pure functions: bytes to a Request, and the decision
-// of a Request to the bytes, the text on standard error and the exit code that
-// make just this harness run the tool, stop, or ask its person. The package
-// decides nothing and connects to nobody; cmd/permd does that.
+// Each harness is a file of pure functions: bytes to a Request, and the
+// decision of a Request to the bytes, the text on standard error and the exit
+// code that make this harness run the tool, block it, or ask its person. The
+// package decides nothing and connects to nothing; cmd/permd does that.
 //
-// Harnesses differ most in what they do when something is missing, and most of
-// them then run the tool. So there are two rules: what a harness could take for
-// "go on" is only written for an allow, or where it is certain that the harness
-// asks its person by itself; and whatever cannot be read ends in the one answer
-// that stops the harness for certain.
+// Harnesses differ most when something is missing, and most of them then run
+// the tool. So there are two rules: an answer that a harness could take for
+// "continue" is only written for an allow, or where it is certain that the
+// harness asks its person; and input that cannot be read gets the one answer
+// that certainly blocks the tool.
 package hook
 
 import (
@@ -35,7 +35,7 @@ const MaxInput = 8 << 20
 // output.
 const exitBlock = 2
 
-// Output is all that a hook process says.
+// Output is the output of a hook process.
 type Output struct {
 	Stdout []byte
 	Stderr string
@@ -56,11 +56,11 @@ type Request struct {
 	AtShell bool
 	Call    toolCall
 
-	// asks is set when the harness shows its person a question for certain, if it
-	// is told to.
+	// asks is set if the harness certainly shows its person a question when
+	// told to.
 	asks bool
-	// rules is set when the harness, told nothing, asks its person or goes by what
-	// the person themselves allowed in it.
+	// rules is set if the harness, without an answer, asks its person or
+	// follows what the person allowed in it.
 	rules bool
 	// readOnly is set when the agent may only look and plan: an allow would let it do
 	// more than its person wants, so the harness goes by its own rules.
@@ -85,11 +85,11 @@ type Harness struct {
 	Name string
 	// Agent is the name by which permd knows the harness's tools.
 	Agent effects.Party
-	// read makes a request of what the harness wrote.
+	// read parses the harness's input.
 	read func(in []byte) (*Request, error)
-	// say are the harness's words for an outcome.
+	// say encodes an answer for the harness.
 	say func(r *Request, o answerKind, text string) Output
-	// blocks are its words for "no" when the request could not be read.
+	// blocks encodes a "no" for when the request could not be read.
 	blocks func(text string) Output
 }
 
@@ -142,9 +142,9 @@ func (h *Harness) Answer(r *Request, d *decisions.Decision) Output {
 	return h.say(r, o, text)
 }
 
-// Failed says in the harness's words that there is no decision: its person is
-// asked where that is certain, else the tool does not run. r is nil when the
-// request could not be read.
+// Failed encodes the lack of a decision: the person is asked where that is
+// certain, otherwise the tool does not run. r is nil if the request could not
+// be read.
 func (h *Harness) Failed(r *Request, why string) Output {
 	if r == nil {
 		return h.blocks(clean(why))

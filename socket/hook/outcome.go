@@ -7,18 +7,18 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// answerKind is what a harness is told.
+// answerKind is the kind of answer to a harness.
 type answerKind uint8
 
 const (
-	deny   answerKind = iota // the zero value, so that nothing forgotten is more
+	deny   answerKind = iota // the zero value, so that an omission is never more permissive
 	allow                    // run it
 	ask                      // ask the person
 	silent                   // no opinion
 )
 
-// outcome turns a decision into what this harness is told of it, with the text
-// for person and model.
+// outcome turns a decision into the answer for this harness, with the text for
+// person and model.
 func (r *Request) outcome(d *decisions.Decision) (answerKind, string) {
 	if d == nil {
 		return r.withoutDecision("permd has not decided")

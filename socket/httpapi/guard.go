@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// guard is what must hold of a request before anything of it is looked at.
+// guard checks the conditions for any request before it is read further.
 func (s *server) guard(r *http.Request) *fault {
 	switch {
 	case r.ProtoMajor != 1 || r.ProtoMinor != 1:
@@ -25,8 +25,8 @@ func (s *server) guard(r *http.Request) *fault {
 	return nil
 }
 
-// namesThisServer reports whether the request names this server. A page in a browser that
-// has its own name resolve to the loopback address names itself.
+// namesThisServer reports whether the request names this server. A page in a
+// browser whose own name resolves to the loopback address sends that name.
 func (s *server) namesThisServer(r *http.Request) bool {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *server) hasToken(r *http.Request) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// postable is what must hold of a request with a body.
+// postable checks the conditions for a request with a body.
 func postable(r *http.Request) *fault {
 	if len(r.Header["Content-Encoding"]) > 0 {
 		// What is small here could be without end when it is unpacked.

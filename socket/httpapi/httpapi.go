@@ -1,11 +1,11 @@
 // Package httpapi serves permd over HTTP/1.1: the data API of Open Policy Agent
-// for programs that speak it already, permd/decide, the daemon's health and its
-// metrics. It listens on a Unix socket, or on a loopback address to whoever bears
-// the token.
+// for programs that use it already, permd/decide, the daemon's health and its
+// metrics. It listens on a Unix socket, or on a loopback address for clients
+// with the token.
 //
 // It decides nothing: a request becomes messages of permd's own protocol, on a
-// connection that lives as long as the request. Whatever goes wrong is a status
-// other than 200, which no client takes for an answer.
+// connection that lasts as long as the request. Every failure is a status other
+// than 200, which no client takes for an answer.
 package httpapi
 
 import (
@@ -42,22 +42,22 @@ const (
 	shutdownExtra = time.Second
 )
 
-// Deps are what the requests are answered with.
+// Deps are the dependencies of the server.
 type Deps struct {
 	// Methods are those of the decision socket; permd/session and permd/decide
 	// are used.
 	Methods socket.Methods
-	// Health says how the daemon is. An error means that it cannot decide; its
-	// text stays here.
+	// Health returns the state of the daemon. An error means that it cannot
+	// decide; its text is not sent.
 	Health func(ctx context.Context) (degraded []string, err error)
 	// Metrics answers with the metrics; nil for none.
 	Metrics http.Handler
-	// Served is told of each request that was answered: its path, "other" for one
-	// that does not exist, and the status. Nil for nothing.
+	// Served is called for each answered request with its path, "other" for one
+	// that does not exist, and the status. May be nil.
 	Served func(path string, status int)
 }
 
-// Options bound what clients can use, and say who they are.
+// Options bound and identify the clients.
 type Options struct {
 	// Socket has the limits of the sockets: MaxMessage is that of a body,
 	// MaxRunning of requests that are decided at one time. MaxInFlight is not
@@ -66,7 +66,7 @@ type Options struct {
 	// Token must come with each request on a loopback address; "" on a Unix
 	// socket.
 	Token string
-	// Owner is who bears the token.
+	// Owner is the user with the token.
 	Owner decisions.Peer
 
 	readTimeout, maxDeciding time.Duration // other ones, for tests

@@ -22,10 +22,11 @@ type Answer struct {
 	UID *uint32
 }
 
-// AnswerQuestion answers a question of a protocol that brings the person's answers by a
-// method of its own. It does what permd/choose does, but that the question's
-// Answer is not asked: it may refuse permd/choose. An error leaves the question
-// open, but for a yes that came too late; its text may be shown.
+// AnswerQuestion answers a question for a protocol with its own method for the
+// person's answers. It does the same as permd/choose, except that it does not
+// call the question's Answer, which may refuse permd/choose. On an error the
+// question stays open, unless a yes came too late; the error's text may be
+// shown.
 func AnswerQuestion(ctx context.Context, deps Deps, asks *PendingQuestions, a Answer) ([]decisions.StoredChoice, error) {
 	h := &handler{Deps: deps}
 	if a.Verdict != decisions.Allow && a.Verdict != decisions.Deny {

@@ -90,7 +90,7 @@ func (h *handler) choose(c *socket.Conn, params strictjson.Value) (run, error) {
 	}, nil
 }
 
-// limit is how long the choice is to hold.
+// limit returns how long the choice lasts.
 func (p *chooseParams) limit() (time.Duration, error) {
 	n, err := strconv.ParseInt(string(p.ExpiresIn), 10, 64)
 	if err == nil && n > 0 && n <= math.MaxInt64/int64(time.Second) {
@@ -99,8 +99,8 @@ func (p *chooseParams) limit() (time.Duration, error) {
 	return 0, socket.Refuse("expiresIn must be a whole number of seconds, at least 1")
 }
 
-// choice says what of the person's answer is to be remembered, nil for an
-// answer that holds once.
+// choice returns what is to be remembered of the person's answer, nil for an
+// answer that applies once.
 func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisions.Answer, error) {
 	limited := len(p.ExpiresIn) > 0 && strictjson.Kind(p.ExpiresIn) != 'n'
 	// A scope or a limit says that an answer is meant for more than this call.
@@ -145,7 +145,7 @@ func (p *chooseParams) choice(ask *PendingQuestion, picked Resolution) (*decisio
 	return a, err
 }
 
-// keep stores what the person chose. The question stays open when that fails.
+// keep stores the person's choice. The question stays open if that fails.
 func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *PendingQuestion, a decisions.Answer) ([]decisions.StoredChoice, error) {
 	if h.Keeper == nil {
 		asks.release(ask)
@@ -178,8 +178,8 @@ func (h *handler) keep(ctx context.Context, asks *PendingQuestions, ask *Pending
 	return kept, nil
 }
 
-// recordAnswer notes the person's answer. The answer holds even where that fails:
-// it is the person's, and the choices that it made are stored.
+// recordAnswer records the person's answer. The answer counts even if that
+// fails: it is the person's, and its choices are stored.
 func (h *handler) recordAnswer(ctx context.Context, id string, v decisions.Verdict, kept []decisions.StoredChoice) {
 	if h.RecordAnswer != nil && v != "" {
 		h.RecordAnswer(ctx, id, v, kept)

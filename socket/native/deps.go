@@ -69,8 +69,8 @@ type Deps struct {
 	// AskGates reports whether the person is asked about what an ACP client does
 	// for its agent and nobody has allowed. Nil means no.
 	AskGates func() bool
-	// Ran is called with each call that an ACP agent ran without permission. Nil
-	// means that nobody is told.
+	// Ran is called with each call that an ACP agent ran without permission.
+	// May be nil.
 	Ran func(agent effects.Party, d *decisions.Decision)
 
 	// NewID returns a new id for a batch of AAP, never the same twice: a batch

@@ -1,10 +1,11 @@
-// Package native is permd's own protocol: permd/session and permd/close say
-// what a session is, permd/decide asks about calls of any tool, permd/choose
-// brings the person's answer to a question that permd left to them.
+// Package native implements permd's own protocol: permd/session and permd/close
+// declare and end sessions, permd/decide asks about calls of any tool,
+// permd/choose reports the person's answer to a question that permd left to
+// them.
 //
-// It is also where questions wait for that answer, whatever protocol asked
-// them (see PendingQuestions). It decides nothing itself, and what is to be remembered it
-// hands to a Keeper.
+// Questions of all protocols wait here for that answer (see PendingQuestions).
+// The package decides nothing itself, and passes what is to be remembered to a
+// Keeper.
 package native
 
 import (

@@ -235,7 +235,7 @@ func RequestKey(id strictjson.Value) string {
 func (s *State) OnEnd(f func(session string)) { s.onEnd = append(s.onEnd, f) }
 
 // OnCancel registers f to be called, on the reading goroutine, when the client
-// cancels what goes on in a session.
+// cancels the work in a session.
 func (s *State) OnCancel(f func(session string)) { s.onCancel = append(s.onCancel, f) }
 
 // Cancel forgets the questions of a session whose turn was cancelled. Only to be

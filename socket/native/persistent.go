@@ -132,9 +132,9 @@ func (l *PersistentSessions) removeQuestions(o decisions.Owner, session string) 
 type declaredSession struct {
 	tree    *sessionTree // nil for the connection itself
 	atShell bool
-	// session is what this connection declared. A harness that makes calls side by
-	// side declares a lasting session again for each: what holds for a call is what
-	// came with it, not the folder or the mode of the last.
+	// session is a session as this connection declared it. A harness that makes
+	// calls concurrently declares a persistent session again for each: a call
+	// uses the folder and mode of its own declaration, not of the latest one.
 	session *decisions.Session
 }
 
@@ -165,7 +165,7 @@ func notInName(r rune) bool {
 	return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
-// owner is who a session that was declared on the connection belongs to.
+// owner returns the owner of a session that was declared on the connection.
 func (s *State) owner(c *socket.Conn, session string) decisions.Owner {
 	if f := s.declared[session].tree; f != nil {
 		return f.owner

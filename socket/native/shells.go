@@ -51,7 +51,7 @@ func (s *Shells) Changed(session string) bool {
 	return s.all || s.changed[session]
 }
 
-// Record takes a decision in. A call that was denied does not run; one that was
+// Record records a decision. A call that was denied does not run; one that was
 // left to the person may.
 func (s *Shells) Record(session string, d *decisions.Decision) {
 	if session == "" || d.Verdict == decisions.Deny {

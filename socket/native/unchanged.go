@@ -8,11 +8,11 @@ import (
 	"github.com/permd/permd/socket"
 )
 
-// A person takes their time to answer. Meanwhile the rules may change, the session
-// move to another folder or mode, and the script, the link or the file that the
-// call is about become another one. A yes is one to what the person was asked, so
-// one that comes after such a change is refused: who brings it asks about the call
-// once more. A no is always taken.
+// A person takes time to answer. Meanwhile the rules may change, the session
+// may move to another folder or mode, and the script, link or file that the
+// call is about may be replaced. A yes applies to what the person was asked, so
+// after such a change it is refused and the client must ask about the call
+// again. A no is always accepted.
 
 // checkUnchanged refuses a yes to a question that would not be put the same way now. now is
 // the request with the session of now, nil when nothing is kept of it.

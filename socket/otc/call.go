@@ -11,7 +11,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// whyOther is told to the model, and marked in the decision log.
+// whyOther is told to the model, and recorded in the decision log.
 const whyOther = "the id of this call was also used for another call"
 
 // call decides a call.
@@ -121,7 +121,7 @@ func mark(call *effects.Call, code, at, text string) {
 	call.Defects = append(call.Defects, effects.Defect{Code: code, At: at, Text: text})
 }
 
-// outcome says what becomes of a call.
+// outcome returns the outcome of a call.
 func (f *findings) outcome(d *decisions.Decision) Outcome {
 	switch {
 	case f.other || d.Verdict == decisions.Deny:

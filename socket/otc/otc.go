@@ -1,11 +1,12 @@
-// Package otc speaks Open Tool Calling (draft 1.0), also named Open eXecution
-// Protocol: it reads the call that a runtime is about to send to a tool server,
-// and renders decisions as that server's errors and as the runtime's results.
+// Package otc implements Open Tool Calling (draft 1.0), also named Open
+// eXecution Protocol: it reads the call that a runtime is about to send to a
+// tool server, and renders decisions as that server's errors and as the
+// runtime's results.
 //
-// It sends nothing and runs nothing. Of the credentials that a call carries it
-// reads the names alone: tokens and the values of secrets are dropped here, so
-// that they reach no rule, log or memory. What a tool's definition says may make
-// an answer stricter, never milder.
+// It sends nothing and runs nothing. Of the credentials in a call it reads only
+// the names: tokens and the values of secrets are dropped here, so that they
+// reach no rule, log or memory. A tool's definition may make an answer
+// stricter, never milder.
 package otc
 
 import (

@@ -33,8 +33,8 @@ type callWire struct {
 	Context *contextWire     `json:"context"`
 }
 
-// contextWire holds what a call carries besides its input. There is no member for a
-// token or a value, so none can come further than this.
+// contextWire holds the context of a call besides its input. It has no member
+// for a token or a value, so none is read.
 type contextWire struct {
 	Authorization []secretName `json:"authorization"`
 	Secrets       []secretName `json:"secrets"`
@@ -199,7 +199,7 @@ func (a *callRequest) request(ses *decisions.Session) *decisions.Request {
 		}
 		for i, s := range c.Authorization {
 			if slices.Contains(c.Authorization[:i], s) {
-				continue // each would bring all the scopes again
+				continue // each would repeat all the scopes
 			}
 			call.Credentials.Authorizations = append(call.Credentials.Authorizations, effects.Authorization{ID: s.ID, Scopes: a.definition.scopes(s.ID)})
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/toolserver"
 )
 
-// Outcome is what becomes of a call.
+// Outcome is the result of a call.
 type Outcome string
 
 // The outcomes.
@@ -75,8 +75,8 @@ type callError struct {
 	CanRetry         bool   `json:"can_retry"`
 }
 
-// What models and people are told. Why a rule denies is for the log: only a
-// rule's own message goes further.
+// Texts for models and people. A rule's reason for a deny is only logged; only
+// its message is sent.
 const (
 	sayDenied  = "This tool call is not permitted: "
 	sayAsk     = "A person must approve this tool call before it can run"
@@ -85,7 +85,7 @@ const (
 	approvalOf = "permd-approval-"
 )
 
-// answer renders what becomes of a call.
+// answer renders the outcome of a call.
 func (a *callRequest) answer(d *decisions.Decision, f *findings) Answer {
 	r := Answer{Outcome: f.outcome(d), Decision: d}
 	body := Body{DeveloperMessage: developerMessage(d)}

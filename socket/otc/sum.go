@@ -17,7 +17,8 @@ type sum [sha256.Size]byte
 // and 1.0 are two, since servers tell them apart.
 func sumOf(v strictjson.Value) sum { return sha256.Sum256(appendValue(nil, v)) }
 
-// appendValue writes a value in the one way that all who say the same share.
+// appendValue writes a value in a canonical form, the same for all callers with
+// the same value.
 func appendValue(b []byte, v strictjson.Value) []byte {
 	k := strictjson.Kind(v)
 	b = append(b, byte(k))

@@ -19,8 +19,8 @@ const (
 	actReserve
 	// actFill puts Line in the place Slot, or nothing, and lets what waits go on.
 	actFill
-	// actAsk calls Method of permd, with an answer that goes to core.onAnswer under
-	// the number N. With Wait, nothing else is said to permd before it came.
+	// actAsk calls Method of permd; the answer goes to core.onAnswer under the
+	// number N. With Wait, nothing else is sent to permd before the answer.
 	actAsk
 	// actNotify sends permd a notification.
 	actNotify
@@ -28,7 +28,7 @@ const (
 	actWithdraw
 	// actWake calls core.onLate with N after the time After.
 	actWake
-	// actPrint tells the person something, on the standard error.
+	// actPrint prints a message for the person on standard error.
 	actPrint
 )
 
@@ -54,7 +54,7 @@ func (c *core) forward(from peerSide, line []byte) {
 	c.add(action{Kind: actWrite, To: from.other(), Line: line})
 }
 
-// reply answers a peer's request in the place of the other peer.
+// reply answers a peer's request in place of the other peer.
 func (c *core) reply(to peerSide, line []byte) {
 	c.chain.replied(line)
 	c.add(action{Kind: actWrite, To: to, Line: line, Own: true})

@@ -14,21 +14,20 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// A person's no goes on at once. A yes is kept in its place until permd has
-// been told of it: it was asked for by the rules of then, and those of now may deny
-// the call, which no person can overrule, or the call may do something else by
-// now. When permd does not take it, for that or for whatever other reason, it is
-// asked about the call once more: what it denies is denied, what it allows is
-// allowed, and what it asks the person is asked again, for their yes was to
-// another question. Where permd cannot be asked the yes counts as it would without
-// permd.
+// A person's no is passed on at once. A yes is held until permd knows of it:
+// the question was based on the rules at that time, and the current ones may
+// deny the call, which no person can overrule, or the call may have other
+// effects by now. If permd does not accept it, for whatever reason, permd is
+// asked about the call again: a deny or an allow counts, and after an ask the
+// person is asked again, because their yes was to another question. If permd
+// cannot be reached the yes counts as it would without permd.
 
 // approval is an answer that may let the call run, on its way to the agent.
 type approval struct {
-	line  []byte // what the agent is told where it counts
+	line  []byte // the message for the agent if the answer counts
 	place uint64 // its place in what the agent is sent
-	// choice is what permd is told of it, nil where it has none;
-	// once are those for this call alone.
+	// choice is the answer to report to permd, nil if there is none; once is
+	// the one for this call alone.
 	choice, onceChoice *client.Choice
 	always             bool  // it was to be remembered
 	unknownOption      bool  // the request has no such option
@@ -168,7 +167,7 @@ func (c *core) refused(t *trackedRequest, m *message) {
 
 var errRestarted = errors.New("permd has been restarted since it asked")
 
-// reads says what a yes means.
+// reads returns the meaning of a yes.
 func (t *trackedRequest) reads(m *message) *approval {
 	if t.form != nil {
 		return t.form.reads(t, m)
@@ -288,7 +287,7 @@ func (c *core) onDecidedAgain(t *trackedRequest, result strictjson.Value, err er
 	switch d := question(rpc); {
 	case d == nil:
 	case y.choice == nil:
-		c.withdraw(t) // nobody has said yes in words that permd knows, so it is told of none
+		c.withdraw(t) // nobody answered yes in a form that permd knows, so it is not reported
 	default:
 		// This question is the one that has the person's answer.
 		c.pendingChoices[c.choose(d, *y.onceChoice)] = pendingChoice{ask: t.ask}

@@ -34,7 +34,7 @@ const maxOpen = 1 << 16
 // chain is what a core knows of a conductor.
 type chain struct {
 	prefix string              // how the conductor has its methods
-	open   map[string]peerSide // requests without an answer: who has asked
+	open   map[string]peerSide // requests without an answer, by the side that asked
 }
 
 var (
@@ -88,7 +88,7 @@ func (c *core) conductedAnswer(m *message) {
 	}
 	c.receive(asker.other(), m)
 	if t != nil && t.approval != nil {
-		c.chain.open[k] = asker // permd is told of the answer first
+		c.chain.open[k] = asker // permd must learn of the answer first
 	}
 }
 
@@ -153,7 +153,7 @@ func (h *chain) successor() string {
 	return cmp.Or(h.prefix, chainPrefix) + chainSuccessor
 }
 
-// unwrap says who a message is from, and leaves of it what they have said.
+// unwrap returns the sender of a message, and reduces it to the sender's part.
 func (h *chain) unwrap(m *message) (peerSide, error) {
 	prefix, name := chainMethod(m.method)
 	switch {
@@ -171,7 +171,7 @@ func (h *chain) unwrap(m *message) (peerSide, error) {
 	case name == chainInitialize:
 		return clientSide, errAmbiguous
 	case m.method == methodInitialize:
-		return clientSide, errAlone // whoever gets this one has no successor
+		return clientSide, errAlone // the receiver of this one has no successor
 	}
 	return clientSide, nil
 }

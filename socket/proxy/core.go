@@ -47,8 +47,8 @@ const (
 // answer of its own for that.
 const codeDenied = -32001
 
-// core says what becomes of each line. It does nothing by itself, and is not
-// safe for concurrent use.
+// core decides what to do with each line. It performs no I/O, and is not safe
+// for concurrent use.
 type core struct {
 	rules Rules
 	acts  []action
@@ -293,8 +293,8 @@ func (c *core) onLate(n uint64) []action {
 	return c.take()
 }
 
-// onConnected says that there is a new connection to permd. Again says that it is
-// not the first, so that permd knows nothing of the conversation any more.
+// onConnected reports a new connection to permd. again means that it is not the
+// first, so that permd knows nothing of the conversation.
 func (c *core) onConnected(again bool) []action {
 	for _, s := range c.sessions.list {
 		c.declareAgain(s)

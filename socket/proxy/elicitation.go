@@ -38,7 +38,7 @@ type form struct {
 }
 
 // approves reports whether a form asks for permission for one call. Without the
-// call nothing says what the tool is.
+// call the tool is not known.
 func approves(m *message) bool {
 	o, err := strictjson.ParseObject(m.params)
 	return err == nil && o.NearMiss("sessionId", "toolCallId", "mode", "message", "requestedSchema", "_meta") == "" && text(m.params, "_meta", "codex_approval_kind") == "mcp_tool_call" && text(m.params, "mode") == "form" &&
@@ -161,9 +161,9 @@ func uses(result strictjson.Value) bool {
 	return err == nil && slices.ContainsFunc(list, func(e strictjson.Value) bool { return text(e, "kind") == string(effects.KindUse) })
 }
 
-// reads says what a person's answer means that accepts the form. Where it is to
-// hold for longer it is permd that remembers it, and the agent is told that it
-// is for once. The form names no rules, so permd takes the narrowest, and says
+// reads returns the meaning of a person's answer that accepts the form. If it
+// is meant to last, permd remembers it, and the agent is told that it applies
+// once. The form names no rules, so permd uses the narrowest, and reports
 // which.
 func (f *form) reads(t *trackedRequest, m *message) *approval {
 	y := &approval{line: m.line, onceChoice: &client.Choice{Verdict: decisions.Allow}}

@@ -12,8 +12,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// What an agent has its client do. It goes through the proxy's hands, asked for
-// or not.
+// Gates: what an agent has its client do. It passes the proxy, whether it was
+// asked about or not.
 const (
 	methodTerminal = "terminal/create"
 	methodWrite    = "fs/write_text_file"
@@ -38,7 +38,7 @@ func (c *core) switches(m *message) bool {
 }
 
 // gateMembers are the members of the gates' parameters, gateFacts those that
-// permd is told. What is in a file is nobody's business but the client's.
+// are sent to permd. The contents of files are left out.
 var (
 	gateMembers = []string{
 		"sessionId", "command", "args", "env", "cwd", "outputByteLimit", "path", "content", "line", "limit", "modeId", "configId", "value", "_meta",
@@ -60,7 +60,7 @@ func (c *core) gate(from peerSide, m *message) {
 	session := text(m.params, "sessionId")
 	if session == "" || !hasSubject(m) {
 		if from == clientSide {
-			c.pass(from, m) // the agent says what it makes of that
+			c.pass(from, m) // the agent handles that
 			return
 		}
 		// The protocol wants them there, but some clients do without.
@@ -120,8 +120,8 @@ func (c *core) gateDecided(t *trackedRequest, result strictjson.Value, err error
 	case !errors.As(err, &rpc) && c.rules.Require:
 		c.rejectGate(t, socket.CodeInternal, "permd acp: "+client.ErrUnreachable.Error())
 	case t.from == clientSide && errors.As(err, &rpc):
-		// Nobody can be asked: it is the person who wants it. But a rule that denies
-		// it may be what could not be looked at.
+		// Nobody can be asked: the person is the one who wants it. But a rule
+		// that denies it may be among those that could not be read.
 		c.rejectGate(t, socket.CodeInternal, "permd could not decide this: "+rpc.Message)
 	case t.from == clientSide:
 		c.passGate(t)

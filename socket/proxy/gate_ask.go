@@ -14,11 +14,11 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Where the person is asked about a gate, the proxy asks: the client gets a
-// request for permission in the gate's place, under an id of the proxy's own that
-// no agent can guess, and its answer goes no further. The gate's request follows
-// when they have said yes and permd has been told of it. What the agent says meanwhile
-// goes on.
+// If the person has to be asked about a gate, the proxy asks: the client gets a
+// request for permission instead of the gate's request, under an unguessable id
+// of the proxy's own, and its answer is not forwarded. The gate's request
+// follows once the person has said yes and permd knows it. Other messages of
+// the agent are not held back.
 
 // Bounds of what waits for the person. Above them a gate is shut.
 const (

@@ -19,12 +19,12 @@ const (
 	pieceSize = 16 * readSize
 )
 
-// lines cuts a stream into lines with their newlines. Each is a slice of its
-// own, as long as the line, for it is kept until it is written.
+// lines splits a stream into lines with their newlines. Each is a slice of its
+// own, exactly as long as the line, because it is kept until it is written.
 //
-// How long a line will be is not known before it has come. A long one is read in
-// pieces that are used again, so that it takes no more memory in the end than it
-// is long, and is copied once.
+// The length of a line is not known in advance. A long one is read in reusable
+// pieces and copied once, so that in the end it takes no more memory than its
+// length.
 type lines struct {
 	r    io.Reader
 	max  int

@@ -30,8 +30,8 @@ var (
 	errOther = errors.New("its answers are not used")
 )
 
-// link is the connection to permd. One goroutine speaks on it, so that permd
-// is told everything in the order in which it happened.
+// link is the connection to permd. One goroutine uses it, so that permd gets
+// everything in the order in which it happened.
 type link struct {
 	p    *pumps
 	wake chan struct{}
@@ -40,14 +40,14 @@ type link struct {
 	acts      []action
 	bytes     int
 	lost      bool // something was dropped that permd should have been told
-	ended     bool // nobody speaks to permd any more
+	ended     bool // nothing is sent to permd any more
 	roomFreed sync.Cond
 
 	// Only touched by the goroutine.
 	conn          *client.Client
 	ids           map[uint64]uint64 // questions that may be withdrawn, as permd numbers them
 	connectedOnce bool              // there was a connection
-	busy          bool              // a new connection is told what it must know
+	busy          bool              // a new connection is being given the state it needs
 	timedOut      *atomic.Bool      // permd took too long on this connection
 	tooSlow       bool              // that is why there is none
 	version       error             // permd has another version, and nothing is asked of it
@@ -65,9 +65,9 @@ func newLink(p *pumps) *link {
 	return l
 }
 
-// waitForRoom waits until permd has been sent most of what it is to be told: who says more
-// than it can take in is slowed down, so that nothing of it is lost. How long that
-// takes is bounded, for a permd that does not keep up is taken for one that is gone.
+// waitForRoom waits until most of what is queued for permd has been sent: fast
+// senders are slowed down, so that nothing is lost. The wait is bounded; a
+// permd that does not keep up is treated as gone.
 func (l *link) waitForRoom() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,7 +76,7 @@ func (l *link) waitForRoom() {
 	}
 }
 
-// finish lets go on whoever waits for room.
+// finish releases all callers that wait for room.
 func (l *link) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +118,7 @@ func (l *link) pop() (a action, lost, ok bool) {
 	return a, lost, true
 }
 
-// run speaks to permd until ctx ends.
+// run sends to permd until ctx ends.
 func (l *link) run(ctx context.Context) {
 	defer l.waiters.Wait()
 	defer l.hangUp()
@@ -216,7 +216,8 @@ func (l *link) onUnreachable(why error) {
 	required := l.p.cfg.Require
 	if !l.down {
 		l.down = true
-		// One that comes and goes without a word has been gone all the time.
+		// A permd that closes its connections without an answer counts as gone
+		// all the time.
 		if l.answeredOnce.Swap(false) || l.gone.IsZero() || time.Since(l.since) >= l.p.cfg.grace() {
 			l.gone = time.Now()
 		}
@@ -294,7 +295,7 @@ func (l *link) do(ctx context.Context, a action) {
 			delete(l.ids, a.N)
 			l.notify(ctx, methodCancelRequest, strictjson.Value(`{"requestId":`+strconv.FormatUint(id, 10)+`}`))
 		}
-	case actWrite, actReserve, actFill, actWake, actPrint: // nothing that permd is told
+	case actWrite, actReserve, actFill, actWake, actPrint: // not sent to permd
 	}
 }
 

@@ -53,7 +53,7 @@ type trackedRequest struct {
 	withdrawn, over bool
 	// times is how often the person was asked again.
 	times int
-	// approval is the person's answer while permd is told of it.
+	// approval is the person's answer while it is being reported to permd.
 	approval *approval
 }
 
@@ -175,8 +175,8 @@ func (c *core) decided(t *trackedRequest, result strictjson.Value, err error) {
 		}
 		c.finish(t, line)
 	case errors.As(err, &rpc) && rpc.Code == socket.CodeAsk:
-		// A connection that has answered is the one that takes the answer, but
-		// for the one that ended in this moment, whose permd asks again then.
+		// A connection that has answered takes the answer, except one that
+		// ended just now, whose permd will ask again.
 		t.stale = false
 		d := question(rpc)
 		if d != nil && !t.again && c.waitsFor(t) {
@@ -201,8 +201,8 @@ func question(rpc *client.Error) *decisions.Decision {
 	return d
 }
 
-// answers puts permd's answer in the words of what the agent asked; false where
-// it cannot be said.
+// answers expresses permd's answer as one to the agent's request; false if that
+// is not possible.
 func (t *trackedRequest) answers(result strictjson.Value) ([]byte, bool) {
 	switch {
 	case !offers(t.params, result):

@@ -1,11 +1,11 @@
-// Package proxy sits between an ACP client and an agent, on the pipes that
-// connect the two, and answers the agent's permission requests with permd's
-// decisions. It passes on the very bytes that it reads; what it changes is a
-// permission request that a person must answer, and the option in their answer.
+// Package proxy connects an ACP client and an agent by their pipes, and answers
+// the agent's permission requests with permd's decisions. It passes on exactly
+// the bytes that it reads, except for permission requests that a person must
+// answer, and the option in the answer.
 //
-// core says what becomes of each line and does nothing by itself. Run moves the
-// bytes and asks permd. The package decides nothing: where permd does not
-// answer, the client's person does, as if there were no permd.
+// core decides what to do with each line and performs no I/O. Run moves the
+// bytes and asks permd. The package decides nothing: if permd does not answer,
+// the client's person does, as if there were no permd.
 package proxy
 
 import (
@@ -24,16 +24,16 @@ import (
 // on it. Of a conductor, there are only the client's.
 type Peers struct {
 	ClientIn  io.ReadCloser  // what the client says
-	ClientOut io.WriteCloser // what it is told
-	AgentIn   io.WriteCloser // what the agent is told
+	ClientOut io.WriteCloser // messages to the client
+	AgentIn   io.WriteCloser // messages to the agent
 	AgentOut  io.ReadCloser  // what it says
 }
 
 // Config configures Run.
 type Config struct {
 	Rules
-	// Conducted says that the client is a conductor, which speaks for the agent
-	// as well.
+	// Conducted means that the client is a conductor, which also sends the
+	// agent's messages.
 	Conducted bool
 	// Dial connects to permd.
 	Dial func(ctx context.Context) (*client.Client, error)
@@ -49,8 +49,8 @@ type Config struct {
 	Grace time.Duration
 }
 
-// defaultTimeout is far longer than any decision takes, and short for a person
-// who would otherwise be asked.
+// defaultTimeout is far longer than any decision takes, and short compared with
+// asking a person.
 const defaultTimeout = 5 * time.Second
 
 // DefaultGrace is enough for permd to be restarted or upgraded, and little for
@@ -61,8 +61,8 @@ func (c *Config) timeout() time.Duration { return cmp.Or(c.Timeout, defaultTimeo
 func (c *Config) retry() time.Duration   { return cmp.Or(c.Retry, time.Second) }
 func (c *Config) grace() time.Duration   { return cmp.Or(c.Grace, DefaultGrace) }
 
-// pumps are one conversation: a goroutine that reads and one that writes for
-// each peer, and one that speaks to permd.
+// pumps are the goroutines of one conversation: a reader and a writer for each
+// peer, and one that talks to permd.
 type pumps struct {
 	cfg   Config
 	peers Peers
@@ -230,8 +230,8 @@ func (p *pumps) write(to peerSide, w io.Writer) {
 	}
 }
 
-// do has the core take something in, and does what it wants done. Nothing in it
-// waits for anybody.
+// do passes something to the core, and performs the resulting actions. It never
+// blocks.
 func (p *pumps) do(f func() []action) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

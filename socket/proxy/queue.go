@@ -28,7 +28,8 @@ func newQueue() *queue {
 	return q
 }
 
-// push adds a line, without waiting: who reads on must ask for room first.
+// push adds a line without waiting: readers must ask for room before they
+// continue.
 func (q *queue) push(line []byte, own bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

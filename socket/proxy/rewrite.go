@@ -60,7 +60,7 @@ type shownOptions struct {
 
 // pick is what an answer means.
 type pick struct {
-	option string // what the agent is told
+	option string // the option sent to the agent
 	width  string // what is to be remembered
 	always bool
 }
@@ -86,10 +86,10 @@ func (s *shownOptions) pick(id string) pick {
 	return pick{option: id}
 }
 
-// rewrite says what the person is shown of a request in its place: permd's
-// widths for the options that the agent would remember, and why permd asks. It
-// returns nil where the request must stay what it is: a question, a switch of
-// mode, whatever has no option that allows just this call, and whatever is not
+// rewrite returns the request as the person is shown it: with permd's widths
+// for the options that the agent would remember, and the reason why permd asks.
+// It returns nil if the request must not be changed: a question, a switch of
+// mode, one without an option that allows just this call, and one that is not
 // about a call.
 func (c *core) rewrite(t *trackedRequest, d *decisions.Decision) (*shownOptions, []byte) {
 	shape := shapeOf(t.params)

@@ -15,10 +15,10 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// Agents run calls without asking, and a proxy cannot keep them from it. What it
-// can do is to see it: a call that is over, or that is running when its turn ends,
-// and that no request was about. permd records it with what it would have said.
-// The same goes for a call that is done although it was denied.
+// Agents run calls without asking, and a proxy cannot prevent it. But it can
+// notice: a call that is finished, or is running when its turn ends, without
+// any request about it. permd records it with the verdict that it would have
+// given. The same applies to a call that completes although it was denied.
 
 // maxRuns is how many calls are followed at one time; above it the oldest is
 // forgotten. maxCallID is how long an id is that is followed.
@@ -187,7 +187,7 @@ func (r *runs) answered(t *trackedRequest, m *message) {
 // so that nothing says which were asked for.
 var unlinked = []string{"openhands"}
 
-// follow takes an update of a call in.
+// follow handles an update of a call.
 func (c *core) follow(id string, s *session, update strictjson.Value, created bool) {
 	o, err := strictjson.ParseObject(update)
 	if err != nil {
@@ -321,7 +321,7 @@ func (c *core) onRecorded(one *callRun, result strictjson.Value, err error) {
 	c.print("the agent says that it has done what it was denied: " + offending(d) + ". permd log list --unasked shows all such calls")
 }
 
-// offending is what of a call is denied, or the call.
+// offending returns the effect for which a call is denied, or the whole call.
 func offending(d *decisions.Decision) string {
 	for i := range d.Effects {
 		if d.Effects[i].Verdict == d.Verdict {

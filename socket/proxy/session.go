@@ -122,8 +122,8 @@ func (c *core) note(m *message) {
 	k.number = c.last
 	kept := len(c.calls[clientSide]) < maxCalls
 	if (m.method == methodLoad || m.method == methodResume) && k.session != "" {
-		// Said before the answer, so that the project's rules are there when
-		// the agent goes on.
+		// Sent before the answer, so that the project's rules are loaded when
+		// the agent continues.
 		s := c.sessions.byID[k.session]
 		if s == nil {
 			s = c.open(&session{id: k.session, cwd: k.cwd, roots: k.roots})
@@ -252,8 +252,8 @@ func (c *core) closed(id string) {
 // declare tells permd of a session. Without a folder there is nothing to tell.
 func (c *core) declare(s *session) { c.declareAt(s, s.place()) }
 
-// declareAgain tells a permd that knows nothing of a session, and so neither
-// where it was before.
+// declareAgain declares a session to a permd that does not know it, including
+// its earlier folder.
 func (c *core) declareAgain(s *session) {
 	for _, was := range s.former {
 		c.declareAt(s, was)
@@ -294,8 +294,8 @@ func (c *core) declareUnknown(id string) *session {
 	return c.open(&session{id: id, cwd: at.cwd, roots: at.roots, parent: at.parent, openedAt: &at})
 }
 
-// creating reports whether the client is opening a session: the agent may speak
-// of it before it has said its id.
+// creating reports whether the client is opening a session: the agent may use
+// its id before it has announced it.
 func (c *core) creating() bool {
 	for _, k := range c.calls[clientSide] {
 		if k.method == methodNew || k.method == methodFork {

@@ -30,10 +30,10 @@ func (t *turn) answered() {
 // could be about.
 func (t *turn) cancel() { t.cancelled = t.prompts > 0 }
 
-// updateState is the update of version 2 that says what the agent is doing.
+// updateState is the update of version 2 with the state of the agent.
 const updateState = "state_update"
 
-// idle takes what the agent says about its turn in version 2.
+// idle handles the agent's reports about its turn in version 2.
 func (c *core) idle(s *session, update strictjson.Value) {
 	if c.version == 2 && text(update, "state") == "idle" {
 		s.turn = turn{}

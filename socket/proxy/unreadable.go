@@ -5,13 +5,13 @@ import (
 	"strconv"
 )
 
-// mayHold reports whether any reader, however tolerant, could find a message in
-// a line that is none. Readers skip comments, byte order marks and control
-// characters, take a line apart at other characters than the newline or go on
+// mayHold reports whether any reader, however lenient, could find a message in
+// a line that is not one. Readers skip comments, byte order marks and control
+// characters, split a line at characters other than the newline or continue
 // after it, look for the first brace, and read keys without quotes; the line
-// may be in another encoding. Whatever they do, a message is an object with
-// members, so it has a brace, and before the one that closes it something that
-// separates a name from its value. What has braces otherwise is text.
+// may be in another encoding. In every case a message is an object with
+// members, so it has a brace, and before the closing one a separator between a
+// name and its value. Other lines with braces are text.
 func mayHold(line []byte) bool {
 	for {
 		i := bytes.IndexByte(line, '{')
@@ -25,9 +25,10 @@ func mayHold(line []byte) bool {
 	}
 }
 
-// speaks reports whether a line that is no message has a word of the protocol,
-// or hides its words. Such a line is an attempt at a message: of all others that
-// may hold one, the agent's ordinary output with braces in it, nothing was lost.
+// speaks reports whether a line that is not a message contains a name of the
+// protocol, or hides its words. Such a line is an attempt at a message. Other
+// lines that may contain one are the agent's ordinary output with braces in it,
+// and nothing was lost with them.
 func speaks(line []byte) bool {
 	if bytes.IndexByte(line, 0) >= 0 || bytes.IndexByte(line, '\\') >= 0 {
 		return true
@@ -41,9 +42,9 @@ func speaks(line []byte) bool {
 	return false
 }
 
-// dropUnreadable drops a line of the agent that is no message and that some readers may
-// find one in. Agents print such lines by mistake, so the person is told of the
-// first few and then ever more seldom.
+// dropUnreadable drops a line of the agent that is not a message but in which
+// some readers may find one. Agents print such lines by mistake, so the person
+// is told about the first few and then less and less often.
 func (c *core) dropUnreadable(line []byte) []action {
 	if speaks(line) {
 		return c.onUnreadable(agentSide, errLoose)

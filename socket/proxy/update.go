@@ -7,8 +7,8 @@ import (
 	"github.com/permd/permd/socket/acp"
 )
 
-// ignoredUpdates are updates that say nothing of calls and modes. permd would pass
-// over them as well; they are most of what an agent says.
+// ignoredUpdates are updates that do not concern calls or modes. permd would
+// ignore them too; they are most of an agent's messages.
 var ignoredUpdates = []string{
 	"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "plan", "available_commands_update", "usage_update", "session_info_update",
 }
@@ -29,8 +29,8 @@ func (c *core) observe(m *message) {
 	}
 	s := c.declareUnknown(id)
 	if s != nil && s.loading > 0 || s == nil && c.sessions.loading() {
-		// History: what was done in another conversation. A call of it that is
-		// mentioned again later is one that permd knows nothing of.
+		// History of another conversation. permd knows nothing about a call of
+		// it that is mentioned again later.
 		if about {
 			c.runs.history(id, update)
 		}
@@ -54,8 +54,8 @@ func (c *core) observe(m *message) {
 		c.runs.mention(id, text(update, "toolCallId"))
 	}
 	if len(m.params) > maxNotification-spare {
-		// More than permd takes: it is told that something of the session was
-		// lost, by an update that it cannot read.
+		// Longer than permd accepts: an unreadable update tells it that
+		// something of the session was lost.
 		c.notify(acp.MethodUpdate, unread(id))
 		return
 	}

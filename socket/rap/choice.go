@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/socket/native"
 )
 
-// scopeBelow is the scope of a yes for a thread, in the words of permd/choose.
+// scopeBelow is the scope of a yes for a thread, as a value of permd/choose.
 const scopeBelow = "session+children"
 
 type choiceParams struct {
@@ -24,7 +24,7 @@ type choiceResult struct {
 	Stored  []decisions.StoredChoice `json:"stored,omitzero"`
 }
 
-// choice brings the person's answer, as the index of a label.
+// choice reports the person's answer, as the index of a label.
 func (h *handler) choice(c *socket.Conn, params strictjson.Value) (run, error) {
 	var p choiceParams
 	if err := socket.ReadParams("params", params, &p); err != nil {

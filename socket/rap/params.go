@@ -138,9 +138,9 @@ func (in *invocation) readToolset() error {
 	return nil
 }
 
-// check says what is wrong with the invocation by what the toolset says about it:
-// invalid in words for the model, "" if nothing is, and as a defect for the log;
-// a defect alone where it cannot be known.
+// check validates the invocation against its description in the toolset. It
+// returns the problem as text for the model, "" if there is none, and as a
+// defect for the log; only a defect if validity cannot be determined.
 func (in *invocation) check(schemas *toolschema.Cache) (invalid string, defect *effects.Defect) {
 	wrong := func(at, text string) *effects.Defect {
 		return &effects.Defect{Code: effects.DefectContradiction, At: at, Text: text}

@@ -1,10 +1,10 @@
-// Package rap speaks the Reactive Agent Protocol as far as it asks for permission:
-// an invocation is decided before it is sent, or on the tool server before it
-// runs, and a question of permd's is put into the words of a user_choice.
+// Package rap implements the part of the Reactive Agent Protocol that concerns
+// permission: an invocation is decided before it is sent, or on the tool server
+// before it runs, and a question of permd's is expressed as a user_choice.
 //
 // It sends and receives no messages of the protocol itself, and answers no
-// user_choice of a tool server: those are for the person alone. What the protocol
-// wants kept secret, the addresses for callbacks and answers, it does not read.
+// user_choice of a tool server, which is for the person alone. It does not read
+// what the protocol wants kept secret, the addresses for callbacks and answers.
 package rap
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/permd/permd/socket/toolserver"
 )
 
-// Outcome is what becomes of an invocation.
+// Outcome is the outcome of an invocation.
 type Outcome string
 
 // The outcomes.
@@ -77,13 +77,13 @@ func (in *invocation) failed(why string) *ToolResult {
 	return &ToolResult{Type: "tool_result", GroupID: in.GroupID, ID: in.ID, CallID: in.CallID.Clone(), Text: "Error: " + why}
 }
 
-// question is what a person is asked of a call. It holds nothing of the offer,
-// which waits elsewhere, within a bound of its own.
+// question is a question to a person about a call. It does not hold the offer,
+// which is stored elsewhere with its own bound.
 type question struct {
 	id      string
 	refused *ToolResult // what is posted of a no
-	// threads are those that a yes can be for, the root first; none when nothing of
-	// the answer can be remembered.
+	// threads are those that a yes can apply to, the root first; none if the
+	// answer cannot be remembered.
 	threads []*thread
 	width   decisions.Width // what a yes for a thread allows there
 }
@@ -103,7 +103,8 @@ func (in *invocation) question(d *decisions.Decision, l *lineage) *question {
 	return q
 }
 
-// labels are the words of the choices. The protocol gives them by example.
+// labels are the labels of the choices. The protocol only gives examples of
+// them.
 func (q *question) labels() []string {
 	var list []string
 	for _, t := range q.threads {
@@ -115,8 +116,8 @@ func (q *question) labels() []string {
 // no is the index of the no.
 func (q *question) no() int { return len(q.threads) + 1 }
 
-// prompt says what is asked, with the arguments as far as they can be shown, and
-// what a yes that lasts is for.
+// prompt returns the text of the question, with the arguments as far as they
+// can be shown, and the scope of a lasting yes.
 func (q *question) prompt(d *decisions.Decision, arguments strictjson.Value) string {
 	const most = 3
 	var asks []string

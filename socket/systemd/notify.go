@@ -1,6 +1,6 @@
-// Package systemd is permd's side of the service manager: sockets that it has
-// opened, and what it is told of permd's state. Without a service manager
-// everything here does nothing. It needs no library of systemd's.
+// Package systemd implements the protocols of the service manager: socket
+// activation, and notifications of permd's state. Without a service manager all
+// functions do nothing. It does not use systemd's library.
 package systemd
 
 import (
@@ -23,9 +23,10 @@ const maxStatus = 1024
 // Ready says that permd answers, also after a reload, whatever its outcome.
 func Ready(status string) error { return send(daemon.SdNotifyReady + "\n" + field(status)) }
 
-// Reloading says that permd reads its rules again; Ready must follow. The time
-// goes in the same datagram: systemd takes a message without it for one of the
-// reload before, and from 257 waits for it without end.
+// Reloading tells the service manager that permd reads its rules again; Ready
+// must follow. The time is in the same datagram: systemd takes a message
+// without it for one of the previous reload, and from version 257 on waits for
+// it without end.
 func Reloading() error {
 	return send(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
 }

@@ -1,6 +1,6 @@
-// Package toolserver is what the protocols of tool servers have in common: how a
-// server's address is read, and what the model is told of a call that is denied.
-// It speaks no protocol itself.
+// Package toolserver holds what the protocols of tool servers have in common:
+// the form of a server's address, and what the model is told about a denied
+// call. It implements no protocol itself.
 package toolserver
 
 import (
@@ -21,9 +21,9 @@ const (
 // errAddress means that an address is not one of a server.
 var errAddress = errors.New("must be an http or https address of at most 2048 bytes")
 
-// Address brings a server's address to one form, of scheme, host, port and path:
-// without user, query and fragment, which may hold secrets. Of no address it is
-// "". The error is errAddress.
+// Address normalises a server's address to scheme, host, port and path: without
+// user, query and fragment, which may hold secrets. For "" it returns "". The
+// error is errAddress.
 func Address(s string) (string, error) {
 	if s == "" {
 		return "", nil
@@ -39,15 +39,15 @@ func Address(s string) (string, error) {
 	return u.Scheme + "://" + host + cmp.Or(strings.TrimRight(u.EscapedPath(), "/"), "/"), nil
 }
 
-// Why calls are denied, where no rule has words of its own.
+// Reasons for denying calls, if the rule has no message.
 const (
 	byPolicy  = "not allowed by policy"
 	ByPerson  = "denied by the user"
 	undecided = "it could not be decided"
 )
 
-// Reason is what the model is told of a deny: what the rule says for it. Rules,
-// paths of files and memory are nobody's business there.
+// Reason returns what the model is told about a deny: the rule's message.
+// Rules, paths of files and memory must not be disclosed there.
 func Reason(d *decisions.Decision) string {
 	switch {
 	case d.Message != "":

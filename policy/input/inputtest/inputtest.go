@@ -1,4 +1,4 @@
-// Package inputtest makes inputs of rules for tests.
+// Package inputtest builds inputs of rules for tests.
 package inputtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/permd/permd/decisions/effects"
 )
 
-// Of makes the input of the first of some effects.
+// Of returns the input of the first of some effects.
 func Of(list ...effects.Effect) *decisions.Input {
 	return &decisions.Input{
 		Effect: &list[0],
@@ -61,12 +61,12 @@ func Use(server, tool, args string) effects.Effect {
 		Use: &effects.Use{Server: server, Tool: tool, Arguments: []byte(args)}}
 }
 
-// Why returns an effect that has no more than a text.
+// Why returns an effect that has only a text.
 func Why(kind effects.Kind, text string) effects.Effect {
 	return effects.Effect{Kind: kind, Text: text, Why: text}
 }
 
-// Everything is an input of each kind with all that there can be.
+// Everything returns an input of each kind with every possible field.
 func Everything() []*decisions.Input {
 	script := Run("./x.sh", "a")
 	script.Run.Executable = "./x.sh"
@@ -107,11 +107,12 @@ func versioned(e effects.Effect) effects.Effect {
 	return e
 }
 
-// Paths adds the paths of all members of a value to a set, lists left out.
+// Paths adds the paths of all members of a value to a set, except those in
+// lists.
 func Paths(v ast.Value, at string, into map[string]bool) {
 	if at == "call.raw" || at == "effect.arguments" {
 		into[at] = true
-		return // what is below is the client's
+		return // the members below it are the client's
 	}
 	obj, ok := v.(ast.Object)
 	if !ok {
