@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // maxLinks bounds how many links of a path are followed.
@@ -30,7 +31,7 @@ func (t *tree) resolve(p string, last bool) string {
 		if !path.IsAbs(target) {
 			target = path.Join(done, target)
 		}
-		if target == next || strings.HasPrefix(target, next+"/") {
+		if lexpath.In(next, target) {
 			return p // it leads to itself
 		}
 		rest, done = append(strings.Split(strings.Trim(target, "/"), "/"), rest...), "/"
@@ -40,7 +41,7 @@ func (t *tree) resolve(p string, last bool) string {
 
 // link is where a path of the tree leads, if it is a link.
 func (t *tree) link(p string) (target string, ok bool) {
-	rest, ok := strings.CutPrefix(p, home+"/")
+	rest, ok := lexpath.RelBelow(home, p)
 	if !ok {
 		return "", false
 	}

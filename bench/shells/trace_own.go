@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/internal/lexpath"
 )
 
 // besides reports whether a program makes a file on the way to one that the
@@ -33,7 +34,7 @@ func (f *touched) besides(v *verdict) bool {
 func (v *verdict) makesRepository(p string) bool {
 	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
 		return e.Kind == effects.KindWrite && e.Via != nil && v.effects[e.Via.Effect].Run != nil && v.effects[e.Via.Effect].Run.Subcommand == "init" &&
-			strings.HasPrefix(trees[v.tree].resolve(p, true)+"/", strings.TrimSuffix(e.File.Path, "/")+"/")
+			lexpath.In(e.File.Path, trees[v.tree].resolve(p, true))
 	})
 }
 
@@ -41,7 +42,7 @@ func (v *verdict) makesRepository(p string) bool {
 func (v *verdict) below(folder string, kinds ...effects.Kind) bool {
 	folder = trees[v.tree].resolve(folder, true)
 	return slices.ContainsFunc(v.effects, func(e effects.Effect) bool {
-		return slices.Contains(kinds, e.Kind) && e.File != nil && strings.HasPrefix(e.File.Path, strings.TrimSuffix(folder, "/")+"/")
+		return slices.Contains(kinds, e.Kind) && e.File != nil && lexpath.Below(folder, e.File.Path)
 	})
 }
 
@@ -108,7 +109,7 @@ func (f *touched) harmless() bool {
 	if strings.HasPrefix(f.by, gitParts) && strings.HasPrefix(f.path, "/usr/lib/git-core/") || strings.HasPrefix(f.by, gitParts) && f.path == "/etc/gitconfig" {
 		return true
 	}
-	if name == "git" && slices.Contains(tracked, strings.TrimPrefix(f.path, project+"/")) {
+	if rel, ok := lexpath.RelBelow(project, f.path); ok && name == "git" && slices.Contains(tracked, rel) {
 		return true // a command of git may look at every file that git knows
 	}
 	if (f.folder || f.there) && slices.Contains(keepers, name) {
