@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,13 +66,19 @@ func finding(l Layer, set Set) Finding {
 	return Finding{Rule: RuleRef{ID: string(l) + "/" + string(set), At: "x.rego:1", Layer: l}, Set: set, Reason: string(set) + " of " + string(l)}
 }
 
+// Both are immutable and take most of the time of a small test, so that all share them.
+var (
+	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
+)
+
 func newFakes(t *testing.T) (*fakePolicy, *fakeMemory, *fakeJournal, *Engine) {
 	t.Helper()
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := tools.ParseProfiles(rego.Profiles())
+	profiles, err := shippedProfiles()
 	if err != nil {
 		t.Fatal(err)
 	}

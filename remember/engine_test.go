@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,13 +61,19 @@ func (a *asked) engine() *decisions.Engine {
 	return e
 }
 
+// Both are immutable, so that all tests share them.
+var (
+	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
+)
+
 func newAsked(t *testing.T) *asked {
 	t.Helper()
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := tools.ParseProfiles(rego.Profiles())
+	profiles, err := shippedProfiles()
 	if err != nil {
 		t.Fatal(err)
 	}

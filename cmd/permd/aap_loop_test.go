@@ -155,6 +155,9 @@ func (d *testDaemon) wantNowhere(t *testing.T, text string) {
 // rules and remembered choices say is the same again; the person is asked again
 // about what they had allowed once.
 func TestAAPResumes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it restarts the client and the daemon; TestAAPConversation is the quick one")
+	}
 	t.Parallel()
 	for _, remembered := range []bool{false, true} {
 		t.Run(fmt.Sprint("remembered ", remembered), func(t *testing.T) {

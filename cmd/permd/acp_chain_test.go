@@ -65,6 +65,7 @@ func (c *chained) want(line, want string) {
 
 // TestProxyChain is a conversation on a conductor's pipe, with the daemon.
 func TestProxyChain(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	project := t.TempDir()
 	for _, prefix := range []string{"_proxy/", "proxy/"} {
@@ -115,6 +116,7 @@ func TestProxyChain(t *testing.T) {
 
 // TestProxyChainAlone is what people see who use the form in the wrong place.
 func TestProxyChainAlone(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	t.Run("the last of a chain", func(t *testing.T) {
 		c := d.chained(t)

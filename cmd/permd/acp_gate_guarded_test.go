@@ -9,6 +9,7 @@ import (
 // TestGateGuarded: a file that is guarded is asked about at its gate, once, though
 // no rule of a person matches it; what is not guarded passes.
 func TestGateGuarded(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.start(t)
 	project := d.project(t, map[string]string{".env": "A=canary", "README.md": "x"})

@@ -150,6 +150,7 @@ func mirrorAsks(id int, command string) string {
 
 // TestProxyAnswersLogged looks in the decision log for what the person answered.
 func TestProxyAnswersLogged(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.start(t)
 	project := d.project(t, nil)
@@ -222,6 +223,7 @@ func TestProxyAnswersLogged(t *testing.T) {
 
 // TestProxyForms decides the forms by which Codex asks about tools of servers.
 func TestProxyForms(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "forms.rego", `
 allow contains "reading" if { input.effect.kind == "use"; input.effect.tool == "get" }

@@ -41,6 +41,10 @@ func readProxySamples(t *testing.T) (list []proxySample) {
 // permd names an option that is safe, and whatever permd does not answer, the
 // client is asked, once.
 func TestProxySamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: the whole corpus of requests; TestProxyForms is the quick one")
+	}
+	t.Parallel()
 	const all = `["secret", "startup", "vcs", "agent_config", "ci", "permd", "metadata_service", "unknown"]`
 	for _, tt := range []struct{ name, rego string }{
 		{"shipped rules", ""},
@@ -140,6 +144,10 @@ func (r *relayed) checkSafe(t *testing.T, s *proxySample, answer, rules string) 
 // the other hears, in order, but for the requests that permd answers and the
 // client's answers to these.
 func TestProxyTranscripts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: the whole corpus of conversations; TestProxyChain is the quick one")
+	}
+	t.Parallel()
 	names, err := filepath.Glob(filepath.Join(acpSamples, "transcript-*.jsonl"))
 	if err != nil || len(names) < 4 {
 		t.Fatalf("%d transcripts, %v", len(names), err)

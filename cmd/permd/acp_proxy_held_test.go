@@ -9,6 +9,7 @@ import (
 // TestProxyHeld cancels requests while permd is being asked about them: the
 // agent gets its answer at once, and the client, which never saw them, nothing.
 func TestProxyHeld(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	r := d.relay(t)
 	r.begin(t, "claude-agent-acp", "0.100.0", "1", "s1", d.project(t, nil))

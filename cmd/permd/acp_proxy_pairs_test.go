@@ -87,6 +87,10 @@ func pairSteps2(project string) (steps []pairStep) {
 // each of them says and hears is the same bytes, but for the requests that permd
 // answers, what the person is shown of the others, and the option of theirs.
 func TestProxyPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs each pair of SDKs")
+	}
+	t.Parallel()
 	self := []string{os.Args[0], asAgent}
 	goAgent := func(*testing.T) []string { return append(self[:2:2], "pair") }
 	goClient := func(*testing.T) []string { return append(self[:2:2], "pair-client") }

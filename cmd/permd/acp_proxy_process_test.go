@@ -26,6 +26,7 @@ func (d *testDaemon) proxied(kind string, args ...string) *exec.Cmd {
 // TestProxyProcess looks at the agent from outside: permd in front of it must
 // not be seen.
 func TestProxyProcess(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	run := func(t *testing.T, cmd *exec.Cmd, stdin io.Reader) (string, string, int) {
 		t.Helper()
@@ -126,6 +127,7 @@ func TestProxyProcess(t *testing.T) {
 
 // TestProxyRequired ends the agent when the daemon goes away for good.
 func TestProxyRequired(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	cmd := d.command("acp", "--require", "--grace", "0s", "--", os.Args[0], asAgent, "echo")
 	in, err := cmd.StdinPipe()
@@ -156,6 +158,7 @@ func TestProxyRequired(t *testing.T) {
 // user log in: the agent is there in its place, with the arguments that were
 // added, and talks to the terminal itself.
 func TestProxyTerminal(t *testing.T) {
+	t.Parallel()
 	control, terminal := openTerminal(t)
 	d := newTestDaemon(t)
 	pid := filepath.Join(t.TempDir(), "pid")

@@ -154,6 +154,7 @@ func (e *editor) answers(prompt, pick, want string) {
 // TestProxyWithSDK runs whole prompts between an agent and a client that both
 // know nothing of permd.
 func TestProxyWithSDK(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "acp.rego", `
 deny contains {"reason": "no terraform", "message": "use the pipeline"} if input.effect.program == "terraform"
@@ -204,6 +205,10 @@ deny contains "no modes" if input.effect.kind == "mode"`)
 
 // TestProxyDaemon takes the daemon away and brings it back.
 func TestProxyDaemon(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for daemons that end and start")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, map[string]string{"main.go": "package main\n"})
 	e := d.edit(t, project)

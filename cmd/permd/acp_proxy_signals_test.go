@@ -56,6 +56,10 @@ func rest(t *testing.T, from io.Reader) string {
 // end programs. It reaches the agent and what the agent waits for, and permd
 // ends as the agent does.
 func TestProxySignals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a whole table of signals; TestProxyProcess is the quick one")
+	}
+	t.Parallel()
 	// Whoever runs the tests may have them ignored, and so would the programs
 	// that they start. What is caught here is not ignored there.
 	caught := make(chan os.Signal, 1)
@@ -121,6 +125,7 @@ func TestProxySignals(t *testing.T) {
 
 // TestProxyStatus ends with the agent's status, whatever it is.
 func TestProxyStatus(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	for script, want := range map[string]int{
 		"exit 0": 0, "exit 1": 1, "exit 7": 7, "exit 255": 255,
@@ -141,6 +146,10 @@ func TestProxyStatus(t *testing.T) {
 // TestProxyGroup looks at the agent's process group: it is its own, so that a
 // terminal's signals do not reach it twice, and nothing of it outlives permd.
 func TestProxyGroup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for processes that do not end")
+	}
+	t.Parallel()
 	for name, child := range map[string]string{"ends when told": "linger", "does not": "cling"} {
 		t.Run("a process left behind that "+name, func(t *testing.T) {
 			t.Parallel()
@@ -169,6 +178,10 @@ func TestProxyGroup(t *testing.T) {
 
 // TestProxyDeafClient has a client that does not read, or has closed its pipe.
 func TestProxyDeafClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for a client that never reads")
+	}
+	t.Parallel()
 	t.Run("closed", func(t *testing.T) {
 		t.Parallel()
 		cmd := newTestDaemon(t).scripted(`while echo "a line that nobody reads"; do :; done`)
@@ -207,6 +220,7 @@ func TestProxyDeafClient(t *testing.T) {
 // TestProxyFiles has files for pipes, and one pipe for two. They are left as they
 // were found.
 func TestProxyFiles(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	t.Run("files", func(t *testing.T) {
 		dir := t.TempDir()
@@ -281,6 +295,10 @@ func TestProxyFiles(t *testing.T) {
 // TestProxyStderr passes the agent's standard error on as it is, and goes on
 // when nobody reads permd's own words there.
 func TestProxyStderr(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it fills pipes that nobody reads")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	t.Run("bytes", func(t *testing.T) {
 		cmd := d.scripted(`printf '\377\000no line' >&2; cat`)

@@ -51,6 +51,10 @@ func stormSettings(t *testing.T, rounds int) (int, uint64) {
 // is missing before it; where nobody died, everything arrives and each request
 // has one answer. Nothing that the proxy started is left.
 func TestProxyStorm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it loads the proxy and kills daemons")
+	}
+	t.Parallel()
 	before := goleak.IgnoreCurrent()
 	rounds, seed := stormSettings(t, 15)
 	d := newTestDaemon(t)
@@ -99,6 +103,10 @@ func TestProxyStorm(t *testing.T) {
 // TestProxyStormProcess is the same with the program as it is, and an agent that
 // is killed, too. No process is left.
 func TestProxyStormProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it loads the proxy and kills agents")
+	}
+	t.Parallel()
 	rounds, seed := stormSettings(t, 8)
 	d := newTestDaemon(t)
 	d.start(t)

@@ -137,6 +137,10 @@ func (a *agent) Prompt(ctx context.Context, p acpsdk.PromptRequest) (r acpsdk.Pr
 // TestACPWithSDK runs a whole prompt between an agent and a client of the Go
 // SDK, an implementation that is not ours, with permd deciding in between.
 func TestACPWithSDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs an SDK; TestProxyWithSDK is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"main.go": "package main\n"})
 	permd := d.dial(t)

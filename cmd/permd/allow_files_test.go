@@ -10,6 +10,10 @@ import (
 // TestHookAllowFiles: a file that a call runs, reads or names is part of the call
 // that a person says yes to.
 func TestHookAllowFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a table of files; TestHook is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)
 	d.start(t)

@@ -73,6 +73,10 @@ const (
 // the link to it, or the folder or mode of the session is another one, nor when a
 // rule denies the call by then.
 func TestLateYes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it changes rules and files before a yes at every gate; TestGates is the quick one")
+	}
+	t.Parallel()
 	const (
 		file  = 1 << iota // permd knows the files that the call hangs on
 		moved             // the session that was declared may change

@@ -12,6 +12,10 @@ import (
 // changed that the call runs or is given, not when a path is another name of a guarded
 // file by then, and not when something has run in between that may change anything.
 func TestApprovedAndChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a yes in each protocol; TestGates is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.start(t)
 	files := map[string]string{"Makefile": "all:\n\ttrue\n", "data.txt": "1", "out/f": "1", "tool.sh": "echo\n"}

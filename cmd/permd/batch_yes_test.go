@@ -13,6 +13,10 @@ import (
 // several calls, where one before it may change what it does. RAP, OTC and ACP have
 // one call a request; there the content is compared when the yes comes (TestLateYes).
 func TestYesBehindOpaque(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a yes in each protocol; TestGates is the quick one")
+	}
+	t.Parallel()
 	calls := func(first string) string {
 		return fmt.Sprintf(`[{"callId":"b","tool":{"name":"Bash"},"input":{"command":%q}},{"callId":"c","tool":{"name":"Bash"},"input":{"command":"sh run.sh data"}}]`, first)
 	}

@@ -13,6 +13,10 @@ import (
 // socket, one in a session whose turn the client has cancelled is not allowed before
 // the next turn, also in the sessions below; what waited for the person takes no yes.
 func TestCancelledTurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a turn in each protocol; TestGates is the quick one")
+	}
+	t.Parallel()
 	forms := []struct{ name, method, allowed, asked string }{
 		{"permd/decide", "permd/decide", `{"sessionId":"s1","calls":[{"callId":"c","tool":{"name":"Bash"},"input":{"command":"ls"}}]}`,
 			`{"sessionId":"s1","calls":[{"callId":"c","tool":{"name":"Bash"},"input":{"command":"sh run.sh"}}]}`},

@@ -12,6 +12,7 @@ import (
 // TestCompletionBash lets a bash complete lines, as it does when somebody
 // presses tab. It has no bash-completion package.
 func TestCompletionBash(t *testing.T) {
+	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")

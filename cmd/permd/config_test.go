@@ -42,6 +42,7 @@ func readPage(t *testing.T, file string) string {
 // TestConfigPage: the page names each key in code type, its example is one that
 // permd reads, with every key in it, and the first configuration has them all.
 func TestConfigPage(t *testing.T) {
+	t.Parallel()
 	page := readPage(t, configPage)
 	toml := regexp.MustCompile("(?s)```toml\n(.*?)```").FindStringSubmatch(page)
 	if toml == nil {
@@ -79,6 +80,7 @@ func TestConfigPage(t *testing.T) {
 // TestInitialSettings: what permd init writes says nothing, and would say the
 // defaults if it were uncommented.
 func TestInitialSettings(t *testing.T) {
+	t.Parallel()
 	first := readPage(t, "initial/"+account.SettingsName)
 	initial, err := settings.Parse(account.SettingsName, []byte(first))
 	if err != nil {
@@ -107,6 +109,7 @@ func TestInitialSettings(t *testing.T) {
 // TestConfigPageVariables: the page names each variable of permd's and of the
 // XDG specification that the program's text names.
 func TestConfigPageVariables(t *testing.T) {
+	t.Parallel()
 	page := readPage(t, configPage)
 	name := regexp.MustCompile(`"((?:PERMD|XDG)_[A-Z_]+)"`)
 	found := map[string]string{}

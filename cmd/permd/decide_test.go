@@ -25,6 +25,7 @@ func (a answers) Notify(context.Context, string, any) error { return nil }
 // TestDecideExitCode: whatever comes back, only an allow for each call exits
 // like one.
 func TestDecideExitCode(t *testing.T) {
+	t.Parallel()
 	const (
 		two   = `{"calls":[{"callId":"a","tool":{"name":"x"},"input":{}},{"callId":"b","tool":{"name":"x"},"input":{}}]}`
 		bare  = `{"tool":{"name":"x"},"input":{}}`

@@ -11,6 +11,9 @@ import (
 // TestExampleClientJavaScript runs the client of examples/clients/javascript as
 // it is.
 func TestExampleClientJavaScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs Node")
+	}
 	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {

@@ -16,6 +16,10 @@ import (
 // TestOpencodeExample runs the bridge against a server that tells of questions
 // in opencode's words.
 func TestOpencodeExample(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs Node")
+	}
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed: the example is not run")

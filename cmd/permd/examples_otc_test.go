@@ -11,6 +11,9 @@ import (
 // TestExampleOTC runs the runtime of examples/clients for Open Tool Calling as it
 // is.
 func TestExampleOTC(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a runtime as a process")
+	}
 	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -11,6 +11,9 @@ import (
 // TestExampleRAP runs the runtime of examples/clients for the Reactive Agent
 // Protocol as it is.
 func TestExampleRAP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a runtime as a process")
+	}
 	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {

@@ -34,6 +34,9 @@ func exampleRequest(command string) string {
 
 // TestExampleClients runs the clients of examples/clients as they are.
 func TestExampleClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the examples as processes")
+	}
 	t.Parallel()
 	clients := []struct {
 		name    string
@@ -114,6 +117,9 @@ func TestExampleClients(t *testing.T) {
 
 // TestExamplePolicies checks and tests each folder of examples/policies.
 func TestExamplePolicies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it checks and tests each example")
+	}
 	t.Parallel()
 	for _, folder := range policyFolders(t) {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -150,6 +156,9 @@ func policyFolders(t *testing.T) []string {
 
 // TestExamplePoliciesServed: a daemon that is given them decides by them.
 func TestExamplePoliciesServed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon with each example")
+	}
 	t.Parallel()
 	for _, tt := range []struct {
 		folders               map[string]string // folder of examples/policies, by where it goes

@@ -13,6 +13,7 @@ import (
 // TestExplainPage: the explanation in docs/policy.md is what the command prints.
 // With UPDATE_SCRIPTS set, the page gets what it prints now.
 func TestExplainPage(t *testing.T) {
+	t.Parallel()
 	page := filepath.Join("..", "..", "docs", "policy.md")
 	text := readPage(t, page)
 	m := regexp.MustCompile("(?s)```console explain\n(.*?)```").FindStringSubmatch(text)

@@ -36,6 +36,10 @@ func (d *testDaemon) explains(t *testing.T, id string) *explain.Explanation {
 // TestWaysWork does what explanations say would allow a call: the lines in
 // rules.yaml, and the commands. Each must do it.
 func TestWaysWork(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it does what every explanation says would allow its call")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n", "docs/x.md": "x\n", "run.sh": "true\n"})
 	rules := filepath.Join(d.home, ".config", "permd", "policy.d")
@@ -103,6 +107,10 @@ func TestWaysWork(t *testing.T) {
 // TestExplainHidesSecrets: an explanation, as text and as JSON, shows no token
 // and no file body.
 func TestExplainHidesSecrets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it explains many calls; TestExplainMethod is the quick one")
+	}
+	t.Parallel()
 	const canary = "ghp_c4n4ryc4n4ryc4n4ryc4n4ryc4n4ryc4n4ry"
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, nil))
@@ -126,6 +134,10 @@ func TestExplainHidesSecrets(t *testing.T) {
 
 // The JSON form comes back as it was.
 func TestExplanationJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it explains many calls; TestExplainMethod is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, nil))
 	id := p.bash("frob x && ls").ID
@@ -150,6 +162,7 @@ func TestExplanationJSON(t *testing.T) {
 
 // The method refuses what is no decision.
 func TestExplainMethod(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	c, err := client.Dial(t.Context(), filepath.Join(d.run, "permd-admin", "admin.sock"), client.Options{})
 	if err != nil {

@@ -9,6 +9,10 @@ import (
 // TestProxyLateDeny changes the rules while the person looks at a request: their
 // yes is worth what it is under the new ones.
 func TestProxyLateDeny(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for new rules; TestProxyChain is the quick one")
+	}
+	t.Parallel()
 	const frozen = `deny contains "frozen" if input.effect.program == "frob"
 deny contains "no modes" if input.effect.kind == "mode"`
 	d := newTestDaemon(t)

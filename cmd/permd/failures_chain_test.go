@@ -24,6 +24,10 @@ const chainAllows = `"optionId":"y"},`
 // TestProxyRestart restarts a daemon that is required: what needs it fails
 // meanwhile, everything else goes on, and then it decides again.
 func TestProxyRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for daemons that end and start")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	c := d.chained(t, "--require")
 	ask := c.session()
@@ -51,6 +55,10 @@ func TestProxyRestart(t *testing.T) {
 // TestProxyEnvelopes loses an envelope that cannot be read: what it may have said
 // of a call is not decided by, and nothing is passed on.
 func TestProxyEnvelopes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it needs a daemon and an agent; TestProxyChain is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	for name, envelope := range map[string]string{
 		"two methods":        `{"jsonrpc":"2.0","id":2,"method":"_proxy/successor","params":{"method":"session/update","Method":"session/update","params":{}}}`,

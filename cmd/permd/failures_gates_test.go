@@ -60,6 +60,7 @@ func (d *testDaemon) outcomes(t *testing.T, filter ...string) (list []string) {
 // TestGates goes with a real daemon through what becomes of gates, and what of
 // that is in the journal.
 func TestGates(t *testing.T) {
+	t.Parallel()
 	d, m := gateStart(t, "")
 	m.passes(gate(1, "make"))
 	if got := m.shutAt(gate(2, "frob a")); !strings.Contains(got, "permd denies this") {
@@ -113,6 +114,10 @@ func (m *mirrored) shutAt(line string) string {
 // TestUnaskedRecords: calls that ran are in the journal, the status and what the
 // doctor says.
 func TestUnaskedRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the doctor; TestGates is the quick one")
+	}
+	t.Parallel()
 	d, m := gateStart(t, "")
 	call := func(id, command, status string) {
 		m.passes(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":%q,"name":"Bash","title":%q,"kind":"execute","rawInput":{"command":%q},"status":"pending"}}}`, id, command, command))
@@ -157,6 +162,10 @@ func TestUnaskedRecords(t *testing.T) {
 
 // TestGateSettings asks about whatever is not allowed, where the settings say so.
 func TestGateSettings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it needs a daemon of other settings; TestGates is the quick one")
+	}
+	t.Parallel()
 	d, m := gateStart(t, "ask_gates = true\n")
 	m.question(gate(1, "make"))
 	m.passes(`{"jsonrpc":"2.0","id":2,"method":"terminal/create","params":{"sessionId":"s","command":"git status"}}`)
@@ -169,6 +178,10 @@ func TestGateSettings(t *testing.T) {
 // TestGateFailures: what goes wrong at a gate never opens one that was shut, and
 // asks where permd is there and cannot say.
 func TestGateFailures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it breaks one thing after the other; TestGates is the quick one")
+	}
+	t.Parallel()
 	rows := []struct {
 		name string
 		test func(t *testing.T, d *testDaemon, m *mirrored)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,8 +38,12 @@ func TestHTTPFailures(t *testing.T) {
 		{"socket that is something else", httpSocketTaken},
 		{"address that others reach", httpEverybody},
 	}
+	quick := []string{"call not understood", "not the token, or a browser", "daemon not reachable"}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
+			if testing.Short() && !slices.Contains(quick, row.name) {
+				t.Skip("long: a whole table of failures")
+			}
 			t.Parallel()
 			row.test(t)
 		})

@@ -12,6 +12,10 @@ import (
 // TestFailuresOTC is TestFailures for tool calls of Open Tool Calling: each row
 // breaks one thing, and wants an answer by which nothing runs.
 func TestFailuresOTC(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a whole table of failures; TestOTCServer is the quick one")
+	}
+	t.Parallel()
 	rows := []struct {
 		name string
 		test func(t *testing.T)

@@ -34,6 +34,7 @@ func (m *mirrored) opens(session, cwd string) {
 // TestTwoProjects: what an agent has its client do is judged by the rules of all
 // projects that it works in, whichever session it names.
 func TestTwoProjects(t *testing.T) {
+	t.Parallel()
 	d, m := twoProjects(t, "deny:\n  run: [\"frob *\"]\n  write: [\"./migrations/**\"]\nask:\n  run: [\"quux *\"]\n  write: [\"./deploy/**\"]\n")
 	id := 100
 	in := func(session, line string) string {
@@ -81,6 +82,7 @@ func TestTwoProjects(t *testing.T) {
 
 // TestTwoProjectsOneRule: a rule that holds everywhere asks once.
 func TestTwoProjectsOneRule(t *testing.T) {
+	t.Parallel()
 	d, m := twoProjects(t, "")
 	d.policy(t, "quux.rego", "ask contains \"quux\" if input.effect.program == \"quux\"")
 	d.reload(t)
@@ -96,6 +98,10 @@ func TestTwoProjectsOneRule(t *testing.T) {
 // of another one, by a client that opens it elsewhere, and by one whose request
 // for that is refused.
 func TestProjectsOfMovedSession(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it moves a session over and over; TestTwoProjects is the quick one")
+	}
+	t.Parallel()
 	id := 200
 	run := func(command string) string {
 		id++

@@ -15,6 +15,10 @@ import (
 // TestFailuresRAP is TestFailures for invocations: each row breaks one thing, and
 // wants an answer by which nothing runs.
 func TestFailuresRAP(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a whole table of failures; TestRAPShown is the quick one")
+	}
+	t.Parallel()
 	rows := []struct {
 		name string
 		test func(t *testing.T)

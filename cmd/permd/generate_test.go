@@ -28,6 +28,7 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 // TestManPagesCover: each command that a person sees has a page, which names
 // its options, its sub-commands and its parent.
 func TestManPagesCover(t *testing.T) {
+	t.Parallel()
 	pages := allPages(t)
 	n := 0
 	var visit func(cmd *cobra.Command)
@@ -64,6 +65,10 @@ func TestManPagesCover(t *testing.T) {
 
 // TestManPagesFormat: the formatter has nothing to say about the pages.
 func TestManPagesFormat(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the formatter on each page")
+	}
+	t.Parallel()
 	groff, err := exec.LookPath("groff")
 	if err != nil {
 		t.Skip("groff is not installed")

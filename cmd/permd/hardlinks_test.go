@@ -12,6 +12,7 @@ import (
 // all. The ordinary files of a project, and those that a package manager has linked
 // from its store, are read as before.
 func TestHardLinks(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "src.rego", `allow contains "src" if { input.effect.kind in {"read", "write"}; startswith(input.effect.project_path, "src/") }`)
 	d.start(t)

@@ -18,6 +18,7 @@ import (
 // TestHelp walks all commands: each says what it is for, in full, and its
 // examples are commands that there are.
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	root := newRoot()
 	walked := 0
 	walk(root, func(cmd *cobra.Command) {

@@ -72,6 +72,7 @@ ask contains {"reason": "questioned", "remember": false} if input.effect.program
 
 // TestHook asks as each harness does, with a daemon.
 func TestHook(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)
 	d.start(t)
@@ -108,6 +109,10 @@ func TestHook(t *testing.T) {
 // TestHookTools: what a harness calls its own tools is what permd's profiles call
 // them, and tools of servers are known by server and tool.
 func TestHookTools(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: the tools of all harnesses; TestHook is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", `
 deny contains "secret read" if { input.effect.kind == "read"; endswith(input.effect.path, "/forbidden") }
@@ -184,6 +189,7 @@ deny contains "command server" if { input.effect.kind == "use"; input.effect.ser
 
 // TestHookUsage: no command line of a hook passes for a yes.
 func TestHookUsage(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	for _, args := range [][]string{
 		{"hook"}, {"hook", "bogus"}, {"hook", "Claude"}, {"hook", ""}, {"hook", "claude", "more"}, {"hook", "claude", "--bogus"}, {"hook", "--bogus", "claude"},
@@ -204,6 +210,10 @@ func TestHookUsage(t *testing.T) {
 // TestHookClosedOutput: a no that nobody reads on standard output is one in exit
 // code and on standard error, also where a broken pipe would end the process.
 func TestHookClosedOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a process for each harness; TestHook is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)
 	d.start(t)
@@ -232,6 +242,9 @@ var hookCallMember = regexp.MustCompile(`(?i)tool_?(name|input|args)|command|par
 // TestHookMutants: with the real daemon, no sample that is not allowed becomes
 // one that runs, whatever is wrong with it.
 func TestHookMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: mutations of all samples; TestHook is the quick one")
+	}
 	d := newTestDaemon(t)
 	// What is not denied below is allowed, so that what a mutant hides shows.
 	d.policy(t, "hook.rego", `
@@ -277,6 +290,10 @@ var allowedBy = regexp.MustCompile(`permd allow ([0-9a-f-]{36})`)
 
 // TestHookAllow: the command that a no names says yes, to this call and once.
 func TestHookAllow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a process for each step of each harness; TestHook is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)
 	d.start(t)
@@ -351,6 +368,7 @@ func TestHookAllow(t *testing.T) {
 // TestHookPrompt is a conversation with Claude Code's permission-prompt tool, as
 // a process.
 func TestHookPrompt(t *testing.T) {
+	t.Parallel()
 	d := newTestDaemon(t)
 	d.policy(t, "hook.rego", hookRules)
 	d.start(t)

@@ -66,6 +66,9 @@ func mutations(body string) []string {
 // TestHTTPCanaries: what is not of the call itself is in no file, no log, no
 // answer and nothing that rules can see; of what is malformed, nothing is.
 func TestHTTPCanaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: messages with a credential in each place")
+	}
 	t.Parallel()
 	const canary, token = "canaryOfTheConversation", "ghp_canary0123456789abcdefghijklmnopqrst"
 	d := newTestDaemon(t)

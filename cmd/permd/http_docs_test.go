@@ -32,6 +32,9 @@ func pageBlocks(page, info string) (texts []string) {
 
 // TestHTTPPageCommands runs the commands of the page and compares what they print.
 func TestHTTPPageCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the commands of a page")
+	}
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("curl is not installed")
@@ -71,6 +74,9 @@ func TestHTTPPageCommands(t *testing.T) {
 // TestHTTPPageAISDK uses the module of the page, and the client of examples, with
 // the package from npm.
 func TestHTTPPageAISDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a package of npm")
+	}
 	t.Parallel()
 	run := node(t, "policy_opa.mjs")
 	d := newTestDaemon(t)

@@ -82,6 +82,9 @@ deny:
 // TestPolicyOPA: @ai-sdk/policy-opa, as it comes from npm and with the AI SDK
 // around it, runs a tool when permd allows it, and in no other case.
 func TestPolicyOPA(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a package of npm")
+	}
 	t.Parallel()
 	play := aiRunner(t)
 	d := newTestDaemon(t)

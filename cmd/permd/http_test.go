@@ -137,6 +137,9 @@ var httpWords = map[string]string{"allow": "allow", "ask": "requires-approval", 
 // TestHTTPSame: over HTTP a call has the verdict that it has on the socket, in
 // both forms and at both kinds of address.
 func TestHTTPSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: all shapes of calls at both addresses; TestHTTPAllow is the quick one")
+	}
 	t.Parallel()
 	for _, at := range []string{"unix", "127.0.0.1:0"} {
 		t.Run(at, func(t *testing.T) {
@@ -236,6 +239,9 @@ func TestHTTPAllow(t *testing.T) {
 
 // TestHTTPOff: nothing is served unless somebody says so.
 func TestHTTPOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts several daemons; TestHTTPAllow is the quick one")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	if s := d.status(t); s.HTTP != "" {
@@ -259,6 +265,9 @@ func TestHTTPOff(t *testing.T) {
 
 // TestHTTPShown: greeting, status and doctor say where, and never the token.
 func TestHTTPShown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs the doctor; TestHTTPAllow is the quick one")
+	}
 	t.Parallel()
 	for _, at := range []string{"unix", "127.0.0.1:0"} {
 		d, c := startHTTP(t, at)
@@ -309,6 +318,9 @@ func (d *testDaemon) wantNowhereBut(t *testing.T, text, file string) {
 
 // TestHTTPHealth: degraded is said by part, without what is in the files.
 func TestHTTPHealth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for broken rules; TestHTTPAllow is the quick one")
+	}
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

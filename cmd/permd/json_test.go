@@ -15,6 +15,9 @@ import (
 // TestJSON: what commands print with --json is strict JSON with the members
 // that scripts rely on. Members may be added; none is renamed or left out.
 func TestJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs all commands that print JSON")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)

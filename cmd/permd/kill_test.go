@@ -28,6 +28,9 @@ const killRounds = "PERMD_TEST_KILL_ROUNDS"
 // matches, each revoked one is gone, and the rules are those that were written
 // last.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it kills the daemon again and again")
+	}
 	t.Parallel()
 	rounds := 20
 	if s := os.Getenv(killRounds); s != "" {

@@ -27,6 +27,9 @@ func (c *httpClient) samples(t *testing.T, prefixes ...string) (lines []string) 
 // TestMetrics: decisions of all sockets are counted as they left, and the state is
 // what permd status says.
 func TestMetrics(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: calls over each socket")
+	}
 	t.Parallel()
 	d, c := startHTTP(t, "unix")
 	project := d.project(t, nil)

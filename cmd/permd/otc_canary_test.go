@@ -13,6 +13,9 @@ import (
 // TestOTCCanaries sends messages with credentials wherever one may stand, and each
 // of them wrong in each place. Nothing of them is in an answer or in any file.
 func TestOTCCanaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: messages with a credential in each place")
+	}
 	t.Parallel()
 	d := otcDaemon(t)
 	c := d.dial(t)

@@ -177,6 +177,9 @@ func remembered(level int) func(*otc.Answer) map[string]any {
 
 // TestOTCRuntime is a runtime that asks permd before it sends a call.
 func TestOTCRuntime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon; TestOTCServer is the quick one")
+	}
 	t.Parallel()
 	d := otcDaemon(t)
 	s := newOTCServer(t)

@@ -13,6 +13,9 @@ import (
 // TestOTCVersionLines: a line of a list is about every version, or of those after
 // its @; one that a person remembers is about what it names.
 func TestOTCVersionLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a table of lines, each with new rules")
+	}
 	t.Parallel()
 	d := otcDaemon(t)
 	s := newOTCServer(t)

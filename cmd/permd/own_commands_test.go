@@ -20,6 +20,7 @@ const ownCommandsFile = "../../decisions/effects/runs/own_commands.txt"
 // tree of commands: a new command or option is on it, and one that is not marked
 // changes something.
 func TestOwnCommands(t *testing.T) {
+	t.Parallel()
 	var b strings.Builder
 	b.WriteString("# Written by: go test ./cmd/permd -run TestOwnCommands -update-commands\n")
 	root := newRoot()

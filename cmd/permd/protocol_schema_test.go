@@ -152,6 +152,7 @@ var schemaMessages = []struct{ method, params string }{
 // TestProtocolSchema has a conversation with a real daemon in which each method
 // is called, and holds all messages and all answers to docs/protocol.schema.json.
 func TestProtocolSchema(t *testing.T) {
+	t.Parallel()
 	d, web := startHTTP(t, "127.0.0.1:0")
 	dir := t.TempDir()
 	p := newSchemaPeer(t, d)
@@ -189,6 +190,7 @@ func TestProtocolSchema(t *testing.T) {
 // TestProtocolSchemaRequired leaves one member after the other out of good
 // messages: the daemon refuses what the schema does, and reads what it allows.
 func TestProtocolSchemaRequired(t *testing.T) {
+	t.Parallel()
 	p := newSchemaPeer(t, startDaemon(t))
 	dir := t.TempDir()
 	// What an answer of these needs was said before: they are refused for that.
@@ -231,6 +233,7 @@ func TestProtocolSchemaRequired(t *testing.T) {
 // TestHandshake declares a session as clients of before and of after the version
 // was named do: a daemon has every feature of the schema, and nobody has to look.
 func TestHandshake(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	p := newSchemaPeer(t, d)
 	params := map[string]string{"sessionId": "s", "cwd": t.TempDir()}

@@ -217,6 +217,9 @@ deny contains "no such order" if { input.effect.kind == "use"; input.effect.tool
 // TestOneToolManyProtocols: one policy and one remembered choice say the same of a
 // tool call, whatever protocol brings it.
 func TestOneToolManyProtocols(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: one call over each protocol")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	d.listensHTTP(t, "unix")

@@ -206,6 +206,9 @@ func TestReadmeRules(t *testing.T) {
 // TestStartClient sends the messages of docs/start-client.md and wants the answers that
 // it shows; … stands for anything.
 func TestStartClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it does what a page says")
+	}
 	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)

@@ -142,6 +142,9 @@ func (l *loadClients) ask(t *testing.T, w *wire, line string, stop <-chan struct
 // declare sessions: no request fails, and none is decided by rules that were
 // never written like that.
 func TestReloadUnderLoad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it loads the daemon while rules change")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)

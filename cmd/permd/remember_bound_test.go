@@ -28,6 +28,10 @@ func (p *person) exactly(command string) []decisions.StoredChoice {
 // TestRememberSecrets wants a secret in a remembered call to be stored nowhere,
 // and another one in its place not to be allowed.
 func TestRememberSecrets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
 	p := d.asks(t, project)
@@ -92,6 +96,10 @@ func TestRememberSecrets(t *testing.T) {
 // TestRememberWords wants a choice to be about what a call does, never about
 // what the agent calls it: ids, titles and options.
 func TestRememberWords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
 	type options []map[string]string
@@ -140,6 +148,10 @@ func TestRememberWords(t *testing.T) {
 // TestRememberForgotten wants a revocation to hold for every connection and
 // session from its answer on.
 func TestRememberForgotten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n"})
 	asking := []*person{d.asks(t, project), d.asks(t, project), d.asks(t, project)}
@@ -166,6 +178,10 @@ func TestRememberForgotten(t *testing.T) {
 // TestRememberParts wants one choice for each effect that asked, and a call that
 // is a part of what was allowed to be allowed, one with more not.
 func TestRememberParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
 	const whole = "go build ./a && touch out.txt && git status"
@@ -187,5 +203,47 @@ func TestRememberParts(t *testing.T) {
 		if got := d.asks(t, filepath.Join(d.home, "project")).bash(command); got.Verdict != decisions.Ask {
 			t.Errorf("%s: %s by %s", command, got.Verdict, got.By)
 		}
+	}
+}
+
+// TestRememberNothing wants no widths where one of the asks cannot be remembered.
+func TestRememberNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
+	d := startDaemon(t)
+	project := d.project(t, map[string]string{"run.sh": "echo canary\n", "x": ""})
+	p := d.asks(t, project)
+	for _, command := range []string{
+		"bash -ic 'go build ./a'", "python3 -c 'print(1)'", "sudo go build ./a", "X=1 go build ./a", "cat x | sh",
+		"go build $(cat x)", "timeout 5 bash run.sh extra", "env -i go build ./a", "xargs go build < x", "go build ./a; export A=b",
+		"mystery() { go build ./a; }; mystery",
+	} {
+		q := p.bash(command)
+		if q.Verdict != decisions.Ask || q.Widths != nil {
+			t.Errorf("%s: %s with the widths %+v", command, q.Verdict, q.Widths)
+		}
+	}
+	// What a shell runs is remembered, the shell is not.
+	for _, w := range d.asks(t, project).bash("bash -c 'go build ./a'").Widths {
+		if strings.Contains(w.Rule, "bash") {
+			t.Errorf("the shell is offered: %+v", w)
+		}
+	}
+	// A script is remembered with its text alone. (What came before may have
+	// changed the agent's shell, so that its folder is not known any more.)
+	p = d.asks(t, project)
+	q := p.bash("bash run.sh")
+	if len(q.Widths) != 1 {
+		t.Fatalf("a script: %s with the widths %+v", q.Verdict, q.Widths)
+	}
+	p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
+	p.is(p.bash("bash run.sh"), decisions.Allow, decisions.ByMemory)
+	if err := os.WriteFile(filepath.Join(project, "run.sh"), []byte("echo changed\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.bash("bash run.sh"); got.Verdict != decisions.Ask {
+		t.Errorf("a changed script: %s", got.Verdict)
 	}
 }

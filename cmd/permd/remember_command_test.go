@@ -12,6 +12,10 @@ import (
 
 // TestRememberCommand is what the command refuses, and what it prints.
 func TestRememberCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a process for each use of the command; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
 	for _, tt := range []struct {

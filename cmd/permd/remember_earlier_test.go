@@ -14,6 +14,10 @@ import (
 // TestRememberNoTime: a time that is none is refused, with what to write instead,
 // before anything is asked of a daemon.
 func TestRememberNoTime(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	for _, args := range [][]string{
 		{"remember", "add", "connect", "x.example.com", "--for", "0s"}, {"remember", "add", "connect", "x.example.com", "--for=-1h"},
@@ -40,6 +44,10 @@ func TestRememberNoTime(t *testing.T) {
 // TestRememberEarlier: all commands work with the choices of an earlier permd, and
 // say what has become of them.
 func TestRememberEarlier(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	data, err := os.ReadFile(filepath.Join("..", "..", "remember", "testdata", "9eb77c9", "remember.db"))
 	if err != nil {
@@ -121,6 +129,7 @@ func TestRememberEarlier(t *testing.T) {
 // TestUndoLines: what a person is told to write to have a choice back makes one
 // that matches the same, or nothing is told.
 func TestUndoLines(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		c    admin.Choice
 		want []string

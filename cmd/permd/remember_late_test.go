@@ -5,6 +5,10 @@ import "testing"
 // TestAnsweredLate: a yes counts under the rules that asked for it. Other ones
 // may deny the call by the time that the person answers; the next request says.
 func TestAnsweredLate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for new rules")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, nil))
 	once, always, never := p.bash("frob a"), p.bash("frob b"), p.bash("frob c")

@@ -32,6 +32,10 @@ var nasty = map[string]string{
 // nothing in it that the terminal would obey, whatever agents, clients, tools,
 // sessions and folders are called.
 func TestNastyNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a process for each of many names")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
 	p := d.asks(t, project)
@@ -119,6 +123,10 @@ func TestNastyNames(t *testing.T) {
 // TestLongNames wants names of 10,000 characters to be refused, and nothing of
 // what they came with to be kept.
 func TestLongNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts a daemon; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, nil)
 	p := d.asks(t, project)
@@ -166,6 +174,10 @@ func TestLongNames(t *testing.T) {
 // TestHome wants a home that is not there or not ours to be an error that says
 // what to do, and nothing to be made in it.
 func TestHome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a process for each of many homes")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	missing, file := filepath.Join(d.home, "missing"), filepath.Join(d.home, "file")
 	writeFile(t, file, "")
@@ -221,6 +233,10 @@ func TestHome(t *testing.T) {
 // TestNamesNoLineSays wants a choice about a tool whose names hold what means
 // something in a line to be exported as none: the line would be about others.
 func TestNamesNoLineSays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it runs a process for each of many names")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, nil))
 	for _, tool := range []map[string]string{

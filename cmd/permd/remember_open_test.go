@@ -11,6 +11,7 @@ import (
 // that the choice holds whatever is in the file by then; where a choice is bound to
 // a file's content, it does not.
 func TestExactlyThisSaysWhatIsOpen(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{
 		"t.jl": "x = 1\n", "tool.sh": "echo\n", "Makefile": "all:\n\ttrue\n", "dir/x": "x", "conf.d/a": "x", "-odd": "x",

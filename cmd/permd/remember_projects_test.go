@@ -11,6 +11,7 @@ import (
 // TestRememberWorktrees wants the worktrees of a repository to share what was
 // said of it, and a folder that only says it is one not to.
 func TestRememberWorktrees(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	main := d.project(t, map[string]string{
 		".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", "go.mod": "module canary\n",
@@ -45,6 +46,10 @@ func TestRememberWorktrees(t *testing.T) {
 // TestRememberLinkedProjects wants what was said of a project to hold where a link
 // leads to it, and in no other project that a link joins with it.
 func TestRememberLinkedProjects(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	files := map[string]string{".git/HEAD": "ref: refs/heads/main\n", ".git/objects/x": "", "go.mod": "module canary\n"}
 	one := d.project(t, files)

@@ -10,6 +10,10 @@ import (
 // TestRememberReject wants a remembered reject to deny each effect that was asked
 // about, alone and with others, and nothing else; one forget undoes it.
 func TestRememberReject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
 	q := p.bash("ls && go build ./a && go vet ./a")

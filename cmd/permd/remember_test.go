@@ -102,6 +102,7 @@ func (d *testDaemon) permd(t *testing.T, args ...string) string {
 // call allowed by memory, after a restart too, nowhere else, and not once it
 // is forgotten.
 func TestRemember(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n", "a/a.go": "package a\n", "b/b.go": "package b\n"})
 	p := d.asks(t, project)
@@ -189,6 +190,7 @@ func TestRemember(t *testing.T) {
 
 // TestRememberSessions wants choices for a session to end with it.
 func TestRememberSessions(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"go.mod": "module canary\n"})
 	p := d.asks(t, project)
@@ -226,6 +228,7 @@ func TestRememberSessions(t *testing.T) {
 // TestRememberGuarded wants a client's word not to be enough for what is
 // guarded, and a line on the command line to be.
 func TestRememberGuarded(t *testing.T) {
+	t.Parallel()
 	d := startDaemon(t)
 	project := d.project(t, map[string]string{"x": ""})
 	p := d.asks(t, project)
@@ -261,6 +264,10 @@ func TestRememberGuarded(t *testing.T) {
 // TestRememberAlways wants the agent's own "always" to be remembered by permd,
 // in the narrowest width, while the agent gets its option for once.
 func TestRememberAlways(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := startDaemon(t)
 	p := d.asks(t, d.project(t, map[string]string{"go.mod": "module canary\n"}))
 	request := map[string]any{
@@ -333,6 +340,10 @@ func TestRememberAlways(t *testing.T) {
 // TestRememberConfirm wants a choice that a client reports to wait for a person
 // where the settings say so, and a reject not to wait.
 func TestRememberConfirm(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: a daemon and many processes; TestRemember is the quick one")
+	}
+	t.Parallel()
 	d := newTestDaemon(t)
 	if err := os.MkdirAll(filepath.Join(d.home, ".config/permd"), 0o700); err != nil {
 		t.Fatal(err)
@@ -357,42 +368,4 @@ func TestRememberConfirm(t *testing.T) {
 	p.is(p.bash("go build ./a"), decisions.Allow, decisions.ByMemory)
 	p.choose(p.bash("go vet ./a"), map[string]any{"verdict": "deny", "scope": "project"}, "")
 	p.is(p.bash("go vet ./a"), decisions.Deny, decisions.ByMemory)
-}
-
-// TestRememberNothing wants no widths where one of the asks cannot be remembered.
-func TestRememberNothing(t *testing.T) {
-	d := startDaemon(t)
-	project := d.project(t, map[string]string{"run.sh": "echo canary\n", "x": ""})
-	p := d.asks(t, project)
-	for _, command := range []string{
-		"bash -ic 'go build ./a'", "python3 -c 'print(1)'", "sudo go build ./a", "X=1 go build ./a", "cat x | sh",
-		"go build $(cat x)", "timeout 5 bash run.sh extra", "env -i go build ./a", "xargs go build < x", "go build ./a; export A=b",
-		"mystery() { go build ./a; }; mystery",
-	} {
-		q := p.bash(command)
-		if q.Verdict != decisions.Ask || q.Widths != nil {
-			t.Errorf("%s: %s with the widths %+v", command, q.Verdict, q.Widths)
-		}
-	}
-	// What a shell runs is remembered, the shell is not.
-	for _, w := range d.asks(t, project).bash("bash -c 'go build ./a'").Widths {
-		if strings.Contains(w.Rule, "bash") {
-			t.Errorf("the shell is offered: %+v", w)
-		}
-	}
-	// A script is remembered with its text alone. (What came before may have
-	// changed the agent's shell, so that its folder is not known any more.)
-	p = d.asks(t, project)
-	q := p.bash("bash run.sh")
-	if len(q.Widths) != 1 {
-		t.Fatalf("a script: %s with the widths %+v", q.Verdict, q.Widths)
-	}
-	p.choose(q, map[string]any{"width": q.Widths[0].ID}, "")
-	p.is(p.bash("bash run.sh"), decisions.Allow, decisions.ByMemory)
-	if err := os.WriteFile(filepath.Join(project, "run.sh"), []byte("echo changed\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := p.bash("bash run.sh"); got.Verdict != decisions.Ask {
-		t.Errorf("a changed script: %s", got.Verdict)
-	}
 }

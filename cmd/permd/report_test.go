@@ -13,6 +13,7 @@ import (
 
 // TestReport: each error has its code, its text and something to do about it.
 func TestReport(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		err  error

@@ -30,8 +30,16 @@ func TestMain(m *testing.M) {
 // line each, with the real program, a real daemon where it needs one, and a
 // home of its own.
 func TestScripts(t *testing.T) {
+	dir, files := "testdata/script", []string(nil)
+	if testing.Short() { // one of the rules, one of the daemon, one of a file that is written
+		for _, name := range []string{"policy", "serve", "version", "init"} {
+			files = append(files, filepath.Join(dir, name+".txtar"))
+		}
+		dir = ""
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
+		Files:               files,
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {

@@ -30,6 +30,9 @@ func assigned(t *testing.T, d *testDaemon, unit, key string) string {
 // install wrote tell systemd to: their sockets under their names, their command
 // line, at the paths where clients look.
 func TestInstalledUnits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it starts and stops daemons; TestSocketActivation is the quick one")
+	}
 	t.Parallel()
 	tool, err := exec.LookPath("systemd-socket-activate")
 	if err != nil {

@@ -14,6 +14,9 @@ import (
 // for any lines, and … in a line for anything.
 
 func TestStartAgentUser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it does what a page says")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)
@@ -31,6 +34,9 @@ func TestStartAgentUser(t *testing.T) {
 }
 
 func TestStartAdmin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it does what a page says")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)

@@ -71,6 +71,9 @@ func (m *manager) next(t *testing.T, want string) map[string]string {
 
 // TestNotify: what the service manager is told over a daemon's life.
 func TestNotify(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: it waits for the watchdog; TestSocketActivation is the quick one")
+	}
 	t.Parallel()
 	d := newTestDaemon(t)
 	project := d.project(t, nil)

@@ -10,13 +10,12 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/internal/strictjson"
-	"github.com/permd/permd/rego"
 )
 
 // runsOf are the runs of shell text, made with the shipped table.
 func runsOf(t *testing.T, table *programs.Table, text string) []effects.Effect {
 	t.Helper()
-	profiles, err := tools.ParseProfiles(rego.Profiles())
+	profiles, err := parsedProfiles()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +39,7 @@ func runsOf(t *testing.T, table *programs.Table, text string) []effects.Effect {
 
 // A line that denies or asks is compared by what its words mean.
 func TestTouchesByMeaning(t *testing.T) {
-	table, err := programs.ParseTable(rego.Programs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := shippedTable(t)
 	for _, tt := range []struct {
 		line    string
 		yes, no []string
@@ -96,10 +92,7 @@ func TestTouchesByMeaning(t *testing.T) {
 
 // What a line means widens what it denies, never what it allows.
 func TestMeaningAllowsNothing(t *testing.T) {
-	table, err := programs.ParseTable(rego.Programs())
-	if err != nil {
-		t.Fatal(err)
-	}
+	table := shippedTable(t)
 	ctx := pattern.Context{Project: "/h/p", Home: "/h", Cwd: "/h/p"}
 	for line, text := range map[string]string{
 		"rm -rf build": "rm -fr build", "curl https://a.example *": "curl -X GET https://a.example", "git push -f origin": "git push --force origin",

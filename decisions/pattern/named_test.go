@@ -2,19 +2,27 @@ package pattern_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/rego"
 )
 
+// Both are immutable, so that all tests share them.
+var (
+	parsedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	parsedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
+)
+
 func shippedTable(t *testing.T) *programs.Table {
 	t.Helper()
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := parsedTable()
 	if err != nil {
 		t.Fatal(err)
 	}

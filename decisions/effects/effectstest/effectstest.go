@@ -5,6 +5,7 @@ package effectstest
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,10 +20,13 @@ import (
 
 const Cwd = "/home/ana/src/shop"
 
+// A table is immutable, so that all tests of a package share one.
+var shippedTable = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+
 // Table is the program table as it is shipped.
 func Table(t testing.TB) *programs.Table {
 	t.Helper()
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}
