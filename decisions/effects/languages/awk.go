@@ -1,10 +1,9 @@
 package languages
 
-// Awk reports whether an awk program only computes from its input and prints to
-// its standard output, for gawk, mawk, the original awk and that of busybox. It
-// has no redirection, pipe, getline, command, include or indirect call, sees
-// neither the environment nor the list of files, and what > , / and quotes mean
-// in it is the same for all.
+// Awk reports whether an awk program only computes from its input and prints to standard
+// output, in gawk, mawk, the original awk and that of busybox. It contains no redirection,
+// pipe, getline, command, include or indirect call, has no access to the environment or
+// the list of files, and all implementations agree on its >, , / and quotes.
 func Awk(program string) bool {
 	if !readable(program) {
 		return false
@@ -16,7 +15,7 @@ func Awk(program string) bool {
 	}
 	for word := range p.called {
 		if !p.functions[word] {
-			return false // of an extension, or of another implementation
+			return false // a name of an extension or of one implementation
 		}
 	}
 	for word := range p.functions {
@@ -39,9 +38,8 @@ var (
 	awkFunctions = words(`
 		length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper
 		gensub strftime systime mktime patsplit strtonum and or xor lshift rshift compl isarray typeof`)
-	// awkOther are words that mean more than a variable in some implementation.
-	// Those in front reach files, commands, the environment or functions by their
-	// names.
+	// awkOther are words that are more than a variable in some implementation. The first
+	// ones access files, commands, the environment or, by their names, functions.
 	awkOther = words(`
 		ARGC ARGIND ARGV ENVIRON ERRNO FUNCTAB PROCINFO SYMTAB TEXTDOMAIN LINT BINMODE getline system close fflush
 		func switch case default BEGINFILE ENDFILE asort asorti dcgettext dcngettext bindtextdomain mkbool include load namespace eval _`)
@@ -49,13 +47,13 @@ var (
 
 type awk struct {
 	text      string
-	at        int // behind the token
+	at        int // after the token
 	tok       awkToken
 	word      string          // the token
 	begin     int             // of the token
-	operand   bool            // an operand stands before the token: / divides
-	depth     int             // of brackets and blocks
-	functions map[string]bool // that are defined
-	called    map[string]bool // functions, which may be defined later
+	operand   bool            // an operand precedes the token: / divides
+	depth     int             // nesting of brackets and blocks
+	functions map[string]bool // defined functions
+	called    map[string]bool // called functions, which may be defined later
 	variables map[string]bool
 }

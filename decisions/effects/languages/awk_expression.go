@@ -1,15 +1,14 @@
 package languages
 
-// beforeRegexp are the operators after which / can only begin a regular
-// expression, "" for the beginning of an expression.
+// beforeRegexp are the operators after which / always begins a regular expression, "" for
+// the beginning of an expression.
 var beforeRegexp = map[string]bool{"": true, "!": true, "~": true, "!~": true, "&&": true, "||": true, "?": true}
 
-// expression reads an expression up to what ends it. bare says that > may be a
-// redirection in it, as where something is printed: there it has to be in
-// parentheses.
+// expression parses an expression. bare is set if > may be a redirection in it, as in a
+// print statement: there a comparison must be in parentheses.
 func (p *awk) expression(bare bool) bool {
-	have := false // an operand
-	before := ""  // the operator before
+	have := false // an operand precedes
+	before := ""  // the preceding operator
 	divides := true
 	p.operand = false
 	for {
@@ -26,7 +25,7 @@ func (p *awk) expression(bare bool) bool {
 			have, divides, before = true, false, "string"
 			continue
 		case awkRegexp:
-			// Where no other reading is possible.
+			// Only if no other reading is possible.
 			if have || !beforeRegexp[before] {
 				return false
 			}
@@ -73,7 +72,7 @@ func (p *awk) expression(bare bool) bool {
 				return false
 			}
 			if have {
-				// After an operand it belongs to that one.
+				// After an operand it belongs to that operand.
 				p.operand = true
 				p.next()
 				divides, before = false, "name"
@@ -119,15 +118,15 @@ func (p *awk) expression(bare bool) bool {
 	}
 }
 
-// pass goes on after an operand that may be divided.
+// pass continues after an operand that may be divided.
 func (p *awk) pass() bool {
 	p.operand = true
 	p.next()
 	return true
 }
 
-// name reads a variable, an element or a call, and reports whether / after it
-// divides for all.
+// name parses a variable, an element or a call, and reports whether all implementations
+// take a / after it for a division.
 func (p *awk) name() (divides, ok bool) {
 	word := p.word
 	p.operand = true

@@ -9,7 +9,7 @@ func (p *awk) program() bool {
 	return true
 }
 
-// item reads a function, or a pattern with or without its action.
+// item parses a function, or a pattern with or without its action.
 func (p *awk) item() bool {
 	switch {
 	case p.is("function"):
@@ -99,7 +99,7 @@ func (p *awk) statement() bool {
 	return p.simple() && p.end()
 }
 
-// body is the statement of a loop or condition.
+// body parses the statement of a loop or condition.
 func (p *awk) body() bool {
 	p.newlines()
 	return p.statement()
@@ -116,7 +116,7 @@ func (p *awk) otherwise() bool {
 	return p.body()
 }
 
-// end wants the end of a simple statement, and passes it unless it is a brace.
+// end requires the end of a simple statement, and skips it unless it is a brace.
 func (p *awk) end() bool {
 	if p.tok == awkNewline || p.is(";") {
 		p.operand = false
@@ -131,7 +131,7 @@ func (p *awk) condition() bool {
 	return p.take("(") && p.nested(p.expression) && p.take(")")
 }
 
-// nested reads something within brackets, where > compares.
+// nested parses something within brackets, where > is a comparison.
 func (p *awk) nested(read func(bool) bool) bool {
 	if !p.deeper() || !read(false) {
 		return false
@@ -161,7 +161,7 @@ func (p *awk) loop() bool {
 	return (p.is(")") || p.simple()) && p.take(")")
 }
 
-// each reads NAME in NAME).
+// each parses "NAME in NAME)".
 func (p *awk) each() bool {
 	for range 2 {
 		if !p.variable() {
@@ -178,7 +178,7 @@ func (p *awk) each() bool {
 	return false
 }
 
-// variable reports whether the token is a variable's name, and notes it.
+// variable reports whether the token is a variable's name, and records it.
 func (p *awk) variable() bool {
 	if p.tok != awkName || !plainAwkName(p.word) {
 		return false
@@ -187,7 +187,7 @@ func (p *awk) variable() bool {
 	return true
 }
 
-// simple reads a statement without its end.
+// simple parses a statement without its end.
 func (p *awk) simple() bool {
 	switch {
 	case p.is("next"), p.is("nextfile"), p.is("break"), p.is("continue"):
@@ -213,7 +213,7 @@ func (p *awk) simple() bool {
 		}
 		return p.list(true)
 	}
-	// A regular expression here may be a division of what stands before.
+	// A regular expression here may be a division of the preceding operand.
 	return p.tok != awkRegexp && p.expression(true)
 }
 
@@ -237,7 +237,7 @@ func (p *awk) subscript() bool {
 	return p.take("[") && p.nested(func(bool) bool { return p.list(true) }) && p.is("]") && p.closed("]")
 }
 
-// closed passes a bracket after which / divides.
+// closed skips a bracket after which / divides.
 func (p *awk) closed(word string) bool {
 	if !p.is(word) {
 		return false

@@ -27,7 +27,7 @@ func (p *awk) next() {
 			n = len(p.text) - p.at
 		}
 		if strings.Contains(p.text[p.at:p.at+n], "\\") {
-			p.tok = awkBad // it may go on in the next line
+			p.tok = awkBad // it may continue on the next line
 			return
 		}
 		p.at += n
@@ -72,7 +72,7 @@ func (p *awk) next() {
 	p.word = rest[:n]
 }
 
-// awkOperator is the length of an operator, 0 for one that is not understood.
+// awkOperator returns the length of an operator, 0 for one that is not supported.
 func awkOperator(rest string) int {
 	for _, o := range []string{"==", "!=", "<=", ">=", "&&", "||", "!~", "++", "--", "+=", "-=", "*=", "%=", "^="} {
 		if strings.HasPrefix(rest, o) {
@@ -88,11 +88,11 @@ func awkOperator(rest string) int {
 	if strings.IndexByte("{}()[];,+-*/%^!<>~?:=$", rest[0]) >= 0 {
 		return 1
 	}
-	return 0 // among them | & @ \ ' and `
+	return 0 // including | & @ \ ' and `
 }
 
-// number is the length of a decimal number, 0 when something sticks to it that
-// some take for a part of it.
+// number returns the length of a decimal number, 0 if it is followed by characters that
+// some implementations include.
 func number(text string) int {
 	n := span(text, isDigit)
 	if n < len(text) && text[n] == '.' {
@@ -116,8 +116,8 @@ func number(text string) int {
 	return n
 }
 
-// awkQuoted is the length of a string, -1 for one with an escape that not all
-// know.
+// awkQuoted returns the length of a string, -1 for one with an escape that only some
+// implementations know.
 func awkQuoted(text string) int {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {
@@ -131,7 +131,7 @@ func awkQuoted(text string) int {
 			case i >= len(text):
 				return -1
 			case '0' <= text[i] && text[i] <= '3':
-				// Three digits; with less, some take what follows.
+				// Three digits; after fewer, some implementations read further characters.
 				if n := span(text[i:], isDigit); n < 3 || text[i:i+3] == "000" {
 					return -1
 				}
@@ -147,8 +147,7 @@ func (p *awk) is(word string) bool {
 	return p.word == word && (p.tok == awkSign || p.tok == awkKeyword)
 }
 
-// take passes a token if it is the given one. What follows stands where an
-// operand may.
+// take skips the given token, if it is next. An operand may follow it.
 func (p *awk) take(word string) bool {
 	if !p.is(word) {
 		return false
@@ -158,7 +157,7 @@ func (p *awk) take(word string) bool {
 	return true
 }
 
-// ends passes newlines and semicolons.
+// ends skips newlines and semicolons.
 func (p *awk) ends() {
 	for p.tok == awkNewline || p.is(";") {
 		p.operand = false

@@ -1,26 +1,26 @@
-// Package languages reads programs in the small languages that agents use to
-// look at text and data: awk, sed, jq, yq, SQL and a few formats.
+// Package languages parses programs in the small languages with which agents examine text
+// and data: awk, sed, jq, yq, SQL and a few formats.
 //
-// Each reader accepts a subset of its language: programs that only compute from
-// their input and print. It reads tokens as all common implementations do and
-// accepts only what its grammar names; where implementations differ, and where
-// something is not named, the answer is false. A reader never searches a program
-// for what is harmful: the list of that is never complete.
+// Each parser accepts a subset of its language: programs that only compute from their input
+// and print. It reads tokens as all common implementations do and accepts only what its
+// grammar contains; it rejects everything else, and everything that implementations read
+// differently. A parser never searches a program for harmful constructs: such a list is
+// never complete.
 //
-// The readers touch no file and know nothing of the program that will run.
+// The parsers access no files and are independent of the program that will run.
 package languages
 
 import "strings"
 
-// maxProgram is how long a program may be, in bytes.
+// maxProgram is the maximum length of a program, in bytes.
 const maxProgram = 64 << 10
 
-// maxNesting is how deep brackets and blocks may nest.
+// maxNesting is the maximum nesting of brackets and blocks.
 const maxNesting = 64
 
-// readable reports whether a text is free of characters that implementations,
-// or locales, read in different ways: controls, and a character of several bytes
-// before one that ends or escapes something, which it may take in.
+// readable reports whether a text contains no characters that implementations or locales
+// read differently: control characters, and a multi-byte character before a byte that ends
+// or escapes something, which might be read as part of the character.
 func readable(text string) bool {
 	if len(text) > maxProgram {
 		return false
@@ -48,7 +48,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// span is how many bytes at the beginning of text are true for is.
+// span returns the length of the prefix of text whose bytes satisfy is.
 func span(text string, is func(byte) bool) int {
 	n := 0
 	for n < len(text) && is(text[n]) {
@@ -57,7 +57,7 @@ func span(text string, is func(byte) bool) int {
 	return n
 }
 
-// name is the length of the identifier that text begins with, 0 for none.
+// name returns the length of the identifier that text begins with, 0 for none.
 func name(text string) int {
 	if text == "" || !isLetter(text[0]) {
 		return 0
@@ -65,19 +65,18 @@ func name(text string) int {
 	return span(text, func(c byte) bool { return isLetter(c) || isDigit(c) })
 }
 
-// bracket is the length of the bracket expression of a regular expression that
-// text begins with, -1 unless all implementations find its end in the same
-// place: those that know brackets, those that know classes such as [:alpha:],
-// those that let a backslash escape in one, and those that know none of this and
-// go on to the next delimiter.
+// bracket returns the length of the bracket expression that text begins with, -1 unless all
+// implementations find its end in the same place: those that know brackets, those that know
+// classes such as [:alpha:], those in which a backslash escapes, and those that know none of
+// this and search for the next delimiter.
 func bracket(text string, delimiter byte) int {
 	i := 1
 	if i < len(text) && text[i] == '^' {
 		i++
 	}
 	if i < len(text) && text[i] == ']' {
-		// A member for most, the end for some: as no other bracket may begin in
-		// here, they agree again where the others see the end.
+		// A member to most, the end to some: since no other bracket may begin in here, they
+		// agree again at the end that the others see.
 		i++
 	}
 	for ; i < len(text); i++ {
@@ -102,7 +101,7 @@ func bracket(text string, delimiter byte) int {
 	return -1
 }
 
-// delimited is the length of a regular expression up to its delimiter, -1 when
+// delimited returns the length of a regular expression up to its delimiter, -1 if
 // implementations may find its end elsewhere.
 func delimited(text string, delimiter byte) int {
 	for i := 0; i < len(text); i++ {

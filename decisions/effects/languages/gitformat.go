@@ -2,9 +2,9 @@ package languages
 
 import "strings"
 
-// GitFormat reports whether a format of git log, for-each-ref and the like only
-// prints what is in the repository: none of its parts checks a signature, and it
-// is no name that a configuration may give to a format.
+// GitFormat reports whether a format of git log, for-each-ref and the like only prints data
+// of the repository: it checks no signature, and is not the name of a format that the
+// configuration may define.
 func GitFormat(format string) bool {
 	if !readable(format) {
 		return false
@@ -14,7 +14,7 @@ func GitFormat(format string) bool {
 		return true
 	}
 	if !strings.Contains(format, "%") {
-		// The name of a format in a configuration, unless it cannot be one.
+		// It may be the name of a format in the configuration.
 		return strings.ContainsAny(format, " :")
 	}
 	for rest := format; ; {
@@ -30,9 +30,9 @@ func GitFormat(format string) bool {
 	}
 }
 
-// GitSort reports whether a key by which git branch, tag, for-each-ref and
-// ls-remote sort is a field that is only read: for others, as signature, git runs
-// the program that the configuration names.
+// GitSort reports whether a sort key of git branch, tag, for-each-ref and ls-remote is a
+// field that is only read: for others, such as signature, git runs the program that the
+// configuration names.
 func GitSort(key string) bool {
 	key = strings.TrimPrefix(key, "-")
 	for _, prefix := range []string{"version:", "v:"} {
@@ -44,7 +44,7 @@ func GitSort(key string) bool {
 
 var (
 	gitFormats = words("oneline short medium full fuller reference email mboxrd raw")
-	// gitLetters are parts of one letter, and gitPairs those of two.
+	// gitLetters are placeholders of one letter, gitPairs those of two.
 	gitLetters = "HhTtPpdDefsSbBNmnw%"
 	gitPairs   = words("an aN ae aE al aL ad aD ar at ai aI as ah cn cN ce cE cl cL cd cD cr ct ci cI cs ch gD gd gs gn gN ge gE")
 	gitColors  = words("Cred Cgreen Cblue Creset")
@@ -57,7 +57,7 @@ var (
 		objectmode path eolinfo eolattr`)
 )
 
-// gitPart is the length of what follows a %, 0 when it is not known.
+// gitPart returns the length of the placeholder after a %, 0 if it is not known.
 func gitPart(text string) int {
 	signs := span(text, func(c byte) bool { return c == '+' || c == '-' || c == ' ' })
 	rest := text[signs:]
@@ -84,7 +84,7 @@ func gitPart(text string) int {
 		return signs + end + 1
 	}
 	if len(rest) >= 2 && strings.IndexByte("0123456789abcdef", rest[0]) >= 0 && strings.IndexByte("0123456789abcdef", rest[1]) >= 0 {
-		return signs + 2 // of for-each-ref, a byte
+		return signs + 2 // of for-each-ref: a byte as two hexadecimal digits
 	}
 	if strings.IndexByte(gitLetters, rest[0]) >= 0 {
 		return signs + 1
@@ -92,7 +92,7 @@ func gitPart(text string) int {
 	return 0
 }
 
-// gitField is the length of a field in parentheses, 0 when it is not known.
+// gitField returns the length of a field in parentheses, 0 if it is not known.
 func gitField(text string) int {
 	end := strings.IndexByte(text, ')')
 	if end < 0 {
@@ -106,7 +106,7 @@ func gitField(text string) int {
 			break
 		}
 		if len(after) < 3 || after[0] != 'x' {
-			return 0 // more than a character, such as a separator
+			return 0 // more than one character, such as a separator
 		}
 		rest = after
 	}

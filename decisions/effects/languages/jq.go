@@ -2,12 +2,12 @@ package languages
 
 import "strings"
 
-// JQ reports whether a jq program only computes from its input, for jq, gojq and
-// jaq: it names no module, and nothing of the environment.
+// JQ reports whether a jq program only computes from its input, in jq, gojq and jaq: it uses
+// neither modules nor the environment.
 func JQ(program string) bool { return plainJQ(program, false) }
 
-// YQ reports whether a program for yq only computes from its input, for the one
-// by Mike Farah and for the one by Andrey Kislyuk, which hands it to jq.
+// YQ reports whether a program for yq only computes from its input, in the yq by Mike Farah
+// and in the one by Andrey Kislyuk, which passes it to jq.
 func YQ(program string) bool { return plainJQ(program, true) }
 
 func plainJQ(program string, yq bool) bool {
@@ -28,7 +28,7 @@ func plainJQ(program string, yq bool) bool {
 
 var (
 	jqKeywords = words("if then elif else end as def reduce foreach try catch label and or not break")
-	// jqFunctions only compute, print, or read on in the input.
+	// jqFunctions only compute, print, or read more of the input.
 	jqFunctions = words(`
 		IN INDEX GROUP_BY UNIQUE_BY JOIN abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh atan atan2 atanh booleans
 		bsearch capture cbrt ceil combinations contains copysign cos cosh debug del delpaths drem empty endswith erf erfc error exp exp10 exp2
@@ -42,7 +42,7 @@ var (
 		strflocaltime strftime strings strptime sub tan tanh test tgamma to_entries toarray toboolean todate todateiso8601 tojson tonumber
 		tostream tostring transpose trim trimstr trunc truncate_stream type unique unique_by until utf8bytelength values walk while
 		with_entries y0 y1 yn true false null dateadd datesub date`)
-	// yqFunctions are those that only Mike Farah's yq knows.
+	// yqFunctions exist only in Mike Farah's yq.
 	yqFunctions = words(`
 		to_json from_json to_yaml from_yaml to_xml from_xml to_props from_props to_csv from_csv to_tsv from_tsv to_number to_string
 		sort_keys explode documentIndex document_index di filename file_index fileIndex fi line column comments comment line_comment head_comment foot_comment
@@ -50,14 +50,14 @@ var (
 		filter from_unix to_unix tz format_datetime shuffle with_dtf root parents`)
 )
 
-// jqOther are keywords and functions that give access to modules or to the
-// environment. Where a name means nothing they are not understood either.
+// jqOther are keywords and functions that access modules or the environment. Unknown names
+// are rejected too.
 var jqOther = words("import include module env ENV __prog_args modulemeta get_search_list load strload load_str strenv envsubst eval system")
 
-// jqFrame is a bracket, or an if, that is open.
+// jqFrame is an open bracket or if.
 type jqFrame struct {
 	end string
-	// key says that a key of an object may follow.
+	// key is set if a key of an object may follow.
 	key bool
 }
 
@@ -66,13 +66,13 @@ type jq struct {
 	at      int
 	yq      bool
 	frames  []jqFrame
-	bottom  int // frames that are open around the string that is read
+	bottom  int // number of frames around the string being read
 	defined map[string]bool
 	called  map[string]bool
 }
 
-// read reads tokens up to the end of the text, or, within a string, up to the
-// parenthesis that closes it.
+// read reads tokens up to the end of the text or, within a string, up to the parenthesis
+// that closes the interpolation.
 func (j *jq) read(depth int) bool {
 	if depth > maxNesting {
 		return false
@@ -92,7 +92,7 @@ func (j *jq) read(depth int) bool {
 		case c == '#':
 			line, _, _ := strings.Cut(rest, "\n")
 			if j.yq || strings.Contains(line, "\\") {
-				return false // it goes on in the next line for some
+				return false // some implementations continue it on the next line
 			}
 			j.at += len(line)
 		case c == '"':
@@ -144,14 +144,14 @@ func (j *jq) read(depth int) bool {
 
 var jqFormats = words("text json html uri csv tsv sh base64 base64d base32 base32d urid yaml xml props jsond yamld")
 
-// value notes that something stands where a key may.
+// value records a value where a key may be.
 func (j *jq) value() {
 	if n := len(j.frames); n > 0 {
 		j.frames[n-1].key = false
 	}
 }
 
-// path reads ., .., .name and . before a string or bracket.
+// path reads ., .., .name and a . before a string or bracket.
 func (j *jq) path(rest string) bool {
 	if strings.HasPrefix(rest, "..") {
 		if strings.HasPrefix(rest, "....") || strings.HasPrefix(rest, "...") && !j.yq {
@@ -163,14 +163,14 @@ func (j *jq) path(rest string) bool {
 	}
 	n := 1 + name(rest[1:])
 	if n == 1 {
-		// A name may not follow after blanks.
+		// A name must not follow after blanks.
 		after := strings.TrimLeft(rest[1:], " \t\n")
 		if after != "" && (isLetter(after[0]) && len(after) < len(rest)-1 && !jqKeywords[after[:name(after)]] || isDigit(after[0]) || after[0] == '.') {
 			return false
 		}
 	}
 	if j.yq && n > 1 {
-		// A name may go on after a dash; for jq, that subtracts.
+		// Some implementations continue a name after a dash; to jq that is a subtraction.
 		for strings.HasPrefix(rest[n:], "-") {
 			m := span(rest[n+1:], func(c byte) bool { return isLetter(c) || isDigit(c) })
 			if m == 0 || jqOther[rest[n+1:n+1+m]] {
@@ -220,8 +220,8 @@ func (j *jq) word(rest string, key bool) bool {
 	return true
 }
 
-// definition reads the head of a function: its name and parameters, which are
-// functions too. In an object, the comma after its body would be misread.
+// definition reads the head of a function: its name and parameters, which are functions
+// too. In an object, the comma after its body would be misread.
 func (j *jq) definition() bool {
 	for i := range j.frames {
 		if j.frames[i].end == "}" {
@@ -289,7 +289,7 @@ func (j *jq) close(end string) bool {
 	return true
 }
 
-// quoted reads a string with the programs in it.
+// quoted reads a string with its interpolated programs.
 func (j *jq) quoted(depth int) bool {
 	for j.at++; j.at < len(j.text); j.at++ {
 		switch j.text[j.at] {

@@ -2,13 +2,12 @@ package languages
 
 import "strings"
 
-// Sed reports whether a sed script only prints, deletes and changes lines, for
-// GNU, BSD and busybox sed: no command of it reads or writes a file (r, R, w, W,
-// and the w of s) or runs something (e, and the e of s). It may be one of several
-// that are given with -e.
+// Sed reports whether a sed script only prints, deletes and changes lines, in GNU, BSD and
+// busybox sed: none of its commands reads or writes a file (r, R, w, W, and the flag w of s)
+// or runs a command (e, and the flag e of s). It may be one of several -e scripts.
 func Sed(script string) bool {
 	if script == "" || !readable(script) {
-		// sed -i '' SCRIPT: there the option takes the empty word.
+		// In sed -i '' SCRIPT, BSD takes the empty word as the option's value.
 		return false
 	}
 	s := &sed{text: script}
@@ -31,8 +30,8 @@ func Sed(script string) bool {
 
 type sed struct {
 	text string
-	// labelled says that a label is in this line, which for some goes on to
-	// its end.
+	// labelled is set if this line contains a label, which some implementations continue to
+	// the end of the line.
 	labelled bool
 }
 
@@ -42,14 +41,14 @@ func (s *sed) skip(set string) {
 	s.text = s.text[n:]
 }
 
-// comment passes a comment, which ends with its line unless a backslash ends it.
+// comment skips a comment, which ends with its line unless a backslash ends the line.
 func (s *sed) comment() bool {
 	line, _, _ := strings.Cut(s.text, "\n")
 	s.text = s.text[len(line):]
 	return !strings.Contains(line, "\\")
 }
 
-// addresses passes the addresses of a command and what negates them.
+// addresses skips the addresses of a command and their negation.
 func (s *sed) addresses() bool {
 	if !s.address() {
 		return false
@@ -66,7 +65,7 @@ func (s *sed) addresses() bool {
 	return true
 }
 
-// address passes an address, if there is one.
+// address skips an address, if there is one.
 func (s *sed) address() bool {
 	if s.text == "" {
 		return true
@@ -97,11 +96,11 @@ func (s *sed) address() bool {
 	return true
 }
 
-// sedDelimiter reports whether a character may stand around the parts of s and
-// y: one that means nothing in a regular expression.
+// sedDelimiter reports whether a character may delimit the parts of s and y: one without a
+// meaning in regular expressions.
 func sedDelimiter(c byte) bool { return strings.IndexByte("/|,#@:!_%~=;<>\"'", c) >= 0 }
 
-// regexp passes a regular expression and its delimiter.
+// regexp skips a regular expression and its delimiter.
 func (s *sed) regexp(delimiter byte) bool {
 	n := delimited(s.text, delimiter)
 	if n < 0 {
@@ -111,7 +110,7 @@ func (s *sed) regexp(delimiter byte) bool {
 	return true
 }
 
-// replacement passes the second part of s, where brackets mean nothing, and its
+// replacement skips the second part of s, in which brackets have no meaning, and its
 // delimiter.
 func (s *sed) replacement(delimiter byte) bool {
 	for i := 0; i < len(s.text); i++ {
@@ -122,7 +121,7 @@ func (s *sed) replacement(delimiter byte) bool {
 		case '\n':
 			return false
 		case '\\':
-			// \c takes one or two characters more.
+			// \c is followed by one or two characters.
 			if i++; i >= len(s.text) || s.text[i] == '\n' || s.text[i] == 'c' {
 				return false
 			}
@@ -166,7 +165,7 @@ func (s *sed) command() bool {
 	return s.text == "" || strings.IndexByte(";\n}#", s.text[0]) >= 0
 }
 
-// parts passes the two parts of s or y with their delimiters.
+// parts skips the two parts of s or y with their delimiters.
 func (s *sed) parts(second func(byte) bool) bool {
 	if s.text == "" || !sedDelimiter(s.text[0]) {
 		return false
@@ -176,8 +175,8 @@ func (s *sed) parts(second func(byte) bool) bool {
 	return s.regexp(delimiter) && second(delimiter)
 }
 
-// lines passes the text of a, i or c: one line, or the line after a backslash.
-// After a label, some take that for the label's.
+// lines skips the text of a, i or c: one line, or the line after a backslash. After a label,
+// some implementations take the text for part of the label.
 func (s *sed) lines() bool {
 	s.skip(" \t")
 	if rest, ok := strings.CutPrefix(s.text, "\\"); ok {
@@ -191,6 +190,6 @@ func (s *sed) lines() bool {
 	}
 	line, _, _ := strings.Cut(s.text, "\n")
 	s.text = s.text[len(line):]
-	// Without text, the next script that is given has it.
+	// An empty text is taken from the next script.
 	return strings.TrimSpace(line) != "" && !strings.Contains(line, "\\")
 }

@@ -2,10 +2,9 @@ package languages
 
 import "strings"
 
-// SQL reports whether a text is one or more statements for SQLite that only
-// look: SELECT, VALUES, WITH before one of these, EXPLAIN of one, and pragmas
-// that tell something. Each function in it is one that only computes. What a
-// database's own views do is not looked at.
+// SQL reports whether a text is one or more statements for SQLite that only read: SELECT,
+// VALUES, WITH before one of these, EXPLAIN of one, and pragmas that return something. All
+// functions in it only compute. The database's own views are not checked.
 func SQL(text string) bool {
 	if !readable(text) {
 		return false
@@ -31,8 +30,8 @@ func SQL(text string) bool {
 	return some
 }
 
-// SQLiteCommand reports whether a command of the sqlite3 shell, which begins with
-// a dot, only shows what is in the database.
+// SQLiteCommand reports whether a command of the sqlite3 shell, which begins with a dot, only
+// shows data of the database.
 func SQLiteCommand(text string) bool {
 	verb, rest, _ := strings.Cut(text, " ")
 	if !sqliteCommands[verb] {
@@ -55,7 +54,7 @@ type sqlKind byte
 
 const (
 	sqlWord sqlKind = iota // a name or keyword
-	sqlName                // a name in quotes, or a string, which stands for one in some places
+	sqlName                // a quoted name, or a string, which is a name in some contexts
 	sqlNumber
 	sqlSign
 )
@@ -68,7 +67,7 @@ func sqlTokens(text string) ([]sqlToken, bool) {
 		c := rest[0]
 		switch {
 		case c == ' ' || c == '\t' || c == '\n':
-			// In a script, a dot at the beginning of a line is a command.
+			// A dot at the beginning of a line of a script is a command.
 			if next := strings.TrimLeft(rest, " \t\n"); c == '\n' && next != "" && next[0] == '.' {
 				return nil, false
 			}
@@ -95,7 +94,7 @@ func sqlTokens(text string) ([]sqlToken, bool) {
 		case isLetter(c):
 			n := name(rest)
 			if n < len(rest) && (rest[n] == '$' || rest[n] >= 0x80) {
-				return nil, false // more of the name
+				return nil, false // the rest of the name
 			}
 			tokens = append(tokens, sqlToken{strings.ToLower(rest[:n]), sqlWord})
 			i += n
@@ -125,8 +124,8 @@ func sqlTokens(text string) ([]sqlToken, bool) {
 	return tokens, depth == 0
 }
 
-// sqlQuoted is what stands in quotes at the beginning of text, and their length,
-// -1 when they do not end. Doubled quotes are left as they are.
+// sqlQuoted returns the quoted text at the beginning of text, and its length, -1 if the quote
+// is not closed. Doubled quotes are kept.
 func sqlQuoted(text string) (string, int) {
 	end := text[0]
 	if end == '[' {
@@ -170,8 +169,8 @@ func sqlStatement(tokens []sqlToken) bool {
 	return sqlQuery(tokens, 0, defined) && sqlCalls(tokens, defined)
 }
 
-// sqlQuery reports whether a query begins at i, or tables that WITH defines as
-// queries before a query. It notes which of these are given columns.
+// sqlQuery reports whether a query begins at i, possibly after a WITH clause whose tables are
+// queries. It records which of these tables have column names.
 func sqlQuery(tokens []sqlToken, i int, defined map[int]bool) bool {
 	word := func(text string) bool {
 		if i < len(tokens) && tokens[i].text == text && (tokens[i].kind == sqlWord || tokens[i].kind == sqlSign) {
@@ -207,7 +206,7 @@ func sqlQuery(tokens []sqlToken, i int, defined map[int]bool) bool {
 	return i < len(tokens) && tokens[i].kind == sqlWord && (tokens[i].text == "select" || tokens[i].text == "values")
 }
 
-// sqlClose is the index after the parenthesis that closes the one at i.
+// sqlClose returns the index after the parenthesis that closes the one at i.
 func sqlClose(tokens []sqlToken, i int) int {
 	depth := 0
 	for ; i < len(tokens); i++ {
@@ -226,9 +225,8 @@ func sqlClose(tokens []sqlToken, i int) int {
 	return i
 }
 
-// sqlCalls reports whether all that is called only computes, no table is one
-// that reaches files, and no keyword stands there that only statements have that
-// change something.
+// sqlCalls reports whether all functions only compute, no table accesses files, and no
+// keyword occurs that only statements with side effects have.
 func sqlCalls(tokens []sqlToken, defined map[int]bool) bool {
 	for i, t := range tokens {
 		if t.kind != sqlWord && t.kind != sqlName {
@@ -253,7 +251,7 @@ func sqlCalls(tokens []sqlToken, defined map[int]bool) bool {
 
 func sqlPragma(tokens []sqlToken) bool {
 	if len(tokens) > 2 && tokens[1].text == "." {
-		tokens = tokens[2:] // of which database
+		tokens = tokens[2:] // with the database's name
 	}
 	if len(tokens) == 0 || tokens[0].kind != sqlWord {
 		return false
@@ -268,16 +266,15 @@ func sqlPragma(tokens []sqlToken) bool {
 }
 
 var (
-	// sqlTelling are pragmas that only tell something, with an argument as well.
+	// sqlTelling are pragmas that only return something, even with an argument.
 	sqlTelling = words(`table_info table_xinfo table_list index_list index_info index_xinfo foreign_key_list foreign_key_check integrity_check quick_check
 		database_list collation_list compile_options function_list module_list pragma_list`)
-	// sqlState are pragmas that tell something without an argument.
+	// sqlState are pragmas that only return something if they have no argument.
 	sqlState = words("user_version application_id schema_version page_count page_size freelist_count encoding journal_mode foreign_keys auto_vacuum")
 	// sqlTables are tables that are not in the database.
 	sqlTables   = words("fsdir fstree zipfile sqlite_dbpage lsmode")
 	sqlChanging = words("insert update delete replace attach detach vacuum create drop alter pragma returning reindex analyze begin commit rollback savepoint release")
-	// sqlFunctions are the functions, and the keywords, that may stand before a
-	// parenthesis.
+	// sqlFunctions are the functions, and the keywords, that may precede a parenthesis.
 	sqlFunctions = words(`
 		abs acos acosh asin asinh atan atan2 atanh avg bm25 cast ceil ceiling changes char coalesce concat concat_ws cos cosh count cume_dist
 		date datetime degrees dense_rank exp first_value floor format generate_series glob group_concat hex highlight ifnull iif instr

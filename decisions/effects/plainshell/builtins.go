@@ -2,14 +2,14 @@ package plainshell
 
 import "strings"
 
-// specialBuiltins keep the assignments before them in a POSIX shell.
+// specialBuiltins are builtins after which a POSIX shell keeps preceding assignments.
 var specialBuiltins = map[string]bool{
 	":": true, ".": true, "break": true, "continue": true, "eval": true, "exec": true, "exit": true, "export": true,
 	"readonly": true, "return": true, "set": true, "shift": true, "source": true, "times": true, "trap": true, "unset": true,
 }
 
-// named checks a simple command by its first word: its name is known, and when
-// the shell runs it itself, all shells do the same with its words.
+// named checks a simple command by its first word: the name must be literal, and if the
+// shell runs it itself, all shells must do the same with its words.
 func (r *reader) named(words []word, assigned, ifs bool) bool {
 	at := words[0].start
 	if words[0].has&(hasExpansion|hasPattern) != 0 {
@@ -38,7 +38,7 @@ func (r *reader) named(words []word, assigned, ifs bool) bool {
 	return true
 }
 
-// value is a word without its quotes; it has no expansion.
+// value returns a word without its quotes; it contains no expansion.
 func (r *reader) value(w word) string {
 	text := r.text[w.start:w.end]
 	if w.has&hasQuotes == 0 {
@@ -63,7 +63,7 @@ func (r *reader) value(w word) string {
 	return out.String()
 }
 
-// literal returns the value of a word in which nothing is expanded.
+// literal returns the value of a word without expansions.
 func (r *reader) literal(w word) (string, bool) {
 	if w.has&(hasExpansion|hasPattern) != 0 || r.text[w.start] == '~' {
 		return "", false
@@ -71,9 +71,8 @@ func (r *reader) literal(w word) (string, bool) {
 	return r.value(w), true
 }
 
-// forms are the commands that shells run themselves and of which all possible
-// shells do the same, and what their operands have to be for that. What one of
-// them prints or returns can still differ.
+// forms are builtins that all shells run alike if their operands have a certain form, which
+// the function checks. Output and exit status can still differ.
 var forms = map[string]func(r *reader, args []word) bool{
 	":": anything, "true": anything, "false": anything, "echo": anything,
 	"kill": anything, "which": finds, "type": finds,
@@ -102,7 +101,7 @@ func (r *reader) is(w word, text string) bool {
 
 func anything(*reader, []word) bool { return true }
 
-// quoted: no operand becomes several words.
+// quoted: no operand is split into several words.
 func quoted(_ *reader, args []word) bool {
 	for _, w := range args {
 		if w.has&(hasOpen|hasPattern) != 0 {
@@ -112,7 +111,7 @@ func quoted(_ *reader, args []word) bool {
 	return true
 }
 
-// literals: names alone.
+// literals: only names.
 func literals(r *reader, args []word) bool {
 	for _, w := range args {
 		if text, ok := r.literal(w); !ok || text == "" || text[0] == '-' {
@@ -122,7 +121,7 @@ func literals(r *reader, args []word) bool {
 	return len(args) > 0
 }
 
-// finds: names alone, or -a and names.
+// finds: only names, or -a and names.
 func finds(r *reader, args []word) bool {
 	if len(args) > 0 && r.is(args[0], "-a") {
 		args = args[1:]
@@ -130,7 +129,7 @@ func finds(r *reader, args []word) bool {
 	return literals(r, args)
 }
 
-// numbers: at most one, in digits, or $? as it is. zsh calculates anything else.
+// numbers: at most one, in digits, or a plain $?. zsh evaluates anything else.
 func numbers(r *reader, args []word) bool {
 	return len(args) == 0 || len(args) == 1 && r.number(args[0])
 }
@@ -156,8 +155,8 @@ func jobs(r *reader, args []word) bool {
 	return true
 }
 
-// changesFolder: no operand or one. zsh takes -1 and +1 for places in its list of
-// folders, and replaces text in the folder's name when there are two.
+// changesFolder: at most one operand. To zsh, -1 and +1 are entries of its stack of folders,
+// and two operands replace text in the folder's name.
 func changesFolder(r *reader, args []word) bool {
 	if len(args) == 2 && r.is(args[0], "--") {
 		args = args[1:]
@@ -175,8 +174,8 @@ func changesFolder(r *reader, args []word) bool {
 	return text == "-" || text == "" || text[0] != '-' && text[0] != '+'
 }
 
-// tests: one of the POSIX forms, of words that stay one word each. Numbers are
-// literal, since zsh calculates them.
+// tests: one of the POSIX forms, of operands that are not split. Numbers are literal, because
+// zsh evaluates them.
 func tests(r *reader, args []word) bool {
 	if !quoted(r, args) {
 		return false
@@ -217,7 +216,7 @@ func runs(r *reader, args []word) bool {
 	return ok && name != "" && name[0] != '-' && own[name] == 0
 }
 
-// prints: a format that is known, and numbers that no shell calculates.
+// prints: a literal format, and numbers that no shell evaluates.
 func prints(r *reader, args []word) bool {
 	if len(args) > 0 && r.is(args[0], "--") {
 		args = args[1:]
@@ -252,7 +251,7 @@ func prints(r *reader, args []word) bool {
 	}
 }
 
-// reads: -r and names of variables that mean nothing to a shell.
+// reads: -r and names of variables without a special meaning to a shell.
 func reads(r *reader, args []word) bool {
 	names := 0
 	for i, w := range args {
@@ -268,7 +267,7 @@ func reads(r *reader, args []word) bool {
 	return names > 0
 }
 
-// sets: only that the shell stops sooner or shows what it does.
+// sets: only options that make the shell exit earlier or print what it does.
 func sets(r *reader, args []word) bool {
 	for i := 0; i < len(args); i++ {
 		text, ok := r.literal(args[i])
@@ -293,7 +292,7 @@ func sets(r *reader, args []word) bool {
 	return len(args) > 0
 }
 
-// exports: NAME=text in which nothing is expanded outside of quotes, or NAME.
+// exports: NAME=text without unquoted expansions, or NAME.
 func exports(r *reader, args []word) bool {
 	for _, w := range args {
 		text := r.text[w.start:w.end]

@@ -1,6 +1,6 @@
 package plainshell
 
-// expansion reads what a $ begins.
+// expansion reads what follows a $.
 func (r *reader) expansion() bool {
 	switch c := r.peek(1); {
 	case c == '(' && r.peek(2) == '(':
@@ -46,8 +46,8 @@ func (r *reader) parameter() bool {
 	return true
 }
 
-// braced reads ${NAME}, ${#NAME}, and the forms with a default or with a prefix
-// or suffix that is removed.
+// braced reads ${NAME}, ${#NAME}, and the forms with a default or with a prefix or suffix to
+// remove.
 func (r *reader) braced() bool {
 	m, start := r.open(MarkParameter), r.pos
 	r.pos += 2
@@ -86,7 +86,7 @@ func (r *reader) braced() bool {
 	return true
 }
 
-// run reads bytes as long as is says.
+// run reads bytes while is returns true.
 func (r *reader) run(is func(byte) bool) {
 	for r.pos < len(r.text) && is(r.text[r.pos]) {
 		r.pos++
@@ -123,12 +123,12 @@ func (r *reader) substitution() bool {
 	return true
 }
 
-// arithmetic reads $((…)) of numbers. A variable in it would be evaluated, and its
-// value can run commands.
+// arithmetic reads $((…)) of numbers. The value of a variable in it would be evaluated, which
+// can run commands.
 func (r *reader) arithmetic() bool {
 	m, start := r.open(MarkArithmetic), r.pos
 	r.pos += 3
-	depth, operand := 0, true // whether an operand has to follow
+	depth, operand := 0, true // whether an operand must follow
 	for {
 		c := r.next()
 		switch {

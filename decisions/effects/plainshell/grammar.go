@@ -1,6 +1,6 @@
 package plainshell
 
-// until is a set of what ends a list.
+// until is a set of terminators of a list.
 type until uint16
 
 const (
@@ -15,7 +15,7 @@ const (
 	untilDone
 )
 
-// closing are the words that end a list.
+// closing are the words that terminate a list.
 var closing = map[string]until{
 	"}": untilBrace, "then": untilThen, "elif": untilElif, "else": untilElse, "fi": untilFi, "do": untilDo, "done": untilDone,
 }
@@ -29,8 +29,8 @@ func (r *reader) token() string {
 	return r.text[r.pos:end]
 }
 
-// list reads commands up to what ends them, which it leaves to be read. In a
-// condition no group may stand: zsh takes its brace for the body.
+// list reads commands up to the terminator, which it does not consume. A condition must not
+// contain a group: zsh takes its brace for the body.
 func (r *reader) list(end until, condition bool) bool {
 	for empty := true; ; empty = false {
 		if !r.newlines() {
@@ -40,7 +40,7 @@ func (r *reader) list(end until, condition bool) bool {
 		case c == 0 && len(r.docs) > 0:
 			return r.refuse(HereDocument, r.pos, "a here-document that does not end")
 		case c == 0 && end&untilEnd != 0:
-			return true // a text of nothing but comments is plain
+			return true // a text of comments only is plain
 		case c == 0:
 			return r.refuse(EmptyCommand, r.pos, "a group or a loop that does not end")
 		case c == ')' && end&untilParen != 0 && !empty:
@@ -93,8 +93,8 @@ func (r *reader) andor(condition bool) bool {
 	}
 }
 
-// joint reads an operator after which a command must follow, on this line or a
-// later one.
+// joint reads an operator that must be followed by a command, on the same line or a later
+// one.
 func (r *reader) joint(kind Kind, n int) bool {
 	m := r.open(kind)
 	if !r.operator(n) {
@@ -110,8 +110,8 @@ func (r *reader) joint(kind Kind, n int) bool {
 	return true
 }
 
-// pipeline reads commands that | joins. A pipe counts as a redirection: zsh
-// writes into both.
+// pipeline reads commands joined by |. A pipe counts as a redirection of standard output:
+// zsh writes to both.
 func (r *reader) pipeline(condition bool) bool {
 	if r.next() == '!' && (r.peek(1) == ' ' || r.peek(1) == '\t') {
 		r.take(MarkNot, 1)
@@ -304,8 +304,8 @@ func (r *reader) keyword(kind Kind, n int) bool {
 	return r.skip(n - 1)
 }
 
-// skip reads a reserved word of n bytes, after which a blank or a newline must
-// stand.
+// skip reads a reserved word of n bytes, which must be followed by a blank or a
+// newline.
 func (r *reader) skip(n int) bool {
 	r.pos += n
 	if !isSpace(r.next()) {

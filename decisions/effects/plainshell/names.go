@@ -2,9 +2,8 @@ package plainshell
 
 import "strings"
 
-// What the shells run themselves or read as part of a construct. TestNames
-// compares each list with the shell that is installed: what a shell has more than
-// its list fails the test.
+// Builtins and reserved words of the shells. TestNames compares each list with the installed
+// shell and fails if the shell has more.
 const (
 	// bash 5.2.15: compgen -b
 	bashBuiltins = `
@@ -57,8 +56,8 @@ funcsourcetrace funcstack functions functions_source functrace galiases histchar
 keymaps mailpath manpath module_path modules nameddirs options parameters patchars path pipestatus prompt psvar reswords saliases
 signals status termcap terminfo userdirs usergroups watch widgets zsh_eval_context zsh_scheduled_events`
 
-	// The variables that bash, dash or POSIX give a meaning beyond their value
-	// (bash(1), dash(1): Shell Variables), but for those of zsh.
+	// The variables with a special meaning to bash, dash or POSIX (bash(1), dash(1): Shell
+	// Variables), except those of zsh.
 	otherParameters = `
 BASHOPTS BASHPID CHILD_MAX COPROC DIRSTACK ENV EPOCHREALTIME EPOCHSECONDS EXECIGNORE FCEDIT FUNCNAME GLOBIGNORE GROUPS HOSTFILE
 HOSTNAME HOSTTYPE IGNOREEOF INPUTRC INSIDE_EMACS MAIL MAPFILE OPTERR POSIXLY_CORRECT PROMPT_COMMAND PROMPT_DIRTRIM PS0 REPLY SHELLOPTS
@@ -68,12 +67,12 @@ SRANDOM STTY TIMEFORMAT TMOUT`
 var (
 	// reserved are the reserved words, each with the shells that have it.
 	reserved = index(map[string]Shells{bashReserved: Sh | Bash, zshReserved: Zsh})
-	// own are the commands that are no programs, each with the shells in which.
+	// own are the commands that are no programs, each with the shells that have it.
 	own = index(map[string]Shells{
 		bashBuiltins: Sh | Bash, dashBuiltins: Sh, busyboxBuiltins: Sh, posixBuiltins: All, zshBuiltins: Zsh,
 		bashReserved: Sh | Bash, zshReserved: Zsh,
 	})
-	// parameters are the variables that mean something to one of the shells.
+	// parameters are the variables with a special meaning to one of the shells.
 	parameters = index(map[string]Shells{zshParameters: All, otherParameters: All})
 )
 
@@ -100,6 +99,6 @@ func special(name string) bool {
 	return false
 }
 
-// harmlessSpecial are variables of the shells that in all of them only hold text,
-// for the programs that the shell starts.
+// harmlessSpecial are variables of the shells that hold only text in all of them, for the
+// programs that the shell starts.
 var harmlessSpecial = map[string]bool{"HOME": true, "LANG": true, "PATH": true, "TERM": true}

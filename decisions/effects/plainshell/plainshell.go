@@ -1,46 +1,44 @@
-// Package plainshell recognises plain shell text: text that bash, dash, zsh and
-// the parser that permd uses all read alike. docs/shell.md defines it for people;
-// this package is that definition as a recogniser, and what it does not accept is
-// never allowed without a person.
+// Package plainshell recognises plain shell text: text that bash, dash, zsh and the parser that
+// permd uses all read alike. docs/shell.md defines it for people; this package implements
+// that definition, and text that it rejects is never allowed without a person.
 //
-// It reads tokens, words and the grammar in one pass, keeps no tree and evaluates
-// nothing: it says where the words, quotes, expansions and operators of the text
-// begin and end, so that they can be compared with what another reader found. It
-// imports only the standard library.
+// It reads tokens, words and the grammar in one pass, builds no tree and evaluates nothing: it
+// records where the words, quotes, expansions and operators of the text begin and end, so
+// that they can be compared with the parser's. It imports only the standard library.
 package plainshell
 
 import "fmt"
 
-// Shells is a set of shells that may read a text, and how they do.
+// Shells is a set of shells that may read a text, and their modes.
 type Shells uint8
 
-// The shells, and what is known of how they read.
+// The shells, and their modes.
 const (
 	Sh   Shells = 1 << iota // dash, busybox ash, and any sh in its POSIX mode
 	Bash                    // bash 4.4 or newer
 	Zsh                     // zsh in its own mode
 
-	// Interactive is set where the text is typed into a terminal.
+	// Interactive is set if the text is typed into a terminal.
 	Interactive
-	// Old is set where bash, and sh, may be bash 3.2, as on macOS.
+	// Old is set if bash, and sh, may be bash 3.2, as on macOS.
 	Old
 )
 
-// All is what a shell that is not known may be.
+// All are the shells that an unknown shell may be.
 const All = Bash | Sh | Zsh
 
-// within reports whether no shell but those of some may read the text.
+// within reports whether only some of the given shells may read the text.
 func (s Shells) within(some Shells) bool { return s&All&^some == 0 }
 
 // Bounds of plain text.
 const (
 	maxText          = 32 << 10 // bytes
-	maxNesting       = 16       // groups, loops and conditions inside each other
-	maxSubstitutions = 4        // command substitutions inside each other
+	maxNesting       = 16       // nested groups, loops and conditions
+	maxSubstitutions = 4        // nested command substitutions
 )
 
-// Construct names what of a text is not plain. The values are stable: they are
-// counted and shown.
+// Construct names the part of a text that is not plain. The values are stable: they are counted
+// and shown.
 type Construct string
 
 // The constructs.
@@ -48,7 +46,7 @@ const (
 	ShellUnknown  Construct = "shell"            // a shell that is not one of those
 	TooLong       Construct = "length"           // more than 32 KiB
 	Character     Construct = "character"        // a character that is not allowed there
-	History       Construct = "history"          // what an interactive shell would replace
+	History       Construct = "history"          // text that an interactive shell would replace
 	Continuation  Construct = "continuation"     // a backslash at the end of a line
 	Comment       Construct = "comment"          // a comment where not every shell has one
 	Operator      Construct = "operator"         // an operator that not every shell has
@@ -68,11 +66,11 @@ const (
 	Substitution  Construct = "substitution"     // $(…) where it is not allowed
 	Parenthesis   Construct = "parenthesis"      // a function, an array, a glob qualifier
 	Assignment    Construct = "assignment"       // an assignment that not every shell makes
-	SpecialName   Construct = "variable"         // a variable that means something to a shell
+	SpecialName   Construct = "variable"         // a variable with a special meaning to a shell
 	FirstWord     Construct = "first_word"       // a command whose name is not literal
 	ReservedWord  Construct = "reserved_word"    // a reserved word of another construct
 	Builtin       Construct = "builtin"          // a builtin, or a form of it, that differs
-	EmptyCommand  Construct = "empty"            // no command where one has to be
+	EmptyCommand  Construct = "empty"            // no command where one is required
 	TooDeep       Construct = "nesting"          // nested too deeply
 	ParserDiffers Construct = "parser"           // the parser reads it differently
 )
@@ -84,19 +82,19 @@ var Constructs = []Construct{
 	SpecialName, FirstWord, ReservedWord, Builtin, EmptyCommand, TooDeep, ParserDiffers,
 }
 
-// Refusal says why a text is not plain.
+// Refusal is the reason why a text is not plain.
 type Refusal struct {
 	Construct Construct
 	Offset    int    // in bytes
-	Detail    string // what is there and why it differs, in words
+	Detail    string // a description of the construct and the difference
 }
 
-// Error says it in a sentence.
+// Error returns the reason as a sentence.
 func (r *Refusal) Error() string {
 	return fmt.Sprintf("not every shell reads this alike: %s (byte %d)", r.Detail, r.Offset)
 }
 
-// Kind says what a mark of a text is.
+// Kind is the kind of a mark.
 type Kind uint8
 
 // The kinds of marks.
@@ -104,7 +102,7 @@ const (
 	MarkAssignment   Kind = iota // NAME=word of a simple command
 	MarkName                     // the first word of a simple command
 	MarkWord                     // any other word of it
-	MarkTarget                   // what a redirection names
+	MarkTarget                   // the target of a redirection
 	MarkDelimiter                // the word after <<
 	MarkBody                     // a here-document's lines; never empty
 	MarkItem                     // a word of a for loop
@@ -135,13 +133,13 @@ type Mark struct {
 	Command int32
 }
 
-// Script is a text that is plain.
+// Script is a plain text.
 type Script struct {
-	// Marks are the parts of the text by where they begin; of two that begin at
-	// the same byte the outer one comes first.
+	// Marks are the parts of the text, sorted by start; of two with the same start the
+	// outer one comes first.
 	Marks []Mark
 
-	patterns bool // a word has a pattern in it
+	patterns bool // a word contains a pattern
 }
 
 // span is a part of a text, from start up to end, in bytes.
@@ -163,8 +161,8 @@ func (s *Script) commands() [][]span {
 	return commands
 }
 
-// Read reads a text that one of the shells will read. It returns what is in the
-// text, or why it is not plain.
+// Read reads a text for the given shells. It returns its parts, or why it is not
+// plain.
 func Read(text string, shells Shells) (*Script, *Refusal) {
 	r := reader{text: text, shells: shells}
 	if !r.characters() {
@@ -177,13 +175,13 @@ func Read(text string, shells Shells) (*Script, *Refusal) {
 	return &Script{Marks: r.marks, patterns: r.patterns}, nil
 }
 
-// Words returns the words of a text that is one simple command in which nothing is
-// assigned, redirected or expanded.
+// Words returns the words of a text that is one simple command without assignments,
+// redirections and expansions.
 func (s *Script) Words(text string) ([]string, bool) {
 	r := reader{text: text}
 	var words []string
 	for _, m := range s.Marks {
-		// Here all others are no words.
+		// All other kinds are no words.
 		//exhaustive:ignore
 		switch m.Kind {
 		case MarkName, MarkWord:

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// reader reads one text from its beginning to its end. Its methods return false
-// once the text was refused, and then nothing is read any more.
+// reader reads one text from beginning to end. Its methods return false once the text is
+// refused, after which nothing is read.
 type reader struct {
 	text    string
 	pos     int
@@ -15,11 +15,11 @@ type reader struct {
 	refusal *Refusal
 
 	marks    []Mark
-	words    []word     // of the commands that are being read, the inner one last
-	docs     []document // whose bodies begin after the next newline
-	commands int32      // simple commands so far
-	depth    int        // of groups, loops and conditions
-	inside   int        // how many command substitutions are open
+	words    []word     // of the commands being read, the innermost last
+	docs     []document // documents whose bodies begin after the next newline
+	commands int32      // number of simple commands so far
+	depth    int        // nesting of groups, loops and conditions
+	inside   int        // number of open command substitutions
 	patterns bool       // a word with a pattern was read
 }
 
@@ -30,13 +30,13 @@ func (r *reader) refuse(c Construct, at int, detail string) bool {
 	return false
 }
 
-// open appends a mark that begins at the byte that is next, and returns its index.
+// open appends a mark that begins at the next byte, and returns its index.
 func (r *reader) open(kind Kind) int {
 	r.marks = append(r.marks, Mark{Start: int32(r.pos), Kind: kind})
 	return len(r.marks) - 1
 }
 
-// done ends a mark before the byte that is next.
+// done ends a mark before the next byte.
 func (r *reader) done(mark int) { r.marks[mark].End = int32(r.pos) }
 
 // take reads n bytes as one mark.
@@ -46,10 +46,10 @@ func (r *reader) take(kind Kind, n int) {
 	r.done(m)
 }
 
-// next is the byte that is next, 0 at the end.
+// next returns the next byte, 0 at the end.
 func (r *reader) next() byte { return r.peek(0) }
 
-// peek is the byte n after the next one, 0 after the end. No text has a byte 0.
+// peek returns the byte n after the next one, 0 after the end. No text contains a zero byte.
 func (r *reader) peek(n int) byte {
 	if r.pos+n < len(r.text) {
 		return r.text[r.pos+n]
@@ -57,7 +57,7 @@ func (r *reader) peek(n int) byte {
 	return 0
 }
 
-// before is the byte before the next one, a newline at the beginning.
+// before returns the previous byte, a newline at the beginning.
 func (r *reader) before() byte {
 	if r.pos > 0 {
 		return r.text[r.pos-1]
@@ -65,7 +65,7 @@ func (r *reader) before() byte {
 	return '\n'
 }
 
-// characters checks what must not occur anywhere in a text.
+// characters rejects characters that must not occur anywhere in a text.
 func (r *reader) characters() bool {
 	if r.shells&All == 0 {
 		return r.refuse(ShellUnknown, 0, "the shell is none whose language permd reads")
@@ -173,8 +173,8 @@ func (r *reader) comment() bool {
 	return true
 }
 
-// operator reads an operator of n bytes. What directly follows it must not be a
-// further sign of an operator, of which shells make different ones.
+// operator reads an operator of n bytes. It must not be followed directly by another operator
+// character, since shells split these differently.
 func (r *reader) operator(n int) bool {
 	start := r.pos
 	last := r.text[start+n-1]
@@ -192,7 +192,7 @@ func (r *reader) operator(n int) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// isEnd reports whether a word ends before that byte: 0 stands for the end.
+// isEnd reports whether a word ends before that byte; 0 is the end of the text.
 func isEnd(c byte) bool {
 	switch c {
 	case 0, ' ', '\t', '\n', ';', '&', '|', '(', ')', '<', '>':

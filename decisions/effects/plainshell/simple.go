@@ -94,9 +94,8 @@ func (r *reader) assignment(number int32) bool {
 	return true
 }
 
-// redirection reads a redirection, if one is next. A descriptor has one digit and
-// what is next follows a blank or an operator, so that no shell can take a
-// part of it for a word.
+// redirection reads a redirection, if there is one. A descriptor is one digit after a blank or
+// an operator, so that no shell can take it for part of a word.
 func (r *reader) redirection(used *descriptors) (redirects, ok bool) {
 	start := r.pos
 	if r.next() == '&' && r.peek(1) == '>' && r.shells.within(Bash|Zsh) {
@@ -154,7 +153,7 @@ func (r *reader) redirection(used *descriptors) (redirects, ok bool) {
 	return true, ok
 }
 
-// both reads &> and its target, which dash takes for & and >.
+// both reads &> and its target, which dash reads as & and >.
 func (r *reader) both(used *descriptors) (redirects, ok bool) {
 	start := r.pos
 	if !isSpace(r.before()) || r.peek(2) == '>' || r.peek(2) == '&' {
@@ -238,7 +237,7 @@ func (r *reader) document(doc document) bool {
 		line, _, _ := strings.Cut(r.text[r.pos:], "\n")
 		if line == doc.delimiter {
 			if r.pos == start {
-				r.marks = r.marks[:m] // nothing but the delimiter
+				r.marks = r.marks[:m] // it has no lines
 			} else {
 				r.done(m)
 			}

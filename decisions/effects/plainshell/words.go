@@ -8,29 +8,29 @@ type word struct {
 	has        features
 }
 
-// features is what is in a word.
+// features are properties of a word.
 type features uint8
 
 const (
 	hasExpansion features = 1 << iota // of any kind
-	hasOpen                           // an expansion outside of quotes: it may become several words
+	hasOpen                           // an unquoted expansion: it may be split into several words
 	hasPattern                        // * or ?
 	hasQuotes                         // quotes or a backslash
-	hasExtended                       // ~, ^ or # which EXTENDED_GLOB would make a pattern of
+	hasExtended                       // ~, ^ or #, which are pattern characters with EXTENDED_GLOB
 )
 
-// place is where a word stands.
+// place is the position of a word.
 type place uint8
 
 const (
 	inName     place = iota // the first word of a command
-	inOperands              // the others
+	inOperands              // any other word
 	inItems                 // a word of a for loop
 	inValue                 // after the = of an assignment
 	inTarget                // after a redirection
 )
 
-// plainByte reports whether a byte means only itself wherever it is in a word.
+// plainByte reports whether a byte is literal anywhere in a word.
 func plainByte(c byte) bool {
 	switch c {
 	case '.', '/', ',', ':', '@', '%', '+', '-':
@@ -49,7 +49,7 @@ func (r *reader) word(at place, kind Kind) (word, bool) {
 	return w, ok
 }
 
-// parts reads what a word, or the value of an assignment, is made of.
+// parts reads the parts of a word, or of an assignment's value.
 func (r *reader) parts(at place) (word, bool) {
 	w := word{start: r.pos}
 	if n := r.whole(at); n > 0 {
@@ -57,7 +57,7 @@ func (r *reader) parts(at place) (word, bool) {
 		w.end = r.pos
 		return w, true
 	}
-	prev := byte(0) // the byte before, where it is a plain one
+	prev := byte(0) // the previous byte, if it is plain
 	for {
 		c := r.next()
 		switch {
@@ -138,7 +138,7 @@ func (r *reader) parts(at place) (word, bool) {
 	}
 }
 
-// whole returns the length of a word that is allowed only as a whole.
+// whole returns the length of a word that is only allowed as a whole.
 func (r *reader) whole(at place) int {
 	switch token := r.token(); {
 	case token == "[" && at == inName, token == "]" && at == inOperands:
@@ -151,8 +151,8 @@ func (r *reader) whole(at place) int {
 	return 0
 }
 
-// doubtful checks =, ~, ^ and #, which mean more at the beginning of a word and
-// after a quote or an expansion.
+// doubtful checks =, ~, ^ and #, which are special at the beginning of a word and after a quote
+// or an expansion.
 func (r *reader) doubtful(c, prev byte, at place, w *word) bool {
 	start := r.pos == w.start && at != inValue
 	switch {
@@ -170,7 +170,7 @@ func (r *reader) doubtful(c, prev byte, at place, w *word) bool {
 	return true
 }
 
-// revision reads @{…}, as git has it.
+// revision reads git's @{…}.
 func (r *reader) revision(at place) bool {
 	start := r.pos
 	r.pos += 2
@@ -185,7 +185,7 @@ func (r *reader) revision(at place) bool {
 	return true
 }
 
-// glued refuses what directly follows a word.
+// glued rejects a byte that directly follows a word.
 func (r *reader) glued(c byte) bool {
 	if c == '(' {
 		return r.refuse(Parenthesis, r.pos, "a parenthesis directly behind a word")
@@ -193,7 +193,7 @@ func (r *reader) glued(c byte) bool {
 	return r.refuse(Redirection, r.pos, "a redirection directly behind a word")
 }
 
-// stray refuses a byte that must not occur in a word outside of quotes.
+// stray rejects a byte that must not occur unquoted in a word.
 func (r *reader) stray(c byte) bool {
 	switch c {
 	case '{', '}':
@@ -223,7 +223,7 @@ func (r *reader) single() bool {
 	return true
 }
 
-// double reads "…" and reports whether something is expanded in it.
+// double reads "…" and reports whether it contains an expansion.
 func (r *reader) double() (expands, ok bool) {
 	m, start := r.open(MarkDouble), r.pos
 	r.pos++
@@ -245,7 +245,7 @@ func (r *reader) double() (expands, ok bool) {
 		case '$':
 			switch r.peek(1) {
 			case '"', ' ', '\t', '/', '\\', '|', ')', ',', '.', ';', '%', '&', '>':
-				r.pos++ // means itself
+				r.pos++ // literal
 				continue
 			}
 			if !r.expansion() {

@@ -107,7 +107,7 @@ func (s *walker) commandOutput(call *syntax.CallExpr, at *scope, in runs.Input) 
 	switch name {
 	case "echo", "printf":
 		if name == "echo" && len(call.Args) == 2 {
-			// Options would add to the text.
+			// The operand is all that is printed.
 			if value := s.value(call.Args[1], "", at); !value.Dynamic() && !value.Glob && len(value.Text) <= runs.MaxOutput {
 				return value.Text
 			}
