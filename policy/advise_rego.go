@@ -52,7 +52,7 @@ func inlined(body ast.Body) ast.Body {
 	means := map[ast.Var]ast.Value{}
 	var out ast.Body
 	for _, e := range inlinedWith(body, means) {
-		if _, value := standsFor(e); value == nil {
+		if _, value := equalTo(e); value == nil {
 			out = append(out, e)
 		}
 	}
@@ -74,7 +74,7 @@ func inlinedWith(exprs []*ast.Expr, means map[ast.Var]ast.Value) []*ast.Expr {
 		if changed, ok := x.(*ast.Expr); ok && err == nil {
 			e = changed
 		}
-		if v, value := standsFor(e); value != nil {
+		if v, value := equalTo(e); value != nil {
 			means[v] = value
 		}
 		out = append(out, e)
@@ -82,9 +82,9 @@ func inlinedWith(exprs []*ast.Expr, means map[ast.Var]ast.Value) []*ast.Expr {
 	return out
 }
 
-// standsFor returns the field of the input or the literal that an expression
+// equalTo returns the field of the input or the literal that an expression
 // makes a variable equal to.
-func standsFor(e *ast.Expr) (ast.Var, ast.Value) {
+func equalTo(e *ast.Expr) (ast.Var, ast.Value) {
 	if e.Negated || len(e.With) > 0 || !e.IsCall() || e.Operator().String() != "eq" || len(e.Operands()) != 2 {
 		return "", nil
 	}

@@ -176,7 +176,8 @@ func manyTests(n int) string {
 	return b.String()
 }
 
-// BenchmarkCompile is what a reload of a changed layer costs beside reading it.
+// BenchmarkCompile measures the cost of reloading a changed layer, without
+// reading it.
 func BenchmarkCompile(b *testing.B) {
 	schema := testSchema(b)
 	u := unitOf(decisions.Org, map[string]string{"a.rego": manyRules(decisions.Org, 1000)})

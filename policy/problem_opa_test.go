@@ -13,7 +13,8 @@ import (
 // hintFields is what every error of a field of the input ends with.
 const hintFields = "the fields of input are listed in docs/policy.md and rego/input.schema.json"
 
-// What OPA says at length is told in few words, and what was meant is the hint.
+// OPA's long messages are reported in few words, and the likely intention is
+// the hint.
 func TestOPAProblems(t *testing.T) {
 	tests := []struct{ name, rule, text, hint string }{
 		{"misspelt field", `deny contains "x" if input.effect.progam == "git"`,

@@ -49,9 +49,9 @@ var writers = []struct {
 	}},
 }
 
-// TestReloadUnderLoad: while files are written all the time, and every way of
-// starting a reload is taken, each answer is that of one generation as it was
-// written, and no digest stands for two of them.
+// TestReloadUnderLoad: while files are written constantly, and reloads are
+// started in every way, each answer belongs to one generation as it was
+// written, and no digest is shared by two of them.
 func TestReloadUnderLoad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it reloads for seconds under load")

@@ -103,7 +103,7 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// BenchmarkPropose is what a question costs beside its decision.
+// BenchmarkPropose measures the cost of a question in addition to its decision.
 func BenchmarkPropose(b *testing.B) {
 	s := open(b, options(path(b)))
 	prefix := run("go", "build", "./a")

@@ -135,8 +135,8 @@ func TestClockBackAfterRestart(t *testing.T) {
 	}
 }
 
-// TestCoarseTime wants the coarse time of a request to end choices as well, and
-// one that lies behind by more than a second not to bring them back.
+// TestCoarseTime: the coarse time of a request also ends choices, and a time
+// more than a second behind does not revive them.
 func TestCoarseTime(t *testing.T) {
 	c := newSetClock(t)
 	vet := run("go", "vet")

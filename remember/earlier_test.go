@@ -165,8 +165,8 @@ func TestEarlierRejects(t *testing.T) {
 	}
 }
 
-// TestEarlierAllows: no allow of the fixture has become wider. What was allowed
-// as it stood still is, and nothing beside it.
+// TestEarlierAllows: no allow of the fixture has become wider. Exactly what was
+// allowed before is still allowed.
 func TestEarlierAllows(t *testing.T) {
 	a := earlier(t)
 	a.generousTo(func(e *effects.Effect) bool {

@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// TestLost begins with a reject and an effect that a rule would allow: whatever
-// becomes of the database, the effect is rejected or asks after a start, and
-// after the next one, until a person forgets what stands for the loss.
+// TestLost begins with a reject and an effect that a rule would allow: in
+// whatever way the database is lost, the effect is rejected or asks after this
+// start and the next one, until a person forgets the replacement.
 func TestLost(t *testing.T) {
 	change := func(queries ...string) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/remember"
 )
 
-// move renames a database with the files beside it that are SQLite's.
+// move renames a database together with SQLite's side files.
 func move(t *testing.T, from, to string) {
 	t.Helper()
 	for _, side := range []string{"", "-wal", "-shm"} {

@@ -124,7 +124,7 @@ func TestRejectIgnoresContent(t *testing.T) {
 	}
 }
 
-// TestAllowsStayBoundToContent: the ordinary use beside it.
+// TestAllowsStayBoundToContent, with an ordinary use as control.
 func TestAllowsStayBoundToContent(t *testing.T) {
 	a, _ := rejecting(t, map[string]string{"/p/tool.sh": "#!/bin/sh\necho 1\n"})
 	d := a.in(t, "/p", "./tool.sh")

@@ -37,8 +37,8 @@ func TestIDsThatAreOne(t *testing.T) {
 	}
 }
 
-// TestUnreadMessages: a method that builds state from messages hears of each
-// one that did not reach it.
+// TestUnreadMessages: a method that builds state from messages is notified of
+// each one that did not reach it.
 func TestUnreadMessages(t *testing.T) {
 	gate := make(chan struct{})
 	defer close(gate)

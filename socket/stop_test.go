@@ -200,7 +200,7 @@ func TestShutdownDrains(t *testing.T) {
 	if _, err := net.Dial("unix", r.path); err == nil {
 		t.Error("a stopping server still accepts")
 	}
-	// It is still the running daemon: another must not start beside it.
+	// The daemon is still running: no second one may start.
 	if l, err := Listen(r.path, ListenOptions{}); err == nil {
 		_ = l.Close()
 		t.Error("another could start while this one drains")

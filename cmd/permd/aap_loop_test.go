@@ -176,7 +176,7 @@ func TestAAPResumes(t *testing.T) {
 				"results": []any{map[string]any{"toolCallId": "a4", "content": "the result of a4"}},
 			})
 			first := messagesText(t, r)
-			// Neither hears of the other any more.
+			// Neither gets messages of the other any more.
 			c.permd.Close()
 			if err := d.stop(t); err != nil {
 				t.Fatal(err)

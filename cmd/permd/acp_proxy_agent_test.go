@@ -39,7 +39,7 @@ func runAgent(kind string, args []string) int {
 		a.conn = acpsdk.NewAgentSideConnection(a, os.Stdout, os.Stdin)
 		close(a.made) // it answers before there is a connection to answer on
 		<-a.conn.Done()
-	case "echo": // says what it hears
+	case "echo": // prints what it reads
 		if _, err := io.Copy(os.Stdout, os.Stdin); err != nil {
 			return 1
 		}
@@ -69,7 +69,7 @@ func runAgent(kind string, args []string) int {
 		fmt.Println("ready")
 		<-signals
 		fmt.Println("the child was told")
-	case "deaf": // says how it is told to end, and goes on until its input ends
+	case "deaf": // prints how it is told to end, and continues until its input ends
 		signals := make(chan os.Signal, 8)
 		signal.Notify(signals, syscall.SIGTERM)
 		go func() {
@@ -86,7 +86,7 @@ func runAgent(kind string, args []string) int {
 	case "linger": // does nothing until it is told to end
 		fmt.Println("ready")
 		time.Sleep(time.Hour)
-	case "orphan": // leaves a process behind that keeps its output open
+	case "orphan": // leaves a process running that keeps its output open
 		child := exec.Command(os.Args[0], asAgent, "child")
 		child.Stdout = os.Stdout
 		if err := child.Start(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// mirrored is a client before permd acp whose agent says what it hears. So the
-// client's lines are the agent's as well, and what the agent was told comes back.
+// mirrored is a client of permd acp whose agent echoes what it receives. So the
+// client's lines are the agent's as well, and the agent's input comes back.
 type mirrored struct {
 	t      *testing.T
 	in     io.WriteCloser

@@ -143,10 +143,9 @@ func passage(t *testing.T, what string, said, received []string, dropped, added 
 	}
 }
 
-// unshown makes the request that the agent sent out of the one that the person
-// was shown: whatever else is different stays different. The agent's options
-// must be there, but for those that it would remember, and beside them only
-// permd's.
+// unshown turns the request that the person was shown back into the one that
+// the agent sent: any other difference remains. The agent's options must be
+// present, except those that it would remember, and only permd's may be added.
 func unshown(t *testing.T, said, shown string) string {
 	t.Helper()
 	if said == shown {

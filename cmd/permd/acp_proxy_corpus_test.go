@@ -111,7 +111,7 @@ func (d *testDaemon) sample(t *testing.T, s *proxySample, rules string) (answere
 		}
 		passes(t, r.toAgent, r.agentIn, `{"jsonrpc":"2.0","id":`+string(msg.ID)+`,"result":{"outcome":{"outcome":"cancelled"}}}`)
 	}
-	r.end(t) // nobody hears anything more
+	r.end(t) // nobody receives anything more
 	return answered
 }
 
@@ -140,9 +140,9 @@ func (r *relayed) checkSafe(t *testing.T, s *proxySample, answer, rules string) 
 	}
 }
 
-// TestProxyTranscripts plays whole conversations of agents. What one side says
-// the other hears, in order, but for the requests that permd answers and the
-// client's answers to these.
+// TestProxyTranscripts plays whole conversations of agents. Everything that one
+// side sends reaches the other, in order, except the requests that permd
+// answers and the client's answers to these.
 func TestProxyTranscripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: the whole corpus of conversations; TestProxyChain is the quick one")

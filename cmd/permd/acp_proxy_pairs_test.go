@@ -39,7 +39,7 @@ func node(t *testing.T, script string) []string {
 	return []string{program, path}
 }
 
-// pairPolicy is what the pairs' plans are decided by, beside what is shipped.
+// pairPolicy decides the pairs' plans, in addition to the shipped rules.
 const pairPolicy = `
 deny contains "no terraform" if input.effect.program == "terraform"
 deny contains "locked" if { input.effect.kind == "write"; endswith(input.effect.path, "/locked") }
@@ -197,7 +197,7 @@ func (d *testDaemon) converse(t *testing.T, client, agent []string, plan pairPla
 	}
 }
 
-// runTap runs an agent and records what it says and hears.
+// runTap runs an agent and records its input and output.
 func runTap(dir string, agent []string) int {
 	received, err := os.Create(filepath.Join(dir, "agent-received"))
 	if err != nil {

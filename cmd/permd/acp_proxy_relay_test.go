@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// relayed is a conversation of which a test plays both sides: permd acp, with an
-// agent behind it that says what the test wants and hands on what it hears.
+// relayed is a conversation of which a test plays both sides: permd acp, with
+// an agent that sends what the test wants and passes on what it receives.
 type relayed struct {
 	cmd       *exec.Cmd
 	stderr    lockedBuffer

@@ -66,7 +66,7 @@ func (e *editor) CreateTerminal(context.Context, acpsdk.CreateTerminalRequest) (
 	return acpsdk.CreateTerminalResponse{TerminalId: "term-1"}, nil
 }
 
-// edit starts an editor with an agent behind permd acp, and opens a session.
+// edit starts an editor with permd acp as its agent, and opens a session.
 func (d *testDaemon) edit(t *testing.T, project string, flags ...string) *editor {
 	t.Helper()
 	cmd := d.command(append(append([]string{"acp"}, flags...), "--", os.Args[0], asAgent, "sdk")...)

@@ -11,10 +11,10 @@ import (
 	"github.com/permd/permd/decisions/journal"
 )
 
-// TestEarlierJournal opens the journal of an earlier permd that was killed: what
-// was in its database and what was still in its spool is read, in order and
-// complete, and further decisions go behind it. How it was made stands in
-// remember/testdata/9eb77c9/README.md.
+// TestEarlierJournal opens the journal of an earlier permd that was killed: the
+// contents of its database and its spool are read, in order and complete, and
+// further decisions follow them. remember/testdata/9eb77c9/README.md says how it was
+// made.
 func TestEarlierJournal(t *testing.T) {
 	o := journal.Options{Path: path(t)}
 	from := filepath.Join("testdata", "9eb77c9")

@@ -172,8 +172,8 @@ func appendUntilFull(path string) {
 	check(sqlitedb.IsFull(err), "not known as a full disk: %v", err)
 	check(!sqlitedb.IsDamaged(err), "taken for damage: %v", err)
 
-	// A record that is a few bytes shorter than the one that was refused may
-	// still fit behind the last; what is acknowledged must be there.
+	// A record a few bytes shorter than the one that was refused may still fit
+	// after the last; acknowledged records must be there.
 	var wg sync.WaitGroup
 	var fit atomic.Int64
 	for i := range 50 {

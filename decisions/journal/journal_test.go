@@ -180,7 +180,7 @@ func TestGetFindsIdsOutOfOrder(t *testing.T) {
 	for n := range 500 {
 		rec := record(n)
 		if n%7 == 0 {
-			rec.Decision.ID = fmt.Sprintf("a%d", n) // before all others, wherever it stands
+			rec.Decision.ID = fmt.Sprintf("a%d", n) // before all others, in any position
 		}
 		recs = append(recs, rec)
 	}

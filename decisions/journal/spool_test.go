@@ -196,8 +196,8 @@ func TestSpoolTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestSpoolDamaged: a damaged spool is set aside, whole, and what stands before
-// the damage is in the journal.
+// TestSpoolDamaged: a damaged spool is set aside, whole, and the records before
+// the damage are in the journal.
 func TestSpoolDamaged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		damage func([]byte) []byte

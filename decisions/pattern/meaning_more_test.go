@@ -64,8 +64,8 @@ func TestTouchesMoreOptions(t *testing.T) {
 		{"mytool -rf a", []string{"mytool -r -f a", "mytool -fr a", "mytool -vrf a", "mytool a -r -f"}, []string{"mytool -r a", "mytool a", "mytool -rf b"}},
 		{"./tool.sh x", []string{"./tool.sh --now x", "./tool.sh x -v"}, []string{"./tool.sh y", "./tool.sh", "./other.sh x"}},
 		{"python3 a.py x", []string{"python3 -u a.py x", "python3 a.py --now x", "python3 a.py x -v"}, []string{"python3 a.py", "python3 b.py x", "python3 a.py y"}},
-		// What the reader of effects makes of these words: a number, an option taken
-		// back, one said twice over, values that stand behind a bundle.
+		// The reading of these words as effects: a number, an option taken
+		// back, one given twice, values after a bundle.
 		{"pkill -9 node", []string{"pkill -9 node", "pkill -f -9 node", "pkill node -9"}, []string{"pkill node", "pkill -9 vim"}},
 		{"go test -race=false ./...", []string{"go test -race=false ./...", "go test -v -race=false ./..."}, []string{"go test ./...", "go vet ./..."}},
 		{"gofmt -l=true .", []string{"gofmt -l .", "gofmt -l=true .", "gofmt --l -s ."}, []string{"gofmt -s .", "gofmt -l x.go"}},

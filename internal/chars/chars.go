@@ -1,4 +1,4 @@
-// Package chars says what kinds of characters there are.
+// Package chars classifies characters.
 package chars
 
 import "unicode"

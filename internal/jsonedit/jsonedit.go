@@ -1,12 +1,13 @@
-// Package jsonedit changes JSON files that people keep by hand, as text: what is
-// not changed stays as it is, byte for byte, with its comments, its order and
-// its white space.
+// Package jsonedit edits JSON files that people maintain by hand, as text:
+// unchanged parts stay byte for byte as they are, with their comments, order
+// and white space.
 //
-// It adds values to an array, makes the members on the way to it, and replaces
-// and removes values. It is not a decoder for messages (see strictjson, which
-// checks every text that is edited here), and it knows nothing of what the
-// files mean. Texts are parsed by hujson; what hujson does not check is checked
-// here: nesting, duplicate names, comments that programs read differently.
+// It adds values to an array, creates the members on the path to it, and
+// replaces and removes values. It is not a decoder for messages (see
+// strictjson, which checks every text that is edited here), and it does not
+// interpret the files. Texts are parsed by hujson; this package also checks
+// what hujson does not: nesting, duplicate names, comments that programs read
+// differently.
 package jsonedit
 
 import (

@@ -13,12 +13,12 @@ import (
 	"github.com/permd/permd/internal/chars"
 )
 
-// In reports whether p is the folder dir or lies below it.
+// In reports whether p is the folder dir or is below it.
 func In(dir, p string) bool {
 	return strings.HasPrefix(p, dir) && (len(p) == len(dir) || dir == "/" || p[len(dir)] == '/')
 }
 
-// Below reports whether p lies below the folder dir.
+// Below reports whether p is below the folder dir.
 func Below(dir, p string) bool { return len(p) > len(dir) && In(dir, p) }
 
 // Rel returns the path of p from the folder dir, "." for the folder itself; ok is
@@ -42,8 +42,8 @@ func RelBelow(dir, p string) (rel string, ok bool) {
 	return Rel(dir, p)
 }
 
-// Shorten returns the path of p from the folder dir if it lies below it, and p
-// otherwise.
+// Shorten returns the path of p relative to the folder dir if it is below it,
+// and p otherwise.
 func Shorten(dir, p string) string {
 	if rel, ok := RelBelow(dir, p); ok {
 		return rel
@@ -59,9 +59,10 @@ func Abs(dir, p string) string {
 	return path.Join(dir, p)
 }
 
-// Fold brings a path to the form in which names are compared with tables: without
-// case, composed (NFC), and without the characters that some file systems ignore.
-// For a file system that compares bytes, that takes more paths for the same one.
+// Fold converts a path to the form in which names are compared with tables:
+// without case, composed (NFC), and without the characters that some file
+// systems ignore. For a case-sensitive file system it treats some different
+// paths as equal.
 func Fold(s string) string {
 	upper := false
 	for i := range len(s) {
@@ -87,8 +88,8 @@ func foldUnicode(s string) string {
 	return norm.NFC.String(cases.Fold().String(s))
 }
 
-// Star reports whether a pattern matches a whole name; * stands for any characters,
-// or none.
+// Star reports whether a pattern matches a whole name; * matches any
+// characters, or none.
 func Star(pattern, s string) bool {
 	head, rest, any := strings.Cut(pattern, "*")
 	if !any {

@@ -1,6 +1,6 @@
-// Package lockfile lets one process at a time have something: a socket's
-// folder, a database. The kernel frees a lock when its process ends, in
-// whatever way; the file names the process, so that a person can find it.
+// Package lockfile gives one process at a time exclusive use of something: a
+// socket's folder, a database. The kernel frees a lock when its process ends
+// for any reason; the file names the process, so that a person can find it.
 //
 // It guards against mistakes, not against the owner of the folder.
 package lockfile
@@ -31,8 +31,8 @@ func (e *Held) Error() string {
 	return fmt.Sprintf("locked by the process with pid %d", e.PID)
 }
 
-// unsafeError says that what lies at a lock's path is no lock file, and was
-// left as it is.
+// unsafeError means that the file at a lock's path is not a lock file, and was
+// not touched.
 type unsafeError struct {
 	path, is string
 }
@@ -42,7 +42,7 @@ func (e *unsafeError) Error() string {
 	return fmt.Sprintf("opening lock file: %s is %s", e.path, e.is)
 }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (e *unsafeError) Hint() string { return "look at it, then move it away" }
 
 // Lock is a lock that is held.

@@ -43,7 +43,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestForeignFiles: what lies at the path and is no lock file stays as it is.
+// TestForeignFiles: a file at the path that is not a lock file is not touched.
 func TestForeignFiles(t *testing.T) {
 	const diary = "dear diary"
 	tests := []struct {

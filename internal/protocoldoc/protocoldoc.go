@@ -26,9 +26,9 @@ func Read(path string) (Document, error) {
 	return Document(data), nil
 }
 
-// Table returns the first words of the rows of the first table in a section of
-// the second level whose head begins with that word, sorted; an error when there
-// is none.
+// Table returns the first words of the rows of the first table in a
+// second-level section whose heading begins with that word, sorted; an error if
+// there is none.
 func (d Document) Table(section, head string) ([]string, error) {
 	_, rest, ok := strings.Cut(string(d), "\n## "+section+"\n")
 	if ok {

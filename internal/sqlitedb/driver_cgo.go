@@ -10,9 +10,9 @@ import (
 	"github.com/mattn/go-sqlite3"
 )
 
-// minSQLite is the first version without the bug by which two connections
-// that write and fold the log at once can damage the database. The driver
-// brings a newer one, unless it was built with the system's library.
+// minSQLite is the first version without the bug by which two connections that
+// write and checkpoint the log at once can damage the database. The driver
+// includes a newer one, unless it was built with the system's library.
 const minSQLite = 3_051_003
 
 func newDriver() (driver.Driver, error) {

@@ -154,8 +154,8 @@ func SetAside(path string, now time.Time) (string, error) {
 		return "", fmt.Errorf("setting %s aside: %w", path, err)
 	}
 	moved := false
-	// The database goes first: a log without its database is refused by Open,
-	// a database without its log would look like an older one.
+	// The database first: Open refuses a log without its database, but a
+	// database without its log would look like an older one.
 	for _, side := range append([]string{""}, sideFiles...) {
 		switch err := os.Rename(path+side, target+side); {
 		case err == nil:

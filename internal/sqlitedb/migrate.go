@@ -89,7 +89,7 @@ func quickCheck(q querier) error {
 	return nil
 }
 
-// migrate brings the database to the newest version, all steps in one
+// migrate migrates the database to the newest version, all steps in one
 // transaction, so that a crash leaves the old version or the new one.
 func migrate(db *sql.DB, o *Options) (err error) {
 	before, err := readVersion(db)

@@ -13,9 +13,9 @@ import (
 	"github.com/permd/permd/internal/lockfile"
 )
 
-// ErrGone means that a file of the open database was taken away, exchanged or
-// cut. SQLite does not notice: it goes on with the file that it has open, and
-// what it writes there is lost when the process ends.
+// ErrGone means that a file of the open database was removed, replaced or
+// truncated. SQLite does not notice: it continues with its open file, and what
+// it writes there is lost when the process ends.
 var ErrGone = errors.New("the database is no longer in its place")
 
 // InUseError means that another process writes the database.
@@ -32,7 +32,7 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("another permd uses %s (pid %d)", e.Path, e.PID)
 }
 
-// Hint says what to do.
+// Hint returns what to do.
 func (e *InUseError) Hint() string {
 	if e.PID == 0 {
 		return "stop the other one first"

@@ -45,7 +45,7 @@ func checkSchema(drv driver.Driver, db *sql.DB, o *Options) (err error) {
 // schemaItem is a table, index, trigger or view.
 type schemaItem struct{ kind, name, text string }
 
-// readSchema leaves out what SQLite makes by itself.
+// readSchema leaves out what SQLite creates itself.
 func readSchema(db *sql.DB) (items []schemaItem, err error) {
 	rows, err := db.QueryContext(context.Background(),
 		`SELECT type, name, coalesce(sql, '') FROM sqlite_schema WHERE substr(name, 1, 7) <> 'sqlite_'`)

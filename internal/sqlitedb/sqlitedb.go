@@ -1,7 +1,7 @@
-// Package sqlitedb opens a SQLite database the careful way: in a folder of our
-// own, with settings that are read back, of a version that this program knows,
-// and only after a check. It is what the journal and the memory of permd stand
-// on; it knows nothing of what they store.
+// Package sqlitedb opens a SQLite database safely: in a folder of our own, with
+// settings that are verified, of a version that this program knows, and only
+// after a check. The journal and the memory of permd are built on it; it does
+// not know what they store.
 //
 // A database has one connection that writes and a few that only read. Only one
 // process writes; others may read at the same time with OpenReadOnly.
@@ -42,7 +42,7 @@ var (
 	errOldSQLite = errors.New("SQLite is older than 3.51.3")
 )
 
-// Synchronous says what a commit survives.
+// Synchronous is what a commit survives.
 type Synchronous int
 
 // The values are those of SQLite's pragma. The driver's default is Normal,
@@ -65,8 +65,8 @@ type Options struct {
 	// Synchronous is Normal or Full.
 	Synchronous Synchronous
 	// autoCheckpoint is the number of pages in the write-ahead log at which a
-	// commit folds it into the file, and waits for the disk; 0 is SQLite's
-	// default of 1000. Who calls Checkpoint can make it large.
+	// commit checkpoints it and syncs the file; 0 is SQLite's default of 1000.
+	// Callers of Checkpoint can make it large.
 	autoCheckpoint int
 	// Now is the clock that names backups; time.Now if nil.
 	Now func() time.Time

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// Most of a long message is the text of files, in a few strings. Looking for
-// what must not be in a string goes several times as fast as reading it, so of
-// data above long bytes these strings are looked at first, and the reading is
-// left with the rest.
+// Most of a long message is the text of files, in a few strings. Searching for
+// characters that a string must not contain is several times as fast as
+// parsing, so in data above long bytes these strings are searched first, and
+// only the rest is parsed.
 const (
 	long     = 4 << 10
 	longText = 64

@@ -9,8 +9,8 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// TestCache: a schema that is kept says the same, whoever asks and how many at a
-// time; what is kept is bounded.
+// TestCache: a cached schema gives the same results, also concurrently; the
+// cache is bounded.
 func TestCache(t *testing.T) {
 	var c Cache
 	var work sync.WaitGroup

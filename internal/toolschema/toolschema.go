@@ -62,8 +62,8 @@ func (p Problem) String() string {
 	return p.At + ": " + p.Text
 }
 
-// uncheckedError is the error for a schema that cannot be checked. Its text repeats
-// nothing of the schema.
+// uncheckedError is the error for a schema that cannot be checked. Its text
+// quotes nothing of the schema.
 type uncheckedError struct {
 	why string
 }
@@ -75,11 +75,11 @@ func unchecked(format string, args ...any) error {
 	return &uncheckedError{fmt.Sprintf(format, args...)}
 }
 
-// Check returns what is wrong with the arguments by the schema, at most
-// maxProblems of it and none when they fit. An error is an *uncheckedError: nothing is
-// known about them then. Both values have passed strictjson.Check.
+// Check returns the violations of the schema by the arguments, at most
+// maxProblems and none if they are valid. An *uncheckedError means that
+// validity is unknown. Both values must have passed strictjson.Check.
 //
-// It takes at most some tenths of a second, whatever it is given.
+// It takes at most some tenths of a second for any input.
 func Check(schema, arguments strictjson.Value) ([]Problem, error) {
 	return new(Cache).Check(schema, arguments)
 }

@@ -19,10 +19,10 @@ type UntrustedError struct {
 // Error returns path and reason.
 func (e *UntrustedError) Error() string { return e.Path + " " + e.Reason }
 
-// CheckOwn fails unless dir is a folder, not a symbolic link, that belongs to
-// uid or root, has none of the permission bits of forbidden, and lies in
-// folders that nobody but root and uid can exchange. The error is an
-// *UntrustedError, or that of the file system.
+// CheckOwn fails unless dir is a folder, not a symbolic link, that is owned by
+// uid or root, has none of the permission bits of forbidden, and is in folders
+// that only root and uid can replace. The error is an *UntrustedError, or that
+// of the file system.
 func CheckOwn(dir string, uid uint32, forbidden fs.FileMode) error {
 	if err := checkDir(dir, uid, forbidden); err != nil {
 		return err
@@ -31,8 +31,8 @@ func CheckOwn(dir string, uid uint32, forbidden fs.FileMode) error {
 }
 
 // CheckMachine fails unless dir is a folder that only its owner can write, in
-// folders that only root can write. So root has put it there, and whoever owns
-// it (permd's own user, whom a client does not know) was chosen by root.
+// folders that only root can write. Then root has created it, and root chose
+// its owner (permd's own user, whom a client does not know).
 func CheckMachine(dir string) error {
 	owner, err := ownerOf(dir)
 	if err != nil {
@@ -65,10 +65,10 @@ func checkDir(dir string, uid uint32, forbidden fs.FileMode) error {
 	return nil
 }
 
-// checkAncestors looks at the folders above dir, links resolved: whoever may
-// rename entries there can put a folder of his own in dir's place. A sticky
-// folder (/tmp) lets only an entry's owner rename it. A folder that its group
-// may write is accepted: many systems give each person a group of his own.
+// checkAncestors checks the folders above dir, links resolved: anyone who may
+// rename entries there can replace dir. In a sticky folder (/tmp) only an
+// entry's owner can rename it. A folder that its group may write is accepted:
+// many systems give each person a group of their own.
 func checkAncestors(dir string, uid uint32) error {
 	up, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {

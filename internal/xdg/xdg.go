@@ -62,15 +62,15 @@ type Options struct {
 	// System is the mode of a daemon for the whole machine.
 	System bool
 	// Root relocates /etc and /var, for tests and trials. It must be absolute,
-	// and is refused in system mode: whoever starts the daemon could drop the
-	// organisation's rules with it.
+	// and is refused in system mode: the user who starts the daemon could
+	// otherwise remove the organisation's rules.
 	Root string
 }
 
 // Dirs are permd's own folders. All are absolute; none need exist.
 type Dirs struct {
 	// System is set for the folders of a daemon that serves several people
-	// (Options.System). What else depends on that is told by this.
+	// (Options.System). Other settings for such a daemon are derived from it.
 	System bool
 	// Org holds the organisation's rules and settings, in both modes.
 	Org string

@@ -169,7 +169,7 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
-// All that is wrong is told at once.
+// All problems are reported at once.
 func TestCompileTellsAll(t *testing.T) {
 	_, err := Compile("user", "rules.yaml", []byte("allow:\n  run: ['*']\n  exec: [x]\ndeny:\n  connect: ['*.com']\n"), false, nil)
 	joined, ok := err.(interface{ Unwrap() []error })

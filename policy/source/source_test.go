@@ -145,8 +145,8 @@ func TestReadRefuses(t *testing.T) {
 	})
 }
 
-// What only the owner's private group may write besides is as good as theirs;
-// not so for the rules of an organisation.
+// Write access of only the owner's private group is accepted, but not for the
+// rules of an organisation.
 func TestReadPrivateGroup(t *testing.T) {
 	mine := uint32(os.Getgid())
 	for _, tt := range []struct {

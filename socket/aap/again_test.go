@@ -245,8 +245,8 @@ func TestResultsCount(t *testing.T) {
 	}
 }
 
-// TestLaterCallOfAnID: the person's yes names the id of a call alone, so that it
-// must not reach another call that the id stands for in a later turn.
+// TestLaterCallOfAnID: the person's yes names only the id of a call, so it must
+// not apply to another call with that id in a later turn.
 func TestLaterCallOfAnID(t *testing.T) {
 	const first, other = `"a t 1"`, `"a t 2"`
 	turn := func(call string) string { return theTurn + `,` + turnOf(strings.Trim(call, `"`)) + `}` }

@@ -160,7 +160,7 @@ func TestMutants(t *testing.T) {
 		if form == "history" {
 			continue
 		}
-		// With the history beside it, which may be the one that is changed.
+		// Together with the history, which may be the one that is changed.
 		doc["history"] = history()
 		few := []string{"", "call_a1", "call_a4", "search_docs", "deploy_service", "user", "tool"}
 		for _, m := range mutate.Of(doc, few) {

@@ -138,7 +138,7 @@ func TestPlan(t *testing.T) {
 			}
 			r := d.must(t, MethodPermissions, `{"sessionId":"s",`+c.who+`,`+c.turn+`}`)
 			diff(t, "outcomes", c.want, outcomes(r))
-			// Whatever is denied is told so, in the words of its side.
+			// A denied call's side is told so in its own terms.
 			n := 0
 			for _, call := range r.Calls {
 				switch call.Outcome {

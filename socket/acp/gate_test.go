@@ -53,8 +53,8 @@ func (r *records) Append(_ context.Context, recs ...*decisions.Record) error {
 	return nil
 }
 
-// gates is the methods with the real engine behind them, and the shipped table
-// and profiles.
+// gates returns the methods with the real engine and the shipped table and
+// profiles.
 type gates struct {
 	daemon
 	*rules

@@ -52,7 +52,7 @@ func (f *fakeDecider) last(t *testing.T) *decisions.Request {
 	return f.got[len(f.got)-1]
 }
 
-// daemon is the methods with a fake behind them.
+// daemon returns the methods with a fake decider.
 type daemon struct {
 	*fakeDecider
 	methods  socket.Methods

@@ -9,9 +9,9 @@ import (
 	"github.com/permd/permd/decisions"
 )
 
-// TestUnsettle: what was approved and hangs on what is on the machine is asked again
-// once something ran that may have changed anything; the rest of a call of which a
-// part has come through a gate goes on.
+// TestUnsettle: an approval that depends on the state of the machine is void
+// once something ran that may have changed anything; the rest of a call of
+// which a part has passed a gate continues.
 func TestUnsettle(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	said := func(id string, stateful bool, traces ...byte) *decisions.Decision {

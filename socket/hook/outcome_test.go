@@ -143,7 +143,7 @@ func TestOutcomes(t *testing.T) {
 					t.Errorf("a decision without a verdict %s: %+v", got, d)
 				}
 			}
-			// A no that stands for a question names what says yes.
+			// A no that replaces a question names the command that allows it.
 			if c.byRule == stops {
 				if out := h.Answer(r, ask(decisions.NeededByRule)); !strings.Contains(string(out.Stdout), "permd allow d1") {
 					t.Errorf("the way to say yes is not named: %s", out.Stdout)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestNoPlace: whoever is refused for who they are has no connection afterwards;
-// others have.
+// TestNoPlace: a client that is refused because of its identity has no
+// connection afterwards; others have.
 func TestNoPlace(t *testing.T) {
 	s := serveLoopback(t, Options{})
 	for _, tt := range []struct {

@@ -67,8 +67,8 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// TestLimitsOfConnections: the one above the limit is told, and there is room
-// again when another ends.
+// TestLimitsOfConnections: a client above the limit gets an error, and there is
+// room again when another ends.
 func TestLimitsOfConnections(t *testing.T) {
 	s := serveUnix(t, Options{Socket: socket.Options{MaxConnsPerUID: 2}})
 	first, second := s.dial(t), s.dial(t)
@@ -205,8 +205,9 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestShutdown: what is in flight when the server is told to stop is answered;
-// what takes longer than the grace period gets 503, and nobody is let in.
+// TestShutdown: requests in flight when the server is told to stop are
+// answered; those that take longer than the grace period get 503, and no new
+// ones are accepted.
 func TestShutdown(t *testing.T) {
 	for name, heeds := range map[string]bool{"in time": true, "too late": false} {
 		t.Run(name, func(t *testing.T) {

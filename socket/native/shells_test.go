@@ -94,7 +94,7 @@ func TestShells(t *testing.T) {
 	})
 }
 
-// told is what a call of a session is told of its shell.
+// told returns what a call of a session is told about its shell.
 func told(s *Shells, session string) (c effects.Call) {
 	s.ApplyTo(session, &c)
 	return c

@@ -20,8 +20,8 @@ var hostile = []string{
 	"\u202egnp.exe", "a\x00b", "\x1b[2J", "../../etc/passwd", "urn:oxp:9", strings.Repeat("x", 3<<10),
 }
 
-// What must not come out: tokens, values of secrets and all that may stand beside
-// them, and what of addresses is no address.
+// Texts that must not appear in output: tokens, values of secrets and anything
+// next to them, and the parts of addresses that are not the address.
 var canaries = []string{"NOT-A-REAL-TOKEN-1", "NOT-A-REAL-SECRET-1", "NOT-A-REAL-QUERY-1", "NOT-A-REAL-EXTRA-1", "NOT-A-REAL-URL-1"}
 
 // whole is a message with all that there can be, and with canaries wherever there
@@ -157,8 +157,8 @@ func clean(t *testing.T, what string, texts ...string) {
 	}
 }
 
-// TestMalformed breaks the text itself in every place: the error says nothing of
-// what stands around.
+// TestMalformed breaks the text itself in every place: the error reveals
+// nothing of the surrounding text.
 func TestMalformed(t *testing.T) {
 	b, err := json.Marshal(whole(t))
 	if err != nil {
@@ -181,7 +181,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestApproval: an address is passed on in the answer and stands nowhere else.
+// TestApproval: an address is passed on in the answer and appears nowhere else.
 func TestApproval(t *testing.T) {
 	doc := whole(t)
 	doc["approval"] = map[string]any{"url": "https://x.example/{decisionId}?key=" + canaries[2], "checkUrl": "https://x.example/{decisionId}?" + canaries[2]}

@@ -51,7 +51,8 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// TestAgentGone: the agent ends while permd hears of a yes, and nothing is left.
+// TestAgentGone: the agent ends while permd is told of a yes, and nothing is
+// left.
 func TestAgentGone(t *testing.T) {
 	d := newPermd(t, slow)
 	e := startWith(t, Config{Dial: d.dial, Timeout: time.Minute})

@@ -139,7 +139,7 @@ func (s *storm) mark(id string, deny bool) {
 	}
 }
 
-// hear counts what the agent is told.
+// hear counts the messages to the agent.
 func (s *storm) hear() {
 	s.sent(clientSide)
 	for _, line := range s.sent(agentSide) {

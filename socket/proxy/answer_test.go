@@ -242,7 +242,7 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// TestNo: a no goes on at once, and permd hears of it.
+// TestNo: a no is passed on at once, and permd is told of it.
 func TestNo(t *testing.T) {
 	cases := []struct{ name, client, agent, received string }{
 		{"reject", back("7", "no"), back("7", "no"), `{"decisionId":"d1","optionId":"no"}`},

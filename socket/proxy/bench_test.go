@@ -13,7 +13,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// echo is a peer that sends back what it hears, in pieces as they come.
+// echo is a peer that sends back what it receives, in pieces as they come.
 func echo(r io.Reader, w io.WriteCloser) {
 	go func() {
 		defer w.Close()

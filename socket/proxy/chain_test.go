@@ -39,7 +39,7 @@ func TestEnvelopes(t *testing.T) {
 		in   []string
 		out  []string
 		says int
-		lost bool // permd hears that something was lost
+		lost bool // permd is told that something was lost
 	}{
 		{
 			name: "from the client", in: []string{`{"jsonrpc":"2.0","id":"u-1","method":"session\/prompt","params":{"n":1.50, "s":"\u00e9"}}`},

@@ -9,7 +9,7 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// conductor plays the conductor of a chain, with a client before it and an agent
+// conductor plays the conductor of a chain, between a client and an agent
 // behind permd. On its pipe to permd all ids are its own.
 type conductor struct {
 	prefix string
@@ -27,7 +27,7 @@ func (c *conductor) id(of peerSide, id strictjson.Value) strictjson.Value {
 	return own
 }
 
-// says is what permd hears when a side says something.
+// says returns what permd sends when a side sends something.
 func (c *conductor) says(from peerSide, said string) string {
 	m, err := read([]byte(said))
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *conductor) says(from peerSide, said string) string {
 	return string(object(member("jsonrpc", "2.0"), strictjson.Member{Name: "id", Value: id}, member("method", c.prefix+"successor"), strictjson.Member{Name: "params", Value: object(inner...)}))
 }
 
-// hears is what permd says, and for whom.
+// hears returns what permd sends, and to whom.
 func (c *conductor) hears(said string) (peerSide, string, error) {
 	m, err := read([]byte(said))
 	if err != nil {
@@ -109,8 +109,8 @@ func usual(said string) string {
 	return string(object(append(strictjson.Object{member("jsonrpc", "2.0"), {Name: "id", Value: m.id}}, m.members()...)...))
 }
 
-// TestChain has the conversations of the plain form in the chains' form: what
-// each side is sent, and what permd hears, is the same.
+// TestChain plays the conversations of the plain form in the chains' form: each
+// side, and permd, is sent the same.
 func TestChain(t *testing.T) {
 	for _, prefix := range []string{"_proxy/", "proxy/"} {
 		t.Run(strings.Trim(prefix, "/"), func(t *testing.T) {

@@ -353,7 +353,7 @@ func TestPerson(t *testing.T) {
 	}
 }
 
-// TestTold lists what permd hears of updates.
+// TestTold lists what permd is told about updates.
 func TestTold(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

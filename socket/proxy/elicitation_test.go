@@ -109,8 +109,7 @@ func TestForm(t *testing.T) {
 	})
 }
 
-// TestOtherForms are questions to the person, whoever sends them and whatever is
-// said in them.
+// TestOtherForms are questions to the person, whatever their sender and text.
 func TestOtherForms(t *testing.T) {
 	line := formLine(t)
 	for name, change := range map[string][2]string{

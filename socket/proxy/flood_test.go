@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSlowGates: while permd is there and does not answer, the person is asked of
-// what it would look at, for an agent may be what keeps it busy.
+// TestSlowGates: while permd is reachable and does not answer, the person is
+// asked about what it would decide, because an agent may be keeping it busy.
 func TestSlowGates(t *testing.T) {
 	const timeout = 50 * time.Millisecond
 	first := make(chan struct{})

@@ -36,9 +36,10 @@ func acts(line []byte) bool {
 	return false
 }
 
-// FuzzLines has both sides say anything. Without permd every line is passed on
-// as it is or its sender is told that it is not, once. What makes even a
-// careless client do something is never passed on without asking permd.
+// FuzzLines sends arbitrary lines from both sides. Without permd every line is
+// passed on unchanged or its sender is told once that it is not. A line that
+// could make even a careless client act is never passed on without asking
+// permd.
 func FuzzLines(f *testing.F) {
 	names, err := filepath.Glob("../acp/testdata/*.json")
 	if err != nil || len(names) == 0 {

@@ -70,15 +70,16 @@ func TestGateQuestion(t *testing.T) {
 	}
 }
 
-// TestGateAnswers: what becomes of a gate by the person's answer, of what permd
-// says to that, and what permd hears. What the agent says meanwhile goes on.
+// TestGateAnswers: the result of a gate by the person's answer, by permd's
+// reply to it, and what permd is told. Other messages of the agent are not held
+// back.
 func TestGateAnswers(t *testing.T) {
 	declined := `{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"the person declined this"}}`
 	denied := `{"jsonrpc":"2.0","id":3,"error":{"code":-32001,"message":"permd denies this: now"}}`
 	late := &client.Error{Code: socket.CodeParams, Message: "the rules have changed"}
 	cases := []struct {
 		name, answer string
-		choose       string // what permd hears; "" for nothing
+		choose       string // what permd is told; "" for nothing
 		saved        error
 		again        string // permd's second answer; "" for none is asked for
 		againErr     error

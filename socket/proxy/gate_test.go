@@ -165,8 +165,8 @@ func TestRequire(t *testing.T) {
 	}
 }
 
-// TestConnectedAgain declares everything to a new permd, which is told of which
-// calls it has missed something; its questions of before are dead.
+// TestConnectedAgain declares everything to a new permd, and tells it of which
+// calls it has missed something; the questions of the old one are void.
 func TestConnectedAgain(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")
@@ -192,8 +192,8 @@ func TestConnectedAgain(t *testing.T) {
 	}
 }
 
-// TestConnectedAgainState: permd hears in which sessions a shell may be somewhere
-// else.
+// TestConnectedAgainState: permd is told in which sessions a shell may be in
+// another folder.
 func TestConnectedAgainState(t *testing.T) {
 	state := `{"effects":[{"kind":"run","text":"ls"},{"kind":"state","text":"cd /etc"}]}`
 	result := func(option string) string {

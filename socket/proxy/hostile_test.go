@@ -108,7 +108,7 @@ func TestSharedIDs(t *testing.T) {
 	k.agent(other)
 	k.want(clientSide)
 	k.want(agentSide, inUse)
-	// Of an answer that says yes in no words of the protocol permd hears nothing.
+	// permd is not told of an answer whose yes is not in the protocol's terms.
 	k.client(output)
 	k.answer(k.asked("session/request_permission"), "", asks("run"))
 	k.want(agentSide, output)

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestOtherVersion: while permd speaks another version of its protocol, requests
-// are the person's, whatever it answers; it is said once. With a permd of this
-// version it is as before.
+// TestOtherVersion: while permd uses another version of its protocol, requests
+// go to the person whatever it answers, and this is reported once. With a permd
+// of this version everything is as before.
 func TestOtherVersion(t *testing.T) {
 	var newer atomic.Bool
 	newer.Store(true)

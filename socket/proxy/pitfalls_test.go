@@ -60,8 +60,8 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// 3: a batch is refused, whoever sends it and whatever is in front of it; so is
-// a message of the agent that can be read in two ways.
+// 3: a batch is refused, whatever its sender and position; so is a message of
+// the agent that can be read in two ways.
 func TestBatches(t *testing.T) {
 	for name, line := range map[string]string{
 		"batch":            `[` + request("1", "c") + `]`,
@@ -103,8 +103,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// 4: permd hears updates and requests in the agent's order, and the client is
-// sent nothing before what came earlier.
+// 4: permd gets updates and requests in the agent's order, and the client is
+// sent nothing out of order.
 func TestOrder(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

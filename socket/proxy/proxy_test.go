@@ -130,8 +130,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestLongLines passes on a line of the greatest length and refuses a longer
-// one, whose sender is told.
+// TestLongLines passes on a line of the maximum length and refuses a longer
+// one, telling its sender.
 func TestLongLines(t *testing.T) {
 	line := func(n int) []byte {
 		head := `{"jsonrpc":"2.0","method":"_n","params":"`

@@ -11,7 +11,8 @@ import (
 	"github.com/permd/permd/socket/client"
 )
 
-// v2 is a request of version 2 with these members beside the options.
+// v2 returns a request of version 2 with these members in addition to the
+// options.
 func v2(members, options string) string {
 	return `{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"s1",` + members + `,"options":[` + options + `]}}`
 }
@@ -143,8 +144,8 @@ func TestVersion2Late(t *testing.T) {
 	}
 }
 
-// TestVersion2Samples shows what becomes of the samples of version 2: those about
-// a call get permd's reason, and the others stay what they are.
+// TestVersion2Samples checks the results for the samples of version 2: those
+// about a call get permd's reason, and the others are unchanged.
 func TestVersion2Samples(t *testing.T) {
 	got := map[string]string{}
 	for _, name := range []string{"spec-v2-command", "spec-v2-no-subject", "spec-v2-unknown-subject", "claude-0.100-v2-bash"} {

@@ -214,8 +214,8 @@ func TestRan(t *testing.T) {
 	}
 }
 
-// TestRanOrder: permd records a call by what it was told of it, so before it
-// hears that it is over.
+// TestRanOrder: permd records a call by what it was told about it, so before it
+// learns that the call is over.
 func TestRanOrder(t *testing.T) {
 	k := newTalk(t, Rules{})
 	k.begin("x")

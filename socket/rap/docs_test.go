@@ -46,8 +46,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestDocumentSamples says what the samples in docs/protocol.md say, and wants the
-// answers that they show; … stands for anything.
+// TestDocumentSamples sends the samples in docs/protocol.md, and expects the
+// answers that they show; … matches anything.
 func TestDocumentSamples(t *testing.T) {
 	text, err := os.ReadFile(document)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
-// TestDenyReasons: what the model is told is the rule's words, never permd's.
+// TestDenyReasons: the model is told the rule's message, never permd's reason.
 func TestDenyReasons(t *testing.T) {
 	for by, want := range map[decisions.Decider]string{
 		decisions.ByPolicy: "not allowed by policy", decisions.ByMemory: "denied by the user", decisions.ByFailure: "it could not be decided",
@@ -192,7 +192,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// TestSameID: an id stands for one call of its thread.
+// TestSameID: an id identifies one call of its thread.
 func TestSameID(t *testing.T) {
 	d := newDaemon(t)
 	d.verdicts["list"] = decisions.Allow

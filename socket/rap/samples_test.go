@@ -120,11 +120,11 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// canary stands where nothing is read.
+// canary is put where nothing is read.
 const canary = "canary-7f3a"
 
-// poison puts the canary into all addresses of a document, and beside its members
-// in places that hold secrets.
+// poison puts the canary into all addresses of a document, and next to its
+// members in places that hold secrets.
 func poison(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -264,9 +264,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// TestMutants: whatever is changed of an invocation that is allowed, what may run
-// is the operation with the arguments that are there, in the thread that stands
-// there.
+// TestMutants: whatever is changed in an invocation that is allowed, only the
+// operation with the given arguments may run, in the given thread.
 func TestMutants(t *testing.T) {
 	doc := poisoned(t)[rootSample+" with its toolset"]
 	ran := 0

@@ -43,8 +43,8 @@ func TestClosedBetween(t *testing.T) {
 	}
 }
 
-// TestSessionOfThatID: what is remembered for a session does not hold in a thread of
-// its id, nor the other way round, so there is never one beside the other.
+// TestSessionOfThatID: a choice for a session does not apply to a thread with
+// its id, nor the other way round, so the two are never mixed.
 func TestSessionOfThatID(t *testing.T) {
 	const declared = `{"sessionId":"s","cwd":"/home/ana/shop"}`
 	d := newDaemon(t)
