@@ -25,14 +25,22 @@ var (
 		"postgresql-client": "psql", "redis-tools": "redis-cli", "mariadb-client": "mysql mariadb", "traceroute": "traceroute", "whois": "whois", "netcat-openbsd": "nc", "wget": "wget",
 		"iputils-ping": "ping", "tcl": "tclsh", "r-base-core": "Rscript", "codespell": "codespell", "trash-cli": "trash", "expect": "expect", "composer": "composer", "rake": "rake",
 		"bundler": "bundle bundler", "docker-cli": "docker", "podman": "podman", "mercurial": "hg", "aptitude": "aptitude", "apt-file": "apt-file", "gojq": "gojq", "yq": "yq",
-		"gcc": "gcc cc", "g++": "g++ c++", "clang": "clang clang++", "make": "make gmake", "cron": "crontab", "at": "at", "lz4": "lz4", "unrar-free": "unrar", "tokei": "tokei",
+		"gcc": "gcc cc", "g++": "g++ c++", "clang": "clang clang++", "make": "make gmake", "cron": "crontab", "at": "at", "lz4": "lz4", "unrar-free": "unrar",
+		"cpio": "cpio", "ncal": "cal", "moreutils": "chronic", "opendoas": "doas", "sudo": "sudo", "ncat": "ncat", "toybox": "toybox", "python-is-python3": "python",
+		"7zip": "7zz", "awscli": "aws",
 	}
 	fromNpm = map[string]string{
 		"pnpm": "pnpm pnpx", "yarn": "yarn", "typescript": "tsc", "eslint": "eslint", "prettier": "prettier", "markdownlint-cli2": "markdownlint-cli2", "@biomejs/biome": "biome",
 		"jest": "jest", "vitest": "vitest", "ts-node": "ts-node", "tsx": "tsx", "rimraf": "rimraf", "cross-env": "cross-env", "bun": "bun bunx", "deno": "deno", "pyright": "pyright",
-		"markdownlint-cli": "markdownlint", "playwright": "playwright", "vue-tsc": "vue-tsc",
+		"markdownlint-cli": "markdownlint", "playwright": "playwright", "vue-tsc": "vue-tsc", "mongosh": "mongosh",
 	}
-	fromGo = map[string]string{"github.com/mikefarah/yq/v4@latest": "yq", "mvdan.cc/sh/v3/cmd/shfmt@latest": "shfmt"}
+	fromGo = map[string]string{"github.com/mikefarah/yq/v4@latest": "yq", "mvdan.cc/sh/v3/cmd/shfmt@latest": "shfmt", "helm.sh/helm/v3/cmd/helm@latest": "helm"}
+	// Modules that go does not install by themselves, with their packages: it builds them in a module of ours.
+	fromModule = map[[2]string]string{
+		{"github.com/docker/compose/v2@latest", "github.com/docker/compose/v2/cmd"}: "docker-compose",
+	}
+	// Other names of a program that Debian has under one.
+	fromName = map[string]string{"sed": "gsed", "tar": "gtar", "zcat": "gzcat", "timeout": "gtimeout", "batcat": "bat", "fdfind": "fd"}
 )
 
 // toolsFolder is where npm and go install programs for this comparison.
@@ -48,18 +56,23 @@ func toolsFolder() (string, error) {
 	return dir, os.MkdirAll(filepath.Join(dir, "bin"), 0o755)
 }
 
+// toolsPath is the part of the PATH that the folder of programs has.
+func toolsPath(dir string) string {
+	return dir + "/node_modules/.bin:" + dir + "/bin"
+}
+
 // installAll installs what is missing of the programs, and returns what could
 // not be.
 func installAll(ctx context.Context, dir string, names []string) (missing []string) {
+	further := toolsPath(dir)
 	wanted := func(programs string) bool {
 		return slices.ContainsFunc(strings.Fields(programs), func(p string) bool {
 			if !slices.Contains(names, p) {
 				return false
 			}
-			_, err := exec.LookPath(p)
-			_, own := os.Stat(filepath.Join(dir, "node_modules/.bin", p))
-			_, bin := os.Stat(filepath.Join(dir, "bin", p))
-			return err != nil && own != nil && bin != nil
+			// Where the trial looks: a person's PATH has programs that the user of the runs cannot reach.
+			_, err := findIn(programFolders(further), p)
+			return err != nil
 		})
 	}
 	run := func(what string, env []string, name string, args ...string) {
@@ -94,6 +107,17 @@ func installAll(ctx context.Context, dir string, names []string) (missing []stri
 	for pkg, programs := range fromGo {
 		if wanted(programs) {
 			run(pkg, []string{"GOBIN=" + filepath.Join(dir, "bin"), "GOFLAGS="}, "go", "install", pkg)
+		}
+	}
+	for module, program := range fromModule {
+		if wanted(program) {
+			run(module[0], nil, "sh", "-c", `rm -rf build && mkdir build && cd build && go mod init build && GOFLAGS=-mod=mod go get "$1" && GOFLAGS=-mod=mod go build -o "../bin/$3" "$2" && cd .. && rm -rf build`,
+				"sh", module[0], module[1], program)
+		}
+	}
+	for name, other := range fromName {
+		if file, err := exec.LookPath(name); err == nil && wanted(other) {
+			run(other, nil, "ln", "-s", "--", file, filepath.Join(dir, "bin", other))
 		}
 	}
 	return missing

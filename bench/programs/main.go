@@ -70,7 +70,7 @@ func all(ctx context.Context, t *trial, only, results string, install, asJSON, w
 	if err != nil {
 		return false, err
 	}
-	t.path = dir + "/node_modules/.bin:" + dir + "/bin"
+	t.path = toolsPath(dir)
 	if install {
 		for _, line := range installAll(ctx, dir, names) {
 			fmt.Fprintln(os.Stderr, line)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -183,5 +184,30 @@ func TestRealProgram(t *testing.T) {
 		if ran != hostile {
 			t.Errorf("hostile %v: %v", hostile, k.findings())
 		}
+	}
+}
+
+// TestReportUnseen: a program that is not there is named with what permd allows of it,
+// which nobody has seen run, up to a bound.
+func TestReportUnseen(t *testing.T) {
+	var many []string
+	for i := range maxUnseen + 2 {
+		many = append(many, fmt.Sprintf("many %d", i))
+	}
+	got := report([]*programResult{
+		{Name: "gone", Missing: "not installed", Untried: []string{"gone --version"}, Asked: 1},
+		{Name: "asks", Missing: "not installed", Asked: 3},
+		{Name: "many", Missing: "not installed", Untried: many},
+	})
+	for _, want := range []string{
+		"| `gone` | | | not installed |\n", "| `asks` | | | not installed; no form is allowed by itself |\n", "nothing of them was seen:\n\n- `gone`: `gone --version`\n",
+		"`many 39` and 2 more\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the report does not have %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "`many 40`") {
+		t.Errorf("the report names more than %d forms", maxUnseen)
 	}
 }

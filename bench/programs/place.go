@@ -146,16 +146,21 @@ func (w *place) set(files []hostile) error {
 	return nil
 }
 
+// programFolders are the folders of the PATH of all runs, further ones first.
+func programFolders(further string) []string {
+	dirs := []string{"/usr/local/sbin", "/usr/local/bin", "/usr/local/go/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+	if further != "" {
+		dirs = append(strings.Split(further, ":"), dirs...)
+	}
+	return dirs
+}
+
 // env is the environment of all runs: a person's, with secrets, and without a
 // way out for programs that ask for a proxy.
 func (w *place) env() []string {
 	const closed = "http://127.0.0.1:9"
-	paths := []string{"/usr/local/sbin", "/usr/local/bin", "/usr/local/go/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
-	if w.path != "" {
-		paths = append(strings.Split(w.path, ":"), paths...)
-	}
 	return []string{
-		"PATH=" + strings.Join(paths, ":"), "HOME=" + w.home, "USER=dev", "LOGNAME=dev", "LANG=C.UTF-8", "TERM=xterm", "SHELL=/bin/bash",
+		"PATH=" + strings.Join(programFolders(w.path), ":"), "HOME=" + w.home, "USER=dev", "LOGNAME=dev", "LANG=C.UTF-8", "TERM=xterm", "SHELL=/bin/bash",
 		"TMPDIR=" + filepath.Join(w.root, "tmp"), "http_proxy=" + closed, "https_proxy=" + closed, "HTTPS_PROXY=" + closed,
 		"AWS_SECRET_ACCESS_KEY=" + secret + "aws", "GITHUB_TOKEN=" + secret + "github", "NPM_TOKEN=" + secret + "npm",
 		"GOFLAGS=", "GOTOOLCHAIN=", "GOTELEMETRY=off",

@@ -34,14 +34,27 @@ func writeDocs(list []*programResult) error {
 	return nil
 }
 
+// maxUnseen is how many forms are named of a program that is not there.
+const maxUnseen = 40
+
 // report is the table, with what was not tried.
 func report(list []*programResult) string {
 	var b strings.Builder
 	b.WriteString("| program | version | forms | outcome |\n|---|---|---|---|\n")
-	var notes []string
+	var notes, unseen []string
 	for _, o := range list {
 		if o.Missing != "" && o.Forms == 0 {
-			fmt.Fprintf(&b, "| `%s` | | | %s |\n", o.Name, o.Missing)
+			text := o.Missing
+			if len(o.Untried) > 0 {
+				line := fmt.Sprintf("- `%s`: %s", o.Name, codes(o.Untried[:min(len(o.Untried), maxUnseen)]))
+				if more := len(o.Untried) - maxUnseen; more > 0 {
+					line += fmt.Sprintf(" and %d more", more)
+				}
+				unseen = append(unseen, line)
+			} else if o.Asked > 0 {
+				text += "; no form is allowed by itself"
+			}
+			fmt.Fprintf(&b, "| `%s` | | | %s |\n", o.Name, text)
 			continue
 		}
 		text := "as decided"
@@ -67,6 +80,9 @@ func report(list []*programResult) string {
 	}
 	if len(notes) > 0 {
 		b.WriteString("\nAllowed, but ended with an error however they were tried, so that little of them was seen:\n\n" + strings.Join(notes, "\n") + "\n")
+	}
+	if len(unseen) > 0 {
+		b.WriteString("\nAllowed, but of programs that could not be installed, so that nothing of them was seen:\n\n" + strings.Join(unseen, "\n") + "\n")
 	}
 	return b.String()
 }

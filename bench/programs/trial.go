@@ -94,7 +94,8 @@ func (t *trial) program(ctx context.Context, name string) (*programResult, error
 		o.Missing = "not installed"
 	}
 	if o.Missing != "" {
-		return o, nil
+		o.Asked, o.Untried, err = t.allowed(ctx, name)
+		return o, err
 	}
 	c := &checker{trial: t, name: name, file: file, found: map[string]int{}}
 	c.forgive()
@@ -135,15 +136,35 @@ func (t *trial) program(ctx context.Context, name string) (*programResult, error
 	return o, nil
 }
 
+// allowed returns what permd allows in an ordinary project of a program that is
+// not there to be run, and how many forms it does not allow.
+func (t *trial) allowed(ctx context.Context, name string) (asked int, tries []string, err error) {
+	for _, f := range t.table.forms(name) {
+		if ctx.Err() != nil {
+			return 0, nil, ctx.Err()
+		}
+		verdict, _, err := t.judge.decide(ctx, t.plain, f.words)
+		switch {
+		case err != nil:
+			return 0, nil, fmt.Errorf("%s: %w", quoted(f.words), err)
+		case verdict != decisions.Allow:
+			asked++
+		case !slices.Contains(tries, f.tries):
+			tries = append(tries, f.tries)
+		}
+	}
+	return asked, tries, nil
+}
+
 // find looks for a program where the place's environment does.
 func (t *trial) find(name string) (string, error) {
-	for _, v := range t.plain.env() {
-		if dirs, ok := strings.CutPrefix(v, "PATH="); ok {
-			for _, dir := range strings.Split(dirs, ":") {
-				if file, err := exec.LookPath(dir + "/" + name); err == nil {
-					return file, nil
-				}
-			}
+	return findIn(programFolders(t.path), name)
+}
+
+func findIn(dirs []string, name string) (string, error) {
+	for _, dir := range dirs {
+		if file, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return file, nil
 		}
 	}
 	return "", exec.ErrNotFound

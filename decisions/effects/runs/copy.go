@@ -48,7 +48,7 @@ func (v *invocation) into(i int, w effects.Word) {
 	whole := deep || moved && slices.ContainsFunc(v.operands, func(j int) bool { return j != i && v.mayBeFolder(&v.args[j]) })
 	becomes := !folder || deep || !there && (whole || v.has([]string{"-D"}))
 	// An earlier part of the call creates a folder of that name, if it succeeds.
-	made := !folder && slices.Contains(v.b.Paths.Made, e.File.Path)
+	made := !folder && (slices.Contains(v.b.Paths.Made, e.File.Path) || errors.Is(err, fs.ErrNotExist) && !v.takesName(i, w, option) && v.madeBefore(e.File.Path))
 	if !folder || moved && becomes {
 		v.disturbs = append(v.disturbs, w.Text)
 	}
@@ -125,6 +125,16 @@ func (v *invocation) changedBefore(file string) bool {
 	changes := func(w string) bool { return w != "" && effects.Covers(w, f) }
 	return slices.ContainsFunc(v.b.Call.Before.Written, changes) ||
 		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return changes(e.Changed()) })
+}
+
+// madeBefore reports whether something before this run may make a folder of that
+// name: whatever writes the name, a file in it, or all below a folder that it lies in
+// (git init, unzip -d, cp -r).
+func (v *invocation) madeBefore(name string) bool {
+	in := lexpath.Fold(name) + "/"
+	within := func(w string) bool { return strings.HasPrefix(w, in) }
+	return v.changedBefore(name) || slices.ContainsFunc(v.b.Call.Before.Written, within) ||
+		slices.ContainsFunc(v.b.Effects[:v.index], func(e effects.Effect) bool { return within(e.Changed()) })
 }
 
 // first reports whether nothing before this run, in this call or in others that are

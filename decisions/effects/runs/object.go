@@ -66,7 +66,9 @@ func (v *invocation) name(a argument) {
 	}
 }
 
-// charset handles the name of a character set; a name with a slash is a file.
+// charset handles the name of a character set. glibc's iconv opens one with a slash as
+// a file, the whole word with //TRANSLIT or //IGNORE in it (seen under strace), and
+// takes it for a name and its suffixes only where there is no such file.
 func (v *invocation) charset(a argument) {
 	if strings.Contains(a.w.Text, "/") {
 		v.applyPath(programs.RoleReads, a.i, a.w, false)
