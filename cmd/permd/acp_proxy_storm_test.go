@@ -54,8 +54,7 @@ func TestProxyStorm(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: it loads the proxy and kills daemons")
 	}
-	t.Parallel()
-	before := goleak.IgnoreCurrent()
+	before := goleak.IgnoreCurrent() // so it runs alone
 	rounds, seed := stormSettings(t, 15)
 	d := newTestDaemon(t)
 	d.start(t)
