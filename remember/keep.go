@@ -16,6 +16,17 @@ var _ decisions.Keeper = (*Store)(nil)
 // none.
 const MaxExpiry = 10 * 365 * 24 * time.Hour
 
+// errExpiry says so.
+var errExpiry = errors.New("the time limit must be at most ten years")
+
+// Expiry is a number of seconds as the time limit of a choice; 0 is none.
+func Expiry(seconds int64) (time.Duration, error) {
+	if seconds < 0 || seconds > int64(MaxExpiry/time.Second) {
+		return 0, errExpiry
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
 // Keep stores what a person answered: for an allow the choices of a width, for
 // a reject one with all that was asked about. What it cannot store as it was
 // asked is decisions.ErrNotKept, and then nothing is stored.
