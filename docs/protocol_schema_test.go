@@ -14,6 +14,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/protocoldoc"
+	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket"
 )
 
@@ -297,6 +298,20 @@ func TestProtocolSchemaValues(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(codes, want) {
 		t.Errorf("the schema has the codes %v, the socket %v", codes, want)
+	}
+}
+
+// TestProtocolExpiry compares the longest time limit of a choice with the program's.
+func TestProtocolExpiry(t *testing.T) {
+	most, ok := readSchema(t).Def("seconds")["maximum"].(float64)
+	if !ok {
+		t.Fatal("seconds have no maximum")
+	}
+	if _, err := remember.Expiry(int64(most)); err != nil {
+		t.Errorf("%.0f seconds: %v", most, err)
+	}
+	if _, err := remember.Expiry(int64(most) + 1); err == nil {
+		t.Errorf("%.0f seconds and one more are taken", most)
 	}
 }
 
