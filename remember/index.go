@@ -20,7 +20,7 @@ type entry struct {
 	digest digest
 	line   *pattern.Pattern
 	parts  []*rejectPart // of a reject
-	// stored says what the digest is made of (see facts.go).
+	// stored says what the digest is made of (see digest.go).
 	stored int64
 	// changed is set for one of an earlier permd that does not hold as it did.
 	changed bool

@@ -20,24 +20,24 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// Peer is a tool whose settings can be read.
-type Peer string
+// Tool is a tool whose settings can be read.
+type Tool string
 
 // The peers, by the words of the command line.
 const (
-	Claude   Peer = "claude"
-	Codex    Peer = "codex"
-	Gemini   Peer = "gemini"
-	OpenCode Peer = "opencode"
-	Zed      Peer = "zed"
-	VSCode   Peer = "vscode"
+	Claude   Tool = "claude"
+	Codex    Tool = "codex"
+	Gemini   Tool = "gemini"
+	OpenCode Tool = "opencode"
+	Zed      Tool = "zed"
+	VSCode   Tool = "vscode"
 )
 
 // Peers are all of them.
-var Peers = []Peer{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
+var Peers = []Tool{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
 
 // Name is the peer's name as its makers write it.
-func (p Peer) Name() string {
+func (p Tool) Name() string {
 	switch p {
 	case Claude:
 		return "Claude Code"
@@ -93,31 +93,31 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Outcome says what became of a rule or a setting.
-type Outcome string
+// Fate says what became of a rule or a setting.
+type Fate string
 
 // The outcomes.
 const (
-	Kept     Outcome = "kept"     // it says the same
-	Narrower Outcome = "narrower" // an allow that covers less than the peer did
-	Wider    Outcome = "wider"    // a deny or ask that covers more
-	Asks     Outcome = "asks"     // it asks now where the peer denied
-	LeftOut  Outcome = "left out" // no rule came of it
-	Mode     Outcome = "mode"     // a mode of the peer
-	Unknown  Outcome = "unknown"  // a key that is not known
-	Remark   Outcome = "note"     // worth knowing
+	Kept     Fate = "kept"     // it says the same
+	Narrower Fate = "narrower" // an allow that covers less than the peer did
+	Wider    Fate = "wider"    // a deny or ask that covers more
+	Asks     Fate = "asks"     // it asks now where the peer denied
+	LeftOut  Fate = "left out" // no rule came of it
+	Mode     Fate = "mode"     // a mode of the peer
+	Unknown  Fate = "unknown"  // a key that is not known
+	Remark   Fate = "note"     // worth knowing
 )
 
 // Outcomes are all of them, in the order of a summary.
-var Outcomes = []Outcome{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Remark}
+var Outcomes = []Fate{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Remark}
 
 // Note is what became of one rule or setting.
 type Note struct {
-	At      Place   `json:"at"`
-	Text    string  `json:"text"` // as it is there
-	Outcome Outcome `json:"outcome"`
-	Why     string  `json:"why,omitzero"`
-	Instead string  `json:"instead,omitzero"`
+	At      Place  `json:"at"`
+	Text    string `json:"text"` // as it is there
+	Outcome Fate   `json:"outcome"`
+	Why     string `json:"why,omitzero"`
+	Instead string `json:"instead,omitzero"`
 	// Reason is the class of Why, for programs.
 	Reason Reason `json:"reason,omitzero"`
 }
@@ -145,7 +145,7 @@ const (
 
 // Import is what settings came to.
 type Import struct {
-	Peer  Peer     `json:"peer"`
+	Peer  Tool     `json:"peer"`
 	Files []Out    `json:"files"`
 	Notes []Note   `json:"notes"` // in the order of files and lines
 	Read  []Source `json:"read"`
@@ -165,7 +165,8 @@ type Out struct {
 	Text string `json:"text"`
 }
 
-// Error is something in a settings file that keeps it from being read.
+// fileError is something in a settings file that keeps it from being read. Callers
+// show its text, and what its method Hint returns.
 type fileError struct {
 	at  Place
 	err error
@@ -183,8 +184,9 @@ func (e *fileError) Hint() string { return e.fix }
 
 // Translate reads settings and makes rules of them. Files of the same peer are
 // one set of settings; where their order counts, a later one has more weight.
-// A file that cannot be read whole is an *Error: what it denies is not known.
-func Translate(peer Peer, files []File, o Options) (*Import, error) {
+// A file that cannot be read whole is an error that says where, and may have a method
+// Hint: what such a file denies is not known.
+func Translate(peer Tool, files []File, o Options) (*Import, error) {
 	if len(files) == 0 {
 		return nil, errors.New("translating settings: there is no file")
 	}
@@ -217,7 +219,7 @@ func Translate(peer Peer, files []File, o Options) (*Import, error) {
 
 // translator reads the files of one peer and collects their rules.
 type translator struct {
-	peer    Peer
+	peer    Tool
 	o       Options
 	project string // that the rules of the file being read are bound to
 	file    string // being read
@@ -281,14 +283,14 @@ func (t *translator) mode(line int, text, why, instead string) {
 }
 
 // folders are where a project keeps the settings of each peer, below its root.
-var folders = map[Peer][]string{
+var folders = map[Tool][]string{
 	Claude: {".claude"}, Codex: {".codex", ".codex/rules"}, Gemini: {".gemini", ".gemini/policies"},
 	OpenCode: {".", ".opencode", ".opencode/agent", ".opencode/agents"}, Zed: {".zed"}, VSCode: {".vscode"},
 }
 
 // projectOf is the project that a settings file belongs to, "" when it holds for
 // all of them.
-func projectOf(peer Peer, file, home string) string {
+func projectOf(peer Tool, file, home string) string {
 	dir := filepath.Dir(file)
 	for _, sub := range folders[peer] {
 		root := dir

@@ -65,7 +65,7 @@ func (e *Error) Hint() string { return e.fix }
 // By the program table, which may be nil, denies and asks know an option however
 // it is spelled.
 //
-// The error joins a *ListError for each thing that is wrong.
+// The error joins an *Error for each thing that is wrong.
 func Compile(layer, file string, data []byte, restrict bool, table *programs.Table) (*ast.Module, error) {
 	entries, err := Parse(file, data)
 	if err != nil {

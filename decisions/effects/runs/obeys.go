@@ -171,21 +171,6 @@ func (v *invocation) Leads(file string) (at string, secret bool) {
 	return e.File.Path, e.Tags.Has(effects.Secret) || e.Tags.Has(effects.Permd)
 }
 
-// noFile says why a word in the place of a file is none, "" when it is one.
-func noFile(does programs.Act, text string) string {
-	switch {
-	case does == programs.ActSources && strings.HasPrefix(text, "@"):
-		return "a file of options"
-	case does == programs.ActViewed && strings.HasPrefix(text, "+"):
-		return "a command for a program that shows files"
-	case does == programs.ActMatched && strings.ContainsAny(text, "*?["):
-		return "a pattern that the program reads itself"
-	case does == programs.ActDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
-		return "an address that leads to a file"
-	}
-	return ""
-}
-
 // isName reports whether the text can only be a name of what the program knows
 // itself: no path, no address, and no file that happens to have that name.
 func (v *invocation) isName(text string) bool {

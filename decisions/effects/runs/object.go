@@ -47,16 +47,31 @@ func (v *invocation) objectFile(a argument) {
 		v.unknown(a.i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&a.w)))
 	}
 	a.act = programs.ActSources
-	v.sourceFile(a)
+	v.plainFile(a)
 }
 
-// sourceFile handles a file that is read, unless the word has another form.
-func (v *invocation) sourceFile(a argument) {
+// plainFile handles a file that is read, unless the word has another form.
+func (v *invocation) plainFile(a argument) {
 	if why := noFile(a.act, a.w.Text); why != "" {
 		v.unknown(a.i, why+": "+display.Display(display.ShowWord(&a.w)))
 		return
 	}
 	v.applyPath(programs.ActReads, a.i, a.w, v.p.Recursive)
+}
+
+// noFile says why a word in the place of a file is none, "" when it is one.
+func noFile(does programs.Act, text string) string {
+	switch {
+	case does == programs.ActSources && strings.HasPrefix(text, "@"):
+		return "a file of options"
+	case does == programs.ActViewed && strings.HasPrefix(text, "+"):
+		return "a command for a program that shows files"
+	case does == programs.ActMatched && strings.ContainsAny(text, "*?["):
+		return "a pattern that the program reads itself"
+	case does == programs.ActDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
+		return "an address that leads to a file"
+	}
+	return ""
 }
 
 // name handles a name of what the program knows itself.

@@ -26,8 +26,8 @@ const (
 	maxRestPlaces   = 2        // folders that each command is read in
 )
 
-// rest collects what is beyond the bounds.
-type rest struct {
+// overflow collects what is beyond the bounds.
+type overflow struct {
 	b        *runs.Builder // of one command after the other
 	seed     maphash.Seed
 	seen     map[uint64]bool
@@ -43,7 +43,7 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	if len(b.Unread) == 0 && len(beyond) == 0 {
 		return nil
 	}
-	r := &rest{seed: maphash.MakeSeed(), seen: map[uint64]bool{}, commands: map[uint64]bool{}}
+	r := &overflow{seed: maphash.MakeSeed(), seen: map[uint64]bool{}, commands: map[uint64]bool{}}
 	for i := range beyond {
 		r.keep(&beyond[i])
 	}
@@ -74,10 +74,10 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 }
 
 // full reports whether no more of the rest is kept.
-func (r *rest) full() bool { return len(r.list) >= runs.MaxRest+maxRestMore }
+func (r *overflow) full() bool { return len(r.list) >= runs.MaxRest+maxRestMore }
 
 // drain takes over what the builder found of a command.
-func (r *rest) drain() {
+func (r *overflow) drain() {
 	for i := range r.b.Effects {
 		e := &r.b.Effects[i]
 		r.network = r.network || e.Kind == effects.KindConnect || e.Kind == effects.KindRun && r.b.NetworkProgram(e.Run.Program)
@@ -98,7 +98,7 @@ func (r *rest) drain() {
 // keep keeps an effect that a rule could deny and that is not there yet. It is
 // none of its run any more: the words of one run would be shown with each of
 // thousands.
-func (r *rest) keep(e *effects.Effect) {
+func (r *overflow) keep(e *effects.Effect) {
 	if e.Kind == effects.KindUnknown || r.full() || len(r.list) >= runs.MaxRest && harmlessEffect(e) {
 		return
 	}
@@ -147,7 +147,7 @@ func effectKey(e *effects.Effect, seed maphash.Seed) uint64 {
 
 // read reads one text. What cannot be parsed is cut where a command may begin,
 // and searched as code is.
-func (r *rest) read(text string, at runs.Setting) {
+func (r *overflow) read(text string, at runs.Setting) {
 	clean := strings.Map(func(c rune) rune {
 		if c != '\n' && c != '\t' && HiddenCharacter(string(c)) != "" || c == '\r' {
 			return ' '
@@ -172,7 +172,7 @@ func (r *rest) read(text string, at runs.Setting) {
 
 // code shows rules a text that nobody could parse, as what a shell would be told
 // to run.
-func (r *rest) code(text string, at runs.Setting) {
+func (r *overflow) code(text string, at runs.Setting) {
 	r.keep(&effects.Effect{
 		Kind: effects.KindRun, From: at.From, Text: display.Display("run sh -c " + text), Shell: true, Tags: r.b.Paths.CwdTags(at.Cwd),
 		Run: &effects.Run{Program: "sh", Args: []string{"-c", text}, Stdin: effects.StdinNone, Cwd: at.Cwd, Known: true, Harmful: []int{0, 1}, HarmlessFrom: 2, Own: r.b.OwnInText(text)},
@@ -182,7 +182,7 @@ func (r *rest) code(text string, at runs.Setting) {
 // readFragments reads what may be commands in a text that cannot be parsed: what stands
 // between the characters that end one, as it is, without its quotes, and from
 // the first quote on.
-func (r *rest) readFragments(text string, at runs.Setting) {
+func (r *overflow) readFragments(text string, at runs.Setting) {
 	r.functions(text, at)
 	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune("\n;&(){}`", c) }) {
 		variants := []string{piece}
@@ -219,7 +219,7 @@ func stripLead(piece string) string {
 }
 
 // functions shows rules what may be functions in a text that cannot be parsed.
-func (r *rest) functions(text string, at runs.Setting) {
+func (r *overflow) functions(text string, at runs.Setting) {
 	const most, shown = 64, 200
 	for range most {
 		i := strings.Index(text, "()")
