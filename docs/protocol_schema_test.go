@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -303,15 +304,15 @@ func TestProtocolSchemaValues(t *testing.T) {
 
 // TestProtocolExpiry compares the longest time limit of a choice with the program's.
 func TestProtocolExpiry(t *testing.T) {
-	most, ok := readSchema(t).Def("seconds")["maximum"].(float64)
-	if !ok {
-		t.Fatal("seconds have no maximum")
+	maximum, err := strconv.ParseInt(fmt.Sprint(readSchema(t).Def("seconds")["maximum"]), 10, 64)
+	if err != nil {
+		t.Fatalf("the maximum of seconds: %v", err)
 	}
-	if _, err := remember.Expiry(int64(most)); err != nil {
-		t.Errorf("%.0f seconds: %v", most, err)
+	if _, err := remember.Expiry(maximum); err != nil {
+		t.Errorf("%d seconds: %v", maximum, err)
 	}
-	if _, err := remember.Expiry(int64(most) + 1); err == nil {
-		t.Errorf("%.0f seconds and one more are taken", most)
+	if _, err := remember.Expiry(maximum + 1); err == nil {
+		t.Errorf("%d seconds and one more are taken", maximum)
 	}
 }
 
