@@ -17,7 +17,7 @@ func TestAnswered(t *testing.T) {
 		name string
 		set  func(*fakePolicy, *fakeJournal)
 		want Verdict
-		by   Decider
+		by   DecidedBy
 	}{
 		{"asked", func(p *fakePolicy, _ *fakeJournal) { p.fired = []Finding{finding(User, SetAsk)} }, Allow, ByHuman},
 		{"silent", func(p *fakePolicy, _ *fakeJournal) { p.fired = nil }, Allow, ByHuman},

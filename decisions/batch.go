@@ -10,11 +10,11 @@ import (
 // maxFolders bounds the folders that the shell of a batch may be in.
 const maxFolders = 8
 
-// batch tracks how the calls of a request affect later ones. All are decided before
+// earlierCalls tracks how the calls of a request affect later ones. All are decided before
 // any of them runs, so each is decided for the state that it will find: with the
 // links that earlier calls make, in the folder that they change to. Denied calls do
 // not run and have no effect.
-type batch struct {
+type earlierCalls struct {
 	before  effects.Disturbance
 	opaque  bool // one of them may change what it does not name
 	changed bool // the shell changed in ways that cannot be followed
@@ -24,7 +24,7 @@ type batch struct {
 }
 
 // prepare adds to a call what the earlier ones may do.
-func (b *batch) prepare(c *effects.Call, profiles *tools.Profiles) {
+func (b *earlierCalls) prepare(c *effects.Call, profiles *tools.Profiles) {
 	c.Before = b.before
 	if !b.changed && len(b.folders) == 0 && len(b.activated) == 0 || !profiles.LiveShell(c.Harness()) {
 		return
@@ -43,7 +43,7 @@ func (b *batch) prepare(c *effects.Call, profiles *tools.Profiles) {
 }
 
 // add adds a decided call.
-func (b *batch) add(d *Decision, after effects.Disturbance) {
+func (b *earlierCalls) add(d *Decision, after effects.Disturbance) {
 	if d.Verdict == Deny {
 		return
 	}

@@ -56,7 +56,7 @@ func TestBatch(t *testing.T) {
 
 // TestBatchDenied has a first call that is denied, so it does not run.
 func TestBatchDenied(t *testing.T) {
-	var b batch
+	var b earlierCalls
 	b.add(&Decision{Verdict: Deny, Folders: []string{"/x"}, Effects: []EffectDecision{{Kind: effects.KindState}}}, effects.Everything())
 	if b.changed || len(b.folders) > 0 {
 		t.Errorf("a denied call is carried over: %+v", b)

@@ -42,16 +42,16 @@ func Stricter(a, b Verdict) Verdict {
 	return a
 }
 
-// Decider says who decided.
-type Decider string
+// DecidedBy says who decided.
+type DecidedBy string
 
 // The deciders.
 const (
-	ByPolicy  Decider = "policy"
-	ByMemory  Decider = "memory"
-	ByHuman   Decider = "human"
-	ByDefault Decider = "default" // no rule matched
-	ByFailure Decider = "failure" // something broke on the way
+	ByPolicy  DecidedBy = "policy"
+	ByMemory  DecidedBy = "memory"
+	ByHuman   DecidedBy = "human"
+	ByDefault DecidedBy = "default" // no rule matched
+	ByFailure DecidedBy = "failure" // something broke on the way
 )
 
 // Needed says why a person is needed. A harness with a permission dialog of its own
@@ -125,7 +125,7 @@ type Decision struct {
 	Needed  Needed           `json:"needed"`
 	Reason  string           `json:"reason"`
 	Message string           `json:"message,omitzero"` // for the model, from a rule
-	By      Decider          `json:"decidedBy"`
+	By      DecidedBy        `json:"decidedBy"`
 	Policy  PolicyRef        `json:"policy"`
 	Defects []effects.Defect `json:"defects,omitzero"`
 	Effects []EffectDecision `json:"effects"`

@@ -136,7 +136,7 @@ func (e *Engine) Decide(ctx context.Context, reqs ...*Request) []*Decision {
 	}
 	decided := make([]*Decision, len(reqs))
 	records := make([]*Record, len(reqs))
-	var before batch
+	var before earlierCalls
 	for i, req := range reqs {
 		d := &Decision{ID: e.newID(), CallID: req.Call.ID}
 		if err != nil {

@@ -164,7 +164,7 @@ func TestFailures(t *testing.T) {
 		name   string
 		broken func(p *fakePolicy, m *fakeMemory, j *fakeJournal, r *Request)
 		want   Verdict
-		by     Decider
+		by     DecidedBy
 	}{
 		{"no snapshot", func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) { p.snapErr = errors.New("not loaded") }, Ask, ByFailure},
 		{"policy error", func(p *fakePolicy, _ *fakeMemory, _ *fakeJournal, _ *Request) { p.err = errors.New("conflict") }, Ask, ByFailure},

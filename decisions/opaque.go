@@ -42,7 +42,7 @@ func stateful(effs []effects.Effect) bool {
 
 // mayAffect reports whether the calls before may make another one of the call
 // than a person said yes to.
-func (b *batch) mayAffect(d *Decision) bool {
+func (b *earlierCalls) mayAffect(d *Decision) bool {
 	if d.Stateful && b.opaque {
 		return true
 	}

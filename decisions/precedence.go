@@ -40,7 +40,7 @@ type effectInputs struct {
 type effectResult struct {
 	verdict Verdict
 	row     int
-	by      Decider
+	by      DecidedBy
 	needed  Needed
 	reason  string
 	message string

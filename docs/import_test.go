@@ -29,12 +29,12 @@ func TestImports(t *testing.T) {
 	}
 	var im *imports.Import
 	var w *world
-	var seen []imports.Peer
+	var seen []imports.Tool
 	for _, b := range read(t, "import.md").blocks {
 		words := strings.Fields(b.info)
 		switch {
 		case len(words) == 3:
-			peer := imports.Peer(words[1])
+			peer := imports.Tool(words[1])
 			seen = append(seen, peer)
 			im, err = imports.Translate(peer, []imports.File{{Name: filepath.Join(home, words[2]), Data: []byte(b.text)}},
 				imports.Options{Home: home, Table: table, Profiles: profiles})

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -87,4 +88,44 @@ func declarations(t *testing.T, folder string) map[string]token.Position {
 		t.Errorf("nothing is declared below %s", folder)
 	}
 	return all
+}
+
+// TestSeeFile: a file that a comment refers to, as in "see lead.go", exists, beside
+// the comment or at the path that it gives.
+func TestSeeFile(t *testing.T) {
+	see := regexp.MustCompile(`\bsee ((?:[a-z0-9_]+/)*[a-z0-9_]+\.go)\b`)
+	found := 0
+	for _, top := range []string{"bench", "cmd", "decisions", "docs", "internal", "policy", "rego", "remember", "socket"} {
+		err := filepath.WalkDir(filepath.Join("..", top), func(path string, e os.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") {
+				return err
+			}
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, group := range f.Comments {
+				text := strings.Join(strings.Fields(group.Text()), " ")
+				for _, m := range see.FindAllStringSubmatch(text, -1) {
+					if path == "../docs/names_test.go" {
+						continue // the example above
+					}
+					found++
+					_, beside := os.Stat(filepath.Join(filepath.Dir(path), m[1]))
+					_, below := os.Stat(filepath.Join("..", m[1]))
+					if beside != nil && below != nil {
+						t.Errorf("%s: there is no %s", fset.Position(group.Pos()), m[1])
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 3 {
+		t.Errorf("only %d comments refer to a file", found)
+	}
 }

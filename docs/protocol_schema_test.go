@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/internal/protocoldoc"
+	"github.com/permd/permd/remember"
 	"github.com/permd/permd/socket"
 )
 
@@ -257,7 +259,7 @@ func TestProtocolSchemaValues(t *testing.T) {
 		{"layers", of("rule", "layer"), text(decisions.Layers)},
 		{"defects", of("defect", "code"), []string{effects.DefectDropped, effects.DefectContradiction, effects.DefectNearMiss, effects.DefectOption, effects.DefectCharacters}},
 		{"needed", of("decision", "needed"), text([]decisions.Needed{decisions.NeededByRule, decisions.NeededByDefault, decisions.NotNeeded})},
-		{"decided by", of("decision", "decidedBy"), text([]decisions.Decider{decisions.ByPolicy, decisions.ByMemory, decisions.ByHuman, decisions.ByDefault, decisions.ByFailure})},
+		{"decided by", of("decision", "decidedBy"), text([]decisions.DecidedBy{decisions.ByPolicy, decisions.ByMemory, decisions.ByHuman, decisions.ByDefault, decisions.ByFailure})},
 		{"outcomes", of("decision", "outcome"), text([]decisions.Outcome{decisions.Passed, decisions.Approved, decisions.RanUnprompted, decisions.RanDespiteDeny, decisions.Gated})},
 		{"verdicts", words(schema.Def("verdict")["enum"]), text([]decisions.Verdict{decisions.Allow, decisions.Ask, decisions.Deny})},
 	} {
@@ -297,6 +299,20 @@ func TestProtocolSchemaValues(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(codes, want) {
 		t.Errorf("the schema has the codes %v, the socket %v", codes, want)
+	}
+}
+
+// TestProtocolExpiry compares the longest time limit of a choice with the program's.
+func TestProtocolExpiry(t *testing.T) {
+	maximum, err := strconv.ParseInt(fmt.Sprint(readSchema(t).Def("seconds")["maximum"]), 10, 64)
+	if err != nil {
+		t.Fatalf("the maximum of seconds: %v", err)
+	}
+	if _, err := remember.Expiry(maximum); err != nil {
+		t.Errorf("%d seconds: %v", maximum, err)
+	}
+	if _, err := remember.Expiry(maximum + 1); err == nil {
+		t.Errorf("%d seconds and one more are taken", maximum)
 	}
 }
 

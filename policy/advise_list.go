@@ -15,13 +15,16 @@ import (
 // adviseEntries checks the entries of lists, each alone and against the others.
 func (l *adviser) adviseEntries(list []listEntry) {
 	for _, e := range list {
-		switch p := e.Pattern; {
-		case p.Run != nil:
+		switch p := e.Pattern; p.Detail() {
+		case effects.DetailRun:
 			l.runEntry(e, p.Run)
-		case p.Path != nil && e.Set == decisions.SetAllow:
-			l.pathEntry(e, p.Path)
-		case p.Tool != nil:
+		case effects.DetailFile:
+			if e.Set == decisions.SetAllow {
+				l.pathEntry(e, p.Path)
+			}
+		case effects.DetailUse:
 			l.toolEntry(e, p.Tool)
+		case effects.DetailConnect, effects.NoDetail:
 		}
 	}
 	l.overriddenEntries(list)

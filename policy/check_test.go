@@ -122,7 +122,7 @@ test_prints if {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]Outcome{}
+	got := map[string]TestOutcome{}
 	for _, r := range report.Results {
 		got[r.Name] = r.Outcome
 		if r.File != filepath.Join(f.Dir, "a_test.rego") || r.Line == 0 || r.Package != "permd.user" {
@@ -135,7 +135,7 @@ test_prints if {
 			t.Errorf("detail %q", r.Detail())
 		}
 	}
-	want := map[string]Outcome{"test_good": Pass, "test_bad": Fail, "test_broken": Broken, "todo_test_later": Skip,
+	want := map[string]TestOutcome{"test_good": Pass, "test_bad": Fail, "test_broken": Broken, "todo_test_later": Skip,
 		"test_table": Fail, "test_prints": Pass}
 	if diff := cmp.Diff(want, got); diff != "" || report.Passed() {
 		t.Errorf("outcomes (-want +got):\n%s", diff)

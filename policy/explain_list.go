@@ -95,16 +95,20 @@ func (d *comparison) compare(p *pattern.Pattern) bool {
 	if d.allow && p.Match(e, d.all, d.ctx) || !d.allow && p.Touches(e, d.ctx) {
 		return true
 	}
+	if p.Detail() != e.Detail() {
+		return false
+	}
 	about := false
-	switch {
-	case p.Run != nil && e.Run != nil:
+	switch p.Detail() {
+	case effects.DetailRun:
 		about = d.run(p.Run, e.Run)
-	case p.Path != nil && e.File != nil:
+	case effects.DetailFile:
 		about = d.path(p, e.File)
-	case p.Host != nil && e.Connect != nil:
+	case effects.DetailConnect:
 		about = d.host(p.Host, e.Connect)
-	case p.Tool != nil && e.Use != nil:
+	case effects.DetailUse:
 		about = d.tool(p.Tool, e.Use)
+	case effects.NoDetail:
 	}
 	if about && len(d.found) == 0 {
 		// The line does not match, so something must differ.

@@ -23,28 +23,28 @@ import (
 // testTimeout bounds a single test.
 const testTimeout = 5 * time.Second
 
-// Outcome is the result of a test.
-type Outcome string
+// TestOutcome is the result of a test.
+type TestOutcome string
 
 // The outcomes.
 const (
-	Pass   Outcome = "pass"
-	Fail   Outcome = "fail"  // the test's body was not true
-	Broken Outcome = "error" // it could not be evaluated
-	Skip   Outcome = "skip"  // its name begins with todo_
+	Pass   TestOutcome = "pass"
+	Fail   TestOutcome = "fail"  // the test's body was not true
+	Broken TestOutcome = "error" // it could not be evaluated
+	Skip   TestOutcome = "skip"  // its name begins with todo_
 )
 
 // TestResult is the result of one test.
 type TestResult struct {
-	File       string   `json:"file"`
-	Line       int      `json:"line"`
-	Package    string   `json:"package"`
-	Name       string   `json:"name"`
-	Outcome    Outcome  `json:"outcome"`
-	Cases      []string `json:"cases,omitzero"` // the cases of a table test that fail
-	Text       string   `json:"text,omitzero"`  // why it could not be evaluated
-	Output     string   `json:"output,omitzero"`
-	DurationNS int64    `json:"durationNs"`
+	File       string      `json:"file"`
+	Line       int         `json:"line"`
+	Package    string      `json:"package"`
+	Name       string      `json:"name"`
+	Outcome    TestOutcome `json:"outcome"`
+	Cases      []string    `json:"cases,omitzero"` // the cases of a table test that fail
+	Text       string      `json:"text,omitzero"`  // why it could not be evaluated
+	Output     string      `json:"output,omitzero"`
+	DurationNS int64       `json:"durationNs"`
 }
 
 // Detail describes in a few words why a test did not pass.

@@ -10,10 +10,11 @@ import (
 // keysOf returns all keys that a part may be filed under.
 func (p *rejectPart) keysOf() []string {
 	uid := p.entry.choice.UID
-	switch l := p.line; {
-	case p.matchesAll():
+	l := p.line
+	if p.matchesAll() {
 		return []string{string(keyHead(nil, byAnything, uid, ""))}
-	case l == nil:
+	}
+	if l == nil {
 		class := byte(bySum)
 		if p.Kind == effects.KindUnknown {
 			class = byText
@@ -23,23 +24,27 @@ func (p *rejectPart) keysOf() []string {
 			keys[i] = string(append([]byte{class}, d[:]...))
 		}
 		return keys
-	case l.Run != nil:
+	}
+	switch l.Detail() {
+	case effects.DetailRun:
 		var keys []string
 		for _, k := range runKeys(l.Run, uid) {
 			keys = append(append(keys, k.words), k.any...)
 		}
 		return keys
-	case l.Path != nil:
+	case effects.DetailFile:
 		return p.pathKeys(l.Path, uid)
-	case l.Host != nil:
+	case effects.DetailConnect:
 		keys := []string{string(append(keyHead(nil, byHost, uid, l.Kind), l.Host.Name...))}
 		if l.Host.Loopback() {
 			keys = append(keys, string(append(keyHead(nil, byHost, uid, l.Kind), loopbackKey...)))
 		}
 		return keys
-	default:
+	case effects.DetailUse:
 		return []string{string(appendTool(keyHead(nil, byTool, uid, l.Kind), literalOf(l.Tool.Server), literalOf(l.Tool.Name)))}
+	case effects.NoDetail: // Parse makes none
 	}
+	return nil
 }
 
 // loopbackKey is used for all names of this machine; no host has that name.

@@ -105,7 +105,8 @@ type Choice struct {
 	Created    time.Time `json:"created"`
 	Expires    time.Time `json:"expires,omitzero"`   // zero: never
 	Confirmed  time.Time `json:"confirmed,omitzero"` // over the management socket; zero: not
-	// Uses counts how often the choice matched; LastUsed is the newest time.
+	// Uses counts how often the choice matched an effect of a call, also where a rule
+	// decided it; LastUsed is the newest time.
 	// Both are stored now and then (Flush), so a crash may lose some.
 	Uses     int64     `json:"uses"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`

@@ -17,9 +17,9 @@ import (
 	"github.com/permd/permd/internal/strictjson"
 )
 
-// maxIdle is how many idle workers a connection keeps: the stack of a kept worker has
+// maxIdleWorkers is how many idle workers a connection keeps: the stack of a kept worker has
 // grown already.
-const maxIdle = 4
+const maxIdleWorkers = 4
 
 // Causes for which a connection's requests are cancelled.
 var (
@@ -54,7 +54,7 @@ type connection struct {
 
 	mu      sync.Mutex
 	changed sync.Cond // calls became fewer
-	calls   []*call   // not answered yet, at most MaxInFlight
+	calls   []*call   // not answered yet, at most Options.maxInFlight
 	gone    bool      // dropped
 }
 
@@ -236,7 +236,7 @@ func (c *connection) worker(cl *call) {
 	defer c.workers.Done()
 	for {
 		c.phase2(cl)
-		if c.idle.Add(1) > maxIdle {
+		if c.idle.Add(1) > maxIdleWorkers {
 			c.idle.Add(-1)
 			return
 		}

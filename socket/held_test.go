@@ -18,7 +18,7 @@ import (
 // client that does not read must not make permd keep many of them.
 func TestLongAnswersShareABudget(t *testing.T) {
 	const uid, long = 1000, 20 << 20 // one of them fits into a user's half
-	s := &server{limits: limits{maxConns: 1, maxConnsPerUID: 1, maxBytes: 64 << 20}}
+	s := &server{limits: connLimits{maxConns: 1, maxConnsPerUID: 1, maxBytes: 64 << 20}}
 	if err := s.limits.enter(uid); err != nil {
 		t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ type zeros struct{}
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestLimits(t *testing.T) {
-	l := limits{maxConns: 3, maxConnsPerUID: 2, maxBytes: 100}
+	l := connLimits{maxConns: 3, maxConnsPerUID: 2, maxBytes: 100}
 	steps := []struct {
 		name string
 		do   func() bool

@@ -88,8 +88,8 @@ func (o Options) withDefaults() Options {
 }
 
 // limits are those of the options.
-func (o *Options) limits() limits {
-	return limits{
+func (o *Options) limits() connLimits {
+	return connLimits{
 		maxConns: o.MaxConns, maxConnsPerUID: o.MaxConnsPerUID,
 		// 64 MiB let four users send a longest message at once, with what
 		// is kept of it while it is decided.
@@ -112,7 +112,7 @@ var connIDs atomic.Uint64
 type server struct {
 	Options
 	methods Methods
-	limits  limits
+	limits  connLimits
 	ctx     context.Context // of requests: it outlives the one of Serve
 
 	mu       sync.Mutex

@@ -29,7 +29,7 @@ type Conn struct {
 	// ID is unique while the daemon lives.
 	ID   uint64
 	Peer decisions.Peer
-	// OnClose registers f to be called once, when the connection has ended.
+	// onClose are called once, when the connection has ended.
 	onClose []func()
 	// onUnread are called when a message of the client's could not be handed to
 	// its method.

@@ -56,7 +56,7 @@ built-in rules, without your own.
 		Args:      cobra.MinimumNArgs(1),
 		ValidArgs: names,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			peer := imports.Peer(args[0])
+			peer := imports.Tool(args[0])
 			if !slices.Contains(imports.Peers, peer) {
 				return cli.Failf(cli.ExitUsage, "one of: "+strings.Join(names, ", "), "permd cannot import from %q", args[0])
 			}
@@ -76,7 +76,7 @@ built-in rules, without your own.
 	return cmd
 }
 
-func (a *app) importRules(ctx context.Context, peer imports.Peer, named []string, o *importFlags) error {
+func (a *app) importRules(ctx context.Context, peer imports.Tool, named []string, o *importFlags) error {
 	report, err := importing.Read(peer, named, o.Options)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/permd/permd/cmd/permd/internal/cli"
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects/display"
+	"github.com/permd/permd/decisions/pattern"
 	"github.com/permd/permd/socket/admin"
 	"github.com/permd/permd/socket/client"
 )
@@ -75,6 +76,22 @@ func (m *memory) about(ctx context.Context, method string, ids []string) (admin.
 	return all, nil
 }
 
+// kindWords are the kinds of effects that a choice can be about.
+func kindWords() []string {
+	words := make([]string, len(pattern.Kinds))
+	for i, k := range pattern.Kinds {
+		words[i] = string(k)
+	}
+	return words
+}
+
+// kindNames are the same in a sentence: "run, read or use".
+func kindNames(conjunction string) string {
+	words := kindWords()
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " " + conjunction + " " + words[last]
+}
+
 // choiceFilter are the options that select choices.
 type choiceFilter struct {
 	kind, verdict, scope, of string
@@ -83,7 +100,7 @@ type choiceFilter struct {
 
 func (f *choiceFilter) flags(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.kind, "kind", "", "only choices about this `kind` of effect: run, read, write, delete, connect or use")
+	fl.StringVar(&f.kind, "kind", "", "only choices about this `kind` of effect: "+kindNames("or"))
 	fl.StringVar(&f.verdict, "verdict", "", "only choices with this `verdict`: allow or deny")
 	fl.StringVar(&f.scope, "scope", "", "only choices with this `scope`: session, session+children, project or user")
 	fl.StringVar(&f.of, "project", "", "only choices for the project with this root `directory`")
@@ -101,7 +118,7 @@ func (f *choiceFilter) check() error {
 		name, value string
 		known       []string
 	}{
-		{"kind", f.kind, []string{"", "run", "read", "write", "delete", "connect", "use"}},
+		{"kind", f.kind, append([]string{""}, kindWords()...)},
 		{"verdict", f.verdict, []string{"", "allow", "deny"}},
 		{"scope", f.scope, []string{"", "session", "session+children", "project", "user"}},
 	} {
@@ -136,7 +153,8 @@ func (a *app) rememberListCommand() *cobra.Command {
 		Annotations: onlyReads,
 		Short:       "List remembered choices, newest last",
 		Long: `List the choices in force, newest last: what is allowed or denied, where, and how
-often the choice was used. A reject of several effects takes a line for each.
+often the choice was used: how often it matched a call, also where a rule decided.
+A reject of several effects takes a line for each.
 
 With --changed, list only choices that an earlier version of permd stored and that
 no longer apply as they did: rejects that ask until you confirm or forget them, and
@@ -310,7 +328,7 @@ func (a *app) rememberAddCommand() *cobra.Command {
 		Use:   "add KIND LINE",
 		Short: "Add a choice",
 		Long: `Remember an allow, or a reject with --reject, without having been asked. KIND is
-run, read, write, delete, connect or use; LINE is an entry as in rules.yaml (see
+` + kindNames("or") + `; LINE is an entry as in rules.yaml (see
 docs/policy.md). The choice applies in the project of the current directory, or
 everywhere with --scope user. A line with an exact path or host also applies to
 guarded ones, such as secrets.

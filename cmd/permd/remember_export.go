@@ -76,9 +76,7 @@ func (a *app) exportRules(list []admin.Choice) {
 				}
 				head, under = "", ""
 				holds := holdsFor(c)
-				if kind == effects.KindUse && !strings.Contains(part.Rule, "@") {
-					holds += "; here in every version"
-				}
+				holds += moreByLine(kind, part.Rule)
 				fmt.Fprintf(a.Out, "    - '%s'  # %s\n", strings.ReplaceAll(line, "'", "''"), holds)
 			}
 		}
@@ -92,6 +90,19 @@ func (a *app) exportRules(list []admin.Choice) {
 	if len(left) > 0 {
 		fmt.Fprintf(a.Out, "# Left out: all or a part of %s that no line can say.\n", cli.Plural(len(left), "choice"))
 	}
+}
+
+// moreByLine says for what a line holds beyond the choice.
+func moreByLine(kind effects.Kind, line string) string {
+	switch kind {
+	case effects.KindUse:
+		if !strings.Contains(line, "@") {
+			return "; here in every version"
+		}
+	case effects.KindRun, effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect,
+		effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
+	}
+	return ""
 }
 
 // exportPart is a part of a choice.
@@ -121,10 +132,16 @@ func inPlace(c *admin.Choice, part admin.ChoicePart) (string, bool) {
 	if !ok || c.Scope != "project" {
 		return part.Rule, true
 	}
-	if part.Kind == string(effects.KindRun) && strings.Trim(c.Of, unquoted) != "" {
-		return "", false
+	kind := effects.Kind(part.Kind)
+	switch kind {
+	case effects.KindRun:
+		if strings.Trim(c.Of, unquoted) != "" {
+			return "", false
+		}
+	case effects.KindRead, effects.KindWrite, effects.KindDelete, effects.KindConnect, effects.KindUse,
+		effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
-	p, err := pattern.Parse(effects.Kind(part.Kind), path.Join("/", pathEscaper.Replace(c.Of))+"/"+rest)
+	p, err := pattern.Parse(kind, path.Join("/", pathEscaper.Replace(c.Of))+"/"+rest)
 	if err != nil {
 		return "", false
 	}

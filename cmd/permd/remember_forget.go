@@ -94,9 +94,7 @@ func undo(c *admin.Choice) []string {
 	}
 	var commands []string
 	for _, p := range partsOf(c) {
-		// The facts of an allow are more than a line says, but for a file.
-		exact := c.Verdict == decisions.Deny || p.Line || p.Kind == "read" || p.Kind == "write" || p.Kind == "delete"
-		if !exact || !asLine(c, p) {
+		if !saysAll(c, p) || !asLine(c, p) {
 			return nil // all of it or nothing
 		}
 		words := []string{"permd remember add"}
@@ -112,6 +110,21 @@ func undo(c *admin.Choice) []string {
 	return commands
 }
 
+// saysAll reports whether the rule of a part says all that the part is compared by. The
+// facts of an allow are more than a line says, but for a file.
+func saysAll(c *admin.Choice, part admin.ChoicePart) bool {
+	if c.Verdict == decisions.Deny || part.Line {
+		return true
+	}
+	switch effects.Kind(part.Kind) {
+	case effects.KindRead, effects.KindWrite, effects.KindDelete:
+		return true
+	case effects.KindRun, effects.KindConnect, effects.KindUse, effects.KindState, effects.KindMode,
+		effects.KindQuestion, effects.KindUnknown:
+	}
+	return false
+}
+
 // asLine reports whether a line of the list language says the same as a part of
 // the choice, or more strictly speaking what a person would write for it.
 func asLine(c *admin.Choice, part admin.ChoicePart) bool {
@@ -121,14 +134,24 @@ func asLine(c *admin.Choice, part admin.ChoicePart) bool {
 	if bound || strings.Contains(part.Rule, "***") || len(c.Parts) > 0 && !part.Line {
 		return false
 	}
-	if part.Kind == string(effects.KindUse) && !part.Line && (strings.ContainsAny(part.Rule, `*@"`) || strings.Count(part.Rule, ":") > 1) {
-		return false // in a name, or a version; a line would be about other tools
+	p, err := pattern.Parse(effects.Kind(part.Kind), part.Rule)
+	if err != nil {
+		return false
 	}
 	if !part.Line && c.Scope == "user" && strings.HasPrefix(part.Rule, "./") {
 		return false // an earlier permd did not say in which project that is
 	}
-	p, err := pattern.Parse(effects.Kind(part.Kind), part.Rule)
-	return err == nil && (p.Run == nil || c.Verdict == decisions.Deny || !strings.Contains(p.Run.Program, "/"))
+	switch p.Detail() {
+	case effects.DetailRun:
+		return c.Verdict == decisions.Deny || !strings.Contains(p.Run.Program, "/")
+	case effects.DetailUse:
+		// In a name, or a version; a line would be about other tools.
+		return part.Line || !strings.ContainsAny(part.Rule, `*@"`) && strings.Count(part.Rule, ":") <= 1
+	case effects.DetailFile, effects.DetailConnect:
+		return true
+	case effects.NoDetail:
+	}
+	return false
 }
 
 func (a *app) rememberConfirmCommand() *cobra.Command {

@@ -82,7 +82,7 @@ func (p *person) choose(d *decisions.Decision, members map[string]any, says stri
 }
 
 // is checks who decided what.
-func (p *person) is(d *decisions.Decision, v decisions.Verdict, by decisions.Decider) {
+func (p *person) is(d *decisions.Decision, v decisions.Verdict, by decisions.DecidedBy) {
 	p.t.Helper()
 	if d.Verdict != v || d.By != by {
 		p.t.Fatalf("%s by %s (%s), want %s by %s: %+v", d.Verdict, d.By, d.Reason, v, by, d.Effects)

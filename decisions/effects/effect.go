@@ -271,7 +271,7 @@ const (
 	Home                 // below the person's home
 	System               // below a folder of the operating system
 	Loopback             // this machine
-	Private              // a host of a private network
+	Private              // an address or name that is not of the public network
 	Device               // a device file that is not harmless like /dev/null
 	Worktree             // outside, in another working tree of the project's repository
 	Vital                // losing it is a catastrophe: /, a home, a system folder

@@ -68,9 +68,9 @@ func signal(c chan struct{}) {
 }
 
 func (m *mover) run() {
-	rest := time.NewTimer(0)
-	defer rest.Stop()
-	<-rest.C
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	<-pause.C
 	wait := moveAfter
 	for {
 		select {
@@ -78,9 +78,9 @@ func (m *mover) run() {
 		case <-m.quit:
 			return
 		}
-		rest.Reset(wait)
+		pause.Reset(wait)
 		select {
-		case <-rest.C:
+		case <-pause.C:
 		case <-m.now:
 		case <-m.quit:
 			return

@@ -66,7 +66,7 @@ type Filter struct {
 	// Since and Until bound the time: at or after, and before.
 	Since, Until time.Time
 	Verdict      decisions.Verdict
-	By           decisions.Decider
+	By           decisions.DecidedBy
 	Session      string
 	Agent        string
 	Tool         string

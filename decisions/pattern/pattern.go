@@ -35,6 +35,23 @@ type Pattern struct {
 	Tool *Tool // KindUse
 }
 
+// Detail says which member after Kind is set, in the words of the effects that
+// the line is about. What is made of these members is a switch on it, so that
+// the linter finds the places that a new one has to be added to.
+func (p *Pattern) Detail() effects.Detail {
+	switch {
+	case p.Run != nil:
+		return effects.DetailRun
+	case p.Path != nil:
+		return effects.DetailFile
+	case p.Host != nil:
+		return effects.DetailConnect
+	case p.Tool != nil:
+		return effects.DetailUse
+	}
+	return effects.NoDetail
+}
+
 // Context is what a line is relative to. If a member is empty, lines that need
 // it match nothing.
 type Context struct {
@@ -99,7 +116,7 @@ func parse(kind effects.Kind, line string) (*Pattern, *refusal) {
 		p.Tool, r = parseTool(line)
 	case effects.KindState, effects.KindMode, effects.KindQuestion, effects.KindUnknown:
 	}
-	if p.Run == nil && p.Path == nil && p.Host == nil && p.Tool == nil && r == nil {
+	if r == nil && p.Detail() == effects.NoDetail {
 		names := make([]string, len(Kinds))
 		for i, k := range Kinds {
 			names[i] = string(k)
@@ -142,15 +159,18 @@ func hidden(c rune) bool {
 // String returns the line in its canonical form; Parse returns an equal pattern
 // for it.
 func (p *Pattern) String() string {
-	switch {
-	case p.Run != nil:
+	switch p.Detail() {
+	case effects.DetailRun:
 		return p.Run.String()
-	case p.Path != nil:
+	case effects.DetailFile:
 		return p.Path.String()
-	case p.Host != nil:
+	case effects.DetailConnect:
 		return p.Host.String()
+	case effects.DetailUse:
+		return p.Tool.String()
+	case effects.NoDetail:
 	}
-	return p.Tool.String()
+	return ""
 }
 
 // Match reports whether the line covers the whole effect, as an allow or a
@@ -160,16 +180,17 @@ func (p *Pattern) Match(e *effects.Effect, all []effects.Effect, ctx Context) bo
 	if p.Kind == effects.KindRun {
 		return p.Run.match(e, all, ctx)
 	}
-	if e.Kind != p.Kind {
+	if e.Kind != p.Kind || e.Detail() != p.Detail() {
 		return false
 	}
-	switch {
-	case p.Path != nil && e.File != nil:
+	switch p.Detail() {
+	case effects.DetailFile:
 		return p.Path.match(e.Kind, e.File, ctx)
-	case p.Host != nil && e.Connect != nil:
+	case effects.DetailConnect:
 		return p.Host.match(e.Connect)
-	case p.Tool != nil && e.Use != nil:
+	case effects.DetailUse:
 		return p.Tool.match(e.Use)
+	case effects.DetailRun, effects.NoDetail: // a run is matched above
 	}
 	return false
 }
@@ -180,13 +201,14 @@ func (p *Pattern) Exact(e *effects.Effect, all []effects.Effect, ctx Context) bo
 	if !p.Match(e, all, ctx) {
 		return false
 	}
-	switch {
-	case p.Run != nil:
+	switch p.Detail() {
+	case effects.DetailRun:
 		return p.Run.exact(e, all)
-	case p.Path != nil:
+	case effects.DetailFile:
 		return p.Path.Literal()
-	case p.Host != nil:
+	case effects.DetailConnect:
 		return !p.Host.Below
+	case effects.DetailUse, effects.NoDetail:
 	}
 	return false
 }
@@ -197,18 +219,19 @@ func (p *Pattern) Exact(e *effects.Effect, all []effects.Effect, ctx Context) bo
 // last *, a program also matches by its base name, options count in any
 // position, and a recursive effect touches everything below its path.
 func (p *Pattern) Touches(e *effects.Effect, ctx Context) bool {
-	if e.Kind != p.Kind {
+	if e.Kind != p.Kind || e.Detail() != p.Detail() {
 		return false
 	}
-	switch {
-	case p.Run != nil && e.Run != nil:
+	switch p.Detail() {
+	case effects.DetailRun:
 		return p.Run.touches(e.Run, ctx)
-	case p.Path != nil && e.File != nil:
+	case effects.DetailFile:
 		return p.Path.touches(e.File, ctx)
-	case p.Host != nil && e.Connect != nil:
+	case effects.DetailConnect:
 		return p.Host.touches(e.Connect, e.Tags)
-	case p.Tool != nil && e.Use != nil:
+	case effects.DetailUse:
 		return p.Tool.match(e.Use)
+	case effects.NoDetail:
 	}
 	return false
 }

@@ -53,7 +53,7 @@ type peerRules struct {
 
 // settings writes the rules of a case as the peer's own settings file. why says
 // why there is no such file.
-func (c *peerCase) settings(r *peerRules) (peer Peer, name, text, why string) {
+func (c *peerCase) settings(r *peerRules) (peer Tool, name, text, why string) {
 	obj := func(v any) string { b, _ := json.MarshalIndent(v, "", " "); return string(b) }
 	value := func(p peerRule) (s string) { _ = json.Unmarshal(p.Value, &s); return s }
 	switch c.Peer {

@@ -20,24 +20,24 @@ import (
 	"github.com/permd/permd/decisions/effects/tools"
 )
 
-// Peer is a tool whose settings can be read.
-type Peer string
+// Tool is a tool whose settings can be read.
+type Tool string
 
 // The peers, by the words of the command line.
 const (
-	Claude   Peer = "claude"
-	Codex    Peer = "codex"
-	Gemini   Peer = "gemini"
-	OpenCode Peer = "opencode"
-	Zed      Peer = "zed"
-	VSCode   Peer = "vscode"
+	Claude   Tool = "claude"
+	Codex    Tool = "codex"
+	Gemini   Tool = "gemini"
+	OpenCode Tool = "opencode"
+	Zed      Tool = "zed"
+	VSCode   Tool = "vscode"
 )
 
 // Peers are all of them.
-var Peers = []Peer{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
+var Peers = []Tool{Claude, Codex, Gemini, OpenCode, Zed, VSCode}
 
 // Name is the name that the tool's makers use.
-func (p Peer) Name() string {
+func (p Tool) Name() string {
 	switch p {
 	case Claude:
 		return "Claude Code"
@@ -93,31 +93,31 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
-// Outcome is the result of translating a rule or a setting.
-type Outcome string
+// Fate is the result of translating a rule or a setting.
+type Fate string
 
 // The outcomes.
 const (
-	Kept     Outcome = "kept"     // translated exactly
-	Narrower Outcome = "narrower" // an allow that covers less than the peer's
-	Wider    Outcome = "wider"    // a deny or ask that covers more
-	Asks     Outcome = "asks"     // an ask where the peer denied
-	LeftOut  Outcome = "left out" // yields no rule
-	Mode     Outcome = "mode"     // a mode of the peer
-	Unknown  Outcome = "unknown"  // an unknown key
-	Remark   Outcome = "note"     // worth knowing
+	Kept     Fate = "kept"     // translated exactly
+	Narrower Fate = "narrower" // an allow that covers less than the peer's
+	Wider    Fate = "wider"    // a deny or ask that covers more
+	Asks     Fate = "asks"     // an ask where the peer denied
+	LeftOut  Fate = "left out" // yields no rule
+	Mode     Fate = "mode"     // a mode of the peer
+	Unknown  Fate = "unknown"  // an unknown key
+	Remark   Fate = "note"     // worth knowing
 )
 
 // Outcomes are all outcomes, in the order of a summary.
-var Outcomes = []Outcome{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Remark}
+var Outcomes = []Fate{Kept, Narrower, Wider, Asks, LeftOut, Mode, Unknown, Remark}
 
 // Note is the outcome for one rule or setting.
 type Note struct {
-	At      Place   `json:"at"`
-	Text    string  `json:"text"` // as written in the settings
-	Outcome Outcome `json:"outcome"`
-	Why     string  `json:"why,omitzero"`
-	Instead string  `json:"instead,omitzero"`
+	At      Place  `json:"at"`
+	Text    string `json:"text"` // as written in the settings
+	Outcome Fate   `json:"outcome"`
+	Why     string `json:"why,omitzero"`
+	Instead string `json:"instead,omitzero"`
 	// Reason is the class of Why, for machine use.
 	Reason Reason `json:"reason,omitzero"`
 }
@@ -145,7 +145,7 @@ const (
 
 // Import is the result of a translation.
 type Import struct {
-	Peer  Peer     `json:"peer"`
+	Tool  Tool     `json:"peer"`
 	Files []Out    `json:"files"`
 	Notes []Note   `json:"notes"` // ordered by file and line
 	Read  []Source `json:"read"`
@@ -186,11 +186,11 @@ func (e *fileError) Hint() string { return e.fix }
 // are one set of settings; where their order matters, a later one takes
 // precedence. A file that cannot be read completely is an *Error, because its
 // denies are not known.
-func Translate(peer Peer, files []File, o Options) (*Import, error) {
+func Translate(peer Tool, files []File, o Options) (*Import, error) {
 	if len(files) == 0 {
 		return nil, errors.New("translating settings: there is no file")
 	}
-	t := &translator{peer: peer, o: o, im: &Import{Peer: peer, Notes: []Note{}, Files: []Out{}}}
+	t := &translator{peer: peer, o: o, im: &Import{Tool: peer, Notes: []Note{}, Files: []Out{}}}
 	for _, f := range files {
 		if len(f.Data) > maxFile {
 			return nil, &fileError{at: Place{File: f.Name}, err: fmt.Errorf("the file is longer than %d bytes", maxFile)}
@@ -219,7 +219,7 @@ func Translate(peer Peer, files []File, o Options) (*Import, error) {
 
 // translator reads the files of one peer and collects their rules.
 type translator struct {
-	peer    Peer
+	peer    Tool
 	o       Options
 	project string // root of the project that the current file's rules are bound to
 	file    string // current file
@@ -285,14 +285,14 @@ func (t *translator) mode(line int, text, why, instead string) {
 
 // folders are where each peer keeps the settings of a project, relative to its
 // root.
-var folders = map[Peer][]string{
+var folders = map[Tool][]string{
 	Claude: {".claude"}, Codex: {".codex", ".codex/rules"}, Gemini: {".gemini", ".gemini/policies"},
 	OpenCode: {".", ".opencode", ".opencode/agent", ".opencode/agents"}, Zed: {".zed"}, VSCode: {".vscode"},
 }
 
 // projectOf returns the root of the project that a settings file belongs to, ""
 // if it applies to all.
-func projectOf(peer Peer, file, home string) string {
+func projectOf(peer Tool, file, home string) string {
 	dir := filepath.Dir(file)
 	for _, sub := range folders[peer] {
 		root := dir

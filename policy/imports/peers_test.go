@@ -20,7 +20,7 @@ type peerTest struct {
 	notes string
 }
 
-func testPeers(t *testing.T, peer Peer, tests []peerTest) {
+func testPeers(t *testing.T, peer Tool, tests []peerTest) {
 	t.Helper()
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -233,7 +233,7 @@ func TestOpenCode(t *testing.T) {
 func TestRefused(t *testing.T) {
 	tests := []struct {
 		name string
-		peer Peer
+		peer Tool
 		file string
 		text string
 		want string

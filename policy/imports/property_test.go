@@ -14,7 +14,7 @@ import (
 var named = []string{"git log", "npm run build", "echo hi"}
 
 // sameRules allow the same commands in each peer's settings.
-var sameRules = map[Peer][2]string{
+var sameRules = map[Tool][2]string{
 	Claude:   {".claude/settings.json", `{"permissions": {"allow": ["Bash(git log:*)", "Bash(npm run build)", "Bash(echo hi *)"]}}`},
 	Codex:    {".codex/rules/a.rules", "prefix_rule(pattern=[\"git\", \"log\"])\nprefix_rule(pattern=[\"npm\", \"run\", \"build\"])\nprefix_rule(pattern=[\"echo\", \"hi\"])\n"},
 	Gemini:   {".gemini/settings.json", `{"tools": {"allowed": ["run_shell_command(git log)", "run_shell_command(npm run build)", "run_shell_command(echo hi)"]}}`},

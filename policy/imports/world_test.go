@@ -152,7 +152,7 @@ func (w *world) call(t testing.TB, name, input, cwd string) *decisions.Decision 
 }
 
 // translate imports one settings file of a peer.
-func translate(t testing.TB, peer Peer, name, text string) *Import {
+func translate(t testing.TB, peer Tool, name, text string) *Import {
 	t.Helper()
 	im, err := tryTranslate(t, peer, name, text)
 	if err != nil {
@@ -161,7 +161,7 @@ func translate(t testing.TB, peer Peer, name, text string) *Import {
 	return im
 }
 
-func tryTranslate(t testing.TB, peer Peer, name, text string) (*Import, error) {
+func tryTranslate(t testing.TB, peer Tool, name, text string) (*Import, error) {
 	t.Helper()
 	table, profiles := shipped()
 	return Translate(peer, []File{{name, []byte(text)}}, Options{Home: home, Table: table, Profiles: profiles})

@@ -53,7 +53,7 @@ func (t *translator) write() error {
 	return t.files(out)
 }
 
-func (t *translator) outcome(r *rule, o Outcome, reason Reason, why, instead string) {
+func (t *translator) outcome(r *rule, o Fate, reason Reason, why, instead string) {
 	if r.remark != "" {
 		if why != "" {
 			why += "; "

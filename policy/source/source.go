@@ -243,7 +243,7 @@ func (r *reader) read(rel string) error {
 		return diag.Problem{File: shown, Text: "reading the file: " + diag.WithoutPath(err)}.AsError()
 	}
 	if r.size += int64(len(data)); len(data) > maxFileSize || r.size > maxTreeSize {
-		return diag.Problem{File: shown, Text: "is larger than 1 MiB, or the folder than 64 MiB"}.AsError()
+		return diag.Problem{File: shown, Text: fmt.Sprintf("is larger than %d MiB, or the folder than %d MiB", maxFileSize>>20, maxTreeSize>>20)}.AsError()
 	}
 	r.tree.stamp(rel, info)
 	r.tree.Files = append(r.tree.Files, File{Name: shown, Rel: rel, Dir: r.dir, Data: data, ModTime: info.ModTime()})

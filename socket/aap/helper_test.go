@@ -26,7 +26,7 @@ type fakeDecider struct {
 	verdicts map[string]decisions.Verdict
 	message  string               // of denies
 	reason   string               // beside the usual one
-	by       decisions.Decider    // of asks, if not the default
+	by       decisions.DecidedBy  // of asks, if not the default
 	got      []*decisions.Request // all of them
 	batches  int
 	short    bool // it breaks its promise

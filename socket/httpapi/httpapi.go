@@ -35,9 +35,9 @@ const (
 	maxHeader     = 16 << 10         // bytes; the server of net/http adds 4 KiB of its own
 	headerTimeout = 10 * time.Second // for the header
 	readTimeout   = 20 * time.Second // for header and body
-	// maxDeciding is how long deciding may take, with reading the project's rules.
-	maxDeciding = 20 * time.Second
-	idleTimeout = 2 * time.Minute // between two requests
+	// decideTimeout is how long deciding may take, with reading the project's rules.
+	decideTimeout = 20 * time.Second
+	idleTimeout   = 2 * time.Minute // between two requests
 	// shutdownExtra is how long requests may go on after they were told to end.
 	shutdownExtra = time.Second
 )
@@ -60,8 +60,8 @@ type Deps struct {
 // Options bound and identify the clients.
 type Options struct {
 	// Socket has the limits of the sockets: MaxMessage is that of a body,
-	// MaxRunning of requests that are decided at one time. MaxInFlight is not
-	// used, since a connection's requests follow each other.
+	// MaxRunning of requests that are decided at one time. How many requests of a
+	// connection may wait is not limited, since they follow each other.
 	Socket socket.Options
 	// Token must come with each request on a loopback address; "" on a Unix
 	// socket.
@@ -69,7 +69,7 @@ type Options struct {
 	// Owner is the user with the token.
 	Owner decisions.Peer
 
-	readTimeout, maxDeciding time.Duration // other ones, for tests
+	readTimeout, decideTimeout time.Duration // other ones, for tests
 }
 
 type server struct {
@@ -111,7 +111,7 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 		ReadHeaderTimeout: min(headerTimeout, reading),
 		ReadTimeout:       reading,
 		// Answers set their own deadline; this one ends what does not get that far.
-		WriteTimeout: reading + s.maxDeciding + cmp.Or(s.Socket.WriteTimeout, socket.DefaultWriteTimeout),
+		WriteTimeout: reading + s.decideTimeout + cmp.Or(s.Socket.WriteTimeout, socket.DefaultWriteTimeout),
 		IdleTimeout:  idleTimeout,
 		// It says nothing that is not said elsewhere, and may hold text of a request.
 		ErrorLog:    slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
@@ -126,7 +126,7 @@ func Serve(ctx context.Context, ln net.Listener, deps Deps, o Options) error {
 		DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- hs.Serve(&gate{Listener: ln, server: s}) }()
+	go func() { ended <- hs.Serve(&admittingListener{Listener: ln, server: s}) }()
 	select {
 	case err = <-ended:
 		// The listener has failed. What it accepted is answered all the same.
@@ -148,7 +148,7 @@ func newServer(ln net.Listener, deps Deps, o Options) (*server, error) {
 	if s.Socket.Admit == nil {
 		s.Socket.Admit = socket.AdmitSelf
 	}
-	s.maxDeciding = cmp.Or(o.maxDeciding, maxDeciding)
+	s.decideTimeout = cmp.Or(o.decideTimeout, decideTimeout)
 	s.Socket.MaxMessage = cmp.Or(s.Socket.MaxMessage, socket.DefaultMaxMessage)
 	if s.Socket.MaxRunning > 0 {
 		s.running = make(chan struct{}, s.Socket.MaxRunning)

@@ -32,15 +32,15 @@ func ListenLoopback(address string) (net.Listener, error) {
 
 type peerKey struct{}
 
-// gate is a listener that lets in who may use it, while there is room.
-type gate struct {
+// admittingListener is a listener that lets in who may use it, while there is room.
+type admittingListener struct {
 	net.Listener
 	server *server
 }
 
 // Accept returns the next connection that is served. Those that are not get an
 // answer here, as far as they take it at once.
-func (g *gate) Accept() (net.Conn, error) {
+func (g *admittingListener) Accept() (net.Conn, error) {
 	for {
 		c, err := g.Listener.Accept()
 		if err != nil {

@@ -98,7 +98,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), s.maxDeciding)
+	ctx, cancel := context.WithTimeout(r.Context(), s.decideTimeout)
 	defer cancel()
 	answer, err := s.await(ctx, func() ([]byte, error) { return e.answer(ctx, peer, body) })
 	if err == nil && ctx.Err() != nil {

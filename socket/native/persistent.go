@@ -12,8 +12,8 @@ import (
 
 // Bounds of the sessions that outlive their connections.
 const (
-	// maxIdle is how long such a session is kept after its last message.
-	maxIdle = 12 * time.Hour
+	// sessionIdle is how long such a session is kept after its last message.
+	sessionIdle = 12 * time.Hour
 	// maxSessionTrees is how many are kept of one person; over it the one that was
 	// silent longest is ended.
 	maxSessionTrees = 256
@@ -96,7 +96,7 @@ func (l *PersistentSessions) removeExpired(now time.Time, enters sessionTreeKey)
 		if f.used.After(now) {
 			f.used = now
 		}
-		if now.Sub(f.used) >= maxIdle {
+		if now.Sub(f.used) >= sessionIdle {
 			ended = append(ended, l.removeTree(key))
 			continue
 		}

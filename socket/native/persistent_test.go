@@ -97,14 +97,14 @@ func TestLastingSessions(t *testing.T) {
 
 	// The last message counts, not the first.
 	for range 3 {
-		d.now = d.now.Add(maxIdle - time.Second)
+		d.now = d.now.Add(sessionIdle - time.Second)
 		c := conn(7)
 		d.declare(t, c, "s", "")
 		if got := owner(c, "s"); got != is {
 			t.Fatal("it ended while it was used")
 		}
 	}
-	d.now = d.now.Add(maxIdle)
+	d.now = d.now.Add(sessionIdle)
 	c := conn(8)
 	d.declare(t, c, "s", "")
 	if got := owner(c, "s"); got == is {

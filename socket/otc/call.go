@@ -30,7 +30,7 @@ func (h *handler) call(c *socket.Conn, params strictjson.Value) (run, error) {
 	req.Peer = c.Peer
 	owner := c.Owner()
 	state, request := native.StateOf(c), native.RequestKey(c.RequestID())
-	of, other := callsOf(c).enter(callKey{a.own.SessionID, a.call.CallID}, a.sum(), decisionBytes+len(a.input))
+	of, other := callsOf(c).slotOf(callKey{a.own.SessionID, a.call.CallID}, a.sum(), decisionBytes+len(a.input))
 	return func(ctx context.Context) (any, error) {
 		req.Call.User = h.Users(req.Peer.UID)
 		f := a.findings(&req.Call)

@@ -298,12 +298,12 @@ func TestBounds(t *testing.T) {
 	var s calls
 	s.entries = map[callKey]*callEntry{}
 	for i := range 10 {
-		s.enter(callKey{"", fmt.Sprint(i)}, sum{}, maxCallBytes/4)
+		s.slotOf(callKey{"", fmt.Sprint(i)}, sum{}, maxCallBytes/4)
 		if s.size > maxCallBytes || len(s.entries) != len(s.order) {
 			t.Fatalf("%d: %d bytes, %d and %d", i, s.size, len(s.entries), len(s.order))
 		}
 	}
-	s.enter(callKey{"", "huge"}, sum{}, 2*maxCallBytes)
+	s.slotOf(callKey{"", "huge"}, sum{}, 2*maxCallBytes)
 	s.end("")
 	if s.size != 0 || len(s.entries)+len(s.order) != 0 {
 		t.Errorf("left are %d bytes, %d and %d", s.size, len(s.entries), len(s.order))

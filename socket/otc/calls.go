@@ -46,10 +46,10 @@ func callsOf(c *socket.Conn) *calls {
 	}).(*calls)
 }
 
-// enter finds the slot of a call, or makes one; other is set when the id is that
+// slotOf finds the slot of a call, or makes one; other is set when the id is that
 // of another call. A call without an id has a slot of its own. size is about what
 // the call's decision will hold.
-func (s *calls) enter(key callKey, of sum, size int) (found *callEntry, other bool) {
+func (s *calls) slotOf(key callKey, of sum, size int) (found *callEntry, other bool) {
 	if key.id == "" {
 		return &callEntry{sum: of}, false
 	}

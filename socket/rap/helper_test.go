@@ -26,7 +26,7 @@ type fakeDecider struct {
 
 	verdicts map[string]decisions.Verdict
 	message  string // of denies
-	by       decisions.Decider
+	by       decisions.DecidedBy
 	digest   string
 	got      []*decisions.Request
 	short    bool // it breaks its promise

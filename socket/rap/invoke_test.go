@@ -50,7 +50,7 @@ func TestInvoke(t *testing.T) {
 
 // TestDenyReasons: the model is told the rule's message, never permd's reason.
 func TestDenyReasons(t *testing.T) {
-	for by, want := range map[decisions.Decider]string{
+	for by, want := range map[decisions.DecidedBy]string{
 		decisions.ByPolicy: "not allowed by policy", decisions.ByMemory: "denied by the user", decisions.ByFailure: "it could not be decided",
 	} {
 		d := newDaemon(t)

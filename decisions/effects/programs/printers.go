@@ -8,9 +8,9 @@ import (
 	"github.com/permd/permd/internal/lexpath"
 )
 
-// printer is a line of prints_secrets: runs that print secrets although they read no
+// secretPrinter is a line of prints_secrets: runs that print secrets although they read no
 // secret file, so that a pipe passes one on.
-type printer struct {
+type secretPrinter struct {
 	programs []string
 	words    [][]string // in order, each with its alternatives
 	options  [][]string
@@ -24,7 +24,7 @@ func (p *tableParser) prints(lines []textNode) error {
 		if len(words) == 0 {
 			return line.errorf("a line without a program")
 		}
-		at := printer{programs: strings.Split(words[0], "|"), not: not}
+		at := secretPrinter{programs: strings.Split(words[0], "|"), not: not}
 		for _, w := range words[1:] {
 			if list := strings.Split(w, "|"); strings.HasPrefix(w, "-") {
 				at.options = append(at.options, list)
@@ -84,7 +84,7 @@ func (t *Table) PrintsSecrets(r *effects.Run) bool {
 
 // matches reports whether the run has these words in this order, with any others
 // between them, and each of these options, in any spelling.
-func (p *printer) matches(r *effects.Run) bool {
+func (p *secretPrinter) matches(r *effects.Run) bool {
 	n := 0
 	for _, arg := range r.Args {
 		if n < len(p.words) && oneOf(p.words[n], strings.ToLower(arg)) {
@@ -104,7 +104,7 @@ func (p *printer) matches(r *effects.Run) bool {
 }
 
 // all reports whether each word of the run is one of the first list.
-func (p *printer) all(r *effects.Run) bool {
+func (p *secretPrinter) all(r *effects.Run) bool {
 	for _, arg := range r.Args {
 		if len(p.words) == 0 || !oneOf(p.words[0], strings.ToLower(arg)) {
 			return false

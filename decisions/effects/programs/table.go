@@ -17,7 +17,7 @@ import (
 type Table struct {
 	programs map[string]*Program
 	Shell    shellTable
-	printers []printer // programs that print secrets
+	printers []secretPrinter // programs that print secrets
 	// printersOf are the indices in printers by program name, and printersOfAny those
 	// of the lines with a pattern for a name.
 	printersOf    map[string][]int

@@ -167,21 +167,6 @@ func (v *invocation) Leads(file string) (at string, secret bool) {
 	return e.File.Path, e.Tags.Has(effects.Secret) || e.Tags.Has(effects.Permd)
 }
 
-// noFile returns why a word at a file's position is no file, "" if it is one.
-func noFile(role programs.Role, text string) string {
-	switch {
-	case role == programs.RoleSources && strings.HasPrefix(text, "@"):
-		return "a file of options"
-	case role == programs.RoleViewed && strings.HasPrefix(text, "+"):
-		return "a command for a program that shows files"
-	case role == programs.RoleMatched && strings.ContainsAny(text, "*?["):
-		return "a pattern that the program reads itself"
-	case role == programs.RoleDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
-		return "an address that leads to a file"
-	}
-	return ""
-}
-
 // isName reports whether the text can only be a name that the program itself defines:
 // no path, no address, and no file of that name.
 func (v *invocation) isName(text string) bool {

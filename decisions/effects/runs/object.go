@@ -47,16 +47,31 @@ func (v *invocation) objectFile(a argument) {
 		v.unknown(a.i, "an archive whose members may lie anywhere: "+display.Display(display.ShowWord(&a.w)))
 	}
 	a.role = programs.RoleSources
-	v.sourceFile(a)
+	v.plainFile(a)
 }
 
-// sourceFile handles a file that is read, unless the word has a special form.
-func (v *invocation) sourceFile(a argument) {
+// plainFile handles a file that is read, unless the word has a special form.
+func (v *invocation) plainFile(a argument) {
 	if why := noFile(a.role, a.w.Text); why != "" {
 		v.unknown(a.i, why+": "+display.Display(display.ShowWord(&a.w)))
 		return
 	}
 	v.applyPath(programs.RoleReads, a.i, a.w, v.p.Recursive)
+}
+
+// noFile returns why a word at a file's position is no file, "" if it is one.
+func noFile(role programs.Role, text string) string {
+	switch {
+	case role == programs.RoleSources && strings.HasPrefix(text, "@"):
+		return "a file of options"
+	case role == programs.RoleViewed && strings.HasPrefix(text, "+"):
+		return "a command for a program that shows files"
+	case role == programs.RoleMatched && strings.ContainsAny(text, "*?["):
+		return "a pattern that the program reads itself"
+	case role == programs.RoleDatabase && strings.HasPrefix(strings.ToLower(text), "file:"):
+		return "an address that leads to a file"
+	}
+	return ""
 }
 
 // name handles a name that the program itself defines.

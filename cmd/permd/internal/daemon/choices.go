@@ -137,10 +137,11 @@ func (m choices) Add(ctx context.Context, uid uint32, n admin.NewChoice) (admin.
 		UID: uid, Verdict: n.Verdict, Kind: effects.Kind(n.Kind), Line: n.Line,
 		Scope: remember.ScopeKind(n.Scope), Home: user.Home,
 	}
-	if n.ExpiresIn < 0 || n.ExpiresIn > int64(remember.MaxExpiry/time.Second) {
-		return admin.Choice{}, fmt.Errorf("%w: the time limit must be at most ten years", admin.ErrRefused)
+	limit, err := remember.Expiry(n.ExpiresIn)
+	if err != nil {
+		return admin.Choice{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
-	l.For = time.Duration(n.ExpiresIn) * time.Second
+	l.For = limit
 	if l.Scope == remember.ForProject {
 		l.Project = paths.ProjectKey(m.d.engine.FS, paths.FindProject(m.d.engine.FS, n.Dir, user.Home))
 	}

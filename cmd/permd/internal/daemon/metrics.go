@@ -20,12 +20,12 @@ import (
 type metrics struct {
 	registry *prometheus.Registry
 
-	decisions *prometheus.CounterVec
-	seconds   *prometheus.HistogramVec
-	outcomes  *prometheus.CounterVec
-	changes   *prometheus.CounterVec
-	reloads   *prometheus.CounterVec
-	requests  *prometheus.CounterVec
+	decisions    *prometheus.CounterVec
+	seconds      *prometheus.HistogramVec
+	outcomes     *prometheus.CounterVec
+	changes      *prometheus.CounterVec
+	reloads      *prometheus.CounterVec
+	httpRequests *prometheus.CounterVec
 
 	// connections by socket.
 	decisionConns, adminConns, httpConns atomic.Int64
@@ -47,13 +47,13 @@ func newMetrics(d *daemon) *metrics {
 			Name: "permd_decision_seconds", Help: "How long decisions took, the journal included.",
 			Buckets: prometheus.ExponentialBuckets(25e-6, 2, 16), // to 0.8 s
 		}, []string{"verdict"}),
-		outcomes: counter("permd_outcomes_total", "Calls of which something is known that the verdict does not say.", "outcome"),
-		changes:  counter("permd_policy_changes_total", "Changes of rules that were seen.", "result"),
-		reloads:  counter("permd_reloads_total", "Readings of the rules that somebody asked for.", "result"),
-		requests: counter("permd_http_requests_total", "Requests over HTTP.", "path", "status"),
-		changed:  d.started,
+		outcomes:     counter("permd_outcomes_total", "Calls of which something is known that the verdict does not say.", "outcome"),
+		changes:      counter("permd_policy_changes_total", "Changes of rules that were seen.", "result"),
+		reloads:      counter("permd_reloads_total", "Readings of the rules that somebody asked for.", "result"),
+		httpRequests: counter("permd_http_requests_total", "Requests over HTTP.", "path", "status"),
+		changed:      d.started,
 	}
-	for _, c := range []prometheus.Collector{m.decisions, m.seconds, m.outcomes, m.changes, m.reloads, m.requests, state{d, m}} {
+	for _, c := range []prometheus.Collector{m.decisions, m.seconds, m.outcomes, m.changes, m.reloads, m.httpRequests, state{d, m}} {
 		m.registry.MustRegister(c) // of our own literals
 	}
 	return m
@@ -67,7 +67,7 @@ func (m *metrics) handler() http.Handler {
 
 // served counts a request.
 func (m *metrics) served(path string, status int) {
-	m.requests.WithLabelValues(path, strconv.Itoa(status)).Inc()
+	m.httpRequests.WithLabelValues(path, strconv.Itoa(status)).Inc()
 }
 
 // reloaded counts a reading that somebody asked for.
@@ -108,7 +108,8 @@ func (m *metrics) since() time.Time {
 // count is a journal whose decisions are counted.
 func (m *metrics) count(j decisions.Journal) decisions.Journal { return countingJournal{j, m} }
 
-// countingJournal is a journal whose decisions are counted, as they leave.
+// countingJournal is a journal whose decisions are counted after they were stored, as
+// the verdicts that are sent.
 type countingJournal struct {
 	decisions.Journal
 	metrics *metrics

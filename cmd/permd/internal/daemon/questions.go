@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/remember"
@@ -45,11 +44,12 @@ func (q questions) Allow(ctx context.Context, uid *uint32, a admin.Approval) (ad
 		}
 		return admin.Approved{Until: until, Stored: []decisions.StoredChoice{}}, err
 	}
-	if a.ExpiresIn > int64(remember.MaxExpiry/time.Second) {
-		return admin.Approved{}, fmt.Errorf("%w: the time limit must be at most ten years", admin.ErrRefused)
+	limit, err := remember.Expiry(a.ExpiresIn)
+	if err != nil {
+		return admin.Approved{}, fmt.Errorf("%w: %w", admin.ErrRefused, err)
 	}
 	kept, err := q.d.engine.Persistent.AllowAlways(ctx, uid, q.d.engine.Keeper(), decisions.Answer{
-		DecisionID: a.DecisionID, Width: a.Width, Scope: a.Scope, For: time.Duration(a.ExpiresIn) * time.Second,
+		DecisionID: a.DecisionID, Width: a.Width, Scope: a.Scope, For: limit,
 	})
 	switch {
 	case errors.Is(err, native.ErrNoQuestion):

@@ -124,7 +124,7 @@ func (s *server) run(ctx context.Context) error {
 	methods := s.engine.Methods()
 	all.Go(func() {
 		opts := s.options()
-		opts.MaxRunning = maxDeciding
+		opts.MaxRunning = maxRunning
 		if s.metrics != nil {
 			opts.Open = &s.metrics.decisionConns
 		}
@@ -167,9 +167,9 @@ func (s *server) run(ctx context.Context) error {
 	return errors.Join(failed[:]...)
 }
 
-// maxDeciding is how many requests are decided at one time: enough to share a
+// maxRunning is how many requests are decided at one time: enough to share a
 // write to the disk, few enough to be done with when the daemon is to stop.
-const maxDeciding = 64
+const maxRunning = 64
 
 // options are the limits of the sockets, from the settings.
 func (s *server) options() socket.Options {

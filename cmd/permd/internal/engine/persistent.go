@@ -38,13 +38,13 @@ func wallClock() time.Time { return time.Now().Round(0) }
 // contentState tells a file's content from any other: by its hash, and where that
 // would take too long by what the file system says about the file. Whoever writes to
 // it changes that, but not within the same tick of its clock, so nothing is known of a
-// file that was changed less than rest ago. Limit is in bytes.
+// file that was changed less than pause ago. Limit is in bytes.
 func contentState(path string, limit int64) (state string, size int64, err error) {
 	return contentStateAt(path, limit, time.Now)
 }
 
-// rest is how long a file must not have been changed.
-const rest = 2 * time.Second
+// pause is how long a file must not have been changed.
+const pause = 2 * time.Second
 
 func contentStateAt(path string, limit int64, now func() time.Time) (state string, size int64, err error) {
 	if state, size, err = contentDigest(path, limit); !errors.Is(err, errLong) {
@@ -54,7 +54,7 @@ func contentStateAt(path string, limit int64, now func() time.Time) (state strin
 	if err := unix.Stat(path, &st); err != nil {
 		return "", 0, fmt.Errorf("looking at a file: %w", err)
 	}
-	if now().Sub(time.Unix(0, st.Ctim.Nano())).Abs() < rest {
+	if now().Sub(time.Unix(0, st.Ctim.Nano())).Abs() < pause {
 		return "", 0, errors.New("looking at a file: it was changed just now")
 	}
 	return fmt.Sprintf("file %d %d %d %d", st.Dev, st.Ino, st.Size, st.Ctim.Nano()), 0, nil

@@ -14,7 +14,7 @@ import (
 
 // importPlaces are the usual places of a tool's settings: of the person, then of
 // a project.
-func importPlaces(peer imports.Peer, home, project string) []string {
+func importPlaces(peer imports.Tool, home, project string) []string {
 	var list []string
 	add := func(root string, names ...string) {
 		for _, n := range names {
@@ -51,7 +51,7 @@ func importPlaces(peer imports.Peer, home, project string) []string {
 }
 
 // importFiles reads the named files and folders, or the usual places.
-func importFiles(peer imports.Peer, named []string, home string) (files []imports.File, absent []string, err error) {
+func importFiles(peer imports.Tool, named []string, home string) (files []imports.File, absent []string, err error) {
 	var names []string
 	look := func(places []string) error {
 		for _, p := range places {

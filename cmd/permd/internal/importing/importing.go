@@ -36,7 +36,7 @@ type Options struct {
 
 // Read makes rules of the settings of a tool in the files and folders that
 // are named, or in the usual places.
-func Read(peer imports.Peer, named []string, o Options) (*Report, error) {
+func Read(peer imports.Tool, named []string, o Options) (*Report, error) {
 	home := (&account.Users{}).Lookup(uint32(os.Geteuid())).Home
 	files, absent, err := importFiles(peer, named, home)
 	if err != nil {

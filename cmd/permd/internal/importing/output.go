@@ -50,7 +50,7 @@ func (report *Report) notes(streams cli.Streams) {
 	for _, p := range report.Absent {
 		fmt.Fprintf(streams.Err, "not there: %s\n", p)
 	}
-	counts := make(map[imports.Outcome]int)
+	counts := make(map[imports.Fate]int)
 	for _, n := range report.Notes {
 		counts[n.Outcome]++
 		if n.Outcome == imports.Kept && n.Why == "" {

@@ -13,7 +13,7 @@ import (
 
 // restWalk visits all statements of a text, in order and at any depth.
 type restWalk struct {
-	*rest
+	*overflow
 	s     *walker
 	at    scope
 	pipes map[*syntax.Stmt]bool // statements that read the output of another command
@@ -27,8 +27,8 @@ type restWalk struct {
 type node struct{ subprocess, piped bool }
 
 // walk reads the commands of a parsed text.
-func (r *rest) walk(file *syntax.File, text string, at runs.Setting) {
-	w := &restWalk{rest: r, at: restScope(at.Cwd), loops: map[string][]string{}, pipes: map[*syntax.Stmt]bool{}}
+func (r *overflow) walk(file *syntax.File, text string, at runs.Setting) {
+	w := &restWalk{overflow: r, at: restScope(at.Cwd), loops: map[string][]string{}, pipes: map[*syntax.Stmt]bool{}}
 	w.s = &walker{b: r.b, text: text, from: at.From, alone: true}
 	syntax.Walk(file, w.visit)
 }

@@ -10,8 +10,9 @@ var (
 	errConnsPerUID = errors.New("too many connections of this user")
 )
 
-// limits counts what connections use, so that no user can take all of it.
-type limits struct {
+// connLimits counts the connections and the memory that they use, so that no user
+// can take all of it. How many requests of one connection wait is in calls.go.
+type connLimits struct {
 	maxConns, maxConnsPerUID int
 	maxBytes                 int // of long messages, for all users
 
@@ -24,7 +25,7 @@ type limits struct {
 type usage struct{ conns, bytes int }
 
 // enter counts a connection, or says which limit it would exceed.
-func (l *limits) enter(uid uint32) error {
+func (l *connLimits) enter(uid uint32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.users[uid]
@@ -47,7 +48,7 @@ func (l *limits) enter(uid uint32) error {
 }
 
 // leave ends what enter began.
-func (l *limits) leave(uid uint32) {
+func (l *connLimits) leave(uid uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.conns--
@@ -59,7 +60,7 @@ func (l *limits) leave(uid uint32) {
 
 // reserve takes n bytes of the budget for a user who has entered. A user gets
 // at most half of it.
-func (l *limits) reserve(uid uint32, n int) bool {
+func (l *connLimits) reserve(uid uint32, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	u := l.users[uid]
@@ -72,7 +73,7 @@ func (l *limits) reserve(uid uint32, n int) bool {
 }
 
 // release gives back n bytes.
-func (l *limits) release(uid uint32, n int) {
+func (l *connLimits) release(uid uint32, n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bytes -= n
@@ -84,7 +85,7 @@ func (l *limits) release(uid uint32, n int) {
 
 // Limits count what the connections of one server use, so that no user can take
 // all of it.
-type Limits struct{ limits }
+type Limits struct{ connLimits }
 
 // NewLimits returns the limits of Options, where a zero means the default.
 func NewLimits(o Options) *Limits {

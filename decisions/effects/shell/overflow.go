@@ -25,8 +25,8 @@ const (
 	maxRestPlaces   = 2        // folders for which each command is read
 )
 
-// rest collects the effects of what exceeds the bounds.
-type rest struct {
+// overflow collects the effects of what exceeds the bounds.
+type overflow struct {
 	b        *runs.Builder // for one command after the other
 	seed     maphash.Seed
 	seen     map[uint64]bool
@@ -42,7 +42,7 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 	if len(b.Unread) == 0 && len(beyond) == 0 {
 		return nil
 	}
-	r := &rest{seed: maphash.MakeSeed(), seen: map[uint64]bool{}, commands: map[uint64]bool{}}
+	r := &overflow{seed: maphash.MakeSeed(), seen: map[uint64]bool{}, commands: map[uint64]bool{}}
 	for i := range beyond {
 		r.keep(&beyond[i])
 	}
@@ -73,10 +73,10 @@ func ReadRest(b *runs.Builder, beyond []effects.Effect) []effects.Effect {
 }
 
 // full reports whether no more effects are kept.
-func (r *rest) full() bool { return len(r.list) >= runs.MaxRest+maxRestMore }
+func (r *overflow) full() bool { return len(r.list) >= runs.MaxRest+maxRestMore }
 
 // drain moves the effects of a command out of the builder.
-func (r *rest) drain() {
+func (r *overflow) drain() {
 	for i := range r.b.Effects {
 		e := &r.b.Effects[i]
 		r.network = r.network || e.Kind == effects.KindConnect || e.Kind == effects.KindRun && r.b.NetworkProgram(e.Run.Program)
@@ -97,7 +97,7 @@ func (r *rest) drain() {
 // keep adds an effect that a rule could deny, unless there is an equal one. It is detached
 // from its run: rules would otherwise see the words of one run with each of thousands of
 // effects.
-func (r *rest) keep(e *effects.Effect) {
+func (r *overflow) keep(e *effects.Effect) {
 	if e.Kind == effects.KindUnknown || r.full() || len(r.list) >= runs.MaxRest && harmlessEffect(e) {
 		return
 	}
@@ -146,7 +146,7 @@ func effectKey(e *effects.Effect, seed maphash.Seed) uint64 {
 
 // read reads one text. If it cannot be parsed, it is split where a command may begin, and
 // searched like code.
-func (r *rest) read(text string, at runs.Setting) {
+func (r *overflow) read(text string, at runs.Setting) {
 	clean := strings.Map(func(c rune) rune {
 		if c != '\n' && c != '\t' && HiddenCharacter(string(c)) != "" || c == '\r' {
 			return ' '
@@ -171,7 +171,7 @@ func (r *rest) read(text string, at runs.Setting) {
 
 // code adds a text that cannot be parsed as the inline code of a shell, for rules to
 // see.
-func (r *rest) code(text string, at runs.Setting) {
+func (r *overflow) code(text string, at runs.Setting) {
 	r.keep(&effects.Effect{
 		Kind: effects.KindRun, From: at.From, Text: display.Display("run sh -c " + text), Shell: true, Tags: r.b.Paths.CwdTags(at.Cwd),
 		Run: &effects.Run{Program: "sh", Args: []string{"-c", text}, Stdin: effects.StdinNone, Cwd: at.Cwd, Known: true, Harmful: []int{0, 1}, HarmlessFrom: 2, Own: r.b.OwnInText(text)},
@@ -181,7 +181,7 @@ func (r *rest) code(text string, at runs.Setting) {
 // readFragments reads possible commands in a text that cannot be parsed: the parts
 // between characters that end a command, as they are, without quotes, and from the first
 // quote on.
-func (r *rest) readFragments(text string, at runs.Setting) {
+func (r *overflow) readFragments(text string, at runs.Setting) {
 	r.functions(text, at)
 	for piece := range strings.FieldsFuncSeq(text, func(c rune) bool { return strings.ContainsRune("\n;&(){}`", c) }) {
 		variants := []string{piece}
@@ -218,7 +218,7 @@ func stripLead(piece string) string {
 }
 
 // functions adds possible functions in a text that cannot be parsed.
-func (r *rest) functions(text string, at runs.Setting) {
+func (r *overflow) functions(text string, at runs.Setting) {
 	const most, shown = 64, 200
 	for range most {
 		i := strings.Index(text, "()")

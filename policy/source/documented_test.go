@@ -1,0 +1,19 @@
+package source
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestDocumentedBounds compares the bounds that policy.md has with the constants.
+func TestDocumentedBounds(t *testing.T) {
+	data, err := os.ReadFile("../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("is too much (%d files, %d folders, %d MiB)", maxFiles, maxFolders, maxTreeSize>>20); !strings.Contains(string(data), want) {
+		t.Errorf("policy.md does not say %q", want)
+	}
+}
