@@ -23,7 +23,7 @@ func parseTool(line string) (*Tool, *refusal) {
 	switch {
 	case name == "" || named && server == "":
 		return nil, refuse("write server:tool, or the tool alone if it is the agent's own", "a part of the line is empty")
-	case strings.HasPrefix(server, `"`), strings.HasPrefix(name, `"`), strings.Contains(name, `@"`):
+	case strings.HasPrefix(server, `"`), strings.HasPrefix(name, `"`), strings.Contains(line, `@"`):
 		// A label quotes a name that a line would interpret differently. As a
 		// line it would name a tool with the quotes in its name, and match
 		// none.

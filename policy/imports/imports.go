@@ -145,7 +145,7 @@ const (
 
 // Import is the result of a translation.
 type Import struct {
-	Tool  Tool     `json:"peer"`
+	Peer  Tool     `json:"peer"`
 	Files []Out    `json:"files"`
 	Notes []Note   `json:"notes"` // ordered by file and line
 	Read  []Source `json:"read"`
@@ -190,7 +190,7 @@ func Translate(peer Tool, files []File, o Options) (*Import, error) {
 	if len(files) == 0 {
 		return nil, errors.New("translating settings: there is no file")
 	}
-	t := &translator{peer: peer, o: o, im: &Import{Tool: peer, Notes: []Note{}, Files: []Out{}}}
+	t := &translator{peer: peer, o: o, im: &Import{Peer: peer, Notes: []Note{}, Files: []Out{}}}
 	for _, f := range files {
 		if len(f.Data) > maxFile {
 			return nil, &fileError{at: Place{File: f.Name}, err: fmt.Errorf("the file is longer than %d bytes", maxFile)}
