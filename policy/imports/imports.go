@@ -184,8 +184,8 @@ func (e *fileError) Hint() string { return e.fix }
 
 // Translate reads settings and turns them into rules. Files of the same peer
 // are one set of settings; where their order matters, a later one takes
-// precedence. A file that cannot be read completely is an *Error, because its
-// denies are not known.
+// precedence. A file that cannot be read completely is an error with a method
+// Hint, because its denies are not known.
 func Translate(peer Tool, files []File, o Options) (*Import, error) {
 	if len(files) == 0 {
 		return nil, errors.New("translating settings: there is no file")

@@ -26,7 +26,7 @@ import (
 // hostile or broken folder from filling memory.
 const (
 	maxFileSize = 1 << 20
-	maxFiles    = 4096
+	maxFiles    = 4096 // rules, tests, lists and program files together
 	maxTreeSize = 64 << 20
 	maxDepth    = 8
 	maxEntries  = 65536 // names examined, including files that are not rules

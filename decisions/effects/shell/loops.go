@@ -93,6 +93,7 @@ func (s *walker) forClause(cmd *syntax.ForClause, at scope, in runs.Input) exitS
 		s.setAny()
 	}
 	if cmd.Select {
+		// It reads standard input, sets REPLY, and takes any word any number of times.
 		s.unknown("a select loop")
 	}
 	return s.loop(at, nil, cmd.Do, false, name, in)
