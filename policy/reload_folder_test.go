@@ -120,6 +120,9 @@ func TestFolders(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && len(tt.steps) > 5 {
+				t.Skip("long: it waits for events after each of many steps")
+			}
 			w := newWorld(t)
 			policytest.Write(t, w.user, map[string]string{"a.rego": deny("first")})
 			s := w.watched(t)
