@@ -3,7 +3,6 @@ package docs
 import (
 	"context"
 	"encoding/json"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path"
@@ -22,6 +21,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
 
@@ -202,15 +202,6 @@ func folder(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
-	old := time.Now().Add(-time.Hour)
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chtimes(path, old, old)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	policytest.Age(t, dir)
 	return dir
 }

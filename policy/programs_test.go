@@ -86,7 +86,7 @@ func TestPrograms(t *testing.T) {
 	reload := func(want string) {
 		t.Helper()
 		before, _ := s.Snapshot(s.opts.UID, "")
-		w.age(t)
+		policytest.Age(t, w.root)
 		changed, err := s.Reload(t.Context())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Fatalf("reload: %v, want %q", err, want)

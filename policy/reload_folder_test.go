@@ -15,6 +15,7 @@ import (
 // TestFolders: what happens to folders of rules, each step found by an event.
 // After each, a change in what is there then is found as well.
 func TestFolders(t *testing.T) {
+	t.Parallel()
 	deny := func(reason string) string { return rulesFor("user", "deny", "rm", reason) }
 	move := rename
 	drop := func(t *testing.T, dir string) {

@@ -100,6 +100,7 @@ func (p *pauses) stalled() bool { return p.longest >= quietPeriod*3/4 }
 // TestSave: the ways in which programs save a file. Each writes the reason
 // "new" over "old", and none may show anything but one of them.
 func TestSave(t *testing.T) {
+	t.Parallel()
 	put := func(t *testing.T, path, text string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -67,7 +67,7 @@ func TestOpenFails(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			tt.make(t, w)
-			w.age(t)
+			policytest.Age(t, w.root)
 			if _, err := Open(t.Context(), w.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -148,7 +148,7 @@ func TestReloadSteps(t *testing.T) {
 		before := layerStatus(t, s, decisions.User).State
 		count := len(told)
 		step.do()
-		w.age(t)
+		policytest.Age(t, w.root)
 		changed, err := s.Reload(t.Context())
 		if changed != step.changed {
 			t.Errorf("%s: changed %v", step.name, changed)

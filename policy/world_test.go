@@ -3,11 +3,9 @@ package policy
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/policy/policytest"
@@ -53,32 +51,9 @@ func newWorldIn(t testing.TB, root string) *world {
 	return w
 }
 
-// age makes what was just written an hour old, so that it is used without the
-// wait for the end of a change. What is older, or of the future, stays as it is.
-func (w *world) age(t testing.TB) {
-	t.Helper()
-	now := time.Now()
-	err := filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Type()&fs.ModeSymlink != 0 {
-			return err
-		}
-		info, err := d.Info()
-		if err != nil {
-			return err
-		}
-		if age := now.Sub(info.ModTime()); age < 0 || age > time.Minute {
-			return nil
-		}
-		return os.Chtimes(path, time.Time{}, now.Add(-time.Hour))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (w *world) open(t testing.TB) *Store {
 	t.Helper()
-	w.age(t)
+	policytest.Age(t, w.root)
 	s, err := Open(context.Background(), w.opts)
 	if err != nil {
 		t.Fatal(err)

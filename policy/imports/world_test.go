@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
 
@@ -47,8 +48,7 @@ func newWorld(t testing.TB, im *Import, base map[string][]byte) *world {
 	return openWorld(t, im, folder(t, im), base)
 }
 
-// openWorld is newWorld for rules that have been written: permd waits until
-// files have rested for a moment.
+// openWorld is newWorld for rules that have been written.
 func openWorld(t testing.TB, im *Import, dir string, base map[string][]byte) *world {
 	t.Helper()
 	uid := uint32(os.Geteuid())
@@ -109,6 +109,7 @@ func folder(t testing.TB, im *Import) string {
 			t.Fatal(err)
 		}
 	}
+	policytest.Age(t, dir)
 	return dir
 }
 
