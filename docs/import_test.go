@@ -10,20 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/imports"
-	"github.com/permd/permd/rego"
 )
 
 // TestImports imports the settings that import.md shows, compares the lists, and
 // decides the calls with them.
 func TestImports(t *testing.T) {
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := tools.ParseProfiles(rego.Profiles())
+	profiles, err := shippedProfiles()
 	if err != nil {
 		t.Fatal(err)
 	}

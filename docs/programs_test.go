@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -22,7 +21,7 @@ func TestProgramsExample(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("there are %d files of programs", len(files))
 	}
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}

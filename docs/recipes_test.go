@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/permd/permd/decisions"
-	"github.com/permd/permd/decisions/effects/programs"
-	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
 	"github.com/permd/permd/rego"
 )
@@ -49,14 +47,15 @@ func TestRecipes(t *testing.T) {
 	if len(all) != 11 {
 		t.Errorf("there are %d recipes", len(all))
 	}
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	profiles, err := tools.ParseProfiles(rego.Profiles())
+	profiles, err := shippedProfiles()
 	if err != nil {
 		t.Fatal(err)
 	}
+	without := newWorld(t, rules{})
 	for _, r := range all {
 		t.Run(r.title, func(t *testing.T) {
 			dir := folder(t, r.files)
@@ -83,12 +82,12 @@ func TestRecipes(t *testing.T) {
 					t.Errorf("%s:%d: %s %s: %s", res.File, res.Line, res.Outcome, res.Name, res.Detail())
 				}
 			}
-			r.decide(t, dir, checked.Layer)
+			r.decide(t, without, dir, checked.Layer)
 		})
 	}
 }
 
-func (r *recipe) decide(t *testing.T, dir string, layer decisions.Layer) {
+func (r *recipe) decide(t *testing.T, without *world, dir string, layer decisions.Layer) {
 	var with rules
 	switch layer {
 	case decisions.Org:
@@ -103,7 +102,7 @@ func (r *recipe) decide(t *testing.T, dir string, layer decisions.Layer) {
 	case decisions.Base:
 		t.Fatal("a recipe of the base layer")
 	}
-	w, without := newWorld(t, with), newWorld(t, rules{})
+	w := newWorld(t, with)
 	matters := false
 	for line := range strings.Lines(r.calls) {
 		verdict, call, _ := strings.Cut(strings.TrimSpace(line), " ")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode"
@@ -17,7 +18,10 @@ import (
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
 	"github.com/permd/permd/decisions/effects/paths"
+	"github.com/permd/permd/decisions/effects/programs"
+	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
 
@@ -49,9 +53,19 @@ type world struct {
 	project string
 }
 
+// The shipped program table and agent profiles, which nothing changes.
+var (
+	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
+)
+
 func newWorld(t *testing.T, r rules) *world {
 	t.Helper()
 	uid := uint32(os.Geteuid())
+	table, err := shippedTable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	base := rego.Base()
 	if r.noBase {
 		base = nil
@@ -60,7 +74,7 @@ func newWorld(t *testing.T, r rules) *world {
 		OrgDir: r.org, OrgOwners: []uint32{0, uid},
 		UserDir: func(uint32) (string, error) { return r.user, nil },
 		UID:     uid,
-		Base:    base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		Base:    base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(), Table: table,
 		Switches: func() (policy.Switches, error) { return policy.Switches{Profile: r.profile}, nil },
 	})
 	if err != nil {
@@ -172,7 +186,8 @@ func (w *world) decide(t *testing.T, c *effects.Call) *decisions.Decision {
 }
 
 // folder writes files into a new folder that only its owner can write, as
-// permd wants its rules.
+// permd wants its rules. They are old, so that permd uses them without waiting
+// for the end of a change.
 func folder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "private", "policy.d")
@@ -187,5 +202,6 @@ func folder(t *testing.T, files map[string]string) string {
 			t.Fatal(err)
 		}
 	}
+	policytest.Age(t, dir)
 	return dir
 }

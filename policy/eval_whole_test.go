@@ -10,6 +10,7 @@ import (
 
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
+	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/input/inputtest"
 )
@@ -17,6 +18,7 @@ import (
 // A rule that reads any one member sees it: no part that is needed is left out.
 func TestNeeds(t *testing.T) {
 	schema := testSchema(t)
+	compiled := map[string]*compiledLayer{} // by text: the inputs have most paths in common
 	for _, in := range inputtest.Everything() {
 		all := map[string]bool{}
 		inputtest.Paths(input.Build(in, input.AllParts).Value, "", all)
@@ -26,9 +28,13 @@ func TestNeeds(t *testing.T) {
 				"variable": `deny contains "x" if { p := "` + path[strings.LastIndex(path, ".")+1:] + `"; o := input` + dotted(path) + `; o[p] == o[p] }`,
 				"function": `deny contains "x" if f(input)` + "\n" + `f(i) if { v := i.` + path + `; v == v }`,
 			} {
-				c, ps := compile(unitOf(decisions.Org, map[string]string{"a.rego": text}), schema)
-				if ps.Failed() {
-					t.Fatalf("%s %s: %v", path, form, ps.Errors())
+				c := compiled[text]
+				if c == nil {
+					var ps diag.List
+					if c, ps = compile(unitOf(decisions.Org, map[string]string{"a.rego": text}), schema); ps.Failed() {
+						t.Fatalf("%s %s: %v", path, form, ps.Errors())
+					}
+					compiled[text] = c
 				}
 				for _, whole := range []bool{false, true} {
 					fired, err := c.eval(&query{input: input.Build(in, c.needs), now: in.Now, cancel: noCancel{}, wholeSet: whole})

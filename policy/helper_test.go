@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"flag"
 	"maps"
-	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -14,18 +16,32 @@ import (
 	"github.com/permd/permd/policy/input"
 	"github.com/permd/permd/policy/input/inputtest"
 	"github.com/permd/permd/policy/source"
+	"github.com/permd/permd/rego"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// parallelTests is how many parallel tests run at a time unless -parallel says
+// otherwise. They wait for files to rest and for events, so they need no
+// processor each.
+const parallelTests = 8
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallelTests)); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var shippedSchema = sync.OnceValues(func() (*input.Schema, error) { return input.ParseSchema(rego.InputSchema()) })
 
 // testSchema is the schema that permd ships.
 func testSchema(t testing.TB) *input.Schema {
 	t.Helper()
-	data, err := os.ReadFile("../rego/input.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := input.ParseSchema(data)
+	s, err := shippedSchema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/permd/permd/policy/policytest"
-	"github.com/permd/permd/rego"
 )
 
 // TestDeniedLosses: with a rule that allows a program with any words, another one
@@ -17,7 +16,6 @@ func TestDeniedLosses(t *testing.T) {
 	policytest.Write(t, w.user, map[string]string{"rules.yaml": "allow:\n  run: [\"rsync *\", \"tar *\", \"7z *\", \"unzip *\", \"zip *\", \"cp *\", \"ln *\", \"install *\", \"shred *\", \"mount *\", \"ar *\"]\n" +
 		"  write: [\"./**\"]\n  read: [\"./**\"]\n" +
 		"deny:\n  delete: [\"~/p/src/**\"]\n  write: [\"/etc/**\", \"~/p/keep/**\"]\n"})
-	w.opts.Programs = rego.Programs()
 	s := w.open(t)
 	for command, want := range map[string]bool{
 		"rsync -a --delete new/ src/":                true,

@@ -10,7 +10,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/rego"
 )
 
@@ -47,7 +46,7 @@ func TestProgramsSchema(t *testing.T) {
 			t.Errorf("%s does not fit the schema: %.400s", name, why)
 		}
 	}
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/permd/permd/decisions"
 	"github.com/permd/permd/decisions/effects"
 	"github.com/permd/permd/decisions/effects/fsfake"
-	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy/diag"
 	"github.com/permd/permd/policy/policytest"
@@ -87,6 +86,7 @@ func TestPrograms(t *testing.T) {
 	reload := func(want string) {
 		t.Helper()
 		before, _ := s.Snapshot(s.opts.UID, "")
+		policytest.Age(t, w.root)
 		changed, err := s.Reload(t.Context())
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Fatalf("reload: %v, want %q", err, want)
@@ -197,7 +197,7 @@ func TestProgramsOfProject(t *testing.T) {
 	if _, run := judged(t, s, w.project, "deployctl status"); run.Known {
 		t.Error("a project described a program")
 	}
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 // TestFolders: what happens to folders of rules, each step found by an event.
 // After each, a change in what is there then is found as well.
 func TestFolders(t *testing.T) {
+	t.Parallel()
 	deny := func(reason string) string { return rulesFor("user", "deny", "rm", reason) }
 	move := rename
 	drop := func(t *testing.T, dir string) {
@@ -120,6 +121,9 @@ func TestFolders(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && len(tt.steps) > 5 {
+				t.Skip("long: it waits for events after each of many steps")
+			}
 			w := newWorld(t)
 			policytest.Write(t, w.user, map[string]string{"a.rego": deny("first")})
 			s := w.watched(t)

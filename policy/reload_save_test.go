@@ -100,6 +100,7 @@ func (p *pauses) stalled() bool { return p.longest >= quietPeriod*3/4 }
 // TestSave: the ways in which programs save a file. Each writes the reason
 // "new" over "old", and none may show anything but one of them.
 func TestSave(t *testing.T) {
+	t.Parallel()
 	put := func(t *testing.T, path, text string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
@@ -236,6 +237,7 @@ func TestEmptied(t *testing.T) {
 		return w, s
 	}
 	t.Run("written", func(t *testing.T) {
+		t.Parallel()
 		w, s := open(t)
 		policytest.Write(t, w.user, map[string]string{"a.rego": both})
 		look(t, s, now, StateOK)
@@ -244,6 +246,7 @@ func TestEmptied(t *testing.T) {
 		}
 	})
 	t.Run("long ago", func(t *testing.T) {
+		t.Parallel()
 		w, s := open(t)
 		past := time.Now().Add(-emptyGrace)
 		if err := os.Chtimes(filepath.Join(w.user, "a.rego"), past, past); err != nil {
@@ -252,6 +255,7 @@ func TestEmptied(t *testing.T) {
 		look(t, s, after, StateOK)
 	})
 	t.Run("a person says so", func(t *testing.T) {
+		t.Parallel()
 		_, s := open(t)
 		if changed, err := s.Reload(t.Context()); !changed || err != nil {
 			t.Errorf("reload: %v, %v", changed, err)
@@ -259,16 +263,19 @@ func TestEmptied(t *testing.T) {
 		look(t, s, after, StateOK)
 	})
 	t.Run("only comments left", func(t *testing.T) {
+		t.Parallel()
 		w, s := open(t)
 		policytest.Write(t, w.user, map[string]string{"a.rego": "# deny nothing\n"})
 		look(t, s, after, StateOK)
 	})
 	t.Run("removed beside others", func(t *testing.T) {
+		t.Parallel()
 		w, s := open(t)
 		remove(t, w.user, "a.rego")
 		look(t, s, after, StateOK)
 	})
 	t.Run("all removed", func(t *testing.T) {
+		t.Parallel()
 		w, s := open(t)
 		policytest.Write(t, w.user, map[string]string{"a.rego": both})
 		look(t, s, now, StateOK)
@@ -281,6 +288,7 @@ func TestEmptied(t *testing.T) {
 		look(t, s, []string{"base ask base"}, StateAbsent)
 	})
 	t.Run("a list", func(t *testing.T) {
+		t.Parallel()
 		w := newWorld(t)
 		policytest.Write(t, w.user, map[string]string{"rules.yaml": "allow:\n  run: [\"rm\"]\ndeny:\n  run: [\"rm\"]\n"})
 		s := w.open(t)
@@ -301,6 +309,7 @@ func TestBlank(t *testing.T) {
 		"nothing": "", "a line": "\n", "comments": "# one\n\n  # two", "a package": "package permd.user\n",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			w := newWorld(t)
 			files := map[string]string{"a.rego": text, "a_test.rego": text, "b.rego": rulesFor("user", "deny", "rm", "b")}
 			if name != "a package" {

@@ -12,8 +12,12 @@ import (
 
 // The shipped base layer passes the checks and its own tests, without warnings.
 func TestShippedBase(t *testing.T) {
+	t.Parallel()
 	for _, profile := range []string{settings.ProfileCareful, settings.ProfileBalanced, settings.ProfileUnattended} {
-		t.Run(profile, func(t *testing.T) { testShipped(t, profile) })
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			testShipped(t, profile)
+		})
 	}
 }
 

@@ -60,6 +60,9 @@ type Options struct {
 	Schema   []byte            // JSON schema of the input
 	Programs map[string][]byte // the program table
 	Profiles []byte            // the agent profiles
+	// Table is the parsed Programs, for those who open many stores: it is
+	// read-only. Open parses Programs if it is nil.
+	Table *programs.Table
 
 	// Switches reads the merged settings; it is called at the start and at each
 	// reload. Defaults if nil.
@@ -139,8 +142,10 @@ func Open(ctx context.Context, opts Options) (*Store, error) {
 	if s.schema, err = input.ParseSchema(opts.Schema); err != nil {
 		return nil, err
 	}
-	if s.table, err = programs.ParseTable(opts.Programs); err != nil {
-		return nil, fmt.Errorf("reading the program table: %w", err)
+	if s.table = opts.Table; s.table == nil {
+		if s.table, err = programs.ParseTable(opts.Programs); err != nil {
+			return nil, fmt.Errorf("reading the program table: %w", err)
+		}
 	}
 	if s.profiles, err = tools.ParseProfiles(opts.Profiles); err != nil {
 		return nil, fmt.Errorf("reading the agent profiles: %w", err)

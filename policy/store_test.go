@@ -58,12 +58,16 @@ func TestOpenFails(t *testing.T) {
 			w.opts.Switches = func() (Switches, error) { return Switches{}, errors.New("permd.toml: bad") }
 		}, "permd.toml: bad"},
 		{"schema", func(t *testing.T, w *world) { w.opts.Schema = []byte(`{}`) }, "schema"},
+		{"programs", func(t *testing.T, w *world) {
+			w.opts.Table, w.opts.Programs = nil, map[string][]byte{"a.yaml": []byte("programs: [")}
+		}, "reading the program table"},
 		{"base", func(t *testing.T, w *world) { w.opts.Base = map[string][]byte{"base/x.rego": []byte("package x")} }, "base/x.rego:1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			tt.make(t, w)
+			policytest.Age(t, w.root)
 			if _, err := Open(t.Context(), w.opts); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -144,6 +148,7 @@ func TestReloadSteps(t *testing.T) {
 		before := layerStatus(t, s, decisions.User).State
 		count := len(told)
 		step.do()
+		policytest.Age(t, w.root)
 		changed, err := s.Reload(t.Context())
 		if changed != step.changed {
 			t.Errorf("%s: changed %v", step.name, changed)

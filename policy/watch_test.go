@@ -12,6 +12,7 @@ import (
 
 // Watch finds changes by events and, in the end, without them.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	policytest.Write(t, w.user, map[string]string{"a.rego": rulesFor("user", "deny", "rm", "zero")})
 	s := w.open(t)

@@ -14,6 +14,7 @@ import (
 
 // world is a store over temporary folders.
 type world struct {
+	root               string // holds the others
 	org, user, project string
 	opts               Options
 }
@@ -23,6 +24,7 @@ func newWorld(t testing.TB) *world { return newWorldIn(t, t.TempDir()) }
 func newWorldIn(t testing.TB, root string) *world {
 	t.Helper()
 	w := &world{
+		root:    root,
 		org:     filepath.Join(root, "etc/permd/policy.d"),
 		user:    filepath.Join(root, "home/.config/permd/policy.d"),
 		project: filepath.Join(root, "home/work/p"),
@@ -32,6 +34,10 @@ func newWorldIn(t testing.TB, root string) *world {
 			t.Fatal(err)
 		}
 	}
+	table, err := shippedTable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.opts = Options{
 		OrgDir: w.org, OrgOwners: policytest.Owners(),
 		UserDir:  func(uint32) (string, error) { return w.user, nil },
@@ -40,12 +46,14 @@ func newWorldIn(t testing.TB, root string) *world {
 		Schema:   rego.InputSchema(),
 		Programs: rego.Programs(),
 		Profiles: rego.Profiles(),
+		Table:    table,
 	}
 	return w
 }
 
 func (w *world) open(t testing.TB) *Store {
 	t.Helper()
+	policytest.Age(t, w.root)
 	s, err := Open(context.Background(), w.opts)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/permd/permd/decisions/effects/programs"
 	"github.com/permd/permd/decisions/effects/tools"
 	"github.com/permd/permd/policy"
+	"github.com/permd/permd/policy/policytest"
 	"github.com/permd/permd/rego"
 )
 
@@ -47,15 +48,15 @@ func newWorld(t testing.TB, im *Import, base map[string][]byte) *world {
 	return openWorld(t, im, folder(t, im), base)
 }
 
-// openWorld is newWorld for rules that have been written: permd waits until
-// files have rested for a moment.
+// openWorld is newWorld for rules that have been written.
 func openWorld(t testing.TB, im *Import, dir string, base map[string][]byte) *world {
 	t.Helper()
 	uid := uint32(os.Geteuid())
+	table, _ := shipped()
 	store, err := policy.Open(t.Context(), policy.Options{
 		OrgDir: filepath.Join(t.TempDir(), "none"), OrgOwners: []uint32{0, uid},
 		UserDir: func(uint32) (string, error) { return dir, nil },
-		UID:     uid, Base: base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(),
+		UID:     uid, Base: base, Schema: rego.InputSchema(), Programs: rego.Programs(), Profiles: rego.Profiles(), Table: table,
 	})
 	if err != nil {
 		for _, f := range im.Files {
@@ -108,6 +109,7 @@ func folder(t testing.TB, im *Import) string {
 			t.Fatal(err)
 		}
 	}
+	policytest.Age(t, dir)
 	return dir
 }
 

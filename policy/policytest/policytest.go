@@ -2,9 +2,11 @@
 package policytest
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // Write writes files below dir.
@@ -18,6 +20,30 @@ func Write(t testing.TB, dir string, files map[string]string) {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// Age makes what was just written in a folder an hour old, so that permd uses it
+// without the wait for the end of a change. What is older, or of the future,
+// stays as it is.
+func Age(t testing.TB, dir string) {
+	t.Helper()
+	now := time.Now()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		if age := now.Sub(info.ModTime()); age < 0 || age > time.Minute {
+			return nil
+		}
+		return os.Chtimes(path, time.Time{}, now.Add(-time.Hour))
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -303,6 +303,7 @@ func TestSpoiledFields(t *testing.T) {
 		t.Skip("one request after the other: there is no race to find, and the detector makes it take minutes")
 	}
 	world := shippedWorld(t)
+	seen := map[string]bool{}
 	for _, s := range index(t) {
 		var msg struct {
 			Method string         `json:"method"`
@@ -317,12 +318,17 @@ func TestSpoiledFields(t *testing.T) {
 		if msg.Method != MethodRequestPermission {
 			continue
 		}
+		more := seen[s.Agent]
+		seen[s.Agent] = true
 		forms := map[string]map[string]any{"": msg.Params}
 		if _, ok := msg.Params["toolCall"]; ok {
 			forms = map[string]map[string]any{" v1": msg.Params, " v2": asVersion2(msg.Params)}
 		}
 		for form, params := range forms {
 			t.Run(s.File+form, func(t *testing.T) {
+				if testing.Short() && more {
+					t.Skip("long: it spoils further samples of an agent")
+				}
 				t.Parallel()
 				spoilAll(t, newGuard(world), &s, params)
 			})

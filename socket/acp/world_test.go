@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/permd/permd/decisions"
@@ -26,13 +27,19 @@ var agentNames = map[string]string{
 	"Devin CLI":              "devin",
 }
 
+// The shipped program table and agent profiles, which nothing changes.
+var (
+	shippedTable    = sync.OnceValues(func() (*programs.Table, error) { return programs.ParseTable(rego.Programs()) })
+	shippedProfiles = sync.OnceValues(func() (*tools.Profiles, error) { return tools.ParseProfiles(rego.Profiles()) })
+)
+
 func shippedWorld(t testing.TB) *tools.World {
 	t.Helper()
-	profiles, err := tools.ParseProfiles(rego.Profiles())
+	profiles, err := shippedProfiles()
 	if err != nil {
 		t.Fatalf("reading the shipped profiles: %v", err)
 	}
-	table, err := programs.ParseTable(rego.Programs())
+	table, err := shippedTable()
 	if err != nil {
 		t.Fatalf("reading the shipped program table: %v", err)
 	}
