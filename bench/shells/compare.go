@@ -73,7 +73,9 @@ func compare(v *verdict, o *observed) []difference {
 func movesItself(r *ran) bool {
 	switch r.name() {
 	case "git":
-		return slices.Contains(r.args, "-C")
+		// Git refuses -C with its folder in the same word, so what permd says of that
+		// does not count.
+		return slices.ContainsFunc(r.args, func(arg string) bool { return strings.HasPrefix(arg, "-C") })
 	case "tar", "patch":
 		return slices.ContainsFunc(r.args, func(arg string) bool {
 			return strings.Contains(arg, "C") || strings.HasPrefix(arg, "-d") || strings.HasPrefix(arg, "--d")
