@@ -24,9 +24,9 @@ func BenchmarkAAPTurn(b *testing.B) {
 			var events []string
 			asked := 0
 			for i := range calls {
-				call := fmt.Sprintf(`{"event":"tool_call","toolCallId":"call_%d","name":"deploy_service","input":{"service":"payments-%d","environment":"staging","revision":"4f2c9e1"}}`, i, i)
+				call := fmt.Sprintf(`{"event":"tool_call","toolCallId":"%s_%d","name":"deploy_service","input":{"service":"payments-%d","environment":"staging","revision":"4f2c9e1"}}`, kind, i, i)
 				if kind == "mixed" && i%2 == 0 {
-					call = fmt.Sprintf(`{"event":"tool_call","toolCallId":"call_%d","name":"Read","input":{"file_path":"src/main.go","limit":%d}}`, i, i+1)
+					call = fmt.Sprintf(`{"event":"tool_call","toolCallId":"%s_%d","name":"Read","input":{"file_path":"src/main.go","limit":%d}}`, kind, i, i+1)
 				} else {
 					asked++
 				}
