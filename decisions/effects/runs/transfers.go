@@ -130,23 +130,37 @@ func (v *invocation) packs(i int, w effects.Word) {
 // packedNames returns the names that a packer may give its output.
 func (v *invocation) packedNames(name string) []string {
 	suffix := packSuffix(v.run.Program)
-	unpacks := strings.Contains(v.run.Program, "un") || v.has([]string{"--decompress"})
+	if !strings.Contains(v.run.Program, "un") && !v.has([]string{"--decompress"}) {
+		return packed(name, suffix)
+	}
+	names := unpacked(name, suffix)
+	if v.has([]string{"--compress"}) { // the last of the two options counts
+		names = append(names, name+suffix)
+	}
+	return names
+}
+
+func packed(name, suffix string) []string {
+	for _, known := range packSuffixes {
+		if plain, ok := strings.CutSuffix(name, known); ok && plain != "" {
+			return []string{plain, name + suffix} // gzip skips packed files, others pack them again
+		}
+	}
+	return []string{name + suffix}
+}
+
+func unpacked(name, suffix string) []string {
 	for _, known := range packSuffixes {
 		plain, ok := strings.CutSuffix(name, known)
 		switch {
 		case !ok || plain == "":
-		case !unpacks: // gzip skips packed files, others pack them again
-			return []string{plain, name + suffix}
 		case strings.HasPrefix(known, ".t"):
 			return []string{plain, plain + ".tar"}
 		default:
 			return []string{plain}
 		}
 	}
-	if unpacks { // of a file with that suffix, or with an unknown one
-		return []string{name, name + suffix, name + ".out"}
-	}
-	return []string{name + suffix}
+	return []string{name, name + suffix, name + ".out"} // with that suffix, or an unknown one
 }
 
 func packSuffix(program string) string {
