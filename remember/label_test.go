@@ -178,7 +178,7 @@ func TestToolLabels(t *testing.T) {
 		}
 		lines++
 	})
-	if lines == 0 {
+	if !testing.Short() && lines == 0 {
 		t.Error("no label was a line")
 	}
 }
